@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "nets/network.h"
+
+namespace spillway::nets {
+
+/// Builds a network layer by layer and infers every shape.
+///
+/// Each function adds one layer that reads `x` and returns its id.
+/// Throws: um::Error that names the layer and the shapes when the layer does not fit what it reads,
+/// or when the name was used before.
+class Builder {
+ public:
+  Builder(std::string name, Shape image);
+
+  /// The image.
+  [[nodiscard]] NodeId input() const { return NodeId{0}; }
+
+  NodeId add(std::string name, Layer layer, std::vector<NodeId> inputs);
+
+  NodeId convolution(std::string name, NodeId x, Convolution layer) {
+    return add(std::move(name), layer, {x});
+  }
+  NodeId batch_norm(std::string name, NodeId x, BatchNorm layer = {}) {
+    return add(std::move(name), layer, {x});
+  }
+  NodeId relu(std::string name, NodeId x) { return add(std::move(name), Relu{}, {x}); }
+  NodeId pool(std::string name, NodeId x, Pool layer) { return add(std::move(name), layer, {x}); }
+  NodeId global_average_pool(std::string name, NodeId x) {
+    return add(std::move(name), GlobalAveragePool{}, {x});
+  }
+  NodeId linear(std::string name, NodeId x, Linear layer) {
+    return add(std::move(name), layer, {x});
+  }
+  NodeId dropout(std::string name, NodeId x, Dropout layer) {
+    return add(std::move(name), layer, {x});
+  }
+  NodeId sum(std::string name, NodeId a, NodeId b) { return add(std::move(name), Add{}, {a, b}); }
+  NodeId flatten(std::string name, NodeId x) { return add(std::move(name), Flatten{}, {x}); }
+
+  [[nodiscard]] const Shape& shape(NodeId id) const { return network_[id].output; }
+
+  /// Adds the loss on `logits` and returns the network. The builder is empty afterwards.
+  [[nodiscard]] Network build(NodeId logits);
+
+ private:
+  Network network_;
+};
+
+}  // namespace spillway::nets

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "nets/network.h"
+
+namespace spillway::nets {
+
+/// What a user may change of a built-in network.
+struct NetworkOptions {
+  std::optional<Shape> image;          ///< default: the catalogue entry's
+  std::optional<std::size_t> classes;  ///< default: the catalogue entry's
+};
+
+/// A built-in network, by the name users type.
+struct CatalogueEntry {
+  std::string_view name;
+  std::string_view
+      description;      ///< one line: "ResNet with bottlenecks, 50 layers (He et al., 2015)"
+  Shape image;          ///< default image
+  std::size_t classes;  ///< default number of classes
+  Network (*build)(const Shape& image, std::size_t classes);
+};
+
+/// All built-in networks, in the order in which they are listed.
+[[nodiscard]] std::span<const CatalogueEntry> catalogue();
+
+/// The entry of `name`. Throws: um::Error that lists the names there are.
+[[nodiscard]] const CatalogueEntry& find_network(std::string_view name);
+
+/// Builds the network `name`. Throws: um::Error for an unknown name, or an image too small for the
+/// network.
+[[nodiscard]] Network build_network(std::string_view name, const NetworkOptions& options = {});
+
+}  // namespace spillway::nets

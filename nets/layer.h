@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <variant>
+
+#include "nets/shape.h"
+
+namespace spillway::nets {
+
+/// What the layers of a network are, as data: hyper-parameters only, no weights and no arithmetic.
+
+/// y = W * x + b. Weights (channels, input channels, kernel height, kernel width).
+struct Convolution {
+  std::size_t channels;
+  Extent kernel = square(1);
+  Extent stride = square(1);
+  Extent padding = square(0);  ///< zeros on both sides
+  bool bias = true;
+};
+
+/// Per channel: y = gamma (x - mean) / sqrt(variance + epsilon) + beta, statistics over the batch.
+struct BatchNorm {
+  float epsilon = 1e-5F;
+  float momentum = 0.1F;  ///< running = (1 - momentum) running + momentum batch
+};
+
+struct Relu {};
+
+enum class PoolKind { kMax, kAverage };
+
+/// Average pooling counts only the positions inside the image.
+struct Pool {
+  PoolKind kind = PoolKind::kMax;
+  Extent kernel = square(2);
+  Extent stride = square(2);
+  Extent padding = square(0);
+};
+
+/// Averages each channel to one number: (C, H, W) to (C, 1, 1).
+struct GlobalAveragePool {};
+
+/// y = W x + b over all elements of x.
+struct Linear {
+  std::size_t features;
+  bool bias = true;
+};
+
+/// Zeroes each element with this probability while training and scales the others by 1 / (1 - p).
+struct Dropout {
+  float probability = 0.5F;
+};
+
+/// x1 + x2, of equal shapes.
+struct Add {};
+
+/// (C, H, W) to (C H W, 1, 1).
+struct Flatten {};
+
+/// Mean over the batch of -log softmax(x)[label]. The last layer.
+struct SoftmaxCrossEntropy {};
+
+using Layer = std::variant<Convolution, BatchNorm, Relu, Pool, GlobalAveragePool, Linear, Dropout,
+                           Add, Flatten, SoftmaxCrossEntropy>;
+
+}  // namespace spillway::nets

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nets/layer.h"
+#include "nets/shape.h"
+
+namespace spillway::nets {
+
+enum class NodeId : std::uint32_t {};
+
+/// One layer in its place: what it reads and the shape it makes. Names are unique in a network.
+struct Node {
+  std::string name;
+  Layer layer;
+  std::vector<NodeId> inputs;
+  Shape output;
+};
+
+/// A network as data, in an order in which every node comes after its inputs. Node 0 is the image:
+/// its `layer` is not looked at and it has no inputs. The last node is a SoftmaxCrossEntropy.
+struct Network {
+  std::string name;
+  std::vector<Node> nodes;
+
+  [[nodiscard]] const Node& operator[](NodeId id) const {
+    return nodes[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] const Shape& input() const { return nodes.front().output; }
+  [[nodiscard]] std::size_t classes() const { return nodes.back().output.channels; }
+};
+
+/// Trainable numbers of a network (batch norm's running statistics are not among them).
+[[nodiscard]] std::size_t count_parameters(const Network& network);
+
+}  // namespace spillway::nets

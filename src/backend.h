@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/operation.h"
+#include "src/parameter.h"
+#include "src/tensor.h"
+#include "um/bytes.h"
+
+namespace spillway {
+
+/// Images and labels of one step, in ordinary memory.
+struct Batch {
+  std::vector<float> images;         ///< (N, C, H, W), dense
+  std::vector<std::int32_t> labels;  ///< (N); negative: not a sample (padding of a last batch)
+};
+
+/// What kernels need to know of the step they run in.
+struct StepContext {
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;  ///< counts from 0 over the whole training
+  float learning_rate = 0;
+  const Batch* batch = nullptr;
+};
+
+/// One call of a Kernel.
+struct KernelArguments {
+  std::span<std::byte* const>
+      operands;                    ///< in the order of the operation's comment: reads, then writes
+  std::byte* workspace = nullptr;  ///< of the algorithm's workspace size
+  const StepContext* context = nullptr;
+  bool is_recomputation = false;  ///< the operation ran before in this step
+};
+
+/// An operation made ready to run with one algorithm.
+///
+/// Thread safety: run() is called from one thread at a time.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  /// Returns when the work is done (host) or enqueued (CUDA). Writes all bytes of every operand
+  /// that it only writes, padding included. The same arguments always give the same bits.
+  virtual void run(const KernelArguments& arguments) = 0;
+};
+
+/// One way to run an operation, and the scratch bytes it needs.
+struct AlgorithmInfo {
+  std::string name;  ///< "direct", "winograd"; "default" where there is no choice
+  um::Bytes workspace;
+};
+
+/// The sizes and choices that a task graph is made of; needs no device to be asked.
+class Sizing {
+ public:
+  virtual ~Sizing() = default;
+  /// Bytes of an activation or gradient of this shape, padding included.
+  [[nodiscard]] virtual um::Bytes tensor_bytes(const TensorShape& shape) const = 0;
+  [[nodiscard]] virtual um::Bytes parameter_bytes(const ParameterSpec& spec) const = 0;
+  /// Bytes of the mask or index that a forward operation saves for its backward; zero for most.
+  [[nodiscard]] virtual um::Bytes saved_bytes(const Operation& operation) const = 0;
+  /// At least one. The first is the baseline: always available, least workspace.
+  [[nodiscard]] virtual std::vector<AlgorithmInfo> algorithms(const Operation& operation) const = 0;
+};
+
+/// The one seam to cuDNN and oneDNN.
+///
+/// Thread safety: none; use from the thread that runs the kernels.
+class Backend : public Sizing {
+ public:
+  /// For the run's summary: "oneDNN 2.6.3, avx512_core, 2 threads".
+  [[nodiscard]] virtual std::string description() const = 0;
+  /// Requires: `algorithm` is one of algorithms(operation).
+  [[nodiscard]] virtual std::unique_ptr<Kernel> prepare(const Operation& operation,
+                                                        std::string_view algorithm) const = 0;
+  /// Between the canonical order of parameter.h and this backend's own. Padding becomes zero.
+  /// Requires: `block` has parameter_bytes(spec) bytes, `values` has element_count(spec) numbers.
+  virtual void import_parameters(const ParameterSpec& spec, std::span<const float> values,
+                                 std::byte* block) const = 0;
+  virtual void export_parameters(const ParameterSpec& spec, const std::byte* block,
+                                 std::span<float> values) const = 0;
+};
+
+}  // namespace spillway

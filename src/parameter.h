@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <variant>
+
+#include "nets/shape.h"
+
+namespace spillway {
+
+/// What a block of parameters holds. The canonical order, in which parameters are initialised,
+/// hashed and written to checkpoints, is the order of the comment; a backend may store them in
+/// another order and with padding.
+
+/// (out, in, kernel height, kernel width), then (out) biases if any.
+struct ConvolutionParameters {
+  std::size_t out;
+  std::size_t in;
+  nets::Extent kernel;
+  bool bias;
+  friend bool operator==(const ConvolutionParameters&, const ConvolutionParameters&) = default;
+};
+
+/// (out, in.channels, in.height, in.width), then (out) biases if any.
+struct LinearParameters {
+  std::size_t out;
+  nets::Shape in;
+  bool bias;
+  friend bool operator==(const LinearParameters&, const LinearParameters&) = default;
+};
+
+/// (channels) gamma, then (channels) beta.
+struct BatchNormParameters {
+  std::size_t channels;
+  friend bool operator==(const BatchNormParameters&, const BatchNormParameters&) = default;
+};
+
+/// (channels) mean, then (channels) variance: batch norm's running statistics, not trained.
+struct BatchNormStatistics {
+  std::size_t channels;
+  friend bool operator==(const BatchNormStatistics&, const BatchNormStatistics&) = default;
+};
+
+using ParameterSpec =
+    std::variant<ConvolutionParameters, LinearParameters, BatchNormParameters, BatchNormStatistics>;
+
+/// Numbers in the canonical order.
+[[nodiscard]] std::size_t element_count(const ParameterSpec& spec);
+
+}  // namespace spillway

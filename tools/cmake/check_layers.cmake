@@ -1,0 +1,67 @@
+# Fails when a folder includes what it may not. Run: cmake -DROOT=. -P check_layers.cmake
+#
+# A folder's rule is a list of path prefixes that its #include "..." lines may start with. The longest
+# folder that matches a file decides, so `um/host` has a rule of its own inside `um`.
+cmake_minimum_required(VERSION 3.25)
+
+set(um_core "um/[a-z_]+[.]h")  # the seams: headers directly in um/
+set(allow_um               "${um_core}")
+set(allow_um/host          "um/host/|${um_core}")
+set(allow_um/cuda          "um/cuda/|${um_core}")
+set(allow_nets             "nets/|${um_core}")
+set(allow_prefetch         "prefetch/[a-z_]+[.]h|prefetch/planners/|${um_core}")
+set(allow_prefetch/runtime "prefetch/|${um_core}")
+set(allow_src              "src/[a-z_]+[.]h|src/layers/|src/data/|nets/|prefetch/|${um_core}")
+set(allow_src/host         "src/[a-z_]+[.]h|src/host/|nets/|prefetch/|${um_core}")
+set(allow_src/cli          "src/|nets/|prefetch/|um/")
+set(allow_tools            "tools/|src/|nets/|prefetch/|um/")
+set(folders um um/host um/cuda nets prefetch prefetch/runtime src src/host src/cli tools)
+
+# Headers of other libraries that only some folders may see.
+set(owners_of_cuda "um/cuda|src/cuda|um/dropin|tests")
+set(owners_of_tbb "prefetch/runtime|prefetch/planners|tests")
+set(owners_of_dnnl "src/host|tests")
+
+function(check_file path)
+  set(rule "")
+  foreach(folder IN LISTS folders)
+    if(path MATCHES "^${folder}/")
+      set(rule "${folder}")  # folders lists an outer folder before its inner ones
+    endif()
+  endforeach()
+  file(STRINGS ${ROOT}/${path} lines REGEX "^[ \t]*#[ \t]*include[ \t]")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "\"([^\"]+)\"")
+      set(target "${CMAKE_MATCH_1}")
+      if(NOT target MATCHES "^(um|prefetch|nets|src|tools|tests)/")
+        message(SEND_ERROR "${path}: include paths start at the repository root: ${line}")
+      elseif(rule AND NOT target MATCHES "^(${allow_${rule}})")
+        message(SEND_ERROR "${path}: ${rule} may not include ${target}")
+      endif()
+    elseif(line MATCHES "<(cuda|cudnn|cublas|cupti|nvtx)" AND NOT path MATCHES "^(${owners_of_cuda})/")
+      message(SEND_ERROR "${path}: CUDA headers belong in um/cuda and src/cuda: ${line}")
+    elseif(line MATCHES "<(oneapi/)?tbb" AND NOT path MATCHES "^(${owners_of_tbb})/")
+      message(SEND_ERROR "${path}: oneTBB runs planning and the hint issuer, nothing else: ${line}")
+    elseif(line MATCHES "<(oneapi/)?dnnl" AND NOT path MATCHES "^(${owners_of_dnnl})/")
+      message(SEND_ERROR "${path}: oneDNN belongs in src/host: ${line}")
+    endif()
+  endforeach()
+endfunction()
+
+foreach(top um prefetch nets src tools tests)
+  file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/${top}/*.h ${ROOT}/${top}/*.cuh
+                                           ${ROOT}/${top}/*.cpp ${ROOT}/${top}/*.cu)
+  foreach(file IN LISTS files)
+    check_file(${file})
+  endforeach()
+endforeach()
+
+# Every test file is compiled: a file that tests/CMakeLists.txt does not name is a test nobody runs.
+file(GLOB_RECURSE tests RELATIVE ${ROOT}/tests ${ROOT}/tests/*_test.cpp)
+file(READ ${ROOT}/tests/CMakeLists.txt listed)
+foreach(test IN LISTS tests)
+  string(FIND "${listed}" "${test}" at)
+  if(at EQUAL -1)
+    message(SEND_ERROR "tests/${test} is not named in tests/CMakeLists.txt")
+  endif()
+endforeach()

@@ -1,0 +1,16 @@
+# Sets SPILLWAY_HAS_CUDA. AUTO takes the CUDA side along when both nvcc and cuDNN are there; ON insists.
+set(SPILLWAY_HAS_CUDA OFF)
+if(SPILLWAY_CUDA STREQUAL "OFF")
+  return()
+endif()
+
+include(CheckLanguage)
+check_language(CUDA)
+find_package(CUDAToolkit QUIET)
+find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${CUDAToolkit_LIBRARY_ROOT}/include)
+if(CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND AND CUDNN_INCLUDE_DIR)
+  set(SPILLWAY_HAS_CUDA ON)
+elseif(SPILLWAY_CUDA STREQUAL "ON")
+  message(FATAL_ERROR "SPILLWAY_CUDA=ON, but nvcc or cuDNN was not found. Install both, or use -DSPILLWAY_CUDA=OFF.")
+endif()
+message(STATUS "CUDA side: ${SPILLWAY_HAS_CUDA}")

@@ -1,0 +1,27 @@
+# Flags that every target of this project gets, and nobody else.
+add_library(spillway_flags INTERFACE)
+target_compile_features(spillway_flags INTERFACE cxx_std_20)
+target_compile_options(spillway_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wold-style-cast -Werror>)
+if(SPILLWAY_SANITIZE)
+  target_compile_options(spillway_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${SPILLWAY_SANITIZE} -fno-omit-frame-pointer>)
+  target_link_options(spillway_flags INTERFACE -fsanitize=${SPILLWAY_SANITIZE})
+endif()
+
+# spillway_library(<name> HEADERS ... [SOURCES ...] [LINK ...] [LINK_PRIVATE ...])
+# One folder, one static library, one alias spillway::<name>.
+function(spillway_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 lib "" "" "HEADERS;SOURCES;LINK;LINK_PRIVATE")
+  add_library(spillway_${name} STATIC ${lib_SOURCES})
+  add_library(spillway::${name} ALIAS spillway_${name})
+  target_sources(spillway_${name} PUBLIC
+    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${lib_HEADERS})
+  target_link_libraries(spillway_${name}
+    PUBLIC ${lib_LINK}
+    PRIVATE $<BUILD_INTERFACE:spillway_flags> ${lib_LINK_PRIVATE})
+  target_compile_features(spillway_${name} PUBLIC cxx_std_20)
+  set_target_properties(spillway_${name} PROPERTIES
+    VERIFY_INTERFACE_HEADER_SETS ON POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX
+    EXPORT_NAME ${name})
+endfunction()

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "um/bytes.h"
+
+namespace spillway::um {
+
+using Nanoseconds = std::chrono::duration<std::int64_t, std::nano>;
+
+/// A transfer rate. Only `Bytes / Bandwidth` yields a time.
+class Bandwidth {
+ public:
+  /// Requires: `bytes_per_second` is positive.
+  constexpr explicit Bandwidth(double bytes_per_second) : bytes_per_second_{bytes_per_second} {}
+
+  [[nodiscard]] constexpr double bytes_per_second() const { return bytes_per_second_; }
+
+  /// Time to move `size` at this rate, rounded up.
+  friend constexpr Nanoseconds operator/(Bytes size, Bandwidth rate) {
+    const double ns = static_cast<double>(size.count()) * 1e9 / rate.bytes_per_second_;
+    const auto whole = static_cast<std::int64_t>(ns);
+    return Nanoseconds{whole + (static_cast<double>(whole) < ns ? 1 : 0)};
+  }
+
+  friend constexpr auto operator<=>(Bandwidth, Bandwidth) = default;
+
+ private:
+  double bytes_per_second_;
+};
+
+/// Reads "2GB/s", "500MB/s", "1.5 GiB/s". Nothing when `text` is no positive rate.
+[[nodiscard]] std::optional<Bandwidth> parse_bandwidth(std::string_view text);
+
+}  // namespace spillway::um

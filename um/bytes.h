@@ -1,0 +1,69 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::um {
+
+/// An amount of memory.
+class Bytes {
+ public:
+  constexpr Bytes() = default;
+  constexpr explicit Bytes(std::uint64_t count) : count_{count} {}
+
+  [[nodiscard]] constexpr std::uint64_t count() const { return count_; }
+
+  constexpr Bytes& operator+=(Bytes other) {
+    count_ += other.count_;
+    return *this;
+  }
+  /// Requires: `other` is not larger than this.
+  constexpr Bytes& operator-=(Bytes other) {
+    count_ -= other.count_;
+    return *this;
+  }
+
+  friend constexpr auto operator<=>(Bytes, Bytes) = default;
+  friend constexpr Bytes operator+(Bytes a, Bytes b) { return a += b; }
+  friend constexpr Bytes operator-(Bytes a, Bytes b) { return a -= b; }
+  friend constexpr Bytes operator*(std::uint64_t n, Bytes b) { return Bytes{n * b.count_}; }
+  /// How many whole `b` fit in `a`.
+  friend constexpr std::uint64_t operator/(Bytes a, Bytes b) { return a.count_ / b.count_; }
+
+ private:
+  std::uint64_t count_ = 0;
+};
+
+/// The smallest multiple of `unit` that is not smaller than `size`.
+[[nodiscard]] constexpr Bytes round_up(Bytes size, Bytes unit) {
+  return Bytes{(size.count() + unit.count() - 1) / unit.count() * unit.count()};
+}
+
+/// The largest multiple of `unit` that is not larger than `size`.
+[[nodiscard]] constexpr Bytes round_down(Bytes size, Bytes unit) {
+  return Bytes{size.count() / unit.count() * unit.count()};
+}
+
+/// `a - b`, or nothing when `b` is larger.
+[[nodiscard]] constexpr Bytes saturating_difference(Bytes a, Bytes b) {
+  return a > b ? a - b : Bytes{};
+}
+
+/// For people: "512 B", "1.50 MiB", "24.0 GiB".
+[[nodiscard]] std::string to_string(Bytes size);
+
+/// Reads what people type: "4096", "512MiB", "1.5 GiB", "40GB" (units of 1000), "64k" is refused.
+/// Nothing when `text` is no such amount, is negative, or does not fit in 64 bits.
+[[nodiscard]] std::optional<Bytes> parse_bytes(std::string_view text);
+
+inline namespace literals {
+consteval Bytes operator""_B(unsigned long long n) { return Bytes{n}; }
+consteval Bytes operator""_KiB(unsigned long long n) { return Bytes{n << 10U}; }
+consteval Bytes operator""_MiB(unsigned long long n) { return Bytes{n << 20U}; }
+consteval Bytes operator""_GiB(unsigned long long n) { return Bytes{n << 30U}; }
+}  // namespace literals
+
+}  // namespace spillway::um

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "um/bytes.h"
+#include "um/range.h"
+
+namespace spillway::um {
+
+/// Explicit swapping: copies between near memory and a far store addressed by offset.
+///
+/// Thread safety: implementations are safe to call from several threads at once.
+class Copies {
+ public:
+  virtual ~Copies() = default;
+
+  /// Starts copying `near` to `far_offset`; returns before the copy ends. Copies in one direction
+  /// end in the order of their issue. Requires: address, size and offset are multiples of 4096.
+  virtual void offload(std::span<const std::byte> near, Bytes far_offset, Completion done) = 0;
+  virtual void prefetch(Bytes far_offset, Range near, Completion done) = 0;
+};
+
+}  // namespace spillway::um

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "um/bytes.h"
+#include "um/ledger.h"
+#include "um/memory.h"
+#include "um/space.h"
+#include "um/stream.h"
+
+namespace spillway::um {
+
+/// One thing a device can or cannot do, for `spillway devices`.
+struct Capability {
+  std::string name;     ///< "uffd_move"
+  bool available;       ///
+  std::string comment;  ///< what it gives, or why it is not there
+};
+
+/// A processor with its near and far memory. Makes everything that depends on the hardware.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual std::vector<Capability> capabilities() const = 0;
+  /// Near bytes a run could use now, before any budget.
+  [[nodiscard]] virtual Bytes available_memory() const = 0;
+
+  [[nodiscard]] virtual std::unique_ptr<Stream> make_stream(const std::string& name) = 0;
+  /// Plain near memory, never moved.
+  [[nodiscard]] virtual Memory& memory() = 0;
+  /// The space charges `ledger` for each near page while it is in use. The ledger outlives it.
+  /// Throws: Error when the far file, the paging mechanism or the memory cannot be had.
+  [[nodiscard]] virtual std::unique_ptr<ManagedSpace> make_managed_space(
+      const SpaceOptions& options, Ledger& ledger) = 0;
+  /// The space does not charge a ledger: the arena that divides its near memory does.
+  [[nodiscard]] virtual std::unique_ptr<CopySpace> make_copy_space(const SpaceOptions& options) = 0;
+};
+
+}  // namespace spillway::um

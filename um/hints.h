@@ -1,0 +1,64 @@
+#pragma once
+
+#include <span>
+
+#include "um/place.h"
+#include "um/range.h"
+
+namespace spillway::um {
+
+/// Standing advice on a range; the last one given holds. Advice never changes what a read returns.
+enum class Advice {
+  kNone,
+  kPreferNear,  ///< evict last
+  kPreferFar,   ///< evict first
+  kReadMostly   ///< keep the far copy valid: evicting needs no write-back until a declared write
+};
+
+/// How a launch uses an operand.
+enum class Access {
+  kRead,
+  kWrite,     ///< overwrites every byte, old content is not needed
+  kReadWrite  ///< reads and writes, or writes only some of the bytes
+};
+
+/// One operand of a launch.
+struct Use {
+  Range range;
+  Access access;
+};
+
+/// Where the runtime sends its decisions about managed memory. One verb per driver hint, and the
+/// declaration of each launch's operands (the host device keeps them near and learns from it which
+/// pages become dirty; a CUDA device may ignore it).
+///
+/// Ranges of prefetch, populate, discard and advise consist of whole pages of one managed slab.
+///
+/// Thread safety: implementations are safe to call from several threads at once.
+class Hints {
+ public:
+  virtual ~Hints() = default;
+
+  /// Starts moving the content of `range` to `place`: prefetch (kNear) or offload (kFar; near
+  /// memory is free again when `done` is called). Returns before the move ends. Moves in one
+  /// direction end in the order of their issue.
+  virtual void prefetch(Range range, Place place, Completion done) = 0;
+
+  /// Gives `range` near memory now, without its content (discard and prefetch): for what the next
+  /// launch overwrites. Returns when done.
+  virtual void populate(Range range) = 0;
+
+  /// Drops the content of `range` without write-back and frees its near memory now. Until the next
+  /// write, populate or prefetch a read is indeterminate.
+  virtual void discard(Range range) = 0;
+
+  virtual void advise(Range range, Advice advice) = 0;
+
+  /// Declares a launch: its operands are not evicted, and what it writes becomes dirty, until
+  /// end_use() with the same operands. Launches may overlap.
+  /// Throws: Error when an earlier move or page fault failed (a far file that cannot be read, say).
+  virtual void begin_use(std::span<const Use> operands) = 0;
+  virtual void end_use(std::span<const Use> operands) noexcept = 0;
+};
+
+}  // namespace spillway::um
