@@ -10,7 +10,7 @@ namespace spillway::um {
 
 std::string to_string(Bytes size) {
   static constexpr std::array<const char*, 5> kNames{"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(size.count());
+  auto value = static_cast<double>(size.count());
   std::size_t unit = 0;
   while (value >= 1024 && unit + 1 < kNames.size()) {
     value /= 1024;
