@@ -31,6 +31,7 @@ TEST(Ledger, RefusesTheByteTooMuch) {
 TEST(Ledger, NeverExceedsItsLimitFromManyThreads) {
   Ledger ledger{10_B};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 10'000; ++i) {
