@@ -2,7 +2,8 @@
 add_library(spillway_flags INTERFACE)
 target_compile_features(spillway_flags INTERFACE cxx_std_20)
 target_compile_options(spillway_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wold-style-cast -Wzero-as-null-pointer-constant -Werror>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wold-style-cast -Wzero-as-null-pointer-constant
+    -Wno-missing-field-initializers -Werror>)
 if(SPILLWAY_SANITIZE)
   target_compile_options(spillway_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${SPILLWAY_SANITIZE} -fno-omit-frame-pointer>)

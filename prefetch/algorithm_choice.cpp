@@ -1,0 +1,85 @@
+#include "prefetch/algorithm_choice.h"
+
+#include <algorithm>
+
+#include "prefetch/liveness.h"
+#include "prefetch/occupancy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+// Runs whose algorithm is not the first and whose demand exceeds the pool: where a workspace costs
+// moves. The most expensive workspace per nanosecond saved comes first.
+std::vector<Position> suspects(const Problem& problem, const std::vector<TaskRun>& runs) {
+  const Occupancy occupancy{problem.graph, problem.page};
+  const std::vector<Bytes> live =
+      demand(problem.graph, occupancy, runs, find_lives(problem.graph, runs));
+  const Bytes pool = occupancy.pool(problem.budget);
+  std::vector<Position> result;
+  for (Position p = 0; p < runs.size(); ++p) {
+    if (runs[p].algorithm != 0 && live[p] > pool) result.push_back(p);
+  }
+  const auto bytes_per_nanosecond_saved = [&](Position p) {
+    const TaskRun& run = runs[p];
+    const auto saved = problem.profile(run.task, 0) - problem.profile(run);
+    const Bytes workspace = problem.graph[run.task].algorithms[run.algorithm].workspace;
+    return static_cast<double>(workspace.count()) /
+           static_cast<double>(std::max<std::int64_t>(1, saved.count()));
+  };
+  std::ranges::stable_sort(result, std::ranges::greater{}, bytes_per_nanosecond_saved);
+  return result;
+}
+
+bool is_shorter(const std::optional<EvaluatedPlan>& a, const std::optional<EvaluatedPlan>& b) {
+  return a && (!b || a->makespan < b->makespan);
+}
+
+}  // namespace
+
+std::vector<TaskRun> fastest_that_fit(const Problem& problem) {
+  const Occupancy occupancy{problem.graph, problem.page};
+  const Bytes pool = occupancy.pool(problem.budget);
+  std::vector<TaskRun> runs = runs_in_order(problem.graph);
+  const std::vector<Bytes> sets = working_sets(problem.graph, occupancy, runs);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Task& task = problem.graph[runs[i].task];
+    const Bytes first = occupancy.workspace_size(task.algorithms[0].workspace);
+    for (std::uint32_t a = 1; a < task.algorithms.size(); ++a) {
+      const Bytes workspace = occupancy.workspace_size(task.algorithms[a].workspace);
+      const bool fits = sets[i] - first + workspace <= pool;
+      if (fits && problem.profile(runs[i].task, a) < problem.profile(runs[i])) {
+        runs[i].algorithm = a;
+      }
+    }
+  }
+  return runs;
+}
+
+std::optional<EvaluatedPlan> choose_algorithms(const Problem& problem, const Evaluate& evaluate,
+                                               int evaluations) {
+  std::vector<TaskRun> runs = fastest_that_fit(problem);
+  std::optional<EvaluatedPlan> best = evaluate(runs);
+  const std::vector<Position> doubtful = suspects(problem, runs);
+  if (doubtful.empty() && best) return best;
+
+  std::vector<TaskRun> frugal = runs;
+  for (const Position p : doubtful) frugal[p].algorithm = 0;
+  if (auto without = evaluate(frugal); is_shorter(without, best)) {
+    best = std::move(without);
+    runs = frugal;
+  }
+  for (const Position p : doubtful) {
+    if (--evaluations <= 0) break;
+    std::vector<TaskRun> other = runs;
+    other[p].algorithm = runs[p].algorithm == 0 ? fastest_that_fit(problem)[p].algorithm : 0;
+    if (auto changed = evaluate(other); is_shorter(changed, best)) {
+      best = std::move(changed);
+      runs = std::move(other);
+    }
+  }
+  return best;
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "prefetch/offload_plan.h"
+#include "prefetch/planner.h"
+
+namespace spillway::prefetch {
+
+/// Every task once, each with its fastest algorithm among those whose operands and workspace fit in
+/// near memory when everything else is far.
+[[nodiscard]] std::vector<TaskRun> fastest_that_fit(const Problem& problem);
+
+/// Starts from fastest_that_fit() and takes fast algorithms back where their workspace costs more
+/// in moves than it saves: first all of them, then one by one, keeping what `evaluate` finds
+/// shorter. At most `evaluations` calls. Nothing when even the first algorithms do not fit.
+using Evaluate = std::function<std::optional<EvaluatedPlan>(std::vector<TaskRun>)>;
+[[nodiscard]] std::optional<EvaluatedPlan> choose_algorithms(const Problem& problem,
+                                                             const Evaluate& evaluate,
+                                                             int evaluations);
+
+}  // namespace spillway::prefetch

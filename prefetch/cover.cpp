@@ -1,0 +1,138 @@
+#include "prefetch/cover.h"
+
+#include <algorithm>
+#include <queue>
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+// The time between two uses of a block, and how much of the block has been sent away in it.
+struct Gap {
+  std::size_t life;
+  Position last;
+  Position next;
+  Bytes taken;
+  bool starts_clean;  // the block was not written at `last`
+};
+
+// Among gaps, the one whose block was used longest ago comes first; of equals the one that lasts
+// longest.
+struct LaterFirst {
+  const std::vector<Gap>& gaps;
+  bool operator()(std::size_t a, std::size_t b) const {
+    if (gaps[a].last != gaps[b].last) return gaps[a].last > gaps[b].last;
+    if (gaps[a].next != gaps[b].next) return gaps[a].next < gaps[b].next;
+    return a > b;
+  }
+};
+
+std::vector<Gap> find_gaps(const Occupancy& occupancy, std::span<const Life> lives) {
+  std::vector<Gap> gaps;
+  for (std::size_t i = 0; i < lives.size(); ++i) {
+    const Life& life = lives[i];
+    if (!occupancy.is_movable(life.data)) continue;
+    for (std::size_t a = 0; a + 1 < life.accesses.size(); ++a) {
+      const Position last = life.accesses[a].position;
+      const Position next = life.accesses[a + 1].position;
+      if (next > last + 1) {
+        gaps.push_back({.life = i,
+                        .last = last,
+                        .next = next,
+                        .taken = {},
+                        .starts_clean = !life.accesses[a].writes});
+      }
+    }
+  }
+  std::ranges::stable_sort(gaps, {}, &Gap::last);
+  return gaps;
+}
+
+class Cover {
+ public:
+  Cover(const Occupancy& occupancy, std::span<const Life> lives, std::size_t runs,
+        const CoverOptions& options)
+      : occupancy_{occupancy},
+        lives_{lives},
+        options_{options},
+        gaps_{find_gaps(occupancy, lives)},
+        returning_(runs + 1),
+        valid_far_(lives.size()) {}
+
+  // Makes room for run `position`, which needs `demand` when nothing is away. False when that
+  // cannot be done.
+  bool make_room(Position position, Bytes demand, Bytes pool) {
+    away_ -= returning_[position];
+    while (next_gap_ < gaps_.size() && gaps_[next_gap_].last < position) open(next_gap_++);
+    while (demand > pool + away_) {
+      while (!open_.empty() && is_used_up(open_.top(), position)) open_.pop();
+      if (open_.empty()) return false;
+      take(open_.top(), demand - away_ - pool, position);
+    }
+    return true;
+  }
+
+  std::vector<Absence> take_result() { return std::move(absences_); }
+
+ private:
+  void open(std::size_t gap) {
+    if (!gaps_[gap].starts_clean) valid_far_[gaps_[gap].life] = Bytes{};
+    open_.push(gap);
+  }
+
+  [[nodiscard]] Bytes size(const Gap& gap) const { return occupancy_.size(lives_[gap.life].data); }
+
+  [[nodiscard]] bool is_used_up(std::size_t gap, Position position) const {
+    return gaps_[gap].next <= position || gaps_[gap].taken == size(gaps_[gap]);
+  }
+
+  void take(std::size_t index, Bytes wanted, Position position) {
+    Gap& gap = gaps_[index];
+    const Bytes rest = size(gap) - gap.taken;
+    const Bytes amount = options_.whole_blocks ? rest : std::min(rest, wanted);
+    const Bytes end = gap.taken + amount;
+    while (gap.taken < end) {
+      Bytes& valid = valid_far_[gap.life];
+      const bool is_clean = gap.taken < valid;
+      Bytes part = is_clean ? std::min(end, valid) - gap.taken : end - gap.taken;
+      if (!options_.whole_blocks) part = std::min(part, options_.chunk);
+      absences_.push_back({.data = lives_[gap.life].data,
+                           .offset = gap.taken,
+                           .size = part,
+                           .is_clean = is_clean,
+                           .last = gap.last,
+                           .next = gap.next,
+                           .needed = position});
+      gap.taken += part;
+      valid = std::max(valid, gap.taken);
+    }
+    away_ += amount;
+    returning_[gap.next] += amount;
+  }
+
+  const Occupancy& occupancy_;
+  std::span<const Life> lives_;
+  CoverOptions options_;
+  std::vector<Gap> gaps_;
+  std::vector<Bytes> returning_;  // by position: bytes that are away no more
+  std::vector<Bytes> valid_far_;  // by life: how many leading bytes have a valid far copy
+  std::vector<Absence> absences_;
+  Bytes away_;
+  std::size_t next_gap_ = 0;
+  std::priority_queue<std::size_t, std::vector<std::size_t>, LaterFirst> open_{LaterFirst{gaps_}};
+};
+
+}  // namespace
+
+std::optional<std::vector<Absence>> cover(const Occupancy& occupancy, std::span<const Bytes> demand,
+                                          std::span<const Life> lives, Bytes pool,
+                                          const CoverOptions& options) {
+  Cover cover{occupancy, lives, demand.size(), options};
+  for (Position position = 0; position < demand.size(); ++position) {
+    if (!cover.make_room(position, demand[position], pool)) return std::nullopt;
+  }
+  return cover.take_result();
+}
+
+}  // namespace spillway::prefetch

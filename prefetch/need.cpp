@@ -1,0 +1,32 @@
+#include "prefetch/need.h"
+
+#include <algorithm>
+
+#include "prefetch/liveness.h"
+
+namespace spillway::prefetch {
+
+using um::Bytes;
+
+NearNeed near_need(const TaskGraph& graph, const Occupancy& occupancy) {
+  NearNeed need{.resident = occupancy.always_near(), .smallest = occupancy.always_near()};
+  if (graph.tasks.empty()) return need;
+  const std::vector<TaskRun> runs = runs_in_order(graph);
+  const std::vector<Bytes> live = demand(graph, occupancy, runs, find_lives(graph, runs));
+  const std::vector<Bytes> sets = working_sets(graph, occupancy, runs);
+  const auto largest = std::ranges::max_element(sets);
+  need.resident += *std::ranges::max_element(live);
+  need.smallest += *largest;
+  need.largest_task = TaskId(largest - sets.begin());
+  return need;
+}
+
+std::string to_string(const Infeasible& infeasible, const TaskGraph& graph, Bytes budget) {
+  return "a budget of " + um::to_string(budget) + " is too small: task " +
+         graph[infeasible.task].name + " needs " + um::to_string(infeasible.task_need) +
+         ", everything that must be near with it included; the smallest budget that works is " +
+         std::to_string(infeasible.smallest_budget.count()) + " bytes (" +
+         um::to_string(infeasible.smallest_budget) + ")";
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+
+#include "prefetch/occupancy.h"
+#include "prefetch/task_graph.h"
+#include "um/bytes.h"
+
+namespace spillway::prefetch {
+
+/// The near memory that a step needs, everything included, with each task's first algorithm.
+struct NearNeed {
+  um::Bytes resident;     ///< when nothing is moved: the peak of all live blocks
+  um::Bytes smallest;     ///< the least budget any plan can work with (moDNN Eq. 2 at this batch)
+  TaskId largest_task{};  ///< the task that decides `smallest`
+};
+
+[[nodiscard]] NearNeed near_need(const TaskGraph& graph, const Occupancy& occupancy);
+
+/// A budget that no plan can keep, and what would work.
+struct Infeasible {
+  TaskId task{};              ///< the task that needs most
+  um::Bytes task_need;        ///< what it needs, everything that must be near included
+  um::Bytes smallest_budget;  ///< the smallest budget that works
+};
+
+/// One sentence for the user: the task that needs most, what it needs, the smallest budget that
+/// works.
+[[nodiscard]] std::string to_string(const Infeasible& infeasible, const TaskGraph& graph,
+                                    um::Bytes budget);
+
+}  // namespace spillway::prefetch

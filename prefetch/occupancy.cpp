@@ -1,0 +1,52 @@
+#include "prefetch/occupancy.h"
+
+#include <algorithm>
+
+#include "um/error.h"
+
+namespace spillway::prefetch {
+
+using um::Bytes;
+using namespace um::literals;
+
+Occupancy::Occupancy(const TaskGraph& graph, Bytes page) : page_{page} {
+  um::expects(page > Bytes{}, "pages have a size");
+  for (const DataBlock& block : graph.data) {
+    const bool movable = block.kind == DataKind::kTensor && !is_small(block.size);
+    sizes_.push_back(movable ? um::round_up(block.size, page_) : Bytes{});
+    if (!movable) always_near_ += block.size;
+  }
+  for (const Task& task : graph.tasks) {
+    for (const Algorithm& algorithm : task.algorithms) {
+      if (is_small(algorithm.workspace)) {
+        small_workspace_ = std::max(small_workspace_, algorithm.workspace);
+      }
+    }
+  }
+  always_near_ += small_workspace_;
+}
+
+Bytes Occupancy::workspace_size(Bytes workspace) const {
+  return is_small(workspace) ? Bytes{} : um::round_up(workspace, page_);
+}
+
+Bytes choose_page(const TaskGraph& graph) {
+  for (Bytes page = 2_MiB; page > 4_KiB; page = Bytes{page.count() / 2}) {
+    const Occupancy occupancy{graph, page};
+    Bytes exact;
+    Bytes rounded;
+    for (const DataBlock& block : graph.data) {
+      if (block.kind == DataKind::kTensor) exact += block.size;
+    }
+    for (std::size_t i = 0; i < graph.data.size(); ++i) {
+      const Bytes size = occupancy.size(DataId(i));
+      // A tensor that is always near shares its bytes with nobody: count it as lost room too.
+      const bool is_tensor = graph.data[i].kind == DataKind::kTensor;
+      rounded += size > Bytes{} ? size : (is_tensor ? 2 * graph.data[i].size : Bytes{});
+    }
+    if (20 * rounded <= 21 * exact) return page;
+  }
+  return 4_KiB;
+}
+
+}  // namespace spillway::prefetch

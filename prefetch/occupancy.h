@@ -1,0 +1,49 @@
+#pragma once
+
+#include <vector>
+
+#include "prefetch/task_graph.h"
+#include "um/bytes.h"
+
+namespace spillway::prefetch {
+
+/// How the blocks of a graph occupy near memory when residency is managed in pages.
+///
+/// A tensor of at least a quarter page is movable and occupies whole pages. State, and tensors too
+/// small to be worth a page, are always near. A workspace follows the same rule: small ones share
+/// one buffer that is always near.
+class Occupancy {
+ public:
+  Occupancy(const TaskGraph& graph, um::Bytes page);
+
+  [[nodiscard]] um::Bytes page() const { return page_; }
+  /// Bytes of everything that is never moved: state, small tensors, the small-workspace buffer.
+  [[nodiscard]] um::Bytes always_near() const { return always_near_; }
+  [[nodiscard]] um::Bytes small_workspace() const { return small_workspace_; }
+
+  [[nodiscard]] bool is_movable(DataId id) const { return size(id) > um::Bytes{}; }
+  /// Whole pages of a movable block; zero for one that is always near.
+  [[nodiscard]] um::Bytes size(DataId id) const { return sizes_[static_cast<std::size_t>(id)]; }
+  /// Whole pages that `workspace` takes while its task runs; zero for a small one.
+  [[nodiscard]] um::Bytes workspace_size(um::Bytes workspace) const;
+
+  /// Bytes for movable blocks and workspaces that a budget leaves beside always_near(), in whole
+  /// pages.
+  [[nodiscard]] um::Bytes pool(um::Bytes budget) const {
+    return um::round_down(um::saturating_difference(budget, always_near_), page_);
+  }
+
+ private:
+  [[nodiscard]] bool is_small(um::Bytes size) const { return 4 * size < page_; }
+
+  um::Bytes page_;
+  um::Bytes always_near_;
+  um::Bytes small_workspace_;
+  std::vector<um::Bytes> sizes_;
+};
+
+/// The largest page, from 2 MiB down to 4 KiB, with which rounding to pages adds at most 5 % to the
+/// tensors of `graph`: large networks get huge pages, small ones still have budgets worth the name.
+[[nodiscard]] um::Bytes choose_page(const TaskGraph& graph);
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "prefetch/task_graph.h"
+#include "um/bytes.h"
+
+namespace spillway::prefetch {
+
+/// How far a step has come: how many of the plan's runs, offloads and prefetches have ended. Each
+/// of the three sequences is executed in order, so three counts say which have.
+struct Progress {
+  std::uint32_t runs = 0;
+  std::uint32_t offloads = 0;
+  std::uint32_t prefetches = 0;
+
+  /// True when this is at least as far as `other` in all three.
+  [[nodiscard]] bool reaches(const Progress& other) const {
+    return runs >= other.runs && offloads >= other.offloads && prefetches >= other.prefetches;
+  }
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
+/// One execution of a task.
+struct TaskRun {
+  TaskId task{};
+  std::uint32_t algorithm = 0;    ///< index into the task's algorithms
+  bool is_recomputation = false;  ///< the task ran before in this step
+  Progress after;                 ///< starts when the step has come this far
+  friend bool operator==(const TaskRun&, const TaskRun&) = default;
+};
+
+/// One transfer of whole pages of a block over the link.
+struct Move {
+  DataId data{};
+  um::Bytes offset;  ///< into the block, a multiple of the page
+  um::Bytes size;    ///< a multiple of the page
+  /// Offload only: the far copy is still valid, so nothing is transferred and near memory is only
+  /// freed.
+  bool is_clean = false;
+  Progress after;  ///< starts when the step has come this far
+  friend bool operator==(const Move&, const Move&) = default;
+};
+
+/// Who decides what is near.
+enum class Residency {
+  kPlanned,  ///< this plan: nothing is near that it does not bring
+  kOnDemand  ///< page faults and the eviction they cause
+};
+
+/// Everything decided before training: algorithms, moves and recomputations, their order, and what
+/// each waits for.
+///
+/// A plan is a partial order: runs, offloads and prefetches are three queues, and the `after` of an
+/// entry names the events it waits for. It is safe under any timing; `verify` proves that.
+struct Plan {
+  std::string planner;
+  std::uint64_t graph = 0;  ///< fingerprint of the graph it was made for
+  um::Bytes budget;
+  um::Bytes page;
+  Residency residency = Residency::kPlanned;
+  std::vector<TaskRun> runs;
+  std::vector<Move> offloads;
+  std::vector<Move> prefetches;
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+/// The runs of a step that recomputes nothing: every task once, in order, with its first algorithm.
+[[nodiscard]] std::vector<TaskRun> runs_in_order(const TaskGraph& graph);
+
+/// True when every move of the plan takes a whole block: what the copy mode can execute.
+[[nodiscard]] bool moves_whole_blocks(const Plan& plan, const TaskGraph& graph);
+
+}  // namespace spillway::prefetch

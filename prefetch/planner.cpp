@@ -1,0 +1,12 @@
+#include "prefetch/planner.h"
+
+#include "prefetch/occupancy.h"
+
+namespace spillway::prefetch {
+
+Infeasible infeasible(const Problem& problem) {
+  const NearNeed need = near_need(problem.graph, Occupancy{problem.graph, problem.page});
+  return {.task = need.largest_task, .task_need = need.smallest, .smallest_budget = need.smallest};
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string_view>
+#include <variant>
+
+#include "prefetch/need.h"
+#include "prefetch/plan.h"
+#include "prefetch/profile.h"
+#include "prefetch/task_graph.h"
+#include "um/bytes.h"
+
+namespace spillway::prefetch {
+
+/// What a planner is given. The graph and the profile must outlive it.
+struct Problem {
+  const TaskGraph& graph;
+  const Profile& profile;
+  um::Bytes budget;
+  um::Bytes page;
+  um::Bytes chunk{16ULL << 20U};  ///< largest move of a fractional plan; a multiple of the page
+  bool whole_blocks = false;      ///< moves take whole blocks: what the copy mode can execute
+  bool may_recompute = false;  ///< cheap tasks may run again instead of their outputs being moved
+};
+
+/// Why no plan keeps the problem's budget.
+[[nodiscard]] Infeasible infeasible(const Problem& problem);
+
+/// A strategy: turns a profiled step into a plan.
+///
+/// Pure and stateless; the same problem gives the same plan on every machine. Every plan it returns
+/// verifies.
+class Planner {
+ public:
+  virtual ~Planner() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  /// One line for --help: what it does and where it comes from.
+  [[nodiscard]] virtual std::string_view description() const = 0;
+  /// Requires: the profile was made for the graph.
+  [[nodiscard]] virtual std::variant<Plan, Infeasible> plan(const Problem& problem) const = 0;
+};
+
+}  // namespace spillway::prefetch

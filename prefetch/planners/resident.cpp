@@ -1,0 +1,37 @@
+#include "prefetch/planners/resident.h"
+
+#include <algorithm>
+
+#include "prefetch/algorithm_choice.h"
+#include "prefetch/liveness.h"
+#include "prefetch/occupancy.h"
+
+namespace spillway::prefetch {
+
+std::variant<Plan, Infeasible> Resident::plan(const Problem& problem) const {
+  const Occupancy occupancy{problem.graph, problem.page};
+  const um::Bytes pool = occupancy.pool(problem.budget);
+  std::vector<TaskRun> runs = fastest_that_fit(problem);
+  const std::vector<Life> lives = find_lives(problem.graph, runs);
+  // A fast algorithm whose workspace would raise the peak above the budget is not taken.
+  const std::vector<um::Bytes> live = demand(problem.graph, occupancy, runs, lives);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (live[i] > pool) runs[i].algorithm = 0;
+  }
+  const std::vector<um::Bytes> final_live = demand(problem.graph, occupancy, runs, lives);
+  const auto most = std::ranges::max_element(final_live);
+  if (occupancy.always_near() > problem.budget || (most != final_live.end() && *most > pool)) {
+    const um::Bytes need = near_need(problem.graph, occupancy).resident;
+    return Infeasible{.task = runs[static_cast<std::size_t>(most - final_live.begin())].task,
+                      .task_need = need,
+                      .smallest_budget = need};
+  }
+  for (Position p = 0; p < runs.size(); ++p) runs[p].after = {.runs = p};
+  return Plan{.planner = std::string{name()},
+              .graph = fingerprint(problem.graph),
+              .budget = problem.budget,
+              .page = problem.page,
+              .runs = std::move(runs)};
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "prefetch/plan.h"
+#include "prefetch/task_graph.h"
+#include "um/bandwidth.h"
+
+namespace spillway::prefetch {
+
+/// The link between near and far memory, measured or modelled.
+struct LinkProfile {
+  um::Bandwidth offload{1e9};   ///< near to far
+  um::Bandwidth prefetch{1e9};  ///< far to near
+  um::Nanoseconds latency{0};   ///< of one move
+  bool is_duplex = true;        ///< both directions at once
+  /// Speed of the running task, relative to undisturbed, while one move is under way: 1 where copy
+  /// engines do the work, less where copies take a processor's time.
+  double compute_speed_while_moving = 1.0;
+};
+
+/// Times of one step, task by task and algorithm by algorithm, with all operands near.
+struct Profile {
+  std::string source;       ///< where it comes from: "measured on host, 2 threads", "model v100"
+  std::uint64_t graph = 0;  ///< fingerprint of the graph
+  std::vector<std::vector<um::Nanoseconds>> durations;  ///< [task][algorithm]
+  LinkProfile link;
+
+  [[nodiscard]] um::Nanoseconds operator()(TaskId task, std::uint32_t algorithm) const {
+    return durations[static_cast<std::size_t>(task)][algorithm];
+  }
+  [[nodiscard]] um::Nanoseconds operator()(const TaskRun& run) const {
+    return (*this)(run.task, run.algorithm);
+  }
+};
+
+/// The sum of the run times of `runs`: the length of a step that never waits.
+[[nodiscard]] um::Nanoseconds compute_time(const Profile& profile, const std::vector<TaskRun>& runs);
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,156 @@
+#include "prefetch/residency.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+constexpr std::uint32_t kNear = ~0U;
+
+// Follows the pages of one block through its lives.
+class BlockResidency {
+ public:
+  BlockResidency(const TaskGraph& graph, const Occupancy& occupancy, const Plan& plan, DataId data)
+      : name_{graph[data].name},
+        plan_{plan},
+        page_{occupancy.page()},
+        away_(occupancy.size(data) / occupancy.page(), kNear),
+        is_far_valid_(away_.size(), false) {}
+
+  std::vector<std::uint32_t> offloads;    // of this block, as indices into the plan
+  std::vector<std::uint32_t> prefetches;  // likewise
+
+  // `prefetched[q]`: how many prefetches have ended when run q starts.
+  std::optional<Violation> follow(const Life& life, std::span<const std::uint32_t> prefetched) {
+    is_far_valid_.assign(is_far_valid_.size(), false);
+    for (std::size_t i = 0; i < life.accesses.size(); ++i) {
+      const BlockAccess& access = life.accesses[i];
+      if (std::ranges::any_of(away_, [](std::uint32_t by) { return by != kNear; })) {
+        return Violation{name_ + " is not all near when run " + std::to_string(access.position) +
+                         " uses it"};
+      }
+      if (access.writes) is_far_valid_.assign(is_far_valid_.size(), false);
+      if (i + 1 == life.accesses.size()) break;
+      const Position next = life.accesses[i + 1].position;
+      if (auto violation = leave(access.position, next)) return violation;
+      if (auto violation = come_back(prefetched[next])) return violation;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Violation> finish() const {
+    if (next_offload_ == offloads.size() && next_prefetch_ == prefetches.size())
+      return std::nullopt;
+    return Violation{name_ + " is moved when nobody needs it"};
+  }
+
+ private:
+  struct Pages {
+    std::size_t begin;
+    std::size_t end;
+  };
+  [[nodiscard]] std::optional<Pages> pages(const Move& move) const {
+    const std::uint64_t page = page_.count();
+    const std::uint64_t begin = move.offset.count();
+    const std::uint64_t size = move.size.count();
+    const std::uint64_t all = away_.size() * page;
+    if (size == 0 || begin % page != 0 || size % page != 0 || begin > all || size > all - begin) {
+      return std::nullopt;
+    }
+    return Pages{.begin = begin / page, .end = (begin + size) / page};
+  }
+
+  // Applies the offloads that start between two uses of the block: after run `last`, before run
+  // `next`.
+  std::optional<Violation> leave(Position last, Position next) {
+    for (; next_offload_ < offloads.size(); ++next_offload_) {
+      const std::uint32_t index = offloads[next_offload_];
+      const Move& move = plan_.offloads[index];
+      if (move.after.runs > next) break;
+      if (move.after.runs <= last) return Violation{name_ + " is offloaded while it is in use"};
+      const auto range = pages(move);
+      if (!range)
+        return Violation{"an offload of " + name_ + " does not lie inside it in whole pages"};
+      for (std::size_t page = range->begin; page < range->end; ++page) {
+        if (away_[page] != kNear) return Violation{name_ + " is offloaded twice"};
+        if (move.is_clean && !is_far_valid_[page]) {
+          return Violation{name_ + " is freed without a valid far copy"};
+        }
+        away_[page] = index;
+        is_far_valid_[page] = true;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Applies the prefetches that bring back what is away; `ended` of them have ended at the next
+  // use.
+  std::optional<Violation> come_back(std::uint32_t ended) {
+    for (; next_prefetch_ < prefetches.size(); ++next_prefetch_) {
+      const std::uint32_t index = prefetches[next_prefetch_];
+      if (index >= ended) break;  // not waited for: belongs to a later use, or the next check fails
+      const Move& move = plan_.prefetches[index];
+      const auto range = pages(move);
+      if (!range)
+        return Violation{"a prefetch of " + name_ + " does not lie inside it in whole pages"};
+      for (std::size_t page = range->begin; page < range->end; ++page) {
+        if (away_[page] == kNear) return Violation{name_ + " is prefetched while it is near"};
+        if (away_[page] >= move.after.offloads) {
+          return Violation{"a prefetch of " + name_ + " does not wait for its offload"};
+        }
+        away_[page] = kNear;
+      }
+    }
+    return std::nullopt;
+  }
+
+  const std::string& name_;
+  const Plan& plan_;
+  Bytes page_;
+  std::vector<std::uint32_t> away_;  // by page: the offload that took it away, or kNear
+  std::vector<bool> is_far_valid_;
+  std::size_t next_offload_ = 0;
+  std::size_t next_prefetch_ = 0;
+};
+
+}  // namespace
+
+std::optional<Violation> check_residency(const TaskGraph& graph, const Occupancy& occupancy,
+                                         const Plan& plan, std::span<const Life> lives) {
+  std::vector<BlockResidency> blocks;
+  blocks.reserve(graph.data.size());
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    blocks.emplace_back(graph, occupancy, plan, DataId(i));
+  }
+  const auto assign = [&](const std::vector<Move>& moves, auto member) {
+    for (std::uint32_t i = 0; i < moves.size(); ++i) {
+      const auto data = static_cast<std::size_t>(moves[i].data);
+      if (data >= blocks.size()) return false;
+      (blocks[data].*member).push_back(i);
+    }
+    return true;
+  };
+  if (!assign(plan.offloads, &BlockResidency::offloads) ||
+      !assign(plan.prefetches, &BlockResidency::prefetches)) {
+    return Violation{"a move names a block that is not there"};
+  }
+  std::vector<std::uint32_t> prefetched;  // by run, see BlockResidency::follow
+  std::uint32_t most = 0;
+  for (const TaskRun& run : plan.runs)
+    prefetched.push_back(most = std::max(most, run.after.prefetches));
+  for (const Life& life : lives) {
+    auto& block = blocks[static_cast<std::size_t>(life.data)];
+    if (auto violation = block.follow(life, prefetched)) return violation;
+  }
+  for (const BlockResidency& block : blocks) {
+    if (auto violation = block.finish()) return violation;
+  }
+  return std::nullopt;
+}
+
+}  // namespace spillway::prefetch

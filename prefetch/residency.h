@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "prefetch/liveness.h"
+#include "prefetch/occupancy.h"
+#include "prefetch/plan.h"
+#include "prefetch/task_graph.h"
+#include "prefetch/violation.h"
+
+namespace spillway::prefetch {
+
+/// Checks, page by page, that what a run reads or updates is near when it starts: each offload lies
+/// between two uses of its block, each byte that left comes back before the next use, waits for its
+/// own offload, and is waited for; a clean offload has a valid far copy; nothing moves that nobody
+/// needs.
+[[nodiscard]] std::optional<Violation> check_residency(const TaskGraph& graph,
+                                                       const Occupancy& occupancy, const Plan& plan,
+                                                       std::span<const Life> lives);
+
+}  // namespace spillway::prefetch

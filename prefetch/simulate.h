@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "prefetch/plan.h"
+#include "prefetch/profile.h"
+#include "um/bandwidth.h"
+
+namespace spillway::prefetch {
+
+/// When something began and ended, from the start of the step.
+struct Interval {
+  um::Nanoseconds begin{0};
+  um::Nanoseconds end{0};
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+/// When everything in a plan happened: predicted by simulate(), or measured by the runtime.
+struct Timeline {
+  std::vector<Interval> runs;
+  std::vector<Interval> offloads;
+  std::vector<Interval> prefetches;
+
+  /// Length of the step: when its last run ended.
+  [[nodiscard]] um::Nanoseconds makespan() const {
+    return runs.empty() ? um::Nanoseconds{0} : runs.back().end;
+  }
+};
+
+/// What may vary in a simulation.
+struct SimulateOptions {
+  double noise =
+      0;  ///< each run's time is multiplied by a number drawn from [1 - noise, 1 + noise]
+  std::uint64_t seed = 0;
+};
+
+/// Executes `plan` on an idealised machine: one compute queue and one queue a link direction (one
+/// for both where the link is not duplex; then the move that is ready first goes first, an offload
+/// before a prefetch). Each entry starts when its queue is free and its condition holds. While
+/// moves are under way a run advances at the profile's compute_speed_while_moving, once for each.
+///
+/// Requires: the plan verifies, and was made for the profile's graph.
+/// Complexity: O(runs + moves).
+[[nodiscard]] Timeline simulate(const Plan& plan, const Profile& profile,
+                                const SimulateOptions& options = {});
+
+}  // namespace spillway::prefetch

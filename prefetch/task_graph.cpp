@@ -1,0 +1,51 @@
+#include "prefetch/task_graph.h"
+
+#include <string_view>
+
+namespace spillway::prefetch {
+namespace {
+
+// FNV-1a, 64 bits.
+class Fingerprint {
+ public:
+  void add(std::uint64_t number) {
+    for (int shift = 0; shift < 64; shift += 8) mix(number >> static_cast<unsigned>(shift) & 0xffU);
+  }
+  void add(std::string_view text) {
+    add(text.size());
+    for (const char c : text) mix(static_cast<unsigned char>(c));
+  }
+  void add(const std::vector<DataId>& ids) {
+    add(ids.size());
+    for (const DataId id : ids) add(static_cast<std::uint64_t>(id));
+  }
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+
+ private:
+  void mix(std::uint64_t byte) { value_ = (value_ ^ byte) * 0x100000001b3ULL; }
+  std::uint64_t value_ = 0xcbf29ce484222325ULL;
+};
+
+}  // namespace
+
+std::uint64_t fingerprint(const TaskGraph& graph) {
+  Fingerprint print;
+  for (const DataBlock& block : graph.data) {
+    print.add(block.name);
+    print.add(block.size.count());
+    print.add(static_cast<std::uint64_t>(block.kind));
+  }
+  for (const Task& task : graph.tasks) {
+    print.add(task.name);
+    print.add(task.reads);
+    print.add(task.writes);
+    print.add(task.updates_once);
+    for (const Algorithm& algorithm : task.algorithms) {
+      print.add(algorithm.name);
+      print.add(algorithm.workspace.count());
+    }
+  }
+  return print.value();
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "um/bytes.h"
+
+namespace spillway::prefetch {
+
+enum class TaskId : std::uint32_t {};
+enum class DataId : std::uint32_t {};
+
+/// Whether a data block outlives the step.
+enum class DataKind {
+  kState,  ///< weights, optimizer state, statistics: always near
+  kTensor  ///< made and used up within one step
+};
+
+/// One tensor that tasks read or write.
+struct DataBlock {
+  std::string name;
+  um::Bytes size;
+  DataKind kind = DataKind::kTensor;
+};
+
+enum class Phase { kForward, kBackward, kUpdate };
+
+/// One way to run a task, and the scratch bytes it needs (SuperNeurons section 3.5, moDNN Eq. 1).
+struct Algorithm {
+  std::string name = "default";
+  um::Bytes workspace;
+};
+
+/// One operation of a step. A block in `reads` and in `writes` is updated in place; a block only in
+/// `writes` is overwritten whole.
+struct Task {
+  std::string name;  ///< unique in the graph
+  Phase phase = Phase::kForward;
+  std::vector<DataId> reads;
+  std::vector<DataId> writes;
+  /// State that the first run updates in place and a recomputation leaves alone (running
+  /// statistics).
+  std::vector<DataId> updates_once;
+  std::vector<Algorithm> algorithms = {{}};  ///< at least one; the first needs the least workspace
+  double flops = 0;
+  um::Bytes traffic;             ///< bytes of its operands: what a roofline model needs
+  bool is_recomputable = false;  ///< cheap, and run again it gives the same bits
+};
+
+/// All tasks of one step in execution order, with the blocks each reads and writes: moDNN's task
+/// and data flow graph (section III).
+struct TaskGraph {
+  std::vector<DataBlock> data;
+  std::vector<Task> tasks;
+
+  DataId add(DataBlock block) {
+    data.push_back(std::move(block));
+    return DataId(data.size() - 1);
+  }
+  TaskId add(Task task) {
+    tasks.push_back(std::move(task));
+    return TaskId(tasks.size() - 1);
+  }
+
+  [[nodiscard]] const DataBlock& operator[](DataId id) const {
+    return data[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] const Task& operator[](TaskId id) const {
+    return tasks[static_cast<std::size_t>(id)];
+  }
+};
+
+/// A number that differs between graphs with different tasks, blocks, sizes or algorithms: tells a
+/// plan whether it was made for this graph.
+[[nodiscard]] std::uint64_t fingerprint(const TaskGraph& graph);
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,79 @@
+#include "prefetch/verify.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "prefetch/dataflow.h"
+#include "prefetch/liveness.h"
+#include "prefetch/occupancy.h"
+#include "prefetch/residency.h"
+#include "prefetch/worst_case.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+// Executes the conditions alone: whichever queue can go on goes on, until all have ended or none
+// can.
+std::optional<Violation> check_progress(const Plan& plan) {
+  Progress now;
+  const auto advance = [&now](const auto& queue, std::uint32_t Progress::*count) {
+    const std::uint32_t before = now.*count;
+    while (now.*count < queue.size() && now.reaches(queue[now.*count].after)) ++(now.*count);
+    return now.*count != before;
+  };
+  bool moved = true;
+  while (moved) {
+    moved = advance(plan.runs, &Progress::runs);
+    moved = advance(plan.offloads, &Progress::offloads) || moved;
+    moved = advance(plan.prefetches, &Progress::prefetches) || moved;
+  }
+  if (now.runs == plan.runs.size() && now.offloads == plan.offloads.size() &&
+      now.prefetches == plan.prefetches.size()) {
+    return std::nullopt;
+  }
+  return Violation{"the plan waits for ever after run " + std::to_string(now.runs) + ", offload " +
+                   std::to_string(now.offloads) + " and prefetch " +
+                   std::to_string(now.prefetches)};
+}
+
+std::variant<Verified, Violation> verify_on_demand(const TaskGraph& graph,
+                                                   const Occupancy& occupancy, const Plan& plan) {
+  if (!plan.offloads.empty() || !plan.prefetches.empty()) {
+    return Violation{"a plan that pages on demand has moves"};
+  }
+  const std::vector<Bytes> sets = working_sets(graph, occupancy, plan.runs);
+  const auto largest = std::ranges::max_element(sets);
+  if (largest != sets.end() && *largest > occupancy.pool(plan.budget)) {
+    const TaskRun& run = plan.runs[static_cast<std::size_t>(largest - sets.begin())];
+    return Violation{graph[run.task].name + " alone does not fit in the budget"};
+  }
+  return Verified{plan.budget};
+}
+
+}  // namespace
+
+std::variant<Verified, Violation> verify(const TaskGraph& graph, const Plan& plan) {
+  if (plan.graph != fingerprint(graph))
+    return Violation{"the plan was made for another task graph"};
+  if (!std::has_single_bit(plan.page.count())) return Violation{"the page is no power of two"};
+  if (auto violation = check_dataflow(graph, plan.runs)) return *violation;
+  if (auto violation = check_progress(plan)) return *violation;
+  const Occupancy occupancy{graph, plan.page};
+  if (plan.residency == Residency::kOnDemand) return verify_on_demand(graph, occupancy, plan);
+  const std::vector<Life> lives = find_lives(graph, plan.runs);
+  if (auto violation = check_residency(graph, occupancy, plan, lives)) return *violation;
+  const Bytes peak = worst_case_peak(graph, occupancy, plan, lives);
+  const Bytes room = occupancy.always_near() + occupancy.pool(plan.budget);
+  if (peak > room || occupancy.always_near() > plan.budget) {
+    return Violation{"the plan may use " + um::to_string(peak) +
+                     " of near memory, more than its budget of " + um::to_string(plan.budget)};
+  }
+  return Verified{peak};
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,64 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "prefetch/planners/catalogue.h"
+#include "prefetch/simulate.h"
+#include "prefetch/verify.h"
+#include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/trace_checker.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+
+Problem random_problem(const TaskGraph& graph, const Profile& profile) {
+  const Occupancy occupancy{graph, kPage};
+  const NearNeed need = near_need(graph, occupancy);
+  const std::uint64_t slack = (need.resident - need.smallest) / kPage;
+  return {.graph = graph,
+          .profile = profile,
+          .budget = need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 2)),
+          .page = kPage,
+          .chunk = pages(*rc::gen::inRange<std::uint64_t>(1, 5)),
+          .whole_blocks = *rc::gen::arbitrary<bool>(),
+          .may_recompute = *rc::gen::arbitrary<bool>()};
+}
+
+// Every plan of every planner verifies, and whatever the noise, executing it never breaks the
+// budget or reads what is far.
+RC_GTEST_PROP(EveryPlanner, KeepsTheBudgetUnderAnyTiming, ()) {
+  const TaskGraph graph = random_graph();
+  const Profile profile = random_profile(graph);
+  const Problem given = random_problem(graph, profile);
+  for (const auto& planner : planners()) {
+    const auto result = planner->plan(given);
+    if (!std::holds_alternative<Plan>(result)) {
+      RC_ASSERT(planner->name() == "resident");
+      continue;
+    }
+    const auto& plan = std::get<Plan>(result);
+    const auto verdict = verify(graph, plan);
+    if (const auto* violation = std::get_if<Violation>(&verdict)) RC_FAIL(violation->reason);
+    if (plan.residency == Residency::kOnDemand) continue;
+    const SimulateOptions noise{.noise = 0.9, .seed = *rc::gen::arbitrary<std::uint64_t>()};
+    const std::string wrong = check_trace(graph, plan, simulate(plan, profile, noise));
+    if (!wrong.empty()) RC_FAIL(std::string{planner->name()} + ": " + wrong);
+  }
+}
+
+// The smallest budget that near_need() names is feasible, and one page less is not.
+RC_GTEST_PROP(EveryPlanner, IsFeasibleFromTheSmallestBudgetOn, ()) {
+  const TaskGraph graph = random_graph();
+  const Profile profile = random_profile(graph);
+  Problem given = random_problem(graph, profile);
+  given.budget = near_need(graph, Occupancy{graph, kPage}).smallest;
+  RC_ASSERT(std::holds_alternative<Plan>(find_planner("capacity").plan(given)));
+  RC_ASSERT(std::holds_alternative<Plan>(find_planner("on-demand").plan(given)));
+  given.budget -= kPage;
+  RC_ASSERT(std::holds_alternative<Infeasible>(find_planner("capacity").plan(given)));
+  RC_ASSERT(std::holds_alternative<Infeasible>(find_planner("on-demand").plan(given)));
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <rapidcheck.h>
+
+#include <string>
+#include <vector>
+
+#include "prefetch/task_graph.h"
+#include "tests/prefetch/toy.h"
+
+namespace spillway::prefetch::testing {
+
+/// A random training step: a forward DAG whose tasks read one or two earlier tensors, write a new
+/// one and sometimes update one in place, and a backward pass that reads what forward saved. Sizes
+/// are 1 to 6 pages; some tasks have a second algorithm.
+inline TaskGraph random_graph() {
+  TaskGraph graph;
+  const int layers = *rc::gen::inRange(1, 14);
+  const auto new_block = [&](const std::string& name) {
+    return graph.add(
+        DataBlock{.name = name, .size = pages(*rc::gen::inRange<std::uint64_t>(1, 7))});
+  };
+  std::vector<DataId> tensors{new_block("x0")};
+  std::vector<std::vector<DataId>> saved;
+  graph.add(Task{.name = "load", .writes = {tensors[0]}});
+  for (int i = 1; i <= layers; ++i) {
+    const std::string name = std::to_string(i);
+    Task task{.name = "f" + name, .is_recomputable = *rc::gen::arbitrary<bool>()};
+    task.reads = {tensors.back()};
+    const DataId other = tensors[*rc::gen::inRange<std::size_t>(0, tensors.size())];
+    if (other != tensors.back() && *rc::gen::inRange(0, 3) == 0) task.reads.push_back(other);
+    saved.push_back(task.reads);
+    if (*rc::gen::inRange(0, 4) == 0 && i > 1) {
+      task.writes = {tensors.back()};  // in place
+    } else {
+      tensors.push_back(new_block("x" + name));
+      task.writes = {tensors.back()};
+    }
+    if (*rc::gen::inRange(0, 3) == 0) {
+      task.algorithms.push_back(
+          {.name = "fast", .workspace = pages(*rc::gen::inRange<std::uint64_t>(1, 5))});
+    }
+    graph.add(task);
+  }
+  DataId gradient = new_block("g");
+  graph.add(Task{
+      .name = "loss", .phase = Phase::kBackward, .reads = {tensors.back()}, .writes = {gradient}});
+  for (int i = layers; i >= 1; --i) {
+    Task task{.name = "b" + std::to_string(i), .phase = Phase::kBackward};
+    task.reads = saved[static_cast<std::size_t>(i - 1)];
+    task.reads.push_back(gradient);
+    gradient = new_block("g" + std::to_string(i));
+    task.writes = {gradient};
+    graph.add(task);
+  }
+  return graph;
+}
+
+/// Random run times for it, a fast algorithm being faster, and a random link. Nothing takes less
+/// than 40 ns, so that a trace rounded to nanoseconds has no two events in the wrong order.
+inline Profile random_profile(const TaskGraph& graph) {
+  Profile profile{.source = "random", .graph = fingerprint(graph), .durations = {}, .link = {}};
+  for (const Task& task : graph.tasks) {
+    const int duration = 100 * *rc::gen::inRange(1, 400);
+    profile.durations.push_back({um::Nanoseconds{duration}});
+    if (task.algorithms.size() > 1)
+      profile.durations.back().push_back(um::Nanoseconds{duration / 2});
+  }
+  const um::Bandwidth rate{static_cast<double>(kPage.count()) / (1e-7 * *rc::gen::inRange(1, 200))};
+  profile.link = {.offload = rate,
+                  .prefetch = rate,
+                  .latency = um::Nanoseconds{100 * *rc::gen::inRange(0, 20)},
+                  .is_duplex = *rc::gen::arbitrary<bool>()};
+  return profile;
+}
+
+}  // namespace spillway::prefetch::testing

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "prefetch/liveness.h"
+#include "prefetch/occupancy.h"
+#include "prefetch/planner.h"
+#include "prefetch/profile.h"
+#include "prefetch/task_graph.h"
+
+namespace spillway::prefetch::testing {
+
+using namespace um::literals;
+
+inline constexpr um::Bytes kPage = 4_KiB;
+
+/// `count` pages.
+constexpr um::Bytes pages(std::uint64_t count) { return count * kPage; }
+
+/// A link that moves one page in 10 ns each way.
+inline LinkProfile toy_link() {
+  const um::Bandwidth page_in_10ns{static_cast<double>(kPage.count()) / 10e-9};
+  return {.offload = page_in_10ns, .prefetch = page_in_10ns};
+}
+
+/// A profile in which every task takes `duration`, whatever its algorithm.
+inline Profile flat_profile(const TaskGraph& graph, um::Nanoseconds duration) {
+  Profile profile{
+      .source = "toy", .graph = fingerprint(graph), .durations = {}, .link = toy_link()};
+  for (const Task& task : graph.tasks) {
+    profile.durations.emplace_back(task.algorithms.size(), duration);
+  }
+  return profile;
+}
+
+/// A chain of `layers` layers with activations of `size`: forward i reads y(i-1) and writes y(i);
+/// backward i reads y(i-1), y(i) and dy(i) and writes dy(i-1). Forward tasks are recomputable.
+inline TaskGraph chain(std::size_t layers, um::Bytes size) {
+  TaskGraph graph;
+  std::vector<DataId> y;
+  for (std::size_t i = 0; i <= layers; ++i) {
+    y.push_back(graph.add(DataBlock{.name = "y" + std::to_string(i), .size = size}));
+  }
+  graph.add(Task{.name = "load", .reads = {}, .writes = {y[0]}});
+  for (std::size_t i = 1; i <= layers; ++i) {
+    graph.add(Task{.name = "f" + std::to_string(i),
+                   .reads = {y[i - 1]},
+                   .writes = {y[i]},
+                   .is_recomputable = true});
+  }
+  DataId dy = graph.add(DataBlock{.name = "d" + std::to_string(layers), .size = size});
+  graph.add(Task{.name = "loss", .phase = Phase::kBackward, .reads = {y[layers]}, .writes = {dy}});
+  for (std::size_t i = layers; i >= 1; --i) {
+    const DataId dx = graph.add(DataBlock{.name = "d" + std::to_string(i - 1), .size = size});
+    graph.add(Task{.name = "b" + std::to_string(i),
+                   .phase = Phase::kBackward,
+                   .reads = {y[i - 1], y[i], dy},
+                   .writes = {dx}});
+    dy = dx;
+  }
+  return graph;
+}
+
+/// A problem on `graph` with the toy page; `pool` bytes for movable blocks.
+inline Problem problem(const TaskGraph& graph, const Profile& profile, um::Bytes pool) {
+  return {.graph = graph,
+          .profile = profile,
+          .budget = Occupancy{graph, kPage}.always_near() + pool,
+          .page = kPage,
+          .chunk = pages(4)};
+}
+
+}  // namespace spillway::prefetch::testing

@@ -1,0 +1,160 @@
+#include "prefetch/verify.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "prefetch/planners/capacity.h"
+#include "tests/prefetch/toy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+// A capacity plan for a chain of six layers at three quarters of its need: it has moves to spoil.
+class VerifyTest : public ::testing::Test {
+ protected:
+  VerifyTest() { plan = std::get<Plan>(Capacity{}.plan(problem(graph, profile, pages(14)))); }
+
+  [[nodiscard]] std::string reason() const {
+    const auto result = verify(graph, plan);
+    return std::holds_alternative<Violation>(result) ? std::get<Violation>(result).reason : "";
+  }
+
+  TaskGraph graph = chain(6, pages(2));
+  Profile profile = flat_profile(graph, 100ns);
+  Plan plan;
+};
+
+TEST_F(VerifyTest, AcceptsAPlannersPlanAndKnowsItsPeak) {
+  ASSERT_FALSE(plan.offloads.empty());
+  const auto result = verify(graph, plan);
+  ASSERT_TRUE(std::holds_alternative<Verified>(result)) << reason();
+  EXPECT_LE(std::get<Verified>(result).peak, pages(14));
+  EXPECT_GT(std::get<Verified>(result).peak, pages(12));
+}
+
+TEST_F(VerifyTest, RefusesAPlanForAnotherGraph) {
+  graph.tasks[0].name = "other";
+  EXPECT_EQ(reason(), "the plan was made for another task graph");
+}
+
+TEST_F(VerifyTest, RefusesASmallerBudget) {
+  plan.budget -= kPage;
+  EXPECT_NE(reason().find("more than its budget"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesAMissingTask) {
+  plan.runs.pop_back();
+  EXPECT_EQ(reason(), "b1 never runs");
+}
+
+TEST_F(VerifyTest, RefusesTasksOutOfOrder) {
+  std::swap(plan.runs[1], plan.runs[2]);
+  EXPECT_EQ(reason(), "f2 runs out of order");
+}
+
+TEST_F(VerifyTest, RefusesAMissingPrefetch) {
+  plan.prefetches.pop_back();
+  for (TaskRun& run : plan.runs) {
+    run.after.prefetches =
+        std::min(run.after.prefetches, static_cast<std::uint32_t>(plan.prefetches.size()));
+  }
+  EXPECT_NE(reason().find("is not all near when run"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesARunThatDoesNotWaitForItsPrefetch) {
+  for (TaskRun& run : plan.runs) run.after.prefetches = 0;
+  EXPECT_NE(reason().find("is not all near when run"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesARunThatDoesNotWaitForItsRoom) {
+  for (TaskRun& run : plan.runs) run.after.offloads = 0;
+  EXPECT_NE(reason().find("more than its budget"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesAPrefetchThatOvertakesItsOffload) {
+  plan.prefetches.front().after.offloads = 0;
+  EXPECT_NE(reason().find("does not wait for its offload"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesAPrefetchThatComesTooEarlyForItsRoom) {
+  for (Move& move : plan.prefetches) move.after.runs = 0;
+  EXPECT_NE(reason().find("more than its budget"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesAnOffloadOfABlockInUse) {
+  plan.offloads.front().after.runs = 0;
+  EXPECT_NE(reason().find("is offloaded while it is in use"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesACleanOffloadWithoutAFarCopy) {
+  plan.offloads.front().is_clean = true;
+  EXPECT_NE(reason().find("is freed without a valid far copy"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesAMoveThatLeavesItsBlock) {
+  plan.offloads.front().size += pages(2);
+  EXPECT_NE(reason().find("does not lie inside it"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesAMoveOfHalfAPage) {
+  plan.offloads.front().offset += 1_B;
+  EXPECT_NE(reason().find("does not lie inside it"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesAMoveOfWhatIsNotThere) {
+  plan.offloads.front().data = DataId{1000};
+  EXPECT_NE(reason().find("names a block that is not there"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesToWaitForEver) {
+  plan.runs.front().after.offloads = 1;
+  EXPECT_NE(reason().find("waits for ever"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesARecomputationThatReadsOtherValues) {
+  // f2 in place over y1: running f1 and f2 again is fine, f2 alone would read its own output.
+  TaskGraph inplace;
+  const DataId a = inplace.add(DataBlock{.name = "a", .size = pages(1)});
+  const DataId b = inplace.add(DataBlock{.name = "b", .size = pages(1)});
+  inplace.add(Task{.name = "load", .writes = {a}});
+  inplace.add(Task{.name = "double", .reads = {a}, .writes = {a}, .is_recomputable = true});
+  inplace.add(Task{.name = "use", .phase = Phase::kBackward, .reads = {a}, .writes = {b}});
+  Plan again{.graph = fingerprint(inplace),
+             .budget = pages(4),
+             .page = kPage,
+             .runs = runs_in_order(inplace)};
+  again.runs.insert(again.runs.begin() + 2, {.task = TaskId{1}, .is_recomputation = true});
+  const auto result = verify(inplace, again);
+  ASSERT_TRUE(std::holds_alternative<Violation>(result));
+  EXPECT_EQ(std::get<Violation>(result).reason,
+            "the recomputation of double reads other values than its first run");
+}
+
+TEST_F(VerifyTest, AcceptsARecomputationThatLeavesRunningStatisticsAlone) {
+  TaskGraph norm = chain(2, pages(1));
+  const DataId running =
+      norm.add(DataBlock{.name = "running", .size = 8_B, .kind = DataKind::kState});
+  norm.tasks[1].updates_once = {running};
+  Plan again{
+      .graph = fingerprint(norm), .budget = pages(9), .page = kPage, .runs = runs_in_order(norm)};
+  again.runs.insert(again.runs.begin() + 4, {.task = TaskId{1}, .is_recomputation = true});
+  EXPECT_TRUE(std::holds_alternative<Verified>(verify(norm, again)));
+}
+
+TEST_F(VerifyTest, AcceptsPagingOnDemandWhenEachTaskFits) {
+  Plan demand{.graph = fingerprint(graph),
+              .budget = pages(8),
+              .page = kPage,
+              .residency = Residency::kOnDemand,
+              .runs = runs_in_order(graph)};
+  EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, demand)));
+  demand.budget = pages(7);
+  EXPECT_TRUE(std::holds_alternative<Violation>(verify(graph, demand)));
+}
+
+}  // namespace
+}  // namespace spillway::prefetch
