@@ -37,7 +37,8 @@ struct Life {
 /// Movable bytes near during each run when nothing is offloaded: live blocks and the run's
 /// workspace, in whole pages.
 [[nodiscard]] std::vector<um::Bytes> demand(const TaskGraph& graph, const Occupancy& occupancy,
-                                            std::span<const TaskRun> runs, std::span<const Life> lives);
+                                            std::span<const TaskRun> runs,
+                                            std::span<const Life> lives);
 
 /// Movable bytes that the run at each position cannot do without: its own operands and workspace
 /// (moDNN Eq. 1).

@@ -14,7 +14,7 @@ Occupancy::Occupancy(const TaskGraph& graph, Bytes page) : page_{page} {
   for (const DataBlock& block : graph.data) {
     const bool movable = block.kind == DataKind::kTensor && !is_small(block.size);
     sizes_.push_back(movable ? um::round_up(block.size, page_) : Bytes{});
-    if (!movable) always_near_ += block.size;
+    if (!movable) always_near_ += um::round_up(block.size, kNearAlignment);
   }
   for (const Task& task : graph.tasks) {
     for (const Algorithm& algorithm : task.algorithms) {
@@ -23,7 +23,7 @@ Occupancy::Occupancy(const TaskGraph& graph, Bytes page) : page_{page} {
       }
     }
   }
-  always_near_ += small_workspace_;
+  always_near_ += um::round_up(small_workspace_, kNearAlignment);
 }
 
 Bytes Occupancy::workspace_size(Bytes workspace) const {

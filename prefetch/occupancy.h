@@ -7,6 +7,9 @@
 
 namespace spillway::prefetch {
 
+/// Alignment of blocks that are always near; their sizes are rounded to it.
+inline constexpr um::Bytes kNearAlignment{64};
+
 /// How the blocks of a graph occupy near memory when residency is managed in pages.
 ///
 /// A tensor of at least a quarter page is movable and occupies whole pages. State, and tensors too

@@ -37,6 +37,7 @@ struct Profile {
 };
 
 /// The sum of the run times of `runs`: the length of a step that never waits.
-[[nodiscard]] um::Nanoseconds compute_time(const Profile& profile, const std::vector<TaskRun>& runs);
+[[nodiscard]] um::Nanoseconds compute_time(const Profile& profile,
+                                           const std::vector<TaskRun>& runs);
 
 }  // namespace spillway::prefetch

@@ -24,7 +24,8 @@ std::vector<std::vector<TaskId>> find_writers(const TaskGraph& graph) {
 
 class Inserter {
  public:
-  Inserter(const TaskGraph& graph, const std::vector<TaskRun>& runs, const std::vector<DataId>& dropped)
+  Inserter(const TaskGraph& graph, const std::vector<TaskRun>& runs,
+           const std::vector<DataId>& dropped)
       : graph_{graph}, writers_{find_writers(graph)}, is_missing_(graph.data.size(), false) {
     for (const TaskRun& run : runs) algorithm_.push_back(run.algorithm);
     for (const DataId id : dropped) is_missing_[static_cast<std::size_t>(id)] = true;
@@ -105,7 +106,7 @@ std::vector<Recomputable> find_recomputable(const TaskGraph& graph, const Profil
 }
 
 std::vector<TaskRun> with_recomputation(const TaskGraph& graph, const std::vector<TaskRun>& runs,
-                                    const std::vector<DataId>& dropped) {
+                                        const std::vector<DataId>& dropped) {
   return Inserter{graph, runs, dropped}.insert(runs);
 }
 

@@ -27,7 +27,7 @@ struct Recomputable {
 /// `dropped` again. What a recomputation reads and was dropped itself is recomputed first; each
 /// block is recomputed once and kept until its last use.
 [[nodiscard]] std::vector<TaskRun> with_recomputation(const TaskGraph& graph,
-                                                  const std::vector<TaskRun>& runs,
-                                                  const std::vector<DataId>& dropped);
+                                                      const std::vector<TaskRun>& runs,
+                                                      const std::vector<DataId>& dropped);
 
 }  // namespace spillway::prefetch

@@ -43,7 +43,7 @@ class BlockResidency {
     return std::nullopt;
   }
 
-  std::optional<Violation> finish() const {
+  [[nodiscard]] std::optional<Violation> finish() const {
     if (next_offload_ == offloads.size() && next_prefetch_ == prefetches.size())
       return std::nullopt;
     return Violation{name_ + " is moved when nobody needs it"};

@@ -66,7 +66,7 @@ TEST(Occupancy, KeepsStateAndSmallTensorsNear) {
   EXPECT_FALSE(occupancy.is_movable(weight));
   EXPECT_FALSE(occupancy.is_movable(small));
   EXPECT_EQ(occupancy.size(large), kPage);
-  EXPECT_EQ(occupancy.always_near(), pages(9) + 1000_B);
+  EXPECT_EQ(occupancy.always_near(), pages(9) + 1024_B);
 }
 
 TEST(Occupancy, SharesOneBufferAmongSmallWorkspaces) {

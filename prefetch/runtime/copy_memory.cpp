@@ -1,0 +1,183 @@
+#include "prefetch/runtime/copy_memory.h"
+
+#include <cstring>
+#include <utility>
+
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+constexpr Bytes kAlignment{4096};  // what a far file with direct I/O asks for
+
+}  // namespace
+
+FarPlacement::FarPlacement(const StepLayout& layout) : offsets(layout.graph.data.size()) {
+  std::vector<bool> has_place(offsets.size(), false);
+  for (const Move& move : layout.plan.offloads) {
+    const auto data = static_cast<std::size_t>(move.data);
+    if (has_place[data]) continue;
+    has_place[data] = true;
+    offsets[data] = extent;
+    extent += layout.occupancy.size(move.data);
+  }
+}
+
+CopyMemory::CopyMemory(const StepLayout& layout, const AlwaysNear& always_near, um::Range near,
+                       um::Copies& copies, um::Ledger& ledger)
+    : layout_{layout},
+      always_near_{always_near},
+      near_{near},
+      copies_{copies},
+      ledger_{ledger},
+      far_{layout},
+      arena_{Bytes{near.size()}, kAlignment},
+      segments_(layout.graph.data.size() + 1),
+      walker_{layout.plan,
+              [this](std::uint32_t move, um::Completion done) {
+                return issue_offload(move, std::move(done));
+              },
+              [this](std::uint32_t move, um::Completion done) {
+                return issue_prefetch(move, std::move(done));
+              }} {
+  um::expects(moves_whole_blocks(layout.plan, layout.graph), "copy mode moves whole blocks");
+}
+
+CopyMemory::~CopyMemory() {
+  const std::lock_guard lock{mutex_};
+  is_paused_ = true;
+}
+
+void CopyMemory::begin_run(Position position) {
+  position_ = position;
+  const RunLayout& run = layout_.runs[position];
+  const Progress& after = layout_.plan.runs[position].after;
+  if (wants_compaction_) compact();
+  while (!walker_.wait_for(after, [this] { return wants_compaction_.load(); })) compact();
+  for (const DataId id : run.begins) allocate(segment(id), layout_.graph[id].size);
+  if (run.workspace > Bytes{}) allocate(segments_[kWorkspace], run.workspace);
+}
+
+void CopyMemory::end_run(Position position) {
+  {
+    const std::lock_guard lock{mutex_};
+    for (const DataId id : layout_.runs[position].ends) release(segment(id));
+    if (layout_.runs[position].workspace > Bytes{}) release(segments_[kWorkspace]);
+  }
+  walker_.end_run();
+}
+
+std::byte* CopyMemory::address(DataId id) const {
+  if (!layout_.occupancy.is_movable(id)) return always_near_.address(id);
+  return bytes(segments_[static_cast<std::size_t>(id) + 1]).data();
+}
+
+std::byte* CopyMemory::workspace() const {
+  const RunLayout& run = layout_.runs[position_];
+  if (run.has_small_workspace) return always_near_.small_workspace();
+  return run.workspace == Bytes{} ? nullptr : bytes(segments_[kWorkspace]).data();
+}
+
+bool CopyMemory::issue_offload(std::uint32_t index, um::Completion done) {
+  const Move& move = layout_.plan.offloads[index];
+  Segment& block = segment(move.data);
+  um::Range near;
+  {
+    const std::lock_guard lock{mutex_};
+    if (is_paused_) return false;
+    near = bytes(block);
+    ++copies_under_way_;
+  }
+  um::Completion end = [this, &block, done = std::move(done)](std::exception_ptr error) {
+    {
+      const std::lock_guard lock{mutex_};
+      release(block);
+      --copies_under_way_;
+      idle_.notify_all();
+    }
+    done(std::move(error));
+  };
+  if (move.is_clean) {
+    end(nullptr);
+  } else {
+    copies_.offload(near, far_.offsets[static_cast<std::size_t>(move.data)], std::move(end));
+  }
+  return true;
+}
+
+bool CopyMemory::issue_prefetch(std::uint32_t index, um::Completion done) {
+  const Move& move = layout_.plan.prefetches[index];
+  Segment& block = segment(move.data);
+  um::Range near;
+  {
+    const std::lock_guard lock{mutex_};
+    if (is_paused_) return false;
+    if (!try_allocate(block, layout_.graph[move.data].size)) {
+      wants_compaction_ = true;
+      return false;
+    }
+    near = bytes(block);
+    ++copies_under_way_;
+  }
+  copies_.prefetch(far_.offsets[static_cast<std::size_t>(move.data)], near,
+                   [this, done = std::move(done)](std::exception_ptr error) {
+                     {
+                       const std::lock_guard lock{mutex_};
+                       --copies_under_way_;
+                       idle_.notify_all();
+                     }
+                     done(std::move(error));
+                   });
+  return true;
+}
+
+bool CopyMemory::try_allocate(Segment& segment, Bytes size) {
+  size = um::round_up(size, kAlignment);
+  const std::optional<Bytes> offset = arena_.allocate(size);
+  if (!offset) return false;
+  ledger_.charge(size);
+  segment = {.is_allocated = true, .offset = *offset, .size = size};
+  return true;
+}
+
+void CopyMemory::allocate(Segment& segment, Bytes size) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (try_allocate(segment, size)) return;
+  }
+  compact();
+  const std::lock_guard lock{mutex_};
+  um::expects(try_allocate(segment, size), "a verified plan leaves room for every run");
+}
+
+void CopyMemory::release(Segment& segment) {
+  arena_.free(segment.offset);
+  ledger_.release(segment.size);
+  segment = {};
+}
+
+// Requires: no run is under way. Waits for the copies under way, since their segments may not
+// change place.
+void CopyMemory::compact() {
+  {
+    std::unique_lock lock{mutex_};
+    is_paused_ = true;
+    idle_.wait(lock, [this] { return copies_under_way_ == 0; });
+    std::unordered_map<std::uint64_t, Segment*> by_offset;
+    for (Segment& segment : segments_) {
+      if (segment.is_allocated) by_offset.emplace(segment.offset.count(), &segment);
+    }
+    arena_.compact([&](Bytes from, Bytes to, Bytes size) {
+      std::memmove(near_.data() + to.count(), near_.data() + from.count(), size.count());
+      by_offset.at(from.count())->offset = to;
+    });
+    ++compactions_;
+    is_paused_ = false;
+    wants_compaction_ = false;
+  }
+  walker_.nudge();
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+#include "prefetch/runtime/always_near.h"
+#include "prefetch/runtime/plan_walker.h"
+#include "prefetch/runtime/step_layout.h"
+#include "prefetch/runtime/step_memory.h"
+#include "um/arena.h"
+#include "um/copies.h"
+#include "um/ledger.h"
+
+namespace spillway::prefetch {
+
+/// Where the blocks that a plan offloads lie in far memory.
+struct FarPlacement {
+  explicit FarPlacement(const StepLayout& layout);
+  std::vector<um::Bytes> offsets;  ///< by DataId; meaningless for blocks that stay near
+  um::Bytes extent;
+};
+
+/// Explicit swapping: blocks live in an arena of near memory and are copied to and from far memory
+/// as the plan says. When no segment is large enough although there is room, the arena is compacted
+/// between two runs (moDNN section IV, defragmentation).
+class CopyMemory final : public StepMemory {
+ public:
+  /// The plan moves whole blocks. `near` is the arena's memory; near bytes in use are charged to
+  /// `ledger`. All must outlive this.
+  CopyMemory(const StepLayout& layout, const AlwaysNear& always_near, um::Range near,
+             um::Copies& copies, um::Ledger& ledger);
+  ~CopyMemory() override;
+
+  void begin_step() override { walker_.begin_step(); }
+  void begin_run(Position position) override;
+  [[nodiscard]] std::byte* address(DataId id) const override;
+  [[nodiscard]] std::byte* workspace() const override;
+  void end_run(Position position) override;
+  void end_step() override { walker_.end_step(); }
+  [[nodiscard]] Timeline moves() const override { return walker_.moves(); }
+
+  /// How often the arena was compacted.
+  [[nodiscard]] std::uint64_t compactions() const { return compactions_; }
+
+ private:
+  static constexpr std::size_t kWorkspace = 0;  // index into segments_; blocks follow
+
+  struct Segment {
+    bool is_allocated = false;
+    um::Bytes offset;
+    um::Bytes size;
+  };
+
+  bool issue_offload(std::uint32_t move, um::Completion done);
+  bool issue_prefetch(std::uint32_t move, um::Completion done);
+  [[nodiscard]] bool try_allocate(Segment& segment, um::Bytes size);  // requires the lock
+  void allocate(Segment& segment, um::Bytes size);
+  void release(Segment& segment);  // requires the lock
+  void compact();
+  [[nodiscard]] Segment& segment(DataId id) { return segments_[static_cast<std::size_t>(id) + 1]; }
+  [[nodiscard]] um::Range bytes(const Segment& segment) const {
+    return near_.subspan(segment.offset.count(), segment.size.count());
+  }
+
+  const StepLayout& layout_;
+  const AlwaysNear& always_near_;
+  um::Range near_;
+  um::Copies& copies_;
+  um::Ledger& ledger_;
+  FarPlacement far_;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable idle_;
+  um::Arena arena_;
+  std::vector<Segment> segments_;
+  std::uint32_t copies_under_way_ = 0;
+  bool is_paused_ = false;  // no copy may start: the arena is about to be compacted
+
+  std::atomic<bool> wants_compaction_ = false;  // a prefetch found room, but not in one piece
+  std::uint64_t compactions_ = 0;
+  Position position_ = 0;
+  PlanWalker walker_;
+};
+
+}  // namespace spillway::prefetch

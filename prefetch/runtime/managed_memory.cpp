@@ -1,0 +1,60 @@
+#include "prefetch/runtime/managed_memory.h"
+
+#include <utility>
+
+namespace spillway::prefetch {
+namespace {
+
+std::vector<std::vector<um::Use>> find_uses(const StepLayout& layout, const SlabAddress& address) {
+  std::vector<std::vector<um::Use>> uses(layout.runs.size());
+  for (Position p = 0; p < layout.runs.size(); ++p) {
+    for (const Operand& operand : layout.runs[p].operands) {
+      uses[p].push_back({.range = address.pages(operand.data), .access = operand.access});
+    }
+    const um::Range workspace = address.workspace_pages(p);
+    if (!workspace.empty()) uses[p].push_back({.range = workspace, .access = um::Access::kWrite});
+  }
+  return uses;
+}
+
+}  // namespace
+
+ManagedMemory::ManagedMemory(const StepLayout& layout, const SlabAddress& address, um::Hints& hints)
+    : layout_{layout},
+      address_{address},
+      hints_{hints},
+      uses_{find_uses(layout, address)},
+      walker_{layout.plan,
+              [this](std::uint32_t move, um::Completion done) {
+                hints_.prefetch(address_.pages(layout_.plan.offloads[move]), um::Place::kFar,
+                                std::move(done));
+                return true;
+              },
+              [this](std::uint32_t move, um::Completion done) {
+                hints_.prefetch(address_.pages(layout_.plan.prefetches[move]), um::Place::kNear,
+                                std::move(done));
+                return true;
+              }} {}
+
+void ManagedMemory::begin_run(Position position) {
+  position_ = position;
+  walker_.wait_for(layout_.plan.runs[position].after);
+  if (gives_hints()) {
+    for (const DataId id : layout_.runs[position].begins) hints_.populate(address_.pages(id));
+    const um::Range workspace = address_.workspace_pages(position);
+    if (!workspace.empty()) hints_.populate(workspace);
+  }
+  hints_.begin_use(uses_[position]);
+}
+
+void ManagedMemory::end_run(Position position) {
+  hints_.end_use(uses_[position]);
+  if (gives_hints()) {
+    for (const DataId id : layout_.runs[position].ends) hints_.discard(address_.pages(id));
+    const um::Range workspace = address_.workspace_pages(position);
+    if (!workspace.empty()) hints_.discard(workspace);
+  }
+  walker_.end_run();
+}
+
+}  // namespace spillway::prefetch

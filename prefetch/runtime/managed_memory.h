@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "prefetch/runtime/plan_walker.h"
+#include "prefetch/runtime/slab_address.h"
+#include "prefetch/runtime/step_layout.h"
+#include "prefetch/runtime/step_memory.h"
+#include "um/hints.h"
+
+namespace spillway::prefetch {
+
+/// Unified memory driven by a plan's hints: prefetch and offload as the plan says, near memory for
+/// what a run overwrites, discard of what nobody needs any more. A plan of Residency::kOnDemand
+/// gives no hints at all: its pages come by faults.
+class ManagedMemory final : public StepMemory {
+ public:
+  /// `address` lies in the slab that `hints` manages. `layout` and `hints` must outlive this.
+  ManagedMemory(const StepLayout& layout, const SlabAddress& address, um::Hints& hints);
+
+  void begin_step() override { walker_.begin_step(); }
+  void begin_run(Position position) override;
+  [[nodiscard]] std::byte* address(DataId id) const override { return address_.block(id); }
+  [[nodiscard]] std::byte* workspace() const override { return address_.workspace(position_); }
+  void end_run(Position position) override;
+  void end_step() override { walker_.end_step(); }
+  [[nodiscard]] Timeline moves() const override { return walker_.moves(); }
+
+ private:
+  [[nodiscard]] bool gives_hints() const { return layout_.plan.residency == Residency::kPlanned; }
+
+  const StepLayout& layout_;
+  SlabAddress address_;
+  um::Hints& hints_;
+  std::vector<std::vector<um::Use>> uses_;  // by position
+  Position position_ = 0;
+  PlanWalker walker_;
+};
+
+}  // namespace spillway::prefetch

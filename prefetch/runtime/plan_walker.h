@@ -1,0 +1,84 @@
+#pragma once
+
+#include <oneapi/tbb/task_arena.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+
+#include "prefetch/plan.h"
+#include "prefetch/simulate.h"
+#include "um/range.h"
+
+namespace spillway::prefetch {
+
+/// Walks a plan's moves beside the running step: issues each move as soon as its condition holds,
+/// in order, from a oneTBB arena of its own, and lets the executor wait for moves.
+///
+/// Thread safety: the public functions are for the executor's thread; completions may come from any
+/// thread.
+class PlanWalker {
+ public:
+  /// Issues move `index` of its sequence, and arranges that `done` is called when it has ended.
+  /// Returns false when it cannot be issued now; it is tried again after the next event or nudge().
+  /// Called from the arena, never twice at once.
+  using Issue = std::function<bool(std::uint32_t index, um::Completion done)>;
+
+  PlanWalker(const Plan& plan, Issue offload, Issue prefetch);
+  PlanWalker(const PlanWalker&) = delete;
+  PlanWalker& operator=(const PlanWalker&) = delete;
+  /// Stops issuing and waits for the moves under way.
+  ~PlanWalker();
+
+  void begin_step();
+  /// Blocks until the step has come as far as `after`. Throws: what a failed move failed with.
+  void wait_for(const Progress& after) {
+    wait_for(after, [] { return false; });
+  }
+  /// As wait_for(), but also returns (false) once `interrupted` holds; it is looked at after every
+  /// event and nudge().
+  bool wait_for(const Progress& after, const std::function<bool()>& interrupted);
+  /// The next run of the plan has ended.
+  void end_run();
+  /// Blocks until every move has ended.
+  void end_step();
+
+  /// Tries again what could not be issued, and wakes wait_for().
+  void nudge();
+
+  /// When the moves of the current step began and ended.
+  [[nodiscard]] Timeline moves() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void schedule_advance();  // requires the lock
+  void advance();
+  bool issue_next(const std::vector<Move>& moves, std::uint32_t& issued, const Issue& issue,
+                  std::uint32_t Progress::*ended, std::vector<Interval> Timeline::*intervals);
+  void complete(std::uint32_t index, std::uint32_t Progress::*ended,
+                std::vector<Interval> Timeline::*intervals, std::exception_ptr error);
+  [[nodiscard]] um::Nanoseconds now() const { return Clock::now() - begin_; }
+
+  const Plan& plan_;
+  Issue offload_;
+  Issue prefetch_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Progress progress_;
+  std::uint32_t offloads_issued_ = 0;
+  std::uint32_t prefetches_issued_ = 0;
+  std::uint32_t advances_pending_ = 0;
+  bool is_stopped_ = true;
+  std::exception_ptr error_;
+  Timeline timeline_;
+  Clock::time_point begin_;
+
+  oneapi::tbb::task_arena arena_{1, 0};
+};
+
+}  // namespace spillway::prefetch

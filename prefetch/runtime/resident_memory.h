@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+
+#include "prefetch/runtime/slab_address.h"
+#include "prefetch/runtime/step_memory.h"
+
+namespace spillway::prefetch {
+
+/// Everything near all the time: nothing to wait for, nothing to move.
+class ResidentMemory final : public StepMemory {
+ public:
+  explicit ResidentMemory(const SlabAddress& address) : address_{address} {}
+
+  void begin_step() override {}
+  void begin_run(Position position) override { position_ = position; }
+  [[nodiscard]] std::byte* address(DataId id) const override { return address_.block(id); }
+  [[nodiscard]] std::byte* workspace() const override { return address_.workspace(position_); }
+  void end_run(Position /*position*/) override {}
+  void end_step() override {}
+  [[nodiscard]] Timeline moves() const override { return {}; }
+
+ private:
+  SlabAddress address_;
+  Position position_ = 0;
+};
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,38 @@
+#include "prefetch/runtime/slab_address.h"
+
+#include "um/error.h"
+
+namespace spillway::prefetch {
+
+SlabAddress::SlabAddress(const StepLayout& layout, const AlwaysNear& always_near, um::Range slab)
+    : layout_{layout}, always_near_{always_near}, slab_{slab} {
+  um::expects(slab.size() >= layout.placement.extent.count(), "a slab that holds the step");
+}
+
+std::byte* SlabAddress::block(DataId id) const {
+  if (!layout_.occupancy.is_movable(id)) return always_near_.address(id);
+  return pages(id).data();
+}
+
+std::byte* SlabAddress::workspace(Position position) const {
+  const RunLayout& run = layout_.runs[position];
+  if (run.has_small_workspace) return always_near_.small_workspace();
+  return run.workspace == um::Bytes{} ? nullptr : workspace_pages(position).data();
+}
+
+um::Range SlabAddress::pages(DataId id) const {
+  const um::Bytes offset = layout_.placement.blocks[static_cast<std::size_t>(id)];
+  return slab_.subspan(offset.count(), layout_.occupancy.size(id).count());
+}
+
+um::Range SlabAddress::pages(const Move& move) const {
+  return pages(move.data).subspan(move.offset.count(), move.size.count());
+}
+
+um::Range SlabAddress::workspace_pages(Position position) const {
+  const um::Bytes size = layout_.runs[position].workspace;
+  if (size == um::Bytes{}) return {};
+  return slab_.subspan(layout_.placement.workspaces[position].count(), size.count());
+}
+
+}  // namespace spillway::prefetch

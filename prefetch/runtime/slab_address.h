@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+
+#include "prefetch/runtime/always_near.h"
+#include "prefetch/runtime/step_layout.h"
+#include "um/range.h"
+
+namespace spillway::prefetch {
+
+/// Addresses of a step whose movable blocks lie at fixed places in one slab: the resident and
+/// managed modes. All must outlive it.
+class SlabAddress {
+ public:
+  /// Requires: `slab` has at least `layout.placement.extent` bytes.
+  SlabAddress(const StepLayout& layout, const AlwaysNear& always_near, um::Range slab);
+
+  [[nodiscard]] std::byte* block(DataId id) const;
+  /// The workspace of the run at `position`; null when it needs none.
+  [[nodiscard]] std::byte* workspace(Position position) const;
+
+  /// All pages of a movable block, or some of them.
+  [[nodiscard]] um::Range pages(DataId id) const;
+  [[nodiscard]] um::Range pages(const Move& move) const;
+  /// The pages of the workspace of the run at `position`; empty when it has none.
+  [[nodiscard]] um::Range workspace_pages(Position position) const;
+
+ private:
+  const StepLayout& layout_;
+  const AlwaysNear& always_near_;
+  um::Range slab_;
+};
+
+}  // namespace spillway::prefetch

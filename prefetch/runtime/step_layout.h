@@ -1,0 +1,43 @@
+#pragma once
+
+#include <vector>
+
+#include "prefetch/liveness.h"
+#include "prefetch/occupancy.h"
+#include "prefetch/placement.h"
+#include "prefetch/plan.h"
+#include "prefetch/task_graph.h"
+#include "um/bytes.h"
+#include "um/hints.h"
+
+namespace spillway::prefetch {
+
+/// A movable block that a run touches.
+struct Operand {
+  DataId data;
+  um::Access access;
+};
+
+/// What one run does to movable memory.
+struct RunLayout {
+  std::vector<Operand> operands;
+  std::vector<DataId> begins;  ///< blocks whose life begins here: near memory without content
+  std::vector<DataId> ends;    ///< blocks nobody needs after it
+  um::Bytes workspace;         ///< whole pages; zero when the workspace is small or absent
+  bool has_small_workspace = false;
+};
+
+/// A plan made ready to execute: what a StepMemory needs to know, worked out once. `graph` and
+/// `plan` must outlive it.
+struct StepLayout {
+  /// Requires: `plan` verifies against `graph`.
+  StepLayout(const TaskGraph& graph, const Plan& plan);
+
+  const TaskGraph& graph;
+  const Plan& plan;
+  Occupancy occupancy;
+  std::vector<RunLayout> runs;  ///< by position
+  Placement placement;          ///< in the slab of the resident and managed modes
+};
+
+}  // namespace spillway::prefetch
