@@ -1,32 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
-#include "um/bandwidth.h"
+#include "prefetch/timeline.h"
 
 namespace spillway::prefetch {
-
-/// When something began and ended, from the start of the step.
-struct Interval {
-  um::Nanoseconds begin{0};
-  um::Nanoseconds end{0};
-  friend bool operator==(const Interval&, const Interval&) = default;
-};
-
-/// When everything in a plan happened: predicted by simulate(), or measured by the runtime.
-struct Timeline {
-  std::vector<Interval> runs;
-  std::vector<Interval> offloads;
-  std::vector<Interval> prefetches;
-
-  /// Length of the step: when its last run ended.
-  [[nodiscard]] um::Nanoseconds makespan() const {
-    return runs.empty() ? um::Nanoseconds{0} : runs.back().end;
-  }
-};
 
 /// What may vary in a simulation.
 struct SimulateOptions {

@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "prefetch/plan.h"
-#include "prefetch/simulate.h"
+#include "prefetch/timeline.h"
 #include "um/range.h"
 
 namespace spillway::prefetch {

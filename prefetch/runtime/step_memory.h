@@ -3,8 +3,8 @@
 #include <cstddef>
 
 #include "prefetch/liveness.h"
-#include "prefetch/simulate.h"
 #include "prefetch/task_graph.h"
+#include "prefetch/timeline.h"
 
 namespace spillway::prefetch {
 

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "prefetch/plan.h"
+#include "prefetch/task_graph.h"
+#include "prefetch/timeline.h"
+
+namespace spillway::prefetch {
+
+/// One execution of a plan, with the name it goes by: "predicted", "measured".
+struct NamedTimeline {
+  std::string name;
+  Timeline timeline;
+};
+
+/// Executions of one plan as a Chrome trace, which Perfetto and chrome://tracing open: for each
+/// timeline a process with lanes for compute, waiting, offload and prefetch, and its near memory
+/// over time beside the budget.
+[[nodiscard]] nlohmann::json to_chrome_trace(const TaskGraph& graph, const Plan& plan,
+                                             const std::vector<NamedTimeline>& timelines);
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "um/error.h"
+
+namespace spillway::prefetch {
+
+/// A value somewhere in a JSON file, which knows where it is, so that every complaint names the
+/// place: "plan.json: runs[3].task is missing". Borrows from a JsonFile. Every function throws
+/// um::Error when the value is not what is asked for.
+class JsonView {
+ public:
+  JsonView(const nlohmann::json& value, std::string place)
+      : value_{&value}, place_{std::move(place)} {}
+
+  [[nodiscard]] bool has(const std::string& key) const;
+  [[nodiscard]] JsonView at(const std::string& key) const;
+  [[nodiscard]] JsonView at(std::size_t index) const;
+  /// Elements of an array.
+  [[nodiscard]] std::size_t size() const;
+
+  [[nodiscard]] std::string string() const;
+  [[nodiscard]] bool boolean() const;
+  /// A finite number that is not negative.
+  [[nodiscard]] double number() const;
+  [[nodiscard]] double positive_number() const;
+  /// A whole number from 0 up to `largest`.
+  [[nodiscard]] std::uint64_t integer(std::uint64_t largest = UINT64_MAX) const;
+
+  /// An error about this value: its place, then `complaint`.
+  [[nodiscard]] um::Error error(const std::string& complaint) const;
+
+ private:
+  const nlohmann::json* value_;
+  std::string place_;
+};
+
+/// A JSON file in memory. Throws: um::Error when it cannot be read or is no JSON.
+class JsonFile {
+ public:
+  explicit JsonFile(const std::string& path);
+  JsonFile(const std::string& text, std::string name);
+
+  [[nodiscard]] JsonView root() const { return {value_, name_ + ":"}; }
+  /// Checks "format" and "version", which every file format of ours begins with.
+  void expect_format(const std::string& format, std::uint64_t version) const;
+
+ private:
+  std::string name_;
+  nlohmann::json value_;
+};
+
+/// Writes `value` to `path` ("-": standard output). Throws: um::Error when that fails.
+void write_json(const nlohmann::json& value, const std::string& path);
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,79 @@
+#include "prefetch/profile_file.h"
+
+#include <cstdint>
+
+namespace spillway::prefetch {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kLongest = 1'000'000'000'000'000;  // nanoseconds: eleven days
+
+um::Nanoseconds read_duration(const JsonView& value) {
+  return um::Nanoseconds{static_cast<std::int64_t>(value.integer(kLongest))};
+}
+
+}  // namespace
+
+json to_json(const LinkProfile& link) {
+  return {{"offload_bytes_per_second", link.offload.bytes_per_second()},
+          {"prefetch_bytes_per_second", link.prefetch.bytes_per_second()},
+          {"latency_ns", link.latency.count()},
+          {"duplex", link.is_duplex},
+          {"compute_speed_while_moving", link.compute_speed_while_moving}};
+}
+
+LinkProfile read_link(const JsonView& link) {
+  LinkProfile result{
+      .offload = um::Bandwidth{link.at("offload_bytes_per_second").positive_number()},
+      .prefetch = um::Bandwidth{link.at("prefetch_bytes_per_second").positive_number()},
+      .latency = read_duration(link.at("latency_ns")),
+      .is_duplex = link.at("duplex").boolean()};
+  if (!link.has("compute_speed_while_moving")) return result;
+  const JsonView speed = link.at("compute_speed_while_moving");
+  result.compute_speed_while_moving = speed.positive_number();
+  if (result.compute_speed_while_moving > 1) throw speed.error("is larger than 1");
+  return result;
+}
+
+json to_json(const Profile& profile, const TaskGraph& graph) {
+  json tasks = json::array();
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    json durations = json::object();
+    for (std::uint32_t a = 0; a < graph.tasks[t].algorithms.size(); ++a) {
+      durations[graph.tasks[t].algorithms[a].name] = profile(TaskId(t), a).count();
+    }
+    tasks.push_back({{"task", graph.tasks[t].name}, {"duration_ns", std::move(durations)}});
+  }
+  return {{"format", "spillway-profile"},  {"version", 1},
+          {"source", profile.source},      {"graph", std::to_string(profile.graph)},
+          {"link", to_json(profile.link)}, {"tasks", std::move(tasks)}};
+}
+
+Profile read_profile(const JsonFile& file, const TaskGraph& graph) {
+  file.expect_format("spillway-profile", 1);
+  const JsonView root = file.root();
+  Profile profile{.source = root.at("source").string(),
+                  .graph = fingerprint(graph),
+                  .durations = {},
+                  .link = read_link(root.at("link"))};
+  const JsonView tasks = root.at("tasks");
+  if (tasks.size() != graph.tasks.size()) {
+    throw tasks.error("are " + std::to_string(tasks.size()) + ", but the network here has " +
+                      std::to_string(graph.tasks.size()));
+  }
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    const JsonView name = tasks.at(t).at("task");
+    if (name.string() != task.name)
+      throw name.error("is '" + name.string() + "', not " + task.name);
+    std::vector<um::Nanoseconds> durations;
+    for (const Algorithm& algorithm : task.algorithms) {
+      durations.push_back(read_duration(tasks.at(t).at("duration_ns").at(algorithm.name)));
+    }
+    profile.durations.push_back(std::move(durations));
+  }
+  return profile;
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <vector>
+
+#include "prefetch/plan.h"
+#include "prefetch/task_graph.h"
+#include "um/bandwidth.h"
+#include "um/bytes.h"
+
+namespace spillway::prefetch {
+
+/// When something began and ended, from the start of the step.
+struct Interval {
+  um::Nanoseconds begin{0};
+  um::Nanoseconds end{0};
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+/// When everything in a plan happened: predicted by simulate(), or measured by the runtime.
+struct Timeline {
+  std::vector<Interval> runs;
+  std::vector<Interval> offloads;
+  std::vector<Interval> prefetches;
+
+  /// Length of the step: when its last run ended.
+  [[nodiscard]] um::Nanoseconds makespan() const {
+    return runs.empty() ? um::Nanoseconds{0} : runs.back().end;
+  }
+};
+
+/// Near memory in use from one moment on.
+struct MemorySample {
+  um::Nanoseconds time{0};
+  um::Bytes near;
+};
+
+/// Near memory over the step when `plan` runs as `timeline` says, everything that is always near
+/// included. For a plan that pages on demand: the live blocks, whether near or not.
+[[nodiscard]] std::vector<MemorySample> memory_curve(const TaskGraph& graph, const Plan& plan,
+                                                     const Timeline& timeline);
+
+}  // namespace spillway::prefetch

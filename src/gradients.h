@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "nets/network.h"
+#include "prefetch/task_graph.h"
+#include "src/step_builder.h"
+
+namespace spillway {
+
+/// A gradient handed to the one layer that made the value.
+struct Gradient {
+  prefetch::DataId block{};
+  bool may_overwrite = false;  ///< nobody else will read it
+};
+
+/// The gradients of a step under construction, on the way back. Each reader of a value contributes
+/// its part; the layer that made the value takes the sum. A block may be contributed to several
+/// values (an addition passes its gradient on to both sides); who takes it last may overwrite it.
+class Gradients {
+ public:
+  explicit Gradients(StepBuilder& builder);
+
+  void contribute(nets::NodeId node, prefetch::DataId block);
+
+  /// The sum of the contributions to `node`; emits the additions it takes.
+  /// Requires: every reader of `node` has contributed.
+  [[nodiscard]] Gradient take(nets::NodeId node) { return take(node, nullptr); }
+  /// The same for a value that ends with a ReLU, before the ReLU: zero where the value, which
+  /// `relu_output` holds, is zero.
+  [[nodiscard]] Gradient take_before_relu(nets::NodeId node, prefetch::DataId relu_output) {
+    return take(node, &relu_output);
+  }
+
+ private:
+  [[nodiscard]] Gradient take(nets::NodeId node, const prefetch::DataId* relu_output);
+  [[nodiscard]] Gradient add(const Gradient& a, const Gradient& b, const TensorShape& shape,
+                             const std::string& name, const prefetch::DataId* relu_output);
+  [[nodiscard]] Gradient relu_backward(const Gradient& gradient, const TensorShape& shape,
+                                       const std::string& name, prefetch::DataId relu_output);
+  [[nodiscard]] Gradient release(prefetch::DataId block);
+
+  StepBuilder& builder_;
+  std::vector<std::vector<prefetch::DataId>> contributions_;  // by node
+  std::unordered_map<std::uint32_t, int> holders_;            // by block
+};
+
+}  // namespace spillway

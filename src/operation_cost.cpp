@@ -1,0 +1,85 @@
+#include "src/operation_cost.h"
+
+#include <type_traits>
+
+namespace spillway {
+namespace {
+
+template <class... Ts>
+struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+
+OperationCost element_wise(const TensorShape& shape, std::size_t operands, double flops_each) {
+  return {.flops = flops_each * static_cast<double>(shape.elements()),
+          .traffic = float_bytes(operands * shape.elements())};
+}
+
+OperationCost convolution(const ConvolutionGeometry& geometry) {
+  const std::size_t taps =
+      geometry.x.image.channels * geometry.kernel.height * geometry.kernel.width;
+  return {.flops = 2.0 * static_cast<double>(geometry.y.elements()) * static_cast<double>(taps),
+          .traffic = float_bytes(geometry.x.elements() + geometry.y.elements() +
+                                 element_count(geometry.parameters()))};
+}
+
+OperationCost linear(const LinearGeometry& geometry) {
+  const std::size_t parameters = element_count(geometry.parameters());
+  return {.flops = 2.0 * static_cast<double>(geometry.x.elements()) *
+                   static_cast<double>(geometry.features),
+          .traffic = float_bytes(geometry.x.elements() + geometry.x.batch * geometry.features +
+                                 parameters)};
+}
+
+OperationCost pool(const TensorShape& x, const TensorShape& y, const nets::Pool& pool) {
+  const std::size_t taps = pool.kernel.height * pool.kernel.width;
+  return {.flops = static_cast<double>(y.elements() * taps),
+          .traffic = float_bytes(x.elements() + y.elements())};
+}
+
+}  // namespace
+
+OperationCost cost_of(const Operation& operation) {
+  return std::visit(
+      Overloaded{
+          [](const LoadBatch& op) { return element_wise(op.x, 2, 0); },
+          [](const ConvolutionForward& op) { return convolution(op.geometry); },
+          [](const ConvolutionBackwardData& op) { return convolution(op.geometry); },
+          [](const ConvolutionBackwardWeights& op) { return convolution(op.geometry); },
+          [](const BatchNormForward& op) { return element_wise(op.x, 3, 8); },
+          [](const BatchNormInference& op) { return element_wise(op.x, 2, 2); },
+          [](const BatchNormBackward& op) { return element_wise(op.x, 5, 12); },
+          [](const ReluForward& op) { return element_wise(op.x, 2, 1); },
+          [](const ReluBackward& op) { return element_wise(op.x, 3, 1); },
+          [](const AddForward& op) { return element_wise(op.x, 3, 1); },
+          [](const AddGradients& op) { return element_wise(op.x, op.relu ? 4 : 3, 1); },
+          [](const PoolForward& op) { return pool(op.x, op.y, op.pool); },
+          [](const PoolBackward& op) { return pool(op.x, op.y, op.pool); },
+          [](const LinearForward& op) { return linear(op.geometry); },
+          [](const LinearBackwardData& op) { return linear(op.geometry); },
+          [](const LinearBackwardWeights& op) { return linear(op.geometry); },
+          [](const DropoutForward& op) { return element_wise(op.x, 2, 10); },
+          [](const DropoutBackward& op) { return element_wise(op.x, 2, 10); },
+          [](const SoftmaxCrossEntropyTrain& op) { return element_wise(op.x, 2, 10); },
+          [](const SoftmaxCrossEntropyEvaluate& op) { return element_wise(op.x, 1, 10); },
+          [](const SgdUpdate& op) {
+            const std::size_t count = element_count(op.parameters);
+            return OperationCost{.flops = 5.0 * static_cast<double>(count),
+                                 .traffic = float_bytes(5 * count)};
+          },
+      },
+      operation);
+}
+
+bool is_recomputable(const Operation& operation) {
+  return std::visit(
+      [](const auto& op) {
+        using Op = std::decay_t<decltype(op)>;
+        return std::is_same_v<Op, BatchNormForward> || std::is_same_v<Op, ReluForward> ||
+               std::is_same_v<Op, AddForward> || std::is_same_v<Op, PoolForward> ||
+               std::is_same_v<Op, DropoutForward>;
+      },
+      operation);
+}
+
+}  // namespace spillway

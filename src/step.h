@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "nets/network.h"
+#include "prefetch/task_graph.h"
+#include "src/backend.h"
+#include "src/operation.h"
+
+namespace spillway {
+
+/// Which algorithms convolutions may use.
+enum class ConvolutionAlgorithm {
+  kAuto,     ///< whichever the planner chooses
+  kDirect,   ///< the baseline everywhere
+  kWinograd  ///< Winograd wherever the backend has it
+};
+
+/// Stochastic gradient descent with momentum, as PyTorch defines it.
+struct SgdOptions {
+  float momentum = 0.9F;
+  float weight_decay = 0;
+};
+
+struct StepOptions {
+  std::size_t batch = 1;
+  ConvolutionAlgorithm convolution = ConvolutionAlgorithm::kAuto;
+  SgdOptions sgd;
+};
+
+/// The kernel call of one task: `operands` in the order of the operation's comment.
+struct Launch {
+  Operation operation;
+  std::vector<prefetch::DataId> operands;
+};
+
+enum class StateRole {
+  kParameters,  ///< trained
+  kMomentum,    ///< the optimizer's, beside each parameter block
+  kStatistics   ///< batch norm's running statistics
+};
+
+/// A block that outlives the step. Names are unique: "conv1", "conv1.momentum", "bn1.running".
+struct StateBlock {
+  prefetch::DataId id;
+  std::string name;
+  ParameterSpec spec;
+  StateRole role;
+};
+
+/// One step of a network: the task graph that planners see and the launches that the executor runs,
+/// from one source, task by task.
+struct Step {
+  prefetch::TaskGraph graph;
+  std::vector<Launch> launches;   ///< by TaskId
+  std::vector<StateBlock> state;  ///< in layer order
+  prefetch::DataId result{};      ///< two floats, see SoftmaxCrossEntropyTrain or -Evaluate
+};
+
+/// Loads a batch, goes forward, backward, and updates each parameter block as soon as its gradient
+/// is complete.
+[[nodiscard]] Step make_training_step(const nets::Network& network, const Sizing& sizing,
+                                      const StepOptions& options);
+
+/// Loads a batch and goes forward as in inference: running statistics, no dropout. Its state blocks
+/// are the parameters and statistics of the training step, by the same names.
+[[nodiscard]] Step make_evaluation_step(const nets::Network& network, const Sizing& sizing,
+                                        const StepOptions& options);
+
+}  // namespace spillway

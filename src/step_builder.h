@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nets/network.h"
+#include "prefetch/task_graph.h"
+#include "src/backend.h"
+#include "src/step.h"
+
+namespace spillway {
+
+/// What a node of the network has made: where it is and how it may be used.
+struct Value {
+  TensorShape shape;
+  prefetch::DataId block{};
+  bool needs_gradient = true;
+  bool is_saved = false;  ///< the layer that made it reads it again on the way back
+};
+
+/// The two blocks of a trained layer.
+struct TrainedBlocks {
+  prefetch::DataId parameters{};
+  prefetch::DataId momentum{};
+};
+
+enum class Purpose { kTraining, kEvaluation };
+
+/// Collects the tasks of a step, launch and graph side by side. Layers are written in terms of it.
+class StepBuilder {
+ public:
+  StepBuilder(const nets::Network& network, const Sizing& sizing, const StepOptions& options,
+              Purpose purpose);
+
+  [[nodiscard]] bool is_training() const { return purpose_ == Purpose::kTraining; }
+
+  // ---- values of the network's nodes
+  [[nodiscard]] const Value& value(nets::NodeId node) const;
+  void set_value(nets::NodeId node, Value value);
+  /// True when a layer that reads `node` may write its output over it: it is the only reader, and
+  /// nobody needs the content later.
+  [[nodiscard]] bool may_overwrite(nets::NodeId node) const;
+
+  // ---- blocks
+  prefetch::DataId new_tensor(std::string name, const TensorShape& shape);
+  prefetch::DataId new_bytes(std::string name, um::Bytes size);
+  /// A parameter block and, in a training step, its momentum block.
+  TrainedBlocks new_parameters(const std::string& name, const ParameterSpec& spec);
+  prefetch::DataId new_statistics(const std::string& name, std::size_t channels);
+  /// A block for the gradient of parameters.
+  prefetch::DataId new_parameter_gradient(const std::string& name, const ParameterSpec& spec);
+
+  // ---- tasks
+  /// The first task: makes the value of the image node, and the labels.
+  void emit_load();
+  [[nodiscard]] prefetch::DataId labels() const { return labels_; }
+
+  /// The blocks of one task. A block in both lists is updated in place.
+  struct Operands {
+    std::vector<prefetch::DataId> reads;
+    std::vector<prefetch::DataId> writes;
+    /// One of `writes` that a recomputation leaves alone.
+    std::optional<prefetch::DataId> updated_once;
+  };
+  void emit(std::string name, prefetch::Phase phase, Operation operation, Operands operands);
+  /// The update of a parameter block with its gradient.
+  void emit_update(const std::string& name, const ParameterSpec& spec, const TrainedBlocks& blocks,
+                   prefetch::DataId gradient);
+
+  [[nodiscard]] const Sizing& sizing() const { return sizing_; }
+  [[nodiscard]] std::size_t batch() const { return options_.batch; }
+  [[nodiscard]] const nets::Network& network() const { return network_; }
+  /// Counts from 0: one number for each dropout layer.
+  [[nodiscard]] std::uint32_t next_dropout_stream() { return next_dropout_stream_++; }
+
+  void set_result(prefetch::DataId result) { step_.result = result; }
+  [[nodiscard]] Step take_step() { return std::move(step_); }
+
+ private:
+  [[nodiscard]] std::vector<prefetch::Algorithm> algorithms(const Operation& operation) const;
+  prefetch::DataId new_state(const std::string& name, const ParameterSpec& spec, StateRole role);
+
+  const nets::Network& network_;
+  const Sizing& sizing_;
+  StepOptions options_;
+  Purpose purpose_;
+  std::vector<std::size_t> readers_;  // by node
+  std::vector<Value> values_;         // by node
+  prefetch::DataId labels_{};
+  std::uint32_t next_dropout_stream_ = 0;
+  Step step_;
+};
+
+}  // namespace spillway
