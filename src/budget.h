@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <variant>
+
+#include "prefetch/need.h"
+#include "um/bytes.h"
+
+namespace spillway {
+
+/// A near-memory budget as a user gives it.
+class Budget {
+ public:
+  /// Reads "512MiB", "40%" (of the resident need), "min", "min+20%" (of the way from the smallest
+  /// feasible budget to the resident need) or "auto". Throws: um::Error with what is allowed.
+  [[nodiscard]] static Budget parse(std::string_view text);
+
+  /// The budget in bytes. "auto" is the resident need where `available` has room for it, else what
+  /// is available, less a tenth for everything else. Never rounds below the smallest feasible
+  /// budget what was given relative to it.
+  [[nodiscard]] um::Bytes resolve(const prefetch::NearNeed& need, um::Bytes available) const;
+
+ private:
+  struct Automatic {};
+  struct Exact {
+    um::Bytes size;
+  };
+  struct OfNeed {
+    double fraction;
+  };
+  struct AboveSmallest {
+    double fraction;
+  };
+  using Amount = std::variant<Automatic, Exact, OfNeed, AboveSmallest>;
+
+  explicit Budget(Amount amount) : amount_{amount} {}
+
+  Amount amount_;
+};
+
+}  // namespace spillway

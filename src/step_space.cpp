@@ -1,0 +1,102 @@
+#include "src/step_space.h"
+
+#include <algorithm>
+
+#include "prefetch/runtime/copy_memory.h"
+#include "prefetch/runtime/managed_memory.h"
+#include "prefetch/runtime/resident_memory.h"
+#include "prefetch/runtime/slab_address.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::StepLayout;
+using um::Bytes;
+
+Bytes buffer_size(const std::vector<const StepLayout*>& layouts) {
+  Bytes size;
+  for (const StepLayout* layout : layouts) {
+    size = std::max(size, prefetch::AlwaysNear::buffer_size(layout->graph, layout->occupancy));
+  }
+  return size;
+}
+
+Bytes slab_size(const std::vector<const StepLayout*>& layouts) {
+  Bytes size;
+  for (const StepLayout* layout : layouts) size = std::max(size, layout->placement.extent);
+  return size;
+}
+
+Bytes far_size(const std::vector<const StepLayout*>& layouts) {
+  Bytes size;
+  for (const StepLayout* layout : layouts) {
+    size = std::max(size, prefetch::FarPlacement{*layout}.extent);
+  }
+  return size;
+}
+
+}  // namespace
+
+std::string_view to_string(MemoryMode mode) {
+  switch (mode) {
+    case MemoryMode::kManaged:
+      return "managed";
+    case MemoryMode::kCopy:
+      return "copy";
+    case MemoryMode::kResident:
+      return "resident";
+  }
+  return "";
+}
+
+StepSpace::StepSpace(um::Device& device, MemoryMode mode, um::SpaceOptions options,
+                     const std::vector<const StepLayout*>& layouts, um::Memory& near_memory,
+                     um::Ledger& ledger)
+    : mode_{mode}, ledger_{ledger}, buffer_{near_memory, buffer_size(layouts)} {
+  if (mode == MemoryMode::kResident) {
+    slab_ = um::Block{near_memory, slab_size(layouts)};
+    return;
+  }
+  const Bytes page = options.page;
+  options.near = um::round_down(ledger.limit() - ledger.in_use(), page);
+  if (mode == MemoryMode::kManaged) {
+    options.size = std::max(page, slab_size(layouts));
+    options.near = std::min(options.near, options.size);
+    managed_ = device.make_managed_space(options, ledger);
+  } else {
+    options.size = std::max(page, far_size(layouts));
+    copy_ = device.make_copy_space(options);
+  }
+}
+
+std::unique_ptr<prefetch::StepMemory> StepSpace::make_memory(
+    const StepLayout& layout, const prefetch::AlwaysNear& always_near) {
+  if (mode_ == MemoryMode::kCopy) {
+    return std::make_unique<prefetch::CopyMemory>(layout, always_near, copy_->near(),
+                                                  copy_->copies(), ledger_);
+  }
+  const um::Range slab = managed_ != nullptr ? managed_->slab() : slab_.bytes();
+  const prefetch::SlabAddress address{layout, always_near, slab};
+  if (mode_ == MemoryMode::kResident) return std::make_unique<prefetch::ResidentMemory>(address);
+  return std::make_unique<prefetch::ManagedMemory>(layout, address, managed_->hints());
+}
+
+um::Counters StepSpace::counters() const {
+  if (managed_ != nullptr) return managed_->counters();
+  return copy_ != nullptr ? copy_->counters() : um::Counters{};
+}
+
+std::string StepSpace::description() const {
+  switch (mode_) {
+    case MemoryMode::kManaged:
+      return "unified memory (" + managed_->description() + ")";
+    case MemoryMode::kCopy:
+      return "explicit copies between an arena and far memory";
+    case MemoryMode::kResident:
+      return "everything resident";
+  }
+  return "";
+}
+
+}  // namespace spillway

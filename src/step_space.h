@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "prefetch/runtime/always_near.h"
+#include "prefetch/runtime/step_layout.h"
+#include "prefetch/runtime/step_memory.h"
+#include "um/counters.h"
+#include "um/device.h"
+#include "um/ledger.h"
+#include "um/memory.h"
+#include "um/space.h"
+
+namespace spillway {
+
+/// Where the tensors of a step live.
+enum class MemoryMode {
+  kManaged,  ///< unified memory driven by hints
+  kCopy,     ///< an arena and explicit copies
+  kResident  ///< all in near memory
+};
+
+[[nodiscard]] std::string_view to_string(MemoryMode mode);
+
+/// The near and far memory that the steps of a training share (they never run at the same time).
+class StepSpace {
+ public:
+  /// For steps laid out as `layouts` say. `options` gives page, far memory, link and paging; its sizes are worked out here. Near memory is charged to `ledger`;
+  /// `near_memory` is limited by the same ledger. Everything must outlive the space.
+  /// Throws: um::Error when the device cannot make it; um::OutOfMemory.
+  StepSpace(um::Device& device, MemoryMode mode, um::SpaceOptions options,
+            const std::vector<const prefetch::StepLayout*>& layouts, um::Memory& near_memory,
+            um::Ledger& ledger);
+
+  /// The memory of the step laid out as `layout`, one of those given. `state` as for AlwaysNear.
+  [[nodiscard]] std::unique_ptr<prefetch::StepMemory> make_memory(
+      const prefetch::StepLayout& layout, const prefetch::AlwaysNear& always_near);
+
+  /// The buffer for what is always near, shared by the steps.
+  [[nodiscard]] um::Range always_near_buffer() const { return buffer_.bytes(); }
+  [[nodiscard]] um::Counters counters() const;
+  /// "unified memory (uffd_move, 2 MiB pages)"
+  [[nodiscard]] std::string description() const;
+
+ private:
+  MemoryMode mode_;
+  um::Ledger& ledger_;
+  um::Block buffer_;
+  um::Block slab_;                               // resident
+  std::unique_ptr<um::ManagedSpace> managed_;
+  std::unique_ptr<um::CopySpace> copy_;
+};
+
+}  // namespace spillway
