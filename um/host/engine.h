@@ -1,0 +1,37 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace spillway::um {
+
+/// A copy engine: one thread that does jobs one after the other, in the order of their issue.
+///
+/// Thread safety: enqueue() may be called from any thread, also from a job.
+class Engine {
+ public:
+  /// `name` is the thread's, for debuggers: at most 15 characters.
+  explicit Engine(const std::string& name);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  /// Finishes all jobs first.
+  ~Engine();
+
+  /// Requires: `job` does not throw.
+  void enqueue(std::function<void()> job);
+
+ private:
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> jobs_;
+  bool is_closed_ = false;
+  std::thread thread_;  // last: starts when all else is there
+};
+
+}  // namespace spillway::um
