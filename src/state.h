@@ -13,18 +13,14 @@
 namespace spillway {
 
 /// The numbers that outlive a step: parameters, momentum and running statistics, in one block of
-/// near memory.
+/// near memory. Backend and memory must outlive it.
 class State {
  public:
   /// Allocates the state blocks of `step`, a training step, and zeroes them. Throws:
   /// um::OutOfMemory.
   State(const Step& step, const Backend& backend, um::Memory& memory);
 
-  /// Draws the weights: He for convolutions (normal, variance 2 / fan-in), Xavier for linear layers
-  /// (uniform,
-  /// +-sqrt(6 / (fan-in + fan-out))), zero biases, batch norm gamma 1 and beta 0, running mean 0
-  /// and variance 1. A function of `seed` and the place in the network alone, so the same on every
-  /// backend.
+  /// Gives every block its initial values (initial_values.h); momentum is zero.
   void initialise(std::uint64_t seed);
 
   /// The address of each state block of `step` (the training step, or an evaluation step of the
@@ -37,7 +33,7 @@ class State {
 
   /// All of it, in canonical order, for a checkpoint.
   [[nodiscard]] std::vector<NamedTensor> save() const;
-  /// Throws: um::Error when `tensors` do not belong to this network.
+  /// Throws: um::Error that names the tensor when `tensors` do not belong to this network.
   void load(const std::vector<NamedTensor>& tensors);
 
  private:

@@ -6,7 +6,6 @@
 #include "prefetch/runtime/managed_memory.h"
 #include "prefetch/runtime/resident_memory.h"
 #include "prefetch/runtime/slab_address.h"
-#include "um/error.h"
 
 namespace spillway {
 namespace {
@@ -37,18 +36,6 @@ Bytes far_size(const std::vector<const StepLayout*>& layouts) {
 }
 
 }  // namespace
-
-std::string_view to_string(MemoryMode mode) {
-  switch (mode) {
-    case MemoryMode::kManaged:
-      return "managed";
-    case MemoryMode::kCopy:
-      return "copy";
-    case MemoryMode::kResident:
-      return "resident";
-  }
-  return "";
-}
 
 StepSpace::StepSpace(um::Device& device, MemoryMode mode, um::SpaceOptions options,
                      const std::vector<const StepLayout*>& layouts, um::Memory& near_memory,

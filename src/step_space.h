@@ -1,14 +1,13 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "prefetch/runtime/always_near.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
+#include "src/memory_mode.h"
 #include "um/counters.h"
 #include "um/device.h"
 #include "um/ledger.h"
@@ -17,20 +16,12 @@
 
 namespace spillway {
 
-/// Where the tensors of a step live.
-enum class MemoryMode {
-  kManaged,  ///< unified memory driven by hints
-  kCopy,     ///< an arena and explicit copies
-  kResident  ///< all in near memory
-};
-
-[[nodiscard]] std::string_view to_string(MemoryMode mode);
-
 /// The near and far memory that the steps of a training share (they never run at the same time).
 class StepSpace {
  public:
-  /// For steps laid out as `layouts` say. `options` gives page, far memory, link and paging; its sizes are worked out here. Near memory is charged to `ledger`;
-  /// `near_memory` is limited by the same ledger. Everything must outlive the space.
+  /// For steps laid out as `layouts` say. `options` gives page, far memory, link and paging; its
+  /// sizes are worked out here. Near memory is charged to `ledger`; `near_memory` is limited by the
+  /// same ledger. Everything must outlive the space.
   /// Throws: um::Error when the device cannot make it; um::OutOfMemory.
   StepSpace(um::Device& device, MemoryMode mode, um::SpaceOptions options,
             const std::vector<const prefetch::StepLayout*>& layouts, um::Memory& near_memory,
@@ -50,7 +41,7 @@ class StepSpace {
   MemoryMode mode_;
   um::Ledger& ledger_;
   um::Block buffer_;
-  um::Block slab_;                               // resident
+  um::Block slab_;  // resident
   std::unique_ptr<um::ManagedSpace> managed_;
   std::unique_ptr<um::CopySpace> copy_;
 };

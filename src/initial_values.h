@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/parameter.h"
+
+namespace spillway {
+
+/// The numbers a parameter block starts with, in the canonical order of parameter.h: weights of
+/// convolutions by He (normal, variance 2 / fan-in), of linear layers by Xavier (uniform within
+/// +-sqrt(6 / (fan-in + fan-out))); biases 0; batch norm gamma 1, beta 0, running mean 0 and
+/// variance 1. `index` is the block's place in the network: each block draws from a sequence of its
+/// own.
+[[nodiscard]] std::vector<float> initial_values(const ParameterSpec& spec, std::uint64_t seed,
+                                                std::uint64_t index);
+
+}  // namespace spillway

@@ -1,0 +1,49 @@
+#include "src/model_sizing.h"
+
+#include <type_traits>
+#include <variant>
+
+namespace spillway {
+namespace {
+
+// Where there is none, null.
+const ConvolutionGeometry* geometry_of(const Operation& operation) {
+  if (const auto* forward = std::get_if<ConvolutionForward>(&operation)) return &forward->geometry;
+  if (const auto* data = std::get_if<ConvolutionBackwardData>(&operation)) return &data->geometry;
+  const auto* weights = std::get_if<ConvolutionBackwardWeights>(&operation);
+  return weights != nullptr ? &weights->geometry : nullptr;
+}
+
+}  // namespace
+
+um::Bytes ModelSizing::tensor_bytes(const TensorShape& shape) const {
+  return float_bytes(shape.elements());
+}
+
+um::Bytes ModelSizing::parameter_bytes(const ParameterSpec& spec) const {
+  return float_bytes(element_count(spec));
+}
+
+um::Bytes ModelSizing::saved_bytes(const Operation& operation) const {
+  if (const auto* norm = std::get_if<BatchNormForward>(&operation); norm != nullptr && norm->relu) {
+    return um::Bytes{(norm->x.elements() + 7) / 8};  // one bit an element
+  }
+  if (const auto* pool = std::get_if<PoolForward>(&operation);
+      pool != nullptr && pool->pool.kind == nets::PoolKind::kMax) {
+    return um::Bytes{pool->y.elements()};  // one byte an output
+  }
+  return {};
+}
+
+std::vector<AlgorithmInfo> ModelSizing::algorithms(const Operation& operation) const {
+  const ConvolutionGeometry* geometry = geometry_of(operation);
+  if (geometry == nullptr) return {{.name = "default", .workspace = {}}};
+  std::vector<AlgorithmInfo> all{{.name = "direct", .workspace = {}}};
+  if (geometry->kernel == nets::square(3) && geometry->stride == nets::square(1)) {
+    const std::size_t touched = geometry->x.elements() + geometry->y.elements();
+    all.push_back({.name = "winograd", .workspace = float_bytes(touched + touched / 8)});
+  }
+  return all;
+}
+
+}  // namespace spillway

@@ -1,0 +1,142 @@
+#include "src/plans.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "prefetch/machine.h"
+#include "prefetch/planners/resident.h"
+#include "prefetch/runtime/always_near.h"
+#include "prefetch/runtime/step_layout.h"
+#include "prefetch/verify.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::Infeasible;
+using prefetch::Plan;
+using prefetch::Profile;
+using prefetch::TaskGraph;
+using um::Bytes;
+
+// Times of the evaluation step: its tasks are the training step's forward tasks, by name; what is
+// not there goes by the model.
+Profile evaluation_profile(const Workload& workload, const Profile& training) {
+  const TaskGraph& graph = workload.evaluation().graph;
+  Profile profile = prefetch::model_profile(graph, prefetch::find_machine("host"));
+  profile.link = training.link;
+  std::unordered_map<std::string, std::size_t> by_name;
+  for (std::size_t t = 0; t < training.durations.size(); ++t) {
+    by_name.emplace(workload.training().graph.tasks[t].name, t);
+  }
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const auto found = by_name.find(graph.tasks[t].name);
+    if (found == by_name.end()) continue;
+    const std::vector<um::Nanoseconds>& durations = training.durations[found->second];
+    if (durations.size() == profile.durations[t].size()) profile.durations[t] = durations;
+  }
+  return profile;
+}
+
+Plan plan_step(const TaskGraph& graph, const Profile& profile, Bytes budget, Bytes page,
+               const PlanRequest& request) {
+  const prefetch::Resident resident;
+  const bool stays = request.memory == MemoryMode::kResident;
+  const prefetch::Planner& planner = stays ? resident : *request.planner;
+  auto planned = planner.plan({.graph = graph,
+                               .profile = profile,
+                               .budget = budget,
+                               .page = page,
+                               .whole_blocks = request.memory == MemoryMode::kCopy,
+                               .may_recompute = request.may_recompute});
+  if (const auto* reason = std::get_if<Infeasible>(&planned)) {
+    throw um::Error{to_string(*reason, graph, budget)};
+  }
+  return std::get<Plan>(std::move(planned));
+}
+
+Bytes verified_peak(const TaskGraph& graph, const Plan& plan, const std::string& name) {
+  const auto verdict = prefetch::verify(graph, plan);
+  if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
+    throw um::Error{name + " must not run: " + violation->reason};
+  }
+  return std::get<prefetch::Verified>(verdict).peak;
+}
+
+// What a run needs in which nothing ever moves: its state, small tensors, and the slab.
+Bytes resident_need(const Workload& workload, const Plans& plans) {
+  const prefetch::StepLayout training{workload.training().graph, plans.training};
+  const prefetch::StepLayout evaluation{workload.evaluation().graph, plans.evaluation};
+  const auto buffer = [](const prefetch::StepLayout& layout) {
+    return prefetch::AlwaysNear::buffer_size(layout.graph, layout.occupancy);
+  };
+  const Bytes state = training.occupancy.always_near() - buffer(training);
+  return state + std::max(buffer(training), buffer(evaluation)) +
+         std::max(training.placement.extent, evaluation.placement.extent);
+}
+
+void settle_resident_budget(const Workload& workload, Bytes budget, Plans& plans) {
+  plans.budget = resident_need(workload, plans);
+  if (plans.budget > budget) {
+    throw um::Error{"all of it resident needs " + um::to_string(plans.budget) + ", more than " +
+                    um::to_string(budget) + "; use --memory managed or copy, or a larger --budget"};
+  }
+}
+
+Plans finish(Plan training, const Workload& workload, const Profile& profile, Bytes budget,
+             const PlanRequest& request, const std::string& name) {
+  Plans plans{.budget = budget, .training = std::move(training)};
+  plans.evaluation = plan_step(workload.evaluation().graph, evaluation_profile(workload, profile),
+                               workload.evaluation_budget(budget), plans.training.page, request);
+  plans.training_peak = verified_peak(workload.training().graph, plans.training, name);
+  static_cast<void>(verified_peak(workload.evaluation().graph, plans.evaluation,
+                                  "the plan of the evaluation step"));
+  if (request.memory == MemoryMode::kResident) settle_resident_budget(workload, budget, plans);
+  return plans;
+}
+
+}  // namespace
+
+Plan plan_training(const Workload& workload, const Profile& profile, Bytes budget,
+                   const PlanRequest& request) {
+  const prefetch::NearNeed& need = workload.need();
+  const TaskGraph& graph = workload.training().graph;
+  if (budget < need.smallest) {
+    const Infeasible reason{
+        .task = need.largest_task, .task_need = need.smallest, .smallest_budget = need.smallest};
+    throw um::Error{to_string(reason, graph, budget)};
+  }
+  return plan_step(graph, profile, workload.training_budget(budget), workload.page(), request);
+}
+
+Plans make_plans(const Workload& workload, const Profile& profile, Bytes budget,
+                 const PlanRequest& request) {
+  Plan plan = plan_training(workload, profile, budget, request);
+  const std::string name = "the plan of planner " + plan.planner;
+  return finish(std::move(plan), workload, profile, budget, request, name);
+}
+
+Plans use_plan(Plan plan, const std::string& name, const Workload& workload, const Profile& profile,
+               Bytes budget, const PlanRequest& request) {
+  if (plan.page != workload.page()) {
+    throw um::Error{name + " moves pages of " + um::to_string(plan.page) +
+                    ", but this network's are " + um::to_string(workload.page())};
+  }
+  if (request.memory == MemoryMode::kCopy &&
+      (plan.residency == prefetch::Residency::kOnDemand ||
+       !moves_whole_blocks(plan, workload.training().graph))) {
+    throw um::Error{name +
+                    " moves parts of blocks, which only unified memory can do; make a plan for "
+                    "explicit copies with spillway plan --memory copy"};
+  }
+  if (request.memory != MemoryMode::kResident && plan.budget > workload.training_budget(budget)) {
+    throw um::Error{name + " was made for a budget of " + um::to_string(plan.budget) +
+                    ", more than the " + um::to_string(budget) + " given here"};
+  }
+  return finish(std::move(plan), workload, profile, budget, request, name);
+}
+
+}  // namespace spillway

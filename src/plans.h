@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+
+#include "prefetch/plan.h"
+#include "prefetch/planner.h"
+#include "prefetch/profile.h"
+#include "src/memory_mode.h"
+#include "src/workload.h"
+#include "um/bytes.h"
+
+namespace spillway {
+
+/// How the plans of a run are to be made.
+struct PlanRequest {
+  MemoryMode memory = MemoryMode::kManaged;
+  const prefetch::Planner* planner = nullptr;  ///< not looked at when all stays resident
+  bool may_recompute = true;
+};
+
+/// The plans of a run's two steps, verified.
+struct Plans {
+  um::Bytes budget;  ///< of the whole run
+  prefetch::Plan training;
+  prefetch::Plan evaluation;
+  um::Bytes training_peak;  ///< the most near memory the training step may have in use
+};
+
+/// Plans both steps of `workload` within `budget`. In resident mode the result's budget is what the
+/// run needs, which must not be more. `profile` is the training step's.
+/// Throws: um::Error, the sentence for the user, when no plan keeps the budget.
+[[nodiscard]] Plans make_plans(const Workload& workload, const prefetch::Profile& profile,
+                               um::Bytes budget, const PlanRequest& request);
+
+/// The same, with the training plan of a file instead of a planner's. `name` is the file's, for
+/// complaints. Throws: um::Error when the plan does not verify, needs more than `budget`, or cannot
+/// be executed in the memory mode.
+[[nodiscard]] Plans use_plan(prefetch::Plan plan, const std::string& name, const Workload& workload,
+                             const prefetch::Profile& profile, um::Bytes budget,
+                             const PlanRequest& request);
+
+/// Plans the training step alone.
+/// Throws: um::Error, the sentence for the user, when no plan keeps the budget.
+[[nodiscard]] prefetch::Plan plan_training(const Workload& workload,
+                                           const prefetch::Profile& profile, um::Bytes budget,
+                                           const PlanRequest& request);
+
+}  // namespace spillway

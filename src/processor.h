@@ -1,0 +1,18 @@
+#pragma once
+
+#include <memory>
+
+#include "src/backend.h"
+#include "um/device.h"
+#include "um/stream.h"
+
+namespace spillway {
+
+/// Something to train on: a device, the kernels that run on it, and the stream they run on.
+struct Processor {
+  std::unique_ptr<um::Device> device;
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<um::Stream> compute;  // last: its work uses the others
+};
+
+}  // namespace spillway

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "prefetch/runtime/always_near.h"
+#include "prefetch/runtime/step_layout.h"
+#include "prefetch/runtime/step_memory.h"
+#include "src/executor.h"
+#include "src/memory_mode.h"
+#include "src/plans.h"
+#include "src/processor.h"
+#include "src/state.h"
+#include "src/step_space.h"
+#include "src/workload.h"
+#include "um/counters.h"
+#include "um/ledger.h"
+#include "um/limited_memory.h"
+#include "um/space.h"
+
+namespace spillway {
+
+/// One step as it went.
+struct StepReport {
+  float loss = 0;     ///< training: mean over the batch; evaluation: sum
+  float correct = 0;  ///< predictions that were right
+  um::Nanoseconds duration{0};
+  um::Nanoseconds stalled{0};  ///< of it, time in which no kernel ran
+  um::Counters counters;       ///< what the step did to managed or copied memory
+  um::Bytes near_peak;         ///< most near memory in use, everything included
+};
+
+/// A network in memory, ready to train: state, near and far memory within a budget, and the
+/// executors of its two steps.
+///
+/// Thread safety: none.
+class Session {
+ public:
+  /// All arguments must outlive it. `space` gives far memory, link and paging. When `stop` becomes
+  /// true the step under way throws Interrupted. Throws: um::Error; um::OutOfMemory.
+  Session(Processor& processor, const Workload& workload, const Plans& plans, MemoryMode mode,
+          const um::SpaceOptions& space, const std::atomic<bool>& stop);
+
+  /// Loads a batch, goes forward and backward, updates the weights. After an exception nothing but
+  /// destruction is allowed.
+  StepReport train(const StepContext& context) { return run(*training_, context); }
+  /// Loads a batch and goes forward.
+  StepReport evaluate(const StepContext& context) { return run(*evaluation_, context); }
+
+  [[nodiscard]] State& state() { return state_; }
+  /// When everything in the last training step happened.
+  [[nodiscard]] const prefetch::Timeline& timeline() const { return timeline_; }
+  /// The most near memory in use at any time so far.
+  [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
+  /// "unified memory (uffd_move, 2 MiB pages)"
+  [[nodiscard]] std::string memory_description() const { return space_.description(); }
+
+ private:
+  // One of the two steps with everything it needs to run.
+  struct Runner {
+    Runner(const Step& step, const prefetch::StepLayout& layout, Session& session,
+           Processor& processor, const std::atomic<bool>& stop);
+    prefetch::AlwaysNear always_near;
+    std::unique_ptr<prefetch::StepMemory> memory;
+    Executor executor;
+  };
+
+  StepReport run(Runner& runner, const StepContext& context);
+
+  um::Ledger ledger_;
+  um::LimitedMemory near_memory_;
+  State state_;
+  prefetch::StepLayout training_layout_;
+  prefetch::StepLayout evaluation_layout_;
+  StepSpace space_;
+  std::unique_ptr<Runner> training_;
+  std::unique_ptr<Runner> evaluation_;
+  prefetch::Timeline timeline_;
+  um::Bytes near_peak_;
+};
+
+}  // namespace spillway
