@@ -8,6 +8,20 @@ namespace spillway::prefetch {
 
 using um::Bytes;
 
+namespace {
+
+Bytes largest_workspace(const TaskGraph& graph, const Occupancy& occupancy) {
+  Bytes largest;
+  for (const Task& task : graph.tasks) {
+    for (const Algorithm& algorithm : task.algorithms) {
+      largest = std::max(largest, occupancy.workspace_size(algorithm.workspace));
+    }
+  }
+  return largest;
+}
+
+}  // namespace
+
 NearNeed near_need(const TaskGraph& graph, const Occupancy& occupancy) {
   NearNeed need{.resident = occupancy.always_near(), .smallest = occupancy.always_near()};
   if (graph.tasks.empty()) return need;
@@ -16,6 +30,7 @@ NearNeed near_need(const TaskGraph& graph, const Occupancy& occupancy) {
   const std::vector<Bytes> sets = working_sets(graph, occupancy, runs);
   const auto largest = std::ranges::max_element(sets);
   need.resident += *std::ranges::max_element(live);
+  need.roomy = need.resident + largest_workspace(graph, occupancy);
   need.smallest += *largest;
   need.largest_task = TaskId(largest - sets.begin());
   return need;

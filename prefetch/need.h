@@ -11,6 +11,7 @@ namespace spillway::prefetch {
 /// The near memory that a step needs, everything included, with each task's first algorithm.
 struct NearNeed {
   um::Bytes resident;     ///< when nothing is moved: the peak of all live blocks
+  um::Bytes roomy;        ///< the same with room for the workspace of any algorithm
   um::Bytes smallest;     ///< the least budget any plan can work with (moDNN Eq. 2 at this batch)
   TaskId largest_task{};  ///< the task that decides `smallest`
 };

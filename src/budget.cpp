@@ -54,7 +54,7 @@ Bytes Budget::resolve(const prefetch::NearNeed& need, Bytes available) const {
   if (const auto* above = std::get_if<AboveSmallest>(&amount_)) {
     return need.smallest + scale(need.resident - need.smallest, above->fraction);
   }
-  return std::min(need.resident, scale(available, 0.9));
+  return std::min(need.roomy, scale(available, 0.9));
 }
 
 }  // namespace spillway

@@ -100,16 +100,19 @@ Plans finish(Plan training, const Workload& workload, const Profile& profile, By
 
 }  // namespace
 
+void expect_feasible(const Workload& workload, Bytes budget) {
+  const prefetch::NearNeed& need = workload.need();
+  if (budget >= need.smallest) return;
+  const Infeasible reason{
+      .task = need.largest_task, .task_need = need.smallest, .smallest_budget = need.smallest};
+  throw um::Error{to_string(reason, workload.training().graph, budget)};
+}
+
 Plan plan_training(const Workload& workload, const Profile& profile, Bytes budget,
                    const PlanRequest& request) {
-  const prefetch::NearNeed& need = workload.need();
-  const TaskGraph& graph = workload.training().graph;
-  if (budget < need.smallest) {
-    const Infeasible reason{
-        .task = need.largest_task, .task_need = need.smallest, .smallest_budget = need.smallest};
-    throw um::Error{to_string(reason, graph, budget)};
-  }
-  return plan_step(graph, profile, workload.training_budget(budget), workload.page(), request);
+  expect_feasible(workload, budget);
+  return plan_step(workload.training().graph, profile, workload.training_budget(budget),
+                   workload.page(), request);
 }
 
 Plans make_plans(const Workload& workload, const Profile& profile, Bytes budget,

@@ -26,6 +26,9 @@ struct Plans {
   um::Bytes training_peak;  ///< the most near memory the training step may have in use
 };
 
+/// Throws: um::Error, the sentence for the user, when no plan can keep `budget`.
+void expect_feasible(const Workload& workload, um::Bytes budget);
+
 /// Plans both steps of `workload` within `budget`. In resident mode the result's budget is what the
 /// run needs, which must not be more. `profile` is the training step's.
 /// Throws: um::Error, the sentence for the user, when no plan keeps the budget.

@@ -41,6 +41,7 @@ Workload::Workload(const nets::Network& network, const Sizing& sizing, const Ste
     return common_near_ + std::max(need_.*need - training_near_, other.*need - evaluation_near_);
   };
   need_.resident = both(&NearNeed::resident);
+  need_.roomy = both(&NearNeed::roomy);
   need_.smallest = both(&NearNeed::smallest);
 }
 

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace spillway::cli {
+
+/// `spillway devices`: what was found, what it can do, and why not more.
+void add_devices_command(CLI::App& app);
+
+}  // namespace spillway::cli

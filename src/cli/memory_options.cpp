@@ -1,0 +1,81 @@
+#include "src/cli/memory_options.h"
+
+#include <map>
+
+#include "src/cli/duration.h"
+#include "um/error.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr const char* kMemory = "Memory";
+
+const std::map<std::string, MemoryMode> kModes{{"managed", MemoryMode::kManaged},
+                                               {"copy", MemoryMode::kCopy},
+                                               {"resident", MemoryMode::kResident}};
+const std::map<std::string, um::Paging> kPaging{{"auto", um::Paging::kAuto},
+                                                {"uffd", um::Paging::kUffdMove},
+                                                {"memfd", um::Paging::kMemfdSegv}};
+
+std::string check_far(const std::string& text) {
+  if (text == "ram" || (text.starts_with("file:") && text.size() > 5)) return {};
+  return "'" + text + "' is no far memory: give ram, or file:PATH";
+}
+
+std::string check_bandwidth(const std::string& text) {
+  if (um::parse_bandwidth(text)) return {};
+  return "'" + text + "' is no bandwidth: give a rate such as 2GB/s or 500MB/s";
+}
+
+std::string check_duration(const std::string& text) {
+  if (parse_duration(text)) return {};
+  return "'" + text + "' is no time: give a number with ns, us, ms or s, such as 20us";
+}
+
+um::Nanoseconds duration(const std::string& text) {
+  return text.empty() ? um::Nanoseconds{0} : parse_duration(text).value();
+}
+
+}  // namespace
+
+void MemoryOptions::add_mode_to(CLI::App& app) {
+  app.add_option("--memory", memory,
+                 "managed: unified memory driven by hints; copy: explicit copies; resident: all "
+                 "in near memory")
+      ->check(CLI::IsMember{kModes})
+      ->capture_default_str()
+      ->group(kMemory);
+}
+
+void MemoryOptions::add_space_to(CLI::App& app) {
+  app.add_option("--far", far, "Far memory: ram, or file:PATH (a folder, or a path not yet there)")
+      ->check(check_far)
+      ->capture_default_str()
+      ->group(kMemory);
+  app.add_option("--link-bandwidth", link_bandwidth,
+                 "Slow the link to this each way, e.g. 2GB/s (default: as fast as it goes)")
+      ->check(check_bandwidth)
+      ->group(kMemory);
+  app.add_option("--link-latency", link_latency, "Add this to each transfer, e.g. 10us")
+      ->check(check_duration)
+      ->group(kMemory);
+  app.add_option("--fault-latency", fault_latency, "Add this to each page fault, e.g. 20us")
+      ->check(check_duration)
+      ->group(kMemory);
+  app.add_option("--paging", paging, "How pages are mapped and faults caught: auto, uffd, memfd")
+      ->check(CLI::IsMember{kPaging})
+      ->capture_default_str()
+      ->group(kMemory);
+}
+
+MemoryMode MemoryOptions::mode() const { return kModes.at(memory); }
+
+um::SpaceOptions MemoryOptions::space() const {
+  um::SpaceOptions options{.fault_latency = duration(fault_latency), .paging = kPaging.at(paging)};
+  if (far != "ram") options.far.file = far.substr(std::string_view{"file:"}.size());
+  if (!link_bandwidth.empty()) options.link.bandwidth = um::parse_bandwidth(link_bandwidth);
+  options.link.latency = duration(link_latency);
+  return options;
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "src/memory_mode.h"
+#include "um/space.h"
+
+namespace spillway::cli {
+
+/// The flags that say where tensors live: --memory, --far, --link-bandwidth, --paging and their
+/// kin.
+struct MemoryOptions {
+  std::string memory = "managed";
+  std::string far = "ram";
+  std::string link_bandwidth;
+  std::string link_latency;
+  std::string fault_latency;
+  std::string paging = "auto";
+
+  /// --memory alone: what a plan depends on.
+  void add_mode_to(CLI::App& app);
+  /// Everything else: what it takes to run.
+  void add_space_to(CLI::App& app);
+
+  [[nodiscard]] MemoryMode mode() const;
+  /// Far memory, link and paging; sizes are not set.
+  [[nodiscard]] um::SpaceOptions space() const;
+};
+
+}  // namespace spillway::cli

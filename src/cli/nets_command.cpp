@@ -1,0 +1,161 @@
+#include "src/cli/nets_command.h"
+
+#include <fmt/core.h>
+
+#include <cstddef>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "nets/catalogue.h"
+#include "prefetch/json.h"
+#include "src/host/host_backend.h"
+#include "src/model_sizing.h"
+#include "src/workload.h"
+
+namespace spillway::cli {
+namespace {
+
+using um::Bytes;
+
+// What a network takes at one batch on this machine.
+struct BatchNeed {
+  std::size_t batch;
+  prefetch::NearNeed need;
+};
+
+struct NetworkFacts {
+  nets::Network network;
+  std::string description;
+  std::size_t parameters;
+  Bytes saved_activations;  // forward tensors that the way back reads, of one image
+  double forward_flops;     // of one image
+  std::vector<BatchNeed> needs;
+};
+
+Bytes saved_activations(const prefetch::TaskGraph& graph) {
+  std::vector<bool> is_saved(graph.data.size(), false);
+  std::vector<bool> is_forward(graph.data.size(), false);
+  for (const prefetch::Task& task : graph.tasks) {
+    if (task.phase == prefetch::Phase::kForward) {
+      for (const prefetch::DataId id : task.writes) is_forward[static_cast<std::size_t>(id)] = true;
+    } else {
+      for (const prefetch::DataId id : task.reads) is_saved[static_cast<std::size_t>(id)] = true;
+    }
+  }
+  Bytes total;
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    const bool is_tensor = graph.data[i].kind == prefetch::DataKind::kTensor;
+    if (is_tensor && is_saved[i] && is_forward[i]) total += graph.data[i].size;
+  }
+  return total;
+}
+
+NetworkFacts gather(const nets::CatalogueEntry& entry, std::span<const std::size_t> batches) {
+  NetworkFacts facts{.network = entry.build(entry.image, entry.classes),
+                     .description = std::string{entry.description}};
+  facts.parameters = nets::count_parameters(facts.network);
+  const Step step = make_training_step(facts.network, ModelSizing{}, {.batch = 1});
+  facts.saved_activations = saved_activations(step.graph);
+  facts.forward_flops = 0;
+  for (const prefetch::Task& task : step.graph.tasks) {
+    if (task.phase == prefetch::Phase::kForward) facts.forward_flops += task.flops;
+  }
+  const host::HostBackend backend;
+  for (const std::size_t batch : batches) {
+    const Workload workload{facts.network, backend, {.batch = batch}};
+    facts.needs.push_back({.batch = batch, .need = workload.need()});
+  }
+  return facts;
+}
+
+nlohmann::json to_json(const NetworkFacts& facts) {
+  nlohmann::json object{
+      {"name", facts.network.name},
+      {"description", facts.description},
+      {"image", nets::to_string(facts.network.input())},
+      {"classes", facts.network.classes()},
+      {"parameters", facts.parameters},
+      {"saved_activation_bytes_per_image", facts.saved_activations.count()},
+      {"forward_flops_per_image", facts.forward_flops}};
+  for (const BatchNeed& at : facts.needs) {
+    object["smallest_budget_bytes"][std::to_string(at.batch)] = at.need.smallest.count();
+    object["resident_bytes"][std::to_string(at.batch)] = at.need.resident.count();
+  }
+  return object;
+}
+
+void print_list(const std::vector<NetworkFacts>& all) {
+  fmt::print("{:<10} {:>12} {:>12} {:>12} {:>9} {:>12} {:>12} {:>12}\n", "name", "image",
+             "parameters", "saved/image", "GFLOP", "min, b1", "min, b32", "all near, b32");
+  for (const NetworkFacts& facts : all) {
+    fmt::print("{:<10} {:>12} {:>12} {:>12} {:>9.3f} {:>12} {:>12} {:>12}\n", facts.network.name,
+               nets::to_string(facts.network.input()), facts.parameters,
+               um::to_string(facts.saved_activations), facts.forward_flops * 1e-9,
+               um::to_string(facts.needs.front().need.smallest),
+               um::to_string(facts.needs.back().need.smallest),
+               um::to_string(facts.needs.back().need.resident));
+  }
+}
+
+void print_one(const NetworkFacts& facts) {
+  fmt::print("{}: {}\n{} parameters, {} saved for the way back and {:.3f} GFLOP forward an image of {}\n\n",
+             facts.network.name, facts.description, facts.parameters,
+             um::to_string(facts.saved_activations), facts.forward_flops * 1e-9,
+             nets::to_string(facts.network.input()));
+  fmt::print("{:>6} {:>16} {:>16}\n", "batch", "smallest budget", "all near");
+  for (const BatchNeed& at : facts.needs) {
+    fmt::print("{:>6} {:>16} {:>16}\n", at.batch, um::to_string(at.need.smallest),
+               um::to_string(at.need.resident));
+  }
+  fmt::print("\n{:<28} {}\n", "layer", "output");
+  for (const nets::Node& node : facts.network.nodes) {
+    fmt::print("{:<28} {}\n", node.name, nets::to_string(node.output));
+  }
+}
+
+struct Options {
+  std::string name;
+  std::string json;
+};
+
+void list(const Options& options) {
+  constexpr std::array<std::size_t, 2> kListed{1, 32};
+  constexpr std::array<std::size_t, 5> kDetailed{1, 8, 16, 32, 64};
+  std::vector<NetworkFacts> all;
+  if (!options.name.empty()) {
+    all.push_back(gather(nets::find_network(options.name), kDetailed));
+  } else {
+    for (const nets::CatalogueEntry& entry : nets::catalogue()) {
+      all.push_back(gather(entry, kListed));
+    }
+  }
+  if (!options.json.empty()) {
+    nlohmann::json array = nlohmann::json::array();
+    for (const NetworkFacts& facts : all) array.push_back(to_json(facts));
+    prefetch::write_json(array, options.json);
+    if (options.json == "-") return;
+  }
+  if (options.name.empty()) {
+    print_list(all);
+  } else {
+    print_one(all.front());
+  }
+}
+
+}  // namespace
+
+void add_nets_command(CLI::App& app) {
+  CLI::App* const command =
+      app.add_subcommand("nets", "Parameters, activation bytes and smallest feasible budgets");
+  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
+  command->add_option("name", options->name, "One network in detail (default: all, in a table)");
+  command->add_option("--json", options->json, "Write the same as JSON to this file, - for stdout");
+  command->footer("Example: spillway nets resnet50");
+  command->callback([options] { list(*options); });
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace spillway::cli {
+
+/// `spillway nets`: parameters, activation bytes and smallest feasible budgets of the built-in networks.
+void add_nets_command(CLI::App& app);
+
+}  // namespace spillway::cli

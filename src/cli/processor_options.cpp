@@ -1,0 +1,46 @@
+#include "src/cli/processor_options.h"
+
+#include <memory>
+
+#include "src/host/host_backend.h"
+#include "um/error.h"
+#include "um/host/host_device.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr const char* kDevice = "Device";
+
+Processor open_host(int threads) {
+  Processor processor{.device = std::make_unique<um::HostDevice>()};
+  auto backend = threads > 0
+                     ? std::make_unique<host::HostBackend>(static_cast<std::size_t>(threads))
+                     : std::make_unique<host::HostBackend>();
+  processor.compute = processor.device->make_stream("compute");
+  processor.compute->enqueue([&backend] { backend->bind_threads(); });
+  processor.compute->synchronize();
+  processor.backend = std::move(backend);
+  return processor;
+}
+
+}  // namespace
+
+void ProcessorOptions::add_to(CLI::App& app) {
+  app.add_option("--device", device, "auto, host or cuda[:N]; spillway devices lists them")
+      ->capture_default_str()
+      ->group(kDevice);
+  app.add_option("--threads", threads,
+                 "Threads of the kernels; results depend on the number (default: all processors)")
+      ->check(CLI::Range(1, 1024))
+      ->group(kDevice);
+}
+
+Processor ProcessorOptions::open() const {
+  if (device == "auto" || device == "host") return open_host(threads);
+  if (device == "cuda" || device.starts_with("cuda:")) {
+    throw um::Error{"this program has no CUDA device yet; use --device host"};
+  }
+  throw um::Error{"there is no device '" + device + "'; there is host"};
+}
+
+}  // namespace spillway::cli

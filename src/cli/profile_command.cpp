@@ -1,0 +1,69 @@
+#include "src/cli/profile_command.h"
+
+#include <fmt/core.h>
+
+#include <memory>
+#include <string>
+
+#include "prefetch/json.h"
+#include "prefetch/profile_file.h"
+#include "src/budget.h"
+#include "src/cli/interrupt.h"
+#include "src/cli/json_lines.h"
+#include "src/cli/memory_options.h"
+#include "src/cli/processor_options.h"
+#include "src/cli/progress_line.h"
+#include "src/cli/workload_options.h"
+#include "src/measured_profile.h"
+
+namespace spillway::cli {
+namespace {
+
+struct Options {
+  WorkloadOptions workload;
+  ProcessorOptions processor;
+  MemoryOptions memory;
+  std::string budget = "auto";
+  std::string out = "profile.json";
+};
+
+void profile(const Options& options) {
+  const Budget budget = Budget::parse(options.budget);
+  expect_writable(options.out);
+  const Interrupt interrupt;
+  Processor processor = options.processor.open();
+  const nets::Network network = options.workload.network();
+  const Workload workload{network, *processor.backend, options.workload.step()};
+  const um::Bytes limit =
+      budget.resolve(workload.need(), processor.device->available_memory());
+  expect_feasible(workload, limit);
+  ProgressLine progress;
+  const prefetch::Profile profile =
+      measure_profile(processor, workload, limit, options.memory.space(), interrupt.requested(),
+                      [&](double part) {
+                        progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part));
+                      });
+  prefetch::write_json(prefetch::to_json(profile, workload.training().graph), options.out);
+}
+
+}  // namespace
+
+void add_profile_command(CLI::App& app) {
+  CLI::App* const command =
+      app.add_subcommand("profile", "Measure a step, task by task, and the link");
+  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
+  options->workload.add_to(*command);
+  options->processor.add_to(*command);
+  options->memory.add_space_to(*command);
+  command
+      ->add_option("--budget", options->budget,
+                   "Near memory that measuring may use; an algorithm that does not fit is not "
+                   "measured and never chosen")
+      ->capture_default_str();
+  command->add_option("--out", options->out, "File to write, - for standard output")
+      ->capture_default_str();
+  command->footer("Example: spillway profile --net resnet50 --batch 32 --out resnet50.json");
+  command->callback([options] { profile(*options); });
+}
+
+}  // namespace spillway::cli

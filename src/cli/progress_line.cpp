@@ -1,0 +1,40 @@
+#include "src/cli/progress_line.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include <fmt/core.h>
+
+namespace spillway::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kOnTerminal{100};
+constexpr std::chrono::seconds kElsewhere{10};
+
+}  // namespace
+
+ProgressLine::ProgressLine() : is_terminal_{isatty(STDERR_FILENO) == 1} {}
+
+ProgressLine::~ProgressLine() {
+  if (is_open_) std::fputc('\n', stderr);
+}
+
+void ProgressLine::show(const std::string& text) {
+  if (Clock::now() < next_) return;
+  next_ = Clock::now() + (is_terminal_ ? Clock::duration{kOnTerminal} : Clock::duration{kElsewhere});
+  if (is_terminal_) {
+    fmt::print(stderr, "\r{}\x1b[K", text);
+    is_open_ = true;
+  } else {
+    fmt::print(stderr, "{}\n", text);
+  }
+}
+
+void ProgressLine::end() {
+  if (is_open_) std::fputc('\n', stderr);
+  is_open_ = false;
+  next_ = {};
+}
+
+}  // namespace spillway::cli
