@@ -48,7 +48,7 @@ TEST(Builder, InfersTheShapesOfAllOtherLayers) {
   EXPECT_EQ(net.shape(sum), kSmall);
   EXPECT_EQ(net.shape(net.dropout("drop", sum, {})), kSmall);
   EXPECT_EQ(net.shape(net.global_average_pool("mean", sum)), Shape{.channels = 3});
-  EXPECT_EQ(net.shape(net.flatten("flat", sum)), Shape{.channels = 3 * 8 * 6});
+  EXPECT_EQ(net.shape(net.flatten("flat", sum)), Shape{.channels = kSmall.elements()});
   EXPECT_EQ(net.shape(net.linear("fc", sum, {.features = 5})), Shape{.channels = 5});
 }
 
