@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <variant>
 
 #include "nets/shape.h"
@@ -61,5 +62,8 @@ struct SoftmaxCrossEntropy {};
 
 using Layer = std::variant<Convolution, BatchNorm, Relu, Pool, GlobalAveragePool, Linear, Dropout,
                            Add, Flatten, SoftmaxCrossEntropy>;
+
+/// What a layer does, for sentences: "max pool 2x2, stride 2", "convolution 3x3, 64 channels".
+[[nodiscard]] std::string to_string(const Layer& layer);
 
 }  // namespace spillway::nets

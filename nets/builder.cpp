@@ -1,0 +1,42 @@
+#include "nets/builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nets/shape_inference.h"
+#include "um/error.h"
+
+namespace spillway::nets {
+
+Builder::Builder(std::string name, Shape image) : network_{.name = std::move(name)} {
+  if (image.elements() == 0) {
+    throw um::Error{"network " + network_.name + " cannot read images of " + to_string(image) +
+                    "; channels, height and width must be at least 1"};
+  }
+  network_.nodes.push_back({.name = "image", .layer = {}, .inputs = {}, .output = image});
+}
+
+NodeId Builder::add(std::string name, Layer layer, std::vector<NodeId> inputs) {
+  const bool is_taken = std::any_of(network_.nodes.begin(), network_.nodes.end(),
+                                    [&](const Node& node) { return node.name == name; });
+  if (is_taken) {
+    throw um::Error{"network " + network_.name + " has two layers named " + name +
+                    "; give each layer a name of its own"};
+  }
+  std::vector<Shape> shapes;
+  for (const NodeId input : inputs) {
+    um::expects(static_cast<std::size_t>(input) < network_.nodes.size(), "inputs made before");
+    shapes.push_back(network_[input].output);
+  }
+  const Shape output = infer_shape(name, layer, shapes);
+  network_.nodes.push_back(
+      {.name = std::move(name), .layer = layer, .inputs = std::move(inputs), .output = output});
+  return NodeId{static_cast<std::uint32_t>(network_.nodes.size() - 1)};
+}
+
+Network Builder::build(NodeId logits) {
+  add("loss", SoftmaxCrossEntropy{}, {logits});
+  return std::exchange(network_, {});
+}
+
+}  // namespace spillway::nets

@@ -1,0 +1,48 @@
+#include "nets/layer.h"
+
+namespace spillway::nets {
+namespace {
+
+std::string across(const Extent& extent) {
+  return std::to_string(extent.height) + "x" + std::to_string(extent.width);
+}
+
+// ", stride 2"; with two numbers where the two differ.
+std::string labelled(const std::string& label, const Extent& extent) {
+  return ", " + label + " " +
+         (extent.height == extent.width ? std::to_string(extent.height) : across(extent));
+}
+
+std::string padding(const Extent& extent) {
+  return extent == square(0) ? "" : labelled("padding", extent);
+}
+
+struct Text {
+  std::string operator()(const Convolution& layer) const {
+    return "convolution " + across(layer.kernel) + ", " + std::to_string(layer.channels) +
+           " channels" + (layer.stride == square(1) ? "" : labelled("stride", layer.stride)) +
+           padding(layer.padding);
+  }
+  std::string operator()(const BatchNorm& /*layer*/) const { return "batch norm"; }
+  std::string operator()(const Relu& /*layer*/) const { return "ReLU"; }
+  std::string operator()(const Pool& layer) const {
+    return (layer.kind == PoolKind::kMax ? "max pool " : "average pool ") + across(layer.kernel) +
+           labelled("stride", layer.stride) + padding(layer.padding);
+  }
+  std::string operator()(const GlobalAveragePool& /*layer*/) const { return "global average pool"; }
+  std::string operator()(const Linear& layer) const {
+    return "linear, " + std::to_string(layer.features) + " features";
+  }
+  std::string operator()(const Dropout& /*layer*/) const { return "dropout"; }
+  std::string operator()(const Add& /*layer*/) const { return "add"; }
+  std::string operator()(const Flatten& /*layer*/) const { return "flatten"; }
+  std::string operator()(const SoftmaxCrossEntropy& /*layer*/) const {
+    return "softmax cross-entropy";
+  }
+};
+
+}  // namespace
+
+std::string to_string(const Layer& layer) { return std::visit(Text{}, layer); }
+
+}  // namespace spillway::nets

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "nets/layer.h"
+#include "nets/shape.h"
+
+namespace spillway::nets {
+
+/// The shape that `layer` makes of what it reads. `name` is only for the sentence.
+/// Requires: two inputs for an Add, one for every other layer.
+/// Throws: um::Error that names the layer and the shapes when the layer does not fit its inputs.
+[[nodiscard]] Shape infer_shape(const std::string& name, const Layer& layer,
+                                const std::vector<Shape>& inputs);
+
+}  // namespace spillway::nets

@@ -1,0 +1,76 @@
+#include "src/data/batch_loader.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "um/error.h"
+
+namespace spillway {
+
+BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, std::uint64_t seed,
+                         std::uint64_t first_step, std::size_t prefetch_depth)
+    : BatchLoader{dataset, batch, training_order(dataset.size(), batch, seed), first_step,
+                  prefetch_depth} {}
+
+BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder order,
+                         std::uint64_t first_step, std::size_t prefetch_depth)
+    : dataset_{dataset}, batch_{batch}, order_{std::move(order)}, spare_(prefetch_depth) {
+  um::expects(batch >= 1 && prefetch_depth >= 1, "a batch, and room to load one ahead");
+  thread_ =
+      std::jthread{[this, first_step](const std::stop_token& stop) { load(stop, first_step); }};
+}
+
+const Batch& BatchLoader::next() {
+  std::unique_lock lock{mutex_};
+  changed_.wait(lock, [&] { return !loaded_.empty() || failure_; });
+  if (loaded_.empty()) std::rethrow_exception(failure_);
+  // The first time, `current_` is the batch without memory that makes one more than the depth.
+  spare_.push_back(std::exchange(current_, std::move(loaded_.front())));
+  loaded_.pop_front();
+  changed_.notify_all();
+  return current_;
+}
+
+void BatchLoader::load(const std::stop_token& stop, std::uint64_t first_step) {
+  try {
+    for (std::uint64_t step = first_step;; ++step) {
+      Batch batch;
+      if (!wait_for_spare(stop, batch) || !fill(stop, step, batch)) return;
+      const std::lock_guard lock{mutex_};
+      loaded_.push_back(std::move(batch));
+      changed_.notify_all();
+    }
+  } catch (...) {
+    const std::lock_guard lock{mutex_};
+    failure_ = std::current_exception();
+    changed_.notify_all();
+  }
+}
+
+// False when the loader is being destroyed.
+bool BatchLoader::wait_for_spare(const std::stop_token& stop, Batch& spare) {
+  std::unique_lock lock{mutex_};
+  if (!changed_.wait(lock, stop, [&] { return !spare_.empty(); })) return false;
+  spare = std::move(spare_.back());
+  spare_.pop_back();
+  return true;
+}
+
+// False when the loader is being destroyed.
+bool BatchLoader::fill(const std::stop_token& stop, std::uint64_t step, Batch& batch) const {
+  const std::size_t elements = dataset_.image().elements();
+  batch.images.resize(batch_ * elements);
+  batch.labels.resize(batch_);
+  for (std::size_t place = 0; place < batch_; ++place) {
+    if (stop.stop_requested()) return false;
+    const std::span<float> image = std::span{batch.images}.subspan(place * elements, elements);
+    const std::optional<std::size_t> index = order_(step, place);
+    if (index) dataset_.read(*index, image);
+    if (!index) std::fill(image.begin(), image.end(), 0.0F);
+    batch.labels[place] = index ? dataset_.label(*index) : -1;
+  }
+  return true;
+}
+
+}  // namespace spillway

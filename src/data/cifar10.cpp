@@ -1,0 +1,100 @@
+#include "src/data/cifar10.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/input_file.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+constexpr std::size_t kClasses = 10;
+constexpr nets::Shape kImage{.channels = 3, .height = 32, .width = 32};
+constexpr std::size_t kRecord = 1 + kImage.elements();  // label, then (C, H, W) bytes
+
+InputFile open(const std::filesystem::path& folder, const std::string& name) {
+  const std::filesystem::path path = folder / name;
+  if (!std::filesystem::exists(path)) {
+    throw um::Error{"there is no file " + path.string() +
+                    "; put data_batch_1.bin to data_batch_5.bin and test_batch.bin of CIFAR-10's "
+                    "binary version into " +
+                    folder.string()};
+  }
+  InputFile file{path};
+  if (file.size() == 0 || file.size() % kRecord != 0) {
+    throw um::Error{path.string() + " has " + std::to_string(file.size()) +
+                    " bytes, which is no multiple of the " + std::to_string(kRecord) +
+                    " of an image; copy or download it again"};
+  }
+  return file;
+}
+
+std::vector<std::uint8_t> read_labels(const InputFile& file) {
+  std::vector<std::uint8_t> labels(file.size() / kRecord);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    file.read(i * kRecord, std::as_writable_bytes(std::span{&labels[i], 1}));
+    if (labels[i] >= kClasses) {
+      throw um::Error{"image " + std::to_string(i) + " of " + file.path().string() +
+                      " has the label " + std::to_string(labels[i]) +
+                      ", but CIFAR-10's go from 0 to 9; copy or download the file again"};
+    }
+  }
+  return labels;
+}
+
+class Cifar10 final : public Dataset {
+ public:
+  Cifar10(const std::filesystem::path& folder, const std::vector<std::string>& names,
+          std::size_t classes)
+      : folder_{folder}, classes_{classes} {
+    for (const std::string& name : names) {
+      files_.push_back(open(folder, name));
+      const std::vector<std::uint8_t> labels = read_labels(files_.back());
+      labels_.insert(labels_.end(), labels.begin(), labels.end());
+      ends_.push_back(labels_.size());
+    }
+  }
+
+  [[nodiscard]] std::string name() const override { return "CIFAR-10 in " + folder_.string(); }
+  [[nodiscard]] nets::Shape image() const override { return kImage; }
+  [[nodiscard]] std::size_t classes() const override { return classes_; }
+  [[nodiscard]] std::size_t size() const override { return labels_.size(); }
+  [[nodiscard]] std::int32_t label(std::size_t index) const override { return labels_.at(index); }
+
+  void read(std::size_t index, std::span<float> image) const override {
+    um::expects(index < size() && image.size() == kImage.elements(), "an image and room for it");
+    const auto end = std::upper_bound(ends_.begin(), ends_.end(), index);
+    const auto file = static_cast<std::size_t>(end - ends_.begin());
+    const std::size_t place = index - (file == 0 ? 0 : ends_[file - 1]);
+    std::vector<std::uint8_t> bytes(image.size());
+    files_[file].read(place * kRecord + 1, std::as_writable_bytes(std::span{bytes}));
+    std::transform(bytes.begin(), bytes.end(), image.begin(),
+                   [](std::uint8_t byte) { return static_cast<float>(byte) / 255.0F; });
+  }
+
+ private:
+  std::filesystem::path folder_;
+  std::size_t classes_;
+  std::vector<InputFile> files_;
+  std::vector<std::size_t> ends_;  // images in this file and those before it
+  std::vector<std::uint8_t> labels_;
+};
+
+}  // namespace
+
+DatasetPair open_cifar10(const std::filesystem::path& folder, std::size_t classes) {
+  if (classes < kClasses) {
+    throw um::Error{"CIFAR-10 has 10 classes, but the network has " + std::to_string(classes) +
+                    "; use --classes 10 or more"};
+  }
+  const std::vector<std::string> train{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+                                       "data_batch_4.bin", "data_batch_5.bin"};
+  return {.train = std::make_unique<Cifar10>(folder, train, classes),
+          .test = std::make_unique<Cifar10>(folder, std::vector<std::string>{"test_batch.bin"},
+                                            classes)};
+}
+
+}  // namespace spillway

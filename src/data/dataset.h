@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "nets/shape.h"
+
+namespace spillway {
+
+/// Labelled images that can be read in any order.
+///
+/// Thread safety: any number of threads may call any of the functions at once.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  /// For the user: "MNIST-like files in /data/mnist".
+  [[nodiscard]] virtual std::string name() const = 0;
+  /// The shape of every image.
+  [[nodiscard]] virtual nets::Shape image() const = 0;
+  /// Labels are less than this.
+  [[nodiscard]] virtual std::size_t classes() const = 0;
+  /// Number of images, at least 1.
+  [[nodiscard]] virtual std::size_t size() const = 0;
+  /// Writes image `index` to `image`, (C, H, W). Stored values are between 0 and 1; a data set from
+  /// open_dataset() gives them with mean 0 and standard deviation 1, more or less.
+  /// Requires: index < size(); `image` has image().elements() numbers.
+  /// Throws: um::Error when the image cannot be read.
+  virtual void read(std::size_t index, std::span<float> image) const = 0;
+  /// Requires: index < size().
+  [[nodiscard]] virtual std::int32_t label(std::size_t index) const = 0;
+};
+
+/// The images to learn from and those to test on.
+struct DatasetPair {
+  std::unique_ptr<Dataset> train;
+  std::unique_ptr<Dataset> test;
+};
+
+}  // namespace spillway

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <filesystem>
+
+#include "src/data/dataset.h"
+
+namespace spillway {
+
+/// Opens the four unpacked files of MNIST's format in `folder`: grey images of any one size.
+/// `classes` is the network's; zero means one more than the largest label.
+/// Throws: um::Error that names the file that is missing or wrong, and what is wrong with it.
+[[nodiscard]] DatasetPair open_idx(const std::filesystem::path& folder, std::size_t classes = 0);
+
+}  // namespace spillway

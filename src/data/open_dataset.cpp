@@ -1,0 +1,57 @@
+#include "src/data/open_dataset.h"
+
+#include <string>
+#include <utility>
+
+#include "src/data/cifar10.h"
+#include "src/data/idx.h"
+#include "src/data/prepared_dataset.h"
+#include "src/data/synthetic.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+// Of CIFAR-10's training images.
+ChannelStatistics cifar10_statistics() {
+  return {.mean = {0.4914F, 0.4822F, 0.4465F}, .deviation = {0.2470F, 0.2435F, 0.2616F}};
+}
+
+// Close to those of drawn images of any shape and seed.
+ChannelStatistics synthetic_statistics(std::size_t channels) {
+  return {.mean = std::vector<float>(channels, 0.3F),
+          .deviation = std::vector<float>(channels, 0.25F)};
+}
+
+DatasetPair prepare(DatasetPair stored, const ChannelStatistics& statistics,
+                    const nets::Shape& image) {
+  return {.train = std::make_unique<PreparedDataset>(std::move(stored.train), statistics, image),
+          .test = std::make_unique<PreparedDataset>(std::move(stored.test), statistics, image)};
+}
+
+}  // namespace
+
+DatasetPair open_dataset(std::string_view spec, const DatasetOptions& options) {
+  const std::size_t colon = spec.find(':');
+  const std::string kind{spec.substr(0, colon)};
+  const std::string folder{colon == std::string_view::npos ? "" : spec.substr(colon + 1)};
+  if (spec == "synthetic") {
+    return prepare(make_synthetic(options.image, options.classes, options.seed),
+                   synthetic_statistics(options.image.channels), options.image);
+  }
+  if (kind != "idx" && kind != "cifar10") {
+    throw um::Error{"there is no data set '" + std::string{spec} +
+                    "'; there are synthetic, idx:DIR and cifar10:DIR"};
+  }
+  if (folder.empty()) {
+    throw um::Error{"data set " + kind + " needs the folder of its files: " + kind + ":DIR"};
+  }
+  if (kind == "cifar10") {
+    return prepare(open_cifar10(folder, options.classes), cifar10_statistics(), options.image);
+  }
+  DatasetPair idx = open_idx(folder, options.classes);
+  const ChannelStatistics statistics = measure_channels(*idx.train);
+  return prepare(std::move(idx), statistics, options.image);
+}
+
+}  // namespace spillway

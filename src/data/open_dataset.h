@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "src/data/dataset.h"
+
+namespace spillway {
+
+/// What the network that learns from a data set is made for.
+struct DatasetOptions {
+  nets::Shape image;  ///< images come resized to this
+  std::size_t classes = 0;
+  std::uint64_t seed = 0;  ///< of drawn images
+};
+
+/// Opens what a user types: "synthetic", "idx:DIR" or "cifar10:DIR". Images come resized and
+/// standardised.
+/// Throws: um::Error for an unknown kind, missing or broken files, or labels that the network has
+/// no class for.
+[[nodiscard]] DatasetPair open_dataset(std::string_view spec, const DatasetOptions& options);
+
+}  // namespace spillway

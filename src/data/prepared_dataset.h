@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "src/data/dataset.h"
+#include "src/data/resize.h"
+
+namespace spillway {
+
+/// Mean and standard deviation of each channel.
+struct ChannelStatistics {
+  std::vector<float> mean;
+  std::vector<float> deviation;
+};
+
+/// Over all pixels of all images. A channel that is the same everywhere counts as of deviation 1.
+[[nodiscard]] ChannelStatistics measure_channels(const Dataset& dataset);
+
+/// A data set made ready for a network: each channel has its mean subtracted and is divided by its
+/// standard deviation, and the image is resized.
+class PreparedDataset final : public Dataset {
+ public:
+  /// `stored` holds values between 0 and 1. Requires: statistics of each of its channels.
+  PreparedDataset(std::unique_ptr<Dataset> stored, ChannelStatistics statistics,
+                  const nets::Shape& image);
+
+  [[nodiscard]] std::string name() const override { return stored_->name(); }
+  [[nodiscard]] nets::Shape image() const override { return image_; }
+  [[nodiscard]] std::size_t classes() const override { return stored_->classes(); }
+  [[nodiscard]] std::size_t size() const override { return stored_->size(); }
+  void read(std::size_t index, std::span<float> image) const override;
+  [[nodiscard]] std::int32_t label(std::size_t index) const override {
+    return stored_->label(index);
+  }
+
+ private:
+  void standardise(std::span<float> image) const;
+
+  std::unique_ptr<Dataset> stored_;
+  ChannelStatistics statistics_;
+  nets::Shape image_;
+  Resize resize_;
+};
+
+}  // namespace spillway

@@ -1,0 +1,37 @@
+#include "src/data/synthetic.h"
+
+#include "src/data/scene.h"
+#include "um/error.h"
+
+namespace spillway {
+
+SyntheticDataset::SyntheticDataset(const nets::Shape& image, std::size_t classes, std::size_t size,
+                                   std::uint64_t seed, Split split)
+    : image_{image}, classes_{classes}, size_{size}, seed_{seed}, split_{split} {
+  um::expects(image.elements() > 0 && classes > 0 && size > 0, "images of at least one class");
+}
+
+std::string SyntheticDataset::name() const {
+  return "synthetic images of " + std::to_string(classes_) + " classes";
+}
+
+std::int32_t SyntheticDataset::label(std::size_t index) const {
+  um::expects(index < size_, "an image of the set");
+  return static_cast<std::int32_t>(index % classes_);
+}
+
+void SyntheticDataset::read(std::size_t index, std::span<float> image) const {
+  um::expects(index < size_ && image.size() == image_.elements(), "an image and room for it");
+  Random random{seed_, static_cast<std::uint64_t>(split_), index};
+  const Scene scene = compose_scene(index % classes_, classes_, image_, random);
+  draw_scene(scene, image_, random, image);
+}
+
+DatasetPair make_synthetic(const nets::Shape& image, std::size_t classes, std::uint64_t seed) {
+  constexpr std::size_t kTrain = 50'000;
+  constexpr std::size_t kTest = 1'000;
+  return {.train = std::make_unique<SyntheticDataset>(image, classes, kTrain, seed, Split::kTrain),
+          .test = std::make_unique<SyntheticDataset>(image, classes, kTest, seed, Split::kTest)};
+}
+
+}  // namespace spillway

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/data/dataset.h"
+#include "src/data/random.h"
+
+namespace spillway {
+
+enum class Split : std::uint8_t { kTrain, kTest };
+
+/// Drawn images that can be learnt: one figure of random place, size and turn before a background
+/// of random light, with mild noise. A class is a figure with a colour and a pattern of stripes;
+/// grey images have no colours and more patterns. Image `index` is a function of the seed, the
+/// split and `index` alone. As many images of each class as of any other, or one more.
+class SyntheticDataset final : public Dataset {
+ public:
+  /// Requires: an image that is not empty, at least one class, size >= 1.
+  SyntheticDataset(const nets::Shape& image, std::size_t classes, std::size_t size,
+                   std::uint64_t seed, Split split);
+
+  [[nodiscard]] std::string name() const override;
+  [[nodiscard]] nets::Shape image() const override { return image_; }
+  [[nodiscard]] std::size_t classes() const override { return classes_; }
+  [[nodiscard]] std::size_t size() const override { return size_; }
+  void read(std::size_t index, std::span<float> image) const override;
+  [[nodiscard]] std::int32_t label(std::size_t index) const override;
+
+ private:
+  nets::Shape image_;
+  std::size_t classes_;
+  std::size_t size_;
+  std::uint64_t seed_;
+  Split split_;
+};
+
+/// 50,000 images to learn from and 1,000 to test on.
+[[nodiscard]] DatasetPair make_synthetic(const nets::Shape& image, std::size_t classes,
+                                         std::uint64_t seed);
+
+}  // namespace spillway

@@ -1,0 +1,125 @@
+#include "nets/builder.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "um/error.h"
+
+namespace spillway::nets {
+namespace {
+
+constexpr Shape kSmall{.channels = 3, .height = 8, .width = 6};
+
+// The sentence with which `build` is refused; "accepted" when it is not.
+std::string refusal(const std::function<void(Builder&)>& build, const Shape& image = kSmall) {
+  try {
+    Builder net{"toy", image};
+    build(net);
+  } catch (const um::Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Builder, InfersTheShapeOfAWindow) {
+  Builder net{"toy", kSmall};
+  // (8 + 2 - 3) / 2 + 1 = 4 down and (6 + 0 - 5) / 1 + 1 = 2 across.
+  const NodeId x = net.convolution("conv", net.input(),
+                                   {.channels = 7,
+                                    .kernel = {.height = 3, .width = 5},
+                                    .stride = {.height = 2, .width = 1},
+                                    .padding = {.height = 1, .width = 0}});
+  EXPECT_EQ(net.shape(x), (Shape{.channels = 7, .height = 4, .width = 2}));
+}
+
+TEST(Builder, PoolingDropsTheRestThatFillsNoWindow) {
+  Builder net{"toy", {.channels = 2, .height = 7, .width = 5}};
+  EXPECT_EQ(net.shape(net.pool("pool", net.input(), {})),
+            (Shape{.channels = 2, .height = 3, .width = 2}));
+}
+
+TEST(Builder, InfersTheShapesOfAllOtherLayers) {
+  Builder net{"toy", kSmall};
+  const NodeId norm = net.batch_norm("norm", net.input());
+  const NodeId relu = net.relu("relu", norm);
+  const NodeId sum = net.sum("sum", norm, relu);
+  EXPECT_EQ(net.shape(sum), kSmall);
+  EXPECT_EQ(net.shape(net.dropout("drop", sum, {})), kSmall);
+  EXPECT_EQ(net.shape(net.global_average_pool("mean", sum)), Shape{.channels = 3});
+  EXPECT_EQ(net.shape(net.flatten("flat", sum)), Shape{.channels = kSmall.elements()});
+  EXPECT_EQ(net.shape(net.linear("fc", sum, {.features = 5})), Shape{.channels = 5});
+}
+
+TEST(Builder, EndsTheNetworkWithTheLoss) {
+  Builder net{"toy", kSmall};
+  const NodeId logits = net.linear("fc", net.input(), {.features = 5});
+  const Network network = net.build(logits);
+  EXPECT_EQ(network.name, "toy");
+  EXPECT_EQ(network.input(), kSmall);
+  EXPECT_EQ(network.classes(), 5U);
+  EXPECT_TRUE(std::holds_alternative<SoftmaxCrossEntropy>(network.nodes.back().layer));
+  EXPECT_EQ(network.nodes.back().inputs, std::vector{logits});
+}
+
+TEST(Builder, RefusesAWindowLargerThanTheImage) {
+  EXPECT_EQ(refusal([](Builder& net) { net.pool("pool5", net.input(), {}); },
+                    {.channels = 512, .height = 1, .width = 1}),
+            "layer pool5 (max pool 2x2, stride 2) does not fit what it reads, 512x1x1; use a "
+            "larger --image-size");
+}
+
+TEST(Builder, RefusesToAddUnequalShapes) {
+  EXPECT_EQ(refusal([](Builder& net) {
+              const NodeId half = net.pool("half", net.input(), {});
+              net.sum("sum", net.input(), half);
+            }),
+            "layer sum (add) adds only equal shapes and reads 3x8x6 and 3x4x3");
+}
+
+TEST(Builder, RefusesTheLossOnAnImage) {
+  EXPECT_EQ(refusal([](Builder& net) { [[maybe_unused]] auto network = net.build(net.input()); }),
+            "layer loss (softmax cross-entropy) needs one number for each class and reads 3x8x6; "
+            "put a linear layer before it");
+}
+
+TEST(Builder, RefusesANameUsedBefore) {
+  EXPECT_EQ(refusal([](Builder& net) { net.relu("a", net.relu("a", net.input())); }),
+            "network toy has two layers named a; give each layer a name of its own");
+}
+
+TEST(Builder, RefusesAnEmptyImage) {
+  EXPECT_EQ(refusal([](Builder&) {}, {.channels = 3, .height = 0, .width = 8}),
+            "network toy cannot read images of 3x0x8; channels, height and width must be at least "
+            "1");
+}
+
+TEST(Builder, RefusesLayersThatMakeNothing) {
+  EXPECT_EQ(refusal([](Builder& net) { net.linear("fc", net.input(), {.features = 0}); }),
+            "layer fc (linear, 0 features) needs at least one feature");
+  EXPECT_EQ(refusal([](Builder& net) { net.convolution("c", net.input(), {.channels = 0}); }),
+            "layer c (convolution 1x1, 0 channels) needs at least one channel");
+  EXPECT_EQ(refusal([](Builder& net) { net.pool("p", net.input(), {.stride = square(0)}); }),
+            "layer p (max pool 2x2, stride 0) needs a kernel and a stride of at least 1");
+}
+
+TEST(Builder, RefusesPoolingOfPaddingAlone) {
+  EXPECT_EQ(refusal([](Builder& net) { net.pool("p", net.input(), {.padding = square(2)}); }),
+            "layer p (max pool 2x2, stride 2, padding 2) has windows that lie in the padding "
+            "alone; its padding must be less than its kernel");
+}
+
+TEST(Builder, RefusesToDropEverything) {
+  EXPECT_EQ(refusal([](Builder& net) { net.dropout("d", net.input(), {.probability = 1}); }),
+            "layer d (dropout) needs a probability of at least 0 and less than 1");
+}
+
+TEST(Builder, TakesAnInputFromElsewhereForABug) {
+  Builder net{"toy", kSmall};
+  EXPECT_THROW(net.relu("relu", NodeId{7}), um::ContractError);
+  EXPECT_THROW(net.add("sum", Add{}, {net.input()}), um::ContractError);
+}
+
+}  // namespace
+}  // namespace spillway::nets

@@ -1,0 +1,170 @@
+#include "nets/catalogue.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+#include "um/error.h"
+
+namespace spillway::nets {
+namespace {
+
+constexpr Shape photo(std::size_t side) { return {.channels = 3, .height = side, .width = side}; }
+
+const Node& find(const Network& network, const std::string& name) {
+  const auto at = std::find_if(network.nodes.begin(), network.nodes.end(),
+                               [&](const Node& node) { return node.name == name; });
+  if (at == network.nodes.end()) throw std::out_of_range{name};
+  return *at;
+}
+
+std::string shape_of(const Network& network, const std::string& name) {
+  return to_string(find(network, name).output);
+}
+
+template <typename Kind>
+std::ptrdiff_t count(const Network& network) {
+  return std::count_if(network.nodes.begin() + 1, network.nodes.end(),
+                       [](const Node& node) { return std::holds_alternative<Kind>(node.layer); });
+}
+
+std::string refusal(std::string_view name, const NetworkOptions& options) {
+  try {
+    return "accepted: " + build_network(name, options).name;
+  } catch (const um::Error& error) {
+    return error.what();
+  }
+}
+
+// The counts of torchvision's models; LeNet-5's is that of the paper with a full second layer.
+TEST(Catalogue, NetworksHaveTheParametersOfTheirPapers) {
+  const std::map<std::string, std::size_t> expected{{"lenet", 61'706},
+                                                    {"vgg16", 138'357'544},
+                                                    {"vgg19", 143'667'240},
+                                                    {"resnet18", 11'689'512},
+                                                    {"resnet50", 25'557'032}};
+  EXPECT_EQ(catalogue().size(), expected.size());
+  for (const CatalogueEntry& entry : catalogue()) {
+    EXPECT_EQ(count_parameters(build_network(entry.name)), expected.at(std::string{entry.name}))
+        << entry.name;
+  }
+}
+
+TEST(Catalogue, EveryNetworkKeepsThePromisesOfNetwork) {
+  for (const CatalogueEntry& entry : catalogue()) {
+    const Network network = build_network(entry.name);
+    EXPECT_EQ(network.name, entry.name);
+    EXPECT_EQ(network.input(), entry.image);
+    EXPECT_EQ(network.classes(), entry.classes);
+    EXPECT_EQ(count<SoftmaxCrossEntropy>(network), 1);
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < network.nodes.size(); ++i) {
+      EXPECT_TRUE(names.insert(network.nodes[i].name).second) << network.nodes[i].name;
+      EXPECT_EQ(network.nodes[i].inputs.empty(), i == 0);
+      for (const NodeId input : network.nodes[i].inputs) {
+        EXPECT_LT(static_cast<std::size_t>(input), i);
+      }
+    }
+  }
+}
+
+TEST(Catalogue, LenetHasTheShapesOfThePaper) {
+  const Network network = build_network("lenet");
+  EXPECT_EQ(shape_of(network, "conv1"), "6x28x28");
+  EXPECT_EQ(shape_of(network, "conv2"), "16x10x10");
+  EXPECT_EQ(shape_of(network, "pool2"), "16x5x5");
+}
+
+TEST(Catalogue, VggHalvesTheImageFiveTimes) {
+  const Network network = build_network("vgg16");
+  EXPECT_EQ(shape_of(network, "conv1_2"), "64x224x224");
+  EXPECT_EQ(shape_of(network, "pool1"), "64x112x112");
+  EXPECT_EQ(shape_of(network, "pool2"), "128x56x56");
+  EXPECT_EQ(shape_of(network, "pool3"), "256x28x28");
+  EXPECT_EQ(shape_of(network, "pool4"), "512x14x14");
+  EXPECT_EQ(shape_of(network, "pool5"), "512x7x7");
+  EXPECT_EQ(shape_of(network, "fc7"), "4096x1x1");
+}
+
+TEST(Catalogue, VggHasAsManyWeightedLayersAsItsNameSays) {
+  const Network vgg16 = build_network("vgg16");
+  const Network vgg19 = build_network("vgg19");
+  EXPECT_EQ(count<Convolution>(vgg16) + count<Linear>(vgg16), 16);
+  EXPECT_EQ(count<Convolution>(vgg19) + count<Linear>(vgg19), 19);
+  EXPECT_EQ(count<Dropout>(vgg19), 2);
+}
+
+TEST(Catalogue, ResnetHasTheShapesOfThePaper) {
+  const Network network = build_network("resnet50");
+  EXPECT_EQ(shape_of(network, "conv1"), "64x112x112");
+  EXPECT_EQ(shape_of(network, "maxpool"), "64x56x56");
+  EXPECT_EQ(shape_of(network, "layer1.2.relu"), "256x56x56");
+  EXPECT_EQ(shape_of(network, "layer2.3.relu"), "512x28x28");
+  EXPECT_EQ(shape_of(network, "layer3.5.relu"), "1024x14x14");
+  EXPECT_EQ(shape_of(network, "layer4.2.relu"), "2048x7x7");
+  EXPECT_EQ(shape_of(network, "avgpool"), "2048x1x1");
+}
+
+TEST(Catalogue, ResnetBottlenecksStrideOnTheirThreeByThree) {
+  const Network network = build_network("resnet50");
+  EXPECT_EQ(shape_of(network, "layer2.0.conv1"), "128x56x56");
+  EXPECT_EQ(shape_of(network, "layer2.0.conv2"), "128x28x28");
+  EXPECT_EQ(shape_of(network, "layer2.0.downsample.0"), "512x28x28");
+}
+
+TEST(Catalogue, ResnetProjectsOnlyWhereTheShapeChanges) {
+  const Network basic = build_network("resnet18");
+  const Network bottleneck = build_network("resnet50");
+  // 1 + 2 * 8 convolutions in the blocks, and a projection in stages 2 to 4.
+  EXPECT_EQ(count<Convolution>(basic), 17 + 3);
+  // 1 + 3 * 16, and a projection in all four stages.
+  EXPECT_EQ(count<Convolution>(bottleneck), 49 + 4);
+  EXPECT_EQ(count<BatchNorm>(bottleneck), count<Convolution>(bottleneck));
+}
+
+TEST(Catalogue, ResnetAddsTheShortcutBeforeTheLastRelu) {
+  const Network network = build_network("resnet18");
+  const Node& add = find(network, "layer1.1.add");
+  EXPECT_EQ(network[add.inputs[0]].name, "layer1.1.bn2");
+  EXPECT_EQ(network[add.inputs[1]].name, "layer1.0.relu");
+  EXPECT_EQ(network[find(network, "layer1.1.relu").inputs[0]].name, "layer1.1.add");
+}
+
+TEST(Catalogue, ResnetTakesSmallImages) {
+  const Network network = build_network("resnet50", {.image = photo(32), .classes = 10});
+  EXPECT_EQ(network.classes(), 10U);
+  EXPECT_EQ(shape_of(network, "layer1.0.relu"), "256x8x8");
+  EXPECT_EQ(shape_of(network, "layer4.2.relu"), "2048x1x1");
+}
+
+TEST(Catalogue, VggTakesSmallImages) {
+  EXPECT_EQ(shape_of(build_network("vgg16", {.image = photo(32)}), "pool5"), "512x1x1");
+  EXPECT_EQ(shape_of(build_network("vgg19", {.image = photo(64)}), "pool5"), "512x2x2");
+}
+
+TEST(Catalogue, RefusesAnImageTooSmallForTheNetwork) {
+  EXPECT_EQ(refusal("vgg16", {.image = photo(31)}),
+            "layer pool5 (max pool 2x2, stride 2) does not fit what it reads, 512x1x1; use a "
+            "larger --image-size");
+  EXPECT_EQ(refusal("lenet", {.image = Shape{.channels = 1, .height = 8, .width = 8}}),
+            "layer conv2 (convolution 5x5, 16 channels) does not fit what it reads, 6x4x4; use a "
+            "larger --image-size");
+}
+
+TEST(Catalogue, RefusesASingleClass) {
+  EXPECT_EQ(refusal("lenet", {.classes = 1}),
+            "network lenet needs at least 2 classes to tell apart, not 1");
+}
+
+TEST(Catalogue, ListsTheNetworksWhenTheNameIsUnknown) {
+  EXPECT_EQ(refusal("resnet19", {}),
+            "there is no network called 'resnet19'; there are lenet, vgg16, vgg19, resnet18, "
+            "resnet50");
+}
+
+}  // namespace
+}  // namespace spillway::nets
