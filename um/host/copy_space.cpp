@@ -10,7 +10,7 @@
 namespace spillway::um {
 namespace {
 
-constexpr std::size_t kPiece = 2_MiB.count();
+constexpr Bytes kPiece = 2_MiB;
 
 /// Moves `size` bytes by calls of `move(offset, size)` on pieces, none before its time on a link
 /// that moves the last byte at `end`: the work of a slow copy is spread over its time.
@@ -19,7 +19,7 @@ void move_in_pieces(std::size_t size, const Link& link, Link::Clock::time_point 
                     const Move& move) {
   for (std::size_t moved = 0; moved < size;) {
     Link::wait_until(end - link.time_of(Bytes{size - moved}));
-    const std::size_t piece = std::min(kPiece, size - moved);
+    const std::size_t piece = std::min<std::size_t>(kPiece.count(), size - moved);
     move(moved, piece);
     moved += piece;
   }
