@@ -1,6 +1,7 @@
 #include "um/host/copy_space.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <future>
@@ -58,7 +59,7 @@ void prefetch(CopySpace& space, Bytes far_offset, Range near) {
 
 void expect_round_trip(const SpaceOptions& options) {
   HostCopySpace space{options};
-  ASSERT_EQ(space.near().size(), 8_MiB .count());
+  ASSERT_EQ(space.near().size(), (8_MiB).count());
   const Range large = space.near().first(5 << 20);  // 3 pieces, the last not whole
   const Range small = space.near().subspan(6 << 20, 4096);
   fill(large, 1);
@@ -108,7 +109,8 @@ TEST(CopySpace, EndsCopiesInTheOrderOfTheirIssueAndAllAtItsEnd) {
 // are issued at once; the other direction meanwhile.
 TEST(CopySpace, KeepsToTheTimesOfItsLinkInEachDirection) {
   SpaceOptions options = small_space();
-  options.link = {.bandwidth = Bandwidth{100 * 1048576.0}, .latency = std::chrono::milliseconds{10}};
+  options.link = {.bandwidth = Bandwidth{100 * 1048576.0},
+                  .latency = std::chrono::milliseconds{10}};
   HostCopySpace space{options};
   Done first;
   Done second;
@@ -128,6 +130,20 @@ TEST(CopySpace, RefusesACopyBeyondTheFarStore) {
   HostCopySpace space{small_space()};
   EXPECT_THROW(space.copies().prefetch(16_MiB, space.near().first(4096), {}), ContractError);
   EXPECT_THROW(space.copies().offload(space.near().first(512), 0_B, {}), ContractError);
+}
+
+TEST(CopySpace, TellsTheCompletionWhenACopyFailsAndCountsNothing) {
+  const TemporaryFolder folder;
+  SpaceOptions options = small_space();
+  options.far.file = folder.path();
+  HostCopySpace space{options};
+  ASSERT_EQ(mprotect(space.near().data(), 4096, PROT_NONE),
+            0);  // the system refuses to read into it
+  EXPECT_THROW(prefetch(space, 0_B, space.near().first(4096)), Error);
+  EXPECT_THROW(offload(space, space.near().first(4096), 0_B), Error);
+  EXPECT_EQ(space.counters().bytes_prefetched, 0_B);
+  EXPECT_EQ(space.counters().bytes_offloaded, 0_B);
+  prefetch(space, 0_B, space.near().subspan(4096, 4096));  // later copies work
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <array>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace spillway::um {

@@ -1,15 +1,20 @@
 #include "um/host/far_store.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <thread>
 #include <vector>
 
 #include "tests/um/host/temporary_folder.h"
 #include "um/error.h"
 #include "um/host/mapping.h"
+#include "um/host/unnamed_file.h"
 
 namespace spillway::um {
 namespace {
@@ -34,6 +39,15 @@ class Pages {
  private:
   Range bytes_;
 };
+
+std::string sentence_of(const std::function<void()>& failing) {
+  try {
+    failing();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
 
 enum class Kind { kRam, kFile };
 
@@ -119,24 +133,13 @@ TEST_P(FarStoreContract, MayBeEmpty) {
 }
 
 TEST_P(FarStoreContract, TellsNeedAndRoomWhenItDoesNotFit) {
-  try {
-    (void)store(1024 * 1024_GiB);
-    FAIL() << "1 PiB fits";
-  } catch (const Error& error) {
-    const std::string sentence = error.what();
-    EXPECT_NE(sentence.find("cannot put 1024 TiB of far memory in "), std::string::npos)
-        << sentence;
-    EXPECT_NE(sentence.find("with --far file:PATH"), std::string::npos) << sentence;
-  }
+  const std::string sentence = sentence_of([&] { (void)store(1024 * 1024_GiB); });
+  EXPECT_EQ(sentence.find("cannot put 1024 TiB of far memory in "), 0U) << sentence;
+  EXPECT_NE(sentence.find(" with --far file:PATH"), std::string::npos) << sentence;
 }
 
 std::string refusal(const fs::path& path) {
-  try {
-    (void)make_far_store({.file = path.string()}, 4_KiB);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return sentence_of([&] { (void)make_far_store({.file = path.string()}, 4_KiB); });
 }
 
 TEST(FarFile, HasNoNameWhileItIsInUse) {
@@ -148,10 +151,21 @@ TEST(FarFile, HasNoNameWhileItIsInUse) {
 
 TEST(FarFile, TakesAllItsRoomNow) {
   const TemporaryFolder folder;
-  const auto before = fs::space(folder.path()).free;
-  const auto far = make_far_store({.file = folder.path()}, 64_MiB);
-  // Half, since others use this disk too.
-  EXPECT_LE(fs::space(folder.path()).free + (32U << 20U), before);
+  const UnnamedFile file{folder.path(), 4_MiB};
+  struct stat info {};
+  ASSERT_EQ(fstat(file.descriptor(), &info), 0);
+  EXPECT_GE(Bytes{static_cast<std::uint64_t>(info.st_blocks) * 512}, 4_MiB);
+}
+
+TEST(FarFile, NamesItsFolderWhenTheSystemRefusesAReadOrAWrite) {
+  const TemporaryFolder folder;
+  const auto far = make_far_store({.file = folder.path()}, 4_KiB);
+  const Pages page{4_KiB};
+  ASSERT_EQ(mprotect(page.bytes().data(), page.bytes().size(), PROT_NONE), 0);
+  EXPECT_EQ(sentence_of([&] { far->read(0_B, page.bytes()); }),
+            "cannot read far memory in " + folder.path().string() + ": Bad address");
+  EXPECT_EQ(sentence_of([&] { far->write(0_B, page.bytes()); }),
+            "cannot write far memory in " + folder.path().string() + ": Bad address");
 }
 
 TEST(FarFile, SaysWhereItIs) {
@@ -185,8 +199,7 @@ TEST(FarFile, RefusesAFileThatExistsAndLeavesItAlone) {
 }
 
 TEST(FarFile, RefusesAFolderItMayNotWrite) {
-  EXPECT_NE(refusal("/proc").find("cannot make a file for far memory in /proc"),
-            std::string::npos);
+  EXPECT_NE(refusal("/proc").find("cannot make a file for far memory in /proc"), std::string::npos);
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ TEST(HostMemory, HasAllItsPagesFromTheStart) {
   const Block block{memory, 4_MiB};
   std::vector<unsigned char> is_resident(1024);  // 4 MiB / 4 KiB
   ASSERT_EQ(mincore(block.data(), block.size().count(), is_resident.data()), 0);
-  EXPECT_TRUE(std::all_of(is_resident.begin(), is_resident.end(), [](unsigned c) { return c & 1; }));
+  EXPECT_TRUE(
+      std::all_of(is_resident.begin(), is_resident.end(), [](unsigned c) { return c & 1; }));
 }
 
 TEST(HostMemory, RefusesMoreThanTheMachineHas) {
