@@ -18,7 +18,7 @@ namespace {
 class Done {
  public:
   [[nodiscard]] Completion completion() {
-    return [promise = promise_](std::exception_ptr failure) {
+    return [promise = promise_](const std::exception_ptr& failure) {
       if (failure) {
         promise->set_exception(failure);
       } else {
