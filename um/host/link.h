@@ -23,6 +23,9 @@ class Link {
   /// latency counts.
   [[nodiscard]] Clock::time_point reserve(Bytes size) noexcept;
 
+  /// How long `size` occupies the link, without the latency: for pacing the parts of a transfer.
+  [[nodiscard]] Nanoseconds time_of(Bytes size) const noexcept;
+
   /// Sleeps until `time`; returns at once when it has passed.
   static void wait_until(Clock::time_point time) noexcept;
 

@@ -1,0 +1,37 @@
+#include "um/host/far_ram.h"
+
+#include "um/error.h"
+#include "um/host/available_memory.h"
+#include "um/host/copy_bytes.h"
+#include "um/host/far_access.h"
+#include "um/host/mapping.h"
+
+namespace spillway::um {
+namespace {
+
+Range map_far_ram(Bytes size) {
+  const Bytes available = available_memory();
+  if (size <= available) return map_memory(size);
+  throw OutOfMemory{"cannot put " + to_string(size) +
+                        " of far memory in RAM: " + to_string(available) +
+                        " are available; put it on disk with --far file:PATH",
+                    size};
+}
+
+}  // namespace
+
+FarRam::FarRam(Bytes size) : memory_{map_far_ram(size)} {}
+
+FarRam::~FarRam() { unmap_memory(memory_); }
+
+void FarRam::read(Bytes offset, std::span<std::byte> to) {
+  expect_far_access(size(), offset, to);
+  copy_bytes(to, memory_.subspan(offset.count(), to.size()));
+}
+
+void FarRam::write(Bytes offset, std::span<const std::byte> from) {
+  expect_far_access(size(), offset, from);
+  copy_bytes(memory_.subspan(offset.count(), from.size()), from);
+}
+
+}  // namespace spillway::um

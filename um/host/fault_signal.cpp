@@ -1,0 +1,105 @@
+#include "um/host/fault_signal.h"
+
+#include <signal.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <mutex>
+
+#include "um/error.h"
+
+namespace spillway::um {
+namespace {
+
+constexpr std::size_t kMostRanges = 64;
+constexpr std::array kSignals{SIGBUS, SIGSEGV};
+
+struct Entry {
+  std::atomic<FaultTarget*> target{nullptr};  // null: the entry is free
+  std::atomic<std::uintptr_t> begin{0};
+  std::atomic<std::uintptr_t> end{0};
+};
+
+// A signal's handler belongs to the process, not to an object: so does all it needs.
+struct Handlers {
+  std::mutex mutex;  // for those who register; the handler takes no lock
+  std::array<Entry, kMostRanges> entries;
+  std::array<struct sigaction, kSignals.size()> previous{};
+  std::array<bool, kSignals.size()> is_installed{};
+  std::size_t registrations = 0;
+};
+Handlers handlers;
+
+void pass_on(int number, siginfo_t* info, void* context) {
+  const struct sigaction& previous = handlers.previous[number == kSignals[0] ? 0 : 1];
+  if ((previous.sa_flags & SA_SIGINFO) != 0) {
+    previous.sa_sigaction(number, info, context);
+  } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(number);
+  } else {  // the instruction runs again and ends the process, as it would have without us
+    signal(number, SIG_DFL);
+    if (info->si_code <= 0) raise(number);  // sent by a process: no instruction will do it
+  }
+}
+
+void on_signal(int number, siginfo_t* info, void* context) {
+  const int kept_errno = errno;
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  for (Entry& entry : handlers.entries) {
+    FaultTarget* const target = entry.target.load();
+    if (target == nullptr || address < entry.begin || address >= entry.end) continue;
+    target->on_fault(static_cast<const std::byte*>(info->si_addr));
+    errno = kept_errno;
+    return;
+  }
+  pass_on(number, info, context);
+  errno = kept_errno;
+}
+
+void install() {
+  struct sigaction ours {};
+  ours.sa_sigaction = on_signal;
+  ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+  sigemptyset(&ours.sa_mask);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    if (handlers.is_installed[i]) continue;
+    sigaction(kSignals[i], nullptr, &handlers.previous[i]);  // there before the first signal comes
+    handlers.is_installed[i] = sigaction(kSignals[i], &ours, nullptr) == 0;
+  }
+}
+
+/// Leaves a handler in place that another one was put on top of: that one may still pass on to it.
+void uninstall() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    struct sigaction current {};
+    sigaction(kSignals[i], nullptr, &current);
+    if ((current.sa_flags & SA_SIGINFO) == 0 || current.sa_sigaction != on_signal) continue;
+    sigaction(kSignals[i], &handlers.previous[i], nullptr);
+    handlers.is_installed[i] = false;
+  }
+}
+
+}  // namespace
+
+FaultRegistration::FaultRegistration(Range range, FaultTarget& target) : entry_{0} {
+  const std::lock_guard lock{handlers.mutex};
+  while (entry_ < kMostRanges && handlers.entries[entry_].target != nullptr) ++entry_;
+  if (entry_ == kMostRanges) {
+    throw Error{"64 managed memories are in use already; end one before another is made"};
+  }
+  Entry& entry = handlers.entries[entry_];
+  entry.begin = reinterpret_cast<std::uintptr_t>(range.data());
+  entry.end = reinterpret_cast<std::uintptr_t>(range.data() + range.size());
+  entry.target = &target;
+  if (++handlers.registrations == 1) install();
+}
+
+FaultRegistration::~FaultRegistration() {
+  const std::lock_guard lock{handlers.mutex};
+  handlers.entries[entry_].target = nullptr;
+  if (--handlers.registrations == 0) uninstall();
+}
+
+}  // namespace spillway::um

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+
+#include "um/range.h"
+
+namespace spillway::um {
+
+/// Who resolves the page faults of a range of addresses.
+class FaultTarget {
+ public:
+  virtual ~FaultTarget() = default;
+  /// Called in the thread that touched `address`, from a signal handler: must not touch managed
+  /// memory, allocate, use stdio, or take a lock that is held across such a touch. When it returns,
+  /// the thread touches the address again.
+  virtual void on_fault(const std::byte* address) noexcept = 0;
+};
+
+/// Sends the SIGBUS and SIGSEGV of a range of addresses to a target while it lives. The handlers of
+/// both signals are put in place with the first registration and taken back with the last; faults
+/// at other addresses go on to the handlers that were there before.
+///
+/// Thread safety: registrations may be made and ended by any thread. Ending one requires that no
+/// thread touches its range any more.
+class FaultRegistration {
+ public:
+  /// Throws: Error when 64 ranges are registered already. The target outlives the registration.
+  FaultRegistration(Range range, FaultTarget& target);
+  FaultRegistration(const FaultRegistration&) = delete;
+  FaultRegistration& operator=(const FaultRegistration&) = delete;
+  ~FaultRegistration();
+
+ private:
+  std::size_t entry_;
+};
+
+}  // namespace spillway::um

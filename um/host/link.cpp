@@ -1,0 +1,33 @@
+#include "um/host/link.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+namespace spillway::um {
+
+Link::Clock::time_point Link::reserve(Bytes size) noexcept {
+  const Clock::rep now = Clock::now().time_since_epoch().count();
+  const Clock::rep duration = Clock::duration{options_.latency + time_of(size)}.count();
+  Clock::rep free_at = free_at_.load(std::memory_order_relaxed);
+  Clock::rep end = 0;
+  do {
+    end = std::max(now, free_at) + duration;
+  } while (!free_at_.compare_exchange_weak(free_at, end, std::memory_order_relaxed));
+  return Clock::time_point{Clock::duration{end}};
+}
+
+Nanoseconds Link::time_of(Bytes size) const noexcept {
+  return options_.bandwidth ? size / *options_.bandwidth : Nanoseconds{0};
+}
+
+void Link::wait_until(Clock::time_point time) noexcept {
+  if (time <= Clock::now()) return;
+  // steady_clock is CLOCK_MONOTONIC; clock_nanosleep is safe in a signal handler.
+  const auto since_boot = std::chrono::nanoseconds{time.time_since_epoch()}.count();
+  const timespec until{.tv_sec = since_boot / 1'000'000'000, .tv_nsec = since_boot % 1'000'000'000};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
+}
+
+}  // namespace spillway::um

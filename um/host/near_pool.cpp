@@ -1,0 +1,32 @@
+#include "um/host/near_pool.h"
+
+#include <algorithm>
+
+namespace spillway::um {
+
+NearPool::NearPool(SlotIndex slots, Bytes page, Ledger& ledger)
+    : slots_{slots}, page_{page}, ledger_{ledger} {
+  free_.reserve(slots);
+  for (SlotIndex slot = slots; slot > 0; --slot) free_.push_back(slot - 1);
+}
+
+NearPool::~NearPool() { ledger_.release((slots_ - free_.size()) * page_); }
+
+std::optional<SlotIndex> NearPool::take() noexcept {
+  if (free_.empty() || !ledger_.try_charge(page_)) return std::nullopt;
+  const SlotIndex slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
+void NearPool::give(SlotIndex slot) noexcept {
+  free_.push_back(slot);  // never more than reserved
+  ledger_.release(page_);
+}
+
+std::uint64_t NearPool::available() const noexcept {
+  const Bytes room = saturating_difference(ledger_.limit(), ledger_.in_use());
+  return std::min<std::uint64_t>(free_.size(), room / page_);
+}
+
+}  // namespace spillway::um

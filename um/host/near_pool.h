@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "um/bytes.h"
+#include "um/host/page.h"
+#include "um/ledger.h"
+
+namespace spillway::um {
+
+/// The slots of near memory: which are free, and the ledger's charge for each that is not.
+///
+/// Thread safety: one thread at a time. Allocates only when made.
+class NearPool {
+ public:
+  /// The ledger outlives the pool.
+  NearPool(SlotIndex slots, Bytes page, Ledger& ledger);
+  NearPool(const NearPool&) = delete;
+  NearPool& operator=(const NearPool&) = delete;
+  /// Releases the charge of all slots in use.
+  ~NearPool();
+
+  /// A slot, charged; nothing when all are in use or the ledger is full.
+  [[nodiscard]] std::optional<SlotIndex> take() noexcept;
+  /// Frees `slot` and releases its charge.
+  void give(SlotIndex slot) noexcept;
+  /// How many slots take() would give now.
+  [[nodiscard]] std::uint64_t available() const noexcept;
+
+ private:
+  const SlotIndex slots_;
+  const Bytes page_;
+  Ledger& ledger_;
+  std::vector<SlotIndex> free_;  // the last one given is taken first: its memory may be cached
+};
+
+}  // namespace spillway::um

@@ -1,0 +1,215 @@
+#include "um/host/residency.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "um/error.h"
+#include "um/host/fatal.h"
+
+namespace spillway::um {
+namespace {
+
+using Clock = Link::Clock;
+
+/// How long a fault waits for another launch to end before it gives up.
+constexpr std::chrono::seconds kPatience{10};
+
+/// Small pages are moved many at a time: a sleep for the link is longer than one takes.
+std::size_t depth_for(Bytes page) { return std::clamp<std::size_t>(2_MiB / page, 1, 32); }
+
+}  // namespace
+
+Residency::Residency(const SpaceOptions& options, const PageGeometry& geometry, PageMapper& mapper,
+                     PageTransfer& transfer, Ledger& ledger)
+    : fault_latency_{options.fault_latency},
+      watermark_{std::min<std::uint64_t>(options.free_page_watermark, geometry.slots / 2)},
+      depth_{depth_for(geometry.page)},
+      too_small_{"the near memory of " + to_string(geometry.slots * geometry.page) +
+                 " is too small for the pages in use; give it more"},
+      mapper_{mapper},
+      transfer_{transfer},
+      pages_(geometry.pages),
+      order_{geometry.pages},
+      pool_{geometry.slots, geometry.page, ledger} {}
+
+Counters Residency::counters() const {
+  const Lock lock{mutex_};
+  return counters_;
+}
+
+void Residency::fault(PageIndex index) noexcept {
+  const Clock::time_point start = Clock::now();
+  if (fault_latency_.count() > 0) Link::wait_until(start + fault_latency_);
+  Lock lock{mutex_};
+  Page& page = pages_[index];
+  wait_until_settled(lock, page);
+  if (page.state == PageState::kNone) {
+    page.state = PageState::kFilling;
+    const SlotIndex slot = find_slot_or_die(lock);
+    const bool is_overwritten = page.pins > 0 && page.overwriters == page.pins;
+    const Origin origin = is_overwritten                  ? Origin::kAbandoned
+                          : page.content == Content::kFar ? Origin::kTransfer
+                                                          : Origin::kBlank;
+    finish_filling(lock, start_filling(lock, index, slot, origin), Cause::kFault);
+  } else {
+    note_touch(page);  // it became resident between the touch and now
+  }
+  ++counters_.faults;
+  counters_.fault_time += Clock::now() - start;
+}
+
+void Residency::wait_until_settled(Lock& lock, const Page& page) {
+  while (page.state == PageState::kFilling || page.state == PageState::kLeaving) {
+    changed_.wait(lock);
+  }
+}
+
+// --- room
+
+std::optional<SlotIndex> Residency::find_slot(Lock& lock) {
+  while (true) {
+    if (const auto slot = pool_.take()) return slot;
+    if (const auto victim = order_.first()) return evict(lock, *victim);
+    if (leaving_ == 0) return std::nullopt;
+    changed_.wait(lock);
+  }
+}
+
+SlotIndex Residency::find_slot_or_die(Lock& lock) noexcept {
+  while (true) {
+    if (const auto slot = find_slot(lock)) return *slot;
+    if (filling_ > 0) {
+      changed_.wait(lock);
+    } else if (launches_ <= 1 || changed_.wait_for(lock, kPatience) == std::cv_status::timeout) {
+      fatal(too_small_);
+    }
+  }
+}
+
+/// Returns the slot that `victim` had, still charged.
+SlotIndex Residency::evict(Lock& lock, PageIndex victim) {
+  ++counters_.evictions;
+  const Move move = start_leaving(lock, victim);
+  finish_leaving(lock, move);
+  return move.slot;
+}
+
+void Residency::evict_ahead() noexcept {
+  Lock lock{mutex_};
+  while (true) {
+    is_short_.wait(
+        lock, [this] { return is_stopped_ || (pool_.available() < watermark_ && order_.first()); });
+    if (is_stopped_) return;
+    pool_.give(evict(lock, *order_.first()));
+    changed_.notify_all();
+  }
+}
+
+void Residency::stop_evicting_ahead() {
+  const Lock lock{mutex_};
+  is_stopped_ = true;
+  is_short_.notify_all();
+}
+
+void Residency::wake_evictor() {
+  if (watermark_ > 0 && pool_.available() < watermark_) is_short_.notify_one();
+}
+
+// --- moves
+
+/// Requires: the page is filling and `slot` is its own. Unlocks while the content moves.
+Residency::Move Residency::start_filling(Lock& lock, PageIndex index, SlotIndex slot,
+                                         Origin origin) {
+  ++filling_;
+  lock.unlock();
+  Move move{.index = index, .slot = slot, .is_transferred = false, .end = {}, .failure = nullptr};
+  if (origin == Origin::kTransfer) {
+    const PageTransfer::Result result = transfer_.read(index, slot);
+    move.is_transferred = true;
+    move.end = result.end;
+    move.failure = result.failure;
+  } else if (origin == Origin::kBlank) {
+    transfer_.blank(slot);
+  } else {
+    transfer_.abandon(slot);
+  }
+  lock.lock();
+  return move;
+}
+
+/// Shows the page when the link has brought it.
+void Residency::finish_filling(Lock& lock, const Move& move, Cause cause) {
+  lock.unlock();
+  if (move.is_transferred) Link::wait_until(move.end);
+  mapper_.map(move.index, move.slot);
+  lock.lock();
+  Page& page = pages_[move.index];
+  --filling_;
+  page.state = PageState::kResident;
+  page.slot = move.slot;
+  if (!move.is_transferred) page.content = Content::kNone;
+  if (page.writers > 0 || page.was_written_while_filling) page.content = Content::kNear;
+  page.was_written_while_filling = false;
+  if (cause == Cause::kFault) note_touch(page);
+  if (page.pins == 0) order_.append(move.index, page.advice);
+  if (move.is_transferred) counters_.bytes_prefetched += Bytes{mapper_.slot(move.slot).size()};
+  note_failure(move.failure);
+  wake_evictor();
+  changed_.notify_all();
+}
+
+/// Requires: the page is resident and not in use. Unmaps it first, so that nothing is written to it
+/// any more, then saves it when it is dirty.
+Residency::Move Residency::start_leaving(Lock& lock, PageIndex index) {
+  Page& page = pages_[index];
+  order_.remove(index);
+  page.state = PageState::kLeaving;
+  ++leaving_;
+  const SlotIndex slot = page.slot;
+  const bool is_dirty = page.content == Content::kNear;
+  lock.unlock();
+  mapper_.unmap(index, slot);
+  Move move{
+      .index = index, .slot = slot, .is_transferred = is_dirty, .end = {}, .failure = nullptr};
+  if (is_dirty) {
+    const PageTransfer::Result result = transfer_.write(index, slot);
+    move.end = result.end;
+    move.failure = result.failure;
+  }
+  lock.lock();
+  return move;
+}
+
+/// The page has left; its slot is the caller's, still charged.
+void Residency::finish_leaving(Lock& lock, const Move& move) {
+  if (move.is_transferred) {
+    lock.unlock();
+    Link::wait_until(move.end);
+    lock.lock();
+    counters_.bytes_offloaded += Bytes{mapper_.slot(move.slot).size()};
+  }
+  Page& page = pages_[move.index];
+  --leaving_;
+  page.state = PageState::kNone;
+  page.slot = kNoSlot;
+  if (move.is_transferred) page.content = Content::kFar;
+  note_failure(move.failure);
+  changed_.notify_all();
+}
+
+void Residency::finish_leaving_and_free(Lock& lock, const Move& move) {
+  finish_leaving(lock, move);
+  pool_.give(move.slot);
+}
+
+void Residency::note_touch(Page& page) noexcept {
+  const bool is_declared = page.pins > 0;
+  if (!is_declared && page.advice != Advice::kReadMostly) page.content = Content::kNear;
+}
+
+void Residency::note_failure(const std::exception_ptr& failure) {
+  if (failure_ == nullptr) failure_ = failure;
+}
+
+}  // namespace spillway::um

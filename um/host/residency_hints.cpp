@@ -1,0 +1,189 @@
+#include <deque>
+#include <utility>
+
+#include "um/error.h"
+#include "um/host/residency.h"
+
+namespace spillway::um {
+namespace {
+
+bool is_settled(const Page& page) {
+  return page.state == PageState::kNone || page.state == PageState::kResident;
+}
+
+}  // namespace
+
+std::exception_ptr Residency::fetch(PageSpan pages) noexcept {
+  Lock lock{mutex_};
+  Batch batch{.moves = {}, .failure = nullptr};
+  const auto finish_down_to = [&](std::size_t count) {
+    while (batch.moves.size() > count) {
+      finish_filling(lock, take_first(batch), Cause::kHint);
+    }
+  };
+  for (PageIndex index = pages.begin; index < pages.end; ++index) {
+    Page& page = pages_[index];
+    if (!is_settled(page)) finish_down_to(0);  // the thread that moves it may wait for these
+    wait_until_settled(lock, page);
+    if (page.state == PageState::kResident) {
+      renew(index);
+      continue;
+    }
+    page.state = PageState::kFilling;
+    std::optional<SlotIndex> slot = find_slot(lock);
+    if (!slot && !batch.moves.empty()) {
+      finish_down_to(0);  // now they may be evicted
+      slot = find_slot(lock);
+    }
+    if (!slot) {
+      refuse(index);
+      continue;
+    }
+    const Origin origin = page.content == Content::kFar ? Origin::kTransfer : Origin::kBlank;
+    batch.moves.push_back(start_filling(lock, index, *slot, origin));
+    finish_down_to(depth_);
+  }
+  finish_down_to(0);
+  return batch.failure;
+}
+
+std::exception_ptr Residency::offload(PageSpan pages) noexcept {
+  Lock lock{mutex_};
+  Batch batch{.moves = {}, .failure = nullptr};
+  const auto finish_down_to = [&](std::size_t count) {
+    while (batch.moves.size() > count) {
+      finish_leaving_and_free(lock, take_first(batch));
+    }
+  };
+  for (PageIndex index = pages.begin; index < pages.end; ++index) {
+    Page& page = pages_[index];
+    if (!is_settled(page)) finish_down_to(0);
+    wait_until_settled(lock, page);
+    if (page.state == PageState::kNone) continue;
+    if (page.pins > 0) {
+      ++counters_.refused_hints;
+      continue;
+    }
+    batch.moves.push_back(start_leaving(lock, index));
+    finish_down_to(depth_);
+  }
+  finish_down_to(0);
+  return batch.failure;
+}
+
+Residency::Move Residency::take_first(Batch& batch) {
+  Move move = std::move(batch.moves.front());
+  batch.moves.pop_front();
+  if (batch.failure == nullptr) batch.failure = move.failure;
+  return move;
+}
+
+void Residency::populate(PageSpan pages) {
+  Lock lock{mutex_};
+  for (PageIndex index = pages.begin; index < pages.end; ++index) {
+    Page& page = pages_[index];
+    wait_until_settled(lock, page);
+    if (page.state == PageState::kResident) {
+      renew(index);
+      continue;
+    }
+    page.content = Content::kNone;
+    page.state = PageState::kFilling;
+    if (const auto slot = find_slot(lock)) {
+      finish_filling(lock, start_filling(lock, index, *slot, Origin::kAbandoned), Cause::kHint);
+    } else {
+      refuse(index);
+    }
+  }
+}
+
+/// Requires: the page is filling and has no slot.
+void Residency::refuse(PageIndex index) {
+  ++counters_.refused_hints;
+  pages_[index].state = PageState::kNone;
+  changed_.notify_all();
+}
+
+void Residency::discard(PageSpan pages) {
+  Lock lock{mutex_};
+  for (PageIndex index = pages.begin; index < pages.end; ++index) {
+    expects(pages_[index].pins == 0, "a discarded page is not an operand of a launch under way");
+  }
+  for (PageIndex index = pages.begin; index < pages.end; ++index) {
+    Page& page = pages_[index];
+    wait_until_settled(lock, page);
+    page.content = Content::kNone;  // nothing to save
+    if (page.state == PageState::kResident) {
+      finish_leaving_and_free(lock, start_leaving(lock, index));
+      ++counters_.discarded_pages;
+    }
+  }
+}
+
+void Residency::advise(PageSpan pages, Advice advice) {
+  const Lock lock{mutex_};
+  for (PageIndex index = pages.begin; index < pages.end; ++index) {
+    pages_[index].advice = advice;
+    renew(index);
+  }
+}
+
+/// Makes a page that may be evicted the one used last.
+void Residency::renew(PageIndex index) {
+  const Page& page = pages_[index];
+  if (page.state != PageState::kResident || page.pins > 0) return;
+  order_.remove(index);
+  order_.append(index, page.advice);
+}
+
+// --- uses
+
+void Residency::begin_use(std::span<const Use> operands, const PageGrid& grid) {
+  const Lock lock{mutex_};
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  for (const Use& use : operands) static_cast<void>(grid.touched(use.range));  // all or none
+  for (const Use& use : operands) {
+    const PageSpan pages = grid.touched(use.range);
+    for (PageIndex index = pages.begin; index < pages.end; ++index) {
+      begin_page_use(index, PageAccess::of(use, grid, index));
+    }
+  }
+  ++launches_;
+}
+
+void Residency::begin_page_use(PageIndex index, PageAccess access) {
+  Page& page = pages_[index];
+  const bool is_resident = page.state == PageState::kResident;
+  if (is_resident && page.pins == 0) order_.remove(index);
+  ++page.pins;
+  if (!access.writes) return;
+  ++page.writers;
+  if (access.overwrites) ++page.overwriters;
+  if (is_resident) page.content = Content::kNear;
+}
+
+void Residency::end_use(std::span<const Use> operands, const PageGrid& grid) noexcept {
+  const Lock lock{mutex_};
+  for (const Use& use : operands) {
+    const PageSpan pages = grid.touched(use.range);
+    for (PageIndex index = pages.begin; index < pages.end; ++index) {
+      end_page_use(index, PageAccess::of(use, grid, index));
+    }
+  }
+  --launches_;
+  wake_evictor();
+  changed_.notify_all();
+}
+
+void Residency::end_page_use(PageIndex index, PageAccess access) noexcept {
+  Page& page = pages_[index];
+  --page.pins;
+  if (access.writes) {
+    --page.writers;
+    if (access.overwrites) --page.overwriters;
+    if (page.state == PageState::kFilling) page.was_written_while_filling = true;
+  }
+  if (page.pins == 0 && page.state == PageState::kResident) order_.append(index, page.advice);
+}
+
+}  // namespace spillway::um
