@@ -1,9 +1,8 @@
 #include "um/host/link.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 
 namespace spillway::um {
 

@@ -27,7 +27,7 @@ fs::path folder_of(const fs::path& path) {
     throw Error{"cannot put far memory in " + path.string() +
                 ", which exists; give a folder or a path that does not exist yet"};
   }
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path{"."};
+  fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path{"."};
   if (fs::is_directory(folder, ignored)) return folder;
   throw Error{"cannot put far memory in " + path.string() + ": there is no folder " +
               folder.string() + "; " + kElsewhere};

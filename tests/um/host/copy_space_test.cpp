@@ -1,0 +1,150 @@
+#include "um/host/copy_space.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <future>
+#include <memory>
+#include <vector>
+
+#include "tests/um/host/temporary_folder.h"
+#include "um/error.h"
+
+namespace spillway::um {
+namespace {
+
+/// A completion, and the wait for it.
+class Done {
+ public:
+  [[nodiscard]] Completion completion() {
+    return [promise = promise_](const std::exception_ptr& failure) {
+      if (failure) {
+        promise->set_exception(failure);
+      } else {
+        promise->set_value();
+      }
+    };
+  }
+  /// Throws: what the copy threw.
+  void wait() { promise_->get_future().get(); }
+
+ private:
+  // Shared with the completion, which must be copyable.
+  std::shared_ptr<std::promise<void>> promise_ = std::make_shared<std::promise<void>>();
+};
+
+void fill(Range range, int value) {
+  std::fill(range.begin(), range.end(), static_cast<std::byte>(value));
+}
+
+bool is_all(Range range, int value) {
+  return std::all_of(range.begin(), range.end(),
+                     [&](std::byte b) { return b == static_cast<std::byte>(value); });
+}
+
+SpaceOptions small_space() { return {.size = 16_MiB, .near = 8_MiB, .page = 2_MiB}; }
+
+void offload(CopySpace& space, Range near, Bytes far_offset) {
+  Done done;
+  space.copies().offload(near, far_offset, done.completion());
+  done.wait();
+}
+
+void prefetch(CopySpace& space, Bytes far_offset, Range near) {
+  Done done;
+  space.copies().prefetch(far_offset, near, done.completion());
+  done.wait();
+}
+
+void expect_round_trip(const SpaceOptions& options) {
+  HostCopySpace space{options};
+  ASSERT_EQ(space.near().size(), (8_MiB).count());
+  const Range large = space.near().first(5 << 20);  // 3 pieces, the last not whole
+  const Range small = space.near().subspan(6 << 20, 4096);
+  fill(large, 1);
+  fill(small, 2);
+  offload(space, large, 4_KiB);
+  offload(space, small, 12_MiB);
+  fill(space.near(), 0);
+  prefetch(space, 4_KiB, large);
+  prefetch(space, 12_MiB, small);
+  EXPECT_TRUE(is_all(large, 1));
+  EXPECT_TRUE(is_all(small, 2));
+  EXPECT_TRUE(is_all(space.near().subspan(5 << 20, 1 << 20), 0));
+}
+
+TEST(CopySpace, BringsBackWhatWasOffloadedToRam) { expect_round_trip(small_space()); }
+
+TEST(CopySpace, BringsBackWhatWasOffloadedToAFile) {
+  const TemporaryFolder folder;
+  SpaceOptions options = small_space();
+  options.far.file = folder.path();
+  expect_round_trip(options);
+}
+
+TEST(CopySpace, CountsTheBytesOfEachDirection) {
+  HostCopySpace space{small_space()};
+  offload(space, space.near().first(8192), 0_B);
+  prefetch(space, 0_B, space.near().first(4096));
+  EXPECT_EQ(space.counters().bytes_offloaded, 8_KiB);
+  EXPECT_EQ(space.counters().bytes_prefetched, 4_KiB);
+}
+
+TEST(CopySpace, EndsCopiesInTheOrderOfTheirIssueAndAllAtItsEnd) {
+  std::vector<int> ended;
+  {
+    HostCopySpace space{small_space()};
+    for (int i = 0; i < 20; ++i) {
+      const std::size_t size = i % 2 == 0 ? 4 << 20 : 4096;
+      space.copies().offload(space.near().first(size), 0_B,
+                             [&ended, i](const std::exception_ptr&) { ended.push_back(i); });
+    }
+  }
+  ASSERT_EQ(ended.size(), 20U);
+  EXPECT_TRUE(std::is_sorted(ended.begin(), ended.end()));
+}
+
+// 4 MiB at 100 MiB/s and 10 ms latency, twice the same way: at least 2 * (40 + 10) ms, though both
+// are issued at once; the other direction meanwhile.
+TEST(CopySpace, KeepsToTheTimesOfItsLinkInEachDirection) {
+  SpaceOptions options = small_space();
+  options.link = {.bandwidth = Bandwidth{100 * 1048576.0},
+                  .latency = std::chrono::milliseconds{10}};
+  HostCopySpace space{options};
+  Done first;
+  Done second;
+  Done other;
+  const auto start = Link::Clock::now();
+  space.copies().offload(space.near().first(4 << 20), 0_B, first.completion());
+  space.copies().offload(space.near().first(4 << 20), 4_MiB, second.completion());
+  space.copies().prefetch(8_MiB, space.near().subspan(4 << 20), other.completion());
+  first.wait();
+  EXPECT_GE(Link::Clock::now() - start, std::chrono::milliseconds{50});
+  second.wait();
+  EXPECT_GE(Link::Clock::now() - start, std::chrono::milliseconds{100});
+  other.wait();
+}
+
+TEST(CopySpace, RefusesACopyBeyondTheFarStore) {
+  HostCopySpace space{small_space()};
+  EXPECT_THROW(space.copies().prefetch(16_MiB, space.near().first(4096), {}), ContractError);
+  EXPECT_THROW(space.copies().offload(space.near().first(512), 0_B, {}), ContractError);
+}
+
+TEST(CopySpace, TellsTheCompletionWhenACopyFailsAndCountsNothing) {
+  const TemporaryFolder folder;
+  SpaceOptions options = small_space();
+  options.far.file = folder.path();
+  HostCopySpace space{options};
+  ASSERT_EQ(mprotect(space.near().data(), 4096, PROT_NONE),
+            0);  // the system refuses to read into it
+  EXPECT_THROW(prefetch(space, 0_B, space.near().first(4096)), Error);
+  EXPECT_THROW(offload(space, space.near().first(4096), 0_B), Error);
+  EXPECT_EQ(space.counters().bytes_prefetched, 0_B);
+  EXPECT_EQ(space.counters().bytes_offloaded, 0_B);
+  prefetch(space, 0_B, space.near().subspan(4096, 4096));  // later copies work
+}
+
+}  // namespace
+}  // namespace spillway::um

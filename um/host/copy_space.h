@@ -1,0 +1,40 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "um/host/engine.h"
+#include "um/host/far_store.h"
+#include "um/host/host_memory.h"
+#include "um/host/link.h"
+#include "um/space.h"
+
+namespace spillway::um {
+
+/// Near memory, a far store, and one copy engine and one direction of the link each way. Its end
+/// waits for all copies.
+class HostCopySpace final : public CopySpace, private Copies {
+ public:
+  /// Throws: Error when the near memory or the far file cannot be had.
+  explicit HostCopySpace(const SpaceOptions& options);
+
+  [[nodiscard]] Range near() override { return near_.bytes(); }
+  [[nodiscard]] Copies& copies() override { return *this; }
+  [[nodiscard]] Counters counters() const override;
+
+ private:
+  void offload(std::span<const std::byte> near, Bytes far_offset, Completion done) override;
+  void prefetch(Bytes far_offset, Range near, Completion done) override;
+
+  HostMemory memory_;
+  Block near_;
+  std::unique_ptr<FarStore> far_;
+  Link link_in_;
+  Link link_out_;
+  std::atomic<std::uint64_t> bytes_prefetched_{0};
+  std::atomic<std::uint64_t> bytes_offloaded_{0};
+  Engine engine_in_;  // the engines last: their jobs use the others until they end
+  Engine engine_out_;
+};
+
+}  // namespace spillway::um

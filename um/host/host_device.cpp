@@ -1,0 +1,72 @@
+#include "um/host/host_device.h"
+
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "um/host/available_memory.h"
+#include "um/host/copy_space.h"
+#include "um/host/managed_region.h"
+#include "um/host/thread_stream.h"
+#include "um/host/uffd_probe.h"
+
+namespace spillway::um {
+namespace {
+
+/// "AMD EPYC 9754", or "unknown processor" where the kernel does not say.
+std::string processor() {
+  std::ifstream file{"/proc/cpuinfo"};
+  std::string line;
+  while (std::getline(file, line)) {
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
+Capability huge_pages() {
+  std::ifstream file{"/sys/kernel/mm/transparent_hugepage/enabled"};  // "always [madvise] never"
+  std::string line;
+  std::getline(file, line);
+  if (line.find("[always]") != std::string::npos || line.find("[madvise]") != std::string::npos) {
+    return {.name = "huge_pages", .available = true, .comment = "near memory in pages of 2 MiB"};
+  }
+  return {.name = "huge_pages",
+          .available = false,
+          .comment = line.empty() ? "this kernel has no transparent huge pages"
+                                  : "turned off in /sys/kernel/mm/transparent_hugepage/enabled"};
+}
+
+Capability uffd_move() {
+  const std::optional<std::string> reason = probe_uffd_move();
+  return {
+      .name = "uffd_move",
+      .available = !reason,
+      .comment = reason ? *reason + "; --paging memfd works, slower" : "page moves without copies"};
+}
+
+}  // namespace
+
+std::string HostDevice::name() const {
+  const unsigned cpus = std::thread::hardware_concurrency();
+  return "host (" + processor() + ", " + std::to_string(cpus) + (cpus == 1 ? " CPU)" : " CPUs)");
+}
+
+std::vector<Capability> HostDevice::capabilities() const { return {huge_pages(), uffd_move()}; }
+
+Bytes HostDevice::available_memory() const { return um::available_memory(); }
+
+std::unique_ptr<Stream> HostDevice::make_stream(const std::string& name) {
+  return std::make_unique<ThreadStream>(name);
+}
+
+std::unique_ptr<ManagedSpace> HostDevice::make_managed_space(const SpaceOptions& options,
+                                                             Ledger& ledger) {
+  return make_managed_region(options, ledger);
+}
+
+std::unique_ptr<CopySpace> HostDevice::make_copy_space(const SpaceOptions& options) {
+  return std::make_unique<HostCopySpace>(options);
+}
+
+}  // namespace spillway::um

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "um/device.h"
+#include "um/host/host_memory.h"
+
+namespace spillway::um {
+
+/// The processor this program runs on: near memory is a budget of its RAM, far memory is other RAM
+/// or a file.
+class HostDevice final : public Device {
+ public:
+  [[nodiscard]] std::string name() const override;
+  [[nodiscard]] std::vector<Capability> capabilities() const override;
+  [[nodiscard]] Bytes available_memory() const override;
+
+  [[nodiscard]] std::unique_ptr<Stream> make_stream(const std::string& name) override;
+  [[nodiscard]] Memory& memory() override { return memory_; }
+  [[nodiscard]] std::unique_ptr<ManagedSpace> make_managed_space(const SpaceOptions& options,
+                                                                 Ledger& ledger) override;
+  [[nodiscard]] std::unique_ptr<CopySpace> make_copy_space(const SpaceOptions& options) override;
+
+ private:
+  HostMemory memory_;
+};
+
+}  // namespace spillway::um
