@@ -159,24 +159,24 @@ void Residency::finish_filling(Lock& lock, const Move& move, Cause cause) {
   changed_.notify_all();
 }
 
-/// Requires: the page is resident and not in use. Unmaps it first, so that nothing is written to it
-/// any more, then saves it when it is dirty.
+/// Requires: the page is resident and not in use. Unmaps it while the mutex is held, so that no use
+/// can begin and write to it unseen; then saves it when it is dirty.
 Residency::Move Residency::start_leaving(Lock& lock, PageIndex index) {
   Page& page = pages_[index];
   order_.remove(index);
   page.state = PageState::kLeaving;
   ++leaving_;
-  const SlotIndex slot = page.slot;
-  const bool is_dirty = page.content == Content::kNear;
+  Move move{.index = index,
+            .slot = page.slot,
+            .is_transferred = page.content == Content::kNear,
+            .end = {},
+            .failure = nullptr};
+  mapper_.unmap(index, move.slot);
+  if (!move.is_transferred) return move;
   lock.unlock();
-  mapper_.unmap(index, slot);
-  Move move{
-      .index = index, .slot = slot, .is_transferred = is_dirty, .end = {}, .failure = nullptr};
-  if (is_dirty) {
-    const PageTransfer::Result result = transfer_.write(index, slot);
-    move.end = result.end;
-    move.failure = result.failure;
-  }
+  const PageTransfer::Result result = transfer_.write(index, move.slot);
+  move.end = result.end;
+  move.failure = result.failure;
   lock.lock();
   return move;
 }

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdint>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "tests/um/host/temporary_folder.h"
+#include "tests/um/managed_space_contract.h"
+#include "um/host/far_store.h"
+
+namespace spillway::um {
+
+/// Several threads that increment words of their own in random pages, with far more pages than near
+/// memory. A lost update, a torn page or a page too many near shows at the end.
+class ManagedSpaceStress : public ManagedSpaceContract {
+ protected:
+  static constexpr std::size_t kPages = 32;
+  static constexpr std::size_t kThreads = 4;
+  static constexpr int kRounds = 250;
+
+  using Counts = std::vector<std::vector<std::uint64_t>>;  // of each thread, per page
+
+  struct Memory {
+    ManagedSpace& space;
+    std::size_t page;
+
+    [[nodiscard]] Range bytes(std::size_t index) const {
+      return space.slab().subspan(index * page, page);
+    }
+    /// One word in each 512th byte is enough to see a part of a page that was lost.
+    [[nodiscard]] volatile std::uint64_t& word(std::size_t index, std::size_t thread) const {
+      const std::size_t line = (index * 7 + thread * 13) % (page / 512) * 512;
+      return *reinterpret_cast<volatile std::uint64_t*>(bytes(index).data() + line + thread * 8);
+    }
+  };
+
+  static void increment(const Memory& memory, std::size_t thread, bool declares,
+                        std::vector<std::uint64_t>& counts) {
+    std::mt19937 random{static_cast<unsigned>(thread)};
+    for (int round = 0; round < kRounds; ++round) {
+      const std::size_t index = random() % kPages;
+      const Use use{.range = memory.bytes(index), .access = Access::kReadWrite};
+      if (declares) memory.space.hints().begin_use({&use, 1});
+      volatile std::uint64_t& word = memory.word(index, thread);
+      word = word + 1;
+      if (declares) memory.space.hints().end_use({&use, 1});
+      ++counts[index];
+    }
+  }
+
+  /// Gives one hint after the other until the workers are done.
+  static void disturb(const Memory& memory, bool prefetches, const std::atomic<bool>& is_done) {
+    std::mt19937 random{99};
+    while (!is_done) {
+      const Range range = memory.space.slab().subspan(random() % (kPages - 4) * memory.page,
+                                                      (1 + random() % 4) * memory.page);
+      const Place place = prefetches && random() % 2 == 0 ? Place::kNear : Place::kFar;
+      std::promise<void> moved;
+      memory.space.hints().prefetch(range, place,
+                                    [&](const std::exception_ptr&) { moved.set_value(); });
+      moved.get_future().wait();
+    }
+  }
+
+  static Counts hammer(const Memory& memory, bool declares, bool prefetches) {
+    Counts counts(kThreads, std::vector<std::uint64_t>(kPages));
+    std::atomic<bool> is_done = false;
+    std::thread disturber{[&] { disturb(memory, prefetches, is_done); }};
+    std::vector<std::thread> workers;
+    for (std::size_t thread = 0; thread < kThreads; ++thread) {
+      workers.emplace_back([&, thread] { increment(memory, thread, declares, counts[thread]); });
+    }
+    for (std::thread& worker : workers) worker.join();
+    is_done = true;
+    disturber.join();
+    return counts;
+  }
+
+  static std::size_t mapped_pages(const Memory& memory) {
+    std::size_t mapped = 0;
+    for (std::size_t index = 0; index < kPages; ++index) {
+      unsigned char first = 0;
+      EXPECT_EQ(mincore(memory.bytes(index).data(), 4096, &first), 0);
+      mapped += first & 1U;
+    }
+    return mapped;
+  }
+
+  static void expect_exact(const SpaceOptions& options, bool declares, bool prefetches) {
+    Ledger ledger{options.near};
+    const auto region = make_managed_region(options, ledger);
+    const Memory memory{.space = *region, .page = options.page.count()};
+    const Counts counts = hammer(memory, declares, prefetches);
+    EXPECT_LE(ledger.peak(), options.near);
+    EXPECT_LE(mapped_pages(memory), options.near / options.page);
+    EXPECT_GT(region->counters().faults, 0U);
+    EXPECT_GT(region->counters().bytes_offloaded, Bytes{});
+    for (std::size_t thread = 0; thread < kThreads; ++thread) {
+      for (std::size_t index = 0; index < kPages; ++index) {
+        EXPECT_EQ(memory.word(index, thread), counts[thread][index])
+            << "page " << index << ", thread " << thread;
+      }
+    }
+  }
+};
+
+TEST_P(ManagedSpaceStress, LosesNoDeclaredUpdateBesideMovesBothWays) {
+  // 6 of 32 pages near (19 %): each thread may hold one, so there is always one to evict.
+  expect_exact(options(kPages, 6), /*declares=*/true, /*prefetches=*/true);
+}
+
+TEST_P(ManagedSpaceStress, LosesNoUpdateOutsideUsesBesideOffloads) {
+  expect_exact(options(kPages, 2), /*declares=*/false, /*prefetches=*/false);  // 6 %
+}
+
+TEST_P(ManagedSpaceStress, LosesNoUpdateWithAnEvictorAhead) {
+  SpaceOptions eager = options(kPages, 8);
+  eager.free_page_watermark = 3;
+  expect_exact(eager, /*declares=*/true, /*prefetches=*/true);
+}
+
+TEST_P(ManagedSpaceStress, LosesNoUpdateOnAFile) {
+  const TemporaryFolder folder;
+  SpaceOptions on_disk = options(kPages, 8);
+  on_disk.far.file = folder.path() / "far";
+  expect_exact(on_disk, /*declares=*/true, /*prefetches=*/true);
+}
+
+}  // namespace spillway::um
