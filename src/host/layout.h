@@ -9,8 +9,8 @@ namespace spillway::host {
 
 /// How activations lie in memory: (N, C / b, H, W, b) with channels padded with zeros to a multiple
 /// of b, the floats of one vector register (oneDNN's nChw16c and nChw8c), since oneDNN's fast
-/// kernels take nothing else. Tensors of up to three channels, the images, lie as dense (N, C, H,
-/// W).
+/// kernels take nothing else. Images (three channels, and with AVX-512 also one or two) lie as
+/// dense (N, C, H, W).
 class Layout {
  public:
   /// Requires: `block` is 16, 8 or 1; 1 leaves all tensors dense.
@@ -19,7 +19,9 @@ class Layout {
   [[nodiscard]] static Layout of_this_machine();
 
   [[nodiscard]] std::size_t block() const { return block_; }
-  [[nodiscard]] bool is_dense(std::size_t channels) const { return channels <= 3 || block_ == 1; }
+  [[nodiscard]] bool is_dense(std::size_t channels) const {
+    return block_ == 1 || channels == 3 || (block_ == 16 && channels < 3);
+  }
   [[nodiscard]] std::size_t padded(std::size_t channels) const {
     return is_dense(channels) ? channels : (channels + block_ - 1) / block_ * block_;
   }
