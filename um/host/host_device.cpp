@@ -61,10 +61,6 @@ Capability memfd_segv() {
   return {.name = "memfd_segv",
           .available = true,
           .comment = "managed memory mapped from a file in memory, on any Linux"};
-  return {
-      .name = "uffd_move",
-      .available = !reason,
-      .comment = reason ? *reason + "; --paging memfd works, slower" : "page moves without copies"};
 }
 
 }  // namespace
@@ -77,7 +73,6 @@ std::string HostDevice::name() const {
 std::vector<Capability> HostDevice::capabilities() const {
   return {uffd_move(), memfd_segv(), huge_pages()};
 }
-std::vector<Capability> HostDevice::capabilities() const { return {huge_pages(), uffd_move()}; }
 
 Bytes HostDevice::available_memory() const { return um::available_memory(); }
 

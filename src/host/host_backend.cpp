@@ -1,0 +1,152 @@
+#include "src/host/host_backend.h"
+
+#include <omp.h>
+
+#include <type_traits>
+#include <variant>
+
+#include "src/host/kernels.h"
+#include "src/host/parameter_layout.h"
+#include "um/error.h"
+
+namespace spillway::host {
+namespace {
+
+constexpr std::string_view kDirect = "direct";
+constexpr std::string_view kWinograd = "winograd";
+constexpr std::string_view kDefault = "default";
+
+template <class Op>
+constexpr bool kIsConvolution =
+    std::is_same_v<Op, ConvolutionForward> || std::is_same_v<Op, ConvolutionBackwardData> ||
+    std::is_same_v<Op, ConvolutionBackwardWeights>;
+
+template <class Op>
+constexpr bool kIsLinear =
+    std::is_same_v<Op, LinearForward> || std::is_same_v<Op, LinearBackwardData> ||
+    std::is_same_v<Op, LinearBackwardWeights>;
+
+template <class Op>
+constexpr bool kHasWorkspace =
+    std::is_same_v<Op, BatchNormForward> || std::is_same_v<Op, BatchNormInference> ||
+    std::is_same_v<Op, BatchNormBackward> || std::is_same_v<Op, PoolForward> ||
+    std::is_same_v<Op, PoolBackward> || std::is_same_v<Op, SoftmaxCrossEntropyTrain> ||
+    std::is_same_v<Op, SoftmaxCrossEntropyEvaluate>;
+
+template <class Op>
+constexpr bool kSaves = std::is_same_v<Op, BatchNormForward> || std::is_same_v<Op, PoolForward>;
+
+dnnl::algorithm algorithm_named(std::string_view name) {
+  um::expects(name == kDirect || name == kWinograd, "convolutions are direct or winograd");
+  return name == kWinograd ? dnnl::algorithm::convolution_winograd
+                           : dnnl::algorithm::convolution_direct;
+}
+
+template <class Op>
+std::vector<AlgorithmInfo> convolution_algorithms(const Machine& machine, const Op& op) {
+  std::vector<AlgorithmInfo> algorithms;
+  for (const std::string_view name : {kDirect, kWinograd}) {
+    if (const auto weighted = make_primitive(machine, op, algorithm_named(name))) {
+      algorithms.push_back(
+          {.name = std::string{name}, .workspace = workspace_of(machine, *weighted)});
+    }
+  }
+  return algorithms;
+}
+
+template <class Op>
+um::Bytes default_workspace(const Machine& machine, const Op& op) {
+  if constexpr (kIsLinear<Op>) {
+    return workspace_of(machine, make_primitive(machine, op));
+  } else if constexpr (kHasWorkspace<Op>) {
+    return workspace_of(machine, op);
+  } else {
+    return {};
+  }
+}
+
+}  // namespace
+
+HostBackend::HostBackend(std::size_t threads)
+    : machine_{.engine = dnnl::engine(dnnl::engine::kind::cpu, 0),
+               .layout = Layout::of_this_machine(),
+               .threads = threads} {
+  um::expects(threads > 0, "kernels need a thread");
+  if (static_cast<std::size_t>(omp_get_thread_limit()) < threads) {
+    throw um::Error{"OpenMP may use " + std::to_string(omp_get_thread_limit()) + " of the " +
+                    std::to_string(threads) +
+                    " threads asked for: unset OMP_THREAD_LIMIT, or ask for fewer threads"};
+  }
+}
+
+void HostBackend::bind_threads() const { start_team(machine_.threads); }
+
+um::Bytes HostBackend::tensor_bytes(const TensorShape& shape) const {
+  return float_bytes(machine_.layout.floats(shape));
+}
+
+um::Bytes HostBackend::parameter_bytes(const ParameterSpec& spec) const {
+  return float_bytes(parts_of(machine_.layout, spec).total);
+}
+
+um::Bytes HostBackend::saved_bytes(const Operation& operation) const {
+  const TeamSize team{machine_.threads};
+  return std::visit(
+      [&](const auto& op) -> um::Bytes {
+        if constexpr (kSaves<std::decay_t<decltype(op)>>) return host::saved_bytes(machine_, op);
+        return {};
+      },
+      operation);
+}
+
+std::vector<AlgorithmInfo> HostBackend::algorithms(const Operation& operation) const {
+  const TeamSize team{machine_.threads};
+  return std::visit(
+      [&](const auto& op) -> std::vector<AlgorithmInfo> {
+        if constexpr (kIsConvolution<std::decay_t<decltype(op)>>) {
+          return convolution_algorithms(machine_, op);
+        } else {
+          return {{.name = std::string{kDefault}, .workspace = default_workspace(machine_, op)}};
+        }
+      },
+      operation);
+}
+
+std::string HostBackend::description() const {
+  return onednn_version() + ", " + instruction_set() + ", " + std::to_string(machine_.threads) +
+         (machine_.threads == 1 ? " thread" : " threads");
+}
+
+std::unique_ptr<Kernel> HostBackend::prepare(const Operation& operation,
+                                             std::string_view algorithm) const {
+  const TeamSize team{machine_.threads};
+  return std::visit(
+      [&](const auto& op) -> std::unique_ptr<Kernel> {
+        using Op = std::decay_t<decltype(op)>;
+        if constexpr (kIsConvolution<Op>) {
+          const auto weighted = make_primitive(machine_, op, algorithm_named(algorithm));
+          um::expects(weighted.has_value(), "the algorithm is one of algorithms(operation)");
+          return make_kernel(machine_, *weighted);
+        } else {
+          um::expects(algorithm == kDefault, "the algorithm is one of algorithms(operation)");
+          if constexpr (kIsLinear<Op>) {
+            return make_kernel(machine_, make_primitive(machine_, op));
+          } else {
+            return make_kernel(machine_, op);
+          }
+        }
+      },
+      operation);
+}
+
+void HostBackend::import_parameters(const ParameterSpec& spec, std::span<const float> values,
+                                    std::byte* block) const {
+  import_block(machine_.layout, spec, values, reinterpret_cast<float*>(block));
+}
+
+void HostBackend::export_parameters(const ParameterSpec& spec, const std::byte* block,
+                                    std::span<float> values) const {
+  export_block(machine_.layout, spec, reinterpret_cast<const float*>(block), values);
+}
+
+}  // namespace spillway::host

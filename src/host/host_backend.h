@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/backend.h"
+#include "src/host/host_kernel.h"
+#include "src/host/threads.h"
+
+namespace spillway::host {
+
+/// Kernels on the CPU, made of oneDNN's primitives and OpenMP loops.
+class HostBackend final : public Backend {
+ public:
+  /// Kernels run on `threads` threads; the bits of their results depend on the number. Throws:
+  /// um::Error when OpenMP will not give as many.
+  explicit HostBackend(std::size_t threads = usable_cpus());
+
+  /// To be called once on the thread that will run the kernels, before it does: starts its team of
+  /// threads and binds them to CPUs. Throws: um::Error when OpenMP gives fewer threads.
+  void bind_threads() const;
+
+  [[nodiscard]] um::Bytes tensor_bytes(const TensorShape& shape) const override;
+  [[nodiscard]] um::Bytes parameter_bytes(const ParameterSpec& spec) const override;
+  [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override;
+  [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override;
+  [[nodiscard]] std::string description() const override;
+  [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
+                                                std::string_view algorithm) const override;
+  void import_parameters(const ParameterSpec& spec, std::span<const float> values,
+                         std::byte* block) const override;
+  void export_parameters(const ParameterSpec& spec, const std::byte* block,
+                         std::span<float> values) const override;
+
+  [[nodiscard]] const Layout& layout() const { return machine_.layout; }
+
+ private:
+  Machine machine_;
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "src/backend.h"
+#include "src/host/host_kernel.h"
+#include "src/host/weighted_kernel.h"
+
+namespace spillway::host {
+
+/// The primitive of a layer with weights; nothing where oneDNN does not offer `algorithm`. Each
+/// operation is in the file of its layer.
+[[nodiscard]] std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
+                                                              const ConvolutionForward& operation,
+                                                              dnnl::algorithm algorithm);
+[[nodiscard]] std::optional<WeightedPrimitive> make_primitive(
+    const Machine& machine, const ConvolutionBackwardData& operation, dnnl::algorithm algorithm);
+[[nodiscard]] std::optional<WeightedPrimitive> make_primitive(
+    const Machine& machine, const ConvolutionBackwardWeights& operation, dnnl::algorithm algorithm);
+[[nodiscard]] WeightedPrimitive make_primitive(const Machine& machine,
+                                               const LinearForward& operation);
+[[nodiscard]] WeightedPrimitive make_primitive(const Machine& machine,
+                                               const LinearBackwardData& operation);
+[[nodiscard]] WeightedPrimitive make_primitive(const Machine& machine,
+                                               const LinearBackwardWeights& operation);
+
+/// The kernels that have one algorithm, and the workspaces of those that need one.
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                                  const BatchNormForward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                                  const BatchNormInference& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                                  const BatchNormBackward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluForward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddGradients& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolForward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolBackward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                                  const DropoutBackward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                                  const SoftmaxCrossEntropyTrain& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                                  const SoftmaxCrossEntropyEvaluate& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op);
+
+[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const BatchNormForward& op);
+[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const BatchNormInference& op);
+[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const BatchNormBackward& op);
+[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const PoolForward& op);
+[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const PoolBackward& op);
+[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const SoftmaxCrossEntropyTrain& op);
+[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op);
+
+/// The mask, and the index.
+[[nodiscard]] um::Bytes saved_bytes(const Machine& machine, const BatchNormForward& op);
+[[nodiscard]] um::Bytes saved_bytes(const Machine& machine, const PoolForward& op);
+
+}  // namespace spillway::host

@@ -1,0 +1,165 @@
+#include "src/host/parameter_layout.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "um/error.h"
+
+namespace spillway::host {
+namespace {
+
+using Tag = dnnl::memory::format_tag;
+
+constexpr std::size_t kAlignment = 16;  // floats in 64 bytes
+
+std::size_t aligned(std::size_t floats) {
+  return (floats + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+ParameterParts make_parts(std::size_t first, std::size_t second) {
+  return {.first = first,
+          .second_begin = aligned(first),
+          .second = second,
+          .total = aligned(first) + aligned(second)};
+}
+
+ParameterParts parts(const Layout& layout, const ConvolutionParameters& spec) {
+  const std::size_t out = layout.padded(spec.out);
+  return make_parts(out * layout.padded(spec.in) * spec.kernel.height * spec.kernel.width,
+                    spec.bias ? out : 0);
+}
+ParameterParts parts(const Layout& layout, const LinearParameters& spec) {
+  const std::size_t out = layout.padded(spec.out);
+  return make_parts(out * layout.padded(spec.in).elements(), spec.bias ? out : 0);
+}
+template <class TwoRows>
+ParameterParts parts(const Layout& layout, const TwoRows& spec) {
+  return make_parts(layout.padded(spec.channels), layout.padded(spec.channels));
+}
+
+// How the weights of a convolution lie in memory.
+struct WeightsOrder {
+  std::size_t out_lanes;
+  std::size_t in_lanes;
+};
+
+// Input channels are dense beside blocked output channels only in Ohwi16o; with dense output
+// channels both are dense.
+WeightsOrder order_of(const Layout& layout, const ConvolutionParameters& spec) {
+  const std::size_t out = layout.lanes(spec.out);
+  return {.out_lanes = out, .in_lanes = out == 1 ? 1 : layout.lanes(spec.in)};
+}
+
+// Each calls visit(index in the canonical order, index in the block) for all weights.
+template <class Visit>
+void for_each_weight(const Layout& layout, const ConvolutionParameters& spec, const Visit& visit) {
+  const WeightsOrder order = order_of(layout, spec);
+  const std::size_t ob = order.out_lanes;
+  const std::size_t ib = order.in_lanes;
+  const std::size_t in = layout.padded(spec.in);
+  const std::size_t taps = spec.kernel.height * spec.kernel.width;
+  const bool is_first = ob > 1 && ib == 1;  // Ohwi16o: input channels inside the kernel's taps
+  for (std::size_t o = 0; o < spec.out; ++o) {
+    for (std::size_t i = 0; i < spec.in; ++i) {
+      for (std::size_t tap = 0; tap < taps; ++tap) {
+        const std::size_t row = is_first
+                                    ? (o / ob * taps + tap) * in + i
+                                    : ((o / ob * (in / ib) + i / ib) * taps + tap) * ib + i % ib;
+        visit((o * spec.in + i) * taps + tap, row * ob + o % ob);
+      }
+    }
+  }
+}
+
+template <class Visit>
+void for_each_weight(const Layout& layout, const LinearParameters& spec, const Visit& visit) {
+  const std::size_t out = layout.padded(spec.out);
+  const auto& [channels, height, width] = spec.in;
+  for (std::size_t o = 0; o < spec.out; ++o) {
+    std::size_t canonical = o * spec.in.elements();
+    for (std::size_t c = 0; c < channels; ++c) {
+      for (std::size_t h = 0; h < height; ++h) {
+        for (std::size_t w = 0; w < width; ++w) {
+          visit(canonical++, layout.index(spec.in, c, h, w) * out + o);
+        }
+      }
+    }
+  }
+}
+
+template <class TwoRows, class Visit>
+void for_each_weight(const Layout& /*layout*/, const TwoRows& spec, const Visit& visit) {
+  for (std::size_t c = 0; c < spec.channels; ++c) visit(c, c);
+}
+
+std::size_t second_count(const ConvolutionParameters& spec) { return spec.bias ? spec.out : 0; }
+std::size_t second_count(const LinearParameters& spec) { return spec.bias ? spec.out : 0; }
+template <class TwoRows>
+std::size_t second_count(const TwoRows& spec) {
+  return spec.channels;
+}
+
+// Calls visit as above for the whole block.
+template <class Visit>
+void for_each_parameter(const Layout& layout, const ParameterSpec& spec, const Visit& visit) {
+  std::visit(
+      [&](const auto& alternative) {
+        for_each_weight(layout, alternative, visit);
+        const std::size_t count = second_count(alternative);
+        const std::size_t canonical = element_count(spec) - count;
+        const std::size_t begin = parts(layout, alternative).second_begin;
+        for (std::size_t i = 0; i < count; ++i) visit(canonical + i, begin + i);
+      },
+      spec);
+}
+
+}  // namespace
+
+ParameterParts parts_of(const Layout& layout, const ParameterSpec& spec) {
+  return std::visit([&](const auto& alternative) { return parts(layout, alternative); }, spec);
+}
+
+void zero_gaps(const ParameterParts& parts, float* block) {
+  std::fill(block + parts.first, block + parts.second_begin, 0.F);
+  std::fill(block + parts.second_begin + parts.second, block + parts.total, 0.F);
+}
+
+Desc weights_desc(const Layout& layout, const ConvolutionParameters& spec) {
+  const WeightsOrder order = order_of(layout, spec);
+  Tag tag = Tag::oihw;
+  if (order.in_lanes > 1) {
+    tag = order.out_lanes == 16 ? Tag::OIhw16i16o : Tag::OIhw8i8o;
+  } else if (order.out_lanes > 1) {
+    tag = order.out_lanes == 16 ? Tag::Ohwi16o : Tag::Ohwi8o;
+  }
+  return float_desc(
+      {layout.padded(spec.out), layout.padded(spec.in), spec.kernel.height, spec.kernel.width},
+      tag);
+}
+
+Desc weights_desc(const Layout& layout, const LinearParameters& spec) {
+  return float_desc({layout.padded(spec.out), layout.padded(spec.in).elements()}, Tag::ba);
+}
+
+Desc bias_desc(const Layout& layout, std::size_t out, bool bias) {
+  return bias ? float_desc({layout.padded(out)}, Tag::x) : Desc{};
+}
+
+void import_block(const Layout& layout, const ParameterSpec& spec, std::span<const float> values,
+                  float* block) {
+  um::expects(values.size() == element_count(spec), "as many values as parameters");
+  std::fill_n(block, parts_of(layout, spec).total, 0.F);
+  for_each_parameter(layout, spec, [&](std::size_t canonical, std::size_t stored) {
+    block[stored] = values[canonical];
+  });
+}
+
+void export_block(const Layout& layout, const ParameterSpec& spec, const float* block,
+                  std::span<float> values) {
+  um::expects(values.size() == element_count(spec), "as many values as parameters");
+  for_each_parameter(layout, spec, [&](std::size_t canonical, std::size_t stored) {
+    values[canonical] = block[stored];
+  });
+}
+
+}  // namespace spillway::host

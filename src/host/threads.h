@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+
+namespace spillway::host {
+
+/// CPUs that this process may run on.
+[[nodiscard]] std::size_t usable_cpus();
+
+/// Starts the OpenMP team of the calling thread, which must be the one that will run kernels (each
+/// such thread has a team of its own), and binds its threads to the CPUs of the process, one each,
+/// when there are exactly as many CPUs as threads. Throws: um::Error when OpenMP gives fewer
+/// threads (oneDNN would wait for the missing ones for ever).
+void start_team(std::size_t threads);
+
+/// While it lives, OpenMP regions and oneDNN primitives made or run by this thread count on
+/// `threads` threads.
+class TeamSize {
+ public:
+  explicit TeamSize(std::size_t threads);
+  TeamSize(const TeamSize&) = delete;
+  TeamSize& operator=(const TeamSize&) = delete;
+  ~TeamSize();
+
+ private:
+  int threads_before_;
+  int dynamic_before_;
+};
+
+}  // namespace spillway::host

@@ -1,0 +1,89 @@
+#include <functional>
+
+#include "tests/src/host/kernel_runner.h"
+
+namespace spillway::host {
+namespace {
+
+// All results are exact: one float operation, or none.
+class ElementWise : public KernelRunner, public testing::WithParamInterface<TensorShape> {
+ protected:
+  [[nodiscard]] Values expected(const std::function<float(float, float, float)>& f) const {
+    Values result(a_.size());
+    for (std::size_t i = 0; i < a_.size(); ++i) {
+      result[i] = static_cast<double>(
+          f(static_cast<float>(a_[i]), static_cast<float>(b_[i]), static_cast<float>(y_[i])));
+    }
+    return result;
+  }
+  // The operation writes `result` into a new block and the same bits over operand `over`.
+  void expect_result(const Operation& operation, std::vector<Block*> operands, std::size_t over,
+                     const Values& result) {
+    Block fresh = tensor(shape_);
+    operands.push_back(&fresh);
+    run(operation, operands);
+    EXPECT_EQ(values(shape_, fresh), result);
+    operands.back() = operands[over];
+    run(operation, operands);
+    EXPECT_EQ(operands[over]->bytes(), fresh.bytes());
+  }
+
+  const TensorShape shape_ = GetParam();
+  const Values a_ = random_values(shape_.elements(), 1);
+  const Values b_ = random_values(shape_.elements(), 2);
+  // As a ReLU leaves it: half of it zero.
+  const Values y_ = [this] {
+    Values values = random_values(shape_.elements(), 3);
+    for (double& value : values) value = std::max(value, 0.0);
+    return values;
+  }();
+};
+
+TEST_P(ElementWise, ReluKeepsWhatIsPositive) {
+  Block a = tensor(shape_, a_);
+  expect_result(ReluForward{.x = shape_}, {&a}, 0,
+                expected([](float p, float, float) { return std::max(p, 0.F); }));
+}
+
+TEST_P(ElementWise, ReluBackwardIsZeroWhereTheOutputWas) {
+  Block a = tensor(shape_, a_);
+  Block y = tensor(shape_, y_);
+  expect_result(ReluBackward{.x = shape_}, {&y, &a}, 1,
+                expected([](float p, float, float r) { return r == 0 ? 0.F : p; }));
+}
+
+TEST_P(ElementWise, AddSums) {
+  Block a = tensor(shape_, a_);
+  Block b = tensor(shape_, b_);
+  expect_result(AddForward{.x = shape_}, {&a, &b}, 0,
+                expected([](float p, float q, float) { return p + q; }));
+}
+
+TEST_P(ElementWise, AddWithReluKeepsWhatIsPositive) {
+  Block a = tensor(shape_, a_);
+  Block b = tensor(shape_, b_);
+  expect_result(AddForward{.x = shape_, .relu = true}, {&a, &b}, 0,
+                expected([](float p, float q, float) { return std::max(p + q, 0.F); }));
+}
+
+TEST_P(ElementWise, AddGradientsSums) {
+  Block a = tensor(shape_, a_);
+  Block b = tensor(shape_, b_);
+  expect_result(AddGradients{.x = shape_}, {&a, &b}, 0,
+                expected([](float p, float q, float) { return p + q; }));
+}
+
+TEST_P(ElementWise, AddGradientsWithReluIsZeroWhereTheOutputWas) {
+  Block a = tensor(shape_, a_);
+  Block b = tensor(shape_, b_);
+  Block y = tensor(shape_, y_);
+  expect_result(AddGradients{.x = shape_, .relu = true}, {&a, &b, &y}, 0,
+                expected([](float p, float q, float r) { return r == 0 ? 0.F : p + q; }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ElementWise,
+                         testing::Values(TensorShape{1, {3, 5, 3}}, TensorShape{3, {6, 2, 5}},
+                                         TensorShape{3, {16, 3, 3}}, TensorShape{1, {33, 1, 1}}));
+
+}  // namespace
+}  // namespace spillway::host

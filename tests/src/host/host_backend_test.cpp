@@ -1,0 +1,120 @@
+#include "src/host/host_backend.h"
+
+#include <thread>
+
+#include "src/host/kernels.h"
+#include "tests/src/host/kernel_runner.h"
+#include "tests/src/host/naive_layers.h"
+
+namespace spillway::host {
+namespace {
+
+TEST(HostBackend, DescribesItself) {
+  const std::string one = HostBackend{1}.description();
+  EXPECT_TRUE(one.starts_with("oneDNN ")) << one;
+  EXPECT_TRUE(one.ends_with(", 1 thread")) << one;
+  EXPECT_TRUE(HostBackend{2}.description().ends_with(", 2 threads"));
+}
+
+TEST(HostBackend, SizesTensorsWithTheirPadding) {
+  const HostBackend backend{1};
+  const std::size_t padded = backend.layout().padded(20);  // 32 or 24 or 20
+  EXPECT_EQ(backend.tensor_bytes({2, {20, 3, 3}}), um::Bytes{2 * padded * 9 * 4});
+  EXPECT_EQ(backend.tensor_bytes({2, {3, 5, 5}}), um::Bytes{2 * 3 * 25 * 4});
+}
+
+TEST(HostBackend, RefusesAlgorithmsItDoesNotHave) {
+  const HostBackend backend{1};
+  const ReluForward relu{.x = {1, {16, 2, 2}}};
+  EXPECT_EQ(backend.algorithms(relu).size(), 1U);
+  EXPECT_THROW(auto kernel = backend.prepare(relu, "fastest"), um::ContractError);
+}
+
+// The thread that asks for sizes is not the one that runs kernels, and may have a team of another
+// size.
+TEST(HostBackend, SizesDoNotDependOnTheThreadThatAsks) {
+  const HostBackend backend{2};
+  const TensorShape x{4, {64, 14, 14}};
+  const ConvolutionBackwardWeights operation{
+      .geometry = {x, x, nets::square(3), nets::square(1), nets::square(1), true}};
+  um::Bytes elsewhere;
+  std::thread([&] {
+    start_team(1);
+    elsewhere = backend.algorithms(operation).at(0).workspace;
+  }).join();
+  EXPECT_EQ(backend.algorithms(operation).at(0).workspace, elsewhere);
+}
+
+// No convolution of the well-known networks may fall to oneDNN's reference code, some hundred times
+// slower. Backward data is not needed for images.
+struct NetworkConvolution {
+  nets::Shape image;
+  std::size_t out;
+  std::size_t kernel;
+  std::size_t stride;
+};
+
+constexpr NetworkConvolution kConvolutions[] = {
+    // ResNet-50
+    {{3, 224, 224}, 64, 7, 2},
+    {{64, 56, 56}, 64, 1, 1},
+    {{64, 56, 56}, 64, 3, 1},
+    {{64, 56, 56}, 256, 1, 1},
+    {{256, 56, 56}, 64, 1, 1},
+    {{256, 56, 56}, 128, 1, 1},
+    {{128, 56, 56}, 128, 3, 2},
+    {{256, 56, 56}, 512, 1, 2},
+    {{512, 28, 28}, 1024, 1, 2},
+    {{256, 28, 28}, 256, 3, 2},
+    {{512, 14, 14}, 512, 3, 2},
+    {{1024, 14, 14}, 2048, 1, 2},
+    {{512, 7, 7}, 512, 3, 1},
+    {{2048, 7, 7}, 512, 1, 1},
+    // VGG-16
+    {{3, 224, 224}, 64, 3, 1},
+    {{64, 224, 224}, 64, 3, 1},
+    {{64, 112, 112}, 128, 3, 1},
+    {{256, 56, 56}, 256, 3, 1},
+    {{256, 28, 28}, 512, 3, 1},
+    {{512, 14, 14}, 512, 3, 1},
+    // LeNet-5, and small networks for 32x32 images
+    {{1, 28, 28}, 6, 5, 1},
+    {{6, 14, 14}, 16, 5, 1},
+    {{3, 32, 32}, 16, 3, 1},
+    {{20, 12, 12}, 50, 5, 1},
+    {{33, 8, 8}, 10, 3, 2}};
+
+TEST(Networks, NeedNoReferenceCode) {
+  const Machine machine{.engine = dnnl::engine(dnnl::engine::kind::cpu, 0),
+                        .layout = Layout::of_this_machine(),
+                        .threads = 1};
+  if (!has_instructions(dnnl::cpu_isa::avx2)) GTEST_SKIP() << "oneDNN is fast from AVX2 on";
+  constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+  for (const auto& [image, out, kernel, stride] : kConvolutions) {
+    const TensorShape x{.batch = 2, .image = image};
+    const nets::Extent padding = nets::square(kernel / 2);
+    const ConvolutionGeometry geometry{
+        .x = x,
+        .y = output_shape(x, out, nets::square(kernel), nets::square(stride), padding),
+        .kernel = nets::square(kernel),
+        .stride = nets::square(stride),
+        .padding = padding,
+        .bias = true};
+    std::vector<std::optional<WeightedPrimitive>> primitives{
+        make_primitive(machine, ConvolutionForward{.geometry = geometry, .relu = true}, kDirect),
+        make_primitive(machine, ConvolutionBackwardWeights{.geometry = geometry}, kDirect)};
+    if (image.channels > 3) {
+      primitives.push_back(
+          make_primitive(machine, ConvolutionBackwardData{.geometry = geometry}, kDirect));
+    }
+    for (const auto& weighted : primitives) {
+      ASSERT_TRUE(weighted.has_value());
+      const std::string name = weighted->primitive.impl_info_str();
+      EXPECT_EQ(name.find("ref"), std::string::npos)
+          << name << " for " << image.channels << " to " << out;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace spillway::host

@@ -1,0 +1,37 @@
+#include "tests/src/host/kernel_runner.h"
+
+namespace spillway::host {
+namespace {
+
+class BatchLoading : public KernelRunner, public testing::WithParamInterface<TensorShape> {};
+
+TEST_P(BatchLoading, PutsImagesIntoTheLayoutAndCopiesLabels) {
+  const TensorShape shape = GetParam();
+  const Values images = random_values(shape.elements(), 1);
+  Batch batch{.images = to_floats(images), .labels = {}};
+  for (std::size_t n = 0; n < shape.batch; ++n) {
+    batch.labels.push_back(static_cast<std::int32_t>(n) - 1);
+  }
+  Block x = tensor(shape);
+  Block labels{um::Bytes{shape.batch * sizeof(std::int32_t)}};
+  run(LoadBatch{.x = shape}, {&x, &labels}, {.batch = &batch});
+  EXPECT_EQ(values(shape, x), images);
+  EXPECT_EQ(std::memcmp(labels.data(), batch.labels.data(), labels.bytes().size()), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, BatchLoading,
+                         testing::Values(TensorShape{3, {3, 4, 5}}, TensorShape{2, {1, 6, 6}},
+                                         TensorShape{3, {10, 3, 2}}, TensorShape{1, {20, 1, 1}}));
+
+using WrongBatch = KernelRunner;
+
+TEST_F(WrongBatch, IsTheCallersBug) {
+  const TensorShape shape{2, {1, 3, 3}};
+  const Batch batch{.images = std::vector<float>(9), .labels = {0}};
+  Block x = tensor(shape);
+  Block labels{um::Bytes{8}};
+  EXPECT_THROW(run(LoadBatch{.x = shape}, {&x, &labels}, {.batch = &batch}), um::ContractError);
+}
+
+}  // namespace
+}  // namespace spillway::host

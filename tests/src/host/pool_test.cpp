@@ -1,0 +1,99 @@
+#include <ostream>
+
+#include "tests/src/host/kernel_runner.h"
+#include "tests/src/host/naive_layers.h"
+#include "tests/src/host/numeric_gradient.h"
+
+namespace spillway::host {
+namespace {
+
+struct Case {
+  TensorShape x;
+  nets::Pool pool;
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.x.batch << " x " << c.x.image.channels << "x" << c.x.image.height << "x"
+       << c.x.image.width << " by " << c.pool.kernel.height << "x" << c.pool.kernel.width
+       << (c.pool.kind == nets::PoolKind::kMax ? " maximum" : " average");
+}
+
+class Pool : public KernelRunner, public testing::WithParamInterface<Case> {
+ protected:
+  [[nodiscard]] bool is_max() const { return forward_.pool.kind == nets::PoolKind::kMax; }
+  void run_forward(Block& x, Block& y, Block& index) {
+    std::vector<Block*> operands{&x, &y};
+    if (is_max()) operands.push_back(&index);
+    run(forward_, operands);
+  }
+  void run_backward(Block& dy, Block& index, Block& dx) {
+    std::vector<Block*> operands{&dy};
+    if (is_max()) operands.push_back(&index);
+    operands.push_back(&dx);
+    run(PoolBackward{.x = forward_.x, .y = forward_.y, .pool = forward_.pool}, operands);
+  }
+  [[nodiscard]] Block index() const { return Block{backend().saved_bytes(forward_)}; }
+
+  const PoolForward forward_{
+      .x = GetParam().x,
+      .y = output_shape(GetParam().x, GetParam().x.image.channels, GetParam().pool.kernel,
+                        GetParam().pool.stride, GetParam().pool.padding),
+      .pool = GetParam().pool};
+  const Values x_ = random_values(forward_.x.elements(), 1);
+  const Values dy_ = random_values(forward_.y.elements(), 2);
+  // Sums of as many terms as a window has, and of as many gradients as windows meet in a pixel.
+  const double tolerance_ = sum_tolerance(forward_.pool.kernel.height * forward_.pool.kernel.width);
+};
+
+TEST_P(Pool, ForwardTakesWhatEachWindowHas) {
+  Block x = tensor(forward_.x, x_);
+  Block y = tensor(forward_.y);
+  Block where = index();
+  run_forward(x, y, where);
+  expect_near(values(forward_.y, y), naive_pool(forward_, x_), is_max() ? 0 : tolerance_);
+}
+
+TEST_P(Pool, GradientIsTheSlopeOfTheForwardPass) {
+  Block x = tensor(forward_.x, x_);
+  Block y = tensor(forward_.y);
+  Block where = index();
+  run_forward(x, y, where);
+  Block dy = tensor(forward_.y, dy_);
+  Block dx = tensor(forward_.x);
+  run_backward(dy, where, dx);
+  const auto loss = [&](const Values& at) { return dot(dy_, naive_pool(forward_, at)); };
+  expect_near(values(forward_.x, dx), numeric_gradient(x_, loss), tolerance_);
+}
+
+TEST_P(Pool, GivesTheSameBitsAgainIndexIncluded) {
+  Block x = tensor(forward_.x, x_);
+  Block dy = tensor(forward_.y, dy_);
+  Block y[2] = {tensor(forward_.y), tensor(forward_.y)};
+  Block where[2] = {index(), index()};
+  Block dx[2] = {tensor(forward_.x), tensor(forward_.x)};
+  for (const std::size_t i : {0U, 1U}) {
+    run_forward(x, y[i], where[i]);
+    run_backward(dy, where[i], dx[i]);
+  }
+  EXPECT_EQ(y[0].bytes(), y[1].bytes());
+  EXPECT_EQ(where[0].bytes(), where[1].bytes());
+  EXPECT_EQ(dx[0].bytes(), dx[1].bytes());
+}
+
+constexpr nets::PoolKind kMax = nets::PoolKind::kMax;
+constexpr nets::PoolKind kAverage = nets::PoolKind::kAverage;
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Pool,
+    testing::Values(
+        Case{{3, {16, 6, 4}}, {kMax}}, Case{{1, {20, 5, 7}}, {kMax}},  // a row and a column left
+        Case{{3, {6, 7, 7}}, {kMax, nets::square(3), nets::square(2), nets::square(1)}},
+        Case{{1, {3, 6, 5}}, {kMax, {3, 2}, {2, 1}, {1, 0}}},
+        Case{{1, {33, 4, 4}}, {kMax, nets::square(3), nets::square(1), nets::square(1)}},
+        Case{{3, {10, 6, 4}}, {kAverage}},
+        Case{{1, {16, 5, 5}}, {kAverage, nets::square(3), nets::square(2), nets::square(1)}},
+        Case{{3, {3, 5, 4}}, {kAverage, {2, 3}, {1, 2}, {1, 1}}},
+        Case{{3, {20, 5, 3}}, {kAverage, {5, 3}, {5, 3}, nets::square(0)}}));  // global
+
+}  // namespace
+}  // namespace spillway::host
