@@ -17,8 +17,8 @@ class Budget {
   [[nodiscard]] static Budget parse(std::string_view text);
 
   /// The budget in bytes. "auto" is what a run that moves nothing needs with any algorithms,
-  /// where `available` has room for it, else what is available, less a tenth for everything else. Never rounds below the smallest feasible
-  /// budget what was given relative to it.
+  /// where `available` has room for it, else what is available, less a tenth for everything else.
+  /// Never rounds below the smallest feasible budget what was given relative to it.
   [[nodiscard]] um::Bytes resolve(const prefetch::NearNeed& need, um::Bytes available) const;
 
   /// True when it was given in bytes.

@@ -73,14 +73,13 @@ NetworkFacts gather(const nets::CatalogueEntry& entry, std::span<const std::size
 }
 
 nlohmann::json to_json(const NetworkFacts& facts) {
-  nlohmann::json object{
-      {"name", facts.network.name},
-      {"description", facts.description},
-      {"image", nets::to_string(facts.network.input())},
-      {"classes", facts.network.classes()},
-      {"parameters", facts.parameters},
-      {"saved_activation_bytes_per_image", facts.saved_activations.count()},
-      {"forward_flops_per_image", facts.forward_flops}};
+  nlohmann::json object{{"name", facts.network.name},
+                        {"description", facts.description},
+                        {"image", nets::to_string(facts.network.input())},
+                        {"classes", facts.network.classes()},
+                        {"parameters", facts.parameters},
+                        {"saved_activation_bytes_per_image", facts.saved_activations.count()},
+                        {"forward_flops_per_image", facts.forward_flops}};
   for (const BatchNeed& at : facts.needs) {
     object["smallest_budget_bytes"][std::to_string(at.batch)] = at.need.smallest.count();
     object["resident_bytes"][std::to_string(at.batch)] = at.need.resident.count();
@@ -102,10 +101,12 @@ void print_list(const std::vector<NetworkFacts>& all) {
 }
 
 void print_one(const NetworkFacts& facts) {
-  fmt::print("{}: {}\n{} parameters, {} saved for the way back and {:.3f} GFLOP forward an image of {}\n\n",
-             facts.network.name, facts.description, facts.parameters,
-             um::to_string(facts.saved_activations), facts.forward_flops * 1e-9,
-             nets::to_string(facts.network.input()));
+  fmt::print(
+      "{}: {}\n{} parameters, {} saved for the way back and {:.3f} GFLOP forward an image of "
+      "{}\n\n",
+      facts.network.name, facts.description, facts.parameters,
+      um::to_string(facts.saved_activations), facts.forward_flops * 1e-9,
+      nets::to_string(facts.network.input()));
   fmt::print("{:>6} {:>16} {:>16}\n", "batch", "smallest budget", "all near");
   for (const BatchNeed& at : facts.needs) {
     fmt::print("{:>6} {:>16} {:>16}\n", at.batch, um::to_string(at.need.smallest),

@@ -4,7 +4,8 @@
 
 namespace spillway::cli {
 
-/// `spillway nets`: parameters, activation bytes and smallest feasible budgets of the built-in networks.
+/// `spillway nets`: parameters, activation bytes and smallest feasible budgets of the built-in
+/// networks.
 void add_nets_command(CLI::App& app);
 
 }  // namespace spillway::cli

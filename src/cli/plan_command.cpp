@@ -72,9 +72,7 @@ prefetch::Profile make_profile(const Options& options, const Target& target,
 
 // Bounds that are proved for this plan's problem come with the planners of the papers; until then
 // the members are null.
-json unknown_bounds() {
-  return {{"beaumont", nullptr}, {"offload", nullptr}, {"mixed", nullptr}};
-}
+json unknown_bounds() { return {{"beaumont", nullptr}, {"offload", nullptr}, {"mixed", nullptr}}; }
 
 void write_infeasible(const Options& options, const Workload& workload, Bytes budget) {
   if (options.json.empty()) return;

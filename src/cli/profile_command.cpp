@@ -34,15 +34,12 @@ void profile(const Options& options) {
   Processor processor = options.processor.open();
   const nets::Network network = options.workload.network();
   const Workload workload{network, *processor.backend, options.workload.step()};
-  const um::Bytes limit =
-      budget.resolve(workload.need(), processor.device->available_memory());
+  const um::Bytes limit = budget.resolve(workload.need(), processor.device->available_memory());
   expect_feasible(workload, limit);
   ProgressLine progress;
-  const prefetch::Profile profile =
-      measure_profile(processor, workload, limit, options.memory.space(), interrupt.requested(),
-                      [&](double part) {
-                        progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part));
-                      });
+  const prefetch::Profile profile = measure_profile(
+      processor, workload, limit, options.memory.space(), interrupt.requested(),
+      [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
   prefetch::write_json(prefetch::to_json(profile, workload.training().graph), options.out);
 }
 

@@ -1,10 +1,9 @@
 #include "src/cli/progress_line.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstdio>
-
-#include <fmt/core.h>
 
 namespace spillway::cli {
 namespace {
@@ -22,7 +21,8 @@ ProgressLine::~ProgressLine() {
 
 void ProgressLine::show(const std::string& text) {
   if (Clock::now() < next_) return;
-  next_ = Clock::now() + (is_terminal_ ? Clock::duration{kOnTerminal} : Clock::duration{kElsewhere});
+  next_ =
+      Clock::now() + (is_terminal_ ? Clock::duration{kOnTerminal} : Clock::duration{kElsewhere});
   if (is_terminal_) {
     fmt::print(stderr, "\r{}\x1b[K", text);
     is_open_ = true;
