@@ -40,7 +40,7 @@ class SafetensorsFile : public testing::Test {
  protected:
   [[nodiscard]] std::string path() const { return folder_.file("a.safetensors"); }
   [[nodiscard]] std::string reason() const {
-    const std::string start = path() + " is no whole safetensors file: ";
+    const std::string start = "cannot read " + path() + " as a safetensors file: ";
     const std::string sentence = refusal([&] { static_cast<void>(read_safetensors(path())); });
     return sentence.starts_with(start) ? sentence.substr(start.size()) : sentence;
   }

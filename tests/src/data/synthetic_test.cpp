@@ -37,8 +37,8 @@ TEST(SyntheticDataset, DrawsTheSameImageEachTime) {
 TEST(SyntheticDataset, DrawsTheSameImageAsEver) {
   const SyntheticDataset dataset{kGrey, 10, 100, 7, Split::kTrain};
   const std::vector<float> image = image_of(dataset, 42);
-  EXPECT_FLOAT_EQ(image[0], 0.0F);
-  EXPECT_FLOAT_EQ(image[14 * 28 + 14], 0.0F);
+  EXPECT_FLOAT_EQ(image[0], 0.25888276F);
+  EXPECT_FLOAT_EQ(image[14 * 28 + 14], 0.84120476F);
 }
 
 TEST(SyntheticDataset, DrawsOtherImagesForAnotherSeedOrSplit) {
@@ -111,11 +111,11 @@ double nearest_neighbour_accuracy(const Shape& shape, std::size_t classes, std::
 }
 
 TEST(SyntheticDataset, TeachesFigures) {
-  EXPECT_GT(nearest_neighbour_accuracy(kGrey, 10, 2000), 0.3);  // chance: 0.1
+  EXPECT_GT(nearest_neighbour_accuracy(kGrey, 10, 2000), 0.5);  // chance: 0.1
 }
 
 TEST(SyntheticDataset, TeachesColours) {
-  EXPECT_GT(nearest_neighbour_accuracy(kColour, 100, 2000), 0.1);  // chance: 0.01
+  EXPECT_GT(nearest_neighbour_accuracy(kColour, 100, 2000), 0.2);  // chance: 0.01
 }
 
 }  // namespace
