@@ -88,7 +88,7 @@ class Reader {
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    throw um::Error{file_.path().string() + " is no whole safetensors file: " + why};
+    throw um::Error{"cannot read " + file_.path().string() + " as a safetensors file: " + why};
   }
 
   void read_header() {

@@ -17,10 +17,11 @@ ChannelStatistics cifar10_statistics() {
   return {.mean = {0.4914F, 0.4822F, 0.4465F}, .deviation = {0.2470F, 0.2435F, 0.2616F}};
 }
 
-// Close to those of drawn images of any shape and seed.
+// Close to those of drawn images of any size, seed and number of classes.
 ChannelStatistics synthetic_statistics(std::size_t channels) {
-  return {.mean = std::vector<float>(channels, 0.3F),
-          .deviation = std::vector<float>(channels, 0.25F)};
+  const bool is_grey = channels == 1;
+  return {.mean = std::vector<float>(channels, is_grey ? 0.3F : 0.25F),
+          .deviation = std::vector<float>(channels, is_grey ? 0.23F : 0.18F)};
 }
 
 DatasetPair prepare(DatasetPair stored, const ChannelStatistics& statistics,

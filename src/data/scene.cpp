@@ -72,7 +72,9 @@ Scene compose_scene(std::size_t label, std::size_t classes, const nets::Shape& s
   scene.centre_y = random.uniform(scene.radius, height - scene.radius);
   scene.turn = turn_of_half_tangent(random.uniform(-0.15F, 0.15F));  // up to 17 degrees
   const float brightness = random.uniform(0.75F, 1.0F);
-  const float hue_error = random.uniform(-0.25F, 0.25F);
+  // One hue for all classes tells none from another: then any colour will do.
+  const float hue_reach = look.hues == 1 ? 0.5F : 0.25F;
+  const float hue_error = random.uniform(-hue_reach, hue_reach);
   const float hue = (static_cast<float>(look.hue) + hue_error) / static_cast<float>(look.hues);
   scene.colour =
       is_grey ? Colour{brightness, brightness, brightness} : bright_colour(hue, brightness);

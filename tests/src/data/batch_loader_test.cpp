@@ -1,0 +1,139 @@
+#include "src/data/batch_loader.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/src/data/refusal.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+// Image i is filled with the number i; its label is i too. Reading `broken` fails.
+class CountingDataset final : public Dataset {
+ public:
+  explicit CountingDataset(std::size_t size, std::optional<std::size_t> broken = {})
+      : size_{size}, broken_{broken} {}
+
+  [[nodiscard]] std::string name() const override { return "numbers"; }
+  [[nodiscard]] nets::Shape image() const override {
+    return {.channels = 2, .height = 1, .width = 2};
+  }
+  [[nodiscard]] std::size_t classes() const override { return size_; }
+  [[nodiscard]] std::size_t size() const override { return size_; }
+  void read(std::size_t index, std::span<float> image) const override {
+    if (index == broken_) throw um::Error{"image " + std::to_string(index) + " is broken"};
+    for (float& value : image) value = static_cast<float>(index);
+    ++reads_;
+  }
+  [[nodiscard]] std::int32_t label(std::size_t index) const override {
+    return static_cast<std::int32_t>(index);
+  }
+  [[nodiscard]] std::size_t reads() const { return reads_; }
+
+ private:
+  std::size_t size_;
+  std::optional<std::size_t> broken_;
+  mutable std::atomic<std::size_t> reads_ = 0;
+};
+
+using Labels = std::vector<std::int32_t>;
+
+std::vector<Labels> labels_of(BatchLoader& loader, int steps) {
+  std::vector<Labels> labels;
+  for (int i = 0; i < steps; ++i) labels.push_back(loader.next().labels);
+  return labels;
+}
+
+TEST(BatchLoader, PutsEachImageBesideItsLabel) {
+  const CountingDataset dataset{10};
+  BatchLoader loader{dataset, 3, 7, 0};
+  for (int step = 0; step < 7; ++step) {
+    const Batch& batch = loader.next();
+    ASSERT_EQ(batch.images.size(), 3U * 4U);
+    ASSERT_EQ(batch.labels.size(), 3U);
+    for (std::size_t i = 0; i < batch.images.size(); ++i) {
+      EXPECT_EQ(batch.images[i], static_cast<float>(batch.labels[i / 4]));
+    }
+  }
+}
+
+TEST(BatchLoader, ShowsEachImageOnceInAnEpoch) {
+  const CountingDataset dataset{12};
+  BatchLoader loader{dataset, 4, 7, 0};
+  std::set<std::int32_t> seen;
+  for (const Labels& labels : labels_of(loader, 3)) seen.insert(labels.begin(), labels.end());
+  EXPECT_EQ(seen.size(), 12U);
+}
+
+TEST(BatchLoader, GoesOnFromAnyStepAsIfItHadNotStopped) {
+  const CountingDataset dataset{11};
+  BatchLoader whole{dataset, 2, 7, 0};
+  const std::vector<Labels> all = labels_of(whole, 20);  // four epochs of five steps
+  for (const std::uint64_t first : {1U, 5U, 13U}) {
+    BatchLoader rest{dataset, 2, 7, first};
+    EXPECT_EQ(labels_of(rest, static_cast<int>(20 - first)),
+              std::vector<Labels>(all.begin() + static_cast<std::ptrdiff_t>(first), all.end()));
+  }
+}
+
+TEST(BatchLoader, GivesTheSameBatchesAtAnyDepth) {
+  const CountingDataset dataset{11};
+  BatchLoader shallow{dataset, 2, 7, 0, 1};
+  BatchLoader deep{dataset, 2, 7, 0, 8};
+  EXPECT_EQ(labels_of(shallow, 20), labels_of(deep, 20));
+}
+
+TEST(BatchLoader, LoadsNoFurtherAheadThanItsDepth) {
+  const CountingDataset dataset{100};
+  BatchLoader loader{dataset, 2, 7, 0, 3};
+  for (std::size_t step = 1; step <= 20; ++step) {
+    static_cast<void>(loader.next());
+    EXPECT_LE(dataset.reads(), 2 * (step + 3));
+  }
+}
+
+TEST(BatchLoader, PadsTheLastBatchOfAnEvaluation) {
+  const CountingDataset dataset{5};
+  BatchLoader loader{dataset, 3, evaluation_order(5, 3)};
+  EXPECT_EQ(loader.next().labels, (Labels{0, 1, 2}));
+  const Batch& last = loader.next();
+  EXPECT_EQ(last.labels, (Labels{3, 4, -1}));
+  EXPECT_EQ(last.images, (std::vector<float>{3, 3, 3, 3, 4, 4, 4, 4, 0, 0, 0, 0}));
+}
+
+TEST(BatchLoader, HandsOverWhatReadingThrewAfterTheBatchesBeforeIt) {
+  const CountingDataset dataset{10, 4};
+  BatchLoader loader{dataset, 2, evaluation_order(10, 2)};
+  EXPECT_EQ(loader.next().labels, (Labels{0, 1}));
+  EXPECT_EQ(loader.next().labels, (Labels{2, 3}));
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ(test::refusal([&] { static_cast<void>(loader.next()); }), "image 4 is broken");
+  }
+}
+
+TEST(BatchLoader, EndsItsThreadWithBatchesLeftOver) {
+  const CountingDataset dataset{1000};
+  for (int i = 0; i < 50; ++i) {
+    BatchLoader loader{dataset, 10, 7, 0, 2};
+    if (i % 2 == 0) static_cast<void>(loader.next());
+  }
+  EXPECT_GE(dataset.reads(), 25U * 10U);
+}
+
+TEST(BatchLoader, RefusesABatchLargerThanTheDataSet) {
+  const CountingDataset dataset{10};
+  EXPECT_EQ(test::refusal([&] {
+              BatchLoader{dataset, 11, 7, 0};
+            }),
+            "the data set has 10 images to learn from, too few for a batch of 11; use a smaller "
+            "--batch");
+}
+
+}  // namespace
+}  // namespace spillway

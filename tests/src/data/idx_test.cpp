@@ -1,0 +1,174 @@
+#include "src/data/idx.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/src/data/refusal.h"
+#include "tests/src/data/temporary_folder.h"
+
+namespace spillway {
+namespace {
+
+using test::refusal;
+using test::TemporaryFolder;
+using Bytes = std::vector<std::uint8_t>;
+
+void append_big_endian(Bytes& bytes, std::uint32_t value) {
+  for (const unsigned shift : {24U, 16U, 8U, 0U}) {
+    bytes.push_back(static_cast<std::uint8_t>(value >> shift));
+  }
+}
+
+// Images of 2x3: the bytes of image i are 10 i, 10 i + 1, ... 10 i + 5.
+Bytes image_file(std::uint32_t count, std::uint32_t magic = 0x803) {
+  Bytes bytes;
+  for (const std::uint32_t number : {magic, count, 2U, 3U}) append_big_endian(bytes, number);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::uint32_t k = 0; k < 6; ++k) bytes.push_back(static_cast<std::uint8_t>(10 * i + k));
+  }
+  return bytes;
+}
+
+Bytes label_file(const Bytes& labels, std::uint32_t magic = 0x801) {
+  Bytes bytes;
+  append_big_endian(bytes, magic);
+  append_big_endian(bytes, static_cast<std::uint32_t>(labels.size()));
+  bytes.insert(bytes.end(), labels.begin(), labels.end());
+  return bytes;
+}
+
+// Three images to learn from and two to test on, until a test spoils a file.
+class Idx : public testing::Test {
+ protected:
+  Idx() {
+    folder_.write("train-images-idx3-ubyte", image_file(3));
+    folder_.write("train-labels-idx1-ubyte", label_file({2, 0, 1}));
+    folder_.write("t10k-images-idx3-ubyte", image_file(2));
+    folder_.write("t10k-labels-idx1-ubyte", label_file({1, 3}));
+  }
+
+  [[nodiscard]] std::string refusal_with(std::size_t classes) const {
+    return refusal([&] { return open_idx(folder_.path(), classes); });
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Idx, ReadsImagesOfAnySize) {
+  const DatasetPair pair = open_idx(folder_.path());
+  EXPECT_EQ(pair.train->image(), (nets::Shape{.channels = 1, .height = 2, .width = 3}));
+  EXPECT_EQ(pair.train->size(), 3U);
+  EXPECT_EQ(pair.test->size(), 2U);
+  std::vector<float> image(6);
+  pair.train->read(2, image);
+  for (std::size_t k = 0; k < 6; ++k) {
+    EXPECT_FLOAT_EQ(image[k], (20.0F + static_cast<float>(k)) / 255.0F);
+  }
+}
+
+TEST_F(Idx, ReadsLabelsAndCountsClasses) {
+  const DatasetPair pair = open_idx(folder_.path());
+  EXPECT_EQ(pair.train->label(0), 2);
+  EXPECT_EQ(pair.test->label(1), 3);
+  EXPECT_EQ(pair.train->classes(), 4U);  // the test split's label 3 counts
+  EXPECT_EQ(open_idx(folder_.path(), 10).test->classes(), 10U);
+}
+
+TEST_F(Idx, SaysWhereToPutAMissingFile) {
+  std::filesystem::remove(folder_.path() / "t10k-labels-idx1-ubyte");
+  EXPECT_EQ(refusal_with(10),
+            "there is no file " + folder_.file("t10k-labels-idx1-ubyte") +
+                "; put train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte "
+                "and t10k-labels-idx1-ubyte, unpacked, into " +
+                folder_.path().string());
+}
+
+TEST_F(Idx, RefusesAFileOfAnotherKind) {
+  folder_.write("train-images-idx3-ubyte", image_file(3, 0x12345678));
+  EXPECT_EQ(refusal_with(10),
+            folder_.file("train-images-idx3-ubyte") +
+                " starts with 0x12345678, not with 0x00000803; it is no IDX file of this kind");
+}
+
+TEST_F(Idx, RefusesLabelsInPlaceOfImages) {
+  folder_.write("train-images-idx3-ubyte", label_file({2, 0, 1, 1, 1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(refusal_with(10),
+            folder_.file("train-images-idx3-ubyte") +
+                " starts with 0x00000801, not with 0x00000803; it is no IDX file of this kind");
+}
+
+TEST_F(Idx, AsksToUnpackAPackedFile) {
+  folder_.write("train-images-idx3-ubyte", image_file(3, 0x1F8B0800));
+  EXPECT_EQ(refusal_with(10),
+            folder_.file("train-images-idx3-ubyte") + " is packed; unpack it with gunzip");
+}
+
+TEST_F(Idx, RefusesATruncatedFile) {
+  Bytes bytes = image_file(3);
+  bytes.pop_back();
+  folder_.write("train-images-idx3-ubyte", bytes);
+  EXPECT_EQ(refusal_with(10), folder_.file("train-images-idx3-ubyte") +
+                                  " has 17 bytes after its header, which promises 18; copy or "
+                                  "download it again");
+}
+
+TEST_F(Idx, RefusesAFileWithLessThanAHeader) {
+  folder_.write("t10k-images-idx3-ubyte", {0, 0, 8, 3, 0});
+  EXPECT_EQ(refusal_with(10), folder_.file("t10k-images-idx3-ubyte") +
+                                  " has 5 bytes, but its header alone needs 16; copy or download "
+                                  "it again");
+}
+
+TEST_F(Idx, RefusesAFileWithoutImages) {
+  folder_.write("train-images-idx3-ubyte", image_file(0));
+  EXPECT_EQ(refusal_with(10),
+            folder_.file("train-images-idx3-ubyte") + " is empty: one of its dimensions is 0");
+}
+
+TEST_F(Idx, RefusesDimensionsWhoseProductOverflows) {
+  Bytes bytes;
+  // 2^31 * 2^31 * 2^4 = 2^66, which is 0 in 64 bits.
+  for (const std::uint32_t number : {0x803U, 1U << 31, 1U << 31, 16U}) {
+    append_big_endian(bytes, number);
+  }
+  folder_.write("train-images-idx3-ubyte", bytes);
+  EXPECT_EQ(refusal_with(10),
+            folder_.file("train-images-idx3-ubyte") +
+                " has dimensions that no file can have; copy or download it again");
+}
+
+TEST_F(Idx, RefusesMoreLabelsThanImages) {
+  folder_.write("train-labels-idx1-ubyte", label_file({0, 1, 2, 0}));
+  EXPECT_EQ(refusal_with(10), folder_.file("train-labels-idx1-ubyte") + " holds 4 labels, but " +
+                                  folder_.file("train-images-idx3-ubyte") +
+                                  " holds 3 images; take both from the same data set");
+}
+
+TEST_F(Idx, RefusesLabelsTheNetworkHasNoClassFor) {
+  EXPECT_EQ(refusal_with(3), "the labels in " + folder_.file("t10k-labels-idx1-ubyte") +
+                                 " go up to 3, but the network has 3 classes; use --classes 4 or "
+                                 "more");
+}
+
+TEST_F(Idx, RefusesAFolderInPlaceOfAFile) {
+  std::filesystem::remove(folder_.path() / "train-images-idx3-ubyte");
+  std::filesystem::create_directory(folder_.path() / "train-images-idx3-ubyte");
+  EXPECT_EQ(refusal_with(10),
+            "cannot read " + folder_.file("train-images-idx3-ubyte") + ": it is no ordinary file");
+}
+
+TEST_F(Idx, NoticesAFileThatShrinksLater) {
+  const DatasetPair pair = open_idx(folder_.path());
+  std::filesystem::resize_file(folder_.path() / "train-images-idx3-ubyte", 20);
+  std::vector<float> image(6);
+  EXPECT_EQ(refusal([&] { pair.train->read(0, image); }),
+            folder_.file("train-images-idx3-ubyte") +
+                " ends at byte 20 and goes on no further; copy or download it again");
+}
+
+}  // namespace
+}  // namespace spillway

@@ -1,0 +1,122 @@
+#include "src/data/synthetic.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "src/data/resize.h"
+
+namespace spillway {
+namespace {
+
+using nets::Shape;
+
+constexpr Shape kColour{.channels = 3, .height = 32, .width = 32};
+constexpr Shape kGrey{.channels = 1, .height = 28, .width = 28};
+
+std::vector<float> image_of(const Dataset& dataset, std::size_t index) {
+  std::vector<float> image(dataset.image().elements());
+  dataset.read(index, image);
+  return image;
+}
+
+TEST(SyntheticDataset, DrawsTheSameImageEachTime) {
+  const SyntheticDataset a{kColour, 10, 100, 7, Split::kTrain};
+  const SyntheticDataset b{kColour, 10, 5000, 7, Split::kTrain};
+  const std::vector<float> first = image_of(a, 42);
+  EXPECT_NE(image_of(a, 43), first);
+  EXPECT_EQ(image_of(a, 42), first);
+  EXPECT_EQ(image_of(b, 42), first);  // whatever the size of the set
+}
+
+// Written down once from a drawing, so that a change of the drawings is noticed: a training that
+// goes on from a checkpoint must see the same images.
+TEST(SyntheticDataset, DrawsTheSameImageAsEver) {
+  const SyntheticDataset dataset{kGrey, 10, 100, 7, Split::kTrain};
+  const std::vector<float> image = image_of(dataset, 42);
+  EXPECT_FLOAT_EQ(image[0], 0.25888276F);
+  EXPECT_FLOAT_EQ(image[14 * 28 + 14], 0.84120476F);
+}
+
+TEST(SyntheticDataset, DrawsOtherImagesForAnotherSeedOrSplit) {
+  const SyntheticDataset dataset{kColour, 10, 100, 7, Split::kTrain};
+  EXPECT_NE(image_of(SyntheticDataset{kColour, 10, 100, 8, Split::kTrain}, 42),
+            image_of(dataset, 42));
+  EXPECT_NE(image_of(SyntheticDataset{kColour, 10, 100, 7, Split::kTest}, 42),
+            image_of(dataset, 42));
+}
+
+TEST(SyntheticDataset, HasAsManyImagesOfEachClass) {
+  const SyntheticDataset dataset{kColour, 7, 100, 7, Split::kTrain};
+  std::map<std::int32_t, int> counts;
+  for (std::size_t i = 0; i < dataset.size(); ++i) ++counts[dataset.label(i)];
+  EXPECT_EQ(counts.size(), 7U);
+  for (const auto& [label, count] : counts) {
+    EXPECT_GE(label, 0);
+    EXPECT_TRUE(count == 14 || count == 15) << label;  // 100 / 7 = 14.3
+  }
+}
+
+TEST(SyntheticDataset, StaysBetweenBlackAndWhite) {
+  const SyntheticDataset dataset{kColour, 1000, 1000, 7, Split::kTrain};
+  for (std::size_t i = 0; i < 1000; i += 7) {
+    const std::vector<float> image = image_of(dataset, i);
+    const auto [least, most] = std::minmax_element(image.begin(), image.end());
+    EXPECT_GE(*least, 0.0F);
+    EXPECT_LE(*most, 1.0F);
+    EXPECT_GT(*most - *least, 0.2F) << "nothing to see in image " << i;
+  }
+}
+
+TEST(SyntheticDataset, DrawsImagesOfAnyShape) {
+  for (const Shape& shape : {Shape{.channels = 1, .height = 1, .width = 1},
+                             Shape{.channels = 4, .height = 5, .width = 33}}) {
+    EXPECT_EQ(image_of(SyntheticDataset{shape, 3, 9, 7, Split::kTest}, 8).size(), shape.elements());
+  }
+}
+
+// The share of test images whose class is that of the nearest of `count` training images, all
+// shrunk to 8x8: about the weakest way to learn that is any use.
+double nearest_neighbour_accuracy(const Shape& shape, std::size_t classes, std::size_t count) {
+  const DatasetPair pair = make_synthetic(shape, classes, 7);
+  const Shape small{.channels = shape.channels, .height = 8, .width = 8};
+  const Resize shrink{shape, small};
+  const auto features = [&](const Dataset& dataset, std::size_t index) {
+    std::vector<float> result(small.elements());
+    shrink(image_of(dataset, index), result);
+    return result;
+  };
+  std::vector<std::vector<float>> known;
+  for (std::size_t i = 0; i < count; ++i) known.push_back(features(*pair.train, i));
+  constexpr std::size_t kTests = 200;
+  std::size_t correct = 0;
+  for (std::size_t i = 0; i < kTests; ++i) {
+    const std::vector<float> image = features(*pair.test, i);
+    float least = std::numeric_limits<float>::max();
+    std::size_t nearest = 0;
+    for (std::size_t k = 0; k < known.size(); ++k) {
+      float distance = 0;
+      for (std::size_t j = 0; j < image.size(); ++j) {
+        distance += (image[j] - known[k][j]) * (image[j] - known[k][j]);
+      }
+      if (distance < least) nearest = k;
+      least = std::min(least, distance);
+    }
+    correct += pair.train->label(nearest) == pair.test->label(i) ? 1 : 0;
+  }
+  return static_cast<double>(correct) / kTests;
+}
+
+TEST(SyntheticDataset, TeachesFigures) {
+  EXPECT_GT(nearest_neighbour_accuracy(kGrey, 10, 2000), 0.5);  // chance: 0.1
+}
+
+TEST(SyntheticDataset, TeachesColours) {
+  EXPECT_GT(nearest_neighbour_accuracy(kColour, 100, 2000), 0.2);  // chance: 0.01
+}
+
+}  // namespace
+}  // namespace spillway
