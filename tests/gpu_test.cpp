@@ -5,8 +5,7 @@
 namespace spillway::testing {
 namespace {
 
-using um::operator""_B;
-using um::operator""_GiB;
+using namespace um::literals;
 
 TEST(GpuState, IsAbsentWithoutADriverOrADevice) {
   EXPECT_EQ(gpu_state(cudaErrorInsufficientDriver, 0), GpuState::kAbsent);
