@@ -15,6 +15,7 @@
 #include "src/cli/progress_line.h"
 #include "src/cli/workload_options.h"
 #include "src/measured_profile.h"
+#include "src/plans.h"
 
 namespace spillway::cli {
 namespace {
