@@ -45,8 +45,8 @@ class CountingDataset final : public Dataset {
 using Labels = std::vector<std::int32_t>;
 
 std::vector<Labels> labels_of(BatchLoader& loader, int steps) {
-  std::vector<Labels> labels;
-  for (int i = 0; i < steps; ++i) labels.push_back(loader.next().labels);
+  std::vector<Labels> labels(static_cast<std::size_t>(steps));
+  for (Labels& of_step : labels) of_step = loader.next().labels;
   return labels;
 }
 

@@ -77,7 +77,7 @@ TEST(OpenDataset, DrawsSyntheticImagesAboutStandardised) {
       for (const double value : image) sum += value;
       for (const double value : image) squares += value * value;
     }
-    const double count = static_cast<double>(kImages * shape.elements());
+    const auto count = static_cast<double>(kImages * shape.elements());
     EXPECT_NEAR(sum / count, 0.0, 0.3);
     EXPECT_NEAR(std::sqrt(squares / count), 1.0, 0.3);
   }
