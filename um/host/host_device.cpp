@@ -1,7 +1,12 @@
 #include "um/host/host_device.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <fstream>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "um/host/available_memory.h"
@@ -39,10 +44,23 @@ Capability huge_pages() {
 
 Capability uffd_move() {
   const std::optional<std::string> reason = probe_uffd_move();
-  return {
-      .name = "uffd_move",
-      .available = !reason,
-      .comment = reason ? *reason + "; --paging memfd works, slower" : "page moves without copies"};
+  return {.name = "uffd_move",
+          .available = !reason,
+          .comment = reason.value_or("managed memory whose pages move without a copy")};
+}
+
+Capability memfd_segv() {
+  const int descriptor = memfd_create("spillway-probe", MFD_CLOEXEC);
+  const int failure = errno;
+  if (descriptor < 0) {
+    return {.name = "memfd_segv",
+            .available = false,
+            .comment = "memfd_create: " + std::generic_category().message(failure)};
+  }
+  close(descriptor);
+  return {.name = "memfd_segv",
+          .available = true,
+          .comment = "managed memory mapped from a file in memory, on any Linux"};
 }
 
 }  // namespace
@@ -52,7 +70,9 @@ std::string HostDevice::name() const {
   return "host (" + processor() + ", " + std::to_string(cpus) + (cpus == 1 ? " CPU)" : " CPUs)");
 }
 
-std::vector<Capability> HostDevice::capabilities() const { return {huge_pages(), uffd_move()}; }
+std::vector<Capability> HostDevice::capabilities() const {
+  return {uffd_move(), memfd_segv(), huge_pages()};
+}
 
 Bytes HostDevice::available_memory() const { return um::available_memory(); }
 

@@ -1,0 +1,61 @@
+#include "um/host/host_device.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+
+#include "um/error.h"
+
+namespace spillway::um {
+namespace {
+
+TEST(HostDevice, NamesItsProcessor) {
+  const std::string name = HostDevice{}.name();
+  EXPECT_TRUE(name.starts_with("host (")) << name;
+  EXPECT_TRUE(name.ends_with(" CPUs)") || name.ends_with(", 1 CPU)")) << name;
+}
+
+TEST(HostDevice, SaysWhatEachCapabilityGivesOrWhyItIsMissing) {
+  const std::vector<Capability> capabilities = HostDevice{}.capabilities();
+  for (const char* name : {"uffd_move", "memfd_segv", "huge_pages"}) {
+    const auto found = std::find_if(capabilities.begin(), capabilities.end(),
+                                    [&](const Capability& each) { return each.name == name; });
+    ASSERT_NE(found, capabilities.end()) << name;
+    EXPECT_FALSE(found->comment.empty()) << name;
+  }
+}
+
+TEST(HostDevice, MakesWhatAStepNeeds) {
+  HostDevice device;
+  EXPECT_GT(device.available_memory(), 1_MiB);
+  const Block block{device.memory(), 1_MiB};
+  const auto stream = device.make_stream("test");
+  const auto space = device.make_copy_space({.size = 4_MiB, .near = 2_MiB, .page = 2_MiB});
+  std::promise<void> done;
+  stream->enqueue([&] {
+    std::copy(block.bytes().begin(), block.bytes().end(), space->near().begin());
+    space->copies().offload(space->near(), 0_B,
+                            [&](const std::exception_ptr&) { done.set_value(); });
+  });
+  stream->synchronize();
+  done.get_future().wait();
+  EXPECT_EQ(space->counters().bytes_offloaded, 2_MiB);
+}
+
+TEST(HostDevice, MakesAManagedSpace) {
+  HostDevice device;
+  Ledger ledger{4_MiB};
+  const auto space =
+      device.make_managed_space({.size = 8_MiB, .near = 4_MiB, .page = 2_MiB}, ledger);
+  ASSERT_EQ(space->slab().size(), (8_MiB).count());
+  for (std::size_t at = 0; at < space->slab().size(); at += 4096) {
+    space->slab()[at] = static_cast<std::byte>(at >> 12U);
+  }
+  for (std::size_t at = 0; at < space->slab().size(); at += 4096) {
+    ASSERT_EQ(space->slab()[at], static_cast<std::byte>(at >> 12U));
+  }
+}
+
+}  // namespace
+}  // namespace spillway::um
