@@ -1,9 +1,10 @@
 #include "um/host/fault_signal.h"
 
 #include <gtest/gtest.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <sys/mman.h>
+
+#include <csetjmp>
+#include <csignal>
 
 #include "um/host/address_space.h"
 

@@ -1,10 +1,21 @@
 #include "um/host/managed_region.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
+#include <iostream>
 #include <span>
 #include <utility>
 #include <vector>
@@ -94,6 +105,50 @@ TEST(ManagedRegion, MovesEndInTheOrderOfTheirIssue) {
   EXPECT_EQ(ended, (std::vector{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
+TEST(ManagedRegion, PagesStillMoveAfterAFork) {
+  Ledger ledger{1_GiB};
+  const auto region = make_managed_region(options(8, 2, 64_KiB), ledger);
+  std::fill(region->slab().begin(), region->slab().end(), std::byte{1});
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  std::fill(region->slab().begin(), region->slab().end(), std::byte{2});
+  EXPECT_EQ(std::count(region->slab().begin(), region->slab().end(), std::byte{2}), 8 << 16);
+}
+
+/// Makes the system refuse userfaultfd from now on, as many containers do.
+void forbid_userfaultfd() {
+  std::array filter{
+      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{.len = filter.size(), .filter = filter.data()};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+TEST(ManagedRegion, SaysWhatWorksWhereUserfaultfdIsForbidden) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto ask = [] {
+    forbid_userfaultfd();
+    Ledger ledger{1_GiB};
+    SpaceOptions wanted = options(4, 2, 64_KiB);
+    std::cerr << make_managed_region(wanted, ledger)->description() << "; ";
+    wanted.paging = Paging::kUffdMove;
+    try {
+      static_cast<void>(make_managed_region(wanted, ledger));
+    } catch (const Error& error) {
+      std::cerr << error.what() << '\n';
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(ask(), testing::ExitedWithCode(0),
+              "memfd_segv, 64 KiB pages; paging by uffd_move is not available: .*Operation not "
+              "permitted; use --paging memfd");
+}
+
 TEST(ManagedRegion, WorkersOfOpenMpFaultPagesIn) {
   Ledger ledger{1_GiB};
   const auto region = make_managed_region(options(16, 4, 64_KiB), ledger);
@@ -105,7 +160,8 @@ TEST(ManagedRegion, WorkersOfOpenMpFaultPagesIn) {
 #pragma omp parallel for num_threads(4) reduction(+ : sum)
   for (std::size_t i = 0; i < words.size(); ++i) sum += words[i];
   EXPECT_EQ(sum, words.size() * (words.size() - 1) / 2);
-  EXPECT_GE(region->counters().faults, 32U);  // both loops go over all 16 pages
+  // The first loop touches 16 pages for the first time; the second finds at most 4 of them near.
+  EXPECT_GE(region->counters().faults, 16U + 12U);
 }
 
 }  // namespace
