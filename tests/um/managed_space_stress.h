@@ -5,12 +5,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <future>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "tests/um/host/temporary_folder.h"
-#include "tests/um/managed_space_contract.h"
+#include "tests/um/managed_space_fixture.h"
 #include "um/host/far_store.h"
 
 namespace spillway::um {

@@ -1,10 +1,9 @@
 #include "um/host/fault_signal.h"
 
-#include <signal.h>
-
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <mutex>
 
@@ -83,7 +82,7 @@ void uninstall() {
 
 }  // namespace
 
-FaultRegistration::FaultRegistration(Range range, FaultTarget& target) : entry_{0} {
+FaultRegistration::FaultRegistration(Range range, FaultTarget& target) {
   const std::lock_guard lock{handlers.mutex};
   while (entry_ < kMostRanges && handlers.entries[entry_].target != nullptr) ++entry_;
   if (entry_ == kMostRanges) {

@@ -31,7 +31,7 @@ class FaultRegistration {
   ~FaultRegistration();
 
  private:
-  std::size_t entry_;
+  std::size_t entry_ = 0;
 };
 
 }  // namespace spillway::um

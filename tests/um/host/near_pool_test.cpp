@@ -1,0 +1,43 @@
+#include "um/host/near_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace spillway::um {
+namespace {
+
+TEST(NearPool, GivesEachSlotOnceAndChargesIt) {
+  Ledger ledger{1_MiB};
+  NearPool pool{3, 64_KiB, ledger};
+  std::set<SlotIndex> taken;
+  for (int i = 0; i < 3; ++i) taken.insert(pool.take().value());
+  EXPECT_EQ(taken, (std::set<SlotIndex>{0, 1, 2}));
+  EXPECT_EQ(pool.take(), std::nullopt);
+  EXPECT_EQ(ledger.in_use(), 192_KiB);
+}
+
+TEST(NearPool, SaysNoWhenTheLedgerIsFull) {
+  Ledger ledger{128_KiB};
+  NearPool pool{3, 64_KiB, ledger};
+  ledger.charge(64_KiB);  // by somebody else
+  EXPECT_EQ(pool.available(), 1U);
+  const auto slot = pool.take();
+  ASSERT_TRUE(slot);
+  EXPECT_EQ(pool.take(), std::nullopt);
+  pool.give(*slot);
+  EXPECT_EQ(ledger.in_use(), 64_KiB);
+  EXPECT_EQ(pool.available(), 1U);
+}
+
+TEST(NearPool, ReleasesWhatIsTakenWhenItEnds) {
+  Ledger ledger{1_MiB};
+  {
+    NearPool pool{3, 64_KiB, ledger};
+    ASSERT_TRUE(pool.take());
+  }
+  EXPECT_EQ(ledger.in_use(), Bytes{});
+}
+
+}  // namespace
+}  // namespace spillway::um
