@@ -8,8 +8,8 @@ namespace spillway::host {
 namespace {
 
 // Forward and backward are the same: x times the mask. One call of philox serves four channels of
-// a pixel, so that a mask does not depend on the layout; its counter is the pixel's place in (N, H,
-// W) times the groups of four, the step and the stream.
+// a pixel, so that a mask does not depend on the layout; its counter is the place of the four in
+// (N, H, W, C / 4), the step and the stream.
 class DropoutKernel final : public HostKernel {
  public:
   DropoutKernel(const Machine& machine, const TensorShape& x, float probability,
@@ -27,21 +27,23 @@ class DropoutKernel final : public HostKernel {
   void compute(const KernelArguments& arguments) override {
     const float* const x = floats(arguments, 0);
     float* const y = floats(arguments, 1);
-    const auto& [channels, height, width] = shape_.image;
-    const std::size_t image = layout_.padded(shape_.image).elements();
-    const std::size_t groups = (layout_.padded(channels) + kWords - 1) / kWords;
-    const std::size_t pixels = shape_.batch * height * width;
+    const nets::Shape image = layout_.padded(shape_.image);
+    const std::size_t pixels = image.height * image.width;
+    const std::size_t groups = (image.channels + kWords - 1) / kWords;
+    const std::size_t stride = layout_.lanes(shape_.image.channels) == 1 ? pixels : 1;
 #pragma omp parallel for schedule(static)
-    for (std::size_t i = 0; i < pixels * groups; ++i) {
-      const std::size_t pixel = i / groups;
-      const std::size_t group = i % groups;
-      const std::size_t n = pixel / (height * width);
-      const PhiloxCounter words = draw(pixel, group, *arguments.context);
-      const std::size_t end = std::min(group * kWords + kWords, layout_.padded(channels));
-      for (std::size_t c = group * kWords; c < end; ++c) {
-        const std::size_t at =
-            n * image + layout_.index(shape_.image, c, pixel / width % height, pixel % width);
-        y[at] = words[c % kWords] < threshold_ ? 0.F : x[at] * scale_;
+    for (std::size_t i = 0; i < shape_.batch * groups * pixels; ++i) {
+      const std::size_t n = i / pixels / groups;
+      const std::size_t first = i / pixels % groups * kWords;  // channel
+      const std::size_t pixel = i % pixels;
+      const std::size_t begin =
+          n * image.elements() +
+          layout_.index(shape_.image, first, pixel / image.width, pixel % image.width);
+      const PhiloxCounter words = draw(n * pixels + pixel, first / kWords, *arguments.context);
+      const std::size_t count = std::min(kWords, image.channels - first);
+      for (std::size_t c = 0; c < count; ++c) {
+        const std::size_t at = begin + c * stride;  // four channels never straddle a block
+        y[at] = words[c] < threshold_ ? 0.F : x[at] * scale_;
       }
     }
   }

@@ -4,7 +4,8 @@ namespace spillway::host {
 namespace {
 
 // The loops below run over whole tensors: zeros, of which padding consists, stay zeros. An output
-// may be one of the inputs, since each element depends on its own place only.
+// may be one of the inputs, since each element depends on its own place only. A NaN is no negative
+// number, so it stays and shows in the loss.
 
 class ReluForwardKernel final : public HostKernel {
  public:
@@ -16,7 +17,7 @@ class ReluForwardKernel final : public HostKernel {
     const float* const x = floats(arguments, 0);
     float* const y = floats(arguments, 1);
 #pragma omp parallel for simd schedule(static)
-    for (std::size_t i = 0; i < count_; ++i) y[i] = x[i] > 0.F ? x[i] : 0.F;
+    for (std::size_t i = 0; i < count_; ++i) y[i] = x[i] < 0.F ? 0.F : x[i];
   }
 
   std::size_t count_;
@@ -53,7 +54,7 @@ class AddForwardKernel final : public HostKernel {
 #pragma omp parallel for simd schedule(static)
       for (std::size_t i = 0; i < count_; ++i) {
         const float sum = a[i] + b[i];
-        y[i] = sum > 0.F ? sum : 0.F;
+        y[i] = sum < 0.F ? 0.F : sum;
       }
     } else {
 #pragma omp parallel for simd schedule(static)

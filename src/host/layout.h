@@ -20,7 +20,7 @@ class Layout {
 
   [[nodiscard]] std::size_t block() const { return block_; }
   [[nodiscard]] bool is_dense(std::size_t channels) const {
-    return block_ == 1 || channels == 3 || (block_ == 16 && channels < 3);
+    return block_ <= 1 || channels == 3 || (block_ == 16 && channels < 3);
   }
   [[nodiscard]] std::size_t padded(std::size_t channels) const {
     return is_dense(channels) ? channels : (channels + block_ - 1) / block_ * block_;

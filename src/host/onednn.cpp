@@ -254,9 +254,9 @@ um::Bytes scratchpad_bytes(const dnnl::primitive_desc_base& primitive) {
   return um::Bytes{primitive.scratchpad_desc().get_size()};
 }
 
-Call::Call(const engine& engine, const dnnl::primitive& primitive,
+Call::Call(const engine& engine, dnnl::primitive primitive,
            std::initializer_list<std::pair<int, Desc>> arguments)
-    : primitive_{primitive}, stream_{engine} {
+    : primitive_{std::move(primitive)}, stream_{engine} {
   for (const auto& [number, desc] : arguments) {
     if (desc.get_size() > 0) {
       arguments_.emplace(number, dnnl::memory(desc, engine, DNNL_MEMORY_NONE));

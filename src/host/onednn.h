@@ -108,7 +108,7 @@ struct PoolDescs {
 class Call {
  public:
   /// Arguments of no size (no bias, no scratchpad) are left out.
-  Call(const dnnl::engine& engine, const dnnl::primitive& primitive,
+  Call(const dnnl::engine& engine, dnnl::primitive primitive,
        std::initializer_list<std::pair<int, Desc>> arguments);
 
   /// Returns when the work is done. `addresses` by DNNL_ARG_ number; those of arguments that were

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <variant>
+#include <vector>
 
 #include "um/error.h"
 
@@ -37,52 +38,55 @@ ParameterParts parts(const Layout& layout, const TwoRows& spec) {
   return make_parts(layout.padded(spec.channels), layout.padded(spec.channels));
 }
 
-// How the weights of a convolution lie in memory.
-struct WeightsOrder {
-  std::size_t out_lanes;
-  std::size_t in_lanes;
+// How many output and input channels of a convolution's weights lie next to each other.
+struct WeightLanes {
+  std::size_t out;
+  std::size_t in;
 };
 
-// Input channels are dense beside blocked output channels only in Ohwi16o; with dense output
-// channels both are dense.
-WeightsOrder order_of(const Layout& layout, const ConvolutionParameters& spec) {
-  const std::size_t out = layout.lanes(spec.out);
-  return {.out_lanes = out, .in_lanes = out == 1 ? 1 : layout.lanes(spec.in)};
+// Of a dense input, all channels (Ohwi16o); with a dense output, all is dense (oihw).
+WeightLanes lanes_of(const Layout& layout, const ConvolutionParameters& spec) {
+  if (layout.is_dense(spec.out)) return {.out = 1, .in = 1};
+  return {.out = layout.block(), .in = layout.is_dense(spec.in) ? spec.in : layout.block()};
 }
 
 // Each calls visit(index in the canonical order, index in the block) for all weights.
 template <class Visit>
 void for_each_weight(const Layout& layout, const ConvolutionParameters& spec, const Visit& visit) {
-  const WeightsOrder order = order_of(layout, spec);
-  const std::size_t ob = order.out_lanes;
-  const std::size_t ib = order.in_lanes;
+  const auto [ob, ib] = lanes_of(layout, spec);
   const std::size_t in = layout.padded(spec.in);
   const std::size_t taps = spec.kernel.height * spec.kernel.width;
-  const bool is_first = ob > 1 && ib == 1;  // Ohwi16o: input channels inside the kernel's taps
   for (std::size_t o = 0; o < spec.out; ++o) {
     for (std::size_t i = 0; i < spec.in; ++i) {
       for (std::size_t tap = 0; tap < taps; ++tap) {
-        const std::size_t row = is_first
-                                    ? (o / ob * taps + tap) * in + i
-                                    : ((o / ob * (in / ib) + i / ib) * taps + tap) * ib + i % ib;
+        const std::size_t row = ((o / ob * (in / ib) + i / ib) * taps + tap) * ib + i % ib;
         visit((o * spec.in + i) * taps + tap, row * ob + o % ob);
       }
     }
   }
 }
 
+// The number of each row of (inputs, outputs) by the input's canonical place.
+std::vector<std::size_t> rows_of(const Layout& layout, const nets::Shape& in) {
+  std::vector<std::size_t> rows;
+  rows.reserve(in.elements());
+  for (std::size_t c = 0; c < in.channels; ++c) {
+    for (std::size_t h = 0; h < in.height; ++h) {
+      for (std::size_t w = 0; w < in.width; ++w) rows.push_back(layout.index(in, c, h, w));
+    }
+  }
+  return rows;
+}
+
+// In strips of outputs that share a cache line: VGG's first linear layer has 400 MB.
 template <class Visit>
 void for_each_weight(const Layout& layout, const LinearParameters& spec, const Visit& visit) {
+  const std::vector<std::size_t> rows = rows_of(layout, spec.in);
   const std::size_t out = layout.padded(spec.out);
-  const auto& [channels, height, width] = spec.in;
-  for (std::size_t o = 0; o < spec.out; ++o) {
-    std::size_t canonical = o * spec.in.elements();
-    for (std::size_t c = 0; c < channels; ++c) {
-      for (std::size_t h = 0; h < height; ++h) {
-        for (std::size_t w = 0; w < width; ++w) {
-          visit(canonical++, layout.index(spec.in, c, h, w) * out + o);
-        }
-      }
+  for (std::size_t begin = 0; begin < spec.out; begin += kAlignment) {
+    const std::size_t end = std::min(begin + kAlignment, spec.out);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      for (std::size_t o = begin; o < end; ++o) visit(o * rows.size() + i, rows[i] * out + o);
     }
   }
 }
@@ -125,13 +129,10 @@ void zero_gaps(const ParameterParts& parts, float* block) {
 }
 
 Desc weights_desc(const Layout& layout, const ConvolutionParameters& spec) {
-  const WeightsOrder order = order_of(layout, spec);
-  Tag tag = Tag::oihw;
-  if (order.in_lanes > 1) {
-    tag = order.out_lanes == 16 ? Tag::OIhw16i16o : Tag::OIhw8i8o;
-  } else if (order.out_lanes > 1) {
-    tag = order.out_lanes == 16 ? Tag::Ohwi16o : Tag::Ohwi8o;
-  }
+  const bool is_wide = layout.block() == 16;
+  Tag tag = is_wide ? Tag::OIhw16i16o : Tag::OIhw8i8o;
+  if (layout.is_dense(spec.in)) tag = is_wide ? Tag::Ohwi16o : Tag::Ohwi8o;
+  if (layout.is_dense(spec.out)) tag = Tag::oihw;
   return float_desc(
       {layout.padded(spec.out), layout.padded(spec.in), spec.kernel.height, spec.kernel.width},
       tag);

@@ -20,6 +20,8 @@ class TeamSize {
   explicit TeamSize(std::size_t threads);
   TeamSize(const TeamSize&) = delete;
   TeamSize& operator=(const TeamSize&) = delete;
+  TeamSize(TeamSize&&) = delete;
+  TeamSize& operator=(TeamSize&&) = delete;
   ~TeamSize();
 
  private:

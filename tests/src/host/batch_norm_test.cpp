@@ -19,6 +19,8 @@ struct Case {
   bool relu;
 };
 
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.x.batch << " x " << c.x.image.channels << "x" << c.x.image.height << "x"
        << c.x.image.width << (c.relu ? " with ReLU" : "");
@@ -82,7 +84,8 @@ TEST_P(BatchNorm, MovesTheRunningStatisticsTowardsTheUnbiasedOnes) {
   Block bits = mask();
   run_forward(x, y, saved, running, bits);
   const std::size_t channels = shape_.image.channels;
-  const auto count = static_cast<double>(shape_.elements() / channels);
+  const std::size_t values_each = shape_.elements() / channels;
+  const auto count = static_cast<double>(values_each);
   Values expected = naive_statistics(shape_, x_);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (i >= channels) expected[i] *= count / (count - 1);

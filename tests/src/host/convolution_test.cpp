@@ -28,6 +28,8 @@ struct Case {
   }
 };
 
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.batch << " x " << nets::Shape{c.image}.channels << "x" << c.image.height << "x"
        << c.image.width << " to " << c.out << ", kernel " << c.kernel.height << "x"
@@ -182,11 +184,11 @@ TEST_F(ConvolutionGradient, IsTheSlopeOfTheForwardPass) {
   expect_near(
       values(g.x, dx),
       numeric_gradient(x, [&](const Values& at) { return dot(dy, naive_convolution(g, at, w)); }),
-      sum_tolerance(6 * 6));
+      sum_tolerance(36));
   expect_near(
       values(g.parameters(), dw),
       numeric_gradient(w, [&](const Values& at) { return dot(dy, naive_convolution(g, x, at)); }),
-      sum_tolerance(2 * 3 * 3));
+      sum_tolerance(18));
 }
 
 TEST_F(ConvolutionGradient, OfferedWinogradNeedsMoreWorkspace) {

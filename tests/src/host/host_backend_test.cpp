@@ -1,5 +1,6 @@
 #include "src/host/host_backend.h"
 
+#include <array>
 #include <thread>
 
 #include "src/host/kernels.h"
@@ -19,8 +20,8 @@ TEST(HostBackend, DescribesItself) {
 TEST(HostBackend, SizesTensorsWithTheirPadding) {
   const HostBackend backend{1};
   const std::size_t padded = backend.layout().padded(20);  // 32 or 24 or 20
-  EXPECT_EQ(backend.tensor_bytes({2, {20, 3, 3}}), um::Bytes{2 * padded * 9 * 4});
-  EXPECT_EQ(backend.tensor_bytes({2, {3, 5, 5}}), um::Bytes{2 * 3 * 25 * 4});
+  EXPECT_EQ(backend.tensor_bytes({2, {20, 3, 3}}), float_bytes(2 * padded * 9));
+  EXPECT_EQ(backend.tensor_bytes({2, {3, 5, 5}}), float_bytes(150));
 }
 
 TEST(HostBackend, RefusesAlgorithmsItDoesNotHave) {
@@ -54,35 +55,35 @@ struct NetworkConvolution {
   std::size_t stride;
 };
 
-constexpr NetworkConvolution kConvolutions[] = {
-    // ResNet-50
-    {{3, 224, 224}, 64, 7, 2},
-    {{64, 56, 56}, 64, 1, 1},
-    {{64, 56, 56}, 64, 3, 1},
-    {{64, 56, 56}, 256, 1, 1},
-    {{256, 56, 56}, 64, 1, 1},
-    {{256, 56, 56}, 128, 1, 1},
-    {{128, 56, 56}, 128, 3, 2},
-    {{256, 56, 56}, 512, 1, 2},
-    {{512, 28, 28}, 1024, 1, 2},
-    {{256, 28, 28}, 256, 3, 2},
-    {{512, 14, 14}, 512, 3, 2},
-    {{1024, 14, 14}, 2048, 1, 2},
-    {{512, 7, 7}, 512, 3, 1},
-    {{2048, 7, 7}, 512, 1, 1},
-    // VGG-16
-    {{3, 224, 224}, 64, 3, 1},
-    {{64, 224, 224}, 64, 3, 1},
-    {{64, 112, 112}, 128, 3, 1},
-    {{256, 56, 56}, 256, 3, 1},
-    {{256, 28, 28}, 512, 3, 1},
-    {{512, 14, 14}, 512, 3, 1},
-    // LeNet-5, and small networks for 32x32 images
-    {{1, 28, 28}, 6, 5, 1},
-    {{6, 14, 14}, 16, 5, 1},
-    {{3, 32, 32}, 16, 3, 1},
-    {{20, 12, 12}, 50, 5, 1},
-    {{33, 8, 8}, 10, 3, 2}};
+constexpr auto kConvolutions =
+    std::to_array<NetworkConvolution>({// ResNet-50
+                                       {{3, 224, 224}, 64, 7, 2},
+                                       {{64, 56, 56}, 64, 1, 1},
+                                       {{64, 56, 56}, 64, 3, 1},
+                                       {{64, 56, 56}, 256, 1, 1},
+                                       {{256, 56, 56}, 64, 1, 1},
+                                       {{256, 56, 56}, 128, 1, 1},
+                                       {{128, 56, 56}, 128, 3, 2},
+                                       {{256, 56, 56}, 512, 1, 2},
+                                       {{512, 28, 28}, 1024, 1, 2},
+                                       {{256, 28, 28}, 256, 3, 2},
+                                       {{512, 14, 14}, 512, 3, 2},
+                                       {{1024, 14, 14}, 2048, 1, 2},
+                                       {{512, 7, 7}, 512, 3, 1},
+                                       {{2048, 7, 7}, 512, 1, 1},
+                                       // VGG-16
+                                       {{3, 224, 224}, 64, 3, 1},
+                                       {{64, 224, 224}, 64, 3, 1},
+                                       {{64, 112, 112}, 128, 3, 1},
+                                       {{256, 56, 56}, 256, 3, 1},
+                                       {{256, 28, 28}, 512, 3, 1},
+                                       {{512, 14, 14}, 512, 3, 1},
+                                       // LeNet-5, and small networks for 32x32 images
+                                       {{1, 28, 28}, 6, 5, 1},
+                                       {{6, 14, 14}, 16, 5, 1},
+                                       {{3, 32, 32}, 16, 3, 1},
+                                       {{20, 12, 12}, 50, 5, 1},
+                                       {{33, 8, 8}, 10, 3, 2}});
 
 TEST(Networks, NeedNoReferenceCode) {
   const Machine machine{.engine = dnnl::engine(dnnl::engine::kind::cpu, 0),

@@ -34,6 +34,8 @@ inline std::vector<float> to_floats(const Values& values) { return {values.begin
 /// which read as floats are NaN, and guard bytes follow it. It keeps its address when moved.
 class Block {
  public:
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
   Block(Block&&) = default;
   Block& operator=(Block&&) = default;
   ~Block() = default;
@@ -132,6 +134,7 @@ class KernelRunner : public testing::Test {
     }
     Block workspace{workspace_size};
     std::vector<std::byte*> addresses;
+    addresses.reserve(operands.size());
     for (Block* block : operands) addresses.push_back(block->data());
     backend_.prepare(operation, algorithm)
         ->run({.operands = addresses,

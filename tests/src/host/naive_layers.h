@@ -99,7 +99,8 @@ inline Values naive_relu(Values y) {
 /// Means, then biased variances, of each channel.
 inline Values naive_statistics(const TensorShape& shape, const Values& x) {
   const std::size_t channels = shape.image.channels;
-  const auto count = static_cast<double>(shape.elements() / channels);
+  const std::size_t values_each = shape.elements() / channels;
+  const auto count = static_cast<double>(values_each);
   Values statistics(2 * channels, 0.0);
   for (std::size_t i = 0; i < x.size(); ++i) statistics[channel_of(shape, i)] += x[i] / count;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -124,7 +125,7 @@ inline Values naive_batch_norm(const TensorShape& shape, double epsilon, const V
 
 inline Values naive_pool(const PoolForward& op, const Values& x) {
   const bool is_max = op.pool.kind == nets::PoolKind::kMax;
-  Values y(op.y.elements(), is_max ? -std::numeric_limits<double>::infinity() : 0.0);
+  Values y(op.y.elements(), is_max ? std::numeric_limits<double>::lowest() : 0.0);
   Values counts(y.size(), 0.0);
   for (std::size_t n = 0; n < op.x.batch; ++n) {
     for (std::size_t c = 0; c < op.x.image.channels; ++c) {

@@ -1,3 +1,4 @@
+#include <array>
 #include <ostream>
 
 #include "tests/src/host/kernel_runner.h"
@@ -12,6 +13,8 @@ struct Case {
   nets::Pool pool;
 };
 
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.x.batch << " x " << c.x.image.channels << "x" << c.x.image.height << "x"
        << c.x.image.width << " by " << c.pool.kernel.height << "x" << c.pool.kernel.width
@@ -68,9 +71,9 @@ TEST_P(Pool, GradientIsTheSlopeOfTheForwardPass) {
 TEST_P(Pool, GivesTheSameBitsAgainIndexIncluded) {
   Block x = tensor(forward_.x, x_);
   Block dy = tensor(forward_.y, dy_);
-  Block y[2] = {tensor(forward_.y), tensor(forward_.y)};
-  Block where[2] = {index(), index()};
-  Block dx[2] = {tensor(forward_.x), tensor(forward_.x)};
+  std::array y{tensor(forward_.y), tensor(forward_.y)};
+  std::array where{index(), index()};
+  std::array dx{tensor(forward_.x), tensor(forward_.x)};
   for (const std::size_t i : {0U, 1U}) {
     run_forward(x, y[i], where[i]);
     run_backward(dy, where[i], dx[i]);
