@@ -84,6 +84,77 @@ void write_infeasible(const Options& options, const Workload& workload, Bytes bu
                        options.json);
 }
 
+// A plan and everything that is said about it.
+struct Planned {
+  prefetch::Plan plan;
+  um::Nanoseconds planning{0};
+  Bytes peak;
+  prefetch::Timeline timeline;
+};
+
+Planned make_plan(const Workload& workload, const prefetch::Profile& profile, Bytes budget,
+                  const PlanRequest& request) {
+  Planned planned;
+  const auto begin = std::chrono::steady_clock::now();
+  planned.plan = plan_training(workload, profile, budget, request);
+  planned.planning = std::chrono::steady_clock::now() - begin;
+  const auto verdict = prefetch::verify(workload.training().graph, planned.plan);
+  um::expects(std::holds_alternative<prefetch::Verified>(verdict), "planners return sound plans");
+  planned.peak = std::get<prefetch::Verified>(verdict).peak;
+  planned.timeline = prefetch::simulate(planned.plan, profile);
+  return planned;
+}
+
+json to_json(const Planned& planned, const Workload& workload, const prefetch::Profile& profile,
+             Bytes budget) {
+  const PlanFacts facts = facts_of(planned.plan, workload.training().graph);
+  return {{"feasible", true},
+          {"planner", planned.plan.planner},
+          {"profile", profile.source},
+          {"budget_bytes", budget.count()},
+          {"min_budget_bytes", workload.need().smallest.count()},
+          {"resident_bytes", workload.need().resident.count()},
+          {"peak_bytes", planned.peak.count()},
+          {"compute_seconds", seconds(prefetch::compute_time(profile, planned.plan.runs))},
+          {"makespan_seconds", seconds(planned.timeline.makespan())},
+          {"bounds", unknown_bounds()},
+          {"planning_seconds", seconds(planned.planning)},
+          {"offloaded_bytes", facts.offloaded.count()},
+          {"prefetched_bytes", facts.prefetched.count()},
+          {"recomputed_tasks", facts.recomputed_tasks},
+          {"algorithms", facts.algorithms},
+          {"tasks", workload.training().graph.tasks.size()},
+          {"verified", true}};
+}
+
+void print(const json& figures) {
+  const auto bytes = [&](const char* key) {
+    return um::to_string(Bytes{figures.at(key).get<std::uint64_t>()});
+  };
+  const auto number = [&](const char* key) { return figures.at(key).get<double>(); };
+  fmt::print("  profile          {}\n", figures.at("profile").get<std::string>());
+  fmt::print("  budget           {} (smallest feasible {}, all near {})\n", bytes("budget_bytes"),
+             bytes("min_budget_bytes"), bytes("resident_bytes"));
+  fmt::print("  peak, verified   {}\n", bytes("peak_bytes"));
+  fmt::print("  step             {:.4f} s, of it arithmetic {:.4f} s\n", number("makespan_seconds"),
+             number("compute_seconds"));
+  fmt::print("  moved            {} out, {} in, {} tasks run again\n", bytes("offloaded_bytes"),
+             bytes("prefetched_bytes"), figures.at("recomputed_tasks").get<std::uint64_t>());
+  fmt::print("  planned in       {:.2f} s by {}\n", number("planning_seconds"),
+             figures.at("planner").get<std::string>());
+}
+
+void write(const Options& options, const Planned& planned, const prefetch::TaskGraph& graph) {
+  if (!options.out.empty()) {
+    prefetch::write_json(prefetch::to_json(planned.plan, graph), options.out);
+  }
+  if (options.timeline.empty()) return;
+  prefetch::write_json(
+      prefetch::to_chrome_trace(graph, planned.plan,
+                                {{.name = "predicted", .timeline = planned.timeline}}),
+      options.timeline);
+}
+
 void plan(const Options& options) {
   const Budget budget_text = Budget::parse(options.plan.budget);
   const PlanRequest request = options.plan.request(options.memory.mode());
@@ -95,58 +166,20 @@ void plan(const Options& options) {
   const Workload workload{network, *target.sizing, options.workload.step()};
   const prefetch::TaskGraph& graph = workload.training().graph;
   const prefetch::Profile profile = make_profile(options, target, graph);
-  const Bytes available = target.machine ? target.machine->near_memory : workload.need().resident;
+  const Bytes available = target.machine ? target.machine->near_memory : workload.need().roomy;
   const Bytes budget = budget_text.resolve(workload.need(), available);
   if (budget < workload.need().smallest) write_infeasible(options, workload, budget);
 
-  const auto begin = std::chrono::steady_clock::now();
-  const prefetch::Plan plan = plan_training(workload, profile, budget, request);
-  const um::Nanoseconds planning = std::chrono::steady_clock::now() - begin;
-  const auto verdict = prefetch::verify(graph, plan);
-  um::expects(std::holds_alternative<prefetch::Verified>(verdict), "planners return sound plans");
-  const Bytes peak = std::get<prefetch::Verified>(verdict).peak;
-  const prefetch::Timeline timeline = prefetch::simulate(plan, profile);
-  const PlanFacts facts = facts_of(plan, graph);
-
-  if (!options.out.empty()) prefetch::write_json(prefetch::to_json(plan, graph), options.out);
-  if (!options.timeline.empty()) {
-    prefetch::write_json(
-        prefetch::to_chrome_trace(graph, plan, {{.name = "predicted", .timeline = timeline}}),
-        options.timeline);
-  }
-  const um::Nanoseconds compute = prefetch::compute_time(profile, plan.runs);
-  const json result{{"feasible", true},
-                    {"network", network.name},
-                    {"batch", options.workload.batch},
-                    {"planner", plan.planner},
-                    {"memory", to_string(request.memory)},
-                    {"profile", profile.source},
-                    {"budget_bytes", budget.count()},
-                    {"min_budget_bytes", workload.need().smallest.count()},
-                    {"resident_bytes", workload.need().resident.count()},
-                    {"peak_bytes", peak.count()},
-                    {"compute_seconds", seconds(compute)},
-                    {"makespan_seconds", seconds(timeline.makespan())},
-                    {"bounds", unknown_bounds()},
-                    {"planning_seconds", seconds(planning)},
-                    {"offloaded_bytes", facts.offloaded.count()},
-                    {"prefetched_bytes", facts.prefetched.count()},
-                    {"recomputed_tasks", facts.recomputed_tasks},
-                    {"algorithms", facts.algorithms},
-                    {"tasks", graph.tasks.size()},
-                    {"verified", true}};
-  if (!options.json.empty()) prefetch::write_json(result, options.json);
+  const Planned planned = make_plan(workload, profile, budget, request);
+  write(options, planned, graph);
+  json figures = to_json(planned, workload, profile, budget);
+  figures["network"] = network.name;
+  figures["batch"] = options.workload.batch;
+  figures["memory"] = to_string(request.memory);
+  if (!options.json.empty()) prefetch::write_json(figures, options.json);
   if (options.json == "-" || options.out == "-" || options.timeline == "-") return;
-  fmt::print("{} at batch {}, {}\n", network.name, options.workload.batch, profile.source);
-  fmt::print("  budget           {} (smallest feasible {}, all near {})\n", um::to_string(budget),
-             um::to_string(workload.need().smallest), um::to_string(workload.need().resident));
-  fmt::print("  peak, verified   {}\n", um::to_string(peak));
-  fmt::print("  step             {:.4f} s, of it arithmetic {:.4f} s\n",
-             seconds(timeline.makespan()), seconds(compute));
-  fmt::print("  moved            {} out, {} in, {} tasks run again\n",
-             um::to_string(facts.offloaded), um::to_string(facts.prefetched),
-             facts.recomputed_tasks);
-  fmt::print("  planned in       {:.2f} s by {}\n", seconds(planning), plan.planner);
+  fmt::print("{} at batch {}\n", network.name, options.workload.batch);
+  print(figures);
 }
 
 }  // namespace
