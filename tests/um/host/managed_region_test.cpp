@@ -158,7 +158,7 @@ TEST(ManagedRegion, WorkersOfOpenMpFaultPagesIn) {
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<std::uint32_t>(i);
   std::uint64_t sum = 0;
 #pragma omp parallel for num_threads(4) reduction(+ : sum)
-  for (std::size_t i = 0; i < words.size(); ++i) sum += words[i];
+  for (const std::uint32_t word : words) sum += word;
   EXPECT_EQ(sum, words.size() * (words.size() - 1) / 2);
   // The first loop touches 16 pages for the first time; the second finds at most 4 of them near.
   EXPECT_GE(region->counters().faults, 16U + 12U);
