@@ -119,14 +119,19 @@ prefetch::LinkProfile measure_link(um::Device& device, um::SpaceOptions options,
   if (task) load.emplace(step, *task, backend, device.memory(), stream);
   Moved out;
   Moved in;
-  const Clock::time_point begin = Clock::now();
-  do {
-    space->hints().begin_use(
-        {&overwrite, 1});  // dirty again: a clean page would not be transferred
+  const auto round_trip = [&] {
+    // Dirty again: a clean page would not be transferred.
+    space->hints().begin_use({&overwrite, 1});
     space->hints().end_use({&overwrite, 1});
     move(space->hints(), range, um::Place::kFar, out);
     move(space->hints(), range, um::Place::kNear, in);
-  } while (Clock::now() - begin < kDuration);
+  };
+  round_trip();  // the first write to far memory waits for the system to give it
+  out = {};
+  in = {};
+  const Clock::time_point begin = Clock::now();
+  do round_trip();
+  while (Clock::now() - begin < kDuration);
 
   prefetch::LinkProfile link{.offload = out.bandwidth(), .prefetch = in.bandwidth()};
   if (const auto disturbed = load ? load->stop() : std::nullopt) {

@@ -3,6 +3,9 @@
 namespace spillway::host {
 namespace {
 
+// Fewer elements than this are updated faster by one thread than another one wakes up.
+constexpr std::size_t kWorthATeam = 1U << 15U;
+
 // Over the whole block: what is padding in parameters, momentum and gradient stays zero.
 class SgdUpdateKernel final : public HostKernel {
  public:
@@ -20,7 +23,7 @@ class SgdUpdateKernel final : public HostKernel {
     float* const w = floats(arguments, 3);
     float* const v = floats(arguments, 4);
     const float rate = arguments.context->learning_rate;
-#pragma omp parallel for simd schedule(static)
+#pragma omp parallel for simd schedule(static) if (parallel : count_ >= kWorthATeam)
     for (std::size_t i = 0; i < count_; ++i) {
       const float velocity = momentum_ * old_v[i] + (dw[i] + weight_decay_ * old_w[i]);
       v[i] = velocity;
