@@ -1,12 +1,17 @@
 #include "prefetch/runtime/plan_walker.h"
 
 #include <algorithm>
+#include <future>
 #include <utility>
 
 namespace spillway::prefetch {
 
 PlanWalker::PlanWalker(const Plan& plan, Issue offload, Issue prefetch)
-    : plan_{plan}, offload_{std::move(offload)}, prefetch_{std::move(prefetch)} {}
+    : plan_{plan}, offload_{std::move(offload)}, prefetch_{std::move(prefetch)} {
+  std::promise<void> started;
+  arena_.enqueue([&] { started.set_value(); });
+  started.get_future().wait();
+}
 
 PlanWalker::~PlanWalker() {
   std::unique_lock lock{mutex_};

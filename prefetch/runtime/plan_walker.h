@@ -27,6 +27,8 @@ class PlanWalker {
   /// Called from the arena, never twice at once.
   using Issue = std::function<bool(std::uint32_t index, um::Completion done)>;
 
+  /// Starts the arena's thread, which inherits the affinity of the caller: construct it on a thread
+  /// that is not bound to the processors of the kernels.
   PlanWalker(const Plan& plan, Issue offload, Issue prefetch);
   PlanWalker(const PlanWalker&) = delete;
   PlanWalker& operator=(const PlanWalker&) = delete;
