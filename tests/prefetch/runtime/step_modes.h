@@ -23,32 +23,27 @@ struct Executed {
 inline constexpr std::uint64_t kSteps = 2;
 
 /// A plan with everything that is always near, ready for any memory.
-class Stage {
- public:
+struct Stage {
   Stage(const TaskGraph& graph, const Plan& plan)
       : layout{graph, plan},
         state{graph},
-        buffer_(AlwaysNear::buffer_size(graph, layout.occupancy).count() / 8 + 1),
+        buffer(AlwaysNear::buffer_size(graph, layout.occupancy).count() / 8 + 1),
         always_near{graph, layout.occupancy, state.addresses(),
-                    std::as_writable_bytes(std::span{buffer_})},
+                    std::as_writable_bytes(std::span{buffer})},
         ledger{plan.budget} {
     ledger.charge(layout.occupancy.always_near());
   }
-
-  StepLayout layout;
-  ToyState state;
-
- private:
-  std::vector<std::uint64_t> buffer_;
-
- public:
-  AlwaysNear always_near;
-  um::Ledger ledger;
 
   /// Near bytes that the budget leaves for what moves.
   [[nodiscard]] um::Bytes room() const {
     return um::round_down(ledger.limit() - ledger.in_use(), layout.plan.page);
   }
+
+  StepLayout layout;
+  ToyState state;
+  std::vector<std::uint64_t> buffer;  ///< small tensors and workspaces
+  AlwaysNear always_near;
+  um::Ledger ledger;
 };
 
 inline Executed execute_resident(const TaskGraph& graph, const Plan& plan) {
