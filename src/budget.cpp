@@ -15,10 +15,11 @@ using um::Bytes;
 std::optional<double> parse_percent(std::string_view text) {
   if (!text.ends_with('%')) return std::nullopt;
   text.remove_suffix(1);
+  constexpr double kLargest = 1e6;  // more than any use, and far from what 64 bits can hold
   double percent = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, status] = std::from_chars(text.data(), end, percent, std::chars_format::fixed);
-  if (status != std::errc{} || stop != end || !std::isfinite(percent) || percent < 0) {
+  if (status != std::errc{} || stop != end || !(percent >= 0 && percent <= kLargest)) {
     return std::nullopt;
   }
   return percent / 100;

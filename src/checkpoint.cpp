@@ -14,6 +14,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* kDescription = "checkpoint.json";
+
 std::string tensor_file(std::uint64_t step) {
   return "step-" + std::to_string(step) + ".safetensors";
 }
@@ -29,6 +31,19 @@ void expect_same(const prefetch::JsonView& found, std::uint64_t wanted) {
   throw found.error("is " + std::to_string(found.integer()) + ", but this training's is " +
                     std::to_string(wanted) +
                     "; give the same flags, or another --checkpoint folder");
+}
+
+// checkpoint.json of a training with this key.
+prefetch::JsonFile open_description(const std::filesystem::path& folder, const CheckpointKey& key) {
+  expect_checkpoint(folder);
+  prefetch::JsonFile file{folder / kDescription};
+  file.expect_format("spillway-checkpoint", 1);
+  const prefetch::JsonView root = file.root();
+  expect_same(root.at("network"), key.network);
+  expect_same(root.at("data"), key.data);
+  expect_same(root.at("batch"), key.batch);
+  expect_same(root.at("seed"), key.seed);
+  return file;
 }
 
 // Everything but the tensors of the step that was just written.
@@ -63,24 +78,15 @@ void CheckpointFolder::save(const Checkpoint& checkpoint) const {
                     {"learning_rate", checkpoint.learning_rate},
                     {"tensors", tensors}};
   const std::string text = object.dump(1) + "\n";
-  ReplacedFile file{description()};
+  ReplacedFile file{folder_ / kDescription};
   file.write(std::as_bytes(std::span{text}));
   file.commit();
   remove_older(folder_, tensors);
 }
 
 Checkpoint CheckpointFolder::load(const CheckpointKey& key) const {
-  if (!has_checkpoint()) {
-    throw um::Error{"there is no checkpoint in " + folder_.string() +
-                    "; train without --resume first"};
-  }
-  const prefetch::JsonFile file{description()};
-  file.expect_format("spillway-checkpoint", 1);
+  const prefetch::JsonFile file = open_description(folder_, key);
   const prefetch::JsonView root = file.root();
-  expect_same(root.at("network"), key.network);
-  expect_same(root.at("data"), key.data);
-  expect_same(root.at("batch"), key.batch);
-  expect_same(root.at("seed"), key.seed);
   const std::string tensors = root.at("tensors").string();
   if (std::filesystem::path{tensors}.filename() != tensors) {
     throw root.at("tensors").error("is no file name");
@@ -91,6 +97,18 @@ Checkpoint CheckpointFolder::load(const CheckpointKey& key) const {
           .tensors = read_safetensors(folder_ / tensors).tensors};
 }
 
-bool CheckpointFolder::has_checkpoint() const { return std::filesystem::exists(description()); }
+void CheckpointFolder::expect(const CheckpointKey& key) const {
+  static_cast<void>(open_description(folder_, key));
+}
+
+bool CheckpointFolder::has_checkpoint() const {
+  return std::filesystem::exists(folder_ / kDescription);
+}
+
+void expect_checkpoint(const std::filesystem::path& folder) {
+  if (std::filesystem::exists(folder / kDescription)) return;
+  throw um::Error{"there is no checkpoint in " + folder.string() +
+                  "; train without --resume first"};
+}
 
 }  // namespace spillway

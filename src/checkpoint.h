@@ -41,14 +41,17 @@ class CheckpointFolder {
   /// The checkpoint there is. Throws: um::Error when there is none, it is damaged, or it does not
   /// belong to `key`.
   [[nodiscard]] Checkpoint load(const CheckpointKey& key) const;
+  /// Throws: um::Error when load(key) would for another reason than damaged tensors.
+  void expect(const CheckpointKey& key) const;
 
   [[nodiscard]] std::string plan_path() const { return folder_ / "plan.json"; }
   [[nodiscard]] bool has_checkpoint() const;
 
  private:
-  [[nodiscard]] std::filesystem::path description() const { return folder_ / "checkpoint.json"; }
-
   std::filesystem::path folder_;
 };
+
+/// Throws: um::Error when there is no checkpoint in `folder`, which is left as it is.
+void expect_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace spillway

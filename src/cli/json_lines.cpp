@@ -17,13 +17,9 @@ void JsonLines::write(const nlohmann::json& object) {
   if (path_.empty()) return;
   std::ostream& out = path_ == "-" ? std::cout : file_;
   out << object.dump() << std::endl;
-  if (!out) throw um::system_error("cannot write " + path_, errno);
-}
-
-void expect_writable(const std::string& path) {
-  if (path.empty() || path == "-") return;
-  const std::ofstream file{path, std::ios::app};
-  if (!file) throw um::system_error("cannot write " + path, errno);
+  if (!out) {
+    throw um::system_error("cannot write " + (path_ == "-" ? "to standard output" : path_), errno);
+  }
 }
 
 }  // namespace spillway::cli

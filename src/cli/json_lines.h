@@ -21,8 +21,4 @@ class JsonLines {
   std::ofstream file_;
 };
 
-/// Throws: um::Error when a file cannot be written at `path`; so that a long run does not find out
-/// at its end. An empty path and "-" are fine.
-void expect_writable(const std::string& path);
-
 }  // namespace spillway::cli

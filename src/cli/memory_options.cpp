@@ -4,6 +4,7 @@
 
 #include "src/cli/duration.h"
 #include "um/error.h"
+#include "um/host/unnamed_file.h"
 
 namespace spillway::cli {
 namespace {
@@ -76,6 +77,12 @@ um::SpaceOptions MemoryOptions::space() const {
   if (!link_bandwidth.empty()) options.link.bandwidth = um::parse_bandwidth(link_bandwidth);
   options.link.latency = duration(link_latency);
   return options;
+}
+
+void MemoryOptions::expect_far() const {
+  const um::SpaceOptions options = space();
+  if (options.far.file.empty()) return;
+  const um::UnnamedFile probe{options.far.file, um::Bytes{}};
 }
 
 }  // namespace spillway::cli

@@ -26,6 +26,8 @@ struct MemoryOptions {
   [[nodiscard]] MemoryMode mode() const;
   /// Far memory, link and paging; sizes are not set.
   [[nodiscard]] um::SpaceOptions space() const;
+  /// Throws: um::Error when there can be no far file where the user wants it.
+  void expect_far() const;
 };
 
 }  // namespace spillway::cli

@@ -19,6 +19,8 @@
 #include "src/cli/interrupt.h"
 #include "src/cli/json_lines.h"
 #include "src/cli/memory_options.h"
+#include "src/cli/number_checks.h"
+#include "src/cli/output_path.h"
 #include "src/cli/plan_facts.h"
 #include "src/cli/plan_options.h"
 #include "src/cli/processor_options.h"
@@ -49,7 +51,8 @@ struct Options {
   TrainOptions train;
   std::string trace;
   std::string json;
-  bool has_budget = false;  // the user gave one
+  bool has_budget = false;         // the user gave one
+  bool has_learning_rate = false;  // and one of these
 };
 
 // One training, from what the user asked for to the last line of its report.
@@ -65,12 +68,11 @@ class Training {
                                           .classes = network_.classes(),
                                           .seed = options.train.seed})},
         processor_{options.processor.open()},
-        workload_{network_, *processor_.backend, options.workload.step()} {
-    if (!options.checkpoint_folder.empty()) folder_.emplace(options.checkpoint_folder);
-  }
+        workload_{network_, *processor_.backend, options.workload.step()} {}
 
   void run() {
     prepare();
+    if (!options_.checkpoint_folder.empty()) folder_.emplace(options_.checkpoint_folder);
     Session session{processor_, workload_, plans_, request_.memory, options_.memory.space(), stop_};
     describe(session);
     TrainOptions options = options_.train;
@@ -105,6 +107,10 @@ class Training {
 
   // Profile, budget and plans.
   void prepare() {
+    if (options_.resume) {
+      folder_.emplace(options_.checkpoint_folder);
+      folder_->expect(key());
+    }
     const std::string path = plan_path();
     std::optional<prefetch::Plan> plan;
     if (!path.empty()) plan = prefetch::read_plan(prefetch::JsonFile{path}, graph());
@@ -178,6 +184,7 @@ class Training {
     const Checkpoint checkpoint = folder_->load(key());
     session.state().load(checkpoint.tensors);
     options.first_step = checkpoint.step;
+    if (!options_.has_learning_rate) options.learning_rate = checkpoint.learning_rate;
     fmt::print(stderr, "going on after step {}\n", checkpoint.step);
   }
 
@@ -261,6 +268,12 @@ void train(Options& options) {
   options.train.batch = options.workload.batch;
   expect_writable(options.json);
   expect_writable(options.trace);
+  options.memory.expect_far();
+  if (options.resume) {
+    expect_checkpoint(options.checkpoint_folder);
+  } else if (!options.checkpoint_folder.empty()) {
+    expect_writable_folder(options.checkpoint_folder);
+  }
   const Interrupt interrupt;
   Training{options, interrupt.requested()}.run();
 }
@@ -273,16 +286,20 @@ void add_training_flags(CLI::App& command, Options& options) {
                   "version); images are resized to the network's")
       ->capture_default_str()
       ->group(kTraining);
-  command.add_option("--steps", options.train.steps, "Stop after so many steps")->group(kTraining);
+  command.add_option("--steps", options.train.steps, "Stop after so many steps")
+      ->check(check_whole_number)
+      ->group(kTraining);
   command
       .add_option("--epochs", options.train.epochs,
                   "Stop after so many passes over the data (default: 1, unless --steps is given)")
+      ->check(check_whole_number)
       ->group(kTraining);
   command.add_option("--lr", options.train.learning_rate, "Learning rate")
-      ->check(CLI::NonNegativeNumber)
+      ->check(check_amount)
       ->capture_default_str()
       ->group(kTraining);
   command.add_option("--seed", options.train.seed, "Of weights, data order and dropout")
+      ->check(check_whole_number)
       ->capture_default_str()
       ->group(kTraining);
   command
@@ -292,6 +309,7 @@ void add_training_flags(CLI::App& command, Options& options) {
   command
       .add_option("--checkpoint-every", options.train.checkpoint_every,
                   "Save every so many steps instead")
+      ->check(check_whole_number)
       ->group(kTraining);
   command
       .add_flag("--resume", options.resume,
@@ -329,6 +347,7 @@ void add_train_command(CLI::App& app) {
       "Example: spillway train --net resnet50 --batch 32 --steps 20 --budget 40% --json -");
   command->callback([options, command] {
     options->has_budget = command->count("--budget") > 0;
+    options->has_learning_rate = command->count("--lr") > 0;
     train(*options);
   });
 }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "nets/catalogue.h"
+#include "src/cli/number_checks.h"
 
 namespace spillway::cli {
 namespace {
@@ -37,11 +38,12 @@ void WorkloadOptions::add_to(CLI::App& app) {
       ->capture_default_str()
       ->group(kWorkload);
   app.add_option("--momentum", momentum, "Of stochastic gradient descent")
+      ->check(check_amount)
       ->check(CLI::Range(0.F, 1.F))
       ->capture_default_str()
       ->group(kWorkload);
   app.add_option("--weight-decay", weight_decay, "Of all parameters")
-      ->check(CLI::NonNegativeNumber)
+      ->check(check_amount)
       ->capture_default_str()
       ->group(kWorkload);
 }

@@ -1,0 +1,99 @@
+// Budgets that are none, or that nothing fits into.
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/refused.h"
+
+namespace spillway {
+namespace {
+
+using nlohmann::json;
+using test::expect_refused;
+using test::joined;
+using test::Outcome;
+using test::Program;
+using test::run_spillway;
+using test::small_training;
+
+const Program::Arguments kPlan{"plan", "--net", "lenet", "--batch", "8"};
+
+// The number before " bytes (".
+std::string smallest_budget_in(const std::string& sentence) {
+  const std::size_t end = sentence.find(" bytes (");
+  if (end == std::string::npos) return {};
+  return sentence.substr(sentence.rfind(' ', end - 1) + 1, end - sentence.rfind(' ', end - 1) - 1);
+}
+
+TEST(BadBudget, SaysWhatABudgetLooksLike) {
+  for (const char* budget : {"0", "-5", "-1MiB", "12Gib", "x", "0%", "-3%", "min-5%", "min+x%",
+                             "nan", "1e400", "99999999999999999999999999%", "min+1e99%"}) {
+    const std::string quoted = "'" + std::string{budget} + "' is no budget";
+    expect_refused(1, small_training({"--budget", budget}), {quoted, "512MiB", "40%", "min+20%"});
+    expect_refused(1, joined(kPlan, {"--budget", budget}), {quoted});
+  }
+}
+
+TEST(BadBudget, TooSmallNamesTheTaskItsNeedAndABudgetThatWorks) {
+  for (const char* budget : {"1", "1KiB", "500KiB", "1%"}) {
+    const std::string sentence =
+        expect_refused(1, small_training({"--budget", budget}),
+                       {"too small", "task relu1.gradient needs", "smallest budget that works"});
+    const std::string smallest = smallest_budget_in(sentence);
+
+    const json summary =
+        summary_of(run_spillway(small_training({"--budget", smallest, "--json", "-"})));
+
+    EXPECT_EQ(summary.value("budget_bytes", 0U), std::stoull(smallest));
+    EXPECT_LE(summary.value("near_peak_bytes", ~0U), std::stoull(smallest));
+  }
+}
+
+TEST(BadBudget, OneByteLessThanTheSmallestIsTooSmall) {
+  const std::string sentence = expect_refused(1, small_training({"--budget", "1KiB"}), {});
+  const auto smallest = std::stoull(smallest_budget_in(sentence));
+
+  expect_refused(1, small_training({"--budget", std::to_string(smallest - 1)}), {"too small"});
+}
+
+TEST(BadBudget, OfAPlannerIsTheOneItNamed) {
+  const Program::Arguments resident = joined(kPlan, {"--planner", "resident", "--budget"});
+  const std::string sentence =
+      expect_refused(1, joined(resident, {"min"}), {"too small", "smallest budget that works"});
+
+  const Outcome outcome = run_spillway(joined(resident, {smallest_budget_in(sentence)}));
+
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+}
+
+TEST(BadBudget, InfeasiblePlanSaysSoInJsonToo) {
+  const Outcome outcome = run_spillway(joined(kPlan, {"--budget", "1KiB", "--json", "-"}));
+
+  EXPECT_EQ(outcome.exit_code, 1);
+  const json facts = json::parse(outcome.output);
+  EXPECT_EQ(facts.at("feasible"), false);
+  EXPECT_EQ(facts.at("budget_bytes"), 1024);
+  EXPECT_GT(facts.at("min_budget_bytes"), 1024);
+}
+
+TEST(BadBudget, MoreThanTheMachineHasIsRefused) {
+  expect_refused(1, small_training({"--budget", "100TiB"}), {"100 TiB", "free"});
+}
+
+TEST(BadBudget, MoreThanTheMachineHasIsNotTakenByDefault) {
+  // A million images of 28x28 need about 100 GB; on a larger machine this batch does not exist.
+  const Program::Arguments huge{"train",        "--net", "vgg16",   "--batch", "1000000",
+                                "--image-size", "224",   "--steps", "1"};
+  expect_refused(1, huge, {"too small", "conv1_2.forward", "smallest budget that works"});
+}
+
+TEST(BadBudget, ResidentModeSaysWhatWouldWork) {
+  expect_refused(1, small_training({"--memory", "resident", "--budget", "1400KiB"}),
+                 {"resident needs", "--memory managed or copy", "larger --budget"});
+}
+
+}  // namespace
+}  // namespace spillway

@@ -1,0 +1,137 @@
+// Places that cannot be written; found before training starts, and nothing is left behind.
+
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/refused.h"
+#include "tests/src/data/temporary_folder.h"
+
+namespace spillway {
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::expect_refused;
+using test::joined;
+using test::Outcome;
+using test::Program;
+using test::run_spillway;
+using test::small_training;
+using test::TemporaryFolder;
+
+class BadPath : public testing::Test {
+ protected:
+  BadPath() { folder_.write("regular", {1, 2, 3}); }
+
+  // A training that would run for ever if the path were not looked at first.
+  [[nodiscard]] static Program::Arguments endless(const Program::Arguments& more) {
+    return joined({"train", "--net", "lenet", "--batch", "8", "--epochs", "1000000"}, more);
+  }
+  [[nodiscard]] std::string below_a_file() const { return folder_.file("regular") + "/x"; }
+  [[nodiscard]] std::string nowhere() const { return folder_.file("nowhere/x"); }
+
+  void expect_nothing_left() const {
+    for (const auto& entry : fs::directory_iterator{folder_.path()}) {
+      EXPECT_EQ(entry.path().filename(), "regular");
+    }
+    EXPECT_EQ(fs::file_size(folder_.file("regular")), 3U);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(BadPath, FarFileNeedsAFolderOrAPathNotYetThere) {
+  const auto far = [&](const std::string& path) { return endless({"--far", "file:" + path}); };
+  expect_refused(1, far(below_a_file()), {"far memory", below_a_file(), "no folder", "--far"});
+  expect_refused(1, far(nowhere()), {"far memory", nowhere(), "no folder", "--far"});
+  expect_refused(1, far(folder_.file("regular")), {"far memory", "exists", "folder"});
+  expect_refused(1, far("/dev/full"), {"far memory", "/dev/full", "exists"});
+  expect_refused(1, far("/proc"), {"far memory in /proc"});
+  expect_nothing_left();
+}
+
+TEST_F(BadPath, OutputsAreTriedFirst) {
+  for (const char* flag : {"--json", "--trace"}) {
+    for (const std::string& path : {below_a_file(), nowhere(), folder_.path().string()}) {
+      expect_refused(1, endless({flag, path}), {"cannot write " + path});
+    }
+  }
+  expect_nothing_left();
+}
+
+TEST_F(BadPath, CheckpointFolderIsTriedFirst) {
+  for (const std::string& path : {below_a_file(), folder_.file("regular")}) {
+    expect_refused(1, endless({"--checkpoint", path}), {"cannot make the folder " + path});
+  }
+  expect_refused(1, endless({"--checkpoint", "/proc/spillway"}), {"/proc/spillway"});
+  expect_nothing_left();
+}
+
+TEST_F(BadPath, OutputsOfTheOtherSubcommandsAreTriedFirst) {
+  const Program::Arguments lenet{"--net", "lenet", "--batch", "8"};
+  for (const char* flag : {"--out", "--timeline", "--json"}) {
+    expect_refused(1, joined({"plan", flag, nowhere()}, lenet), {"cannot write " + nowhere()});
+  }
+  expect_refused(1, joined({"profile", "--out", nowhere()}, lenet), {"cannot write " + nowhere()});
+  expect_refused(1, {"nets", "--json", nowhere()}, {"cannot write " + nowhere()});
+  expect_refused(1, {"devices", "--json", nowhere()}, {"cannot write " + nowhere()});
+  expect_nothing_left();
+}
+
+TEST_F(BadPath, RefusedTrainingLeavesNothingBehind) {
+  const Program::Arguments outputs{
+      "--json",       folder_.file("lines.json"), "--trace", folder_.file("trace.json"),
+      "--checkpoint", folder_.file("a/b"),        "--far",   "file:" + folder_.path().string()};
+  expect_refused(1, small_training(joined(outputs, {"--budget", "1KiB"})), {"too small"});
+  expect_refused(1, small_training(joined(outputs, {"--data", "idx:" + nowhere()})), {"no file"});
+  expect_refused(1, small_training(joined(outputs, {"--planner", "magic"})), {"'magic'"});
+  expect_nothing_left();
+}
+
+TEST_F(BadPath, FullOutputIsAFailure) {
+  expect_refused(1, small_training({"--json", "/dev/full"}), {"cannot write /dev/full", "space"});
+  expect_refused(1, {"nets", "lenet", "--json", "/dev/full"}, {"cannot write /dev/full", "space"});
+}
+
+// A file system of a few MiB, where this process may mount one.
+class TinyDisk {
+ public:
+  explicit TinyDisk(std::string path) : path_{std::move(path)} {
+    fs::create_directories(path_);
+    is_there_ = mount("spillway-test", path_.c_str(), "tmpfs", 0, "size=4m") == 0;
+  }
+  TinyDisk(const TinyDisk&) = delete;
+  TinyDisk& operator=(const TinyDisk&) = delete;
+  ~TinyDisk() {
+    if (is_there_) umount2(path_.c_str(), MNT_DETACH);
+  }
+
+  [[nodiscard]] bool is_there() const { return is_there_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool is_there_ = false;
+};
+
+TEST_F(BadPath, FullDiskIsNoticedBeforeTraining) {
+  const TinyDisk disk{folder_.file("disk")};
+  if (!disk.is_there()) GTEST_SKIP() << "this process may not mount a file system";
+  // Batch 64 needs 8 MiB, more than the disk has.
+  const Program::Arguments training{"train",    "--net",   "lenet",
+                                    "--batch",  "64",      "--steps",
+                                    "1",        "--far",   "file:" + disk.path(),
+                                    "--budget", "min+20%", "--json",
+                                    "-"};
+
+  expect_refused(1, training, {"of far memory in " + disk.path(), "are free there", "--far"});
+
+  EXPECT_TRUE(fs::is_empty(disk.path()));
+}
+
+}  // namespace
+}  // namespace spillway

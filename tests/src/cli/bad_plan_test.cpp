@@ -1,0 +1,170 @@
+// Plans and profiles that belong to something else, or were tampered with.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/refused.h"
+#include "tests/src/data/temporary_folder.h"
+
+namespace spillway {
+namespace {
+
+using nlohmann::json;
+using test::expect_refused;
+using test::joined;
+using test::Outcome;
+using test::Program;
+using test::run_spillway;
+using test::small_training;
+using test::TemporaryFolder;
+
+class BadPlan : public testing::Test {
+ protected:
+  // A plan of `small_training` that moves blocks.
+  BadPlan() {
+    const Outcome outcome = run_spillway({"plan", "--net", "lenet", "--batch", "8", "--budget",
+                                          "min", "--recompute", "off", "--out", path()});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    std::ifstream{path()} >> plan_;
+    EXPECT_FALSE(plan_.at("offloads").empty());
+    EXPECT_FALSE(plan_.at("prefetches").empty());
+  }
+
+  [[nodiscard]] std::string path() const { return folder_.file("plan.json"); }
+  [[nodiscard]] Program::Arguments training(const Program::Arguments& more = {}) const {
+    return joined(small_training({"--plan", path()}), more);
+  }
+
+  void expect_refused_when(const std::function<void(json&)>& tamper,
+                           const std::vector<std::string>& words) const {
+    json plan = plan_;
+    tamper(plan);
+    std::ofstream{path()} << plan;
+    expect_refused(1, training(), words);
+  }
+
+  TemporaryFolder folder_;
+  json plan_;
+};
+
+TEST_F(BadPlan, IsNotWhatTheseTestsStartFrom) {
+  const Outcome outcome = run_spillway(training());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+}
+
+TEST_F(BadPlan, OfAnotherNetworkOrBatchIsRefused) {
+  const std::vector<std::string> words{"plan.json", "belongs to another network, batch"};
+  expect_refused(1, {"train", "--net", "lenet", "--batch", "4", "--plan", path()}, words);
+  expect_refused(
+      1, {"train", "--net", "resnet18", "--batch", "8", "--image-size", "32", "--plan", path()},
+      words);
+}
+
+TEST_F(BadPlan, WithPartsOfBlocksCannotMoveByExplicitCopies) {
+  expect_refused(1, training({"--memory", "copy"}),
+                 {"plan.json", "parts of blocks", "plan --memory copy"});
+}
+
+TEST_F(BadPlan, MadeForALargerBudgetIsRefused) {
+  const Outcome outcome = run_spillway({"plan", "--net", "lenet", "--batch", "8", "--out", path()});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  expect_refused(1, training({"--budget", "min"}), {"plan.json", "made for a budget of"});
+}
+
+TEST_F(BadPlan, ThatForgetsToOffloadIsRefusedByTheVerifier) {
+  expect_refused_when(
+      [](json& plan) {
+        plan["offloads"] = json::array();
+        plan["prefetches"] = json::array();
+        for (json& run : plan["runs"]) run["after"] = {run["after"][0], 0, 0};
+      },
+      {"plan.json must not run"});
+}
+
+TEST_F(BadPlan, ThatForgetsToFetchIsRefusedByTheVerifier) {
+  expect_refused_when([](json& plan) { plan["prefetches"].erase(0); }, {"plan.json must not run"});
+}
+
+TEST_F(BadPlan, ThatWaitsForTooLittleIsRefusedByTheVerifier) {
+  expect_refused_when(
+      [](json& plan) {
+        for (json& move : plan["prefetches"]) move["after"] = {0, 0, 0};
+      },
+      {"plan.json must not run"});
+}
+
+TEST_F(BadPlan, ThatDropsOrSwapsTasksIsRefusedByTheVerifier) {
+  expect_refused_when([](json& plan) { plan["runs"].erase(5); }, {"plan.json must not run"});
+  expect_refused_when([](json& plan) { std::swap(plan["runs"][3], plan["runs"][4]); },
+                      {"plan.json must not run"});
+}
+
+TEST_F(BadPlan, WithASmallerBudgetThanItsPeakIsRefusedByTheVerifier) {
+  expect_refused_when([](json& plan) { plan["budget_bytes"] = 1'000'000; },
+                      {"plan.json must not run"});
+}
+
+TEST_F(BadPlan, SaysWhichMemberIsWrong) {
+  expect_refused_when([](json& plan) { plan["runs"][1]["algorithm"] = "magic"; },
+                      {"plan.json: runs[1].algorithm", "'magic'", "conv1.forward"});
+  expect_refused_when([](json& plan) { plan["offloads"][0]["data"] = "nothing"; },
+                      {"plan.json: offloads[0].data", "'nothing'"});
+  expect_refused_when([](json& plan) { plan["offloads"][0]["size_bytes"] = -1; },
+                      {"plan.json: offloads[0].size_bytes", "whole number"});
+  expect_refused_when([](json& plan) { plan.erase("budget_bytes"); },
+                      {"plan.json: budget_bytes is missing"});
+  expect_refused_when([](json& plan) { plan["page_bytes"] = 8192; }, {"plan.json", "page"});
+  expect_refused_when([](json& plan) { plan["format"] = "spillway-trace"; },
+                      {"plan.json: format is 'spillway-trace', not 'spillway-plan'"});
+  expect_refused_when([](json& plan) { plan["version"] = 2; }, {"plan.json: version is 2"});
+}
+
+TEST_F(BadPlan, ThatIsNoJsonOrNotThereIsRefused) {
+  std::ofstream{path()} << "{\"format\":";
+  expect_refused(1, training(), {"plan.json: not JSON"});
+  expect_refused(1, small_training({"--plan", folder_.file("none")}), {"cannot read", "none"});
+  expect_refused(1, small_training({"--plan", folder_.path().string()}), {"cannot read"});
+}
+
+class BadProfile : public testing::Test {
+ protected:
+  BadProfile() {
+    const Outcome outcome =
+        run_spillway({"profile", "--net", "lenet", "--batch", "8", "--out", path()});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  }
+
+  [[nodiscard]] std::string path() const { return folder_.file("profile.json"); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(BadProfile, OfAnotherNetworkIsRefused) {
+  expect_refused(1,
+                 {"train", "--net", "resnet18", "--batch", "8", "--image-size", "32", "--steps",
+                  "1", "--profile", path()},
+                 {"profile.json: tasks are 29", "network here"});
+}
+
+TEST_F(BadProfile, SaysWhichMemberIsWrong) {
+  json profile;
+  std::ifstream{path()} >> profile;
+  profile["tasks"][1]["duration_ns"] = json::object();
+  std::ofstream{path()} << profile;
+  expect_refused(1, small_training({"--profile", path()}),
+                 {"profile.json: tasks[1].duration_ns.direct is missing"});
+}
+
+TEST_F(BadProfile, ExcludesAMachine) {
+  expect_refused(
+      2, {"plan", "--net", "lenet", "--batch", "8", "--profile", path(), "--machine", "v100"},
+      {"--machine", "--profile"});
+}
+
+}  // namespace
+}  // namespace spillway

@@ -1,0 +1,159 @@
+// Training that is stopped or killed, and goes on.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/data/temporary_folder.h"
+
+namespace spillway {
+namespace {
+
+namespace fs = std::filesystem;
+
+using nlohmann::json;
+using test::joined;
+using test::Outcome;
+using test::Program;
+using test::run_spillway;
+using test::TemporaryFolder;
+
+class Interrupted : public testing::Test {
+ protected:
+  Interrupted() { fs::create_directory(far()); }
+
+  [[nodiscard]] fs::path far() const { return folder_.path() / "far"; }
+  [[nodiscard]] std::string checkpoint() const { return folder_.file("checkpoint"); }
+
+  // Steps long enough, and so many of them, that a signal meets one.
+  [[nodiscard]] Program::Arguments endless(const Program::Arguments& more = {}) const {
+    return joined(
+        {"train", "--net", "resnet18", "--batch", "4", "--image-size", "64", "--epochs", "1000000",
+         "--budget", "min+20%", "--far", "file:" + far().string(), "--json", "-"},
+        more);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Interrupted, ByControlCStopsInMidStepAndLeavesNothing) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    for (const char* memory : {"managed", "copy", "resident"}) {
+      Program program{endless({"--memory", memory})};
+      program.wait_for_lines(1);
+      EXPECT_TRUE(fs::is_empty(far())) << "while it runs";
+      program.signal(signal);
+      const Outcome outcome = program.finish();
+
+      EXPECT_EQ(outcome.exit_code, 130) << outcome.errors;
+      EXPECT_TRUE(fs::is_empty(far()));
+      EXPECT_TRUE(outcome.errors.ends_with(
+          "\nspillway: interrupted; the step under way was not finished\n"))
+          << outcome.errors;
+      for (const json& line : json_lines(outcome)) EXPECT_TRUE(line.contains("loss")) << line;
+    }
+  }
+}
+
+TEST_F(Interrupted, WhileMeasuringStopsToo) {
+  Program program{{"profile", "--net", "vgg16", "--batch", "16", "--out", folder_.file("profile")}};
+  program.signal(SIGINT);
+  const Outcome outcome = program.finish();
+
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.errors;
+  EXPECT_FALSE(fs::exists(folder_.file("profile")));
+}
+
+TEST_F(Interrupted, ByKillLeavesNoFarFile) {
+  Program program{endless()};
+  program.wait_for_lines(1);
+  program.signal(SIGKILL);
+
+  EXPECT_EQ(program.finish().exit_code, 128 + SIGKILL);
+  EXPECT_TRUE(fs::is_empty(far()));
+}
+
+class Killed : public Interrupted {
+ protected:
+  // What does not change between the runs of one training.
+  [[nodiscard]] static Program::Arguments lenet(const Program::Arguments& more) {
+    return joined(
+        {"train", "--net", "lenet", "--batch", "8", "--lr", "0.02", "--seed", "5", "--json", "-"},
+        more);
+  }
+  [[nodiscard]] Program::Arguments saved(const Program::Arguments& more) const {
+    return joined(lenet({"--checkpoint", checkpoint(), "--checkpoint-every", "3", "--far",
+                         "file:" + far().string()}),
+                  more);
+  }
+
+  // Kills the training after `lines` steps; the checkpoint before has been written by then.
+  void train_until_killed(const Program::Arguments& more, std::size_t lines) const {
+    Program program{saved(joined({"--epochs", "1000000"}, more))};
+    program.wait_for_lines(lines);
+    program.signal(SIGKILL);
+    ASSERT_EQ(program.finish().exit_code, 128 + SIGKILL);
+    ASSERT_TRUE(fs::is_empty(far()));
+    ASSERT_TRUE(fs::exists(checkpoint() + "/checkpoint.json"));
+  }
+  // Steps there are in all: enough that a program that is killed late has not done them.
+  static constexpr int kSteps = 600;
+
+  void expect_same_end(const Program::Arguments& more, const json& uninterrupted) const {
+    const json resumed = summary_of(
+        run_spillway(saved(joined({"--resume", "--steps", std::to_string(kSteps)}, more))));
+    EXPECT_EQ(resumed.value("steps", 0), kSteps);
+    EXPECT_LT(resumed.value("steps_run", 0), kSteps);
+    EXPECT_EQ(resumed.value("weights_sha256", "none"),
+              uninterrupted.value("weights_sha256", "nothing"));
+    EXPECT_EQ(resumed.value("last_loss", 0.0), uninterrupted.value("last_loss", 1.0));
+  }
+};
+
+TEST_F(Killed, TrainingGoesOnToTheSameWeights) {
+  const Program::Arguments direct{"--conv-algorithm", "direct", "--budget", "min+50%"};
+  const json whole =
+      summary_of(run_spillway(lenet(joined(direct, {"--steps", std::to_string(kSteps)}))));
+
+  train_until_killed(direct, 7);
+
+  expect_same_end(direct, whole);
+}
+
+// The second run measures other times; it must still use the algorithms of the first.
+TEST_F(Killed, TrainingKeepsItsPlan) {
+  const Program::Arguments managed{"--budget", "min+50%"};
+  train_until_killed(managed, 7);
+  const json whole = summary_of(run_spillway(
+      lenet({"--plan", checkpoint() + "/plan.json", "--steps", std::to_string(kSteps)})));
+
+  expect_same_end(managed, whole);
+}
+
+TEST_F(Killed, TrainingMayGoOnElsewhere) {
+  const Program::Arguments direct{"--conv-algorithm", "direct"};
+  const json whole =
+      summary_of(run_spillway(lenet(joined(direct, {"--steps", std::to_string(kSteps)}))));
+  train_until_killed(joined(direct, {"--budget", "min", "--memory", "copy"}), 7);
+
+  expect_same_end(joined(direct, {"--memory", "resident"}), whole);
+}
+
+TEST_F(Killed, TrainingKeepsItsLearningRate) {
+  const Program::Arguments net{"train", "--net", "lenet", "--batch", "8", "--json", "-"};
+  const Program::Arguments direct = joined(net, {"--conv-algorithm", "direct"});
+  const json whole = summary_of(run_spillway(joined(direct, {"--lr", "0.03", "--steps", "6"})));
+  const Program::Arguments kept = joined(direct, {"--checkpoint", checkpoint()});
+  static_cast<void>(summary_of(run_spillway(joined(kept, {"--lr", "0.03", "--steps", "3"}))));
+
+  const json resumed = summary_of(run_spillway(joined(kept, {"--resume", "--steps", "6"})));
+
+  EXPECT_EQ(resumed.value("weights_sha256", "none"), whole.value("weights_sha256", "nothing"));
+}
+
+}  // namespace
+}  // namespace spillway

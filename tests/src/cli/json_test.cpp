@@ -1,0 +1,201 @@
+// The machine-readable output, as scripts rely on it.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/data/temporary_folder.h"
+
+namespace spillway {
+namespace {
+
+using nlohmann::json;
+using test::joined;
+using test::Outcome;
+using test::Program;
+using test::run_spillway;
+using test::TemporaryFolder;
+
+void expect_numbers(const json& object, const std::vector<const char*>& names) {
+  for (const char* name : names) {
+    ASSERT_TRUE(object.contains(name)) << name << " is missing in " << object;
+    EXPECT_TRUE(object.at(name).is_number()) << name << " in " << object;
+    EXPECT_GE(object.at(name), 0) << name;
+  }
+}
+
+void expect_strings(const json& object, const std::vector<const char*>& names) {
+  for (const char* name : names) {
+    ASSERT_TRUE(object.contains(name)) << name << " is missing in " << object;
+    EXPECT_TRUE(object.at(name).is_string()) << name << " in " << object;
+  }
+}
+
+TEST(TrainJson, IsALineAStepAndASummary) {
+  const Outcome outcome = run_spillway({"train", "--net", "lenet", "--batch", "8", "--steps", "5",
+                                        "--budget", "min+20%", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const std::vector<json> lines = json_lines(outcome);
+
+  ASSERT_EQ(lines.size(), 6U);
+  const json& summary = lines.back().at("summary");
+  for (std::size_t i = 0; i < 5; ++i) {
+    expect_numbers(lines[i], {"step", "epoch", "loss", "seconds", "near_peak_bytes",
+                              "bytes_prefetched", "bytes_offloaded", "faults", "evictions"});
+    EXPECT_EQ(lines[i].at("step"), i + 1);
+    EXPECT_GT(lines[i].at("near_peak_bytes"), 0);
+    EXPECT_LE(lines[i].at("near_peak_bytes"), summary.at("budget_bytes"));
+  }
+  expect_numbers(summary,
+                 {"steps", "steps_run", "median_step_seconds", "predicted_step_seconds",
+                  "images_per_second", "budget_bytes", "min_budget_bytes", "resident_bytes",
+                  "near_peak_bytes", "bytes_prefetched", "bytes_offloaded", "faults", "evictions",
+                  "recomputed_tasks", "peak_resident_set_bytes", "parameters", "batch", "seed"});
+  expect_strings(summary, {"network", "planner", "memory", "memory_description", "far", "device",
+                           "backend", "data", "weights_sha256"});
+  EXPECT_TRUE(std::regex_match(summary.value("weights_sha256", ""), std::regex{"[0-9a-f]{64}"}));
+  EXPECT_EQ(summary.at("steps"), 5);
+  EXPECT_LE(summary.at("near_peak_bytes"), summary.at("budget_bytes"));
+  EXPECT_GE(summary.at("budget_bytes"), summary.at("min_budget_bytes"));
+  EXPECT_EQ(summary.at("algorithms").is_object(), true);
+}
+
+// What the lines say of each step adds up to what the summary says of all.
+TEST(TrainJson, SummaryAddsUpTheSteps) {
+  const Outcome outcome =
+      run_spillway({"train", "--net", "lenet", "--batch", "8", "--steps", "4", "--budget", "min",
+                    "--planner", "on-demand", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const std::vector<json> lines = json_lines(outcome);
+  ASSERT_EQ(lines.size(), 5U);
+  const json& summary = lines.back().at("summary");
+
+  for (const char* name : {"bytes_prefetched", "bytes_offloaded", "faults", "evictions"}) {
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < 4; ++i) total += lines[i].at(name).get<std::uint64_t>();
+    EXPECT_EQ(summary.at(name), total) << name;
+  }
+  EXPECT_GT(summary.at("faults"), 0);
+  EXPECT_TRUE(summary.at("predicted_step_seconds").is_null()) << "page faults are not simulated";
+}
+
+TEST(TrainJson, SaysWhatEachEpochEndedWith) {
+  const TemporaryFolder folder;
+  const Outcome outcome = run_spillway({"train", "--net", "lenet", "--batch", "512", "--image-size",
+                                        "14", "--epochs", "2", "--json", folder.file("lines")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(outcome.output, "");
+  std::ifstream file{folder.file("lines")};
+  std::vector<json> evaluations;
+  for (std::string line; std::getline(file, line);) {
+    const json object = json::parse(line);
+    if (object.contains("evaluation")) evaluations.push_back(object.at("evaluation"));
+  }
+
+  ASSERT_EQ(evaluations.size(), 2U);
+  EXPECT_EQ(evaluations[1].at("epoch"), 2);
+  for (const json& evaluation : evaluations) {
+    expect_numbers(evaluation, {"step", "test_loss", "test_accuracy"});
+    EXPECT_LE(evaluation.at("test_accuracy"), 1.0);
+  }
+}
+
+TEST(TrainTrace, ShowsThePredictedAndTheMeasuredStep) {
+  const TemporaryFolder folder;
+  const Outcome outcome = run_spillway({"train", "--net", "lenet", "--batch", "8", "--steps", "2",
+                                        "--budget", "min", "--trace", folder.file("trace")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  json trace;
+  std::ifstream{folder.file("trace")} >> trace;
+
+  EXPECT_GT(trace.at("traceEvents").size(), 2 * 29U) << "LeNet has 29 tasks, shown twice";
+  const std::string text = trace.dump();
+  EXPECT_NE(text.find("predicted"), std::string::npos);
+  EXPECT_NE(text.find("measured, last step"), std::string::npos);
+}
+
+TEST(PlanJson, HasTheFiguresOfThePlan) {
+  const Outcome outcome = run_spillway({"plan", "--net", "vgg16", "--batch", "64", "--machine",
+                                        "v100", "--budget", "min+20%", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const std::vector<json> lines = json_lines(outcome);
+  ASSERT_EQ(lines.size(), 1U);
+  const json& plan = lines.front();
+
+  EXPECT_EQ(plan.at("feasible"), true);
+  EXPECT_EQ(plan.at("verified"), true);
+  EXPECT_EQ(plan.at("planner"), "capacity");
+  expect_numbers(plan, {"budget_bytes", "min_budget_bytes", "resident_bytes", "peak_bytes",
+                        "compute_seconds", "makespan_seconds", "planning_seconds",
+                        "offloaded_bytes", "prefetched_bytes", "recomputed_tasks"});
+  for (const char* bound : {"beaumont", "offload", "mixed"}) {
+    EXPECT_TRUE(plan.at("bounds").contains(bound)) << bound;
+  }
+  EXPECT_LE(plan.at("peak_bytes"), plan.at("budget_bytes"));
+  EXPECT_GE(plan.at("makespan_seconds"), plan.at("compute_seconds"));
+}
+
+TEST(NetsJson, DescribesEveryNetwork) {
+  const Outcome outcome = run_spillway({"nets", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const json nets = json::parse(outcome.output);
+
+  std::vector<std::string> names;
+  for (const json& net : nets) {
+    names.push_back(net.at("name"));
+    expect_numbers(net, {"parameters", "classes", "saved_activation_bytes_per_image",
+                         "forward_flops_per_image"});
+    for (const char* batch : {"1", "32"}) {
+      EXPECT_LT(net.at("smallest_budget_bytes").at(batch), net.at("resident_bytes").at(batch));
+    }
+  }
+  for (const char* name : {"lenet", "vgg16", "vgg19", "resnet18", "resnet50"}) {
+    EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
+  }
+}
+
+// The parameters that the papers and torchvision give for 1000 classes.
+TEST(NetsJson, KnowsTheSizesOfThePapersNetworks) {
+  const std::map<std::string, int> known_sizes{
+      {"vgg16", 138'357'544}, {"resnet18", 11'689'512}, {"resnet50", 25'557'032}};
+  const Outcome outcome = run_spillway({"nets", "--json", "-"});
+  for (const json& net : json::parse(outcome.output)) {
+    const auto known = known_sizes.find(net.at("name"));
+    if (known != known_sizes.end()) {
+      EXPECT_EQ(net.at("parameters"), known->second) << known->first;
+    }
+  }
+}
+
+TEST(DevicesJson, SaysWhatTheHostCanDo) {
+  const Outcome outcome = run_spillway({"devices", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const json devices = json::parse(outcome.output);
+
+  ASSERT_GE(devices.size(), 1U);
+  const json& host = devices.front();
+  expect_strings(host, {"name", "description", "backend"});
+  expect_numbers(host, {"available_memory_bytes"});
+  EXPECT_EQ(host.at("name"), "host");
+  for (const json& capability : host.at("capabilities")) {
+    expect_strings(capability, {"name", "comment"});
+    EXPECT_TRUE(capability.at("available").is_boolean());
+  }
+}
+
+TEST(Version, IsPrinted) {
+  const Outcome outcome = run_spillway({"--version"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_TRUE(std::regex_search(outcome.output, std::regex{"[0-9]+\\.[0-9]+\\.[0-9]+"}));
+}
+
+}  // namespace
+}  // namespace spillway

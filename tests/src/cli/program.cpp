@@ -1,0 +1,167 @@
+#include "tests/src/cli/program.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <sstream>
+#include <stdexcept>
+#include <system_error>
+
+namespace spillway::test {
+namespace {
+
+constexpr int kLongestSilence = 120'000;  // milliseconds
+
+struct Pipe {
+  int read_end = -1;
+  int write_end = -1;
+};
+
+[[noreturn]] void fail(int error, const char* what) {
+  throw std::system_error{error, std::generic_category(), what};
+}
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) fail(errno, "pipe2");
+  return {.read_end = ends[0], .write_end = ends[1]};
+}
+
+std::vector<char*> pointers(Program::Arguments& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+Program::Arguments this_environment() {
+  Program::Arguments all;
+  for (char** entry = environ; *entry != nullptr; ++entry) all.emplace_back(*entry);
+  return all;
+}
+
+// `own` comes first, and the program takes the first entry of a name.
+pid_t start(const Program::Arguments& arguments, const Program::Arguments& own, const Pipe& output,
+            const Pipe& errors) {
+  Program::Arguments command = joined({SPILLWAY_PROGRAM}, arguments);
+  Program::Arguments environment = joined(own, this_environment());
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, output.write_end, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors.write_end, STDERR_FILENO);
+  pid_t process = -1;
+  const int failure = posix_spawn(&process, SPILLWAY_PROGRAM, &actions, nullptr,
+                                  pointers(command).data(), pointers(environment).data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (failure != 0) fail(failure, SPILLWAY_PROGRAM);
+  return process;
+}
+
+// Closes `descriptor` at the end of what can be read there.
+void drain(int& descriptor, std::string& text) {
+  std::array<char, 65536> buffer{};
+  const ssize_t count = read(descriptor, buffer.data(), buffer.size());
+  if (count > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  } else if (count == 0 || errno != EINTR) {
+    close(descriptor);
+    descriptor = -1;
+  }
+}
+
+}  // namespace
+
+Program::Program(const Arguments& arguments, const Arguments& environment) {
+  const Pipe output = make_pipe();
+  const Pipe errors = make_pipe();
+  process_ = start(arguments, environment, output, errors);
+  close(output.write_end);
+  close(errors.write_end);
+  output_ = output.read_end;
+  errors_ = errors.read_end;
+}
+
+Program::~Program() {
+  if (output_ >= 0) close(output_);
+  if (errors_ >= 0) close(errors_);
+  if (process_ < 0) return;
+  kill(process_, SIGKILL);
+  waitpid(process_, nullptr, 0);
+}
+
+bool Program::read_some() {
+  std::array<pollfd, 2> pipes{{{.fd = output_, .events = POLLIN, .revents = 0},
+                               {.fd = errors_, .events = POLLIN, .revents = 0}}};
+  if (output_ < 0 && errors_ < 0) return false;
+  const int ready = poll(pipes.data(), pipes.size(), kLongestSilence);
+  if (ready == 0) {
+    ADD_FAILURE() << "spillway hangs and is killed; so far it said: " << outcome_.errors;
+    signal(SIGKILL);
+  }
+  if (pipes[0].revents != 0) drain(output_, outcome_.output);
+  if (pipes[1].revents != 0) drain(errors_, outcome_.errors);
+  return true;
+}
+
+void Program::wait_for_lines(std::size_t count) {
+  const auto lines = [&] {
+    return static_cast<std::size_t>(std::ranges::count(outcome_.output, '\n'));
+  };
+  while (lines() < count && output_ >= 0 && read_some()) {
+  }
+}
+
+void Program::signal(int number) const {
+  if (process_ > 0) kill(process_, number);
+}
+
+Outcome Program::finish() {
+  while (read_some()) {
+  }
+  int status = 0;
+  while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
+  }
+  process_ = -1;
+  outcome_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return outcome_;
+}
+
+Outcome run_spillway(const Program::Arguments& arguments, const Program::Arguments& environment) {
+  return Program{arguments, environment}.finish();
+}
+
+std::vector<nlohmann::json> json_lines(const Outcome& outcome) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text{outcome.output};
+  for (std::string line; std::getline(text, line);) {
+    lines.push_back(nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false));
+    EXPECT_TRUE(lines.back().is_object()) << line;
+  }
+  return lines;
+}
+
+nlohmann::json summary_of(const Outcome& outcome) {
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const std::vector<nlohmann::json> lines = json_lines(outcome);
+  if (lines.empty() || !lines.back().contains("summary")) {
+    ADD_FAILURE() << "no summary in: " << outcome.output << outcome.errors;
+    return nlohmann::json::object();
+  }
+  return lines.back().at("summary");
+}
+
+Program::Arguments joined(Program::Arguments first, const Program::Arguments& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+}  // namespace spillway::test

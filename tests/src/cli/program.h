@@ -1,0 +1,63 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace spillway::test {
+
+/// What a finished program left.
+struct Outcome {
+  int exit_code = 0;  ///< as a shell reports it: 128 and the signal's number when it was killed
+  std::string output;
+  std::string errors;
+};
+
+/// The `spillway` program in a process of its own. It is killed after two minutes, so that a hang
+/// fails a test rather than all of them.
+///
+/// Thread safety: none.
+class Program {
+ public:
+  using Arguments = std::vector<std::string>;
+
+  /// Starts it. `environment` ("NAME=VALUE") comes on top of this process's own.
+  explicit Program(const Arguments& arguments, const Arguments& environment = {});
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  /// Kills it when it is still there.
+  ~Program();
+
+  /// Waits until it has written `count` lines to standard output; less when it ends before.
+  void wait_for_lines(std::size_t count);
+  void signal(int number) const;
+  /// Waits until it ends.
+  [[nodiscard]] Outcome finish();
+
+ private:
+  // Reads what there is, waiting for it; false when both pipes have ended.
+  bool read_some();
+
+  pid_t process_ = -1;
+  int output_ = -1;
+  int errors_ = -1;
+  Outcome outcome_;
+};
+
+/// Runs it to its end.
+[[nodiscard]] Outcome run_spillway(const Program::Arguments& arguments,
+                                   const Program::Arguments& environment = {});
+
+/// What standard output holds, one JSON object a line. Fails the test when a line is none.
+[[nodiscard]] std::vector<nlohmann::json> json_lines(const Outcome& outcome);
+
+/// The summary of a training that must have succeeded with `--json -`; an empty object otherwise.
+[[nodiscard]] nlohmann::json summary_of(const Outcome& outcome);
+
+/// All of `first`, then all of `second`.
+[[nodiscard]] Program::Arguments joined(Program::Arguments first, const Program::Arguments& second);
+
+}  // namespace spillway::test

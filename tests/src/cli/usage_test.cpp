@@ -1,0 +1,142 @@
+// What the program says about flags that make no sense.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/refused.h"
+
+namespace spillway {
+namespace {
+
+using test::expect_refused;
+using test::joined;
+using test::Outcome;
+using test::Program;
+using test::run_spillway;
+using test::small_training;
+
+constexpr int kFailure = 1;
+constexpr int kBadUsage = 2;
+
+Program::Arguments train_lenet(const Program::Arguments& more) {
+  return joined({"train", "--net", "lenet"}, more);
+}
+
+TEST(Help, OfEverySubcommandShowsAnExample) {
+  for (const char* command : {"train", "plan", "profile", "nets", "devices"}) {
+    const Outcome outcome = run_spillway({command, "--help"});
+
+    EXPECT_EQ(outcome.exit_code, 0) << command;
+    EXPECT_EQ(outcome.errors, "");
+    EXPECT_NE(outcome.output.find("Example: spillway " + std::string{command}), std::string::npos)
+        << outcome.output;
+  }
+}
+
+TEST(Help, OfTheProgramNamesEverySubcommand) {
+  const Outcome outcome = run_spillway({"--help"});
+
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const char* command : {"train", "plan", "profile", "nets", "devices"}) {
+    EXPECT_NE(outcome.output.find(command), std::string::npos) << command;
+  }
+}
+
+TEST(BadUsage, WantsASubcommandThatIsThere) {
+  expect_refused(kBadUsage, {}, {"subcommand is required"});
+  expect_refused(kBadUsage, {"trian"}, {"subcommand is required"});
+}
+
+TEST(BadUsage, NamesTheFlagItDoesNotKnow) {
+  expect_refused(kBadUsage, small_training({"--wrong"}), {"--wrong"});
+  expect_refused(kBadUsage, {"devices", "--net"}, {"--net"});
+}
+
+TEST(BadUsage, NamesTheFlagThatIsMissing) {
+  expect_refused(kBadUsage, {"train", "--batch", "8"}, {"--net is required"});
+  expect_refused(kBadUsage, {"plan", "--net", "lenet"}, {"--batch is required"});
+}
+
+TEST(BadUsage, RefusesABatchThatIsNoNumberFromOneUp) {
+  for (const char* batch : {"0", "-1", "x", "1.5"}) {
+    expect_refused(kBadUsage, train_lenet({"--batch", batch}), {"--batch", batch});
+  }
+}
+
+TEST(BadUsage, RefusesCountsBelowZero) {
+  for (const char* flag : {"--steps", "--epochs", "--seed", "--checkpoint-every"}) {
+    for (const char* count : {"-1", "x", "1.5", "99999999999999999999"}) {
+      expect_refused(kBadUsage, train_lenet({"--batch", "8", flag, count}), {flag, count});
+    }
+  }
+}
+
+TEST(BadUsage, RefusesRatesThatAreNoNumbers) {
+  for (const char* flag : {"--lr", "--momentum", "--weight-decay"}) {
+    for (const char* rate : {"-0.1", "nan", "inf", "x"}) {
+      expect_refused(kBadUsage, small_training({flag, rate}), {flag, rate});
+    }
+  }
+}
+
+TEST(BadUsage, RefusesALinkThatIsNoLink) {
+  for (const char* rate : {"0", "fast", "-1GB/s", "nan"}) {
+    expect_refused(kBadUsage, small_training({"--link-bandwidth", rate}),
+                   {"--link-bandwidth", rate, "2GB/s"});
+  }
+  expect_refused(kBadUsage, small_training({"--link-latency", "soon"}), {"'soon'", "20us"});
+}
+
+TEST(BadUsage, ListsWhatAFlagMayBe) {
+  expect_refused(kBadUsage, small_training({"--memory", "swap"}), {"copy", "managed", "resident"});
+  expect_refused(kBadUsage, small_training({"--paging", "x"}), {"auto", "memfd", "uffd"});
+  expect_refused(kBadUsage, small_training({"--recompute", "x"}), {"auto", "off"});
+  expect_refused(kBadUsage, small_training({"--conv-algorithm", "fft"}), {"direct", "winograd"});
+  expect_refused(kBadUsage, small_training({"--far", "disk"}), {"'disk'", "ram", "file:PATH"});
+}
+
+TEST(BadInput, ListsTheNetworksThereAre) {
+  const std::vector<std::string> words{"'alexnet3'", "lenet", "resnet50"};
+  expect_refused(kFailure, {"train", "--net", "alexnet3", "--batch", "8"}, words);
+  expect_refused(kFailure, {"plan", "--net", "alexnet3", "--batch", "8"}, words);
+  expect_refused(kFailure, {"nets", "alexnet3"}, words);
+}
+
+TEST(BadInput, ListsThePlannersThereAre) {
+  const std::vector<std::string> words{"'magic'", "capacity", "on-demand", "resident"};
+  expect_refused(kFailure, small_training({"--planner", "magic"}), words);
+  expect_refused(kFailure, {"plan", "--net", "lenet", "--batch", "8", "--planner", "magic"}, words);
+}
+
+TEST(BadInput, ListsTheMachinesThereAre) {
+  expect_refused(kFailure, {"plan", "--net", "lenet", "--batch", "8", "--machine", "abacus"},
+                 {"'abacus'", "v100", "host"});
+}
+
+TEST(BadInput, SaysWhichDevicesThereAre) {
+  expect_refused(kFailure, small_training({"--device", "tpu"}), {"'tpu'", "host"});
+}
+
+TEST(BadInput, SaysWhichDataSetsThereAre) {
+  expect_refused(kFailure, small_training({"--data", "imagenet"}),
+                 {"'imagenet'", "synthetic", "idx:DIR", "cifar10:DIR"});
+  expect_refused(kFailure, small_training({"--data", "idx:"}), {"idx:DIR"});
+}
+
+TEST(BadInput, RefusesAnImageTooSmallForTheNetwork) {
+  expect_refused(kFailure, small_training({"--image-size", "1"}), {"pool1", "--image-size"});
+}
+
+TEST(BadInput, SaysThatOpenMpGivesTooFewThreads) {
+  const Program::Arguments limit{"OMP_THREAD_LIMIT=1"};
+  const std::vector<std::string> words{"OMP_THREAD_LIMIT", "fewer threads"};
+  expect_refused(kFailure, small_training({"--threads", "2"}), words, limit);
+  const Outcome one = run_spillway(small_training({"--threads", "1"}), limit);
+  EXPECT_EQ(one.exit_code, 0) << one.errors;
+}
+
+}  // namespace
+}  // namespace spillway
