@@ -30,13 +30,15 @@ def table(rows):
         for row in rows)
 
 
-def expect_writable(path):
+def expect_writable(path, make_folder=False):
     """Exits with a sentence when `path` cannot be written: before hours of work, not after."""
+    if path is None:
+        return
     try:
-        if path is not None:
+        if make_folder:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", encoding="utf-8"):
-                pass
+        with path.open("a", encoding="utf-8"):
+            pass
     except OSError as error:
         sys.exit(f"{sys.argv[0]}: cannot write {path}: {error.strerror}")
 
