@@ -1,0 +1,241 @@
+#include "src/step.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "nets/builder.h"
+#include "nets/catalogue.h"
+#include "prefetch/dataflow.h"
+#include "prefetch/plan.h"
+#include "src/model_sizing.h"
+#include "src/operation_cost.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::DataId;
+using prefetch::DataKind;
+using prefetch::Phase;
+using prefetch::Task;
+
+const Task* find_task(const Step& step, const std::string& name) {
+  const auto found = std::ranges::find(step.graph.tasks, name, &Task::name);
+  return found == step.graph.tasks.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> task_names(const Step& step) {
+  std::vector<std::string> names;
+  for (const Task& task : step.graph.tasks) names.push_back(task.name);
+  return names;
+}
+
+class BuiltInStep : public testing::TestWithParam<const char*> {
+ protected:
+  [[nodiscard]] static nets::Network network() {
+    const bool is_small = std::string{GetParam()} == "lenet";
+    return nets::build_network(
+        GetParam(), {.image = is_small ? nets::Shape{1, 28, 28} : nets::Shape{3, 64, 64}});
+  }
+  ModelSizing sizing;
+  nets::Network net = network();
+  Step training = make_training_step(net, sizing, {.batch = 2});
+  Step evaluation = make_evaluation_step(net, sizing, {.batch = 2});
+};
+
+TEST_P(BuiltInStep, ReadsNothingThatWasNotWrittenBefore) {
+  for (const Step* step : {&training, &evaluation}) {
+    const auto runs = prefetch::runs_in_order(step->graph);
+    const auto violation = prefetch::check_dataflow(step->graph, runs);
+    EXPECT_FALSE(violation) << violation->reason;
+  }
+}
+
+TEST_P(BuiltInStep, GivesTasksAndBlocksNamesOfTheirOwnAndSizes) {
+  for (const Step* step : {&training, &evaluation}) {
+    std::set<std::string> names;
+    for (const Task& task : step->graph.tasks) EXPECT_TRUE(names.insert(task.name).second);
+    names.clear();
+    for (const prefetch::DataBlock& block : step->graph.data) {
+      EXPECT_TRUE(names.insert(block.name).second) << block.name;
+      EXPECT_GT(block.size, um::Bytes{}) << block.name;
+    }
+  }
+}
+
+// The launch of a task has the task's reads, then its writes; what is updated once is a write of
+// the launch, but no move of the planner's.
+TEST_P(BuiltInStep, LaunchesMatchTasksOperandForOperand) {
+  for (const Step* step : {&training, &evaluation}) {
+    ASSERT_EQ(step->launches.size(), step->graph.tasks.size());
+    for (std::size_t t = 0; t < step->launches.size(); ++t) {
+      const Task& task = step->graph.tasks[t];
+      std::vector<DataId> wanted = task.reads;
+      wanted.insert(wanted.end(), task.writes.begin(), task.writes.end());
+      std::vector<DataId> operands = step->launches[t].operands;
+      for (const DataId id : task.updates_once) EXPECT_EQ(std::erase(operands, id), 1U);
+      EXPECT_EQ(operands, wanted) << task.name;
+      EXPECT_EQ(task.is_recomputable, is_recomputable(step->launches[t].operation)) << task.name;
+    }
+  }
+}
+
+// Between a gradient and the update there is at most what still needs the old parameters, the
+// gradient of the layer's input; after the update nobody reads them.
+TEST_P(BuiltInStep, UpdatesEachParameterOnceAsSoonAsItsGradientIsThere) {
+  const std::vector<Task>& tasks = training.graph.tasks;
+  const auto reads = [&](std::size_t t, DataId id) {
+    return std::ranges::count(tasks[t].reads, id) > 0;
+  };
+  std::map<DataId, int> updates;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    if (tasks[t].phase != Phase::kUpdate) continue;
+    const DataId parameters = tasks[t].writes.front();
+    const DataId gradient = tasks[t].reads.back();
+    ++updates[parameters];
+    std::size_t before = t - 1;
+    while (std::ranges::count(tasks[before].writes, gradient) == 0) {
+      ASSERT_TRUE(reads(before, parameters)) << tasks[before].name;
+      --before;
+    }
+    for (std::size_t later = t + 1; later < tasks.size(); ++later) {
+      EXPECT_FALSE(reads(later, parameters)) << tasks[later].name;
+    }
+  }
+  std::map<DataId, int> wanted;
+  for (const StateBlock& block : training.state) {
+    if (block.role == StateRole::kParameters) wanted[block.id] = 1;
+  }
+  EXPECT_EQ(updates, wanted);
+}
+
+TEST_P(BuiltInStep, StateIsOfKindStateAndGoesBySameNamesInEvaluation) {
+  std::map<std::string, ParameterSpec> kept;
+  for (const StateBlock& block : training.state) {
+    EXPECT_EQ(training.graph[block.id].kind, DataKind::kState);
+    if (block.role != StateRole::kMomentum) kept.emplace(block.name, block.spec);
+  }
+  std::map<std::string, ParameterSpec> used;
+  for (const StateBlock& block : evaluation.state) used.emplace(block.name, block.spec);
+  EXPECT_EQ(used, kept);
+}
+
+TEST_P(BuiltInStep, CountsTheNumbersOfTheNetwork) {
+  std::size_t numbers = 0;
+  for (const StateBlock& block : training.state) {
+    if (block.role == StateRole::kParameters) numbers += element_count(block.spec);
+  }
+  EXPECT_EQ(numbers, nets::count_parameters(net));
+}
+
+TEST_P(BuiltInStep, EvaluationOnlyGoesForward) {
+  for (const Task& task : evaluation.graph.tasks) EXPECT_EQ(task.phase, Phase::kForward);
+  EXPECT_EQ(evaluation.graph[evaluation.result].size, um::Bytes{2 * sizeof(float)});
+  EXPECT_EQ(training.graph[training.result].size, um::Bytes{2 * sizeof(float)});
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, BuiltInStep, testing::Values("lenet", "resnet18", "vgg16"));
+
+// image -> conv -> norm -> relu -> linear: norm takes the ReLU in.
+nets::Network small_network() {
+  nets::Builder builder{"small", {3, 8, 8}};
+  nets::NodeId x = builder.convolution("conv", builder.input(), {.channels = 4});
+  x = builder.batch_norm("norm", x);
+  x = builder.relu("relu", x);
+  return builder.build(builder.linear("fc", x, {.features = 5}));
+}
+
+TEST(TrainingStep, LoadsFirstUpdatesLastAndFusesReluIn) {
+  const Step step = make_training_step(small_network(), ModelSizing{}, {.batch = 2});
+  EXPECT_EQ(task_names(step).front(), "load");
+  EXPECT_EQ(task_names(step).back(), "conv.update");
+  EXPECT_EQ(find_task(step, "relu.forward"), nullptr);  // fused into norm
+  const Task& norm = *find_task(step, "norm.forward");
+  ASSERT_EQ(norm.updates_once.size(), 1U);
+  EXPECT_EQ(step.graph[norm.updates_once[0]].name, "norm.running");
+}
+
+TEST(TrainingStep, HasNoGradientForTheImage) {
+  const Step step = make_training_step(small_network(), ModelSizing{}, {.batch = 2});
+  for (const Launch& launch : step.launches) {
+    EXPECT_FALSE(std::holds_alternative<ConvolutionBackwardData>(launch.operation));
+  }
+}
+
+// image -> pool -> relu: nothing to fuse it into, and nobody else reads the pool's output.
+TEST(TrainingStep, WorksInPlaceWhereNobodyNeedsTheOldContent) {
+  nets::Builder builder{"in place", {3, 8, 8}};
+  nets::NodeId x = builder.convolution("conv", builder.input(), {.channels = 4});
+  x = builder.pool("pool", x, {.kind = nets::PoolKind::kAverage});
+  x = builder.relu("relu", x);
+  const nets::Network net = builder.build(builder.linear("fc", x, {.features = 5}));
+  const Step step = make_training_step(net, ModelSizing{}, {.batch = 2});
+  const Task& relu = *find_task(step, "relu.forward");
+  EXPECT_EQ(relu.reads, relu.writes);
+}
+
+// Two layers read conv's output: their gradients are added before conv takes them.
+TEST(TrainingStep, AddsTheGradientsOfBranches) {
+  nets::Builder builder{"branches", {3, 8, 8}};
+  const nets::NodeId x = builder.convolution("conv", builder.input(), {.channels = 4});
+  const nets::NodeId a = builder.convolution("a", x, {.channels = 4});
+  const nets::NodeId b = builder.convolution("b", x, {.channels = 4});
+  const nets::Network net =
+      builder.build(builder.linear("fc", builder.sum("sum", a, b), {.features = 5}));
+  const Step step = make_training_step(net, ModelSizing{}, {.batch = 2});
+  int additions = 0;
+  for (const Launch& launch : step.launches) {
+    additions += std::holds_alternative<AddGradients>(launch.operation) ? 1 : 0;
+  }
+  EXPECT_EQ(additions, 1);
+  const Task& add = *find_task(step, "conv.gradient");
+  std::set<std::string> parts;
+  for (const DataId id : add.reads) parts.insert(step.graph[id].name);
+  EXPECT_EQ(parts.size(), 2U);  // one of a, one of b
+  const auto names = task_names(step);
+  const auto at = [&](const char* name) { return std::ranges::find(names, name); };
+  EXPECT_LT(at("conv.gradient"), at("conv.update"));
+  EXPECT_LT(at("a.update"), at("conv.gradient"));
+  EXPECT_LT(at("b.update"), at("conv.gradient"));
+}
+
+// sum passes one gradient block on to both of its sides. The first taker, the ReLU of b, must leave
+// it whole for the second, the ReLU of a, which may write over it.
+TEST(TrainingStep, OverwritesAGradientOnlyInItsLastReader) {
+  nets::Builder builder{"shared", {3, 8, 8}};
+  const nets::NodeId x = builder.convolution("conv", builder.input(), {.channels = 4});
+  const nets::NodeId a = builder.relu("a", builder.pool("pa", x, {}));
+  const nets::NodeId b = builder.relu("b", builder.pool("pb", x, {}));
+  const nets::Network net =
+      builder.build(builder.linear("fc", builder.sum("sum", a, b), {.features = 5}));
+  const Step step = make_training_step(net, ModelSizing{}, {.batch = 2});
+  const Task& first = *find_task(step, "b.gradient");
+  const Task& second = *find_task(step, "a.gradient");
+  const DataId shared = first.reads.back();  // y, dy
+  EXPECT_EQ(second.reads.back(), shared);
+  EXPECT_NE(first.writes.front(), shared);
+  EXPECT_EQ(second.writes.front(), shared);
+  EXPECT_LT(&first, &second);
+}
+
+TEST(StepOptions, ChooseTheConvolutionsAlgorithms) {
+  const nets::Network net = nets::build_network("vgg16", {.image = nets::Shape{3, 64, 64}});
+  const auto algorithms = [&](ConvolutionAlgorithm choice) {
+    const Step step = make_training_step(net, ModelSizing{}, {.batch = 1, .convolution = choice});
+    std::vector<std::string> names;
+    for (const auto& algorithm : find_task(step, "conv1_1.forward")->algorithms) {
+      names.push_back(algorithm.name);
+    }
+    return names;
+  };
+  EXPECT_EQ(algorithms(ConvolutionAlgorithm::kAuto),
+            (std::vector<std::string>{"direct", "winograd"}));
+  EXPECT_EQ(algorithms(ConvolutionAlgorithm::kDirect), std::vector<std::string>{"direct"});
+  EXPECT_EQ(algorithms(ConvolutionAlgorithm::kWinograd), std::vector<std::string>{"winograd"});
+}
+
+}  // namespace
+}  // namespace spillway
