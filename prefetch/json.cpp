@@ -12,6 +12,8 @@ namespace {
 std::string read_file(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   if (!file) throw um::system_error("cannot read " + path, errno);
+  file.peek();  // a folder opens, but does not read
+  if (file.bad()) throw um::system_error("cannot read " + path, errno);
   std::ostringstream text;
   text << file.rdbuf();
   if (file.bad() || text.bad()) throw um::system_error("cannot read " + path, errno);
@@ -23,6 +25,8 @@ nlohmann::json parse(const std::string& text, const std::string& name) {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     throw um::Error{name + ": not JSON, at byte " + std::to_string(error.byte)};
+  } catch (const nlohmann::json::out_of_range&) {
+    throw um::Error{name + ": holds a number that is too large"};
   }
 }
 

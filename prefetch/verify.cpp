@@ -46,6 +46,10 @@ std::variant<Verified, Violation> verify_on_demand(const TaskGraph& graph,
   if (!plan.offloads.empty() || !plan.prefetches.empty()) {
     return Violation{"a plan that pages on demand has moves"};
   }
+  if (occupancy.always_near() > plan.budget) {
+    return Violation{"what is always near does not fit in the budget of " +
+                     um::to_string(plan.budget)};
+  }
   const std::vector<Bytes> sets = working_sets(graph, occupancy, plan.runs);
   const auto largest = std::ranges::max_element(sets);
   if (largest != sets.end() && *largest > occupancy.pool(plan.budget)) {

@@ -9,6 +9,8 @@ template <class... Ts>
 struct Overloaded : Ts... {
   using Ts::operator()...;
 };
+template <class... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;  // Clang 14 does not deduce it
 
 OperationCost element_wise(const TensorShape& shape, std::size_t operands, double flops_each) {
   return {.flops = flops_each * static_cast<double>(shape.elements()),

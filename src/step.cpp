@@ -1,6 +1,5 @@
 #include "src/step.h"
 
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -26,7 +25,9 @@ Step make_step(const nets::Network& network, const Sizing& sizing, const StepOpt
   }
   if (purpose == Purpose::kTraining) {
     Gradients gradients{step};
-    for (const layers::Backward& backward : std::views::reverse(way_back)) backward(gradients);
+    for (auto backward = way_back.rbegin(); backward != way_back.rend(); ++backward) {
+      (*backward)(gradients);
+    }
   }
   return step.take_step();
 }

@@ -85,10 +85,10 @@ void StepBuilder::emit_load() {
   set_value(nets::NodeId{0}, {.shape = shape, .block = images, .needs_gradient = false});
 }
 
-void StepBuilder::emit(std::string name, prefetch::Phase phase, Operation operation,
+void StepBuilder::emit(std::string name, prefetch::Phase phase, const Operation& operation,
                        Operands operands) {
   const OperationCost cost = cost_of(operation);
-  Launch launch{.operation = std::move(operation), .operands = operands.reads};
+  Launch launch{.operation = operation, .operands = operands.reads};
   launch.operands.insert(launch.operands.end(), operands.writes.begin(), operands.writes.end());
   prefetch::Task task{.name = std::move(name),
                       .phase = phase,

@@ -64,7 +64,7 @@ class StepBuilder {
     /// One of `writes` that a recomputation leaves alone.
     std::optional<prefetch::DataId> updated_once;
   };
-  void emit(std::string name, prefetch::Phase phase, Operation operation, Operands operands);
+  void emit(std::string name, prefetch::Phase phase, const Operation& operation, Operands operands);
   /// The update of a parameter block with its gradient.
   void emit_update(const std::string& name, const ParameterSpec& spec, const TrainedBlocks& blocks,
                    prefetch::DataId gradient);

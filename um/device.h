@@ -29,6 +29,8 @@ class Device {
   /// Near bytes a run could use now, before any budget.
   [[nodiscard]] virtual Bytes available_memory() const = 0;
 
+  /// To be called by each thread that runs kernels on managed memory, before it does.
+  virtual void prepare_kernel_thread() = 0;
   [[nodiscard]] virtual std::unique_ptr<Stream> make_stream(const std::string& name) = 0;
   /// Plain near memory, never moved.
   [[nodiscard]] virtual Memory& memory() = 0;

@@ -32,6 +32,8 @@ class CopyMemory final : public StepMemory {
   /// `ledger`. All must outlive this.
   CopyMemory(const StepLayout& layout, const AlwaysNear& always_near, um::Range near,
              um::Copies& copies, um::Ledger& ledger);
+  CopyMemory(const CopyMemory&) = delete;
+  CopyMemory& operator=(const CopyMemory&) = delete;
   ~CopyMemory() override;
 
   void begin_step() override { walker_.begin_step(); }

@@ -1,31 +1,49 @@
 #include "prefetch/runtime/plan_walker.h"
 
 #include <algorithm>
+#include <future>
 #include <utility>
 
 namespace spillway::prefetch {
 
 PlanWalker::PlanWalker(const Plan& plan, Issue offload, Issue prefetch)
-    : plan_{plan}, offload_{std::move(offload)}, prefetch_{std::move(prefetch)} {}
+    : plan_{plan},
+      offloads_{.moves = plan.offloads,
+                .issue = std::move(offload),
+                .ended = &Progress::offloads,
+                .intervals = &Timeline::offloads},
+      prefetches_{.moves = plan.prefetches,
+                  .issue = std::move(prefetch),
+                  .ended = &Progress::prefetches,
+                  .intervals = &Timeline::prefetches} {
+  std::promise<void> started;
+  arena_.enqueue([&] { started.set_value(); });
+  started.get_future().wait();
+}
 
 PlanWalker::~PlanWalker() {
   std::unique_lock lock{mutex_};
   is_stopped_ = true;
   changed_.wait(lock, [this] {
-    return advances_pending_ == 0 && progress_.offloads == offloads_issued_ &&
-           progress_.prefetches == prefetches_issued_;
+    return advances_pending_ == 0 && progress_.offloads == offloads_.issued &&
+           progress_.prefetches == prefetches_.issued;
   });
 }
 
 void PlanWalker::begin_step() {
   const std::lock_guard lock{mutex_};
   progress_ = {};
-  offloads_issued_ = 0;
-  prefetches_issued_ = 0;
-  timeline_.offloads.assign(plan_.offloads.size(), {});
-  timeline_.prefetches.assign(plan_.prefetches.size(), {});
+  begin(offloads_);
+  begin(prefetches_);
   begin_ = Clock::now();
   is_stopped_ = false;
+  schedule_advance();
+}
+
+void PlanWalker::begin(Queue& queue) {
+  queue.issued = 0;
+  queue.has_ended.assign(queue.moves.size(), false);
+  (timeline_.*queue.intervals).assign(queue.moves.size(), {});
 }
 
 bool PlanWalker::wait_for(const Progress& after, const std::function<bool()>& interrupted) {
@@ -73,48 +91,47 @@ void PlanWalker::schedule_advance() {
 void PlanWalker::advance() {
   bool issued = true;
   while (issued) {
-    issued = issue_next(plan_.offloads, offloads_issued_, offload_, &Progress::offloads,
-                        &Timeline::offloads);
-    issued = issue_next(plan_.prefetches, prefetches_issued_, prefetch_, &Progress::prefetches,
-                        &Timeline::prefetches) ||
-             issued;
+    issued = issue_next(offloads_);
+    issued = issue_next(prefetches_) || issued;
   }
   const std::lock_guard lock{mutex_};
   --advances_pending_;
   changed_.notify_all();
 }
 
-bool PlanWalker::issue_next(const std::vector<Move>& moves, std::uint32_t& issued,
-                            const Issue& issue, std::uint32_t Progress::*ended,
-                            std::vector<Interval> Timeline::*intervals) {
+bool PlanWalker::issue_next(Queue& queue) {
   std::uint32_t index = 0;
   {
     const std::lock_guard lock{mutex_};
-    if (is_stopped_ || issued == moves.size() || !progress_.reaches(moves[issued].after)) {
+    if (is_stopped_ || queue.issued == queue.moves.size() ||
+        !progress_.reaches(queue.moves[queue.issued].after)) {
       return false;
     }
-    index = issued++;
-    (timeline_.*intervals)[index].begin = now();
+    index = queue.issued++;
+    (timeline_.*queue.intervals)[index].begin = now();
   }
-  const auto done = [this, index, ended, intervals](std::exception_ptr error) {
-    complete(index, ended, intervals, std::move(error));
+  const auto done = [this, &queue, index](std::exception_ptr error) {
+    complete(queue, index, std::move(error));
   };
-  if (issue(index, done)) return true;
+  if (queue.issue(index, done)) return true;
   const std::lock_guard lock{mutex_};
-  --issued;
+  --queue.issued;
   return false;
 }
 
-void PlanWalker::complete(std::uint32_t index, std::uint32_t Progress::*ended,
-                          std::vector<Interval> Timeline::*intervals, std::exception_ptr error) {
+void PlanWalker::complete(Queue& queue, std::uint32_t index, std::exception_ptr error) {
   // Everything under the lock: once it is released the destructor may be through.
   const std::lock_guard lock{mutex_};
   if (error != nullptr && error_ == nullptr) error_ = std::move(error);
-  std::vector<Interval>& all = timeline_.*intervals;
-  all[index].end = now();
-  // A queue is in order: a move begins when its predecessor has ended, however early it was issued.
-  if (index > 0) all[index].begin = std::max(all[index].begin, all[index - 1].end);
-  ++(progress_.*ended);
+  queue.has_ended[index] = true;
+  std::vector<Interval>& intervals = timeline_.*queue.intervals;
+  std::uint32_t& ended = progress_.*queue.ended;
+  for (; ended < queue.issued && queue.has_ended[ended]; ++ended) {
+    intervals[ended].end = now();
+    if (ended == 0) continue;
+    // A move begins when its predecessor has ended, however early it was issued.
+    intervals[ended].begin = std::max(intervals[ended].begin, intervals[ended - 1].end);
+  }
   changed_.notify_all();
   schedule_advance();
 }

@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <vector>
 
 #include "prefetch/plan.h"
 #include "prefetch/timeline.h"
@@ -24,9 +25,12 @@ class PlanWalker {
  public:
   /// Issues move `index` of its sequence, and arranges that `done` is called when it has ended.
   /// Returns false when it cannot be issued now; it is tried again after the next event or nudge().
-  /// Called from the arena, never twice at once.
+  /// Called from the arena, never twice at once. Moves may end in any order: a move counts once all
+  /// before it have ended too.
   using Issue = std::function<bool(std::uint32_t index, um::Completion done)>;
 
+  /// Starts the arena's thread, which inherits the affinity of the caller: construct it on a thread
+  /// that is not bound to the processors of the kernels.
   PlanWalker(const Plan& plan, Issue offload, Issue prefetch);
   PlanWalker(const PlanWalker&) = delete;
   PlanWalker& operator=(const PlanWalker&) = delete;
@@ -55,23 +59,30 @@ class PlanWalker {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void schedule_advance();  // requires the lock
+  // The moves of one direction.
+  struct Queue {
+    const std::vector<Move>& moves;
+    Issue issue;
+    std::uint32_t Progress::*ended;
+    std::vector<Interval> Timeline::*intervals;
+    std::uint32_t issued = 0;
+    std::vector<bool> has_ended;  // by move; those that count are a prefix
+  };
+
+  void begin(Queue& queue);  // requires the lock
+  void schedule_advance();   // requires the lock
   void advance();
-  bool issue_next(const std::vector<Move>& moves, std::uint32_t& issued, const Issue& issue,
-                  std::uint32_t Progress::*ended, std::vector<Interval> Timeline::*intervals);
-  void complete(std::uint32_t index, std::uint32_t Progress::*ended,
-                std::vector<Interval> Timeline::*intervals, std::exception_ptr error);
+  bool issue_next(Queue& queue);
+  void complete(Queue& queue, std::uint32_t index, std::exception_ptr error);
   [[nodiscard]] um::Nanoseconds now() const { return Clock::now() - begin_; }
 
   const Plan& plan_;
-  Issue offload_;
-  Issue prefetch_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Progress progress_;
-  std::uint32_t offloads_issued_ = 0;
-  std::uint32_t prefetches_issued_ = 0;
+  Queue offloads_;
+  Queue prefetches_;
   std::uint32_t advances_pending_ = 0;
   bool is_stopped_ = true;
   std::exception_ptr error_;

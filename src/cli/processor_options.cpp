@@ -17,7 +17,9 @@ Processor open_host(int threads) {
                      ? std::make_unique<host::HostBackend>(static_cast<std::size_t>(threads))
                      : std::make_unique<host::HostBackend>();
   processor.compute = processor.device->make_stream("compute");
-  processor.compute->enqueue([&backend] { backend->bind_threads(); });
+  processor.compute->enqueue([&] {
+    backend->start_threads([&] { processor.device->prepare_kernel_thread(); });
+  });
   processor.compute->synchronize();
   processor.backend = std::move(backend);
   return processor;

@@ -79,7 +79,9 @@ HostBackend::HostBackend(std::size_t threads)
   }
 }
 
-void HostBackend::bind_threads() const { start_team(machine_.threads); }
+void HostBackend::start_threads(const std::function<void()>& prepare) const {
+  start_team(machine_.threads, prepare);
+}
 
 um::Bytes HostBackend::tensor_bytes(const TensorShape& shape) const {
   return float_bytes(machine_.layout.floats(shape));

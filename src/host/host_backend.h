@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,8 +22,9 @@ class HostBackend final : public Backend {
   explicit HostBackend(std::size_t threads = usable_cpus());
 
   /// To be called once on the thread that will run the kernels, before it does: starts its team of
-  /// threads and binds them to CPUs. Throws: um::Error when OpenMP gives fewer threads.
-  void bind_threads() const;
+  /// threads, binds them to CPUs, and has each call `prepare`. Throws: um::Error when OpenMP gives
+  /// fewer threads; what `prepare` throws.
+  void start_threads(const std::function<void()>& prepare) const;
 
   [[nodiscard]] um::Bytes tensor_bytes(const TensorShape& shape) const override;
   [[nodiscard]] um::Bytes parameter_bytes(const ParameterSpec& spec) const override;

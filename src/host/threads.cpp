@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -40,19 +41,27 @@ std::size_t usable_cpus() {
   return count > 0 ? count : 1;
 }
 
-void start_team(std::size_t threads) {
+void start_team(std::size_t threads, const std::function<void()>& prepare) {
   omp_set_dynamic(0);
   omp_set_num_threads(static_cast<int>(threads));
   const std::vector<int> cpus = process_cpus();
   const bool binds = cpus.size() == threads;
   int given = 0;
+  std::exception_ptr failure;
 #pragma omp parallel
   {
 #pragma omp single
     given = omp_get_num_threads();
     const auto number = static_cast<std::size_t>(omp_get_thread_num());
     if (binds) bind_this_thread(cpus[number]);
+    try {
+      prepare();
+    } catch (...) {  // no exception may leave a parallel region
+#pragma omp critical
+      failure = std::current_exception();
+    }
   }
+  if (failure) std::rethrow_exception(failure);
   if (static_cast<std::size_t>(given) != threads) {
     throw um::Error{"OpenMP gives " + std::to_string(given) + " of the " + std::to_string(threads) +
                     " threads asked for: unset OMP_THREAD_LIMIT and OMP_DYNAMIC, or ask for fewer "

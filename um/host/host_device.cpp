@@ -11,6 +11,7 @@
 
 #include "um/host/available_memory.h"
 #include "um/host/copy_space.h"
+#include "um/host/fault_stack.h"
 #include "um/host/managed_region.h"
 #include "um/host/thread_stream.h"
 #include "um/host/uffd_probe.h"
@@ -75,6 +76,8 @@ std::vector<Capability> HostDevice::capabilities() const {
 }
 
 Bytes HostDevice::available_memory() const { return um::available_memory(); }
+
+void HostDevice::prepare_kernel_thread() { make_fault_stack(); }
 
 std::unique_ptr<Stream> HostDevice::make_stream(const std::string& name) {
   return std::make_unique<ThreadStream>(name);

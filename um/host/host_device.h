@@ -13,6 +13,7 @@ class HostDevice final : public Device {
   [[nodiscard]] std::vector<Capability> capabilities() const override;
   [[nodiscard]] Bytes available_memory() const override;
 
+  void prepare_kernel_thread() override;
   [[nodiscard]] std::unique_ptr<Stream> make_stream(const std::string& name) override;
   [[nodiscard]] Memory& memory() override { return memory_; }
   [[nodiscard]] std::unique_ptr<ManagedSpace> make_managed_space(const SpaceOptions& options,

@@ -1,0 +1,102 @@
+#include "prefetch/need.h"
+
+#include <gtest/gtest.h>
+
+#include "prefetch/planners/resident.h"
+#include "prefetch/verify.h"
+#include "tests/prefetch/toy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+TEST(NearNeed, OfAChainIsTheLiveBlocksAtItsTurn) {
+  // chain(2, 1 page): when b2 runs, y0, y1, y2, d2 and d1 are live: five pages. b2 itself touches
+  // y1, y2, d2, d1: four.
+  const TaskGraph graph = chain(2, pages(1));
+  const NearNeed need = near_need(graph, Occupancy{graph, kPage});
+  EXPECT_EQ(need.resident, pages(5));
+  EXPECT_EQ(need.roomy, pages(5));
+  EXPECT_EQ(need.smallest, pages(4));
+  EXPECT_EQ(graph[need.largest_task].name, "b2");
+}
+
+TEST(NearNeed, MakesRoomForTheLargestWorkspaceOnlyWhenRoomy) {
+  TaskGraph graph = chain(2, pages(1));
+  graph.tasks[1].algorithms.push_back({.name = "fast", .workspace = pages(7)});
+  const NearNeed need = near_need(graph, Occupancy{graph, kPage});
+  EXPECT_EQ(need.resident, pages(5));
+  EXPECT_EQ(need.roomy, pages(12));
+  EXPECT_EQ(need.smallest, pages(4));
+}
+
+TEST(NearNeed, OfNothingIsNothing) {
+  EXPECT_EQ(near_need(TaskGraph{}, Occupancy{TaskGraph{}, kPage}).smallest, 0_B);
+}
+
+TEST(NearNeed, IsWhatTheResidentPlannerAsksFor) {
+  const TaskGraph graph = chain(4, pages(3));
+  const Profile profile = flat_profile(graph, 1ns);
+  Problem given = problem(graph, profile, {});
+  given.budget = near_need(graph, Occupancy{graph, kPage}).resident;
+  EXPECT_TRUE(std::holds_alternative<Plan>(Resident{}.plan(given)));
+  given.budget -= kPage;
+  const auto refused = Resident{}.plan(given);
+  ASSERT_TRUE(std::holds_alternative<Infeasible>(refused));
+  EXPECT_EQ(std::get<Infeasible>(refused).smallest_budget, given.budget + kPage);
+}
+
+TEST(Infeasible, SaysTaskNeedAndSmallestBudget) {
+  const TaskGraph graph = chain(2, pages(1));
+  const Infeasible reason{.task = TaskId{4}, .task_need = pages(4), .smallest_budget = pages(4)};
+  EXPECT_EQ(to_string(reason, graph, pages(3)),
+            "a budget of 12.0 KiB is too small: task b2 needs 16.0 KiB, everything that must be "
+            "near with it included; the smallest budget that works is 16384 bytes (16.0 KiB)");
+}
+
+TEST(Occupancy, MovesTensorsFromAQuarterPageOn) {
+  TaskGraph graph;
+  const DataId small = graph.add(DataBlock{.name = "small", .size = 1023_B});
+  const DataId large = graph.add(DataBlock{.name = "large", .size = 1024_B});
+  const DataId state =
+      graph.add(DataBlock{.name = "state", .size = pages(9), .kind = DataKind::kState});
+  const Occupancy occupancy{graph, kPage};
+  EXPECT_FALSE(occupancy.is_movable(small));
+  EXPECT_EQ(occupancy.size(large), kPage);
+  EXPECT_FALSE(occupancy.is_movable(state));
+  EXPECT_EQ(occupancy.always_near(), pages(9) + 1024_B);  // 1023 rounds up to 16 * 64
+  EXPECT_EQ(occupancy.pool(pages(11)), kPage);            // two pages less 1024 bytes: one whole
+  EXPECT_EQ(occupancy.pool(pages(8)), 0_B);
+}
+
+TEST(ChoosePage, TakesTheLargestThatLosesAtMostATwentieth) {
+  const auto page_for = [](um::Bytes size) {
+    TaskGraph graph;
+    graph.add(DataBlock{.name = "x", .size = size});
+    return choose_page(graph);
+  };
+  EXPECT_EQ(page_for(20_MiB), 2_MiB);
+  // 21 MiB and a byte: pages of 2 MiB take 22 MiB, 4.8 % more.
+  EXPECT_EQ(page_for(21_MiB + 1_B), 2_MiB);
+  // 20 MiB and a byte: 22 MiB is 10 % more; with 1 MiB pages 21 MiB is 4.99999 % more.
+  EXPECT_EQ(page_for(20_MiB + 1_B), 1_MiB);
+  EXPECT_EQ(page_for(100_B), 4_KiB);
+}
+
+TEST(Verify, RefusesPagingOnDemandWhenWhatIsAlwaysNearDoesNotFit) {
+  TaskGraph graph;
+  const DataId weights =
+      graph.add(DataBlock{.name = "w", .size = pages(2), .kind = DataKind::kState});
+  graph.add(Task{.name = "update", .reads = {weights}, .writes = {weights}});
+  const Plan plan{.graph = fingerprint(graph),
+                  .budget = pages(1),
+                  .page = kPage,
+                  .residency = Residency::kOnDemand,
+                  .runs = runs_in_order(graph)};
+  EXPECT_TRUE(std::holds_alternative<Violation>(verify(graph, plan)));
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

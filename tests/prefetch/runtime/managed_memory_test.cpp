@@ -1,0 +1,145 @@
+#include "prefetch/runtime/managed_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "prefetch/verify.h"
+#include "tests/prefetch/runtime/step_modes.h"
+#include "tests/prefetch/toy.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+
+// Notes every hint in words: "populate 2+1" is populate() of one page from page 2 on. Moves end at
+// once.
+class RecordedHints final : public um::Hints {
+ public:
+  explicit RecordedHints(um::Range slab) : slab_{slab} {}
+
+  void prefetch(um::Range range, um::Place place, um::Completion done) override {
+    note((place == um::Place::kNear ? "prefetch " : "offload ") + pages_of(range));
+    done(failure);
+  }
+  void populate(um::Range range) override { note("populate " + pages_of(range)); }
+  void discard(um::Range range) override { note("discard " + pages_of(range)); }
+  void advise(um::Range range, um::Advice /*advice*/) override {
+    note("advise " + pages_of(range));
+  }
+  void begin_use(std::span<const um::Use> operands) override { note("begin" + uses(operands)); }
+  void end_use(std::span<const um::Use> operands) noexcept override {
+    note("end" + uses(operands));
+  }
+
+  [[nodiscard]] std::vector<std::string> log() {
+    const std::lock_guard lock{mutex_};
+    return log_;
+  }
+  std::exception_ptr failure;
+
+ private:
+  void note(std::string entry) {
+    const std::lock_guard lock{mutex_};
+    log_.push_back(std::move(entry));
+  }
+  [[nodiscard]] std::string pages_of(um::Range range) const {
+    const auto first = static_cast<std::size_t>(range.data() - slab_.data()) / kPage.count();
+    return std::to_string(first) + "+" + std::to_string(range.size() / kPage.count());
+  }
+  [[nodiscard]] std::string uses(std::span<const um::Use> operands) const {
+    std::string text;
+    for (const um::Use& use : operands) {
+      const bool reads = use.access != um::Access::kWrite;
+      const bool writes = use.access != um::Access::kRead;
+      text += std::string{" "} + (reads ? "r" : "") + (writes ? "w" : "") + pages_of(use.range);
+    }
+    return text;
+  }
+
+  um::Range slab_;
+  std::mutex mutex_;
+  std::vector<std::string> log_;
+};
+
+// a is made, is far while b is made with a workspace of one page, and comes back to be added to. a
+// has two pages and lies at 0; b and c have one page and lie at 2 at different times; the workspace
+// lies at 3.
+class ManagedMemoryTest : public ::testing::Test {
+ protected:
+  ManagedMemoryTest() {
+    const DataId a = graph.add(DataBlock{.name = "a", .size = pages(2)});
+    const DataId b = graph.add(DataBlock{.name = "b", .size = pages(1)});
+    const DataId c = graph.add(DataBlock{.name = "c", .size = pages(1)});
+    graph.add(Task{.name = "make a", .writes = {a}});
+    graph.add(Task{.name = "make b", .writes = {b}, .algorithms = {{.workspace = pages(1)}}});
+    graph.add(Task{.name = "use a", .reads = {a}, .writes = {a, c}});
+    plan = {.graph = fingerprint(graph), .budget = pages(3), .page = kPage};
+    plan.runs = {{.task = TaskId{0}},
+                 {.task = TaskId{1}, .after = {1, 1, 0}},
+                 {.task = TaskId{2}, .after = {2, 1, 1}}};
+    plan.offloads = {{.data = a, .size = pages(2), .after = {.runs = 1}}};
+    plan.prefetches = {{.data = a, .size = pages(2), .after = {2, 1, 0}}};
+  }
+
+  void execute(RecordedHints& hints, const Stage& stage) {
+    ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.always_near, slab}, hints};
+    run_planned(stage.layout, memory, stage.state, 1);
+  }
+
+  TaskGraph graph;
+  Plan plan;
+  std::vector<std::uint64_t> words = std::vector<std::uint64_t>(4 * kPage.count() / 8);
+  um::Range slab = std::as_writable_bytes(std::span{words});
+};
+
+TEST_F(ManagedMemoryTest, GivesTheHintsOfAPlanInItsOrder) {
+  ASSERT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
+  RecordedHints hints{slab};
+  execute(hints, Stage{graph, plan});
+  EXPECT_EQ(hints.log(), (std::vector<std::string>{
+                             "populate 0+2", "begin w0+2", "end w0+2", "offload 0+2",
+                             "populate 2+1", "populate 3+1", "begin w2+1 w3+1", "end w2+1 w3+1",
+                             "discard 2+1", "discard 3+1", "prefetch 0+2", "populate 2+1",
+                             "begin rw0+2 w2+1", "end rw0+2 w2+1", "discard 0+2", "discard 2+1"}));
+}
+
+TEST_F(ManagedMemoryTest, GivesNoHintsOnDemandButTellsWhatIsUsed) {
+  plan.residency = Residency::kOnDemand;
+  plan.offloads.clear();
+  plan.prefetches.clear();
+  for (Position p = 0; p < 3; ++p) plan.runs[p].after = {.runs = p};
+  RecordedHints hints{slab};
+  execute(hints, Stage{graph, plan});
+  EXPECT_EQ(hints.log(),
+            (std::vector<std::string>{"begin w0+2", "end w0+2", "begin w2+1 w3+1", "end w2+1 w3+1",
+                                      "begin rw0+2 w2+1", "end rw0+2 w2+1"}));
+}
+
+TEST_F(ManagedMemoryTest, MovesPartsOfABlock) {
+  plan.offloads = {{.data = DataId{0}, .offset = pages(1), .size = pages(1), .after = {.runs = 1}}};
+  plan.prefetches = {{.data = DataId{0}, .offset = pages(1), .size = pages(1), .after = {2, 1, 0}}};
+  RecordedHints hints{slab};
+  execute(hints, Stage{graph, plan});
+  const std::vector<std::string> log = hints.log();
+  EXPECT_EQ(log.at(3), "offload 1+1");
+  EXPECT_EQ(log.at(10), "prefetch 1+1");
+}
+
+TEST_F(ManagedMemoryTest, AFailedMoveSurfacesWhereItsResultIsNeeded) {
+  const Stage stage{graph, plan};
+  RecordedHints hints{slab};
+  hints.failure = std::make_exception_ptr(um::Error{"the far file cannot be written"});
+  ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.always_near, slab}, hints};
+  memory.begin_step();
+  memory.begin_run(0);
+  memory.end_run(0);
+  EXPECT_THROW(memory.begin_run(1), um::Error);
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

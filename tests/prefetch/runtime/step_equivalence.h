@@ -1,0 +1,95 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <string>
+
+#include "prefetch/need.h"
+#include "prefetch/planners/catalogue.h"
+#include "prefetch/verify.h"
+#include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/runtime/step_modes.h"
+
+namespace spillway::prefetch::testing {
+
+/// A random training step with what random_graph() leaves out: weights that each backward task
+/// updates, running statistics that a recomputation must leave alone, and a tensor too small to be
+/// moved.
+inline TaskGraph random_step() {
+  TaskGraph graph = random_graph();
+  const auto add_state = [&](const std::string& name, std::uint64_t words) {
+    return graph.add(
+        DataBlock{.name = name, .size = um::Bytes{8 * words}, .kind = DataKind::kState});
+  };
+  const DataId labels = graph.add(DataBlock{.name = "labels", .size = um::Bytes{16}});
+  graph.tasks[0].writes.push_back(labels);
+  for (std::size_t t = 1; t < graph.tasks.size(); ++t) {
+    Task& task = graph.tasks[t];
+    if (task.name == "loss") task.reads.push_back(labels);
+    if (task.phase == Phase::kForward) {
+      task.updates_once = {add_state("running of " + task.name, 3)};
+    } else {
+      const DataId weights = add_state("weights of " + task.name, 5);
+      task.reads.push_back(weights);
+      task.writes.push_back(weights);
+    }
+  }
+  return graph;
+}
+
+/// A random budget between the smallest feasible and a little more than all resident.
+inline um::Bytes random_budget(const TaskGraph& graph) {
+  const NearNeed need = near_need(graph, Occupancy{graph, kPage});
+  const std::uint64_t slack = (need.roomy - need.smallest) / kPage;
+  return need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 2));
+}
+
+inline Problem random_step_problem(const TaskGraph& graph, const Profile& profile) {
+  return {.graph = graph,
+          .profile = profile,
+          .budget = random_budget(graph),
+          .page = kPage,
+          .chunk = pages(*rc::gen::inRange<std::uint64_t>(1, 5)),
+          .may_recompute = *rc::gen::arbitrary<bool>()};
+}
+
+inline Plan verified_plan(const Problem& problem, const std::string& planner) {
+  auto planned = find_planner(planner).plan(problem);
+  RC_ASSERT(std::holds_alternative<Plan>(planned));
+  auto plan = std::get<Plan>(std::move(planned));
+  const auto verdict = verify(problem.graph, plan);
+  if (const auto* violation = std::get_if<Violation>(&verdict)) RC_FAIL(violation->reason);
+  return plan;
+}
+
+inline um::Bytes peak_of(const TaskGraph& graph, const Plan& plan) {
+  return std::get<Verified>(verify(graph, plan)).peak;
+}
+
+/// A random step under a plan of unified memory gives what the step gives by itself; every byte is
+/// there before it is touched, nothing is pushed out, and the verified peak is kept.
+inline void check_planned_managed(um::Paging paging) {
+  const TaskGraph graph = random_step();
+  const Profile profile = random_profile(graph);
+  const Plan plan = verified_plan(random_step_problem(graph, profile), "capacity");
+  const Executed executed = execute_managed(graph, plan, paging);
+  RC_ASSERT(executed.result == run_plainly(graph, kSteps));
+  RC_ASSERT(executed.counters.faults == 0U);
+  RC_ASSERT(executed.counters.evictions == 0U);
+  RC_ASSERT(executed.counters.refused_hints == 0U);
+  RC_ASSERT(executed.peak <= peak_of(graph, plan));
+}
+
+/// The same step by page faults alone.
+inline void check_on_demand_managed(um::Paging paging) {
+  const TaskGraph graph = random_step();
+  const Profile profile = random_profile(graph);
+  const Plan plan = verified_plan(random_step_problem(graph, profile), "on-demand");
+  const Executed executed = execute_managed(graph, plan, paging);
+  RC_ASSERT(executed.result == run_plainly(graph, kSteps));
+  RC_ASSERT(executed.counters.faults > 0U);
+  RC_ASSERT(executed.peak <= plan.budget);
+}
+
+}  // namespace spillway::prefetch::testing

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "prefetch/runtime/step_layout.h"
+#include "prefetch/runtime/step_memory.h"
+#include "prefetch/task_graph.h"
+
+namespace spillway::prefetch::testing {
+
+/// What steps of a toy graph gave: what each task had read by the end of its first run, and the
+/// state afterwards.
+struct ToyResult {
+  std::vector<std::uint64_t> read;  ///< by step and task
+  std::vector<std::byte> state;     ///< all state blocks, one after the other
+  bool workspaces_kept = true;      ///< no workspace was written by anybody but its task
+  friend bool operator==(const ToyResult&, const ToyResult&) = default;
+};
+
+inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t x = (a ^ b) * 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 29U)) * 0xbf58476d1ce4e5b9ULL;
+  return x ^ (x >> 32U);
+}
+
+/// The operands of one task, wherever they lie.
+struct ToyArguments {
+  std::function<std::byte*(DataId)> address;
+  std::span<std::byte> workspace;
+  std::uint64_t step = 0;
+  bool is_recomputation = false;
+};
+
+/// The kernel of every task: each word of its outputs is a hash of all words of its inputs, of the
+/// task, and of the word's place. Only the first task looks at the step. Returns the hash of the
+/// inputs; clears `workspace_kept` when the workspace changed while the outputs were written.
+inline std::uint64_t run_toy_kernel(const TaskGraph& graph, TaskId id,
+                                    const ToyArguments& arguments, bool& workspace_kept) {
+  const Task& task = graph[id];
+  const auto words = [](std::size_t bytes) { return bytes / sizeof(std::uint64_t); };
+  std::uint64_t hash = mix(static_cast<std::uint64_t>(id), id == TaskId{0} ? arguments.step : 0);
+  for (const DataId read : task.reads) {
+    const auto* in = reinterpret_cast<const std::uint64_t*>(arguments.address(read));
+    for (std::size_t i = 0; i < words(graph[read].size.count()); ++i) hash = mix(hash, in[i]);
+  }
+  auto* scratch = reinterpret_cast<std::uint64_t*>(arguments.workspace.data());
+  for (std::size_t i = 0; i < words(arguments.workspace.size()); ++i) scratch[i] = hash;
+  const auto write = [&](DataId written, std::uint64_t salt) {
+    auto* out = reinterpret_cast<std::uint64_t*>(arguments.address(written));
+    for (std::size_t i = 0; i < words(graph[written].size.count()); ++i) {
+      out[i] = mix(hash ^ salt, i);
+    }
+  };
+  for (std::size_t i = 0; i < task.writes.size(); ++i) write(task.writes[i], i);
+  if (!arguments.is_recomputation) {
+    for (const DataId once : task.updates_once) write(once, ~std::uint64_t{0});
+  }
+  for (std::size_t i = 0; i < words(arguments.workspace.size()); ++i) {
+    workspace_kept = workspace_kept && scratch[i] == hash;
+  }
+  return hash;
+}
+
+/// The state blocks of a graph, in one buffer of 64-bit words.
+class ToyState {
+ public:
+  explicit ToyState(const TaskGraph& graph) : addresses_(graph.data.size(), nullptr) {
+    std::size_t size = 0;
+    for (const DataBlock& block : graph.data) {
+      if (block.kind == DataKind::kState) size += block.size.count();
+    }
+    words_.resize(size / sizeof(std::uint64_t));
+    std::byte* next = std::as_writable_bytes(std::span{words_}).data();
+    for (std::size_t i = 0; i < graph.data.size(); ++i) {
+      if (graph.data[i].kind != DataKind::kState) continue;
+      addresses_[i] = next;
+      next += graph.data[i].size.count();
+    }
+  }
+  /// By DataId; null for tensors.
+  [[nodiscard]] const std::vector<std::byte*>& addresses() const { return addresses_; }
+  [[nodiscard]] std::vector<std::byte> bytes() const {
+    const auto all = std::as_bytes(std::span{words_});
+    return {all.begin(), all.end()};
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+  std::vector<std::byte*> addresses_;
+};
+
+/// What `steps` steps must give: every task once, in order, each block in memory of its own. Knows
+/// nothing of plans.
+inline ToyResult run_plainly(const TaskGraph& graph, std::uint64_t steps) {
+  ToyState state{graph};
+  std::vector<std::vector<std::uint64_t>> blocks;
+  for (const DataBlock& block : graph.data) blocks.emplace_back(block.size.count() / 8);
+  ToyResult result;
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+      const auto address = [&](DataId id) {
+        std::byte* at = state.addresses()[static_cast<std::size_t>(id)];
+        return at != nullptr
+                   ? at
+                   : std::as_writable_bytes(std::span{blocks[static_cast<std::size_t>(id)]}).data();
+      };
+      result.read.push_back(run_toy_kernel(graph, TaskId(t), {.address = address, .step = step},
+                                           result.workspaces_kept));
+    }
+  }
+  result.state = state.bytes();
+  return result;
+}
+
+/// Executes one step after the other as the executor does.
+inline ToyResult run_planned(const StepLayout& layout, StepMemory& memory, const ToyState& state,
+                             std::uint64_t steps) {
+  ToyResult result;
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    memory.begin_step();
+    for (Position p = 0; p < layout.plan.runs.size(); ++p) {
+      const TaskRun& run = layout.plan.runs[p];
+      const um::Bytes workspace = layout.graph[run.task].algorithms[run.algorithm].workspace;
+      memory.begin_run(p);
+      const ToyArguments arguments{.address = [&](DataId id) { return memory.address(id); },
+                                   .workspace = {memory.workspace(), workspace.count()},
+                                   .step = step,
+                                   .is_recomputation = run.is_recomputation};
+      const std::uint64_t read =
+          run_toy_kernel(layout.graph, run.task, arguments, result.workspaces_kept);
+      if (!run.is_recomputation) result.read.push_back(read);
+      memory.end_run(p);
+    }
+    memory.end_step();
+  }
+  result.state = state.bytes();
+  return result;
+}
+
+}  // namespace spillway::prefetch::testing

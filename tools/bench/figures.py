@@ -1,0 +1,48 @@
+"""Figures for people, and for programs."""
+
+import json
+import statistics
+import sys
+
+
+def spread(values):
+    """The distance from the smallest to the largest, as a part of the median."""
+    return (max(values) - min(values)) / statistics.median(values)
+
+
+def size(count):
+    """Bytes as text."""
+    if count >= 1 << 30:
+        return f"{count / (1 << 30):.2f} GiB"
+    return f"{count / (1 << 20):.1f} MiB"
+
+
+def duration(seconds):
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
+
+
+def table(rows):
+    """Rows of texts as lines: the first column to the left, the rest to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join(
+        "  ".join(cell.rjust(width) if i else cell.ljust(width)
+                  for i, (cell, width) in enumerate(zip(row, widths))).rstrip()
+        for row in rows)
+
+
+def expect_writable(path, make_folder=False):
+    """Exits with a sentence when `path` cannot be written: before hours of work, not after."""
+    if path is None:
+        return
+    try:
+        if make_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        sys.exit(f"{sys.argv[0]}: cannot write {path}: {error.strerror}")
+
+
+def write_json(path, result):
+    if path is not None:
+        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

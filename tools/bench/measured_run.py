@@ -1,0 +1,71 @@
+"""Runs of the spillway program and of others, their figures, and where and of what they are."""
+
+import datetime
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "build" / "release" / "bin" / "spillway"
+
+
+class Failure(Exception):
+    """A run that gave no result; the text is one sentence for the user."""
+
+
+def find_program(path):
+    """The program at `path`; exits with a sentence when there is none."""
+    program = pathlib.Path(path).resolve()
+    if not program.is_file() or not os.access(program, os.X_OK):
+        sys.exit(f"{sys.argv[0]}: there is no program {program}: build it with tools/quickstart, or"
+                 " with 'cmake --preset release && cmake --build --preset release'")
+    return program
+
+
+def call(command, environment=None):
+    """Runs a command and returns what it prints. Throws: Failure with its last words."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          env=environment, cwd=ROOT, check=False)
+    if done.returncode != 0:
+        words = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise Failure(words[-1])
+    return done.stdout
+
+
+def train(program, options):
+    """One `spillway train`: its command, its steps and its summary."""
+    command = ["train", *map(str, options)]
+    begin = time.monotonic()
+    lines = [json.loads(line) for line in call([program, *command, "--json", "-"]).splitlines()]
+    return {"command": command,
+            "wall_seconds": time.monotonic() - begin,
+            "steps": [line for line in lines if "step" in line],
+            "summary": next(line["summary"] for line in lines if "summary" in line)}
+
+
+def circumstances(program):
+    """Date, commit and device of what is measured."""
+    return {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "commit": git("rev-parse", "HEAD"),
+            "has_local_changes": bool(git("status", "--porcelain", "--untracked-files=no")),
+            "processor": processor_name(),
+            "processors": len(os.sched_getaffinity(0)),
+            "load_at_start": os.getloadavg()[0],
+            "devices": json.loads(call([program, "devices", "--json", "-"]))}
+
+
+def git(*words):
+    try:
+        return call(["git", *words]).strip()
+    except (Failure, OSError):
+        return None  # a copy without history
+
+
+def processor_name():
+    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return os.uname().machine

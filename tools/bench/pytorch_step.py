@@ -1,0 +1,106 @@
+"""Times training steps in PyTorch; tools/bench/pytorch starts it as a process of its own.
+
+The networks are those of nets/vgg.cpp and nets/resnet.cpp (ResNet v1.5: the stride is in the 3x3
+convolution). A step is forward, backward and an update by SGD with momentum and weight decay, in
+fp32, on a batch that lies ready.
+"""
+
+import argparse
+import json
+import time
+
+import torch
+from torch import nn
+
+
+def vgg16(classes):
+    layers, channels = [], 3
+    for convolutions, width in [(2, 64), (2, 128), (3, 256), (3, 512), (3, 512)]:
+        for _ in range(convolutions):
+            layers += [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU(inplace=True)]
+            channels = width
+        layers.append(nn.MaxPool2d(2))
+    layers += [nn.Flatten(),
+               nn.Linear(512 * 7 * 7, 4096), nn.ReLU(inplace=True), nn.Dropout(),
+               nn.Linear(4096, 4096), nn.ReLU(inplace=True), nn.Dropout(),
+               nn.Linear(4096, classes)]
+    return nn.Sequential(*layers)
+
+
+def unit(channels, width, kernel, stride=1):
+    return [nn.Conv2d(channels, width, kernel, stride, padding=kernel // 2, bias=False),
+            nn.BatchNorm2d(width)]
+
+
+class Bottleneck(nn.Module):
+    def __init__(self, channels, width, stride):
+        super().__init__()
+        self.inner = nn.Sequential(*unit(channels, width, 1), nn.ReLU(inplace=True),
+                                   *unit(width, width, 3, stride), nn.ReLU(inplace=True),
+                                   *unit(width, 4 * width, 1))
+        has_projection = stride != 1 or channels != 4 * width
+        self.shortcut = nn.Sequential(*(unit(channels, 4 * width, 1, stride)
+                                        if has_projection else []))
+
+    def forward(self, x):
+        return torch.relu_(self.inner(x).add_(self.shortcut(x)))
+
+
+def resnet50(classes):
+    layers = [*unit(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, padding=1)]
+    channels = 64
+    for stage, blocks in enumerate([3, 4, 6, 3]):
+        width = 64 << stage
+        for i in range(blocks):
+            layers.append(Bottleneck(channels, width, 2 if stage > 0 and i == 0 else 1))
+            channels = 4 * width
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes)]
+    return nn.Sequential(*layers)
+
+
+NETWORKS = {"vgg16": vgg16, "resnet50": resnet50}
+
+
+def loaded_blas():
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        return sorted({line.split()[-1] for line in maps if "blas" in line.split()[-1]})
+
+
+def train(options):
+    torch.manual_seed(1)
+    torch.set_num_threads(options.threads)
+    layout = torch.channels_last if options.channels_last else torch.contiguous_format
+    network = NETWORKS[options.net](options.classes).to(memory_format=layout).train()
+    images = torch.randn(options.batch, 3, 224, 224).to(memory_format=layout)
+    labels = torch.randint(options.classes, (options.batch,))
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(network.parameters(), lr=options.lr, momentum=0.9,
+                                weight_decay=options.weight_decay)
+    seconds, losses = [], []
+    for _ in range(options.steps):
+        begin = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        loss = criterion(network(images), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        seconds.append(time.perf_counter() - begin)
+    return {"parameters": sum(p.numel() for p in network.parameters()),
+            "seconds": seconds, "losses": losses}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--net", choices=sorted(NETWORKS), required=True)
+    for name in ("--batch", "--classes", "--threads", "--steps"):
+        parser.add_argument(name, type=int, required=True)
+    for name in ("--lr", "--weight-decay"):
+        parser.add_argument(name, type=float, required=True)
+    parser.add_argument("--channels-last", action="store_true")
+    options = parser.parse_args()
+    print(json.dumps({"pytorch": torch.__version__, "python": torch.__file__,
+                      "blas": loaded_blas(), **train(options)}))
+
+
+if __name__ == "__main__":
+    main()
