@@ -16,6 +16,7 @@ namespace {
 
 using test::expect_refused;
 using test::Program;
+using test::run_spillway;
 using test::small_training;
 using test::TemporaryFolder;
 using Content = std::vector<std::uint8_t>;

@@ -105,8 +105,10 @@ TEST_F(BadPlan, ThatDropsOrSwapsTasksIsRefusedByTheVerifier) {
 }
 
 TEST_F(BadPlan, WithASmallerBudgetThanItsPeakIsRefusedByTheVerifier) {
-  expect_refused_when([](json& plan) { plan["budget_bytes"] = 1'000'000; },
-                      {"plan.json must not run"});
+  json plan = plan_;
+  plan["budget_bytes"] = 1'000'000;
+  std::ofstream{path()} << plan;
+  expect_refused(1, training({"--budget", "min"}), {"plan.json must not run"});
 }
 
 TEST_F(BadPlan, SaysWhichMemberIsWrong) {

@@ -1,0 +1,178 @@
+// The rule that holds everything together: budgets, planners, memory modes, far memories and paging
+// mechanisms change no bit of a training's losses and weights.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/data/temporary_folder.h"
+
+namespace spillway {
+namespace {
+
+using nlohmann::json;
+using test::joined;
+using test::Outcome;
+using test::Program;
+using test::run_spillway;
+using test::TemporaryFolder;
+
+constexpr bool kIsSlow = SPILLWAY_SLOW_BUILD != 0;  // not optimised, or under a sanitizer
+
+// What may not change.
+struct Trained {
+  std::vector<double> losses;
+  std::string weights;
+  bool operator==(const Trained&) const = default;
+};
+
+// One way to run a training.
+struct Way {
+  std::string name;
+  Program::Arguments flags;
+  bool has_no_faults = false;  // planned, on managed memory
+};
+
+Way managed(const std::string& budget, const std::string& paging = "auto",
+            const std::string& recompute = "auto") {
+  return {.name = "managed, capacity, " + budget + ", " + paging + ", recompute " + recompute,
+          .flags = {"--budget", budget, "--paging", paging, "--recompute", recompute},
+          .has_no_faults = true};
+}
+
+Way on_demand(const std::string& budget, const std::string& paging = "auto") {
+  return {.name = "managed, on-demand, " + budget + ", " + paging,
+          .flags = {"--planner", "on-demand", "--budget", budget, "--paging", paging}};
+}
+
+Way copy(const std::string& budget, const std::string& planner = "capacity") {
+  return {.name = "copy, " + planner + ", " + budget,
+          .flags = {"--memory", "copy", "--planner", planner, "--budget", budget}};
+}
+
+Way with_file(Way way, const TemporaryFolder& folder) {
+  way.name += ", far file";
+  way.flags = joined(way.flags, {"--far", "file:" + folder.path().string()});
+  return way;
+}
+
+// Many ways, each budget, planner, mode, far memory and mechanism among them.
+std::vector<Way> many_ways(const TemporaryFolder& folder) {
+  std::vector<Way> ways{managed("min"), with_file(on_demand("min", "memfd"), folder),
+                        with_file(copy("min+20%"), folder)};
+  if (kIsSlow) return ways;
+  for (const char* budget : {"100%", "min+50%", "min+20%"}) ways.push_back(managed(budget));
+  ways.push_back(managed("min", "memfd", "off"));
+  ways.push_back(with_file(managed("min+20%", "uffd", "off"), folder));
+  ways.push_back(with_file(managed("min", "memfd"), folder));
+  ways.push_back(on_demand("100%"));
+  ways.push_back(on_demand("min+20%"));
+  ways.push_back(with_file(on_demand("min+50%"), folder));
+  ways.push_back(copy("min"));
+  ways.push_back(copy("min+50%", "on-demand"));
+  ways.push_back(with_file(copy("min", "on-demand"), folder));
+  return ways;
+}
+
+class BitIdentity : public testing::Test {
+ protected:
+  // Trains three steps and looks at every line of the report.
+  [[nodiscard]] static Trained train(const Program::Arguments& flags, bool has_no_faults) {
+    const Outcome outcome =
+        run_spillway(joined(joined({"train", "--steps", "3", "--json", "-"}, flags), {}));
+    const json summary = summary_of(outcome);
+    Trained trained{.losses = {}, .weights = summary.value("weights_sha256", "")};
+    EXPECT_EQ(trained.weights.size(), 64U);
+    for (const json& line : json_lines(outcome)) {
+      if (!line.contains("loss")) continue;
+      trained.losses.push_back(line.at("loss"));
+      EXPECT_LE(line.at("near_peak_bytes"), summary.at("budget_bytes"));
+      if (has_no_faults) {
+        EXPECT_EQ(line.at("faults"), 0);
+        EXPECT_EQ(line.at("evictions"), 0);
+      }
+    }
+    return trained;
+  }
+
+  // All `ways` must end as the resident training does.
+  void expect_identical(const Program::Arguments& net, const std::vector<Way>& ways) const {
+    const Trained resident = train(joined(net, {"--memory", "resident"}), false);
+    ASSERT_EQ(resident.losses.size(), 3U);
+    for (const double loss : resident.losses) EXPECT_TRUE(std::isfinite(loss));
+    EXPECT_NE(resident.losses[0], resident.losses[1]);
+    EXPECT_NE(resident.losses[1], resident.losses[2]);
+    if (kIsSlow) std::puts("a slow build: fewer configurations");
+    for (const Way& way : ways) {
+      SCOPED_TRACE(way.name);
+      const Trained other = train(joined(net, way.flags), way.has_no_faults);
+      EXPECT_EQ(other.losses, resident.losses);
+      EXPECT_EQ(other.weights, resident.weights);
+    }
+  }
+
+  // Measured once for all the ways of a network.
+  [[nodiscard]] Program::Arguments profiled(const Program::Arguments& net) const {
+    const std::string path = folder_.file("profile.json");
+    const Outcome outcome = run_spillway(joined(joined({"profile", "--out", path}, net), {}));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    return joined(net, {"--profile", path});
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(BitIdentity, OfLenetHoldsWhateverTheMemory) {
+  const Program::Arguments net{"--net", "lenet", "--batch", "8", "--conv-algorithm", "direct"};
+  expect_identical(profiled(net), many_ways(folder_));
+}
+
+TEST_F(BitIdentity, OfResnet18HoldsWhateverTheMemory) {
+  const Program::Arguments net{"--net",        "resnet18", "--batch",          "2",
+                               "--image-size", "32",       "--conv-algorithm", "direct"};
+  expect_identical(profiled(net), many_ways(folder_));
+}
+
+TEST_F(BitIdentity, OfResnet50HoldsWhateverTheMemory) {
+  if (kIsSlow) GTEST_SKIP() << "a slow build: ResNet-18 stands for it";
+  const Program::Arguments net{"--net",        "resnet50", "--batch",          "2",
+                               "--image-size", "32",       "--conv-algorithm", "direct"};
+  expect_identical(profiled(net), {managed("min"), with_file(on_demand("min+20%"), folder_),
+                                   with_file(copy("min"), folder_)});
+}
+
+TEST_F(BitIdentity, OfVgg16HoldsWhateverTheMemory) {
+  if (kIsSlow) GTEST_SKIP() << "a slow build: ResNet-18 stands for it";
+  const Program::Arguments net{"--net",        "vgg16", "--batch",          "2",
+                               "--image-size", "32",    "--conv-algorithm", "direct"};
+  expect_identical(profiled(net), {with_file(managed("min"), folder_), copy("min")});
+}
+
+// A plan with Winograd in it: the same algorithms, hence the same bits, in every mode that can run
+// it. Whole blocks and no recomputation, so that explicit copies can run it too.
+TEST_F(BitIdentity, HoldsForAPlanWithWinograd) {
+  const Program::Arguments net{"--net", "vgg16", "--batch", "2", "--image-size", "32"};
+  if (kIsSlow) GTEST_SKIP() << "a slow build: VGG-16 is too large for it";
+  const std::string plan = folder_.file("plan.json");
+  const Outcome planned =
+      run_spillway(joined({"plan", "--conv-algorithm", "winograd", "--memory", "copy", "--budget",
+                           "min+20%", "--machine", "host", "--out", plan, "--json", "-"},
+                          net));
+  ASSERT_EQ(planned.exit_code, 0) << planned.errors;
+  if (!json::parse(planned.output).at("algorithms").contains("winograd")) {
+    GTEST_SKIP() << "oneDNN has no Winograd convolution on this machine";
+  }
+  const Program::Arguments fixed =
+      joined(profiled(joined(net, {"--conv-algorithm", "winograd"})), {"--plan", plan});
+
+  expect_identical(fixed, {{.name = "managed", .flags = {}, .has_no_faults = true},
+                           {.name = "copy", .flags = {"--memory", "copy"}}});
+}
+
+}  // namespace
+}  // namespace spillway
