@@ -55,7 +55,7 @@ TEST(ConvolutionWeights, LieWhereOnednnLooksForThem) {
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   for (const std::size_t size : {1U, 8U, 16U}) {
     const Layout layout{size};
-    Block canonical{float_bytes(values.size())};
+    Block canonical{float_bytes(element_count(spec))};
     std::copy(values.begin(), values.end(), canonical.floats().begin());
     Block theirs{float_bytes(values.size())};
     const auto pd = reorder(engine, float_desc({16, 32, 3, 2}, dnnl::memory::format_tag::oihw),
