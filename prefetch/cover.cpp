@@ -14,7 +14,7 @@ struct Gap {
   Position last;
   Position next;
   Bytes taken;
-  bool starts_clean;  // the block was not written at `last`
+  bool starts_clean;  // the block was not written since its previous gap
 };
 
 // Among gaps, the one whose block was used longest ago comes first; of equals the one that lasts
@@ -33,7 +33,9 @@ std::vector<Gap> find_gaps(const Occupancy& occupancy, std::span<const Life> liv
   for (std::size_t i = 0; i < lives.size(); ++i) {
     const Life& life = lives[i];
     if (!occupancy.is_movable(life.data)) continue;
+    bool is_written = false;
     for (std::size_t a = 0; a + 1 < life.accesses.size(); ++a) {
+      is_written = is_written || life.accesses[a].writes;
       const Position last = life.accesses[a].position;
       const Position next = life.accesses[a + 1].position;
       if (next > last + 1) {
@@ -41,7 +43,8 @@ std::vector<Gap> find_gaps(const Occupancy& occupancy, std::span<const Life> liv
                         .last = last,
                         .next = next,
                         .taken = {},
-                        .starts_clean = !life.accesses[a].writes});
+                        .starts_clean = !is_written});
+        is_written = false;
       }
     }
   }

@@ -116,5 +116,23 @@ TEST(Capacity, DoesNotTransferAnUnchangedBlockOutTwice) {
   EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
 }
 
+// As above, but x is written when it is back, one task before it leaves again: the far copy is old.
+TEST(Capacity, TransfersAChangedBlockOutAgain) {
+  TaskGraph graph;
+  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(2)});
+  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(3)});
+  graph.add(Task{.name = "make", .writes = {x}});
+  graph.add(Task{.name = "big1", .writes = {a}});
+  graph.add(Task{.name = "change", .reads = {x}, .writes = {x}});
+  graph.add(Task{.name = "use1", .reads = {x}});
+  graph.add(Task{.name = "big2", .writes = {a}});
+  graph.add(Task{.name = "use2", .reads = {x}});
+  const Profile profile = flat_profile(graph, 100ns);
+  const Plan plan = plan_for(problem(graph, profile, pages(3)));
+  ASSERT_EQ(plan.offloads.size(), 2U);
+  EXPECT_FALSE(plan.offloads[1].is_clean);
+  EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
+}
+
 }  // namespace
 }  // namespace spillway::prefetch

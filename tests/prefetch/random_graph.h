@@ -11,8 +11,9 @@
 namespace spillway::prefetch::testing {
 
 /// A random training step: a forward DAG whose tasks read one or two earlier tensors, write a new
-/// one and sometimes update one in place, and a backward pass that reads what forward saved. Sizes
-/// are 1 to 6 pages; some tasks have a second algorithm.
+/// one and sometimes update one in place, and a backward pass that reads what forward saved and
+/// sometimes adds to an earlier gradient. Sizes are 1 to 6 pages; some tasks have a second
+/// algorithm.
 inline TaskGraph random_graph() {
   TaskGraph graph;
   const int layers = *rc::gen::inRange(1, 14);
@@ -42,14 +43,24 @@ inline TaskGraph random_graph() {
     }
     graph.add(task);
   }
-  DataId gradient = new_block("g");
-  graph.add(Task{
-      .name = "loss", .phase = Phase::kBackward, .reads = {tensors.back()}, .writes = {gradient}});
+  std::vector<DataId> gradients{new_block("g")};
+  graph.add(Task{.name = "loss",
+                 .phase = Phase::kBackward,
+                 .reads = {tensors.back()},
+                 .writes = {gradients[0]}});
+  DataId gradient = gradients[0];
   for (int i = layers; i >= 1; --i) {
     Task task{.name = "b" + std::to_string(i), .phase = Phase::kBackward};
     task.reads = saved[static_cast<std::size_t>(i - 1)];
     task.reads.push_back(gradient);
-    gradient = new_block("g" + std::to_string(i));
+    const DataId other = gradients[*rc::gen::inRange<std::size_t>(0, gradients.size())];
+    if (other != gradient && *rc::gen::inRange(0, 2) == 0) {
+      task.reads.push_back(other);
+      gradient = other;
+    } else {
+      gradient = new_block("g" + std::to_string(i));
+      gradients.push_back(gradient);
+    }
     task.writes = {gradient};
     graph.add(task);
   }

@@ -4,15 +4,15 @@
 # folder that matches a file decides, so `um/host` has a rule of its own inside `um`.
 cmake_minimum_required(VERSION 3.25)
 
-set(um_core "um/[a-z_]+[.]h")  # the seams: headers directly in um/
+set(um_core "um/[a-z0-9_]+[.]h")  # the seams: headers directly in um/
 set(allow_um               "${um_core}")
 set(allow_um/host          "um/host/|${um_core}")
 set(allow_um/cuda          "um/cuda/|${um_core}")
 set(allow_nets             "nets/|${um_core}")
-set(allow_prefetch         "prefetch/[a-z_]+[.]h|prefetch/planners/|${um_core}")
+set(allow_prefetch         "prefetch/[a-z0-9_]+[.]h|prefetch/planners/|${um_core}")
 set(allow_prefetch/runtime "prefetch/|${um_core}")
-set(allow_src              "src/[a-z_]+[.]h|src/layers/|src/data/|nets/|prefetch/|${um_core}")
-set(allow_src/host         "src/[a-z_]+[.]h|src/host/|nets/|prefetch/|${um_core}")
+set(allow_src              "src/[a-z0-9_]+[.]h|src/layers/|src/data/|nets/|prefetch/|${um_core}")
+set(allow_src/host         "src/[a-z0-9_]+[.]h|src/host/|nets/|prefetch/|${um_core}")
 set(allow_src/cli          "src/|nets/|prefetch/|um/")
 set(allow_tools            "tools/|src/|nets/|prefetch/|um/")
 set(folders um um/host um/cuda nets prefetch prefetch/runtime src src/host src/cli tools)

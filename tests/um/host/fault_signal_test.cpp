@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <atomic>
 #include <csetjmp>
 #include <csignal>
 
@@ -36,6 +37,7 @@ class FaultSignal : public testing::Test {
   }
   static void touch(Range page, std::size_t at = 0) {
     *static_cast<volatile std::byte*>(&page[at]) = std::byte{1};
+    std::atomic_signal_fence(std::memory_order::seq_cst);  // the handler wrote, too
   }
 
   Range ours = reserve_addresses(kPage, AddressAccess::kNone);
