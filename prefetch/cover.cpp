@@ -39,11 +39,8 @@ std::vector<Gap> find_gaps(const Occupancy& occupancy, std::span<const Life> liv
       const Position last = life.accesses[a].position;
       const Position next = life.accesses[a + 1].position;
       if (next > last + 1) {
-        gaps.push_back({.life = i,
-                        .last = last,
-                        .next = next,
-                        .taken = {},
-                        .starts_clean = !is_written});
+        gaps.push_back(
+            {.life = i, .last = last, .next = next, .taken = {}, .starts_clean = !is_written});
         is_written = false;
       }
     }

@@ -17,9 +17,8 @@ Processor open_host(int threads) {
                      ? std::make_unique<host::HostBackend>(static_cast<std::size_t>(threads))
                      : std::make_unique<host::HostBackend>();
   processor.compute = processor.device->make_stream("compute");
-  processor.compute->enqueue([&] {
-    backend->start_threads([&] { processor.device->prepare_kernel_thread(); });
-  });
+  processor.compute->enqueue(
+      [&] { backend->start_threads([&] { processor.device->prepare_kernel_thread(); }); });
   processor.compute->synchronize();
   processor.backend = std::move(backend);
   return processor;
