@@ -59,6 +59,10 @@ class Hints {
   /// Throws: Error when an earlier move or page fault failed (a far file that cannot be read, say).
   virtual void begin_use(std::span<const Use> operands) = 0;
   virtual void end_use(std::span<const Use> operands) noexcept = 0;
+
+  /// For the end of a step: no later begin_use() tells what went wrong in its last launch.
+  /// Throws: Error when a move or page fault failed, as begin_use().
+  virtual void check() = 0;
 };
 
 }  // namespace spillway::um

@@ -46,7 +46,7 @@ TEST(Ledger, NeverExceedsItsLimitFromManyThreads) {
 
 class NoMemory final : public Memory {
  public:
-  std::byte* allocate(Bytes size) override { throw OutOfMemory{"none", size}; }
+  std::byte* allocate(Bytes /*size*/) override { throw OutOfMemory{"none"}; }
   void free(std::byte* /*address*/, Bytes /*size*/) noexcept override {}
 };
 

@@ -201,6 +201,19 @@ TEST_P(ManagedSpaceContract, AFailedFaultReachesTheNextUse) {
   EXPECT_THROW(space->write(1, 5), Error);
 }
 
+TEST_P(ManagedSpaceContract, AFailedFaultOfTheLastLaunchIsToldWithoutAnother) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "far memory that fails throws, and TSan objects to allocating in a handler";
+#endif
+  make(options(4, 4));
+  space->write(0, 5);
+  space->move(0, 1, Place::kFar);
+  EXPECT_NO_THROW(space->hints().check());
+  space->far().fails_to_read = true;
+  space->use(0, 1, Access::kRead, [&] { EXPECT_EQ(space->word(0), 0U); });
+  EXPECT_THROW(space->hints().check(), Error);
+}
+
 TEST_P(ManagedSpaceContract, AnUnevenHintIsABugOfTheCaller) {
   make(options(4, 4));
   const Range uneven = space->pages(0, 1).first(space->page().count() / 2);

@@ -30,7 +30,7 @@ class FaultStack {
     constexpr int kPrivate = MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK;
     memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, kPrivate, -1, 0);
     if (memory_ == MAP_FAILED) {
-      throw OutOfMemory{"there is no memory for the stack of a page-fault handler", Bytes{size_}};
+      throw OutOfMemory{"there is no memory for the stack of a page-fault handler"};
     }
     stack_t ours{};
     ours.ss_sp = memory_;

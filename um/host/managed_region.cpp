@@ -39,14 +39,19 @@ PageGeometry geometry_of(const SpaceOptions& options) {
     throw Error{"near memory of " + to_string(options.near) + " does not hold two pages of " +
                 to_string(options.page) + "; give it more, or use smaller pages"};
   }
-  if (const Bytes available = available_memory(); near > available) {
-    throw OutOfMemory{"cannot take " + to_string(near) + " of near memory: " +
-                          to_string(available) + " are available; use a smaller budget",
-                      near};
-  }
+  expect_available(near, "take " + to_string(near) + " of near memory", "use a smaller budget");
   return {.page = options.page,
           .pages = static_cast<PageIndex>(options.size / options.page),
           .slots = static_cast<SlotIndex>(near / options.page)};
+}
+
+/// Far memory in RAM takes its pages only later: each of the two alone may fit, but not both.
+void expect_room_for_both(const SpaceOptions& options) {
+  const Bytes near = std::min(options.near, options.size);
+  expect_available(near + options.size,
+                   "take " + to_string(near) + " of near memory and put " +
+                       to_string(options.size) + " of far memory in RAM",
+                   "put far memory on disk with --far file:PATH, or use a smaller budget");
 }
 
 /// The thread that keeps some near memory free; none when that is not asked for.
@@ -100,6 +105,7 @@ class ManagedRegion final : public ManagedSpace, private Hints, private FaultTar
   void end_use(std::span<const Use> operands) noexcept override {
     residency_.end_use(operands, grid_);
   }
+  void check() override { residency_.check(); }
   void on_fault(const std::byte* address) noexcept override {
     residency_.fault(grid_.page_of(address));
   }
@@ -140,6 +146,7 @@ std::unique_ptr<ManagedSpace> make_managed_region(const SpaceOptions& options, L
 }
 
 std::unique_ptr<ManagedSpace> make_managed_region(const SpaceOptions& options, Ledger& ledger) {
+  if (options.far.file.empty()) expect_room_for_both(options);
   return make_managed_region(options, ledger, make_far_store(options.far, options.size));
 }
 

@@ -17,8 +17,7 @@ constexpr Bytes kHugePage = 2_MiB;
 
 OutOfMemory no_memory(Bytes size, int errno_value) {
   return OutOfMemory{"the system gives no " + to_string(size) +
-                         " of memory: " + std::generic_category().message(errno_value),
-                     size};
+                     " of memory: " + std::generic_category().message(errno_value)};
 }
 
 /// Unmaps what lies before the first huge page and after `size` from there.

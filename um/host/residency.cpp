@@ -212,4 +212,8 @@ void Residency::note_failure(const std::exception_ptr& failure) {
   if (failure_ == nullptr) failure_ = failure;
 }
 
+void Residency::throw_failure() const {
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+}
+
 }  // namespace spillway::um

@@ -51,6 +51,8 @@ class Residency {
   /// Throws: the first failure of far memory there has been (nothing declared).
   void begin_use(std::span<const Use> operands, const PageGrid& grid);
   void end_use(std::span<const Use> operands, const PageGrid& grid) noexcept;
+  /// Throws: as begin_use().
+  void check() const;
 
   /// Evicts pages ahead of need, to keep the watermark, until stop_evicting_ahead().
   void evict_ahead() noexcept;
@@ -96,6 +98,8 @@ class Residency {
   /// A fault outside any declared use may be a write.
   static void note_touch(Page& page) noexcept;
   void note_failure(const std::exception_ptr& failure);
+  /// Requires: the mutex is held. Throws: the first failure.
+  void throw_failure() const;
   void wake_evictor();
 
   const Nanoseconds fault_latency_;

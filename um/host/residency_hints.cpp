@@ -140,7 +140,7 @@ void Residency::renew(PageIndex index) {
 
 void Residency::begin_use(std::span<const Use> operands, const PageGrid& grid) {
   const Lock lock{mutex_};
-  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  throw_failure();
   for (const Use& use : operands) static_cast<void>(grid.touched(use.range));  // all or none
   for (const Use& use : operands) {
     const PageSpan pages = grid.touched(use.range);
@@ -149,6 +149,11 @@ void Residency::begin_use(std::span<const Use> operands, const PageGrid& grid) {
     }
   }
   ++launches_;
+}
+
+void Residency::check() const {
+  const Lock lock{mutex_};
+  throw_failure();
 }
 
 void Residency::begin_page_use(PageIndex index, PageAccess access) {

@@ -17,10 +17,12 @@
 #include <exception>
 #include <iostream>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "um/error.h"
+#include "um/host/available_memory.h"
 #include "um/host/uffd_probe.h"
 
 namespace spillway::um {
@@ -67,6 +69,21 @@ TEST(ManagedRegion, RefusesNearMemoryThatTheMachineDoesNotHave) {
   Ledger ledger{1_GiB};
   SpaceOptions huge = options(1U << 21U, 1U << 21U, 2_MiB);  // 4 TiB
   EXPECT_THROW(static_cast<void>(make_managed_region(huge, ledger)), OutOfMemory);
+}
+
+// 60 % of what is available near, and as much far: each alone would fit.
+TEST(ManagedRegion, RefusesNearAndFarMemoryThatTheMachineDoesNotHaveTogether) {
+  const Bytes size = round_down(Bytes{available_memory().count() / 5 * 3}, 2_MiB);
+  const std::uint64_t pages = size / 2_MiB;
+  Ledger ledger{size};
+  try {
+    static_cast<void>(make_managed_region(options(pages, pages, 2_MiB), ledger));
+    FAIL() << "more fits than there is";
+  } catch (const OutOfMemory& error) {
+    const std::string both = "cannot take " + to_string(size) + " of near memory and put " +
+                             to_string(size) + " of far memory in RAM: ";
+    EXPECT_EQ(std::string{error.what()}.find(both), 0U) << error.what();
+  }
 }
 
 TEST(ManagedRegion, FarMemoryIsAsLargeAsTheSpace) {
