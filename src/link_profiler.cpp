@@ -107,7 +107,6 @@ prefetch::LinkProfile measure_link(um::Device& device, um::SpaceOptions options,
   const Bytes quarter = um::round_down(Bytes{limit.count() / 4}, options.page);
   options.size = std::max(options.page, std::min(um::round_up(kRange, options.page), quarter));
   options.near = options.size;
-  options.free_page_watermark = 0;
   um::Ledger ledger{options.near};
   const auto space = device.make_managed_space(options, ledger);
   const um::Range range = space->slab();

@@ -40,8 +40,6 @@ struct SpaceOptions {
   LinkOptions link;
   Nanoseconds fault_latency{0};  ///< added to each page fault
   Paging paging = Paging::kAuto;
-  /// Near pages kept free by evicting ahead of need. Zero for runs driven by a plan.
-  std::uint64_t free_page_watermark = 0;
   /// Fills what a read must not rely on (populated and discarded pages) with a pattern of NaNs, so
   /// that a test sees a read of it.
   bool poison = false;

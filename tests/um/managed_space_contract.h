@@ -143,6 +143,15 @@ TEST_P(ManagedSpaceContract, ReadMostlyPagesStayCleanWhenTouchedOutsideAUse) {
   EXPECT_EQ(space->word(0), 9U);
 }
 
+TEST_P(ManagedSpaceContract, AReadMostlyRangeMayBeInitialisedByTouchingIt) {
+  make(options(4, 2));
+  space->hints().advise(space->pages(0, 4), Advice::kReadMostly);
+  for (std::size_t page = 0; page < 4; ++page) space->word(page) = 10 + page;
+  for (std::size_t page = 0; page < 4; ++page) EXPECT_EQ(space->word(page), 10 + page);
+  space->move(0, 4, Place::kFar);
+  EXPECT_EQ(space->far().writes, 4);  // once each: the second touch left them clean
+}
+
 TEST_P(ManagedSpaceContract, OverwritingAPageThatIsFarFetchesNothing) {
   make(options(4, 4));
   space->write(0, 7);

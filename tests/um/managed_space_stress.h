@@ -119,12 +119,6 @@ TEST_P(ManagedSpaceStress, LosesNoUpdateOutsideUsesBesideOffloads) {
   expect_exact(options(kPages, 2), /*declares=*/false, /*prefetches=*/false);  // 6 %
 }
 
-TEST_P(ManagedSpaceStress, LosesNoUpdateWithAnEvictorAhead) {
-  SpaceOptions eager = options(kPages, 8);
-  eager.free_page_watermark = 3;
-  expect_exact(eager, /*declares=*/true, /*prefetches=*/true);
-}
-
 TEST_P(ManagedSpaceStress, LosesNoUpdateOnAFile) {
   const TemporaryFolder folder;
   SpaceOptions on_disk = options(kPages, 8);

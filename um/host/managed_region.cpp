@@ -4,7 +4,6 @@
 #include <bit>
 #include <limits>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "um/error.h"
@@ -15,7 +14,6 @@
 #include "um/host/page_mapper.h"
 #include "um/host/page_transfer.h"
 #include "um/host/residency.h"
-#include "um/host/worker_thread.h"
 
 namespace spillway::um {
 namespace {
@@ -54,28 +52,6 @@ void expect_room_for_both(const SpaceOptions& options) {
                    "put far memory on disk with --far file:PATH, or use a smaller budget");
 }
 
-/// The thread that keeps some near memory free; none when that is not asked for.
-class EvictingThread {
- public:
-  EvictingThread(Residency& residency, std::uint64_t watermark) : residency_{residency} {
-    if (watermark == 0) return;
-    thread_ = std::thread{[this] {
-      prepare_worker_thread("um evict");
-      residency_.evict_ahead();
-    }};
-  }
-  EvictingThread(const EvictingThread&) = delete;
-  EvictingThread& operator=(const EvictingThread&) = delete;
-  ~EvictingThread() {
-    residency_.stop_evicting_ahead();
-    if (thread_.joinable()) thread_.join();
-  }
-
- private:
-  Residency& residency_;
-  std::thread thread_;
-};
-
 class ManagedRegion final : public ManagedSpace, private Hints, private FaultTarget {
  public:
   ManagedRegion(const SpaceOptions& options, Ledger& ledger, std::unique_ptr<FarStore> far)
@@ -85,7 +61,6 @@ class ManagedRegion final : public ManagedSpace, private Hints, private FaultTar
         transfer_{options, *mapper_, std::move(far)},
         residency_{options, geometry_, *mapper_, transfer_, ledger},
         registration_{mapper_->region(), *this},
-        evicting_{residency_, options.free_page_watermark},
         in_{"um in"},
         out_{"um out"} {}
 
@@ -116,7 +91,6 @@ class ManagedRegion final : public ManagedSpace, private Hints, private FaultTar
   PageTransfer transfer_;
   Residency residency_;
   const FaultRegistration registration_;
-  const EvictingThread evicting_;
   Engine in_;  // the engines are last: they finish before all else ends
   Engine out_;
 };

@@ -23,7 +23,6 @@ std::size_t depth_for(Bytes page) { return std::clamp<std::size_t>(2_MiB / page,
 Residency::Residency(const SpaceOptions& options, const PageGeometry& geometry, PageMapper& mapper,
                      PageTransfer& transfer, Ledger& ledger)
     : fault_latency_{options.fault_latency},
-      watermark_{std::min<std::uint64_t>(options.free_page_watermark, geometry.slots / 2)},
       depth_{depth_for(geometry.page)},
       too_small_{"the near memory of " + to_string(geometry.slots * geometry.page) +
                  " is too small for the pages in use; give it more"},
@@ -95,27 +94,6 @@ SlotIndex Residency::evict(Lock& lock, PageIndex victim) {
   return move.slot;
 }
 
-void Residency::evict_ahead() noexcept {
-  Lock lock{mutex_};
-  while (true) {
-    is_short_.wait(
-        lock, [this] { return is_stopped_ || (pool_.available() < watermark_ && order_.first()); });
-    if (is_stopped_) return;
-    pool_.give(evict(lock, *order_.first()));
-    changed_.notify_all();
-  }
-}
-
-void Residency::stop_evicting_ahead() {
-  const Lock lock{mutex_};
-  is_stopped_ = true;
-  is_short_.notify_all();
-}
-
-void Residency::wake_evictor() {
-  if (watermark_ > 0 && pool_.available() < watermark_) is_short_.notify_one();
-}
-
 // --- moves
 
 /// Requires: the page is filling and `slot` is its own. Unlocks while the content moves.
@@ -155,7 +133,6 @@ void Residency::finish_filling(Lock& lock, const Move& move, Cause cause) {
   if (page.pins == 0) order_.append(move.index, page.advice);
   if (move.is_transferred) counters_.bytes_prefetched += Bytes{mapper_.slot(move.slot).size()};
   note_failure(move.failure);
-  wake_evictor();
   changed_.notify_all();
 }
 
@@ -163,6 +140,7 @@ void Residency::finish_filling(Lock& lock, const Move& move, Cause cause) {
 /// can begin and write to it unseen; then saves it when it is dirty.
 Residency::Move Residency::start_leaving(Lock& lock, PageIndex index) {
   Page& page = pages_[index];
+  expects(page.state == PageState::kResident && page.pins == 0, "a page in use does not leave");
   order_.remove(index);
   page.state = PageState::kLeaving;
   ++leaving_;
@@ -205,7 +183,8 @@ void Residency::finish_leaving_and_free(Lock& lock, const Move& move) {
 
 void Residency::note_touch(Page& page) noexcept {
   const bool is_declared = page.pins > 0;
-  if (!is_declared && page.advice != Advice::kReadMostly) page.content = Content::kNear;
+  const bool is_read = page.advice == Advice::kReadMostly && page.content != Content::kNone;
+  if (!is_declared && !is_read) page.content = Content::kNear;
 }
 
 void Residency::note_failure(const std::exception_ptr& failure) {

@@ -45,7 +45,8 @@ class Residency {
   [[nodiscard]] std::exception_ptr offload(PageSpan pages) noexcept;
 
   void populate(PageSpan pages);
-  /// Throws: ContractError when one of the pages is in use (nothing discarded).
+  /// Throws: ContractError when one of the pages is in use (nothing discarded), or when another
+  /// thread begins to use one while its move is waited for (those before it are discarded).
   void discard(PageSpan pages);
   void advise(PageSpan pages, Advice advice);
   /// Throws: the first failure of far memory there has been (nothing declared).
@@ -53,10 +54,6 @@ class Residency {
   void end_use(std::span<const Use> operands, const PageGrid& grid) noexcept;
   /// Throws: as begin_use().
   void check() const;
-
-  /// Evicts pages ahead of need, to keep the watermark, until stop_evicting_ahead().
-  void evict_ahead() noexcept;
-  void stop_evicting_ahead();
 
   [[nodiscard]] Counters counters() const;
 
@@ -95,23 +92,21 @@ class Residency {
   void renew(PageIndex index);
   void begin_page_use(PageIndex index, PageAccess access);
   void end_page_use(PageIndex index, PageAccess access) noexcept;
-  /// A fault outside any declared use may be a write.
+  /// A fault outside any declared use may be a write; the first one of a page that is read mostly,
+  /// too.
   static void note_touch(Page& page) noexcept;
   void note_failure(const std::exception_ptr& failure);
   /// Requires: the mutex is held. Throws: the first failure.
   void throw_failure() const;
-  void wake_evictor();
 
   const Nanoseconds fault_latency_;
-  const std::uint64_t watermark_;
   const std::size_t depth_;  // pages that an engine has on their way at once
   const std::string too_small_;
   PageMapper& mapper_;
   PageTransfer& transfer_;
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;   // a page settled, or a use ended
-  std::condition_variable is_short_;  // fewer free slots than the watermark
+  std::condition_variable changed_;  // a page settled, or a use ended
   std::vector<Page> pages_;
   EvictionOrder order_;  // resident pages without pins
   NearPool pool_;
@@ -120,7 +115,6 @@ class Residency {
   std::uint64_t launches_ = 0;  // uses that have begun and not ended
   std::uint64_t filling_ = 0;   // pages filling that have a slot
   std::uint64_t leaving_ = 0;
-  bool is_stopped_ = false;
 };
 
 }  // namespace spillway::um
