@@ -101,7 +101,7 @@ class Load {
 
 }  // namespace
 
-prefetch::LinkProfile measure_link(um::Device& device, um::SpaceOptions options, Bytes limit,
+prefetch::LinkProfile measure_link(um::Device& device, um::ManagedOptions options, Bytes limit,
                                    const Step& step, const Backend& backend,
                                    const prefetch::Profile& profile, um::Stream& stream) {
   const Bytes quarter = um::round_down(Bytes{limit.count() / 4}, options.page);

@@ -1,15 +1,13 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "um/bytes.h"
+#include "um/nanoseconds.h"
 
 namespace spillway::um {
-
-using Nanoseconds = std::chrono::duration<std::int64_t, std::nano>;
 
 /// A transfer rate. Only `Bytes / Bandwidth` yields a time.
 class Bandwidth {

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "um/bandwidth.h"
 #include "um/bytes.h"
+#include "um/nanoseconds.h"
 
 namespace spillway::um {
 

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "um/completion.h"
 #include "um/place.h"
 #include "um/range.h"
 

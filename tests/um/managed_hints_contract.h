@@ -145,7 +145,7 @@ TEST_P(ManagedSpaceContract, AFaultWithAllNearMemoryInUseEndsTheProcess) {
 }
 
 TEST_P(ManagedSpaceContract, PoisonShowsReadsOfWhatWasNeverWritten) {
-  SpaceOptions poisoned = options(4, 4);
+  ManagedOptions poisoned = options(4, 4);
   poisoned.poison = true;
   make(poisoned);
   const auto value = [&](std::size_t page) {
@@ -163,7 +163,7 @@ TEST_P(ManagedSpaceContract, PoisonShowsReadsOfWhatWasNeverWritten) {
 }
 
 TEST_P(ManagedSpaceContract, MovesTakeAtLeastTheTimeOfTheLink) {
-  SpaceOptions slow = options(8, 8);
+  ManagedOptions slow = options(8, 8);
   // 8 pages in 40 ms.
   slow.link.bandwidth = Bandwidth{static_cast<double>(slow.size.count()) / 0.040};
   make(slow);
@@ -179,7 +179,7 @@ TEST_P(ManagedSpaceContract, MovesTakeAtLeastTheTimeOfTheLink) {
 }
 
 TEST_P(ManagedSpaceContract, FaultsTakeAtLeastTheirLatency) {
-  SpaceOptions slow = options(4, 4);
+  ManagedOptions slow = options(4, 4);
   slow.fault_latency = std::chrono::milliseconds{3};
   make(slow);
   for (std::size_t page = 0; page < 4; ++page) space->word(page) = 1;
@@ -240,7 +240,7 @@ TEST_P(ManagedSpaceContract, AnUnevenHintIsABugOfTheCaller) {
 }
 
 TEST_P(ManagedSpaceContract, ReleasesItsWholeChargeWhenItEnds) {
-  const SpaceOptions wanted = options(4, 4);
+  const ManagedOptions wanted = options(4, 4);
   Ledger ledger{wanted.near};
   {
     const auto region = make_managed_region(wanted, ledger);

@@ -36,7 +36,7 @@ TEST_P(ManagedSpaceContract, ContentSurvivesEviction) {
 }
 
 TEST_P(ManagedSpaceContract, TheLedgerMayBeTighterThanNearMemory) {
-  SpaceOptions wanted = options(8, 6);
+  ManagedOptions wanted = options(8, 6);
   space.emplace(wanted, 2 * wanted.page);
   for (std::size_t page = 0; page < 8; ++page) space->word(page) = page;
   EXPECT_EQ(space->ledger().peak(), 2 * space->page());

@@ -42,7 +42,7 @@ void finish(const Copy& copy, std::size_t size, std::atomic<std::uint64_t>& coun
 
 }  // namespace
 
-HostCopySpace::HostCopySpace(const SpaceOptions& options)
+HostCopySpace::HostCopySpace(const CopyOptions& options)
     : near_{memory_, options.near},
       far_{make_far_store(options.far, options.size)},
       link_in_{options.link},

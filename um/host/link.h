@@ -4,7 +4,8 @@
 #include <chrono>
 
 #include "um/bytes.h"
-#include "um/space.h"
+#include "um/link_options.h"
+#include "um/nanoseconds.h"
 
 namespace spillway::um {
 

@@ -18,7 +18,7 @@
 namespace spillway::um {
 namespace {
 
-void expect_sound(const SpaceOptions& options) {
+void expect_sound(const ManagedOptions& options) {
   expects(
       std::has_single_bit(options.page.count()) && options.page >= 4_KiB && options.page <= 2_MiB,
       "a page is a power of two from 4 KiB to 2 MiB");
@@ -29,7 +29,7 @@ void expect_sound(const SpaceOptions& options) {
           "a managed space has less than 2^32 pages");
 }
 
-PageGeometry geometry_of(const SpaceOptions& options) {
+PageGeometry geometry_of(const ManagedOptions& options) {
   expect_sound(options);
   const Bytes near = std::min(options.near, options.size);
   // An instruction may touch two pages at once: with room for one it would fault for ever.
@@ -44,7 +44,7 @@ PageGeometry geometry_of(const SpaceOptions& options) {
 }
 
 /// Far memory in RAM takes its pages only later: each of the two alone may fit, but not both.
-void expect_room_for_both(const SpaceOptions& options) {
+void expect_room_for_both(const ManagedOptions& options) {
   const Bytes near = std::min(options.near, options.size);
   expect_available(near + options.size,
                    "take " + to_string(near) + " of near memory and put " +
@@ -54,7 +54,7 @@ void expect_room_for_both(const SpaceOptions& options) {
 
 class ManagedRegion final : public ManagedSpace, private Hints, private FaultTarget {
  public:
-  ManagedRegion(const SpaceOptions& options, Ledger& ledger, std::unique_ptr<FarStore> far)
+  ManagedRegion(const ManagedOptions& options, Ledger& ledger, std::unique_ptr<FarStore> far)
       : geometry_{geometry_of(options)},
         mapper_{make_page_mapper(options.paging, geometry_)},
         grid_{mapper_->region(), options.page},
@@ -99,7 +99,8 @@ std::string ManagedRegion::description() const {
   const Bytes page = geometry_.page;
   const std::string size =
       page < 1_MiB ? std::to_string(page / 1_KiB) + " KiB" : std::to_string(page / 1_MiB) + " MiB";
-  return std::string{mapper_->name()} + ", " + size + " pages";
+  return std::string{mapper_->name()} + ", " + size + " pages, far " +
+         transfer_.far().description();
 }
 
 void ManagedRegion::prefetch(Range range, Place place, Completion done) {
@@ -113,13 +114,13 @@ void ManagedRegion::prefetch(Range range, Place place, Completion done) {
 
 }  // namespace
 
-std::unique_ptr<ManagedSpace> make_managed_region(const SpaceOptions& options, Ledger& ledger,
+std::unique_ptr<ManagedSpace> make_managed_region(const ManagedOptions& options, Ledger& ledger,
                                                   std::unique_ptr<FarStore> far) {
   expects(far != nullptr && far->size() == options.size, "far memory is as large as the space");
   return std::make_unique<ManagedRegion>(options, ledger, std::move(far));
 }
 
-std::unique_ptr<ManagedSpace> make_managed_region(const SpaceOptions& options, Ledger& ledger) {
+std::unique_ptr<ManagedSpace> make_managed_region(const ManagedOptions& options, Ledger& ledger) {
   if (options.far.file.empty()) expect_room_for_both(options);
   return make_managed_region(options, ledger, make_far_store(options.far, options.size));
 }

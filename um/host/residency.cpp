@@ -20,8 +20,8 @@ std::size_t depth_for(Bytes page) { return std::clamp<std::size_t>(2_MiB / page,
 
 }  // namespace
 
-Residency::Residency(const SpaceOptions& options, const PageGeometry& geometry, PageMapper& mapper,
-                     PageTransfer& transfer, Ledger& ledger)
+Residency::Residency(const ManagedOptions& options, const PageGeometry& geometry,
+                     PageMapper& mapper, PageTransfer& transfer, Ledger& ledger)
     : fault_latency_{options.fault_latency},
       depth_{depth_for(geometry.page)},
       too_small_{"the near memory of " + to_string(geometry.slots * geometry.page) +

@@ -20,7 +20,7 @@
 #include "um/host/page_mapper.h"
 #include "um/host/page_transfer.h"
 #include "um/ledger.h"
-#include "um/space.h"
+#include "um/managed_space.h"
 
 namespace spillway::um {
 
@@ -32,7 +32,7 @@ namespace spillway::um {
 class Residency {
  public:
   /// `mapper`, `transfer` and `ledger` outlive it.
-  Residency(const SpaceOptions& options, const PageGeometry& geometry, PageMapper& mapper,
+  Residency(const ManagedOptions& options, const PageGeometry& geometry, PageMapper& mapper,
             PageTransfer& transfer, Ledger& ledger);
 
   /// Makes a page near that a thread touched. Ends the process when every near page is in use.
