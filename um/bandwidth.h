@@ -30,7 +30,7 @@ class Bandwidth {
   double bytes_per_second_;
 };
 
-/// Reads "2GB/s", "500MB/s", "1.5 GiB/s". Nothing when `text` is no positive rate.
+/// Reads "2GB/s", "500MB/s", "1.5 GiB/s". Nothing when `text` is no rate of at least 1 kB/s.
 [[nodiscard]] std::optional<Bandwidth> parse_bandwidth(std::string_view text);
 
 }  // namespace spillway::um

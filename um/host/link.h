@@ -27,9 +27,6 @@ class Link {
   /// How long `size` occupies the link, without the latency: for pacing the parts of a transfer.
   [[nodiscard]] Nanoseconds time_of(Bytes size) const noexcept;
 
-  /// Sleeps until `time`; returns at once when it has passed.
-  static void wait_until(Clock::time_point time) noexcept;
-
  private:
   LinkOptions options_;
   std::atomic<Clock::rep> free_at_{0};

@@ -6,13 +6,14 @@
 
 #include "um/error.h"
 #include "um/host/fatal.h"
+#include "um/host/sleep_until.h"
 
 namespace spillway::um {
 namespace {
 
 using Clock = Link::Clock;
 
-/// How long a fault waits for another launch to end before it gives up.
+/// How long a fault waits for other launches to end before it gives up.
 constexpr std::chrono::seconds kPatience{10};
 
 /// Small pages are moved many at a time: a sleep for the link is longer than one takes.
@@ -39,7 +40,7 @@ Counters Residency::counters() const {
 
 void Residency::fault(PageIndex index) noexcept {
   const Clock::time_point start = Clock::now();
-  if (fault_latency_.count() > 0) Link::wait_until(start + fault_latency_);
+  if (fault_latency_.count() > 0) sleep_until(start + fault_latency_);
   Lock lock{mutex_};
   Page& page = pages_[index];
   wait_until_settled(lock, page);
@@ -76,11 +77,15 @@ std::optional<SlotIndex> Residency::find_slot(Lock& lock) {
 }
 
 SlotIndex Residency::find_slot_or_die(Lock& lock) noexcept {
+  std::optional<Clock::time_point> end;  // of patience with other launches
   while (true) {
     if (const auto slot = find_slot(lock)) return *slot;
     if (filling_ > 0) {
       changed_.wait(lock);
-    } else if (launches_ <= 1 || changed_.wait_for(lock, kPatience) == std::cv_status::timeout) {
+      continue;
+    }
+    if (!end) end = Clock::now() + kPatience;
+    if (launches_ <= 1 || changed_.wait_until(lock, *end) == std::cv_status::timeout) {
       fatal(too_small_);
     }
   }
@@ -119,7 +124,7 @@ Residency::Move Residency::start_filling(Lock& lock, PageIndex index, SlotIndex 
 /// Shows the page when the link has brought it.
 void Residency::finish_filling(Lock& lock, const Move& move, Cause cause) {
   lock.unlock();
-  if (move.is_transferred) Link::wait_until(move.end);
+  if (move.is_transferred) sleep_until(move.end);
   mapper_.map(move.index, move.slot);
   lock.lock();
   Page& page = pages_[move.index];
@@ -163,7 +168,7 @@ Residency::Move Residency::start_leaving(Lock& lock, PageIndex index) {
 void Residency::finish_leaving(Lock& lock, const Move& move) {
   if (move.is_transferred) {
     lock.unlock();
-    Link::wait_until(move.end);
+    sleep_until(move.end);
     lock.lock();
     counters_.bytes_offloaded += Bytes{mapper_.slot(move.slot).size()};
   }
