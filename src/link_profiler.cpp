@@ -101,13 +101,12 @@ class Load {
 
 }  // namespace
 
-prefetch::LinkProfile measure_link(um::Device& device, um::SpaceOptions options, Bytes limit,
+prefetch::LinkProfile measure_link(um::Device& device, um::ManagedOptions options, Bytes limit,
                                    const Step& step, const Backend& backend,
                                    const prefetch::Profile& profile, um::Stream& stream) {
   const Bytes quarter = um::round_down(Bytes{limit.count() / 4}, options.page);
   options.size = std::max(options.page, std::min(um::round_up(kRange, options.page), quarter));
   options.near = options.size;
-  options.free_page_watermark = 0;
   um::Ledger ledger{options.near};
   const auto space = device.make_managed_space(options, ledger);
   const um::Range range = space->slab();

@@ -4,7 +4,7 @@
 #include "src/backend.h"
 #include "src/step.h"
 #include "um/device.h"
-#include "um/space.h"
+#include "um/managed_space.h"
 #include "um/stream.h"
 
 namespace spillway {
@@ -13,7 +13,7 @@ namespace spillway {
 /// sizes are chosen here, at most `limit` bytes of near memory): bandwidth each way while the
 /// stream runs the longest forward task of `step`, and how much that task slows down. `profile` has
 /// the task's undisturbed time.
-[[nodiscard]] prefetch::LinkProfile measure_link(um::Device& device, um::SpaceOptions options,
+[[nodiscard]] prefetch::LinkProfile measure_link(um::Device& device, um::ManagedOptions options,
                                                  um::Bytes limit, const Step& step,
                                                  const Backend& backend,
                                                  const prefetch::Profile& profile,

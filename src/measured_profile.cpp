@@ -5,12 +5,12 @@
 namespace spillway {
 
 prefetch::Profile measure_profile(Processor& processor, const Workload& workload, um::Bytes limit,
-                                  const um::SpaceOptions& space, const std::atomic<bool>& stop,
+                                  const um::ManagedOptions& space, const std::atomic<bool>& stop,
                                   const OnProgress& on_progress) {
   prefetch::Profile profile =
       measure_tasks(workload.training(), *processor.backend, processor.device->memory(), limit,
                     *processor.compute, stop, on_progress);
-  um::SpaceOptions options = space;
+  um::ManagedOptions options = space;
   options.page = workload.page();
   profile.link = measure_link(*processor.device, options, limit, workload.training(),
                               *processor.backend, profile, *processor.compute);

@@ -7,7 +7,7 @@
 #include "src/profiler.h"
 #include "src/workload.h"
 #include "um/bytes.h"
-#include "um/space.h"
+#include "um/managed_space.h"
 
 namespace spillway {
 
@@ -15,7 +15,7 @@ namespace spillway {
 /// of near memory that are given back. `space` says what far memory, link and paging will be.
 /// Throws: um::OutOfMemory; Interrupted when `stop` becomes true.
 [[nodiscard]] prefetch::Profile measure_profile(Processor& processor, const Workload& workload,
-                                                um::Bytes limit, const um::SpaceOptions& space,
+                                                um::Bytes limit, const um::ManagedOptions& space,
                                                 const std::atomic<bool>& stop,
                                                 const OnProgress& on_progress);
 

@@ -7,7 +7,7 @@
 namespace spillway {
 namespace {
 
-um::SpaceOptions with_page(um::SpaceOptions options, um::Bytes page) {
+um::ManagedOptions with_page(um::ManagedOptions options, um::Bytes page) {
   options.page = page;
   return options;
 }
@@ -33,7 +33,7 @@ Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Se
       executor{step, layout.plan, *processor.backend, *memory, *processor.compute, stop} {}
 
 Session::Session(Processor& processor, const Workload& workload, const Plans& plans,
-                 MemoryMode mode, const um::SpaceOptions& space, const std::atomic<bool>& stop)
+                 MemoryMode mode, const um::ManagedOptions& space, const std::atomic<bool>& stop)
     : ledger_{plans.budget},
       near_memory_{processor.device->memory(), ledger_},
       state_{workload.training(), *processor.backend, near_memory_},

@@ -18,7 +18,7 @@
 #include "um/counters.h"
 #include "um/ledger.h"
 #include "um/limited_memory.h"
-#include "um/space.h"
+#include "um/managed_space.h"
 
 namespace spillway {
 
@@ -41,7 +41,7 @@ class Session {
   /// All arguments must outlive it. `space` gives far memory, link and paging. When `stop` becomes
   /// true the step under way throws Interrupted. Throws: um::Error; um::OutOfMemory.
   Session(Processor& processor, const Workload& workload, const Plans& plans, MemoryMode mode,
-          const um::SpaceOptions& space, const std::atomic<bool>& stop);
+          const um::ManagedOptions& space, const std::atomic<bool>& stop);
 
   /// Loads a batch, goes forward and backward, updates the weights. After an exception nothing but
   /// destruction is allowed.
@@ -54,7 +54,7 @@ class Session {
   [[nodiscard]] const prefetch::Timeline& timeline() const { return timeline_; }
   /// The most near memory in use at any time so far.
   [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
-  /// "unified memory (uffd_move, 2 MiB pages)"
+  /// "unified memory (uffd_move, 2 MiB pages, far RAM)"
   [[nodiscard]] std::string memory_description() const { return space_.description(); }
 
  private:

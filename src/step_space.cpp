@@ -37,7 +37,7 @@ Bytes far_size(const std::vector<const StepLayout*>& layouts) {
 
 }  // namespace
 
-StepSpace::StepSpace(um::Device& device, MemoryMode mode, um::SpaceOptions options,
+StepSpace::StepSpace(um::Device& device, MemoryMode mode, um::ManagedOptions options,
                      const std::vector<const StepLayout*>& layouts, um::Memory& near_memory,
                      um::Ledger& ledger)
     : mode_{mode}, ledger_{ledger}, buffer_{near_memory, buffer_size(layouts)} {
@@ -52,8 +52,10 @@ StepSpace::StepSpace(um::Device& device, MemoryMode mode, um::SpaceOptions optio
     options.near = std::min(options.near, options.size);
     managed_ = device.make_managed_space(options, ledger);
   } else {
-    options.size = std::max(page, far_size(layouts));
-    copy_ = device.make_copy_space(options);
+    copy_ = device.make_copy_space({.size = std::max(page, far_size(layouts)),
+                                    .near = options.near,
+                                    .far = options.far,
+                                    .link = options.link});
   }
 }
 
@@ -79,7 +81,7 @@ std::string StepSpace::description() const {
     case MemoryMode::kManaged:
       return "unified memory (" + managed_->description() + ")";
     case MemoryMode::kCopy:
-      return "explicit copies between an arena and far memory";
+      return "explicit copies (" + copy_->description() + ")";
     case MemoryMode::kResident:
       return "everything resident";
   }

@@ -8,11 +8,12 @@
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
 #include "src/memory_mode.h"
+#include "um/copy_space.h"
 #include "um/counters.h"
 #include "um/device.h"
 #include "um/ledger.h"
+#include "um/managed_space.h"
 #include "um/memory.h"
-#include "um/space.h"
 
 namespace spillway {
 
@@ -23,7 +24,7 @@ class StepSpace {
   /// sizes are worked out here. Near memory is charged to `ledger`; `near_memory` is limited by the
   /// same ledger. Everything must outlive the space.
   /// Throws: um::Error when the device cannot make it; um::OutOfMemory.
-  StepSpace(um::Device& device, MemoryMode mode, um::SpaceOptions options,
+  StepSpace(um::Device& device, MemoryMode mode, um::ManagedOptions options,
             const std::vector<const prefetch::StepLayout*>& layouts, um::Memory& near_memory,
             um::Ledger& ledger);
 
@@ -34,7 +35,7 @@ class StepSpace {
   /// The buffer for what is always near, shared by the steps.
   [[nodiscard]] um::Range always_near_buffer() const { return buffer_.bytes(); }
   [[nodiscard]] um::Counters counters() const;
-  /// "unified memory (uffd_move, 2 MiB pages)"
+  /// "unified memory (uffd_move, 2 MiB pages, far RAM)"
   [[nodiscard]] std::string description() const;
 
  private:

@@ -1,7 +1,5 @@
 #include "um/arena.h"
 
-#include <algorithm>
-
 #include "um/error.h"
 
 namespace spillway::um {
@@ -68,14 +66,6 @@ void Arena::compact(const std::function<void(Bytes, Bytes, Bytes)>& move) {
     ++it;
   }
   if (end < size_) segments_.push_back({.offset = end, .size = size_ - end, .is_free = true});
-}
-
-Bytes Arena::largest_free() const {
-  Bytes largest;
-  for (const Segment& segment : segments_) {
-    if (segment.is_free) largest = std::max(largest, segment.size);
-  }
-  return largest;
 }
 
 }  // namespace spillway::um

@@ -33,7 +33,6 @@ class Arena {
 
   [[nodiscard]] Bytes size() const { return size_; }
   [[nodiscard]] Bytes in_use() const { return in_use_; }
-  [[nodiscard]] Bytes largest_free() const;
 
  private:
   struct Segment {

@@ -1,15 +1,13 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "um/bytes.h"
+#include "um/nanoseconds.h"
 
 namespace spillway::um {
-
-using Nanoseconds = std::chrono::duration<std::int64_t, std::nano>;
 
 /// A transfer rate. Only `Bytes / Bandwidth` yields a time.
 class Bandwidth {
@@ -32,7 +30,7 @@ class Bandwidth {
   double bytes_per_second_;
 };
 
-/// Reads "2GB/s", "500MB/s", "1.5 GiB/s". Nothing when `text` is no positive rate.
+/// Reads "2GB/s", "500MB/s", "1.5 GiB/s". Nothing when `text` is no rate of at least 1 kB/s.
 [[nodiscard]] std::optional<Bandwidth> parse_bandwidth(std::string_view text);
 
 }  // namespace spillway::um

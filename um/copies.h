@@ -4,6 +4,7 @@
 #include <span>
 
 #include "um/bytes.h"
+#include "um/completion.h"
 #include "um/range.h"
 
 namespace spillway::um {

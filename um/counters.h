@@ -2,16 +2,18 @@
 
 #include <cstdint>
 
-#include "um/bandwidth.h"
 #include "um/bytes.h"
+#include "um/nanoseconds.h"
 
 namespace spillway::um {
 
 /// What a managed or copy space has done since it was made. Subtract two readings for a step's.
 struct Counters {
-  std::uint64_t faults = 0;           ///< page faults resolved
-  std::uint64_t evictions = 0;        ///< pages pushed out because room was needed, not by a hint
-  std::uint64_t refused_hints = 0;    ///< pages a prefetch could not bring near: nothing to evict
+  std::uint64_t faults = 0;     ///< page faults resolved
+  std::uint64_t evictions = 0;  ///< pages pushed out because room was needed, not by a hint
+  /// Pages that a prefetch or populate found no room for, or that an offload left out because a
+  /// launch used them.
+  std::uint64_t refused_hints = 0;
   std::uint64_t discarded_pages = 0;  ///< near pages dropped without write-back
   Bytes bytes_prefetched;             ///< far to near, by prefetch or by fault
   Bytes bytes_offloaded;              ///< near to far, by offload or by eviction

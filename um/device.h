@@ -5,17 +5,18 @@
 #include <vector>
 
 #include "um/bytes.h"
+#include "um/copy_space.h"
 #include "um/ledger.h"
+#include "um/managed_space.h"
 #include "um/memory.h"
-#include "um/space.h"
 #include "um/stream.h"
 
 namespace spillway::um {
 
 /// One thing a device can or cannot do, for `spillway devices`.
 struct Capability {
-  std::string name;     ///< "uffd_move"
-  bool available;       ///
+  std::string name;  ///< "uffd_move"
+  bool available;
   std::string comment;  ///< what it gives, or why it is not there
 };
 
@@ -37,9 +38,9 @@ class Device {
   /// The space charges `ledger` for each near page while it is in use. The ledger outlives it.
   /// Throws: Error when the far file, the paging mechanism or the memory cannot be had.
   [[nodiscard]] virtual std::unique_ptr<ManagedSpace> make_managed_space(
-      const SpaceOptions& options, Ledger& ledger) = 0;
+      const ManagedOptions& options, Ledger& ledger) = 0;
   /// The space does not charge a ledger: the arena that divides its near memory does.
-  [[nodiscard]] virtual std::unique_ptr<CopySpace> make_copy_space(const SpaceOptions& options) = 0;
+  [[nodiscard]] virtual std::unique_ptr<CopySpace> make_copy_space(const CopyOptions& options) = 0;
 };
 
 }  // namespace spillway::um

@@ -4,7 +4,6 @@
 #include <string>
 #include <string_view>
 
-#include "um/bytes.h"
 #include "um/caller.h"
 
 namespace spillway::um {
@@ -16,15 +15,10 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A memory or a budget has no room for `requested` more bytes.
+/// A memory or a budget has no room for what was asked for.
 class OutOfMemory : public Error {
  public:
-  OutOfMemory(const std::string& sentence, Bytes requested)
-      : Error{sentence}, requested_{requested} {}
-  [[nodiscard]] Bytes requested() const noexcept { return requested_; }
-
- private:
-  Bytes requested_;
+  using Error::Error;
 };
 
 /// A caller broke a contract: a bug in the program, never a mistake of its user.

@@ -2,17 +2,21 @@
 
 #include <span>
 
+#include "um/completion.h"
 #include "um/place.h"
 #include "um/range.h"
 
 namespace spillway::um {
 
-/// Standing advice on a range; the last one given holds. Advice never changes what a read returns.
+/// Standing advice on a range; the last one given holds. Advice changes only times, as long as
+/// every write is declared by a use. One that is not is kept when it faults on a page that is not
+/// near; with kReadMostly only when that page has no content yet, so that a range may be
+/// initialised by touching it.
 enum class Advice {
   kNone,
   kPreferNear,  ///< evict last
   kPreferFar,   ///< evict first
-  kReadMostly   ///< keep the far copy valid: evicting needs no write-back until a declared write
+  kReadMostly   ///< keep the far copy valid: a fault outside any use is taken for a read
 };
 
 /// How a launch uses an operand.
@@ -49,7 +53,7 @@ class Hints {
   virtual void populate(Range range) = 0;
 
   /// Drops the content of `range` without write-back and frees its near memory now. Until the next
-  /// write, populate or prefetch a read is indeterminate.
+  /// write, populate or prefetch a read is indeterminate. Requires: no launch under way uses it.
   virtual void discard(Range range) = 0;
 
   virtual void advise(Range range, Advice advice) = 0;
@@ -59,6 +63,10 @@ class Hints {
   /// Throws: Error when an earlier move or page fault failed (a far file that cannot be read, say).
   virtual void begin_use(std::span<const Use> operands) = 0;
   virtual void end_use(std::span<const Use> operands) noexcept = 0;
+
+  /// For the end of a step: no later begin_use() tells what went wrong in its last launch.
+  /// Throws: Error when a move or page fault failed, as begin_use().
+  virtual void check() = 0;
 };
 
 }  // namespace spillway::um

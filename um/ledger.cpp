@@ -19,8 +19,7 @@ bool Ledger::try_charge(Bytes size) noexcept {
 void Ledger::charge(Bytes size) {
   if (try_charge(size)) return;
   throw OutOfMemory{"near memory is full: " + to_string(size) + " more do not fit beside " +
-                        to_string(in_use()) + " in a budget of " + to_string(limit()),
-                    size};
+                    to_string(in_use()) + " in a budget of " + to_string(limit())};
 }
 
 }  // namespace spillway::um

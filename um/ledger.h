@@ -9,7 +9,8 @@ namespace spillway::um {
 /// Counts the near bytes in use against a budget: charged when a move or an allocation is issued,
 /// released when the memory is really free again (after the event of an offload has fired).
 ///
-/// Thread safety: every function may be called from any thread, and from a page-fault handler.
+/// Thread safety: every function may be called from any thread, and from a page-fault handler;
+/// reset_peak() while nobody charges.
 class Ledger {
  public:
   explicit Ledger(Bytes limit) : limit_{limit.count()} {}
@@ -26,6 +27,7 @@ class Ledger {
   [[nodiscard]] Bytes in_use() const noexcept { return Bytes{in_use_}; }
   /// The largest in_use() since construction or the last reset_peak().
   [[nodiscard]] Bytes peak() const noexcept { return Bytes{peak_}; }
+  /// Requires: no charge at the same time.
   void reset_peak() noexcept { peak_ = in_use_.load(); }
 
  private:

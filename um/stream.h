@@ -9,6 +9,8 @@ namespace spillway::um {
 
 /// A queue of work that runs in order, beside the caller and beside other streams.
 ///
+/// Its end waits for all its work; a failure that no synchronize() has thrown is dropped.
+///
 /// Thread safety: safe to call from several threads at once.
 class Stream {
  public:

@@ -57,4 +57,9 @@ void ManagedMemory::end_run(Position position) {
   walker_.end_run();
 }
 
+void ManagedMemory::end_step() {
+  walker_.end_step();
+  hints_.check();  // a page fault of the last run may have failed
+}
+
 }  // namespace spillway::prefetch

@@ -24,7 +24,7 @@ class ManagedMemory final : public StepMemory {
   [[nodiscard]] std::byte* address(DataId id) const override { return address_.block(id); }
   [[nodiscard]] std::byte* workspace() const override { return address_.workspace(position_); }
   void end_run(Position position) override;
-  void end_step() override { walker_.end_step(); }
+  void end_step() override;
   [[nodiscard]] Timeline moves() const override { return walker_.moves(); }
 
  private:

@@ -12,7 +12,7 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/timeline.h"
-#include "um/range.h"
+#include "um/completion.h"
 
 namespace spillway::prefetch {
 

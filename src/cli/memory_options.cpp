@@ -71,8 +71,9 @@ void MemoryOptions::add_space_to(CLI::App& app) {
 
 MemoryMode MemoryOptions::mode() const { return kModes.at(memory); }
 
-um::SpaceOptions MemoryOptions::space() const {
-  um::SpaceOptions options{.fault_latency = duration(fault_latency), .paging = kPaging.at(paging)};
+um::ManagedOptions MemoryOptions::space() const {
+  um::ManagedOptions options{.fault_latency = duration(fault_latency),
+                             .paging = kPaging.at(paging)};
   if (far != "ram") options.far.file = far.substr(std::string_view{"file:"}.size());
   if (!link_bandwidth.empty()) options.link.bandwidth = um::parse_bandwidth(link_bandwidth);
   options.link.latency = duration(link_latency);
@@ -80,7 +81,7 @@ um::SpaceOptions MemoryOptions::space() const {
 }
 
 void MemoryOptions::expect_far() const {
-  const um::SpaceOptions options = space();
+  const um::ManagedOptions options = space();
   if (options.far.file.empty()) return;
   const um::UnnamedFile probe{options.far.file, um::Bytes{}};
 }

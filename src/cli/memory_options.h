@@ -4,7 +4,7 @@
 #include <string>
 
 #include "src/memory_mode.h"
-#include "um/space.h"
+#include "um/managed_space.h"
 
 namespace spillway::cli {
 
@@ -25,7 +25,7 @@ struct MemoryOptions {
 
   [[nodiscard]] MemoryMode mode() const;
   /// Far memory, link and paging; sizes are not set.
-  [[nodiscard]] um::SpaceOptions space() const;
+  [[nodiscard]] um::ManagedOptions space() const;
   /// Throws: um::Error when there can be no far file where the user wants it.
   void expect_far() const;
 };

@@ -30,7 +30,8 @@ TEST(ParseBytes, RefusesWhatIsNoAmount) {
 
 TEST(ParseBandwidth, WantsARatePerSecond) {
   EXPECT_EQ(parse_bandwidth("2GB/s"), Bandwidth{2e9});
-  for (const char* text : {"", "2GB", "0GB/s", "-1GB/s", "GB/s", "2Gb/s"}) {
+  EXPECT_GT(8192_GiB / parse_bandwidth("1kB/s").value(), Nanoseconds{0});  // it can be counted
+  for (const char* text : {"", "2GB", "0GB/s", "-1GB/s", "GB/s", "2Gb/s", "0.00001B/s"}) {
     EXPECT_EQ(parse_bandwidth(text), std::nullopt) << text;
   }
 }

@@ -20,6 +20,16 @@ TEST(Ledger, RemembersItsPeak) {
   EXPECT_EQ(ledger.peak(), 60_B);
 }
 
+TEST(Ledger, ForgetsItsPeakWhenTold) {
+  Ledger ledger{100_B};
+  ledger.charge(60_B);
+  ledger.release(50_B);
+  ledger.reset_peak();
+  EXPECT_EQ(ledger.peak(), 10_B);  // what is still in use
+  ledger.charge(20_B);
+  EXPECT_EQ(ledger.peak(), 30_B);
+}
+
 TEST(Ledger, RefusesTheByteTooMuch) {
   Ledger ledger{100_B};
   ledger.charge(100_B);
@@ -46,7 +56,7 @@ TEST(Ledger, NeverExceedsItsLimitFromManyThreads) {
 
 class NoMemory final : public Memory {
  public:
-  std::byte* allocate(Bytes size) override { throw OutOfMemory{"none", size}; }
+  std::byte* allocate(Bytes /*size*/) override { throw OutOfMemory{"none"}; }
   void free(std::byte* /*address*/, Bytes /*size*/) noexcept override {}
 };
 

@@ -5,7 +5,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <exception>
+#include <future>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/um/managed_space_fixture.h"
@@ -42,6 +45,29 @@ TEST_P(ManagedSpaceContract, DiscardOfAnOperandInUseIsABugOfTheCaller) {
   make(options(4, 2));
   space->use(0, 1, Access::kRead,
              [&] { EXPECT_THROW(space->hints().discard(space->pages(0, 2)), ContractError); });
+}
+
+TEST_P(ManagedSpaceContract, DiscardSeesAUseThatBeganWhileItWaitedForAMove) {
+  make(options(4, 4));
+  space->write(1, 5);
+  space->move(1, 1, Place::kFar);
+  space->write(0, 5);
+  space->far().holds_reads = true;
+  std::promise<std::exception_ptr> moved;
+  space->hints().prefetch(space->pages(1, 1), Place::kNear,
+                          [&](std::exception_ptr failure) { moved.set_value(std::move(failure)); });
+  while (space->far().reads == 0) std::this_thread::yield();
+  std::thread discarder{
+      [&] { EXPECT_THROW(space->hints().discard(space->pages(0, 2)), ContractError); }};
+  while (space->counters().discarded_pages == 0) std::this_thread::yield();
+  space->use(1, 1, Access::kRead, [&] {  // page 0 is gone, and page 1 is waited for
+    space->far().holds_reads = false;
+    EXPECT_EQ(moved.get_future().get(), nullptr);
+    discarder.join();
+    EXPECT_EQ(space->word(1), 5U);
+  });
+  space->move(1, 1, Place::kFar);
+  EXPECT_EQ(space->pages_in_use(), 0U);
 }
 
 TEST_P(ManagedSpaceContract, PopulateGivesNearMemoryWithoutContent) {
@@ -119,7 +145,7 @@ TEST_P(ManagedSpaceContract, AFaultWithAllNearMemoryInUseEndsTheProcess) {
 }
 
 TEST_P(ManagedSpaceContract, PoisonShowsReadsOfWhatWasNeverWritten) {
-  SpaceOptions poisoned = options(4, 4);
+  ManagedOptions poisoned = options(4, 4);
   poisoned.poison = true;
   make(poisoned);
   const auto value = [&](std::size_t page) {
@@ -137,7 +163,7 @@ TEST_P(ManagedSpaceContract, PoisonShowsReadsOfWhatWasNeverWritten) {
 }
 
 TEST_P(ManagedSpaceContract, MovesTakeAtLeastTheTimeOfTheLink) {
-  SpaceOptions slow = options(8, 8);
+  ManagedOptions slow = options(8, 8);
   // 8 pages in 40 ms.
   slow.link.bandwidth = Bandwidth{static_cast<double>(slow.size.count()) / 0.040};
   make(slow);
@@ -147,28 +173,18 @@ TEST_P(ManagedSpaceContract, MovesTakeAtLeastTheTimeOfTheLink) {
     space->move(0, 8, place);
     EXPECT_GE(Clock::now() - start, std::chrono::milliseconds{40});
   }
-  const Clock::time_point start = Clock::now();
+  EXPECT_EQ(space->counters().bytes_offloaded, slow.size);
   space->move(0, 8, Place::kFar);  // clean: no bytes cross the link
-  EXPECT_LT(Clock::now() - start, std::chrono::milliseconds{40});
+  EXPECT_EQ(space->counters().bytes_offloaded, slow.size);
 }
 
 TEST_P(ManagedSpaceContract, FaultsTakeAtLeastTheirLatency) {
-  SpaceOptions slow = options(4, 4);
+  ManagedOptions slow = options(4, 4);
   slow.fault_latency = std::chrono::milliseconds{3};
   make(slow);
   for (std::size_t page = 0; page < 4; ++page) space->word(page) = 1;
   EXPECT_EQ(space->counters().faults, 4U);
   EXPECT_GE(space->counters().fault_time, std::chrono::milliseconds{12});
-}
-
-TEST_P(ManagedSpaceContract, KeepsTheWatermarkFree) {
-  SpaceOptions eager = options(8, 4);
-  eager.free_page_watermark = 2;
-  make(eager);
-  for (std::size_t page = 0; page < 8; ++page) space->word(page) = page;
-  while (space->pages_in_use() > 2)
-    std::this_thread::yield();  // hangs, so fails, when it is not kept
-  for (std::size_t page = 0; page < 8; ++page) EXPECT_EQ(space->word(page), page);
 }
 
 TEST_P(ManagedSpaceContract, AFailedOffloadReachesItsCompletionAndTheNextUse) {
@@ -201,6 +217,19 @@ TEST_P(ManagedSpaceContract, AFailedFaultReachesTheNextUse) {
   EXPECT_THROW(space->write(1, 5), Error);
 }
 
+TEST_P(ManagedSpaceContract, AFailedFaultOfTheLastLaunchIsToldWithoutAnother) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "far memory that fails throws, and TSan objects to allocating in a handler";
+#endif
+  make(options(4, 4));
+  space->write(0, 5);
+  space->move(0, 1, Place::kFar);
+  EXPECT_NO_THROW(space->hints().check());
+  space->far().fails_to_read = true;
+  space->use(0, 1, Access::kRead, [&] { EXPECT_EQ(space->word(0), 0U); });
+  EXPECT_THROW(space->hints().check(), Error);
+}
+
 TEST_P(ManagedSpaceContract, AnUnevenHintIsABugOfTheCaller) {
   make(options(4, 4));
   const Range uneven = space->pages(0, 1).first(space->page().count() / 2);
@@ -211,7 +240,7 @@ TEST_P(ManagedSpaceContract, AnUnevenHintIsABugOfTheCaller) {
 }
 
 TEST_P(ManagedSpaceContract, ReleasesItsWholeChargeWhenItEnds) {
-  const SpaceOptions wanted = options(4, 4);
+  const ManagedOptions wanted = options(4, 4);
   Ledger ledger{wanted.near};
   {
     const auto region = make_managed_region(wanted, ledger);

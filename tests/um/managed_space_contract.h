@@ -36,7 +36,7 @@ TEST_P(ManagedSpaceContract, ContentSurvivesEviction) {
 }
 
 TEST_P(ManagedSpaceContract, TheLedgerMayBeTighterThanNearMemory) {
-  SpaceOptions wanted = options(8, 6);
+  ManagedOptions wanted = options(8, 6);
   space.emplace(wanted, 2 * wanted.page);
   for (std::size_t page = 0; page < 8; ++page) space->word(page) = page;
   EXPECT_EQ(space->ledger().peak(), 2 * space->page());
@@ -141,6 +141,15 @@ TEST_P(ManagedSpaceContract, ReadMostlyPagesStayCleanWhenTouchedOutsideAUse) {
   space->write(0, 9);
   space->move(0, 1, Place::kFar);
   EXPECT_EQ(space->word(0), 9U);
+}
+
+TEST_P(ManagedSpaceContract, AReadMostlyRangeMayBeInitialisedByTouchingIt) {
+  make(options(4, 2));
+  space->hints().advise(space->pages(0, 4), Advice::kReadMostly);
+  for (std::size_t page = 0; page < 4; ++page) space->word(page) = 10 + page;
+  for (std::size_t page = 0; page < 4; ++page) EXPECT_EQ(space->word(page), 10 + page);
+  space->move(0, 4, Place::kFar);
+  EXPECT_EQ(space->far().writes, 4);  // once each: the second touch left them clean
 }
 
 TEST_P(ManagedSpaceContract, OverwritingAPageThatIsFarFetchesNothing) {

@@ -27,12 +27,12 @@ class ManagedSpaceContract : public testing::TestWithParam<PagingWay> {
  protected:
   using Clock = std::chrono::steady_clock;
 
-  [[nodiscard]] static SpaceOptions options(std::uint64_t pages, std::uint64_t near_pages) {
+  [[nodiscard]] static ManagedOptions options(std::uint64_t pages, std::uint64_t near_pages) {
     const Bytes page = GetParam().page;
     return {
         .size = pages * page, .near = near_pages * page, .page = page, .paging = GetParam().paging};
   }
-  void make(const SpaceOptions& options) { space.emplace(options, options.near); }
+  void make(const ManagedOptions& options) { space.emplace(options, options.near); }
 
   void SetUp() override {
     if (GetParam().paging != Paging::kUffdMove) return;

@@ -92,7 +92,7 @@ class ManagedSpaceStress : public ManagedSpaceContract {
     return mapped;
   }
 
-  static void expect_exact(const SpaceOptions& options, bool declares, bool prefetches) {
+  static void expect_exact(const ManagedOptions& options, bool declares, bool prefetches) {
     Ledger ledger{options.near};
     const auto region = make_managed_region(options, ledger);
     const Memory memory{.space = *region, .page = options.page.count()};
@@ -119,15 +119,9 @@ TEST_P(ManagedSpaceStress, LosesNoUpdateOutsideUsesBesideOffloads) {
   expect_exact(options(kPages, 2), /*declares=*/false, /*prefetches=*/false);  // 6 %
 }
 
-TEST_P(ManagedSpaceStress, LosesNoUpdateWithAnEvictorAhead) {
-  SpaceOptions eager = options(kPages, 8);
-  eager.free_page_watermark = 3;
-  expect_exact(eager, /*declares=*/true, /*prefetches=*/true);
-}
-
 TEST_P(ManagedSpaceStress, LosesNoUpdateOnAFile) {
   const TemporaryFolder folder;
-  SpaceOptions on_disk = options(kPages, 8);
+  ManagedOptions on_disk = options(kPages, 8);
   on_disk.far.file = folder.path() / "far";
   expect_exact(on_disk, /*declares=*/true, /*prefetches=*/true);
 }

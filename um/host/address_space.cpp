@@ -28,7 +28,9 @@ Range reserve_addresses(Bytes size, AddressAccess access) {
   std::byte* const address = mapped + before;
   if (before > 0) munmap(mapped, before);
   munmap(address + size.count(), kAlignment - before);
-  madvise(address, size.count(), MADV_DONTFORK);
+  // Not what may not be touched: pages mapped over it and taken away again come back without the
+  // mark, and the kernel joins only mappings that are marked alike.
+  if (access == AddressAccess::kReadWrite) madvise(address, size.count(), MADV_DONTFORK);
   return {address, size.count()};
 }
 

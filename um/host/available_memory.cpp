@@ -93,4 +93,10 @@ Bytes available_memory(const fs::path& root) {
   return std::min(*kibibytes * 1_KiB, room_in_all_cgroups(root));
 }
 
+void expect_available(Bytes size, const std::string& deed, const std::string& advice) {
+  const Bytes available = available_memory();
+  if (size <= available) return;
+  throw OutOfMemory{"cannot " + deed + ": " + to_string(available) + " are available; " + advice};
+}
+
 }  // namespace spillway::um

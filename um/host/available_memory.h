@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "um/bytes.h"
 
@@ -11,5 +12,10 @@ namespace spillway::um {
 /// folder that holds proc and sys.
 /// Throws: Error when /proc/meminfo cannot be read.
 [[nodiscard]] Bytes available_memory(const std::filesystem::path& root = "/");
+
+/// Throws: OutOfMemory unless `size` is available now: the kernel would say yes all the same, and
+/// end the process when it runs out of pages. Its sentence says what cannot be done, as in "take 3
+/// GiB of near memory", and what to do instead, as in "use a smaller budget".
+void expect_available(Bytes size, const std::string& deed, const std::string& advice);
 
 }  // namespace spillway::um

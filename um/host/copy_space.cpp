@@ -6,6 +6,7 @@
 
 #include "um/error.h"
 #include "um/host/far_access.h"
+#include "um/host/sleep_until.h"
 
 namespace spillway::um {
 namespace {
@@ -18,12 +19,12 @@ template <typename Move>
 void move_in_pieces(std::size_t size, const Link& link, Link::Clock::time_point end,
                     const Move& move) {
   for (std::size_t moved = 0; moved < size;) {
-    Link::wait_until(end - link.time_of(Bytes{size - moved}));
+    sleep_until(end - link.time_of(Bytes{size - moved}));
     const std::size_t piece = std::min<std::size_t>(kPiece.count(), size - moved);
     move(moved, piece);
     moved += piece;
   }
-  Link::wait_until(end);
+  sleep_until(end);
 }
 
 /// Does `copy`, adds `size` to `counter` when it succeeds, and tells `done` how it went.
@@ -42,7 +43,7 @@ void finish(const Copy& copy, std::size_t size, std::atomic<std::uint64_t>& coun
 
 }  // namespace
 
-HostCopySpace::HostCopySpace(const SpaceOptions& options)
+HostCopySpace::HostCopySpace(const CopyOptions& options)
     : near_{memory_, options.near},
       far_{make_far_store(options.far, options.size)},
       link_in_{options.link},

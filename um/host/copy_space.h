@@ -2,12 +2,13 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 
+#include "um/copy_space.h"
 #include "um/host/engine.h"
 #include "um/host/far_store.h"
 #include "um/host/host_memory.h"
 #include "um/host/link.h"
-#include "um/space.h"
 
 namespace spillway::um {
 
@@ -16,11 +17,12 @@ namespace spillway::um {
 class HostCopySpace final : public CopySpace, private Copies {
  public:
   /// Throws: Error when the near memory or the far file cannot be had.
-  explicit HostCopySpace(const SpaceOptions& options);
+  explicit HostCopySpace(const CopyOptions& options);
 
   [[nodiscard]] Range near() override { return near_.bytes(); }
   [[nodiscard]] Copies& copies() override { return *this; }
   [[nodiscard]] Counters counters() const override;
+  [[nodiscard]] std::string description() const override { return "far " + far_->description(); }
 
  private:
   void offload(std::span<const std::byte> near, Bytes far_offset, Completion done) override;

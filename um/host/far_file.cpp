@@ -30,8 +30,9 @@ void FarFile::write(Bytes offset, std::span<const std::byte> from) {
   while (!from.empty()) {
     const ssize_t moved = pwrite(file_.descriptor(), from.data(), from.size(), at);
     if (moved < 0 && errno == EINTR) continue;
-    if (moved < 0) {
-      throw system_error("cannot write far memory in " + file_.folder().string(), errno);
+    if (moved <= 0) {  // zero: the file system takes no more, and says not why
+      throw system_error("cannot write far memory in " + file_.folder().string(),
+                         moved < 0 ? errno : EIO);
     }
     from = from.subspan(static_cast<std::size_t>(moved));
     at += moved;

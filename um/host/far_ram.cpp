@@ -1,6 +1,5 @@
 #include "um/host/far_ram.h"
 
-#include "um/error.h"
 #include "um/host/available_memory.h"
 #include "um/host/copy_bytes.h"
 #include "um/host/far_access.h"
@@ -10,12 +9,9 @@ namespace spillway::um {
 namespace {
 
 Range map_far_ram(Bytes size) {
-  const Bytes available = available_memory();
-  if (size <= available) return map_memory(size);
-  throw OutOfMemory{"cannot put " + to_string(size) +
-                        " of far memory in RAM: " + to_string(available) +
-                        " are available; put it on disk with --far file:PATH",
-                    size};
+  expect_available(size, "put " + to_string(size) + " of far memory in RAM",
+                   "put it on disk with --far file:PATH");
+  return map_memory(size);
 }
 
 }  // namespace

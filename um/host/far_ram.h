@@ -1,6 +1,7 @@
 #pragma once
 
 #include "um/host/far_store.h"
+#include "um/range.h"
 
 namespace spillway::um {
 

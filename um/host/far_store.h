@@ -5,7 +5,7 @@
 #include <string>
 
 #include "um/bytes.h"
-#include "um/space.h"
+#include "um/far_options.h"
 
 namespace spillway::um {
 
@@ -23,7 +23,7 @@ class FarStore {
   virtual void write(Bytes offset, std::span<const std::byte> from) = 0;
 
   [[nodiscard]] virtual Bytes size() const = 0;
-  /// For the run's summary: "RAM", "file in /scratch, direct I/O".
+  /// For the description of a space, after "far": "RAM", "file in /scratch, direct I/O".
   [[nodiscard]] virtual std::string description() const = 0;
 };
 

@@ -31,6 +31,8 @@ struct Handlers {
 };
 Handlers handlers;
 
+bool is_sent_by_a_process(const siginfo_t& info) { return info.si_code <= 0; }
+
 void pass_on(int number, siginfo_t* info, void* context) {
   const struct sigaction& previous = handlers.previous[number == kSignals[0] ? 0 : 1];
   if ((previous.sa_flags & SA_SIGINFO) != 0) {
@@ -39,21 +41,29 @@ void pass_on(int number, siginfo_t* info, void* context) {
     previous.sa_handler(number);
   } else {  // the instruction runs again and ends the process, as it would have without us
     signal(number, SIG_DFL);
-    if (info->si_code <= 0) raise(number);  // sent by a process: no instruction will do it
+    if (is_sent_by_a_process(*info)) raise(number);  // no instruction will do it
   }
+}
+
+/// Null for an address of nobody's, and for a signal that was sent: it has no address.
+FaultTarget* target_of(const siginfo_t& info) {
+  if (is_sent_by_a_process(info)) return nullptr;
+  const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
+  for (const Entry& entry : handlers.entries) {
+    FaultTarget* const target = entry.target.load();
+    if (target != nullptr && entry.begin <= address && address < entry.end) return target;
+  }
+  return nullptr;
 }
 
 void on_signal(int number, siginfo_t* info, void* context) {
   const int kept_errno = errno;
-  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  for (Entry& entry : handlers.entries) {
-    FaultTarget* const target = entry.target.load();
-    if (target == nullptr || address < entry.begin || address >= entry.end) continue;
+  FaultTarget* const target = target_of(*info);
+  if (target != nullptr) {
     target->on_fault(static_cast<const std::byte*>(info->si_addr));
-    errno = kept_errno;
-    return;
+  } else {
+    pass_on(number, info, context);
   }
-  pass_on(number, info, context);
   errno = kept_errno;
 }
 
@@ -64,8 +74,12 @@ void install() {
   sigemptyset(&ours.sa_mask);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     if (handlers.is_installed[i]) continue;
-    sigaction(kSignals[i], nullptr, &handlers.previous[i]);  // there before the first signal comes
-    handlers.is_installed[i] = sigaction(kSignals[i], &ours, nullptr) == 0;
+    // What was there is known before the first signal comes.
+    if (sigaction(kSignals[i], nullptr, &handlers.previous[i]) != 0 ||
+        sigaction(kSignals[i], &ours, nullptr) != 0) {
+      throw system_error("cannot handle page faults by a signal", errno);
+    }
+    handlers.is_installed[i] = true;
   }
 }
 
@@ -88,11 +102,12 @@ FaultRegistration::FaultRegistration(Range range, FaultTarget& target) {
   if (entry_ == kMostRanges) {
     throw Error{"64 managed memories are in use already; end one before another is made"};
   }
+  if (handlers.registrations == 0) install();
+  ++handlers.registrations;
   Entry& entry = handlers.entries[entry_];
   entry.begin = reinterpret_cast<std::uintptr_t>(range.data());
   entry.end = reinterpret_cast<std::uintptr_t>(range.data() + range.size());
   entry.target = &target;
-  if (++handlers.registrations == 1) install();
 }
 
 FaultRegistration::~FaultRegistration() {

@@ -18,13 +18,15 @@ class FaultTarget {
 
 /// Sends the SIGBUS and SIGSEGV of a range of addresses to a target while it lives. The handlers of
 /// both signals are put in place with the first registration and taken back with the last; faults
-/// at other addresses go on to the handlers that were there before.
+/// at other addresses, and signals that a process sent, go on to the handlers that were there
+/// before.
 ///
 /// Thread safety: registrations may be made and ended by any thread. Ending one requires that no
 /// thread touches its range any more.
 class FaultRegistration {
  public:
-  /// Throws: Error when 64 ranges are registered already. The target outlives the registration.
+  /// Throws: Error when 64 ranges are registered already, or the system lets no handler in. The
+  /// target outlives the registration.
   FaultRegistration(Range range, FaultTarget& target);
   FaultRegistration(const FaultRegistration&) = delete;
   FaultRegistration& operator=(const FaultRegistration&) = delete;

@@ -83,12 +83,12 @@ std::unique_ptr<Stream> HostDevice::make_stream(const std::string& name) {
   return std::make_unique<ThreadStream>(name);
 }
 
-std::unique_ptr<ManagedSpace> HostDevice::make_managed_space(const SpaceOptions& options,
+std::unique_ptr<ManagedSpace> HostDevice::make_managed_space(const ManagedOptions& options,
                                                              Ledger& ledger) {
   return make_managed_region(options, ledger);
 }
 
-std::unique_ptr<CopySpace> HostDevice::make_copy_space(const SpaceOptions& options) {
+std::unique_ptr<CopySpace> HostDevice::make_copy_space(const CopyOptions& options) {
   return std::make_unique<HostCopySpace>(options);
 }
 

@@ -16,9 +16,9 @@ class HostDevice final : public Device {
   void prepare_kernel_thread() override;
   [[nodiscard]] std::unique_ptr<Stream> make_stream(const std::string& name) override;
   [[nodiscard]] Memory& memory() override { return memory_; }
-  [[nodiscard]] std::unique_ptr<ManagedSpace> make_managed_space(const SpaceOptions& options,
+  [[nodiscard]] std::unique_ptr<ManagedSpace> make_managed_space(const ManagedOptions& options,
                                                                  Ledger& ledger) override;
-  [[nodiscard]] std::unique_ptr<CopySpace> make_copy_space(const SpaceOptions& options) override;
+  [[nodiscard]] std::unique_ptr<CopySpace> make_copy_space(const CopyOptions& options) override;
 
  private:
   HostMemory memory_;

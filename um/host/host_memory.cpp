@@ -8,13 +8,7 @@ namespace spillway::um {
 
 std::byte* HostMemory::allocate(Bytes size) {
   expects(size > Bytes{}, "an allocation has a size");
-  // Else the kernel would say yes, and end the process when it runs out of pages.
-  const Bytes available = available_memory();
-  if (size > available) {
-    throw OutOfMemory{"this machine has no " + to_string(size) + " of memory free: " +
-                          to_string(available) + " are available; choose a smaller near budget",
-                      size};
-  }
+  expect_available(size, "take " + to_string(size) + " of near memory", "use a smaller budget");
   const Range memory = map_memory(size);
   try {
     touch_memory(memory);

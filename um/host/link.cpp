@@ -1,8 +1,6 @@
 #include "um/host/link.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <ctime>
 
 namespace spillway::um {
 
@@ -19,15 +17,6 @@ Link::Clock::time_point Link::reserve(Bytes size) noexcept {
 
 Nanoseconds Link::time_of(Bytes size) const noexcept {
   return options_.bandwidth ? size / *options_.bandwidth : Nanoseconds{0};
-}
-
-void Link::wait_until(Clock::time_point time) noexcept {
-  if (time <= Clock::now()) return;
-  // steady_clock is CLOCK_MONOTONIC; clock_nanosleep is safe in a signal handler.
-  const auto since_boot = std::chrono::nanoseconds{time.time_since_epoch()}.count();
-  const timespec until{.tv_sec = since_boot / 1'000'000'000, .tv_nsec = since_boot % 1'000'000'000};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
-  }
 }
 
 }  // namespace spillway::um

@@ -4,7 +4,8 @@
 #include <chrono>
 
 #include "um/bytes.h"
-#include "um/space.h"
+#include "um/link_options.h"
+#include "um/nanoseconds.h"
 
 namespace spillway::um {
 
@@ -25,9 +26,6 @@ class Link {
 
   /// How long `size` occupies the link, without the latency: for pacing the parts of a transfer.
   [[nodiscard]] Nanoseconds time_of(Bytes size) const noexcept;
-
-  /// Sleeps until `time`; returns at once when it has passed.
-  static void wait_until(Clock::time_point time) noexcept;
 
  private:
   LinkOptions options_;

@@ -4,7 +4,6 @@
 #include <bit>
 #include <limits>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "um/error.h"
@@ -15,12 +14,11 @@
 #include "um/host/page_mapper.h"
 #include "um/host/page_transfer.h"
 #include "um/host/residency.h"
-#include "um/host/worker_thread.h"
 
 namespace spillway::um {
 namespace {
 
-void expect_sound(const SpaceOptions& options) {
+void expect_sound(const ManagedOptions& options) {
   expects(
       std::has_single_bit(options.page.count()) && options.page >= 4_KiB && options.page <= 2_MiB,
       "a page is a power of two from 4 KiB to 2 MiB");
@@ -31,7 +29,7 @@ void expect_sound(const SpaceOptions& options) {
           "a managed space has less than 2^32 pages");
 }
 
-PageGeometry geometry_of(const SpaceOptions& options) {
+PageGeometry geometry_of(const ManagedOptions& options) {
   expect_sound(options);
   const Bytes near = std::min(options.near, options.size);
   // An instruction may touch two pages at once: with room for one it would fault for ever.
@@ -39,48 +37,30 @@ PageGeometry geometry_of(const SpaceOptions& options) {
     throw Error{"near memory of " + to_string(options.near) + " does not hold two pages of " +
                 to_string(options.page) + "; give it more, or use smaller pages"};
   }
-  if (const Bytes available = available_memory(); near > available) {
-    throw OutOfMemory{"cannot take " + to_string(near) + " of near memory: " +
-                          to_string(available) + " are available; use a smaller budget",
-                      near};
-  }
+  expect_available(near, "take " + to_string(near) + " of near memory", "use a smaller budget");
   return {.page = options.page,
           .pages = static_cast<PageIndex>(options.size / options.page),
           .slots = static_cast<SlotIndex>(near / options.page)};
 }
 
-/// The thread that keeps some near memory free; none when that is not asked for.
-class EvictingThread {
- public:
-  EvictingThread(Residency& residency, std::uint64_t watermark) : residency_{residency} {
-    if (watermark == 0) return;
-    thread_ = std::thread{[this] {
-      prepare_worker_thread("um evict");
-      residency_.evict_ahead();
-    }};
-  }
-  EvictingThread(const EvictingThread&) = delete;
-  EvictingThread& operator=(const EvictingThread&) = delete;
-  ~EvictingThread() {
-    residency_.stop_evicting_ahead();
-    if (thread_.joinable()) thread_.join();
-  }
-
- private:
-  Residency& residency_;
-  std::thread thread_;
-};
+/// Far memory in RAM takes its pages only later: each of the two alone may fit, but not both.
+void expect_room_for_both(const ManagedOptions& options) {
+  const Bytes near = std::min(options.near, options.size);
+  expect_available(near + options.size,
+                   "take " + to_string(near) + " of near memory and put " +
+                       to_string(options.size) + " of far memory in RAM",
+                   "put far memory on disk with --far file:PATH, or use a smaller budget");
+}
 
 class ManagedRegion final : public ManagedSpace, private Hints, private FaultTarget {
  public:
-  ManagedRegion(const SpaceOptions& options, Ledger& ledger, std::unique_ptr<FarStore> far)
+  ManagedRegion(const ManagedOptions& options, Ledger& ledger, std::unique_ptr<FarStore> far)
       : geometry_{geometry_of(options)},
         mapper_{make_page_mapper(options.paging, geometry_)},
         grid_{mapper_->region(), options.page},
         transfer_{options, *mapper_, std::move(far)},
         residency_{options, geometry_, *mapper_, transfer_, ledger},
         registration_{mapper_->region(), *this},
-        evicting_{residency_, options.free_page_watermark},
         in_{"um in"},
         out_{"um out"} {}
 
@@ -100,6 +80,7 @@ class ManagedRegion final : public ManagedSpace, private Hints, private FaultTar
   void end_use(std::span<const Use> operands) noexcept override {
     residency_.end_use(operands, grid_);
   }
+  void check() override { residency_.check(); }
   void on_fault(const std::byte* address) noexcept override {
     residency_.fault(grid_.page_of(address));
   }
@@ -110,7 +91,6 @@ class ManagedRegion final : public ManagedSpace, private Hints, private FaultTar
   PageTransfer transfer_;
   Residency residency_;
   const FaultRegistration registration_;
-  const EvictingThread evicting_;
   Engine in_;  // the engines are last: they finish before all else ends
   Engine out_;
 };
@@ -119,7 +99,8 @@ std::string ManagedRegion::description() const {
   const Bytes page = geometry_.page;
   const std::string size =
       page < 1_MiB ? std::to_string(page / 1_KiB) + " KiB" : std::to_string(page / 1_MiB) + " MiB";
-  return std::string{mapper_->name()} + ", " + size + " pages";
+  return std::string{mapper_->name()} + ", " + size + " pages, far " +
+         transfer_.far().description();
 }
 
 void ManagedRegion::prefetch(Range range, Place place, Completion done) {
@@ -133,13 +114,14 @@ void ManagedRegion::prefetch(Range range, Place place, Completion done) {
 
 }  // namespace
 
-std::unique_ptr<ManagedSpace> make_managed_region(const SpaceOptions& options, Ledger& ledger,
+std::unique_ptr<ManagedSpace> make_managed_region(const ManagedOptions& options, Ledger& ledger,
                                                   std::unique_ptr<FarStore> far) {
   expects(far != nullptr && far->size() == options.size, "far memory is as large as the space");
   return std::make_unique<ManagedRegion>(options, ledger, std::move(far));
 }
 
-std::unique_ptr<ManagedSpace> make_managed_region(const SpaceOptions& options, Ledger& ledger) {
+std::unique_ptr<ManagedSpace> make_managed_region(const ManagedOptions& options, Ledger& ledger) {
+  if (options.far.file.empty()) expect_room_for_both(options);
   return make_managed_region(options, ledger, make_far_store(options.far, options.size));
 }
 

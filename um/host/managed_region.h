@@ -4,7 +4,7 @@
 
 #include "um/host/far_store.h"
 #include "um/ledger.h"
-#include "um/space.h"
+#include "um/managed_space.h"
 
 namespace spillway::um {
 
@@ -12,11 +12,11 @@ namespace spillway::um {
 /// from the system at once. When it ends, no thread may touch it any more.
 /// Throws: Error when the paging mechanism asked for is not available, with what would be; or when
 /// near memory or the far file cannot be had.
-[[nodiscard]] std::unique_ptr<ManagedSpace> make_managed_region(const SpaceOptions& options,
+[[nodiscard]] std::unique_ptr<ManagedSpace> make_managed_region(const ManagedOptions& options,
                                                                 Ledger& ledger);
 
 /// The same with a far store of the caller's. Requires: `far` has options.size bytes.
-[[nodiscard]] std::unique_ptr<ManagedSpace> make_managed_region(const SpaceOptions& options,
+[[nodiscard]] std::unique_ptr<ManagedSpace> make_managed_region(const ManagedOptions& options,
                                                                 Ledger& ledger,
                                                                 std::unique_ptr<FarStore> far);
 

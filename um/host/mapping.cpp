@@ -17,8 +17,7 @@ constexpr Bytes kHugePage = 2_MiB;
 
 OutOfMemory no_memory(Bytes size, int errno_value) {
   return OutOfMemory{"the system gives no " + to_string(size) +
-                         " of memory: " + std::generic_category().message(errno_value),
-                     size};
+                     " of memory: " + std::generic_category().message(errno_value)};
 }
 
 /// Unmaps what lies before the first huge page and after `size` from there.
@@ -30,6 +29,17 @@ std::byte* trim_to_huge_page(std::byte* start, std::size_t mapped, std::size_t s
   if (after > 0) munmap(start + before + size, after);
   return start + before;
 }
+
+#ifdef MADV_POPULATE_WRITE
+/// Gives pages their memory, at once. False: this Linux is older than 5.14. Throws: OutOfMemory.
+bool populate(std::byte* start, Bytes size) {
+  while (madvise(start, size.count(), MADV_POPULATE_WRITE) != 0) {
+    if (errno == EINVAL) return false;
+    if (errno != EINTR) throw no_memory(size, errno);
+  }
+  return true;
+}
+#endif
 
 }  // namespace
 
@@ -53,8 +63,7 @@ void touch_memory(Range memory) {
   if (memory.empty()) return;
   const Bytes rounded = round_up(Bytes{memory.size()}, kPage);
 #ifdef MADV_POPULATE_WRITE
-  if (madvise(memory.data(), rounded.count(), MADV_POPULATE_WRITE) == 0) return;
-  if (errno == ENOMEM) throw no_memory(rounded, errno);  // else: Linux older than 5.14
+  if (populate(memory.data(), rounded)) return;
 #endif
   for (std::size_t at = 0; at < memory.size(); at += kPage.count()) {
     *static_cast<volatile std::byte*>(&memory[at]) = std::byte{0};

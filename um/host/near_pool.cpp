@@ -1,7 +1,5 @@
 #include "um/host/near_pool.h"
 
-#include <algorithm>
-
 namespace spillway::um {
 
 NearPool::NearPool(SlotIndex slots, Bytes page, Ledger& ledger)
@@ -22,11 +20,6 @@ std::optional<SlotIndex> NearPool::take() noexcept {
 void NearPool::give(SlotIndex slot) noexcept {
   free_.push_back(slot);  // never more than reserved
   ledger_.release(page_);
-}
-
-std::uint64_t NearPool::available() const noexcept {
-  const Bytes room = saturating_difference(ledger_.limit(), ledger_.in_use());
-  return std::min<std::uint64_t>(free_.size(), room / page_);
 }
 
 }  // namespace spillway::um

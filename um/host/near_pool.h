@@ -25,8 +25,6 @@ class NearPool {
   [[nodiscard]] std::optional<SlotIndex> take() noexcept;
   /// Frees `slot` and releases its charge.
   void give(SlotIndex slot) noexcept;
-  /// How many slots take() would give now.
-  [[nodiscard]] std::uint64_t available() const noexcept;
 
  private:
   const SlotIndex slots_;

@@ -15,14 +15,11 @@ class PageGrid {
   PageGrid(Range slab, Bytes page) : slab_{slab}, page_{page.count()} {}
 
   [[nodiscard]] Range slab() const { return slab_; }
-  [[nodiscard]] Bytes page() const { return Bytes{page_}; }
 
   /// Requires: `address` is in the slab.
   [[nodiscard]] PageIndex page_of(const std::byte* address) const {
     return static_cast<PageIndex>(offset_of(address) / page_);
   }
-  /// Where page `index` starts in the slab, and in far memory.
-  [[nodiscard]] Bytes offset(PageIndex index) const { return Bytes{index * page_}; }
 
   /// Every page of which `range` has a byte. Throws: ContractError when it leaves the slab.
   [[nodiscard]] PageSpan touched(Range range) const;

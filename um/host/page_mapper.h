@@ -5,8 +5,8 @@
 
 #include "um/bytes.h"
 #include "um/host/page.h"
+#include "um/managed_space.h"
 #include "um/range.h"
-#include "um/space.h"
 
 namespace spillway::um {
 

@@ -10,7 +10,7 @@ constexpr int kPoison = 0xff;  // of every byte: a NaN in every floating-point t
 
 }  // namespace
 
-PageTransfer::PageTransfer(const SpaceOptions& options, const PageMapper& mapper,
+PageTransfer::PageTransfer(const ManagedOptions& options, const PageMapper& mapper,
                            std::unique_ptr<FarStore> far)
     : mapper_{mapper},
       page_{options.page},

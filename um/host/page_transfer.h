@@ -7,8 +7,8 @@
 #include "um/host/link.h"
 #include "um/host/page.h"
 #include "um/host/page_mapper.h"
+#include "um/managed_space.h"
 #include "um/range.h"
-#include "um/space.h"
 
 namespace spillway::um {
 
@@ -25,8 +25,10 @@ class PageTransfer {
   };
 
   /// `mapper` outlives it.
-  PageTransfer(const SpaceOptions& options, const PageMapper& mapper,
+  PageTransfer(const ManagedOptions& options, const PageMapper& mapper,
                std::unique_ptr<FarStore> far);
+
+  [[nodiscard]] const FarStore& far() const { return *far_; }
 
   /// Reads `page` from far memory into `slot`. When that fails the slot is blank.
   [[nodiscard]] Result read(PageIndex page, SlotIndex slot) noexcept;

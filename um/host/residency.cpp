@@ -6,13 +6,14 @@
 
 #include "um/error.h"
 #include "um/host/fatal.h"
+#include "um/host/sleep_until.h"
 
 namespace spillway::um {
 namespace {
 
 using Clock = Link::Clock;
 
-/// How long a fault waits for another launch to end before it gives up.
+/// How long a fault waits for other launches to end before it gives up.
 constexpr std::chrono::seconds kPatience{10};
 
 /// Small pages are moved many at a time: a sleep for the link is longer than one takes.
@@ -20,10 +21,9 @@ std::size_t depth_for(Bytes page) { return std::clamp<std::size_t>(2_MiB / page,
 
 }  // namespace
 
-Residency::Residency(const SpaceOptions& options, const PageGeometry& geometry, PageMapper& mapper,
-                     PageTransfer& transfer, Ledger& ledger)
+Residency::Residency(const ManagedOptions& options, const PageGeometry& geometry,
+                     PageMapper& mapper, PageTransfer& transfer, Ledger& ledger)
     : fault_latency_{options.fault_latency},
-      watermark_{std::min<std::uint64_t>(options.free_page_watermark, geometry.slots / 2)},
       depth_{depth_for(geometry.page)},
       too_small_{"the near memory of " + to_string(geometry.slots * geometry.page) +
                  " is too small for the pages in use; give it more"},
@@ -40,7 +40,7 @@ Counters Residency::counters() const {
 
 void Residency::fault(PageIndex index) noexcept {
   const Clock::time_point start = Clock::now();
-  if (fault_latency_.count() > 0) Link::wait_until(start + fault_latency_);
+  if (fault_latency_.count() > 0) sleep_until(start + fault_latency_);
   Lock lock{mutex_};
   Page& page = pages_[index];
   wait_until_settled(lock, page);
@@ -77,11 +77,15 @@ std::optional<SlotIndex> Residency::find_slot(Lock& lock) {
 }
 
 SlotIndex Residency::find_slot_or_die(Lock& lock) noexcept {
+  std::optional<Clock::time_point> end;  // of patience with other launches
   while (true) {
     if (const auto slot = find_slot(lock)) return *slot;
     if (filling_ > 0) {
       changed_.wait(lock);
-    } else if (launches_ <= 1 || changed_.wait_for(lock, kPatience) == std::cv_status::timeout) {
+      continue;
+    }
+    if (!end) end = Clock::now() + kPatience;
+    if (launches_ <= 1 || changed_.wait_until(lock, *end) == std::cv_status::timeout) {
       fatal(too_small_);
     }
   }
@@ -93,27 +97,6 @@ SlotIndex Residency::evict(Lock& lock, PageIndex victim) {
   const Move move = start_leaving(lock, victim);
   finish_leaving(lock, move);
   return move.slot;
-}
-
-void Residency::evict_ahead() noexcept {
-  Lock lock{mutex_};
-  while (true) {
-    is_short_.wait(
-        lock, [this] { return is_stopped_ || (pool_.available() < watermark_ && order_.first()); });
-    if (is_stopped_) return;
-    pool_.give(evict(lock, *order_.first()));
-    changed_.notify_all();
-  }
-}
-
-void Residency::stop_evicting_ahead() {
-  const Lock lock{mutex_};
-  is_stopped_ = true;
-  is_short_.notify_all();
-}
-
-void Residency::wake_evictor() {
-  if (watermark_ > 0 && pool_.available() < watermark_) is_short_.notify_one();
 }
 
 // --- moves
@@ -141,7 +124,7 @@ Residency::Move Residency::start_filling(Lock& lock, PageIndex index, SlotIndex 
 /// Shows the page when the link has brought it.
 void Residency::finish_filling(Lock& lock, const Move& move, Cause cause) {
   lock.unlock();
-  if (move.is_transferred) Link::wait_until(move.end);
+  if (move.is_transferred) sleep_until(move.end);
   mapper_.map(move.index, move.slot);
   lock.lock();
   Page& page = pages_[move.index];
@@ -155,7 +138,6 @@ void Residency::finish_filling(Lock& lock, const Move& move, Cause cause) {
   if (page.pins == 0) order_.append(move.index, page.advice);
   if (move.is_transferred) counters_.bytes_prefetched += Bytes{mapper_.slot(move.slot).size()};
   note_failure(move.failure);
-  wake_evictor();
   changed_.notify_all();
 }
 
@@ -163,6 +145,7 @@ void Residency::finish_filling(Lock& lock, const Move& move, Cause cause) {
 /// can begin and write to it unseen; then saves it when it is dirty.
 Residency::Move Residency::start_leaving(Lock& lock, PageIndex index) {
   Page& page = pages_[index];
+  expects(page.state == PageState::kResident && page.pins == 0, "a page in use does not leave");
   order_.remove(index);
   page.state = PageState::kLeaving;
   ++leaving_;
@@ -185,7 +168,7 @@ Residency::Move Residency::start_leaving(Lock& lock, PageIndex index) {
 void Residency::finish_leaving(Lock& lock, const Move& move) {
   if (move.is_transferred) {
     lock.unlock();
-    Link::wait_until(move.end);
+    sleep_until(move.end);
     lock.lock();
     counters_.bytes_offloaded += Bytes{mapper_.slot(move.slot).size()};
   }
@@ -205,11 +188,16 @@ void Residency::finish_leaving_and_free(Lock& lock, const Move& move) {
 
 void Residency::note_touch(Page& page) noexcept {
   const bool is_declared = page.pins > 0;
-  if (!is_declared && page.advice != Advice::kReadMostly) page.content = Content::kNear;
+  const bool is_read = page.advice == Advice::kReadMostly && page.content != Content::kNone;
+  if (!is_declared && !is_read) page.content = Content::kNear;
 }
 
 void Residency::note_failure(const std::exception_ptr& failure) {
   if (failure_ == nullptr) failure_ = failure;
+}
+
+void Residency::throw_failure() const {
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
 }
 
 }  // namespace spillway::um

@@ -20,7 +20,7 @@
 #include "um/host/page_mapper.h"
 #include "um/host/page_transfer.h"
 #include "um/ledger.h"
-#include "um/space.h"
+#include "um/managed_space.h"
 
 namespace spillway::um {
 
@@ -32,7 +32,7 @@ namespace spillway::um {
 class Residency {
  public:
   /// `mapper`, `transfer` and `ledger` outlive it.
-  Residency(const SpaceOptions& options, const PageGeometry& geometry, PageMapper& mapper,
+  Residency(const ManagedOptions& options, const PageGeometry& geometry, PageMapper& mapper,
             PageTransfer& transfer, Ledger& ledger);
 
   /// Makes a page near that a thread touched. Ends the process when every near page is in use.
@@ -45,16 +45,15 @@ class Residency {
   [[nodiscard]] std::exception_ptr offload(PageSpan pages) noexcept;
 
   void populate(PageSpan pages);
-  /// Throws: ContractError when one of the pages is in use (nothing discarded).
+  /// Throws: ContractError when one of the pages is in use (nothing discarded), or when another
+  /// thread begins to use one while its move is waited for (those before it are discarded).
   void discard(PageSpan pages);
   void advise(PageSpan pages, Advice advice);
   /// Throws: the first failure of far memory there has been (nothing declared).
   void begin_use(std::span<const Use> operands, const PageGrid& grid);
   void end_use(std::span<const Use> operands, const PageGrid& grid) noexcept;
-
-  /// Evicts pages ahead of need, to keep the watermark, until stop_evicting_ahead().
-  void evict_ahead() noexcept;
-  void stop_evicting_ahead();
+  /// Throws: as begin_use().
+  void check() const;
 
   [[nodiscard]] Counters counters() const;
 
@@ -93,21 +92,21 @@ class Residency {
   void renew(PageIndex index);
   void begin_page_use(PageIndex index, PageAccess access);
   void end_page_use(PageIndex index, PageAccess access) noexcept;
-  /// A fault outside any declared use may be a write.
+  /// A fault outside any declared use may be a write; the first one of a page that is read mostly,
+  /// too.
   static void note_touch(Page& page) noexcept;
   void note_failure(const std::exception_ptr& failure);
-  void wake_evictor();
+  /// Requires: the mutex is held. Throws: the first failure.
+  void throw_failure() const;
 
   const Nanoseconds fault_latency_;
-  const std::uint64_t watermark_;
   const std::size_t depth_;  // pages that an engine has on their way at once
   const std::string too_small_;
   PageMapper& mapper_;
   PageTransfer& transfer_;
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;   // a page settled, or a use ended
-  std::condition_variable is_short_;  // fewer free slots than the watermark
+  std::condition_variable changed_;  // a page settled, or a use ended
   std::vector<Page> pages_;
   EvictionOrder order_;  // resident pages without pins
   NearPool pool_;
@@ -116,7 +115,6 @@ class Residency {
   std::uint64_t launches_ = 0;  // uses that have begun and not ended
   std::uint64_t filling_ = 0;   // pages filling that have a slot
   std::uint64_t leaving_ = 0;
-  bool is_stopped_ = false;
 };
 
 }  // namespace spillway::um

@@ -11,6 +11,10 @@ bool is_settled(const Page& page) {
   return page.state == PageState::kNone || page.state == PageState::kResident;
 }
 
+void expect_unused(const Page& page) {
+  expects(page.pins == 0, "a discarded page is not an operand of a launch under way");
+}
+
 }  // namespace
 
 std::exception_ptr Residency::fetch(PageSpan pages) noexcept {
@@ -107,11 +111,12 @@ void Residency::refuse(PageIndex index) {
 void Residency::discard(PageSpan pages) {
   Lock lock{mutex_};
   for (PageIndex index = pages.begin; index < pages.end; ++index) {
-    expects(pages_[index].pins == 0, "a discarded page is not an operand of a launch under way");
+    expect_unused(pages_[index]);  // all or none
   }
   for (PageIndex index = pages.begin; index < pages.end; ++index) {
     Page& page = pages_[index];
     wait_until_settled(lock, page);
+    expect_unused(page);            // a use may have begun meanwhile
     page.content = Content::kNone;  // nothing to save
     if (page.state == PageState::kResident) {
       finish_leaving_and_free(lock, start_leaving(lock, index));
@@ -140,7 +145,7 @@ void Residency::renew(PageIndex index) {
 
 void Residency::begin_use(std::span<const Use> operands, const PageGrid& grid) {
   const Lock lock{mutex_};
-  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  throw_failure();
   for (const Use& use : operands) static_cast<void>(grid.touched(use.range));  // all or none
   for (const Use& use : operands) {
     const PageSpan pages = grid.touched(use.range);
@@ -149,6 +154,11 @@ void Residency::begin_use(std::span<const Use> operands, const PageGrid& grid) {
     }
   }
   ++launches_;
+}
+
+void Residency::check() const {
+  const Lock lock{mutex_};
+  throw_failure();
 }
 
 void Residency::begin_page_use(PageIndex index, PageAccess access) {
@@ -171,7 +181,6 @@ void Residency::end_use(std::span<const Use> operands, const PageGrid& grid) noe
     }
   }
   --launches_;
-  wake_evictor();
   changed_.notify_all();
 }
 

@@ -36,11 +36,16 @@ class RecordedHints final : public um::Hints {
     note("end" + uses(operands));
   }
 
+  void check() override {
+    if (fault_failure != nullptr) std::rethrow_exception(fault_failure);
+  }
+
   [[nodiscard]] std::vector<std::string> log() {
     const std::lock_guard lock{mutex_};
     return log_;
   }
-  std::exception_ptr failure;
+  std::exception_ptr failure;        // of every move
+  std::exception_ptr fault_failure;  // of a page fault
 
  private:
   void note(std::string entry) {
@@ -139,6 +144,19 @@ TEST_F(ManagedMemoryTest, AFailedMoveSurfacesWhereItsResultIsNeeded) {
   memory.begin_run(0);
   memory.end_run(0);
   EXPECT_THROW(memory.begin_run(1), um::Error);
+}
+
+TEST_F(ManagedMemoryTest, AFailedFaultOfTheLastRunSurfacesAtTheEndOfItsStep) {
+  const Stage stage{graph, plan};
+  RecordedHints hints{slab};
+  ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.always_near, slab}, hints};
+  memory.begin_step();
+  for (Position p = 0; p < 3; ++p) {
+    memory.begin_run(p);
+    memory.end_run(p);
+  }
+  hints.fault_failure = std::make_exception_ptr(um::Error{"the far file cannot be read"});
+  EXPECT_THROW(memory.end_step(), um::Error);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "um/range.h"
+#include "um/completion.h"
 
 namespace spillway::prefetch::testing {
 

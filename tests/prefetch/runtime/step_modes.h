@@ -77,8 +77,8 @@ inline Executed execute_copy(const TaskGraph& graph, const Plan& plan) {
   Stage stage{graph, plan};
   um::HostDevice device;
   const um::Bytes far = FarPlacement{stage.layout}.extent;
-  const auto space = device.make_copy_space(
-      {.size = std::max(plan.page, far), .near = stage.room(), .page = plan.page});
+  const auto space =
+      device.make_copy_space({.size = std::max(plan.page, far), .near = stage.room()});
   CopyMemory memory{stage.layout, stage.always_near, space->near(), space->copies(), stage.ledger};
   ToyResult result = run_planned(stage.layout, memory, stage.state, kSteps);
   return {.result = std::move(result),

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <future>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tests/um/host/temporary_folder.h"
@@ -43,7 +44,7 @@ bool is_all(Range range, int value) {
                      [&](std::byte b) { return b == static_cast<std::byte>(value); });
 }
 
-SpaceOptions small_space() { return {.size = 16_MiB, .near = 8_MiB, .page = 2_MiB}; }
+CopyOptions small_space() { return {.size = 16_MiB, .near = 8_MiB}; }
 
 void offload(CopySpace& space, Range near, Bytes far_offset) {
   Done done;
@@ -57,7 +58,7 @@ void prefetch(CopySpace& space, Bytes far_offset, Range near) {
   done.wait();
 }
 
-void expect_round_trip(const SpaceOptions& options) {
+void expect_round_trip(const CopyOptions& options) {
   HostCopySpace space{options};
   ASSERT_EQ(space.near().size(), (8_MiB).count());
   const Range large = space.near().first(5 << 20);  // 3 pieces, the last not whole
@@ -78,9 +79,18 @@ TEST(CopySpace, BringsBackWhatWasOffloadedToRam) { expect_round_trip(small_space
 
 TEST(CopySpace, BringsBackWhatWasOffloadedToAFile) {
   const TemporaryFolder folder;
-  SpaceOptions options = small_space();
+  CopyOptions options = small_space();
   options.far.file = folder.path();
   expect_round_trip(options);
+}
+
+TEST(CopySpace, SaysWhereItsFarMemoryIs) {
+  EXPECT_EQ(HostCopySpace{small_space()}.description(), "far RAM");
+  const TemporaryFolder folder;
+  CopyOptions options = small_space();
+  options.far.file = folder.path();
+  const std::string description = HostCopySpace{options}.description();
+  EXPECT_EQ(description.find("far file in " + folder.path().string() + ", "), 0U) << description;
 }
 
 TEST(CopySpace, CountsTheBytesOfEachDirection) {
@@ -108,7 +118,7 @@ TEST(CopySpace, EndsCopiesInTheOrderOfTheirIssueAndAllAtItsEnd) {
 // 4 MiB at 100 MiB/s and 10 ms latency, twice the same way: at least 2 * (40 + 10) ms, though both
 // are issued at once; the other direction meanwhile.
 TEST(CopySpace, KeepsToTheTimesOfItsLinkInEachDirection) {
-  SpaceOptions options = small_space();
+  CopyOptions options = small_space();
   options.link = {.bandwidth = Bandwidth{100 * 1048576.0},
                   .latency = std::chrono::milliseconds{10}};
   HostCopySpace space{options};
@@ -134,7 +144,7 @@ TEST(CopySpace, RefusesACopyBeyondTheFarStore) {
 
 TEST(CopySpace, TellsTheCompletionWhenACopyFailsAndCountsNothing) {
   const TemporaryFolder folder;
-  SpaceOptions options = small_space();
+  CopyOptions options = small_space();
   options.far.file = folder.path();
   HostCopySpace space{options};
   ASSERT_EQ(mprotect(space.near().data(), 4096, PROT_NONE),

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csetjmp>
@@ -93,6 +95,27 @@ TEST_F(FaultSignal, PassesForeignFaultsOnToTheHandlerBefore) {
   EXPECT_EQ(opener.last(), nullptr);
   touch(ours);
   EXPECT_EQ(opener.last(), ours.data());
+}
+
+volatile std::sig_atomic_t received = 0;
+
+void count(int /*number*/) { received = received + 1; }
+
+TEST_F(FaultSignal, PassesASignalThatAProcessSentOnWhateverAddressItShows) {
+  const KeptHandler kept;
+  struct sigaction theirs {};
+  theirs.sa_handler = count;
+  sigaction(SIGSEGV, &theirs, nullptr);
+  PageOpener opener{ours};
+  const FaultRegistration registration{ours, opener};
+  siginfo_t info{};
+  info.si_signo = SIGSEGV;
+  info.si_code = SI_QUEUE;
+  info.si_addr = ours.data();  // where the sender's number and value lie
+  received = 0;
+  ASSERT_EQ(syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGSEGV, &info), 0);
+  EXPECT_EQ(received, 1);
+  EXPECT_EQ(opener.last(), nullptr);
 }
 
 TEST_F(FaultSignal, AForeignFaultWithoutAHandlerEndsTheProcess) {

@@ -46,6 +46,21 @@ TEST(FaultStack, IsWhereAFaultIsHandled) {
   release_addresses(page);
 }
 
+TEST(FaultStack, HasAPageBelowItThatNothingMayTouch) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto touch_below = [] {
+    make_fault_stack();
+    stack_t stack{};
+    sigaltstack(nullptr, &stack);
+    auto* const below = static_cast<std::byte*>(stack.ss_sp) - 4096;
+    unsigned char is_near = 0;
+    if (mincore(below, 4096, &is_near) != 0) return;  // not the stack's: a neighbour's some day
+    signal(SIGSEGV, SIG_DFL);
+    *static_cast<volatile std::byte*>(below) = std::byte{1};
+  };
+  EXPECT_EXIT(touch_below(), testing::KilledBySignal(SIGSEGV), "");
+}
+
 TEST(FaultStack, EndsWithItsThread) {
   stack_t before{};
   stack_t after{};

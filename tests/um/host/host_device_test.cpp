@@ -31,7 +31,7 @@ TEST(HostDevice, MakesWhatAStepNeeds) {
   EXPECT_GT(device.available_memory(), 1_MiB);
   const Block block{device.memory(), 1_MiB};
   const auto stream = device.make_stream("test");
-  const auto space = device.make_copy_space({.size = 4_MiB, .near = 2_MiB, .page = 2_MiB});
+  const auto space = device.make_copy_space({.size = 4_MiB, .near = 2_MiB});
   std::promise<void> done;
   stream->enqueue([&] {
     std::copy(block.bytes().begin(), block.bytes().end(), space->near().begin());

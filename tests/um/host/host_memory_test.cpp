@@ -40,8 +40,7 @@ TEST(HostMemory, RefusesMoreThanTheMachineHas) {
     (void)memory.allocate(1024 * 1024_GiB);
     FAIL() << "1 PiB fits";
   } catch (const OutOfMemory& error) {
-    EXPECT_EQ(error.requested(), 1024 * 1024_GiB);
-    EXPECT_EQ(std::string{error.what()}.find("this machine has no 1024 TiB of memory free: "), 0U)
+    EXPECT_EQ(std::string{error.what()}.find("cannot take 1024 TiB of near memory: "), 0U)
         << error.what();
   }
 }

@@ -17,27 +17,42 @@
 #include <exception>
 #include <iostream>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/um/host/temporary_folder.h"
 #include "um/error.h"
+#include "um/host/available_memory.h"
 #include "um/host/uffd_probe.h"
 
 namespace spillway::um {
 namespace {
 
-SpaceOptions options(std::uint64_t pages, std::uint64_t near_pages, Bytes page) {
+ManagedOptions options(std::uint64_t pages, std::uint64_t near_pages, Bytes page) {
   return {.size = pages * page, .near = near_pages * page, .page = page};
 }
 
 TEST(ManagedRegion, SaysHowItPages) {
   Ledger ledger{1_GiB};
-  SpaceOptions wanted = options(4, 2, 2_MiB);
+  ManagedOptions wanted = options(4, 2, 2_MiB);
   wanted.paging = Paging::kMemfdSegv;
-  EXPECT_EQ(make_managed_region(wanted, ledger)->description(), "memfd_segv, 2 MiB pages");
+  EXPECT_EQ(make_managed_region(wanted, ledger)->description(), "memfd_segv, 2 MiB pages, far RAM");
   wanted = options(4, 2, 64_KiB);
-  EXPECT_EQ(make_managed_region(wanted, ledger)->description(),
-            probe_uffd_move() ? "memfd_segv, 64 KiB pages" : "uffd_move, 64 KiB pages");
+  EXPECT_EQ(
+      make_managed_region(wanted, ledger)->description(),
+      std::string{probe_uffd_move() ? "memfd_segv" : "uffd_move"} + ", 64 KiB pages, far RAM");
+}
+
+TEST(ManagedRegion, SaysWhereItsFarFileIs) {
+  const TemporaryFolder folder;
+  Ledger ledger{1_GiB};
+  ManagedOptions wanted = options(4, 2, 64_KiB);
+  wanted.far.file = folder.path();
+  const std::string description = make_managed_region(wanted, ledger)->description();
+  EXPECT_NE(description.find(", 64 KiB pages, far file in " + folder.path().string() + ", "),
+            std::string::npos)
+      << description;
 }
 
 TEST(ManagedRegion, HasASlabOfWholePages) {
@@ -49,7 +64,7 @@ TEST(ManagedRegion, HasASlabOfWholePages) {
 
 TEST(ManagedRegion, RefusesSizesThatAreNoPages) {
   Ledger ledger{1_GiB};
-  SpaceOptions uneven = options(4, 2, 4_KiB);
+  ManagedOptions uneven = options(4, 2, 4_KiB);
   uneven.size = 10'000_B;
   EXPECT_THROW(static_cast<void>(make_managed_region(uneven, ledger)), ContractError);
   EXPECT_THROW(static_cast<void>(make_managed_region(options(4, 2, 12_KiB), ledger)),
@@ -65,8 +80,23 @@ TEST(ManagedRegion, RefusesNearMemoryThatHoldsNoTwoPages) {
 
 TEST(ManagedRegion, RefusesNearMemoryThatTheMachineDoesNotHave) {
   Ledger ledger{1_GiB};
-  SpaceOptions huge = options(1U << 21U, 1U << 21U, 2_MiB);  // 4 TiB
+  ManagedOptions huge = options(1U << 21U, 1U << 21U, 2_MiB);  // 4 TiB
   EXPECT_THROW(static_cast<void>(make_managed_region(huge, ledger)), OutOfMemory);
+}
+
+// 60 % of what is available near, and as much far: each alone would fit.
+TEST(ManagedRegion, RefusesNearAndFarMemoryThatTheMachineDoesNotHaveTogether) {
+  const Bytes size = round_down(Bytes{available_memory().count() / 5 * 3}, 2_MiB);
+  const std::uint64_t pages = size / 2_MiB;
+  Ledger ledger{size};
+  try {
+    static_cast<void>(make_managed_region(options(pages, pages, 2_MiB), ledger));
+    FAIL() << "more fits than there is";
+  } catch (const OutOfMemory& error) {
+    const std::string both = "cannot take " + to_string(size) + " of near memory and put " +
+                             to_string(size) + " of far memory in RAM: ";
+    EXPECT_EQ(std::string{error.what()}.find(both), 0U) << error.what();
+  }
 }
 
 TEST(ManagedRegion, FarMemoryIsAsLargeAsTheSpace) {
@@ -134,7 +164,7 @@ TEST(ManagedRegion, SaysWhatWorksWhereUserfaultfdIsForbidden) {
   const auto ask = [] {
     forbid_userfaultfd();
     Ledger ledger{1_GiB};
-    SpaceOptions wanted = options(4, 2, 64_KiB);
+    ManagedOptions wanted = options(4, 2, 64_KiB);
     std::cerr << make_managed_region(wanted, ledger)->description() << "; ";
     wanted.paging = Paging::kUffdMove;
     try {
@@ -144,9 +174,10 @@ TEST(ManagedRegion, SaysWhatWorksWhereUserfaultfdIsForbidden) {
     }
     std::_Exit(0);
   };
-  EXPECT_EXIT(ask(), testing::ExitedWithCode(0),
-              "memfd_segv, 64 KiB pages; paging by uffd_move is not available: .*Operation not "
-              "permitted; use --paging memfd");
+  EXPECT_EXIT(
+      ask(), testing::ExitedWithCode(0),
+      "memfd_segv, 64 KiB pages, far RAM; paging by uffd_move is not available: .*Operation not "
+      "permitted; use --paging memfd");
 }
 
 TEST(ManagedRegion, WorkersOfOpenMpFaultPagesIn) {

@@ -15,7 +15,7 @@ namespace spillway::um {
 /// A managed region on scripted far memory, addressed by pages, each known by its first word.
 class ManagedTestSpace {
  public:
-  ManagedTestSpace(const SpaceOptions& options, Bytes ledger_limit)
+  ManagedTestSpace(const ManagedOptions& options, Bytes ledger_limit)
       : page_{options.page},
         ledger_{ledger_limit},
         space_{make_managed_region(options, ledger_,

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "um/error.h"
@@ -17,6 +18,7 @@ struct FarScript {
   std::atomic<int> writes{0};
   std::atomic<bool> fails_to_read{false};
   std::atomic<bool> fails_to_write{false};
+  std::atomic<bool> holds_reads{false};  ///< reads wait until it is false
 };
 
 /// Far memory in a vector that counts its calls and fails when told to.
@@ -26,6 +28,7 @@ class ScriptedFar final : public FarStore {
 
   void read(Bytes offset, std::span<std::byte> to) override {
     ++script_.reads;
+    while (script_.holds_reads) std::this_thread::yield();
     if (script_.fails_to_read) throw Error{"the test's far memory cannot be read"};
     std::copy_n(content_.data() + offset.count(), to.size(), to.data());
   }
