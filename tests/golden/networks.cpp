@@ -75,9 +75,10 @@ nets::Network branches() {
   x = net.convolution("shrink", x,
                       {.channels = 4, .kernel = square(2), .stride = square(2), .bias = false});
   x = net.sum("sum5", most, x);
-  x = net.sum("sum6", net.relu("relu4", x), net.dropout("dropout", x, {.probability = 0}));
+  const NodeId same = net.dropout("dropout", x, {.probability = 0});
+  x = net.sum("sum6", net.relu("relu4", same), x);
   x = net.batch_norm("even", x);
-  const NodeId flat = net.flatten("flat", x);
+  const NodeId flat = net.relu("relu5", net.flatten("flat", x));
   const NodeId y = net.sum("sum7", net.linear("fc1", flat, {.features = 4}),
                            net.linear("fc2", flat, {.features = 4, .bias = false}));
   const NodeId mean = net.global_average_pool("mean", x);

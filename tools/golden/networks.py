@@ -29,14 +29,14 @@ def residual(net, x):
 
 def branches(net, x):
     """Values with up to three readers, sums in place and not, with and without ReLU, and of a value
-    with itself."""
+    with itself; ReLUs of what shares its memory with a value that is read again later."""
     x = net.convolution("conv", x, 4, kernel=3, padding=1)
     y = net.relu(x) + net.batch_norm("norm", x)
     x = net.relu(y + net.average_pool(x, kernel=3, stride=1, padding=1))
     y = net.relu(net.convolution("side", x, 4, kernel=1, bias=False))
     x = ((x + x) + y) + x
     x = net.max_pool(x, kernel=2, stride=2) + net.convolution("shrink", x, 4, 2, 2, bias=False)
-    x = net.batch_norm("even", net.relu(x) + net.dropout(x))
-    flat = x.flatten(1)
+    x = net.batch_norm("even", net.relu(net.dropout(x)) + x)
+    flat = net.relu(x.flatten(1))
     y = net.linear("fc1", flat, 4) + net.linear("fc2", flat, 4, bias=False)
     return y + net.linear("fc3", net.global_average_pool(x), 4)
