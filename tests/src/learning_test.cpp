@@ -46,31 +46,32 @@ std::vector<float> train_for(std::uint64_t steps, NetworkInMemory& net, const Da
   return losses;
 }
 
-// Ten classes: a guess is right in a tenth of the images, 40 of the 400 give or take 6.
+// Ten classes: guesses are right in a tenth of the images, 40 of the 400 give or take 6.
 TEST(Learning, LenetTellsDrawnImagesApartThatItNeverSaw) {
   NetworkInMemory net{nets::build_network("lenet"),
                       {.batch = 32, .convolution = ConvolutionAlgorithm::kDirect},
-                      MemoryMode::kManaged};
+                      MemoryMode::kResident};
   const DatasetPair data{.train = drawn_images(net.network(), 10'000, Split::kTrain),
                          .test = drawn_images(net.network(), 400, Split::kTest)};
-  const std::vector<float> losses = train_for(250, net, data, 32, 0.01F);
+  const std::vector<float> losses = train_for(200, net, data, 32, 0.01F);
   const std::span<const float> all{losses};
   EXPECT_LT(mean(all.last(20)), mean(all.first(20)) / 2);
-  EXPECT_GT(evaluate(net.session(), *data.test, 32).accuracy, 0.7);
+  EXPECT_GT(evaluate(net.session(), *data.test, 32).accuracy, 0.8);
 }
 
-// Far too few steps to learn what figures are; enough to know 32 images of four classes again.
+// Too few steps to learn what figures are, but enough to know 32 images of four classes again, with
+// the running statistics too.
 TEST(Learning, Resnet18KnowsImagesAgain) {
   NetworkInMemory net{
       nets::build_network("resnet18", {.image = nets::Shape{3, 32, 32}, .classes = 4}),
       {.batch = 16, .convolution = ConvolutionAlgorithm::kDirect},
-      MemoryMode::kManaged};
+      MemoryMode::kResident};
   const DatasetPair data{.train = drawn_images(net.network(), 32, Split::kTrain),
                          .test = drawn_images(net.network(), 32, Split::kTest)};
-  const std::vector<float> losses = train_for(40, net, data, 16, 0.002F);
+  const std::vector<float> losses = train_for(30, net, data, 16, 0.002F);
   const std::span<const float> all{losses};
   EXPECT_LT(mean(all.last(4)), mean(all.first(4)) / 2);
-  EXPECT_GT(evaluate(net.session(), *data.train, 16).accuracy, 0.7);
+  EXPECT_GT(evaluate(net.session(), *data.train, 16).accuracy, 0.8);
 }
 
 }  // namespace
