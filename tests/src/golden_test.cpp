@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "src/session.h"
