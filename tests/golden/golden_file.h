@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/backend.h"
+#include "src/safetensors.h"
+#include "src/step.h"
+
+namespace spillway::test {
+
+/// What PyTorch made of a network: tests/golden/<name>.json, written by tools/golden/make_golden.
+struct GoldenFile {
+  using Numbers = std::vector<double>;
+  using Blocks = std::map<std::string, Numbers>;  ///< by name, in the order of src/parameter.h
+
+  std::string name;
+  int salt = 0;  ///< part of the names of its sequences of drawn numbers
+  std::size_t batch = 0;
+  std::uint64_t batches = 0;  ///< different ones, in turn
+  float learning_rate = 0;
+  SgdOptions sgd;
+  Numbers losses;               ///< of the first steps
+  Blocks gradients;             ///< of the loss in the first step
+  Blocks running_after_first;   ///< statistics after the first step
+  Blocks running_after_last;    ///< and after all steps
+  double evaluation_loss = 0;   ///< mean, after all steps, of the batch that would come next
+  double evaluation_correct{};  ///< predictions in it that are right
+
+  /// Throws: std::exception when the file is not what it should be.
+  [[nodiscard]] static GoldenFile read(const std::string& name);
+
+  /// The values that training starts from, of the state blocks of `step`, a training step.
+  [[nodiscard]] std::vector<NamedTensor> initial_state(const Step& step) const;
+  /// The batch of step `step`.
+  [[nodiscard]] Batch make_batch(const nets::Network& network, std::uint64_t step) const;
+};
+
+}  // namespace spillway::test

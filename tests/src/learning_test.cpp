@@ -1,0 +1,79 @@
+// That training ends with a network that has learnt something: data, steps and evaluation together.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "nets/catalogue.h"
+#include "src/data/prepared_dataset.h"
+#include "src/data/synthetic.h"
+#include "src/train.h"
+#include "tests/src/network_in_memory.h"
+
+namespace spillway {
+namespace {
+
+using test::NetworkInMemory;
+
+constexpr std::uint64_t kSeed = 1;
+
+std::unique_ptr<Dataset> drawn_images(const nets::Network& network, std::size_t size, Split split) {
+  auto images =
+      std::make_unique<SyntheticDataset>(network.input(), network.classes(), size, kSeed, split);
+  const ChannelStatistics statistics{
+      .mean = std::vector<float>(network.input().channels, 0.3F),
+      .deviation = std::vector<float>(network.input().channels, 0.2F)};
+  return std::make_unique<PreparedDataset>(std::move(images), statistics, network.input());
+}
+
+double mean(std::span<const float> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// The losses of `steps` steps from the usual initial values.
+std::vector<float> train_for(std::uint64_t steps, NetworkInMemory& net, const DatasetPair& data,
+                             std::size_t batch, float learning_rate) {
+  net.session().state().initialise(kSeed);
+  std::vector<float> losses;
+  train(net.session(), data,
+        {.batch = batch, .steps = steps, .learning_rate = learning_rate, .seed = kSeed},
+        {.on_step = [&](auto, auto, const StepReport& report) { losses.push_back(report.loss); },
+         .on_evaluation = [](auto, auto, const Evaluation&) {},
+         .on_checkpoint = [](auto) {}});
+  return losses;
+}
+
+// Ten classes: guesses are right in a tenth of the images, 40 of the 400 give or take 6.
+TEST(Learning, LenetTellsDrawnImagesApartThatItNeverSaw) {
+  NetworkInMemory net{nets::build_network("lenet"),
+                      {.batch = 32, .convolution = ConvolutionAlgorithm::kDirect},
+                      MemoryMode::kResident};
+  const DatasetPair data{.train = drawn_images(net.network(), 10'000, Split::kTrain),
+                         .test = drawn_images(net.network(), 400, Split::kTest)};
+  const std::vector<float> losses = train_for(200, net, data, 32, 0.01F);
+  const std::span<const float> all{losses};
+  EXPECT_LT(mean(all.last(20)), mean(all.first(20)) / 2);
+  EXPECT_GT(evaluate(net.session(), *data.test, 32).accuracy, 0.8);
+}
+
+// Too few steps to learn what figures are, but enough to know 32 images of four classes again, with
+// the running statistics too.
+TEST(Learning, Resnet18KnowsImagesAgain) {
+  NetworkInMemory net{
+      nets::build_network("resnet18", {.image = nets::Shape{3, 32, 32}, .classes = 4}),
+      {.batch = 16, .convolution = ConvolutionAlgorithm::kDirect},
+      MemoryMode::kResident};
+  const DatasetPair data{.train = drawn_images(net.network(), 32, Split::kTrain),
+                         .test = drawn_images(net.network(), 32, Split::kTest)};
+  const std::vector<float> losses = train_for(30, net, data, 16, 0.002F);
+  const std::span<const float> all{losses};
+  EXPECT_LT(mean(all.last(4)), mean(all.first(4)) / 2);
+  EXPECT_GT(evaluate(net.session(), *data.train, 16).accuracy, 0.8);
+}
+
+}  // namespace
+}  // namespace spillway

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <atomic>
+
+#include "nets/network.h"
+#include "prefetch/plan.h"
+#include "prefetch/profile.h"
+#include "src/memory_mode.h"
+#include "src/plans.h"
+#include "src/processor.h"
+#include "src/session.h"
+#include "src/workload.h"
+
+namespace spillway::test {
+
+/// A network ready to train on this machine's processor: resident, or within the smallest budget
+/// there is. What may not be read before it is written is poisoned.
+class NetworkInMemory {
+ public:
+  NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory);
+
+  [[nodiscard]] Session& session() { return session_; }
+  [[nodiscard]] const nets::Network& network() const { return network_; }
+  [[nodiscard]] const Step& training_step() const { return workload_.training(); }
+  [[nodiscard]] const prefetch::Plan& training_plan() const { return plans_.training; }
+
+ private:
+  const std::atomic<bool> never_{false};
+  Processor processor_;
+  nets::Network network_;
+  Workload workload_;
+  prefetch::Profile profile_;
+  Plans plans_;
+  Session session_;
+};
+
+}  // namespace spillway::test
