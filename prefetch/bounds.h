@@ -1,0 +1,34 @@
+#pragma once
+
+#include "prefetch/planner.h"
+#include "um/bandwidth.h"
+
+namespace spillway::prefetch {
+
+/// Minima of a step's makespan that are proved: no plan, whatever its order of moves, is faster.
+///
+/// All of them hold for one and for two copy engines, for moves of whole blocks and of parts, and
+/// for every choice of algorithms (each task counts with its fastest, and with the workspace of the
+/// one that needs least). They hold for plans that run the tasks in the graph's order and move the
+/// blocks that Occupancy calls movable, in whole pages; splitting tasks or the batch can beat them.
+struct Bounds {
+  /// Beaumont et al., Proposition 3: the tasks take their time, and what exceeds the budget at the
+  /// peak crosses the link twice. For plans that only move.
+  um::Nanoseconds beaumont{0};
+  /// Head and tail. Before a task starts, all tasks before it have run and what exceeds the budget
+  /// at this task has left, no block sooner than it is written; after it the mirror image, no block
+  /// later than it is read. The largest sum of head, task and tail over all tasks. For plans that
+  /// only move; never less than `beaumont`.
+  um::Nanoseconds offload{0};
+  /// The same where each byte that is missing at a task was either moved or will be computed again
+  /// after it, at no less than its task's time per byte; the cheapest division counts. For plans
+  /// that move and recompute; equals `offload` where the problem allows no recomputation.
+  um::Nanoseconds mixed{0};
+};
+
+/// Requires: the budget is at least near_need().smallest.
+/// Complexity: O(tasks * blocks * log blocks); above 2000 tasks `mixed` looks at every 50th task,
+/// which keeps it a bound.
+[[nodiscard]] Bounds lower_bounds(const Problem& problem);
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,103 @@
+#include "prefetch/bounds.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "prefetch/planners/catalogue.h"
+#include "prefetch/simulate.h"
+#include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/toy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+// A link that moves one page in 100 ns each way, and tasks of 100 ns.
+Profile slow_link(const TaskGraph& graph) {
+  Profile profile = flat_profile(graph, 100ns);
+  const um::Bandwidth rate{static_cast<double>(kPage.count()) / 100e-9};
+  profile.link = {.offload = rate, .prefetch = rate};
+  return profile;
+}
+
+TEST(LowerBounds, AreTheTasksAloneWhereEverythingFits) {
+  const TaskGraph graph = chain(4, pages(2));
+  const Profile profile = flat_profile(graph, 100ns);
+  const Bounds bounds = lower_bounds(problem(graph, profile, pages(14)));
+  // Ten tasks: load, four forward, loss, four backward.
+  EXPECT_NEAR(static_cast<double>(bounds.beaumont.count()), 1000, 1);
+  EXPECT_EQ(bounds.offload, bounds.beaumont);
+  EXPECT_EQ(bounds.mixed, bounds.beaumont);
+}
+
+// Tasks: load 0, f1 1, f2 2, f3 3, f4 4, loss 5, b4 6, b3 7, b2 8, b1 9. With y and d of 2 pages,
+// near while nothing is away: b4 has y0..y4, d4, d3 = 14 pages. Pool 8: 6 pages are missing at b4,
+// which reads y3, y4, d4: y0, y1, y2 must be away. One page takes 100 ns.
+// Beaumont: 6 * 200 = 1200 > 1000.
+// Head of b4: y0 is written at 100, so it leaves from 100 to 300, y1 till 500, y2 till 700: 700,
+// more than the 600 of the tasks before. Tail: y2 is due before b3 (task 7) with 300 of tasks left,
+// y1 before b2 with 200, y0... is read by b1 with 100 left. Backwards in time: y0 from 100 to 300,
+// y1 till 500, y2 till 700. Sum: 700 + 100 + 700 = 1500.
+TEST(LowerBounds, CountHeadAndTailOfTheTightestTask) {
+  const TaskGraph graph = chain(4, pages(2));
+  const Profile profile = slow_link(graph);
+  const Bounds bounds = lower_bounds(problem(graph, profile, pages(8)));
+  EXPECT_NEAR(static_cast<double>(bounds.beaumont.count()), 1200, 1);
+  EXPECT_NEAR(static_cast<double>(bounds.offload.count()), 1500, 1);
+  EXPECT_EQ(bounds.mixed, bounds.offload);
+}
+
+// The same, and all y may be computed again at 100 ns for two pages. At b4, where 6 pages are
+// missing, moving m of them takes
+//   max(600, head(m)) + 100 + max(300 + 50 (6 - m), tail(m))
+// with head(m) = tail(m) = 100 + 100 m. The second maximum falls until the tail overtakes it, where
+// 100 + 100 m = 600 - 50 m: m = 10/3, 433.33, and head(m) is below 600. 600 + 100 + 433.33. At b3
+// (4 missing, 700 before, 200 after) it is 1100 and at b2 (2 missing, 800, 100) 1066.67.
+TEST(LowerBounds, DivideBetweenMovingAndComputingAgain) {
+  TaskGraph graph = chain(4, pages(2));
+  graph.tasks[0].is_recomputable = true;
+  const Profile profile = slow_link(graph);
+  Problem given = problem(graph, profile, pages(8));
+  given.may_recompute = true;
+  const Bounds bounds = lower_bounds(given);
+  EXPECT_NEAR(static_cast<double>(bounds.offload.count()), 1500, 1);
+  EXPECT_NEAR(static_cast<double>(bounds.mixed.count()), 1133.33, 1);
+}
+
+TEST(LowerBounds, TakeTheFastestAlgorithmAndTheSmallestWorkspace) {
+  TaskGraph graph = chain(4, pages(2));
+  graph.tasks[3].algorithms = {{.name = "slow"}, {.name = "fast", .workspace = pages(6)}};
+  Profile profile = flat_profile(graph, 100ns);
+  profile.durations[3] = {100ns, 60ns};
+  const Bounds bounds = lower_bounds(problem(graph, profile, pages(14)));
+  EXPECT_NEAR(static_cast<double>(bounds.offload.count()), 960, 1);
+}
+
+// No plan of any planner is faster than its bound, and the bounds are in order.
+RC_GTEST_PROP(LowerBounds, AreNeverAboveAPlan, ()) {
+  const TaskGraph graph = random_graph();
+  const Profile profile = random_profile(graph);
+  const NearNeed need = near_need(graph, Occupancy{graph, kPage});
+  const std::uint64_t slack = (need.resident - need.smallest) / kPage;
+  Problem given{.graph = graph,
+                .profile = profile,
+                .budget = need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 1)),
+                .page = kPage,
+                .chunk = pages(*rc::gen::inRange<std::uint64_t>(1, 5)),
+                .whole_blocks = *rc::gen::arbitrary<bool>()};
+  for (const bool may_recompute : {false, true}) {
+    given.may_recompute = may_recompute;
+    const Bounds bounds = lower_bounds(given);
+    RC_ASSERT(bounds.beaumont <= bounds.offload);
+    RC_ASSERT(bounds.mixed <= bounds.offload);
+    RC_ASSERT(bounds.mixed.count() > 0);
+    const Plan plan = std::get<Plan>(find_planner("capacity").plan(given));
+    const um::Nanoseconds bound = may_recompute ? bounds.mixed : bounds.offload;
+    RC_ASSERT(bound <= simulate(plan, profile).makespan());
+  }
+}
+
+}  // namespace
+}  // namespace spillway::prefetch
