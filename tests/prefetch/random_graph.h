@@ -10,10 +10,10 @@
 
 namespace spillway::prefetch::testing {
 
-/// A random training step: a forward DAG whose tasks read one or two earlier tensors, write a new
-/// one and sometimes update one in place, and a backward pass that reads what forward saved and
+/// A random training step: a forward DAG whose tasks read one or two earlier tensors, write one or
+/// two new ones or update one in place, and a backward pass that reads what forward saved and
 /// sometimes adds to an earlier gradient. Sizes are 1 to 6 pages; some tasks have a second
-/// algorithm.
+/// algorithm, some may be recomputed, sometimes the first one, which loads the batch, too.
 inline TaskGraph random_graph() {
   TaskGraph graph;
   const int layers = *rc::gen::inRange(1, 14);
@@ -23,7 +23,8 @@ inline TaskGraph random_graph() {
   };
   std::vector<DataId> tensors{new_block("x0")};
   std::vector<std::vector<DataId>> saved;
-  graph.add(Task{.name = "load", .writes = {tensors[0]}});
+  graph.add(
+      Task{.name = "load", .writes = {tensors[0]}, .is_recomputable = *rc::gen::arbitrary<bool>()});
   for (int i = 1; i <= layers; ++i) {
     const std::string name = std::to_string(i);
     Task task{.name = "f" + name, .is_recomputable = *rc::gen::arbitrary<bool>()};
@@ -36,6 +37,10 @@ inline TaskGraph random_graph() {
     } else {
       tensors.push_back(new_block("x" + name));
       task.writes = {tensors.back()};
+      if (*rc::gen::inRange(0, 4) == 0) {
+        tensors.push_back(new_block("y" + name));
+        task.writes.push_back(tensors.back());
+      }
     }
     if (*rc::gen::inRange(0, 3) == 0) {
       task.algorithms.push_back(
