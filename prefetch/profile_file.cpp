@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "prefetch/graph_stamp.h"
+
 namespace spillway::prefetch {
 namespace {
 
@@ -46,7 +48,7 @@ json to_json(const Profile& profile, const TaskGraph& graph) {
     tasks.push_back({{"task", graph.tasks[t].name}, {"duration_ns", std::move(durations)}});
   }
   return {{"format", "spillway-profile"},  {"version", 1},
-          {"source", profile.source},      {"graph", std::to_string(profile.graph)},
+          {"source", profile.source},      {"graph", graph_stamp(profile.graph)},
           {"link", to_json(profile.link)}, {"tasks", std::move(tasks)}};
 }
 
@@ -54,7 +56,7 @@ Profile read_profile(const JsonFile& file, const TaskGraph& graph) {
   file.expect_format("spillway-profile", 1);
   const JsonView root = file.root();
   Profile profile{.source = root.at("source").string(),
-                  .graph = fingerprint(graph),
+                  .graph = expect_made_for(graph, root),
                   .durations = {},
                   .link = read_link(root.at("link"))};
   const JsonView tasks = root.at("tasks");
