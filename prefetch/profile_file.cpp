@@ -9,13 +9,17 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kLongest = 1'000'000'000'000'000;  // nanoseconds: eleven days
-
 um::Nanoseconds read_duration(const JsonView& value) {
-  return um::Nanoseconds{static_cast<std::int64_t>(value.integer(kLongest))};
+  return um::Nanoseconds{static_cast<std::int64_t>(value.integer(kLongestDuration))};
 }
 
 }  // namespace
+
+double read_rate(const JsonView& rate) {
+  const double number = rate.positive_number();
+  if (number < 1000) throw rate.error("is smaller than 1000");
+  return number;
+}
 
 json to_json(const LinkProfile& link) {
   return {{"offload_bytes_per_second", link.offload.bytes_per_second()},
@@ -26,11 +30,10 @@ json to_json(const LinkProfile& link) {
 }
 
 LinkProfile read_link(const JsonView& link) {
-  LinkProfile result{
-      .offload = um::Bandwidth{link.at("offload_bytes_per_second").positive_number()},
-      .prefetch = um::Bandwidth{link.at("prefetch_bytes_per_second").positive_number()},
-      .latency = read_duration(link.at("latency_ns")),
-      .is_duplex = link.at("duplex").boolean()};
+  LinkProfile result{.offload = um::Bandwidth{read_rate(link.at("offload_bytes_per_second"))},
+                     .prefetch = um::Bandwidth{read_rate(link.at("prefetch_bytes_per_second"))},
+                     .latency = read_duration(link.at("latency_ns")),
+                     .is_duplex = link.at("duplex").boolean()};
   if (!link.has("compute_speed_while_moving")) return result;
   const JsonView speed = link.at("compute_speed_while_moving");
   result.compute_speed_while_moving = speed.positive_number();

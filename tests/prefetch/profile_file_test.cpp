@@ -68,7 +68,9 @@ TEST_F(TamperedProfile, IsRefusedWithTimesThatAreNone) {
 TEST_F(TamperedProfile, IsRefusedWithALinkThatIsNone) {
   file["link"]["offload_bytes_per_second"] = 0;
   EXPECT_EQ(complaint(), "p: link.offload_bytes_per_second is zero");
-  file["link"]["offload_bytes_per_second"] = 1;
+  file["link"]["offload_bytes_per_second"] = 999;
+  EXPECT_EQ(complaint(), "p: link.offload_bytes_per_second is smaller than 1000");
+  file["link"]["offload_bytes_per_second"] = 1000;
   file["link"]["compute_speed_while_moving"] = 1.5;
   EXPECT_EQ(complaint(), "p: link.compute_speed_while_moving is larger than 1");
 }

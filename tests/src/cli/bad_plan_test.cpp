@@ -155,7 +155,8 @@ TEST_F(BadProfile, OfAnotherNetworkIsRefused) {
 }
 
 TEST_F(BadProfile, OfAnotherBatchIsRefused) {
-  expect_refused(1, small_training({"--batch", "4", "--profile", path()}),
+  expect_refused(1,
+                 {"train", "--net", "lenet", "--batch", "4", "--steps", "1", "--profile", path()},
                  {"profile.json: graph belongs to another step", "--net, --batch"});
 }
 
