@@ -57,7 +57,7 @@ TEST(Infeasible, OfAStepWithoutTasksIsRefusedWithoutATask) {
   const auto refused = Resident{}.plan(given);
   ASSERT_TRUE(std::holds_alternative<Infeasible>(refused));
   EXPECT_EQ(to_string(std::get<Infeasible>(refused), graph, given.budget),
-            "a budget of 4.0 KiB is too small; the smallest budget that works is 8192 bytes (8.0 "
+            "a budget of 4.00 KiB is too small; the smallest budget that works is 8192 bytes (8.00 "
             "KiB)");
 }
 
