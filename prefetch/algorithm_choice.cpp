@@ -1,9 +1,11 @@
 #include "prefetch/algorithm_choice.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "prefetch/liveness.h"
 #include "prefetch/occupancy.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -59,25 +61,29 @@ std::vector<TaskRun> fastest_that_fit(const Problem& problem) {
 
 std::optional<EvaluatedPlan> choose_algorithms(const Problem& problem, const Evaluate& evaluate,
                                                int evaluations) {
-  std::vector<TaskRun> runs = fastest_that_fit(problem);
-  std::optional<EvaluatedPlan> best = evaluate(runs);
-  const std::vector<Position> doubtful = suspects(problem, runs);
-  if (doubtful.empty() && best) return best;
+  um::expects(evaluations > 0, "one evaluation at least");
+  const std::vector<TaskRun> fastest = fastest_that_fit(problem);
+  const std::vector<Position> doubtful = suspects(problem, fastest);
+  std::vector<TaskRun> runs = fastest;
+  std::optional<EvaluatedPlan> best;
+  const auto consider = [&](std::vector<TaskRun> other) {
+    --evaluations;
+    auto plan = evaluate(other);
+    if (!is_shorter(plan, best)) return;
+    best = std::move(plan);
+    runs = std::move(other);
+  };
+  consider(fastest);
+  if (doubtful.empty() || evaluations == 0) return best;
 
-  std::vector<TaskRun> frugal = runs;
+  std::vector<TaskRun> frugal = fastest;
   for (const Position p : doubtful) frugal[p].algorithm = 0;
-  if (auto without = evaluate(frugal); is_shorter(without, best)) {
-    best = std::move(without);
-    runs = frugal;
-  }
+  consider(std::move(frugal));
   for (const Position p : doubtful) {
-    if (--evaluations <= 0) break;
+    if (evaluations == 0) break;
     std::vector<TaskRun> other = runs;
-    other[p].algorithm = runs[p].algorithm == 0 ? fastest_that_fit(problem)[p].algorithm : 0;
-    if (auto changed = evaluate(other); is_shorter(changed, best)) {
-      best = std::move(changed);
-      runs = std::move(other);
-    }
+    other[p].algorithm = runs[p].algorithm == 0 ? fastest[p].algorithm : 0;
+    consider(std::move(other));
   }
   return best;
 }

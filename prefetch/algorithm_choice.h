@@ -13,10 +13,13 @@ namespace spillway::prefetch {
 /// near memory when everything else is far.
 [[nodiscard]] std::vector<TaskRun> fastest_that_fit(const Problem& problem);
 
+/// The best plan for a sequence of runs; nothing when there is none.
+using Evaluate = std::function<std::optional<EvaluatedPlan>(std::vector<TaskRun>)>;
+
 /// Starts from fastest_that_fit() and takes fast algorithms back where their workspace costs more
 /// in moves than it saves: first all of them, then one by one, keeping what `evaluate` finds
-/// shorter. At most `evaluations` calls. Nothing when even the first algorithms do not fit.
-using Evaluate = std::function<std::optional<EvaluatedPlan>(std::vector<TaskRun>)>;
+/// shorter. At most `evaluations` calls, which is at least one. Nothing when even the first
+/// algorithms do not fit.
 [[nodiscard]] std::optional<EvaluatedPlan> choose_algorithms(const Problem& problem,
                                                              const Evaluate& evaluate,
                                                              int evaluations);

@@ -2,64 +2,110 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace spillway::prefetch {
 namespace {
 
-using Value = std::uint64_t;
-constexpr Value kNothing = 0;
+// Which content a block holds: a number of its own for each state block at the start of the step
+// and for each write of each task.
+using Version = std::uint32_t;
+constexpr Version kNothing = 0;
 
-Value mix(Value a, Value b) {
-  Value x = a ^ (b + 0x9e3779b97f4a7c15ULL + (a << 6U) + (a >> 2U));
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31U);
+// What every task once, in order, reads and writes.
+struct Reference {
+  std::vector<Version> initial;               // by block
+  std::vector<Version> final;                 // by block
+  std::vector<std::vector<Version>> reads;    // by task, as Task::reads
+  std::vector<std::vector<Version>> updates;  // by task, as Task::updates_once: before it
+  std::vector<Version> first_written;         // by task: its writes have consecutive versions
+};
+
+std::vector<Version> versions_of(const std::vector<DataId>& ids, const std::vector<Version>& held) {
+  std::vector<Version> versions;
+  versions.reserve(ids.size());
+  for (const DataId id : ids) versions.push_back(held[static_cast<std::size_t>(id)]);
+  return versions;
 }
 
-class ValueNumbering {
- public:
-  explicit ValueNumbering(const TaskGraph& graph)
-      : graph_{graph}, value_(graph.data.size(), kNothing), first_read_(graph.tasks.size()) {
-    for (std::size_t i = 0; i < graph.data.size(); ++i) {
-      if (graph.data[i].kind == DataKind::kState) value_[i] = mix(1, i);
-    }
+// Gives what `task` writes the versions from `next` on; returns the one after the last.
+Version write(const Task& task, bool is_recomputation, Version next, std::vector<Version>& held) {
+  for (const DataId id : task.writes) held[static_cast<std::size_t>(id)] = next++;
+  if (is_recomputation) return next;
+  for (const DataId id : task.updates_once) held[static_cast<std::size_t>(id)] = next++;
+  return next;
+}
+
+Reference number_in_order(const TaskGraph& graph) {
+  Version next = kNothing + 1;
+  Reference reference;
+  for (const DataBlock& block : graph.data) {
+    reference.initial.push_back(block.kind == DataKind::kState ? next++ : kNothing);
   }
+  std::vector<Version> held = reference.initial;
+  for (const Task& task : graph.tasks) {
+    reference.reads.push_back(versions_of(task.reads, held));
+    reference.updates.push_back(versions_of(task.updates_once, held));
+    reference.first_written.push_back(next);
+    next = write(task, false, next, held);
+  }
+  reference.final = std::move(held);
+  return reference;
+}
+
+// Follows the sequence of runs. As long as every run reads what its task reads in order, it writes
+// what its task writes in order, so a version stays the name of one content.
+class Follower {
+ public:
+  Follower(const TaskGraph& graph, const Reference& reference)
+      : graph_{graph}, reference_{reference}, held_{reference.initial} {}
 
   std::optional<Violation> run(const TaskRun& run) {
-    const Task& task = graph_[run.task];
-    std::vector<Value> read;
-    for (const DataId id : task.reads) {
-      read.push_back(at(id));
-      if (read.back() == kNothing) {
-        return Violation{task.name + " reads " + graph_[id].name + " before anything wrote it"};
+    const auto index = static_cast<std::size_t>(run.task);
+    const Task& task = graph_.tasks[index];
+    if (auto violation = compare(run, task.reads, reference_.reads[index])) return violation;
+    if (!run.is_recomputation) {
+      if (auto violation = compare(run, task.updates_once, reference_.updates[index])) {
+        return violation;
       }
     }
-    std::vector<Value>& first = first_read_[static_cast<std::size_t>(run.task)];
-    if (!run.is_recomputation) {
-      first = read;
-      for (const DataId id : task.updates_once) at(id) = mix(at(id), static_cast<Value>(run.task));
-    } else if (read != first) {
-      return Violation{"the recomputation of " + task.name +
-                       " reads other values than its first run"};
+    write(task, run.is_recomputation, reference_.first_written[index], held_);
+    return std::nullopt;
+  }
+
+  // State outlives the step.
+  [[nodiscard]] std::optional<Violation> finish() const {
+    for (std::size_t i = 0; i < held_.size(); ++i) {
+      if (graph_.data[i].kind == DataKind::kState && held_[i] != reference_.final[i]) {
+        return Violation{graph_.data[i].name + " ends the step with an older value"};
+      }
     }
-    write(run.task, read);
     return std::nullopt;
   }
 
  private:
-  Value& at(DataId id) { return value_[static_cast<std::size_t>(id)]; }
-
-  void write(TaskId task, const std::vector<Value>& read) {
-    Value inputs = mix(2, static_cast<Value>(task));
-    for (const Value value : read) inputs = mix(inputs, value);
-    Value index = 0;
-    for (const DataId id : graph_[task].writes) at(id) = mix(inputs, ++index);
+  std::optional<Violation> compare(const TaskRun& run, const std::vector<DataId>& ids,
+                                   const std::vector<Version>& wanted) const {
+    const std::string& name = graph_[run.task].name;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const std::string& block = graph_[ids[i]].name;
+      const Version found = held_[static_cast<std::size_t>(ids[i])];
+      if (found == kNothing) {
+        return Violation{name + " reads " + block + " before anything wrote it"};
+      }
+      if (found == wanted[i]) continue;
+      if (run.is_recomputation) {
+        return Violation{"the recomputation of " + name + " reads other values than its first run"};
+      }
+      return Violation{name + " reads " + block + " after a recomputation gave it an older value"};
+    }
+    return std::nullopt;
   }
 
   const TaskGraph& graph_;
-  std::vector<Value> value_;
-  std::vector<std::vector<Value>> first_read_;
+  const Reference& reference_;
+  std::vector<Version> held_;  // by block
 };
 
 std::optional<Violation> check_order(const TaskGraph& graph, std::span<const TaskRun> runs) {
@@ -83,12 +129,8 @@ std::optional<Violation> check_order(const TaskGraph& graph, std::span<const Tas
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<Violation> check_dataflow(const TaskGraph& graph, std::span<const TaskRun> runs) {
-  if (auto violation = check_order(graph, runs)) return violation;
-  ValueNumbering numbering{graph};
-  // A recomputation runs the algorithm of the first run: another one rounds differently.
+// A recomputation runs the algorithm of the first run: another one rounds differently.
+std::optional<Violation> check_algorithms(const TaskGraph& graph, std::span<const TaskRun> runs) {
   std::vector<std::uint32_t> algorithm(graph.tasks.size());
   for (const TaskRun& run : runs) {
     std::uint32_t& first = algorithm[static_cast<std::size_t>(run.task)];
@@ -96,9 +138,21 @@ std::optional<Violation> check_dataflow(const TaskGraph& graph, std::span<const 
     if (run.algorithm != first) {
       return Violation{"the recomputation of " + graph[run.task].name + " uses another algorithm"};
     }
-    if (auto violation = numbering.run(run)) return violation;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Violation> check_dataflow(const TaskGraph& graph, std::span<const TaskRun> runs) {
+  if (auto violation = check_order(graph, runs)) return violation;
+  if (auto violation = check_algorithms(graph, runs)) return violation;
+  const Reference reference = number_in_order(graph);
+  Follower follower{graph, reference};
+  for (const TaskRun& run : runs) {
+    if (auto violation = follower.run(run)) return violation;
+  }
+  return follower.finish();
 }
 
 }  // namespace spillway::prefetch

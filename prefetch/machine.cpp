@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <system_error>
 
 #include "prefetch/json.h"
 #include "prefetch/profile_file.h"
@@ -69,6 +70,7 @@ const std::array<Machine, 6> kMachines{{
 double fraction(const JsonView& value) {
   const double number = value.positive_number();
   if (number > 1) throw value.error("is larger than 1");
+  if (number < 0.001) throw value.error("is smaller than 0.001");
   return number;
 }
 
@@ -77,9 +79,9 @@ Machine read_machine(const JsonFile& file) {
   const JsonView root = file.root();
   return {.name = root.at("name").string(),
           .near_memory = um::Bytes{root.at("near_memory_bytes").integer()},
-          .flops_per_second = root.at("flops_per_second").positive_number(),
+          .flops_per_second = read_rate(root.at("flops_per_second")),
           .compute_efficiency = fraction(root.at("compute_efficiency")),
-          .memory_bandwidth = Bandwidth{root.at("memory_bytes_per_second").positive_number()},
+          .memory_bandwidth = Bandwidth{read_rate(root.at("memory_bytes_per_second"))},
           .memory_efficiency = fraction(root.at("memory_efficiency")),
           .link = read_link(root.at("link"))};
 }
@@ -91,7 +93,8 @@ std::span<const Machine> built_in_machines() { return kMachines; }
 Machine find_machine(const std::string& name_or_path) {
   const auto found = std::ranges::find(kMachines, name_or_path, &Machine::name);
   if (found != kMachines.end()) return *found;
-  if (std::filesystem::exists(name_or_path)) return read_machine(JsonFile{name_or_path});
+  std::error_code none;  // a name that is too long for a file is no file
+  if (std::filesystem::exists(name_or_path, none)) return read_machine(JsonFile{name_or_path});
   std::string names;
   for (const Machine& machine : kMachines) names += machine.name + ", ";
   throw um::Error{"there is no machine called '" + name_or_path + "' and no such file; there are " +
@@ -112,7 +115,9 @@ Profile model_profile(const TaskGraph& graph, const Machine& machine) {
     std::vector<um::Nanoseconds> durations;
     for (std::size_t a = 0; a < task.algorithms.size(); ++a) {
       const double factor = a == 0 ? 1.0 : kFastConvolution;
-      durations.emplace_back(static_cast<std::int64_t>(seconds * factor * 1e9));
+      const double nanoseconds =
+          std::min(seconds * factor * 1e9, static_cast<double>(kLongestDuration));
+      durations.emplace_back(static_cast<std::int64_t>(nanoseconds));
     }
     profile.durations.push_back(std::move(durations));
   }

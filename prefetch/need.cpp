@@ -37,9 +37,10 @@ NearNeed near_need(const TaskGraph& graph, const Occupancy& occupancy) {
 }
 
 std::string to_string(const Infeasible& infeasible, const TaskGraph& graph, Bytes budget) {
-  return "a budget of " + um::to_string(budget) + " is too small: task " +
-         graph[infeasible.task].name + " needs " + um::to_string(infeasible.task_need) +
-         ", everything that must be near with it included; the smallest budget that works is " +
+  const std::string most =
+      graph.tasks.empty() ? "" : ": task " + graph[infeasible.task].name + " needs most";
+  return "a budget of " + um::to_string(budget) + " is too small" + most +
+         "; the smallest budget that works is " +
          std::to_string(infeasible.smallest_budget.count()) + " bytes (" +
          um::to_string(infeasible.smallest_budget) + ")";
 }

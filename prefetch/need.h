@@ -20,13 +20,11 @@ struct NearNeed {
 
 /// A budget that no plan can keep, and what would work.
 struct Infeasible {
-  TaskId task{};              ///< the task that needs most
-  um::Bytes task_need;        ///< what it needs, everything that must be near included
+  TaskId task{};              ///< the task that needs most: it decides the next
   um::Bytes smallest_budget;  ///< the smallest budget that works
 };
 
-/// One sentence for the user: the task that needs most, what it needs, the smallest budget that
-/// works.
+/// One sentence for the user: the task that needs most, and the smallest budget that works.
 [[nodiscard]] std::string to_string(const Infeasible& infeasible, const TaskGraph& graph,
                                     um::Bytes budget);
 

@@ -7,7 +7,6 @@
 namespace spillway::prefetch {
 
 using um::Bytes;
-using namespace um::literals;
 
 Occupancy::Occupancy(const TaskGraph& graph, Bytes page) : page_{page} {
   um::expects(page > Bytes{}, "pages have a size");
@@ -31,7 +30,7 @@ Bytes Occupancy::workspace_size(Bytes workspace) const {
 }
 
 Bytes choose_page(const TaskGraph& graph) {
-  for (Bytes page = 2_MiB; page > 4_KiB; page = Bytes{page.count() / 2}) {
+  for (Bytes page = kLargestPage; page > kSmallestPage; page = Bytes{page.count() / 2}) {
     const Occupancy occupancy{graph, page};
     Bytes exact;
     Bytes rounded;
@@ -46,7 +45,7 @@ Bytes choose_page(const TaskGraph& graph) {
     }
     if (20 * rounded <= 21 * exact) return page;
   }
-  return 4_KiB;
+  return kSmallestPage;
 }
 
 }  // namespace spillway::prefetch

@@ -10,6 +10,10 @@ namespace spillway::prefetch {
 /// Alignment of blocks that are always near; their sizes are rounded to it.
 inline constexpr um::Bytes kNearAlignment{64};
 
+/// The pages there may be: powers of two between these.
+inline constexpr um::Bytes kSmallestPage{4ULL << 10U};
+inline constexpr um::Bytes kLargestPage{2ULL << 20U};
+
 /// How the blocks of a graph occupy near memory when residency is managed in pages.
 ///
 /// A tensor of at least a quarter page is movable and occupies whole pages. State, and tensors too

@@ -1,20 +1,15 @@
 #include "prefetch/plan_file.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <unordered_map>
+
+#include "prefetch/graph_stamp.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
 
 using nlohmann::json;
-
-std::string hex(std::uint64_t number) {
-  std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
-  return text.data();
-}
 
 json to_json(const Progress& after) { return {after.runs, after.offloads, after.prefetches}; }
 
@@ -36,7 +31,9 @@ template <class Id, class Named>
 class Names {
  public:
   explicit Names(const std::vector<Named>& all) {
-    for (std::size_t i = 0; i < all.size(); ++i) ids_.emplace(all[i].name, Id(i));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      um::expects(ids_.emplace(all[i].name, Id(i)).second, "names in a graph are unique");
+    }
   }
   [[nodiscard]] Id find(const JsonView& name) const {
     const auto found = ids_.find(name.string());
@@ -112,7 +109,7 @@ json to_json(const Plan& plan, const TaskGraph& graph) {
   return {{"format", "spillway-plan"},
           {"version", 1},
           {"planner", plan.planner},
-          {"graph", hex(plan.graph)},
+          {"graph", graph_stamp(plan.graph)},
           {"budget_bytes", plan.budget.count()},
           {"page_bytes", plan.page.count()},
           {"residency", plan.residency == Residency::kOnDemand ? "on-demand" : "planned"},
@@ -124,11 +121,7 @@ json to_json(const Plan& plan, const TaskGraph& graph) {
 Plan read_plan(const JsonFile& file, const TaskGraph& graph) {
   file.expect_format("spillway-plan", 1);
   const JsonView root = file.root();
-  const std::uint64_t print = fingerprint(graph);
-  if (const JsonView made_for = root.at("graph"); made_for.string() != hex(print)) {
-    throw made_for.error("belongs to another network, batch, image size, optimizer or machine (" +
-                         made_for.string() + ", here " + hex(print) + ")");
-  }
+  const std::uint64_t print = expect_made_for(graph, root);
   const Names<DataId, DataBlock> blocks{graph.data};
   return {.planner = root.at("planner").string(),
           .graph = print,

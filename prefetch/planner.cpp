@@ -6,7 +6,7 @@ namespace spillway::prefetch {
 
 Infeasible infeasible(const Problem& problem) {
   const NearNeed need = near_need(problem.graph, Occupancy{problem.graph, problem.page});
-  return {.task = need.largest_task, .task_need = need.smallest, .smallest_budget = need.smallest};
+  return {.task = need.largest_task, .smallest_budget = need.smallest};
 }
 
 }  // namespace spillway::prefetch

@@ -2,18 +2,24 @@
 
 #include <cstdint>
 
+#include "prefetch/graph_stamp.h"
+
 namespace spillway::prefetch {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kLongest = 1'000'000'000'000'000;  // nanoseconds: eleven days
-
 um::Nanoseconds read_duration(const JsonView& value) {
-  return um::Nanoseconds{static_cast<std::int64_t>(value.integer(kLongest))};
+  return um::Nanoseconds{static_cast<std::int64_t>(value.integer(kLongestDuration))};
 }
 
 }  // namespace
+
+double read_rate(const JsonView& rate) {
+  const double number = rate.positive_number();
+  if (number < 1000) throw rate.error("is smaller than 1000");
+  return number;
+}
 
 json to_json(const LinkProfile& link) {
   return {{"offload_bytes_per_second", link.offload.bytes_per_second()},
@@ -24,11 +30,10 @@ json to_json(const LinkProfile& link) {
 }
 
 LinkProfile read_link(const JsonView& link) {
-  LinkProfile result{
-      .offload = um::Bandwidth{link.at("offload_bytes_per_second").positive_number()},
-      .prefetch = um::Bandwidth{link.at("prefetch_bytes_per_second").positive_number()},
-      .latency = read_duration(link.at("latency_ns")),
-      .is_duplex = link.at("duplex").boolean()};
+  LinkProfile result{.offload = um::Bandwidth{read_rate(link.at("offload_bytes_per_second"))},
+                     .prefetch = um::Bandwidth{read_rate(link.at("prefetch_bytes_per_second"))},
+                     .latency = read_duration(link.at("latency_ns")),
+                     .is_duplex = link.at("duplex").boolean()};
   if (!link.has("compute_speed_while_moving")) return result;
   const JsonView speed = link.at("compute_speed_while_moving");
   result.compute_speed_while_moving = speed.positive_number();
@@ -46,7 +51,7 @@ json to_json(const Profile& profile, const TaskGraph& graph) {
     tasks.push_back({{"task", graph.tasks[t].name}, {"duration_ns", std::move(durations)}});
   }
   return {{"format", "spillway-profile"},  {"version", 1},
-          {"source", profile.source},      {"graph", std::to_string(profile.graph)},
+          {"source", profile.source},      {"graph", graph_stamp(profile.graph)},
           {"link", to_json(profile.link)}, {"tasks", std::move(tasks)}};
 }
 
@@ -54,7 +59,7 @@ Profile read_profile(const JsonFile& file, const TaskGraph& graph) {
   file.expect_format("spillway-profile", 1);
   const JsonView root = file.root();
   Profile profile{.source = root.at("source").string(),
-                  .graph = fingerprint(graph),
+                  .graph = expect_made_for(graph, root),
                   .durations = {},
                   .link = read_link(root.at("link"))};
   const JsonView tasks = root.at("tasks");

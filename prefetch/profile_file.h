@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "prefetch/json.h"
@@ -20,5 +21,11 @@ namespace spillway::prefetch {
 /// The link of a profile or a machine, as it stands in their files.
 [[nodiscard]] nlohmann::json to_json(const LinkProfile& link);
 [[nodiscard]] LinkProfile read_link(const JsonView& link);
+
+/// A number of something per second, at least 1000: slower, and times overflow.
+[[nodiscard]] double read_rate(const JsonView& rate);
+
+/// The longest time of a task or a move in a profile, in nanoseconds: eleven days.
+inline constexpr std::uint64_t kLongestDuration = 1'000'000'000'000'000;
 
 }  // namespace spillway::prefetch

@@ -77,6 +77,23 @@ std::vector<bool> find_saved(const TaskGraph& graph) {
   return saved;
 }
 
+// Of `candidates`, in order, each that can be dropped together with all kept before it.
+std::vector<Recomputable> keep_what_can_be_dropped_together(
+    const TaskGraph& graph, const std::vector<TaskRun>& runs,
+    const std::vector<Recomputable>& candidates) {
+  std::vector<Recomputable> kept;
+  std::vector<DataId> dropped;
+  for (const Recomputable& candidate : candidates) {
+    dropped.push_back(candidate.data);
+    if (check_dataflow(graph, with_recomputation(graph, runs, dropped))) {
+      dropped.pop_back();
+    } else {
+      kept.push_back(candidate);
+    }
+  }
+  return kept;
+}
+
 }  // namespace
 
 std::vector<Recomputable> find_recomputable(const TaskGraph& graph, const Profile& profile,
@@ -91,7 +108,6 @@ std::vector<Recomputable> find_recomputable(const TaskGraph& graph, const Profil
     if (!saved[i] || writers[i].empty() || !all_recomputable || !occupancy.is_movable(DataId(i))) {
       continue;
     }
-    if (check_dataflow(graph, with_recomputation(graph, runs, {DataId(i)}))) continue;
     Recomputable block{.data = DataId(i), .size = occupancy.size(DataId(i))};
     for (const TaskId writer : writers[i]) {
       block.cost += profile(writer, runs[static_cast<std::size_t>(writer)].algorithm);
@@ -102,7 +118,7 @@ std::vector<Recomputable> find_recomputable(const TaskGraph& graph, const Profil
     return static_cast<double>(block.cost.count()) / static_cast<double>(block.size.count());
   };
   std::ranges::stable_sort(result, {}, cost_per_byte);
-  return result;
+  return keep_what_can_be_dropped_together(graph, runs, result);
 }
 
 std::vector<TaskRun> with_recomputation(const TaskGraph& graph, const std::vector<TaskRun>& runs,

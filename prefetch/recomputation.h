@@ -18,7 +18,8 @@ struct Recomputable {
   um::Bytes size;           ///< in whole pages
 };
 
-/// The droppable blocks of `graph`, cheapest per byte first. `runs` gives the algorithms.
+/// The droppable blocks of `graph`, cheapest per byte first; any number of leading ones can be
+/// dropped together. `runs` gives the algorithms.
 [[nodiscard]] std::vector<Recomputable> find_recomputable(const TaskGraph& graph,
                                                           const Profile& profile, um::Bytes page,
                                                           const std::vector<TaskRun>& runs);

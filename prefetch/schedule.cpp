@@ -59,13 +59,18 @@ std::vector<Admission> admit(std::span<const Absence> absences, Room& room) {
   return admissions;
 }
 
-// A block that did not leave has no far copy that a later absence could rely on.
-void forget_far_copy(std::span<Absence> absences, std::size_t dropped) {
+// A block that did not leave has no far copy that a later absence could rely on: the next one that
+// is kept must make it.
+void forget_far_copy(std::span<Absence> absences, std::size_t dropped,
+                     const std::vector<bool>& is_kept) {
   const Absence& gone = absences[dropped];
-  for (Absence& later : absences.subspan(dropped + 1)) {
-    const bool overlaps = later.data == gone.data && later.offset < gone.offset + gone.size &&
-                          gone.offset < later.offset + later.size;
-    if (overlaps) later.is_clean = false;
+  const Bytes end = gone.offset + gone.size;
+  for (std::size_t i = dropped + 1; i < absences.size(); ++i) {
+    Absence& later = absences[i];
+    const Bytes later_end = later.offset + later.size;
+    if (later.data != gone.data || later.offset >= end || gone.offset >= later_end) continue;
+    later.is_clean = false;
+    if (is_kept[i] && later.offset <= gone.offset && later_end >= end) break;
   }
 }
 
@@ -83,7 +88,7 @@ void schedule_moves(std::vector<Absence> absences, std::span<const Bytes> demand
   std::vector<bool> is_kept(absences.size(), false);
   for (const Admission& admission : admissions) is_kept[admission.absence] = true;
   for (std::size_t i = 0; i < absences.size(); ++i) {
-    if (!is_kept[i]) forget_far_copy(absences, i);
+    if (!is_kept[i]) forget_far_copy(absences, i, is_kept);
   }
   std::vector<std::uint32_t> offload_index(absences.size());
   std::vector<std::uint32_t> needed_by(plan.runs.size() + 1);  // offloads counted on at each run

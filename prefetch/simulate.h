@@ -16,9 +16,10 @@ struct SimulateOptions {
 };
 
 /// Executes `plan` on an idealised machine: one compute queue and one queue a link direction (one
-/// for both where the link is not duplex; then the move that is ready first goes first, an offload
-/// before a prefetch). Each entry starts when its queue is free and its condition holds. While
-/// moves are under way a run advances at the profile's compute_speed_while_moving, once for each.
+/// for both where the link is not duplex; then, when the link becomes free, an offload that is
+/// ready goes before a prefetch, and a clean one waits for it too). Each entry starts when its
+/// queue is free and its condition holds. While moves are under way a run advances at the profile's
+/// compute_speed_while_moving, once for each.
 ///
 /// Requires: the plan verifies, and was made for the profile's graph.
 /// Complexity: O(runs + moves).

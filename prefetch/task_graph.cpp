@@ -30,16 +30,21 @@ class Fingerprint {
 
 std::uint64_t fingerprint(const TaskGraph& graph) {
   Fingerprint print;
+  print.add(graph.data.size());
   for (const DataBlock& block : graph.data) {
     print.add(block.name);
     print.add(block.size.count());
     print.add(static_cast<std::uint64_t>(block.kind));
   }
+  print.add(graph.tasks.size());
   for (const Task& task : graph.tasks) {
     print.add(task.name);
+    print.add(static_cast<std::uint64_t>(task.phase));
+    print.add(static_cast<std::uint64_t>(task.is_recomputable));
     print.add(task.reads);
     print.add(task.writes);
     print.add(task.updates_once);
+    print.add(task.algorithms.size());
     for (const Algorithm& algorithm : task.algorithms) {
       print.add(algorithm.name);
       print.add(algorithm.workspace.count());

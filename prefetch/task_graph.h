@@ -20,7 +20,7 @@ enum class DataKind {
 
 /// One tensor that tasks read or write.
 struct DataBlock {
-  std::string name;
+  std::string name;  ///< unique in the graph: plan files know it by its name
   um::Bytes size;
   DataKind kind = DataKind::kTensor;
 };
@@ -72,8 +72,9 @@ struct TaskGraph {
   }
 };
 
-/// A number that differs between graphs with different tasks, blocks, sizes or algorithms: tells a
-/// plan whether it was made for this graph.
+/// A number that differs between graphs with different tasks, blocks, sizes or algorithms, whatever
+/// decides whether a plan is right: tells a plan whether it was made for this graph. Costs
+/// (`flops`, `traffic`) do not count.
 [[nodiscard]] std::uint64_t fingerprint(const TaskGraph& graph);
 
 }  // namespace spillway::prefetch

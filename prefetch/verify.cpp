@@ -65,6 +65,9 @@ std::variant<Verified, Violation> verify(const TaskGraph& graph, const Plan& pla
   if (plan.graph != fingerprint(graph))
     return Violation{"the plan was made for another task graph"};
   if (!std::has_single_bit(plan.page.count())) return Violation{"the page is no power of two"};
+  if (plan.page < kSmallestPage || plan.page > kLargestPage) {
+    return Violation{"the page is smaller than 4 KiB or larger than 2 MiB"};
+  }
   if (auto violation = check_dataflow(graph, plan.runs)) return *violation;
   if (auto violation = check_progress(plan)) return *violation;
   const Occupancy occupancy{graph, plan.page};

@@ -103,8 +103,7 @@ Plans finish(Plan training, const Workload& workload, const Profile& profile, By
 void expect_feasible(const Workload& workload, Bytes budget) {
   const prefetch::NearNeed& need = workload.need();
   if (budget >= need.smallest) return;
-  const Infeasible reason{
-      .task = need.largest_task, .task_need = need.smallest, .smallest_budget = need.smallest};
+  const Infeasible reason{.task = need.largest_task, .smallest_budget = need.smallest};
   throw um::Error{to_string(reason, workload.training().graph, budget)};
 }
 

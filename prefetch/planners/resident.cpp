@@ -22,9 +22,7 @@ std::variant<Plan, Infeasible> Resident::plan(const Problem& problem) const {
   const auto most = std::ranges::max_element(final_live);
   if (occupancy.always_near() > problem.budget || (most != final_live.end() && *most > pool)) {
     const um::Bytes need = near_need(problem.graph, occupancy).resident;
-    return Infeasible{.task = runs[static_cast<std::size_t>(most - final_live.begin())].task,
-                      .task_need = need,
-                      .smallest_budget = need};
+    return Infeasible{.task = TaskId(most - final_live.begin()), .smallest_budget = need};
   }
   for (Position p = 0; p < runs.size(); ++p) runs[p].after = {.runs = p};
   return Plan{.planner = std::string{name()},

@@ -1,6 +1,9 @@
 #include "prefetch/runtime/copy_memory.h"
 
 #include <cstring>
+#include <exception>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "um/error.h"
@@ -11,6 +14,16 @@ namespace {
 using um::Bytes;
 
 constexpr Bytes kAlignment{4096};  // what a far file with direct I/O asks for
+
+// A copy that cannot even start has ended.
+template <class Start>
+void end_if_it_throws(const um::Completion& end, const Start& start) {
+  try {
+    start();
+  } catch (...) {
+    end(std::current_exception());
+  }
+}
 
 }  // namespace
 
@@ -83,14 +96,7 @@ std::byte* CopyMemory::workspace() const {
 bool CopyMemory::issue_offload(std::uint32_t index, um::Completion done) {
   const Move& move = layout_.plan.offloads[index];
   Segment& block = segment(move.data);
-  um::Range near;
-  {
-    const std::lock_guard lock{mutex_};
-    if (is_paused_) return false;
-    near = bytes(block);
-    ++copies_under_way_;
-  }
-  um::Completion end = [this, &block, done = std::move(done)](std::exception_ptr error) {
+  const um::Completion end = [this, &block, done = std::move(done)](std::exception_ptr error) {
     {
       const std::lock_guard lock{mutex_};
       release(block);
@@ -99,10 +105,17 @@ bool CopyMemory::issue_offload(std::uint32_t index, um::Completion done) {
     }
     done(std::move(error));
   };
+  um::Range near;
+  {
+    const std::lock_guard lock{mutex_};
+    if (is_paused_) return false;
+    near = bytes(block);
+    ++copies_under_way_;
+  }
   if (move.is_clean) {
     end(nullptr);
   } else {
-    copies_.offload(near, far_.offsets[static_cast<std::size_t>(move.data)], std::move(end));
+    end_if_it_throws(end, [&] { copies_.offload(near, far_offset(move.data), end); });
   }
   return true;
 }
@@ -110,46 +123,48 @@ bool CopyMemory::issue_offload(std::uint32_t index, um::Completion done) {
 bool CopyMemory::issue_prefetch(std::uint32_t index, um::Completion done) {
   const Move& move = layout_.plan.prefetches[index];
   Segment& block = segment(move.data);
+  const um::Completion end = [this, done = std::move(done)](std::exception_ptr error) {
+    {
+      const std::lock_guard lock{mutex_};
+      --copies_under_way_;
+      idle_.notify_all();
+    }
+    done(std::move(error));
+  };
   um::Range near;
   {
     const std::lock_guard lock{mutex_};
     if (is_paused_) return false;
-    if (!try_allocate(block, layout_.graph[move.data].size)) {
-      wants_compaction_ = true;
-      return false;
-    }
+    wants_compaction_ = !try_allocate(block, layout_.graph[move.data].size);
+    if (wants_compaction_) return false;
     near = bytes(block);
     ++copies_under_way_;
   }
-  copies_.prefetch(far_.offsets[static_cast<std::size_t>(move.data)], near,
-                   [this, done = std::move(done)](std::exception_ptr error) {
-                     {
-                       const std::lock_guard lock{mutex_};
-                       --copies_under_way_;
-                       idle_.notify_all();
-                     }
-                     done(std::move(error));
-                   });
+  end_if_it_throws(end, [&] { copies_.prefetch(far_offset(move.data), near, end); });
   return true;
 }
 
 bool CopyMemory::try_allocate(Segment& segment, Bytes size) {
   size = um::round_up(size, kAlignment);
+  ledger_.charge(size);  // first: it may throw
   const std::optional<Bytes> offset = arena_.allocate(size);
-  if (!offset) return false;
-  ledger_.charge(size);
+  if (!offset) {
+    ledger_.release(size);
+    return false;
+  }
   segment = {.is_allocated = true, .offset = *offset, .size = size};
   return true;
 }
 
 void CopyMemory::allocate(Segment& segment, Bytes size) {
   {
-    const std::lock_guard lock{mutex_};
+    std::unique_lock lock{mutex_};
     if (try_allocate(segment, size)) return;
+    // No prefetch may come in between and cut the one free piece.
+    compact(lock);
+    um::expects(try_allocate(segment, size), "a verified plan leaves room for every run");
   }
-  compact();
-  const std::lock_guard lock{mutex_};
-  um::expects(try_allocate(segment, size), "a verified plan leaves room for every run");
+  walker_.nudge();
 }
 
 void CopyMemory::release(Segment& segment) {
@@ -158,26 +173,30 @@ void CopyMemory::release(Segment& segment) {
   segment = {};
 }
 
-// Requires: no run is under way. Waits for the copies under way, since their segments may not
-// change place.
 void CopyMemory::compact() {
   {
     std::unique_lock lock{mutex_};
-    is_paused_ = true;
-    idle_.wait(lock, [this] { return copies_under_way_ == 0; });
-    std::unordered_map<std::uint64_t, Segment*> by_offset;
-    for (Segment& segment : segments_) {
-      if (segment.is_allocated) by_offset.emplace(segment.offset.count(), &segment);
-    }
-    arena_.compact([&](Bytes from, Bytes to, Bytes size) {
-      std::memmove(near_.data() + to.count(), near_.data() + from.count(), size.count());
-      by_offset.at(from.count())->offset = to;
-    });
-    ++compactions_;
-    is_paused_ = false;
-    wants_compaction_ = false;
+    compact(lock);
   }
   walker_.nudge();
+}
+
+// Requires: no run is under way. Waits for the copies under way, since their segments may not
+// change place; the moves that this keeps from starting need a nudge afterwards.
+void CopyMemory::compact(std::unique_lock<std::mutex>& lock) {
+  is_paused_ = true;
+  idle_.wait(lock, [this] { return copies_under_way_ == 0; });
+  std::unordered_map<std::uint64_t, Segment*> by_offset;
+  for (Segment& segment : segments_) {
+    if (segment.is_allocated) by_offset.emplace(segment.offset.count(), &segment);
+  }
+  arena_.compact([&](Bytes from, Bytes to, Bytes size) {
+    std::memmove(near_.data() + to.count(), near_.data() + from.count(), size.count());
+    by_offset.at(from.count())->offset = to;
+  });
+  ++compactions_;
+  is_paused_ = false;
+  wants_compaction_ = false;
 }
 
 }  // namespace spillway::prefetch

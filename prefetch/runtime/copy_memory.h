@@ -62,7 +62,11 @@ class CopyMemory final : public StepMemory {
   void allocate(Segment& segment, um::Bytes size);
   void release(Segment& segment);  // requires the lock
   void compact();
+  void compact(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] Segment& segment(DataId id) { return segments_[static_cast<std::size_t>(id) + 1]; }
+  [[nodiscard]] um::Bytes far_offset(DataId id) const {
+    return far_.offsets[static_cast<std::size_t>(id)];
+  }
   [[nodiscard]] um::Range bytes(const Segment& segment) const {
     return near_.subspan(segment.offset.count(), segment.size.count());
   }

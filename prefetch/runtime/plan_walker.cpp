@@ -81,11 +81,17 @@ Timeline PlanWalker::moves() const {
   return timeline_;
 }
 
-void PlanWalker::schedule_advance() {
+void PlanWalker::schedule_advance() noexcept {
   // Beside one advance that may be running, one that has not started yet sees everything up to now.
   if (is_stopped_ || advances_pending_ > 1) return;
   ++advances_pending_;
-  arena_.enqueue([this] { advance(); });
+  try {
+    arena_.enqueue([this] { advance(); });
+  } catch (...) {
+    --advances_pending_;
+    if (error_ == nullptr) error_ = std::current_exception();
+    changed_.notify_all();
+  }
 }
 
 void PlanWalker::advance() {
@@ -113,7 +119,12 @@ bool PlanWalker::issue_next(Queue& queue) {
   const auto done = [this, &queue, index](std::exception_ptr error) {
     complete(queue, index, std::move(error));
   };
-  if (queue.issue(index, done)) return true;
+  try {
+    if (queue.issue(index, done)) return true;
+  } catch (...) {
+    complete(queue, index, std::current_exception());
+    return true;
+  }
   const std::lock_guard lock{mutex_};
   --queue.issued;
   return false;

@@ -25,6 +25,7 @@ class PlanWalker {
  public:
   /// Issues move `index` of its sequence, and arranges that `done` is called when it has ended.
   /// Returns false when it cannot be issued now; it is tried again after the next event or nudge().
+  /// May throw instead, without `done` being called: then the move has failed with that.
   /// Called from the arena, never twice at once. Moves may end in any order: a move counts once all
   /// before it have ended too.
   using Issue = std::function<bool(std::uint32_t index, um::Completion done)>;
@@ -69,9 +70,9 @@ class PlanWalker {
     std::vector<bool> has_ended;  // by move; those that count are a prefix
   };
 
-  void begin(Queue& queue);  // requires the lock
-  void schedule_advance();   // requires the lock
-  void advance();
+  void begin(Queue& queue);          // requires the lock
+  void schedule_advance() noexcept;  // requires the lock
+  void advance();                    // the body of the arena's tasks: a move that throws has failed
   bool issue_next(Queue& queue);
   void complete(Queue& queue, std::uint32_t index, std::exception_ptr error);
   [[nodiscard]] um::Nanoseconds now() const { return Clock::now() - begin_; }

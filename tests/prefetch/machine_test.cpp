@@ -7,6 +7,7 @@
 #include <set>
 
 #include "prefetch/json.h"
+#include "prefetch/profile_file.h"
 #include "tests/prefetch/refusal.h"
 #include "tests/prefetch/toy.h"
 
@@ -71,6 +72,23 @@ TEST_F(MachineFile, IsRefusedWithThePlaceOfWhatIsWrong) {
   file.erase("link");
   file["compute_efficiency"] = 1.0;
   EXPECT_EQ(refusal([&] { return find(); }), path + ": link is missing");
+}
+
+TEST(FindMachine, RefusesANameThatIsTooLongForAFile) {
+  EXPECT_NE(refusal([] { return find_machine(std::string(5000, 'x')); }).find("no such file"),
+            std::string::npos);
+}
+
+TEST_F(MachineFile, IsRefusedWithRatesThatAreNone) {
+  file["flops_per_second"] = 1e-300;
+  EXPECT_EQ(refusal([&] { return find(); }), path + ": flops_per_second is smaller than 1000");
+  file["flops_per_second"] = 1000;
+  file["compute_efficiency"] = 1e-300;
+  EXPECT_EQ(refusal([&] { return find(); }), path + ": compute_efficiency is smaller than 0.001");
+  file["compute_efficiency"] = 0.001;
+  TaskGraph graph;  // 1e300 flops at one a second: longer than any time there is
+  graph.add(Task{.name = "endless", .flops = 1e300});
+  EXPECT_EQ(model_profile(graph, find()).durations[0][0], um::Nanoseconds{kLongestDuration});
 }
 
 TEST_F(MachineFile, ModelsTheLargerOfArithmeticAndMemoryTime) {

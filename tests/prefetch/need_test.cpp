@@ -48,12 +48,25 @@ TEST(NearNeed, IsWhatTheResidentPlannerAsksFor) {
   EXPECT_EQ(std::get<Infeasible>(refused).smallest_budget, given.budget + kPage);
 }
 
-TEST(Infeasible, SaysTaskNeedAndSmallestBudget) {
+TEST(Infeasible, OfAStepWithoutTasksIsRefusedWithoutATask) {
+  TaskGraph graph;
+  graph.add(DataBlock{.name = "w", .size = pages(2), .kind = DataKind::kState});
+  const Profile profile = flat_profile(graph, 1ns);
+  Problem given = problem(graph, profile, {});
+  given.budget = pages(1);
+  const auto refused = Resident{}.plan(given);
+  ASSERT_TRUE(std::holds_alternative<Infeasible>(refused));
+  EXPECT_EQ(to_string(std::get<Infeasible>(refused), graph, given.budget),
+            "a budget of 4.00 KiB is too small; the smallest budget that works is 8192 bytes (8.00 "
+            "KiB)");
+}
+
+TEST(Infeasible, SaysTaskAndSmallestBudget) {
   const TaskGraph graph = chain(2, pages(1));
-  const Infeasible reason{.task = TaskId{4}, .task_need = pages(4), .smallest_budget = pages(4)};
+  const Infeasible reason{.task = TaskId{4}, .smallest_budget = pages(4)};
   EXPECT_EQ(to_string(reason, graph, pages(3)),
-            "a budget of 12.0 KiB is too small: task b2 needs 16.0 KiB, everything that must be "
-            "near with it included; the smallest budget that works is 16384 bytes (16.0 KiB)");
+            "a budget of 12.0 KiB is too small: task b2 needs most; the smallest budget that works "
+            "is 16384 bytes (16.0 KiB)");
 }
 
 TEST(Occupancy, MovesTensorsFromAQuarterPageOn) {

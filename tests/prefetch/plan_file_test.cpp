@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "prefetch/graph_stamp.h"
 #include "prefetch/planners/capacity.h"
 #include "prefetch/planners/catalogue.h"
 #include "tests/prefetch/random_graph.h"
@@ -52,7 +53,18 @@ TEST_F(TamperedPlan, IsRefusedForAnotherGraph) {
   graph.tasks[0].flops += 1;  // a cost does not make another graph
   EXPECT_EQ(complaint(), "accepted");
   graph.data[0].size = pages(3);
-  EXPECT_EQ(complaint().substr(0, 35), "p: graph belongs to another network");
+  EXPECT_EQ(complaint(), "p: graph belongs to another step or machine (" +
+                             std::string{file["graph"]} + ", here " +
+                             graph_stamp(fingerprint(graph)) +
+                             "): give the --net, --batch, --image-size, --classes, "
+                             "--conv-algorithm and --threads that it was made with, or make it "
+                             "again");
+}
+
+TEST_F(TamperedPlan, IsNotReadForAGraphWithTwoBlocksOfOneName) {
+  graph.data[1].name = graph.data[0].name;
+  file["graph"] = graph_stamp(fingerprint(graph));
+  EXPECT_THROW(static_cast<void>(read(file, graph)), um::ContractError);
 }
 
 TEST_F(TamperedPlan, IsRefusedWithAnUnknownTask) {

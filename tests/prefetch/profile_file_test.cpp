@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "prefetch/graph_stamp.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/refusal.h"
 
@@ -35,7 +36,17 @@ class TamperedProfile : public ::testing::Test {
 
 TEST_F(TamperedProfile, IsReadWhenNobodyTampered) { EXPECT_EQ(complaint(), "accepted"); }
 
-TEST_F(TamperedProfile, IsRefusedForAnotherNetwork) {
+TEST_F(TamperedProfile, IsRefusedForAnotherGraph) {
+  EXPECT_EQ(file["graph"], graph_stamp(fingerprint(graph)));
+  graph = chain(2, pages(2));  // the same tasks, as with a larger batch
+  EXPECT_EQ(complaint(),
+            "p: graph belongs to another step or machine (" + std::string{file["graph"]} +
+                ", here " + graph_stamp(fingerprint(graph)) +
+                "): give the --net, --batch, --image-size, --classes, --conv-algorithm and "
+                "--threads that it was made with, or make it again");
+}
+
+TEST_F(TamperedProfile, IsRefusedWithOtherTasksThanItsGraph) {
   file["tasks"][1]["task"] = "g1";
   EXPECT_EQ(complaint(), "p: tasks[1].task is 'g1', not f1");
   file["tasks"].erase(0);  // load, f1, f2, loss, b2, b1: six tasks
@@ -43,8 +54,8 @@ TEST_F(TamperedProfile, IsRefusedForAnotherNetwork) {
 }
 
 TEST_F(TamperedProfile, IsRefusedWithoutTheTimeOfAnAlgorithm) {
-  graph.tasks[0].algorithms.push_back({.name = "fast"});
-  EXPECT_EQ(complaint(), "p: tasks[0].duration_ns.fast is missing");
+  file["tasks"][0]["duration_ns"] = json::object();
+  EXPECT_EQ(complaint(), "p: tasks[0].duration_ns.default is missing");
 }
 
 TEST_F(TamperedProfile, IsRefusedWithTimesThatAreNone) {
@@ -57,7 +68,9 @@ TEST_F(TamperedProfile, IsRefusedWithTimesThatAreNone) {
 TEST_F(TamperedProfile, IsRefusedWithALinkThatIsNone) {
   file["link"]["offload_bytes_per_second"] = 0;
   EXPECT_EQ(complaint(), "p: link.offload_bytes_per_second is zero");
-  file["link"]["offload_bytes_per_second"] = 1;
+  file["link"]["offload_bytes_per_second"] = 999;
+  EXPECT_EQ(complaint(), "p: link.offload_bytes_per_second is smaller than 1000");
+  file["link"]["offload_bytes_per_second"] = 1000;
   file["link"]["compute_speed_while_moving"] = 1.5;
   EXPECT_EQ(complaint(), "p: link.compute_speed_while_moving is larger than 1");
 }

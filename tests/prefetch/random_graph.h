@@ -10,10 +10,11 @@
 
 namespace spillway::prefetch::testing {
 
-/// A random training step: a forward DAG whose tasks read one or two earlier tensors, write a new
-/// one and sometimes update one in place, and a backward pass that reads what forward saved and
-/// sometimes adds to an earlier gradient. Sizes are 1 to 6 pages; some tasks have a second
-/// algorithm.
+/// A random training step: a forward DAG whose tasks read one or two earlier tensors, write one or
+/// two new ones or update one in place, and a backward pass that reads what forward saved, its
+/// inputs, its outputs or nothing, and sometimes adds to an earlier gradient. Sizes are 1 to 6
+/// pages; some tasks have a second algorithm, some may be recomputed, sometimes the first one,
+/// which loads the batch, too.
 inline TaskGraph random_graph() {
   TaskGraph graph;
   const int layers = *rc::gen::inRange(1, 14);
@@ -23,24 +24,29 @@ inline TaskGraph random_graph() {
   };
   std::vector<DataId> tensors{new_block("x0")};
   std::vector<std::vector<DataId>> saved;
-  graph.add(Task{.name = "load", .writes = {tensors[0]}});
+  graph.add(
+      Task{.name = "load", .writes = {tensors[0]}, .is_recomputable = *rc::gen::arbitrary<bool>()});
   for (int i = 1; i <= layers; ++i) {
     const std::string name = std::to_string(i);
     Task task{.name = "f" + name, .is_recomputable = *rc::gen::arbitrary<bool>()};
     task.reads = {tensors.back()};
     const DataId other = tensors[*rc::gen::inRange<std::size_t>(0, tensors.size())];
     if (other != tensors.back() && *rc::gen::inRange(0, 3) == 0) task.reads.push_back(other);
-    saved.push_back(task.reads);
     if (*rc::gen::inRange(0, 4) == 0 && i > 1) {
       task.writes = {tensors.back()};  // in place
     } else {
       tensors.push_back(new_block("x" + name));
       task.writes = {tensors.back()};
+      if (*rc::gen::inRange(0, 4) == 0) {
+        tensors.push_back(new_block("y" + name));
+        task.writes.push_back(tensors.back());
+      }
     }
     if (*rc::gen::inRange(0, 3) == 0) {
       task.algorithms.push_back(
           {.name = "fast", .workspace = pages(*rc::gen::inRange<std::uint64_t>(1, 5))});
     }
+    saved.push_back(*rc::gen::element(task.reads, task.writes, std::vector<DataId>{}));
     graph.add(task);
   }
   std::vector<DataId> gradients{new_block("g")};

@@ -13,7 +13,8 @@
 namespace spillway::prefetch::testing {
 
 /// Replays an executed step, event by event, with its own bookkeeping (pages of each block, near or
-/// not) and reports the first thing that is wrong, or "". Shares no code with verify().
+/// not) and reports the first thing that is wrong, or "". Shares with verify() only what says how
+/// long a block lives and what it takes (find_lives(), Occupancy).
 inline std::string check_trace(const TaskGraph& graph, const Plan& plan, const Timeline& timeline) {
   const Occupancy occupancy{graph, plan.page};
   const std::uint64_t page = plan.page.count();
@@ -21,7 +22,6 @@ inline std::string check_trace(const TaskGraph& graph, const Plan& plan, const T
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
     near.emplace_back(occupancy.size(DataId(i)).count() / page, false);
   }
-  std::vector<Position> dies(graph.data.size());  // recomputed blocks: by life, below
   std::multimap<Position, DataId> deaths;
   for (const Life& life : find_lives(graph, plan.runs)) deaths.emplace(life.last(), life.data);
 

@@ -46,6 +46,15 @@ TEST_F(VerifyTest, RefusesASmallerBudget) {
   EXPECT_NE(reason().find("more than its budget"), std::string::npos);
 }
 
+TEST_F(VerifyTest, RefusesAPageThatIsNone) {
+  plan.page = 6_KiB;
+  EXPECT_EQ(reason(), "the page is no power of two");
+  for (const um::Bytes page : {1_B, 2_KiB, 4_MiB}) {
+    plan.page = page;
+    EXPECT_EQ(reason(), "the page is smaller than 4 KiB or larger than 2 MiB");
+  }
+}
+
 TEST_F(VerifyTest, RefusesAMissingTask) {
   plan.runs.pop_back();
   EXPECT_EQ(reason(), "b1 never runs");

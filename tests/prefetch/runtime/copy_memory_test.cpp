@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <future>
-
 #include "prefetch/verify.h"
 #include "tests/prefetch/runtime/manual_moves.h"
 #include "tests/prefetch/runtime/step_modes.h"
@@ -112,6 +109,23 @@ class SwappedBlock : public ::testing::Test {
   um::Range near_bytes = std::as_writable_bytes(std::span{near});
 };
 
+// A step whose copies end when the test says so.
+struct ManualStep {
+  ManualStep(const TaskGraph& graph, const Plan& plan)
+      : stage{graph, plan}, near(plan.budget.count() / 8) {
+    memory.begin_step();
+  }
+  void run(Position position) {
+    memory.begin_run(position);
+    memory.end_run(position);
+  }
+  Stage stage;
+  std::vector<std::uint64_t> near;
+  ManualCopies copies;
+  CopyMemory memory{stage.layout, stage.always_near, std::as_writable_bytes(std::span{near}),
+                    copies, stage.ledger};
+};
+
 TEST_F(SwappedBlock, FreesItsRoomOnlyWhenTheCopyHasEnded) {
   Stage stage{graph, plan};
   ManualCopies copies;
@@ -139,6 +153,19 @@ TEST_F(SwappedBlock, AFailedCopyComesOutOfBeginRun) {
   EXPECT_THROW(memory.begin_run(1), um::Error);
 }
 
+// a has two pages and so has the budget; b takes one of them and somebody else the other. When a is
+// to come back, one is taken: that ends the step with a sentence, not the process.
+TEST_F(SwappedBlock, APrefetchBeyondTheBudgetFailsTheStep) {
+  graph.data[0].size = plan.offloads[0].size = plan.prefetches[0].size = plan.budget = pages(2);
+  ManualStep step{graph, plan};
+  step.run(0);
+  step.copies.out.wait_and_finish_next();
+  step.memory.begin_run(1);
+  step.stage.ledger.charge(pages(1));
+  step.memory.end_run(1);
+  EXPECT_THROW(step.memory.begin_run(2), um::OutOfMemory);
+}
+
 TEST_F(SwappedBlock, RefusesAPlanThatMovesPartsOfBlocks) {
   graph.data[0].size = pages(2);
   Stage stage{graph, plan};
@@ -148,56 +175,127 @@ TEST_F(SwappedBlock, RefusesAPlanThatMovesPartsOfBlocks) {
 }
 
 // Freeing a block whose far copy is still valid takes no time, but it must not overtake the copy
-// that was issued before it: run 4 counts on the room of a, the second offload, not of b.
+// that was issued before it: a, the second offload, is still under way when b, the third, is freed.
+// That the copy of c, the fourth, has been issued shows that b was freed before.
 TEST(CopyMemory, ACleanOffloadDoesNotCountForTheCopyBeforeIt) {
   TaskGraph graph;
   const DataId a = add_block(graph, "a", 1);
   const DataId b = add_block(graph, "b", 1);
+  const DataId c = add_block(graph, "c", 1);
   graph.add(Task{.name = "make b", .writes = {b}});
   graph.add(Task{.name = "wait"});
   graph.add(Task{.name = "use b", .reads = {b}});
-  graph.add(Task{.name = "make a", .writes = {a}});
+  graph.add(Task{.name = "make a, c", .writes = {a, c}});
   graph.add(Task{.name = "wait again"});
-  graph.add(Task{.name = "use both", .reads = {a, b}});
-  Plan plan = plain_plan(graph, pages(2));
+  graph.add(Task{.name = "use all", .reads = {a, b, c}});
+  Plan plan = plain_plan(graph, pages(3));
   const auto move = [](DataId id, Progress after, bool is_clean = false) {
     return Move{.data = id, .size = pages(1), .is_clean = is_clean, .after = after};
   };
-  plan.offloads = {move(b, {1, 0, 0}), move(a, {4, 1, 1}), move(b, {4, 1, 1}, true)};
-  plan.prefetches = {move(b, {2, 1, 0}), move(a, {5, 3, 1}), move(b, {5, 3, 1})};
+  plan.offloads = {move(b, {1, 0, 0}), move(a, {4, 1, 1}), move(b, {4, 1, 1}, true),
+                   move(c, {4, 1, 1})};
+  plan.prefetches = {move(b, {2, 1, 0}), move(a, {5, 4, 1}), move(b, {5, 4, 1}),
+                     move(c, {5, 4, 1})};
   plan.runs[2].after = {2, 1, 1};
   plan.runs[4].after = {4, 2, 1};
-  plan.runs[5].after = {5, 3, 3};
+  plan.runs[5].after = {5, 4, 4};
   ASSERT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
-  Stage stage{graph, plan};
-  std::vector<std::uint64_t> near(kPage.count() / 8 * 2);
-  ManualCopies copies;
-  CopyMemory memory{stage.layout, stage.always_near, std::as_writable_bytes(std::span{near}),
-                    copies, stage.ledger};
-  memory.begin_step();
-  for (Position p = 0; p < 4; ++p) {
-    memory.begin_run(p);
-    memory.end_run(p);
-    if (p == 0) {
-      copies.out.wait_until_issued(1);
-      copies.out.finish_next();
-    }
-    if (p == 1) {
-      copies.in.wait_until_issued(1);
-      copies.in.finish_next();
-    }
+  ManualStep step{graph, plan};
+  step.run(0);
+  step.copies.out.wait_and_finish_next();
+  step.run(1);
+  step.copies.in.wait_and_finish_next();
+  step.run(2);
+  step.run(3);
+  step.copies.out.wait_until_issued(3);  // the first copy of b, and those of a and c
+  EXPECT_EQ(step.memory.moves().offloads[2].end, 0ns);
+  step.copies.out.finish_next();
+  step.run(4);  // counts on the room of a
+  EXPECT_GT(step.memory.moves().offloads[2].end, 0ns);
+  step.copies.out.finish_next();
+  for (int i = 0; i < 3; ++i) step.copies.in.wait_and_finish_next();
+}
+
+// Six pages. "make" writes x and p, which leave. x comes back between a and k, then a, c and e die:
+// three pages are free, none beside another, and d needs two of them. At that moment x is freed,
+// which takes no time, and p, of two pages, comes back: when d has made the arena one piece, p must
+// not cut d's share from it before d has it.
+TEST(CopyMemory, ARunHasTheRoomThatItsCompactionMade) {
+  TaskGraph graph;
+  const DataId x = add_block(graph, "x", 1);
+  const DataId p = add_block(graph, "p", 2);
+  const DataId a = add_block(graph, "a", 1);
+  const DataId c = add_block(graph, "c", 1);
+  const DataId k = add_block(graph, "k", 1);
+  const DataId e = add_block(graph, "e", 1);
+  const DataId l = add_block(graph, "l", 1);
+  const DataId d = add_block(graph, "d", 2);
+  graph.add(Task{.name = "make", .writes = {x, p}});
+  graph.add(Task{.name = "make a", .writes = {a}});
+  graph.add(Task{.name = "use x", .reads = {x}, .writes = {c}});
+  graph.add(Task{.name = "make k", .writes = {k}});
+  graph.add(Task{.name = "make e", .writes = {e}});
+  graph.add(Task{.name = "make l", .writes = {l}});
+  graph.add(Task{.name = "use a, c, e", .reads = {a, c, e}});
+  graph.add(Task{.name = "make d", .writes = {d}});
+  graph.add(Task{.name = "use p", .reads = {p, d, k, l}});
+  graph.add(Task{.name = "use x again", .reads = {x}});
+  Plan plan = plain_plan(graph, pages(6));
+  plan.offloads = {{.data = x, .size = pages(1), .after = {.runs = 1}},
+                   {.data = p, .size = pages(2), .after = {.runs = 1}},
+                   {.data = x, .size = pages(1), .is_clean = true, .after = {7, 2, 1}}};
+  plan.prefetches = {{.data = x, .size = pages(1), .after = {2, 2, 0}},
+                     {.data = p, .size = pages(2), .after = {7, 3, 1}},
+                     {.data = x, .size = pages(1), .after = {9, 3, 2}}};
+  for (Position r = 1; r < 10; ++r) plan.runs[r].after.offloads = r < 8 ? 2 : 3;
+  for (Position r = 2; r < 10; ++r) plan.runs[r].after.prefetches = r < 8 ? 1 : r - 6;
+  const auto verdict = verify(graph, plan);
+  ASSERT_TRUE(std::holds_alternative<Verified>(verdict)) << std::get<Violation>(verdict).reason;
+  const ToyResult wanted = run_plainly(graph, kSteps);
+  for (int i = 0; i < 200; ++i) ASSERT_EQ(execute_copy(graph, plan).result, wanted);
+}
+
+// Four pages. p (two pages) leaves; a, x, b and y fill the arena; a and b die. p may come back, but
+// there are only two pages apart until x has left: then it finds room, and nothing needs
+// compacting.
+TEST(CopyMemory, DoesNotCompactOnceARetriedPrefetchHasFoundRoom) {
+  TaskGraph graph;
+  const DataId p = add_block(graph, "p", 2);
+  const DataId a = add_block(graph, "a", 1);
+  const DataId x = add_block(graph, "x", 1);
+  const DataId b = add_block(graph, "b", 1);
+  const DataId y = add_block(graph, "y", 1);
+  graph.add(Task{.name = "make p", .writes = {p}});
+  for (const DataId id : {a, x, b, y}) {
+    graph.add(Task{.name = "make " + graph[id].name, .writes = {id}});
   }
-  copies.out.wait_until_issued(2);
-  std::atomic<bool> a_is_far = false;
-  auto started = std::async(std::launch::async, [&] {
-    memory.begin_run(4);
-    return a_is_far.load();
-  });
-  // Holds however long it takes; a wrong order would show within this time.
-  EXPECT_EQ(started.wait_for(100ms), std::future_status::timeout);
-  a_is_far = true;
-  copies.out.finish_next();
-  EXPECT_TRUE(started.get());
+  graph.add(Task{.name = "use a, b", .reads = {a, b}});
+  graph.add(Task{.name = "use p", .reads = {p}});
+  graph.add(Task{.name = "use x, y", .reads = {x, y}});
+  Plan plan = plain_plan(graph, pages(4));
+  plan.offloads = {{.data = p, .size = pages(2), .after = {.runs = 1}},
+                   {.data = x, .size = pages(1), .after = {6, 1, 0}},
+                   {.data = y, .size = pages(1), .after = {6, 1, 0}}};
+  plan.prefetches = {{.data = p, .size = pages(2), .after = {6, 1, 0}},
+                     {.data = x, .size = pages(1), .after = {7, 3, 1}},
+                     {.data = y, .size = pages(1), .after = {7, 3, 1}}};
+  for (Position r = 1; r < 8; ++r) plan.runs[r].after.offloads = 1;
+  plan.runs[6].after.prefetches = 1;
+  plan.runs[7].after = {7, 3, 3};
+  const auto verdict = verify(graph, plan);
+  ASSERT_TRUE(std::holds_alternative<Verified>(verdict)) << std::get<Violation>(verdict).reason;
+  ManualStep step{graph, plan};
+  step.run(0);
+  step.copies.out.wait_and_finish_next();
+  for (Position r = 1; r < 6; ++r) step.run(r);
+  step.copies.out.wait_until_issued(3);  // between x and y, p was tried and found no room
+  step.copies.out.finish_next();
+  step.copies.in.wait_until_issued(1);
+  step.copies.out.finish_next();
+  step.copies.in.finish_next();
+  step.run(6);
+  EXPECT_EQ(step.memory.compactions(), 0U);
+  for (int i = 0; i < 2; ++i) step.copies.in.wait_and_finish_next();
 }
 
 }  // namespace

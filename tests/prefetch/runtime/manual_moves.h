@@ -43,6 +43,14 @@ class ManualMoves {
     changed_.wait(lock, [&] { return issued_.size() >= count; });
   }
   void finish_next(std::exception_ptr error = nullptr) { take(true)(std::move(error)); }
+  /// Ends the next move under way, once there is one.
+  void wait_and_finish_next() {
+    {
+      std::unique_lock lock{mutex_};
+      changed_.wait(lock, [&] { return !under_way_.empty(); });
+    }
+    finish_next();
+  }
   void finish_last() { take(false)(nullptr); }
   [[nodiscard]] std::vector<std::uint32_t> issued() {
     const std::lock_guard lock{mutex_};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <memory>
 
@@ -22,21 +23,67 @@ std::exception_ptr failure(const char* sentence) {
   return std::make_exception_ptr(um::Error{sentence});
 }
 
-// Two runs; two offloads after the first run; a prefetch after the first offload.
+// Waits for `after` on a thread of its own.
+class Waiter {
+ public:
+  Waiter(PlanWalker& walker, Progress after, std::function<bool()> interrupted)
+      : reached_{std::async(std::launch::async,
+                            [this, &walker, after, interrupted = std::move(interrupted)] {
+                              const bool reached = walker.wait_for(after, [&] {
+                                note(true);
+                                return interrupted();
+                              });
+                              note(false);
+                              return reached;
+                            })} {}
+
+  // Blocks until the thread has looked once; whether it then had to wait.
+  [[nodiscard]] bool had_to_wait() { return first_look_.get_future().get(); }
+  // What wait_for() returned.
+  [[nodiscard]] bool reached() { return reached_.get(); }
+
+ private:
+  void note(bool waits) {
+    if (!has_looked_.exchange(true)) first_look_.set_value(waits);
+  }
+  std::atomic<bool> has_looked_ = false;
+  std::promise<bool> first_look_;
+  std::future<bool> reached_;  // last: its thread uses what stands above
+};
+
+bool never() { return false; }
+
+// Two runs; two offloads after the first run; a prefetch after the first offload. A test may change
+// the plan before it starts.
 class PlanWalkerTest : public ::testing::Test {
  protected:
   PlanWalkerTest() {
     plan.runs = {{.task = TaskId{0}}, {.task = TaskId{1}, .after = {1, 1, 1}}};
     plan.offloads = {{.after = {.runs = 1}}, {.after = {.runs = 1}}};
     plan.prefetches = {{.after = {.runs = 1, .offloads = 1}}};
+  }
+  void start() {
     walker = std::make_unique<PlanWalker>(
         plan,
         [this](std::uint32_t i, um::Completion done) { return out.issue(i, std::move(done)); },
         [this](std::uint32_t i, um::Completion done) { return in.issue(i, std::move(done)); });
     walker->begin_step();
   }
-  static bool is_ready(const std::future<void>& future) {
-    return future.wait_for(0s) == std::future_status::ready;
+  // Ends the prefetch under way from another thread while `blocking` is on its way or blocks;
+  // whether `blocking` returned only after that.
+  bool waits_for_a_prefetch(const std::function<void()>& blocking) {
+    std::atomic<bool> has_ended = false;
+    std::promise<void> is_on_its_way;
+    auto ending = std::async(std::launch::async, [&] {
+      is_on_its_way.get_future().wait();
+      has_ended = true;
+      in.finish_next();
+    });
+    is_on_its_way.set_value();
+    blocking();
+    const bool result = has_ended;
+    ending.get();
+    return result;
   }
 
   Plan plan;
@@ -46,52 +93,55 @@ class PlanWalkerTest : public ::testing::Test {
 };
 
 TEST_F(PlanWalkerTest, IssuesNothingBeforeItsConditionHolds) {
+  plan.prefetches.insert(plan.prefetches.begin(), Move{});  // waits for nothing
+  start();
+  in.wait_until_issued(1);            // an offload is tried before each prefetch
   EXPECT_TRUE(out.issued().empty());  // no run has ended
   walker->end_run();
-  out.wait_until_issued(2);
-  EXPECT_TRUE(in.issued().empty());  // no offload has ended
+  out.wait_until_issued(2);           // between the two offloads the second prefetch is tried
+  EXPECT_EQ(in.issued().size(), 1U);  // no offload has ended
   out.finish_next();
-  in.wait_until_issued(1);
+  in.wait_until_issued(2);
   out.finish_next();
   in.finish_next();
-  walker->wait_for(plan.runs[1].after);
+  in.finish_next();
+  walker->wait_for({1, 2, 2});
   EXPECT_EQ(out.issued(), (std::vector<std::uint32_t>{0, 1}));
 }
 
 TEST_F(PlanWalkerTest, IssuesAtTheBeginningWhatWaitsForNothing) {
   plan.offloads[0].after = {};
-  walker->begin_step();
+  start();
   out.wait_until_issued(1);
   out.finish_next();
   walker->wait_for({.offloads = 1});
 }
 
 TEST_F(PlanWalkerTest, WaitForBlocksUntilTheStepHasComeThatFar) {
+  plan.prefetches.clear();
+  start();
   walker->end_run();
   out.wait_until_issued(2);
-  auto waiting = std::async(std::launch::async, [&] { walker->wait_for({.offloads = 2}); });
   out.finish_next();
-  EXPECT_FALSE(is_ready(waiting));
+  Waiter waiter{*walker, {.offloads = 2}, never};
+  EXPECT_TRUE(waiter.had_to_wait());
   out.finish_next();
-  waiting.get();
-  in.wait_until_issued(1);
-  in.finish_next();
+  EXPECT_TRUE(waiter.reached());
 }
 
 TEST_F(PlanWalkerTest, EndStepWaitsForEveryMove) {
+  start();
   walker->end_run();
   out.wait_until_issued(2);
   out.finish_next();
   out.finish_next();
   in.wait_until_issued(1);
   walker->end_run();
-  auto ending = std::async(std::launch::async, [&] { walker->end_step(); });
-  EXPECT_FALSE(is_ready(ending));
-  in.finish_next();
-  ending.get();
+  EXPECT_TRUE(waits_for_a_prefetch([&] { walker->end_step(); }));
 }
 
 TEST_F(PlanWalkerTest, AFailedMoveMakesWaitForThrowWhatItFailedWith) {
+  start();
   walker->end_run();
   out.wait_until_issued(2);
   out.finish_next(failure("the far file is full"));
@@ -106,58 +156,86 @@ TEST_F(PlanWalkerTest, AFailedMoveMakesWaitForThrowWhatItFailedWith) {
   in.finish_next();
 }
 
+TEST_F(PlanWalkerTest, AMoveThatCannotEvenStartHasFailed) {
+  PlanWalker throwing{
+      plan, [](std::uint32_t, const um::Completion&) -> bool { throw um::Error{"no room for it"}; },
+      [this](std::uint32_t i, um::Completion done) { return in.issue(i, std::move(done)); }};
+  throwing.begin_step();
+  throwing.end_run();
+  try {
+    throwing.wait_for({.offloads = 1});
+    FAIL() << "waited for a move that was never issued";
+  } catch (const um::Error& error) {
+    EXPECT_STREQ(error.what(), "no room for it");
+  }
+  in.wait_until_issued(1);
+  in.finish_next();  // and the end of the walker waits for nothing more
+}
+
 TEST_F(PlanWalkerTest, ItsEndWaitsForMovesUnderWay) {
-  plan.prefetches.clear();
-  walker->begin_step();
-  walker->end_run();
-  out.wait_until_issued(2);
-  auto destruction = std::async(std::launch::async, [&] { walker.reset(); });
-  out.finish_next();
-  EXPECT_FALSE(is_ready(destruction));
-  out.finish_next();
-  destruction.get();
+  plan.offloads.clear();
+  plan.prefetches = {Move{}};
+  start();
+  in.wait_until_issued(1);
+  EXPECT_TRUE(waits_for_a_prefetch([&] { walker.reset(); }));
 }
 
 TEST_F(PlanWalkerTest, AMoveCountsOnceAllBeforeItHaveEnded) {
   plan.prefetches.clear();
-  walker->begin_step();
+  start();
   walker->end_run();
   out.wait_until_issued(2);
   out.finish_last();
   EXPECT_FALSE(walker->wait_for({.offloads = 1}, [] { return true; }));
   out.finish_next();
-  EXPECT_TRUE(walker->wait_for({.offloads = 2}, [] { return false; }));
+  EXPECT_TRUE(walker->wait_for({.offloads = 2}, never));
   const Timeline timeline = walker->moves();
   EXPECT_LE(timeline.offloads[0].end, timeline.offloads[1].begin);
   EXPECT_LE(timeline.offloads[1].begin, timeline.offloads[1].end);
 }
 
+// Only the beginning of the step tries the offload, once, since nothing else happens before the
+// nudge.
 TEST_F(PlanWalkerTest, TriesAgainAfterANudgeWhatCouldNotBeIssued) {
+  plan.offloads = {Move{}};
+  plan.prefetches.clear();
   out.refuse(true);
-  walker->end_run();
+  start();
   out.wait_until_refused();
   EXPECT_TRUE(out.issued().empty());
   out.refuse(false);
   walker->nudge();
-  out.wait_until_issued(2);
-  EXPECT_EQ(out.issued(), (std::vector<std::uint32_t>{0, 1}));
+  out.wait_until_issued(1);
   out.finish_next();
-  out.finish_next();
-  in.wait_until_issued(1);
-  in.finish_next();
+  walker->wait_for({.offloads = 1});
 }
 
+// The arena hangs in an issue meanwhile, so that nothing but the nudge can wake the waiting thread.
 TEST_F(PlanWalkerTest, ANudgeLetsAWaitBeInterrupted) {
+  plan.offloads = {Move{}};
+  std::promise<void> is_issuing;
+  std::promise<void> may_go_on;
+  PlanWalker hanging{plan,
+                     [&](std::uint32_t, const um::Completion& done) {
+                       is_issuing.set_value();
+                       may_go_on.get_future().wait();
+                       done(nullptr);
+                       return true;
+                     },
+                     [](std::uint32_t, const um::Completion&) { return false; }};
+  hanging.begin_step();
+  is_issuing.get_future().wait();
   std::atomic<bool> interrupted = false;
-  auto waiting = std::async(std::launch::async, [&] {
-    return walker->wait_for({.offloads = 1}, [&] { return interrupted.load(); });
-  });
+  Waiter waiter{hanging, {.offloads = 1}, [&] { return interrupted.load(); }};
+  EXPECT_TRUE(waiter.had_to_wait());
   interrupted = true;
-  walker->nudge();
-  EXPECT_FALSE(waiting.get());
+  hanging.nudge();
+  EXPECT_FALSE(waiter.reached());
+  may_go_on.set_value();
 }
 
 TEST_F(PlanWalkerTest, GivesIntervalsThatFollowEachOtherInADirection) {
+  start();
   walker->end_run();
   out.wait_until_issued(2);  // both are issued before the first ends
   out.finish_next();

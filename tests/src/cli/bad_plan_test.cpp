@@ -58,7 +58,8 @@ TEST_F(BadPlan, IsNotWhatTheseTestsStartFrom) {
 }
 
 TEST_F(BadPlan, OfAnotherNetworkOrBatchIsRefused) {
-  const std::vector<std::string> words{"plan.json", "belongs to another network, batch"};
+  const std::vector<std::string> words{"plan.json", "belongs to another step or machine",
+                                       "--net, --batch"};
   expect_refused(1, {"train", "--net", "lenet", "--batch", "4", "--plan", path()}, words);
   expect_refused(
       1, {"train", "--net", "resnet18", "--batch", "8", "--image-size", "32", "--plan", path()},
@@ -150,7 +151,13 @@ TEST_F(BadProfile, OfAnotherNetworkIsRefused) {
   expect_refused(1,
                  {"train", "--net", "resnet18", "--batch", "8", "--image-size", "32", "--steps",
                   "1", "--profile", path()},
-                 {"profile.json: tasks are 29", "network here"});
+                 {"profile.json: graph belongs to another step", "--net, --batch"});
+}
+
+TEST_F(BadProfile, OfAnotherBatchIsRefused) {
+  expect_refused(1,
+                 {"train", "--net", "lenet", "--batch", "4", "--steps", "1", "--profile", path()},
+                 {"profile.json: graph belongs to another step", "--net, --batch"});
 }
 
 TEST_F(BadProfile, SaysWhichMemberIsWrong) {
