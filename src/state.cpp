@@ -41,16 +41,18 @@ std::string to_string(const std::vector<std::size_t>& shape) {
   return "(" + text + ")";
 }
 
+constexpr const char* kForeign = "it is no checkpoint of this network";
+
 // The number in `file`, which is at `path`, of each of the tensors `wanted`.
 std::vector<std::size_t> find_all(const SafetensorsReader& file, const std::filesystem::path& path,
                                   const std::vector<StoredTensor>& wanted) {
   std::vector<std::size_t> places;
   for (const auto& [name, shape] : wanted) {
     const std::optional<std::size_t> found = file.find(name);
-    if (!found) throw um::Error{path.string() + " has no tensor '" + name + "'"};
+    if (!found) throw um::Error{path.string() + " has no tensor '" + name + "'; " + kForeign};
     if (const auto& stored = file.tensors()[*found].shape; stored != shape) {
       throw um::Error{"tensor '" + name + "' of " + path.string() + " is " + to_string(stored) +
-                      ", but the network's is " + to_string(shape)};
+                      ", but this network's is " + to_string(shape) + "; " + kForeign};
     }
     places.push_back(*found);
   }
