@@ -66,6 +66,7 @@ class Training {
         network_{options.workload.network()},
         data_{open_dataset(options.data, {.image = network_.input(),
                                           .classes = network_.classes(),
+                                         .batch = options.workload.batch,
                                           .seed = options.train.seed})},
         processor_{options.processor.open()},
         workload_{network_, *processor_.backend, options.workload.step()} {}
