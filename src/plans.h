@@ -23,7 +23,6 @@ struct Plans {
   um::Bytes budget;  ///< of the whole run
   prefetch::Plan training;
   prefetch::Plan evaluation;
-  um::Bytes training_peak;  ///< the most near memory the training step may have in use
 };
 
 /// Throws: um::Error, the sentence for the user, when no plan can keep `budget`.

@@ -11,11 +11,9 @@ namespace {
 
 constexpr const char* kDevice = "Device";
 
-Processor open_host(int threads) {
-  Processor processor{.device = std::make_unique<um::HostDevice>()};
-  auto backend = threads > 0
-                     ? std::make_unique<host::HostBackend>(static_cast<std::size_t>(threads))
-                     : std::make_unique<host::HostBackend>();
+Processor open_host(std::size_t threads) {
+  Processor processor{.threads = threads, .device = std::make_unique<um::HostDevice>()};
+  auto backend = std::make_unique<host::HostBackend>(threads);
   processor.compute = processor.device->make_stream("compute");
   processor.compute->enqueue(
       [&] { backend->start_threads([&] { processor.device->prepare_kernel_thread(); }); });
@@ -37,7 +35,9 @@ void ProcessorOptions::add_to(CLI::App& app) {
 }
 
 Processor ProcessorOptions::open() const {
-  if (device == "auto" || device == "host") return open_host(threads);
+  if (device == "auto" || device == "host") {
+    return open_host(threads > 0 ? static_cast<std::size_t>(threads) : host::usable_cpus());
+  }
   if (device == "cuda" || device.starts_with("cuda:")) {
     throw um::Error{"this program has no CUDA device yet; use --device host"};
   }

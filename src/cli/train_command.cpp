@@ -30,6 +30,7 @@
 #include "src/data/open_dataset.h"
 #include "src/measured_profile.h"
 #include "src/session.h"
+#include "src/shortest_decimal.h"
 #include "src/train.h"
 
 namespace spillway::cli {
@@ -51,8 +52,7 @@ struct Options {
   TrainOptions train;
   std::string trace;
   std::string json;
-  bool has_budget = false;         // the user gave one
-  bool has_learning_rate = false;  // and one of these
+  bool has_budget = false;  // the user gave one
 };
 
 // One training, from what the user asked for to the last line of its report.
@@ -66,6 +66,7 @@ class Training {
         network_{options.workload.network()},
         data_{open_dataset(options.data, {.image = network_.input(),
                                           .classes = network_.classes(),
+                                         .batch = options.workload.batch,
                                           .seed = options.train.seed})},
         processor_{options.processor.open()},
         workload_{network_, *processor_.backend, options.workload.step()} {}
@@ -73,6 +74,7 @@ class Training {
   void run() {
     prepare();
     if (!options_.checkpoint_folder.empty()) folder_.emplace(options_.checkpoint_folder);
+    if (folder_ && !options_.resume) folder_->expect_empty();  // another training may be faster
     Session session{processor_, workload_, plans_, request_.memory, options_.memory.space(), stop_};
     describe(session);
     TrainOptions options = options_.train;
@@ -87,7 +89,7 @@ class Training {
                },
            .on_evaluation = [&](auto step, auto epoch,
                                 const auto& as) { report.evaluation(step, epoch, as); },
-           .on_checkpoint = [&](auto step) { save(session, step, options.learning_rate); }});
+           .on_checkpoint = [&](auto step) { save(session, step); }});
     report.finish(summary(session, options), predicted_step());
     write_trace(session);
   }
@@ -176,24 +178,24 @@ class Training {
 
   // First values, or those of the checkpoint.
   void start(Session& session, TrainOptions& options) const {
-    if (!options_.resume) {
+    if (options_.resume) {
+      options.first_step = folder_->load(key(), session.state());
+      fmt::print(stderr, "going on after step {}\n", options.first_step);
+    } else {
       session.state().initialise(options.seed);
-      if (folder_) prefetch::write_json(to_json(plans_.training, graph()), folder_->plan_path());
-      return;
     }
-    const Checkpoint checkpoint = folder_->load(key());
-    session.state().load(checkpoint.tensors);
-    options.first_step = checkpoint.step;
-    if (!options_.has_learning_rate) options.learning_rate = checkpoint.learning_rate;
-    fmt::print(stderr, "going on after step {}\n", checkpoint.step);
+    if (folder_) folder_->save_plan(plans_.training, graph());
   }
 
-  void save(Session& session, std::uint64_t step, float learning_rate) const {
+  void save(Session& session, std::uint64_t step) const {
     if (!folder_) return;
     folder_->save({.key = key(),
-                   .step = step,
-                   .learning_rate = learning_rate,
-                   .tensors = session.state().save()});
+                   .settings = {.learning_rate = options_.train.learning_rate,
+                                .momentum = options_.workload.momentum,
+                                .weight_decay = options_.workload.weight_decay,
+                                .threads = processor_.threads},
+                   .step = step},
+                  session.state());
   }
 
   // A plan says how long its step should take; page faults alone are not simulated.
@@ -214,7 +216,7 @@ class Training {
             {"classes", network_.classes()},
             {"data", data_.train->name()},
             {"seed", options.seed},
-            {"learning_rate", options.learning_rate},
+            {"learning_rate", shortest_decimal(options.learning_rate)},
             {"device", processor_.device->name()},
             {"backend", processor_.backend->description()},
             {"memory", to_string(request_.memory)},
@@ -260,18 +262,27 @@ class Training {
   std::uint64_t steps_done_ = 0;
 };
 
-void train(Options& options) {
-  if (options.resume && options.checkpoint_folder.empty()) {
+// A training that goes on keeps its settings, but for those that the user gives anew.
+void restore_settings(Options& options, const CLI::App& command) {
+  if (options.checkpoint_folder.empty()) {
     throw um::Error{"--resume needs --checkpoint DIR, the folder to go on from"};
   }
+  const KeptSettings kept = read_settings(options.checkpoint_folder);
+  const auto is_given = [&](const char* flag) { return command.count(flag) > 0; };
+  if (!is_given("--lr")) options.train.learning_rate = kept.learning_rate;
+  if (!is_given("--momentum")) options.workload.momentum = kept.momentum;
+  if (!is_given("--weight-decay")) options.workload.weight_decay = kept.weight_decay;
+  if (!is_given("--threads")) options.processor.threads = static_cast<int>(kept.threads);
+}
+
+void train(Options& options) {
   if (!options.train.steps && !options.train.epochs) options.train.epochs = 1;
   options.train.batch = options.workload.batch;
   expect_writable(options.json);
   expect_writable(options.trace);
   options.memory.expect_far();
-  if (options.resume) {
-    expect_checkpoint(options.checkpoint_folder);
-  } else if (!options.checkpoint_folder.empty()) {
+  if (!options.resume && !options.checkpoint_folder.empty()) {
+    expect_no_checkpoint(options.checkpoint_folder);
     expect_writable_folder(options.checkpoint_folder);
   }
   const Interrupt interrupt;
@@ -347,7 +358,7 @@ void add_train_command(CLI::App& app) {
       "Example: spillway train --net resnet50 --batch 32 --steps 20 --budget 40% --json -");
   command->callback([options, command] {
     options->has_budget = command->count("--budget") > 0;
-    options->has_learning_rate = command->count("--lr") > 0;
+    if (options->resume) restore_settings(*options, *command);
     train(*options);
   });
 }

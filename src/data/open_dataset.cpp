@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "src/data/batch_order.h"
 #include "src/data/cifar10.h"
 #include "src/data/idx.h"
 #include "src/data/prepared_dataset.h"
@@ -25,7 +26,9 @@ ChannelStatistics synthetic_statistics(std::size_t channels) {
 }
 
 DatasetPair prepare(DatasetPair stored, const ChannelStatistics& statistics,
-                    const nets::Shape& image) {
+                    const DatasetOptions& options) {
+  expect_batch(stored.train->size(), options.batch);
+  const nets::Shape& image = options.image;
   return {.train = std::make_unique<PreparedDataset>(std::move(stored.train), statistics, image),
           .test = std::make_unique<PreparedDataset>(std::move(stored.test), statistics, image)};
 }
@@ -38,7 +41,7 @@ DatasetPair open_dataset(std::string_view spec, const DatasetOptions& options) {
   const std::string folder{colon == std::string_view::npos ? "" : spec.substr(colon + 1)};
   if (spec == "synthetic") {
     return prepare(make_synthetic(options.image, options.classes, options.seed),
-                   synthetic_statistics(options.image.channels), options.image);
+                   synthetic_statistics(options.image.channels), options);
   }
   if (kind != "idx" && kind != "cifar10") {
     throw um::Error{"there is no data set '" + std::string{spec} +
@@ -48,11 +51,11 @@ DatasetPair open_dataset(std::string_view spec, const DatasetOptions& options) {
     throw um::Error{"data set " + kind + " needs the folder of its files: " + kind + ":DIR"};
   }
   if (kind == "cifar10") {
-    return prepare(open_cifar10(folder, options.classes), cifar10_statistics(), options.image);
+    return prepare(open_cifar10(folder, options.classes), cifar10_statistics(), options);
   }
   DatasetPair idx = open_idx(folder, options.classes);
   const ChannelStatistics statistics = measure_channels(*idx.train);
-  return prepare(std::move(idx), statistics, options.image);
+  return prepare(std::move(idx), statistics, options);
 }
 
 }  // namespace spillway
