@@ -1,8 +1,9 @@
 #include "src/cli/processor_options.h"
 
-#include <memory>
+#include <algorithm>
+#include <string_view>
+#include <utility>
 
-#include "src/host/host_backend.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
 
@@ -11,11 +12,20 @@ namespace {
 
 constexpr const char* kDevice = "Device";
 
-Processor open_host(int threads) {
+// auto, host, cuda or cuda:N.
+std::string check_device(const std::string& text) {
+  constexpr std::string_view kNumbered = "cuda:";
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (text == "auto" || text == "host" || text == "cuda") return {};
+  if (text.starts_with(kNumbered) && text.size() > kNumbered.size() &&
+      std::all_of(text.begin() + kNumbered.size(), text.end(), is_digit)) {
+    return {};
+  }
+  return "there is no device '" + text + "'; give auto, host or cuda[:N]";
+}
+
+Processor open_host(std::unique_ptr<host::HostBackend> backend) {
   Processor processor{.device = std::make_unique<um::HostDevice>()};
-  auto backend = threads > 0
-                     ? std::make_unique<host::HostBackend>(static_cast<std::size_t>(threads))
-                     : std::make_unique<host::HostBackend>();
   processor.compute = processor.device->make_stream("compute");
   processor.compute->enqueue(
       [&] { backend->start_threads([&] { processor.device->prepare_kernel_thread(); }); });
@@ -28,20 +38,28 @@ Processor open_host(int threads) {
 
 void ProcessorOptions::add_to(CLI::App& app) {
   app.add_option("--device", device, "auto, host or cuda[:N]; spillway devices lists them")
+      ->check(check_device)
       ->capture_default_str()
       ->group(kDevice);
+  add_threads_to(app);
+}
+
+void ProcessorOptions::add_threads_to(CLI::App& app) {
   app.add_option("--threads", threads,
-                 "Threads of the kernels; results depend on the number (default: all processors)")
+                 "Threads of the kernels, which results and workspaces depend on (default: all "
+                 "processors)")
       ->check(CLI::Range(1, 1024))
       ->group(kDevice);
 }
 
 Processor ProcessorOptions::open() const {
-  if (device == "auto" || device == "host") return open_host(threads);
-  if (device == "cuda" || device.starts_with("cuda:")) {
-    throw um::Error{"this program has no CUDA device yet; use --device host"};
-  }
-  throw um::Error{"there is no device '" + device + "'; there is host"};
+  if (device == "auto" || device == "host") return open_host(make_host_backend());
+  throw um::Error{"this program has no CUDA device yet; use --device host"};
+}
+
+std::unique_ptr<host::HostBackend> ProcessorOptions::make_host_backend() const {
+  if (threads == 0) return std::make_unique<host::HostBackend>();
+  return std::make_unique<host::HostBackend>(static_cast<std::size_t>(threads));
 }
 
 }  // namespace spillway::cli

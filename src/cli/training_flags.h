@@ -1,0 +1,42 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "src/cli/memory_options.h"
+#include "src/cli/plan_options.h"
+#include "src/cli/processor_options.h"
+#include "src/cli/workload_options.h"
+#include "src/train.h"
+
+namespace spillway::cli {
+
+/// Where a training is saved, and whether it goes on from there.
+struct CheckpointFlags {
+  std::string folder;  ///< empty: it is not saved
+  bool resume = false;
+};
+
+/// What `spillway train` is asked for.
+struct TrainingFlags {
+  WorkloadOptions workload;
+  ProcessorOptions processor;
+  MemoryOptions memory;
+  PlanOptions plan;
+  std::string plan_file;     ///< empty: a planner makes the plan
+  std::string profile_file;  ///< empty: times are measured
+  std::string data = "synthetic";
+  TrainOptions train;                  ///< what depends on the flags below is not set
+  std::optional<float> learning_rate;  ///< none: the checkpoint's, or TrainOptions' default
+  CheckpointFlags checkpoint;
+
+  void add_to(CLI::App& command);
+
+ private:
+  void add_training_to(CLI::App& command);
+  void add_checkpoint_to(CLI::App& command);
+  void add_files_to(CLI::App& command);
+};
+
+}  // namespace spillway::cli
