@@ -5,6 +5,7 @@
 
 #include "prefetch/liveness.h"
 #include "prefetch/occupancy.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -21,6 +22,7 @@ std::int64_t signed_count(um::Bytes size) { return static_cast<std::int64_t>(siz
 
 std::vector<MemorySample> memory_curve(const TaskGraph& graph, const Plan& plan,
                                        const Timeline& timeline) {
+  um::expects(timeline.runs.size() == plan.runs.size(), "the timeline of all of this plan's runs");
   const Occupancy occupancy{graph, plan.page};
   std::vector<Change> changes{{um::Nanoseconds{0}, signed_count(occupancy.always_near())}};
   for (const Life& life : find_lives(graph, plan.runs)) {

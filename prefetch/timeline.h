@@ -36,6 +36,7 @@ struct MemorySample {
 
 /// Near memory over the step when `plan` runs as `timeline` says, everything that is always near
 /// included. For a plan that pages on demand: the live blocks, whether near or not.
+/// Requires: `timeline` has an interval for each of the plan's runs.
 [[nodiscard]] std::vector<MemorySample> memory_curve(const TaskGraph& graph, const Plan& plan,
                                                      const Timeline& timeline);
 

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "prefetch/json.h"
+#include "prefetch/plan_file.h"
 #include "src/replaced_file.h"
+#include "src/shortest_decimal.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -15,6 +17,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kDescription = "checkpoint.json";
+constexpr std::uint64_t kVersion = 2;
+constexpr std::uint64_t kMostThreads = 1024;
 
 std::string tensor_file(std::uint64_t step) {
   return "step-" + std::to_string(step) + ".safetensors";
@@ -33,11 +37,30 @@ void expect_same(const prefetch::JsonView& found, std::uint64_t wanted) {
                     "; give the same flags, or another --checkpoint folder");
 }
 
-// checkpoint.json of a training with this key.
-prefetch::JsonFile open_description(const std::filesystem::path& folder, const CheckpointKey& key) {
+std::size_t read_threads(const prefetch::JsonView& threads) {
+  if (threads.integer(kMostThreads) == 0) throw threads.error("is zero");
+  return threads.integer();
+}
+
+// Whether there is a checkpoint in `folder`.
+bool holds_checkpoint(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / kDescription;
+  std::error_code error;
+  const bool exists = std::filesystem::exists(path, error);
+  if (error) throw um::system_error("cannot look for " + path.string(), error.value());
+  return exists;
+}
+
+prefetch::JsonFile open_description(const std::filesystem::path& folder) {
   expect_checkpoint(folder);
   prefetch::JsonFile file{folder / kDescription};
-  file.expect_format("spillway-checkpoint", 1);
+  file.expect_format("spillway-checkpoint", kVersion);
+  return file;
+}
+
+// checkpoint.json of a training with this key.
+prefetch::JsonFile open_description(const std::filesystem::path& folder, const CheckpointKey& key) {
+  prefetch::JsonFile file = open_description(folder);
   const prefetch::JsonView root = file.root();
   expect_same(root.at("network"), key.network);
   expect_same(root.at("data"), key.data);
@@ -46,13 +69,22 @@ prefetch::JsonFile open_description(const std::filesystem::path& folder, const C
   return file;
 }
 
-// Everything but the tensors of the step that was just written.
+void replace_json(const std::filesystem::path& path, const json& value) {
+  const std::string text = value.dump(1) + "\n";
+  ReplacedFile file{path};
+  file.write(std::as_bytes(std::span{text}));
+  file.commit();
+}
+
+// Everything but the tensors of the step that was just written. A file that stays takes room,
+// nothing else.
 void remove_older(const std::filesystem::path& folder, const std::string& newest) {
-  for (const auto& entry : std::filesystem::directory_iterator{folder}) {
-    const std::string name = entry.path().filename();
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator at{folder, ignored}, end; at != end;
+       at.increment(ignored)) {
+    const std::string name = at->path().filename();
     const bool holds_tensors = name.starts_with("step-") && name.ends_with(".safetensors");
-    std::error_code ignored;  // a file that stays takes room, nothing else
-    if (holds_tensors && name != newest) std::filesystem::remove(entry.path(), ignored);
+    if (holds_tensors && name != newest) std::filesystem::remove(at->path(), ignored);
   }
 }
 
@@ -65,50 +97,68 @@ CheckpointFolder::CheckpointFolder(std::filesystem::path folder) : folder_{std::
   const ReplacedFile probe{folder_ / "probe"};  // throws now rather than after an epoch
 }
 
-void CheckpointFolder::save(const Checkpoint& checkpoint) const {
+void CheckpointFolder::save(const Checkpoint& checkpoint, const State& state) const {
   const std::string tensors = tensor_file(checkpoint.step);
-  write_safetensors(folder_ / tensors, checkpoint.tensors);
-  const json object{{"format", "spillway-checkpoint"},
-                    {"version", 1},
-                    {"network", checkpoint.key.network},
-                    {"data", checkpoint.key.data},
-                    {"batch", checkpoint.key.batch},
-                    {"seed", checkpoint.key.seed},
-                    {"step", checkpoint.step},
-                    {"learning_rate", checkpoint.learning_rate},
-                    {"tensors", tensors}};
-  const std::string text = object.dump(1) + "\n";
-  ReplacedFile file{folder_ / kDescription};
-  file.write(std::as_bytes(std::span{text}));
-  file.commit();
+  state.save(folder_ / tensors);
+  const auto& [key, settings, step] = checkpoint;
+  replace_json(folder_ / kDescription, {{"format", "spillway-checkpoint"},
+                                        {"version", kVersion},
+                                        {"network", key.network},
+                                        {"data", key.data},
+                                        {"batch", key.batch},
+                                        {"seed", key.seed},
+                                        {"step", step},
+                                        {"learning_rate", shortest_decimal(settings.learning_rate)},
+                                        {"momentum", shortest_decimal(settings.momentum)},
+                                        {"weight_decay", shortest_decimal(settings.weight_decay)},
+                                        {"threads", settings.threads},
+                                        {"tensors", tensors}});
   remove_older(folder_, tensors);
 }
 
-Checkpoint CheckpointFolder::load(const CheckpointKey& key) const {
+void CheckpointFolder::save_plan(const prefetch::Plan& plan,
+                                 const prefetch::TaskGraph& graph) const {
+  replace_json(plan_path(), to_json(plan, graph));
+}
+
+std::uint64_t CheckpointFolder::load(const CheckpointKey& key, State& state) const {
   const prefetch::JsonFile file = open_description(folder_, key);
   const prefetch::JsonView root = file.root();
+  const std::uint64_t step = root.at("step").integer();
   const std::string tensors = root.at("tensors").string();
   if (std::filesystem::path{tensors}.filename() != tensors) {
     throw root.at("tensors").error("is no file name");
   }
-  return {.key = key,
-          .step = root.at("step").integer(),
-          .learning_rate = static_cast<float>(root.at("learning_rate").number()),
-          .tensors = read_safetensors(folder_ / tensors).tensors};
+  state.load(folder_ / tensors);
+  return step;
 }
 
 void CheckpointFolder::expect(const CheckpointKey& key) const {
   static_cast<void>(open_description(folder_, key));
 }
 
-bool CheckpointFolder::has_checkpoint() const {
-  return std::filesystem::exists(folder_ / kDescription);
-}
+void CheckpointFolder::expect_empty() const { expect_no_checkpoint(folder_); }
 
 void expect_checkpoint(const std::filesystem::path& folder) {
-  if (std::filesystem::exists(folder / kDescription)) return;
+  if (holds_checkpoint(folder)) return;
   throw um::Error{"there is no checkpoint in " + folder.string() +
                   "; train without --resume first"};
+}
+
+void expect_no_checkpoint(const std::filesystem::path& folder) {
+  if (!holds_checkpoint(folder)) return;
+  throw um::Error{"there is a checkpoint in " + folder.string() +
+                  "; give --resume to go on from it, or another folder"};
+}
+
+KeptSettings read_settings(const std::filesystem::path& folder) {
+  const prefetch::JsonFile file = open_description(folder);
+  const prefetch::JsonView root = file.root();
+  const auto real = [&](const char* key) { return static_cast<float>(root.at(key).number()); };
+  return {.learning_rate = real("learning_rate"),
+          .momentum = real("momentum"),
+          .weight_decay = real("weight_decay"),
+          .threads = read_threads(root.at("threads"))};
 }
 
 }  // namespace spillway

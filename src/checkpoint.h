@@ -1,12 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "src/safetensors.h"
+#include "prefetch/plan.h"
+#include "prefetch/task_graph.h"
+#include "src/state.h"
 
 namespace spillway {
 
@@ -18,34 +19,45 @@ struct CheckpointKey {
   std::uint64_t seed = 0;
 };
 
-/// A moment of a training, between two steps.
+/// What a training that goes on takes from its checkpoint, unless the user gives something else.
+/// Its bits depend on all of it.
+struct KeptSettings {
+  float learning_rate = 0;
+  float momentum = 0;
+  float weight_decay = 0;
+  std::size_t threads = 1;  ///< of the kernels
+};
+
+/// A moment of a training, between two steps, but for the numbers of its State.
 struct Checkpoint {
   CheckpointKey key;
+  KeptSettings settings;
   std::uint64_t step = 0;  ///< steps done
-  float learning_rate = 0;
-  std::vector<NamedTensor> tensors;
 };
 
 /// A folder with the last checkpoint of a training: checkpoint.json, which names the safetensors
 /// file of its step, and plan.json, so that a training that goes on uses the same algorithms and
-/// ends with the same bits.
+/// ends with the same bits. Whenever the program is killed, each file is the old one or the new.
 class CheckpointFolder {
  public:
   /// Makes the folder. Throws: um::Error when it cannot be made or written.
   explicit CheckpointFolder(std::filesystem::path folder);
 
-  /// Replaces the checkpoint; whenever the program is killed, the folder holds the old or the new.
-  /// Throws: um::Error when it cannot be written.
-  void save(const Checkpoint& checkpoint) const;
+  /// Replaces the checkpoint. Throws: um::Error when it cannot be written.
+  void save(const Checkpoint& checkpoint, const State& state) const;
+  /// Replaces the plan of the training step. Throws: um::Error when it cannot be written.
+  void save_plan(const prefetch::Plan& plan, const prefetch::TaskGraph& graph) const;
 
-  /// The checkpoint there is. Throws: um::Error when there is none, it is damaged, or it does not
-  /// belong to `key`.
-  [[nodiscard]] Checkpoint load(const CheckpointKey& key) const;
+  /// Fills `state` from the checkpoint there is and returns the steps done. Throws: um::Error when
+  /// there is none, it is damaged, or it does not belong to `key`; then `state` is as it was,
+  /// unless the file of tensors cannot be read to its end.
+  [[nodiscard]] std::uint64_t load(const CheckpointKey& key, State& state) const;
   /// Throws: um::Error when load(key) would for another reason than damaged tensors.
   void expect(const CheckpointKey& key) const;
+  /// Throws: as expect_no_checkpoint().
+  void expect_empty() const;
 
   [[nodiscard]] std::string plan_path() const { return folder_ / "plan.json"; }
-  [[nodiscard]] bool has_checkpoint() const;
 
  private:
   std::filesystem::path folder_;
@@ -53,5 +65,12 @@ class CheckpointFolder {
 
 /// Throws: um::Error when there is no checkpoint in `folder`, which is left as it is.
 void expect_checkpoint(const std::filesystem::path& folder);
+
+/// Throws: um::Error when a training that begins would replace a checkpoint in `folder`.
+void expect_no_checkpoint(const std::filesystem::path& folder);
+
+/// The settings of the checkpoint in `folder`. Throws: um::Error when there is none or it is
+/// damaged.
+[[nodiscard]] KeptSettings read_settings(const std::filesystem::path& folder);
 
 }  // namespace spillway

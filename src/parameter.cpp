@@ -1,5 +1,7 @@
 #include "src/parameter.h"
 
+#include <utility>
+
 namespace spillway {
 namespace {
 
@@ -14,8 +16,36 @@ struct Count {
   std::size_t operator()(const BatchNormStatistics& p) const { return 2 * p.channels; }
 };
 
+struct Arrays {
+  using Result = std::vector<ParameterArray>;
+
+  Result operator()(const ConvolutionParameters& p) const {
+    return with_bias(p, {p.out, p.in, p.kernel.height, p.kernel.width});
+  }
+  Result operator()(const LinearParameters& p) const {
+    return with_bias(p, {p.out, p.in.elements()});
+  }
+  Result operator()(const BatchNormParameters& p) const {
+    return {{".weight", {p.channels}}, {".bias", {p.channels}}};
+  }
+  Result operator()(const BatchNormStatistics& p) const {  // of a block "bn1.running"
+    return {{"_mean", {p.channels}}, {"_var", {p.channels}}};
+  }
+
+  template <class Parameters>
+  static Result with_bias(const Parameters& p, std::vector<std::size_t> weight) {
+    Result arrays{{".weight", std::move(weight)}};
+    if (p.bias) arrays.push_back({".bias", {p.out}});
+    return arrays;
+  }
+};
+
 }  // namespace
 
 std::size_t element_count(const ParameterSpec& spec) { return std::visit(Count{}, spec); }
+
+std::vector<ParameterArray> arrays_of(const ParameterSpec& spec) {
+  return std::visit(Arrays{}, spec);
+}
 
 }  // namespace spillway

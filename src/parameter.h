@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "nets/shape.h"
 
@@ -45,5 +47,15 @@ using ParameterSpec =
 
 /// Numbers in the canonical order.
 [[nodiscard]] std::size_t element_count(const ParameterSpec& spec);
+
+/// A part of a parameter block that other programs know as an array of its own.
+struct ParameterArray {
+  std::string suffix;  ///< of the block's name: ".weight"
+  std::vector<std::size_t> shape;
+};
+
+/// The arrays that a block consists of, one after the other in the canonical order, with PyTorch's
+/// names and shapes.
+[[nodiscard]] std::vector<ParameterArray> arrays_of(const ParameterSpec& spec);
 
 }  // namespace spillway

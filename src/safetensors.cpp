@@ -5,11 +5,8 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
-#include "src/input_file.h"
-#include "src/replaced_file.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -34,15 +31,14 @@ std::optional<std::uint64_t> element_count(const std::vector<std::size_t>& shape
   return count;
 }
 
-std::string header_of(std::span<const NamedTensor> tensors,
-                      const std::map<std::string, std::string>& metadata) {
+std::string header_of(std::span<const StoredTensor> tensors) {
   json header = json::object();
-  if (!metadata.empty()) header[kMetadata] = metadata;
   std::uint64_t offset = 0;
-  for (const NamedTensor& tensor : tensors) {
+  for (const StoredTensor& tensor : tensors) {
     um::expects(tensor.name != kMetadata && !header.contains(tensor.name), "names that differ");
-    um::expects(element_count(tensor.shape) == tensor.values.size(), "as many values as the shape");
-    const std::uint64_t end = offset + tensor.values.size() * sizeof(float);
+    const std::optional<std::uint64_t> count = element_count(tensor.shape);
+    um::expects(count.has_value(), "shapes of tensors that there can be");
+    const std::uint64_t end = offset + *count * sizeof(float);
     header[tensor.name] = {
         {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
     offset = end;
@@ -60,30 +56,26 @@ struct Entry {
   std::uint64_t end = 0;
 };
 
-/// Reads one file; every refusal names it.
-class Reader {
+/// The header of a file; every refusal names the file.
+class Header {
  public:
-  explicit Reader(const std::filesystem::path& path) : file_{path} { read_header(); }
+  explicit Header(const InputFile& file) : file_{file} { read_text(); }
 
-  [[nodiscard]] Safetensors read() const {
+  /// Where the values begin.
+  [[nodiscard]] std::uint64_t end() const { return end_; }
+
+  /// By place.
+  [[nodiscard]] std::vector<Entry> entries() const {
     std::vector<Entry> entries;
-    Safetensors result;
-    for (const auto& [name, value] : header_.items()) {
+    for (const auto& [name, value] : json_.items()) {
       if (name == kMetadata) {
-        result.metadata = read_metadata(value);
+        check_metadata(value);
       } else {
         entries.push_back(read_entry(name, value));
       }
     }
     check_places(entries);
-    for (Entry& entry : entries) {
-      std::vector<float> values((entry.end - entry.begin) / sizeof(float));
-      file_.read(data_ + entry.begin, std::as_writable_bytes(std::span{values}));
-      result.tensors.push_back({.name = std::move(entry.name),
-                                .shape = std::move(entry.shape),
-                                .values = std::move(values)});
-    }
-    return result;
+    return entries;
   }
 
  private:
@@ -91,7 +83,7 @@ class Reader {
     throw um::Error{"cannot read " + file_.path().string() + " as a safetensors file: " + why};
   }
 
-  void read_header() {
+  void read_text() {
     if (file_.size() < sizeof(std::uint64_t)) refuse("it has fewer than 8 bytes");
     std::uint64_t length = 0;
     file_.read(0, std::as_writable_bytes(std::span{&length, 1}));
@@ -99,21 +91,18 @@ class Reader {
       refuse("its header claims " + std::to_string(length) + " bytes, but the file has " +
              std::to_string(file_.size()));
     }
-    data_ = sizeof(length) + length;
+    end_ = sizeof(length) + length;
     std::string text(length, ' ');
     file_.read(sizeof(length), std::as_writable_bytes(std::span{text}));
-    header_ = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!header_.is_object()) refuse("its header is no JSON object");
+    json_ = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!json_.is_object()) refuse("its header is no JSON object");
   }
 
-  [[nodiscard]] std::map<std::string, std::string> read_metadata(const json& value) const {
+  void check_metadata(const json& value) const {
     if (!value.is_object()) refuse("its __metadata__ is no JSON object");
-    std::map<std::string, std::string> metadata;
     for (const auto& [key, text] : value.items()) {
       if (!text.is_string()) refuse("its __metadata__ '" + key + "' is no string");
-      metadata[key] = text.get<std::string>();
     }
-    return metadata;
   }
 
   [[nodiscard]] std::vector<std::size_t> read_numbers(const std::string& name, const json& value,
@@ -160,30 +149,59 @@ class Reader {
       if (entry.begin > at) refuse("there is a hole before tensor '" + entry.name + "'");
       at = entry.end;
     }
-    if (at != file_.size() - data_) {
+    if (at != file_.size() - end_) {
       refuse("its tensors need " + std::to_string(at) + " bytes after the header, but it has " +
-             std::to_string(file_.size() - data_));
+             std::to_string(file_.size() - end_));
     }
   }
 
-  InputFile file_;
-  std::uint64_t data_ = 0;  // where the values begin
-  json header_;
+  const InputFile& file_;
+  std::uint64_t end_ = 0;
+  json json_;
 };
 
 }  // namespace
 
-void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-                       const std::map<std::string, std::string>& metadata) {
-  const std::string header = header_of(tensors, metadata);
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
+                                     std::span<const StoredTensor> tensors)
+    : file_{path} {
+  const std::string header = header_of(tensors);
   const std::uint64_t length = header.size();
-  ReplacedFile file{path};
-  file.write(std::as_bytes(std::span{&length, 1}));
-  file.write(std::as_bytes(std::span{header}));
-  for (const NamedTensor& tensor : tensors) file.write(std::as_bytes(std::span{tensor.values}));
-  file.commit();
+  file_.write(std::as_bytes(std::span{&length, 1}));
+  file_.write(std::as_bytes(std::span{header}));
+  for (const StoredTensor& tensor : tensors) missing_ += *element_count(tensor.shape);
 }
 
-Safetensors read_safetensors(const std::filesystem::path& path) { return Reader{path}.read(); }
+void SafetensorsWriter::append(std::span<const float> values) {
+  um::expects(values.size() <= missing_, "no more values than the tensors have");
+  file_.write(std::as_bytes(values));
+  missing_ -= values.size();
+}
+
+void SafetensorsWriter::commit() {
+  um::expects(missing_ == 0, "as many values as the tensors have");
+  file_.commit();
+}
+
+SafetensorsReader::SafetensorsReader(const std::filesystem::path& path) : file_{path} {
+  const Header header{file_};
+  offsets_.push_back(header.end());
+  for (Entry& entry : header.entries()) {
+    tensors_.push_back({.name = std::move(entry.name), .shape = std::move(entry.shape)});
+    offsets_.push_back(header.end() + entry.end);
+  }
+}
+
+std::optional<std::size_t> SafetensorsReader::find(std::string_view name) const {
+  const auto found = std::ranges::find(tensors_, name, &StoredTensor::name);
+  if (found == tensors_.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - tensors_.begin());
+}
+
+void SafetensorsReader::read(std::size_t index, std::span<float> values) const {
+  const std::uint64_t size = offsets_.at(index + 1) - offsets_[index];
+  um::expects(values.size_bytes() == size, "room for the values of the tensor");
+  file_.read(offsets_[index], std::as_writable_bytes(values));
+}
 
 }  // namespace spillway

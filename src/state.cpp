@@ -1,18 +1,65 @@
 #include "src/state.h"
 
-#include <algorithm>
 #include <cstring>
+#include <functional>
+#include <numeric>
+#include <optional>
 #include <span>
 #include <unordered_map>
 
 #include "prefetch/occupancy.h"
 #include "src/initial_values.h"
+#include "src/safetensors.h"
 #include "src/sha256.h"
 #include "um/error.h"
 
 namespace spillway {
 
 using um::Bytes;
+
+namespace {
+
+// What a checkpoint consists of, in order.
+std::vector<StoredTensor> tensors_of(const std::vector<StateBlock>& blocks) {
+  std::vector<StoredTensor> tensors;
+  for (const StateBlock& block : blocks) {
+    for (const ParameterArray& array : arrays_of(block.spec)) {
+      tensors.push_back({.name = block.name + array.suffix, .shape = array.shape});
+    }
+  }
+  return tensors;
+}
+
+std::size_t element_count(const std::vector<std::size_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies{});
+}
+
+std::string to_string(const std::vector<std::size_t>& shape) {
+  std::string text;
+  for (const std::size_t extent : shape)
+    text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return "(" + text + ")";
+}
+
+constexpr const char* kForeign = "it is no checkpoint of this network";
+
+// The number in `file`, which is at `path`, of each of the tensors `wanted`.
+std::vector<std::size_t> find_all(const SafetensorsReader& file, const std::filesystem::path& path,
+                                  const std::vector<StoredTensor>& wanted) {
+  std::vector<std::size_t> places;
+  for (const auto& [name, shape] : wanted) {
+    const std::optional<std::size_t> found = file.find(name);
+    if (!found) throw um::Error{path.string() + " has no tensor '" + name + "'; " + kForeign};
+    if (const auto& stored = file.tensors()[*found].shape; stored != shape) {
+      throw um::Error{"tensor '" + name + "' of " + path.string() + " is " + to_string(stored) +
+                      ", but this network's is " + to_string(shape) + "; " + kForeign};
+    }
+    places.push_back(*found);
+  }
+  return places;
+}
+
+}  // namespace
 
 State::State(const Step& step, const Backend& backend, um::Memory& memory)
     : backend_{backend}, blocks_{step.state} {
@@ -55,28 +102,26 @@ std::string State::sha256() const {
   return hash.hex();
 }
 
-std::vector<NamedTensor> State::save() const {
-  std::vector<NamedTensor> tensors;
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    std::vector<float> numbers = values(i);
-    const std::size_t count = numbers.size();
-    tensors.push_back({.name = blocks_[i].name, .shape = {count}, .values = std::move(numbers)});
-  }
-  return tensors;
+void State::save(const std::filesystem::path& path) const {
+  SafetensorsWriter writer{path, tensors_of(blocks_)};
+  for (std::size_t i = 0; i < blocks_.size(); ++i) writer.append(values(i));
+  writer.commit();
 }
 
-void State::load(const std::vector<NamedTensor>& tensors) {
+void State::load(const std::filesystem::path& path) {
+  const SafetensorsReader file{path};
+  const std::vector<std::size_t> places = find_all(file, path, tensors_of(blocks_));
+  auto place = places.begin();
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const std::string& name = blocks_[i].name;
-    const auto found = std::ranges::find(tensors, name, &NamedTensor::name);
-    if (found == tensors.end()) throw um::Error{"the checkpoint has no tensor '" + name + "'"};
-    const std::size_t count = element_count(blocks_[i].spec);
-    if (found->values.size() != count) {
-      throw um::Error{"the checkpoint's tensor '" + name + "' has " +
-                      std::to_string(found->values.size()) + " numbers, but the network needs " +
-                      std::to_string(count)};
+    const ParameterSpec& spec = blocks_[i].spec;
+    std::vector<float> numbers(element_count(spec));
+    std::span<float> rest{numbers};
+    for (const ParameterArray& array : arrays_of(spec)) {
+      const std::size_t count = element_count(array.shape);
+      file.read(*place++, rest.first(count));
+      rest = rest.subspan(count);
     }
-    backend_.import_parameters(blocks_[i].spec, found->values, at(i));
+    backend_.import_parameters(spec, numbers, at(i));
   }
 }
 

@@ -2,11 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "src/backend.h"
-#include "src/safetensors.h"
 #include "src/step.h"
 #include "um/memory.h"
 
@@ -31,10 +31,13 @@ class State {
   /// canonical order of parameter.h.
   [[nodiscard]] std::string sha256() const;
 
-  /// All of it, in canonical order, for a checkpoint.
-  [[nodiscard]] std::vector<NamedTensor> save() const;
-  /// Throws: um::Error that names the tensor when `tensors` do not belong to this network.
-  void load(const std::vector<NamedTensor>& tensors);
+  /// Writes all of it as a safetensors file, a block at a time, with the names and shapes that
+  /// PyTorch gives: "conv1.weight", "conv1.bias", "conv1.momentum.weight", "bn1.running_mean".
+  /// Throws: um::Error when it cannot be written.
+  void save(const std::filesystem::path& path) const;
+  /// Reads what save() wrote, a block at a time. Throws: um::Error that names the file, and the
+  /// tensor that is missing or has another shape than this network's; nothing is changed then.
+  void load(const std::filesystem::path& path);
 
  private:
   [[nodiscard]] std::byte* at(std::size_t index) const { return block_.data() + offsets_[index]; }

@@ -26,7 +26,7 @@ Step make_step(const nets::Network& network, const Sizing& sizing, const StepOpt
   if (purpose == Purpose::kTraining) {
     Gradients gradients{step};
     for (auto backward = way_back.rbegin(); backward != way_back.rend(); ++backward) {
-      (*backward)(gradients);
+      if (*backward) (*backward)(gradients);
     }
   }
   return step.take_step();

@@ -24,8 +24,9 @@ std::string check_device(const std::string& text) {
   return "there is no device '" + text + "'; give auto, host or cuda[:N]";
 }
 
-Processor open_host(std::unique_ptr<host::HostBackend> backend) {
-  Processor processor{.device = std::make_unique<um::HostDevice>()};
+Processor open_host(std::size_t threads) {
+  Processor processor{.threads = threads, .device = std::make_unique<um::HostDevice>()};
+  auto backend = std::make_unique<host::HostBackend>(threads);
   processor.compute = processor.device->make_stream("compute");
   processor.compute->enqueue(
       [&] { backend->start_threads([&] { processor.device->prepare_kernel_thread(); }); });
@@ -53,13 +54,16 @@ void ProcessorOptions::add_threads_to(CLI::App& app) {
 }
 
 Processor ProcessorOptions::open() const {
-  if (device == "auto" || device == "host") return open_host(make_host_backend());
+  if (device == "auto" || device == "host") return open_host(thread_count());
   throw um::Error{"this program has no CUDA device yet; use --device host"};
 }
 
+std::size_t ProcessorOptions::thread_count() const {
+  return threads > 0 ? static_cast<std::size_t>(threads) : host::usable_cpus();
+}
+
 std::unique_ptr<host::HostBackend> ProcessorOptions::make_host_backend() const {
-  if (threads == 0) return std::make_unique<host::HostBackend>();
-  return std::make_unique<host::HostBackend>(static_cast<std::size_t>(threads));
+  return std::make_unique<host::HostBackend>(thread_count());
 }
 
 }  // namespace spillway::cli

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,9 @@ struct ProcessorOptions {
   /// The host's kernels alone: enough for the sizes of tensors. Throws: um::Error when OpenMP will
   /// not give so many threads.
   [[nodiscard]] std::unique_ptr<host::HostBackend> make_host_backend() const;
+
+ private:
+  [[nodiscard]] std::size_t thread_count() const;
 };
 
 }  // namespace spillway::cli

@@ -10,7 +10,6 @@
 
 #include "prefetch/chrome_trace.h"
 #include "prefetch/json.h"
-#include "prefetch/plan_file.h"
 #include "prefetch/simulate.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/output_path.h"
@@ -19,6 +18,7 @@
 #include "src/cli/training_report.h"
 #include "src/cli/training_setup.h"
 #include "src/session.h"
+#include "src/shortest_decimal.h"
 
 namespace spillway::cli {
 namespace {
@@ -55,7 +55,7 @@ class Training {
                },
            .on_evaluation = [&](auto step, auto epoch,
                                 const auto& as) { report.evaluation(step, epoch, as); },
-           .on_checkpoint = [&](auto step) { save(session, step, options.learning_rate); }});
+           .on_checkpoint = [&](auto step) { save(session, step); }});
     report.finish(summary(session, options), predicted_step());
     write_trace(session);
   }
@@ -89,25 +89,24 @@ class Training {
 
   // First values, or those of the checkpoint.
   void start(Session& session, TrainOptions& options) const {
-    if (!flags().checkpoint.resume) {
+    if (flags().checkpoint.resume) {
+      options.first_step = setup_.folder()->load(setup_.checkpoint_key(), session.state());
+      fmt::print(stderr, "going on after step {}\n", options.first_step);
+    } else {
       session.state().initialise(options.seed);
-      if (!setup_.folder()) return;
-      prefetch::write_json(to_json(plan(), setup_.graph()), setup_.folder()->plan_path());
-      return;
     }
-    const Checkpoint checkpoint = setup_.folder()->load(setup_.checkpoint_key());
-    session.state().load(checkpoint.tensors);
-    options.first_step = checkpoint.step;
-    if (!flags().learning_rate) options.learning_rate = checkpoint.learning_rate;
-    fmt::print(stderr, "going on after step {}\n", checkpoint.step);
+    if (setup_.folder()) setup_.folder()->save_plan(plan(), setup_.graph());
   }
 
-  void save(Session& session, std::uint64_t step, float learning_rate) const {
+  void save(Session& session, std::uint64_t step) const {
     if (!setup_.folder()) return;
     setup_.folder()->save({.key = setup_.checkpoint_key(),
-                           .step = step,
-                           .learning_rate = learning_rate,
-                           .tensors = session.state().save()});
+                           .settings = {.learning_rate = flags().train.learning_rate,
+                                        .momentum = flags().workload.momentum,
+                                        .weight_decay = flags().workload.weight_decay,
+                                        .threads = setup_.processor().threads},
+                           .step = step},
+                          session.state());
   }
 
   // A plan says how long its step should take; page faults alone are not simulated.
@@ -128,7 +127,7 @@ class Training {
             {"classes", setup_.network().classes()},
             {"data", setup_.data().train->name()},
             {"seed", options.seed},
-            {"learning_rate", options.learning_rate},
+            {"learning_rate", shortest_decimal(options.learning_rate)},
             {"device", setup_.processor().device->name()},
             {"backend", setup_.processor().backend->description()},
             {"memory", to_string(memory())},
@@ -173,13 +172,11 @@ void train(Options& options) {
   expect_one_standard_output({{"--json", options.json}, {"--trace", options.trace}});
   if (!flags.train.steps && !flags.train.epochs) flags.train.epochs = 1;
   flags.train.batch = flags.workload.batch;
-  flags.train.learning_rate = flags.learning_rate.value_or(flags.train.learning_rate);
   expect_writable(options.json);
   expect_writable(options.trace);
   flags.memory.expect_far();
-  if (flags.checkpoint.resume) {
-    expect_checkpoint(flags.checkpoint.folder);
-  } else if (!flags.checkpoint.folder.empty()) {
+  if (!flags.checkpoint.resume && !flags.checkpoint.folder.empty()) {
+    expect_no_checkpoint(flags.checkpoint.folder);
     expect_writable_folder(flags.checkpoint.folder);
   }
   const Interrupt interrupt;
@@ -203,7 +200,10 @@ void add_train_command(CLI::App& app) {
       ->group("Output");
   command->footer(
       "Example: spillway train --net resnet50 --batch 32 --steps 20 --budget 40% --json -");
-  command->callback([options] { train(*options); });
+  command->callback([options, command] {
+    if (options->flags.checkpoint.resume) options->flags.restore_settings(*command);
+    train(*options);
+  });
 }
 
 }  // namespace spillway::cli

@@ -1,5 +1,6 @@
 #include "src/cli/training_flags.h"
 
+#include "src/checkpoint.h"
 #include "src/cli/complaint.h"
 #include "src/cli/number_checks.h"
 #include "src/data/open_dataset.h"
@@ -44,10 +45,9 @@ void TrainingFlags::add_training_to(CLI::App& command) {
                   "Stop after so many passes over the data (default: 1, unless --steps is given)")
       ->check(check_whole_number)
       ->group(kTraining);
-  command
-      .add_option("--lr", learning_rate,
-                  "Learning rate (default: 0.01, or with --resume the checkpoint's)")
+  command.add_option("--lr", train.learning_rate, "Learning rate; with --resume the checkpoint's")
       ->check(check_amount)
+      ->capture_default_str()
       ->group(kTraining);
   command
       .add_option("--seed", train.seed,
@@ -68,8 +68,9 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
       ->needs(folder)
       ->group(kTraining);
   command
-      .add_flag("--resume", checkpoint.resume,
-                "Go on from the checkpoint, with its plan unless --plan names another")
+      .add_flag(
+          "--resume", checkpoint.resume,
+          "Go on from the checkpoint, with its plan, rates and threads unless they are given anew")
       ->needs(folder)
       ->group(kTraining);
 }
@@ -84,6 +85,15 @@ void TrainingFlags::add_files_to(CLI::App& command) {
       .add_option("--profile", profile_file,
                   "Use these times, made by spillway profile, instead of measuring first")
       ->group(kPlanning);
+}
+
+void TrainingFlags::restore_settings(const CLI::App& command) {
+  const KeptSettings kept = read_settings(checkpoint.folder);
+  const auto is_given = [&](const char* flag) { return command.count(flag) > 0; };
+  if (!is_given("--lr")) train.learning_rate = kept.learning_rate;
+  if (!is_given("--momentum")) workload.momentum = kept.momentum;
+  if (!is_given("--weight-decay")) workload.weight_decay = kept.weight_decay;
+  if (!is_given("--threads")) processor.threads = static_cast<int>(kept.threads);
 }
 
 }  // namespace spillway::cli

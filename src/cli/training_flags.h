@@ -1,7 +1,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <string>
 
 #include "src/cli/memory_options.h"
@@ -27,11 +26,14 @@ struct TrainingFlags {
   std::string plan_file;     ///< empty: a planner makes the plan
   std::string profile_file;  ///< empty: times are measured
   std::string data = "synthetic";
-  TrainOptions train;                  ///< what depends on the flags below is not set
-  std::optional<float> learning_rate;  ///< none: the checkpoint's, or TrainOptions' default
+  TrainOptions train;
   CheckpointFlags checkpoint;
 
   void add_to(CLI::App& command);
+
+  /// A training that goes on keeps its settings, but for those that the user gave `command` anew.
+  /// Throws: um::Error when there is no checkpoint, or it is damaged.
+  void restore_settings(const CLI::App& command);
 
  private:
   void add_training_to(CLI::App& command);

@@ -36,7 +36,11 @@ TrainingSetup::TrainingSetup(const TrainingFlags& flags, const std::atomic<bool>
 
 void TrainingSetup::open_folder() {
   folder_.emplace(flags_.checkpoint.folder);
-  if (flags_.checkpoint.resume) folder_->expect(checkpoint_key());
+  if (flags_.checkpoint.resume) {
+    folder_->expect(checkpoint_key());
+  } else {
+    folder_->expect_empty();  // another training may have been faster
+  }
 }
 
 void TrainingSetup::make_plan() {

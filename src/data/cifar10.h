@@ -10,6 +10,6 @@ namespace spillway {
 /// and test_batch.bin in `folder`. `classes` is the network's, at least ten. Throws: um::Error that
 /// names the file that is missing or wrong, and what is wrong with it.
 [[nodiscard]] DatasetPair open_cifar10(const std::filesystem::path& folder,
-                                       std::size_t classes = 10);
+                                       std::size_t classes);
 
 }  // namespace spillway

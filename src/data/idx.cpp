@@ -5,6 +5,8 @@
 #include <iomanip>
 #include <limits>
 #include <sstream>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -33,7 +35,8 @@ std::string hexadecimal(std::uint32_t value) {
 }
 
 InputFile open(const std::filesystem::path& folder, const std::string& name) {
-  if (!std::filesystem::exists(folder / name)) {
+  std::error_code error;  // InputFile says why a path cannot be looked at
+  if (!std::filesystem::exists(folder / name, error) && !error) {
     throw um::Error{"there is no file " + (folder / name).string() +
                     "; put train-images-idx3-ubyte, train-labels-idx1-ubyte, "
                     "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, unpacked, into " +
@@ -92,27 +95,20 @@ std::vector<std::uint8_t> read_labels(const InputFile& file, std::size_t images,
 
 class IdxDataset final : public Dataset {
  public:
-  IdxDataset(const std::filesystem::path& folder, const std::string& split)
+  IdxDataset(const std::filesystem::path& folder, const std::string& split, std::size_t classes)
       : images_{open(folder, split + "-images-idx3-ubyte")},
-        label_file_{folder / (split + "-labels-idx1-ubyte")} {
+        label_file_{folder / (split + "-labels-idx1-ubyte")},
+        classes_{classes} {
     const std::vector<std::size_t> dimensions = read_dimensions(images_, kImagesMagic);
     image_ = {.channels = 1, .height = dimensions[1], .width = dimensions[2]};
     labels_ = read_labels(open(folder, label_file_.filename()), dimensions[0], images_);
-    classes_ = least_classes();
-  }
-
-  [[nodiscard]] std::size_t least_classes() const {
-    return std::size_t{*std::max_element(labels_.begin(), labels_.end())} + 1;
-  }
-
-  void set_classes(std::size_t classes) {
-    if (least_classes() > classes) {
+    const std::size_t least = std::size_t{*std::max_element(labels_.begin(), labels_.end())} + 1;
+    if (least > classes) {
       throw um::Error{"the labels in " + label_file_.string() + " go up to " +
-                      std::to_string(least_classes() - 1) + ", but the network has " +
-                      std::to_string(classes) + " classes; use --classes " +
-                      std::to_string(least_classes()) + " or more"};
+                      std::to_string(least - 1) + ", but the network has " +
+                      std::to_string(classes) + " classes; use --classes " + std::to_string(least) +
+                      " or more"};
     }
-    classes_ = classes;
   }
 
   [[nodiscard]] std::string name() const override {
@@ -137,20 +133,16 @@ class IdxDataset final : public Dataset {
 
   InputFile images_;
   std::filesystem::path label_file_;
+  std::size_t classes_;
   nets::Shape image_;
   std::vector<std::uint8_t> labels_;
-  std::size_t classes_ = 0;
 };
 
 }  // namespace
 
 DatasetPair open_idx(const std::filesystem::path& folder, std::size_t classes) {
-  auto train = std::make_unique<IdxDataset>(folder, "train");
-  auto test = std::make_unique<IdxDataset>(folder, "t10k");
-  const std::size_t least = std::max(train->least_classes(), test->least_classes());
-  train->set_classes(classes == 0 ? least : classes);
-  test->set_classes(classes == 0 ? least : classes);
-  return {.train = std::move(train), .test = std::move(test)};
+  return {.train = std::make_unique<IdxDataset>(folder, "train", classes),
+          .test = std::make_unique<IdxDataset>(folder, "t10k", classes)};
 }
 
 }  // namespace spillway

@@ -7,8 +7,8 @@
 namespace spillway {
 
 /// Opens the four unpacked files of MNIST's format in `folder`: grey images of any one size.
-/// `classes` is the network's; zero means one more than the largest label.
+/// `classes` is the network's.
 /// Throws: um::Error that names the file that is missing or wrong, and what is wrong with it.
-[[nodiscard]] DatasetPair open_idx(const std::filesystem::path& folder, std::size_t classes = 0);
+[[nodiscard]] DatasetPair open_idx(const std::filesystem::path& folder, std::size_t classes);
 
 }  // namespace spillway

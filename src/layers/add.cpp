@@ -12,11 +12,15 @@ Backward forward(const nets::Add& /*layer*/, const Place& place, StepBuilder& st
   nets::NodeId b = place.inputs[1];
   if (!step.may_overwrite(a)) std::swap(a, b);
   const Value x = step.value(a);
+  const bool needs_gradient = x.needs_gradient || step.value(b).needs_gradient;
   const DataId y = step.may_overwrite(a) ? x.block : step.new_tensor(place.name + ".y", x.shape);
   step.emit(place.name + ".forward", Phase::kForward, AddForward{.x = x.shape, .relu = place.relu},
             {.reads = {x.block, step.value(b).block}, .writes = {y}});
-  step.set_value(place.output, {.shape = x.shape, .block = y, .is_saved = place.relu});
+  step.set_value(
+      place.output,
+      {.shape = x.shape, .block = y, .needs_gradient = needs_gradient, .is_saved = place.relu});
 
+  if (!needs_gradient) return {};
   return [=](Gradients& gradients) {
     const Gradient dy =
         place.relu ? gradients.take_before_relu(place.output, y) : gradients.take(place.output);

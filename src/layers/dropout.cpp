@@ -23,6 +23,7 @@ Backward forward(const nets::Dropout& layer, const Place& place, StepBuilder& st
             {.reads = {x.block}, .writes = {y}});
   step.set_value(place.output, {.shape = x.shape, .block = y, .needs_gradient = x.needs_gradient});
 
+  if (!x.needs_gradient) return {};
   return [=, &step](Gradients& gradients) {
     const Gradient dy = gradients.take(place.output);
     const DataId dx = dy.may_overwrite ? dy.block : step.new_tensor(place.name + ".dx", x.shape);

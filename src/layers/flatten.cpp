@@ -8,6 +8,7 @@ Backward forward(const nets::Flatten& /*layer*/, const Place& place, StepBuilder
   Value same = step.value(input);
   same.is_saved = !step.may_overwrite(input);
   step.set_value(place.output, same);
+  if (!same.needs_gradient) return {};
   return [=](Gradients& gradients) {
     gradients.contribute(input, gradients.take(place.output).block);
   };

@@ -25,8 +25,9 @@ using Backward = std::function<void(Gradients&)>;
 
 /// Each forward() emits the layer's forward tasks, sets the value of `place.output`, and returns
 /// how to go back. What the way back captures is all that the layer saves: the fewest tensors that
-/// its backward tasks need. In an evaluation step nobody goes back; batch norm uses its running
-/// statistics, dropout does nothing and the loss has no gradient.
+/// its backward tasks need. Nothing, where no value that the layer reads needs a gradient (the
+/// image) and nothing is trained. In an evaluation step nobody goes back; batch norm uses its
+/// running statistics, dropout does nothing and the loss has no gradient.
 [[nodiscard]] Backward forward(const nets::Convolution& layer, const Place& place,
                                StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::BatchNorm& layer, const Place& place, StepBuilder& step);

@@ -21,6 +21,7 @@ Backward forward(const nets::Pool& layer, const Place& place, StepBuilder& step)
   step.emit(place.name + ".forward", Phase::kForward, operation, std::move(operands));
   step.set_value(place.output, {.shape = y_shape, .block = y, .needs_gradient = x.needs_gradient});
 
+  if (!x.needs_gradient) return {};
   return [=, &step](Gradients& gradients) {
     std::vector<DataId> reads{gradients.take(place.output).block};
     reads.insert(reads.end(), saved.begin(), saved.end());

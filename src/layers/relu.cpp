@@ -17,6 +17,7 @@ Backward forward(const nets::Relu& /*layer*/, const Place& place, StepBuilder& s
       place.output,
       {.shape = x.shape, .block = y, .needs_gradient = x.needs_gradient, .is_saved = true});
 
+  if (!x.needs_gradient) return {};
   return [=](Gradients& gradients) {
     const Gradient dx = gradients.take_before_relu(place.output, y);
     gradients.contribute(input, dx.block);

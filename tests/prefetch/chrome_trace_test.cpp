@@ -9,6 +9,7 @@
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
 #include "tests/prefetch/random_graph.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -49,6 +50,16 @@ TEST(MemoryCurve, RisesAndFallsWithTheBlocks) {
     near.push_back(sample.near / kPage);
   }
   EXPECT_EQ(near, (std::vector<std::uint64_t>{1, 2, 3, 4, 0}));
+}
+
+TEST(MemoryCurve, NeedsATimelineOfAllRuns) {
+  const TaskGraph graph = chain(1, pages(1));
+  const Profile profile = flat_profile(graph, 100ns);
+  const Plan plan = std::get<Plan>(Capacity{}.plan(problem(graph, profile, pages(4))));
+  EXPECT_THROW(static_cast<void>(memory_curve(graph, plan, {})), um::ContractError);
+  Timeline cut_short = simulate(plan, profile);
+  cut_short.runs.pop_back();
+  EXPECT_THROW(static_cast<void>(memory_curve(graph, plan, cut_short)), um::ContractError);
 }
 
 class ChromeTrace : public ::testing::Test {

@@ -4,28 +4,55 @@
 
 #include <algorithm>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
+#include "prefetch/plan_file.h"
 #include "tests/src/data/refusal.h"
 #include "tests/src/data/temporary_folder.h"
+#include "tests/src/small_training.h"
 
 namespace spillway {
 namespace {
 
 using test::refusal;
 
+const CheckpointKey kKey{
+    .network = "small 1x8x8, 3 classes", .data = "synthetic", .batch = 4, .seed = 7};
+
 Checkpoint at_step(std::uint64_t step) {
   return {
-      .key = {.network = "lenet 1x28x28, 10 classes", .data = "synthetic", .batch = 4, .seed = 7},
-      .step = step,
-      .learning_rate = 0.05F,
-      .tensors = {{.name = "conv", .shape = {2}, .values = {1.5F, static_cast<float>(step)}},
-                  {.name = "fc", .shape = {1}, .values = {-3}}}};
+      .key = kKey,
+      .settings = {.learning_rate = 0.05F, .momentum = 0.8F, .weight_decay = 1e-4F, .threads = 3},
+      .step = step};
 }
 
 class CheckpointFolderTest : public testing::Test {
  protected:
-  [[nodiscard]] std::string refused(const CheckpointKey& wanted) const {
-    return refusal([&] { return checkpoints.load(wanted); });
+  [[nodiscard]] State make_state() { return {step, backend, device.memory()}; }
+  // The state of step `seed` is that of this seed.
+  void save(std::uint64_t seed) {
+    state.initialise(seed);
+    checkpoints.save(at_step(seed), state);
+  }
+  // What the state of step `seed` is known by.
+  [[nodiscard]] std::string hash(std::uint64_t seed) {
+    State other = make_state();
+    other.initialise(seed);
+    return other.sha256();
+  }
+  [[nodiscard]] std::uint64_t load() { return checkpoints.load(key, state); }
+  [[nodiscard]] std::string refused(const CheckpointKey& wanted) {
+    return refusal([&] { return checkpoints.load(wanted, state); });
+  }
+  [[nodiscard]] nlohmann::json description() const {
+    nlohmann::json json;
+    std::ifstream{folder.file("checkpoint.json")} >> json;
+    return json;
+  }
+  void tamper(const std::string& name, const nlohmann::json& value) const {
+    nlohmann::json json = description();
+    json[name] = value;
+    overwrite("checkpoint.json", json.dump());
   }
   void overwrite(const std::string& name, const std::string& text) const {
     std::ofstream{folder.file(name)} << text;
@@ -39,42 +66,93 @@ class CheckpointFolderTest : public testing::Test {
     return names;
   }
   test::TemporaryFolder folder;
+  um::HostDevice device;
+  host::HostBackend backend{1};
+  Step step = make_training_step(test::small_network(), backend, {.batch = 4});
+  State state = make_state();
   CheckpointFolder checkpoints{folder.path()};
-  CheckpointKey key = at_step(0).key;
+  CheckpointKey key = kKey;
 };
 
 TEST_F(CheckpointFolderTest, GivesBackWhatWasSaved) {
-  EXPECT_FALSE(checkpoints.has_checkpoint());
-  checkpoints.save(at_step(12));
-  ASSERT_TRUE(checkpoints.has_checkpoint());
-  const Checkpoint loaded = checkpoints.load(key);
-  EXPECT_EQ(loaded.step, 12U);
-  EXPECT_EQ(loaded.learning_rate, 0.05F);
-  ASSERT_EQ(loaded.tensors.size(), 2U);
-  EXPECT_EQ(loaded.tensors[0].name, "conv");
-  EXPECT_EQ(loaded.tensors[0].values, (std::vector<float>{1.5F, 12}));
+  save(12);
+  state.initialise(1);
+  EXPECT_EQ(load(), 12U);
+  EXPECT_EQ(state.sha256(), hash(12));
+}
+
+TEST_F(CheckpointFolderTest, KeepsAllThatTheBitsOfATrainingDependOn) {
+  save(12);
+  const KeptSettings kept = read_settings(folder.path());
+  EXPECT_EQ(kept.learning_rate, 0.05F);
+  EXPECT_EQ(kept.momentum, 0.8F);
+  EXPECT_EQ(kept.weight_decay, 1e-4F);
+  EXPECT_EQ(kept.threads, 3U);
+}
+
+TEST_F(CheckpointFolderTest, WritesNumbersAsPeopleDo) {
+  save(12);
+  EXPECT_EQ(description()["learning_rate"].dump(), "0.05");
+  EXPECT_EQ(description()["momentum"].dump(), "0.8");
+  EXPECT_EQ(description()["weight_decay"].dump(), "0.0001");
 }
 
 TEST_F(CheckpointFolderTest, KeepsTheNewestOnly) {
-  checkpoints.save(at_step(1));
-  checkpoints.save(at_step(2));
-  EXPECT_EQ(checkpoints.load(key).step, 2U);
+  save(1);
+  save(2);
+  EXPECT_EQ(load(), 2U);
   EXPECT_EQ(files(), (std::vector<std::string>{"checkpoint.json", "step-2.safetensors"}));
 }
 
 TEST_F(CheckpointFolderTest, HoldsTheOldOneWhenKilledBetweenTensorsAndDescription) {
-  checkpoints.save(at_step(1));
-  write_safetensors(folder.path() / "step-2.safetensors", at_step(2).tensors);
+  save(1);
+  state.initialise(2);
+  state.save(folder.path() / "step-2.safetensors");
   overwrite("checkpoint.json.partial", "{\"format\": \"spill");
-  EXPECT_EQ(checkpoints.load(key).step, 1U);
-  EXPECT_EQ(checkpoints.load(key).tensors[0].values[1], 1.0F);
-  checkpoints.save(at_step(3));  // and goes on from there
-  EXPECT_EQ(checkpoints.load(key).step, 3U);
+  EXPECT_EQ(load(), 1U);
+  EXPECT_EQ(state.sha256(), hash(1));
+  save(3);  // and goes on from there
+  EXPECT_EQ(load(), 3U);
   EXPECT_EQ(files(), (std::vector<std::string>{"checkpoint.json", "step-3.safetensors"}));
 }
 
+TEST_F(CheckpointFolderTest, IsEmptyUntilTheFirstCheckpoint) {
+  checkpoints.expect_empty();
+  overwrite("plan.json", "{}");  // of a training that was killed before its first checkpoint
+  checkpoints.expect_empty();
+  save(1);
+  const std::string sentence = "there is a checkpoint in " + folder.path().string() +
+                               "; give --resume to go on from it, or another folder";
+  EXPECT_EQ(refusal([&] { checkpoints.expect_empty(); }), sentence);
+  EXPECT_EQ(refusal([&] { expect_no_checkpoint(folder.path()); }), sentence);
+}
+
+// NAME_MAX is 255.
+TEST_F(CheckpointFolderTest, SaysThatItsPathIsTooLong) {
+  const std::filesystem::path path = folder.path() / std::string(300, 'x');
+  const std::string sentence =
+      "cannot look for " + (path / "checkpoint.json").string() + ": File name too long";
+  EXPECT_EQ(refusal([&] { expect_checkpoint(path); }), sentence);
+  EXPECT_EQ(refusal([&] { expect_no_checkpoint(path); }), sentence);
+  EXPECT_EQ(refusal([&] { return CheckpointFolder{path}; }),
+            "cannot make the folder " + path.string() + ": File name too long");
+}
+
+TEST_F(CheckpointFolderTest, ReplacesItsPlanAsAWhole) {
+  overwrite("plan.json", "an older plan");
+  prefetch::Plan plan;
+  plan.graph = prefetch::fingerprint(step.graph);
+  plan.planner = "test";
+  plan.runs = prefetch::runs_in_order(step.graph);
+  checkpoints.save_plan(plan, step.graph);
+  const auto read = prefetch::read_plan(prefetch::JsonFile{checkpoints.plan_path()}, step.graph);
+  EXPECT_EQ(read.planner, "test");
+  EXPECT_EQ(read.runs, plan.runs);
+  EXPECT_EQ(files(), std::vector<std::string>{"plan.json"});
+}
+
 TEST_F(CheckpointFolderTest, RefusesAnotherTrainingAndSaysInWhatItDiffers) {
-  checkpoints.save(at_step(1));
+  save(1);
   CheckpointKey other = key;
   other.batch = 8;
   const std::string where = folder.file("checkpoint.json") + ": ";
@@ -83,7 +161,7 @@ TEST_F(CheckpointFolderTest, RefusesAnotherTrainingAndSaysInWhatItDiffers) {
                                 "another --checkpoint folder");
   other = key;
   other.network = "vgg16";
-  EXPECT_EQ(refused(other).find(where + "network is 'lenet 1x28x28, 10 classes', but"), 0U);
+  EXPECT_EQ(refused(other).find(where + "network is 'small 1x8x8, 3 classes', but"), 0U);
   other = key;
   other.seed = 8;
   EXPECT_EQ(refused(other).find(where + "seed is 7, but"), 0U);
@@ -98,22 +176,31 @@ TEST_F(CheckpointFolderTest, SaysThatThereIsNone) {
 }
 
 TEST_F(CheckpointFolderTest, RefusesADamagedDescription) {
-  checkpoints.save(at_step(1));
+  save(1);
   overwrite("checkpoint.json", "{\"format\": \"spillway-checkpoint\", ");
   EXPECT_NE(refused(key).find("checkpoint.json: not JSON, at byte"), std::string::npos);
-  overwrite("checkpoint.json", "{\"format\": \"spillway-checkpoint\", \"version\": 1}");
+  overwrite("checkpoint.json", "{\"format\": \"spillway-checkpoint\", \"version\": 2}");
   EXPECT_NE(refused(key).find("checkpoint.json: network is missing"), std::string::npos);
 }
 
 TEST_F(CheckpointFolderTest, RefusesMissingTensorsAndTensorsElsewhere) {
-  checkpoints.save(at_step(1));
+  save(1);
   std::filesystem::remove(folder.path() / "step-1.safetensors");
   EXPECT_NE(refused(key).find("step-1.safetensors"), std::string::npos);
-  std::ifstream file{folder.file("checkpoint.json")};
-  std::string text{std::istreambuf_iterator<char>{file}, {}};
-  text.replace(text.find("step-1.safetensors"), 4, "../step");
-  overwrite("checkpoint.json", text);
+  tamper("tensors", "../step-1.safetensors");
   EXPECT_NE(refused(key).find("tensors is no file name"), std::string::npos);
+}
+
+TEST_F(CheckpointFolderTest, RefusesSettingsThatNoTrainingHas) {
+  const std::string where = folder.file("checkpoint.json") + ": ";
+  const auto settings = [&] { return read_settings(folder.path()); };
+  save(1);
+  tamper("threads", 0);
+  EXPECT_EQ(refusal(settings), where + "threads is zero");
+  tamper("threads", 1 << 20);
+  EXPECT_EQ(refusal(settings), where + "threads is larger than 1024");
+  tamper("momentum", -1);
+  EXPECT_EQ(refusal(settings), where + "momentum is negative or too large");
 }
 
 TEST_F(CheckpointFolderTest, RefusesAFolderThatCannotBeMade) {

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -36,12 +35,34 @@ void write_raw(const std::string& path, const std::string& header, std::size_t d
   file << header << std::string(data, '\0');
 }
 
+struct NamedTensor {
+  std::string name;
+  std::vector<std::size_t> shape;
+  std::vector<float> values;
+};
+
+void write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors) {
+  std::vector<StoredTensor> stored;
+  for (const NamedTensor& tensor : tensors) stored.push_back({tensor.name, tensor.shape});
+  SafetensorsWriter writer{path, stored};
+  for (const NamedTensor& tensor : tensors) writer.append(tensor.values);
+  writer.commit();
+}
+
+std::vector<float> values_of(const SafetensorsReader& file, std::size_t index) {
+  std::size_t count = 1;
+  for (const std::size_t extent : file.tensors().at(index).shape) count *= extent;
+  std::vector<float> values(count);
+  file.read(index, values);
+  return values;
+}
+
 class SafetensorsFile : public testing::Test {
  protected:
   [[nodiscard]] std::string path() const { return folder_.file("a.safetensors"); }
   [[nodiscard]] std::string reason() const {
     const std::string start = "cannot read " + path() + " as a safetensors file: ";
-    const std::string sentence = refusal([&] { static_cast<void>(read_safetensors(path())); });
+    const std::string sentence = refusal([&] { return SafetensorsReader{path()}; });
     return sentence.starts_with(start) ? sentence.substr(start.size()) : sentence;
   }
   [[nodiscard]] std::string reason_of(const std::string& header, std::size_t data,
@@ -58,21 +79,29 @@ TEST_F(SafetensorsFile, GivesBackWhatWasWritten) {
       {.name = "z.weight", .shape = {2, 3}, .values = {1, -2, 3.5, 0, 1e-30F, 1e30F}},
       {.name = "empty", .shape = {0, 7}, .values = {}},
       {.name = "a \"quoted\" scalar", .shape = {}, .values = {42}}};
-  write_safetensors(path(), tensors, {{"step", "17"}});
-  const Safetensors read = read_safetensors(path());
-  EXPECT_EQ(read.metadata, (std::map<std::string, std::string>{{"step", "17"}}));
-  ASSERT_EQ(read.tensors.size(), 3U);
+  write_safetensors(path(), tensors);
+  const SafetensorsReader file{path()};
+  ASSERT_EQ(file.tensors().size(), 3U);
+  EXPECT_FALSE(file.find("z"));
   for (const NamedTensor& written : tensors) {
-    const auto at = std::find_if(read.tensors.begin(), read.tensors.end(),
-                                 [&](const NamedTensor& t) { return t.name == written.name; });
-    ASSERT_NE(at, read.tensors.end()) << written.name;
-    EXPECT_EQ(at->shape, written.shape);
-    EXPECT_EQ(at->values, written.values);
+    const auto at = file.find(written.name);
+    ASSERT_TRUE(at) << written.name;
+    EXPECT_EQ(file.tensors()[*at].shape, written.shape);
+    EXPECT_EQ(values_of(file, *at), written.values);
   }
 }
 
+// One value of 4 bytes and metadata, which is allowed and not looked at.
+TEST_F(SafetensorsFile, MayHoldMetadata) {
+  EXPECT_EQ(reason_of(R"({"__metadata__": {"format": "pt"},
+                          "w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})",
+                      4),
+            "accepted");
+  EXPECT_EQ(SafetensorsReader{path()}.tensors().size(), 1U);
+}
+
 TEST_F(SafetensorsFile, HasTheBytesOfTheFormat) {
-  write_safetensors(path(), std::vector<NamedTensor>{{.name = "w", .shape = {1}, .values = {1}}});
+  write_safetensors(path(), {{.name = "w", .shape = {1}, .values = {1}}});
   const std::string header = R"({"w":{"data_offsets":[0,4],"dtype":"F32","shape":[1]}})";
   // 54 bytes, filled with blanks up to 56; 1.0F is 0x3f800000.
   EXPECT_EQ(content_of(path()),
@@ -81,37 +110,60 @@ TEST_F(SafetensorsFile, HasTheBytesOfTheFormat) {
 
 TEST_F(SafetensorsFile, MayHoldNothing) {
   write_safetensors(path(), {});
-  EXPECT_TRUE(read_safetensors(path()).tensors.empty());
+  EXPECT_TRUE(SafetensorsReader{path()}.tensors().empty());
+}
+
+TEST_F(SafetensorsFile, MayBeWrittenInPiecesOfAnySize) {
+  const std::vector<StoredTensor> tensors{{"a", {2}}, {"b", {3}}};
+  SafetensorsWriter writer{path(), tensors};
+  writer.append(std::vector<float>{1});
+  writer.append(std::vector<float>{2, 3, 4});  // the end of a and the beginning of b
+  writer.append(std::vector<float>{5});
+  writer.commit();
+  EXPECT_EQ(values_of(SafetensorsReader{path()}, 0), (std::vector<float>{1, 2}));
+  EXPECT_EQ(values_of(SafetensorsReader{path()}, 1), (std::vector<float>{3, 4, 5}));
 }
 
 TEST_F(SafetensorsFile, ReplacesTheOldOneAndLeavesNothingBeside) {
-  write_safetensors(path(), std::vector<NamedTensor>{{.name = "old", .shape = {}, .values = {1}}});
-  write_safetensors(path(), std::vector<NamedTensor>{{.name = "new", .shape = {}, .values = {2}}});
-  EXPECT_EQ(read_safetensors(path()).tensors.at(0).name, "new");
+  write_safetensors(path(), {{.name = "old", .shape = {}, .values = {1}}});
+  write_safetensors(path(), {{.name = "new", .shape = {}, .values = {2}}});
+  EXPECT_EQ(SafetensorsReader{path()}.tensors().at(0).name, "new");
   const std::filesystem::directory_iterator files{folder_.path()};
   EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
-TEST_F(SafetensorsFile, StaysOldWhenTheNewOneIsRefused) {
-  write_safetensors(path(), std::vector<NamedTensor>{{.name = "old", .shape = {}, .values = {1}}});
-  const std::vector<NamedTensor> wrong{{.name = "new", .shape = {2}, .values = {2}}};
-  EXPECT_THROW(write_safetensors(path(), wrong), um::ContractError);
-  const std::vector<NamedTensor> twice(2, {.name = "new", .shape = {}, .values = {2}});
-  EXPECT_THROW(write_safetensors(path(), twice), um::ContractError);
-  EXPECT_EQ(read_safetensors(path()).tensors.at(0).name, "old");
+TEST_F(SafetensorsFile, StaysOldWhenTheNewOneIsWrong) {
+  write_safetensors(path(), {{.name = "old", .shape = {}, .values = {1}}});
+  const NamedTensor new_one{.name = "new", .shape = {2}, .values = {1, 2}};
+  EXPECT_THROW(write_safetensors(path(), {new_one, new_one}), um::ContractError);
+  NamedTensor wrong = new_one;
+  for (const std::vector<float>& values : {std::vector<float>{1}, std::vector<float>{1, 2, 3}}) {
+    wrong.values = values;
+    EXPECT_THROW(write_safetensors(path(), {wrong}), um::ContractError);
+  }
+  wrong = new_one;
+  wrong.name = "__metadata__";
+  EXPECT_THROW(write_safetensors(path(), {wrong}), um::ContractError);
+  EXPECT_EQ(SafetensorsReader{path()}.tensors().at(0).name, "old");
+}
+
+TEST_F(SafetensorsFile, IsReadIntoAsMuchRoomAsATensorNeeds) {
+  write_safetensors(path(), {{.name = "w", .shape = {2}, .values = {1, 2}}});
+  const SafetensorsReader file{path()};
+  std::vector<float> values(3);
+  EXPECT_THROW(file.read(0, values), um::ContractError);
 }
 
 TEST_F(SafetensorsFile, NeedsAFolder) {
   const std::string nowhere = folder_.file("missing/a.safetensors");
   EXPECT_EQ(refusal([&] { write_safetensors(nowhere, {}); }),
             "cannot create " + nowhere + ".partial: No such file or directory");
-  EXPECT_EQ(refusal([&] { static_cast<void>(read_safetensors(nowhere)); }),
+  EXPECT_EQ(refusal([&] { return SafetensorsReader{nowhere}; }),
             "cannot open " + nowhere + ": No such file or directory");
 }
 
 TEST_F(SafetensorsFile, IsRefusedWhenCutOffAnywhere) {
-  write_safetensors(path(),
-                    std::vector<NamedTensor>{{.name = "w", .shape = {3}, .values = {1, 2, 3}}});
+  write_safetensors(path(), {{.name = "w", .shape = {3}, .values = {1, 2, 3}}});
   const std::string whole = content_of(path());
   for (std::size_t size = 0; size < whole.size(); ++size) {
     std::ofstream{path(), std::ios::binary} << whole.substr(0, size);

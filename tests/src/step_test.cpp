@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -219,6 +220,31 @@ TEST(TrainingStep, OverwritesAGradientOnlyInItsLastReader) {
   EXPECT_NE(first.writes.front(), shared);
   EXPECT_EQ(second.writes.front(), shared);
   EXPECT_LT(&first, &second);
+}
+
+// What comes before the first trained layer has no way back: nobody needs the image's gradient.
+TEST(TrainingStep, MayBeginWithLayersThatTrainNothing) {
+  using nets::NodeId;
+  const std::map<std::string, std::function<NodeId(nets::Builder&)>> beginnings{
+      {"flatten", [](nets::Builder& net) { return net.flatten("first", net.input()); }},
+      {"pool", [](nets::Builder& net) { return net.pool("first", net.input(), {}); }},
+      {"average", [](nets::Builder& net) { return net.global_average_pool("first", net.input()); }},
+      {"relu", [](nets::Builder& net) { return net.relu("first", net.input()); }},
+      {"dropout", [](nets::Builder& net) { return net.dropout("first", net.input(), {}); }},
+      {"sum", [](nets::Builder& net) { return net.sum("first", net.input(), net.input()); }}};
+  for (const auto& [name, begin] : beginnings) {
+    nets::Builder builder{name, {3, 8, 8}};
+    const NodeId hidden =
+        builder.relu("relu", builder.linear("fc1", begin(builder), {.features = 7}));
+    const nets::Network net = builder.build(builder.linear("fc2", hidden, {.features = 5}));
+    const Step step = make_training_step(net, ModelSizing{}, {.batch = 2});
+    const auto violation =
+        prefetch::check_dataflow(step.graph, prefetch::runs_in_order(step.graph));
+    EXPECT_FALSE(violation) << name << ": " << violation->reason;
+    EXPECT_NE(find_task(step, "fc1.update"), nullptr) << name;
+    EXPECT_EQ(find_task(step, "fc1.backward_data"), nullptr) << name;
+    EXPECT_EQ(find_task(step, "first.backward"), nullptr) << name;
+  }
 }
 
 TEST(StepOptions, ChooseTheConvolutionsAlgorithms) {

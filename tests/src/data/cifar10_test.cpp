@@ -47,7 +47,7 @@ class Cifar10Files : public testing::Test {
 };
 
 TEST_F(Cifar10Files, AreReadOneAfterTheOther) {
-  const DatasetPair pair = open_cifar10(folder_.path());
+  const DatasetPair pair = open_cifar10(folder_.path(), 10);
   EXPECT_EQ(pair.train->size(), 10U);
   EXPECT_EQ(pair.test->size(), 2U);
   EXPECT_EQ(pair.train->label(9), 6);  // the second image of file 5
@@ -65,6 +65,13 @@ TEST_F(Cifar10Files, SayWhereToPutAMissingOne) {
                 "; put data_batch_1.bin to data_batch_5.bin and test_batch.bin of CIFAR-10's "
                 "binary version into " +
                 folder_.path().string());
+}
+
+// NAME_MAX is 255.
+TEST_F(Cifar10Files, SayThatTheirPathIsTooLong) {
+  const std::filesystem::path path = folder_.path() / std::string(300, 'x');
+  EXPECT_EQ(refusal([&] { return open_cifar10(path, 10); }),
+            "cannot open " + (path / "data_batch_1.bin").string() + ": File name too long");
 }
 
 TEST_F(Cifar10Files, AreRefusedWhenTruncated) {

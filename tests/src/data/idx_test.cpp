@@ -59,7 +59,7 @@ class Idx : public testing::Test {
 };
 
 TEST_F(Idx, ReadsImagesOfAnySize) {
-  const DatasetPair pair = open_idx(folder_.path());
+  const DatasetPair pair = open_idx(folder_.path(), 4);
   EXPECT_EQ(pair.train->image(), (nets::Shape{.channels = 1, .height = 2, .width = 3}));
   EXPECT_EQ(pair.train->size(), 3U);
   EXPECT_EQ(pair.test->size(), 2U);
@@ -70,11 +70,11 @@ TEST_F(Idx, ReadsImagesOfAnySize) {
   }
 }
 
-TEST_F(Idx, ReadsLabelsAndCountsClasses) {
-  const DatasetPair pair = open_idx(folder_.path());
+TEST_F(Idx, ReadsLabelsForTheNetworksClasses) {
+  const DatasetPair pair = open_idx(folder_.path(), 4);
   EXPECT_EQ(pair.train->label(0), 2);
   EXPECT_EQ(pair.test->label(1), 3);
-  EXPECT_EQ(pair.train->classes(), 4U);  // the test split's label 3 counts
+  EXPECT_EQ(pair.train->classes(), 4U);
   EXPECT_EQ(open_idx(folder_.path(), 10).test->classes(), 10U);
 }
 
@@ -161,8 +161,15 @@ TEST_F(Idx, RefusesAFolderInPlaceOfAFile) {
             "cannot read " + folder_.file("train-images-idx3-ubyte") + ": it is no ordinary file");
 }
 
+// NAME_MAX is 255.
+TEST_F(Idx, SaysThatAPathIsTooLong) {
+  const std::filesystem::path path = folder_.path() / std::string(300, 'x');
+  EXPECT_EQ(refusal([&] { return open_idx(path, 10); }),
+            "cannot open " + (path / "train-images-idx3-ubyte").string() + ": File name too long");
+}
+
 TEST_F(Idx, NoticesAFileThatShrinksLater) {
-  const DatasetPair pair = open_idx(folder_.path());
+  const DatasetPair pair = open_idx(folder_.path(), 4);
   std::filesystem::resize_file(folder_.path() / "train-images-idx3-ubyte", 20);
   std::vector<float> image(6);
   EXPECT_EQ(refusal([&] { pair.train->read(0, image); }),

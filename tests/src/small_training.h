@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "nets/builder.h"
+#include "prefetch/machine.h"
+#include "prefetch/profile.h"
+#include "src/host/host_backend.h"
+#include "src/plans.h"
+#include "src/processor.h"
+#include "src/session.h"
+#include "src/workload.h"
+#include "um/host/host_device.h"
+
+namespace spillway::test {
+
+/// This machine with one kernel thread, whatever its processors.
+[[nodiscard]] inline Processor small_processor() {
+  Processor processor{.threads = 1, .device = std::make_unique<um::HostDevice>()};
+  auto backend = std::make_unique<host::HostBackend>(1);
+  processor.compute = processor.device->make_stream("compute");
+  processor.compute->enqueue(
+      [&] { backend->start_threads([&] { processor.device->prepare_kernel_thread(); }); });
+  processor.compute->synchronize();
+  processor.backend = std::move(backend);
+  return processor;
+}
+
+/// Convolution, batch norm with ReLU, and a linear layer on images of 1x8x8, for three classes.
+[[nodiscard]] inline nets::Network small_network() {
+  nets::Builder net{"small", {1, 8, 8}};
+  nets::NodeId x = net.convolution("conv", net.input(), {.channels = 4, .kernel = nets::square(3)});
+  x = net.relu("relu", net.batch_norm("norm", x));
+  return net.build(net.linear("fc", x, {.features = 3}));
+}
+
+/// A network in memory, all of it near, ready to train.
+class SmallTraining {
+ public:
+  SmallTraining(const nets::Network& network, std::size_t batch)
+      : workload{network, *processor.backend, {.batch = batch}},
+        plans{make_plans(
+            workload,
+            prefetch::model_profile(workload.training().graph, prefetch::find_machine("host")),
+            2 * workload.need().roomy, {.memory = MemoryMode::kResident})},
+        session{processor, workload, plans, MemoryMode::kResident, {}, stop} {}
+
+  std::atomic<bool> stop = false;
+  Processor processor = small_processor();
+  Workload workload;
+  Plans plans;
+  Session session;
+};
+
+}  // namespace spillway::test
