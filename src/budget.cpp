@@ -1,5 +1,6 @@
 #include "src/budget.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -15,18 +16,22 @@ using um::Bytes;
 std::optional<double> parse_percent(std::string_view text) {
   if (!text.ends_with('%')) return std::nullopt;
   text.remove_suffix(1);
-  constexpr double kLargest = 1e6;  // more than any use, and far from what 64 bits can hold
+  constexpr double kMost = 1e6;  // more than any use
   double percent = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, status] = std::from_chars(text.data(), end, percent, std::chars_format::fixed);
-  if (status != std::errc{} || stop != end || !(percent >= 0 && percent <= kLargest)) {
+  if (status != std::errc{} || stop != end || !(percent >= 0 && percent <= kMost)) {
     return std::nullopt;
   }
   return percent / 100;
 }
 
+constexpr Bytes kLargest{1ULL << 62U};  // more than any memory; the sum of two is a number
+
 Bytes scale(Bytes size, double factor) {
-  return Bytes{static_cast<std::uint64_t>(std::ceil(static_cast<double>(size.count()) * factor))};
+  const double scaled = std::ceil(static_cast<double>(size.count()) * factor);
+  if (scaled >= static_cast<double>(kLargest.count())) return kLargest;
+  return Bytes{static_cast<std::uint64_t>(scaled)};
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "src/fusion.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <variant>
 

@@ -9,10 +9,11 @@
 namespace spillway {
 namespace {
 
-// The standard's generators give the same numbers everywhere, its distributions do not.
-class Random {
+// The standard's generators give the same numbers everywhere, its distributions do not; the last
+// bit of normal() is that of this machine's logarithm and cosine.
+class ParameterRandom {
  public:
-  Random(std::uint64_t seed, std::uint64_t index) {
+  ParameterRandom(std::uint64_t seed, std::uint64_t index) {
     std::seed_seq sequence{seed & UINT32_MAX, seed >> 32U, index & UINT32_MAX, index >> 32U};
     generator_.seed(sequence);
   }
@@ -29,7 +30,7 @@ class Random {
 };
 
 struct Draw {
-  Random random;
+  ParameterRandom random;
   std::vector<float> values;
 
   // Leaves what follows the weights, the biases, zero.
@@ -53,7 +54,8 @@ struct Draw {
 
 std::vector<float> initial_values(const ParameterSpec& spec, std::uint64_t seed,
                                   std::uint64_t index) {
-  Draw draw{.random = Random{seed, index}, .values = std::vector<float>(element_count(spec))};
+  Draw draw{.random = ParameterRandom{seed, index},
+            .values = std::vector<float>(element_count(spec))};
   std::visit(draw, spec);
   return std::move(draw.values);
 }

@@ -61,12 +61,11 @@ Plan plan_step(const TaskGraph& graph, const Profile& profile, Bytes run_budget,
   return std::get<Plan>(std::move(planned));
 }
 
-Bytes verified_peak(const TaskGraph& graph, const Plan& plan, const std::string& name) {
+void expect_verified(const TaskGraph& graph, const Plan& plan, const std::string& name) {
   const auto verdict = prefetch::verify(graph, plan);
   if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
     throw um::Error{name + " must not run: " + violation->reason};
   }
-  return std::get<prefetch::Verified>(verdict).peak;
 }
 
 // What a run needs in which nothing ever moves: its state, small tensors, and the slab.
@@ -95,9 +94,8 @@ Plans finish(Plan training, const Workload& workload, const Profile& profile, By
   plans.evaluation =
       plan_step(workload.evaluation().graph, evaluation_profile(workload, profile), budget,
                 workload.evaluation_budget(budget), plans.training.page, request);
-  plans.training_peak = verified_peak(workload.training().graph, plans.training, name);
-  static_cast<void>(verified_peak(workload.evaluation().graph, plans.evaluation,
-                                  "the plan of the evaluation step"));
+  expect_verified(workload.training().graph, plans.training, name);
+  expect_verified(workload.evaluation().graph, plans.evaluation, "the plan of the evaluation step");
   if (request.memory == MemoryMode::kResident) settle_resident_budget(workload, budget, plans);
   return plans;
 }

@@ -24,7 +24,6 @@ struct Plans {
   um::Bytes budget;  ///< of the whole run
   prefetch::Plan training;
   prefetch::Plan evaluation;
-  um::Bytes training_peak;  ///< the most near memory the training step may have in use
 };
 
 /// No plan of the planner asked for keeps the budget; says what would work.

@@ -15,10 +15,11 @@ namespace spillway {
 using OnProgress = std::function<void(double)>;
 
 /// Measures every task of `step` with each of its algorithms, one at a time, in a piece of `memory`
-/// of at most `limit` bytes that is given back at the end. Each time is the median of a few runs
-/// after a first one that warms up. An algorithm that does not fit within `limit` gets the time of
-/// the first: no reason to choose it. The link of the result is left to measure_link(). Throws:
-/// um::OutOfMemory when some task does not fit at all; Interrupted when `stop` becomes true.
+/// that is given back at the end: of at most `limit` bytes, or of what the largest task needs with
+/// its first algorithm, where that is more. Each time is the median of a few runs (of two the
+/// faster) after a first one that warms up. An algorithm that does not fit gets the time of the
+/// first: no reason to choose it. The link of the result is left to measure_link(). Throws:
+/// um::OutOfMemory when `memory` has no room; Interrupted when `stop` becomes true.
 [[nodiscard]] prefetch::Profile measure_tasks(const Step& step, const Backend& backend,
                                               um::Memory& memory, um::Bytes limit,
                                               um::Stream& stream, const std::atomic<bool>& stop,

@@ -15,7 +15,7 @@ namespace spillway {
 enum class ConvolutionAlgorithm {
   kAuto,     ///< whichever the planner chooses
   kDirect,   ///< the baseline everywhere
-  kWinograd  ///< Winograd wherever the backend has it
+  kWinograd  ///< Winograd wherever the backend has it, the baseline elsewhere
 };
 
 /// Stochastic gradient descent with momentum, as PyTorch defines it.

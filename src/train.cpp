@@ -1,5 +1,6 @@
 #include "src/train.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -14,7 +15,9 @@ constexpr std::uint64_t kForEver = std::numeric_limits<std::uint64_t>::max();
 
 // The step with which training ends.
 std::uint64_t last_step(const TrainOptions& options, std::uint64_t steps_in_epoch) {
-  const std::uint64_t by_epochs = options.epochs ? *options.epochs * steps_in_epoch : kForEver;
+  const std::uint64_t epochs = options.epochs.value_or(kForEver);
+  const std::uint64_t by_epochs =
+      epochs > kForEver / steps_in_epoch ? kForEver : epochs * steps_in_epoch;
   return std::min(by_epochs, options.steps.value_or(kForEver));
 }
 

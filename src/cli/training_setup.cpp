@@ -21,9 +21,10 @@ TrainingSetup::TrainingSetup(const TrainingFlags& flags, const std::atomic<bool>
       stop_{stop},
       request_{flags.plan.request(flags.memory.mode())},
       network_{flags.workload.network()},
-      data_{open_dataset(
-          flags.data,
-          {.image = network_.input(), .classes = network_.classes(), .seed = flags.train.seed})},
+      data_{open_dataset(flags.data, {.image = network_.input(),
+                                      .classes = network_.classes(),
+                                      .batch = flags.workload.batch,
+                                      .seed = flags.train.seed})},
       processor_{flags.processor.open()},
       workload_{network_, *processor_.backend, flags.workload.step()} {
   expect_going_on();

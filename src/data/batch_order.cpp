@@ -7,13 +7,16 @@
 
 namespace spillway {
 
-std::uint64_t steps_per_epoch(std::size_t size, std::size_t batch) {
+void expect_batch(std::size_t size, std::size_t batch) {
   um::expects(batch >= 1, "a batch of at least one image");
-  if (size < batch) {
-    throw um::Error{"the data set has " + std::to_string(size) +
-                    " images to learn from, too few for a batch of " + std::to_string(batch) +
-                    "; use a smaller --batch"};
-  }
+  if (size >= batch) return;
+  throw um::Error{"the data set has " + std::to_string(size) +
+                  " images to learn from, too few for a batch of " + std::to_string(batch) +
+                  "; use a smaller --batch"};
+}
+
+std::uint64_t steps_per_epoch(std::size_t size, std::size_t batch) {
+  expect_batch(size, batch);
   return size / batch;  // NOLINT(clang-analyzer-core.DivideZero): expects() throws
 }
 

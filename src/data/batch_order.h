@@ -10,15 +10,18 @@ namespace spillway {
 /// The image at `place` of the batch of `step`, or nothing where the batch is padded.
 using BatchOrder = std::function<std::optional<std::size_t>(std::uint64_t step, std::size_t place)>;
 
-/// Whole batches in an epoch of `size` images. The rest is left out of that epoch.
 /// Throws: um::Error when there are fewer images than a batch needs.
+void expect_batch(std::size_t size, std::size_t batch);
+
+/// Whole batches in an epoch of `size` images. The rest is left out of that epoch.
+/// Throws: as expect_batch().
 [[nodiscard]] std::uint64_t steps_per_epoch(std::size_t size, std::size_t batch);
 
 /// Batches that hold all of `size` images, the last one padded.
 [[nodiscard]] std::uint64_t evaluation_steps(std::size_t size, std::size_t batch);
 
 /// Every epoch in a shuffled order of its own, a function of `seed` and the epoch's number, so that
-/// a training can start at any step. Throws: as steps_per_epoch().
+/// a training can start at any step. Throws: as expect_batch().
 [[nodiscard]] BatchOrder training_order(std::size_t size, std::size_t batch, std::uint64_t seed);
 
 /// Each image once, in order, then padding for ever.

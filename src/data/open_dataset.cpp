@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "src/data/batch_order.h"
 #include "src/data/cifar10.h"
 #include "src/data/idx.h"
 #include "src/data/prepared_dataset.h"
@@ -26,7 +27,9 @@ ChannelStatistics synthetic_statistics(std::size_t channels) {
 }
 
 DatasetPair prepare(DatasetPair stored, const ChannelStatistics& statistics,
-                    const nets::Shape& image) {
+                    const DatasetOptions& options) {
+  expect_batch(stored.train->size(), options.batch);
+  const nets::Shape& image = options.image;
   return {.train = std::make_unique<PreparedDataset>(std::move(stored.train), statistics, image),
           .test = std::make_unique<PreparedDataset>(std::move(stored.test), statistics, image)};
 }
@@ -62,15 +65,15 @@ DatasetPair open_dataset(std::string_view spec, const DatasetOptions& options) {
   expect_data_set(spec);
   if (spec == "synthetic") {
     return prepare(make_synthetic(options.image, options.classes, options.seed),
-                   synthetic_statistics(options.image.channels), options.image);
+                   synthetic_statistics(options.image.channels), options);
   }
   const auto [kind, folder] = Spec{spec};
   if (kind == kCifar10) {
-    return prepare(open_cifar10(folder, options.classes), cifar10_statistics(), options.image);
+    return prepare(open_cifar10(folder, options.classes), cifar10_statistics(), options);
   }
   DatasetPair idx = open_idx(folder, options.classes);
   const ChannelStatistics statistics = measure_channels(*idx.train);
-  return prepare(std::move(idx), statistics, options.image);
+  return prepare(std::move(idx), statistics, options);
 }
 
 }  // namespace spillway

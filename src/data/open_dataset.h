@@ -12,6 +12,7 @@ namespace spillway {
 struct DatasetOptions {
   nets::Shape image;  ///< images come resized to this
   std::size_t classes = 0;
+  std::size_t batch = 1;   ///< images a step: there must be as many to learn from
   std::uint64_t seed = 0;  ///< of drawn images
 };
 
@@ -21,8 +22,8 @@ void expect_data_set(std::string_view spec);
 
 /// Opens what a user types: "synthetic", "idx:DIR" or "cifar10:DIR". Images come resized and
 /// standardised.
-/// Throws: um::Error for an unknown kind, missing or broken files, or labels that the network has
-/// no class for.
+/// Throws: um::Error for an unknown kind, missing or broken files, labels that the network has no
+/// class for, or too few images for a batch.
 [[nodiscard]] DatasetPair open_dataset(std::string_view spec, const DatasetOptions& options);
 
 }  // namespace spillway

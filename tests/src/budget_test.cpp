@@ -38,6 +38,14 @@ TEST(Budget, MinGoesFromTheSmallestToTheResidentNeed) {
   EXPECT_EQ(resolve("min+100%"), 300_B);
 }
 
+// Of 2^56 bytes, ten thousand times as much is more than 64 bits hold.
+TEST(Budget, OfHugeNeedsEndsAtWhatNoMemoryHas) {
+  const prefetch::NearNeed huge{
+      .resident = um::Bytes{1ULL << 56U}, .roomy = um::Bytes{1ULL << 56U}, .smallest = 100_B};
+  EXPECT_EQ(Budget::parse("1000000%").resolve(huge, 1000_B), um::Bytes{1ULL << 62U});
+  EXPECT_EQ(Budget::parse("min+1000000%").resolve(huge, 1000_B), um::Bytes{(1ULL << 62U) + 100});
+}
+
 TEST(Budget, AutoIsWhatARunWithoutMovesNeedsOrNineTenthsOfWhatIsThere) {
   EXPECT_EQ(resolve("auto", 1000_B), 350_B);
   EXPECT_EQ(resolve("auto", 200_B), 180_B);

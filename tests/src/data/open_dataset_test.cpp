@@ -107,6 +107,21 @@ TEST(OpenDataset, RefusesANetworkOfTooFewClasses) {
                 " go up to 1, but the network has 1 classes; use --classes 2 or more");
 }
 
+TEST(OpenDataset, RefusesABatchOfMoreImagesThanThereAre) {
+  const test::TemporaryFolder folder;
+  write_idx(folder);
+  const auto open = [&](std::size_t batch) {
+    return open_dataset("idx:" + folder.path().string(),
+                        {.image = kGrey, .classes = 2, .batch = batch});
+  };
+  const std::size_t images = open(1).train->size();
+  EXPECT_EQ(open(images).train->size(), images);
+  EXPECT_EQ(refusal([&] { return open(images + 1); }),
+            "the data set has " + std::to_string(images) +
+                " images to learn from, too few for a batch of " + std::to_string(images + 1) +
+                "; use a smaller --batch");
+}
+
 // A data set whose pixels are all 1/2.
 class PlainDataset final : public Dataset {
  public:
