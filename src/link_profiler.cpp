@@ -6,6 +6,7 @@
 #include <future>
 #include <optional>
 
+#include "src/executor.h"
 #include "src/scratch_launch.h"
 
 namespace spillway {
@@ -103,7 +104,8 @@ class Load {
 
 prefetch::LinkProfile measure_link(um::Device& device, um::ManagedOptions options, Bytes limit,
                                    const Step& step, const Backend& backend,
-                                   const prefetch::Profile& profile, um::Stream& stream) {
+                                   const prefetch::Profile& profile, um::Stream& stream,
+                                   const std::atomic<bool>& stop) {
   const Bytes quarter = um::round_down(Bytes{limit.count() / 4}, options.page);
   options.size = std::max(options.page, std::min(um::round_up(kRange, options.page), quarter));
   options.near = options.size;
@@ -119,6 +121,7 @@ prefetch::LinkProfile measure_link(um::Device& device, um::ManagedOptions option
   Moved out;
   Moved in;
   const auto round_trip = [&] {
+    if (stop) throw Interrupted{};
     // Dirty again: a clean page would not be transferred.
     space->hints().begin_use({&overwrite, 1});
     space->hints().end_use({&overwrite, 1});

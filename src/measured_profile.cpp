@@ -13,7 +13,7 @@ prefetch::Profile measure_profile(Processor& processor, const Workload& workload
   um::ManagedOptions options = space;
   options.page = workload.page();
   profile.link = measure_link(*processor.device, options, limit, workload.training(),
-                              *processor.backend, profile, *processor.compute);
+                              *processor.backend, profile, *processor.compute, stop);
   return profile;
 }
 

@@ -41,19 +41,22 @@ Profile evaluation_profile(const Workload& workload, const Profile& training) {
   return profile;
 }
 
-Plan plan_step(const TaskGraph& graph, const Profile& profile, Bytes budget, Bytes page,
-               const PlanRequest& request) {
+// `step_budget` is what `run_budget` leaves for this step; complaints speak of the run's.
+Plan plan_step(const TaskGraph& graph, const Profile& profile, Bytes run_budget, Bytes step_budget,
+               Bytes page, const PlanRequest& request) {
   const prefetch::Resident resident;
   const bool stays = request.memory == MemoryMode::kResident;
   const prefetch::Planner& planner = stays ? resident : *request.planner;
   auto planned = planner.plan({.graph = graph,
                                .profile = profile,
-                               .budget = budget,
+                               .budget = step_budget,
                                .page = page,
                                .whole_blocks = request.memory == MemoryMode::kCopy,
                                .may_recompute = request.may_recompute});
-  if (const auto* reason = std::get_if<Infeasible>(&planned)) {
-    throw um::Error{to_string(*reason, graph, budget)};
+  if (auto* const reason = std::get_if<Infeasible>(&planned)) {
+    reason->task_need += run_budget - step_budget;
+    reason->smallest_budget += run_budget - step_budget;
+    throw BudgetTooSmall{to_string(*reason, graph, run_budget), reason->smallest_budget};
   }
   return std::get<Plan>(std::move(planned));
 }
@@ -88,8 +91,9 @@ void settle_resident_budget(const Workload& workload, Bytes budget, Plans& plans
 Plans finish(Plan training, const Workload& workload, const Profile& profile, Bytes budget,
              const PlanRequest& request, const std::string& name) {
   Plans plans{.budget = budget, .training = std::move(training)};
-  plans.evaluation = plan_step(workload.evaluation().graph, evaluation_profile(workload, profile),
-                               workload.evaluation_budget(budget), plans.training.page, request);
+  plans.evaluation =
+      plan_step(workload.evaluation().graph, evaluation_profile(workload, profile), budget,
+                workload.evaluation_budget(budget), plans.training.page, request);
   expect_verified(workload.training().graph, plans.training, name);
   expect_verified(workload.evaluation().graph, plans.evaluation, "the plan of the evaluation step");
   if (request.memory == MemoryMode::kResident) settle_resident_budget(workload, budget, plans);
@@ -102,13 +106,13 @@ void expect_feasible(const Workload& workload, Bytes budget) {
   const prefetch::NearNeed& need = workload.need();
   if (budget >= need.smallest) return;
   const Infeasible reason{.task = need.largest_task, .smallest_budget = need.smallest};
-  throw um::Error{to_string(reason, workload.training().graph, budget)};
+  throw BudgetTooSmall{to_string(reason, workload.training().graph, budget), need.smallest};
 }
 
 Plan plan_training(const Workload& workload, const Profile& profile, Bytes budget,
                    const PlanRequest& request) {
   expect_feasible(workload, budget);
-  return plan_step(workload.training().graph, profile, workload.training_budget(budget),
+  return plan_step(workload.training().graph, profile, budget, workload.training_budget(budget),
                    workload.page(), request);
 }
 

@@ -8,6 +8,7 @@
 #include "src/memory_mode.h"
 #include "src/workload.h"
 #include "um/bytes.h"
+#include "um/error.h"
 
 namespace spillway {
 
@@ -25,7 +26,19 @@ struct Plans {
   prefetch::Plan evaluation;
 };
 
-/// Throws: um::Error, the sentence for the user, when no plan can keep `budget`.
+/// No plan of the planner asked for keeps the budget; says what would work.
+class BudgetTooSmall final : public um::Error {
+ public:
+  /// `smallest` is a budget of the whole run.
+  BudgetTooSmall(const std::string& sentence, um::Bytes smallest)
+      : Error{sentence}, smallest_{smallest} {}
+  [[nodiscard]] um::Bytes smallest() const noexcept { return smallest_; }
+
+ private:
+  um::Bytes smallest_;
+};
+
+/// Throws: BudgetTooSmall when no plan can keep `budget`.
 void expect_feasible(const Workload& workload, um::Bytes budget);
 
 /// Plans both steps of `workload` within `budget`. In resident mode the result's budget is what the
@@ -41,8 +54,7 @@ void expect_feasible(const Workload& workload, um::Bytes budget);
                              const prefetch::Profile& profile, um::Bytes budget,
                              const PlanRequest& request);
 
-/// Plans the training step alone.
-/// Throws: um::Error, the sentence for the user, when no plan keeps the budget.
+/// Plans the training step alone. Throws: BudgetTooSmall when no plan keeps the budget.
 [[nodiscard]] prefetch::Plan plan_training(const Workload& workload,
                                            const prefetch::Profile& profile, um::Bytes budget,
                                            const PlanRequest& request);

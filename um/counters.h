@@ -19,6 +19,17 @@ struct Counters {
   Bytes bytes_offloaded;              ///< near to far, by offload or by eviction
   Nanoseconds fault_time{0};          ///< time threads spent in page faults
 
+  Counters& operator+=(const Counters& other) {
+    faults += other.faults;
+    evictions += other.evictions;
+    refused_hints += other.refused_hints;
+    discarded_pages += other.discarded_pages;
+    bytes_prefetched += other.bytes_prefetched;
+    bytes_offloaded += other.bytes_offloaded;
+    fault_time += other.fault_time;
+    return *this;
+  }
+
   friend Counters operator-(Counters later, const Counters& earlier) {
     later.faults -= earlier.faults;
     later.evictions -= earlier.evictions;

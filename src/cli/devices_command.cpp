@@ -9,14 +9,24 @@
 
 #include "prefetch/json.h"
 #include "src/host/host_backend.h"
+#include "um/error.h"
 #include "um/host/host_device.h"
 
 namespace spillway::cli {
 namespace {
 
+// Also where there can be none, which is what the user looks for then.
+std::string describe_kernels() {
+  try {
+    return host::HostBackend{}.description();
+  } catch (const um::Error& error) {
+    return std::string{"none: "} + error.what();
+  }
+}
+
 void show(const std::string& json_path) {
   const um::HostDevice device;
-  const host::HostBackend backend;
+  const std::string kernels = describe_kernels();
   if (!json_path.empty()) {
     nlohmann::json capabilities = nlohmann::json::array();
     for (const um::Capability& capability : device.capabilities()) {
@@ -26,14 +36,14 @@ void show(const std::string& json_path) {
     }
     prefetch::write_json({{{"name", "host"},
                            {"description", device.name()},
-                           {"backend", backend.description()},
+                           {"backend", kernels},
                            {"available_memory_bytes", device.available_memory().count()},
                            {"capabilities", std::move(capabilities)}}},
                          json_path);
     if (json_path == "-") return;
   }
   fmt::print("host: {}\n", device.name());
-  fmt::print("  kernels           {}\n", backend.description());
+  fmt::print("  kernels           {}\n", kernels);
   fmt::print("  available memory  {}\n", um::to_string(device.available_memory()));
   for (const um::Capability& capability : device.capabilities()) {
     fmt::print("  {:<17} {}: {}\n", capability.name, capability.available ? "yes" : "no",

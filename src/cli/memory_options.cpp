@@ -49,7 +49,10 @@ void MemoryOptions::add_mode_to(CLI::App& app) {
 }
 
 void MemoryOptions::add_space_to(CLI::App& app) {
-  app.add_option("--far", far, "Far memory: ram, or file:PATH (a folder, or a path not yet there)")
+  app.add_option(
+         "--far", far,
+         "Far memory: ram, or file:PATH (a folder, or a path not yet there); --memory resident "
+         "has none")
       ->check(check_far)
       ->capture_default_str()
       ->group(kMemory);
@@ -57,13 +60,18 @@ void MemoryOptions::add_space_to(CLI::App& app) {
                  "Slow the link to this each way, e.g. 2GB/s (default: as fast as it goes)")
       ->check(check_bandwidth)
       ->group(kMemory);
-  app.add_option("--link-latency", link_latency, "Add this to each transfer, e.g. 10us")
+  app.add_option("--link-latency", link_latency,
+                 "Add this to each transfer over the link, e.g. 10us")
       ->check(check_duration)
       ->group(kMemory);
-  app.add_option("--fault-latency", fault_latency, "Add this to each page fault, e.g. 20us")
+  app.add_option("--fault-latency", fault_latency,
+                 "Add this to each page fault, e.g. 20us; only --memory managed has any")
       ->check(check_duration)
       ->group(kMemory);
-  app.add_option("--paging", paging, "How pages are mapped and faults caught: auto, uffd, memfd")
+  app.add_option(
+         "--paging", paging,
+         "How --memory managed maps pages and catches faults: auto (uffd where the kernel has "
+         "it), uffd, memfd")
       ->check(CLI::IsMember{kPaging})
       ->capture_default_str()
       ->group(kMemory);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -12,7 +13,9 @@
 
 #include "nets/catalogue.h"
 #include "prefetch/json.h"
-#include "src/host/host_backend.h"
+#include "src/cli/output_path.h"
+#include "src/cli/processor_options.h"
+#include "src/cli/workload_options.h"
 #include "src/model_sizing.h"
 #include "src/workload.h"
 
@@ -20,6 +23,10 @@ namespace spillway::cli {
 namespace {
 
 using um::Bytes;
+
+constexpr const char* kClassesNote =
+    "With the classes the networks were published with; train, plan and profile take 10 unless "
+    "--classes says\notherwise: nets --classes 10 gives the figures of those.\n";
 
 // What a network takes at one batch on this machine.
 struct BatchNeed {
@@ -54,8 +61,10 @@ Bytes saved_activations(const prefetch::TaskGraph& graph) {
   return total;
 }
 
-NetworkFacts gather(const nets::CatalogueEntry& entry, std::span<const std::size_t> batches) {
-  NetworkFacts facts{.network = entry.build(entry.image, entry.classes),
+// `classes` in its output, or as many as the network was published with.
+NetworkFacts gather(const nets::CatalogueEntry& entry, std::optional<std::size_t> classes,
+                    const Sizing& sizing, std::span<const std::size_t> batches) {
+  NetworkFacts facts{.network = entry.build(entry.image, classes.value_or(entry.classes)),
                      .description = std::string{entry.description}};
   facts.parameters = nets::count_parameters(facts.network);
   const Step step = make_training_step(facts.network, ModelSizing{}, {.batch = 1});
@@ -64,9 +73,8 @@ NetworkFacts gather(const nets::CatalogueEntry& entry, std::span<const std::size
   for (const prefetch::Task& task : step.graph.tasks) {
     if (task.phase == prefetch::Phase::kForward) facts.forward_flops += task.flops;
   }
-  const host::HostBackend backend;
   for (const std::size_t batch : batches) {
-    const Workload workload{facts.network, backend, {.batch = batch}};
+    const Workload workload{facts.network, sizing, {.batch = batch}};
     facts.needs.push_back({.batch = batch, .need = workload.need()});
   }
   return facts;
@@ -88,12 +96,13 @@ nlohmann::json to_json(const NetworkFacts& facts) {
 }
 
 void print_list(const std::vector<NetworkFacts>& all) {
-  fmt::print("{:<10} {:>12} {:>12} {:>12} {:>9} {:>12} {:>12} {:>12}\n", "name", "image",
-             "parameters", "saved/image", "GFLOP", "min, b1", "min, b32", "all near, b32");
+  fmt::print("{:<10} {:>12} {:>8} {:>12} {:>12} {:>9} {:>12} {:>12} {:>12}\n", "name", "image",
+             "classes", "parameters", "saved/image", "GFLOP", "min, b1", "min, b32",
+             "all near, b32");
   for (const NetworkFacts& facts : all) {
-    fmt::print("{:<10} {:>12} {:>12} {:>12} {:>9.3f} {:>12} {:>12} {:>12}\n", facts.network.name,
-               nets::to_string(facts.network.input()), facts.parameters,
-               um::to_string(facts.saved_activations), facts.forward_flops * 1e-9,
+    fmt::print("{:<10} {:>12} {:>8} {:>12} {:>12} {:>9.3f} {:>12} {:>12} {:>12}\n",
+               facts.network.name, nets::to_string(facts.network.input()), facts.network.classes(),
+               facts.parameters, um::to_string(facts.saved_activations), facts.forward_flops * 1e-9,
                um::to_string(facts.needs.front().need.smallest),
                um::to_string(facts.needs.back().need.smallest),
                um::to_string(facts.needs.back().need.resident));
@@ -102,9 +111,9 @@ void print_list(const std::vector<NetworkFacts>& all) {
 
 void print_one(const NetworkFacts& facts) {
   fmt::print(
-      "{}: {}\n{} parameters, {} saved for the way back and {:.3f} GFLOP forward an image of "
-      "{}\n\n",
-      facts.network.name, facts.description, facts.parameters,
+      "{}: {}\n{} classes, {} parameters, {} saved for the way back and {:.3f} GFLOP forward an "
+      "image of {}\n\n",
+      facts.network.name, facts.description, facts.network.classes(), facts.parameters,
       um::to_string(facts.saved_activations), facts.forward_flops * 1e-9,
       nets::to_string(facts.network.input()));
   fmt::print("{:>6} {:>16} {:>16}\n", "batch", "smallest budget", "all near");
@@ -120,18 +129,22 @@ void print_one(const NetworkFacts& facts) {
 
 struct Options {
   std::string name;
+  std::optional<std::size_t> classes;
+  ProcessorOptions processor;
   std::string json;
 };
 
 void list(const Options& options) {
   constexpr std::array<std::size_t, 2> kListed{1, 32};
   constexpr std::array<std::size_t, 5> kDetailed{1, 8, 16, 32, 64};
+  expect_writable(options.json);
+  const auto backend = options.processor.make_host_backend();
   std::vector<NetworkFacts> all;
   if (!options.name.empty()) {
-    all.push_back(gather(nets::find_network(options.name), kDetailed));
+    all.push_back(gather(nets::find_network(options.name), options.classes, *backend, kDetailed));
   } else {
     for (const nets::CatalogueEntry& entry : nets::catalogue()) {
-      all.push_back(gather(entry, kListed));
+      all.push_back(gather(entry, options.classes, *backend, kListed));
     }
   }
   if (!options.json.empty()) {
@@ -145,6 +158,7 @@ void list(const Options& options) {
   } else {
     print_one(all.front());
   }
+  if (!options.classes) fmt::print("\n{}", kClassesNote);
 }
 
 }  // namespace
@@ -153,7 +167,14 @@ void add_nets_command(CLI::App& app) {
   CLI::App* const command =
       app.add_subcommand("nets", "Parameters, activation bytes and smallest feasible budgets");
   const auto options = std::make_shared<Options>();  // shared: the callback keeps it
-  command->add_option("name", options->name, "One network in detail (default: all, in a table)");
+  command->add_option("name", options->name, "One network in detail (default: all, in a table)")
+      ->check(check_network);
+  command
+      ->add_option("--classes", options->classes,
+                   "Classes that the networks tell apart (default: as many as each was published "
+                   "with)")
+      ->check(class_count());
+  options->processor.add_threads_to(*command);
   command->add_option("--json", options->json, "Write the same as JSON to this file, - for stdout");
   command->footer("Example: spillway nets resnet50");
   command->callback([options] { list(*options); });

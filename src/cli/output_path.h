@@ -1,6 +1,8 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 
 namespace spillway::cli {
@@ -9,6 +11,15 @@ namespace spillway::cli {
 /// Throws: um::Error when a file cannot be written at `path`; so that a long run does not find out
 /// at its end.
 void expect_writable(const std::string& path);
+
+/// A flag and the path it was given, perhaps none.
+struct NamedOutput {
+  std::string flag;
+  std::string path;
+};
+
+/// Throws: CLI::ValidationError when more than one output is "-": their documents would mix.
+void expect_one_standard_output(std::initializer_list<NamedOutput> outputs);
 
 /// Leaves nothing behind. Throws: um::Error when `folder` cannot be made or nothing written into
 /// it.

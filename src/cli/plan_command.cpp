@@ -3,10 +3,13 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <variant>
 
 #include "prefetch/chrome_trace.h"
@@ -17,12 +20,14 @@
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
 #include "src/budget.h"
+#include "src/cli/complaint.h"
+#include "src/cli/duration.h"
 #include "src/cli/memory_options.h"
 #include "src/cli/output_path.h"
 #include "src/cli/plan_facts.h"
 #include "src/cli/plan_options.h"
+#include "src/cli/processor_options.h"
 #include "src/cli/workload_options.h"
-#include "src/host/host_backend.h"
 #include "src/model_sizing.h"
 
 namespace spillway::cli {
@@ -33,6 +38,7 @@ using um::Bytes;
 
 struct Options {
   WorkloadOptions workload;
+  ProcessorOptions processor;
   MemoryOptions memory;
   PlanOptions plan;
   std::string machine;
@@ -42,7 +48,12 @@ struct Options {
   std::string json;
 };
 
-double seconds(um::Nanoseconds time) { return static_cast<double>(time.count()) * 1e-9; }
+// A broken machine file is no bad usage.
+std::string check_machine(const std::string& name_or_path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(name_or_path, ignored)) return {};
+  return complaint_of([&] { static_cast<void>(prefetch::find_machine(name_or_path)); });
+}
 
 // Tensor sizes and times: of this machine, or of one that is not here.
 struct Target {
@@ -57,7 +68,7 @@ Target find_target(const Options& options) {
   }
   const bool is_here = !target.machine || target.machine->name == "host";
   if (is_here) {
-    target.sizing = std::make_unique<host::HostBackend>();
+    target.sizing = options.processor.make_host_backend();
   } else {
     target.sizing = std::make_unique<ModelSizing>();
   }
@@ -74,12 +85,13 @@ prefetch::Profile make_profile(const Options& options, const Target& target,
 // the members are null.
 json unknown_bounds() { return {{"beaumont", nullptr}, {"offload", nullptr}, {"mixed", nullptr}}; }
 
-void write_infeasible(const Options& options, const Workload& workload, Bytes budget) {
+void write_infeasible(const Options& options, const Workload& workload, Bytes budget,
+                      Bytes smallest) {
   if (options.json.empty()) return;
   prefetch::write_json({{"feasible", false},
                         {"planner", options.plan.planner},
                         {"budget_bytes", budget.count()},
-                        {"min_budget_bytes", workload.need().smallest.count()},
+                        {"min_budget_bytes", smallest.count()},
                         {"resident_bytes", workload.need().resident.count()}},
                        options.json);
 }
@@ -155,9 +167,21 @@ void write(const Options& options, const Planned& planned, const prefetch::TaskG
       options.timeline);
 }
 
+void report(const Options& options, json figures) {
+  figures["network"] = options.workload.net;
+  figures["batch"] = options.workload.batch;
+  figures["memory"] = options.memory.memory;
+  if (!options.json.empty()) prefetch::write_json(figures, options.json);
+  if (options.json == "-" || options.out == "-" || options.timeline == "-") return;
+  fmt::print("{} at batch {}\n", options.workload.net, options.workload.batch);
+  print(figures);
+}
+
 void plan(const Options& options) {
   const Budget budget_text = Budget::parse(options.plan.budget);
   const PlanRequest request = options.plan.request(options.memory.mode());
+  expect_one_standard_output(
+      {{"--out", options.out}, {"--timeline", options.timeline}, {"--json", options.json}});
   for (const std::string& path : {options.out, options.timeline, options.json}) {
     expect_writable(path);
   }
@@ -168,18 +192,14 @@ void plan(const Options& options) {
   const prefetch::Profile profile = make_profile(options, target, graph);
   const Bytes available = target.machine ? target.machine->near_memory : workload.need().roomy;
   const Bytes budget = budget_text.resolve(workload.need(), available);
-  if (budget < workload.need().smallest) write_infeasible(options, workload, budget);
-
-  const Planned planned = make_plan(workload, profile, budget, request);
-  write(options, planned, graph);
-  json figures = to_json(planned, workload, profile, budget);
-  figures["network"] = network.name;
-  figures["batch"] = options.workload.batch;
-  figures["memory"] = to_string(request.memory);
-  if (!options.json.empty()) prefetch::write_json(figures, options.json);
-  if (options.json == "-" || options.out == "-" || options.timeline == "-") return;
-  fmt::print("{} at batch {}\n", network.name, options.workload.batch);
-  print(figures);
+  try {
+    const Planned planned = make_plan(workload, profile, budget, request);
+    write(options, planned, graph);
+    report(options, to_json(planned, workload, profile, budget));
+  } catch (const BudgetTooSmall& complaint) {
+    write_infeasible(options, workload, budget, complaint.smallest());
+    throw;
+  }
 }
 
 }  // namespace
@@ -189,11 +209,15 @@ void add_plan_command(CLI::App& app) {
       app.add_subcommand("plan", "Plan, verify and simulate a step; needs no device");
   const auto options = std::make_shared<Options>();  // shared: the callback keeps it
   options->workload.add_to(*command);
+  options->processor.add_threads_to(*command);
   options->memory.add_mode_to(*command);
   options->plan.add_to(*command);
   auto* const machine = command->add_option(
       "--machine", options->machine,
-      "Machine to plan for: k40m, v100, a100, h100, h200, host, or a file (default: host)");
+      "Machine to plan for: k40m, v100, a100, h100, h200, a file (prefetch/README.md), or host: "
+      "a model of the two-core machine Spillway was built on, with tensors as this machine lays "
+      "them out (default: host)");
+  machine->check(check_machine);
   command->add_option("--profile", options->profile, "Times measured by spillway profile")
       ->excludes(machine);
   command->add_option("--out", options->out, "Write the plan here, for spillway train --plan");

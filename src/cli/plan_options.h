@@ -15,8 +15,12 @@ struct PlanOptions {
 
   void add_to(CLI::App& app);
 
-  /// Throws: um::Error when there is no such planner.
+  /// True when the user leaves the budget to the program.
+  [[nodiscard]] bool has_automatic_budget() const { return budget == "auto"; }
   [[nodiscard]] PlanRequest request(MemoryMode memory) const;
 };
+
+/// Complains about what is no budget; a check of CLI11's.
+[[nodiscard]] std::string check_budget(const std::string& text);
 
 }  // namespace spillway::cli

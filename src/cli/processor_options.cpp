@@ -1,8 +1,9 @@
 #include "src/cli/processor_options.h"
 
-#include <memory>
+#include <algorithm>
+#include <string_view>
+#include <utility>
 
-#include "src/host/host_backend.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
 
@@ -10,6 +11,18 @@ namespace spillway::cli {
 namespace {
 
 constexpr const char* kDevice = "Device";
+
+// auto, host, cuda or cuda:N.
+std::string check_device(const std::string& text) {
+  constexpr std::string_view kNumbered = "cuda:";
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (text == "auto" || text == "host" || text == "cuda") return {};
+  if (text.starts_with(kNumbered) && text.size() > kNumbered.size() &&
+      std::all_of(text.begin() + kNumbered.size(), text.end(), is_digit)) {
+    return {};
+  }
+  return "there is no device '" + text + "'; give auto, host or cuda[:N]";
+}
 
 Processor open_host(std::size_t threads) {
   Processor processor{.threads = threads, .device = std::make_unique<um::HostDevice>()};
@@ -26,22 +39,31 @@ Processor open_host(std::size_t threads) {
 
 void ProcessorOptions::add_to(CLI::App& app) {
   app.add_option("--device", device, "auto, host or cuda[:N]; spillway devices lists them")
+      ->check(check_device)
       ->capture_default_str()
       ->group(kDevice);
+  add_threads_to(app);
+}
+
+void ProcessorOptions::add_threads_to(CLI::App& app) {
   app.add_option("--threads", threads,
-                 "Threads of the kernels; results depend on the number (default: all processors)")
+                 "Threads of the kernels, which results and workspaces depend on (default: all "
+                 "processors)")
       ->check(CLI::Range(1, 1024))
       ->group(kDevice);
 }
 
 Processor ProcessorOptions::open() const {
-  if (device == "auto" || device == "host") {
-    return open_host(threads > 0 ? static_cast<std::size_t>(threads) : host::usable_cpus());
-  }
-  if (device == "cuda" || device.starts_with("cuda:")) {
-    throw um::Error{"this program has no CUDA device yet; use --device host"};
-  }
-  throw um::Error{"there is no device '" + device + "'; there is host"};
+  if (device == "auto" || device == "host") return open_host(thread_count());
+  throw um::Error{"this program has no CUDA device yet; use --device host"};
+}
+
+std::size_t ProcessorOptions::thread_count() const {
+  return threads > 0 ? static_cast<std::size_t>(threads) : host::usable_cpus();
+}
+
+std::unique_ptr<host::HostBackend> ProcessorOptions::make_host_backend() const {
+  return std::make_unique<host::HostBackend>(thread_count());
 }
 
 }  // namespace spillway::cli

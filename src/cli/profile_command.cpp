@@ -11,6 +11,7 @@
 #include "src/cli/interrupt.h"
 #include "src/cli/memory_options.h"
 #include "src/cli/output_path.h"
+#include "src/cli/plan_options.h"
 #include "src/cli/processor_options.h"
 #include "src/cli/progress_line.h"
 #include "src/cli/workload_options.h"
@@ -57,6 +58,7 @@ void add_profile_command(CLI::App& app) {
       ->add_option("--budget", options->budget,
                    "Near memory that measuring may use; an algorithm that does not fit is not "
                    "measured and never chosen")
+      ->check(check_budget)
       ->capture_default_str();
   command->add_option("--out", options->out, "File to write, - for standard output")
       ->capture_default_str();

@@ -1,6 +1,7 @@
 #include "src/cli/progress_line.h"
 
 #include <fmt/core.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,6 +11,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kOnTerminal{100};
 constexpr std::chrono::seconds kElsewhere{10};
+
+// Width of the terminal; 80 where it does not say.
+int columns() {
+  winsize size{};
+  const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return is_known ? size.ws_col : 80;
+}
 
 }  // namespace
 
@@ -24,7 +32,7 @@ void ProgressLine::show(const std::string& text) {
   next_ =
       Clock::now() + (is_terminal_ ? Clock::duration{kOnTerminal} : Clock::duration{kElsewhere});
   if (is_terminal_) {
-    fmt::print(stderr, "\r{}\x1b[K", text);
+    fmt::print(stderr, "\r{:.{}}\x1b[K", text, columns() - 1);  // the last one would wrap
     is_open_ = true;
   } else {
     fmt::print(stderr, "{}\n", text);

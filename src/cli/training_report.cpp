@@ -7,12 +7,14 @@
 #include <cmath>
 #include <utility>
 
+#include "src/cli/duration.h"
+
 namespace spillway::cli {
 namespace {
 
 using nlohmann::json;
 
-double seconds(um::Nanoseconds time) { return static_cast<double>(time.count()) * 1e-9; }
+constexpr double kLargestError = 0.15;  // of a prediction, without a word about it
 
 json to_json(const um::Counters& counters) {
   return {{"bytes_prefetched", counters.bytes_prefetched.count()},
@@ -21,17 +23,6 @@ json to_json(const um::Counters& counters) {
           {"evictions", counters.evictions},
           {"refused_hints", counters.refused_hints},
           {"fault_seconds", seconds(counters.fault_time)}};
-}
-
-um::Counters sum(um::Counters a, const um::Counters& b) {
-  a.faults += b.faults;
-  a.evictions += b.evictions;
-  a.refused_hints += b.refused_hints;
-  a.discarded_pages += b.discarded_pages;
-  a.bytes_prefetched += b.bytes_prefetched;
-  a.bytes_offloaded += b.bytes_offloaded;
-  a.fault_time += b.fault_time;
-  return a;
 }
 
 um::Bytes peak_resident_set() {
@@ -46,7 +37,11 @@ TrainingReport::TrainingReport(const std::string& json_path, std::size_t batch, 
     : json_{json_path}, batch_{batch}, budget_{budget} {}
 
 void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepReport& report) {
-  steps_.push_back(report);
+  durations_.push_back(report.duration);
+  counters_ += report.counters;
+  stalled_ += report.stalled;
+  if (!first_loss_) first_loss_ = report.loss;
+  last_loss_ = report.loss;
   json line{{"step", step},
             {"epoch", epoch},
             {"loss", report.loss},
@@ -78,8 +73,7 @@ void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
 }
 
 um::Nanoseconds TrainingReport::median_step() const {
-  std::vector<um::Nanoseconds> times;
-  for (const StepReport& step : steps_) times.push_back(step.duration);
+  std::vector<um::Nanoseconds> times = durations_;
   if (times.size() > 1) times.erase(times.begin());
   if (times.empty()) return um::Nanoseconds{0};
   std::ranges::sort(times);
@@ -88,21 +82,20 @@ um::Nanoseconds TrainingReport::median_step() const {
 
 void TrainingReport::finish(json summary, std::optional<um::Nanoseconds> predicted) {
   progress_.end();
-  um::Counters counters;
-  um::Nanoseconds stalled{0};
-  for (const StepReport& step : steps_) {
-    counters = sum(counters, step.counters);
-    stalled += step.stalled;
-  }
-  summary.update(to_json(counters));
-  summary["stalled_seconds"] = seconds(stalled);
-  summary["steps_run"] = steps_.size();
-  summary["median_step_seconds"] = seconds(median_step());
-  summary["images_per_second"] = images_per_second(median_step());
+  const um::Nanoseconds median = median_step();
+  summary.update(to_json(counters_));
+  summary["stalled_seconds"] = seconds(stalled_);
+  summary["steps_run"] = durations_.size();
+  summary["median_step_seconds"] = seconds(median);
+  summary["images_per_second"] = images_per_second(median);
   summary["predicted_step_seconds"] = predicted ? json(seconds(*predicted)) : json(nullptr);
-  if (!steps_.empty()) {
-    summary["first_loss"] = steps_.front().loss;
-    summary["last_loss"] = steps_.back().loss;
+  summary["prediction_error"] = nullptr;
+  if (predicted && durations_.size() > 1) {  // the first step warms up
+    summary["prediction_error"] = seconds(*predicted) / seconds(median) - 1;
+  }
+  if (first_loss_) {
+    summary["first_loss"] = *first_loss_;
+    summary["last_loss"] = last_loss_;
   }
   if (evaluation_) {
     summary["test_accuracy"] = evaluation_->accuracy;
@@ -121,9 +114,9 @@ void TrainingReport::print(const json& summary) const {
   const auto bytes = [&](const char* key) {
     return um::to_string(um::Bytes{summary.at(key).get<std::uint64_t>()});
   };
-  const double median = summary.at("median_step_seconds").get<double>();
   fmt::print(stderr, "{} steps, median {:.4f} s ({:.1f} images/s), waiting {:.2f} s in all\n",
-             steps_.size(), median, summary.at("images_per_second").get<double>(),
+             durations_.size(), summary.at("median_step_seconds").get<double>(),
+             summary.at("images_per_second").get<double>(),
              summary.at("stalled_seconds").get<double>());
   fmt::print(stderr, "near peak {} of {}; moved {} in, {} out; {} faults, {} evictions\n",
              bytes("near_peak_bytes"), bytes("budget_bytes"), bytes("bytes_prefetched"),
@@ -133,13 +126,12 @@ void TrainingReport::print(const json& summary) const {
     fmt::print(stderr, "{} prefetched pages were refused for want of near memory\n", refused);
   }
   fmt::print(stderr, "weights {}\n", summary.at("weights_sha256").get<std::string>());
-  const json& predicted = summary.at("predicted_step_seconds");
-  if (predicted.is_null() || steps_.size() < 2) return;
-  const double error = predicted.get<double>() / median - 1;
-  fmt::print(stderr, "predicted step {:.4f} s ({:+.1f} %){}\n", predicted.get<double>(),
-             100 * error,
-             std::abs(error) > 0.15
-                 ? ": more than 15 % off; the machine was busy, or the profile is of another one"
+  const json& error = summary.at("prediction_error");
+  if (error.is_null()) return;
+  fmt::print(stderr, "predicted step {:.4f} s ({:+.1f} %){}\n",
+             summary.at("predicted_step_seconds").get<double>(), 100 * error.get<double>(),
+             std::abs(error.get<double>()) > kLargestError
+                 ? ": more than 15 % off; perhaps the machine was busy, or the times are of another"
                  : "");
 }
 

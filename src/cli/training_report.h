@@ -11,6 +11,7 @@
 #include "src/session.h"
 #include "src/train.h"
 #include "um/bytes.h"
+#include "um/counters.h"
 
 namespace spillway::cli {
 
@@ -28,7 +29,7 @@ class TrainingReport {
   [[nodiscard]] um::Nanoseconds median_step() const;
 
   /// Adds what the steps came to, to `summary`, and writes it as the last line. `predicted` is the
-  /// simulator's length of a step.
+  /// simulator's length of a step; it stands beside the median when more than one step was run.
   void finish(nlohmann::json summary, std::optional<um::Nanoseconds> predicted);
 
  private:
@@ -39,7 +40,11 @@ class TrainingReport {
   ProgressLine progress_;
   std::size_t batch_;
   um::Bytes budget_;
-  std::vector<StepReport> steps_;
+  std::vector<um::Nanoseconds> durations_;  // of the steps
+  um::Counters counters_;                   // their sum
+  um::Nanoseconds stalled_{0};              // their sum
+  std::optional<float> first_loss_;
+  float last_loss_ = 0;
   std::optional<Evaluation> evaluation_;
 };
 

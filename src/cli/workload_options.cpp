@@ -3,13 +3,16 @@
 #include <map>
 
 #include "nets/catalogue.h"
+#include "src/cli/complaint.h"
 #include "src/cli/number_checks.h"
 
 namespace spillway::cli {
 namespace {
 
 constexpr const char* kWorkload = "What is trained";
+constexpr const char* kOptimizer = "Training";
 constexpr std::size_t kLargestBatch = 1U << 20U;
+constexpr std::size_t kLargestClasses = 1U << 20U;
 constexpr std::size_t kLargestSide = 1U << 14U;
 
 const std::map<std::string, ConvolutionAlgorithm> kAlgorithms{
@@ -20,7 +23,10 @@ const std::map<std::string, ConvolutionAlgorithm> kAlgorithms{
 }  // namespace
 
 void WorkloadOptions::add_to(CLI::App& app) {
-  app.add_option("--net", net, "Network; spillway nets lists them")->required()->group(kWorkload);
+  app.add_option("--net", net, "Network; spillway nets lists them")
+      ->required()
+      ->check(check_network)
+      ->group(kWorkload);
   app.add_option("--batch", batch, "Images a step")
       ->required()
       ->check(CLI::Range(std::size_t{1}, kLargestBatch))
@@ -28,24 +34,30 @@ void WorkloadOptions::add_to(CLI::App& app) {
   app.add_option("--image-size", image_size, "Side of the square images (default: the network's)")
       ->check(CLI::Range(std::size_t{1}, kLargestSide))
       ->group(kWorkload);
-  app.add_option("--classes", classes, "Outputs of the network")
-      ->check(CLI::Range(std::size_t{2}, kLargestBatch))
+  app.add_option("--classes", classes, "Classes that the network tells apart")
+      ->check(class_count())
       ->capture_default_str()
       ->group(kWorkload);
   app.add_option("--conv-algorithm", convolution_algorithm,
-                 "Convolution algorithms to choose from: auto, direct, winograd")
+                 "Convolution algorithms to choose from: auto (all), direct, or winograd, which "
+                 "means direct where Winograd's does not apply")
       ->check(CLI::IsMember{kAlgorithms})
       ->capture_default_str()
       ->group(kWorkload);
-  app.add_option("--momentum", momentum, "Of stochastic gradient descent")
+}
+
+void WorkloadOptions::add_optimizer_to(CLI::App& app) {
+  app.add_option("--momentum", momentum,
+                 "Part of the last update that stochastic gradient descent repeats")
       ->check(check_amount)
       ->check(CLI::Range(0.F, 1.F))
       ->capture_default_str()
-      ->group(kWorkload);
-  app.add_option("--weight-decay", weight_decay, "Of all parameters")
+      ->group(kOptimizer);
+  app.add_option("--weight-decay", weight_decay,
+                 "Part of each parameter that is added to its gradient")
       ->check(check_amount)
       ->capture_default_str()
-      ->group(kWorkload);
+      ->group(kOptimizer);
 }
 
 nets::Network WorkloadOptions::network() const {
@@ -62,6 +74,12 @@ StepOptions WorkloadOptions::step() const {
   return {.batch = batch,
           .convolution = kAlgorithms.at(convolution_algorithm),
           .sgd = {.momentum = momentum, .weight_decay = weight_decay}};
+}
+
+CLI::Range class_count() { return {std::size_t{2}, kLargestClasses}; }
+
+std::string check_network(const std::string& name) {
+  return complaint_of([&] { static_cast<void>(nets::find_network(name)); });
 }
 
 }  // namespace spillway::cli

@@ -20,10 +20,17 @@ struct WorkloadOptions {
   float weight_decay = 0;
 
   void add_to(CLI::App& app);
+  /// --momentum and --weight-decay: what a step computes with, but neither its plan nor its time
+  /// depends on.
+  void add_optimizer_to(CLI::App& app);
 
-  /// Throws: um::Error when there is no such network, or the image is too small for it.
+  /// Throws: um::Error when the image is too small for the network.
   [[nodiscard]] nets::Network network() const;
   [[nodiscard]] StepOptions step() const;
 };
+
+/// Checks of CLI11's: a number of classes, the name of a network.
+[[nodiscard]] CLI::Range class_count();
+[[nodiscard]] std::string check_network(const std::string& name);
 
 }  // namespace spillway::cli

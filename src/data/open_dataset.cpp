@@ -1,5 +1,6 @@
 #include "src/data/open_dataset.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -33,24 +34,41 @@ DatasetPair prepare(DatasetPair stored, const ChannelStatistics& statistics,
           .test = std::make_unique<PreparedDataset>(std::move(stored.test), statistics, image)};
 }
 
+constexpr std::string_view kIdx = "idx";
+constexpr std::string_view kCifar10 = "cifar10";
+
+// "idx:DIR" as "idx" and "DIR".
+struct Spec {
+  explicit Spec(std::string_view text)
+      : kind{text.substr(0, text.find(':'))},
+        folder{text.substr(std::min(kind.size() + 1, text.size()))} {}
+  std::string kind;
+  std::string folder;
+};
+
 }  // namespace
 
+void expect_data_set(std::string_view spec) {
+  if (spec == "synthetic") return;
+  const Spec parts{spec};
+  if (parts.kind != kIdx && parts.kind != kCifar10) {
+    throw um::Error{"there is no data set '" + std::string{spec} +
+                    "'; there are synthetic, idx:DIR and cifar10:DIR"};
+  }
+  if (parts.folder.empty()) {
+    throw um::Error{"data set " + parts.kind + " needs the folder of its files: " + parts.kind +
+                    ":DIR"};
+  }
+}
+
 DatasetPair open_dataset(std::string_view spec, const DatasetOptions& options) {
-  const std::size_t colon = spec.find(':');
-  const std::string kind{spec.substr(0, colon)};
-  const std::string folder{colon == std::string_view::npos ? "" : spec.substr(colon + 1)};
+  expect_data_set(spec);
   if (spec == "synthetic") {
     return prepare(make_synthetic(options.image, options.classes, options.seed),
                    synthetic_statistics(options.image.channels), options);
   }
-  if (kind != "idx" && kind != "cifar10") {
-    throw um::Error{"there is no data set '" + std::string{spec} +
-                    "'; there are synthetic, idx:DIR and cifar10:DIR"};
-  }
-  if (folder.empty()) {
-    throw um::Error{"data set " + kind + " needs the folder of its files: " + kind + ":DIR"};
-  }
-  if (kind == "cifar10") {
+  const auto [kind, folder] = Spec{spec};
+  if (kind == kCifar10) {
     return prepare(open_cifar10(folder, options.classes), cifar10_statistics(), options);
   }
   DatasetPair idx = open_idx(folder, options.classes);

@@ -16,6 +16,10 @@ struct DatasetOptions {
   std::uint64_t seed = 0;  ///< of drawn images
 };
 
+/// Looks at what a user types and at no file. Throws: um::Error for an unknown kind of data set, or
+/// when it lacks its folder.
+void expect_data_set(std::string_view spec);
+
 /// Opens what a user types: "synthetic", "idx:DIR" or "cifar10:DIR". Images come resized and
 /// standardised.
 /// Throws: um::Error for an unknown kind, missing or broken files, labels that the network has no

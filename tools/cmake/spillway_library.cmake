@@ -16,7 +16,7 @@ if(SPILLWAY_SANITIZE)
 endif()
 
 # spillway_library(<name> HEADERS ... [SOURCES ...] [LINK ...] [LINK_PRIVATE ...])
-# One folder, one static library, one alias spillway::<name>.
+# One folder, one static library, one alias spillway::<name>; installed for find_package(spillway).
 function(spillway_library name)
   cmake_parse_arguments(PARSE_ARGV 1 lib "" "" "HEADERS;SOURCES;LINK;LINK_PRIVATE")
   add_library(spillway_${name} STATIC ${lib_SOURCES})
@@ -30,4 +30,5 @@ function(spillway_library name)
   set_target_properties(spillway_${name} PROPERTIES
     VERIFY_INTERFACE_HEADER_SETS ON POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX
     EXPORT_NAME ${name})
+  install(TARGETS spillway_${name} EXPORT spillway FILE_SET HEADERS DESTINATION include/spillway)
 endfunction()

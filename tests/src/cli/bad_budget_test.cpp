@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -32,8 +33,9 @@ TEST(BadBudget, SaysWhatABudgetLooksLike) {
   for (const char* budget : {"0", "-5", "-1MiB", "12Gib", "x", "0%", "-3%", "min-5%", "min+x%",
                              "nan", "1e400", "99999999999999999999999999%", "min+1e99%"}) {
     const std::string quoted = "'" + std::string{budget} + "' is no budget";
-    expect_refused(1, small_training({"--budget", budget}), {quoted, "512MiB", "40%", "min+20%"});
-    expect_refused(1, joined(kPlan, {"--budget", budget}), {quoted});
+    expect_refused(2, small_training({"--budget", budget}), {quoted, "512MiB", "40%", "min+20%"});
+    expect_refused(2, joined(kPlan, {"--budget", budget}), {quoted});
+    expect_refused(2, {"profile", "--net", "lenet", "--batch", "8", "--budget", budget}, {quoted});
   }
 }
 
@@ -79,20 +81,38 @@ TEST(BadBudget, InfeasiblePlanSaysSoInJsonToo) {
   EXPECT_GT(facts.at("min_budget_bytes"), 1024);
 }
 
+TEST(BadBudget, InJsonTheSmallestIsThatOfThePlanner) {
+  const Outcome outcome =
+      run_spillway(joined(kPlan, {"--planner", "resident", "--budget", "min", "--json", "-"}));
+
+  EXPECT_EQ(outcome.exit_code, 1);
+  const json facts = json::parse(outcome.output);
+  EXPECT_EQ(facts.at("feasible"), false);
+  EXPECT_EQ(facts.at("planner"), "resident");
+  EXPECT_EQ(std::to_string(facts.at("min_budget_bytes").get<std::uint64_t>()),
+            smallest_budget_in(outcome.errors));
+}
+
 TEST(BadBudget, MoreThanTheMachineHasIsRefused) {
-  expect_refused(1, small_training({"--budget", "100TiB"}), {"100 TiB", "free"});
+  expect_refused(1, small_training({"--budget", "100TiB"}),
+                 {"100 TiB", "free", "give a smaller --budget"});
 }
 
 TEST(BadBudget, MoreThanTheMachineHasIsNotTakenByDefault) {
-  // A million images of 28x28 need about 100 GB; on a larger machine this batch does not exist.
+  // conv1_2 reads and writes 64 channels of 224x224 floats: 26 MB an image, 26 TB for a million.
   const Program::Arguments huge{"train",        "--net", "vgg16",   "--batch", "1000000",
                                 "--image-size", "224",   "--steps", "1"};
   expect_refused(1, huge, {"too small", "conv1_2.forward", "smallest budget that works"});
 }
 
 TEST(BadBudget, OfResidentModeIsTheWholeNeed) {
-  expect_refused(1, small_training({"--memory", "resident", "--budget", "1400KiB"}),
-                 {"too small", "smallest budget that works"});
+  for (const char* budget : {"1400KiB", "min", "95%"}) {
+    expect_refused(1, small_training({"--memory", "resident", "--budget", budget}),
+                   {"too small", "smallest budget that works"});
+  }
+  const Outcome roomy =
+      run_spillway(small_training({"--memory", "resident", "--budget", "200%", "--json", "-"}));
+  EXPECT_GT(summary_of(roomy).value("budget_bytes", 0), 0);
 }
 
 }  // namespace

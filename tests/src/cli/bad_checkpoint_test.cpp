@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -37,6 +38,13 @@ class BadCheckpoint : public testing::Test {
   }
   [[nodiscard]] Program::Arguments resumed() const { return joined(training(), {"--resume"}); }
 
+  [[nodiscard]] std::string plan() const { return path() + "/plan.json"; }
+
+  static std::string content(const std::string& file) {
+    std::ifstream stream{file, std::ios::binary};
+    return {std::istreambuf_iterator<char>{stream}, {}};
+  }
+
   void make_checkpoint() const {
     const Outcome outcome = run_spillway(training());
     ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
@@ -55,8 +63,10 @@ class BadCheckpoint : public testing::Test {
 };
 
 TEST_F(BadCheckpoint, ResumeNeedsAFolder) {
-  expect_refused(1, {"train", "--net", "lenet", "--batch", "8", "--resume"},
-                 {"--resume needs --checkpoint"});
+  expect_refused(2, {"train", "--net", "lenet", "--batch", "8", "--resume"},
+                 {"--resume requires --checkpoint"});
+  expect_refused(2, {"train", "--net", "lenet", "--batch", "8", "--checkpoint-every", "3"},
+                 {"--checkpoint-every requires --checkpoint"});
 }
 
 TEST_F(BadCheckpoint, MissingOrEmptyFolderHasNoCheckpoint) {
@@ -65,6 +75,17 @@ TEST_F(BadCheckpoint, MissingOrEmptyFolderHasNoCheckpoint) {
   fs::create_directory(path());
   expect_refused(1, resumed(), {"there is no checkpoint in " + path(), "without --resume"});
   EXPECT_TRUE(fs::is_empty(path()));
+}
+
+TEST_F(BadCheckpoint, IsNotOverwrittenByATrainingThatDoesNotResume) {
+  make_checkpoint();
+  const std::string before = content(description()) + content(tensors()) + content(plan());
+
+  expect_refused(1, training(), {path(), "--resume"});
+  expect_refused(1, training("4"), {path(), "--resume"});
+
+  EXPECT_EQ(content(description()) + content(tensors()) + content(plan()), before);
+  EXPECT_EQ(std::distance(fs::directory_iterator{path()}, fs::directory_iterator{}), 3);
 }
 
 TEST_F(BadCheckpoint, OfAnotherTrainingIsRefused) {

@@ -93,7 +93,6 @@ TEST_F(BadIdx, EmptyFileIsNoticed) {
 }
 
 TEST_F(BadIdx, PackedFileIsToBeUnpacked) {
-  folder_.write("train-images-idx3-ubyte", Content(100, 0x1F));
   Content packed(100, 0);
   packed[0] = 0x1F;
   packed[1] = 0x8B;

@@ -1,10 +1,14 @@
 // Places that cannot be written; found before training starts, and nothing is left behind.
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mount.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <utility>
 
 #include "tests/src/cli/program.h"
 #include "tests/src/cli/refused.h"
@@ -88,8 +92,38 @@ TEST_F(BadPath, RefusedTrainingLeavesNothingBehind) {
       "--checkpoint", folder_.file("a/b"),        "--far",   "file:" + folder_.path().string()};
   expect_refused(1, small_training(joined(outputs, {"--budget", "1KiB"})), {"too small"});
   expect_refused(1, small_training(joined(outputs, {"--data", "idx:" + nowhere()})), {"no file"});
-  expect_refused(1, small_training(joined(outputs, {"--planner", "magic"})), {"'magic'"});
+  expect_refused(1, small_training(joined(outputs, {"--memory", "resident", "--budget", "min"})),
+                 {"too small"});
   expect_nothing_left();
+}
+
+TEST_F(BadPath, TriedOutputsAreLeftAsTheyWere) {
+  const std::string link = folder_.file("link.json");
+  fs::create_symlink("target.json", link);
+  for (const std::string& path : {link, folder_.file("regular")}) {
+    expect_refused(1, small_training({"--json", path, "--budget", "1KiB"}), {"too small"});
+  }
+  EXPECT_EQ(fs::read_symlink(link), "target.json");
+  EXPECT_FALSE(fs::exists(folder_.file("target.json")));
+  fs::remove(link);
+  expect_nothing_left();
+}
+
+TEST_F(BadPath, LinkToNowhereIsWrittenThrough) {
+  const std::string link = folder_.file("link.json");
+  fs::create_symlink("target.json", link);
+
+  const Outcome outcome = run_spillway(small_training({"--json", link}));
+
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_GT(fs::file_size(folder_.file("target.json")), 0U);
+}
+
+TEST_F(BadPath, LinkBelowAMissingFolderIsRefused) {
+  const std::string link = folder_.file("link.json");
+  fs::create_symlink("nowhere/target.json", link);
+  expect_refused(1, endless({"--json", link}), {"cannot write " + link});
 }
 
 TEST_F(BadPath, FullOutputIsAFailure) {
@@ -97,12 +131,23 @@ TEST_F(BadPath, FullOutputIsAFailure) {
   expect_refused(1, {"nets", "lenet", "--json", "/dev/full"}, {"cannot write /dev/full", "space"});
 }
 
+// Makes this process root of a namespace of its own, where the system lets it; it stays there.
+bool become_root_of_a_namespace() {
+  const std::string user = std::to_string(geteuid());
+  const std::string group = std::to_string(getegid());
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  std::ofstream{"/proc/self/setgroups"} << "deny";
+  std::ofstream{"/proc/self/uid_map"} << "0 " + user + " 1";
+  std::ofstream{"/proc/self/gid_map"} << "0 " + group + " 1";
+  return geteuid() == 0;
+}
+
 // A file system of a few MiB, where this process may mount one.
 class TinyDisk {
  public:
   explicit TinyDisk(std::string path) : path_{std::move(path)} {
     fs::create_directories(path_);
-    is_there_ = mount("spillway-test", path_.c_str(), "tmpfs", 0, "size=4m") == 0;
+    is_there_ = is_mounted() || (become_root_of_a_namespace() && is_mounted());
   }
   TinyDisk(const TinyDisk&) = delete;
   TinyDisk& operator=(const TinyDisk&) = delete;
@@ -114,13 +159,17 @@ class TinyDisk {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
+  [[nodiscard]] bool is_mounted() const {
+    return mount("spillway-test", path_.c_str(), "tmpfs", 0, "size=4m") == 0;
+  }
+
   std::string path_;
   bool is_there_ = false;
 };
 
 TEST_F(BadPath, FullDiskIsNoticedBeforeTraining) {
   const TinyDisk disk{folder_.file("disk")};
-  if (!disk.is_there()) GTEST_SKIP() << "this process may not mount a file system";
+  if (!disk.is_there()) GTEST_SKIP() << "neither this process nor a namespace of it may mount";
   // Batch 64 needs 8 MiB, more than the disk has.
   const Program::Arguments training{"train",    "--net",   "lenet",
                                     "--batch",  "64",      "--steps",

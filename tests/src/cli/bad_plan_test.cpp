@@ -112,6 +112,11 @@ TEST_F(BadPlan, WithASmallerBudgetThanItsPeakIsRefusedByTheVerifier) {
   expect_refused(1, training({"--budget", "min"}), {"plan.json must not run"});
 }
 
+TEST_F(BadPlan, WithABudgetThatTheMachineDoesNotHaveIsRefused) {
+  expect_refused_when([](json& plan) { plan["budget_bytes"] = 1ULL << 50U; },
+                      {"1024 TiB", "free", "give a smaller --budget to spillway plan"});
+}
+
 TEST_F(BadPlan, SaysWhichMemberIsWrong) {
   expect_refused_when([](json& plan) { plan["runs"][1]["algorithm"] = "magic"; },
                       {"plan.json: runs[1].algorithm", "'magic'", "conv1.forward"});

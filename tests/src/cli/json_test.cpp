@@ -39,6 +39,15 @@ void expect_strings(const json& object, const std::vector<const char*>& names) {
   }
 }
 
+void expect_prediction_alone(const std::string& path) {
+  json trace;
+  std::ifstream{path} >> trace;
+  EXPECT_GT(trace.at("traceEvents").size(), 29U) << "LeNet has 29 tasks";
+  const std::string text = trace.dump();
+  EXPECT_NE(text.find("predicted"), std::string::npos);
+  EXPECT_EQ(text.find("measured"), std::string::npos);
+}
+
 TEST(TrainJson, IsALineAStepAndASummary) {
   const Outcome outcome = run_spillway({"train", "--net", "lenet", "--batch", "8", "--steps", "5",
                                         "--budget", "min+20%", "--json", "-"});
@@ -66,6 +75,11 @@ TEST(TrainJson, IsALineAStepAndASummary) {
   EXPECT_LE(summary.at("near_peak_bytes"), summary.at("budget_bytes"));
   EXPECT_GE(summary.at("budget_bytes"), summary.at("min_budget_bytes"));
   EXPECT_EQ(summary.at("algorithms").is_object(), true);
+  EXPECT_NEAR(summary.at("prediction_error").get<double>(),
+              summary.at("predicted_step_seconds").get<double>() /
+                      summary.at("median_step_seconds").get<double>() -
+                  1,
+              1e-9);
 }
 
 // What the lines say of each step adds up to what the summary says of all.
@@ -85,6 +99,7 @@ TEST(TrainJson, SummaryAddsUpTheSteps) {
   }
   EXPECT_GT(summary.at("faults"), 0);
   EXPECT_TRUE(summary.at("predicted_step_seconds").is_null()) << "page faults are not simulated";
+  EXPECT_TRUE(summary.at("prediction_error").is_null());
 }
 
 TEST(TrainJson, SaysWhatEachEpochEndedWith) {
@@ -120,6 +135,37 @@ TEST(TrainTrace, ShowsThePredictedAndTheMeasuredStep) {
   const std::string text = trace.dump();
   EXPECT_NE(text.find("predicted"), std::string::npos);
   EXPECT_NE(text.find("measured, last step"), std::string::npos);
+}
+
+TEST(TrainTrace, OfNoStepShowsThePredictionAlone) {
+  const TemporaryFolder folder;
+  const Outcome outcome = run_spillway({"train", "--net", "lenet", "--batch", "8", "--steps", "0",
+                                        "--budget", "min", "--trace", folder.file("trace")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  expect_prediction_alone(folder.file("trace"));
+}
+
+TEST(TrainTrace, OfAFinishedTrainingShowsThePredictionAlone) {
+  const TemporaryFolder folder;
+  const Program::Arguments training{"train",
+                                    "--net",
+                                    "lenet",
+                                    "--batch",
+                                    "8",
+                                    "--steps",
+                                    "2",
+                                    "--budget",
+                                    "min",
+                                    "--checkpoint",
+                                    folder.file("checkpoint")};
+  ASSERT_EQ(run_spillway(training).exit_code, 0);
+
+  const Outcome again =
+      run_spillway(joined(training, {"--resume", "--trace", folder.file("trace"), "--json", "-"}));
+
+  EXPECT_EQ(summary_of(again).value("steps_run", 1), 0);
+  EXPECT_EQ(summary_of(again).value("steps", 0), 2);
+  expect_prediction_alone(folder.file("trace"));
 }
 
 TEST(PlanJson, HasTheFiguresOfThePlan) {
@@ -160,6 +206,20 @@ TEST(NetsJson, DescribesEveryNetwork) {
   for (const char* name : {"lenet", "vgg16", "vgg19", "resnet18", "resnet50"}) {
     EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
   }
+}
+
+// So that a budget found in the table is one to run with.
+TEST(NetsJson, WithTheClassesOfARunNamesItsSmallestBudget) {
+  const Outcome nets = run_spillway({"nets", "resnet18", "--classes", "10", "--json", "-"});
+  const Outcome plan = run_spillway({"plan", "--net", "resnet18", "--batch", "8", "--json", "-"});
+  ASSERT_EQ(nets.exit_code, 0) << nets.errors;
+  ASSERT_EQ(plan.exit_code, 0) << plan.errors;
+
+  const json resnet18 = json::parse(nets.output).front();
+  const json planned = json::parse(plan.output);
+  EXPECT_EQ(resnet18.at("classes"), 10);
+  EXPECT_EQ(resnet18.at("smallest_budget_bytes").at("8"), planned.at("min_budget_bytes"));
+  EXPECT_EQ(resnet18.at("resident_bytes").at("8"), planned.at("resident_bytes"));
 }
 
 // The parameters that the papers and torchvision give for 1000 classes.

@@ -120,6 +120,11 @@ void Program::wait_for_lines(std::size_t count) {
   }
 }
 
+void Program::wait_for_error(const std::string& text) {
+  while (outcome_.errors.find(text) == std::string::npos && errors_ >= 0 && read_some()) {
+  }
+}
+
 void Program::signal(int number) const {
   if (process_ > 0) kill(process_, number);
 }
@@ -157,6 +162,20 @@ nlohmann::json summary_of(const Outcome& outcome) {
     return nlohmann::json::object();
   }
   return lines.back().at("summary");
+}
+
+bool has_capability(const std::string& name) {
+  const Outcome outcome = run_spillway({"devices", "--json", "-"});
+  const auto devices = nlohmann::json::parse(outcome.output, nullptr, /*allow_exceptions=*/false);
+  if (!devices.is_array() || devices.empty()) {
+    ADD_FAILURE() << "no devices in: " << outcome.output << outcome.errors;
+    return false;
+  }
+  for (const nlohmann::json& capability : devices.front().at("capabilities")) {
+    if (capability.at("name") == name) return capability.at("available").get<bool>();
+  }
+  ADD_FAILURE() << "no capability " << name << " in: " << outcome.output;
+  return false;
 }
 
 Program::Arguments joined(Program::Arguments first, const Program::Arguments& second) {

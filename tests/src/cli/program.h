@@ -33,6 +33,8 @@ class Program {
 
   /// Waits until it has written `count` lines to standard output; less when it ends before.
   void wait_for_lines(std::size_t count);
+  /// Waits until it has written `text` to standard error; returns without when it ends before.
+  void wait_for_error(const std::string& text);
   void signal(int number) const;
   /// Waits until it ends.
   [[nodiscard]] Outcome finish();
@@ -56,6 +58,9 @@ class Program {
 
 /// The summary of a training that must have succeeded with `--json -`; an empty object otherwise.
 [[nodiscard]] nlohmann::json summary_of(const Outcome& outcome);
+
+/// True when `spillway devices` says that this machine can do it ("uffd_move").
+[[nodiscard]] bool has_capability(const std::string& name);
 
 /// All of `first`, then all of `second`.
 [[nodiscard]] Program::Arguments joined(Program::Arguments first, const Program::Arguments& second);

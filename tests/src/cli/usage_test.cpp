@@ -98,32 +98,54 @@ TEST(BadUsage, ListsWhatAFlagMayBe) {
   expect_refused(kBadUsage, small_training({"--far", "disk"}), {"'disk'", "ram", "file:PATH"});
 }
 
-TEST(BadInput, ListsTheNetworksThereAre) {
+TEST(BadUsage, ListsTheNetworksThereAre) {
   const std::vector<std::string> words{"'alexnet3'", "lenet", "resnet50"};
-  expect_refused(kFailure, {"train", "--net", "alexnet3", "--batch", "8"}, words);
-  expect_refused(kFailure, {"plan", "--net", "alexnet3", "--batch", "8"}, words);
-  expect_refused(kFailure, {"nets", "alexnet3"}, words);
+  expect_refused(kBadUsage, {"train", "--net", "alexnet3", "--batch", "8"}, words);
+  expect_refused(kBadUsage, {"plan", "--net", "alexnet3", "--batch", "8"}, words);
+  expect_refused(kBadUsage, {"nets", "alexnet3"}, words);
 }
 
-TEST(BadInput, ListsThePlannersThereAre) {
+TEST(BadUsage, ListsThePlannersThereAre) {
   const std::vector<std::string> words{"'magic'", "capacity", "on-demand", "resident"};
-  expect_refused(kFailure, small_training({"--planner", "magic"}), words);
-  expect_refused(kFailure, {"plan", "--net", "lenet", "--batch", "8", "--planner", "magic"}, words);
+  expect_refused(kBadUsage, small_training({"--planner", "magic"}), words);
+  expect_refused(kBadUsage, {"plan", "--net", "lenet", "--batch", "8", "--planner", "magic"},
+                 words);
 }
 
-TEST(BadInput, ListsTheMachinesThereAre) {
-  expect_refused(kFailure, {"plan", "--net", "lenet", "--batch", "8", "--machine", "abacus"},
+TEST(BadUsage, ListsTheMachinesThereAre) {
+  expect_refused(kBadUsage, {"plan", "--net", "lenet", "--batch", "8", "--machine", "abacus"},
                  {"'abacus'", "v100", "host"});
 }
 
-TEST(BadInput, SaysWhichDevicesThereAre) {
-  expect_refused(kFailure, small_training({"--device", "tpu"}), {"'tpu'", "host"});
+TEST(BadUsage, SaysWhichDevicesThereAre) {
+  expect_refused(kBadUsage, small_training({"--device", "tpu"}), {"'tpu'", "host"});
+  expect_refused(kBadUsage, small_training({"--device", "cuda:x"}), {"'cuda:x'", "cuda[:N]"});
 }
 
-TEST(BadInput, SaysWhichDataSetsThereAre) {
-  expect_refused(kFailure, small_training({"--data", "imagenet"}),
+TEST(BadUsage, SaysWhichDataSetsThereAre) {
+  expect_refused(kBadUsage, small_training({"--data", "imagenet"}),
                  {"'imagenet'", "synthetic", "idx:DIR", "cifar10:DIR"});
-  expect_refused(kFailure, small_training({"--data", "idx:"}), {"idx:DIR"});
+  expect_refused(kBadUsage, small_training({"--data", "idx:"}), {"idx:DIR"});
+}
+
+TEST(BadUsage, RefusesTwoDocumentsOnStandardOutput) {
+  const std::vector<std::string> words{"cannot both write to standard output"};
+  expect_refused(kBadUsage, small_training({"--json", "-", "--trace", "-"}), words);
+  const Program::Arguments plan{"plan", "--net", "lenet", "--batch", "8"};
+  expect_refused(kBadUsage, joined(plan, {"--json", "-", "--out", "-"}), words);
+  expect_refused(kBadUsage, joined(plan, {"--timeline", "-", "--out", "-"}), words);
+}
+
+TEST(BadUsage, OffersTheOptimizersRatesToTrainingAlone) {
+  for (const char* flag : {"--momentum", "--weight-decay"}) {
+    for (const char* command : {"plan", "profile"}) {
+      expect_refused(kBadUsage, {command, "--net", "lenet", "--batch", "8", flag, "0.5"}, {flag});
+    }
+  }
+}
+
+TEST(BadInput, SaysThatThereIsNoCudaYet) {
+  expect_refused(kFailure, small_training({"--device", "cuda:0"}), {"no CUDA", "--device host"});
 }
 
 TEST(BadInput, RefusesAnImageTooSmallForTheNetwork) {
@@ -133,9 +155,19 @@ TEST(BadInput, RefusesAnImageTooSmallForTheNetwork) {
 TEST(BadInput, SaysThatOpenMpGivesTooFewThreads) {
   const Program::Arguments limit{"OMP_THREAD_LIMIT=1"};
   const std::vector<std::string> words{"OMP_THREAD_LIMIT", "fewer threads"};
-  expect_refused(kFailure, small_training({"--threads", "2"}), words, limit);
-  const Outcome one = run_spillway(small_training({"--threads", "1"}), limit);
-  EXPECT_EQ(one.exit_code, 0) << one.errors;
+  for (const Program::Arguments& command :
+       {small_training(), Program::Arguments{"plan", "--net", "lenet", "--batch", "8"},
+        Program::Arguments{"nets", "lenet"}}) {
+    expect_refused(kFailure, joined(command, {"--threads", "2"}), words, limit);
+    const Outcome one = run_spillway(joined(command, {"--threads", "1"}), limit);
+    EXPECT_EQ(one.exit_code, 0) << one.errors;
+  }
+}
+
+TEST(Devices, AreShownWithoutThreadsToo) {
+  const Outcome outcome = run_spillway({"devices"}, {"OMP_THREAD_LIMIT=1"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_NE(outcome.output.find("uffd_move"), std::string::npos) << outcome.output;
 }
 
 }  // namespace

@@ -1,0 +1,99 @@
+#include "src/cli/training_flags.h"
+
+#include "src/checkpoint.h"
+#include "src/cli/complaint.h"
+#include "src/cli/number_checks.h"
+#include "src/data/open_dataset.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr const char* kTraining = "Training";
+constexpr const char* kPlanning = "Planning";
+
+std::string check_data_set(const std::string& text) {
+  return complaint_of([&] { expect_data_set(text); });
+}
+
+}  // namespace
+
+void TrainingFlags::add_to(CLI::App& command) {
+  workload.add_to(command);
+  add_training_to(command);
+  workload.add_optimizer_to(command);
+  add_checkpoint_to(command);
+  processor.add_to(command);
+  memory.add_mode_to(command);
+  memory.add_space_to(command);
+  plan.add_to(command);
+  add_files_to(command);
+}
+
+void TrainingFlags::add_training_to(CLI::App& command) {
+  command
+      .add_option("--data", data,
+                  "synthetic (drawn figures), idx:DIR (MNIST files) or cifar10:DIR (binary "
+                  "version); images are resized to the network's")
+      ->check(check_data_set)
+      ->capture_default_str()
+      ->group(kTraining);
+  command.add_option("--steps", train.steps, "Stop after so many steps")
+      ->check(check_whole_number)
+      ->group(kTraining);
+  command
+      .add_option("--epochs", train.epochs,
+                  "Stop after so many passes over the data (default: 1, unless --steps is given)")
+      ->check(check_whole_number)
+      ->group(kTraining);
+  command.add_option("--lr", train.learning_rate, "Learning rate; with --resume the checkpoint's")
+      ->check(check_amount)
+      ->capture_default_str()
+      ->group(kTraining);
+  command
+      .add_option("--seed", train.seed,
+                  "What weights, data order, dropout and synthetic images are drawn from")
+      ->check(check_whole_number)
+      ->capture_default_str()
+      ->group(kTraining);
+}
+
+void TrainingFlags::add_checkpoint_to(CLI::App& command) {
+  auto* const folder =
+      command.add_option("--checkpoint", checkpoint.folder,
+                         "Save the training in this folder at the end of each epoch");
+  folder->group(kTraining);
+  command
+      .add_option("--checkpoint-every", train.checkpoint_every, "Save every so many steps instead")
+      ->check(check_whole_number)
+      ->needs(folder)
+      ->group(kTraining);
+  command
+      .add_flag(
+          "--resume", checkpoint.resume,
+          "Go on from the checkpoint, with its plan, rates and threads unless they are given anew")
+      ->needs(folder)
+      ->group(kTraining);
+}
+
+void TrainingFlags::add_files_to(CLI::App& command) {
+  command
+      .add_option("--plan", plan_file,
+                  "Use this plan, made by spillway plan --out, and unless --budget says otherwise "
+                  "its budget")
+      ->group(kPlanning);
+  command
+      .add_option("--profile", profile_file,
+                  "Use these times, made by spillway profile, instead of measuring first")
+      ->group(kPlanning);
+}
+
+void TrainingFlags::restore_settings(const CLI::App& command) {
+  const KeptSettings kept = read_settings(checkpoint.folder);
+  const auto is_given = [&](const char* flag) { return command.count(flag) > 0; };
+  if (!is_given("--lr")) train.learning_rate = kept.learning_rate;
+  if (!is_given("--momentum")) workload.momentum = kept.momentum;
+  if (!is_given("--weight-decay")) workload.weight_decay = kept.weight_decay;
+  if (!is_given("--threads")) processor.threads = static_cast<int>(kept.threads);
+}
+
+}  // namespace spillway::cli

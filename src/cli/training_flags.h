@@ -1,0 +1,44 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "src/cli/memory_options.h"
+#include "src/cli/plan_options.h"
+#include "src/cli/processor_options.h"
+#include "src/cli/workload_options.h"
+#include "src/train.h"
+
+namespace spillway::cli {
+
+/// Where a training is saved, and whether it goes on from there.
+struct CheckpointFlags {
+  std::string folder;  ///< empty: it is not saved
+  bool resume = false;
+};
+
+/// What `spillway train` is asked for.
+struct TrainingFlags {
+  WorkloadOptions workload;
+  ProcessorOptions processor;
+  MemoryOptions memory;
+  PlanOptions plan;
+  std::string plan_file;     ///< empty: a planner makes the plan
+  std::string profile_file;  ///< empty: times are measured
+  std::string data = "synthetic";
+  TrainOptions train;
+  CheckpointFlags checkpoint;
+
+  void add_to(CLI::App& command);
+
+  /// A training that goes on keeps its settings, but for those that the user gave `command` anew.
+  /// Throws: um::Error when there is no checkpoint, or it is damaged.
+  void restore_settings(const CLI::App& command);
+
+ private:
+  void add_training_to(CLI::App& command);
+  void add_checkpoint_to(CLI::App& command);
+  void add_files_to(CLI::App& command);
+};
+
+}  // namespace spillway::cli
