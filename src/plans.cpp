@@ -41,20 +41,24 @@ Profile evaluation_profile(const Workload& workload, const Profile& training) {
   return profile;
 }
 
+prefetch::Problem make_problem(const TaskGraph& graph, const Profile& profile, Bytes budget,
+                               Bytes page, const PlanRequest& request) {
+  return {.graph = graph,
+          .profile = profile,
+          .budget = budget,
+          .page = page,
+          .whole_blocks = request.memory == MemoryMode::kCopy,
+          .may_recompute = request.may_recompute};
+}
+
 // `step_budget` is what `run_budget` leaves for this step; complaints speak of the run's.
 Plan plan_step(const TaskGraph& graph, const Profile& profile, Bytes run_budget, Bytes step_budget,
                Bytes page, const PlanRequest& request) {
   const prefetch::Resident resident;
   const bool stays = request.memory == MemoryMode::kResident;
   const prefetch::Planner& planner = stays ? resident : *request.planner;
-  auto planned = planner.plan({.graph = graph,
-                               .profile = profile,
-                               .budget = step_budget,
-                               .page = page,
-                               .whole_blocks = request.memory == MemoryMode::kCopy,
-                               .may_recompute = request.may_recompute});
+  auto planned = planner.plan(make_problem(graph, profile, step_budget, page, request));
   if (auto* const reason = std::get_if<Infeasible>(&planned)) {
-    reason->task_need += run_budget - step_budget;
     reason->smallest_budget += run_budget - step_budget;
     throw BudgetTooSmall{to_string(*reason, graph, run_budget), reason->smallest_budget};
   }
@@ -114,6 +118,14 @@ Plan plan_training(const Workload& workload, const Profile& profile, Bytes budge
   expect_feasible(workload, budget);
   return plan_step(workload.training().graph, profile, budget, workload.training_budget(budget),
                    workload.page(), request);
+}
+
+prefetch::Bounds training_bounds(const Workload& workload, const Profile& profile, Bytes budget,
+                                 const PlanRequest& request) {
+  expect_feasible(workload, budget);
+  return prefetch::lower_bounds(make_problem(workload.training().graph, profile,
+                                             workload.training_budget(budget), workload.page(),
+                                             request));
 }
 
 Plans make_plans(const Workload& workload, const Profile& profile, Bytes budget,

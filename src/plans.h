@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "prefetch/bounds.h"
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
 #include "prefetch/profile.h"
@@ -58,5 +59,10 @@ void expect_feasible(const Workload& workload, um::Bytes budget);
 [[nodiscard]] prefetch::Plan plan_training(const Workload& workload,
                                            const prefetch::Profile& profile, um::Bytes budget,
                                            const PlanRequest& request);
+
+/// Minima that no plan of the training step can be faster than. Throws: BudgetTooSmall.
+[[nodiscard]] prefetch::Bounds training_bounds(const Workload& workload,
+                                               const prefetch::Profile& profile, um::Bytes budget,
+                                               const PlanRequest& request);
 
 }  // namespace spillway

@@ -81,10 +81,6 @@ prefetch::Profile make_profile(const Options& options, const Target& target,
   return prefetch::read_profile(prefetch::JsonFile{options.profile}, graph);
 }
 
-// Bounds that are proved for this plan's problem come with the planners of the papers; until then
-// the members are null.
-json unknown_bounds() { return {{"beaumont", nullptr}, {"offload", nullptr}, {"mixed", nullptr}}; }
-
 void write_infeasible(const Options& options, const Workload& workload, Bytes budget,
                       Bytes smallest) {
   if (options.json.empty()) return;
@@ -102,6 +98,7 @@ struct Planned {
   um::Nanoseconds planning{0};
   Bytes peak;
   prefetch::Timeline timeline;
+  prefetch::Bounds bounds;
 };
 
 Planned make_plan(const Workload& workload, const prefetch::Profile& profile, Bytes budget,
@@ -114,6 +111,7 @@ Planned make_plan(const Workload& workload, const prefetch::Profile& profile, By
   um::expects(std::holds_alternative<prefetch::Verified>(verdict), "planners return sound plans");
   planned.peak = std::get<prefetch::Verified>(verdict).peak;
   planned.timeline = prefetch::simulate(planned.plan, profile);
+  planned.bounds = training_bounds(workload, profile, budget, request);
   return planned;
 }
 
@@ -129,7 +127,10 @@ json to_json(const Planned& planned, const Workload& workload, const prefetch::P
           {"peak_bytes", planned.peak.count()},
           {"compute_seconds", seconds(prefetch::compute_time(profile, planned.plan.runs))},
           {"makespan_seconds", seconds(planned.timeline.makespan())},
-          {"bounds", unknown_bounds()},
+          {"bounds",
+           {{"beaumont", seconds(planned.bounds.beaumont)},
+            {"offload", seconds(planned.bounds.offload)},
+            {"mixed", seconds(planned.bounds.mixed)}}},
           {"planning_seconds", seconds(planned.planning)},
           {"offloaded_bytes", facts.offloaded.count()},
           {"prefetched_bytes", facts.prefetched.count()},
@@ -150,6 +151,9 @@ void print(const json& figures) {
   fmt::print("  peak, verified   {}\n", bytes("peak_bytes"));
   fmt::print("  step             {:.4f} s, of it arithmetic {:.4f} s\n", number("makespan_seconds"),
              number("compute_seconds"));
+  fmt::print("  no plan below    {:.4f} s (moving alone {:.4f} s)\n",
+             figures.at("bounds").at("mixed").get<double>(),
+             figures.at("bounds").at("offload").get<double>());
   fmt::print("  moved            {} out, {} in, {} tasks run again\n", bytes("offloaded_bytes"),
              bytes("prefetched_bytes"), figures.at("recomputed_tasks").get<std::uint64_t>());
   fmt::print("  planned in       {:.2f} s by {}\n", number("planning_seconds"),

@@ -70,18 +70,18 @@ GoldenFile GoldenFile::read(const std::string& name) {
   return golden;
 }
 
-std::vector<NamedTensor> GoldenFile::initial_state(const Step& step) const {
-  std::vector<NamedTensor> tensors;
+std::vector<BlockNumbers> GoldenFile::initial_state(const Step& step) const {
+  std::vector<BlockNumbers> blocks;
   for (const StateBlock& block : step.state) {
-    const std::size_t count = element_count(block.spec);
-    NamedTensor tensor{.name = block.name, .shape = {count}, .values = std::vector<float>(count)};
+    BlockNumbers numbers{.name = block.name,
+                         .values = std::vector<float>(element_count(block.spec))};
     if (block.role != StateRole::kMomentum) {
-      tensor.values =
+      numbers.values =
           std::visit(Start{.name = std::to_string(salt) + " " + layer_name(block)}, block.spec);
     }
-    tensors.push_back(std::move(tensor));
+    blocks.push_back(std::move(numbers));
   }
-  return tensors;
+  return blocks;
 }
 
 Batch GoldenFile::make_batch(const nets::Network& network, std::uint64_t step) const {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "src/backend.h"
-#include "src/safetensors.h"
 #include "src/step.h"
+#include "tests/src/state_numbers.h"
 
 namespace spillway::test {
 
@@ -34,7 +34,7 @@ struct GoldenFile {
   [[nodiscard]] static GoldenFile read(const std::string& name);
 
   /// The values that training starts from, of the state blocks of `step`, a training step.
-  [[nodiscard]] std::vector<NamedTensor> initial_state(const Step& step) const;
+  [[nodiscard]] std::vector<BlockNumbers> initial_state(const Step& step) const;
   /// The batch of step `step`.
   [[nodiscard]] Batch make_batch(const nets::Network& network, std::uint64_t step) const;
 };

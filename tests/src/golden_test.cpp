@@ -14,10 +14,12 @@
 #include "tests/golden/golden_file.h"
 #include "tests/golden/networks.h"
 #include "tests/src/network_in_memory.h"
+#include "tests/src/state_numbers.h"
 
 namespace spillway {
 namespace {
 
+using test::BlockNumbers;
 using test::GoldenFile;
 
 // How far a block may be from PyTorch's 64-bit numbers, in norms of the block. 32-bit arithmetic
@@ -48,7 +50,8 @@ class Training {
         net_{test::golden_network(golden.name),
              {.batch = golden.batch, .convolution = way.convolution, .sgd = sgd},
              way.memory} {
-    net_.session().state().load(golden.initial_state(net_.training_step()));
+    test::set_numbers(net_.session().state(), net_.training_step(),
+                      golden.initial_state(net_.training_step()));
   }
 
   StepReport train(std::uint64_t step) {
@@ -60,7 +63,9 @@ class Training {
     const Batch batch = golden_.make_batch(net_.network(), step);
     return net_.session().evaluate({.batch = &batch});
   }
-  [[nodiscard]] std::vector<NamedTensor> state() { return net_.session().state().save(); }
+  [[nodiscard]] std::vector<BlockNumbers> state() {
+    return test::numbers_of(net_.session().state(), net_.training_step());
+  }
   [[nodiscard]] const prefetch::Plan& plan() const { return net_.training_plan(); }
   [[nodiscard]] const prefetch::TaskGraph& graph() const { return net_.training_step().graph; }
 
@@ -81,9 +86,9 @@ double distance(std::span<const float> values, std::span<const double> wanted) {
 }
 
 // The blocks of `state` whose names end with `suffix` must be those of `wanted`.
-void expect_near(const std::vector<NamedTensor>& state, const std::string& suffix,
+void expect_near(const std::vector<BlockNumbers>& state, const std::string& suffix,
                  GoldenFile::Blocks wanted, double tolerance) {
-  for (const NamedTensor& block : state) {
+  for (const BlockNumbers& block : state) {
     if (!block.name.ends_with(suffix)) continue;
     const auto golden = wanted.extract(block.name);
     ASSERT_FALSE(golden.empty()) << block.name;

@@ -68,10 +68,10 @@ TEST_F(Profiling, EndsWhenTheUserStopsIt) {
 // A link that takes at least 4 ms for each MiB, whatever this machine does: at most 250 MiB/s.
 TEST_F(Profiling, MeasuresAnEmulatedLinkAsNoFasterThanItIs) {
   const um::Bandwidth most{250.0 * 1024 * 1024};
-  const um::SpaceOptions options{.page = Bytes{1ULL << 21U}, .link = {.bandwidth = most}};
+  const um::ManagedOptions options{.page = Bytes{1ULL << 21U}, .link = {.bandwidth = most}};
   const prefetch::LinkProfile link =
       measure_link(*processor.device, options, Bytes{1ULL << 24U}, step, *processor.backend,
-                   measure(Bytes{1ULL << 24U}), *processor.compute);
+                   measure(Bytes{1ULL << 24U}), *processor.compute, stop);
   for (const um::Bandwidth found : {link.offload, link.prefetch}) {
     EXPECT_GT(found.bytes_per_second(), 0);
     EXPECT_LE(found.bytes_per_second(), most.bytes_per_second());
