@@ -43,7 +43,8 @@ Bytes choose_page(const TaskGraph& graph) {
       const bool is_tensor = graph.data[i].kind == DataKind::kTensor;
       rounded += size > Bytes{} ? size : (is_tensor ? 2 * graph.data[i].size : Bytes{});
     }
-    if (20 * rounded <= 21 * exact) return page;
+    const std::uint64_t allowed = page == kLargestPage ? 112 : 105;  // percent
+    if (100 * rounded <= allowed * exact) return page;
   }
   return kSmallestPage;
 }

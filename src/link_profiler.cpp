@@ -57,6 +57,17 @@ void move(um::Hints& hints, um::Range range, um::Place place, Moved& moved) {
   moved.bytes += Bytes{range.size()};
 }
 
+// The shortest of a few runs, after one that warms up.
+um::Nanoseconds time_alone(ScratchLaunch& launch) {
+  um::Nanoseconds shortest = um::Nanoseconds::max();
+  for (int i = 0; i < 4; ++i) {
+    const Clock::time_point begin = Clock::now();
+    launch.run();
+    if (i > 0) shortest = std::min<um::Nanoseconds>(shortest, Clock::now() - begin);
+  }
+  return shortest;
+}
+
 // Runs one launch again and again on a stream until told to stop, and counts.
 class Load {
  public:
@@ -64,13 +75,11 @@ class Load {
        um::Stream& stream)
       : scratch_{memory, ScratchLaunch::size(step, task, 0)}, stream_{stream} {
     stream_.enqueue([&step, task, &backend, this] {
-      ScratchLaunch launch{step, task, 0, backend, scratch_.bytes()};
-      launch.run();
-      const Clock::time_point begin = Clock::now();
-      while (!is_stopped_) {
-        launch.run();
-        ++runs_;
-        time_ = Clock::now() - begin;
+      try {
+        run(step, task, backend);
+      } catch (...) {
+        if (!has_started_) undisturbed_.set_exception(std::current_exception());
+        throw;
       }
     });
   }
@@ -84,6 +93,9 @@ class Load {
     }
   }
 
+  // The time of one run before anything disturbed it; waits for it. Call it once.
+  [[nodiscard]] um::Nanoseconds undisturbed() { return undisturbed_.get_future().get(); }
+
   // The time of one run, disturbed as it was.
   [[nodiscard]] std::optional<um::Nanoseconds> stop() {
     is_stopped_ = true;
@@ -93,8 +105,25 @@ class Load {
   }
 
  private:
+  void run(const Step& step, TaskId task, const Backend& backend) {
+    ScratchRing ring{scratch_.bytes()};
+    ScratchLaunch launch{step, task, 0, backend};
+    launch.place(ring);
+    const um::Nanoseconds alone = time_alone(launch);
+    has_started_ = true;
+    undisturbed_.set_value(alone);
+    const Clock::time_point begin = Clock::now();
+    while (!is_stopped_) {
+      launch.run();
+      ++runs_;
+      time_ = Clock::now() - begin;
+    }
+  }
+
   um::Block scratch_;
   um::Stream& stream_;
+  bool has_started_ = false;  // of the stream's thread
+  std::promise<um::Nanoseconds> undisturbed_;
   std::atomic<bool> is_stopped_ = false;
   int runs_ = 0;
   um::Nanoseconds time_{0};
@@ -118,6 +147,7 @@ prefetch::LinkProfile measure_link(um::Device& device, um::ManagedOptions option
   std::optional<Load> load;
   const std::optional<TaskId> task = find_load(step, profile, limit);
   if (task) load.emplace(step, *task, backend, device.memory(), stream);
+  const um::Nanoseconds undisturbed = load ? load->undisturbed() : um::Nanoseconds{0};
   Moved out;
   Moved in;
   const auto round_trip = [&] {
@@ -137,9 +167,9 @@ prefetch::LinkProfile measure_link(um::Device& device, um::ManagedOptions option
 
   prefetch::LinkProfile link{.offload = out.bandwidth(), .prefetch = in.bandwidth()};
   if (const auto disturbed = load ? load->stop() : std::nullopt) {
-    const auto undisturbed = static_cast<double>(profile(*task, 0).count());
-    link.compute_speed_while_moving =
-        std::clamp(undisturbed / static_cast<double>(disturbed->count()), 0.05, 1.0);
+    link.compute_speed_while_moving = std::clamp(
+        static_cast<double>(undisturbed.count()) / static_cast<double>(disturbed->count()), 0.05,
+        1.0);
   }
   return link;
 }

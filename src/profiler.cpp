@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <vector>
 
 #include "src/executor.h"
 #include "src/scratch_launch.h"
+#include "src/scratch_ring.h"
 
 namespace spillway {
 namespace {
@@ -13,48 +15,84 @@ namespace {
 using prefetch::TaskId;
 using um::Bytes;
 
-// Room for every task with every algorithm, as far as `limit` allows; at least for every task's
-// first.
-Bytes scratch_size(const Step& step, Bytes limit) {
+using Clock = std::chrono::steady_clock;
+
+// The most that any task needs with its first algorithm.
+Bytes smallest_ring(const Step& step) {
   Bytes most;
-  Bytes least;
   for (std::size_t t = 0; t < step.graph.tasks.size(); ++t) {
-    least = std::max(least, ScratchLaunch::size(step, TaskId(t), 0));
-    for (std::uint32_t a = 0; a < step.graph.tasks[t].algorithms.size(); ++a) {
-      most = std::max(most, ScratchLaunch::size(step, TaskId(t), a));
-    }
+    most = std::max(most, ScratchLaunch::size(step, TaskId(t), 0));
   }
-  return std::max(least, std::min(most, limit));
+  return most;
 }
 
-um::Nanoseconds median_time(ScratchLaunch& launch) {
-  using Clock = std::chrono::steady_clock;
-  constexpr auto kEnough = std::chrono::milliseconds{60};
-  constexpr std::size_t kRuns = 3;
-  launch.run();
-  std::vector<um::Nanoseconds> times;
-  const Clock::time_point start = Clock::now();
-  do {
-    const Clock::time_point begin = Clock::now();
-    launch.run();
-    times.emplace_back(Clock::now() - begin);
-  } while (times.size() < kRuns && Clock::now() - start < kEnough);
-  std::ranges::sort(times);
-  return times[(times.size() - 1) / 2];
-}
-
-std::vector<um::Nanoseconds> measure_task(const Step& step, TaskId task, const Backend& backend,
-                                          const um::Block& scratch) {
-  std::vector<um::Nanoseconds> times;
-  for (std::uint32_t a = 0; a < step.graph[task].algorithms.size(); ++a) {
-    if (ScratchLaunch::size(step, task, a) > scratch.size()) {
-      times.push_back(times.front());
-      continue;
+// Runs the tasks of a step in order, again and again, each time with another algorithm where a
+// task has several, and notes how long each takes.
+class TaskTimer {
+ public:
+  TaskTimer(const Step& step, const Backend& backend, um::Range scratch) : ring_{scratch} {
+    std::memset(scratch.data(), 0, scratch.size());
+    for (std::size_t t = 0; t < step.graph.tasks.size(); ++t) {
+      std::vector<Candidate>& candidates = tasks_.emplace_back();
+      for (std::uint32_t a = 0; a < step.graph.tasks[t].algorithms.size(); ++a) {
+        if (ScratchLaunch::size(step, TaskId(t), a).count() > scratch.size()) continue;
+        candidates.push_back(
+            {.algorithm = a, .launch = {step, TaskId(t), a, backend}, .times = {}});
+      }
+      rounds_ = std::max(rounds_, candidates.size());
     }
-    ScratchLaunch launch{step, task, a, backend, scratch.bytes()};
-    times.push_back(median_time(launch));
   }
-  return times;
+
+  // One run of the step for each algorithm. `on_task` is called before each task.
+  template <class OnTask>
+  void run(bool is_timed, const OnTask& on_task) {
+    for (std::size_t round = 0; round < rounds_; ++round) {
+      for (std::vector<Candidate>& candidates : tasks_) {
+        on_task();
+        Candidate& candidate = candidates[std::min(round, candidates.size() - 1)];
+        candidate.launch.place(ring_);
+        const Clock::time_point begin = Clock::now();
+        candidate.launch.run();
+        if (is_timed) candidate.times.emplace_back(Clock::now() - begin);
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t runs_of_tasks() const { return rounds_ * tasks_.size(); }
+
+  // By task and algorithm: the median, of two the faster; the first's where one had no room.
+  [[nodiscard]] std::vector<std::vector<um::Nanoseconds>> times(const prefetch::TaskGraph& graph) {
+    std::vector<std::vector<um::Nanoseconds>> result;
+    for (std::size_t t = 0; t < tasks_.size(); ++t) {
+      std::vector<um::Nanoseconds>& times = result.emplace_back();
+      for (Candidate& candidate : tasks_[t]) {
+        std::ranges::sort(candidate.times);
+        const um::Nanoseconds median = candidate.times[(candidate.times.size() - 1) / 2];
+        times.resize(std::max(times.size(), std::size_t{candidate.algorithm}),
+                     times.empty() ? median : times.front());
+        times.push_back(median);
+      }
+      times.resize(graph.tasks[t].algorithms.size(), times.front());
+    }
+    return result;
+  }
+
+ private:
+  struct Candidate {
+    std::uint32_t algorithm;
+    ScratchLaunch launch;
+    std::vector<um::Nanoseconds> times;
+  };
+  ScratchRing ring_;
+  std::vector<std::vector<Candidate>> tasks_;
+  std::size_t rounds_ = 1;
+};
+
+// Three times are enough, and two where they take long; many where they take no time.
+bool is_enough(std::size_t times, Clock::duration elapsed) {
+  using std::chrono::seconds;
+  if (times < 2) return false;
+  return times < 3 ? elapsed > seconds{15} : times >= 25 || elapsed > seconds{1};
 }
 
 }  // namespace
@@ -64,14 +102,22 @@ prefetch::Profile measure_tasks(const Step& step, const Backend& backend, um::Me
                                 const OnProgress& on_progress) {
   prefetch::Profile profile{.source = "measured, " + backend.description(),
                             .graph = prefetch::fingerprint(step.graph)};
-  const um::Block scratch{memory, scratch_size(step, limit)};
+  const um::Block scratch{memory, std::max(limit, smallest_ring(step))};
   stream.enqueue([&] {
-    const std::size_t count = step.graph.tasks.size();
-    for (std::size_t t = 0; t < count; ++t) {
+    TaskTimer timer{step, backend, scratch.bytes()};
+    constexpr std::size_t kUsualPasses = 4;
+    const auto all = static_cast<double>(kUsualPasses * timer.runs_of_tasks());
+    double done = 0;
+    const auto on_task = [&] {
       if (stop) throw Interrupted{};
-      profile.durations.push_back(measure_task(step, TaskId(t), backend, scratch));
-      on_progress(static_cast<double>(t + 1) / static_cast<double>(count));
-    }
+      if (done < all) on_progress(done++ / all);
+    };
+    timer.run(false, on_task);  // warms up
+    const Clock::time_point begin = Clock::now();
+    std::size_t times = 0;
+    for (; !is_enough(times, Clock::now() - begin); ++times) timer.run(true, on_task);
+    on_progress(1);
+    profile.durations = timer.times(step.graph);
   });
   stream.synchronize();
   return profile;

@@ -1,5 +1,10 @@
 #include "src/scratch_launch.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 #include <variant>
@@ -26,6 +31,20 @@ Bytes padded_size(const Step& step, DataId id) {
   return um::round_up(step.graph[id].size, kAlignment);
 }
 
+// Zeroes blocks of whole kAlignment units and leaves none of them in the caches, where that is
+// possible.
+void zero_in_memory(std::byte* block, Bytes size) {
+#if defined(__SSE2__)
+  auto* const begin = reinterpret_cast<__m128i*>(block);
+  for (std::uint64_t i = 0; i < size.count() / sizeof(__m128i); ++i) {
+    _mm_stream_si128(begin + i, _mm_setzero_si128());
+  }
+  _mm_sfence();
+#else
+  std::memset(block, 0, size.count());
+#endif
+}
+
 }  // namespace
 
 Bytes ScratchLaunch::size(const Step& step, prefetch::TaskId task, std::uint32_t algorithm) {
@@ -35,31 +54,44 @@ Bytes ScratchLaunch::size(const Step& step, prefetch::TaskId task, std::uint32_t
 }
 
 ScratchLaunch::ScratchLaunch(const Step& step, prefetch::TaskId task, std::uint32_t algorithm,
-                             const Backend& backend, um::Range scratch) {
-  um::expects(scratch.size() >= size(step, task, algorithm).count(), "enough scratch");
+                             const Backend& backend) {
+  const prefetch::Task& traits = step.graph[task];
   const Launch& launch = step.launches[static_cast<std::size_t>(task)];
-  kernel_ = backend.prepare(launch.operation, step.graph[task].algorithms[algorithm].name);
+  kernel_ = backend.prepare(launch.operation, traits.algorithms[algorithm].name);
   if (const auto* load = std::get_if<LoadBatch>(&launch.operation)) {
     batch_.images.assign(load->x.elements(), 0.F);
     batch_.labels.assign(load->x.batch, 0);
   }
-  context_.batch = &batch_;
-  std::unordered_map<std::uint32_t, std::byte*> place;
-  std::byte* next = scratch.data();
-  for (const DataId id : touched(step.graph[task])) {
-    const Bytes size = padded_size(step, id);
-    std::memset(next, 0, size.count());
-    place.emplace(static_cast<std::uint32_t>(id), next);
-    next += size.count();
+  std::unordered_map<std::uint32_t, std::size_t> index;
+  for (const DataId id : touched(traits)) {
+    index.emplace(static_cast<std::uint32_t>(id), pieces_.size());
+    pieces_.push_back({.block = id, .size = padded_size(step, id)});
+    const bool is_only_written =
+        std::ranges::count(traits.writes, id) > 0 && std::ranges::count(traits.reads, id) == 0;
+    is_read_.push_back(!is_only_written);
   }
   for (const DataId id : launch.operands) {
-    operands_.push_back(place.at(static_cast<std::uint32_t>(id)));
+    operand_pieces_.push_back(index.at(static_cast<std::uint32_t>(id)));
   }
-  workspace_ = next;
+  pieces_.push_back(
+      {.block = {}, .size = um::round_up(traits.algorithms[algorithm].workspace, kAlignment)});
+  is_read_.push_back(false);
+}
+
+void ScratchLaunch::place(ScratchRing& ring) {
+  const std::vector<ScratchRing::Place> places = ring.place(pieces_);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].is_new && is_read_[i]) zero_in_memory(places[i].address, pieces_[i].size);
+  }
+  operands_.clear();
+  for (const std::size_t piece : operand_pieces_) operands_.push_back(places[piece].address);
+  workspace_ = places.back().address;
 }
 
 void ScratchLaunch::run() {
-  kernel_->run({.operands = operands_, .workspace = workspace_, .context = &context_});
+  StepContext context{};
+  context.batch = &batch_;
+  kernel_->run({.operands = operands_, .workspace = workspace_, .context = &context});
 }
 
 }  // namespace spillway

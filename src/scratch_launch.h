@@ -7,35 +7,36 @@
 
 #include "prefetch/task_graph.h"
 #include "src/backend.h"
+#include "src/scratch_ring.h"
 #include "src/step.h"
 #include "um/bytes.h"
-#include "um/range.h"
 
 namespace spillway {
 
-/// One launch of a step that can be run by itself, to measure it: its operands lie one after the
-/// other in a scratch block, and what it reads is zero. Values do not matter to the time, and no
-/// training state is touched.
+/// One launch of a step that can be run by itself, to measure it, with its operands in a scratch
+/// ring. Values do not matter to the time, and no training state is touched.
 class ScratchLaunch {
  public:
   /// Bytes of scratch that `task` needs with its algorithm number `algorithm`.
   [[nodiscard]] static um::Bytes size(const Step& step, prefetch::TaskId task,
                                       std::uint32_t algorithm);
 
-  /// Requires: `scratch` has at least size() bytes. To be made and run on the thread that runs
-  /// kernels.
+  /// To be made and used on the thread that runs kernels. `step` must outlive it.
   ScratchLaunch(const Step& step, prefetch::TaskId task, std::uint32_t algorithm,
-                const Backend& backend, um::Range scratch);
-  ScratchLaunch(const ScratchLaunch&) = delete;
-  ScratchLaunch& operator=(const ScratchLaunch&) = delete;
-  ~ScratchLaunch() = default;
+                const Backend& backend);
 
+  /// Finds places for its operands; what it reads and the ring has lost becomes zero, and is not in
+  /// the processor's caches then. Requires: the ring has at least size() bytes.
+  void place(ScratchRing& ring);
+  /// Requires: place() has been called, and nothing else was placed since.
   void run();
 
  private:
   Batch batch_;
-  StepContext context_;
   std::unique_ptr<Kernel> kernel_;
+  std::vector<ScratchRing::Piece> pieces_;  // the workspace is the last
+  std::vector<bool> is_read_;               // by piece
+  std::vector<std::size_t> operand_pieces_;
   std::vector<std::byte*> operands_;
   std::byte* workspace_ = nullptr;
 };

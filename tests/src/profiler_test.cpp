@@ -44,7 +44,7 @@ TEST_F(Profiling, GivesEachTaskATimeForEachOfItsAlgorithms) {
 
 TEST_F(Profiling, SaysHowFarItIs) {
   static_cast<void>(measure(Bytes{1ULL << 24U}));
-  EXPECT_EQ(progress.size(), step.graph.tasks.size());
+  EXPECT_GT(progress.size(), step.graph.tasks.size());
   EXPECT_TRUE(std::ranges::is_sorted(progress));
   EXPECT_EQ(progress.back(), 1);
 }
