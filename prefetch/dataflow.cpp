@@ -85,22 +85,25 @@ class Follower {
   }
 
  private:
-  std::optional<Violation> compare(const TaskRun& run, const std::vector<DataId>& ids,
-                                   const std::vector<Version>& wanted) const {
-    const std::string& name = graph_[run.task].name;
+  [[nodiscard]] std::optional<Violation> compare(const TaskRun& run, const std::vector<DataId>& ids,
+                                                 const std::vector<Version>& wanted) const {
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      const std::string& block = graph_[ids[i]].name;
       const Version found = held_[static_cast<std::size_t>(ids[i])];
-      if (found == kNothing) {
-        return Violation{name + " reads " + block + " before anything wrote it"};
-      }
-      if (found == wanted[i]) continue;
-      if (run.is_recomputation) {
-        return Violation{"the recomputation of " + name + " reads other values than its first run"};
-      }
-      return Violation{name + " reads " + block + " after a recomputation gave it an older value"};
+      if (found != wanted[i] || found == kNothing) return wrong_read(run, ids[i], found);
     }
     return std::nullopt;
+  }
+
+  [[nodiscard]] Violation wrong_read(const TaskRun& run, DataId id, Version found) const {
+    const std::string& name = graph_[run.task].name;
+    const std::string& block = graph_[id].name;
+    if (found == kNothing) {
+      return {name + " reads " + block + " before anything wrote it"};
+    }
+    if (run.is_recomputation) {
+      return {"the recomputation of " + name + " reads other values than its first run"};
+    }
+    return {name + " reads " + block + " after a recomputation gave it an older value"};
   }
 
   const TaskGraph& graph_;

@@ -60,13 +60,20 @@ void expect_writable(const std::string& path) {
   }
 }
 
+namespace {
+
+std::string both_to_standard_output(const std::string& a, const std::string& b) {
+  return a + " and " + b + " cannot both write to standard output; give one of them a file";
+}
+
+}  // namespace
+
 void expect_one_standard_output(std::initializer_list<NamedOutput> outputs) {
   std::string first;
   for (const auto& [flag, path] : outputs) {
     if (path != "-") continue;
     if (!first.empty()) {
-      throw CLI::ValidationError{first + " and " + flag +
-                                 " cannot both write to standard output; give one of them a file"};
+      throw CLI::ValidationError{both_to_standard_output(first, flag)};
     }
     first = flag;
   }

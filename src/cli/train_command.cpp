@@ -24,7 +24,6 @@ namespace spillway::cli {
 namespace {
 
 using nlohmann::json;
-using um::Bytes;
 
 struct Options {
   TrainingFlags flags;
