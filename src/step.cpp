@@ -1,5 +1,6 @@
 #include "src/step.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -25,9 +26,9 @@ Step make_step(const nets::Network& network, const Sizing& sizing, const StepOpt
   }
   if (purpose == Purpose::kTraining) {
     Gradients gradients{step};
-    for (auto backward = way_back.rbegin(); backward != way_back.rend(); ++backward) {
-      if (*backward) (*backward)(gradients);
-    }
+    std::for_each(way_back.rbegin(), way_back.rend(), [&](const layers::Backward& backward) {
+      if (backward) backward(gradients);
+    });
   }
   return step.take_step();
 }
