@@ -1,7 +1,6 @@
 #include "prefetch/runtime/plan_walker.h"
 
 #include <algorithm>
-#include <future>
 #include <utility>
 
 namespace spillway::prefetch {
@@ -16,9 +15,14 @@ PlanWalker::PlanWalker(const Plan& plan, Issue offload, Issue prefetch)
                   .issue = std::move(prefetch),
                   .ended = &Progress::prefetches,
                   .intervals = &Timeline::prefetches} {
-  std::promise<void> started;
-  arena_.enqueue([&] { started.set_value(); });
-  started.get_future().wait();
+  std::unique_lock lock{mutex_};
+  advances_pending_ = 1;
+  arena_.enqueue([this] {
+    const std::lock_guard started{mutex_};
+    advances_pending_ = 0;
+    changed_.notify_all();
+  });
+  changed_.wait(lock, [this] { return advances_pending_ == 0; });
 }
 
 PlanWalker::~PlanWalker() {
