@@ -84,17 +84,18 @@ TEST(Occupancy, MovesTensorsFromAQuarterPageOn) {
   EXPECT_EQ(occupancy.pool(pages(8)), 0_B);
 }
 
-TEST(ChoosePage, TakesTheLargestThatLosesAtMostATwentieth) {
+TEST(ChoosePage, TakesTheLargestThatLosesLittle) {
   const auto page_for = [](um::Bytes size) {
     TaskGraph graph;
     graph.add(DataBlock{.name = "x", .size = size});
     return choose_page(graph);
   };
   EXPECT_EQ(page_for(20_MiB), 2_MiB);
-  // 21 MiB and a byte: pages of 2 MiB take 22 MiB, 4.8 % more.
-  EXPECT_EQ(page_for(21_MiB + 1_B), 2_MiB);
-  // 20 MiB and a byte: 22 MiB is 10 % more; with 1 MiB pages 21 MiB is 4.99999 % more.
-  EXPECT_EQ(page_for(20_MiB + 1_B), 1_MiB);
+  // A huge page may lose 12 %: 9 MiB take 10 MiB, 11.1 % more; 7 MiB take 8 MiB, 14.3 % more.
+  EXPECT_EQ(page_for(9_MiB), 2_MiB);
+  EXPECT_EQ(page_for(7_MiB), 1_MiB);
+  // A smaller one 5 %: with pages of 1 MiB, 6.5 MiB take 7 MiB, 7.7 % more.
+  EXPECT_EQ(page_for(6656_KiB), 512_KiB);
   EXPECT_EQ(page_for(100_B), 4_KiB);
 }
 
