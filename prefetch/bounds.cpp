@@ -16,7 +16,6 @@ namespace {
 using um::Bytes;
 
 double to_double(Bytes size) { return static_cast<double>(size.count()); }
-double seconds(um::Nanoseconds time) { return static_cast<double>(time.count()) * 1e-9; }
 
 // Rounded down, past what rounding errors may have added: a bound must not be too high.
 um::Nanoseconds at_least(double seconds) {
@@ -133,7 +132,7 @@ class StepModel {
     before_.push_back(0);
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
       runs.push_back({.task = TaskId(t)});  // the first algorithm needs the least workspace
-      times_.push_back(seconds(*std::ranges::min_element(problem.profile.durations[t])));
+      times_.push_back(um::seconds(*std::ranges::min_element(problem.profile.durations[t])));
       before_.push_back(before_.back() + times_.back());
     }
     const std::vector<Life> lives = find_lives(graph_, runs);

@@ -68,18 +68,26 @@ um::Nanoseconds time_alone(ScratchLaunch& launch) {
   return shortest;
 }
 
-// Runs one launch again and again on a stream until told to stop, and counts.
+// Runs one launch on a stream: by itself first, then again and again until told to stop, and
+// counts.
 class Load {
  public:
   Load(const Step& step, TaskId task, const Backend& backend, um::Memory& memory,
        um::Stream& stream)
       : scratch_{memory, ScratchLaunch::size(step, task, 0)}, stream_{stream} {
     stream_.enqueue([&step, task, &backend, this] {
-      try {
-        run(step, task, backend);
-      } catch (...) {
-        if (!has_started_) undisturbed_.set_exception(std::current_exception());
-        throw;
+      ScratchRing ring{scratch_.bytes()};
+      launch_.emplace(step, task, 0, backend);
+      launch_->place(ring);
+      undisturbed_ = time_alone(*launch_);
+    });
+    stream_.synchronize();
+    stream_.enqueue([this] {
+      const Clock::time_point begin = Clock::now();
+      while (!is_stopped_) {
+        launch_->run();
+        ++runs_;
+        time_ = Clock::now() - begin;
       }
     });
   }
@@ -93,37 +101,20 @@ class Load {
     }
   }
 
-  // The time of one run before anything disturbed it; waits for it. Call it once.
-  [[nodiscard]] um::Nanoseconds undisturbed() { return undisturbed_.get_future().get(); }
-
-  // The time of one run, disturbed as it was.
-  [[nodiscard]] std::optional<um::Nanoseconds> stop() {
+  // The speed of the runs since then, 1 being that of a run before anything disturbed it. Nothing
+  // when none has ended.
+  [[nodiscard]] std::optional<double> stop() {
     is_stopped_ = true;
     stream_.synchronize();
     if (runs_ == 0) return std::nullopt;
-    return time_ / runs_;
+    return static_cast<double>((undisturbed_ * runs_).count()) / static_cast<double>(time_.count());
   }
 
  private:
-  void run(const Step& step, TaskId task, const Backend& backend) {
-    ScratchRing ring{scratch_.bytes()};
-    ScratchLaunch launch{step, task, 0, backend};
-    launch.place(ring);
-    const um::Nanoseconds alone = time_alone(launch);
-    has_started_ = true;
-    undisturbed_.set_value(alone);
-    const Clock::time_point begin = Clock::now();
-    while (!is_stopped_) {
-      launch.run();
-      ++runs_;
-      time_ = Clock::now() - begin;
-    }
-  }
-
   um::Block scratch_;
   um::Stream& stream_;
-  bool has_started_ = false;  // of the stream's thread
-  std::promise<um::Nanoseconds> undisturbed_;
+  std::optional<ScratchLaunch> launch_;
+  um::Nanoseconds undisturbed_{0};
   std::atomic<bool> is_stopped_ = false;
   int runs_ = 0;
   um::Nanoseconds time_{0};
@@ -147,7 +138,6 @@ prefetch::LinkProfile measure_link(um::Device& device, um::ManagedOptions option
   std::optional<Load> load;
   const std::optional<TaskId> task = find_load(step, profile, limit);
   if (task) load.emplace(step, *task, backend, device.memory(), stream);
-  const um::Nanoseconds undisturbed = load ? load->undisturbed() : um::Nanoseconds{0};
   Moved out;
   Moved in;
   const auto round_trip = [&] {
@@ -166,10 +156,8 @@ prefetch::LinkProfile measure_link(um::Device& device, um::ManagedOptions option
   while (Clock::now() - begin < kDuration);
 
   prefetch::LinkProfile link{.offload = out.bandwidth(), .prefetch = in.bandwidth()};
-  if (const auto disturbed = load ? load->stop() : std::nullopt) {
-    link.compute_speed_while_moving = std::clamp(
-        static_cast<double>(undisturbed.count()) / static_cast<double>(disturbed->count()), 0.05,
-        1.0);
+  if (const auto speed = load ? load->stop() : std::nullopt) {
+    link.compute_speed_while_moving = std::clamp(*speed, 0.05, 1.0);
   }
   return link;
 }

@@ -10,8 +10,4 @@ namespace spillway::cli {
 /// Reads "20us", "1.5ms", "500ns", "2s". Nothing when `text` is no such time.
 [[nodiscard]] std::optional<um::Nanoseconds> parse_duration(std::string_view text);
 
-[[nodiscard]] constexpr double seconds(um::Nanoseconds time) {
-  return static_cast<double>(time.count()) * 1e-9;
-}
-
 }  // namespace spillway::cli

@@ -21,7 +21,6 @@
 #include "prefetch/verify.h"
 #include "src/budget.h"
 #include "src/cli/complaint.h"
-#include "src/cli/duration.h"
 #include "src/cli/memory_options.h"
 #include "src/cli/output_path.h"
 #include "src/cli/plan_facts.h"
@@ -29,6 +28,7 @@
 #include "src/cli/processor_options.h"
 #include "src/cli/workload_options.h"
 #include "src/model_sizing.h"
+#include "um/nanoseconds.h"
 
 namespace spillway::cli {
 namespace {
@@ -125,13 +125,13 @@ json to_json(const Planned& planned, const Workload& workload, const prefetch::P
           {"min_budget_bytes", workload.need().smallest.count()},
           {"resident_bytes", workload.need().resident.count()},
           {"peak_bytes", planned.peak.count()},
-          {"compute_seconds", seconds(prefetch::compute_time(profile, planned.plan.runs))},
-          {"makespan_seconds", seconds(planned.timeline.makespan())},
+          {"compute_seconds", um::seconds(prefetch::compute_time(profile, planned.plan.runs))},
+          {"makespan_seconds", um::seconds(planned.timeline.makespan())},
           {"bounds",
-           {{"beaumont", seconds(planned.bounds.beaumont)},
-            {"offload", seconds(planned.bounds.offload)},
-            {"mixed", seconds(planned.bounds.mixed)}}},
-          {"planning_seconds", seconds(planned.planning)},
+           {{"beaumont", um::seconds(planned.bounds.beaumont)},
+            {"offload", um::seconds(planned.bounds.offload)},
+            {"mixed", um::seconds(planned.bounds.mixed)}}},
+          {"planning_seconds", um::seconds(planned.planning)},
           {"offloaded_bytes", facts.offloaded.count()},
           {"prefetched_bytes", facts.prefetched.count()},
           {"recomputed_tasks", facts.recomputed_tasks},

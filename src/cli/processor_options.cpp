@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/host/host_processor.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
 
@@ -22,17 +23,6 @@ std::string check_device(const std::string& text) {
     return {};
   }
   return "there is no device '" + text + "'; give auto, host or cuda[:N]";
-}
-
-Processor open_host(std::size_t threads) {
-  Processor processor{.threads = threads, .device = std::make_unique<um::HostDevice>()};
-  auto backend = std::make_unique<host::HostBackend>(threads);
-  processor.compute = processor.device->make_stream("compute");
-  processor.compute->enqueue(
-      [&] { backend->start_threads([&] { processor.device->prepare_kernel_thread(); }); });
-  processor.compute->synchronize();
-  processor.backend = std::move(backend);
-  return processor;
 }
 
 }  // namespace
@@ -54,7 +44,9 @@ void ProcessorOptions::add_threads_to(CLI::App& app) {
 }
 
 Processor ProcessorOptions::open() const {
-  if (device == "auto" || device == "host") return open_host(thread_count());
+  if (device == "auto" || device == "host") {
+    return host::open_processor(std::make_unique<um::HostDevice>(), thread_count());
+  }
   throw um::Error{"this program has no CUDA device yet; use --device host"};
 }
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "src/cli/duration.h"
+#include "um/nanoseconds.h"
 
 namespace spillway::cli {
 namespace {
@@ -22,7 +22,7 @@ json to_json(const um::Counters& counters) {
           {"faults", counters.faults},
           {"evictions", counters.evictions},
           {"refused_hints", counters.refused_hints},
-          {"fault_seconds", seconds(counters.fault_time)}};
+          {"fault_seconds", um::seconds(counters.fault_time)}};
 }
 
 um::Bytes peak_resident_set() {
@@ -46,8 +46,8 @@ void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepRep
             {"epoch", epoch},
             {"loss", report.loss},
             {"correct", report.correct},
-            {"seconds", seconds(report.duration)},
-            {"stalled_seconds", seconds(report.stalled)},
+            {"seconds", um::seconds(report.duration)},
+            {"stalled_seconds", um::seconds(report.stalled)},
             {"near_peak_bytes", report.near_peak.count()}};
   line.update(to_json(report.counters));
   json_.write(line);
@@ -84,14 +84,14 @@ void TrainingReport::finish(json summary, std::optional<um::Nanoseconds> predict
   progress_.end();
   const um::Nanoseconds median = median_step();
   summary.update(to_json(counters_));
-  summary["stalled_seconds"] = seconds(stalled_);
+  summary["stalled_seconds"] = um::seconds(stalled_);
   summary["steps_run"] = durations_.size();
-  summary["median_step_seconds"] = seconds(median);
+  summary["median_step_seconds"] = um::seconds(median);
   summary["images_per_second"] = images_per_second(median);
-  summary["predicted_step_seconds"] = predicted ? json(seconds(*predicted)) : json(nullptr);
+  summary["predicted_step_seconds"] = predicted ? json(um::seconds(*predicted)) : json(nullptr);
   summary["prediction_error"] = nullptr;
   if (predicted && durations_.size() > 1) {  // the first step warms up
-    summary["prediction_error"] = seconds(*predicted) / seconds(median) - 1;
+    summary["prediction_error"] = um::seconds(*predicted) / um::seconds(median) - 1;
   }
   if (first_loss_) {
     summary["first_loss"] = *first_loss_;
@@ -107,7 +107,7 @@ void TrainingReport::finish(json summary, std::optional<um::Nanoseconds> predict
 }
 
 double TrainingReport::images_per_second(um::Nanoseconds step) const {
-  return step.count() == 0 ? 0 : static_cast<double>(batch_) / seconds(step);
+  return step.count() == 0 ? 0 : static_cast<double>(batch_) / um::seconds(step);
 }
 
 void TrainingReport::print(const json& summary) const {

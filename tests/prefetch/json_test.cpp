@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <functional>
 
-#include "tests/prefetch/refusal.h"
+#include "tests/refusal.h"
 
 namespace spillway::prefetch {
 namespace {
 
-using testing::refusal;
+using test::refusal;
 
 const JsonFile& sample() {
   static const JsonFile file{

@@ -8,14 +8,15 @@
 
 #include "prefetch/json.h"
 #include "prefetch/profile_file.h"
-#include "tests/prefetch/refusal.h"
 #include "tests/prefetch/toy.h"
+#include "tests/refusal.h"
 
 namespace spillway::prefetch {
 namespace {
 
 using namespace testing;
 using nlohmann::json;
+using test::refusal;
 
 TEST(BuiltInMachines, AreFoundByTheirNamesWhichDiffer) {
   std::set<std::string> names;

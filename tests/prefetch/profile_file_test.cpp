@@ -5,12 +5,13 @@
 
 #include "prefetch/graph_stamp.h"
 #include "tests/prefetch/random_graph.h"
-#include "tests/prefetch/refusal.h"
+#include "tests/refusal.h"
 
 namespace spillway::prefetch {
 namespace {
 
 using namespace testing;
+using test::refusal;
 using namespace std::chrono_literals;
 using nlohmann::json;
 

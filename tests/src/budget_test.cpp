@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/src/data/refusal.h"
+#include "tests/refusal.h"
 
 namespace spillway {
 namespace {

@@ -7,7 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "prefetch/plan_file.h"
-#include "tests/src/data/refusal.h"
+#include "src/host/host_backend.h"
+#include "tests/refusal.h"
 #include "tests/src/data/temporary_folder.h"
 #include "tests/src/small_training.h"
 

@@ -5,22 +5,11 @@
 
 #include "prefetch/machine.h"
 #include "prefetch/planners/catalogue.h"
-#include "src/host/host_backend.h"
+#include "src/host/host_processor.h"
 #include "um/host/host_device.h"
 
 namespace spillway::test {
 namespace {
-
-Processor open_processor() {
-  Processor processor{.device = std::make_unique<um::HostDevice>()};
-  auto backend = std::make_unique<host::HostBackend>();
-  processor.compute = processor.device->make_stream("compute");
-  processor.compute->enqueue(
-      [&] { backend->start_threads([&] { processor.device->prepare_kernel_thread(); }); });
-  processor.compute->synchronize();
-  processor.backend = std::move(backend);
-  return processor;
-}
 
 // A resident run takes of its budget only what it needs.
 Plans plan(const Workload& workload, const prefetch::Profile& profile, MemoryMode memory) {
@@ -34,7 +23,7 @@ Plans plan(const Workload& workload, const prefetch::Profile& profile, MemoryMod
 
 NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
                                  MemoryMode memory)
-    : processor_{open_processor()},
+    : processor_{host::open_processor(std::make_unique<um::HostDevice>())},
       network_{std::move(network)},
       workload_{network_, *processor_.backend, options},
       profile_{prefetch::model_profile(workload_.training().graph, prefetch::find_machine("v100"))},

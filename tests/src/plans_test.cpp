@@ -7,7 +7,7 @@
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/verify.h"
 #include "src/model_sizing.h"
-#include "tests/src/data/refusal.h"
+#include "tests/refusal.h"
 
 namespace spillway {
 namespace {

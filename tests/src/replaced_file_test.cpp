@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "tests/src/data/refusal.h"
+#include "tests/refusal.h"
 #include "tests/src/data/temporary_folder.h"
 #include "um/error.h"
 

@@ -7,7 +7,7 @@
 #include "nets/builder.h"
 #include "prefetch/machine.h"
 #include "prefetch/profile.h"
-#include "src/host/host_backend.h"
+#include "src/host/host_processor.h"
 #include "src/plans.h"
 #include "src/processor.h"
 #include "src/session.h"
@@ -18,14 +18,7 @@ namespace spillway::test {
 
 /// This machine with one kernel thread, whatever its processors.
 [[nodiscard]] inline Processor small_processor() {
-  Processor processor{.threads = 1, .device = std::make_unique<um::HostDevice>()};
-  auto backend = std::make_unique<host::HostBackend>(1);
-  processor.compute = processor.device->make_stream("compute");
-  processor.compute->enqueue(
-      [&] { backend->start_threads([&] { processor.device->prepare_kernel_thread(); }); });
-  processor.compute->synchronize();
-  processor.backend = std::move(backend);
-  return processor;
+  return host::open_processor(std::make_unique<um::HostDevice>(), 1);
 }
 
 /// Convolution, batch norm with ReLU, and a linear layer on images of 1x8x8, for three classes.

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "src/host/host_backend.h"
 #include "src/safetensors.h"
-#include "tests/src/data/refusal.h"
+#include "tests/refusal.h"
 #include "tests/src/data/temporary_folder.h"
 #include "tests/src/small_training.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "src/data/synthetic.h"
-#include "tests/src/data/refusal.h"
+#include "tests/refusal.h"
 #include "tests/src/small_training.h"
 
 namespace spillway {

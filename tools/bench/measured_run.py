@@ -46,6 +46,11 @@ def train(program, options):
             "summary": next(line["summary"] for line in lines if "summary" in line)}
 
 
+def result_of(run):
+    """What may not depend on memory: all losses, and the weights at the end."""
+    return [step["loss"] for step in run["steps"]], run["summary"]["weights_sha256"]
+
+
 def circumstances(program):
     """Date, commit and device of what is measured."""
     return {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),

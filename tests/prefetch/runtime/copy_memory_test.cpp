@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+
 #include "prefetch/verify.h"
 #include "tests/prefetch/runtime/manual_moves.h"
 #include "tests/prefetch/runtime/step_modes.h"
@@ -39,6 +41,18 @@ Plan plain_plan(const TaskGraph& graph, um::Bytes budget) {
   return plan;
 }
 
+// One task for each block of `ids`, which writes it.
+void add_makers(TaskGraph& graph, std::initializer_list<DataId> ids) {
+  for (const DataId id : ids) {
+    graph.add(Task{.name = "make " + graph[id].name, .writes = {id}});
+  }
+}
+
+void expect_verified(const TaskGraph& graph, const Plan& plan) {
+  const auto verdict = verify(graph, plan);
+  ASSERT_TRUE(std::holds_alternative<Verified>(verdict)) << std::get<Violation>(verdict).reason;
+}
+
 TEST(CopyMemory, CompactsTheArenaWhenNoPieceIsLargeEnough) {
   // Three pages. a, b and c fill them in this order; a and c die, b stays in the middle; d needs
   // two pages: they are there, but not in one piece.
@@ -47,12 +61,11 @@ TEST(CopyMemory, CompactsTheArenaWhenNoPieceIsLargeEnough) {
   const DataId b = add_block(graph, "b", 1);
   const DataId c = add_block(graph, "c", 1);
   const DataId d = add_block(graph, "d", 2);
-  graph.add(Task{.name = "make a", .writes = {a}});
-  graph.add(Task{.name = "make b", .writes = {b}});
+  add_makers(graph, {a, b});
   graph.add(Task{.name = "use a", .reads = {a}, .writes = {c}});
   graph.add(Task{.name = "use b", .reads = {b}, .writes = {d}});
   const Plan plan = plain_plan(graph, pages(3));
-  ASSERT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
+  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
   const Executed executed = execute_copy(graph, plan);
   EXPECT_EQ(executed.compactions, kSteps);
   EXPECT_EQ(executed.result, run_plainly(graph, kSteps));
@@ -69,9 +82,7 @@ TEST(CopyMemory, CompactsForAPrefetchThatFindsNoPiece) {
   const DataId c = add_block(graph, "c", 1);
   const DataId d = add_block(graph, "d", 1);
   graph.add(Task{.name = "make x", .writes = {x}});
-  for (const DataId id : {a, b, c, d}) {
-    graph.add(Task{.name = "make " + graph[id].name, .writes = {id}});
-  }
+  add_makers(graph, {a, b, c, d});
   graph.add(Task{.name = "use a, c", .reads = {a, c}, .writes = {b}});
   graph.add(Task{.name = "use all", .reads = {x, d}, .writes = {x}});
   graph.tasks[5].reads.push_back(b);
@@ -81,8 +92,7 @@ TEST(CopyMemory, CompactsForAPrefetchThatFindsNoPiece) {
   plan.prefetches = {{.data = x, .size = pages(2), .after = {.runs = 6, .offloads = 1}}};
   for (Position p = 1; p < 7; ++p) plan.runs[p].after.offloads = 1;
   plan.runs[6].after.prefetches = 1;
-  const auto verdict = verify(graph, plan);
-  ASSERT_TRUE(std::holds_alternative<Verified>(verdict)) << std::get<Violation>(verdict).reason;
+  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
   const Executed executed = execute_copy(graph, plan);
   EXPECT_EQ(executed.compactions, kSteps);
   EXPECT_EQ(executed.result, run_plainly(graph, kSteps));
@@ -199,7 +209,7 @@ TEST(CopyMemory, ACleanOffloadDoesNotCountForTheCopyBeforeIt) {
   plan.runs[2].after = {2, 1, 1};
   plan.runs[4].after = {4, 2, 1};
   plan.runs[5].after = {5, 4, 4};
-  ASSERT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
+  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
   ManualStep step{graph, plan};
   step.run(0);
   step.copies.out.wait_and_finish_next();
@@ -233,9 +243,7 @@ TEST(CopyMemory, ARunHasTheRoomThatItsCompactionMade) {
   graph.add(Task{.name = "make", .writes = {x, p}});
   graph.add(Task{.name = "make a", .writes = {a}});
   graph.add(Task{.name = "use x", .reads = {x}, .writes = {c}});
-  graph.add(Task{.name = "make k", .writes = {k}});
-  graph.add(Task{.name = "make e", .writes = {e}});
-  graph.add(Task{.name = "make l", .writes = {l}});
+  add_makers(graph, {k, e, l});
   graph.add(Task{.name = "use a, c, e", .reads = {a, c, e}});
   graph.add(Task{.name = "make d", .writes = {d}});
   graph.add(Task{.name = "use p", .reads = {p, d, k, l}});
@@ -249,8 +257,7 @@ TEST(CopyMemory, ARunHasTheRoomThatItsCompactionMade) {
                      {.data = x, .size = pages(1), .after = {9, 3, 2}}};
   for (Position r = 1; r < 10; ++r) plan.runs[r].after.offloads = r < 8 ? 2 : 3;
   for (Position r = 2; r < 10; ++r) plan.runs[r].after.prefetches = r < 8 ? 1 : r - 6;
-  const auto verdict = verify(graph, plan);
-  ASSERT_TRUE(std::holds_alternative<Verified>(verdict)) << std::get<Violation>(verdict).reason;
+  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
   const ToyResult wanted = run_plainly(graph, kSteps);
   for (int i = 0; i < 200; ++i) ASSERT_EQ(execute_copy(graph, plan).result, wanted);
 }
@@ -266,9 +273,7 @@ TEST(CopyMemory, DoesNotCompactOnceARetriedPrefetchHasFoundRoom) {
   const DataId b = add_block(graph, "b", 1);
   const DataId y = add_block(graph, "y", 1);
   graph.add(Task{.name = "make p", .writes = {p}});
-  for (const DataId id : {a, x, b, y}) {
-    graph.add(Task{.name = "make " + graph[id].name, .writes = {id}});
-  }
+  add_makers(graph, {a, x, b, y});
   graph.add(Task{.name = "use a, b", .reads = {a, b}});
   graph.add(Task{.name = "use p", .reads = {p}});
   graph.add(Task{.name = "use x, y", .reads = {x, y}});
@@ -282,8 +287,7 @@ TEST(CopyMemory, DoesNotCompactOnceARetriedPrefetchHasFoundRoom) {
   for (Position r = 1; r < 8; ++r) plan.runs[r].after.offloads = 1;
   plan.runs[6].after.prefetches = 1;
   plan.runs[7].after = {7, 3, 3};
-  const auto verdict = verify(graph, plan);
-  ASSERT_TRUE(std::holds_alternative<Verified>(verdict)) << std::get<Violation>(verdict).reason;
+  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
   ManualStep step{graph, plan};
   step.run(0);
   step.copies.out.wait_and_finish_next();

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/src/data/refusal.h"
+#include "tests/refusal.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/data/permutation.h"
-#include "tests/src/data/refusal.h"
+#include "tests/refusal.h"
 
 namespace spillway {
 namespace {

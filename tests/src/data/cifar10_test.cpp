@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/src/data/refusal.h"
+#include "tests/refusal.h"
 #include "tests/src/data/temporary_folder.h"
 
 namespace spillway {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/data/prepared_dataset.h"
-#include "tests/src/data/refusal.h"
+#include "tests/refusal.h"
 #include "tests/src/data/temporary_folder.h"
 
 namespace spillway {

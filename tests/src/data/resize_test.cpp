@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/src/data/refusal.h"
+#include "tests/refusal.h"
 
 namespace spillway {
 namespace {
