@@ -11,10 +11,10 @@ using um::Bytes;
 // The time between two uses of a block, and how much of the block has been sent away in it.
 struct Gap {
   std::size_t life;
+  Position written;  // the last write before it
   Position last;
   Position next;
   Bytes taken;
-  bool starts_clean;  // the block was not written since its previous gap
 };
 
 // Among gaps, the one whose block was used longest ago comes first; of equals the one that lasts
@@ -33,15 +33,13 @@ std::vector<Gap> find_gaps(const Occupancy& occupancy, std::span<const Life> liv
   for (std::size_t i = 0; i < lives.size(); ++i) {
     const Life& life = lives[i];
     if (!occupancy.is_movable(life.data)) continue;
-    bool is_written = false;
+    Position written = life.begin();
     for (std::size_t a = 0; a + 1 < life.accesses.size(); ++a) {
-      is_written = is_written || life.accesses[a].writes;
       const Position last = life.accesses[a].position;
       const Position next = life.accesses[a + 1].position;
+      if (life.accesses[a].writes) written = last;
       if (next > last + 1) {
-        gaps.push_back(
-            {.life = i, .last = last, .next = next, .taken = {}, .starts_clean = !is_written});
-        is_written = false;
+        gaps.push_back({.life = i, .written = written, .last = last, .next = next, .taken = {}});
       }
     }
   }
@@ -58,13 +56,13 @@ class Cover {
         options_{options},
         gaps_{find_gaps(occupancy, lives)},
         returning_(runs + 1),
-        valid_far_(lives.size()) {}
+        far_copies_(lives.size()) {}
 
   // Makes room for run `position`, which needs `demand` when nothing is away. False when that
   // cannot be done.
   bool make_room(Position position, Bytes demand, Bytes pool) {
     away_ -= returning_[position];
-    while (next_gap_ < gaps_.size() && gaps_[next_gap_].last < position) open(next_gap_++);
+    while (next_gap_ < gaps_.size() && gaps_[next_gap_].last < position) open_.push(next_gap_++);
     while (demand > pool + away_) {
       while (!open_.empty() && is_used_up(open_.top(), position)) open_.pop();
       if (open_.empty()) return false;
@@ -76,11 +74,6 @@ class Cover {
   std::vector<Absence> take_result() { return std::move(absences_); }
 
  private:
-  void open(std::size_t gap) {
-    if (!gaps_[gap].starts_clean) valid_far_[gaps_[gap].life] = Bytes{};
-    open_.push(gap);
-  }
-
   [[nodiscard]] Bytes size(const Gap& gap) const { return occupancy_.size(lives_[gap.life].data); }
 
   [[nodiscard]] bool is_used_up(std::size_t gap, Position position) const {
@@ -92,31 +85,38 @@ class Cover {
     const Bytes rest = size(gap) - gap.taken;
     const Bytes amount = options_.whole_blocks ? rest : std::min(rest, wanted);
     const Bytes end = gap.taken + amount;
+    FarCopy& copy = far_copies_[gap.life];
+    if (copy.made_after < gap.written) copy = {.made_after = gap.written, .size = {}};
     while (gap.taken < end) {
-      Bytes& valid = valid_far_[gap.life];
-      const bool is_clean = gap.taken < valid;
-      Bytes part = is_clean ? std::min(end, valid) - gap.taken : end - gap.taken;
+      // Cut where the far copy ends: the first part need not be transferred again.
+      Bytes part = gap.taken < copy.size ? std::min(end, copy.size) - gap.taken : end - gap.taken;
       if (!options_.whole_blocks) part = std::min(part, options_.chunk);
       absences_.push_back({.data = lives_[gap.life].data,
                            .offset = gap.taken,
                            .size = part,
-                           .is_clean = is_clean,
+                           .written = gap.written,
                            .last = gap.last,
                            .next = gap.next,
                            .needed = position});
       gap.taken += part;
-      valid = std::max(valid, gap.taken);
+      copy.size = std::max(copy.size, gap.taken);
     }
     away_ += amount;
     returning_[gap.next] += amount;
   }
 
+  // The leading bytes of a block that went away after it was last written.
+  struct FarCopy {
+    Position made_after;
+    Bytes size;
+  };
+
   const Occupancy& occupancy_;
   std::span<const Life> lives_;
   CoverOptions options_;
   std::vector<Gap> gaps_;
-  std::vector<Bytes> returning_;  // by position: bytes that are away no more
-  std::vector<Bytes> valid_far_;  // by life: how many leading bytes have a valid far copy
+  std::vector<Bytes> returning_;     // by position: bytes that are away no more
+  std::vector<FarCopy> far_copies_;  // by life
   std::vector<Absence> absences_;
   Bytes away_;
   std::size_t next_gap_ = 0;

@@ -15,10 +15,10 @@ struct Absence {
   DataId data{};
   um::Bytes offset;
   um::Bytes size;
-  bool is_clean = false;  ///< the far copy is valid from an earlier absence: nothing to transfer
-  Position last = 0;      ///< the run that uses the block before it leaves
-  Position next = 0;      ///< the run that uses it next
-  Position needed = 0;    ///< the first run that counts on its room
+  Position written = 0;  ///< the last run that wrote the block before it leaves
+  Position last = 0;     ///< the last run that used it before it leaves
+  Position next = 0;     ///< the run that uses it next
+  Position needed = 0;   ///< the first run that counts on its room: last < needed < next
 };
 
 /// How cover() may cut blocks.

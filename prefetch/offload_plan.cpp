@@ -4,28 +4,33 @@
 
 #include "prefetch/cover.h"
 #include "prefetch/liveness.h"
-#include "prefetch/occupancy.h"
 #include "prefetch/schedule.h"
 #include "prefetch/simulate.h"
 
 namespace spillway::prefetch {
 
-std::optional<EvaluatedPlan> plan_offloads(const Problem& problem, std::vector<TaskRun> runs) {
-  const Occupancy occupancy{problem.graph, problem.page};
-  if (occupancy.always_near() > problem.budget) return std::nullopt;
-  const um::Bytes pool = occupancy.pool(problem.budget);
-  const std::vector<Life> lives = find_lives(problem.graph, runs);
-  const std::vector<um::Bytes> live = demand(problem.graph, occupancy, runs, lives);
-  auto absences = cover(occupancy, live, lives, pool,
-                        {.chunk = problem.chunk, .whole_blocks = problem.whole_blocks});
+Plan empty_plan(const Problem& problem, std::vector<TaskRun> runs) {
+  return {.planner = {},
+          .graph = problem.profile.graph,
+          .budget = problem.budget,
+          .page = problem.page,
+          .runs = std::move(runs)};
+}
+
+OffloadPlanner::OffloadPlanner(const Problem& problem)
+    : problem_{problem}, occupancy_{problem.graph, problem.page} {}
+
+std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs) const {
+  if (occupancy_.always_near() > problem_.budget) return std::nullopt;
+  const um::Bytes pool = occupancy_.pool(problem_.budget);
+  const std::vector<Life> lives = find_lives(problem_.graph, runs);
+  const std::vector<um::Bytes> live = demand(problem_.graph, occupancy_, runs, lives);
+  const auto absences = cover(occupancy_, live, lives, pool,
+                              {.chunk = problem_.chunk, .whole_blocks = problem_.whole_blocks});
   if (!absences) return std::nullopt;
-  EvaluatedPlan result{.plan = {.planner = {},
-                                .graph = fingerprint(problem.graph),
-                                .budget = problem.budget,
-                                .page = problem.page,
-                                .runs = std::move(runs)}};
-  schedule_moves(*std::move(absences), live, pool, result.plan);
-  result.makespan = simulate(result.plan, problem.profile).makespan();
+  EvaluatedPlan result{.plan = empty_plan(problem_, std::move(runs))};
+  add_moves(return_early(*absences, live, pool), result.plan);
+  result.makespan = simulate(result.plan, problem_.profile).makespan();
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "prefetch/occupancy.h"
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
 #include "um/bandwidth.h"
@@ -15,10 +16,23 @@ struct EvaluatedPlan {
   um::Nanoseconds makespan{0};
 };
 
-/// The plan that executes `runs` within the problem's budget by offloading alone: cover(), then
-/// schedule_moves(), then simulate(). Nothing when some run does not fit. The `after` of `runs` is
-/// not looked at.
-[[nodiscard]] std::optional<EvaluatedPlan> plan_offloads(const Problem& problem,
-                                                         std::vector<TaskRun> runs);
+/// Makes plans for one problem, which must outlive it, from sequences of runs.
+/// Thread safety: plan() may be called by several threads at once.
+class OffloadPlanner {
+ public:
+  explicit OffloadPlanner(const Problem& problem);
+
+  /// The plan that executes `runs` within the problem's budget by offloading alone: cover(), then
+  /// return_early(), add_moves() and simulate(). Nothing when some run does not fit. The `after` of
+  /// `runs` is not looked at.
+  [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs) const;
+
+ private:
+  const Problem& problem_;
+  Occupancy occupancy_;
+};
+
+/// A plan with `runs` and everything but moves, for `problem`: the frame that planners fill.
+[[nodiscard]] Plan empty_plan(const Problem& problem, std::vector<TaskRun> runs);
 
 }  // namespace spillway::prefetch

@@ -1,8 +1,22 @@
 #include "prefetch/planner.h"
 
+#include <algorithm>
+
 #include "prefetch/occupancy.h"
+#include "um/nanoseconds.h"
 
 namespace spillway::prefetch {
+
+um::Bytes chunk_for(const LinkProfile& link) {
+  const double fastest =
+      std::max(link.offload.bytes_per_second(), link.prefetch.bytes_per_second());
+  const double wanted = 100 * um::seconds(link.latency) * fastest;
+  um::Bytes chunk{16ULL << 20U};
+  while (static_cast<double>(chunk.count()) < wanted && chunk.count() < 1ULL << 40U) {
+    chunk += chunk;
+  }
+  return chunk;
+}
 
 Infeasible infeasible(const Problem& problem) {
   const NearNeed need = near_need(problem.graph, Occupancy{problem.graph, problem.page});

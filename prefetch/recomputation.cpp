@@ -22,48 +22,66 @@ std::vector<std::vector<TaskId>> find_writers(const TaskGraph& graph) {
   return writers;
 }
 
-class Inserter {
+// One sequence in the making.
+class Insertion {
  public:
-  Inserter(const TaskGraph& graph, const std::vector<TaskRun>& runs,
-           const std::vector<DataId>& dropped)
-      : graph_{graph}, writers_{find_writers(graph)}, is_missing_(graph.data.size(), false) {
-    for (const TaskRun& run : runs) algorithm_.push_back(run.algorithm);
-    for (const DataId id : dropped) is_missing_[static_cast<std::size_t>(id)] = true;
+  Insertion(const TaskGraph& graph, const std::vector<std::vector<TaskId>>& writers,
+            const std::vector<TaskRun>& runs, std::span<const Dropped> dropped)
+      : graph_{graph},
+        writers_{writers},
+        runs_{runs},
+        is_missing_(graph.data.size(), false),
+        is_per_use_(graph.data.size(), false) {
+    for (const Dropped& block : dropped) {
+      is_missing_[index(block.data)] = true;
+      is_per_use_[index(block.data)] = block.reuse == Reuse::kPerUse;
+    }
   }
 
-  std::vector<TaskRun> insert(const std::vector<TaskRun>& runs) {
-    for (const TaskRun& run : runs) {
+  std::vector<TaskRun> insert() {
+    for (const TaskRun& run : runs_) {
       const Task& task = graph_[run.task];
       if (!is_forward(task)) make_present(task);
       result_.push_back(run);
+      for (const DataId id : borrowed_) is_missing_[index(id)] = true;
+      borrowed_.clear();
     }
     return std::move(result_);
   }
 
  private:
+  static std::size_t index(DataId id) { return static_cast<std::size_t>(id); }
+
   void make_present(const Task& reader) {
     for (const DataId id : reader.reads) {
-      if (is_missing_[static_cast<std::size_t>(id)]) recompute(id);
+      if (is_missing_[index(id)]) recompute(id);
     }
   }
 
   void recompute(DataId id) {
-    is_missing_[static_cast<std::size_t>(id)] = false;
-    for (const TaskId writer : writers_[static_cast<std::size_t>(id)]) {
+    is_missing_[index(id)] = false;
+    if (is_per_use_[index(id)]) borrowed_.push_back(id);
+    for (const TaskId writer : writers_[index(id)]) {
       make_present(graph_[writer]);
       result_.push_back({.task = writer,
-                         .algorithm = algorithm_[static_cast<std::size_t>(writer)],
+                         .algorithm = runs_[static_cast<std::size_t>(writer)].algorithm,
                          .is_recomputation = true});
-      for (const DataId written : graph_[writer].writes) {
-        is_missing_[static_cast<std::size_t>(written)] = false;
-      }
+      for (const DataId written : graph_[writer].writes) be_present(written);
     }
   }
 
+  // The rerun of a task makes all its outputs.
+  void be_present(DataId id) {
+    if (is_missing_[index(id)] && is_per_use_[index(id)]) borrowed_.push_back(id);
+    is_missing_[index(id)] = false;
+  }
+
   const TaskGraph& graph_;
-  std::vector<std::vector<TaskId>> writers_;
-  std::vector<bool> is_missing_;
-  std::vector<std::uint32_t> algorithm_;
+  const std::vector<std::vector<TaskId>>& writers_;
+  const std::vector<TaskRun>& runs_;
+  std::vector<bool> is_missing_;  // by block
+  std::vector<bool> is_per_use_;  // by block
+  std::vector<DataId> borrowed_;  // made again for the run at hand only
   std::vector<TaskRun> result_;
 };
 
@@ -77,22 +95,74 @@ std::vector<bool> find_saved(const TaskGraph& graph) {
   return saved;
 }
 
-// Of `candidates`, in order, each that can be dropped together with all kept before it.
-std::vector<Recomputable> keep_what_can_be_dropped_together(
-    const TaskGraph& graph, const std::vector<TaskRun>& runs,
-    const std::vector<Recomputable>& candidates) {
-  std::vector<Recomputable> kept;
-  std::vector<DataId> dropped;
-  for (const Recomputable& candidate : candidates) {
-    dropped.push_back(candidate.data);
-    if (check_dataflow(graph, with_recomputation(graph, runs, dropped))) {
-      dropped.pop_back();
-    } else {
-      kept.push_back(candidate);
+// Which tasks can run again without harm, whatever else is dropped.
+class Rerun {
+ public:
+  Rerun(const TaskGraph& graph, const std::vector<std::vector<TaskId>>& writers)
+      : graph_{graph}, writers_{writers}, last_write_(graph.data.size(), 0) {
+    for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+      for (const DataId id : graph.tasks[t].writes) last_write_[static_cast<std::size_t>(id)] = t;
     }
   }
-  return kept;
-}
+
+  // True when the tasks that write `data` can: they make nothing that another task finishes, and
+  // what they read still holds what they read.
+  [[nodiscard]] bool is_harmless(DataId data) const {
+    const std::vector<TaskId>& tasks = writers_[static_cast<std::size_t>(data)];
+    return std::ranges::all_of(tasks, [&](TaskId id) {
+      return graph_[id].is_recomputable && finishes_its_outputs(id, tasks) &&
+             finds_its_inputs(id, data);
+    });
+  }
+
+ private:
+  [[nodiscard]] bool finishes_its_outputs(TaskId id, const std::vector<TaskId>& tasks) const {
+    return std::ranges::all_of(graph_[id].writes, [&](DataId written) {
+      return std::ranges::includes(tasks, writers_[static_cast<std::size_t>(written)]);
+    });
+  }
+  // State is looked at later: its updates come after the backward pass of its layer.
+  [[nodiscard]] bool finds_its_inputs(TaskId id, DataId data) const {
+    return std::ranges::all_of(graph_[id].reads, [&](DataId read) {
+      return read == data || graph_[read].kind == DataKind::kState ||
+             last_write_[static_cast<std::size_t>(read)] < static_cast<std::size_t>(id);
+    });
+  }
+
+  const TaskGraph& graph_;
+  const std::vector<std::vector<TaskId>>& writers_;
+  std::vector<std::size_t> last_write_;  // by block: the last task that writes it
+};
+
+// Keeps of `candidates`, in order, each that can be dropped together with all kept before it.
+class JointlyDroppable {
+ public:
+  JointlyDroppable(const TaskGraph& graph, const std::vector<TaskRun>& runs)
+      : graph_{graph}, inserter_{graph}, runs_{runs} {}
+
+  // Takes all at once where that works, else halves: few refused ones cost few checks.
+  void consider(std::span<const Recomputable> candidates) {
+    if (candidates.empty()) return;
+    for (const Recomputable& candidate : candidates) dropped_.push_back({.data = candidate.data});
+    if (!check_dataflow(graph_, inserter_.insert(runs_, dropped_))) {
+      kept_.insert(kept_.end(), candidates.begin(), candidates.end());
+      return;
+    }
+    dropped_.resize(dropped_.size() - candidates.size());
+    if (candidates.size() == 1) return;
+    consider(candidates.first(candidates.size() / 2));
+    consider(candidates.subspan(candidates.size() / 2));
+  }
+
+  std::vector<Recomputable> take_kept() { return std::move(kept_); }
+
+ private:
+  const TaskGraph& graph_;
+  RecomputationInserter inserter_;
+  const std::vector<TaskRun>& runs_;
+  std::vector<Dropped> dropped_;
+  std::vector<Recomputable> kept_;
+};
 
 }  // namespace
 
@@ -101,13 +171,11 @@ std::vector<Recomputable> find_recomputable(const TaskGraph& graph, const Profil
   const Occupancy occupancy{graph, page};
   const auto writers = find_writers(graph);
   const auto saved = find_saved(graph);
+  const Rerun rerun{graph, writers};
   std::vector<Recomputable> result;
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
-    const bool all_recomputable =
-        std::ranges::all_of(writers[i], [&](TaskId id) { return graph[id].is_recomputable; });
-    if (!saved[i] || writers[i].empty() || !all_recomputable || !occupancy.is_movable(DataId(i))) {
-      continue;
-    }
+    if (!saved[i] || writers[i].empty() || !occupancy.is_movable(DataId(i))) continue;
+    if (!rerun.is_harmless(DataId(i))) continue;
     Recomputable block{.data = DataId(i), .size = occupancy.size(DataId(i))};
     for (const TaskId writer : writers[i]) {
       block.cost += profile(writer, runs[static_cast<std::size_t>(writer)].algorithm);
@@ -118,12 +186,17 @@ std::vector<Recomputable> find_recomputable(const TaskGraph& graph, const Profil
     return static_cast<double>(block.cost.count()) / static_cast<double>(block.size.count());
   };
   std::ranges::stable_sort(result, {}, cost_per_byte);
-  return keep_what_can_be_dropped_together(graph, runs, result);
+  JointlyDroppable together{graph, runs};
+  together.consider(result);
+  return together.take_kept();
 }
 
-std::vector<TaskRun> with_recomputation(const TaskGraph& graph, const std::vector<TaskRun>& runs,
-                                        const std::vector<DataId>& dropped) {
-  return Inserter{graph, runs, dropped}.insert(runs);
+RecomputationInserter::RecomputationInserter(const TaskGraph& graph)
+    : graph_{graph}, writers_{find_writers(graph)} {}
+
+std::vector<TaskRun> RecomputationInserter::insert(const std::vector<TaskRun>& runs,
+                                                   std::span<const Dropped> dropped) const {
+  return Insertion{graph_, writers_, runs, dropped}.insert();
 }
 
 }  // namespace spillway::prefetch

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "prefetch/plan.h"
@@ -18,17 +19,39 @@ struct Recomputable {
   um::Bytes size;           ///< in whole pages
 };
 
-/// The droppable blocks of `graph`, cheapest per byte first; any number of leading ones can be
-/// dropped together. `runs` gives the algorithms.
+/// The droppable blocks of `graph`, cheapest per byte first; they can be dropped in any
+/// combination. `runs` gives the algorithms.
+/// Complexity: O(accesses) where updates of state refuse none.
 [[nodiscard]] std::vector<Recomputable> find_recomputable(const TaskGraph& graph,
                                                           const Profile& profile, um::Bytes page,
                                                           const std::vector<TaskRun>& runs);
 
-/// The sequence `runs` (every task once) with the recomputations inserted that make the blocks in
-/// `dropped` again. What a recomputation reads and was dropped itself is recomputed first; each
-/// block is recomputed once and kept until its last use.
-[[nodiscard]] std::vector<TaskRun> with_recomputation(const TaskGraph& graph,
-                                                      const std::vector<TaskRun>& runs,
-                                                      const std::vector<DataId>& dropped);
+/// How long a block stays that was made again.
+enum class Reuse {
+  kUntilLastUse,  ///< made again once (SuperNeurons section 3.4: speed-centric)
+  kPerUse         ///< made again for each backward task that needs it (memory-centric)
+};
+
+/// A block that is dropped, and how it comes back.
+struct Dropped {
+  DataId data{};
+  Reuse reuse = Reuse::kUntilLastUse;
+};
+
+/// Inserts recomputations into the steps of one graph, which must outlive it.
+class RecomputationInserter {
+ public:
+  explicit RecomputationInserter(const TaskGraph& graph);
+
+  /// The sequence `runs` (every task once) with the recomputations inserted that make the blocks in
+  /// `dropped` again. What a recomputation reads and was dropped itself is recomputed first.
+  /// Complexity: O(accesses).
+  [[nodiscard]] std::vector<TaskRun> insert(const std::vector<TaskRun>& runs,
+                                            std::span<const Dropped> dropped) const;
+
+ private:
+  const TaskGraph& graph_;
+  std::vector<std::vector<TaskId>> writers_;  // by block: the forward tasks that write it, in order
+};
 
 }  // namespace spillway::prefetch

@@ -12,7 +12,8 @@ namespace {
 class PrefixSearch {
  public:
   PrefixSearch(const Problem& problem, EvaluatedPlan best)
-      : problem_{problem},
+      : offload_{problem},
+        inserter_{problem.graph},
         runs_{best.plan.runs},
         order_{find_recomputable(problem.graph, problem.profile, problem.page, runs_)},
         best_{std::move(best)} {}
@@ -32,16 +33,17 @@ class PrefixSearch {
   // Drops the first `count` blocks of the order.
   void evaluate(std::size_t count) {
     if (!tried_.insert(count).second) return;
-    std::vector<DataId> dropped;
-    for (std::size_t i = 0; i < count; ++i) dropped.push_back(order_[i].data);
-    auto plan = plan_offloads(problem_, with_recomputation(problem_.graph, runs_, dropped));
+    std::vector<Dropped> dropped;
+    for (std::size_t i = 0; i < count; ++i) dropped.push_back({.data = order_[i].data});
+    auto plan = offload_.plan(inserter_.insert(runs_, dropped));
     if (plan && plan->makespan < best_.makespan) {
       best_ = *std::move(plan);
       best_count_ = count;
     }
   }
 
-  const Problem& problem_;
+  OffloadPlanner offload_;
+  RecomputationInserter inserter_;
   std::vector<TaskRun> runs_;
   std::vector<Recomputable> order_;
   EvaluatedPlan best_;

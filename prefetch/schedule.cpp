@@ -1,14 +1,18 @@
 #include "prefetch/schedule.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <numeric>
+#include <tuple>
+#include <unordered_map>
 
 namespace spillway::prefetch {
 namespace {
 
 using um::Bytes;
 
-// Bytes near during each run, as absences are admitted back.
+// Bytes near during each run, as absences come back.
 class Room {
  public:
   Room(std::span<const Bytes> demand, Bytes pool, std::span<const Absence> absences)
@@ -25,7 +29,7 @@ class Room {
     return p;
   }
 
-  void admit(const Absence& absence, Position from) {
+  void take_back(const Absence& absence, Position from) {
     for (Position p = from; p < absence.next; ++p) near_[p] += absence.size;
   }
 
@@ -34,89 +38,121 @@ class Room {
   Bytes pool_;
 };
 
-struct Admission {
-  std::size_t absence;
-  Position from;
-};
-
-// In order of next use; an absence that can be near all the time is not in the result.
-std::vector<Admission> admit(std::span<const Absence> absences, Room& room) {
-  std::vector<std::size_t> order(absences.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return absences[i].next; });
-  std::vector<Admission> admissions;
-  Position previous = 0;
-  for (const std::size_t i : order) {
-    const Position earliest = room.earliest(absences[i]);
-    if (earliest == absences[i].needed) {
-      room.admit(absences[i], earliest);
-      continue;
+// Which parts of blocks have a far copy, trip after trip.
+class FarCopies {
+ public:
+  // True when all of `absence` was copied after its block was last written.
+  bool covers(const Absence& absence) {
+    std::vector<Absence>& made = copies_[static_cast<std::uint32_t>(absence.data)];
+    std::erase_if(made, [&](const Absence& copy) { return copy.last < absence.written; });
+    Bytes covered = absence.offset;  // in order of offset: one pass
+    for (const Absence& copy : made) {
+      if (copy.offset <= covered) covered = std::max(covered, copy.offset + copy.size);
     }
-    previous = std::max(previous, earliest);  // in order: it cannot start before its predecessor
-    room.admit(absences[i], previous);
-    admissions.push_back({.absence = i, .from = previous});
+    return covered >= absence.offset + absence.size;
   }
-  return admissions;
-}
 
-// A block that did not leave has no far copy that a later absence could rely on: the next one that
-// is kept must make it.
-void forget_far_copy(std::span<Absence> absences, std::size_t dropped,
-                     const std::vector<bool>& is_kept) {
-  const Absence& gone = absences[dropped];
-  const Bytes end = gone.offset + gone.size;
-  for (std::size_t i = dropped + 1; i < absences.size(); ++i) {
-    Absence& later = absences[i];
-    const Bytes later_end = later.offset + later.size;
-    if (later.data != gone.data || later.offset >= end || gone.offset >= later_end) continue;
-    later.is_clean = false;
-    if (is_kept[i] && later.offset <= gone.offset && later_end >= end) break;
+  void add(const Absence& absence) {
+    std::vector<Absence>& made = copies_[static_cast<std::uint32_t>(absence.data)];
+    const auto after = std::ranges::upper_bound(made, absence.offset, {}, &Absence::offset);
+    made.insert(after, absence);
   }
-}
+
+ private:
+  std::unordered_map<std::uint32_t, std::vector<Absence>> copies_;  // by block, in order of offset
+};
 
 Move move_of(const Absence& absence) {
   return {.data = absence.data, .offset = absence.offset, .size = absence.size};
 }
 
+// How many entries of a queue must have ended before each run, from how many it needs itself.
+void accumulate_needs(std::vector<std::uint32_t>& needs) {
+  std::partial_sum(needs.begin(), needs.end(), needs.begin(),
+                   [](std::uint32_t a, std::uint32_t b) { return std::max(a, b); });
+}
+
+// Returns, by trip, the place of its offload in the queue.
+std::vector<std::uint32_t> add_offloads(std::span<const RoundTrip> trips, Plan& plan,
+                                        std::vector<std::uint32_t>& counted_on) {
+  std::vector<std::size_t> order(trips.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    const Absence& absence = trips[i].absence;
+    return std::tuple{absence.needed, absence.last, absence.data, absence.offset};
+  });
+  std::vector<std::uint32_t> places(trips.size());
+  FarCopies copies;
+  for (const std::size_t i : order) {
+    const Absence& absence = trips[i].absence;
+    Move move = move_of(absence);
+    move.is_clean = copies.covers(absence);
+    move.after.runs = absence.last + 1;
+    if (!move.is_clean) copies.add(absence);
+    places[i] = static_cast<std::uint32_t>(plan.offloads.size());
+    plan.offloads.push_back(move);
+    counted_on[absence.needed] = places[i] + 1;
+  }
+  accumulate_needs(counted_on);
+  return places;
+}
+
 }  // namespace
 
-void schedule_moves(std::vector<Absence> absences, std::span<const Bytes> demand, Bytes pool,
-                    Plan& plan) {
+std::vector<RoundTrip> return_early(std::span<const Absence> absences,
+                                    std::span<const Bytes> demand, Bytes pool) {
   Room room{demand, pool, absences};
-  const std::vector<Admission> admissions = admit(absences, room);
-
-  std::vector<bool> is_kept(absences.size(), false);
-  for (const Admission& admission : admissions) is_kept[admission.absence] = true;
-  for (std::size_t i = 0; i < absences.size(); ++i) {
-    if (!is_kept[i]) forget_far_copy(absences, i, is_kept);
+  std::vector<std::size_t> order(absences.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return absences[i].next; });
+  std::vector<RoundTrip> trips;
+  Position previous = 0;
+  for (const std::size_t i : order) {
+    const Absence& absence = absences[i];
+    const Position earliest = room.earliest(absence);
+    if (earliest == absence.needed) {
+      room.take_back(absence, earliest);
+      continue;
+    }
+    previous = std::max(previous, earliest);  // in order: it cannot start before its predecessor
+    room.take_back(absence, previous);
+    trips.push_back({.absence = absence, .back = previous});
   }
-  std::vector<std::uint32_t> offload_index(absences.size());
-  std::vector<std::uint32_t> needed_by(plan.runs.size() + 1);  // offloads counted on at each run
-  for (std::size_t i = 0; i < absences.size(); ++i) {
-    if (!is_kept[i]) continue;
-    Move move = move_of(absences[i]);
-    move.is_clean = absences[i].is_clean;
-    move.after.runs = absences[i].last + 1;
-    offload_index[i] = static_cast<std::uint32_t>(plan.offloads.size());
-    plan.offloads.push_back(move);
-    needed_by[absences[i].needed] = offload_index[i] + 1;
-  }
-  std::partial_sum(needed_by.begin(), needed_by.end(), needed_by.begin(),
-                   [](std::uint32_t a, std::uint32_t b) { return std::max(a, b); });
+  return trips;
+}
 
-  std::vector<std::uint32_t> landed_by(plan.runs.size() + 1);  // prefetches used at each run
-  for (const Admission& admission : admissions) {
-    const Absence& absence = absences[admission.absence];
-    Move move = move_of(absence);
-    move.after.runs = admission.from;
-    move.after.offloads = std::max(offload_index[admission.absence] + 1, needed_by[admission.from]);
+bool fits(std::span<const RoundTrip> trips, std::span<const Bytes> demand, Bytes pool) {
+  std::vector<Bytes> leaves(demand.size() + 1);
+  std::vector<Bytes> returns(demand.size() + 1);
+  for (const RoundTrip& trip : trips) {
+    leaves[trip.absence.needed] += trip.absence.size;
+    returns[trip.back] += trip.absence.size;
+  }
+  Bytes away;
+  for (Position p = 0; p < demand.size(); ++p) {
+    away = away + leaves[p] - returns[p];
+    if (demand[p] > pool + away) return false;
+  }
+  return true;
+}
+
+void add_moves(std::vector<RoundTrip> trips, Plan& plan) {
+  std::ranges::stable_sort(trips, {}, [](const RoundTrip& trip) {
+    return std::pair{trip.back, trip.absence.next};
+  });
+  std::vector<std::uint32_t> counted_on(plan.runs.size() + 1);  // by run: offloads it waits for
+  const std::vector<std::uint32_t> places = add_offloads(trips, plan, counted_on);
+  std::vector<std::uint32_t> landed(plan.runs.size() + 1);  // by run: prefetches it waits for
+  for (std::size_t i = 0; i < trips.size(); ++i) {
+    Move move = move_of(trips[i].absence);
+    move.after.runs = trips[i].back;
+    move.after.offloads = std::max(places[i] + 1, counted_on[trips[i].back]);
     plan.prefetches.push_back(move);
-    landed_by[absence.next] = static_cast<std::uint32_t>(plan.prefetches.size());
+    landed[trips[i].absence.next] = static_cast<std::uint32_t>(plan.prefetches.size());
   }
-  std::uint32_t landed = 0;
+  accumulate_needs(landed);
   for (Position p = 0; p < plan.runs.size(); ++p) {
-    landed = std::max(landed, landed_by[p]);
-    plan.runs[p].after = {.runs = p, .offloads = needed_by[p], .prefetches = landed};
+    plan.runs[p].after = {.runs = p, .offloads = counted_on[p], .prefetches = landed[p]};
   }
 }
 

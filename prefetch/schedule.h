@@ -9,21 +9,37 @@
 
 namespace spillway::prefetch {
 
-/// Turns chosen absences into moves with conditions, and gives `plan.runs` theirs. Requires:
-/// `plan.runs` is filled, `absences` in order of `needed`, and they cover `demand` down to `pool`.
+/// An absence and when its pages come back.
+struct RoundTrip {
+  Absence absence;
+  Position back = 0;  ///< the prefetch may start when all runs before this one have ended
+};
+
+/// Brings each absence back as early as memory allows, in order of next use: from the first run on
+/// from which every run up to its use still fits in `pool`. (Facts on planning, section 3:
+/// SIMULATE's admission rule, made static.) An absence whose room turns out to be free all the time
+/// is left out.
 ///
-/// - An offload starts when the last run before the gap has ended; the first run that counts on its
-/// room waits for it.
-/// - Prefetches go in the order in which their blocks are used next, each as early as memory
-/// allows: it is
-///   admitted at the first run from which on every run up to its use still fits, and then waits for
-///   every offload that this run counts on. (Facts on planning, section 3: SIMULATE's admission
-///   rule, made static.)
-/// - An absence whose room turns out to be free all the time is left out.
-///
-/// The conditions alone keep memory within `pool` under any timing.
+/// Requires: `absences` cover `demand` down to `pool`. The result is in order of next use.
 /// Complexity: O(absences * runs) at worst, O(absences + runs) where little room is free.
-void schedule_moves(std::vector<Absence> absences, std::span<const um::Bytes> demand,
-                    um::Bytes pool, Plan& plan);
+[[nodiscard]] std::vector<RoundTrip> return_early(std::span<const Absence> absences,
+                                                  std::span<const um::Bytes> demand,
+                                                  um::Bytes pool);
+
+/// True when the runs with `demand` keep within `pool`: each block is away from `needed` up to, and
+/// without, `back`.
+[[nodiscard]] bool fits(std::span<const RoundTrip> trips, std::span<const um::Bytes> demand,
+                        um::Bytes pool);
+
+/// Adds the moves of `trips` to a plan without moves, and gives `plan.runs` their conditions:
+/// - an offload starts when run `last` has ended, and run `needed` waits for it; offloads go in
+///   order of `needed`. It is clean where an earlier trip has made a far copy that is still valid;
+/// - a prefetch waits for the runs before `back`, for its own offload, and for all offloads that
+///   run `back` counts on; run `next` waits for it. Prefetches go in order of `back`, then `next`.
+///
+/// Where the trips fit(), these conditions alone keep memory within the pool under any timing.
+/// Requires: last < needed <= back <= next for each trip; `plan.runs` is filled.
+/// Complexity: O(trips * log trips + runs), and the square of a block's number of trips.
+void add_moves(std::vector<RoundTrip> trips, Plan& plan);
 
 }  // namespace spillway::prefetch

@@ -27,6 +27,19 @@ struct DataBlock {
 
 enum class Phase { kForward, kBackward, kUpdate };
 
+/// What a task computes, for the strategies that ask: vDNN offloads what convolutions read,
+/// SuperNeurons runs again what is neither convolution nor linear.
+enum class TaskKind {
+  kOther,
+  kConvolution,
+  kLinear,
+  kPool,
+  kActivation,
+  kNormalization,
+  kDropout,
+  kJoin  ///< an addition or concatenation of several tensors
+};
+
 /// One way to run a task, and the scratch bytes it needs (SuperNeurons section 3.5, moDNN Eq. 1).
 struct Algorithm {
   std::string name = "default";
@@ -38,6 +51,7 @@ struct Algorithm {
 struct Task {
   std::string name;  ///< unique in the graph
   Phase phase = Phase::kForward;
+  TaskKind kind = TaskKind::kOther;
   std::vector<DataId> reads;
   std::vector<DataId> writes;
   /// State that the first run updates in place and a recomputation leaves alone (running
@@ -46,7 +60,7 @@ struct Task {
   std::vector<Algorithm> algorithms = {{}};  ///< at least one; the first needs the least workspace
   double flops = 0;
   um::Bytes traffic;             ///< bytes of its operands: what a roofline model needs
-  bool is_recomputable = false;  ///< cheap, and run again it gives the same bits
+  bool is_recomputable = false;  ///< run again in the same step it gives the same bits
 };
 
 /// All tasks of one step in execution order, with the blocks each reads and writes: moDNN's task
@@ -74,7 +88,7 @@ struct TaskGraph {
 
 /// A number that differs between graphs with different tasks, blocks, sizes or algorithms, whatever
 /// decides whether a plan is right: tells a plan whether it was made for this graph. Costs
-/// (`flops`, `traffic`) do not count.
+/// (`flops`, `traffic`) and kinds do not count.
 [[nodiscard]] std::uint64_t fingerprint(const TaskGraph& graph);
 
 }  // namespace spillway::prefetch

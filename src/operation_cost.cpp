@@ -1,7 +1,5 @@
 #include "src/operation_cost.h"
 
-#include <type_traits>
-
 namespace spillway {
 namespace {
 
@@ -69,17 +67,6 @@ OperationCost cost_of(const Operation& operation) {
             return OperationCost{.flops = 5.0 * static_cast<double>(count),
                                  .traffic = float_bytes(5 * count)};
           },
-      },
-      operation);
-}
-
-bool is_recomputable(const Operation& operation) {
-  return std::visit(
-      [](const auto& op) {
-        using Op = std::decay_t<decltype(op)>;
-        return std::is_same_v<Op, BatchNormForward> || std::is_same_v<Op, ReluForward> ||
-               std::is_same_v<Op, AddForward> || std::is_same_v<Op, PoolForward> ||
-               std::is_same_v<Op, DropoutForward>;
       },
       operation);
 }

@@ -13,8 +13,4 @@ struct OperationCost {
 
 [[nodiscard]] OperationCost cost_of(const Operation& operation);
 
-/// True when the operation is cheap and running it again in the same step gives the same bits:
-/// everything that makes no use of weights' gradients and is bound by memory, not arithmetic.
-[[nodiscard]] bool is_recomputable(const Operation& operation);
-
 }  // namespace spillway

@@ -47,6 +47,7 @@ prefetch::Problem make_problem(const TaskGraph& graph, const Profile& profile, B
           .profile = profile,
           .budget = budget,
           .page = page,
+          .chunk = prefetch::chunk_for(profile.link),
           .whole_blocks = request.memory == MemoryMode::kCopy,
           .may_recompute = request.may_recompute};
 }

@@ -5,6 +5,7 @@
 
 #include "src/fusion.h"
 #include "src/operation_cost.h"
+#include "src/operation_kind.h"
 
 namespace spillway {
 
@@ -92,6 +93,7 @@ void StepBuilder::emit(std::string name, prefetch::Phase phase, const Operation&
   launch.operands.insert(launch.operands.end(), operands.writes.begin(), operands.writes.end());
   prefetch::Task task{.name = std::move(name),
                       .phase = phase,
+                      .kind = kind_of(launch.operation),
                       .reads = std::move(operands.reads),
                       .writes = std::move(operands.writes),
                       .algorithms = algorithms(launch.operation),

@@ -8,8 +8,9 @@ namespace spillway::prefetch {
 
 std::variant<Plan, Infeasible> Capacity::plan(const Problem& problem) const {
   constexpr int kEvaluations = 64;
+  const OffloadPlanner offload{problem};
   const auto by_offloading = [&](std::vector<TaskRun> runs) {
-    return plan_offloads(problem, std::move(runs));
+    return offload.plan(std::move(runs));
   };
   auto best = choose_algorithms(problem, by_offloading, kEvaluations);
   if (!best) return infeasible(problem);

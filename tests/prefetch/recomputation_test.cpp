@@ -1,12 +1,15 @@
 #include "prefetch/recomputation.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 
+#include "prefetch/dataflow.h"
 #include "prefetch/planners/capacity.h"
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
+#include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {
@@ -42,15 +45,38 @@ TEST_F(RecomputationTest, FindsWhatRecomputableTasksMakeCheapestFirst) {
 
 TEST_F(RecomputationTest, RunsATaskAgainJustBeforeItsOutputIsRead) {
   EXPECT_EQ(
-      names(graph, with_recomputation(graph, runs, {DataId{1}})),
+      names(graph, RecomputationInserter{graph}.insert(runs, std::vector<Dropped>{{DataId{1}}})),
       (std::vector<std::string>{"load", "f1", "f2", "f3", "loss", "b3", "f1 again", "b2", "b1"}));
 }
 
 TEST_F(RecomputationTest, RecomputesFirstWhatARecomputationReads) {
-  const auto again = with_recomputation(graph, runs, {DataId{1}, DataId{2}});
+  const auto again =
+      RecomputationInserter{graph}.insert(runs, std::vector<Dropped>{{DataId{1}}, {DataId{2}}});
   EXPECT_EQ(names(graph, again),
             (std::vector<std::string>{"load", "f1", "f2", "f3", "loss", "f1 again", "f2 again",
                                       "b3", "b2", "b1"}));
+}
+
+TEST_F(RecomputationTest, RunsATaskAgainForEveryUseWhereAskedTo) {
+  // b3 needs y2 and y3, b2 needs y1 and y2.
+  const std::vector<Dropped> each{{.data = DataId{2}, .reuse = Reuse::kPerUse}};
+  EXPECT_EQ(names(graph, RecomputationInserter{graph}.insert(runs, each)),
+            (std::vector<std::string>{"load", "f1", "f2", "f3", "loss", "f2 again", "b3",
+                                      "f2 again", "b2", "b1"}));
+}
+
+// In any combination, once or for each use, every run reads the right values.
+RC_GTEST_PROP(Recomputables, CanBeDroppedInAnyCombination, ()) {
+  const TaskGraph graph = random_graph();
+  const std::vector<TaskRun> runs = runs_in_order(graph);
+  std::vector<Dropped> dropped;
+  for (const auto& block : find_recomputable(graph, flat_profile(graph, 100ns), kPage, runs)) {
+    if (*rc::gen::arbitrary<bool>()) continue;
+    dropped.push_back(
+        {.data = block.data, .reuse = *rc::gen::element(Reuse::kUntilLastUse, Reuse::kPerUse)});
+  }
+  const auto wrong = check_dataflow(graph, RecomputationInserter{graph}.insert(runs, dropped));
+  if (wrong) RC_FAIL(wrong->reason);
 }
 
 TEST_F(RecomputationTest, IsPartOfAPlanThatVerifiesAndCannotBeTamperedWith) {
@@ -80,7 +106,7 @@ TEST_F(RecomputationTest, IsPartOfAPlanThatVerifiesAndCannotBeTamperedWith) {
 TEST_F(RecomputationTest, IsRefusedWithAnotherAlgorithm) {
   graph.tasks[1].algorithms.push_back({.name = "fast"});
   Plan plan{.graph = fingerprint(graph), .budget = pages(9), .page = kPage};
-  plan.runs = with_recomputation(graph, runs, {DataId{1}});
+  plan.runs = RecomputationInserter{graph}.insert(runs, std::vector<Dropped>{{DataId{1}}});
   ASSERT_TRUE(plan.runs[6].is_recomputation);
   plan.runs[6].algorithm = 1;  // would round differently
   const auto verdict = verify(graph, plan);

@@ -19,21 +19,24 @@ class ScheduleTest : public ::testing::Test {
     plan.runs.resize(13);
   }
   // x is away between its uses `last` and `last` + 4, and run `last` + 2 counts on that.
-  static Absence absence(Position last, bool is_clean) {
+  static Absence absence(Position last, Position written = 0) {
     return {.data = DataId{0},
             .offset = {},
             .size = pages(2),
-            .is_clean = is_clean,
+            .written = written,
             .last = last,
             .next = last + 4,
             .needed = last + 2};
+  }
+  void schedule(const std::vector<Absence>& absences) {
+    add_moves(return_early(absences, demand, pages(5)), plan);
   }
   std::vector<um::Bytes> demand = std::vector<um::Bytes>(13, pages(2));
   Plan plan;
 };
 
 TEST_F(ScheduleTest, EveryMoveWaitsForWhatItCountsOn) {
-  schedule_moves({absence(4, false)}, demand, pages(5), plan);
+  schedule({absence(4)});
   ASSERT_EQ(plan.offloads.size(), 1U);
   EXPECT_EQ(plan.offloads[0].after, (Progress{.runs = 5}));  // run 4 has ended
   ASSERT_EQ(plan.prefetches.size(), 1U);
@@ -44,14 +47,50 @@ TEST_F(ScheduleTest, EveryMoveWaitsForWhatItCountsOn) {
 }
 
 TEST_F(ScheduleTest, LeavesOutAnAbsenceWhoseRoomIsFreeAllTheTime) {
-  schedule_moves({absence(0, false)}, demand, pages(5), plan);
+  schedule({absence(0)});
   EXPECT_TRUE(plan.offloads.empty());
   EXPECT_TRUE(plan.prefetches.empty());
   EXPECT_EQ(plan.runs[4].after, (Progress{4, 0, 0}));
 }
 
+TEST_F(ScheduleTest, TransfersAgainWhatWasWrittenInBetween) {
+  schedule({absence(4), absence(8, 8)});
+  ASSERT_EQ(plan.offloads.size(), 2U);
+  EXPECT_FALSE(plan.offloads[1].is_clean);
+}
+
+TEST_F(ScheduleTest, TransfersAgainWhenOnlyAPartHasAFarCopy) {
+  Absence part = absence(4);
+  part.size = pages(1);
+  demand[6] = pages(2 + 4);
+  schedule({part, absence(8)});
+  ASSERT_EQ(plan.offloads.size(), 2U);
+  EXPECT_FALSE(plan.offloads[1].is_clean);
+}
+
+TEST_F(ScheduleTest, TransfersNothingWhenTwoPartsTogetherHaveAFarCopy) {
+  Absence lower = absence(4);
+  lower.size = pages(1);
+  Absence upper = lower;
+  upper.offset = pages(1);
+  schedule({upper, lower, absence(8)});
+  ASSERT_EQ(plan.offloads.size(), 3U);
+  EXPECT_TRUE(plan.offloads[2].is_clean);
+}
+
+TEST_F(ScheduleTest, KnowsWhatFits) {
+  const std::vector<RoundTrip> trips{{.absence = absence(4), .back = 7},
+                                     {.absence = absence(8), .back = 11}};
+  EXPECT_TRUE(fits(trips, demand, pages(5)));
+  EXPECT_FALSE(fits(trips, demand, pages(4)));  // runs 2, 6 and 10 need 5
+  EXPECT_FALSE(fits(std::span{trips}.first(1), demand, pages(5)));
+  const std::vector<RoundTrip> early{{.absence = absence(4), .back = 6},
+                                     {.absence = absence(8), .back = 11}};
+  EXPECT_FALSE(fits(early, demand, pages(5)));
+}
+
 TEST_F(ScheduleTest, KeepsACleanAbsenceClean) {
-  schedule_moves({absence(4, false), absence(8, true)}, demand, pages(5), plan);
+  schedule({absence(4), absence(8)});
   ASSERT_EQ(plan.offloads.size(), 2U);
   EXPECT_FALSE(plan.offloads[0].is_clean);
   EXPECT_TRUE(plan.offloads[1].is_clean);
@@ -60,7 +99,7 @@ TEST_F(ScheduleTest, KeepsACleanAbsenceClean) {
 // The first absence is left out, so the second has no far copy to rely on; it makes the one that
 // the third relies on.
 TEST_F(ScheduleTest, TransfersOnceInAChainOfCleanAbsencesWhoseBeginningIsLeftOut) {
-  schedule_moves({absence(0, false), absence(4, true), absence(8, true)}, demand, pages(5), plan);
+  schedule({absence(0), absence(4), absence(8)});
   ASSERT_EQ(plan.offloads.size(), 2U);
   EXPECT_FALSE(plan.offloads[0].is_clean);
   EXPECT_TRUE(plan.offloads[1].is_clean);

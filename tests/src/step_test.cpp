@@ -13,7 +13,7 @@
 #include "prefetch/dataflow.h"
 #include "prefetch/plan.h"
 #include "src/model_sizing.h"
-#include "src/operation_cost.h"
+#include "src/operation_kind.h"
 
 namespace spillway {
 namespace {
