@@ -34,8 +34,14 @@ class JointSearch {
 
   std::optional<EvaluatedPlan> search() {
     if (!best_) return std::nullopt;
-    drop_the_cheapest();
-    narrow_down();
+    Incumbent winner{current_, *best_};
+    for (const Decisions& start : choose_starts()) {
+      restart(start);
+      descend(evaluations_left_ - evaluations_per_start_);
+      if (best_->makespan < winner.plan.makespan) winner = {current_, *best_};
+    }
+    current_ = winner.decisions;
+    best_ = std::move(winner.plan);
     wander();
     return std::move(best_);
   }
@@ -55,27 +61,52 @@ class JointSearch {
     best_ = offload_.plan(space_.runs(current_));
   }
 
-  void drop_the_cheapest() {
-    constexpr std::size_t kGrid = 32;
+  struct Incumbent {
+    Decisions decisions;
+    EvaluatedPlan plan;
+  };
+
+  // The most promising numbers of cheapest blocks to drop, for several ideas of what is cheap.
+  std::vector<Decisions> choose_starts() {
+    constexpr std::size_t kGrid = 24;
+    constexpr std::size_t kStarts = 3;
     const std::size_t all = space_.droppable().size();
     std::vector<Step> steps;
-    for (std::size_t i = 1; i <= kGrid; ++i) {
-      steps.push_back(neighbourhood_.drop_cheapest(all * i / kGrid));
+    for (const double tilt : {0.0, -0.7, 1.5}) {
+      for (std::size_t i = 1; i <= kGrid; ++i) {
+        steps.push_back(neighbourhood_.drop_cheapest(all * i / kGrid, tilt));
+      }
     }
-    attempt(std::move(steps));
-    attempt(neighbourhood_.algorithm_ranges(current_, space_.choosable().size()));
+    std::vector<Decisions> starts;
+    for (const Attempt& attempt : evaluate(std::move(steps))) {
+      if (starts.size() == kStarts) break;
+      starts.push_back(current_);
+      starts.back().apply(attempt.step);
+    }
+    if (starts.empty()) starts.push_back(current_);
+    evaluations_per_start_ = evaluations_left_ / (2 * static_cast<int>(starts.size()));
+    return starts;
   }
 
-  void narrow_down() {
+  void restart(const Decisions& start) {
+    current_ = start;
+    best_ = offload_.plan(space_.runs(current_));
+    --evaluations_left_;
+    attempt(neighbourhood_.algorithm_ranges(current_,
+                                            std::max<std::size_t>(1, space_.choosable().size())));
+  }
+
+  // Goes downhill until nothing helps any more, or until so many evaluations are left.
+  void descend(int until) {
     constexpr std::size_t kPieces = 16;
     std::size_t blocks = std::max<std::size_t>(1, space_.droppable().size() / kPieces);
     std::size_t tasks = std::max<std::size_t>(1, space_.choosable().size() / kPieces);
-    while (!is_done()) {
-      bool has_helped = relieve_stalls();
-      has_helped =
-          attempt(neighbourhood_.ranges(current_, BlockOrder::kByCost, blocks)) || has_helped;
+    while (!is_done() && evaluations_left_ > until) {
+      bool has_helped = balance(until);
       has_helped =
           attempt(neighbourhood_.ranges(current_, BlockOrder::kByPosition, blocks)) || has_helped;
+      has_helped =
+          attempt(neighbourhood_.ranges(current_, BlockOrder::kByCost, blocks)) || has_helped;
       has_helped = attempt(neighbourhood_.algorithm_ranges(current_, tasks)) || has_helped;
       if (has_helped) continue;
       if (blocks == 1 && tasks == 1) return;
@@ -84,26 +115,36 @@ class JointSearch {
     }
   }
 
-  bool relieve_stalls() {
+  // Drops what the link is too busy for, keeps what it has time for.
+  bool balance(int until) {
     bool has_helped = false;
-    while (!is_done()) {
+    while (!is_done() && evaluations_left_ > until) {
       const Timeline timeline = simulate(best_->plan, problem_.profile);
-      if (!attempt(neighbourhood_.against_stalls(current_, best_->plan, timeline))) break;
+      std::vector<Step> steps = neighbourhood_.against_stalls(current_, best_->plan, timeline);
+      std::ranges::move(neighbourhood_.against_cost(current_, best_->plan),
+                        std::back_inserter(steps));
+      if (!attempt(std::move(steps))) break;
       has_helped = true;
     }
     return has_helped;
   }
 
+  // Leaves the valley by a few random changes and goes downhill from there, again and again.
   void wander() {
-    constexpr int kBatch = 32;
+    constexpr std::size_t kChanges = 8;
+    constexpr int kDownhill = 200;
     std::mt19937_64 generator{0};
     while (!is_done()) {
-      std::vector<Step> steps;
-      for (int i = 0; i < kBatch; ++i) {
-        steps.push_back(neighbourhood_.random(current_, generator));
-      }
-      if (steps.front().empty()) return;  // nothing is left open
-      attempt(std::move(steps));
+      const Step step = neighbourhood_.random(current_, kChanges, generator);
+      if (step.empty()) return;  // nothing is left open
+      Incumbent valley{current_, *best_};
+      current_.apply(step);
+      best_ = offload_.plan(space_.runs(current_));
+      --evaluations_left_;
+      if (best_) balance(evaluations_left_ - kDownhill);
+      if (best_ && best_->makespan < valley.plan.makespan) continue;
+      current_ = valley.decisions;
+      best_ = std::move(valley.plan);
     }
   }
 
@@ -160,6 +201,7 @@ class JointSearch {
   DecisionSpace space_;
   Neighbourhood neighbourhood_;
   int evaluations_left_;
+  int evaluations_per_start_ = 0;
   Decisions current_;
   std::optional<EvaluatedPlan> best_;  // of current_
   um::Nanoseconds good_enough_{0};

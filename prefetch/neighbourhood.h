@@ -25,8 +25,10 @@ class Neighbourhood {
  public:
   explicit Neighbourhood(const DecisionSpace& space);
 
-  /// Drops the `count` cheapest blocks and keeps all others.
-  [[nodiscard]] Step drop_cheapest(std::size_t count) const;
+  /// Drops the `count` blocks that are cheapest per byte, when a block's cost is taken to grow by
+  /// `tilt` of itself from the first block of the network to the last, and keeps all others. Late
+  /// blocks have less time to be moved before memory is short.
+  [[nodiscard]] Step drop_cheapest(std::size_t count, double tilt) const;
 
   /// For each range of `length` blocks in `order`: drop all of it, drop it for each use, keep all
   /// of it; without steps that change nothing (facts on planning, section 3, PLAN step 2).
@@ -37,13 +39,18 @@ class Neighbourhood {
   /// for all.
   [[nodiscard]] std::vector<Step> algorithm_ranges(const Decisions& from, std::size_t length) const;
 
-  /// What would help where `plan`, made from `from`, waits longest: not moving the blocks that it
-  /// waits for, and not needing the workspace that is in the way.
+  /// What would help where `plan`, made from `from`, waits longest: dropping the cheapest of the
+  /// blocks that keep the link busy, and not needing the workspace that is in the way.
   [[nodiscard]] std::vector<Step> against_stalls(const Decisions& from, const Plan& plan,
                                                  const Timeline& timeline) const;
 
-  /// One to three changes at random.
-  [[nodiscard]] Step random(const Decisions& from, std::mt19937_64& generator) const;
+  /// Keeps what costs most per byte to make again, one by one and together, and exchanges it for
+  /// the cheapest of what `plan` moves.
+  [[nodiscard]] std::vector<Step> against_cost(const Decisions& from, const Plan& plan) const;
+
+  /// One to `most` changes at random.
+  [[nodiscard]] Step random(const Decisions& from, std::size_t most,
+                            std::mt19937_64& generator) const;
 
  private:
   [[nodiscard]] Step set_fate(const Decisions& from, const std::vector<std::uint32_t>& blocks,

@@ -9,15 +9,19 @@ namespace {
 
 using um::Nanoseconds;
 
-// Adds the bytes of the moves that are under way at some time between `begin` and `end`.
+// Adds the bytes of the moves that are under way at some time in `when`, and of those before them
+// without a pause: what a queue was busy with when the stall came.
 void add_moving(const std::vector<Move>& moves, const std::vector<Interval>& intervals,
                 const Interval& when, std::map<DataId, um::Bytes>& bytes) {
   // Moves of one queue come one after another.
-  auto i = static_cast<std::size_t>(
+  const auto first = static_cast<std::size_t>(
       std::ranges::upper_bound(intervals, when.begin, {}, &Interval::end) - intervals.begin());
-  for (; i < moves.size() && intervals[i].begin < when.end; ++i) {
-    bytes[moves[i].data] += moves[i].size;
-  }
+  std::size_t end = first;
+  while (end < moves.size() && intervals[end].begin < when.end) ++end;
+  if (end == first) return;
+  std::size_t begin = first;
+  while (begin > 0 && intervals[begin - 1].end >= intervals[begin].begin) --begin;
+  for (std::size_t i = begin; i < end; ++i) bytes[moves[i].data] += moves[i].size;
 }
 
 }  // namespace

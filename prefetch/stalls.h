@@ -13,7 +13,9 @@ namespace spillway::prefetch {
 struct Stall {
   Position before = 0;  ///< the run that waits
   um::Nanoseconds length{0};
-  std::vector<DataId> moving;  ///< blocks on the way meanwhile, those with most bytes first
+  /// Blocks on the way meanwhile, and those that the link was busy with up to then without a
+  /// pause; those with most bytes first.
+  std::vector<DataId> moving;
 };
 
 /// The stalls of `plan` when it runs as `timeline` says, the longest first, at most `count`.
