@@ -50,8 +50,8 @@ std::vector<CatalogueEntry> make_catalogue() {
 }  // namespace
 
 std::span<const CatalogueEntry> catalogue() {
-  static const std::vector<CatalogueEntry> kCatalogue = make_catalogue();
-  return kCatalogue;
+  static const std::vector<CatalogueEntry> all = make_catalogue();
+  return all;
 }
 
 CatalogueEntry find_network(std::string_view name) {

@@ -205,6 +205,30 @@ TEST(TrainingStep, AddsTheGradientsOfBranches) {
   EXPECT_LT(at("b.update"), at("conv.gradient"));
 }
 
+// Four branches: as soon as two of their gradients are there they are one.
+TEST(TrainingStep, NeverKeepsMoreThanTwoPartsOfAGradient) {
+  nets::Builder builder{"four", {3, 8, 8}};
+  const nets::NodeId x =
+      builder.relu("relu", builder.convolution("conv", builder.input(), {.channels = 4}));
+  std::vector<nets::NodeId> branches;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    branches.push_back(builder.convolution(name, x, {.channels = 4}));
+  }
+  const nets::NodeId all = builder.concat("all", branches);
+  const nets::Network net = builder.build(builder.linear("fc", all, {.features = 5}));
+  const Step step = make_training_step(net, ModelSizing{}, {.batch = 2});
+  const std::vector<std::string> names = task_names(step);
+  const auto from = std::ranges::find(names, "d.backward_data");
+  EXPECT_EQ(
+      std::vector(from, from + 14),
+      (std::vector<std::string>{
+          "d.backward_data", "d.update", "c.backward_weights", "c.backward_data", "c.update",
+          "relu.gradient", "b.backward_weights", "b.backward_data", "b.update", "relu.gradient2",
+          "a.backward_weights", "a.backward_data", "a.update", "relu.gradient3"}));
+  const Task& last = *find_task(step, "relu.gradient3");
+  EXPECT_EQ(last.reads.size(), 3U);  // the ReLU's output, too: its part of the way is fused in
+}
+
 // The gradient of a concat reaches a part that has one from elsewhere in place: b's layers go back
 // first, then the second concat gives a block to x and a, which the first one adds to.
 TEST(TrainingStep, AddsWhatConcatsContributeInPlace) {
