@@ -14,10 +14,15 @@ namespace {
 using namespace um::literals;
 using um::Bandwidth;
 
-constexpr LinkProfile link(double gigabytes_per_second) {
+constexpr LinkProfile link(double gigabytes_per_second, bool copies_while_read) {
   return {.offload = Bandwidth{gigabytes_per_second * 1e9},
           .prefetch = Bandwidth{gigabytes_per_second * 1e9},
-          .latency = um::Nanoseconds{10'000}};
+          .latency = um::Nanoseconds{10'000},
+          .copies_while_read = copies_while_read};
+}
+
+constexpr LinkProfile copy_engines(double gigabytes_per_second) {
+  return link(gigabytes_per_second, true);
 }
 
 // Peaks and efficiencies of the facts on planning, section 4; a100 and h100 by their data sheets
@@ -29,42 +34,42 @@ const std::array<Machine, 6> kMachines{{
      .compute_efficiency = 0.5,
      .memory_bandwidth = Bandwidth{288e9},
      .memory_efficiency = 0.7,
-     .link = link(11)},
+     .link = copy_engines(11)},
     {.name = "v100",
      .near_memory = 16_GiB,
      .flops_per_second = 15.7e12,
      .compute_efficiency = 0.65,
      .memory_bandwidth = Bandwidth{900e9},
      .memory_efficiency = 0.8,
-     .link = link(12.5)},
+     .link = copy_engines(12.5)},
     {.name = "a100",
      .near_memory = 40_GiB,
      .flops_per_second = 19.5e12,
      .compute_efficiency = 0.65,
      .memory_bandwidth = Bandwidth{1555e9},
      .memory_efficiency = 0.75,
-     .link = link(25)},
+     .link = copy_engines(25)},
     {.name = "h100",
      .near_memory = 80_GiB,
      .flops_per_second = 67e12,
      .compute_efficiency = 0.65,
      .memory_bandwidth = Bandwidth{3350e9},
      .memory_efficiency = 0.75,
-     .link = link(50)},
+     .link = copy_engines(50)},
     {.name = "h200",
      .near_memory = 141_GiB,
      .flops_per_second = 67e12,
      .compute_efficiency = 0.65,
      .memory_bandwidth = Bandwidth{4800e9},
      .memory_efficiency = 0.75,
-     .link = link(50)},
+     .link = copy_engines(50)},
     {.name = "host",
      .near_memory = 24_GiB,
      .flops_per_second = 0.5e12,
      .compute_efficiency = 0.9,
      .memory_bandwidth = Bandwidth{60e9},
      .memory_efficiency = 0.6,
-     .link = link(8)},
+     .link = link(8, false)},
 }};
 
 double fraction(const JsonView& value) {

@@ -29,7 +29,7 @@ std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs) con
                               {.chunk = problem_.chunk, .whole_blocks = problem_.whole_blocks});
   if (!absences) return std::nullopt;
   EvaluatedPlan result{.plan = empty_plan(problem_, std::move(runs))};
-  add_moves(return_early(*absences, live, pool), result.plan);
+  add_moves(return_early(*absences, live, pool), problem_.profile.link, result.plan);
   result.makespan = simulate(result.plan, problem_.profile).makespan();
   return result;
 }

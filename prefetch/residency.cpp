@@ -28,6 +28,7 @@ class BlockResidency {
   // `prefetched[q]`: how many prefetches have ended when run q starts.
   std::optional<Violation> follow(const Life& life, std::span<const std::uint32_t> prefetched) {
     is_far_valid_.assign(is_far_valid_.size(), false);
+    Position written = life.begin();
     for (std::size_t i = 0; i < life.accesses.size(); ++i) {
       const BlockAccess& access = life.accesses[i];
       if (std::ranges::any_of(away_, [](std::uint32_t by) { return by != kNear; })) {
@@ -37,7 +38,8 @@ class BlockResidency {
       if (access.writes) is_far_valid_.assign(is_far_valid_.size(), false);
       if (i + 1 == life.accesses.size()) break;
       const Position next = life.accesses[i + 1].position;
-      if (auto violation = leave(access.position, next)) return violation;
+      if (access.writes) written = access.position;
+      if (auto violation = leave(written, access.position, next)) return violation;
       if (auto violation = come_back(prefetched[next])) return violation;
     }
     return std::nullopt;
@@ -65,14 +67,16 @@ class BlockResidency {
     return Pages{.begin = begin / page, .end = (begin + size) / page};
   }
 
-  // Applies the offloads that start between two uses of the block: after run `last`, before run
-  // `next`.
-  std::optional<Violation> leave(Position last, Position next) {
+  // Applies the offloads whose room is free between two uses of the block, after run `last` and
+  // before run `next`. What they transfer was written by run `written`.
+  std::optional<Violation> leave(Position written, Position last, Position next) {
     for (; next_offload_ < offloads.size(); ++next_offload_) {
       const std::uint32_t index = offloads[next_offload_];
       const Move& move = plan_.offloads[index];
-      if (move.after.runs > next) break;
-      if (move.after.runs <= last) return Violation{name_ + " is offloaded while it is in use"};
+      if (move.frees_after() > next) break;
+      if (move.frees_after() <= last) return Violation{name_ + " is offloaded while it is in use"};
+      if (move.after.runs <= written)
+        return Violation{name_ + " is offloaded before it is written"};
       const auto range = pages(move);
       if (!range)
         return Violation{"an offload of " + name_ + " does not lie inside it in whole pages"};

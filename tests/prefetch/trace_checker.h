@@ -37,7 +37,9 @@ inline std::string check_trace(const TaskGraph& graph, const Plan& plan, const T
     events.push_back({timeline.runs[i].end, 0, 0, i});
   }
   for (std::size_t i = 0; i < plan.offloads.size(); ++i)
-    events.push_back({timeline.offloads[i].end, 0, 1, i});
+    events.push_back(
+        {std::max(timeline.offloads[i].end, timeline.runs[plan.offloads[i].frees_after() - 1].end),
+         0, 1, i});
   for (std::size_t i = 0; i < plan.prefetches.size(); ++i) {
     events.push_back({timeline.prefetches[i].begin, 1, 4, i});
     events.push_back({timeline.prefetches[i].end, 0, 2, i});
