@@ -40,13 +40,31 @@ std::string refusal(std::string_view name, const NetworkOptions& options) {
   }
 }
 
-// The counts of torchvision's models; LeNet-5's is that of the paper with a full second layer.
+// The counts of torchvision's models without auxiliary classifiers, of Inception-v4 those of the
+// weights that were published; LeNet-5's is that of the paper with a full second layer, AlexNet's
+// that of one tower. VGG-101 is VGG-13 with 20, 64, 2 and 2 convolutions more in the stages from
+// the second on, each of 9 channels^2 + channels: 133,047,848 + 20 * 147,584 + 64 * 590,080 + 2 * 2
+// * 2,359,808.
 TEST(Catalogue, NetworksHaveTheParametersOfTheirPapers) {
   const std::map<std::string, std::size_t> expected{{"lenet", 61'706},
+                                                    {"alexnet", 62'378'344},
+                                                    {"vgg11", 132'863'336},
+                                                    {"vgg13", 133'047'848},
                                                     {"vgg16", 138'357'544},
                                                     {"vgg19", 143'667'240},
+                                                    {"vgg101", 183'203'880},
+                                                    {"googlenet", 6'624'904},
+                                                    {"inception-v3", 23'834'568},
+                                                    {"inception-v4", 42'679'816},
                                                     {"resnet18", 11'689'512},
-                                                    {"resnet50", 25'557'032}};
+                                                    {"resnet34", 21'797'672},
+                                                    {"resnet50", 25'557'032},
+                                                    {"resnet101", 44'549'160},
+                                                    {"resnet152", 60'192'808},
+                                                    {"densenet121", 7'978'856},
+                                                    {"densenet161", 28'681'000},
+                                                    {"densenet169", 14'149'480},
+                                                    {"densenet201", 20'013'928}};
   EXPECT_EQ(catalogue().size(), expected.size());
   for (const CatalogueEntry& entry : catalogue()) {
     EXPECT_EQ(count_parameters(build_network(entry.name)), expected.at(std::string{entry.name}))
@@ -162,8 +180,10 @@ TEST(Catalogue, RefusesASingleClass) {
 
 TEST(Catalogue, ListsTheNetworksWhenTheNameIsUnknown) {
   EXPECT_EQ(refusal("resnet19", {}),
-            "there is no network called 'resnet19'; there are lenet, vgg16, vgg19, resnet18, "
-            "resnet50");
+            "there is no network called 'resnet19'; there are lenet, alexnet, vgg11, vgg13, vgg16, "
+            "vgg19, vgg101, googlenet, inception-v3, inception-v4, resnet18, resnet34, resnet50, "
+            "resnet101, resnet152, densenet121, densenet161, densenet169, densenet201, "
+            "resnet:n1,n2,n3,n4, vgg:a,b,c,d,e");
 }
 
 }  // namespace
