@@ -230,6 +230,24 @@ TEST(TrainingStep, AddsWhatConcatsContributeInPlace) {
   EXPECT_EQ(find_task(step, "a.gradient"), nullptr);  // nothing is left to add
 }
 
+// sum passes one block on to both of its sides, a and b. The concat must not add to it for a, since
+// b has not read it yet.
+TEST(TrainingStep, AddsInPlaceOnlyToWhatNobodyElseReads) {
+  nets::Builder builder{"shared", {3, 8, 8}};
+  const nets::NodeId x = builder.convolution("conv", builder.input(), {.channels = 4});
+  const nets::NodeId b = builder.convolution("b", x, {.channels = 4});
+  const nets::NodeId a = builder.convolution("a", x, {.channels = 4});
+  const nets::NodeId joined = builder.concat("joined", {a, x});
+  const nets::NodeId small = builder.convolution("small", joined, {.channels = 4});
+  const nets::NodeId sum = builder.sum("sum", builder.sum("sum1", a, b), small);
+  const nets::Network net = builder.build(builder.linear("fc", sum, {.features = 5}));
+  const Step step = make_training_step(net, ModelSizing{}, {.batch = 2});
+  const Task& backward = *find_task(step, "joined.backward");
+  EXPECT_EQ(backward.reads.size(), 1U);
+  for (const DataId id : backward.writes) EXPECT_NE(step.graph[id].name, "fc.dx");
+  EXPECT_NE(find_task(step, "a.gradient"), nullptr);
+}
+
 // Joined with itself, a value gets two gradients, which must not lie in one block.
 TEST(TrainingStep, KeepsTheTwoGradientsOfAValueJoinedWithItselfApart) {
   nets::Builder builder{"twice", {3, 8, 8}};
