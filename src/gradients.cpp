@@ -1,5 +1,7 @@
 #include "src/gradients.h"
 
+#include <algorithm>
+
 #include "um/error.h"
 
 namespace spillway {
@@ -14,6 +16,18 @@ void Gradients::contribute(nets::NodeId node, DataId block) {
   if (!builder_.value(node).needs_gradient) return;
   contributions_[static_cast<std::size_t>(node)].push_back(block);
   ++holders_[static_cast<std::uint32_t>(block)];
+}
+
+std::optional<DataId> Gradients::take_partial_sum(nets::NodeId node) {
+  std::vector<DataId>& parts = contributions_[static_cast<std::size_t>(node)];
+  const auto own = std::find_if(parts.begin(), parts.end(), [this](DataId part) {
+    return holders_.at(static_cast<std::uint32_t>(part)) == 1;
+  });
+  if (own == parts.end()) return std::nullopt;
+  const DataId block = *own;
+  parts.erase(own);
+  static_cast<void>(release(block));
+  return block;
 }
 
 Gradient Gradients::release(DataId block) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,6 +34,11 @@ class Gradients {
   [[nodiscard]] Gradient take_before_relu(nets::NodeId node, prefetch::DataId relu_output) {
     return take(node, &relu_output);
   }
+
+  /// A contribution to `node` that nobody else reads, for a task that adds to it in place and
+  /// contributes it anew: so a value with many readers has one block for all that they contribute,
+  /// not one each. Nothing where there is none.
+  [[nodiscard]] std::optional<prefetch::DataId> take_partial_sum(nets::NodeId node);
 
  private:
   [[nodiscard]] Gradient take(nets::NodeId node, const prefetch::DataId* relu_output);

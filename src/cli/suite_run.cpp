@@ -6,7 +6,6 @@
 
 #include "src/cli/sweep_lists.h"
 #include "src/cli/sweep_progress.h"
-#include "src/cli/workload_options.h"
 #include "src/sweep/suite.h"
 #include "src/sweep/sweep.h"
 
@@ -16,12 +15,9 @@ namespace {
 constexpr double kNoise = 0.1;  // G7's
 
 std::vector<SuiteNetwork> find_networks(const std::vector<std::string>& names) {
+  if (names.empty()) return {suite_networks().begin(), suite_networks().end()};
   std::vector<SuiteNetwork> networks;
   for (const std::string& name : names) networks.push_back(find_suite_network(name));
-  if (!names.empty()) return networks;
-  for (const SuiteNetwork& network : suite_networks()) {
-    if (check_network(std::string{network.name}).empty()) networks.push_back(network);
-  }
   return networks;
 }
 

@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 2> kAlgorithmMachines{"k40m", "v100"};
 
 // The planners that are judged.
 constexpr std::string_view kMovingPlanner = "capacity";
-constexpr std::string_view kMixedPlanner = "capacity";
+constexpr std::string_view kMixedPlanner = "joint";
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
