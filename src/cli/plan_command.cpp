@@ -3,12 +3,10 @@
 #include <fmt/core.h>
 
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -20,14 +18,14 @@
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
 #include "src/budget.h"
-#include "src/cli/complaint.h"
+#include "src/cli/machine_check.h"
 #include "src/cli/memory_options.h"
 #include "src/cli/output_path.h"
-#include "src/cli/plan_facts.h"
 #include "src/cli/plan_options.h"
 #include "src/cli/processor_options.h"
 #include "src/cli/workload_options.h"
 #include "src/model_sizing.h"
+#include "src/plan_facts.h"
 #include "um/nanoseconds.h"
 
 namespace spillway::cli {
@@ -47,13 +45,6 @@ struct Options {
   std::string timeline;
   std::string json;
 };
-
-// A broken machine file is no bad usage.
-std::string check_machine(const std::string& name_or_path) {
-  std::error_code ignored;
-  if (std::filesystem::exists(name_or_path, ignored)) return {};
-  return complaint_of([&] { static_cast<void>(prefetch::find_machine(name_or_path)); });
-}
 
 // Tensor sizes and times: of this machine, or of one that is not here.
 struct Target {
