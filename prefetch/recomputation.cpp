@@ -39,6 +39,7 @@ class Insertion {
   }
 
   std::vector<TaskRun> insert() {
+    result_.reserve(2 * runs_.size());
     for (const TaskRun& run : runs_) {
       const Task& task = graph_[run.task];
       if (!is_forward(task)) make_present(task);

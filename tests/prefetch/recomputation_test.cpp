@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "prefetch/dataflow.h"
-#include "prefetch/planners/capacity.h"
+#include "prefetch/planners/joint.h"
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
 #include "tests/prefetch/random_graph.h"
@@ -85,12 +85,12 @@ TEST_F(RecomputationTest, IsPartOfAPlanThatVerifiesAndCannotBeTamperedWith) {
   profile.link.offload = profile.link.prefetch = um::Bandwidth{4096e5 / 1.0};
   Problem given = problem(graph, profile, pages(4));
   given.may_recompute = true;
-  Plan plan = std::get<Plan>(Capacity{}.plan(given));
+  Plan plan = std::get<Plan>(Joint{}.plan(given));
   const auto again = std::ranges::find(plan.runs, true, &TaskRun::is_recomputation);
   ASSERT_NE(again, plan.runs.end());
   ASSERT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
   given.may_recompute = false;
-  const Plan moved = std::get<Plan>(Capacity{}.plan(given));
+  const Plan moved = std::get<Plan>(Joint{}.plan(given));
   EXPECT_LT(simulate(plan, profile).makespan(), simulate(moved, profile).makespan());
 
   again->is_recomputation = false;  // now the task runs twice

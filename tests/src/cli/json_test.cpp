@@ -180,7 +180,7 @@ TEST(PlanJson, HasTheFiguresOfThePlan) {
 
   EXPECT_EQ(plan.at("feasible"), true);
   EXPECT_EQ(plan.at("verified"), true);
-  EXPECT_EQ(plan.at("planner"), "capacity");
+  EXPECT_EQ(plan.at("planner"), "joint");
   expect_numbers(plan, {"budget_bytes", "min_budget_bytes", "resident_bytes", "peak_bytes",
                         "compute_seconds", "makespan_seconds", "planning_seconds",
                         "offloaded_bytes", "prefetched_bytes", "recomputed_tasks"});

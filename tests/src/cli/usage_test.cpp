@@ -106,7 +106,7 @@ TEST(BadUsage, ListsTheNetworksThereAre) {
 }
 
 TEST(BadUsage, ListsThePlannersThereAre) {
-  const std::vector<std::string> words{"'magic'", "capacity", "on-demand", "resident"};
+  const std::vector<std::string> words{"'magic'", "joint", "capacity", "on-demand", "resident"};
   expect_refused(kBadUsage, small_training({"--planner", "magic"}), words);
   expect_refused(kBadUsage, {"plan", "--net", "lenet", "--batch", "8", "--planner", "magic"},
                  words);
