@@ -111,11 +111,10 @@ void print_list(const std::vector<NetworkFacts>& all) {
 }
 
 void print_families() {
-  fmt::print("\nAlso, with the depths of the stages in the name:");
+  fmt::print("\nOthers say in their names how deep their stages are:\n");
   for (const nets::NetworkFamily& family : nets::network_families()) {
-    fmt::print(" {} ({}, as {})", family.form, family.what, family.example);
+    fmt::print("{:<20} {} in each stage, as {}\n", family.form, family.what, family.example);
   }
-  fmt::print("\n");
 }
 
 void print_one(const NetworkFacts& facts) {
