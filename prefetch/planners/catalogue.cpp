@@ -6,6 +6,9 @@
 #include "prefetch/planners/joint.h"
 #include "prefetch/planners/on_demand.h"
 #include "prefetch/planners/resident.h"
+#include "prefetch/planners/vdnn_all.h"
+#include "prefetch/planners/vdnn_conv.h"
+#include "prefetch/planners/vdnn_dyn.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -17,6 +20,9 @@ std::vector<std::unique_ptr<const Planner>> make_all() {
   all.push_back(std::make_unique<Capacity>());
   all.push_back(std::make_unique<OnDemand>());
   all.push_back(std::make_unique<Resident>());
+  all.push_back(std::make_unique<VdnnAll>());
+  all.push_back(std::make_unique<VdnnConv>());
+  all.push_back(std::make_unique<VdnnDyn>());
   return all;
 }
 

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "prefetch/cover.h"
+#include "prefetch/liveness.h"
+#include "prefetch/occupancy.h"
+#include "prefetch/plan.h"
+#include "prefetch/task_graph.h"
+
+namespace spillway::prefetch {
+
+/// A movable tensor that the forward pass is done with and the backward pass uses again: what the
+/// papers call a feature map, or an activation.
+struct SavedBlock {
+  Absence gap;            ///< the whole block, away from the run after its last forward use on
+  bool is_input = false;  ///< that last use only reads it: it is an input of this layer
+};
+
+/// The saved blocks of a step without recomputation, in order of their last forward use. A block
+/// with several forward readers counts as the last one's (vDNN's reference count for forks).
+/// Requires: every task runs once, in order. Complexity: O(accesses).
+[[nodiscard]] std::vector<SavedBlock> find_saved_blocks(const TaskGraph& graph,
+                                                        const Occupancy& occupancy,
+                                                        std::span<const TaskRun> runs);
+
+/// Consecutive backward runs of one layer.
+struct BackwardLayer {
+  Position layer = 0;  ///< the run of its forward task
+  Position begin = 0;  ///< its first backward run
+  Position end = 0;    ///< after its last
+};
+
+/// The backward pass, layer by layer. A layer is a forward task and the backward tasks that read
+/// what leaves after it; names are not looked at. A backward run that reads saved blocks of several
+/// layers belongs to the first of these, one that reads none to the layer of the run before it;
+/// layers never go up again. Requires and complexity: as find_saved_blocks().
+[[nodiscard]] std::vector<BackwardLayer> find_backward_layers(const TaskGraph& graph,
+                                                              std::span<const TaskRun> runs,
+                                                              std::span<const SavedBlock> saved);
+
+}  // namespace spillway::prefetch
