@@ -52,14 +52,14 @@ std::vector<BackwardLayer> find_backward_layers(const TaskGraph& graph,
   constexpr Position kNone = ~Position{0};
   std::vector<Position> layer_of(graph.data.size(), kNone);
   for (const SavedBlock& block : saved) {
-    layer_of[static_cast<std::size_t>(block.gap.data)] = block.gap.last;
+    if (block.is_input) layer_of[static_cast<std::size_t>(block.gap.data)] = block.gap.last;
   }
   std::vector<BackwardLayer> layers;
   Position layer = 0;
   for (Position p = 0; p < runs.size(); ++p) {
     const Task& task = graph[runs[p].task];
     if (task.phase == Phase::kForward) {
-      layer = p;
+      layer = p + 1;
       continue;
     }
     for (const DataId id : task.reads) {

@@ -33,9 +33,10 @@ struct BackwardLayer {
 };
 
 /// The backward pass, layer by layer. A layer is a forward task and the backward tasks that read
-/// what leaves after it; names are not looked at. A backward run that reads saved blocks of several
-/// layers belongs to the first of these, one that reads none to the layer of the run before it;
-/// layers never go up again. Requires and complexity: as find_saved_blocks().
+/// its inputs; names are not looked at. A backward run that reads inputs of several layers belongs
+/// to the first of these, one that reads none to the layer of the run before it; layers never go up
+/// again. What comes before all of them (a loss) is a layer after the last forward task.
+/// Requires and complexity: as find_saved_blocks().
 [[nodiscard]] std::vector<BackwardLayer> find_backward_layers(const TaskGraph& graph,
                                                               std::span<const TaskRun> runs,
                                                               std::span<const SavedBlock> saved);
