@@ -75,7 +75,7 @@ std::optional<Plan> TripPlanner::plan(std::vector<TaskRun> runs,
                                       std::vector<RoundTrip> trips) const {
   if (!keeps_budget(runs, trips)) return std::nullopt;
   Plan plan = empty_plan(problem_, std::move(runs));
-  add_moves(std::move(trips), plan);
+  add_moves(std::move(trips), problem_.profile.link, plan);
   return plan;
 }
 
@@ -99,6 +99,21 @@ void TripPlanner::leave_late(std::span<const TaskRun> runs, std::span<const Posi
       near[absence.needed++] += absence.size;
     }
   }
+}
+
+void TripPlanner::leave_when_needed(std::span<const TaskRun> runs,
+                                    std::span<RoundTrip> trips) const {
+  const Bytes pool = occupancy_.pool(problem_.budget);
+  std::vector<Bytes> near = demand(problem_.graph, occupancy_, runs, lives_);
+  std::size_t oldest = 0;  // of those that may still stay
+  for (Position p = 0; p < near.size(); ++p) {
+    while (near[p] > pool && oldest < trips.size() && trips[oldest].absence.last < p) {
+      RoundTrip& trip = trips[oldest++];
+      trip.absence.needed = std::min(p, trip.back);
+      for (Position q = p; q < trip.back; ++q) near[q] -= trip.absence.size;
+    }
+  }
+  for (RoundTrip& trip : trips.subspan(oldest)) trip.absence.needed = trip.back;
 }
 
 }  // namespace spillway::prefetch

@@ -43,6 +43,12 @@ class TripPlanner {
   void leave_late(std::span<const TaskRun> runs, std::span<const Position> limits,
                   std::span<RoundTrip> trips) const;
 
+  /// Counts on the room of each block only when a run cannot do without it, the block that leaves
+  /// first being asked first: no run waits for an offload before its memory makes it wait.
+  /// Requires: the trips keep the budget with `runs` and are in order of `last`.
+  /// Complexity: O(runs + the trips' lengths).
+  void leave_when_needed(std::span<const TaskRun> runs, std::span<RoundTrip> trips) const;
+
  private:
   const Problem& problem_;
   Occupancy occupancy_;

@@ -22,6 +22,8 @@ std::vector<bool> convolution_inputs(const TaskGraph& graph) {
   return result;
 }
 
+// Their offloads may start, where the link copies while tasks read, with the layer itself: not
+// before the run in front of it has ended, even if the block was written long before.
 std::vector<RoundTrip> offloaded(const TaskGraph& graph, std::span<const SavedBlock> saved,
                                  VdnnPolicy policy) {
   const std::vector<bool> of_convolution = convolution_inputs(graph);
@@ -33,6 +35,8 @@ std::vector<RoundTrip> offloaded(const TaskGraph& graph, std::span<const SavedBl
     const bool is_used_at_once = block.gap.next == block.gap.last + 1;
     if (!is_chosen || !block.is_input || is_used_at_once) continue;
     trips.push_back({.absence = block.gap, .back = block.gap.next});
+    Absence& absence = trips.back().absence;
+    if (absence.last > 0) absence.written = std::max(absence.written, absence.last - 1);
   }
   return trips;
 }
@@ -107,7 +111,8 @@ std::vector<Position> overlapped(const TaskGraph& graph, std::span<const TaskRun
 
 }  // namespace
 
-VdnnRules::VdnnRules(const Problem& problem, VdnnPolicy policy) : planner_{problem} {
+VdnnRules::VdnnRules(const Problem& problem, VdnnPolicy policy)
+    : planner_{problem}, copies_while_read_{problem.profile.link.copies_while_read} {
   const std::vector<TaskRun>& runs = planner_.frugal();
   const auto saved = find_saved_blocks(problem.graph, planner_.occupancy(), runs);
   trips_ = offloaded(problem.graph, saved, policy);
@@ -127,7 +132,7 @@ std::optional<Plan> VdnnRules::memory_optimal() const { return plan(planner_.fru
 std::optional<Plan> VdnnRules::plan(std::vector<TaskRun> runs) const {
   if (!planner_.keeps_budget(runs, trips_)) return std::nullopt;
   std::vector<RoundTrip> trips = trips_;
-  planner_.leave_late(runs, overlapped_, trips);
+  if (!copies_while_read_) planner_.leave_late(runs, overlapped_, trips);
   return planner_.plan(std::move(runs), std::move(trips));
 }
 

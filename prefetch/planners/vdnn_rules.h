@@ -21,11 +21,12 @@ enum class VdnnPolicy { kNone, kConvolutions, kAll };
 /// vdnn-conv
 ///   takes the blocks that some convolution reads, vdnn-all every block. An input that the very
 ///   next task uses again stays.
-/// - Layer-synchronous forward: the paper offloads X while its layer reads it, and the next layer
-///   waits for that. A plan's offload copies and frees in one, hence starts when X's layer has
-///   ended; here it overlaps the next layer of the policy instead, and the one after that waits.
-///   Where memory is short it overlaps fewer tasks, at worst none: memory is what the paper's rule
-///   needs.
+/// - Layer-synchronous forward: X is offloaded while its layer reads it, and the next task waits
+/// for
+///   that. Where a link cannot copy what tasks read (LinkProfile::copies_while_read), the offload
+///   starts when X's layer has ended; it then overlaps the next layer of the policy instead, and
+///   the task after that waits, but only as far as memory allows: its need is that of the paper's
+///   rule.
 /// - Layer-synchronous backward: when a layer's backward pass starts, the nearest preceding layer
 ///   whose X is offloaded and not yet prefetched is prefetched; the search does not go past a
 ///   convolution (its Figure 10), and the next layer's backward pass waits for it. What is needed
@@ -51,6 +52,7 @@ class VdnnRules {
   [[nodiscard]] std::optional<Plan> plan(std::vector<TaskRun> runs) const;
 
   TripPlanner planner_;
+  bool copies_while_read_;
   std::vector<RoundTrip> trips_;
   std::vector<Position> overlapped_;  // by trip: the run that waits for its offload at the latest
 };

@@ -68,6 +68,35 @@ TEST_F(Vdnn, AllMovesOneLayerAfterTheOther) {
   EXPECT_EQ(timeline.makespan(), 1500ns);
 }
 
+// Where the link copies while tasks read, each offload overlaps the layer that reads the block.
+//
+//   runs      load 0-100  f1 -200  f2 250-350  f3 400-500  f4 550-650  loss 700-800
+//             b4 850-950  b3 1000-1100  b2 1150-1250  b1 1300-1400
+//   offloads  y0 100-250  y1 250-400  y2 400-550  y3 550-700
+//   prefetch  y3 700-850  y2 850-1000  y1 1000-1150  y0 1150-1300
+TEST_F(Vdnn, AllOverlapsTheLayerItselfWhereTheLinkCopiesWhatTasksRead) {
+  profile.link.copies_while_read = true;
+  const Timeline timeline = simulate(plan_with(VdnnAll{}, 14), profile);
+  EXPECT_EQ(timeline.runs[1], interval(100, 200));
+  EXPECT_EQ(timeline.runs[2], interval(250, 350));
+  EXPECT_EQ(timeline.runs[5], interval(700, 800));
+  EXPECT_EQ(timeline.offloads[0], interval(100, 250));
+  EXPECT_EQ(timeline.offloads[3], interval(550, 700));
+  EXPECT_EQ(timeline.prefetches[3], interval(1150, 1300));
+  EXPECT_EQ(timeline.makespan(), 1400ns);
+}
+
+// f3 reads y0, too: its offload starts with f3, not with f1, and f4 waits.
+TEST_F(Vdnn, AllOffloadsAForkWithItsLastReader) {
+  profile.link.copies_while_read = true;
+  graph.tasks[3].reads.push_back(DataId{0});
+  const Plan plan = plan_with(VdnnAll{}, 14);
+  EXPECT_EQ(names(plan.offloads), "y1 y0 y2 y3");
+  EXPECT_EQ(plan.offloads[1].after.runs, 3U);
+  EXPECT_EQ(plan.runs[3].after.offloads, 1U);
+  EXPECT_EQ(plan.runs[4].after.offloads, 3U);
+}
+
 // Near at b4: y2 (one layer ahead), y3, y4, d4, d3.
 TEST_F(Vdnn, AllNeedsTwoLayersInTheBackwardPass) {
   const auto result = VdnnAll{}.plan(problem(graph, profile, pages(9)));
