@@ -46,6 +46,15 @@ std::vector<SavedBlock> find_saved_blocks(const TaskGraph& graph, const Occupanc
   return saved;
 }
 
+std::vector<RoundTrip> away_until_used(std::span<const SavedBlock> saved) {
+  std::vector<RoundTrip> trips;
+  for (const SavedBlock& block : saved) {
+    if (block.gap.next == block.gap.needed) continue;
+    trips.push_back({.absence = block.gap, .back = block.gap.next});
+  }
+  return trips;
+}
+
 std::vector<BackwardLayer> find_backward_layers(const TaskGraph& graph,
                                                 std::span<const TaskRun> runs,
                                                 std::span<const SavedBlock> saved) {

@@ -7,6 +7,7 @@
 #include "prefetch/liveness.h"
 #include "prefetch/occupancy.h"
 #include "prefetch/plan.h"
+#include "prefetch/schedule.h"
 #include "prefetch/task_graph.h"
 
 namespace spillway::prefetch {
@@ -24,6 +25,10 @@ struct SavedBlock {
 [[nodiscard]] std::vector<SavedBlock> find_saved_blocks(const TaskGraph& graph,
                                                         const Occupancy& occupancy,
                                                         std::span<const TaskRun> runs);
+
+/// Each of them away for its whole gap: it leaves at once and comes back only when it is used.
+/// Those are left out whose gap holds no run. In order of `last`.
+[[nodiscard]] std::vector<RoundTrip> away_until_used(std::span<const SavedBlock> saved);
 
 /// Consecutive backward runs of one layer.
 struct BackwardLayer {

@@ -79,6 +79,17 @@ std::optional<Plan> TripPlanner::plan(std::vector<TaskRun> runs,
   return plan;
 }
 
+std::optional<Plan> TripPlanner::plan_eagerly(std::vector<TaskRun> runs,
+                                              std::vector<RoundTrip> trips) const {
+  if (!keeps_budget(runs, trips)) return std::nullopt;
+  leave_when_needed(runs, trips);
+  std::vector<Absence> absences;
+  for (const RoundTrip& trip : trips) absences.push_back(trip.absence);
+  const std::vector<Bytes> live = demand(problem_.graph, occupancy_, runs, lives_);
+  const Bytes pool = occupancy_.pool(problem_.budget);
+  return plan(std::move(runs), return_early(absences, live, pool));
+}
+
 Infeasible TripPlanner::infeasible(std::span<const RoundTrip> trips) const {
   const std::vector<Bytes> near = near_during(frugal_, trips);
   const auto most = std::ranges::max_element(near);

@@ -34,6 +34,12 @@ class TripPlanner {
   /// The plan, not yet named; nothing when it would not keep the budget.
   [[nodiscard]] std::optional<Plan> plan(std::vector<TaskRun> runs,
                                          std::vector<RoundTrip> trips) const;
+  /// The same where only the blocks of `trips` are chosen, and each is moved as well as its absence
+  /// allows: no run waits for an offload before its memory makes it wait (leave_when_needed()), and
+  /// prefetches start as early as there is room, in order of use (return_early()).
+  /// Requires: as leave_when_needed(), but for the budget; `back` is `next`.
+  [[nodiscard]] std::optional<Plan> plan_eagerly(std::vector<TaskRun> runs,
+                                                 std::vector<RoundTrip> trips) const;
   /// The smallest budget that `trips` can keep: with the first algorithms.
   [[nodiscard]] Infeasible infeasible(std::span<const RoundTrip> trips) const;
 
