@@ -1,12 +1,10 @@
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "prefetch/planners/vdnn_all.h"
 #include "prefetch/planners/vdnn_conv.h"
 #include "prefetch/planners/vdnn_dyn.h"
 #include "prefetch/simulate.h"
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/drawn_chain.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -14,14 +12,8 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-// A chain of four layers: load 0, f1..f4 1..4, loss 5, b4..b1 6..9. Tasks take 100 ns, a block has
-// two pages and takes 150 ns each way. Layer i's input is y(i-1).
-class Vdnn : public ::testing::Test {
+class Vdnn : public DrawnChain {
  protected:
-  Vdnn() {
-    const um::Bandwidth page_in_75ns{static_cast<double>(kPage.count()) / 75e-9};
-    profile.link = {.offload = page_in_75ns, .prefetch = page_in_75ns};
-  }
   void make_convolutions(std::initializer_list<std::size_t> layers) {
     for (const std::size_t layer : layers) graph.tasks[layer].kind = TaskKind::kConvolution;
   }
@@ -29,20 +21,6 @@ class Vdnn : public ::testing::Test {
     graph.tasks[task].algorithms = {{.name = "slow"}, {.name = "fast", .workspace = workspace}};
     profile.durations[task] = {100ns, 60ns};
   }
-  [[nodiscard]] Plan plan_with(const Planner& planner, std::uint64_t pool) const {
-    return std::get<Plan>(planner.plan(problem(graph, profile, pages(pool))));
-  }
-  [[nodiscard]] std::string names(const std::vector<Move>& moves) const {
-    std::string result;
-    for (const Move& move : moves) result += (result.empty() ? "" : " ") + graph[move.data].name;
-    return result;
-  }
-  static Interval interval(int begin, int end) {
-    return {um::Nanoseconds{begin}, um::Nanoseconds{end}};
-  }
-
-  TaskGraph graph = chain(4, pages(2));
-  Profile profile = flat_profile(graph, 100ns);
 };
 
 // y0 leaves after f1 and overlaps f2; f3 waits. y3's room is needed by the loss, which cannot
@@ -99,10 +77,9 @@ TEST_F(Vdnn, AllOffloadsAForkWithItsLastReader) {
 
 // Near at b4: y2 (one layer ahead), y3, y4, d4, d3.
 TEST_F(Vdnn, AllNeedsTwoLayersInTheBackwardPass) {
-  const auto result = VdnnAll{}.plan(problem(graph, profile, pages(9)));
-  ASSERT_TRUE(std::holds_alternative<Infeasible>(result));
-  EXPECT_EQ(std::get<Infeasible>(result).smallest_budget, pages(10));
-  EXPECT_EQ(graph[std::get<Infeasible>(result).task].name, "b4");
+  const Infeasible refusal = refusal_of(VdnnAll{}, 9);
+  EXPECT_EQ(refusal.smallest_budget, pages(10));
+  EXPECT_EQ(graph[refusal.task].name, "b4");
 }
 
 // A workspace of 6 pages beside y1 and y2 leaves no room for y0: f2 waits for its offload.
@@ -161,8 +138,7 @@ TEST_F(Vdnn, DynTriesThePoliciesInThePublishedOrder) {
     EXPECT_EQ(names(plan.offloads), trial.offloads) << trial.pool;
     EXPECT_EQ(plan.runs[6].algorithm, trial.algorithm) << trial.pool;
   }
-  const auto result = VdnnDyn{}.plan(problem(graph, profile, pages(9)));
-  EXPECT_EQ(std::get<Infeasible>(result).smallest_budget, pages(10));
+  EXPECT_EQ(refusal_of(VdnnDyn{}, 9).smallest_budget, pages(10));
 }
 
 // Of two fast algorithms only the one that does not fit is taken back.
