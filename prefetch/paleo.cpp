@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "prefetch/liveness.h"
+#include "prefetch/occupancy.h"
 #include "prefetch/saved_blocks.h"
+#include "um/bytes.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -172,11 +176,19 @@ std::string_view to_string(PaleoStrategy strategy) {
   return strategy == PaleoStrategy::kVdnnLike ? "vdnn-like" : "capacity-based";
 }
 
-PaleoStep paleo_step(const TaskGraph& graph, const Profile& profile, const Occupancy& occupancy,
-                     Bytes budget, std::span<const TaskRun> runs, PaleoStrategy strategy) {
+PaleoStrategy paleo_strategy(std::string_view planner) {
+  const bool is_layer_synchronous = planner.starts_with("vdnn") || planner == "ibm-ooc";
+  return is_layer_synchronous ? PaleoStrategy::kVdnnLike : PaleoStrategy::kCapacityBased;
+}
+
+PaleoStep paleo_step(const TaskGraph& graph, const Profile& profile, const Plan& plan,
+                     PaleoStrategy strategy) {
+  const Occupancy occupancy{graph, plan.page};
+  std::vector<TaskRun> runs = plan.runs;
+  std::erase_if(runs, [](const TaskRun& run) { return run.is_recomputation; });
   const std::vector<SavedBlock> saved = find_saved_blocks(graph, occupancy, runs);
   const Paleo paleo{find_layers(graph, profile, runs, saved), profile.link,
-                    find_capacity(graph, occupancy, budget, runs, saved)};
+                    find_capacity(graph, occupancy, plan.budget, runs, saved)};
   return strategy == PaleoStrategy::kVdnnLike ? paleo.vdnn_like() : paleo.capacity_based();
 }
 

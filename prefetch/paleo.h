@@ -1,15 +1,12 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string_view>
 
-#include "prefetch/occupancy.h"
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
 #include "um/bandwidth.h"
-#include "um/bytes.h"
 
 namespace spillway::prefetch {
 
@@ -21,6 +18,10 @@ enum class PaleoStrategy {
 
 /// "vdnn-like" or "capacity-based".
 [[nodiscard]] std::string_view to_string(PaleoStrategy strategy);
+
+/// The strategy that the planner of this name is closest to: vDNN-like for those that move layer by
+/// layer (vdnn-all and its kin, ibm-ooc), capacity-based for all others.
+[[nodiscard]] PaleoStrategy paleo_strategy(std::string_view planner);
 
 /// What the analytic model says of a step.
 struct PaleoStep {
@@ -56,11 +57,11 @@ struct PaleoStep {
 ///   where processing has caught up (Eq. 10), it waits as in Eq. 7. Forward, where again there is
 ///   no equation, a layer waits until enough is out to hold what it saves.
 ///
-/// Capacity is what `budget` leaves beside everything that is not saved, at its largest. A layer
+/// Of `plan` the algorithms, the page and the budget count, not its moves and recomputations.
+/// Capacity is what the budget leaves beside everything that is not saved, at its largest. A layer
 /// that does not fit is taken to fit alone: the model knows no infeasible budget.
-/// Requires: `runs` is every task, in order. Complexity: O(accesses + layers).
-[[nodiscard]] PaleoStep paleo_step(const TaskGraph& graph, const Profile& profile,
-                                   const Occupancy& occupancy, um::Bytes budget,
-                                   std::span<const TaskRun> runs, PaleoStrategy strategy);
+/// Recomputation is not modelled (section 3.1). Complexity: O(accesses + layers).
+[[nodiscard]] PaleoStep paleo_step(const TaskGraph& graph, const Profile& profile, const Plan& plan,
+                                   PaleoStrategy strategy);
 
 }  // namespace spillway::prefetch

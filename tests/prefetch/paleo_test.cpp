@@ -1,7 +1,6 @@
 #include "prefetch/paleo.h"
 
-#include <algorithm>
-
+#include "prefetch/offload_plan.h"
 #include "prefetch/planners/ibm_ooc.h"
 #include "prefetch/simulate.h"
 #include "tests/prefetch/drawn_chain.h"
@@ -17,9 +16,8 @@ using namespace std::chrono_literals;
 class PaleoTest : public DrawnChain {
  protected:
   [[nodiscard]] PaleoStep step(PaleoStrategy strategy, std::uint64_t pool) const {
-    const Problem given = with_pool(pool);
-    return paleo_step(graph, profile, Occupancy{graph, kPage}, given.budget, runs_in_order(graph),
-                      strategy);
+    const Plan plan = empty_plan(with_pool(pool), runs_in_order(graph));
+    return paleo_step(graph, profile, plan, strategy);
   }
   void set_rate(double factor) {
     const um::Bandwidth rate{factor * static_cast<double>(kPage.count()) / 75e-9};
@@ -62,6 +60,19 @@ TEST_F(PaleoTest, CapacityBasedWaitsAfterItHasCaughtUp) {
 
 TEST_F(PaleoTest, CapacityBasedNeverWaitsWhereAllFits) {
   EXPECT_EQ(step(PaleoStrategy::kCapacityBased, 14).makespan, 1000ns);
+}
+
+// A plan that recomputes is modelled as one that does not.
+TEST_F(PaleoTest, LeavesRecomputationsOut) {
+  Plan plan = empty_plan(with_pool(8), runs_in_order(graph));
+  plan.runs.insert(plan.runs.begin() + 6, {.task = TaskId{1}, .is_recomputation = true});
+  EXPECT_EQ(paleo_step(graph, profile, plan, PaleoStrategy::kCapacityBased).makespan, 1500ns);
+}
+
+TEST_F(PaleoTest, KnowsWhichPlannersMoveLayerByLayer) {
+  EXPECT_EQ(to_string(paleo_strategy("vdnn-conv")), "vdnn-like");
+  EXPECT_EQ(to_string(paleo_strategy("ibm-ooc")), "vdnn-like");
+  EXPECT_EQ(to_string(paleo_strategy("capacity")), "capacity-based");
 }
 
 // As Figure 8: the step gets no longer as throughput grows, and ends at its arithmetic.
