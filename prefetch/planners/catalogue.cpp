@@ -2,11 +2,18 @@
 
 #include <string>
 
+#include "prefetch/planners/autoswap.h"
 #include "prefetch/planners/capacity.h"
 #include "prefetch/planners/fractional.h"
+#include "prefetch/planners/ibm_ooc.h"
 #include "prefetch/planners/joint.h"
+#include "prefetch/planners/largest_first.h"
 #include "prefetch/planners/on_demand.h"
 #include "prefetch/planners/resident.h"
+#include "prefetch/planners/tflms.h"
+#include "prefetch/planners/vdnn_all.h"
+#include "prefetch/planners/vdnn_conv.h"
+#include "prefetch/planners/vdnn_dyn.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -14,11 +21,18 @@ namespace {
 
 std::vector<std::unique_ptr<const Planner>> make_all() {
   std::vector<std::unique_ptr<const Planner>> all;
-  all.push_back(std::make_unique<Joint>());
+  all.push_back(std::make_unique<Autoswap>());
   all.push_back(std::make_unique<Capacity>());
   all.push_back(std::make_unique<Fractional>());
+  all.push_back(std::make_unique<IbmOoc>());
+  all.push_back(std::make_unique<Joint>());
+  all.push_back(std::make_unique<LargestFirst>());
   all.push_back(std::make_unique<OnDemand>());
   all.push_back(std::make_unique<Resident>());
+  all.push_back(std::make_unique<Tflms>());
+  all.push_back(std::make_unique<VdnnAll>());
+  all.push_back(std::make_unique<VdnnConv>());
+  all.push_back(std::make_unique<VdnnDyn>());
   return all;
 }
 

@@ -13,6 +13,7 @@
 #include "prefetch/chrome_trace.h"
 #include "prefetch/json.h"
 #include "prefetch/machine.h"
+#include "prefetch/paleo.h"
 #include "prefetch/plan_file.h"
 #include "prefetch/profile_file.h"
 #include "prefetch/simulate.h"
@@ -44,6 +45,7 @@ struct Options {
   std::string out;
   std::string timeline;
   std::string json;
+  std::string model = "simulate";
 };
 
 // Tensor sizes and times: of this machine, or of one that is not here.
@@ -131,6 +133,16 @@ json to_json(const Planned& planned, const Workload& workload, const prefetch::P
           {"verified", true}};
 }
 
+// What OOC-Paleo says of the same step.
+void add_paleo(const Planned& planned, const Workload& workload, const prefetch::Profile& profile,
+               json& figures) {
+  const auto strategy = prefetch::paleo_strategy(planned.plan.planner);
+  const auto step =
+      prefetch::paleo_step(workload.training().graph, profile, planned.plan, strategy);
+  figures["paleo_seconds"] = um::seconds(step.makespan);
+  figures["paleo_strategy"] = prefetch::to_string(strategy);
+}
+
 void print(const json& figures) {
   const auto bytes = [&](const char* key) {
     return um::to_string(Bytes{figures.at(key).get<std::uint64_t>()});
@@ -142,6 +154,10 @@ void print(const json& figures) {
   fmt::print("  peak, verified   {}\n", bytes("peak_bytes"));
   fmt::print("  step             {:.4f} s, of it arithmetic {:.4f} s\n", number("makespan_seconds"),
              number("compute_seconds"));
+  if (figures.contains("paleo_seconds")) {
+    fmt::print("  by OOC-Paleo     {:.4f} s ({})\n", number("paleo_seconds"),
+               figures.at("paleo_strategy").get<std::string>());
+  }
   fmt::print("  no plan below    {:.4f} s (moving alone {:.4f} s)\n",
              figures.at("bounds").at("mixed").get<double>(),
              figures.at("bounds").at("offload").get<double>());
@@ -190,7 +206,9 @@ void plan(const Options& options) {
   try {
     const Planned planned = make_plan(workload, profile, budget, request);
     write(options, planned, graph);
-    report(options, to_json(planned, workload, profile, budget));
+    json figures = to_json(planned, workload, profile, budget);
+    if (options.model == "paleo") add_paleo(planned, workload, profile, figures);
+    report(options, std::move(figures));
   } catch (const BudgetTooSmall& complaint) {
     write_infeasible(options, workload, budget, complaint.smallest());
     throw;
@@ -219,6 +237,12 @@ void add_plan_command(CLI::App& app) {
   command->add_option("--timeline", options->timeline,
                       "Write the predicted step here as a Chrome trace (opens in Perfetto)");
   command->add_option("--json", options->json, "Write the figures here as JSON, - for stdout");
+  command
+      ->add_option("--model", options->model,
+                   "simulate: predict the step by simulating the plan; paleo: besides, by the "
+                   "analytic model OOC-Paleo of the strategy closest to the planner's")
+      ->check(CLI::IsMember({"simulate", "paleo"}))
+      ->capture_default_str();
   command->footer("Example: spillway plan --net vgg16 --batch 256 --machine v100 --budget 50%");
   command->callback([options] { plan(*options); });
 }

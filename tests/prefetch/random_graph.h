@@ -28,7 +28,9 @@ inline TaskGraph random_graph() {
       Task{.name = "load", .writes = {tensors[0]}, .is_recomputable = *rc::gen::arbitrary<bool>()});
   for (int i = 1; i <= layers; ++i) {
     const std::string name = std::to_string(i);
-    Task task{.name = "f" + name, .is_recomputable = *rc::gen::arbitrary<bool>()};
+    Task task{.name = "f" + name,
+              .kind = *rc::gen::element(TaskKind::kOther, TaskKind::kConvolution),
+              .is_recomputable = *rc::gen::arbitrary<bool>()};
     task.reads = {tensors.back()};
     const DataId other = tensors[*rc::gen::inRange<std::size_t>(0, tensors.size())];
     if (other != tensors.back() && *rc::gen::inRange(0, 3) == 0) task.reads.push_back(other);

@@ -193,6 +193,21 @@ TEST(PlanJson, HasTheFiguresOfThePlan) {
   EXPECT_GE(plan.at("makespan_seconds"), plan.at("compute_seconds"));
 }
 
+TEST(PlanJson, HasWhatOocPaleoSaysWhereAskedFor) {
+  std::vector<std::string> command{"plan",     "--net",    "lenet", "--batch", "64", "--planner",
+                                   "vdnn-all", "--budget", "100%",  "--json",  "-"};
+  const Outcome simulated = run_spillway(command);
+  ASSERT_EQ(simulated.exit_code, 0) << simulated.errors;
+  EXPECT_FALSE(json_lines(simulated).front().contains("paleo_seconds"));
+
+  command.insert(command.end(), {"--model", "paleo"});
+  const Outcome outcome = run_spillway(command);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const json plan = json_lines(outcome).front();
+  EXPECT_GE(plan.at("paleo_seconds"), plan.at("compute_seconds"));
+  EXPECT_EQ(plan.at("paleo_strategy"), "vdnn-like");
+}
+
 TEST(NetsJson, DescribesEveryNetwork) {
   const Outcome outcome = run_spillway({"nets", "--json", "-"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
