@@ -61,7 +61,7 @@ class SegmentCosts {
       : graph_{graph}, occupancy_{occupancy}, checkpoints_{checkpoints} {}
 
   // The memory cost of each segment, by its checkpoint.
-  std::vector<Bytes> of(const std::vector<TaskRun>& runs) const {
+  [[nodiscard]] std::vector<Bytes> of(const std::vector<TaskRun>& runs) const {
     const std::vector<Life> lives = find_lives(graph_, runs);
     const std::vector<Bytes> sets = working_sets(graph_, occupancy_, runs);
     std::vector<std::vector<DataId>> endings(runs.size());
