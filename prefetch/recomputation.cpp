@@ -101,10 +101,11 @@ class Insertion {
 std::vector<bool> find_saved(const TaskGraph& graph) {
   std::vector<bool> saved(graph.data.size(), false);
   const auto is_saved = [&](DataId id) -> bool { return saved[static_cast<std::size_t>(id)]; };
-  for (auto task = graph.tasks.rbegin(); task != graph.tasks.rend(); ++task) {
-    const bool may_rerun = task->is_recomputable && std::ranges::any_of(task->writes, is_saved);
-    if (is_forward(*task) && !may_rerun) continue;
-    for (const DataId id : task->reads) saved[static_cast<std::size_t>(id)] = true;
+  for (std::size_t t = graph.tasks.size(); t-- > 0;) {
+    const Task& task = graph.tasks[t];
+    const bool may_rerun = task.is_recomputable && std::ranges::any_of(task.writes, is_saved);
+    if (is_forward(task) && !may_rerun) continue;
+    for (const DataId id : task.reads) saved[static_cast<std::size_t>(id)] = true;
   }
   return saved;
 }
