@@ -130,19 +130,24 @@ std::vector<RoundTrip> return_early(std::span<const Absence> absences,
   return trips;
 }
 
-bool fits(std::span<const RoundTrip> trips, std::span<const Bytes> demand, Bytes pool) {
+std::vector<Bytes> near_during(std::span<const RoundTrip> trips, std::span<const Bytes> demand) {
   std::vector<Bytes> leaves(demand.size() + 1);
   std::vector<Bytes> returns(demand.size() + 1);
   for (const RoundTrip& trip : trips) {
     leaves[trip.absence.needed] += trip.absence.size;
     returns[trip.back] += trip.absence.size;
   }
+  std::vector<Bytes> near(demand.begin(), demand.end());
   Bytes away;
   for (Position p = 0; p < demand.size(); ++p) {
     away = away + leaves[p] - returns[p];
-    if (demand[p] > pool + away) return false;
+    near[p] -= away;
   }
-  return true;
+  return near;
+}
+
+bool fits(std::span<const RoundTrip> trips, std::span<const Bytes> demand, Bytes pool) {
+  return std::ranges::all_of(near_during(trips, demand), [&](Bytes near) { return near <= pool; });
 }
 
 void add_moves(std::vector<RoundTrip> trips, const LinkProfile& link, Plan& plan) {

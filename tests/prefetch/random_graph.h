@@ -13,8 +13,8 @@ namespace spillway::prefetch::testing {
 /// A random training step: a forward DAG whose tasks read one or two earlier tensors, write one or
 /// two new ones or update one in place, and a backward pass that reads what forward saved, its
 /// inputs, its outputs or nothing, and sometimes adds to an earlier gradient. Sizes are 1 to 6
-/// pages; some tasks have a second algorithm, some may be recomputed, sometimes the first one,
-/// which loads the batch, too.
+/// pages; some tasks are convolutions, which read weights, some pool; some have a second algorithm,
+/// some may be recomputed, sometimes the first one, which loads the batch, too.
 inline TaskGraph random_graph() {
   TaskGraph graph;
   const int layers = *rc::gen::inRange(1, 14);
@@ -29,7 +29,7 @@ inline TaskGraph random_graph() {
   for (int i = 1; i <= layers; ++i) {
     const std::string name = std::to_string(i);
     Task task{.name = "f" + name,
-              .kind = *rc::gen::element(TaskKind::kOther, TaskKind::kConvolution),
+              .kind = *rc::gen::element(TaskKind::kOther, TaskKind::kConvolution, TaskKind::kPool),
               .is_recomputable = *rc::gen::arbitrary<bool>()};
     task.reads = {tensors.back()};
     const DataId other = tensors[*rc::gen::inRange<std::size_t>(0, tensors.size())];
@@ -49,6 +49,11 @@ inline TaskGraph random_graph() {
           {.name = "fast", .workspace = pages(*rc::gen::inRange<std::uint64_t>(1, 5))});
     }
     saved.push_back(*rc::gen::element(task.reads, task.writes, std::vector<DataId>{}));
+    if (task.kind == TaskKind::kConvolution) {
+      task.reads.push_back(graph.add(
+          DataBlock{.name = "w" + name, .size = um::Bytes{64}, .kind = DataKind::kState}));
+      saved.back().push_back(task.reads.back());
+    }
     graph.add(task);
   }
   std::vector<DataId> gradients{new_block("g")};
