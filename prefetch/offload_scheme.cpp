@@ -1,7 +1,6 @@
 #include "prefetch/offload_scheme.h"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 namespace spillway::prefetch {
@@ -21,8 +20,7 @@ struct Candidate {
 // The scheme that begins with the first of `candidates`; nothing when it does not reach `size`.
 std::optional<OffloadScheme> scheme_from(std::span<const Candidate> candidates, Bytes size,
                                          const StreamClocks& clocks) {
-  OffloadScheme scheme{.offset = candidates.front().segment.offset,
-                       .next = std::numeric_limits<Position>::max()};
+  OffloadScheme scheme{.offset = candidates.front().segment.offset};
   Nanoseconds end = clocks.link_free;
   for (const Candidate& candidate : candidates) {
     if (candidate.must_stay()) return std::nullopt;

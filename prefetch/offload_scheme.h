@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -30,7 +31,8 @@ struct OffloadScheme {
   std::vector<DataId> blocks;
   um::Nanoseconds delay{0};     ///< from now until the last of them has left
   um::Nanoseconds transfer{0};  ///< of all of them
-  Position next = 0;            ///< the first run that uses one of them
+  /// The first run that uses one of them; far in the future where there is none.
+  Position next = std::numeric_limits<Position>::max();
 };
 
 /// The clocks of moDNN's two streams.

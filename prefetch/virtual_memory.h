@@ -67,6 +67,8 @@ class VirtualMemory {
   [[nodiscard]] um::Nanoseconds displaced(std::span<const DataId> blocks, um::Bytes workspace,
                                           const OffloadScheme& scheme) const;
 
+  /// The run that uses `block`, which is live, next.
+  [[nodiscard]] Position next_use(DataId block) const { return at(block).next_use(); }
   [[nodiscard]] um::Bytes size(DataId block) const { return occupancy_.size(block); }
   [[nodiscard]] const MoveLog& log() const { return log_; }
 

@@ -72,17 +72,21 @@ class VirtualExecution {
     return problem_.profile(task, 0) - duration - scheme->delay - delayed;
   }
 
-  // T_pre,alg(s) of Eq. 5.
+  // T_pre,alg(s) of Eq. 5, where s is the nearest task that has data to prefetch when `scheme` has
+  // made room for the workspace: data that is far now, or leaves then.
   [[nodiscard]] Nanoseconds delay_of_prefetch(Position t, Nanoseconds duration, Bytes size,
                                               const OffloadScheme& scheme) const {
-    const auto s = memory_.next_missing(t);
-    if (!s || size == Bytes{}) return Nanoseconds{0};
-    const Nanoseconds displaced = memory_.displaced(memory_.missing(*s), size, scheme);
-    if (displaced == Nanoseconds{0}) return displaced;
+    const auto missing = memory_.next_missing(t);
+    if (size == Bytes{} || (!missing && scheme.blocks.empty())) return Nanoseconds{0};
+    const Position s = std::min(missing.value_or(scheme.next), scheme.next);
+    Nanoseconds late = memory_.displaced(memory_.missing(s), size, scheme);
+    for (const DataId block : scheme.blocks) {
+      if (memory_.next_use(block) == s) late += memory_.transfer_time(memory_.size(block));
+    }
+    if (late == Nanoseconds{0}) return late;
     const Nanoseconds end = memory_.now() + scheme.delay + duration;
-    const Nanoseconds late = std::max(end, memory_.link_free() + scheme.transfer) + displaced -
-                             expected_start(*s, t, end);
-    return std::max(late, Nanoseconds{0});
+    const Nanoseconds start = std::max(end, memory_.link_free() + scheme.transfer);
+    return std::max(start + late - expected_start(s, t, end), Nanoseconds{0});
   }
 
   // EST(s) when task t ends at `end`.

@@ -16,7 +16,8 @@ namespace spillway::prefetch {
 /// fragmentation costs moves here too.
 ///
 /// The paper is silent on the following; here:
-/// - ties between schemes: see find_scheme(). An offload starts after a block's last write (Fig. 3),
+/// - ties between schemes: see find_scheme(). An offload starts after a block's last write (Fig.
+/// 3),
 ///   or where the link cannot copy while tasks read, after its last use;
 /// - a scheme that makes room for a prefetch for task s leaves alone what tasks up to s use;
 /// - EST(s) of Eq. 4 is the end of the current task and then the fastest algorithms that fit, one
@@ -24,7 +25,7 @@ namespace spillway::prefetch {
 /// - the prediction whether a prefetch is useful: VirtualMemory::can_be_allocated(), for all tasks
 ///   up to s with the prefetched blocks near;
 /// - T_pre of Eq. 5: Eq. 4's delay of s when the fetches that find free room now, but not beside
-///   the workspace, start after task t;
+///   the workspace, start after task t; and so do those of what leaves for the workspace;
 /// - an algorithm for whose workspace there is no scheme is taken only where it is the first.
 ///
 /// Moves whole blocks, recomputes nothing. Deterministic. Complexity: O(runs * segments) where

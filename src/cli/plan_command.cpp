@@ -204,7 +204,7 @@ bool plan_in_sub_batches(const Options& options, const Target& target, const net
                          const Workload& workload, Bytes budget) {
   if (!target.machine) {
     throw um::Error{
-        "--sub-batch needs times at several batch sizes, which a --profile does not have; give a "
+        "--sub-batch needs times at other batch sizes than a --profile's; give a "
         "--machine instead"};
   }
   const auto begin = std::chrono::steady_clock::now();
@@ -224,9 +224,7 @@ bool plan_in_sub_batches(const Options& options, const Target& target, const net
   figures["budget_bytes"] = budget.count();
   const PlannedSubStep& last = steps.back();
   if (normalizes_by_batch(*last.graph)) {
-    fmt::print(stderr,
-               "note: batch norm takes its statistics of each sub-batch, so that this is not the "
-               "same training as with whole batches\n");
+    fmt::print(stderr, "note: batch norm's statistics change: they are of each sub-batch alone\n");
   }
   write(options, {.plan = last.plan, .timeline = prefetch::simulate(last.plan, *last.profile)},
         *last.graph);

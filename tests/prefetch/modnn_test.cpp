@@ -85,7 +85,7 @@ TEST(Modnn, DoesNotPrefetchWhereAnOperandLeavesNoRoom) {
 
 // z and x are made, z dies at `touch`; `conv` makes y where z was, so x has the two free pages
 // beside it. A workspace of three pages pushes x out: 20 ns from the end of touch on, when conv
-// could start.
+// could start. After conv there is a rest of 100 ns, in which x can come back unnoticed.
 TaskGraph with_workspace() {
   TaskGraph graph;
   const DataId z = graph.add(DataBlock{.name = "z", .size = pages(1)});
@@ -97,28 +97,39 @@ TaskGraph with_workspace() {
   graph.add(Task{.name = "conv",
                  .writes = {y},
                  .algorithms = {{.name = "direct"}, {.name = "fast", .workspace = pages(3)}}});
+  graph.add(Task{.name = "rest"});
   graph.add(Task{.name = "use", .reads = {x, y}});
   return graph;
 }
 
-// Eq. 5: 100 - 60 - 20 - 0 > 0.
-TEST(Modnn, TakesAnAlgorithmThatSavesMoreThanItsOffloadsDelay) {
+// conv takes 100 ns, or `fast`; a rest of `rest` follows.
+Plan plan_with_workspace(um::Nanoseconds fast, um::Nanoseconds rest) {
   const TaskGraph graph = with_workspace();
   Profile profile = flat_profile(graph, 10ns);
-  profile.durations[3] = {100ns, 60ns};
-  const Plan plan = plan_for(problem(graph, profile, pages(5)));
-  EXPECT_EQ(plan.runs[3].algorithm, 1U);
-  EXPECT_EQ(names(graph, plan.offloads), std::vector<std::string>{"x"});
+  profile.durations[3] = {100ns, fast};
+  profile.durations[4] = {rest};
+  return plan_for(problem(graph, profile, pages(5)));
 }
 
-// Eq. 5: 100 - 85 - 20 - 0 < 0.
+// Eq. 5: 100 - 79 - 20 - 0 > 0.
+TEST(Modnn, TakesAnAlgorithmThatSavesMoreThanItsOffloadsDelay) {
+  const Plan plan = plan_with_workspace(79ns, 100ns);
+  EXPECT_EQ(plan.runs[3].algorithm, 1U);
+  EXPECT_EQ(plan.offloads.size(), 1U);
+}
+
+// Eq. 5: 100 - 81 - 20 - 0 < 0.
 TEST(Modnn, LeavesAnAlgorithmThatSavesLessThanItsOffloadsDelay) {
-  const TaskGraph graph = with_workspace();
-  Profile profile = flat_profile(graph, 10ns);
-  profile.durations[3] = {100ns, 85ns};
-  const Plan plan = plan_for(problem(graph, profile, pages(5)));
+  const Plan plan = plan_with_workspace(81ns, 100ns);
   EXPECT_EQ(plan.runs[3].algorithm, 0U);
   EXPECT_TRUE(plan.offloads.empty());
+}
+
+// With a rest of 5 ns x comes back 15 ns late. Eq. 5: 100 - 64 - 20 - 15 > 0, 100 - 66 - 20 - 15 <
+// 0.
+TEST(Modnn, CountsTheWayBackOfWhatLeavesForAWorkspace) {
+  EXPECT_EQ(plan_with_workspace(64ns, 5ns).runs[3].algorithm, 1U);
+  EXPECT_EQ(plan_with_workspace(66ns, 5ns).runs[3].algorithm, 0U);
 }
 
 // x is away when conv runs. conv's y and workspace fill the three pages, so x, which could come in

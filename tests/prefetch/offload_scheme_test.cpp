@@ -79,7 +79,7 @@ TEST(OffloadScheme, PrefersWhatIsUsedLastAmongEqualDelays) {
 }
 
 TEST(OffloadScheme, CountsFreeSegmentsBetweenAndAfterBlocks) {
-  const auto segments = layout({{1, 1}, {0, 2}, {2, 1}, {0, 1}});
+  const auto segments = layout({{1, 1}, {0, 1}, {2, 1}, {0, 1}});
   auto all = figure4_departures();
   const auto scheme = find_scheme(segments, pages(4), {.now = 100ns}, departures(all));
   ASSERT_TRUE(scheme);
