@@ -192,6 +192,34 @@ TEST(Modnn, DefragmentsWhereFreePagesAreApart) {
   EXPECT_EQ(simulate(plan, profile).makespan(), 70ns);
 }
 
+// x (2) is away when s makes y (2) beside w (1). Eq. 4 holds before s: 80 + 10 + 20 > 100. x would
+// find room where w is, but big2 (2 and 1) needs room beside it then: 5 of 4 pages. So x stays away
+// until `use`, and w is never moved.
+TEST(Modnn, DoesNotPrefetchWhatDefragmentationWouldThrowOut) {
+  TaskGraph graph;
+  const auto block = [&](const char* name, std::uint64_t size) {
+    return graph.add(DataBlock{.name = name, .size = pages(size)});
+  };
+  const DataId x = block("x", 2);
+  const DataId p = block("p", 2);
+  const DataId w = block("w", 1);
+  graph.add(Task{.name = "make", .writes = {x}});
+  graph.add(Task{.name = "touch", .reads = {x}});
+  graph.add(Task{.name = "big1", .writes = {block("a", 4)}});
+  graph.add(Task{.name = "mp", .writes = {p}});
+  graph.add(Task{.name = "mw", .reads = {p}, .writes = {w}});
+  graph.add(Task{.name = "tw", .reads = {w}});
+  graph.add(Task{.name = "s", .writes = {block("y", 2)}});
+  graph.add(Task{.name = "big2", .writes = {block("b", 2), block("c", 1)}});
+  graph.add(Task{.name = "use", .reads = {x}});
+  graph.add(Task{.name = "usew", .reads = {w}});
+  const Profile profile = flat_profile(graph, 10ns);
+  const Plan plan = plan_for(problem(graph, profile, pages(4)));
+  EXPECT_EQ(names(graph, plan.offloads), std::vector<std::string>{"x"});
+  ASSERT_EQ(plan.prefetches.size(), 1U);
+  EXPECT_EQ(plan.prefetches[0].after.runs, 8U);
+}
+
 TEST(Modnn, MovesNothingWhenEverythingFits) {
   const TaskGraph graph = chain(4, pages(2));
   const Profile profile = flat_profile(graph, 100ns);
