@@ -220,6 +220,26 @@ TEST(Modnn, DoesNotPrefetchWhatDefragmentationWouldThrowOut) {
   EXPECT_EQ(plan.prefetches[0].after.runs, 8U);
 }
 
+// Neither u nor g would delay c, and g is used later. But nobody has used g since it was made.
+TEST(Modnn, OffloadsNothingThatWasNotUsedSinceItWasMade) {
+  TaskGraph graph;
+  const auto block = [&](const char* name) {
+    return graph.add(DataBlock{.name = name, .size = pages(2)});
+  };
+  const DataId u = block("u");
+  const DataId g = block("g");
+  graph.add(Task{.name = "mu", .writes = {u}});
+  graph.add(Task{.name = "tu", .reads = {u}});
+  graph.add(Task{.name = "mg", .writes = {g}});
+  graph.add(Task{.name = "rest"});
+  graph.add(Task{.name = "mc", .writes = {block("c")}});
+  graph.add(Task{.name = "use u", .reads = {u}});
+  graph.add(Task{.name = "use g", .reads = {g}});
+  const Profile profile = flat_profile(graph, 100ns);
+  const Plan plan = plan_for(problem(graph, profile, pages(4)));
+  EXPECT_EQ(names(graph, plan.offloads), std::vector<std::string>{"u"});
+}
+
 TEST(Modnn, MovesNothingWhenEverythingFits) {
   const TaskGraph graph = chain(4, pages(2));
   const Profile profile = flat_profile(graph, 100ns);
