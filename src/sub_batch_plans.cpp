@@ -118,6 +118,9 @@ SubBatches SubBatchPlanner::choose() {
                   return attempt(candidate);
                 });
   if (batches) return *batches;
+  // The gradients that sub-batches keep may be more than what a whole batch needs.
+  const SubBatches whole = prefetch::cut(task_.step.batch, task_.step.batch);
+  if (std::holds_alternative<std::vector<PlannedSubStep>>(try_plan(whole))) return whole;
   const SubBatches singles = prefetch::cut(task_.step.batch, 1);
   const Outcome outcome = try_plan(singles);
   if (const auto* reason = std::get_if<Infeasible>(&outcome)) refuse(singles, *reason);
