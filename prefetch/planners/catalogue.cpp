@@ -9,6 +9,7 @@
 #include "prefetch/planners/ibm_ooc.h"
 #include "prefetch/planners/joint.h"
 #include "prefetch/planners/largest_first.h"
+#include "prefetch/planners/modnn.h"
 #include "prefetch/planners/on_demand.h"
 #include "prefetch/planners/resident.h"
 #include "prefetch/planners/superneurons.h"
@@ -16,6 +17,7 @@
 #include "prefetch/planners/vdnn_all.h"
 #include "prefetch/planners/vdnn_conv.h"
 #include "prefetch/planners/vdnn_dyn.h"
+#include "prefetch/planners/vdnn_plus.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -29,6 +31,7 @@ std::vector<std::unique_ptr<const Planner>> make_all() {
   all.push_back(std::make_unique<IbmOoc>());
   all.push_back(std::make_unique<Joint>());
   all.push_back(std::make_unique<LargestFirst>());
+  all.push_back(std::make_unique<Modnn>());
   all.push_back(std::make_unique<OnDemand>());
   all.push_back(std::make_unique<Resident>());
   all.push_back(std::make_unique<SuperNeurons>());
@@ -36,6 +39,7 @@ std::vector<std::unique_ptr<const Planner>> make_all() {
   all.push_back(std::make_unique<VdnnAll>());
   all.push_back(std::make_unique<VdnnConv>());
   all.push_back(std::make_unique<VdnnDyn>());
+  all.push_back(std::make_unique<VdnnPlus>());
   return all;
 }
 

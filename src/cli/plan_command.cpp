@@ -24,9 +24,13 @@
 #include "src/cli/output_path.h"
 #include "src/cli/plan_options.h"
 #include "src/cli/processor_options.h"
+#include "src/cli/sub_batch_figures.h"
+#include "src/cli/sub_batch_option.h"
 #include "src/cli/workload_options.h"
 #include "src/model_sizing.h"
 #include "src/plan_facts.h"
+#include "src/sub_batch_plans.h"
+#include "src/sub_step.h"
 #include "um/nanoseconds.h"
 
 namespace spillway::cli {
@@ -40,6 +44,7 @@ struct Options {
   ProcessorOptions processor;
   MemoryOptions memory;
   PlanOptions plan;
+  SubBatchOption sub_batch;
   std::string machine;
   std::string profile;
   std::string out;
@@ -151,6 +156,10 @@ void print(const json& figures) {
   fmt::print("  profile          {}\n", figures.at("profile").get<std::string>());
   fmt::print("  budget           {} (smallest feasible {}, all near {})\n", bytes("budget_bytes"),
              bytes("min_budget_bytes"), bytes("resident_bytes"));
+  if (figures.at("sub_steps") > 1) {
+    fmt::print("  sub-batches      {} of {} images\n", figures.at("sub_steps").get<std::size_t>(),
+               figures.at("sub_batch").get<std::size_t>());
+  }
   fmt::print("  peak, verified   {}\n", bytes("peak_bytes"));
   fmt::print("  step             {:.4f} s, of it arithmetic {:.4f} s\n", number("makespan_seconds"),
              number("compute_seconds"));
@@ -178,7 +187,9 @@ void write(const Options& options, const Planned& planned, const prefetch::TaskG
       options.timeline);
 }
 
-void report(const Options& options, json figures) {
+void report(const Options& options, const prefetch::SubBatches& batches, json figures) {
+  figures["sub_batch"] = batches.size;
+  figures["sub_steps"] = batches.steps;
   figures["network"] = options.workload.net;
   figures["batch"] = options.workload.batch;
   figures["memory"] = options.memory.memory;
@@ -186,6 +197,39 @@ void report(const Options& options, json figures) {
   if (options.json == "-" || options.out == "-" || options.timeline == "-") return;
   fmt::print("{} at batch {}\n", options.workload.net, options.workload.batch);
   print(figures);
+}
+
+// False when the batch is not cut.
+bool plan_in_sub_batches(const Options& options, const Target& target, const nets::Network& network,
+                         const Workload& workload, Bytes budget) {
+  if (!target.machine) {
+    throw um::Error{
+        "--sub-batch needs times at other batch sizes than a --profile's; give a "
+        "--machine instead"};
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  SubBatchPlanner planner{{.network = network,
+                           .sizing = *target.sizing,
+                           .machine = *target.machine,
+                           .step = options.workload.step(),
+                           .budget = workload.training_budget(budget),
+                           .request = options.plan.request(options.memory.mode())}};
+  const prefetch::SubBatches batches = options.sub_batch.resolve(options.workload.batch, planner);
+  if (batches.steps == 1) return false;
+  if (options.model == "paleo") {
+    throw um::Error{"--model paleo describes one step; leave --sub-batch away"};
+  }
+  const std::vector<PlannedSubStep> steps = planner.plan(batches);
+  json figures = figures_of(steps, planner, std::chrono::steady_clock::now() - begin);
+  figures["budget_bytes"] = budget.count();
+  const PlannedSubStep& last = steps.back();
+  if (normalizes_by_batch(*last.graph)) {
+    fmt::print(stderr, "note: batch norm's statistics change: they are of each sub-batch alone\n");
+  }
+  write(options, {.plan = last.plan, .timeline = prefetch::simulate(last.plan, *last.profile)},
+        *last.graph);
+  report(options, batches, std::move(figures));
+  return true;
 }
 
 void plan(const Options& options) {
@@ -204,11 +248,16 @@ void plan(const Options& options) {
   const Bytes available = target.machine ? target.machine->near_memory : workload.need().roomy;
   const Bytes budget = budget_text.resolve(workload.need(), available);
   try {
+    if (!options.sub_batch.is_off() &&
+        plan_in_sub_batches(options, target, network, workload, budget)) {
+      return;
+    }
     const Planned planned = make_plan(workload, profile, budget, request);
     write(options, planned, graph);
     json figures = to_json(planned, workload, profile, budget);
     if (options.model == "paleo") add_paleo(planned, workload, profile, figures);
-    report(options, std::move(figures));
+    report(options, prefetch::cut(options.workload.batch, options.workload.batch),
+           std::move(figures));
   } catch (const BudgetTooSmall& complaint) {
     write_infeasible(options, workload, budget, complaint.smallest());
     throw;
@@ -225,6 +274,7 @@ void add_plan_command(CLI::App& app) {
   options->processor.add_threads_to(*command);
   options->memory.add_mode_to(*command);
   options->plan.add_to(*command);
+  options->sub_batch.add_to(*command);
   auto* const machine = command->add_option(
       "--machine", options->machine,
       "Machine to plan for: k40m, v100, a100, h100, h200, a file (prefetch/README.md), or host: "

@@ -61,11 +61,13 @@ RC_GTEST_PROP(EveryPlanner, IsFeasibleFromTheSmallestBudgetOn, ()) {
   const Profile profile = random_profile(graph);
   Problem given = random_problem(graph, profile);
   given.budget = near_need(graph, Occupancy{graph, kPage}).smallest;
-  RC_ASSERT(std::holds_alternative<Plan>(find_planner("fractional").plan(given)));
-  RC_ASSERT(std::holds_alternative<Plan>(find_planner("on-demand").plan(given)));
+  for (const char* name : {"capacity", "fractional", "joint", "modnn", "on-demand"}) {
+    RC_ASSERT(std::holds_alternative<Plan>(find_planner(name).plan(given)));
+  }
   given.budget -= kPage;
-  RC_ASSERT(std::holds_alternative<Infeasible>(find_planner("fractional").plan(given)));
-  RC_ASSERT(std::holds_alternative<Infeasible>(find_planner("on-demand").plan(given)));
+  for (const char* name : {"capacity", "fractional", "joint", "modnn", "on-demand"}) {
+    RC_ASSERT(std::holds_alternative<Infeasible>(find_planner(name).plan(given)));
+  }
 }
 
 }  // namespace
