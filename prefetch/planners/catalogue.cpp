@@ -3,9 +3,12 @@
 #include <string>
 
 #include "prefetch/planners/capacity.h"
+#include "prefetch/planners/dynprog.h"
+#include "prefetch/planners/greedy.h"
 #include "prefetch/planners/joint.h"
 #include "prefetch/planners/on_demand.h"
 #include "prefetch/planners/resident.h"
+#include "prefetch/planners/rotor.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -15,8 +18,11 @@ std::vector<std::unique_ptr<const Planner>> make_all() {
   std::vector<std::unique_ptr<const Planner>> all;
   all.push_back(std::make_unique<Joint>());
   all.push_back(std::make_unique<Capacity>());
+  all.push_back(std::make_unique<DynProg>());
+  all.push_back(std::make_unique<Greedy>());
   all.push_back(std::make_unique<OnDemand>());
   all.push_back(std::make_unique<Resident>());
+  all.push_back(std::make_unique<Rotor>());
   return all;
 }
 

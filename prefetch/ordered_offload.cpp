@@ -1,0 +1,108 @@
+#include "prefetch/ordered_offload.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "prefetch/cover.h"
+#include "prefetch/schedule.h"
+#include "prefetch/simulate.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+// A life cut down to the two uses between which its block may be far.
+Life gap_of(const SavedBlock& block) {
+  return {.data = block.data,
+          .accesses = {{.position = block.last, .reads = true, .writes = true},
+                       {.position = block.next, .reads = true, .writes = false}}};
+}
+
+}  // namespace
+
+OrderedOffload::OrderedOffload(const Problem& problem, std::vector<TaskRun> runs)
+    : problem_{problem},
+      occupancy_{problem.graph, problem.page},
+      pool_{occupancy_.pool(problem.budget)},
+      runs_{std::move(runs)} {
+  const std::vector<Life> lives = find_lives(problem.graph, runs_);
+  demand_ = demand(problem.graph, occupancy_, runs_, lives);
+  saved_ = find_saved_blocks(problem.graph, occupancy_, lives);
+}
+
+std::vector<Bytes> OrderedOffload::demand_without(const std::vector<bool>& chosen) const {
+  std::vector<Bytes> leave(demand_.size() + 1);
+  std::vector<Bytes> come_back(demand_.size() + 1);
+  for (std::size_t i = 0; i < saved_.size(); ++i) {
+    if (!chosen[i]) continue;
+    leave[saved_[i].last + 1] += occupancy_.size(saved_[i].data);
+    come_back[saved_[i].next] += occupancy_.size(saved_[i].data);
+  }
+  std::vector<Bytes> rest;
+  rest.reserve(demand_.size());
+  Bytes away;
+  for (Position p = 0; p < demand_.size(); ++p) {
+    away = away + leave[p] - come_back[p];
+    rest.push_back(demand_[p] - away);
+  }
+  return rest;
+}
+
+bool OrderedOffload::fits(const std::vector<bool>& chosen) const {
+  return occupancy_.always_near() <= problem_.budget &&
+         std::ranges::all_of(demand_without(chosen), [&](Bytes size) { return size <= pool_; });
+}
+
+std::optional<std::vector<bool>> OrderedOffload::extended(std::vector<bool> chosen) const {
+  const auto with = [&](std::size_t further) {
+    std::vector<bool> result = chosen;
+    for (std::size_t i = 0; i < result.size() && further > 0; ++i) {
+      if (result[i]) continue;
+      result[i] = true;
+      --further;
+    }
+    return result;
+  };
+  std::size_t enough = saved_.size();
+  if (!fits(with(enough))) return std::nullopt;
+  for (std::size_t low = 0; low < enough;) {  // more far never needs more near: bisect
+    const std::size_t middle = low + (enough - low) / 2;
+    if (fits(with(middle))) {
+      enough = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return with(enough);
+}
+
+std::optional<EvaluatedPlan> OrderedOffload::plan(const std::vector<bool>& chosen) const {
+  um::expects(chosen.size() == saved_.size(), "a choice for each saved block");
+  if (occupancy_.always_near() > problem_.budget) return std::nullopt;
+  std::vector<Life> gaps;
+  for (std::size_t i = 0; i < saved_.size(); ++i) {
+    if (chosen[i]) gaps.push_back(gap_of(saved_[i]));
+  }
+  const auto absences =
+      cover(occupancy_, demand_, gaps, pool_, {.chunk = problem_.chunk, .whole_blocks = true});
+  if (!absences) return std::nullopt;
+  EvaluatedPlan result{.plan = empty_plan(problem_, runs_)};
+  add_moves(return_early(*absences, demand_, pool_), result.plan);
+  result.makespan = simulate(result.plan, problem_.profile).makespan();
+  return result;
+}
+
+Infeasible OrderedOffload::smallest_budget() const {
+  const std::vector<Bytes> rest = demand_without(std::vector<bool>(saved_.size(), true));
+  const auto most = std::ranges::max_element(rest);
+  if (most == rest.end()) return {.smallest_budget = occupancy_.always_near()};
+  return {.task = TaskId(most - rest.begin()), .smallest_budget = occupancy_.always_near() + *most};
+}
+
+Infeasible infeasible_for_saved_blocks(const Problem& problem) {
+  return OrderedOffload{problem, runs_in_order(problem.graph)}.smallest_budget();
+}
+
+}  // namespace spillway::prefetch
