@@ -33,13 +33,16 @@ RC_GTEST_PROP(EveryPlanner, KeepsTheBudgetUnderAnyTiming, ()) {
   const Problem given = random_problem(graph, profile);
   for (const auto& planner : planners()) {
     const auto result = planner->plan(given);
-    if (!std::holds_alternative<Plan>(result)) {
-      RC_ASSERT(planner->name() == "resident");
+    if (const auto* refusal = std::get_if<Infeasible>(&result)) {
+      Problem enough = given;
+      enough.budget = refusal->smallest_budget;
+      RC_ASSERT(given.budget < enough.budget);
+      RC_ASSERT(std::holds_alternative<Plan>(planner->plan(enough)));
       continue;
     }
     const auto& plan = std::get<Plan>(result);
     const auto verdict = verify(graph, plan);
-    if (const auto* violation = std::get_if<Violation>(&verdict)) RC_FAIL(violation->reason);
+    if (const auto* violation = std::get_if<Violation>(&verdict)) RC_FAIL(std::string{planner->name()} + ": " + violation->reason);
     if (plan.residency == Residency::kOnDemand) continue;
     const SimulateOptions noise{.noise = 0.9, .seed = *rc::gen::arbitrary<std::uint64_t>()};
     const std::string wrong = check_trace(graph, plan, simulate(plan, profile, noise));
