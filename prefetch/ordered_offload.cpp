@@ -13,11 +13,15 @@ namespace {
 
 using um::Bytes;
 
-// A life cut down to the two uses between which its block may be far.
-Life gap_of(const SavedBlock& block) {
-  return {.data = block.data,
-          .accesses = {{.position = block.last, .reads = true, .writes = true},
-                       {.position = block.next, .reads = true, .writes = false}}};
+// Blocks on their way out, the one that the forward pass is done with first at the front.
+std::vector<SavedBlock> in_order_of_leaving(const std::vector<SavedBlock>& saved,
+                                            const std::vector<bool>& chosen) {
+  std::vector<SavedBlock> queue;
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    if (chosen[i]) queue.push_back(saved[i]);
+  }
+  std::ranges::stable_sort(queue, {}, &SavedBlock::last);
+  return queue;
 }
 
 }  // namespace
@@ -78,18 +82,37 @@ std::optional<std::vector<bool>> OrderedOffload::extended(std::vector<bool> chos
   return with(enough);
 }
 
+// Each run that needs more than there is waits for the next blocks in the queue.
+std::vector<Absence> OrderedOffload::absences(const std::vector<bool>& chosen) const {
+  const std::vector<SavedBlock> queue = in_order_of_leaving(saved_, chosen);
+  std::vector<Absence> result;
+  std::vector<Bytes> come_back(demand_.size() + 1);
+  std::size_t front = 0;
+  Bytes away;
+  for (Position p = 0; p < demand_.size(); ++p) {
+    away -= come_back[p];
+    for (; demand_[p] > pool_ + away; ++front) {
+      const SavedBlock& block = queue[front];
+      if (block.next <= p) continue;  // was never missed
+      const Bytes size = occupancy_.size(block.data);
+      result.push_back({.data = block.data,
+                        .size = size,
+                        .written = block.written,
+                        .last = block.last,
+                        .next = block.next,
+                        .needed = p});
+      away += size;
+      come_back[block.next] += size;
+    }
+  }
+  return result;
+}
+
 std::optional<EvaluatedPlan> OrderedOffload::plan(const std::vector<bool>& chosen) const {
   um::expects(chosen.size() == saved_.size(), "a choice for each saved block");
-  if (occupancy_.always_near() > problem_.budget) return std::nullopt;
-  std::vector<Life> gaps;
-  for (std::size_t i = 0; i < saved_.size(); ++i) {
-    if (chosen[i]) gaps.push_back(gap_of(saved_[i]));
-  }
-  const auto absences =
-      cover(occupancy_, demand_, gaps, pool_, {.chunk = problem_.chunk, .whole_blocks = true});
-  if (!absences) return std::nullopt;
+  if (!fits(chosen)) return std::nullopt;
   EvaluatedPlan result{.plan = empty_plan(problem_, runs_)};
-  add_moves(return_early(*absences, demand_, pool_), result.plan);
+  add_moves(return_early(absences(chosen), demand_, pool_), problem_.profile.link, result.plan);
   result.makespan = simulate(result.plan, problem_.profile).makespan();
   return result;
 }

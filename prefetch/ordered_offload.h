@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "prefetch/cover.h"
 #include "prefetch/liveness.h"
 #include "prefetch/offload_plan.h"
 #include "prefetch/planner.h"
@@ -17,9 +18,9 @@ namespace spillway::prefetch {
 /// produced first leaves first and comes back last). Each run waits only for the offloads whose
 /// room it needs; each prefetch starts when every run from then on has room for it.
 ///
-/// The paper lets a block leave while the last forward task still reads it; plans do not (see
-/// check_residency()). A chosen block whose room no run needs stays: moving it could only cost
-/// time.
+/// As in the paper a block may be copied out while the last forward task still reads it, where the
+/// link can do that (LinkProfile::copies_while_read). A chosen block whose room no run needs stays:
+/// moving it could only cost time.
 class OrderedOffload {
  public:
   /// `runs`: every task once, in order; `problem` must outlive this.
@@ -41,6 +42,7 @@ class OrderedOffload {
   [[nodiscard]] Infeasible smallest_budget() const;
 
  private:
+  [[nodiscard]] std::vector<Absence> absences(const std::vector<bool>& chosen) const;
   [[nodiscard]] bool fits(const std::vector<bool>& chosen) const;
   [[nodiscard]] std::vector<um::Bytes> demand_without(const std::vector<bool>& chosen) const;
 

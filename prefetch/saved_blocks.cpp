@@ -16,11 +16,12 @@ std::vector<SavedBlock> find_saved_blocks(const TaskGraph& graph, const Occupanc
   std::vector<SavedBlock> saved;
   for (const Life& life : lives) {
     if (!occupancy.is_movable(life.data) || life.begin() >= end || life.last() < end) continue;
-    SavedBlock block{.data = life.data, .produced = life.begin()};
+    SavedBlock block{.data = life.data, .produced = life.begin(), .written = life.begin()};
     for (const BlockAccess& access : life.accesses) {
       block.next = access.position;
       if (access.position >= end) break;
       block.last = access.position;
+      if (access.writes) block.written = access.position;
     }
     saved.push_back(block);
   }

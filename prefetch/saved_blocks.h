@@ -12,6 +12,7 @@ namespace spillway::prefetch {
 struct SavedBlock {
   DataId data{};
   Position produced = 0;  ///< the run that begins it
+  Position written = 0;   ///< the last run of the forward pass that writes it
   Position last = 0;      ///< the last run of the forward pass that uses it
   Position next = 0;      ///< the first run after the forward pass that uses it
 };

@@ -78,7 +78,7 @@ class Sequences {
 
   // Nothing where the memory is too small, or where a stage cannot run again after all.
   [[nodiscard]] std::optional<std::vector<TaskRun>> at(std::size_t memory) const {
-    if (!table_.makespan(memory)) return std::nullopt;
+    if (!problem_.may_recompute || !table_.makespan(memory)) return std::nullopt;
     std::vector<TaskRun> runs;
     std::vector<bool> ran(chain_.stages.size(), false);
     for (const RotorOperation& operation : table_.sequence(memory)) {

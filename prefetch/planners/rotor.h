@@ -11,7 +11,7 @@ namespace spillway::prefetch {
 /// largest memory of the table whose sequence of runs really fits the budget: by bisection, and if
 /// that finds none by trying all. Algorithms are the first ones; each task then gets the fastest
 /// whose workspace fits beside what is live at all its runs. A step that fits as it is recomputes
-/// nothing.
+/// nothing, and so does a problem that allows no recomputation.
 class Rotor final : public Planner {
  public:
   [[nodiscard]] std::string_view name() const override { return "rotor"; }

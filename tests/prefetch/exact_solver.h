@@ -20,11 +20,11 @@ namespace spillway::prefetch::testing {
 ///
 /// Searches over all decisions: every subset, every order of offloads and of prefetches, and how
 /// both interleave with the runs. Whatever starts, starts when something else ends: any other
-/// schedule can be shifted left to one of these. A block may leave when the last forward run that
-/// uses it has ended, the rule of our plans (Beaumont et al. let it leave while that run still
-/// reads it). Memory is free when an offload has ended and taken when a prefetch starts; on a link
-/// that is not duplex one move is under way at a time. Of two states alike in what has been done
-/// and what is under way, the one that is never earlier is dropped.
+/// schedule can be shifted left to one of these. A block may be copied out when the last forward
+/// run that uses it has ended, or already when it is written where the link copies while tasks
+/// read. Its memory is free when both the copy and that run have ended, and taken when a prefetch
+/// starts; on a link that is not duplex one move is under way at a time. Of two states alike in
+/// what has been done and what is under way, the one that is never earlier is dropped.
 class ExactSolver {
  public:
   explicit ExactSolver(const Problem& problem) : link_{problem.profile.link} {
@@ -45,6 +45,7 @@ class ExactSolver {
     for (const SavedBlock& block : find_saved_blocks(problem.graph, occupancy, lives)) {
       const um::Bytes size = occupancy.size(block.data);
       blocks_.push_back({.size = signed_size(size),
+                         .available = link_.copies_while_read ? block.written : block.last,
                          .last = block.last,
                          .next = block.next,
                          .out = (link_.latency + size / link_.offload).count(),
@@ -61,10 +62,11 @@ class ExactSolver {
 
  private:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
-  enum Where : std::uint8_t { kNear, kLeaving, kFar, kComing, kBack };
+  enum Where : std::uint8_t { kNear, kLeaving, kCopied, kFar, kComing, kBack };
   enum Resource : std::uint8_t { kCompute, kOffload, kPrefetch };
   struct Block {
     std::int64_t size;
+    Position available;  // may be copied out when this run has ended
     Position last;
     Position next;
     std::int64_t out;  // ns
@@ -150,7 +152,7 @@ class ExactSolver {
   void start_offload(const State& state, std::size_t i) {
     const Block& block = blocks_[i];
     if (state.blocks[i] != kNear || !link_is_free(state, kOffload)) return;
-    if (runs_ended(state) <= block.last || state.run > block.next) return;
+    if (runs_ended(state) <= block.available || state.run > block.next) return;
     State next = state;
     next.blocks[i] = kLeaving;
     occupy(next, kOffload, block.out);
@@ -184,8 +186,10 @@ class ExactSolver {
       if (next.is_busy[r] && next.free_at[r] == now) next.is_busy[r] = false;
       if (!next.is_busy[r]) next.free_at[r] = now;
     }
-    for (Where& where : next.blocks) {
-      if (where == kLeaving && !next.is_busy[kOffload]) where = kFar;
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      Where& where = next.blocks[i];
+      if (where == kLeaving && !next.is_busy[kOffload]) where = kCopied;
+      if (where == kCopied && runs_ended(next) > blocks_[i].last) where = kFar;
       if (where == kComing && !next.is_busy[kPrefetch]) where = kBack;
     }
     search(next);

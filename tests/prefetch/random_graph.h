@@ -89,8 +89,7 @@ inline TaskGraph random_chain(int most_layers) {
   const int layers = *rc::gen::inRange(1, most_layers + 1);
   std::vector<DataId> x{new_block("x0")};
   std::vector<std::vector<DataId>> saved{{}};
-  graph.add(
-      Task{.name = "load", .writes = {x[0]}, .is_recomputable = *rc::gen::arbitrary<bool>()});
+  graph.add(Task{.name = "load", .writes = {x[0]}, .is_recomputable = *rc::gen::arbitrary<bool>()});
   for (int i = 1; i <= layers; ++i) {
     const std::string name = std::to_string(i);
     Task task{.name = "f" + name, .reads = {x.back()}};
@@ -106,8 +105,7 @@ inline TaskGraph random_chain(int most_layers) {
     graph.add(task);
   }
   DataId dx = new_block("loss");
-  graph.add(
-      Task{.name = "loss", .phase = Phase::kBackward, .reads = {x.back()}, .writes = {dx}});
+  graph.add(Task{.name = "loss", .phase = Phase::kBackward, .reads = {x.back()}, .writes = {dx}});
   for (int i = layers; i >= 1; --i) {
     const auto layer = static_cast<std::size_t>(i);
     Task task{.name = "b" + std::to_string(i), .phase = Phase::kBackward};
