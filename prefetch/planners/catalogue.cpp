@@ -7,6 +7,7 @@
 #include "prefetch/planners/greedy.h"
 #include "prefetch/planners/joint.h"
 #include "prefetch/planners/on_demand.h"
+#include "prefetch/planners/recompute.h"
 #include "prefetch/planners/resident.h"
 #include "prefetch/planners/rotor.h"
 #include "um/error.h"
@@ -21,6 +22,7 @@ std::vector<std::unique_ptr<const Planner>> make_all() {
   all.push_back(std::make_unique<DynProg>());
   all.push_back(std::make_unique<Greedy>());
   all.push_back(std::make_unique<OnDemand>());
+  all.push_back(std::make_unique<Recompute>());
   all.push_back(std::make_unique<Resident>());
   all.push_back(std::make_unique<Rotor>());
   return all;

@@ -4,8 +4,17 @@
 
 namespace spillway::prefetch {
 
-/// Recomputation alone, on any graph: drops outputs of cheap tasks after the forward pass and makes
-/// them again in the backward pass, and never moves anything. See find_dropped() for the search.
+/// Recomputation alone, on any graph: outputs of cheap forward tasks are dropped and made again in
+/// the backward pass; nothing is ever moved. Of the droppable blocks (find_recomputable(), cheapest
+/// per byte first) it looks for a set with which every run fits:
+/// 1. leading ones, on a grid of 32, made again once, or else for each use; the fastest that fits;
+/// 2. where none fits, from the one that needs least it goes on, block by block: whatever is live
+/// at
+///    the run that needs most is dropped, or made again for each use if it was dropped already, as
+///    long as the need falls;
+/// 3. whatever fits without being dropped after all is kept, the most expensive first.
+/// Steps 1 and 2 do not look at the budget, but to stop, so what fits once fits in every larger
+/// budget, too. At most 64 + 512 + 256 sequences are tried.
 ///
 /// Algorithms are the first ones; each task then gets the fastest whose workspace fits beside what
 /// is live at all its runs. A step that fits as it is recomputes nothing, and so does a problem
