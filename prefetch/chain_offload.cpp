@@ -50,15 +50,18 @@ std::vector<Layer> layers_of(const Chain& chain) {
   return layers;
 }
 
-// The schedules with the same M_{F_i}, Delta_{F_i} and Delta_{B_i}, and the best of them.
+// The best of the schedules with the same M_{F_i}, Delta_{F_i} and Delta_{B_i}. Of M_{F_i} it has
+// the part that Eqs. 3 and 5 leave exact.
 struct State {
-  double memory;    // M_{F_i}
+  double kept;      // |x_i| and all before it that is not offloaded: whole bytes, so exact
   double forward;   // Delta_{F_i}, in bytes
   double backward;  // Delta_{B_i}, in bytes
   double idle;
   double moved;        // bytes offloaded
   std::size_t parent;  // among the states of stage i - 1
   bool offloads;       // x_{i-1}
+
+  [[nodiscard]] double memory() const { return kept + positive(forward); }  // M_{F_i}
 };
 
 using CellKey = std::array<std::int64_t, 3>;
@@ -81,7 +84,7 @@ class Algorithm1 {
   }
 
   std::optional<ChainOffload> solve() {
-    tables_.push_back({State{.memory = layers_.front().x,
+    tables_.push_back({State{.kept = layers_.front().x,
                              .forward = 0,
                              .backward = 0,
                              .idle = 0,
@@ -99,12 +102,11 @@ class Algorithm1 {
  private:
   void extend(const Layer& layer, std::size_t index, std::vector<State>& next) const {
     const State& state = tables_.back()[index];
-    const double kept = state.memory - positive(state.forward);
-    const double backward_memory = layer.y + positive(state.backward) + kept;  // M_{B_i}
+    const double backward_memory = layer.y + positive(state.backward) + state.kept;  // M_{B_i}
     const double forward_need = layer.next_x + layer.forward_extra;
     const double backward_need = layer.next_x + layer.next_y + layer.backward_extra;
-    if (kept + std::max(forward_need, layer.y + backward_need) > memory_) return;
-    const double wait = positive(state.memory + forward_need - memory_) / out_;  // Eq. 1
+    if (state.kept + std::max(forward_need, layer.y + backward_need) > memory_) return;
+    const double wait = positive(state.memory() + forward_need - memory_) / out_;  // Eq. 1
     const double backward_wait =
         positive(backward_memory + backward_need - memory_) / in_;  // Eq. 6
     const double sent = (wait + layer.forward_time) * out_;
@@ -112,10 +114,10 @@ class Algorithm1 {
     for (const bool offloads : {false, true}) {
       const double x = offloads ? layer.x : 0;
       const double waiting = positive(state.forward) + x;
-      State result{.memory = state.memory + layer.next_x - std::min(waiting, sent),  // Eqs. 3, 5
-                   .forward = (offloads ? waiting : state.forward) - sent,           // Eqs. 2, 4
-                   .backward = offloads ? x + positive(state.backward - received)    // Eq. 7
-                                        : state.backward - received,                 // Eq. 8
+      State result{.kept = state.kept - x + layer.next_x,                          // Eqs. 3, 5
+                   .forward = (offloads ? waiting : state.forward) - sent,         // Eqs. 2, 4
+                   .backward = offloads ? x + positive(state.backward - received)  // Eq. 7
+                                        : state.backward - received,               // Eq. 8
                    .idle = state.idle + wait + backward_wait,
                    .moved = state.moved + x,
                    .parent = index,
@@ -148,13 +150,12 @@ class Algorithm1 {
     const auto index = [&](double value) {
       return static_cast<std::int64_t>(std::floor(value / grid));
     };
-    return {index(state.memory), index(state.forward), index(state.backward)};
+    return {index(state.kept), index(state.forward), index(state.backward)};
   }
 
   // epsilon_G, Eq. 9.
   [[nodiscard]] double idle_between(const State& state) const {
-    const double kept = state.memory - positive(state.forward);
-    const double backward_memory = layers_.back().next_y + kept + positive(state.backward);
+    const double backward_memory = layers_.back().next_y + state.kept + positive(state.backward);
     double idle = positive(state.forward / out_ + state.backward / in_);
     double forward_time = 0;  // of the stages after j
     double backward_time = 0;
@@ -163,7 +164,7 @@ class Algorithm1 {
       const Layer& layer = layers_[j];
       if (backward_time * in_ < -state.backward) {
         const double need = layer.backward_extra + layer.y + layer.next_y - freed;
-        idle = std::max(idle, (need + state.memory - memory_) / out_ - backward_time);
+        idle = std::max(idle, (need + state.memory() - memory_) / out_ - backward_time);
       }
       if (forward_time * out_ < -state.forward) {
         const double need = layer.forward_extra - freed;

@@ -16,7 +16,7 @@ namespace {
 
 using um::Bytes;
 
-// What happens to a droppable block.
+// What happens to a droppable block: what costs less time first.
 enum class Fate { kKept, kMadeAgainOnce, kMadeAgainPerUse };
 
 // A choice for each droppable block, and what it needs.
@@ -110,7 +110,8 @@ class Search {
     const std::vector<bool> live = live_at_peak();
     for (std::size_t i = 0; i < order_.size(); ++i) {
       if (!live[i] || least_.fates[i] == Fate::kMadeAgainPerUse) continue;
-      if (evaluations_left_-- == 0) return false;
+      if (evaluations_left_ == 0) return false;
+      --evaluations_left_;
       std::vector<Fate> fates = least_.fates;
       fates[i] = fates[i] == Fate::kKept ? Fate::kMadeAgainOnce : Fate::kMadeAgainPerUse;
       Choice choice = evaluate(std::move(fates));
@@ -135,22 +136,34 @@ class Search {
     return result;
   }
 
-  [[nodiscard]] Choice keep_what_fits(Choice best) const {
-    int evaluations = 256;
+  [[nodiscard]] Choice keep_what_fits(Choice best) {
+    evaluations_left_ = 256;
     std::vector<std::size_t> expensive_first;
     for (std::size_t i = 0; i < order_.size(); ++i) {
       if (best.fates[i] != Fate::kKept) expensive_first.push_back(i);
     }
     std::ranges::stable_sort(expensive_first, std::ranges::greater{},
                              [&](std::size_t i) { return order_[i].cost; });
-    for (const std::size_t i : expensive_first) {
-      if (evaluations-- == 0) break;
-      std::vector<Fate> fates = best.fates;
-      fates[i] = Fate::kKept;
-      Choice choice = evaluate(std::move(fates));
-      if (fits(choice) && choice.time < best.time) best = std::move(choice);
+    for (bool has_changed = true; has_changed && evaluations_left_ > 0;) {
+      has_changed = false;
+      for (const std::size_t i : expensive_first) {
+        for (const Fate better : {Fate::kKept, Fate::kMadeAgainOnce}) {
+          if (better < best.fates[i]) has_changed |= improve(best, i, better);
+        }
+      }
     }
     return best;
+  }
+
+  bool improve(Choice& best, std::size_t block, Fate fate) {
+    if (evaluations_left_ == 0) return false;
+    --evaluations_left_;
+    std::vector<Fate> fates = best.fates;
+    fates[block] = fate;
+    Choice choice = evaluate(std::move(fates));
+    if (!fits(choice) || choice.time >= best.time) return false;
+    best = std::move(choice);
+    return true;
   }
 
   const Problem& problem_;

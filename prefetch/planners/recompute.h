@@ -12,7 +12,8 @@ namespace spillway::prefetch {
 /// at
 ///    the run that needs most is dropped, or made again for each use if it was dropped already, as
 ///    long as the need falls;
-/// 3. whatever fits without being dropped after all is kept, the most expensive first.
+/// 3. whatever need not be dropped after all is kept, or made again once instead of for each use,
+///    the most expensive first, as long as that shortens the step.
 /// Steps 1 and 2 do not look at the budget, but to stop, so what fits once fits in every larger
 /// budget, too. At most 64 + 512 + 256 sequences are tried.
 ///
