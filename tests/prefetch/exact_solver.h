@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <queue>
+#include <utility>
 #include <vector>
 
 #include "prefetch/liveness.h"
@@ -24,7 +26,8 @@ namespace spillway::prefetch::testing {
 /// run that uses it has ended, or already when it is written where the link copies while tasks
 /// read. Its memory is free when both the copy and that run have ended, and taken when a prefetch
 /// starts; on a link that is not duplex one move is under way at a time. Of two states alike in
-/// what has been done and what is under way, the one that is never earlier is dropped.
+/// what has been done and what is under way, the one that is never earlier is dropped; the state
+/// that could end the step soonest goes on first.
 class ExactSolver {
  public:
   explicit ExactSolver(const Problem& problem) : link_{problem.profile.link} {
@@ -54,10 +57,19 @@ class ExactSolver {
   }
 
   std::optional<um::Nanoseconds> solve() {
-    best_ = kNever;
-    search(State{.blocks = std::vector<Where>(blocks_.size(), kNear)});
-    if (best_ == kNever) return std::nullopt;
-    return um::Nanoseconds{best_};
+    push(State{.blocks = std::vector<Where>(blocks_.size(), kNear)});
+    while (!open_.empty()) {
+      const State state = open_.top();
+      open_.pop();
+      if (state.run == times_.size()) return um::Nanoseconds{state.end};
+      start_run(state);
+      for (std::size_t i = 0; i < blocks_.size(); ++i) {
+        start_offload(state, i);
+        start_prefetch(state, i);
+      }
+      wait(state);
+    }
+    return std::nullopt;
   }
 
  private:
@@ -77,7 +89,13 @@ class ExactSolver {
     std::array<bool, 3> is_busy{};
     std::array<std::int64_t, 3> free_at{};  // by resource; now where it is not busy
     std::int64_t now = 0;
+    std::int64_t end = 0;  // of the step, at the earliest
     std::vector<Where> blocks;
+  };
+  struct LaterFirst {
+    bool operator()(const State& a, const State& b) const {
+      return a.end != b.end ? a.end > b.end : a.run < b.run;
+    }
   };
   using Times = std::array<std::int64_t, 4>;
 
@@ -121,21 +139,22 @@ class ExactSolver {
     return false;
   }
 
-  void search(const State& state) {
-    std::int64_t end = std::max(state.now, state.free_at[kCompute]);
-    for (std::size_t p = state.run; p < times_.size(); ++p) end += times_[p];
-    if (end >= best_) return;
-    if (state.run == times_.size()) {
-      best_ = end;
-      return;
-    }
-    if (is_dominated(state)) return;
-    start_run(state);
+  // The runs that are left follow one another, and so do the moves that are.
+  [[nodiscard]] std::int64_t earliest_end(const State& state) const {
+    std::int64_t computed = state.free_at[kCompute];
+    for (std::size_t p = state.run; p < times_.size(); ++p) computed += times_[p];
+    std::int64_t moved = state.free_at[kPrefetch];
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      start_offload(state, i);
-      start_prefetch(state, i);
+      const bool is_to_come = state.blocks[i] != kNear && state.blocks[i] < kComing;
+      if (is_to_come) moved += blocks_[i].in;
     }
-    wait(state);
+    return std::max(computed, moved);
+  }
+
+  void push(State state) {
+    if (is_dominated(state)) return;
+    state.end = earliest_end(state);
+    open_.push(std::move(state));
   }
 
   void start_run(const State& state) {
@@ -146,7 +165,7 @@ class ExactSolver {
     }
     State next = state;
     occupy(next, kCompute, times_[next.run++]);
-    search(next);
+    push(std::move(next));
   }
 
   void start_offload(const State& state, std::size_t i) {
@@ -156,7 +175,7 @@ class ExactSolver {
     State next = state;
     next.blocks[i] = kLeaving;
     occupy(next, kOffload, block.out);
-    search(next);
+    push(std::move(next));
   }
 
   void start_prefetch(const State& state, std::size_t i) {
@@ -165,7 +184,7 @@ class ExactSolver {
     State next = state;
     next.blocks[i] = kComing;
     occupy(next, kPrefetch, blocks_[i].in);
-    search(next);
+    push(std::move(next));
   }
 
   static void occupy(State& state, Resource resource, std::int64_t time) {
@@ -192,7 +211,7 @@ class ExactSolver {
       if (where == kCopied && runs_ended(next) > blocks_[i].last) where = kFar;
       if (where == kComing && !next.is_busy[kPrefetch]) where = kBack;
     }
-    search(next);
+    push(std::move(next));
   }
 
   LinkProfile link_;
@@ -201,8 +220,8 @@ class ExactSolver {
   std::vector<std::int64_t> during_;  // by run: bytes near when nothing is away
   std::vector<std::int64_t> before_;  // likewise, between the run and the one before
   std::vector<Block> blocks_;
-  std::int64_t best_ = kNever;
   std::map<std::vector<int>, std::vector<Times>> seen_;
+  std::priority_queue<State, std::vector<State>, LaterFirst> open_;
 };
 
 }  // namespace spillway::prefetch::testing

@@ -49,7 +49,11 @@ TEST(ExactSolver, CopiesABlockOutWhileItIsReadWhereTheLinkCan) {
   EXPECT_EQ(ExactSolver{given}.solve(), 1100ns);
 }
 
-TaskGraph tiny_chain() { return random_chain(*rc::gen::inRange(0, 20) == 0 ? 6 : 5); }
+// Up to five layers, now and then six; up to three where a layer may save two blocks.
+TaskGraph tiny_chain() {
+  if (*rc::gen::inRange(0, 4) == 0) return random_chain(3);
+  return random_chain(*rc::gen::inRange(0, 10) == 0 ? 6 : 5, false);
+}
 
 Problem tiny_problem(const TaskGraph& graph, const Profile& profile) {
   const NearNeed need = near_need(graph, Occupancy{graph, kPage});
@@ -73,29 +77,15 @@ RC_GTEST_PROP(TheOptimumOfATinyChain, IsBetweenBoundsAndPlans, ()) {
   const Profile profile = random_profile(graph);
   const Problem given = tiny_problem(graph, profile);
   const auto optimum = ExactSolver{given}.solve();
+  RC_ASSERT(optimum.has_value());
   const Bounds bounds = lower_bounds(given);
-  if (optimum) {
-    RC_ASSERT(bounds.beaumont <= *optimum);
-    RC_ASSERT(bounds.offload <= *optimum);
-    const Plan paged = std::get<Plan>(find_planner("capacity").plan(given));
-    RC_ASSERT(simulate(paged, profile).makespan() <= *optimum + paging_costs(paged, profile));
-  }
+  RC_ASSERT(bounds.beaumont <= *optimum);
+  RC_ASSERT(bounds.offload <= *optimum);
+  const Plan paged = std::get<Plan>(find_planner("capacity").plan(given));
+  RC_ASSERT(simulate(paged, profile).makespan() <= *optimum + paging_costs(paged, profile));
   for (const std::string name : {"greedy", "dynprog"}) {
-    const auto result = find_planner(name).plan(given);
-    RC_ASSERT(std::holds_alternative<Plan>(result) == optimum.has_value());
-    if (!optimum) continue;
-    const um::Nanoseconds makespan = simulate(std::get<Plan>(result), profile).makespan();
-    RC_ASSERT(makespan >= *optimum);
-    if (std::getenv("RATIOS"))
-      std::fprintf(stderr, "R %s %.5f %.5f\n", name.c_str(),
-                   double(makespan.count()) / double(optimum->count()),
-                   double(optimum->count()) / double(bounds.offload.count()));
-  }
-  if (optimum && std::getenv("RATIOS")) {
-    const Plan paged = std::get<Plan>(find_planner("capacity").plan(given));
-    std::fprintf(stderr, "R capacity %.5f %.5f\n",
-                 double(simulate(paged, profile).makespan().count()) / double(optimum->count()),
-                 double(optimum->count()) / double(bounds.beaumont.count()));
+    const Plan plan = std::get<Plan>(find_planner(name).plan(given));
+    RC_ASSERT(simulate(plan, profile).makespan() >= *optimum);
   }
 }
 

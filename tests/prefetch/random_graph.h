@@ -74,9 +74,10 @@ inline TaskGraph random_graph() {
 }
 
 /// A random chain of up to `most_layers` layers: forward i reads x(i-1) and writes x(i), and
-/// sometimes a second block that only its backward reads; backward i reads x(i-1), x(i) and dx(i)
-/// and writes dx(i-1). Sizes are 1 to 6 pages, some tasks need a workspace, most may be recomputed.
-inline TaskGraph random_chain(int most_layers) {
+/// sometimes, if wanted, a second block that only its backward reads; backward i reads x(i-1), x(i)
+/// and dx(i) and writes dx(i-1). Sizes are 1 to 6 pages, some tasks need a workspace, most may be
+/// recomputed.
+inline TaskGraph random_chain(int most_layers, bool with_second_blocks = true) {
   TaskGraph graph;
   const auto new_block = [&](const std::string& name) {
     return graph.add(
@@ -98,7 +99,7 @@ inline TaskGraph random_chain(int most_layers) {
     x.push_back(new_block("x" + name));
     task.writes = {x.back()};
     saved.emplace_back();
-    if (*rc::gen::inRange(0, 3) == 0) {
+    if (with_second_blocks && *rc::gen::inRange(0, 3) == 0) {
       saved.back().push_back(new_block("s" + name));
       task.writes.push_back(saved.back()[0]);
     }
