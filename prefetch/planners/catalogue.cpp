@@ -5,13 +5,17 @@
 
 #include "prefetch/planners/autoswap.h"
 #include "prefetch/planners/capacity.h"
+#include "prefetch/planners/dynprog.h"
 #include "prefetch/planners/fractional.h"
+#include "prefetch/planners/greedy.h"
 #include "prefetch/planners/ibm_ooc.h"
 #include "prefetch/planners/joint.h"
 #include "prefetch/planners/largest_first.h"
 #include "prefetch/planners/modnn.h"
 #include "prefetch/planners/on_demand.h"
+#include "prefetch/planners/recompute.h"
 #include "prefetch/planners/resident.h"
+#include "prefetch/planners/rotor.h"
 #include "prefetch/planners/superneurons.h"
 #include "prefetch/planners/tflms.h"
 #include "prefetch/planners/vdnn_all.h"
@@ -27,13 +31,17 @@ std::vector<std::unique_ptr<const Planner>> make_all() {
   std::vector<std::unique_ptr<const Planner>> all;
   all.push_back(std::make_unique<Autoswap>());
   all.push_back(std::make_unique<Capacity>());
+  all.push_back(std::make_unique<DynProg>());
   all.push_back(std::make_unique<Fractional>());
+  all.push_back(std::make_unique<Greedy>());
   all.push_back(std::make_unique<IbmOoc>());
   all.push_back(std::make_unique<Joint>());
   all.push_back(std::make_unique<LargestFirst>());
   all.push_back(std::make_unique<Modnn>());
   all.push_back(std::make_unique<OnDemand>());
+  all.push_back(std::make_unique<Recompute>());
   all.push_back(std::make_unique<Resident>());
+  all.push_back(std::make_unique<Rotor>());
   all.push_back(std::make_unique<SuperNeurons>());
   all.push_back(std::make_unique<Tflms>());
   all.push_back(std::make_unique<VdnnAll>());

@@ -4,8 +4,8 @@
 #include <rapidcheck/gtest.h>
 
 #include "prefetch/graph_stamp.h"
-#include "prefetch/planners/fractional.h"
 #include "prefetch/planners/catalogue.h"
+#include "prefetch/planners/fractional.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/refusal.h"
 

@@ -80,6 +80,53 @@ inline TaskGraph random_graph() {
   return graph;
 }
 
+/// A random chain of up to `most_layers` layers: forward i reads x(i-1) and writes x(i), and
+/// sometimes, if wanted, a second block that only its backward reads; backward i reads x(i-1), x(i)
+/// and dx(i) and writes dx(i-1). Sizes are 1 to 6 pages, some tasks need a workspace, most may be
+/// recomputed.
+inline TaskGraph random_chain(int most_layers, bool with_second_blocks = true) {
+  TaskGraph graph;
+  const auto new_block = [&](const std::string& name) {
+    return graph.add(
+        DataBlock{.name = name, .size = pages(*rc::gen::inRange<std::uint64_t>(1, 7))});
+  };
+  const auto workspace = [] {
+    const bool has_one = *rc::gen::inRange(0, 4) == 0;
+    return has_one ? pages(*rc::gen::inRange<std::uint64_t>(1, 5)) : um::Bytes{};
+  };
+  const int layers = *rc::gen::inRange(1, most_layers + 1);
+  std::vector<DataId> x{new_block("x0")};
+  std::vector<std::vector<DataId>> saved{{}};
+  graph.add(Task{.name = "load", .writes = {x[0]}, .is_recomputable = *rc::gen::arbitrary<bool>()});
+  for (int i = 1; i <= layers; ++i) {
+    const std::string name = std::to_string(i);
+    Task task{.name = "f" + name, .reads = {x.back()}};
+    task.algorithms = {{.workspace = workspace()}};
+    task.is_recomputable = *rc::gen::inRange(0, 8) > 0;
+    x.push_back(new_block("x" + name));
+    task.writes = {x.back()};
+    saved.emplace_back();
+    if (with_second_blocks && *rc::gen::inRange(0, 3) == 0) {
+      saved.back().push_back(new_block("s" + name));
+      task.writes.push_back(saved.back()[0]);
+    }
+    graph.add(task);
+  }
+  DataId dx = new_block("loss");
+  graph.add(Task{.name = "loss", .phase = Phase::kBackward, .reads = {x.back()}, .writes = {dx}});
+  for (int i = layers; i >= 1; --i) {
+    const auto layer = static_cast<std::size_t>(i);
+    Task task{.name = "b" + std::to_string(i), .phase = Phase::kBackward};
+    task.reads = {x[layer - 1], x[layer], dx};
+    task.reads.insert(task.reads.end(), saved[layer].begin(), saved[layer].end());
+    task.algorithms = {{.workspace = workspace()}};
+    dx = new_block("d" + std::to_string(i - 1));
+    task.writes = {dx};
+    graph.add(task);
+  }
+  return graph;
+}
+
 /// Random run times for it, a fast algorithm being faster, and a random link. Nothing takes less
 /// than 40 ns, so that a trace rounded to nanoseconds has no two events in the wrong order.
 inline Profile random_profile(const TaskGraph& graph) {
