@@ -14,14 +14,17 @@ namespace {
 using namespace um::literals;
 using um::Bandwidth;
 
-constexpr LinkProfile link(double gigabytes_per_second) {
+constexpr LinkProfile link(double gigabytes_per_second,
+                           um::Nanoseconds fault = LinkProfile{}.fault) {
   return {.offload = Bandwidth{gigabytes_per_second * 1e9},
           .prefetch = Bandwidth{gigabytes_per_second * 1e9},
-          .latency = um::Nanoseconds{10'000}};
+          .latency = um::Nanoseconds{10'000},
+          .fault = fault};
 }
 
 // Peaks and efficiencies of the facts on planning, section 4; a100 and h100 by their data sheets
-// with the efficiencies of h200; host: this project's two-core build machine with oneDNN.
+// with the efficiencies of h200; host: this project's two-core build machine with oneDNN, a fault
+// of a page of 2 MiB by the facts on the host device, section 1.
 const std::array<Machine, 6> kMachines{{
     {.name = "k40m",
      .near_memory = 12_GiB,
@@ -64,7 +67,7 @@ const std::array<Machine, 6> kMachines{{
      .compute_efficiency = 0.9,
      .memory_bandwidth = Bandwidth{60e9},
      .memory_efficiency = 0.6,
-     .link = link(8)},
+     .link = link(8, um::Nanoseconds{5'200})},
 }};
 
 double fraction(const JsonView& value) {

@@ -26,7 +26,8 @@ json to_json(const LinkProfile& link) {
           {"prefetch_bytes_per_second", link.prefetch.bytes_per_second()},
           {"latency_ns", link.latency.count()},
           {"duplex", link.is_duplex},
-          {"compute_speed_while_moving", link.compute_speed_while_moving}};
+          {"compute_speed_while_moving", link.compute_speed_while_moving},
+          {"fault_ns", link.fault.count()}};
 }
 
 LinkProfile read_link(const JsonView& link) {
@@ -34,6 +35,7 @@ LinkProfile read_link(const JsonView& link) {
                      .prefetch = um::Bandwidth{read_rate(link.at("prefetch_bytes_per_second"))},
                      .latency = read_duration(link.at("latency_ns")),
                      .is_duplex = link.at("duplex").boolean()};
+  if (link.has("fault_ns")) result.fault = read_duration(link.at("fault_ns"));
   if (!link.has("compute_speed_while_moving")) return result;
   const JsonView speed = link.at("compute_speed_while_moving");
   result.compute_speed_while_moving = speed.positive_number();

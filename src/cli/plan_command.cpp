@@ -16,6 +16,7 @@
 #include "prefetch/verify.h"
 #include "src/budget.h"
 #include "src/cli/memory_options.h"
+#include "src/cli/noise_options.h"
 #include "src/cli/output_path.h"
 #include "src/cli/plan_facts.h"
 #include "src/cli/plan_options.h"
@@ -32,6 +33,7 @@ struct Options {
   SubjectOptions subject;
   MemoryOptions memory;
   PlanOptions plan;
+  NoiseOptions noise;
   std::string out;
   std::string timeline;
   std::string json;
@@ -65,7 +67,7 @@ Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& r
   const auto verdict = prefetch::verify(subject.step.graph, planned.plan);
   um::expects(std::holds_alternative<prefetch::Verified>(verdict), "planners return sound plans");
   planned.peak = std::get<prefetch::Verified>(verdict).peak;
-  planned.timeline = prefetch::simulate(planned.plan, subject.profile);
+  planned.timeline = prefetch::simulate(subject.step.graph, planned.plan, subject.profile);
   planned.bounds = step_bounds(subject.step, subject.profile, budget, request);
   return planned;
 }
@@ -106,6 +108,11 @@ void print(const json& figures) {
   fmt::print("  peak, verified   {}\n", bytes("peak_bytes"));
   fmt::print("  step             {:.4f} s, of it arithmetic {:.4f} s\n", number("makespan_seconds"),
              number("compute_seconds"));
+  if (const auto noise = figures.find("noise"); noise != figures.end()) {
+    fmt::print("  under noise      {:.4f} s on average, {:.4f} s at worst\n",
+               noise->at("mean_makespan_seconds").get<double>(),
+               noise->at("worst_makespan_seconds").get<double>());
+  }
   fmt::print("  no plan below    {:.4f} s (moving alone {:.4f} s)\n",
              figures.at("bounds").at("mixed").get<double>(),
              figures.at("bounds").at("offload").get<double>());
@@ -148,7 +155,11 @@ void plan(const Options& options) {
   try {
     const Planned planned = make_plan(subject, budget, request);
     write(options, planned, subject.step.graph);
-    report(options, subject, to_json(planned, subject, budget));
+    json figures = to_json(planned, subject, budget);
+    if (options.noise.is_wanted()) {
+      figures["noise"] = options.noise.try_out(subject.step.graph, planned.plan, subject.profile);
+    }
+    report(options, subject, std::move(figures));
   } catch (const BudgetTooSmall& complaint) {
     write_infeasible(options, subject, budget, complaint.smallest());
     throw;
@@ -164,6 +175,7 @@ void add_plan_command(CLI::App& app) {
   options->subject.add_to(*command);
   options->memory.add_mode_to(*command);
   options->plan.add_to(*command);
+  options->noise.add_to(*command);
   command->add_option("--out", options->out, "Write the plan here, for spillway train --plan");
   command->add_option("--timeline", options->timeline,
                       "Write the predicted step here as a Chrome trace (opens in Perfetto)");
