@@ -60,6 +60,12 @@ std::size_t count_of(const JsonView& array, std::uint64_t most) {
   return array.size();
 }
 
+bool read_offloadable(const JsonView& block, DataKind kind) {
+  const JsonView value = block.at("offloadable");
+  if (kind != DataKind::kState) throw value.error("is only for weights: tensors always are");
+  return value.boolean();
+}
+
 // Adds numbers up to a limit.
 class Sum {
  public:
@@ -97,7 +103,8 @@ void make_names_unique(std::vector<Named>& all) {
 
 class TraceReader {
  public:
-  explicit TraceReader(const JsonFile& file) : root_{file.root()} {
+  TraceReader(const JsonFile& file, const TraceOptions& options)
+      : root_{file.root()}, options_{options} {
     file.expect_format("spillway-trace", 1);
   }
 
@@ -122,11 +129,13 @@ class TraceReader {
         throw id.error("is " + std::to_string(number) + ", which an earlier block has");
       }
       const JsonView kind = block.at("kind");
-      trace_.graph.add(DataBlock{.name = block.has("name")
-                                             ? block.at("name").string()
-                                             : kind.string() + " " + std::to_string(number),
-                                 .size = Bytes{bytes.add(block.at("bytes"), kLargestBlock)},
-                                 .kind = read_choice(kind, kDataKinds)});
+      DataBlock read{.name = block.has("name") ? block.at("name").string()
+                                               : kind.string() + " " + std::to_string(number),
+                     .size = Bytes{bytes.add(block.at("bytes"), kLargestBlock)},
+                     .kind = read_choice(kind, kDataKinds)};
+      if (read.kind == DataKind::kState) read.is_offloadable = options_.offload_weights;
+      if (block.has("offloadable")) read.is_offloadable = read_offloadable(block, read.kind);
+      trace_.graph.add(std::move(read));
     }
     is_written_.resize(data.size(), false);
   }
@@ -216,6 +225,7 @@ class TraceReader {
   }
 
   JsonView root_;
+  TraceOptions options_;
   Trace trace_;
   std::unordered_map<std::uint64_t, DataId> ids_;
   std::vector<bool> is_written_;              // by block
@@ -224,7 +234,9 @@ class TraceReader {
 
 }  // namespace
 
-Trace read_trace(const JsonFile& file) { return TraceReader{file}.read(); }
+Trace read_trace(const JsonFile& file, const TraceOptions& options) {
+  return TraceReader{file, options}.read();
+}
 
 Profile trace_profile(const Trace& trace, const LinkProfile& link) {
   return {.source = "trace " + trace.name,

@@ -17,9 +17,15 @@ struct Trace {
   std::vector<std::vector<um::Nanoseconds>> durations;  ///< [task][algorithm]
 };
 
+/// What the reader of a trace may add to it.
+struct TraceOptions {
+  bool offload_weights = false;  ///< weights that say nothing are offloadable
+};
+
 /// Reads a file of format "spillway-trace" version 1 (prefetch/README.md), as far as it says, and
 /// fills in what it leaves open:
 /// - A tensor that a task reads before any task wrote it comes from outside the step: it is state.
+/// - A weight stays near, unless it says that it is offloadable, or all are asked for.
 /// - Names that occur more than once get their index as a suffix: "MatMul_Forward #12".
 /// - Phases as guess_phases() has them.
 /// - A task that does not say that it is recomputable is not: no trace tells whether a task draws
@@ -27,7 +33,7 @@ struct Trace {
 ///
 /// Throws: um::Error that names the place of what is wrong.
 /// Complexity: O(size of the file).
-[[nodiscard]] Trace read_trace(const JsonFile& file);
+[[nodiscard]] Trace read_trace(const JsonFile& file, const TraceOptions& options = {});
 
 /// The trace's times, and `link`.
 [[nodiscard]] Profile trace_profile(const Trace& trace, const LinkProfile& link);

@@ -53,6 +53,9 @@ void SubjectOptions::add_to(CLI::App& app) {
                      "Plan the step in this file, recorded from any framework (spillway-trace, "
                      "prefetch/README.md), instead of a network's; needs --machine");
   trace_in->needs("--machine");
+  app.add_flag("--offload-weights", offload_weights,
+               "Weights of a trace that do not say whether they are offloadable are")
+      ->needs(trace_in);
   for (const char* name : {"--net", "--batch", "--image-size", "--classes", "--conv-algorithm",
                            "--threads", "--profile"}) {
     trace_in->excludes(name);
@@ -70,8 +73,8 @@ PlanSubject SubjectOptions::open() const {
 
 PlanSubject SubjectOptions::open_trace() const {
   const prefetch::Machine model = prefetch::find_machine(machine);
-  auto read =
-      std::make_unique<const prefetch::Trace>(prefetch::read_trace(prefetch::JsonFile{trace}));
+  auto read = std::make_unique<const prefetch::Trace>(
+      prefetch::read_trace(prefetch::JsonFile{trace}, {.offload_weights = offload_weights}));
   const um::Bytes page = prefetch::choose_page(read->graph);
   const StepToPlan step{.graph = read->graph,
                         .page = page,

@@ -32,6 +32,7 @@ struct SubjectOptions {
   WorkloadOptions workload;
   ProcessorOptions processor;
   std::string trace;
+  bool offload_weights = false;
   std::string machine;
   std::string profile;
   std::string link_bandwidth;
