@@ -1,6 +1,5 @@
 #include "nets/builder.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "nets/shape_inference.h"
@@ -13,13 +12,12 @@ Builder::Builder(std::string name, Shape image) : network_{.name = std::move(nam
     throw um::Error{"network " + network_.name + " cannot read images of " + to_string(image) +
                     "; channels, height and width must be at least 1"};
   }
+  names_.insert("image");
   network_.nodes.push_back({.name = "image", .layer = {}, .inputs = {}, .output = image});
 }
 
 NodeId Builder::add(std::string name, Layer layer, std::vector<NodeId> inputs) {
-  const bool is_taken = std::any_of(network_.nodes.begin(), network_.nodes.end(),
-                                    [&](const Node& node) { return node.name == name; });
-  if (is_taken) {
+  if (!names_.insert(name).second) {
     throw um::Error{"network " + network_.name + " has two layers named " + name +
                     "; give each layer a name of its own"};
   }
@@ -36,6 +34,7 @@ NodeId Builder::add(std::string name, Layer layer, std::vector<NodeId> inputs) {
 
 Network Builder::build(NodeId logits) {
   add("loss", SoftmaxCrossEntropy{}, {logits});
+  names_.clear();
   return std::exchange(network_, {});
 }
 

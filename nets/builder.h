@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "nets/network.h"
@@ -32,6 +34,9 @@ class Builder {
   NodeId global_average_pool(std::string name, NodeId x) {
     return add(std::move(name), GlobalAveragePool{}, {x});
   }
+  NodeId local_response_norm(std::string name, NodeId x, LocalResponseNorm layer) {
+    return add(std::move(name), layer, {x});
+  }
   NodeId linear(std::string name, NodeId x, Linear layer) {
     return add(std::move(name), layer, {x});
   }
@@ -39,6 +44,9 @@ class Builder {
     return add(std::move(name), layer, {x});
   }
   NodeId sum(std::string name, NodeId a, NodeId b) { return add(std::move(name), Add{}, {a, b}); }
+  NodeId concat(std::string name, std::vector<NodeId> parts) {
+    return add(std::move(name), Concat{}, std::move(parts));
+  }
   NodeId flatten(std::string name, NodeId x) { return add(std::move(name), Flatten{}, {x}); }
 
   [[nodiscard]] const Shape& shape(NodeId id) const { return network_[id].output; }
@@ -48,6 +56,7 @@ class Builder {
 
  private:
   Network network_;
+  std::unordered_set<std::string> names_;
 };
 
 }  // namespace spillway::nets

@@ -1,8 +1,13 @@
 #include "nets/catalogue.h"
 
-#include <array>
+#include <vector>
 
+#include "nets/alexnet.h"
+#include "nets/densenet.h"
+#include "nets/googlenet.h"
+#include "nets/inception.h"
 #include "nets/lenet.h"
+#include "nets/network_family.h"
 #include "nets/resnet.h"
 #include "nets/vgg.h"
 #include "um/error.h"
@@ -10,35 +15,58 @@
 namespace spillway::nets {
 namespace {
 
+constexpr Shape photo(std::size_t side) { return {.channels = 3, .height = side, .width = side}; }
 constexpr Shape kDigit{.channels = 1, .height = 28, .width = 28};
-constexpr Shape kPhoto{.channels = 3, .height = 224, .width = 224};
+constexpr Shape kPhoto = photo(224);
 
-constexpr std::array kCatalogue{
-    CatalogueEntry{"lenet", "LeNet-5 with ReLU and max pooling (after LeCun et al., 1998)", kDigit,
-                   10, lenet},
-    CatalogueEntry{"vgg16", "VGG, 16 layers (Simonyan and Zisserman, 2014)", kPhoto, 1000, vgg16},
-    CatalogueEntry{"vgg19", "VGG, 19 layers (Simonyan and Zisserman, 2014)", kPhoto, 1000, vgg19},
-    CatalogueEntry{"resnet18", "ResNet with basic blocks, 18 layers (He et al., 2015)", kPhoto,
-                   1000, resnet18},
-    CatalogueEntry{"resnet50", "ResNet with bottlenecks, 50 layers (He et al., 2015)", kPhoto, 1000,
-                   resnet50},
-};
+std::vector<CatalogueEntry> make_catalogue() {
+  return {
+      {"lenet", "LeNet-5 with ReLU and max pooling (after LeCun et al., 1998)", kDigit, 10, lenet},
+      {"alexnet", "AlexNet in one tower (Krizhevsky et al., 2012)", photo(227), 1000, alexnet},
+      {"vgg11", "VGG, 11 layers (Simonyan and Zisserman, 2014)", kPhoto, 1000, vgg11},
+      {"vgg13", "VGG, 13 layers (Simonyan and Zisserman, 2014)", kPhoto, 1000, vgg13},
+      {"vgg16", "VGG, 16 layers (Simonyan and Zisserman, 2014)", kPhoto, 1000, vgg16},
+      {"vgg19", "VGG, 19 layers (Simonyan and Zisserman, 2014)", kPhoto, 1000, vgg19},
+      {"vgg101", "VGG, 101 layers (after Chen et al., moDNN, 2018)", kPhoto, 1000, vgg101},
+      {"googlenet", "GoogLeNet with batch norm (Szegedy et al., 2014)", kPhoto, 1000, googlenet},
+      {"inception-v3", "Inception, version 3 (Szegedy et al., 2015)", photo(299), 1000,
+       inception_v3},
+      {"inception-v4", "Inception, version 4 (Szegedy et al., 2016)", photo(299), 1000,
+       inception_v4},
+      {"resnet18", "ResNet with basic blocks, 18 layers (He et al., 2015)", kPhoto, 1000, resnet18},
+      {"resnet34", "ResNet with basic blocks, 34 layers (He et al., 2015)", kPhoto, 1000, resnet34},
+      {"resnet50", "ResNet with bottlenecks, 50 layers (He et al., 2015)", kPhoto, 1000, resnet50},
+      {"resnet101", "ResNet with bottlenecks, 101 layers (He et al., 2015)", kPhoto, 1000,
+       resnet101},
+      {"resnet152", "ResNet with bottlenecks, 152 layers (He et al., 2015)", kPhoto, 1000,
+       resnet152},
+      {"densenet121", "DenseNet, 121 layers (Huang et al., 2016)", kPhoto, 1000, densenet121},
+      {"densenet161", "DenseNet, 161 layers (Huang et al., 2016)", kPhoto, 1000, densenet161},
+      {"densenet169", "DenseNet, 169 layers (Huang et al., 2016)", kPhoto, 1000, densenet169},
+      {"densenet201", "DenseNet, 201 layers (Huang et al., 2016)", kPhoto, 1000, densenet201},
+  };
+}
 
 }  // namespace
 
-std::span<const CatalogueEntry> catalogue() { return kCatalogue; }
+std::span<const CatalogueEntry> catalogue() {
+  static const std::vector<CatalogueEntry> all = make_catalogue();
+  return all;
+}
 
-const CatalogueEntry& find_network(std::string_view name) {
+CatalogueEntry find_network(std::string_view name) {
   std::string names;
   for (const CatalogueEntry& entry : catalogue()) {
     if (entry.name == name) return entry;
-    names += (names.empty() ? "" : ", ") + std::string{entry.name};
+    names += (names.empty() ? "" : ", ") + entry.name;
   }
+  if (auto member = find_in_families(name)) return *member;
+  for (const NetworkFamily& family : network_families()) names += ", " + std::string{family.form};
   throw um::Error{"there is no network called '" + std::string{name} + "'; there are " + names};
 }
 
 Network build_network(std::string_view name, const NetworkOptions& options) {
-  const CatalogueEntry& entry = find_network(name);
+  const CatalogueEntry entry = find_network(name);
   const std::size_t classes = options.classes.value_or(entry.classes);
   if (classes < 2) {
     throw um::Error{"network " + std::string{name} +

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,19 +19,20 @@ struct NetworkOptions {
 
 /// A built-in network, by the name users type.
 struct CatalogueEntry {
-  std::string_view name;
-  std::string_view
-      description;      ///< one line: "ResNet with bottlenecks, 50 layers (He et al., 2015)"
-  Shape image;          ///< default image
-  std::size_t classes;  ///< default number of classes
-  Network (*build)(const Shape& image, std::size_t classes);
+  std::string name;
+  std::string description;  ///< one line: "ResNet with bottlenecks, 50 layers (He et al., 2015)"
+  Shape image;              ///< default image
+  std::size_t classes;      ///< default number of classes
+  std::function<Network(const Shape& image, std::size_t classes)> build;
 };
 
-/// All built-in networks, in the order in which they are listed.
+/// All built-in networks that have a name of their own, in the order in which they are listed.
 [[nodiscard]] std::span<const CatalogueEntry> catalogue();
 
-/// The entry of `name`. Throws: um::Error that lists the names there are.
-[[nodiscard]] const CatalogueEntry& find_network(std::string_view name);
+/// The entry of `name`: one of the catalogue's, or a member of a family, whose depths the name
+/// says: "resnet:6,32,100,6", "vgg:2,22,66,4,4". Throws: um::Error that lists the names there are,
+/// or says how a family's are spelt.
+[[nodiscard]] CatalogueEntry find_network(std::string_view name);
 
 /// Builds the network `name`. Throws: um::Error for an unknown name, or an image too small for the
 /// network.

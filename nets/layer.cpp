@@ -27,7 +27,11 @@ struct Text {
   std::string operator()(const Relu& /*layer*/) const { return "ReLU"; }
   std::string operator()(const Pool& layer) const {
     return (layer.kind == PoolKind::kMax ? "max pool " : "average pool ") + across(layer.kernel) +
-           labelled("stride", layer.stride) + padding(layer.padding);
+           labelled("stride", layer.stride) + padding(layer.padding) +
+           (layer.counts_padding ? " counted" : "") + (layer.rounds_up ? ", rounding up" : "");
+  }
+  std::string operator()(const LocalResponseNorm& layer) const {
+    return "local response norm over " + std::to_string(layer.size) + " channels";
   }
   std::string operator()(const GlobalAveragePool& /*layer*/) const { return "global average pool"; }
   std::string operator()(const Linear& layer) const {
@@ -35,6 +39,7 @@ struct Text {
   }
   std::string operator()(const Dropout& /*layer*/) const { return "dropout"; }
   std::string operator()(const Add& /*layer*/) const { return "add"; }
+  std::string operator()(const Concat& /*layer*/) const { return "concat"; }
   std::string operator()(const Flatten& /*layer*/) const { return "flatten"; }
   std::string operator()(const SoftmaxCrossEntropy& /*layer*/) const {
     return "softmax cross-entropy";

@@ -29,16 +29,30 @@ struct Relu {};
 
 enum class PoolKind { kMax, kAverage };
 
-/// Average pooling counts only the positions inside the image.
 struct Pool {
   PoolKind kind = PoolKind::kMax;
   Extent kernel = square(2);
   Extent stride = square(2);
   Extent padding = square(0);
+  /// An average is over all positions of its window; otherwise over those inside the image.
+  bool counts_padding = false;
+  /// A rest that fills no window gets one that sticks out behind, unless it would lie in padding
+  /// alone (PyTorch's and Caffe's ceil mode); otherwise the rest is dropped.
+  bool rounds_up = false;
 };
 
 /// Averages each channel to one number: (C, H, W) to (C, 1, 1).
 struct GlobalAveragePool {};
+
+/// y = x / (k + alpha / size * s)^beta, where s is the sum of squares of the `size` channels around
+/// the element's (Krizhevsky et al., 2012, section 3.3; as in PyTorch, and unlike there, alpha is
+/// divided by the size).
+struct LocalResponseNorm {
+  std::size_t size = 5;  ///< odd
+  float alpha = 1e-4F;
+  float beta = 0.75F;
+  float k = 1;
+};
 
 /// y = W x + b over all elements of x.
 struct Linear {
@@ -54,14 +68,17 @@ struct Dropout {
 /// x1 + x2, of equal shapes.
 struct Add {};
 
+/// The channels of x1, those of x2, and so on; of two inputs or more, of equal heights and widths.
+struct Concat {};
+
 /// (C, H, W) to (C H W, 1, 1).
 struct Flatten {};
 
 /// Mean over the batch of -log softmax(x)[label]. The last layer.
 struct SoftmaxCrossEntropy {};
 
-using Layer = std::variant<Convolution, BatchNorm, Relu, Pool, GlobalAveragePool, Linear, Dropout,
-                           Add, Flatten, SoftmaxCrossEntropy>;
+using Layer = std::variant<Convolution, BatchNorm, Relu, Pool, GlobalAveragePool, LocalResponseNorm,
+                           Linear, Dropout, Add, Concat, Flatten, SoftmaxCrossEntropy>;
 
 /// What a layer does, for sentences: "max pool 2x2, stride 2", "convolution 3x3, 64 channels".
 [[nodiscard]] std::string to_string(const Layer& layer);

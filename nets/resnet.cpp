@@ -1,10 +1,9 @@
 #include "nets/resnet.h"
 
-#include <array>
-#include <string>
 #include <utility>
 
 #include "nets/builder.h"
+#include "um/error.h"
 
 namespace spillway::nets {
 namespace {
@@ -13,7 +12,6 @@ enum class BlockKind { kBasic, kBottleneck };
 
 constexpr std::size_t kWidth = 64;     // channels of the first stage; each later stage doubles them
 constexpr std::size_t kExpansion = 4;  // a bottleneck makes four times the channels it works on
-using Depths = std::array<std::size_t, 4>;  // blocks in each stage
 
 /// What the blocks of a stage share, and the stride of one of them.
 struct Block {
@@ -69,7 +67,7 @@ NodeId add_block(Builder& net, NodeId x, const std::string& name, const Block& b
   return net.relu(name + ".relu", net.sum(name + ".add", y, shortcut));
 }
 
-Network resnet(std::string name, BlockKind kind, const Depths& depths, const Shape& image,
+Network resnet(std::string name, BlockKind kind, const ResnetDepths& depths, const Shape& image,
                std::size_t classes) {
   Builder net{std::move(name), image};
   NodeId x = add_unit(net, net.input(), "conv1", "bn1",
@@ -77,6 +75,7 @@ Network resnet(std::string name, BlockKind kind, const Depths& depths, const Sha
   x = net.relu("relu", x);
   x = net.pool("maxpool", x, {.kernel = square(3), .stride = square(2), .padding = square(1)});
   for (std::size_t stage = 0; stage < depths.size(); ++stage) {
+    um::expects(depths[stage] > 0, "a block in each stage");
     for (std::size_t i = 0; i < depths[stage]; ++i) {
       const bool shrinks = stage > 0 && i == 0;
       x = add_block(net, x, "layer" + std::to_string(stage + 1) + "." + std::to_string(i),
@@ -93,8 +92,25 @@ Network resnet18(const Shape& image, std::size_t classes) {
   return resnet("resnet18", BlockKind::kBasic, {2, 2, 2, 2}, image, classes);
 }
 
+Network resnet34(const Shape& image, std::size_t classes) {
+  return resnet("resnet34", BlockKind::kBasic, {3, 4, 6, 3}, image, classes);
+}
+
+Network bottleneck_resnet(std::string name, const ResnetDepths& depths, const Shape& image,
+                          std::size_t classes) {
+  return resnet(std::move(name), BlockKind::kBottleneck, depths, image, classes);
+}
+
 Network resnet50(const Shape& image, std::size_t classes) {
-  return resnet("resnet50", BlockKind::kBottleneck, {3, 4, 6, 3}, image, classes);
+  return bottleneck_resnet("resnet50", {3, 4, 6, 3}, image, classes);
+}
+
+Network resnet101(const Shape& image, std::size_t classes) {
+  return bottleneck_resnet("resnet101", {3, 4, 23, 3}, image, classes);
+}
+
+Network resnet152(const Shape& image, std::size_t classes) {
+  return bottleneck_resnet("resnet152", {3, 8, 36, 3}, image, classes);
 }
 
 }  // namespace spillway::nets

@@ -1,6 +1,7 @@
 #include "nets/shape_inference.h"
 
 #include <cstddef>
+#include <tuple>
 #include <variant>
 
 #include "um/error.h"
@@ -8,12 +9,27 @@
 namespace spillway::nets {
 namespace {
 
-// Positions of a window that moves over `size` numbers, with `padding` more on both sides; 0 when
-// the window is larger than that.
-std::size_t positions(std::size_t size, std::size_t kernel, std::size_t stride,
-                      std::size_t padding) {
-  const std::size_t padded = size + 2 * padding;
-  return padded < kernel ? 0 : (padded - kernel) / stride + 1;
+// A window along one side of an image.
+struct Window {
+  std::size_t kernel;
+  std::size_t stride;
+  std::size_t padding;
+};
+
+// Positions of a window that moves over `size` numbers and the padding on both sides; 0 when the
+// window is larger than that.
+std::size_t positions(std::size_t size, const Window& window) {
+  const std::size_t padded = size + 2 * window.padding;
+  return padded < window.kernel ? 0 : (padded - window.kernel) / window.stride + 1;
+}
+
+// The same, and one more for a rest that fills no window, unless that one would start behind the
+// numbers.
+std::size_t positions_rounded_up(std::size_t size, const Window& window) {
+  const std::size_t full = positions(size, window);
+  const std::size_t padded = size + 2 * window.padding;
+  const bool has_rest = full > 0 && (full - 1) * window.stride + window.kernel < padded;
+  return has_rest && full * window.stride < size + window.padding ? full + 1 : full;
 }
 
 // The shape each layer makes of `inputs`, or an Error.
@@ -24,13 +40,19 @@ class Inference {
 
   Shape operator()(const Convolution& layer) const {
     refuse_unless(layer.channels > 0, "needs at least one channel");
-    return window(layer.channels, layer.kernel, layer.stride, layer.padding);
+    return slide(layer.channels, layer, positions);
   }
   Shape operator()(const Pool& layer) const {
     refuse_unless(
         layer.padding.height < layer.kernel.height && layer.padding.width < layer.kernel.width,
         "has windows that lie in the padding alone; its padding must be less than its kernel");
-    return window(x().channels, layer.kernel, layer.stride, layer.padding);
+    return slide(x().channels, layer, layer.rounds_up ? positions_rounded_up : positions);
+  }
+  Shape operator()(const LocalResponseNorm& layer) const {
+    refuse_unless(layer.size % 2 == 1, "needs an odd number of channels, its own in the middle");
+    refuse_unless(layer.k > 0 && layer.alpha >= 0 && layer.beta >= 0,
+                  "needs a k above 0 and an alpha and a beta of at least 0");
+    return x();
   }
   Shape operator()(const GlobalAveragePool& /*layer*/) const { return {.channels = x().channels}; }
   Shape operator()(const Linear& layer) const {
@@ -51,6 +73,17 @@ class Inference {
                                                 to_string(inputs_[1]));
     return x();
   }
+  Shape operator()(const Concat& /*layer*/) const {
+    Shape y = x();
+    y.channels = 0;
+    for (const Shape& part : inputs_) {
+      refuse_unless(part.height == y.height && part.width == y.width,
+                    "joins only images of one height and width and reads " + to_string(x()) +
+                        " and " + to_string(part));
+      y.channels += part.channels;
+    }
+    return y;
+  }
   Shape operator()(const SoftmaxCrossEntropy& /*layer*/) const {
     refuse_unless(x().height == 1 && x().width == 1, "needs one number for each class and reads " +
                                                          to_string(x()) +
@@ -66,13 +99,16 @@ class Inference {
     throw um::Error{"layer " + name_ + " (" + to_string(layer_) + ") " + why};
   }
 
-  [[nodiscard]] Shape window(std::size_t channels, const Extent& kernel, const Extent& stride,
-                             const Extent& padding) const {
+  // What a layer with a kernel, a stride and a padding makes, `count` windows along each side.
+  template <class Sliding>
+  [[nodiscard]] Shape slide(std::size_t channels, const Sliding& layer,
+                            std::size_t (*count)(std::size_t, const Window&)) const {
+    const auto& [kernel, stride, padding] = std::tie(layer.kernel, layer.stride, layer.padding);
     refuse_unless(kernel.height > 0 && kernel.width > 0 && stride.height > 0 && stride.width > 0,
                   "needs a kernel and a stride of at least 1");
     const Shape y{.channels = channels,
-                  .height = positions(x().height, kernel.height, stride.height, padding.height),
-                  .width = positions(x().width, kernel.width, stride.width, padding.width)};
+                  .height = count(x().height, {kernel.height, stride.height, padding.height}),
+                  .width = count(x().width, {kernel.width, stride.width, padding.width})};
     refuse_unless(y.elements() > 0,
                   "does not fit what it reads, " + to_string(x()) + "; use a larger --image-size");
     return y;
@@ -86,8 +122,10 @@ class Inference {
 }  // namespace
 
 Shape infer_shape(const std::string& name, const Layer& layer, const std::vector<Shape>& inputs) {
-  um::expects(inputs.size() == (std::holds_alternative<Add>(layer) ? 2 : 1),
-              "an Add of two inputs or another layer of one");
+  const bool is_concat = std::holds_alternative<Concat>(layer);
+  const std::size_t least = is_concat || std::holds_alternative<Add>(layer) ? 2 : 1;
+  um::expects(is_concat ? inputs.size() >= least : inputs.size() == least,
+              "an Add of two inputs, a Concat of two or more, or another layer of one");
   return std::visit(Inference{name, layer, inputs}, layer);
 }
 

@@ -14,12 +14,11 @@ namespace {
 using namespace um::literals;
 using um::Bandwidth;
 
-constexpr LinkProfile link(double gigabytes_per_second,
-                           um::Nanoseconds fault = LinkProfile{}.fault) {
+constexpr LinkProfile copy_engines(double gigabytes_per_second) {
   return {.offload = Bandwidth{gigabytes_per_second * 1e9},
           .prefetch = Bandwidth{gigabytes_per_second * 1e9},
           .latency = um::Nanoseconds{10'000},
-          .fault = fault};
+          .copies_while_read = true};
 }
 
 // Peaks and efficiencies of the facts on planning, section 4; a100 and h100 by their data sheets
@@ -32,42 +31,45 @@ const std::array<Machine, 6> kMachines{{
      .compute_efficiency = 0.5,
      .memory_bandwidth = Bandwidth{288e9},
      .memory_efficiency = 0.7,
-     .link = link(11)},
+     .link = copy_engines(11)},
     {.name = "v100",
      .near_memory = 16_GiB,
      .flops_per_second = 15.7e12,
      .compute_efficiency = 0.65,
      .memory_bandwidth = Bandwidth{900e9},
      .memory_efficiency = 0.8,
-     .link = link(12.5)},
+     .link = copy_engines(12.5)},
     {.name = "a100",
      .near_memory = 40_GiB,
      .flops_per_second = 19.5e12,
      .compute_efficiency = 0.65,
      .memory_bandwidth = Bandwidth{1555e9},
      .memory_efficiency = 0.75,
-     .link = link(25)},
+     .link = copy_engines(25)},
     {.name = "h100",
      .near_memory = 80_GiB,
      .flops_per_second = 67e12,
      .compute_efficiency = 0.65,
      .memory_bandwidth = Bandwidth{3350e9},
      .memory_efficiency = 0.75,
-     .link = link(50)},
+     .link = copy_engines(50)},
     {.name = "h200",
      .near_memory = 141_GiB,
      .flops_per_second = 67e12,
      .compute_efficiency = 0.65,
      .memory_bandwidth = Bandwidth{4800e9},
      .memory_efficiency = 0.75,
-     .link = link(50)},
+     .link = copy_engines(50)},
     {.name = "host",
      .near_memory = 24_GiB,
      .flops_per_second = 0.5e12,
      .compute_efficiency = 0.9,
      .memory_bandwidth = Bandwidth{60e9},
      .memory_efficiency = 0.6,
-     .link = link(8, um::Nanoseconds{5'200})},
+     .link = {.offload = Bandwidth{8e9},
+              .prefetch = Bandwidth{8e9},
+              .latency = um::Nanoseconds{10'000},
+              .fault = um::Nanoseconds{5'200}}},
 }};
 
 double fraction(const JsonView& value) {

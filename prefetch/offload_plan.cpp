@@ -41,7 +41,7 @@ std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs,
   if (!chosen) return std::nullopt;
   absences.insert(absences.end(), chosen->begin(), chosen->end());
   EvaluatedPlan result{.plan = empty_plan(problem_, std::move(runs))};
-  add_moves(return_early(absences, live, pool), result.plan);
+  add_moves(return_early(absences, live, pool), problem_.profile.link, result.plan);
   result.makespan = simulate(result.plan, problem_.profile).makespan();
   return result;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -41,6 +42,12 @@ struct Move {
   /// freed.
   bool is_clean = false;
   Progress after;  ///< starts when the step has come this far
+  /// Offload only: until so many runs have ended tasks may still read the block, so its room is
+  /// free only then. Counts where it is more than `after.runs`.
+  std::uint32_t free_after = 0;
+
+  /// How many runs have ended when its room is free, if the transfer has ended, too.
+  [[nodiscard]] std::uint32_t frees_after() const { return std::max(after.runs, free_after); }
   friend bool operator==(const Move&, const Move&) = default;
 };
 

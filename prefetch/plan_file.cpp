@@ -21,6 +21,7 @@ json to_json(const std::vector<Move>& moves, const TaskGraph& graph) {
                {"size_bytes", move.size.count()},
                {"after", to_json(move.after)}};
     if (move.is_clean) entry["clean"] = true;
+    if (move.free_after > 0) entry["free_after"] = move.free_after;
     all.push_back(std::move(entry));
   }
   return all;
@@ -46,11 +47,15 @@ class Names {
   std::unordered_map<std::string, Id> ids_;
 };
 
+std::uint32_t read_count(const JsonView& count) {
+  return static_cast<std::uint32_t>(count.integer(UINT32_MAX));
+}
+
 Progress read_progress(const JsonView& after) {
   if (after.size() != 3) throw after.error("has not three elements");
-  return {.runs = static_cast<std::uint32_t>(after.at(0).integer(UINT32_MAX)),
-          .offloads = static_cast<std::uint32_t>(after.at(1).integer(UINT32_MAX)),
-          .prefetches = static_cast<std::uint32_t>(after.at(2).integer(UINT32_MAX))};
+  return {.runs = read_count(after.at(0)),
+          .offloads = read_count(after.at(1)),
+          .prefetches = read_count(after.at(2))};
 }
 
 std::uint32_t read_algorithm(const JsonView& name, const Task& task) {
@@ -79,11 +84,13 @@ std::vector<Move> read_moves(const JsonView& entries, const Names<DataId, DataBl
   std::vector<Move> moves;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const JsonView entry = entries.at(i);
+    const bool is_read_on = entry.has("free_after");
     moves.push_back({.data = blocks.find(entry.at("data")),
                      .offset = um::Bytes{entry.at("offset_bytes").integer()},
                      .size = um::Bytes{entry.at("size_bytes").integer()},
                      .is_clean = entry.has("clean") && entry.at("clean").boolean(),
-                     .after = read_progress(entry.at("after"))});
+                     .after = read_progress(entry.at("after")),
+                     .free_after = is_read_on ? read_count(entry.at("free_after")) : 0});
   }
   return moves;
 }

@@ -16,6 +16,9 @@ struct LinkProfile {
   um::Bandwidth prefetch{1e9};  ///< far to near
   um::Nanoseconds latency{0};   ///< of one move
   bool is_duplex = true;        ///< both directions at once
+  /// A block may be copied out while tasks still read it, as a copy engine can. Where leaving means
+  /// to be unmapped, only afterwards.
+  bool copies_while_read = false;
   /// Speed of the running task, relative to undisturbed, while one move is under way: 1 where copy
   /// engines do the work, less where copies take a processor's time.
   double compute_speed_while_moving = 1.0;

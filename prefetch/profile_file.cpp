@@ -26,6 +26,7 @@ json to_json(const LinkProfile& link) {
           {"prefetch_bytes_per_second", link.prefetch.bytes_per_second()},
           {"latency_ns", link.latency.count()},
           {"duplex", link.is_duplex},
+          {"copies_while_read", link.copies_while_read},
           {"compute_speed_while_moving", link.compute_speed_while_moving},
           {"fault_ns", link.fault.count()}};
 }
@@ -36,6 +37,9 @@ LinkProfile read_link(const JsonView& link) {
                      .latency = read_duration(link.at("latency_ns")),
                      .is_duplex = link.at("duplex").boolean()};
   if (link.has("fault_ns")) result.fault = read_duration(link.at("fault_ns"));
+  if (link.has("copies_while_read")) {
+    result.copies_while_read = link.at("copies_while_read").boolean();
+  }
   if (!link.has("compute_speed_while_moving")) return result;
   const JsonView speed = link.at("compute_speed_while_moving");
   result.compute_speed_while_moving = speed.positive_number();

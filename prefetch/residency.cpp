@@ -34,6 +34,7 @@ class BlockResidency {
   std::optional<Violation> follow(const Life& life, std::span<const std::uint32_t> prefetched,
                                   const std::vector<bool>& far_home) {
     is_far_valid_.assign(is_far_valid_.size(), false);
+    valid_from_ = life.outlives_step() ? 0 : life.begin() + 1;
     if (life.outlives_step()) {
       if (auto violation = begin_step(life, prefetched, far_home)) return violation;
     }
@@ -43,7 +44,10 @@ class BlockResidency {
         return Violation{name_ + " is not all near when run " + std::to_string(access.position) +
                          " uses it"};
       }
-      if (access.writes) is_far_valid_.assign(is_far_valid_.size(), false);
+      if (access.writes) {
+        is_far_valid_.assign(is_far_valid_.size(), false);
+        valid_from_ = access.position + 1;
+      }
       if (i + 1 == life.accesses.size()) break;
       const Position next = life.accesses[i + 1].position;
       if (auto violation = leave(access.position + 1, next)) return violation;
@@ -100,14 +104,16 @@ class BlockResidency {
     return std::nullopt;
   }
 
-  // Applies the offloads that start between two uses of the block: when `begin` runs have ended or
-  // later, before run `next`.
+  // Applies the offloads whose room is free between two uses of the block: when `begin` runs have
+  // ended or later, before run `next`.
   std::optional<Violation> leave(Position begin, Position next) {
     for (; next_offload_ < offloads.size(); ++next_offload_) {
       const std::uint32_t index = offloads[next_offload_];
       const Move& move = plan_.offloads[index];
-      if (move.after.runs > next) break;
-      if (move.after.runs < begin) return Violation{name_ + " is offloaded while it is in use"};
+      if (move.frees_after() > next) break;
+      if (move.frees_after() < begin) return Violation{name_ + " is offloaded while it is in use"};
+      if (move.after.runs < valid_from_)
+        return Violation{name_ + " is offloaded before it is written"};
       const auto range = pages(move);
       if (!range)
         return Violation{"an offload of " + name_ + " does not lie inside it in whole pages"};
@@ -149,6 +155,7 @@ class BlockResidency {
   Bytes page_;
   std::vector<std::uint32_t> away_;  // by page: the offload that took it away, or kNear
   std::vector<bool> is_far_valid_;
+  Position valid_from_ = 0;  // so many runs have ended when its content is what was written last
   std::size_t next_offload_ = 0;
   std::size_t next_prefetch_ = 0;
 };

@@ -75,8 +75,8 @@ void accumulate_needs(std::vector<std::uint32_t>& needs) {
 }
 
 // Returns, by trip, how many offloads have ended when its own has; 0 where nothing leaves.
-std::vector<std::uint32_t> add_offloads(std::span<const RoundTrip> trips, Plan& plan,
-                                        std::vector<std::uint32_t>& counted_on) {
+std::vector<std::uint32_t> add_offloads(std::span<const RoundTrip> trips, const LinkProfile& link,
+                                        Plan& plan, std::vector<std::uint32_t>& counted_on) {
   std::vector<std::size_t> order(trips.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) {
@@ -93,7 +93,8 @@ std::vector<std::uint32_t> add_offloads(std::span<const RoundTrip> trips, Plan& 
     if (absence.from_start) continue;
     Move move = move_of(absence);
     move.is_clean = copies.covers(absence);
-    move.after.runs = absence.last + 1;
+    move.after.runs = 1 + (link.copies_while_read ? absence.written : absence.last);
+    move.free_after = move.after.runs <= absence.last ? absence.last + 1 : 0;
     if (!move.is_clean) copies.add(absence);
     plan.offloads.push_back(move);
     places[i] = static_cast<std::uint32_t>(plan.offloads.size());
@@ -146,12 +147,12 @@ bool fits(std::span<const RoundTrip> trips, std::span<const Bytes> demand, Bytes
   return true;
 }
 
-void add_moves(std::vector<RoundTrip> trips, Plan& plan) {
+void add_moves(std::vector<RoundTrip> trips, const LinkProfile& link, Plan& plan) {
   std::ranges::stable_sort(trips, {}, [](const RoundTrip& trip) {
     return std::pair{trip.back, trip.absence.next};
   });
   std::vector<std::uint32_t> counted_on(plan.runs.size() + 1);  // by run: offloads it waits for
-  const std::vector<std::uint32_t> places = add_offloads(trips, plan, counted_on);
+  const std::vector<std::uint32_t> places = add_offloads(trips, link, plan, counted_on);
   std::vector<std::uint32_t> landed(plan.runs.size() + 1);  // by run: prefetches it waits for
   for (std::size_t i = 0; i < trips.size(); ++i) {
     if (trips[i].absence.to_end) continue;

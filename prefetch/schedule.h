@@ -5,6 +5,7 @@
 
 #include "prefetch/cover.h"
 #include "prefetch/plan.h"
+#include "prefetch/profile.h"
 #include "um/bytes.h"
 
 namespace spillway::prefetch {
@@ -32,15 +33,17 @@ struct RoundTrip {
                         um::Bytes pool);
 
 /// Adds the moves of `trips` to a plan without moves, and gives `plan.runs` their conditions:
-/// - an offload starts when run `last` has ended, and run `needed` waits for it; offloads go in
-///   order of `needed`. It is clean where an earlier trip has made a far copy that is still valid;
+/// - an offload starts when run `last` has ended, or already when run `written` has where the link
+///   copies while tasks read, and run `needed` waits for it; offloads go in order of `needed`. It
+///   is clean where an earlier trip has made a far copy that is still valid;
 /// - a prefetch waits for the runs before `back`, for its own offload, and for all offloads that
 ///   run `back` counts on; run `next` waits for it. Prefetches go in order of `back`, then `next`.
 ///
 /// Where the trips fit(), these conditions alone keep memory within the pool under any timing.
 /// What was far from the start has no offload, what stays far no prefetch.
-/// Requires: last < needed <= back <= next for each trip that has both; `plan.runs` is filled.
+/// Requires: written <= last < needed <= back <= next for each trip that has both; `plan.runs` is
+/// filled.
 /// Complexity: O(trips * log trips + runs), and the square of a block's number of trips.
-void add_moves(std::vector<RoundTrip> trips, Plan& plan);
+void add_moves(std::vector<RoundTrip> trips, const LinkProfile& link, Plan& plan);
 
 }  // namespace spillway::prefetch

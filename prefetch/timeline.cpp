@@ -44,7 +44,11 @@ std::vector<MemorySample> memory_curve(const TaskGraph& graph, const Plan& plan,
     changes.push_back({timeline.runs[i].end, -workspace});
   }
   for (std::size_t i = 0; i < timeline.offloads.size(); ++i) {
-    changes.push_back({timeline.offloads[i].end, -signed_count(plan.offloads[i].size)});
+    const std::uint32_t frees_after = plan.offloads[i].frees_after();
+    const um::Nanoseconds in_use =
+        frees_after == 0 ? um::Nanoseconds{0} : timeline.runs[frees_after - 1].end;
+    changes.push_back(
+        {std::max(timeline.offloads[i].end, in_use), -signed_count(plan.offloads[i].size)});
   }
   for (std::size_t i = 0; i < timeline.prefetches.size(); ++i) {
     changes.push_back({timeline.prefetches[i].begin, signed_count(plan.prefetches[i].size)});

@@ -41,6 +41,28 @@ std::optional<Violation> check_progress(const Plan& plan) {
                    std::to_string(now.prefetches)};
 }
 
+// Who waits for an offload counts on its room, so the block's last readers must have ended by then,
+// which the end of the transfer alone does not say.
+std::optional<Violation> check_room(const TaskGraph& graph, const Plan& plan) {
+  std::vector<std::uint32_t> free_after{0};  // by how many offloads have ended
+  for (const Move& move : plan.offloads) {
+    const std::uint32_t read_on = move.free_after > move.after.runs ? move.free_after : 0;
+    free_after.push_back(std::max(free_after.back(), read_on));
+  }
+  for (std::uint32_t p = 0; p < plan.runs.size(); ++p) {
+    if (free_after[plan.runs[p].after.offloads] > p) {
+      return Violation{graph[plan.runs[p].task].name + " counts on the room of a block in use"};
+    }
+  }
+  for (const Move& move : plan.prefetches) {
+    if (free_after[move.after.offloads] > move.after.runs) {
+      return Violation{"a prefetch of " + graph[move.data].name +
+                       " counts on the room of a block in use"};
+    }
+  }
+  return std::nullopt;
+}
+
 std::variant<Verified, Violation> verify_on_demand(const TaskGraph& graph,
                                                    const Occupancy& occupancy, const Plan& plan) {
   if (!plan.offloads.empty() || !plan.prefetches.empty()) {
@@ -74,6 +96,7 @@ std::variant<Verified, Violation> verify(const TaskGraph& graph, const Plan& pla
   if (plan.residency == Residency::kOnDemand) return verify_on_demand(graph, occupancy, plan);
   const std::vector<Life> lives = find_lives(graph, plan.runs);
   if (auto violation = check_residency(graph, occupancy, plan, lives)) return *violation;
+  if (auto violation = check_room(graph, plan)) return *violation;
   const Bytes peak = worst_case_peak(graph, occupancy, plan, lives);
   const Bytes room = occupancy.always_near() + occupancy.pool(plan.budget);
   if (peak > room || occupancy.always_near() > plan.budget) {

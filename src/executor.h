@@ -14,10 +14,16 @@
 
 namespace spillway {
 
-/// Thrown out of a step when the user asked to stop.
+/// Thrown out of long work when the user asked to stop.
 class Interrupted final : public std::exception {
  public:
-  [[nodiscard]] const char* what() const noexcept override { return "interrupted"; }
+  Interrupted() = default;
+  /// `what_is_left` says what was not finished.
+  explicit Interrupted(const char* what_is_left) : what_is_left_{what_is_left} {}
+  [[nodiscard]] const char* what() const noexcept override { return what_is_left_; }
+
+ private:
+  const char* what_is_left_ = "the step under way was not finished";
 };
 
 /// What one step gave.

@@ -1,5 +1,9 @@
 #include "src/gradients.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "src/fusion.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -8,12 +12,36 @@ using prefetch::DataId;
 using prefetch::Phase;
 
 Gradients::Gradients(StepBuilder& builder)
-    : builder_{builder}, contributions_(builder.network().nodes.size()) {}
+    : builder_{builder},
+      missing_{count_readers(builder.network())},
+      additions_(missing_.size()),
+      contributions_(missing_.size()) {}
 
 void Gradients::contribute(nets::NodeId node, DataId block) {
   if (!builder_.value(node).needs_gradient) return;
+  const auto index = static_cast<std::size_t>(node);
+  add_part(node, block);
+  --missing_[index];
+  if (missing_[index] > 0 && contributions_[index].size() == 2) {
+    add_part(node, sum_of_both(node, nullptr).block);
+  }
+}
+
+void Gradients::add_part(nets::NodeId node, DataId block) {
   contributions_[static_cast<std::size_t>(node)].push_back(block);
   ++holders_[static_cast<std::uint32_t>(block)];
+}
+
+std::optional<DataId> Gradients::take_partial_sum(nets::NodeId node) {
+  std::vector<DataId>& parts = contributions_[static_cast<std::size_t>(node)];
+  const auto own = std::find_if(parts.begin(), parts.end(), [this](DataId part) {
+    return holders_.at(static_cast<std::uint32_t>(part)) == 1;
+  });
+  if (own == parts.end()) return std::nullopt;
+  const DataId block = *own;
+  parts.erase(own);
+  static_cast<void>(release(block));
+  return block;
 }
 
 Gradient Gradients::release(DataId block) {
@@ -22,20 +50,26 @@ Gradient Gradients::release(DataId block) {
 }
 
 Gradient Gradients::take(nets::NodeId node, const DataId* relu_output) {
-  std::vector<DataId>& parts = contributions_[static_cast<std::size_t>(node)];
-  um::expects(!parts.empty(), "every value that is taken has a reader");
-  const TensorShape& shape = builder_.value(node).shape;
-  const std::string name = builder_.network()[node].name + ".gradient";
-  Gradient sum = release(parts[0]);
-  if (parts.size() == 1 && relu_output != nullptr) {
-    return relu_backward(sum, shape, name, *relu_output);
-  }
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    const bool is_last = i + 1 == parts.size();
-    const std::string suffix = i == 1 ? "" : std::to_string(i);
-    sum = add(sum, release(parts[i]), shape, name + suffix, is_last ? relu_output : nullptr);
-  }
-  return sum;
+  const std::vector<DataId>& parts = contributions_[static_cast<std::size_t>(node)];
+  um::expects(parts.size() == 1 || parts.size() == 2, "every value that is taken has a reader");
+  if (parts.size() == 2) return sum_of_both(node, relu_output);
+  const Gradient whole = release(parts[0]);
+  if (relu_output == nullptr) return whole;
+  return relu_backward(whole, builder_.value(node).shape, gradient_name(node), *relu_output);
+}
+
+Gradient Gradients::sum_of_both(nets::NodeId node, const DataId* relu_output) {
+  const auto index = static_cast<std::size_t>(node);
+  const std::vector<DataId> parts = std::exchange(contributions_[index], {});
+  const Gradient first = release(parts[0]);
+  const Gradient second = release(parts[1]);
+  ++additions_[index];
+  const std::string number = additions_[index] == 1 ? "" : std::to_string(additions_[index]);
+  return add(first, second, builder_.value(node).shape, gradient_name(node) + number, relu_output);
+}
+
+std::string Gradients::gradient_name(nets::NodeId node) const {
+  return builder_.network()[node].name + ".gradient";
 }
 
 Gradient Gradients::add(const Gradient& a, const Gradient& b, const TensorShape& shape,

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <variant>
+#include <vector>
 
 #include "nets/layer.h"
 #include "src/parameter.h"
@@ -103,6 +104,42 @@ struct PoolBackward {
   nets::Pool pool;
 };
 
+/// x -> y
+struct LrnForward {
+  TensorShape x;
+  nets::LocalResponseNorm norm;
+};
+/// x, y, dy -> dx (dx may be dy)
+struct LrnBackward {
+  TensorShape x;
+  nets::LocalResponseNorm norm;
+};
+
+/// x1, x2, ... -> y: their channels one after the other, copied.
+struct ConcatForward {
+  std::vector<TensorShape> parts;
+
+  /// Of y.
+  [[nodiscard]] TensorShape whole() const {
+    TensorShape shape = parts.front();
+    shape.image.channels = 0;
+    for (const TensorShape& part : parts) shape.image.channels += part.image.channels;
+    return shape;
+  }
+};
+/// dy, the d... of the slices that accumulate -> d... of each slice: its channels of dy, added to
+/// what is there where it accumulates.
+struct ConcatBackward {
+  /// What one of the parts gets.
+  struct Slice {
+    TensorShape x;
+    std::size_t first_channel;  ///< in y
+    bool accumulates;
+  };
+  TensorShape y;
+  std::vector<Slice> slices;  ///< of the parts that need a gradient
+};
+
 /// The geometry all three linear operations share. y is (N, features, 1, 1).
 struct LinearGeometry {
   TensorShape x;
@@ -165,8 +202,9 @@ struct SgdUpdate {
 using Operation =
     std::variant<LoadBatch, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
                  BatchNormForward, BatchNormInference, BatchNormBackward, ReluForward, ReluBackward,
-                 AddForward, AddGradients, PoolForward, PoolBackward, LinearForward,
-                 LinearBackwardData, LinearBackwardWeights, DropoutForward, DropoutBackward,
-                 SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, SgdUpdate>;
+                 AddForward, AddGradients, PoolForward, PoolBackward, LrnForward, LrnBackward,
+                 ConcatForward, ConcatBackward, LinearForward, LinearBackwardData,
+                 LinearBackwardWeights, DropoutForward, DropoutBackward, SoftmaxCrossEntropyTrain,
+                 SoftmaxCrossEntropyEvaluate, SgdUpdate>;
 
 }  // namespace spillway

@@ -37,6 +37,24 @@ OperationCost pool(const TensorShape& x, const TensorShape& y, const nets::Pool&
           .traffic = float_bytes(x.elements() + y.elements())};
 }
 
+// Squares, a window's sum and a power for each element; backward, a second window's sum.
+OperationCost lrn(const TensorShape& x, const nets::LocalResponseNorm& norm, std::size_t operands,
+                  std::size_t sums) {
+  return element_wise(x, operands, static_cast<double>(sums * norm.size + 10));
+}
+
+// Each slice is read and written, and read again where it accumulates.
+OperationCost concat_backward(const ConcatBackward& op) {
+  OperationCost cost;
+  for (const ConcatBackward::Slice& slice : op.slices) {
+    const OperationCost part =
+        element_wise(slice.x, slice.accumulates ? 3 : 2, slice.accumulates ? 1 : 0);
+    cost.flops += part.flops;
+    cost.traffic += part.traffic;
+  }
+  return cost;
+}
+
 }  // namespace
 
 OperationCost cost_of(const Operation& operation) {
@@ -55,6 +73,10 @@ OperationCost cost_of(const Operation& operation) {
           [](const AddGradients& op) { return element_wise(op.x, op.relu ? 4 : 3, 1); },
           [](const PoolForward& op) { return pool(op.x, op.y, op.pool); },
           [](const PoolBackward& op) { return pool(op.x, op.y, op.pool); },
+          [](const LrnForward& op) { return lrn(op.x, op.norm, 2, 1); },
+          [](const LrnBackward& op) { return lrn(op.x, op.norm, 4, 2); },
+          [](const ConcatForward& op) { return element_wise(op.whole(), 2, 0); },
+          [](const ConcatBackward& op) { return concat_backward(op); },
           [](const LinearForward& op) { return linear(op.geometry); },
           [](const LinearBackwardData& op) { return linear(op.geometry); },
           [](const LinearBackwardWeights& op) { return linear(op.geometry); },

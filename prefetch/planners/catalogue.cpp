@@ -3,6 +3,7 @@
 #include <string>
 
 #include "prefetch/planners/capacity.h"
+#include "prefetch/planners/joint.h"
 #include "prefetch/planners/on_demand.h"
 #include "prefetch/planners/resident.h"
 #include "um/error.h"
@@ -12,6 +13,7 @@ namespace {
 
 std::vector<std::unique_ptr<const Planner>> make_all() {
   std::vector<std::unique_ptr<const Planner>> all;
+  all.push_back(std::make_unique<Joint>());
   all.push_back(std::make_unique<Capacity>());
   all.push_back(std::make_unique<OnDemand>());
   all.push_back(std::make_unique<Resident>());

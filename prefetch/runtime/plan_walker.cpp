@@ -114,7 +114,8 @@ bool PlanWalker::issue_next(Queue& queue) {
   {
     const std::lock_guard lock{mutex_};
     if (is_stopped_ || queue.issued == queue.moves.size() ||
-        !progress_.reaches(queue.moves[queue.issued].after)) {
+        !progress_.reaches(queue.moves[queue.issued].after) ||
+        progress_.runs < queue.moves[queue.issued].frees_after()) {
       return false;
     }
     index = queue.issued++;

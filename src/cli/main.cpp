@@ -9,6 +9,7 @@
 #include "src/cli/nets_command.h"
 #include "src/cli/plan_command.h"
 #include "src/cli/profile_command.h"
+#include "src/cli/sweep_command.h"
 #include "src/cli/train_command.h"
 #include "src/executor.h"
 #include "um/error.h"
@@ -26,6 +27,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   spillway::cli::add_train_command(app);
   spillway::cli::add_plan_command(app);
+  spillway::cli::add_sweep_command(app);
   spillway::cli::add_profile_command(app);
   spillway::cli::add_nets_command(app);
   spillway::cli::add_devices_command(app);
@@ -42,8 +44,8 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
-  } catch (const spillway::Interrupted&) {
-    fmt::print(stderr, "spillway: interrupted; the step under way was not finished\n");
+  } catch (const spillway::Interrupted& interrupted) {
+    fmt::print(stderr, "spillway: interrupted; {}\n", interrupted.what());
     return kInterrupted;
   } catch (const spillway::um::Error& error) {
     fmt::print(stderr, "spillway: {}\n", error.what());

@@ -96,11 +96,11 @@ nlohmann::json to_json(const NetworkFacts& facts) {
 }
 
 void print_list(const std::vector<NetworkFacts>& all) {
-  fmt::print("{:<10} {:>12} {:>8} {:>12} {:>12} {:>9} {:>12} {:>12} {:>12}\n", "name", "image",
+  fmt::print("{:<12} {:>12} {:>8} {:>12} {:>12} {:>9} {:>12} {:>12} {:>12}\n", "name", "image",
              "classes", "parameters", "saved/image", "GFLOP", "min, b1", "min, b32",
              "all near, b32");
   for (const NetworkFacts& facts : all) {
-    fmt::print("{:<10} {:>12} {:>8} {:>12} {:>12} {:>9.3f} {:>12} {:>12} {:>12}\n",
+    fmt::print("{:<12} {:>12} {:>8} {:>12} {:>12} {:>9.3f} {:>12} {:>12} {:>12}\n",
                facts.network.name, nets::to_string(facts.network.input()), facts.network.classes(),
                facts.parameters, um::to_string(facts.saved_activations), facts.forward_flops * 1e-9,
                um::to_string(facts.needs.front().need.smallest),

@@ -18,9 +18,9 @@
 #include "src/cli/memory_options.h"
 #include "src/cli/noise_options.h"
 #include "src/cli/output_path.h"
-#include "src/cli/plan_facts.h"
 #include "src/cli/plan_options.h"
 #include "src/cli/plan_subject.h"
+#include "src/plan_facts.h"
 #include "um/nanoseconds.h"
 
 namespace spillway::cli {

@@ -2,9 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "prefetch/json.h"
@@ -12,20 +10,13 @@
 #include "prefetch/need.h"
 #include "prefetch/occupancy.h"
 #include "prefetch/profile_file.h"
-#include "src/cli/complaint.h"
+#include "src/cli/machine_check.h"
 #include "src/cli/memory_options.h"
 #include "src/model_sizing.h"
 #include "um/bandwidth.h"
 
 namespace spillway::cli {
 namespace {
-
-// A broken machine file is no bad usage.
-std::string check_machine(const std::string& name_or_path) {
-  std::error_code ignored;
-  if (std::filesystem::exists(name_or_path, ignored)) return {};
-  return complaint_of([&] { static_cast<void>(prefetch::find_machine(name_or_path)); });
-}
 
 void add_machine_to(CLI::App& app, SubjectOptions& options) {
   auto* const machine = app.add_option(

@@ -12,7 +12,7 @@
 #include "prefetch/simulate.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/output_path.h"
-#include "src/cli/plan_facts.h"
+#include "src/plan_facts.h"
 #include "src/cli/training_flags.h"
 #include "src/cli/training_report.h"
 #include "src/cli/training_setup.h"

@@ -39,6 +39,10 @@ namespace spillway::host {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddGradients& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolForward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolBackward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnForward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnBackward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatForward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatBackward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                                   const DropoutBackward& op);

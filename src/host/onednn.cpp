@@ -149,15 +149,15 @@ dnnl::pooling_forward::primitive_desc pool_forward(const engine& engine, const P
           d.algorithm, d.x,
           d.y,         d.strides,
           d.kernel,    Dims{0, 0},
-          d.padding,   d.padding,
+          d.padding,   d.padding_behind,
           attributes()};
 }
 
 dnnl::pooling_backward::primitive_desc pool_backward(
     const engine& engine, const PoolDescs& d,
     const dnnl::pooling_forward::primitive_desc& forward) {
-  return {engine,     d.algorithm, d.x,       d.y,     d.strides,   d.kernel,
-          Dims{0, 0}, d.padding,   d.padding, forward, attributes()};
+  return {engine,    d.algorithm,      d.x,     d.y,         d.strides, d.kernel, Dims{0, 0},
+          d.padding, d.padding_behind, forward, attributes()};
 }
 
 #else
@@ -232,7 +232,7 @@ dnnl::batch_normalization_backward::primitive_desc batch_norm_backward(
 dnnl::pooling_forward::primitive_desc pool_forward(const engine& engine, const PoolDescs& d) {
   return implement<dnnl::pooling_forward>(engine,
                                           {prop_kind::forward_training, d.algorithm, d.x, d.y,
-                                           d.strides, d.kernel, d.padding, d.padding},
+                                           d.strides, d.kernel, d.padding, d.padding_behind},
                                           attributes());
 }
 
@@ -240,8 +240,8 @@ dnnl::pooling_backward::primitive_desc pool_backward(
     const engine& engine, const PoolDescs& d,
     const dnnl::pooling_forward::primitive_desc& forward) {
   return implement<dnnl::pooling_backward>(
-      engine, {d.algorithm, d.x, d.y, d.strides, d.kernel, d.padding, d.padding}, attributes(),
-      forward);
+      engine, {d.algorithm, d.x, d.y, d.strides, d.kernel, d.padding, d.padding_behind},
+      attributes(), forward);
 }
 
 #endif

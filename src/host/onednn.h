@@ -90,7 +90,8 @@ struct PoolDescs {
   Desc y;
   Dims strides;
   Dims kernel;
-  Dims padding;
+  Dims padding;         ///< before the image
+  Dims padding_behind;  ///< at least as much
 };
 
 [[nodiscard]] dnnl::pooling_forward::primitive_desc pool_forward(const dnnl::engine& engine,

@@ -1,19 +1,38 @@
+#include <algorithm>
+
 #include "src/host/kernels.h"
 
 namespace spillway::host {
 namespace {
 
+dnnl::algorithm algorithm_of(const nets::Pool& pool) {
+  if (pool.kind == nets::PoolKind::kMax) return dnnl::algorithm::pooling_max;
+  return pool.counts_padding ? dnnl::algorithm::pooling_avg_include_padding
+                             : dnnl::algorithm::pooling_avg_exclude_padding;
+}
+
+// Behind the image: as much as before it, and what a last window that sticks out needs.
+std::size_t padding_behind(std::size_t x, std::size_t y, std::size_t kernel, std::size_t stride,
+                           std::size_t padding) {
+  const std::size_t end = (y - 1) * stride + kernel;
+  return std::max(padding, end - std::min(end, x + padding));
+}
+
 template <class PoolOperation>
 PoolDescs describe_pool(const Layout& layout, const PoolOperation& op) {
   const nets::Pool& pool = op.pool;
-  return {.algorithm = pool.kind == nets::PoolKind::kMax
-                           ? dnnl::algorithm::pooling_max
-                           : dnnl::algorithm::pooling_avg_exclude_padding,
+  const nets::Shape& x = op.x.image;
+  const nets::Shape& y = op.y.image;
+  return {.algorithm = algorithm_of(pool),
           .x = layout.desc(op.x),
           .y = layout.desc(op.y),
           .strides = dims({pool.stride.height, pool.stride.width}),
           .kernel = dims({pool.kernel.height, pool.kernel.width}),
-          .padding = dims({pool.padding.height, pool.padding.width})};
+          .padding = dims({pool.padding.height, pool.padding.width}),
+          .padding_behind = dims({padding_behind(x.height, y.height, pool.kernel.height,
+                                                 pool.stride.height, pool.padding.height),
+                                  padding_behind(x.width, y.width, pool.kernel.width,
+                                                 pool.stride.width, pool.padding.width)})};
 }
 
 dnnl::pooling_forward::primitive_desc describe(const Machine& machine, const PoolForward& op) {

@@ -60,8 +60,8 @@ Backward forward(const nets::BatchNorm& layer, const Place& place, StepBuilder& 
     step.emit(place.name + ".backward", Phase::kBackward,
               BatchNormBackward{.x = x.shape, .epsilon = layer.epsilon, .relu = place.relu},
               {.reads = reads, .writes = {dx, gradient}});
-    gradients.contribute(input, dx);
     step.emit_update(place.name, spec, blocks, gradient);
+    gradients.contribute(input, dx);
   };
 }
 

@@ -32,14 +32,15 @@ Backward forward(const nets::Convolution& layer, const Place& place, StepBuilder
     step.emit(place.name + ".backward_weights", Phase::kBackward,
               ConvolutionBackwardWeights{.geometry = geometry},
               {.reads = {x.block, dy.block}, .writes = {gradient}});
+    DataId dx{};
     if (x.needs_gradient) {
-      const DataId dx = step.new_tensor(place.name + ".dx", x.shape);
+      dx = step.new_tensor(place.name + ".dx", x.shape);
       step.emit(place.name + ".backward_data", Phase::kBackward,
                 ConvolutionBackwardData{.geometry = geometry},
                 {.reads = {dy.block, blocks.parameters}, .writes = {dx}});
-      gradients.contribute(input, dx);
     }
     step.emit_update(place.name, geometry.parameters(), blocks, gradient);
+    gradients.contribute(input, dx);
   };
 }
 

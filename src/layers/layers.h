@@ -35,9 +35,12 @@ using Backward = std::function<void(Gradients&)>;
 [[nodiscard]] Backward forward(const nets::Pool& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::GlobalAveragePool& layer, const Place& place,
                                StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::LocalResponseNorm& layer, const Place& place,
+                               StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Linear& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Dropout& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Add& layer, const Place& place, StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::Concat& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Flatten& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::SoftmaxCrossEntropy& layer, const Place& place,
                                StepBuilder& step);

@@ -22,18 +22,19 @@ Backward forward(const nets::Linear& layer, const Place& place, StepBuilder& ste
   return [=, &step](Gradients& gradients) {
     const Gradient dy =
         place.relu ? gradients.take_before_relu(place.output, y) : gradients.take(place.output);
+    DataId dx{};
     if (x.needs_gradient) {
-      const DataId dx = step.new_tensor(place.name + ".dx", x.shape);
+      dx = step.new_tensor(place.name + ".dx", x.shape);
       step.emit(place.name + ".backward_data", Phase::kBackward,
                 LinearBackwardData{.geometry = geometry},
                 {.reads = {dy.block, blocks.parameters}, .writes = {dx}});
-      gradients.contribute(input, dx);
     }
     const DataId gradient = step.new_parameter_gradient(place.name, geometry.parameters());
     step.emit(place.name + ".backward_weights", Phase::kBackward,
               LinearBackwardWeights{.geometry = geometry},
               {.reads = {x.block, dy.block}, .writes = {gradient}});
     step.emit_update(place.name, geometry.parameters(), blocks, gradient);
+    gradients.contribute(input, dx);
   };
 }
 

@@ -85,11 +85,45 @@ nets::Network branches() {
   return net.build(net.sum("sum8", y, net.linear("fc3", mean, {.features = 4})));
 }
 
+// The image at half its size, by norms and joins, to 31 channels of 6x6.
+NodeId add_joins(nets::Builder& net) {
+  NodeId x = net.convolution("stem", net.input(),
+                             {.channels = 7, .kernel = square(3), .padding = square(1)});
+  x = net.local_response_norm("local1", net.relu("relu1", x), {.alpha = 2});
+  x = net.pool("pool", x, {.kernel = square(3), .rounds_up = true});
+  NodeId a = net.convolution("across", x, {.channels = 5, .kernel = {1, 7}, .padding = {0, 3}});
+  a = net.relu("relu2", a);
+  const NodeId norm = net.batch_norm("dense.norm", net.concat("dense", {x, a}));
+  const NodeId b =
+      net.convolution("down", net.relu("relu3", norm),
+                      {.channels = 4, .kernel = {7, 1}, .padding = {3, 0}, .bias = false});
+  const NodeId mean = net.pool("mean", x,
+                               {.kind = nets::PoolKind::kAverage,
+                                .kernel = square(3),
+                                .stride = square(1),
+                                .padding = square(1),
+                                .counts_padding = true});
+  const NodeId small = net.pool("small", net.input(), {.kind = nets::PoolKind::kAverage});
+  return net.concat("all", {x, a, b, mean, a, small});
+}
+
+nets::Network joined() {
+  nets::Builder net{"joined", {3, 12, 12}};
+  const NodeId all = add_joins(net);
+  const NodeId local =
+      net.local_response_norm("local2", all, {.size = 3, .alpha = 1, .beta = 0.5F, .k = 0.5F});
+  const NodeId wide =
+      net.convolution("wide", all, {.channels = 6, .kernel = square(5), .padding = square(2)});
+  const NodeId y = net.relu("relu4", net.concat("last", {local, wide}));
+  return net.build(net.linear("fc", net.global_average_pool("average", y), {.features = 5}));
+}
+
 }  // namespace
 
 nets::Network golden_network(std::string_view name) {
   if (name == "chain") return chain();
   if (name == "residual") return residual();
+  if (name == "joined") return joined();
   um::expects(name == "branches", "a golden file of this name");
   return branches();
 }

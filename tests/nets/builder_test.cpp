@@ -40,6 +40,32 @@ TEST(Builder, PoolingDropsTheRestThatFillsNoWindow) {
             (Shape{.channels = 2, .height = 3, .width = 2}));
 }
 
+// Seven rows: windows of 3 by 2 end after row 7 (0-2, 2-4, 4-6) and leave no rest. Six: 0-2 and 2-4
+// leave row 5, whose window starts at 4.
+TEST(Builder, PoolingThatRoundsUpTakesTheRestIn) {
+  Builder net{"toy", {.channels = 2, .height = 7, .width = 6}};
+  const Pool pool{.kernel = square(3), .stride = square(2), .rounds_up = true};
+  EXPECT_EQ(net.shape(net.pool("pool", net.input(), pool)),
+            (Shape{.channels = 2, .height = 3, .width = 3}));
+}
+
+// Padded by 1, windows of 2 by 3 start at -1, 2 and 5 of the six rows: at 5 one would hold row 5
+// and padding. Five rows have no third window: it would start in the padding behind them.
+TEST(Builder, PoolingThatRoundsUpStartsNoWindowInThePaddingBehind) {
+  Builder net{"toy", {.channels = 2, .height = 6, .width = 5}};
+  const Pool pool{
+      .kernel = square(2), .stride = square(3), .padding = square(1), .rounds_up = true};
+  EXPECT_EQ(net.shape(net.pool("pool", net.input(), pool)),
+            (Shape{.channels = 2, .height = 3, .width = 2}));
+}
+
+TEST(Builder, JoinsChannels) {
+  Builder net{"toy", kSmall};
+  const NodeId five = net.convolution("five", net.input(), {.channels = 5});
+  EXPECT_EQ(net.shape(net.concat("all", {net.input(), five, five})),
+            (Shape{.channels = 3 + 5 + 5, .height = kSmall.height, .width = kSmall.width}));
+}
+
 TEST(Builder, InfersTheShapesOfAllOtherLayers) {
   Builder net{"toy", kSmall};
   const NodeId norm = net.batch_norm("norm", net.input());
@@ -47,6 +73,7 @@ TEST(Builder, InfersTheShapesOfAllOtherLayers) {
   const NodeId sum = net.sum("sum", norm, relu);
   EXPECT_EQ(net.shape(sum), kSmall);
   EXPECT_EQ(net.shape(net.dropout("drop", sum, {})), kSmall);
+  EXPECT_EQ(net.shape(net.local_response_norm("local", sum, {})), kSmall);
   EXPECT_EQ(net.shape(net.global_average_pool("mean", sum)), Shape{.channels = 3});
   EXPECT_EQ(net.shape(net.flatten("flat", sum)), Shape{.channels = kSmall.elements()});
   EXPECT_EQ(net.shape(net.linear("fc", sum, {.features = 5})), Shape{.channels = 5});
@@ -76,6 +103,25 @@ TEST(Builder, RefusesToAddUnequalShapes) {
               net.sum("sum", net.input(), half);
             }),
             "layer sum (add) adds only equal shapes and reads 3x8x6 and 3x4x3");
+}
+
+TEST(Builder, RefusesToJoinImagesOfOtherSizes) {
+  EXPECT_EQ(refusal([](Builder& net) {
+              const NodeId half = net.pool("half", net.input(), {});
+              net.concat("all", {net.input(), half});
+            }),
+            "layer all (concat) joins only images of one height and width and reads 3x8x6 and "
+            "3x4x3");
+}
+
+TEST(Builder, RefusesALocalResponseNormWithoutAMiddle) {
+  EXPECT_EQ(
+      refusal([](Builder& net) { net.local_response_norm("norm", net.input(), {.size = 4}); }),
+      "layer norm (local response norm over 4 channels) needs an odd number of channels, its "
+      "own in the middle");
+  EXPECT_EQ(refusal([](Builder& net) { net.local_response_norm("norm", net.input(), {.k = 0}); }),
+            "layer norm (local response norm over 5 channels) needs a k above 0 and an alpha and a "
+            "beta of at least 0");
 }
 
 TEST(Builder, RefusesTheLossOnAnImage) {
@@ -110,6 +156,18 @@ TEST(Builder, RefusesPoolingOfPaddingAlone) {
             "alone; its padding must be less than its kernel");
 }
 
+TEST(Builder, SaysHowAPoolCountsAndRounds) {
+  EXPECT_EQ(refusal([](Builder& net) {
+              net.pool("p", net.input(),
+                       {.kind = PoolKind::kAverage,
+                        .padding = square(2),
+                        .counts_padding = true,
+                        .rounds_up = true});
+            }),
+            "layer p (average pool 2x2, stride 2, padding 2 counted, rounding up) has windows that "
+            "lie in the padding alone; its padding must be less than its kernel");
+}
+
 TEST(Builder, RefusesToDropEverything) {
   EXPECT_EQ(refusal([](Builder& net) { net.dropout("d", net.input(), {.probability = 1}); }),
             "layer d (dropout) needs a probability of at least 0 and less than 1");
@@ -119,6 +177,8 @@ TEST(Builder, TakesAnInputFromElsewhereForABug) {
   Builder net{"toy", kSmall};
   EXPECT_THROW(net.relu("relu", NodeId{7}), um::ContractError);
   EXPECT_THROW(net.add("sum", Add{}, {net.input()}), um::ContractError);
+  EXPECT_THROW(net.add("all", Concat{}, {net.input()}), um::ContractError);
+  EXPECT_THROW(net.add("drop", Dropout{}, {net.input(), net.input()}), um::ContractError);
 }
 
 }  // namespace

@@ -87,7 +87,8 @@ inline Profile random_profile(const TaskGraph& graph) {
   profile.link = {.offload = rate,
                   .prefetch = rate,
                   .latency = um::Nanoseconds{100 * *rc::gen::inRange(0, 20)},
-                  .is_duplex = *rc::gen::arbitrary<bool>()};
+                  .is_duplex = *rc::gen::arbitrary<bool>(),
+                  .copies_while_read = *rc::gen::arbitrary<bool>()};
   return profile;
 }
 

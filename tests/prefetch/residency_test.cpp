@@ -52,6 +52,20 @@ TEST_F(CheckResidency, AcceptsPagesThatComeBackInParts) {
   EXPECT_EQ(reason(), "x is not all near when run 2 uses it");
 }
 
+// Copied out while run 2 still reads x.
+TEST_F(CheckResidency, AcceptsACopyOfABlockThatIsOnlyRead) {
+  plan.offloads.erase(plan.offloads.begin());
+  plan.prefetches.erase(plan.prefetches.begin());
+  plan.offloads[0] = {
+      .data = plan.offloads[0].data, .size = pages(2), .after = {.runs = 1}, .free_after = 3};
+  plan.prefetches[0].after = {3, 1, 0};
+  plan.runs[2].after = {2, 0, 0};
+  plan.runs[4].after = {4, 0, 1};
+  EXPECT_EQ(reason(), "");
+  plan.offloads[0].after.runs = 0;
+  EXPECT_EQ(reason(), "x is offloaded before it is written");
+}
+
 TEST_F(CheckResidency, RefusesACleanOffloadOfABlockThatWasWrittenSince) {
   graph.tasks[2].writes = graph.tasks[2].reads;
   EXPECT_EQ(reason(), "x is freed without a valid far copy");

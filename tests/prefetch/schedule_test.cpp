@@ -29,7 +29,7 @@ class ScheduleTest : public ::testing::Test {
             .needed = last + 2};
   }
   void schedule(const std::vector<Absence>& absences) {
-    add_moves(return_early(absences, demand, pages(5)), plan);
+    add_moves(return_early(absences, demand, pages(5)), {}, plan);
   }
   std::vector<um::Bytes> demand = std::vector<um::Bytes>(13, pages(2));
   Plan plan;
@@ -76,6 +76,14 @@ TEST_F(ScheduleTest, TransfersNothingWhenTwoPartsTogetherHaveAFarCopy) {
   schedule({upper, lower, absence(8)});
   ASSERT_EQ(plan.offloads.size(), 3U);
   EXPECT_TRUE(plan.offloads[2].is_clean);
+}
+
+TEST_F(ScheduleTest, CopiesWhileTasksReadWhereTheLinkCan) {
+  add_moves(return_early(std::vector{absence(4)}, demand, pages(5)), {.copies_while_read = true},
+            plan);
+  ASSERT_EQ(plan.offloads.size(), 1U);
+  EXPECT_EQ(plan.offloads[0].after, (Progress{.runs = 1}));  // run 0 has written it
+  EXPECT_EQ(plan.offloads[0].free_after, 5U);                // run 4 has read it
 }
 
 TEST_F(ScheduleTest, KnowsWhatFits) {

@@ -12,6 +12,13 @@
 
 namespace spillway::prefetch::testing {
 
+/// When offload `i` has made room: its transfer has ended, and so have the runs that read on.
+inline um::Nanoseconds leaving_time(const Plan& plan, const Timeline& timeline, std::size_t i) {
+  const std::uint32_t runs = plan.offloads[i].frees_after();
+  const um::Nanoseconds end = timeline.offloads[i].end;
+  return runs == 0 ? end : std::max(end, timeline.runs[runs - 1].end);
+}
+
 /// Which pages of offloadable state are near when the step begins: all but those that come before
 /// they leave.
 inline std::vector<std::vector<bool>> near_at_start(const TaskGraph& graph, const Plan& plan,
@@ -31,7 +38,7 @@ inline std::vector<std::vector<bool>> near_at_start(const TaskGraph& graph, cons
     }
   };
   for (std::size_t i = 0; i < plan.offloads.size(); ++i) {
-    note(plan.offloads[i], timeline.offloads[i].end, &First::leaves);
+    note(plan.offloads[i], leaving_time(plan, timeline, i), &First::leaves);
   }
   for (std::size_t i = 0; i < plan.prefetches.size(); ++i) {
     note(plan.prefetches[i], timeline.prefetches[i].begin, &First::comes);
@@ -71,7 +78,7 @@ inline std::string check_trace(const TaskGraph& graph, const Plan& plan, const T
     events.push_back({timeline.runs[i].end, 0, 0, i});
   }
   for (std::size_t i = 0; i < plan.offloads.size(); ++i)
-    events.push_back({timeline.offloads[i].end, 0, 1, i});
+    events.push_back({leaving_time(plan, timeline, i), 0, 1, i});
   for (std::size_t i = 0; i < plan.prefetches.size(); ++i) {
     events.push_back({timeline.prefetches[i].begin, 1, 4, i});
     events.push_back({timeline.prefetches[i].end, 0, 2, i});

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "prefetch/planners/capacity.h"
@@ -97,6 +98,19 @@ TEST_F(VerifyTest, RefusesAPrefetchThatComesTooEarlyForItsRoom) {
 TEST_F(VerifyTest, RefusesAnOffloadOfABlockInUse) {
   plan.offloads.front().after.runs = 0;
   EXPECT_NE(reason().find("is offloaded while it is in use"), std::string::npos);
+}
+
+// The room of a block that is copied while it is read is free only when its readers have ended.
+TEST_F(VerifyTest, RefusesToCountOnTheRoomOfABlockInUse) {
+  profile.link.copies_while_read = true;
+  plan = std::get<Plan>(Capacity{}.plan(problem(graph, profile, pages(14))));
+  ASSERT_EQ(reason(), "");
+  const auto early = std::ranges::find_if(
+      plan.offloads, [](const Move& move) { return move.free_after > move.after.runs; });
+  ASSERT_NE(early, plan.offloads.end());
+  const auto count = static_cast<std::uint32_t>(early - plan.offloads.begin()) + 1;
+  plan.runs[early->free_after - 1].after.offloads = count;
+  EXPECT_NE(reason().find("counts on the room of a block in use"), std::string::npos);
 }
 
 TEST_F(VerifyTest, RefusesACleanOffloadWithoutAFarCopy) {

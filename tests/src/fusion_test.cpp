@@ -36,6 +36,20 @@ TEST(Fuse, LeavesAReluAloneWhenItsInputHasAnotherReader) {
   EXPECT_EQ(layers[1].node, relu);
 }
 
+TEST(Fuse, LeavesAReluOnAConcatAloneButNotThoseBeforeIt) {
+  nets::Builder builder{"n", {3, 8, 8}};
+  const NodeId a = builder.relu("ra", builder.convolution("a", builder.input(), {.channels = 4}));
+  const NodeId b = builder.relu("rb", builder.convolution("b", builder.input(), {.channels = 4}));
+  const NodeId relu = builder.relu("relu", builder.concat("concat", {a, b}));
+  const nets::Network net = builder.build(builder.linear("fc", relu, {.features = 2}));
+  const std::vector<FusedLayer> layers = fuse(net);
+  ASSERT_EQ(layers.size(), 6U);  // a, b, concat, relu, fc, loss
+  EXPECT_TRUE(layers[0].relu);
+  EXPECT_TRUE(layers[1].relu);
+  EXPECT_FALSE(layers[2].relu);
+  EXPECT_EQ(layers[3].output, relu);
+}
+
 TEST(Fuse, LeavesAReluOnTheImageOrOnAPoolAlone) {
   nets::Builder builder{"n", {3, 8, 8}};
   const NodeId first = builder.relu("first", builder.input());

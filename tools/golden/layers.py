@@ -64,16 +64,27 @@ class Layers:
         self._note_kink(x, x.abs()[x != 0])
         return F.relu(x)
 
-    def max_pool(self, x, kernel, stride, padding=0):
-        padded = F.pad(x, [padding] * 4, value=-math.inf)
+    def max_pool(self, x, kernel, stride, padding=0, rounds_up=False):
+        y = F.max_pool2d(x, kernel, stride, padding, ceil_mode=rounds_up)
+        # Behind the image as much as the last window needs.
+        height, width = ((n - 1) * stride + kernel - padding - old
+                         for n, old in zip(y.shape[2:], x.shape[2:]))
+        padded = F.pad(x, [padding, max(padding, width), padding, max(padding, height)],
+                       value=-math.inf)
         windows = padded.unfold(2, kernel, stride).unfold(3, kernel, stride).flatten(4)
         best = windows.topk(2).values
         # Zeros side by side come from ReLUs, which let no gradient through there.
         self._note_kink(x, (best[..., 0] - best[..., 1])[best[..., 0] != 0])
-        return F.max_pool2d(x, kernel, stride, padding)
+        return y
 
-    def average_pool(self, x, kernel, stride, padding=0):
-        return F.avg_pool2d(x, kernel, stride, padding, count_include_pad=False)
+    def average_pool(self, x, kernel, stride, padding=0, counts_padding=False):
+        return F.avg_pool2d(x, kernel, stride, padding, count_include_pad=counts_padding)
+
+    def local_response_norm(self, x, size, alpha, beta, k):
+        return F.local_response_norm(x, size, alpha, beta, k)
+
+    def concat(self, *parts):
+        return torch.cat(parts, 1)
 
     def global_average_pool(self, x):
         return x.mean((2, 3), keepdim=True)

@@ -27,6 +27,22 @@ def residual(net, x):
     return net.linear("fc", net.global_average_pool(x), 5)
 
 
+def joined(net, x):
+    """Concats of odd numbers of channels, of values that others read too, of a value twice and of the
+    image; local response norms; long kernels; windows that stick out and padding that counts."""
+    image = x
+    x = net.relu(net.convolution("stem", x, 7, kernel=3, padding=1))
+    x = net.max_pool(net.local_response_norm(x, 5, 2.0, 0.75, 1.0), 3, 2, rounds_up=True)
+    a = net.relu(net.convolution("across", x, 5, kernel=(1, 7), padding=(0, 3)))
+    dense = net.relu(net.batch_norm("dense.norm", net.concat(x, a)))
+    b = net.convolution("down", dense, 4, kernel=(7, 1), padding=(3, 0), bias=False)
+    mean = net.average_pool(x, kernel=3, stride=1, padding=1, counts_padding=True)
+    all_parts = net.concat(x, a, b, mean, a, net.average_pool(image, kernel=2, stride=2))
+    y = net.local_response_norm(all_parts, 3, 1.0, 0.5, 0.5)
+    y = net.relu(net.concat(y, net.convolution("wide", all_parts, 6, kernel=5, padding=2)))
+    return net.linear("fc", net.global_average_pool(y), 5)
+
+
 def branches(net, x):
     """Values with up to three readers, sums in place and not, with and without ReLU, and of a value
     with itself; ReLUs of what shares its memory with a value that is read again later."""

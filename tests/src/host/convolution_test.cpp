@@ -161,6 +161,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{3, {16, 5, 5}, 24, nets::square(5), kOne, kNone, true},  // to one pixel
                     Case{3, {32, 13, 14}, 48, kThree, kOne, kOne, true},          // Winograd
                     Case{1, {64, 8, 8}, 64, kThree, kOne, kOne, false},
+                    Case{2, {32, 9, 8}, 48, {1, 7}, kOne, {0, 3}, false},  // Inception's
+                    Case{2, {32, 9, 8}, 20, {7, 1}, kOne, {3, 0}, false},
+                    Case{1, {16, 8, 8}, 32, {1, 3}, kOne, {0, 1}, false},
+                    Case{1, {48, 7, 8}, 64, nets::square(5), kOne, kTwo, false},
+                    Case{1, {3, 27, 23}, 96, nets::square(11), nets::square(4), kNone, true},
                     Case{1, {20, 5, 6}, 3, kThree, kOne, kOne, true},  // to an image
                     Case{3, {2, 5, 6}, 3, kThree, kOne, kOne, true}));
 

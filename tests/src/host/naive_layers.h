@@ -136,7 +136,10 @@ inline Values naive_pool(const PoolForward& op, const Values& x) {
                    });
     }
   }
-  for (std::size_t i = 0; i < y.size() && !is_max; ++i) y[i] /= counts[i];
+  const auto taps = static_cast<double>(op.pool.kernel.height * op.pool.kernel.width);
+  for (std::size_t i = 0; i < y.size() && !is_max; ++i) {
+    y[i] /= op.pool.counts_padding ? taps : counts[i];
+  }
   return y;
 }
 

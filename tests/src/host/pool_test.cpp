@@ -1,6 +1,7 @@
 #include <array>
 #include <ostream>
 
+#include "nets/shape_inference.h"
 #include "tests/src/host/kernel_runner.h"
 #include "tests/src/host/naive_layers.h"
 #include "tests/src/host/numeric_gradient.h"
@@ -39,8 +40,8 @@ class Pool : public KernelRunner, public testing::WithParamInterface<Case> {
 
   const PoolForward forward_{
       .x = GetParam().x,
-      .y = output_shape(GetParam().x, GetParam().x.image.channels, GetParam().pool.kernel,
-                        GetParam().pool.stride, GetParam().pool.padding),
+      .y = {.batch = GetParam().x.batch,
+            .image = nets::infer_shape("pool", GetParam().pool, {GetParam().x.image})},
       .pool = GetParam().pool};
   const Values x_ = random_values(forward_.x.elements(), 1);
   const Values dy_ = random_values(forward_.y.elements(), 2);
@@ -86,6 +87,18 @@ TEST_P(Pool, GivesTheSameBitsAgainIndexIncluded) {
 constexpr nets::PoolKind kMax = nets::PoolKind::kMax;
 constexpr nets::PoolKind kAverage = nets::PoolKind::kAverage;
 
+nets::Pool counted(nets::PoolKind kind, nets::Extent kernel, nets::Extent stride) {
+  return {.kind = kind,
+          .kernel = kernel,
+          .stride = stride,
+          .padding = nets::square(1),
+          .counts_padding = true};
+}
+
+nets::Pool rounded_up(nets::PoolKind kind, nets::Extent kernel, nets::Extent stride) {
+  return {.kind = kind, .kernel = kernel, .stride = stride, .rounds_up = true};
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Pool,
     testing::Values(
@@ -96,7 +109,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{3, {10, 6, 4}}, {kAverage}},
         Case{{1, {16, 5, 5}}, {kAverage, nets::square(3), nets::square(2), nets::square(1)}},
         Case{{3, {3, 5, 4}}, {kAverage, {2, 3}, {1, 2}, {1, 1}}},
-        Case{{3, {20, 5, 3}}, {kAverage, {5, 3}, {5, 3}, nets::square(0)}}));  // global
+        Case{{3, {20, 5, 3}}, {kAverage, {5, 3}, {5, 3}, nets::square(0)}},  // global
+        Case{{2, {20, 5, 5}}, counted(kAverage, nets::square(3), nets::square(1))},
+        Case{{2, {3, 6, 5}}, counted(kAverage, {3, 2}, {2, 1})},
+        Case{{2, {16, 6, 8}}, rounded_up(kMax, nets::square(3), nets::square(2))},
+        Case{{1, {10, 7, 6}}, rounded_up(kMax, {2, 3}, {2, 3})},  // a rest of one row
+        Case{{2, {3, 6, 8}}, rounded_up(kMax, nets::square(3), nets::square(2))},
+        Case{{2, {20, 6, 8}}, rounded_up(kAverage, nets::square(3), nets::square(2))}));
 
 }  // namespace
 }  // namespace spillway::host

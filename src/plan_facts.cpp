@@ -1,6 +1,6 @@
-#include "src/cli/plan_facts.h"
+#include "src/plan_facts.h"
 
-namespace spillway::cli {
+namespace spillway {
 
 PlanFacts facts_of(const prefetch::Plan& plan, const prefetch::TaskGraph& graph) {
   PlanFacts facts;
@@ -16,4 +16,4 @@ PlanFacts facts_of(const prefetch::Plan& plan, const prefetch::TaskGraph& graph)
   return facts;
 }
 
-}  // namespace spillway::cli
+}  // namespace spillway

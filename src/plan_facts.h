@@ -8,7 +8,7 @@
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
 
-namespace spillway::cli {
+namespace spillway {
 
 /// What users ask about a plan.
 struct PlanFacts {
@@ -20,4 +20,4 @@ struct PlanFacts {
 
 [[nodiscard]] PlanFacts facts_of(const prefetch::Plan& plan, const prefetch::TaskGraph& graph);
 
-}  // namespace spillway::cli
+}  // namespace spillway

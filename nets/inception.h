@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+
+#include "nets/network.h"
+
+namespace spillway::nets {
+
+/// Szegedy et al., 2015 ("Rethinking the Inception architecture"), table 1 as it was published with
+/// weights, for images of 299x299 (75x75 and more), without the auxiliary classifier.
+[[nodiscard]] Network inception_v3(const Shape& image, std::size_t classes);
+
+/// Szegedy et al., 2016 ("Inception-v4, Inception-ResNet and the impact of residual connections"),
+/// figures 3 to 9, for images of 299x299 (75x75 and more).
+[[nodiscard]] Network inception_v4(const Shape& image, std::size_t classes);
+
+}  // namespace spillway::nets

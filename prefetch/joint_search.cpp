@@ -1,0 +1,221 @@
+#include "prefetch/joint_search.h"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "prefetch/bounds.h"
+#include "prefetch/dataflow.h"
+#include "prefetch/decisions.h"
+#include "prefetch/neighbourhood.h"
+#include "prefetch/simulate.h"
+
+namespace spillway::prefetch {
+namespace {
+
+class JointSearch {
+ public:
+  JointSearch(const Problem& problem, const SearchLimits& limits)
+      : problem_{problem},
+        offload_{problem},
+        space_{problem},
+        neighbourhood_{space_},
+        evaluations_left_{limits.evaluations},
+        current_{space_.start()},
+        best_{offload_.plan(space_.runs(current_))} {
+    if (!best_) start_frugal();
+    if (best_) good_enough_ = target(limits);
+  }
+
+  std::optional<EvaluatedPlan> search() {
+    if (!best_) return std::nullopt;
+    Incumbent winner{current_, *best_};
+    for (const Decisions& start : choose_starts()) {
+      restart(start);
+      descend(evaluations_left_ - evaluations_per_start_);
+      if (best_->makespan < winner.plan.makespan) winner = {current_, *best_};
+    }
+    current_ = winner.decisions;
+    best_ = std::move(winner.plan);
+    wander();
+    return std::move(best_);
+  }
+
+ private:
+  [[nodiscard]] um::Nanoseconds target(const SearchLimits& limits) const {
+    const double bound = static_cast<double>(lower_bounds(problem_).mixed.count());
+    return um::Nanoseconds{static_cast<std::int64_t>(bound * limits.of_bound)};
+  }
+  [[nodiscard]] bool is_done() const {
+    return evaluations_left_ <= 0 || best_->makespan <= good_enough_;
+  }
+
+  // Fast algorithms may not fit beside what is always near.
+  void start_frugal() {
+    std::ranges::fill(current_.algorithms, 0U);
+    best_ = offload_.plan(space_.runs(current_));
+  }
+
+  struct Incumbent {
+    Decisions decisions;
+    EvaluatedPlan plan;
+  };
+
+  // The most promising numbers of cheapest blocks to drop, for several ideas of what is cheap.
+  std::vector<Decisions> choose_starts() {
+    constexpr std::size_t kGrid = 24;
+    constexpr std::size_t kStarts = 3;
+    const std::size_t all = space_.droppable().size();
+    std::vector<Step> steps;
+    for (const double tilt : {0.0, -0.7, 1.5}) {
+      for (std::size_t i = 1; i <= kGrid; ++i) {
+        steps.push_back(neighbourhood_.drop_cheapest(all * i / kGrid, tilt));
+      }
+    }
+    std::vector<Decisions> starts;
+    for (const Attempt& attempt : evaluate(std::move(steps))) {
+      if (starts.size() == kStarts) break;
+      starts.push_back(current_);
+      starts.back().apply(attempt.step);
+    }
+    if (starts.empty()) starts.push_back(current_);
+    evaluations_per_start_ = evaluations_left_ / (2 * static_cast<int>(starts.size()));
+    return starts;
+  }
+
+  void restart(const Decisions& start) {
+    current_ = start;
+    best_ = offload_.plan(space_.runs(current_));
+    --evaluations_left_;
+    attempt(neighbourhood_.algorithm_ranges(current_,
+                                            std::max<std::size_t>(1, space_.choosable().size())));
+  }
+
+  // Goes downhill until nothing helps any more, or until so many evaluations are left.
+  void descend(int until) {
+    constexpr std::size_t kPieces = 16;
+    std::size_t blocks = std::max<std::size_t>(1, space_.droppable().size() / kPieces);
+    std::size_t tasks = std::max<std::size_t>(1, space_.choosable().size() / kPieces);
+    while (!is_done() && evaluations_left_ > until) {
+      bool has_helped = balance(until);
+      has_helped =
+          attempt(neighbourhood_.ranges(current_, BlockOrder::kByPosition, blocks)) || has_helped;
+      has_helped =
+          attempt(neighbourhood_.ranges(current_, BlockOrder::kByCost, blocks)) || has_helped;
+      has_helped = attempt(neighbourhood_.algorithm_ranges(current_, tasks)) || has_helped;
+      if (has_helped) continue;
+      if (blocks == 1 && tasks == 1) return;
+      blocks = std::max<std::size_t>(1, blocks / 2);
+      tasks = std::max<std::size_t>(1, tasks / 2);
+    }
+  }
+
+  // Drops what the link is too busy for, keeps what it has time for.
+  bool balance(int until) {
+    bool has_helped = false;
+    while (!is_done() && evaluations_left_ > until) {
+      const Timeline timeline = simulate(best_->plan, problem_.profile);
+      std::vector<Step> steps = neighbourhood_.against_stalls(current_, best_->plan, timeline);
+      std::ranges::move(neighbourhood_.against_cost(current_, best_->plan),
+                        std::back_inserter(steps));
+      if (!attempt(std::move(steps))) break;
+      has_helped = true;
+    }
+    return has_helped;
+  }
+
+  // Leaves the valley by a few random changes and goes downhill from there, again and again.
+  void wander() {
+    constexpr std::size_t kChanges = 8;
+    constexpr int kDownhill = 200;
+    std::mt19937_64 generator{0};
+    while (!is_done()) {
+      const Step step = neighbourhood_.random(current_, kChanges, generator);
+      if (step.empty()) return;  // nothing is left open
+      Incumbent valley{current_, *best_};
+      current_.apply(step);
+      best_ = offload_.plan(space_.runs(current_));
+      --evaluations_left_;
+      if (best_) balance(evaluations_left_ - kDownhill);
+      if (best_ && best_->makespan < valley.plan.makespan) continue;
+      current_ = valley.decisions;
+      best_ = std::move(valley.plan);
+    }
+  }
+
+  struct Attempt {
+    Step step;
+    std::optional<EvaluatedPlan> result;
+  };
+
+  // Evaluates the steps from here, and those that help together; takes the best. True when one
+  // helped.
+  bool attempt(std::vector<Step> steps) {
+    std::vector<Attempt> helpful = evaluate(std::move(steps));
+    if (helpful.empty()) return false;
+    std::vector<Step> together;
+    Step sum = helpful.front().step;
+    constexpr std::size_t kTogether = 12;
+    for (std::size_t i = 1; i < std::min(helpful.size(), kTogether); ++i) {
+      sum.insert(sum.end(), helpful[i].step.begin(), helpful[i].step.end());
+      together.push_back(sum);
+    }
+    std::vector<Attempt> combined = evaluate(std::move(together));
+    std::ranges::move(combined, std::back_inserter(helpful));
+    std::ranges::stable_sort(helpful, {}, [](const Attempt& a) { return a.result->makespan; });
+    for (Attempt& attempt : helpful) {
+      // Blocks may be dropped in any combination, unless updates of state interfere: rare.
+      if (check_dataflow(problem_.graph, attempt.result->plan.runs)) continue;
+      current_.apply(attempt.step);
+      best_ = std::move(attempt.result);
+      return true;
+    }
+    return false;
+  }
+
+  // Those of the steps that make the plan shorter, the best first.
+  std::vector<Attempt> evaluate(std::vector<Step> steps) {
+    if (evaluations_left_ <= 0) return {};
+    steps.resize(std::min(steps.size(), static_cast<std::size_t>(evaluations_left_)));
+    evaluations_left_ -= static_cast<int>(steps.size());
+    std::vector<Attempt> attempts(steps.size());
+    tbb::parallel_for(std::size_t{0}, steps.size(), [&](std::size_t i) {
+      Decisions decisions = current_;
+      decisions.apply(steps[i]);
+      auto result = offload_.plan(space_.runs(decisions));
+      if (!result || result->makespan >= best_->makespan) return;
+      attempts[i] = {.step = std::move(steps[i]), .result = std::move(result)};
+    });
+    std::erase_if(attempts, [](const Attempt& attempt) { return !attempt.result; });
+    std::ranges::stable_sort(attempts, {}, [](const Attempt& a) { return a.result->makespan; });
+    return attempts;
+  }
+
+  const Problem& problem_;
+  OffloadPlanner offload_;
+  DecisionSpace space_;
+  Neighbourhood neighbourhood_;
+  int evaluations_left_;
+  int evaluations_per_start_ = 0;
+  Decisions current_;
+  std::optional<EvaluatedPlan> best_;  // of current_
+  um::Nanoseconds good_enough_{0};
+};
+
+}  // namespace
+
+SearchLimits limits_for(const Problem& problem) {
+  const auto tasks = static_cast<double>(std::max<std::size_t>(1, problem.graph.tasks.size()));
+  return {.evaluations = static_cast<int>(std::clamp(1.5e6 / tasks, 400.0, 3000.0))};
+}
+
+std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLimits& limits) {
+  return JointSearch{problem, limits}.search();
+}
+
+}  // namespace spillway::prefetch

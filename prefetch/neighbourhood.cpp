@@ -1,0 +1,201 @@
+#include "prefetch/neighbourhood.h"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+
+#include "prefetch/stalls.h"
+
+namespace spillway::prefetch {
+namespace {
+
+constexpr std::uint32_t kNone = ~0U;
+
+// Pieces of `length`, the last one shorter.
+std::vector<std::vector<std::uint32_t>> pieces(const std::vector<std::uint32_t>& all,
+                                               std::size_t length) {
+  std::vector<std::vector<std::uint32_t>> result;
+  for (std::size_t i = 0; i < all.size(); i += length) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto last = all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), i + length));
+    result.emplace_back(first, last);
+  }
+  return result;
+}
+
+std::vector<std::uint32_t> first(const std::vector<std::uint32_t>& all, std::size_t count) {
+  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), count))};
+}
+
+void add_unless_empty(Step step, std::vector<Step>& steps) {
+  if (!step.empty() && std::ranges::find(steps, step) == steps.end()) {
+    steps.push_back(std::move(step));
+  }
+}
+
+Change fate_change(std::uint32_t index, Fate fate) {
+  return {.what = Change::What::kFate, .index = index, .value = static_cast<std::uint32_t>(fate)};
+}
+
+}  // namespace
+
+Neighbourhood::Neighbourhood(const DecisionSpace& space) : space_{space} {
+  const std::vector<Recomputable>& blocks = space.droppable();
+  by_cost_.resize(blocks.size());
+  std::iota(by_cost_.begin(), by_cost_.end(), 0U);
+  by_position_ = by_cost_;
+  std::ranges::sort(by_position_, {}, [&](std::uint32_t i) { return blocks[i].data; });
+  for (const std::uint32_t i : by_cost_) {
+    const auto data = static_cast<std::size_t>(blocks[i].data);
+    if (index_of_.size() <= data) index_of_.resize(data + 1, kNone);
+    index_of_[data] = i;
+  }
+}
+
+Step Neighbourhood::set_fate(const Decisions& from, const std::vector<std::uint32_t>& blocks,
+                             Fate fate) const {
+  Step step;
+  for (const std::uint32_t i : blocks) {
+    if (from.fates[i] != fate) step.push_back(fate_change(i, fate));
+  }
+  return step;
+}
+
+Step Neighbourhood::drop_cheapest(std::size_t count, double tilt) const {
+  std::vector<std::pair<double, std::uint32_t>> order;
+  const std::vector<Recomputable>& blocks = space_.droppable();
+  for (std::size_t place = 0; place < by_position_.size(); ++place) {
+    const Recomputable& block = blocks[by_position_[place]];
+    const double late = static_cast<double>(place) / static_cast<double>(by_position_.size());
+    order.emplace_back(static_cast<double>(block.cost.count()) /
+                           static_cast<double>(block.size.count()) * (1 + tilt * late),
+                       by_position_[place]);
+  }
+  std::ranges::sort(order);
+  Step step;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    step.push_back(fate_change(order[i].second, i < count ? Fate::kDrop : Fate::kKeep));
+  }
+  return step;
+}
+
+std::vector<Step> Neighbourhood::ranges(const Decisions& from, BlockOrder order,
+                                        std::size_t length) const {
+  std::vector<Step> steps;
+  for (const auto& piece : pieces(order == BlockOrder::kByCost ? by_cost_ : by_position_, length)) {
+    for (const Fate fate : {Fate::kDrop, Fate::kDropPerUse, Fate::kKeep}) {
+      add_unless_empty(set_fate(from, piece, fate), steps);
+    }
+  }
+  return steps;
+}
+
+std::vector<Step> Neighbourhood::algorithm_ranges(const Decisions& from, std::size_t length) const {
+  std::vector<std::uint32_t> tasks;
+  for (const TaskId id : space_.choosable()) tasks.push_back(static_cast<std::uint32_t>(id));
+  std::vector<Step> steps;
+  for (const auto& piece : pieces(tasks, length)) {
+    Step frugal;
+    Step fastest;
+    for (const std::uint32_t task : piece) {
+      const Change::What what = Change::What::kAlgorithm;
+      const std::uint32_t fast = space_.start().algorithms[task];
+      if (from.algorithms[task] != 0) frugal.push_back({.what = what, .index = task, .value = 0});
+      if (from.algorithms[task] != fast) {
+        fastest.push_back({.what = what, .index = task, .value = fast});
+      }
+    }
+    add_unless_empty(std::move(frugal), steps);
+    add_unless_empty(std::move(fastest), steps);
+  }
+  return steps;
+}
+
+std::vector<std::uint32_t> Neighbourhood::droppable_among(const std::vector<DataId>& blocks) const {
+  std::vector<std::uint32_t> found;
+  for (const DataId id : blocks) {
+    const auto data = static_cast<std::size_t>(id);
+    if (data < index_of_.size() && index_of_[data] != kNone) found.push_back(index_of_[data]);
+  }
+  return found;
+}
+
+std::vector<Step> Neighbourhood::against_stalls(const Decisions& from, const Plan& plan,
+                                                const Timeline& timeline) const {
+  constexpr std::size_t kStalls = 10;
+  std::vector<Step> steps;
+  for (const Stall& stall : longest_stalls(plan, timeline, kStalls)) {
+    const TaskRun& run = plan.runs[stall.before];
+    if (run.algorithm != 0) {
+      add_unless_empty({{.what = Change::What::kAlgorithm,
+                         .index = static_cast<std::uint32_t>(run.task),
+                         .value = 0}},
+                       steps);
+    }
+    std::vector<std::uint32_t> blocks = droppable_among(stall.moving);
+    std::ranges::sort(blocks);  // the cheapest first
+    for (std::size_t count = 1; count < 2 * blocks.size(); count *= 2) {
+      const auto cheapest = first(blocks, count);
+      add_unless_empty(set_fate(from, cheapest, Fate::kDrop), steps);
+      add_unless_empty(set_fate(from, cheapest, Fate::kDropPerUse), steps);
+    }
+    std::ranges::reverse(blocks);
+    for (const std::uint32_t block : first(blocks, 2)) {
+      add_unless_empty(set_fate(from, {block}, Fate::kDrop), steps);
+    }
+  }
+  return steps;
+}
+
+std::vector<Step> Neighbourhood::against_cost(const Decisions& from, const Plan& plan) const {
+  constexpr std::size_t kSingle = 10;
+  constexpr std::size_t kExchanged = 5;
+  std::vector<std::uint32_t> dropped;
+  for (const std::uint32_t i : by_cost_) {
+    if (from.fates[i] != Fate::kKeep) dropped.push_back(i);
+  }
+  std::ranges::reverse(dropped);  // the most expensive first
+  std::vector<DataId> moving;
+  for (const Move& move : plan.offloads) moving.push_back(move.data);
+  std::vector<std::uint32_t> moved = droppable_among(moving);
+  std::ranges::sort(moved);  // the cheapest first
+  moved.erase(std::unique(moved.begin(), moved.end()), moved.end());
+
+  std::vector<Step> steps;
+  for (std::size_t count = 2; count < 2 * dropped.size(); count *= 2) {
+    add_unless_empty(set_fate(from, first(dropped, count), Fate::kKeep), steps);
+  }
+  for (const std::uint32_t block : first(dropped, kSingle)) {
+    const Step keep = set_fate(from, {block}, Fate::kKeep);
+    add_unless_empty(keep, steps);
+    for (const std::uint32_t other : first(moved, kExchanged)) {
+      Step exchange = keep;
+      for (const Change& change : set_fate(from, {other}, Fate::kDrop)) exchange.push_back(change);
+      add_unless_empty(std::move(exchange), steps);
+    }
+  }
+  return steps;
+}
+
+Step Neighbourhood::random(const Decisions& from, std::size_t most,
+                           std::mt19937_64& generator) const {
+  const std::size_t blocks = by_cost_.size();
+  const std::size_t tasks = space_.choosable().size();
+  Step step;
+  for (std::uint64_t left = generator() % most + 1; left > 0 && blocks + tasks > 0; --left) {
+    const std::uint64_t drawn = generator() % (blocks + tasks);
+    if (drawn < blocks) {
+      const auto index = static_cast<std::uint32_t>(drawn);
+      const auto shift = static_cast<std::uint32_t>(generator() % 2 + 1);
+      const std::uint32_t now = static_cast<std::uint32_t>(from.fates[index]);
+      step.push_back(fate_change(index, static_cast<Fate>((now + shift) % 3)));
+    } else {
+      const auto task = static_cast<std::uint32_t>(space_.choosable()[drawn - blocks]);
+      const std::uint32_t other = from.algorithms[task] == 0 ? space_.start().algorithms[task] : 0;
+      step.push_back({.what = Change::What::kAlgorithm, .index = task, .value = other});
+    }
+  }
+  return step;
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "prefetch/decisions.h"
+#include "prefetch/offload_plan.h"
+#include "prefetch/timeline.h"
+
+namespace spillway::prefetch {
+
+/// Changes that are tried together.
+using Step = std::vector<Change>;
+
+/// An order of the droppable blocks; what is next to each other is changed together.
+enum class BlockOrder {
+  kByCost,     ///< recompute time per byte
+  kByPosition  ///< in the network
+};
+
+/// Ways on from some decisions, for a local search over a DecisionSpace.
+class Neighbourhood {
+ public:
+  explicit Neighbourhood(const DecisionSpace& space);
+
+  /// Drops the `count` blocks that are cheapest per byte, when a block's cost is taken to grow by
+  /// `tilt` of itself from the first block of the network to the last, and keeps all others. Late
+  /// blocks have less time to be moved before memory is short.
+  [[nodiscard]] Step drop_cheapest(std::size_t count, double tilt) const;
+
+  /// For each range of `length` blocks in `order`: drop all of it, drop it for each use, keep all
+  /// of it; without steps that change nothing (facts on planning, section 3, PLAN step 2).
+  [[nodiscard]] std::vector<Step> ranges(const Decisions& from, BlockOrder order,
+                                         std::size_t length) const;
+
+  /// For each range of `length` tasks with several algorithms: the first one for all, the fastest
+  /// for all.
+  [[nodiscard]] std::vector<Step> algorithm_ranges(const Decisions& from, std::size_t length) const;
+
+  /// What would help where `plan`, made from `from`, waits longest: dropping the cheapest of the
+  /// blocks that keep the link busy, and not needing the workspace that is in the way.
+  [[nodiscard]] std::vector<Step> against_stalls(const Decisions& from, const Plan& plan,
+                                                 const Timeline& timeline) const;
+
+  /// Keeps what costs most per byte to make again, one by one and together, and exchanges it for
+  /// the cheapest of what `plan` moves.
+  [[nodiscard]] std::vector<Step> against_cost(const Decisions& from, const Plan& plan) const;
+
+  /// One to `most` changes at random.
+  [[nodiscard]] Step random(const Decisions& from, std::size_t most,
+                            std::mt19937_64& generator) const;
+
+ private:
+  [[nodiscard]] Step set_fate(const Decisions& from, const std::vector<std::uint32_t>& blocks,
+                              Fate fate) const;
+  [[nodiscard]] std::vector<std::uint32_t> droppable_among(const std::vector<DataId>& blocks) const;
+
+  const DecisionSpace& space_;
+  std::vector<std::uint32_t> by_cost_;      // indices of droppable blocks
+  std::vector<std::uint32_t> by_position_;  // likewise
+  std::vector<std::uint32_t> index_of_;     // by DataId: index of the droppable block, or kNone
+};
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,74 @@
+#include "src/cli/suite_run.h"
+
+#include <array>
+#include <span>
+#include <utility>
+
+#include "src/cli/sweep_lists.h"
+#include "src/cli/sweep_progress.h"
+#include "src/sweep/suite.h"
+#include "src/sweep/sweep.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr double kNoise = 0.1;  // G7's
+
+std::vector<SuiteNetwork> find_networks(const std::vector<std::string>& names) {
+  if (names.empty()) return {suite_networks().begin(), suite_networks().end()};
+  std::vector<SuiteNetwork> networks;
+  for (const std::string& name : names) networks.push_back(find_suite_network(name));
+  return networks;
+}
+
+std::vector<prefetch::Machine> find_suite_machines(const std::vector<std::string>& names) {
+  if (!names.empty()) return find_machines(names);
+  return find_machines({suite_machines().begin(), suite_machines().end()});
+}
+
+class SuiteSweep {
+ public:
+  SuiteSweep(int threads, const std::atomic<bool>& stop) : threads_{threads}, stop_{stop} {}
+
+  [[nodiscard]] std::vector<Point> operator()(const std::string& what, std::span<const Cell> cells,
+                                              std::span<const Strategy> strategies) const {
+    SweepProgressLine line{what};
+    return sweep(cells, strategies,
+                 {.threads = threads_,
+                  .noise = kNoise,
+                  .on_progress = [&](const SweepProgress& progress) { line.show(progress); }},
+                 stop_);
+  }
+
+ private:
+  int threads_;
+  const std::atomic<bool>& stop_;
+};
+
+}  // namespace
+
+SuiteResult run_suite(const SuiteRequest& request, const std::atomic<bool>& stop) {
+  const std::vector<SuiteNetwork> networks = find_networks(request.networks);
+  const std::vector<prefetch::Machine> machines = find_suite_machines(request.machines);
+  const SuiteSweep sweep_cells{request.threads, stop};
+  const std::array mixed{suite_mixed()};
+  SuiteWorkloads workloads;
+  const std::vector<Situation> situations = suite_situations(networks, machines, workloads);
+  const std::vector<Situation> with_algorithms =
+      algorithm_situations(networks, machines, workloads);
+
+  SuiteResult result;
+  const std::array both{suite_moving(), suite_mixed()};
+  const std::vector<Point> points = sweep_cells("suite", suite_cells(situations), both);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    (i % 2 == 0 ? result.moving : result.mixed).push_back(points[i]);
+  }
+  result.algorithms = sweep_cells("algorithms", algorithm_cells(with_algorithms), mixed);
+  result.goals = judge_goals({.moving = result.moving,
+                              .mixed = result.mixed,
+                              .algorithms = result.algorithms,
+                              .large = result.large});
+  return result;
+}
+
+}  // namespace spillway::cli

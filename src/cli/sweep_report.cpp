@@ -1,0 +1,106 @@
+#include "src/cli/sweep_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace spillway::cli {
+namespace {
+
+constexpr std::size_t kNarrowest = 9;
+
+bool is_same_situation(const Point& a, const Point& b) {
+  const auto identity = [](const Point& point) {
+    return std::tie(point.key.net, point.key.batch, point.key.machine, point.key.link_factor);
+  };
+  return identity(a) == identity(b);
+}
+
+bool is_same_cell(const Point& a, const Point& b) {
+  return is_same_situation(a, b) && a.key.position == b.key.position;
+}
+
+// The first points of `points` that are alike.
+template <typename Alike>
+std::span<const Point> first_group(std::span<const Point> points, const Alike& alike) {
+  const auto end = std::ranges::find_if_not(
+      points, [&](const Point& point) { return alike(points.front(), point); });
+  return points.first(static_cast<std::size_t>(end - points.begin()));
+}
+
+std::string cell_text(const Point& point) {
+  if (!point.outcome) return "-";
+  if (!point.outcome->violation.empty()) return "unsound";
+  const auto ratio = slowdown(point);
+  return ratio ? fmt::format("{:.4f}", *ratio) : "?";
+}
+
+// The smallest bound on what any strategy can reach, over the common denominator.
+std::string bound_text(const Point& point) {
+  if (!point.facts.bounds) return "-";
+  return fmt::format("{:.4f}",
+                     um::seconds(point.facts.bounds->mixed) / um::seconds(point.facts.fastest));
+}
+
+void print_line(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) {
+  std::string line = fmt::format("{:>11}", cells.front());
+  for (std::size_t i = 1; i < cells.size(); ++i) {
+    line += fmt::format("  {:>{}}", cells[i], widths[i - 1]);
+  }
+  fmt::print("{}\n", line);
+}
+
+// Strategies that have no plan, with the smallest budget that works for each.
+void print_infeasible(std::span<const Point> cells) {
+  std::vector<std::string> said;
+  for (const Point& point : cells) {
+    if (point.outcome || std::ranges::find(said, point.key.planner) != said.end()) continue;
+    fmt::print("  -: {} needs at least {}\n", point.key.planner,
+               um::to_string(point.smallest_budget));
+    said.push_back(point.key.planner);
+  }
+  const auto is_unknown = [](const Point& point) {
+    return point.outcome && point.outcome->violation.empty() && !point.outcome->makespan;
+  };
+  if (std::ranges::any_of(cells, is_unknown)) fmt::print("  ?: page faults are not simulated\n");
+}
+
+void print_situation(std::span<const Point> points) {
+  const Point& first = points.front();
+  fmt::print("{} at batch {} on {}, link x{:g}: {:.4f} s with all near ({}); smallest budget {}\n",
+             first.key.net, first.key.batch, first.key.machine, first.key.link_factor,
+             um::seconds(first.facts.fastest), um::to_string(first.facts.resident),
+             um::to_string(first.facts.smallest_budget));
+  std::vector<std::string> header{"budget", "bound"};
+  std::vector<std::size_t> widths{kNarrowest};
+  for (const Point& point : first_group(points, is_same_cell)) {
+    header.push_back(point.key.planner);
+    widths.push_back(std::max(kNarrowest, point.key.planner.size()));
+  }
+  print_line(header, widths);
+  for (std::span<const Point> left = points; !left.empty();) {
+    const std::span<const Point> cell = first_group(left, is_same_cell);
+    std::vector<std::string> texts{um::to_string(cell.front().key.budget),
+                                   bound_text(cell.front())};
+    for (const Point& point : cell) texts.push_back(cell_text(point));
+    print_line(texts, widths);
+    left = left.subspan(cell.size());
+  }
+  print_infeasible(points);
+}
+
+}  // namespace
+
+void print_sweep(std::span<const Point> points) {
+  while (!points.empty()) {
+    const std::span<const Point> situation = first_group(points, is_same_situation);
+    print_situation(situation);
+    points = points.subspan(situation.size());
+    if (!points.empty()) fmt::print("\n");
+  }
+}
+
+}  // namespace spillway::cli

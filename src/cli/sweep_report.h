@@ -1,0 +1,13 @@
+#pragma once
+
+#include <span>
+
+#include "src/sweep/point.h"
+
+namespace spillway::cli {
+
+/// Prints a table for each situation: a line a budget, a column a strategy, makespan over the time
+/// of a step with room for everything. `points` come cell by cell, each with the same strategies.
+void print_sweep(std::span<const Point> points);
+
+}  // namespace spillway::cli

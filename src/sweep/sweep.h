@@ -1,0 +1,41 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/sweep/point.h"
+#include "src/sweep/situation.h"
+
+namespace spillway {
+
+/// How far a sweep is.
+struct SweepProgress {
+  double done = 0;     ///< part of the work, from 0 to 1
+  std::string latest;  ///< what was finished last, for people
+};
+
+struct SweepOptions {
+  int threads = 0;            ///< 0: one for each processor
+  bool whole_blocks = false;  ///< plans for explicit copies
+  double noise = 0;  ///< above 0: also execute each plan with so much noise, `noise_draws` times
+  int noise_draws = 5;
+  /// Called after each cell, by one thread at a time; may be empty.
+  std::function<void(const SweepProgress&)> on_progress;
+};
+
+/// Plans each cell with each strategy, verifies, simulates. Cells are evaluated in parallel; the
+/// points come cell by cell, strategy by strategy, and but for their planning times do not depend
+/// on the number of threads. When `stop` becomes true, no further cell begins, and those that did
+/// not begin are left out.
+[[nodiscard]] std::vector<Point> sweep(std::span<const Cell> cells,
+                                       std::span<const Strategy> strategies,
+                                       const SweepOptions& options, const std::atomic<bool>& stop);
+
+/// The points of one cell, in the order of the strategies.
+[[nodiscard]] std::vector<Point> evaluate(const Cell& cell, std::span<const Strategy> strategies,
+                                          const SweepOptions& options);
+
+}  // namespace spillway

@@ -1,0 +1,87 @@
+#include "src/sweep/sweep_json.h"
+
+namespace spillway {
+namespace {
+
+using nlohmann::json;
+using um::seconds;
+
+json bounds_json(const Point& point) {
+  if (!point.facts.bounds) return nullptr;
+  const prefetch::Bounds& bounds = *point.facts.bounds;
+  return {{"beaumont", seconds(bounds.beaumont)},
+          {"offload", seconds(bounds.offload)},
+          {"mixed", seconds(bounds.mixed)}};
+}
+
+json outcome_json(const PlanOutcome& outcome) {
+  json object{{"peak_bytes", outcome.peak.count()},
+              {"offloaded_bytes", outcome.offloaded.count()},
+              {"prefetched_bytes", outcome.prefetched.count()},
+              {"recomputed_tasks", outcome.recomputed_tasks},
+              {"planning_seconds", seconds(outcome.planning)},
+              {"verified", outcome.violation.empty()}};
+  if (outcome.makespan) object["makespan_seconds"] = seconds(*outcome.makespan);
+  if (!outcome.violation.empty()) object["violation"] = outcome.violation;
+  if (outcome.robustness) {
+    object["noise_loss"] = outcome.robustness->loss;
+    object["noise_peak_bytes"] = outcome.robustness->peak.count();
+  }
+  return object;
+}
+
+json goal_json(const Goal& goal) {
+  json object{{"what", goal.what}, {"points", goal.points}, {"missing", goal.missing}};
+  if (goal.points == 0) {
+    object.update({{"value", nullptr}, {"goal", nullptr}, {"met", nullptr}});
+    return object;
+  }
+  object["met"] = is_met(goal);
+  for (std::size_t i = 0; i < goal.measures.size(); ++i) {
+    const Measure& measure = goal.measures[i];
+    object[i == 0 ? "value" : measure.name] = measure.value;
+    if (measure.limit) object[i == 0 ? "goal" : measure.name + "_goal"] = *measure.limit;
+  }
+  return object;
+}
+
+}  // namespace
+
+json to_json(const Point& point) {
+  json object{{"net", point.key.net},
+              {"batch", point.key.batch},
+              {"machine", point.key.machine},
+              {"link_factor", point.key.link_factor},
+              {"p", point.key.position},
+              {"budget_bytes", point.key.budget.count()},
+              {"min_budget_bytes", point.facts.smallest_budget.count()},
+              {"resident_bytes", point.facts.resident.count()},
+              {"tasks", point.facts.tasks},
+              {"planner", point.key.planner},
+              {"recompute", point.key.may_recompute},
+              {"feasible", point.outcome.has_value()},
+              {"compute_seconds", seconds(point.facts.fastest)},
+              {"compute_that_fits_seconds", seconds(point.facts.fastest_that_fit)},
+              {"bounds", bounds_json(point)},
+              {"makespan_seconds", nullptr}};
+  if (point.outcome) {
+    object.update(outcome_json(*point.outcome));
+  } else {
+    object["smallest_budget_bytes"] = point.smallest_budget.count();
+  }
+  return object;
+}
+
+json to_json(std::span<const Point> points) {
+  json array = json::array();
+  for (const Point& point : points) array.push_back(to_json(point));
+  return array;
+}
+
+json to_json(std::span<const Goal> goals) {
+  json object = json::object();
+  for (const Goal& goal : goals) object[goal.name] = goal_json(goal);
+  return object;
+}
+
+}  // namespace spillway

@@ -1,0 +1,99 @@
+// One network of each family on small images: it trains, and memory changes no bit of it.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "nets/catalogue.h"
+#include "tests/src/network_in_memory.h"
+
+namespace spillway {
+namespace {
+
+using test::NetworkInMemory;
+
+constexpr std::uint64_t kSeed = 1;
+constexpr std::size_t kClasses = 10;
+
+struct Case {
+  std::string net;
+  std::size_t side;  // of the images: the smallest that the network takes, or nearly
+  std::size_t
+      batch;  // so large that the smallest budget does not hold all: AlexNet is mostly weights
+};
+
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.batch << " x " << c.side << " through " << c.net;
+}
+
+// What may not change.
+struct Trained {
+  std::vector<float> losses;
+  std::string weights;
+};
+
+class NetworkFamilies : public testing::TestWithParam<Case> {
+ protected:
+  [[nodiscard]] static nets::Network network() {
+    const auto& [net, side, batch] = GetParam();
+    return nets::build_network(net, {.image = nets::Shape{3, side, side}, .classes = kClasses});
+  }
+  [[nodiscard]] static Batch batch(const nets::Network& network, std::uint64_t step) {
+    Batch batch;
+    for (std::size_t i = 0; i < GetParam().batch * network.input().elements(); ++i) {
+      batch.images.push_back(static_cast<float>((i * 7919 + step * 31) % 257) / 128 - 1);
+    }
+    for (std::size_t n = 0; n < GetParam().batch; ++n) {
+      batch.labels.push_back(static_cast<std::int32_t>((n + step) % kClasses));
+    }
+    return batch;
+  }
+  [[nodiscard]] static Trained train(NetworkInMemory& net) {
+    net.session().state().initialise(kSeed);
+    Trained trained;
+    for (std::uint64_t step = 0; step < 2; ++step) {
+      const Batch images = batch(net.network(), step);
+      const StepReport report = net.session().train(
+          {.seed = kSeed, .step = step, .learning_rate = 0.001F, .batch = &images});
+      trained.losses.push_back(report.loss);
+    }
+    trained.weights = net.session().state().sha256();
+    return trained;
+  }
+  [[nodiscard]] static NetworkInMemory in_memory(MemoryMode memory) {
+    return {network(),
+            {.batch = GetParam().batch, .convolution = ConvolutionAlgorithm::kDirect},
+            memory};
+  }
+};
+
+TEST_P(NetworkFamilies, TrainToTheSameBitsInTheSmallestBudget) {
+  NetworkInMemory near = in_memory(MemoryMode::kResident);
+  const Trained resident = train(near);
+  for (const float loss : resident.losses) EXPECT_TRUE(std::isfinite(loss));
+  EXPECT_NE(resident.losses[0], resident.losses[1]);
+  for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+    NetworkInMemory little = in_memory(memory);
+    EXPECT_FALSE(little.training_plan().offloads.empty()) << to_string(memory);
+    const Trained other = train(little);
+    EXPECT_EQ(other.losses, resident.losses) << to_string(memory);
+    EXPECT_EQ(other.weights, resident.weights) << to_string(memory);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OfTheCatalogue, NetworkFamilies,
+                         testing::Values(Case{"alexnet", 115, 48}, Case{"vgg:1,2,1,1,1", 32, 2},
+                                         Case{"googlenet", 32, 2}, Case{"inception-v3", 75, 2},
+                                         Case{"inception-v4", 75, 2}, Case{"resnet34", 32, 2},
+                                         Case{"resnet:1,2,1,1", 32, 2},
+                                         Case{"densenet121", 32, 2}));
+
+}  // namespace
+}  // namespace spillway
