@@ -44,6 +44,7 @@ struct Options {
   std::vector<std::string> machines;
   std::vector<std::string> links{"x1"};
   std::string recompute = "auto";
+  std::string memory = "managed";
   int threads = 0;
   std::string json;
   std::string plot;
@@ -127,12 +128,13 @@ void sweep_grid(const Options& options) {
   const std::vector<Point> points =
       sweep(grid.cells, strategies,
             {.threads = options.threads,
+             .whole_blocks = options.memory == "copy",
              .with_memory = options.memory_curves || options.plot_of == "memory",
              .on_progress = [&](const SweepProgress& progress) { line.show(progress); }},
             interrupt.requested());
   line.end();
   if (options.json != "-") print_sweep(points);
-  write({{"points", to_json(std::span<const Point>{points})}}, options);
+  write({{"memory", options.memory}, {"points", to_json(std::span<const Point>{points})}}, options);
   expect_sound(points);
   expect_finished(interrupt);
 }
@@ -201,6 +203,13 @@ void add_comparison(CLI::App& command, Options& options) {
       ->check(CLI::IsMember({"auto", "off"}))
       ->capture_default_str()
       ->group(kComparison);
+  command
+      .add_option("--memory", options.memory,
+                  "managed: blocks may be moved in parts; copy: whole blocks only, as explicit "
+                  "copies do")
+      ->check(CLI::IsMember({"managed", "copy"}))
+      ->capture_default_str()
+      ->group(kComparison);
 }
 
 void add_suite(CLI::App& command, Options& options) {
@@ -210,7 +219,7 @@ void add_suite(CLI::App& command, Options& options) {
       "goals G1 to G7");
   suite->group(kSuite);
   for (const char* name : {"--net", "--batch", "--image-size", "--classes", "--conv-algorithm",
-                           "--budgets", "--planners", "--links", "--recompute"}) {
+                           "--budgets", "--planners", "--links", "--recompute", "--memory"}) {
     suite->excludes(command.get_option(name));
   }
   command

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstddef>
+#include <cstdint>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -119,6 +122,35 @@ TEST(SweepSuite, JudgesTheGoalsByName) {
   }
   EXPECT_TRUE(goals.at("G6").at("met").is_null()) << "AlexNet says nothing about algorithms";
   EXPECT_EQ(goals.at("G7").at("value"), 0) << "memory violations";
+}
+
+// A thousand budgets take minutes, so that the signal meets some of them.
+TEST(InterruptedSweep, KeepsWhatIsDone) {
+  const TemporaryFolder folder;
+  Program program{{"sweep", "--net", "resnet50", "--batch", "8", "--budgets", "1000", "--planners",
+                   "joint", "--json", folder.file("points.json")}};
+  program.wait_for_error("left");
+  program.signal(SIGINT);
+  const Outcome outcome = program.finish();
+
+  EXPECT_EQ(outcome.exit_code, 130);
+  EXPECT_TRUE(outcome.errors.ends_with(
+      "\nspillway: interrupted; points that were not reached are left out\n"))
+      << outcome.errors;
+  json sweep;
+  std::ifstream{folder.file("points.json")} >> sweep;
+  EXPECT_GT(sweep.at("points").size(), 0U);
+  EXPECT_LT(sweep.at("points").size(), 1000U);
+}
+
+TEST(SweepMemory, OfExplicitCopiesMovesWholeBlocks) {
+  const auto offloaded = [](const char* memory) {
+    const json points = points_of(
+        run_spillway(sweep_lenet({"--budgets", "min+40%", "--planners", "capacity", "--recompute",
+                                  "off", "--memory", memory, "--json", "-"})));
+    return points[0].at("offloaded_bytes").get<std::uint64_t>();
+  };
+  EXPECT_GT(offloaded("copy"), offloaded("managed")) << "parts of blocks are enough there";
 }
 
 TEST(BadSweep, IsOneSentence) {
