@@ -17,8 +17,6 @@ DASHES = ["-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">", "*"]
 SHADE = "0.9"
 
-IMPOSSIBLE = "no plan is faster"
-
 # Ratios worth a tick, the most welcome first.
 TICKS = [1, 2, 0.5, 5, 10, 1.5, 1.2, 1.1, 3, 0.8, 0.7, 1.05, 1.35, 0.6, 0.9, 4, 7, 0.4, 0.3, 20, 50,
          100, 1.15, 1.25, 1.75, 2.5, 0.2, 15, 30, 1.02, 1.01, 1.03, 1.08]
@@ -35,7 +33,7 @@ def style(index):
 
 def legend_width(names):
     """Inches."""
-    return 0.75 + 0.075 * max(len(name) for name in [*names, IMPOSSIBLE])
+    return 0.75 + 0.075 * max(17, *(len(name) for name in names))
 
 
 def figure(rows, columns, names, width=4.2):
@@ -51,13 +49,14 @@ def figure(rows, columns, names, width=4.2):
     return made, axes
 
 
-def draw(axis, names, series, markers=True):
-    """Each line in the style of its name, the first name on top."""
+def draw(axis, names, series, is_curve=False):
+    """Each line in the style of its name, the first name on top. A curve is a value a step, without
+    markers."""
     for name, xs, ys in series:
         index = names.index(name)
         look = style(index)
-        if not markers:
-            look["marker"] = ""
+        if is_curve:
+            look.update(marker="", drawstyle="steps-post")
         axis.plot(xs, ys, linewidth=1.6, markersize=4, markeredgewidth=0, zorder=30 - index,
                   label=name, **look)
 
@@ -94,9 +93,9 @@ def byte_unit(largest):
     return 1, "B"
 
 
-def legend(made, axes, names):
+def legend(made, axes, names, shade=None):
     """All lines once, right of the axes, in the order of their values where they start; and by the
-    lines themselves the names that have room there."""
+    lines themselves the names that have room there. `shade`: what a grey area means."""
     handles, starts = {}, {}
     for axis in axes.flat:
         for line in own_lines(axis, names):
@@ -104,8 +103,8 @@ def legend(made, axes, names):
             starts.setdefault(line.get_label(), []).append(max(line.get_ydata()))
     order = sorted(handles, key=lambda name: -max(starts[name]))
     if any(axis.collections for axis in axes.flat):
-        handles[IMPOSSIBLE] = Patch(color=SHADE)
-        order.append(IMPOSSIBLE)
+        handles[shade] = Patch(color=SHADE)
+        order.append(shade)
     made.legend([handles[name] for name in order], order, loc="upper left", frameon=False,
                 bbox_to_anchor=(1 - legend_width(names) / made.get_figwidth(), 0.98), fontsize=9,
                 handlelength=3.4)
