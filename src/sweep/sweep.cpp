@@ -1,5 +1,6 @@
 #include "src/sweep/sweep.h"
 
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
@@ -187,7 +188,10 @@ std::vector<Point> sweep(std::span<const Cell> cells, std::span<const Strategy> 
     tbb::this_task_arena::isolate([&] { by_cell[i] = evaluate(cells[i], strategies, options); });
     progress.finished(cells[i]);
   };
-  const int threads = options.threads > 0 ? options.threads : tbb::info::default_concurrency();
+  const int usual = tbb::info::default_concurrency();
+  const int threads = options.threads > 0 ? options.threads : usual;
+  const tbb::global_control allowed{tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(std::max(threads, usual))};
   tbb::task_arena arena{threads};
   arena.execute([&] {
     const tbb::blocked_range<std::size_t> all{0, cells.size(), 1};
