@@ -16,6 +16,7 @@ COLOURS = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#5
 DASHES = ["-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1))]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">", "*"]
 SHADE = "0.9"
+MOST_LABELS = 8  # more lines than that leave no room among them
 
 # Ratios worth a tick, the most welcome first.
 TICKS = [1, 2, 0.5, 5, 10, 1.5, 1.2, 1.1, 3, 0.8, 0.7, 1.05, 1.35, 0.6, 0.9, 4, 7, 0.4, 0.3, 20, 50,
@@ -108,6 +109,8 @@ def legend(made, axes, names, shade=None):
     made.legend([handles[name] for name in order], order, loc="upper left", frameon=False,
                 bbox_to_anchor=(1 - legend_width(names) / made.get_figwidth(), 0.98), fontsize=9,
                 handlelength=3.4)
+    if len(names) > MOST_LABELS:
+        return
     made.canvas.draw()  # lays the axes out, so that there is something to measure
     for axis in axes.flat:
         if axis.get_visible():
