@@ -29,6 +29,12 @@ struct Problem {
 /// Why no plan keeps the problem's budget.
 [[nodiscard]] Infeasible infeasible(const Problem& problem);
 
+/// How the size of sub-batches is found when the user leaves it open.
+enum class SubBatchRule {
+  kSearch,     ///< plan several sizes, take the fastest: search_sub_batches()
+  kWorkingSet  ///< the largest whose tasks fit with fast algorithms: converge_sub_batches()
+};
+
 /// A strategy: turns a profiled step into a plan.
 ///
 /// Pure and stateless; the same problem gives the same plan on every machine. Every plan it returns
@@ -39,6 +45,7 @@ class Planner {
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// One line for --help: what it does and where it comes from.
   [[nodiscard]] virtual std::string_view description() const = 0;
+  [[nodiscard]] virtual SubBatchRule sub_batch_rule() const { return SubBatchRule::kSearch; }
   /// Requires: the profile was made for the graph.
   [[nodiscard]] virtual std::variant<Plan, Infeasible> plan(const Problem& problem) const = 0;
 };

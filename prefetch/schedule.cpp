@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <numeric>
 #include <tuple>
-#include <unordered_map>
 
 namespace spillway::prefetch {
 namespace {
@@ -41,9 +40,17 @@ class Room {
 // Which parts of blocks have a far copy, trip after trip.
 class FarCopies {
  public:
+  explicit FarCopies(std::span<const RoundTrip> trips) {
+    std::size_t blocks = 0;
+    for (const RoundTrip& trip : trips) {
+      blocks = std::max(blocks, static_cast<std::size_t>(trip.absence.data) + 1);
+    }
+    copies_.resize(blocks);
+  }
+
   // True when all of `absence` was copied after its block was last written.
   bool covers(const Absence& absence) {
-    std::vector<Absence>& made = copies_[static_cast<std::uint32_t>(absence.data)];
+    std::vector<Absence>& made = copies_[static_cast<std::size_t>(absence.data)];
     std::erase_if(made, [&](const Absence& copy) { return copy.last < absence.written; });
     Bytes covered = absence.offset;  // in order of offset: one pass
     for (const Absence& copy : made) {
@@ -53,13 +60,13 @@ class FarCopies {
   }
 
   void add(const Absence& absence) {
-    std::vector<Absence>& made = copies_[static_cast<std::uint32_t>(absence.data)];
+    std::vector<Absence>& made = copies_[static_cast<std::size_t>(absence.data)];
     const auto after = std::ranges::upper_bound(made, absence.offset, {}, &Absence::offset);
     made.insert(after, absence);
   }
 
  private:
-  std::unordered_map<std::uint32_t, std::vector<Absence>> copies_;  // by block, in order of offset
+  std::vector<std::vector<Absence>> copies_;  // by block, in order of offset
 };
 
 Move move_of(const Absence& absence) {
@@ -82,7 +89,8 @@ std::vector<std::uint32_t> add_offloads(std::span<const RoundTrip> trips, const 
     return std::tuple{absence.needed, absence.last, absence.data, absence.offset};
   });
   std::vector<std::uint32_t> places(trips.size());
-  FarCopies copies;
+  plan.offloads.reserve(trips.size());
+  FarCopies copies{trips};
   for (const std::size_t i : order) {
     const Absence& absence = trips[i].absence;
     Move move = move_of(absence);
@@ -122,19 +130,24 @@ std::vector<RoundTrip> return_early(std::span<const Absence> absences,
   return trips;
 }
 
-bool fits(std::span<const RoundTrip> trips, std::span<const Bytes> demand, Bytes pool) {
+std::vector<Bytes> near_during(std::span<const RoundTrip> trips, std::span<const Bytes> demand) {
   std::vector<Bytes> leaves(demand.size() + 1);
   std::vector<Bytes> returns(demand.size() + 1);
   for (const RoundTrip& trip : trips) {
     leaves[trip.absence.needed] += trip.absence.size;
     returns[trip.back] += trip.absence.size;
   }
+  std::vector<Bytes> near(demand.begin(), demand.end());
   Bytes away;
   for (Position p = 0; p < demand.size(); ++p) {
     away = away + leaves[p] - returns[p];
-    if (demand[p] > pool + away) return false;
+    near[p] -= away;
   }
-  return true;
+  return near;
+}
+
+bool fits(std::span<const RoundTrip> trips, std::span<const Bytes> demand, Bytes pool) {
+  return std::ranges::all_of(near_during(trips, demand), [&](Bytes near) { return near <= pool; });
 }
 
 void add_moves(std::vector<RoundTrip> trips, const LinkProfile& link, Plan& plan) {
@@ -143,6 +156,7 @@ void add_moves(std::vector<RoundTrip> trips, const LinkProfile& link, Plan& plan
   });
   std::vector<std::uint32_t> counted_on(plan.runs.size() + 1);  // by run: offloads it waits for
   const std::vector<std::uint32_t> places = add_offloads(trips, link, plan, counted_on);
+  plan.prefetches.reserve(trips.size());
   std::vector<std::uint32_t> landed(plan.runs.size() + 1);  // by run: prefetches it waits for
   for (std::size_t i = 0; i < trips.size(); ++i) {
     Move move = move_of(trips[i].absence);

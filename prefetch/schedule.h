@@ -27,6 +27,11 @@ struct RoundTrip {
                                                   std::span<const um::Bytes> demand,
                                                   um::Bytes pool);
 
+/// Movable bytes near during each run while `trips` are away: each block from `needed` up to, and
+/// without, `back`.
+[[nodiscard]] std::vector<um::Bytes> near_during(std::span<const RoundTrip> trips,
+                                                 std::span<const um::Bytes> demand);
+
 /// True when the runs with `demand` keep within `pool`: each block is away from `needed` up to, and
 /// without, `back`.
 [[nodiscard]] bool fits(std::span<const RoundTrip> trips, std::span<const um::Bytes> demand,

@@ -43,6 +43,8 @@ double nanoseconds(Nanoseconds duration) { return static_cast<double>(duration.c
 Queue move_queue(const std::vector<Move>& moves, um::Bandwidth bandwidth, Nanoseconds latency,
                  std::vector<Interval>& intervals) {
   Queue queue{.work = {}, .after = {}, .intervals = &intervals};
+  queue.work.reserve(moves.size());
+  queue.after.reserve(moves.size());
   for (const Move& move : moves) {
     queue.work.push_back(move.is_clean ? 0 : nanoseconds(latency + move.size / bandwidth));
     queue.after.push_back(move.after);
@@ -55,6 +57,8 @@ Queue run_queue(const Plan& plan, const Profile& profile, const SimulateOptions&
                 std::vector<Interval>& intervals) {
   Queue queue{.work = {}, .after = {}, .intervals = &intervals};
   std::mt19937_64 random{options.seed};
+  queue.work.reserve(plan.runs.size());
+  queue.after.reserve(plan.runs.size());
   for (const TaskRun& run : plan.runs) {
     const double draw = static_cast<double>(random() >> 11U) * 0x1p-53;  // uniform in [0, 1)
     queue.work.push_back(nanoseconds(profile(run)) * (1 + options.noise * (2 * draw - 1)));
@@ -97,8 +101,8 @@ class Simulation {
   }
 
   [[nodiscard]] double compute_speed() const {
-    const int moving = (offload_.is_busy ? 1 : 0) + (prefetch_.is_busy ? 1 : 0);
-    return std::pow(link_.compute_speed_while_moving, moving);
+    const double speed = link_.compute_speed_while_moving;
+    return (offload_.is_busy ? speed : 1) * (prefetch_.is_busy ? speed : 1);
   }
 
   // Goes to the next end of anything; what ends at the same moment ends together.

@@ -41,17 +41,6 @@ Profile evaluation_profile(const Workload& workload, const Profile& training) {
   return profile;
 }
 
-prefetch::Problem make_problem(const TaskGraph& graph, const Profile& profile, Bytes budget,
-                               Bytes page, const PlanRequest& request) {
-  return {.graph = graph,
-          .profile = profile,
-          .budget = budget,
-          .page = page,
-          .chunk = prefetch::chunk_for(profile.link),
-          .whole_blocks = request.memory == MemoryMode::kCopy,
-          .may_recompute = request.may_recompute};
-}
-
 // `step_budget` is what `run_budget` leaves for this step; complaints speak of the run's.
 Plan plan_step(const TaskGraph& graph, const Profile& profile, Bytes run_budget, Bytes step_budget,
                Bytes page, const PlanRequest& request) {
@@ -106,6 +95,17 @@ Plans finish(Plan training, const Workload& workload, const Profile& profile, By
 }
 
 }  // namespace
+
+prefetch::Problem make_problem(const TaskGraph& graph, const Profile& profile, Bytes budget,
+                               Bytes page, const PlanRequest& request) {
+  return {.graph = graph,
+          .profile = profile,
+          .budget = budget,
+          .page = page,
+          .chunk = prefetch::chunk_for(profile.link),
+          .whole_blocks = request.memory == MemoryMode::kCopy,
+          .may_recompute = request.may_recompute};
+}
 
 void expect_feasible(const Workload& workload, Bytes budget) {
   const prefetch::NearNeed& need = workload.need();

@@ -20,6 +20,11 @@ struct PlanRequest {
   bool may_recompute = true;
 };
 
+/// What a planner is to solve for one step, of which `budget` is what the run leaves it.
+[[nodiscard]] prefetch::Problem make_problem(const prefetch::TaskGraph& graph,
+                                             const prefetch::Profile& profile, um::Bytes budget,
+                                             um::Bytes page, const PlanRequest& request);
+
 /// The plans of a run's two steps, verified.
 struct Plans {
   um::Bytes budget;  ///< of the whole run

@@ -13,6 +13,7 @@
 #include "prefetch/chrome_trace.h"
 #include "prefetch/json.h"
 #include "prefetch/machine.h"
+#include "prefetch/paleo.h"
 #include "prefetch/plan_file.h"
 #include "prefetch/profile_file.h"
 #include "prefetch/simulate.h"
@@ -23,9 +24,13 @@
 #include "src/cli/output_path.h"
 #include "src/cli/plan_options.h"
 #include "src/cli/processor_options.h"
+#include "src/cli/sub_batch_figures.h"
+#include "src/cli/sub_batch_option.h"
 #include "src/cli/workload_options.h"
 #include "src/model_sizing.h"
 #include "src/plan_facts.h"
+#include "src/sub_batch_plans.h"
+#include "src/sub_step.h"
 #include "um/nanoseconds.h"
 
 namespace spillway::cli {
@@ -39,11 +44,13 @@ struct Options {
   ProcessorOptions processor;
   MemoryOptions memory;
   PlanOptions plan;
+  SubBatchOption sub_batch;
   std::string machine;
   std::string profile;
   std::string out;
   std::string timeline;
   std::string json;
+  std::string model = "simulate";
 };
 
 // Tensor sizes and times: of this machine, or of one that is not here.
@@ -131,6 +138,16 @@ json to_json(const Planned& planned, const Workload& workload, const prefetch::P
           {"verified", true}};
 }
 
+// What OOC-Paleo says of the same step.
+void add_paleo(const Planned& planned, const Workload& workload, const prefetch::Profile& profile,
+               json& figures) {
+  const auto strategy = prefetch::paleo_strategy(planned.plan.planner);
+  const auto step =
+      prefetch::paleo_step(workload.training().graph, profile, planned.plan, strategy);
+  figures["paleo_seconds"] = um::seconds(step.makespan);
+  figures["paleo_strategy"] = prefetch::to_string(strategy);
+}
+
 void print(const json& figures) {
   const auto bytes = [&](const char* key) {
     return um::to_string(Bytes{figures.at(key).get<std::uint64_t>()});
@@ -139,9 +156,17 @@ void print(const json& figures) {
   fmt::print("  profile          {}\n", figures.at("profile").get<std::string>());
   fmt::print("  budget           {} (smallest feasible {}, all near {})\n", bytes("budget_bytes"),
              bytes("min_budget_bytes"), bytes("resident_bytes"));
+  if (figures.at("sub_steps") > 1) {
+    fmt::print("  sub-batches      {} of {} images\n", figures.at("sub_steps").get<std::size_t>(),
+               figures.at("sub_batch").get<std::size_t>());
+  }
   fmt::print("  peak, verified   {}\n", bytes("peak_bytes"));
   fmt::print("  step             {:.4f} s, of it arithmetic {:.4f} s\n", number("makespan_seconds"),
              number("compute_seconds"));
+  if (figures.contains("paleo_seconds")) {
+    fmt::print("  by OOC-Paleo     {:.4f} s ({})\n", number("paleo_seconds"),
+               figures.at("paleo_strategy").get<std::string>());
+  }
   fmt::print("  no plan below    {:.4f} s (moving alone {:.4f} s)\n",
              figures.at("bounds").at("mixed").get<double>(),
              figures.at("bounds").at("offload").get<double>());
@@ -162,7 +187,9 @@ void write(const Options& options, const Planned& planned, const prefetch::TaskG
       options.timeline);
 }
 
-void report(const Options& options, json figures) {
+void report(const Options& options, const prefetch::SubBatches& batches, json figures) {
+  figures["sub_batch"] = batches.size;
+  figures["sub_steps"] = batches.steps;
   figures["network"] = options.workload.net;
   figures["batch"] = options.workload.batch;
   figures["memory"] = options.memory.memory;
@@ -170,6 +197,39 @@ void report(const Options& options, json figures) {
   if (options.json == "-" || options.out == "-" || options.timeline == "-") return;
   fmt::print("{} at batch {}\n", options.workload.net, options.workload.batch);
   print(figures);
+}
+
+// False when the batch is not cut.
+bool plan_in_sub_batches(const Options& options, const Target& target, const nets::Network& network,
+                         const Workload& workload, Bytes budget) {
+  if (!target.machine) {
+    throw um::Error{
+        "--sub-batch needs times at other batch sizes than a --profile's; give a "
+        "--machine instead"};
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  SubBatchPlanner planner{{.network = network,
+                           .sizing = *target.sizing,
+                           .machine = *target.machine,
+                           .step = options.workload.step(),
+                           .budget = workload.training_budget(budget),
+                           .request = options.plan.request(options.memory.mode())}};
+  const prefetch::SubBatches batches = options.sub_batch.resolve(options.workload.batch, planner);
+  if (batches.steps == 1) return false;
+  if (options.model == "paleo") {
+    throw um::Error{"--model paleo describes one step; leave --sub-batch away"};
+  }
+  const std::vector<PlannedSubStep> steps = planner.plan(batches);
+  json figures = figures_of(steps, planner, std::chrono::steady_clock::now() - begin);
+  figures["budget_bytes"] = budget.count();
+  const PlannedSubStep& last = steps.back();
+  if (normalizes_by_batch(*last.graph)) {
+    fmt::print(stderr, "note: batch norm's statistics change: they are of each sub-batch alone\n");
+  }
+  write(options, {.plan = last.plan, .timeline = prefetch::simulate(last.plan, *last.profile)},
+        *last.graph);
+  report(options, batches, std::move(figures));
+  return true;
 }
 
 void plan(const Options& options) {
@@ -188,9 +248,16 @@ void plan(const Options& options) {
   const Bytes available = target.machine ? target.machine->near_memory : workload.need().roomy;
   const Bytes budget = budget_text.resolve(workload.need(), available);
   try {
+    if (!options.sub_batch.is_off() &&
+        plan_in_sub_batches(options, target, network, workload, budget)) {
+      return;
+    }
     const Planned planned = make_plan(workload, profile, budget, request);
     write(options, planned, graph);
-    report(options, to_json(planned, workload, profile, budget));
+    json figures = to_json(planned, workload, profile, budget);
+    if (options.model == "paleo") add_paleo(planned, workload, profile, figures);
+    report(options, prefetch::cut(options.workload.batch, options.workload.batch),
+           std::move(figures));
   } catch (const BudgetTooSmall& complaint) {
     write_infeasible(options, workload, budget, complaint.smallest());
     throw;
@@ -207,6 +274,7 @@ void add_plan_command(CLI::App& app) {
   options->processor.add_threads_to(*command);
   options->memory.add_mode_to(*command);
   options->plan.add_to(*command);
+  options->sub_batch.add_to(*command);
   auto* const machine = command->add_option(
       "--machine", options->machine,
       "Machine to plan for: k40m, v100, a100, h100, h200, a file (prefetch/README.md), or host: "
@@ -219,6 +287,12 @@ void add_plan_command(CLI::App& app) {
   command->add_option("--timeline", options->timeline,
                       "Write the predicted step here as a Chrome trace (opens in Perfetto)");
   command->add_option("--json", options->json, "Write the figures here as JSON, - for stdout");
+  command
+      ->add_option("--model", options->model,
+                   "simulate: predict the step by simulating the plan; paleo: besides, by the "
+                   "analytic model OOC-Paleo of the strategy closest to the planner's")
+      ->check(CLI::IsMember({"simulate", "paleo"}))
+      ->capture_default_str();
   command->footer("Example: spillway plan --net vgg16 --batch 256 --machine v100 --budget 50%");
   command->callback([options] { plan(*options); });
 }

@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 2> kAlgorithmNetworks{"vgg16", "resnet34"
 constexpr std::array<std::string_view, 2> kAlgorithmMachines{"k40m", "v100"};
 
 // The planners that are judged.
-constexpr std::string_view kMovingPlanner = "capacity";
+constexpr std::string_view kMovingPlanner = "fractional";
 constexpr std::string_view kMixedPlanner = "joint";
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {

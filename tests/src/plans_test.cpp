@@ -22,7 +22,7 @@ class PlansTest : public testing::Test {
     return workload.need().smallest +
            Bytes{(workload.need().resident - workload.need().smallest).count() / 2};
   }
-  [[nodiscard]] PlanRequest request(MemoryMode memory, const char* planner = "capacity") const {
+  [[nodiscard]] PlanRequest request(MemoryMode memory, const char* planner = "joint") const {
     return {.memory = memory, .planner = &prefetch::find_planner(planner)};
   }
   [[nodiscard]] std::string refused(Plan plan, MemoryMode memory, Bytes budget) const {

@@ -180,7 +180,7 @@ TEST(PlanJson, HasTheFiguresOfThePlan) {
 
   EXPECT_EQ(plan.at("feasible"), true);
   EXPECT_EQ(plan.at("verified"), true);
-  EXPECT_EQ(plan.at("planner"), "capacity");
+  EXPECT_EQ(plan.at("planner"), "joint");
   expect_numbers(plan, {"budget_bytes", "min_budget_bytes", "resident_bytes", "peak_bytes",
                         "compute_seconds", "makespan_seconds", "planning_seconds",
                         "offloaded_bytes", "prefetched_bytes", "recomputed_tasks"});
@@ -191,6 +191,21 @@ TEST(PlanJson, HasTheFiguresOfThePlan) {
   EXPECT_LE(bounds.at("beaumont"), bounds.at("offload"));
   EXPECT_LE(plan.at("peak_bytes"), plan.at("budget_bytes"));
   EXPECT_GE(plan.at("makespan_seconds"), plan.at("compute_seconds"));
+}
+
+TEST(PlanJson, HasWhatOocPaleoSaysWhereAskedFor) {
+  std::vector<std::string> command{"plan",     "--net",    "lenet", "--batch", "64", "--planner",
+                                   "vdnn-all", "--budget", "100%",  "--json",  "-"};
+  const Outcome simulated = run_spillway(command);
+  ASSERT_EQ(simulated.exit_code, 0) << simulated.errors;
+  EXPECT_FALSE(json_lines(simulated).front().contains("paleo_seconds"));
+
+  command.insert(command.end(), {"--model", "paleo"});
+  const Outcome outcome = run_spillway(command);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const json plan = json_lines(outcome).front();
+  EXPECT_GE(plan.at("paleo_seconds"), plan.at("compute_seconds"));
+  EXPECT_EQ(plan.at("paleo_strategy"), "vdnn-like");
 }
 
 TEST(NetsJson, DescribesEveryNetwork) {
@@ -207,9 +222,17 @@ TEST(NetsJson, DescribesEveryNetwork) {
       EXPECT_LT(net.at("smallest_budget_bytes").at(batch), net.at("resident_bytes").at(batch));
     }
   }
-  for (const char* name : {"lenet", "vgg16", "vgg19", "resnet18", "resnet50"}) {
+  for (const char* name : {"lenet", "vgg101", "resnet152", "densenet201", "inception-v4"}) {
     EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
   }
+}
+
+TEST(NetsJson, DescribesAMemberOfAFamily) {
+  const Outcome outcome = run_spillway({"nets", "resnet:1,2,1,1", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const json net = json::parse(outcome.output).front();
+  EXPECT_EQ(net.at("name"), "resnet:1,2,1,1");
+  EXPECT_EQ(net.at("description"), "ResNet with bottlenecks, 17 layers (after He et al., 2015)");
 }
 
 // So that a budget found in the table is one to run with.

@@ -42,7 +42,7 @@ json points_of(const Outcome& outcome) {
 
 TEST(SweepJson, HoldsAPointForEachBudgetAndPlanner) {
   const Outcome outcome =
-      run_spillway(sweep_lenet({"--budgets", "1MB,min,100%", "--planners", "capacity,resident",
+      run_spillway(sweep_lenet({"--budgets", "1MB,min,100%", "--planners", "fractional,resident",
                                 "--machines", "k40m,v100", "--json", "-"}));
   const json points = points_of(outcome);
 
@@ -51,7 +51,7 @@ TEST(SweepJson, HoldsAPointForEachBudgetAndPlanner) {
     const json& point = points[i];
     EXPECT_EQ(point.at("machine"), i < 6 ? "k40m" : "v100");
     EXPECT_EQ(point.at("p"), i % 6 / 2);
-    EXPECT_EQ(point.at("planner"), i % 2 == 0 ? "capacity" : "resident");
+    EXPECT_EQ(point.at("planner"), i % 2 == 0 ? "fractional" : "resident");
     EXPECT_EQ(point.at("net"), "lenet");
     EXPECT_EQ(point.at("batch"), 64);
     for (const char* name : {"budget_bytes", "min_budget_bytes", "resident_bytes", "tasks",
@@ -79,7 +79,7 @@ TEST(SweepJson, HoldsAPointForEachBudgetAndPlanner) {
 
 TEST(SweepJson, DoesNotDependOnTheNumberOfThreads) {
   const Program::Arguments flags =
-      sweep_lenet({"--budgets", "5", "--links", "x0.5,x2", "--planners", "capacity,on-demand",
+      sweep_lenet({"--budgets", "5", "--links", "x0.5,x2", "--planners", "fractional,on-demand",
                    "--json", "-", "--threads"});
   EXPECT_EQ(points_of(run_spillway(joined(flags, {"1"}))),
             points_of(run_spillway(joined(flags, {"2"}))));
@@ -87,7 +87,7 @@ TEST(SweepJson, DoesNotDependOnTheNumberOfThreads) {
 
 TEST(SweepJson, CountsBudgetsFromTheSmallestToTheResidentNeed) {
   const json points = points_of(
-      run_spillway(sweep_lenet({"--budgets", "3", "--planners", "capacity", "--json", "-"})));
+      run_spillway(sweep_lenet({"--budgets", "3", "--planners", "fractional", "--json", "-"})));
   ASSERT_EQ(points.size(), 3U);
   EXPECT_EQ(points[0].at("budget_bytes"), points[0].at("min_budget_bytes"));
   EXPECT_EQ(points[2].at("budget_bytes"), points[0].at("resident_bytes"));
@@ -95,13 +95,13 @@ TEST(SweepJson, CountsBudgetsFromTheSmallestToTheResidentNeed) {
 
 TEST(SweepJson, KeepsMemoryCurvesWhenAsked) {
   const json points = points_of(run_spillway(sweep_lenet(
-      {"--budgets", "min", "--planners", "capacity", "--memory-curves", "--json", "-"})));
+      {"--budgets", "min", "--planners", "fractional", "--memory-curves", "--json", "-"})));
   EXPECT_GE(points[0].at("memory_bytes").size(), points[0].at("tasks"));
 }
 
 TEST(SweepTable, SaysWhichPlannersNeedMore) {
   const Outcome outcome =
-      run_spillway(sweep_lenet({"--budgets", "min", "--planners", "capacity,resident"}));
+      run_spillway(sweep_lenet({"--budgets", "min", "--planners", "fractional,resident"}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_NE(outcome.output.find("-: resident needs at least"), std::string::npos) << outcome.output;
   EXPECT_NE(outcome.errors.find("left"), std::string::npos) << "progress: " << outcome.errors;
@@ -146,7 +146,7 @@ TEST(InterruptedSweep, KeepsWhatIsDone) {
 TEST(SweepMemory, OfExplicitCopiesMovesWholeBlocks) {
   const auto offloaded = [](const char* memory) {
     const json points = points_of(
-        run_spillway(sweep_lenet({"--budgets", "min+40%", "--planners", "capacity", "--recompute",
+        run_spillway(sweep_lenet({"--budgets", "min+40%", "--planners", "fractional", "--recompute",
                                   "off", "--memory", memory, "--json", "-"})));
     return points[0].at("offloaded_bytes").get<std::uint64_t>();
   };

@@ -35,7 +35,7 @@ class Sweep : public testing::Test {
   Situation situation_;
   std::vector<Cell> cells_;
   std::array<Strategy, 2> strategies_{
-      Strategy{.planner = &prefetch::find_planner("capacity")},
+      Strategy{.planner = &prefetch::find_planner("fractional")},
       Strategy{.planner = &prefetch::find_planner("resident"), .may_recompute = false}};
   std::atomic<bool> stop_ = false;
 };
@@ -45,7 +45,7 @@ TEST_F(Sweep, AnswersEveryStrategyCellByCell) {
   ASSERT_EQ(points.size(), 6U);
   for (std::size_t i = 0; i < points.size(); ++i) {
     EXPECT_EQ(points[i].key.position, i / 2);
-    EXPECT_EQ(points[i].key.planner, i % 2 == 0 ? "capacity" : "resident");
+    EXPECT_EQ(points[i].key.planner, i % 2 == 0 ? "fractional" : "resident");
     EXPECT_EQ(points[i].key.budget, cells_[i / 2].budget);
   }
 }
@@ -56,7 +56,7 @@ TEST_F(Sweep, SaysWhatWouldWorkWhereThereIsNoPlan) {
   EXPECT_FALSE(points[0].outcome);
   EXPECT_FALSE(points[0].facts.bounds);
   EXPECT_EQ(points[0].smallest_budget, need.smallest);
-  EXPECT_TRUE(points[2].outcome) << "capacity, smallest budget";
+  EXPECT_TRUE(points[2].outcome) << "fractional, smallest budget";
   EXPECT_FALSE(points[3].outcome) << "resident, smallest budget";
   EXPECT_EQ(points[3].smallest_budget, need.resident);
   EXPECT_TRUE(points[5].outcome) << "resident, all near";

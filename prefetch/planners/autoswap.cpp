@@ -1,0 +1,190 @@
+#include "prefetch/planners/autoswap.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "prefetch/offload_plan.h"
+#include "prefetch/saved_blocks.h"
+#include "prefetch/simulate.h"
+#include "prefetch/trip_plan.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+constexpr std::size_t kScores = 4;
+using Weights = std::array<double, kScores>;  // of DOA, AOA, WDOA, SWDOA; their sum is 1
+
+double nanoseconds(um::Nanoseconds duration) { return static_cast<double>(duration.count()); }
+
+// Divides all by the largest magnitude.
+void normalize(std::vector<double>& scores) {
+  double largest = 0;
+  for (const double score : scores) largest = std::max(largest, std::abs(score));
+  if (largest == 0) return;
+  for (double& score : scores) score /= largest;
+}
+
+// Chooses blocks until the budget is kept. The trips are of all blocks that may be swapped.
+class Selection {
+ public:
+  Selection(const Problem& problem, const TripPlanner& planner, std::span<const TaskRun> runs,
+            std::span<const RoundTrip> all)
+      : all_{all},
+        load_{planner.near_during(runs, {})},
+        pool_{planner.occupancy().pool(problem.budget)} {
+    for (const TaskRun& run : runs) durations_.push_back(nanoseconds(problem.profile(run)));
+    find_time_scores(problem.profile.link);
+    weighted_ = weighted_absences(load_);
+    normalize(weighted_);
+  }
+
+  // In order of `last`, as `all` is. Requires: `all` keeps the budget.
+  [[nodiscard]] std::vector<RoundTrip> choose(const Weights& weights) const {
+    std::vector<Bytes> load = load_;
+    std::vector<bool> is_chosen(all_.size(), false);
+    while (const std::optional<std::size_t> i = best(weights, load, is_chosen)) {
+      is_chosen[*i] = true;
+      for (Position p = all_[*i].absence.needed; p < all_[*i].back; ++p) {
+        load[p] -= all_[*i].absence.size;
+      }
+    }
+    std::vector<RoundTrip> trips;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (is_chosen[i]) trips.push_back(all_[i]);
+    }
+    return trips;
+  }
+
+ private:
+  void find_time_scores(const LinkProfile& link) {
+    std::vector<double> starts{0};  // by run, and after the last
+    for (const double duration : durations_) starts.push_back(starts.back() + duration);
+    for (const RoundTrip& trip : all_) {
+      const Bytes size = trip.absence.size;
+      const double absence = starts[trip.back] - starts[trip.absence.needed];
+      const double transfers = nanoseconds(link.latency + size / link.offload) +
+                               nanoseconds(link.latency + size / link.prefetch);
+      const double rest = absence - transfers;
+      const auto bytes = static_cast<double>(size.count());
+      durations_of_absence_.push_back(absence);
+      areas_of_absence_.push_back(rest >= 0 ? rest * bytes : rest / bytes);
+    }
+    normalize(durations_of_absence_);
+    normalize(areas_of_absence_);
+  }
+
+  // By block: the integral of load - budget over its absence.
+  [[nodiscard]] std::vector<double> weighted_absences(std::span<const Bytes> load) const {
+    std::vector<double> sums{0};
+    for (std::size_t p = 0; p < load.size(); ++p) {
+      const double excess =
+          static_cast<double>(load[p].count()) - static_cast<double>(pool_.count());
+      sums.push_back(sums.back() + excess * durations_[p]);
+    }
+    std::vector<double> result;
+    for (const RoundTrip& trip : all_) {
+      result.push_back(sums[trip.back] - sums[trip.absence.needed]);
+    }
+    return result;
+  }
+
+  // The next block to swap; nothing when no run exceeds the budget.
+  [[nodiscard]] std::optional<std::size_t> best(const Weights& weights, std::span<const Bytes> load,
+                                                const std::vector<bool>& is_chosen) const {
+    std::vector<std::uint32_t> exceeding{0};  // how many runs before each exceed the budget
+    for (const Bytes bytes : load) exceeding.push_back(exceeding.back() + (bytes > pool_ ? 1 : 0));
+    if (exceeding.back() == 0) return std::nullopt;
+    std::vector<double> submodular = weighted_absences(load);
+    normalize(submodular);
+    std::optional<std::size_t> best;
+    double best_score = 0;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (is_chosen[i] || exceeding[all_[i].back] == exceeding[all_[i].absence.needed]) continue;
+      const double score = weights[0] * durations_of_absence_[i] +
+                           weights[1] * areas_of_absence_[i] + weights[2] * weighted_[i] +
+                           weights[3] * submodular[i];
+      if (!best || score > best_score) {
+        best = i;
+        best_score = score;
+      }
+    }
+    return best;
+  }
+
+  std::span<const RoundTrip> all_;
+  std::vector<Bytes> load_;  // by run, when nothing moves
+  Bytes pool_;
+  std::vector<double> durations_;             // by run, ns
+  std::vector<double> durations_of_absence_;  // this and what follows: by block, normalised
+  std::vector<double> areas_of_absence_;
+  std::vector<double> weighted_;
+};
+
+// Proposes weights: corners, centre, then in turns anywhere and near the best so far.
+class WeightSearch {
+ public:
+  [[nodiscard]] Weights next(const Weights& best) {
+    const std::size_t count = count_++;
+    Weights weights{};
+    if (count < kScores) {
+      weights[count] = 1;
+      return weights;
+    }
+    if (count == kScores) {
+      weights.fill(1.0 / kScores);
+      return weights;
+    }
+    constexpr double kStep = 0.3;
+    const bool is_near_best = count % 2 == 0;
+    double sum = 0;
+    for (std::size_t i = 0; i < kScores; ++i) {
+      const double draw = static_cast<double>(random_() >> 11U) * 0x1p-53;  // uniform in [0, 1)
+      weights[i] = is_near_best ? best[i] + kStep * draw : draw;
+      sum += weights[i];
+    }
+    for (double& weight : weights) weight /= sum;
+    return weights;
+  }
+
+ private:
+  std::mt19937_64 random_{1};
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+std::variant<Plan, Infeasible> Autoswap::plan(const Problem& problem) const {
+  constexpr int kEvaluations = 32;
+  const TripPlanner planner{problem};
+  const auto all =
+      away_until_used(find_saved_blocks(problem.graph, planner.occupancy(), planner.frugal()));
+  const std::vector<TaskRun> runs = planner.fastest_beside(all);
+  if (!planner.keeps_budget(runs, all)) return planner.infeasible(all);
+  const Selection selection{problem, planner, runs, all};
+  WeightSearch search;
+  Weights best_weights{};
+  std::optional<EvaluatedPlan> best;
+  for (int i = 0; i < kEvaluations; ++i) {
+    const Weights weights = search.next(best_weights);
+    EvaluatedPlan result{.plan = *planner.plan_eagerly(runs, selection.choose(weights))};
+    result.makespan = simulate(result.plan, problem.profile).makespan();
+    if (best && result.makespan >= best->makespan) continue;
+    best = std::move(result);
+    best_weights = weights;
+  }
+  best->plan.planner = name();
+  return std::move(best->plan);
+}
+
+}  // namespace spillway::prefetch

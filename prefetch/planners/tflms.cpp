@@ -1,0 +1,91 @@
+#include "prefetch/planners/tflms.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "prefetch/offload_plan.h"
+#include "prefetch/saved_blocks.h"
+#include "prefetch/simulate.h"
+#include "prefetch/trip_plan.h"
+
+namespace spillway::prefetch {
+namespace {
+
+// How many tensors the configurations offload.
+std::vector<std::size_t> tensor_counts(std::size_t all) {
+  constexpr std::size_t kSteps = 32;
+  const std::size_t steps = std::min(all, kSteps);
+  std::vector<std::size_t> counts{0};
+  for (std::size_t i = 1; i <= steps; ++i) counts.push_back(all * i / steps);
+  return counts;
+}
+
+// Each trip ends `distance` layers before the one that uses its block.
+void prefetch_ahead(std::span<RoundTrip> trips, std::span<const BackwardLayer> layers,
+                    std::size_t distance) {
+  for (RoundTrip& trip : trips) {
+    const auto after =
+        std::ranges::upper_bound(layers, trip.absence.next, {}, &BackwardLayer::begin);
+    const auto use = static_cast<std::size_t>(after - layers.begin()) - 1;
+    trip.back = layers[use - std::min(use, distance)].begin;
+  }
+}
+
+class Configurations {
+ public:
+  explicit Configurations(const Problem& problem)
+      : problem_{problem},
+        planner_{problem},
+        saved_{find_saved_blocks(problem.graph, planner_.occupancy(), planner_.frugal())},
+        layers_{find_backward_layers(problem.graph, planner_.frugal(), saved_)} {}
+
+  std::variant<Plan, Infeasible> best() {
+    const std::vector<RoundTrip> all = away_until_used(saved_);
+    for (const std::size_t count : tensor_counts(all.size())) {
+      for (std::size_t distance = 1; distance == 1 || distance < layers_.size(); distance *= 2) {
+        std::vector<RoundTrip> trips{all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)};
+        prefetch_ahead(trips, layers_, distance);
+        consider(std::move(trips));
+        if (count == 0) break;  // nothing to prefetch
+      }
+    }
+    if (best_) return std::move(best_->plan);
+    return *smallest_;
+  }
+
+ private:
+  void consider(std::vector<RoundTrip> trips) {
+    std::vector<TaskRun> runs = planner_.fastest_beside(trips);
+    if (!planner_.keeps_budget(runs, trips)) {
+      const Infeasible reason = planner_.infeasible(trips);
+      if (!smallest_ || reason.smallest_budget < smallest_->smallest_budget) smallest_ = reason;
+      return;
+    }
+    planner_.leave_when_needed(runs, trips);
+    EvaluatedPlan result{.plan = *planner_.plan(std::move(runs), std::move(trips))};
+    result.makespan = simulate(result.plan, problem_.profile).makespan();
+    if (!best_ || result.makespan < best_->makespan) best_ = std::move(result);
+  }
+
+  const Problem& problem_;
+  TripPlanner planner_;
+  std::vector<SavedBlock> saved_;
+  std::vector<BackwardLayer> layers_;
+  std::optional<EvaluatedPlan> best_;
+  std::optional<Infeasible> smallest_;
+};
+
+}  // namespace
+
+std::variant<Plan, Infeasible> Tflms::plan(const Problem& problem) const {
+  auto result = Configurations{problem}.best();
+  if (auto* const plan = std::get_if<Plan>(&result)) plan->planner = name();
+  return result;
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,93 @@
+#include "src/cli/sub_batch_figures.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+
+#include "prefetch/bounds.h"
+#include "prefetch/need.h"
+#include "prefetch/occupancy.h"
+#include "prefetch/simulate.h"
+#include "prefetch/verify.h"
+#include "src/plan_facts.h"
+#include "um/error.h"
+
+namespace spillway::cli {
+namespace {
+
+using nlohmann::json;
+using um::Bytes;
+using um::Nanoseconds;
+
+// Sums over the sub-batches of a batch.
+struct Totals {
+  Bytes peak;
+  Bytes smallest;
+  Bytes resident;
+  Nanoseconds compute{0};
+  Nanoseconds makespan{0};
+  prefetch::Bounds bounds{};
+  std::uint64_t offloaded = 0;
+  std::uint64_t prefetched = 0;
+  std::uint64_t recomputed = 0;
+  std::map<std::string, std::size_t> algorithms;
+
+  void add(const PlannedSubStep& step, const SubBatchPlanner& planner) {
+    const auto verdict = prefetch::verify(*step.graph, step.plan);
+    um::expects(std::holds_alternative<prefetch::Verified>(verdict), "planners return sound plans");
+    peak = std::max(peak, std::get<prefetch::Verified>(verdict).peak);
+    const prefetch::NearNeed need =
+        near_need(*step.graph, prefetch::Occupancy{*step.graph, step.plan.page});
+    smallest = std::max(smallest, need.smallest);
+    resident = std::max(resident, need.resident);
+    add_times(step, planner);
+    const PlanFacts facts = facts_of(step.plan, *step.graph);
+    offloaded += step.times * facts.offloaded.count();
+    prefetched += step.times * facts.prefetched.count();
+    recomputed += step.times * facts.recomputed_tasks;
+    for (const auto& [name, runs] : facts.algorithms) algorithms[name] += step.times * runs;
+  }
+
+  void add_times(const PlannedSubStep& step, const SubBatchPlanner& planner) {
+    const auto times = static_cast<std::int64_t>(step.times);
+    compute += times * prefetch::compute_time(*step.profile, step.plan.runs);
+    makespan += times * prefetch::simulate(step.plan, *step.profile).makespan();
+    const prefetch::Bounds own =
+        prefetch::lower_bounds(planner.problem(*step.graph, *step.profile));
+    bounds.beaumont += times * own.beaumont;
+    bounds.offload += times * own.offload;
+    bounds.mixed += times * own.mixed;
+  }
+};
+
+}  // namespace
+
+json figures_of(std::span<const PlannedSubStep> steps, const SubBatchPlanner& planner,
+                Nanoseconds planning) {
+  Totals totals;
+  for (const PlannedSubStep& step : steps) totals.add(step, planner);
+  const PlannedSubStep& last = steps.back();
+  return {{"feasible", true},
+          {"planner", last.plan.planner},
+          {"profile", last.profile->source},
+          {"min_budget_bytes", totals.smallest.count()},
+          {"resident_bytes", totals.resident.count()},
+          {"peak_bytes", totals.peak.count()},
+          {"compute_seconds", um::seconds(totals.compute)},
+          {"makespan_seconds", um::seconds(totals.makespan)},
+          {"bounds",
+           {{"beaumont", um::seconds(totals.bounds.beaumont)},
+            {"offload", um::seconds(totals.bounds.offload)},
+            {"mixed", um::seconds(totals.bounds.mixed)}}},
+          {"planning_seconds", um::seconds(planning)},
+          {"offloaded_bytes", totals.offloaded},
+          {"prefetched_bytes", totals.prefetched},
+          {"recomputed_tasks", totals.recomputed},
+          {"algorithms", totals.algorithms},
+          {"tasks", last.graph->tasks.size()},
+          {"verified", true}};
+}
+
+}  // namespace spillway::cli

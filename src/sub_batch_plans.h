@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "nets/network.h"
+#include "prefetch/machine.h"
+#include "prefetch/plan.h"
+#include "prefetch/profile.h"
+#include "prefetch/sub_batch.h"
+#include "src/backend.h"
+#include "src/plans.h"
+#include "src/step.h"
+#include "um/bytes.h"
+
+namespace spillway {
+
+/// Sub-steps of a batch that have the same plan.
+struct PlannedSubStep {
+  std::size_t times = 1;  ///< how often in a batch
+  const prefetch::TaskGraph* graph = nullptr;
+  const prefetch::Profile* profile = nullptr;
+  prefetch::Plan plan;
+};
+
+/// Plans a batch in sub-batches on a machine that is modelled, as its times at every size are
+/// needed. The step of a whole batch is the ordinary training step; of several sub-batches, each
+/// runs make_sub_step(), and the last one updates.
+class SubBatchPlanner {
+ public:
+  /// What a batch is planned for.
+  struct Task {
+    const nets::Network& network;
+    const Sizing& sizing;
+    const prefetch::Machine& machine;
+    StepOptions step;  ///< with the batch size of the whole batch
+    um::Bytes budget;  ///< of the training step
+    PlanRequest request;
+  };
+  /// What `task` refers to must outlive it.
+  explicit SubBatchPlanner(const Task& task) : task_{task} {}
+
+  /// By the planner's rule (Planner::sub_batch_rule). Sizes at which the planner has no plan are
+  /// passed over. Throws: BudgetTooSmall when not even one sample works.
+  [[nodiscard]] prefetch::SubBatches choose();
+
+  /// One entry for each distinct sub-step, in order; `graph` and `profile` point into this object.
+  /// A last sub-batch that is smaller counts as a whole one. Throws: BudgetTooSmall.
+  [[nodiscard]] std::vector<PlannedSubStep> plan(const prefetch::SubBatches& batches);
+
+  /// The problem that a sub-step's plan solves.
+  [[nodiscard]] prefetch::Problem problem(const prefetch::TaskGraph& graph,
+                                          const prefetch::Profile& profile) const;
+
+ private:
+  struct SubStep {
+    std::size_t times;
+    prefetch::TaskGraph graph;
+    prefetch::Profile profile;
+  };
+  using Outcome = std::variant<std::vector<PlannedSubStep>, prefetch::Infeasible>;
+
+  const std::vector<SubStep>& sub_steps(const prefetch::SubBatches& batches);
+  Outcome try_plan(const prefetch::SubBatches& batches);
+  prefetch::SubBatchNeed need(std::size_t size);
+  prefetch::SubBatchTrial attempt(const prefetch::SubBatches& batches);
+  std::optional<prefetch::SubBatches> by_working_set();
+  [[noreturn]] void refuse(const prefetch::SubBatches& batches, prefetch::Infeasible reason);
+
+  Task task_;
+  std::map<std::size_t, std::vector<SubStep>> families_;  // by number of sub-batches
+};
+
+}  // namespace spillway
