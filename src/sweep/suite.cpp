@@ -141,7 +141,7 @@ Situation large_situation(SuiteWorkloads& workloads) {
 }
 
 Cell large_cell(const Situation& situation) {
-  const um::Bytes budget = Budget::parse("10%").resolve(situation.workload->need(), {});
+  const um::Bytes budget = Budget::parse("min+10%").resolve(situation.workload->need(), {});
   return {.situation = &situation, .position = 0, .budget = budget};
 }
 
