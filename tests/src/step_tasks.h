@@ -1,0 +1,24 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "src/step.h"
+
+namespace spillway::test {
+
+/// The task of this name, or null.
+[[nodiscard]] inline const prefetch::Task* find_task(const Step& step, const std::string& name) {
+  const auto found = std::ranges::find(step.graph.tasks, name, &prefetch::Task::name);
+  return found == step.graph.tasks.end() ? nullptr : &*found;
+}
+
+/// Of all tasks, in order.
+[[nodiscard]] inline std::vector<std::string> task_names(const Step& step) {
+  std::vector<std::string> names;
+  for (const prefetch::Task& task : step.graph.tasks) names.push_back(task.name);
+  return names;
+}
+
+}  // namespace spillway::test
