@@ -6,7 +6,7 @@
 
 namespace spillway::nets {
 
-/// Szegedy et al., 2014, table 1, for images of 15x15 and more, without the auxiliary classifiers.
+/// Szegedy et al., 2014, table 1, for images of 31x31 and more, without the auxiliary classifiers.
 /// As trained today (torchvision): with batch norm instead of biases and of local response norm,
 /// and with 3x3 convolutions where the paper has 5x5.
 [[nodiscard]] Network googlenet(const Shape& image, std::size_t classes);

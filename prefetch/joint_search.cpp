@@ -18,6 +18,11 @@
 namespace spillway::prefetch {
 namespace {
 
+int most_evaluations(const DecisionSpace& space) {
+  constexpr std::size_t kForEach = 50;
+  return static_cast<int>(kForEach * (space.droppable().size() + space.choosable().size()));
+}
+
 class JointSearch {
  public:
   JointSearch(const Problem& problem, const SearchLimits& limits)
@@ -25,7 +30,7 @@ class JointSearch {
         offload_{problem},
         space_{problem},
         neighbourhood_{space_},
-        evaluations_left_{limits.evaluations},
+        evaluations_left_{std::min(limits.evaluations, most_evaluations(space_))},
         current_{space_.start()},
         best_{offload_.plan(space_.runs(current_))} {
     if (!best_) start_frugal();
@@ -71,10 +76,11 @@ class JointSearch {
     constexpr std::size_t kGrid = 24;
     constexpr std::size_t kStarts = 3;
     const std::size_t all = space_.droppable().size();
+    const std::size_t grid = std::min(all, kGrid);
     std::vector<Step> steps;
     for (const double tilt : {0.0, -0.7, 1.5}) {
-      for (std::size_t i = 1; i <= kGrid; ++i) {
-        steps.push_back(neighbourhood_.drop_cheapest(all * i / kGrid, tilt));
+      for (std::size_t i = 1; i <= grid; ++i) {
+        steps.push_back(neighbourhood_.drop_cheapest(all * i / grid, tilt));
       }
     }
     std::vector<Decisions> starts;

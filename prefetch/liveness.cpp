@@ -6,28 +6,44 @@ namespace spillway::prefetch {
 
 using um::Bytes;
 
-std::vector<DataId> operands(const Task& task) {
-  std::vector<DataId> ids = task.reads;
+namespace {
+
+// operands() without a new vector each time: planners ask for the lives of thousands of sequences.
+void collect_operands(const Task& task, std::vector<DataId>& ids) {
+  ids.assign(task.reads.begin(), task.reads.end());
   ids.insert(ids.end(), task.writes.begin(), task.writes.end());
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+}
+
+}  // namespace
+
+std::vector<DataId> operands(const Task& task) {
+  std::vector<DataId> ids;
+  collect_operands(task, ids);
   return ids;
 }
 
 std::vector<Life> find_lives(const TaskGraph& graph, std::span<const TaskRun> runs) {
   constexpr std::size_t kNone = ~std::size_t{0};
+  constexpr std::size_t kUsualAccesses = 4;
   std::vector<Life> lives;
   std::vector<std::size_t> current(graph.data.size(), kNone);  // index into lives
+  std::vector<DataId> ids;
   for (Position position = 0; position < runs.size(); ++position) {
     const Task& task = graph[runs[position].task];
-    for (const DataId id : operands(task)) {
-      if (graph[id].kind == DataKind::kState) continue;
+    collect_operands(task, ids);
+    for (const DataId id : ids) {
+      if (!graph[id].may_leave()) continue;
+      const bool is_state = graph[id].kind == DataKind::kState;
       const bool reads = std::ranges::count(task.reads, id) > 0;
       const bool writes = std::ranges::count(task.writes, id) > 0;
       std::size_t& life = current[static_cast<std::size_t>(id)];
-      if (!reads || life == kNone) {
+      if (life == kNone || (!reads && !is_state)) {
         life = lives.size();
-        lives.push_back({.data = id, .accesses = {}});
+        const auto whole = is_state ? static_cast<Position>(runs.size()) : Position{0};
+        lives.push_back({.data = id, .accesses = {}, .whole_step = whole});
+        lives.back().accesses.reserve(kUsualAccesses);
       }
       lives[life].accesses.push_back({.position = position, .reads = reads, .writes = writes});
     }

@@ -31,20 +31,20 @@ class Insertion {
         writers_{writers},
         runs_{runs},
         is_missing_(graph.data.size(), false),
-        is_per_use_(graph.data.size(), false) {
+        reuse_(graph.data.size(), Reuse::kUntilLastUse) {
     for (const Dropped& block : dropped) {
       is_missing_[index(block.data)] = true;
-      is_per_use_[index(block.data)] = block.reuse == Reuse::kPerUse;
+      reuse_[index(block.data)] = block.reuse;
     }
   }
 
   std::vector<TaskRun> insert() {
+    result_.reserve(2 * runs_.size());
     for (const TaskRun& run : runs_) {
       const Task& task = graph_[run.task];
       if (!is_forward(task)) make_present(task);
       result_.push_back(run);
-      for (const DataId id : borrowed_) is_missing_[index(id)] = true;
-      borrowed_.clear();
+      give_back(task);
     }
     return std::move(result_);
   }
@@ -58,9 +58,21 @@ class Insertion {
     }
   }
 
+  // `reader` is the task that the borrowed blocks were made again for.
+  void give_back(const Task& reader) {
+    for (const DataId id : borrowed_) {
+      const bool stays = reuse_[index(id)] == Reuse::kOnceRead && reads(reader, id);
+      is_missing_[index(id)] = !stays;
+    }
+    borrowed_.clear();
+  }
+
+  static bool reads(const Task& task, DataId id) { return std::ranges::count(task.reads, id) > 0; }
+  [[nodiscard]] bool is_lent(DataId id) const { return reuse_[index(id)] != Reuse::kUntilLastUse; }
+
   void recompute(DataId id) {
     is_missing_[index(id)] = false;
-    if (is_per_use_[index(id)]) borrowed_.push_back(id);
+    if (is_lent(id)) borrowed_.push_back(id);
     for (const TaskId writer : writers_[index(id)]) {
       make_present(graph_[writer]);
       result_.push_back({.task = writer,
@@ -72,7 +84,7 @@ class Insertion {
 
   // The rerun of a task makes all its outputs.
   void be_present(DataId id) {
-    if (is_missing_[index(id)] && is_per_use_[index(id)]) borrowed_.push_back(id);
+    if (is_missing_[index(id)] && is_lent(id)) borrowed_.push_back(id);
     is_missing_[index(id)] = false;
   }
 
@@ -80,16 +92,20 @@ class Insertion {
   const std::vector<std::vector<TaskId>>& writers_;
   const std::vector<TaskRun>& runs_;
   std::vector<bool> is_missing_;  // by block
-  std::vector<bool> is_per_use_;  // by block
-  std::vector<DataId> borrowed_;  // made again for the run at hand only
+  std::vector<Reuse> reuse_;      // by block
+  std::vector<DataId> borrowed_;  // made again for the run at hand
   std::vector<TaskRun> result_;
 };
 
-// Whether any backward task reads the block, which makes dropping it worth a thought.
+// Whether the backward pass may read the block, which makes dropping it worth a thought: a backward
+// task does, or the rerun of a task that makes such a block.
 std::vector<bool> find_saved(const TaskGraph& graph) {
   std::vector<bool> saved(graph.data.size(), false);
-  for (const Task& task : graph.tasks) {
-    if (is_forward(task)) continue;
+  const auto is_saved = [&](DataId id) -> bool { return saved[static_cast<std::size_t>(id)]; };
+  for (std::size_t t = graph.tasks.size(); t-- > 0;) {
+    const Task& task = graph.tasks[t];
+    const bool may_rerun = task.is_recomputable && std::ranges::any_of(task.writes, is_saved);
+    if (is_forward(task) && !may_rerun) continue;
     for (const DataId id : task.reads) saved[static_cast<std::size_t>(id)] = true;
   }
   return saved;
@@ -175,7 +191,7 @@ std::vector<Recomputable> find_recomputable(const TaskGraph& graph, const Profil
   std::vector<Recomputable> result;
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
     if (!saved[i] || writers[i].empty() || !occupancy.is_movable(DataId(i))) continue;
-    if (!rerun.is_harmless(DataId(i))) continue;
+    if (graph.data[i].kind == DataKind::kState || !rerun.is_harmless(DataId(i))) continue;
     Recomputable block{.data = DataId(i), .size = occupancy.size(DataId(i))};
     for (const TaskId writer : writers[i]) {
       block.cost += profile(writer, runs[static_cast<std::size_t>(writer)].algorithm);

@@ -19,8 +19,9 @@ struct Recomputable {
   um::Bytes size;           ///< in whole pages
 };
 
-/// The droppable blocks of `graph`, cheapest per byte first; they can be dropped in any
-/// combination. `runs` gives the algorithms.
+/// The droppable blocks of `graph` that the backward pass reads, or reads in order to make others
+/// of them again, cheapest per byte first; they can be dropped in any combination. `runs` gives the
+/// algorithms.
 /// Complexity: O(accesses) where updates of state refuse none.
 [[nodiscard]] std::vector<Recomputable> find_recomputable(const TaskGraph& graph,
                                                           const Profile& profile, um::Bytes page,
@@ -29,7 +30,10 @@ struct Recomputable {
 /// How long a block stays that was made again.
 enum class Reuse {
   kUntilLastUse,  ///< made again once (SuperNeurons section 3.4: speed-centric)
-  kPerUse         ///< made again for each backward task that needs it (memory-centric)
+  kPerUse,        ///< made again for each backward task that needs it
+  /// Leaves with the backward task that it was made again for, unless that task reads it itself:
+  /// then it stays (SuperNeurons section 3.4: memory-centric).
+  kOnceRead
 };
 
 /// A block that is dropped, and how it comes back.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <tuple>
+#include <utility>
 
 namespace spillway::prefetch {
 namespace {

@@ -15,8 +15,10 @@ struct Kind {
   TaskKind operator()(const PoolForward& /*op*/) const { return TaskKind::kPool; }
   TaskKind operator()(const ReluForward& /*op*/) const { return TaskKind::kActivation; }
   TaskKind operator()(const BatchNormForward& /*op*/) const { return TaskKind::kNormalization; }
+  TaskKind operator()(const LrnForward& /*op*/) const { return TaskKind::kNormalization; }
   TaskKind operator()(const DropoutForward& /*op*/) const { return TaskKind::kDropout; }
   TaskKind operator()(const AddForward& /*op*/) const { return TaskKind::kJoin; }
+  TaskKind operator()(const ConcatForward& /*op*/) const { return TaskKind::kJoin; }
   template <class Op>
   TaskKind operator()(const Op& /*op*/) const {
     return TaskKind::kOther;

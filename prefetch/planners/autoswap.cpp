@@ -53,11 +53,10 @@ class Selection {
   [[nodiscard]] std::vector<RoundTrip> choose(const Weights& weights) const {
     std::vector<Bytes> load = load_;
     std::vector<bool> is_chosen(all_.size(), false);
-    while (std::ranges::any_of(load, [&](Bytes bytes) { return bytes > pool_; })) {
-      const std::size_t i = best(weights, load, is_chosen);
-      is_chosen[i] = true;
-      for (Position p = all_[i].absence.needed; p < all_[i].back; ++p) {
-        load[p] -= all_[i].absence.size;
+    while (const std::optional<std::size_t> i = best(weights, load, is_chosen)) {
+      is_chosen[*i] = true;
+      for (Position p = all_[*i].absence.needed; p < all_[*i].back; ++p) {
+        load[p] -= all_[*i].absence.size;
       }
     }
     std::vector<RoundTrip> trips;
@@ -100,20 +99,22 @@ class Selection {
     return result;
   }
 
-  [[nodiscard]] std::size_t best(const Weights& weights, std::span<const Bytes> load,
-                                 const std::vector<bool>& is_chosen) const {
+  // The next block to swap; nothing when no run exceeds the budget.
+  [[nodiscard]] std::optional<std::size_t> best(const Weights& weights, std::span<const Bytes> load,
+                                                const std::vector<bool>& is_chosen) const {
     std::vector<std::uint32_t> exceeding{0};  // how many runs before each exceed the budget
     for (const Bytes bytes : load) exceeding.push_back(exceeding.back() + (bytes > pool_ ? 1 : 0));
+    if (exceeding.back() == 0) return std::nullopt;
     std::vector<double> submodular = weighted_absences(load);
     normalize(submodular);
-    std::size_t best = all_.size();
+    std::optional<std::size_t> best;
     double best_score = 0;
     for (std::size_t i = 0; i < all_.size(); ++i) {
       if (is_chosen[i] || exceeding[all_[i].back] == exceeding[all_[i].absence.needed]) continue;
       const double score = weights[0] * durations_of_absence_[i] +
                            weights[1] * areas_of_absence_[i] + weights[2] * weighted_[i] +
                            weights[3] * submodular[i];
-      if (best == all_.size() || score > best_score) {
+      if (!best || score > best_score) {
         best = i;
         best_score = score;
       }

@@ -4,17 +4,18 @@
 
 namespace spillway::prefetch {
 
-/// The capacity-based strategy of UM-Chainer (section 3.5), page-granular: offload from the front
-/// of the network only as much as does not fit, and prefetch in the order of use as early as there
-/// is room. On unified memory parts of blocks move, which makes it the optimal fractional greedy of
-/// Beaumont et al. (section 4). The paper keeps convolution algorithms fixed; here each task gets
-/// the fastest algorithm whose workspace pays. With `may_recompute`, outputs of cheap tasks are
-/// dropped and recomputed where that is shorter.
+/// The capacity-based strategy of UM-Chainer (Zhang et al., section 3.5): blocks leave whole, the
+/// longest unused first, only until the rest fits in near memory, and come back as early as there
+/// is room, whichever task is running. Each task has its fastest algorithm that fits when all else
+/// is far. Recomputes nothing (section 3.1).
+///
+/// The paper speaks of layers of a chain; here a block may leave in any gap between two uses.
 class Capacity final : public Planner {
  public:
   [[nodiscard]] std::string_view name() const override { return "capacity"; }
   [[nodiscard]] std::string_view description() const override {
-    return "offload what does not fit, prefetch as early as there is room (UM-Chainer 3.5)";
+    return "keeps near what fits, moves the rest in whole blocks as early as there is room "
+           "(UM-Chainer)";
   }
   [[nodiscard]] std::variant<Plan, Infeasible> plan(const Problem& problem) const override;
 };

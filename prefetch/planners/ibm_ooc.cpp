@@ -1,7 +1,7 @@
 #include "prefetch/planners/ibm_ooc.h"
 
 #include <algorithm>
-#include <optional>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <utility>

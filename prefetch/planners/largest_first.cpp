@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <numeric>
-#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,6 +1,8 @@
 #include "prefetch/planners/vdnn_conv.h"
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "prefetch/planners/vdnn_rules.h"
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "prefetch/planners/vdnn_rules.h"
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "nets/catalogue.h"
+#include "nets/network_family.h"
 #include "prefetch/json.h"
 #include "src/cli/output_path.h"
 #include "src/cli/processor_options.h"
@@ -109,6 +110,13 @@ void print_list(const std::vector<NetworkFacts>& all) {
   }
 }
 
+void print_families() {
+  fmt::print("\nOthers say in their names how deep their stages are:\n");
+  for (const nets::NetworkFamily& family : nets::network_families()) {
+    fmt::print("{:<20} {} in each stage, as {}\n", family.form, family.what, family.example);
+  }
+}
+
 void print_one(const NetworkFacts& facts) {
   fmt::print(
       "{}: {}\n{} classes, {} parameters, {} saved for the way back and {:.3f} GFLOP forward an "
@@ -155,6 +163,7 @@ void list(const Options& options) {
   }
   if (options.name.empty()) {
     print_list(all);
+    print_families();
   } else {
     print_one(all.front());
   }
@@ -167,7 +176,9 @@ void add_nets_command(CLI::App& app) {
   CLI::App* const command =
       app.add_subcommand("nets", "Parameters, activation bytes and smallest feasible budgets");
   const auto options = std::make_shared<Options>();  // shared: the callback keeps it
-  command->add_option("name", options->name, "One network in detail (default: all, in a table)")
+  command
+      ->add_option("name", options->name,
+                   "One network in detail, resnet:6,32,100,6 too (default: all, in a table)")
       ->check(check_network);
   command
       ->add_option("--classes", options->classes,

@@ -10,7 +10,7 @@ namespace spillway::cli {
 /// The flags that say how to plan: --budget, --planner, --recompute.
 struct PlanOptions {
   std::string budget = "auto";
-  std::string planner = "capacity";
+  std::string planner = "joint";
   std::string recompute = "auto";
 
   void add_to(CLI::App& app);

@@ -12,7 +12,9 @@
 namespace spillway::cli {
 namespace {
 
-constexpr double kNoise = 0.1;  // G7's
+constexpr double kNoise = 0.1;            // G7's
+constexpr std::size_t kSmallStep = 1000;  // tasks, G5's
+constexpr std::size_t kTimedAlone = 20;
 
 std::vector<SuiteNetwork> find_networks(const std::vector<std::string>& names) {
   if (names.empty()) return {suite_networks().begin(), suite_networks().end()};
@@ -59,11 +61,17 @@ SuiteResult run_suite(const SuiteRequest& request, const std::atomic<bool>& stop
 
   SuiteResult result;
   const std::array both{suite_moving(), suite_mixed()};
-  const std::vector<Point> points = sweep_cells("suite", suite_cells(situations), both);
+  const std::vector<Cell> cells = suite_cells(situations);
+  const std::vector<Point> points = sweep_cells("suite", cells, both);
   for (std::size_t i = 0; i < points.size(); ++i) {
     (i % 2 == 0 ? result.moving : result.mixed).push_back(points[i]);
   }
+  if (!stop) time_slowest_alone(cells, suite_mixed(), result.mixed, kSmallStep, kTimedAlone);
   result.algorithms = sweep_cells("algorithms", algorithm_cells(with_algorithms), mixed);
+  if (request.networks.empty() && !stop) {
+    const Situation large = large_situation(workloads);
+    result.large = sweep_cells("large step", std::array{large_cell(large)}, mixed);
+  }
   result.goals = judge_goals({.moving = result.moving,
                               .mixed = result.mixed,
                               .algorithms = result.algorithms,

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -15,6 +14,7 @@
 #include "src/cli/interrupt.h"
 #include "src/cli/machine_check.h"
 #include "src/cli/output_path.h"
+#include "src/cli/plot_script.h"
 #include "src/cli/processor_options.h"
 #include "src/cli/suite_report.h"
 #include "src/cli/suite_run.h"
@@ -44,8 +44,12 @@ struct Options {
   std::vector<std::string> machines;
   std::vector<std::string> links{"x1"};
   std::string recompute = "auto";
+  std::string memory = "managed";
   int threads = 0;
   std::string json;
+  std::string plot;
+  std::string plot_of;
+  bool memory_curves = false;
   bool is_suite = false;
   std::vector<std::string> suite_networks;
 };
@@ -105,6 +109,12 @@ void expect_sound(std::span<const Point> points) {
   }
 }
 
+void write(const json& result, const Options& options) {
+  if (!options.json.empty()) prefetch::write_json(result, options.json);
+  if (options.plot.empty() || result.at("points").empty()) return;
+  draw_sweep(result, options.plot, options.plot_of);
+}
+
 void expect_finished(const Interrupt& interrupt) {
   if (interrupt.requested()) throw Interrupted{"points that were not reached are left out"};
 }
@@ -118,13 +128,13 @@ void sweep_grid(const Options& options) {
   const std::vector<Point> points =
       sweep(grid.cells, strategies,
             {.threads = options.threads,
+             .whole_blocks = options.memory == "copy",
+             .with_memory = options.memory_curves || options.plot_of == "memory",
              .on_progress = [&](const SweepProgress& progress) { line.show(progress); }},
             interrupt.requested());
   line.end();
   if (options.json != "-") print_sweep(points);
-  if (!options.json.empty()) {
-    prefetch::write_json({{"points", to_json(std::span<const Point>{points})}}, options.json);
-  }
+  write({{"memory", options.memory}, {"points", to_json(std::span<const Point>{points})}}, options);
   expect_sound(points);
   expect_finished(interrupt);
 }
@@ -136,7 +146,7 @@ void sweep_suite(const Options& options) {
                                         .threads = options.threads},
                                        interrupt.requested());
   if (options.json != "-") print_suite(result);
-  if (!options.json.empty()) prefetch::write_json(to_json(result), options.json);
+  write(to_json(result), options);
   for (const auto* points : {&result.moving, &result.mixed, &result.algorithms, &result.large}) {
     expect_sound(*points);
   }
@@ -147,6 +157,8 @@ void sweep(const Options& options) {
   if (!options.is_suite && options.workload.net.empty()) throw CLI::RequiredError{"--net"};
   if (!options.is_suite && options.workload.batch == 0) throw CLI::RequiredError{"--batch"};
   expect_writable(options.json);
+  expect_writable(options.plot);
+  if (!options.plot.empty()) expect_plotting();
   if (options.is_suite) {
     sweep_suite(options);
   } else {
@@ -191,6 +203,13 @@ void add_comparison(CLI::App& command, Options& options) {
       ->check(CLI::IsMember({"auto", "off"}))
       ->capture_default_str()
       ->group(kComparison);
+  command
+      .add_option("--memory", options.memory,
+                  "managed: blocks may be moved in parts; copy: whole blocks only, as explicit "
+                  "copies do")
+      ->check(CLI::IsMember({"managed", "copy"}))
+      ->capture_default_str()
+      ->group(kComparison);
 }
 
 void add_suite(CLI::App& command, Options& options) {
@@ -200,7 +219,7 @@ void add_suite(CLI::App& command, Options& options) {
       "goals G1 to G7");
   suite->group(kSuite);
   for (const char* name : {"--net", "--batch", "--image-size", "--classes", "--conv-algorithm",
-                           "--budgets", "--planners", "--links", "--recompute"}) {
+                           "--budgets", "--planners", "--links", "--recompute", "--memory"}) {
     suite->excludes(command.get_option(name));
   }
   command
@@ -231,6 +250,18 @@ void add_sweep_command(CLI::App& app) {
                    "Points evaluated at once (default: one a processor)")
       ->check(CLI::Range(1, kMostThreads));
   command->add_option("--json", options->json, "Write all points here as JSON, - for stdout");
+  auto* const plot =
+      command->add_option("--plot", options->plot,
+                          "Draw the points into this PNG, PDF or SVG; needs Python's matplotlib");
+  command
+      ->add_option("--plot-of", options->plot_of,
+                   "makespan against budget, against the speed of the link, or near memory task "
+                   "by task (default: link where more links than budgets are compared, else "
+                   "makespan)")
+      ->check(CLI::IsMember({"makespan", "link", "memory"}))
+      ->needs(plot);
+  command->add_flag("--memory-curves", options->memory_curves,
+                    "Keep in the JSON how much near memory each task of a plan meets");
   command->footer(
       "Prints the makespan of each plan over the time of a step with room for everything and the\n"
       "fastest algorithms (compute_seconds in the JSON), beside the least that any plan can "

@@ -23,7 +23,10 @@ const std::map<std::string, ConvolutionAlgorithm> kAlgorithms{
 }  // namespace
 
 void WorkloadOptions::add_to(CLI::App& app) {
-  app.add_option("--net", net, "Network; spillway nets lists them")
+  app.add_option("--net", net,
+                 "Network; spillway nets lists them; resnet:n1,n2,n3,n4 and vgg:a,b,c,d,e name the "
+                 "depths of "
+                 "their stages")
       ->required()
       ->check(check_network)
       ->group(kWorkload);

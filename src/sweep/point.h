@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "prefetch/bounds.h"
 #include "prefetch/planner.h"
@@ -62,6 +63,7 @@ struct PlanOutcome {
   um::Nanoseconds planning{0};
   std::string violation;  ///< why the plan must not run; empty: it is verified
   std::optional<Robustness> robustness;
+  std::vector<um::Bytes> memory;  ///< by run, where it was asked for
 };
 
 struct Point {

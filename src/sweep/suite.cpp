@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 2> kAlgorithmNetworks{"vgg16", "resnet34"
 constexpr std::array<std::string_view, 2> kAlgorithmMachines{"k40m", "v100"};
 
 // The planners that are judged.
-constexpr std::string_view kMovingPlanner = "capacity";
+constexpr std::string_view kMovingPlanner = "fractional";
 constexpr std::string_view kMixedPlanner = "joint";
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
@@ -141,7 +141,7 @@ Situation large_situation(SuiteWorkloads& workloads) {
 }
 
 Cell large_cell(const Situation& situation) {
-  const um::Bytes budget = Budget::parse("10%").resolve(situation.workload->need(), {});
+  const um::Bytes budget = Budget::parse("min+10%").resolve(situation.workload->need(), {});
   return {.situation = &situation, .position = 0, .budget = budget};
 }
 

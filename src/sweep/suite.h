@@ -71,7 +71,8 @@ class SuiteWorkloads {
 
 /// A step of more than eight thousand tasks on V100: SuperNeurons' ResNet-2500 at batch 16.
 [[nodiscard]] Situation large_situation(SuiteWorkloads& workloads);
-/// A tenth of its resident need.
+/// A tenth of the way from its smallest feasible budget to its resident need: a tenth of that need
+/// is less than its parameters, their gradients and momentum take.
 [[nodiscard]] Cell large_cell(const Situation& situation);
 
 }  // namespace spillway

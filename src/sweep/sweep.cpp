@@ -1,5 +1,6 @@
 #include "src/sweep/sweep.h"
 
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
@@ -15,7 +16,9 @@
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
 #include "src/plan_facts.h"
+#include "src/sweep/memory_by_run.h"
 #include "src/sweep/robustness.h"
+#include "um/error.h"
 
 namespace spillway {
 namespace {
@@ -72,7 +75,9 @@ PlanOutcome judge(const Cell& cell, const Plan& plan, const SweepOptions& option
   }
   outcome.peak = std::get<prefetch::Verified>(verdict).peak;
   if (plan.residency == prefetch::Residency::kOnDemand) return outcome;
-  outcome.makespan = prefetch::simulate(plan, situation.profile).makespan();
+  const prefetch::Timeline timeline = prefetch::simulate(plan, situation.profile);
+  outcome.makespan = timeline.makespan();
+  if (options.with_memory) outcome.memory = memory_by_run(situation.graph(), plan, timeline);
   if (options.noise > 0) {
     outcome.robustness = measure_robustness(situation.graph(), plan, situation.profile,
                                             options.noise, options.noise_draws);
@@ -150,6 +155,27 @@ std::vector<Point> evaluate(const Cell& cell, std::span<const Strategy> strategi
   return points;
 }
 
+void time_slowest_alone(std::span<const Cell> cells, const Strategy& strategy,
+                        std::span<Point> points, std::size_t tasks, std::size_t most) {
+  um::expects(points.size() <= cells.size(), "a cell for each point");
+  std::vector<bool> is_timed(points.size(), false);
+  const auto planning = [&](std::size_t i) {
+    const bool counts = points[i].outcome && points[i].facts.tasks <= tasks;
+    return counts ? points[i].outcome->planning : Nanoseconds{0};
+  };
+  for (std::size_t n = 0; n < most && !points.empty(); ++n) {
+    std::size_t slowest = 0;
+    for (std::size_t i = 1; i < points.size(); ++i) {
+      if (planning(i) > planning(slowest)) slowest = i;
+    }
+    if (is_timed[slowest] || planning(slowest) == Nanoseconds{0}) return;
+    const Cell& cell = cells[slowest];
+    const Point again = evaluate(cell, strategy, points[slowest].facts, {});
+    points[slowest].outcome->planning = again.outcome->planning;
+    is_timed[slowest] = true;
+  }
+}
+
 std::vector<Point> sweep(std::span<const Cell> cells, std::span<const Strategy> strategies,
                          const SweepOptions& options, const std::atomic<bool>& stop) {
   namespace tbb = oneapi::tbb;
@@ -162,7 +188,10 @@ std::vector<Point> sweep(std::span<const Cell> cells, std::span<const Strategy> 
     tbb::this_task_arena::isolate([&] { by_cell[i] = evaluate(cells[i], strategies, options); });
     progress.finished(cells[i]);
   };
-  const int threads = options.threads > 0 ? options.threads : tbb::info::default_concurrency();
+  const int usual = tbb::info::default_concurrency();
+  const int threads = options.threads > 0 ? options.threads : usual;
+  const tbb::global_control allowed{tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(std::max(threads, usual))};
   tbb::task_arena arena{threads};
   arena.execute([&] {
     const tbb::blocked_range<std::size_t> all{0, cells.size(), 1};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <span>
 #include <string>
@@ -22,6 +23,7 @@ struct SweepOptions {
   bool whole_blocks = false;  ///< plans for explicit copies
   double noise = 0;  ///< above 0: also execute each plan with so much noise, `noise_draws` times
   int noise_draws = 5;
+  bool with_memory = false;  ///< keep how much near memory each run of a plan meets
   /// Called after each cell, by one thread at a time; may be empty.
   std::function<void(const SweepProgress&)> on_progress;
 };
@@ -33,6 +35,12 @@ struct SweepOptions {
 [[nodiscard]] std::vector<Point> sweep(std::span<const Cell> cells,
                                        std::span<const Strategy> strategies,
                                        const SweepOptions& options, const std::atomic<bool>& stop);
+
+/// Replaces the planning times of the slowest among `points`, one for each of `cells` and made with
+/// `strategy`, by times with nothing beside them, until the slowest of all is such a time; looks
+/// only at steps of at most `tasks` tasks, and plans at most `most` times.
+void time_slowest_alone(std::span<const Cell> cells, const Strategy& strategy,
+                        std::span<Point> points, std::size_t tasks, std::size_t most);
 
 /// The points of one cell, in the order of the strategies.
 [[nodiscard]] std::vector<Point> evaluate(const Cell& cell, std::span<const Strategy> strategies,

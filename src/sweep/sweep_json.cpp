@@ -27,6 +27,7 @@ json outcome_json(const PlanOutcome& outcome) {
     object["noise_loss"] = outcome.robustness->loss;
     object["noise_peak_bytes"] = outcome.robustness->peak.count();
   }
+  for (const um::Bytes near : outcome.memory) object["memory_bytes"].push_back(near.count());
   return object;
 }
 

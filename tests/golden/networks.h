@@ -6,7 +6,7 @@
 
 namespace spillway::test {
 
-/// The network of a golden file, "chain", "residual" or "branches": the same as in
+/// The network of a golden file, "chain", "residual", "branches" or "joined": the same as in
 /// tools/golden/networks.py, where they are described.
 [[nodiscard]] nets::Network golden_network(std::string_view name);
 

@@ -256,6 +256,17 @@ TEST(Catalogue, RefusesDepthsThatAreNone) {
             "stages has, as vgg:2,22,66,4,4 does");
 }
 
+TEST(Catalogue, TakesImagesAsSmallAsTheHeadersSay) {
+  const std::map<std::string, std::size_t> sides{
+      {"lenet", 12},       {"alexnet", 67},      {"vgg11", 32},       {"googlenet", 31},
+      {"densenet121", 29}, {"inception-v3", 75}, {"inception-v4", 75}};
+  for (const auto& [name, side] : sides) {
+    EXPECT_EQ(refusal(name, {.image = photo(side)}), "accepted: " + name);
+    EXPECT_TRUE(refusal(name, {.image = photo(side - 1)}).ends_with("use a larger --image-size"))
+        << name;
+  }
+}
+
 TEST(Catalogue, RefusesAnImageTooSmallForTheNetwork) {
   EXPECT_EQ(refusal("vgg16", {.image = photo(31)}),
             "layer pool5 (max pool 2x2, stride 2) does not fit what it reads, 512x1x1; use a "

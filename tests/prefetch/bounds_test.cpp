@@ -93,7 +93,7 @@ RC_GTEST_PROP(LowerBounds, AreNeverAboveAPlan, ()) {
     RC_ASSERT(bounds.beaumont <= bounds.offload);
     RC_ASSERT(bounds.mixed <= bounds.offload);
     RC_ASSERT(bounds.mixed.count() > 0);
-    const Plan plan = std::get<Plan>(find_planner("capacity").plan(given));
+    const Plan plan = std::get<Plan>(find_planner("fractional").plan(given));
     const um::Nanoseconds bound = may_recompute ? bounds.mixed : bounds.offload;
     RC_ASSERT(bound <= simulate(plan, profile).makespan());
   }

@@ -4,8 +4,8 @@
 #include <rapidcheck/gtest.h>
 
 #include "prefetch/graph_stamp.h"
-#include "prefetch/planners/capacity.h"
 #include "prefetch/planners/catalogue.h"
+#include "prefetch/planners/fractional.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/refusal.h"
 
@@ -28,7 +28,7 @@ RC_GTEST_PROP(PlanFile, GivesBackEveryPlan, ()) {
   given.budget = near_need(graph, Occupancy{graph, kPage}).smallest + pages(1);
   given.whole_blocks = *rc::gen::arbitrary<bool>();
   given.may_recompute = *rc::gen::arbitrary<bool>();
-  for (const char* planner : {"capacity", "on-demand"}) {
+  for (const char* planner : {"fractional", "on-demand"}) {
     const Plan plan = std::get<Plan>(find_planner(planner).plan(given));
     RC_ASSERT(read(to_json(plan, graph), graph) == plan);
   }
@@ -39,7 +39,7 @@ class TamperedPlan : public ::testing::Test {
  protected:
   TamperedPlan() {
     const Profile profile = flat_profile(graph, 100ns);
-    file = to_json(std::get<Plan>(Capacity{}.plan(problem(graph, profile, pages(14)))), graph);
+    file = to_json(std::get<Plan>(Fractional{}.plan(problem(graph, profile, pages(14)))), graph);
   }
   [[nodiscard]] std::string complaint() const {
     return refusal([&] { return read(file, graph); });

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "prefetch/bounds.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
@@ -39,20 +40,34 @@ Plan plan_with(const Planner& planner, Problem problem) {
 }
 
 // Every plan of every planner verifies, and whatever the noise, executing it never breaks the
-// budget or reads what is far.
-RC_GTEST_PROP(EveryPlanner, KeepsTheBudgetUnderAnyTiming, ()) {
-  const TaskGraph graph = random_graph();
+// budget or reads what is far. None is faster than the bound for moving and recomputing. A planner
+// that finds the budget too small names one that works.
+void expect_sound_plans(const TaskGraph& graph) {
   const Profile profile = random_profile(graph);
   const Problem given = random_problem(graph, profile);
+  const um::Nanoseconds bound = lower_bounds(given).mixed;
   for (const auto& planner : planners()) {
     const Plan plan = plan_with(*planner, given);
     const auto verdict = verify(graph, plan);
-    if (const auto* violation = std::get_if<Violation>(&verdict)) RC_FAIL(violation->reason);
+    if (const auto* violation = std::get_if<Violation>(&verdict)) {
+      RC_FAIL(std::string{planner->name()} + ": " + violation->reason);
+    }
     if (plan.residency == Residency::kOnDemand) continue;
+    if (plan.budget == given.budget && simulate(plan, profile).makespan() < bound) {
+      RC_FAIL(std::string{planner->name()} + " is faster than the bound");
+    }
     const SimulateOptions noise{.noise = 0.9, .seed = *rc::gen::arbitrary<std::uint64_t>()};
     const std::string wrong = check_trace(graph, plan, simulate(plan, profile, noise));
     if (!wrong.empty()) RC_FAIL(std::string{planner->name()} + ": " + wrong);
   }
+}
+
+RC_GTEST_PROP(EveryPlanner, KeepsTheBudgetOfADagUnderAnyTiming, ()) {
+  expect_sound_plans(random_graph());
+}
+
+RC_GTEST_PROP(EveryPlanner, KeepsTheBudgetOfAChainUnderAnyTiming, ()) {
+  expect_sound_plans(random_chain(12));
 }
 
 // The smallest budget that near_need() names is feasible, and one page less is not.
@@ -61,11 +76,11 @@ RC_GTEST_PROP(EveryPlanner, IsFeasibleFromTheSmallestBudgetOn, ()) {
   const Profile profile = random_profile(graph);
   Problem given = random_problem(graph, profile);
   given.budget = near_need(graph, Occupancy{graph, kPage}).smallest;
-  for (const char* name : {"capacity", "modnn", "on-demand"}) {
+  for (const char* name : {"capacity", "fractional", "joint", "modnn", "on-demand"}) {
     RC_ASSERT(std::holds_alternative<Plan>(find_planner(name).plan(given)));
   }
   given.budget -= kPage;
-  for (const char* name : {"capacity", "modnn", "on-demand"}) {
+  for (const char* name : {"capacity", "fractional", "joint", "modnn", "on-demand"}) {
     RC_ASSERT(std::holds_alternative<Infeasible>(find_planner(name).plan(given)));
   }
 }

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "prefetch/dataflow.h"
-#include "prefetch/planners/capacity.h"
+#include "prefetch/planners/joint.h"
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
 #include "tests/prefetch/random_graph.h"
@@ -65,6 +65,26 @@ TEST_F(RecomputationTest, RunsATaskAgainForEveryUseWhereAskedTo) {
                                       "f2 again", "b2", "b1"}));
 }
 
+TEST_F(RecomputationTest, KeepsWhatABackwardTaskReadsItselfWhereAskedTo) {
+  // loss needs y3, made of y2, made of y1: only y3 stays. b3 needs y2 and y3, b2 needs y1 and y2.
+  const std::vector<Dropped> all{{.data = DataId{1}, .reuse = Reuse::kOnceRead},
+                                 {.data = DataId{2}, .reuse = Reuse::kOnceRead},
+                                 {.data = DataId{3}, .reuse = Reuse::kOnceRead}};
+  EXPECT_EQ(
+      names(graph, RecomputationInserter{graph}.insert(runs, all)),
+      (std::vector<std::string>{"load", "f1", "f2", "f3", "f1 again", "f2 again", "f3 again",
+                                "loss", "f1 again", "f2 again", "b3", "f1 again", "b2", "b1"}));
+}
+
+// b3 does not read y2, but f3 does, to make y3 again.
+TEST_F(RecomputationTest, FindsWhatOnlyRecomputationsRead) {
+  for (Task& task : graph.tasks) {
+    if (task.phase == Phase::kBackward) std::erase(task.reads, DataId{2});
+  }
+  const auto found = find_recomputable(graph, flat_profile(graph, 100ns), kPage, runs);
+  EXPECT_TRUE(std::ranges::any_of(found, [](const auto& each) { return each.data == DataId{2}; }));
+}
+
 // In any combination, once or for each use, every run reads the right values.
 RC_GTEST_PROP(Recomputables, CanBeDroppedInAnyCombination, ()) {
   const TaskGraph graph = random_graph();
@@ -73,7 +93,8 @@ RC_GTEST_PROP(Recomputables, CanBeDroppedInAnyCombination, ()) {
   for (const auto& block : find_recomputable(graph, flat_profile(graph, 100ns), kPage, runs)) {
     if (*rc::gen::arbitrary<bool>()) continue;
     dropped.push_back(
-        {.data = block.data, .reuse = *rc::gen::element(Reuse::kUntilLastUse, Reuse::kPerUse)});
+        {.data = block.data,
+         .reuse = *rc::gen::element(Reuse::kUntilLastUse, Reuse::kPerUse, Reuse::kOnceRead)});
   }
   const auto wrong = check_dataflow(graph, RecomputationInserter{graph}.insert(runs, dropped));
   if (wrong) RC_FAIL(wrong->reason);
@@ -85,12 +106,12 @@ TEST_F(RecomputationTest, IsPartOfAPlanThatVerifiesAndCannotBeTamperedWith) {
   profile.link.offload = profile.link.prefetch = um::Bandwidth{4096e5 / 1.0};
   Problem given = problem(graph, profile, pages(4));
   given.may_recompute = true;
-  Plan plan = std::get<Plan>(Capacity{}.plan(given));
+  Plan plan = std::get<Plan>(Joint{}.plan(given));
   const auto again = std::ranges::find(plan.runs, true, &TaskRun::is_recomputation);
   ASSERT_NE(again, plan.runs.end());
   ASSERT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
   given.may_recompute = false;
-  const Plan moved = std::get<Plan>(Capacity{}.plan(given));
+  const Plan moved = std::get<Plan>(Joint{}.plan(given));
   EXPECT_LT(simulate(plan, profile).makespan(), simulate(moved, profile).makespan());
 
   again->is_recomputation = false;  // now the task runs twice

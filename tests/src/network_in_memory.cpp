@@ -16,7 +16,7 @@ Plans plan(const Workload& workload, const prefetch::Profile& profile, MemoryMod
   const um::Bytes budget =
       memory == MemoryMode::kResident ? 2 * workload.need().roomy : workload.need().smallest;
   return make_plans(workload, profile, budget,
-                    {.memory = memory, .planner = &prefetch::find_planner("capacity")});
+                    {.memory = memory, .planner = &prefetch::find_planner("joint")});
 }
 
 }  // namespace

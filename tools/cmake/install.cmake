@@ -10,3 +10,5 @@ install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/spillwayConfig.cmake
               ${PROJECT_BINARY_DIR}/spillwayConfigVersion.cmake
   DESTINATION ${folder})
 install(TARGETS spillway RUNTIME)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/plot/sweep DESTINATION share/spillway/plot)
+install(FILES ${PROJECT_SOURCE_DIR}/tools/plot/lines.py DESTINATION share/spillway/plot)

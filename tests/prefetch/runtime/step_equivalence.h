@@ -72,7 +72,7 @@ inline um::Bytes peak_of(const TaskGraph& graph, const Plan& plan) {
 inline void check_planned_managed(um::Paging paging) {
   const TaskGraph graph = random_step();
   const Profile profile = random_profile(graph);
-  const Plan plan = verified_plan(random_step_problem(graph, profile), "capacity");
+  const Plan plan = verified_plan(random_step_problem(graph, profile), "fractional");
   const Executed executed = execute_managed(graph, plan, paging);
   RC_ASSERT(executed.result == run_plainly(graph, kSteps));
   RC_ASSERT(executed.counters.faults == 0U);

@@ -37,7 +37,7 @@ RC_GTEST_PROP(CopyStep, GivesTheSameUnderEveryPlanner, ()) {
   const Profile profile = random_profile(graph);
   Problem problem = random_step_problem(graph, profile);
   problem.whole_blocks = true;
-  for (const char* planner : {"capacity", "on-demand"}) {
+  for (const char* planner : {"fractional", "on-demand"}) {
     const Plan plan = verified_plan(problem, planner);
     const Executed executed = execute_copy(graph, plan);
     RC_ASSERT(executed.result == run_plainly(graph, kSteps));
@@ -60,11 +60,11 @@ class ChainStep : public ::testing::TestWithParam<std::uint64_t> {
 
 TEST_P(ChainStep, GivesTheSameBytesInEveryMemory) {
   const ToyResult wanted = run_plainly(graph_, kSteps);
-  const Plan whole = plan("capacity", true);
+  const Plan whole = plan("fractional", true);
   EXPECT_FALSE(whole.offloads.empty());
   EXPECT_EQ(execute_copy(graph_, whole).result, wanted);
   if (um::probe_uffd_move()) GTEST_SKIP() << *um::probe_uffd_move();
-  const Executed planned = execute_managed(graph_, plan("capacity", false), um::Paging::kUffdMove);
+  const Executed planned = execute_managed(graph_, plan("fractional", false), um::Paging::kUffdMove);
   EXPECT_EQ(planned.result, wanted);
   EXPECT_EQ(planned.counters.faults, 0U);
   EXPECT_GT(planned.counters.bytes_prefetched, um::Bytes{});

@@ -102,7 +102,7 @@ RC_GTEST_PROP(Placement, NeverPutsTwoThingsInOnePlaceAtOneTime, ()) {
   Problem given{.graph = graph, .profile = profile, .budget = {}, .page = kPage};
   given.budget = near_need(graph, Occupancy{graph, kPage}).smallest + pages(2);
   given.may_recompute = true;
-  const Plan plan = std::get<Plan>(find_planner("capacity").plan(given));
+  const Plan plan = std::get<Plan>(find_planner("fractional").plan(given));
   const StepLayout layout{graph, plan};
   std::vector<Tenancy> all;
   um::Bytes total;

@@ -50,7 +50,7 @@ Way on_demand(const std::string& budget, const std::string& paging = "auto") {
           .flags = {"--planner", "on-demand", "--budget", budget, "--paging", paging}};
 }
 
-Way copy(const std::string& budget, const std::string& planner = "capacity") {
+Way copy(const std::string& budget, const std::string& planner = "joint") {
   return {.name = "copy, " + planner + ", " + budget,
           .flags = {"--memory", "copy", "--planner", planner, "--budget", budget}};
 }

@@ -26,7 +26,7 @@ Program::Arguments train_lenet(const Program::Arguments& more) {
 }
 
 TEST(Help, OfEverySubcommandShowsAnExample) {
-  for (const char* command : {"train", "plan", "profile", "nets", "devices"}) {
+  for (const char* command : {"train", "plan", "sweep", "profile", "nets", "devices"}) {
     const Outcome outcome = run_spillway({command, "--help"});
 
     EXPECT_EQ(outcome.exit_code, 0) << command;
@@ -40,7 +40,7 @@ TEST(Help, OfTheProgramNamesEverySubcommand) {
   const Outcome outcome = run_spillway({"--help"});
 
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* command : {"train", "plan", "profile", "nets", "devices"}) {
+  for (const char* command : {"train", "plan", "sweep", "profile", "nets", "devices"}) {
     EXPECT_NE(outcome.output.find(command), std::string::npos) << command;
   }
 }
@@ -105,8 +105,16 @@ TEST(BadUsage, ListsTheNetworksThereAre) {
   expect_refused(kBadUsage, {"nets", "alexnet3"}, words);
 }
 
+TEST(BadValues, ThatAreDepthsOfANetworkAreToldWhatDepthsAre) {
+  const std::vector<std::string> words{"'resnet:6,32,0,6'", "4 stages", "resnet:6,32,100,6"};
+  expect_refused(kBadUsage, {"train", "--net", "resnet:6,32,0,6", "--batch", "8"}, words);
+  expect_refused(kBadUsage, {"plan", "--net", "resnet:6,32,0,6", "--batch", "8"}, words);
+  expect_refused(kBadUsage, {"nets", "resnet:6,32,0,6"}, words);
+  expect_refused(kBadUsage, {"nets", "vgg:1,1,1"}, {"'vgg:1,1,1'", "5 stages", "vgg:2,22,66,4,4"});
+}
+
 TEST(BadUsage, ListsThePlannersThereAre) {
-  const std::vector<std::string> words{"'magic'", "capacity", "on-demand", "resident"};
+  const std::vector<std::string> words{"'magic'", "joint", "capacity", "on-demand", "resident"};
   expect_refused(kBadUsage, small_training({"--planner", "magic"}), words);
   expect_refused(kBadUsage, {"plan", "--net", "lenet", "--batch", "8", "--planner", "magic"},
                  words);

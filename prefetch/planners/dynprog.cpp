@@ -1,0 +1,48 @@
+#include "prefetch/planners/dynprog.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "prefetch/algorithm_choice.h"
+#include "prefetch/chain.h"
+#include "prefetch/chain_offload.h"
+#include "prefetch/ordered_offload.h"
+
+namespace spillway::prefetch {
+namespace {
+
+// The flags of the saved blocks that make up the offloaded x_i: those that stage i - 1 produces.
+std::vector<bool> choose(const Problem& problem, const std::vector<TaskRun>& runs,
+                         const std::vector<Activation>& saved) {
+  constexpr std::size_t kStages = 4096;
+  const Occupancy occupancy{problem.graph, problem.page};
+  const Chain chain = linearise(problem.graph, problem.profile, occupancy, runs, kStages);
+  const auto best = best_chain_offload(chain, occupancy.pool(problem.budget), problem.profile.link);
+  std::vector<bool> chosen(saved.size(), false);
+  if (!best) return chosen;
+  std::size_t stage = 0;  // saved blocks are in order of production
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    while (chain.stages[stage].forward.end <= saved[i].produced) ++stage;
+    chosen[i] = stage + 1 < chain.stages.size() && best->offloaded[stage + 1];
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::variant<Plan, Infeasible> DynProg::plan(const Problem& problem) const {
+  constexpr int kEvaluations = 2;
+  const auto offload_chosen = [&](std::vector<TaskRun> runs) -> std::optional<EvaluatedPlan> {
+    const OrderedOffload offload{problem, runs};
+    const auto chosen = offload.extended(choose(problem, runs, offload.saved()));
+    return chosen ? offload.plan(*chosen) : std::nullopt;
+  };
+  auto best = choose_algorithms(problem, offload_chosen, kEvaluations);
+  if (!best) return infeasible_for_activations(problem);
+  best->plan.planner = name();
+  return std::move(best->plan);
+}
+
+}  // namespace spillway::prefetch

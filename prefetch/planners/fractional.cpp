@@ -1,0 +1,23 @@
+#include "prefetch/planners/fractional.h"
+
+#include <utility>
+#include <vector>
+
+#include "prefetch/algorithm_choice.h"
+#include "prefetch/offload_plan.h"
+
+namespace spillway::prefetch {
+
+std::variant<Plan, Infeasible> Fractional::plan(const Problem& problem) const {
+  constexpr int kEvaluations = 64;
+  const OffloadPlanner offload{problem};
+  const auto by_offloading = [&](std::vector<TaskRun> runs) {
+    return offload.plan(std::move(runs));
+  };
+  auto best = choose_algorithms(problem, by_offloading, kEvaluations);
+  if (!best) return infeasible(problem);
+  best->plan.planner = name();
+  return std::move(best->plan);
+}
+
+}  // namespace spillway::prefetch

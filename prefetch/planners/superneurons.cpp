@@ -1,0 +1,114 @@
+#include "prefetch/planners/superneurons.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "prefetch/cost_aware_recomputation.h"
+#include "prefetch/offload_plan.h"
+#include "prefetch/tensor_pool.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+struct Switch {
+  std::string_view name;
+  bool SuperNeuronsOptions::*part;
+};
+
+constexpr std::array<Switch, 4> kSwitches{{{"no-offload", &SuperNeuronsOptions::offload},
+                                           {"no-cache", &SuperNeuronsOptions::tensor_cache},
+                                           {"no-recompute", &SuperNeuronsOptions::recompute},
+                                           {"no-workspace", &SuperNeuronsOptions::workspace}}};
+
+const Switch& find_switch(std::string_view name) {
+  std::string names;
+  for (const Switch& each : kSwitches) {
+    if (each.name == name) return each;
+    names += (names.empty() ? "" : ", ") + std::string{each.name};
+  }
+  throw um::Error{"planner superneurons has no switch '" + std::string{name} + "'; it has " +
+                  names};
+}
+
+std::string name_of(const SuperNeuronsOptions& options) {
+  std::string name = "superneurons";
+  char before = ':';
+  for (const Switch& each : kSwitches) {
+    if (options.*each.part) continue;
+    name += before + std::string{each.name};
+    before = ',';
+  }
+  return name;
+}
+
+// Gives each task its fastest algorithm that fits beside what is near at its runs. `near` counts
+// the first algorithms' workspaces.
+void choose_algorithms_beside(const std::vector<Bytes>& near, const Problem& problem,
+                              const Occupancy& occupancy, std::vector<TaskRun>& runs) {
+  const TaskGraph& graph = problem.graph;
+  const Bytes pool = occupancy.pool(problem.budget);
+  std::vector<Bytes> room(graph.tasks.size(), pool);  // by task, at its fullest run
+  for (Position p = 0; p < runs.size(); ++p) {
+    Bytes& least = room[static_cast<std::size_t>(runs[p].task)];
+    least = std::min(least, pool - near[p]);
+  }
+  for (TaskRun& run : runs) {
+    const auto& algorithms = graph[run.task].algorithms;
+    const Bytes free = room[static_cast<std::size_t>(run.task)] +
+                       occupancy.workspace_size(algorithms[0].workspace);
+    for (std::uint32_t a = 1; a < algorithms.size(); ++a) {
+      const bool fits = occupancy.workspace_size(algorithms[a].workspace) <= free;
+      if (fits && problem.profile(run.task, a) < problem.profile(run)) run.algorithm = a;
+    }
+  }
+}
+
+}  // namespace
+
+SuperNeuronsOptions parse_superneurons_switches(std::string_view text) {
+  SuperNeuronsOptions options;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    options.*find_switch(text.substr(0, comma)).part = false;
+    if (comma == std::string_view::npos) return options;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+SuperNeurons::SuperNeurons(const SuperNeuronsOptions& options)
+    : options_{options}, name_{name_of(options)} {}
+
+std::variant<Plan, Infeasible> SuperNeurons::plan(const Problem& problem) const {
+  const TaskGraph& graph = problem.graph;
+  const Occupancy occupancy{graph, problem.page};
+  std::vector<TaskRun> runs = runs_in_order(graph);
+  if (options_.recompute && problem.may_recompute) {
+    const auto dropped = drop_cheap_layers(problem, runs, RecomputationStrategy::kCostAware);
+    runs = RecomputationInserter{graph}.insert(runs, dropped);
+  }
+  const TensorPool tensors{graph, occupancy, runs, options_.offload};
+  const TensorPool::Floor floor = tensors.floor();
+  const Bytes smallest = occupancy.always_near() + floor.size;
+  if (smallest > problem.budget) {
+    const TaskId most = runs.empty() ? TaskId{} : runs[floor.position].task;
+    return Infeasible{.task = most, .smallest_budget = smallest};
+  }
+  std::vector<RoundTrip> trips =
+      tensors.trips(occupancy.pool(problem.budget),
+                    options_.tensor_cache ? TensorPolicy::kCached : TensorPolicy::kEager);
+  if (options_.workspace) {
+    const std::vector<Bytes> near = near_during(trips, tensors.demand());
+    choose_algorithms_beside(near, problem, occupancy, runs);
+  }
+  Plan plan = empty_plan(problem, std::move(runs));
+  add_moves(std::move(trips), problem.profile.link, plan);
+  plan.planner = name();
+  return plan;
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "prefetch/planner.h"
+
+namespace spillway::prefetch {
+
+/// The parts of SuperNeurons that can be switched off. Its liveness analysis (section 3.2) cannot:
+/// every plan frees a tensor after its last use.
+struct SuperNeuronsOptions {
+  bool offload = true;       ///< unified tensor pool: outputs of convolutions move (section 3.3)
+  bool tensor_cache = true;  ///< they move only when memory is short (section 3.3.2)
+  bool recompute = true;     ///< cost-aware recomputation (section 3.4)
+  bool workspace = true;     ///< fast convolutions in memory that is left over (section 3.5)
+};
+
+/// Reads "no-offload", "no-cache", "no-recompute", "no-workspace", with commas between.
+/// Throws: um::Error that lists them.
+[[nodiscard]] SuperNeuronsOptions parse_superneurons_switches(std::string_view text);
+
+/// SuperNeurons (Wang et al., PPoPP 2018): liveness analysis, Unified Tensor Pool with an LRU
+/// tensor cache, cost-aware recomputation, and convolution workspaces from left-over memory.
+///
+/// - Recomputation does not depend on the budget: the outputs of all cheap layers are dropped and
+///   brought back by drop_cheap_layers(). The paper names no condition, and its step-wise figures
+///   apply it to a network that fits. `Problem::may_recompute` switches it off, too.
+/// - TensorPool then says what moves and when: whole outputs of convolutions, nothing else (section
+///   3.3.1), so joins and linear layers' outputs stay although they are checkpoints of the
+///   recomputation.
+/// - Last, each task gets its fastest algorithm whose workspace fits in what the plan leaves free
+///   at all its runs. The paper speaks of convolutions; here it is every task with a choice.
+///
+/// These rules reach no lower than TensorPool::floor(): below it there is no plan, where other
+/// strategies may have one. The paper's heap and its fragmentation are not modelled.
+class SuperNeurons final : public Planner {
+ public:
+  explicit SuperNeurons(const SuperNeuronsOptions& options = {});
+
+  /// "superneurons", and after a colon what is switched off: "superneurons:no-cache,no-recompute".
+  [[nodiscard]] std::string_view name() const override { return name_; }
+  [[nodiscard]] std::string_view description() const override {
+    return "offload convolutions' outputs, run cheap layers again (SuperNeurons); parts switched "
+           "off: superneurons:no-offload,no-cache,no-recompute,no-workspace";
+  }
+  [[nodiscard]] std::variant<Plan, Infeasible> plan(const Problem& problem) const override;
+
+ private:
+  SuperNeuronsOptions options_;
+  std::string name_;
+};
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,108 @@
+#include "prefetch/chain_offload.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "prefetch/bounds.h"
+#include "tests/prefetch/exact_solver.h"
+#include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/toy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using um::Bytes;
+
+// A random chain as the paper has it: one forward and one backward task for each layer, the last
+// backward task being the loss's, too; a layer saves nothing but its output.
+TaskGraph paper_chain() {
+  TaskGraph graph = random_chain(5, false);
+  std::erase_if(graph.tasks, [](const Task& task) { return task.name == "loss"; });
+  for (Task& task : graph.tasks) {
+    std::erase_if(task.reads, [&](DataId id) { return graph[id].name == "loss"; });
+  }
+  return graph;
+}
+
+Profile half_duplex_profile(const TaskGraph& graph) {
+  Profile profile = random_profile(graph);
+  profile.link.latency = um::Nanoseconds{0};
+  profile.link.is_duplex = false;
+  profile.link.copies_while_read = true;
+  return profile;
+}
+
+// Communications that may be interrupted are a relaxation of the problem that the exact solver
+// solves, and a restriction of the one that the bound is for.
+RC_GTEST_PROP(BestChainOffload, IsBetweenTheBoundAndTheOptimumOfWholeTransfers, ()) {
+  const TaskGraph graph = paper_chain();
+  const Profile profile = half_duplex_profile(graph);
+  const Occupancy occupancy{graph, kPage};
+  const NearNeed need = near_need(graph, occupancy);
+  const std::uint64_t slack = (need.resident - need.smallest) / kPage;
+  const Problem given{
+      .graph = graph,
+      .profile = profile,
+      .budget = need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 1)),
+      .page = kPage};
+  const std::vector<TaskRun> runs = runs_in_order(graph);
+  const Chain chain = linearise(graph, profile, occupancy, runs, 100);
+  RC_ASSERT(chain.stages.size() == graph.tasks.size() / 2 + 1);
+  const auto best = best_chain_offload(chain, occupancy.pool(given.budget), profile.link,
+                                       {.entries = 1 << 16, .grid_cells = 1 << 20});
+  const auto optimum = ExactSolver{given}.solve();
+  RC_ASSERT(best.has_value() == optimum.has_value());
+  if (!best) return;
+  const double makespan =
+      static_cast<double>(compute_time(profile, runs).count()) + 1e9 * best->idle_seconds;
+  RC_ASSERT(makespan <= static_cast<double>(optimum->count()) + 1);
+  RC_ASSERT(makespan >= static_cast<double>(lower_bounds(given).offload.count()) - 1);
+}
+
+// Coarse grids and few entries lose time, not soundness: what is chosen is worth no less idle time
+// than the best.
+RC_GTEST_PROP(BestChainOffload, IsNoBetterWhenItRounds, ()) {
+  const TaskGraph graph = random_chain(12);
+  const Profile profile = half_duplex_profile(graph);
+  const Occupancy occupancy{graph, kPage};
+  const NearNeed need = near_need(graph, occupancy);
+  const Bytes memory = occupancy.pool(Bytes{(need.smallest + need.resident).count() / 2});
+  const Chain chain = linearise(graph, profile, occupancy, runs_in_order(graph), 100);
+  const auto exact =
+      best_chain_offload(chain, memory, profile.link, {.entries = 1 << 16, .grid_cells = 1 << 20});
+  const auto rounded =
+      best_chain_offload(chain, memory, profile.link, {.entries = 8, .grid_cells = 16});
+  if (rounded) {
+    RC_ASSERT(exact.has_value());
+    RC_ASSERT(exact->idle_seconds <= rounded->idle_seconds + 1e-12);
+  }
+}
+
+// Three stages that save 4, 1 and 2 bytes (x_1, x_2, x_3), a fourth that saves 1; F 1 s, B 1 s, no
+// gradients. F_3 and B_3 need all 8 bytes, B_2 7, so with 7 one must be away during F_3 and B_3.
+// Offloaded: x_2 (1 byte), at 1 byte a second sent while F_2 runs and back while B_2... x_2 is read
+// by B_2 already, one second before which it must start to come back, during B_3: B_3 then has 8
+// bytes. It waits for 1 s; x_1 has 3 s of B_3, B_2 and the wait to come back in, but 4 bytes: 2 s.
+TEST(BestChainOffload, PrefersTheActivationThatFitsTheLink) {
+  Chain chain;
+  for (const std::uint64_t saved : {4U, 1U, 2U, 1U}) {
+    chain.stages.push_back({.forward_time = std::chrono::seconds{1},
+                            .backward_time = std::chrono::seconds{1},
+                            .output = Bytes{saved},
+                            .saved = Bytes{saved},
+                            .kept = Bytes{saved}});
+  }
+  const LinkProfile link{.offload = um::Bandwidth{1}, .prefetch = um::Bandwidth{1}};
+  const auto best = best_chain_offload(chain, Bytes{7}, link);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->offloaded, (std::vector<bool>{false, false, true, false}));
+  EXPECT_FALSE(best_chain_offload(chain, Bytes{2}, link));
+  const auto all_near = best_chain_offload(chain, Bytes{8}, link);
+  ASSERT_TRUE(all_near);
+  EXPECT_EQ(all_near->idle_seconds, 0);
+  EXPECT_EQ(all_near->offloaded, std::vector<bool>(4, false));
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

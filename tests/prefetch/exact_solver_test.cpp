@@ -1,0 +1,93 @@
+#include "tests/prefetch/exact_solver.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <string>
+
+#include "prefetch/bounds.h"
+#include "prefetch/planners/catalogue.h"
+#include "prefetch/simulate.h"
+#include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/toy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+// chain(2) with blocks of 2 pages and tasks of 100 ns: load, f1, f2, loss, b2, b1. b2 needs y0, y1,
+// y2, d2, d1 = 10 pages. In a pool of 8 y0, which b2 does not read, must be away then, and can come
+// back only after b2. A page takes 50 ns each way, so y0 takes 100.
+Problem two_layers(const TaskGraph& graph, Profile& profile, um::Bytes pool) {
+  const um::Bandwidth rate{static_cast<double>(kPage.count()) / 50e-9};
+  profile.link = {.offload = rate, .prefetch = rate};
+  return problem(graph, profile, pool);
+}
+
+TEST(ExactSolver, WaitsForThePrefetchThatNothingHides) {
+  const TaskGraph graph = chain(2, pages(2));
+  Profile profile = flat_profile(graph, 100ns);
+  // y0 leaves during f2; after b2 (500 ns) it comes back until 600, b1 ends at 700.
+  EXPECT_EQ(ExactSolver{two_layers(graph, profile, pages(8))}.solve(), 700ns);
+  EXPECT_EQ(ExactSolver{two_layers(graph, profile, pages(10))}.solve(), 600ns);
+  EXPECT_EQ(ExactSolver{two_layers(graph, profile, pages(7))}.solve(), std::nullopt);
+}
+
+// With 200 ns a page y0 takes 400. It is read last by f1, which ends at 200, so it leaves until 600
+// and b2, which could start at 400, ends at 700; back at 1100, b1 ends at 1200. Copied while f1
+// reads it, it leaves from 100 to 500: 100 ns less.
+TEST(ExactSolver, CopiesABlockOutWhileItIsReadWhereTheLinkCan) {
+  const TaskGraph graph = chain(2, pages(2));
+  Profile profile = flat_profile(graph, 100ns);
+  const Problem given = two_layers(graph, profile, pages(8));
+  const um::Bandwidth rate{static_cast<double>(kPage.count()) / 200e-9};
+  profile.link = {.offload = rate, .prefetch = rate};
+  EXPECT_EQ(ExactSolver{given}.solve(), 1200ns);
+  profile.link.copies_while_read = true;
+  EXPECT_EQ(ExactSolver{given}.solve(), 1100ns);
+}
+
+// Up to five layers, now and then six; up to three where a layer may save two blocks.
+TaskGraph tiny_chain() {
+  if (*rc::gen::inRange(0, 4) == 0) return random_chain(3);
+  return random_chain(*rc::gen::inRange(0, 10) == 0 ? 6 : 5, false);
+}
+
+Problem tiny_problem(const TaskGraph& graph, const Profile& profile) {
+  const NearNeed need = near_need(graph, Occupancy{graph, kPage});
+  const std::uint64_t slack = (need.resident - need.smallest) / kPage;
+  return {.graph = graph,
+          .profile = profile,
+          .budget = need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 1)),
+          .page = kPage,
+          .chunk = pages(1)};
+}
+
+// A plan in parts of a page may copy each page on its own: it pays the latency for each, a
+// nanosecond for rounding its time, and a page that is under way when a better one could start.
+um::Nanoseconds paging_costs(const Plan& plan, const Profile& profile) {
+  const auto moves = static_cast<std::int64_t>(plan.offloads.size() + plan.prefetches.size());
+  return moves * (profile.link.latency + 1ns) + 2 * (kPage / profile.link.offload);
+}
+
+RC_GTEST_PROP(TheOptimumOfATinyChain, IsBetweenBoundsAndPlans, ()) {
+  const TaskGraph graph = tiny_chain();
+  const Profile profile = random_profile(graph);
+  const Problem given = tiny_problem(graph, profile);
+  const auto optimum = ExactSolver{given}.solve();
+  RC_ASSERT(optimum.has_value());
+  const Bounds bounds = lower_bounds(given);
+  RC_ASSERT(bounds.beaumont <= *optimum);
+  RC_ASSERT(bounds.offload <= *optimum);
+  const Plan paged = std::get<Plan>(find_planner("capacity").plan(given));
+  RC_ASSERT(simulate(paged, profile).makespan() <= *optimum + paging_costs(paged, profile));
+  for (const std::string name : {"greedy", "dynprog"}) {
+    const Plan plan = std::get<Plan>(find_planner(name).plan(given));
+    RC_ASSERT(simulate(plan, profile).makespan() >= *optimum);
+  }
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

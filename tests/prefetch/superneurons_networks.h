@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "prefetch/task_graph.h"
+
+namespace spillway::prefetch::testing {
+
+/// Builds training steps the way SuperNeurons counts them (facts on planning, section 6): every
+/// layer's output is a tensor of its own, fp32; convolution, pooling, linear, dropout and batch
+/// normalization make a gradient for their input; the backward passes of ReLU, LRN and softmax are
+/// in place. Images, labels, weights and their gradients, masks and workspaces take nothing.
+///
+/// Backward, convolution, linear and batch normalization read their input; ReLU, LRN, pooling and
+/// softmax input and output; dropout, fork and join neither.
+class SuperNeuronsStep {
+ public:
+  /// A tensor between layers.
+  struct Tensor {
+    std::uint64_t channels;
+    std::uint64_t extent;  ///< height and width
+    DataId block;
+  };
+  struct Window {
+    std::uint64_t kernel;
+    std::uint64_t stride = 1;
+    std::uint64_t padding = 0;
+  };
+
+  explicit SuperNeuronsStep(std::uint64_t batch) : batch_{batch} {}
+
+  Tensor first_convolution(std::uint64_t image_extent, std::uint64_t channels, Window window);
+  Tensor convolution(Tensor x, std::uint64_t channels, Window window);
+  Tensor relu(Tensor x);
+  Tensor lrn(Tensor x);
+  Tensor batch_norm(Tensor x);
+  Tensor pool(Tensor x, Window window);
+  Tensor linear(Tensor x, std::uint64_t features);
+  Tensor dropout(Tensor x);
+  Tensor softmax(Tensor x);
+  Tensor fork(Tensor x);
+  Tensor join(Tensor x, Tensor y);
+
+  /// The step: all layers forward, then backward in reverse order.
+  TaskGraph finish();
+
+ private:
+  enum class Saves { kNothing, kInput, kInputAndOutput };
+  struct Layer {
+    std::string kind;
+    TaskKind task;
+    Saves saves;
+    bool in_place;  ///< its backward pass
+  };
+
+  Tensor add(const Layer& layer, Tensor x, Tensor y);
+  DataId new_block(const std::string& name, std::uint64_t channels, std::uint64_t extent);
+  std::string next_name(const std::string& kind);
+
+  std::uint64_t batch_;
+  TaskGraph graph_;
+  std::unordered_map<std::string, int> counts_;
+  std::unordered_map<std::uint32_t, std::vector<DataId>> gradients_;  // by block, contributions
+  std::vector<std::function<void()>> backward_;
+};
+
+/// AlexNet as in the paper's footnote 3: 23 layers, images of 227 x 227, no groups.
+TaskGraph superneurons_alexnet(std::uint64_t batch);
+
+/// A ResNet of bottleneck blocks, `blocks` for each of the four stages: {3, 4, 6, 3} is ResNet-50.
+/// A fork before each block, a join and a ReLU after it.
+TaskGraph superneurons_resnet(const std::vector<int>& blocks, std::uint64_t batch);
+
+}  // namespace spillway::prefetch::testing

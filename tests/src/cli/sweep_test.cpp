@@ -1,0 +1,188 @@
+// `spillway sweep` as scripts and people use it.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/refused.h"
+#include "tests/src/data/temporary_folder.h"
+
+namespace spillway {
+namespace {
+
+using nlohmann::json;
+using test::expect_refused;
+using test::joined;
+using test::Outcome;
+using test::Program;
+using test::run_spillway;
+using test::TemporaryFolder;
+
+constexpr int kFailure = 1;
+constexpr int kBadUsage = 2;
+
+Program::Arguments sweep_lenet(const Program::Arguments& more) {
+  return joined({"sweep", "--net", "lenet", "--batch", "64"}, more);
+}
+
+// Without what depends on how fast this machine is.
+json points_of(const Outcome& outcome) {
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  json points = json::parse(outcome.output).at("points");
+  for (json& point : points) point.erase("planning_seconds");
+  return points;
+}
+
+TEST(SweepJson, HoldsAPointForEachBudgetAndPlanner) {
+  const Outcome outcome =
+      run_spillway(sweep_lenet({"--budgets", "1MB,min,100%", "--planners", "fractional,resident",
+                                "--machines", "k40m,v100", "--json", "-"}));
+  const json points = points_of(outcome);
+
+  ASSERT_EQ(points.size(), 12U);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const json& point = points[i];
+    EXPECT_EQ(point.at("machine"), i < 6 ? "k40m" : "v100");
+    EXPECT_EQ(point.at("p"), i % 6 / 2);
+    EXPECT_EQ(point.at("planner"), i % 2 == 0 ? "fractional" : "resident");
+    EXPECT_EQ(point.at("net"), "lenet");
+    EXPECT_EQ(point.at("batch"), 64);
+    for (const char* name : {"budget_bytes", "min_budget_bytes", "resident_bytes", "tasks",
+                             "compute_seconds", "link_factor"}) {
+      EXPECT_GT(point.at(name), 0) << name;
+    }
+  }
+  const json& too_small = points[0];
+  EXPECT_EQ(too_small.at("feasible"), false);
+  EXPECT_EQ(too_small.at("smallest_budget_bytes"), too_small.at("min_budget_bytes"));
+  EXPECT_TRUE(too_small.at("bounds").is_null());
+  EXPECT_TRUE(too_small.at("makespan_seconds").is_null());
+  const json& planned = points[2];
+  EXPECT_EQ(planned.at("feasible"), true);
+  EXPECT_EQ(planned.at("verified"), true);
+  EXPECT_EQ(planned.at("budget_bytes"), planned.at("min_budget_bytes"));
+  EXPECT_LE(planned.at("peak_bytes"), planned.at("budget_bytes"));
+  EXPECT_GT(planned.at("offloaded_bytes"), 0);
+  EXPECT_GE(planned.at("recomputed_tasks"), 0);
+  for (const char* bound : {"beaumont", "mixed"}) {
+    EXPECT_GE(planned.at("bounds").at("offload"), planned.at("bounds").at(bound)) << bound;
+  }
+  EXPECT_GE(planned.at("makespan_seconds"), planned.at("bounds").at("mixed"));
+}
+
+TEST(SweepJson, DoesNotDependOnTheNumberOfThreads) {
+  const Program::Arguments flags =
+      sweep_lenet({"--budgets", "5", "--links", "x0.5,x2", "--planners", "fractional,on-demand",
+                   "--json", "-", "--threads"});
+  EXPECT_EQ(points_of(run_spillway(joined(flags, {"1"}))),
+            points_of(run_spillway(joined(flags, {"2"}))));
+}
+
+TEST(SweepJson, CountsBudgetsFromTheSmallestToTheResidentNeed) {
+  const json points = points_of(
+      run_spillway(sweep_lenet({"--budgets", "3", "--planners", "fractional", "--json", "-"})));
+  ASSERT_EQ(points.size(), 3U);
+  EXPECT_EQ(points[0].at("budget_bytes"), points[0].at("min_budget_bytes"));
+  EXPECT_EQ(points[2].at("budget_bytes"), points[0].at("resident_bytes"));
+}
+
+TEST(SweepJson, KeepsMemoryCurvesWhenAsked) {
+  const json points = points_of(run_spillway(sweep_lenet(
+      {"--budgets", "min", "--planners", "fractional", "--memory-curves", "--json", "-"})));
+  EXPECT_GE(points[0].at("memory_bytes").size(), points[0].at("tasks"));
+}
+
+TEST(SweepTable, SaysWhichPlannersNeedMore) {
+  const Outcome outcome =
+      run_spillway(sweep_lenet({"--budgets", "min", "--planners", "fractional,resident"}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_NE(outcome.output.find("-: resident needs at least"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.errors.find("left"), std::string::npos) << "progress: " << outcome.errors;
+}
+
+TEST(SweepSuite, JudgesTheGoalsByName) {
+  const Outcome outcome = run_spillway(
+      {"sweep", "--suite", "--suite-networks", "alexnet", "--machines", "v100", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const json suite = json::parse(outcome.output);
+  EXPECT_EQ(suite.at("points").size(), 24U) << "12 budgets, plans that move and mixed ones";
+  const json& goals = suite.at("goals");
+  EXPECT_EQ(goals.size(), 7U);
+  for (const char* name : {"G1", "G2", "G3", "G4", "G5", "G7"}) {
+    EXPECT_TRUE(goals.at(name).at("value").is_number()) << name;
+    EXPECT_TRUE(goals.at(name).at("goal").is_number()) << name;
+    EXPECT_TRUE(goals.at(name).at("met").is_boolean()) << name;
+  }
+  EXPECT_TRUE(goals.at("G6").at("met").is_null()) << "AlexNet says nothing about algorithms";
+  EXPECT_EQ(goals.at("G7").at("value"), 0) << "memory violations";
+}
+
+// A thousand budgets take minutes, so that the signal meets some of them.
+TEST(InterruptedSweep, KeepsWhatIsDone) {
+  const TemporaryFolder folder;
+  Program program{{"sweep", "--net", "resnet50", "--batch", "8", "--budgets", "1000", "--planners",
+                   "joint", "--json", folder.file("points.json")}};
+  program.wait_for_error("left");
+  program.signal(SIGINT);
+  const Outcome outcome = program.finish();
+
+  EXPECT_EQ(outcome.exit_code, 130);
+  EXPECT_TRUE(outcome.errors.ends_with(
+      "\nspillway: interrupted; points that were not reached are left out\n"))
+      << outcome.errors;
+  json sweep;
+  std::ifstream{folder.file("points.json")} >> sweep;
+  EXPECT_GT(sweep.at("points").size(), 0U);
+  EXPECT_LT(sweep.at("points").size(), 1000U);
+}
+
+TEST(SweepMemory, OfExplicitCopiesMovesWholeBlocks) {
+  const auto offloaded = [](const char* memory) {
+    const json points = points_of(
+        run_spillway(sweep_lenet({"--budgets", "min+40%", "--planners", "fractional", "--recompute",
+                                  "off", "--memory", memory, "--json", "-"})));
+    return points[0].at("offloaded_bytes").get<std::uint64_t>();
+  };
+  EXPECT_GT(offloaded("copy"), offloaded("managed")) << "parts of blocks are enough there";
+}
+
+TEST(BadSweep, IsOneSentence) {
+  expect_refused(kBadUsage, {"sweep"}, {"--net is required"});
+  expect_refused(kBadUsage, {"sweep", "--net", "lenet"}, {"--batch is required"});
+  expect_refused(kBadUsage, sweep_lenet({"--budgets", "min,most"}), {"'most' is no budget"});
+  expect_refused(kBadUsage, sweep_lenet({"--budgets", "1x"}), {"whole number from 2 to 1000"});
+  expect_refused(kBadUsage, sweep_lenet({"--planners", "best"}), {"no planner called 'best'"});
+  expect_refused(kBadUsage, sweep_lenet({"--machines", "v1000"}), {"no machine called 'v1000'"});
+  expect_refused(kBadUsage, sweep_lenet({"--links", "x0"}), {"'x0' is no factor"});
+  expect_refused(kBadUsage, sweep_lenet({"--links", "fast"}), {"'fast' is no factor"});
+  expect_refused(kBadUsage, sweep_lenet({"--threads", "0"}), {"--threads"});
+  expect_refused(kBadUsage, sweep_lenet({"--suite"}), {"--suite"});
+  expect_refused(kBadUsage, sweep_lenet({"--suite-networks", "vgg16"}), {"--suite"});
+  expect_refused(kBadUsage, {"sweep", "--suite", "--suite-networks", "lenet"},
+                 {"no network called 'lenet' in the suite"});
+  expect_refused(kBadUsage, sweep_lenet({"--plot-of", "link"}), {"--plot"});
+}
+
+TEST(BadSweep, NamesTheFileItCannotWrite) {
+  const TemporaryFolder folder;
+  expect_refused(kFailure, sweep_lenet({"--json", folder.file("no/such/folder.json")}),
+                 {"cannot write"});
+  expect_refused(kFailure, sweep_lenet({"--plot", folder.file("no/such/folder.png")}),
+                 {"cannot write"});
+}
+
+TEST(BadSweep, SaysWhatPicturesNeed) {
+  const TemporaryFolder folder;
+  expect_refused(kFailure, sweep_lenet({"--plot", folder.file("sweep.png")}),
+                 {"python3", "matplotlib", "tools/setup --plot"}, {"PATH=" + folder.file("empty")});
+}
+
+}  // namespace
+}  // namespace spillway

@@ -1,0 +1,108 @@
+#include "src/sweep/sweep.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "nets/catalogue.h"
+#include "prefetch/planners/catalogue.h"
+#include "src/model_sizing.h"
+
+namespace spillway {
+namespace {
+
+using um::Bytes;
+
+// LeNet on V100 under a budget below all need, the smallest, and the resident need.
+class Sweep : public testing::Test {
+ protected:
+  Sweep()
+      : situation_{make_situation(
+            "lenet", 64,
+            std::make_shared<const Workload>(nets::build_network("lenet"), ModelSizing{},
+                                             StepOptions{.batch = 64}),
+            prefetch::find_machine("v100"))} {
+    const prefetch::NearNeed& need = situation_.workload->need();
+    cells_ = {{.situation = &situation_, .position = 0, .budget = need.smallest - Bytes{1}},
+              {.situation = &situation_, .position = 1, .budget = need.smallest},
+              {.situation = &situation_, .position = 2, .budget = need.resident}};
+  }
+
+  Situation situation_;
+  std::vector<Cell> cells_;
+  std::array<Strategy, 2> strategies_{
+      Strategy{.planner = &prefetch::find_planner("fractional")},
+      Strategy{.planner = &prefetch::find_planner("resident"), .may_recompute = false}};
+  std::atomic<bool> stop_ = false;
+};
+
+TEST_F(Sweep, AnswersEveryStrategyCellByCell) {
+  const std::vector<Point> points = sweep(cells_, strategies_, {}, stop_);
+  ASSERT_EQ(points.size(), 6U);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    EXPECT_EQ(points[i].key.position, i / 2);
+    EXPECT_EQ(points[i].key.planner, i % 2 == 0 ? "fractional" : "resident");
+    EXPECT_EQ(points[i].key.budget, cells_[i / 2].budget);
+  }
+}
+
+TEST_F(Sweep, SaysWhatWouldWorkWhereThereIsNoPlan) {
+  const std::vector<Point> points = sweep(cells_, strategies_, {}, stop_);
+  const prefetch::NearNeed& need = situation_.workload->need();
+  EXPECT_FALSE(points[0].outcome);
+  EXPECT_FALSE(points[0].facts.bounds);
+  EXPECT_EQ(points[0].smallest_budget, need.smallest);
+  EXPECT_TRUE(points[2].outcome) << "fractional, smallest budget";
+  EXPECT_FALSE(points[3].outcome) << "resident, smallest budget";
+  EXPECT_EQ(points[3].smallest_budget, need.resident);
+  EXPECT_TRUE(points[5].outcome) << "resident, all near";
+}
+
+TEST_F(Sweep, VerifiesAndComparesWithBounds) {
+  for (const Point& point :
+       sweep(cells_, strategies_, {.noise = 0.1, .with_memory = true}, stop_)) {
+    if (!point.outcome) continue;
+    EXPECT_EQ(point.outcome->violation, "");
+    EXPECT_LE(point.outcome->peak, point.key.budget);
+    EXPECT_GE(*point.outcome->makespan, point.facts.bounds->mixed);
+    EXPECT_GE(*slowdown(point), 1);
+    EXPECT_LE(point.outcome->robustness->peak, point.key.budget);
+    EXPECT_GE(point.outcome->memory.size(), point.facts.tasks) << "one for each run";
+    EXPECT_LE(*std::ranges::max_element(point.outcome->memory), point.outcome->peak);
+  }
+}
+
+TEST_F(Sweep, GivesTheSameWithAnyNumberOfThreads) {
+  const std::vector<Point> one = sweep(cells_, strategies_, {.threads = 1}, stop_);
+  const std::vector<Point> four = sweep(cells_, strategies_, {.threads = 4}, stop_);
+  ASSERT_EQ(one.size(), four.size());
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    EXPECT_EQ(one[i].key.planner, four[i].key.planner);
+    ASSERT_EQ(one[i].outcome.has_value(), four[i].outcome.has_value());
+    if (one[i].outcome) {
+      EXPECT_EQ(one[i].outcome->makespan, four[i].outcome->makespan);
+    }
+  }
+}
+
+TEST_F(Sweep, LeavesOutWhatItDidNotBegin) {
+  stop_ = true;
+  EXPECT_TRUE(sweep(cells_, strategies_, {}, stop_).empty());
+}
+
+TEST_F(Sweep, TellsHowFarItIs) {
+  std::vector<double> done;
+  const SweepOptions options{
+      .on_progress = [&](const SweepProgress& progress) { done.push_back(progress.done); }};
+  static_cast<void>(sweep(cells_, strategies_, options, stop_));
+  ASSERT_EQ(done.size(), cells_.size());
+  EXPECT_TRUE(std::ranges::is_sorted(done));
+  EXPECT_DOUBLE_EQ(done.back(), 1);
+}
+
+}  // namespace
+}  // namespace spillway
