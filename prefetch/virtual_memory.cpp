@@ -34,15 +34,27 @@ VirtualMemory::VirtualMemory(const Problem& problem)
       link_{problem.profile.link},
       lives_{find_lives(problem.graph, runs_in_order(problem.graph))},
       blocks_(problem.graph.data.size()),
-      segments_{occupancy_.pool(problem.budget), problem.page} {
+      segments_{occupancy_.pool(problem.budget) - resident_state(problem.graph, occupancy_),
+                problem.page} {
+  std::erase_if(lives_, [](const Life& life) { return life.outlives_step(); });
   for (const Task& task : problem.graph.tasks) {
     operands_.push_back(operands(task));
-    std::erase_if(operands_.back(), [&](DataId id) { return !occupancy_.is_movable(id); });
+    std::erase_if(operands_.back(), [&](DataId id) {
+      return !occupancy_.is_movable(id) || problem.graph[id].kind == DataKind::kState;
+    });
   }
 }
 
 Nanoseconds VirtualMemory::transfer_time(Bytes size) const {
   return link_.latency + size / link_.prefetch;
+}
+
+Bytes resident_state(const TaskGraph& graph, const Occupancy& occupancy) {
+  Bytes size;
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    if (graph.data[i].kind == DataKind::kState) size += occupancy.size(DataId(i));
+  }
+  return size;
 }
 
 Position VirtualMemory::Block::last_write() const {

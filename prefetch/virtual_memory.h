@@ -19,6 +19,10 @@
 
 namespace spillway::prefetch {
 
+/// Bytes of state that a plan may move. moDNN does not: weights always reside in near memory
+/// (section II).
+[[nodiscard]] um::Bytes resident_state(const TaskGraph& graph, const Occupancy& occupancy);
+
 /// Near memory, far copies and the two streams of moDNN's virtual execution (section IV): what is
 /// where while the runs are executed one after the other in estimated time. Offloads and loads are
 /// issued to one transfer engine, Strm_D, in order, and noted in a MoveLog.
@@ -27,6 +31,7 @@ namespace spillway::prefetch {
 class VirtualMemory {
  public:
   /// Every task of `problem`, which must outlive it, once and in order.
+  /// Requires: each run fits in the pool beside resident_state().
   explicit VirtualMemory(const Problem& problem);
 
   /// The current time: when the run at the current position could start.

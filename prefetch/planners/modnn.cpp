@@ -124,11 +124,28 @@ class VirtualExecution {
   std::vector<Nanoseconds> expected_;  // sum over the tasks before each position
 };
 
+// The smallest budget that works: all state, and the operands and first workspace of the task that
+// needs most beside it.
+Infeasible least(const Problem& problem) {
+  const Occupancy occupancy{problem.graph, problem.page};
+  const std::vector<TaskRun> runs = runs_in_order(problem.graph);
+  std::vector<Bytes> sets = working_sets(problem.graph, occupancy, runs);
+  for (std::size_t t = 0; t < sets.size(); ++t) {
+    for (const DataId id : operands(problem.graph.tasks[t])) {
+      if (problem.graph[id].kind == DataKind::kState) sets[t] -= occupancy.size(id);
+    }
+  }
+  const auto largest = std::ranges::max_element(sets);
+  const Bytes always = occupancy.always_near() + resident_state(problem.graph, occupancy);
+  if (largest == sets.end()) return {.task = {}, .smallest_budget = always};
+  return {.task = TaskId(largest - sets.begin()), .smallest_budget = always + *largest};
+}
+
 }  // namespace
 
 std::variant<Plan, Infeasible> Modnn::plan(const Problem& problem) const {
-  const Occupancy occupancy{problem.graph, problem.page};
-  if (near_need(problem.graph, occupancy).smallest > problem.budget) return infeasible(problem);
+  const Infeasible need = least(problem);
+  if (need.smallest_budget > problem.budget) return need;
   Plan plan = VirtualExecution{problem}.execute();
   plan.planner = name();
   return plan;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <tuple>
+
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
 #include "tests/prefetch/toy.h"
@@ -149,26 +152,24 @@ TaskGraph with_displaced_prefetch() {
   return graph;
 }
 
-// Eq. 5: 100 - 60 - 0 - 20 > 0. make 0-10, touch -20, x out -40, big -50, conv -110, x in -130.
-TEST(Modnn, TakesAnAlgorithmThatSavesMoreThanItDelaysAPrefetch) {
+// conv takes 100 ns, or `fast`. Returns its algorithm, the run before which x comes, the makespan.
+std::tuple<std::uint32_t, std::uint32_t, um::Nanoseconds> displaced_prefetch(um::Nanoseconds fast) {
   const TaskGraph graph = with_displaced_prefetch();
   Profile profile = flat_profile(graph, 10ns);
-  profile.durations[3] = {100ns, 60ns};
+  profile.durations[3] = {100ns, fast};
   const Plan plan = plan_for(problem(graph, profile, pages(3)));
-  EXPECT_EQ(plan.runs[3].algorithm, 1U);
-  EXPECT_EQ(plan.prefetches.at(0).after.runs, 4U);
-  EXPECT_EQ(simulate(plan, profile).makespan(), 140ns);
+  return {plan.runs[3].algorithm, plan.prefetches.at(0).after.runs,
+          simulate(plan, profile).makespan()};
+}
+
+// Eq. 5: 100 - 60 - 0 - 20 > 0. make 0-10, touch -20, x out -40, big -50, conv -110, x in -130.
+TEST(Modnn, TakesAnAlgorithmThatSavesMoreThanItDelaysAPrefetch) {
+  EXPECT_EQ(displaced_prefetch(60ns), (std::tuple{1U, 4U, 140ns}));
 }
 
 // Eq. 5: 100 - 85 - 0 - 20 < 0. make 0-10, touch -20, x out -40, big -50, conv and x in -150.
 TEST(Modnn, LeavesAnAlgorithmThatSavesLessThanItDelaysAPrefetch) {
-  const TaskGraph graph = with_displaced_prefetch();
-  Profile profile = flat_profile(graph, 10ns);
-  profile.durations[3] = {100ns, 85ns};
-  const Plan plan = plan_for(problem(graph, profile, pages(3)));
-  EXPECT_EQ(plan.runs[3].algorithm, 0U);
-  EXPECT_EQ(plan.prefetches.at(0).after.runs, 3U);
-  EXPECT_EQ(simulate(plan, profile).makespan(), 160ns);
+  EXPECT_EQ(displaced_prefetch(85ns), (std::tuple{0U, 3U, 160ns}));
 }
 
 // [a][b][c][ ]: b is dead when `join` needs a, c and two pages for d. Four pages are enough, but
@@ -280,13 +281,18 @@ TEST(Modnn, OffloadsBesideTheLastReaderWhereTheLinkCan) {
   EXPECT_EQ(first().frees_after(), 2U);
 }
 
-TEST(Modnn, IsFeasibleFromTheSmallestBudgetOn) {
-  const TaskGraph graph = chain(4, pages(2));
+// Weights stay, also those that a plan may move: two pages beside the chain's smallest eight.
+TEST(Modnn, LeavesOffloadableStateNear) {
+  TaskGraph graph = chain(4, pages(2));
+  const DataId w = graph.add(
+      DataBlock{.name = "w", .size = pages(2), .kind = DataKind::kState, .is_offloadable = true});
+  graph.tasks[2].reads.push_back(w);
   const Profile profile = flat_profile(graph, 100ns);
-  const auto result = Modnn{}.plan(problem(graph, profile, pages(7)));
+  const Plan plan = plan_for(problem(graph, profile, pages(10)));
+  EXPECT_EQ(std::ranges::count(plan.offloads, w, &Move::data), 0);
+  const auto result = Modnn{}.plan(problem(graph, profile, pages(9)));
   ASSERT_TRUE(std::holds_alternative<Infeasible>(result));
-  EXPECT_EQ(std::get<Infeasible>(result).smallest_budget, pages(8));
-  EXPECT_EQ(plan_for(problem(graph, profile, pages(8))).budget, pages(8));
+  EXPECT_EQ(std::get<Infeasible>(result).smallest_budget, pages(10));
 }
 
 }  // namespace
