@@ -84,6 +84,7 @@ std::optional<Plan> TripPlanner::plan_eagerly(std::vector<TaskRun> runs,
   if (!keeps_budget(runs, trips)) return std::nullopt;
   leave_when_needed(runs, trips);
   std::vector<Absence> absences;
+  absences.reserve(trips.size());
   for (const RoundTrip& trip : trips) absences.push_back(trip.absence);
   const std::vector<Bytes> live = demand(problem_.graph, occupancy_, runs, lives_);
   const Bytes pool = occupancy_.pool(problem_.budget);

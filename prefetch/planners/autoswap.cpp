@@ -93,6 +93,7 @@ class Selection {
       sums.push_back(sums.back() + excess * durations_[p]);
     }
     std::vector<double> result;
+    result.reserve(all_.size());
     for (const RoundTrip& trip : all_) {
       result.push_back(sums[trip.back] - sums[trip.absence.needed]);
     }

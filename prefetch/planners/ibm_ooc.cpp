@@ -42,6 +42,7 @@ std::variant<Plan, Infeasible> IbmOoc::plan(const Problem& problem) const {
   std::vector<TaskRun> runs = planner.fastest_beside(trips);
   if (!planner.keeps_budget(runs, trips)) return planner.infeasible(trips);
   std::vector<Position> ends_of_next_layers;
+  ends_of_next_layers.reserve(trips.size());
   for (const RoundTrip& trip : trips) ends_of_next_layers.push_back(trip.absence.last + 2);
   planner.leave_late(runs, ends_of_next_layers, trips);
   Plan plan = *planner.plan(std::move(runs), std::move(trips));
