@@ -52,6 +52,7 @@ class OneWeight : public ::testing::Test {
   }
   // Near between steps: leaves once and comes back.
   void be_near_at_home() {
+    for (Position p = 0; p < 3; ++p) plan.runs[p].after = {.runs = p};
     plan.offloads = {whole({.runs = 1})};
     plan.prefetches = {whole({.runs = 2, .offloads = 1})};
     plan.runs[1].after.offloads = 1;
@@ -126,6 +127,36 @@ TEST_F(OneWeight, CountsInTheBudgetWhileItIsNear) {
   plan.budget += pages(1);
   plan.runs[1].after.offloads = 0;  // does not wait until w has left
   EXPECT_NE(reason(graph, plan), "verified");
+}
+
+// Away once, between its uses: 20 ns out, 20 in. Far between steps it would cost three transfers.
+TEST_F(OneWeight, StaysNearBetweenStepsWhereThatIsShorter) {
+  const Problem given = problem(graph, profile, pages(3));
+  const auto result = find_planner("capacity").plan(given);
+  const auto& made = std::get<Plan>(result);
+  EXPECT_EQ(reason(graph, made), "verified");
+  EXPECT_EQ(simulate(made, profile).makespan(), 340ns);
+  EXPECT_EQ(StateHome(graph, Occupancy{graph, kPage}, made).far(), 0_B);
+}
+
+// Two weights of two pages, each read by one task, in a pool of two: while the one is used the
+// other is far, so both are far between steps. In 20 ns, a 100, the second in 20, b 100; neither is
+// written, so that they leave in no time.
+TEST(FarHome, IsWhereWeightsDoNotFitTogether) {
+  TaskGraph graph;
+  for (const char* name : {"a", "b"}) {
+    const DataId weight = graph.add(DataBlock{.name = std::string{"w"} + name,
+                                              .size = pages(2),
+                                              .kind = DataKind::kState,
+                                              .is_offloadable = true});
+    graph.add(Task{.name = name, .reads = {weight}});
+  }
+  const Profile profile = flat_profile(graph, 100ns);
+  const auto result = find_planner("capacity").plan(problem(graph, profile, pages(2)));
+  const auto& plan = std::get<Plan>(result);
+  EXPECT_EQ(reason(graph, plan), "verified");
+  EXPECT_EQ(StateHome(graph, Occupancy{graph, kPage}, plan).far(), pages(4));
+  EXPECT_EQ(simulate(plan, profile).makespan(), 240ns);
 }
 
 TEST_F(OneWeight, HasBoundsThatDoNotCountOnIt) {
