@@ -8,10 +8,9 @@ namespace spillway::prefetch {
 /// the backward pass; nothing is ever moved. Of the droppable blocks (find_recomputable(), cheapest
 /// per byte first) it looks for a set with which every run fits:
 /// 1. leading ones, on a grid of 32, made again once, or else for each use; the fastest that fits;
-/// 2. where none fits, from the one that needs least it goes on, block by block: whatever is live
-/// at
-///    the run that needs most is dropped, or made again for each use if it was dropped already, as
-///    long as the need falls;
+/// 2. where none fits, it goes on from the one that needs least, block by block: one that is live
+///    at the run that needs most is dropped, or made again for each use if it was dropped already,
+///    as long as the need falls;
 /// 3. whatever need not be dropped after all is kept, or made again once instead of for each use,
 ///    the most expensive first, as long as that shortens the step.
 /// Steps 1 and 2 do not look at the budget, but to stop, so what fits once fits in every larger

@@ -79,11 +79,12 @@ RC_GTEST_PROP(BestChainOffload, IsNoBetterWhenItRounds, ()) {
   }
 }
 
-// Three stages that save 4, 1 and 2 bytes (x_1, x_2, x_3), a fourth that saves 1; F 1 s, B 1 s, no
-// gradients. F_3 and B_3 need all 8 bytes, B_2 7, so with 7 one must be away during F_3 and B_3.
-// Offloaded: x_2 (1 byte), at 1 byte a second sent while F_2 runs and back while B_2... x_2 is read
-// by B_2 already, one second before which it must start to come back, during B_3: B_3 then has 8
-// bytes. It waits for 1 s; x_1 has 3 s of B_3, B_2 and the wait to come back in, but 4 bytes: 2 s.
+// Four stages that save 4, 1, 2 and 1 bytes (x_1 ... x_4); F 1 s, B 1 s, one byte a second, no
+// gradients. F_3 and B_3 need all 8 bytes and have 7.
+// x_2 offloaded: written by F_1, sent while F_2 runs, in time for F_3. B_2 reads it, and during B_3
+// there is no room for it: 1 s of waiting between the two.
+// x_1 offloaded: sent from 1 s to 5 s, back at 9 s at the earliest, when B_1, which reads it, could
+// have run at 6 s: 3 s. x_3 and x_4 are read by B_3.
 TEST(BestChainOffload, PrefersTheActivationThatFitsTheLink) {
   Chain chain;
   for (const std::uint64_t saved : {4U, 1U, 2U, 1U}) {
@@ -97,6 +98,7 @@ TEST(BestChainOffload, PrefersTheActivationThatFitsTheLink) {
   const auto best = best_chain_offload(chain, Bytes{7}, link);
   ASSERT_TRUE(best);
   EXPECT_EQ(best->offloaded, (std::vector<bool>{false, false, true, false}));
+  EXPECT_DOUBLE_EQ(best->idle_seconds, 1);
   EXPECT_FALSE(best_chain_offload(chain, Bytes{2}, link));
   const auto all_near = best_chain_offload(chain, Bytes{8}, link);
   ASSERT_TRUE(all_near);
