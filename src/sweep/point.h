@@ -60,6 +60,8 @@ struct PlanOutcome {
   um::Bytes offloaded;
   um::Bytes prefetched;
   std::size_t recomputed_tasks = 0;
+  /// By OOC-Paleo's analytic model, of the strategy closest to the planner's.
+  std::optional<um::Nanoseconds> paleo;
   um::Nanoseconds planning{0};
   std::string violation;  ///< why the plan must not run; empty: it is verified
   std::optional<Robustness> robustness;
