@@ -258,6 +258,10 @@ class StepModel {
 Bounds lower_bounds(const Problem& problem) {
   constexpr std::size_t kMany = 2000;
   const StepModel step{problem};
+  if (std::ranges::any_of(problem.graph.data, &DataBlock::is_offloadable)) {
+    const um::Nanoseconds compute = at_least(step.compute());
+    return {.beaumont = compute, .offload = compute, .mixed = compute};
+  }
   Bounds bounds{.beaumont = at_least(step.beaumont()),
                 .offload = at_least(step.head_and_tail(false, 1))};
   bounds.mixed = bounds.offload;

@@ -11,6 +11,7 @@ namespace spillway::prefetch {
 /// for every choice of algorithms (each task counts with its fastest, and with the workspace of the
 /// one that needs least). They hold for plans that run the tasks in the graph's order and move the
 /// blocks that Occupancy calls movable, in whole pages; splitting tasks or the batch can beat them.
+/// Where state is offloadable, which may begin a step far, all three are the tasks' time alone.
 struct Bounds {
   /// Beaumont et al., Proposition 3: the tasks take their time, and what exceeds the budget at the
   /// peak crosses the link twice. For plans that only move.

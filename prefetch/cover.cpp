@@ -15,6 +15,8 @@ struct Gap {
   Position last;
   Position next;
   Bytes taken;
+  bool to_end = false;  // what leaves does not come back
+  bool is_written = true;
 };
 
 // Among gaps, the one whose block was used longest ago comes first; of equals the one that lasts
@@ -28,20 +30,41 @@ struct LaterFirst {
   }
 };
 
-std::vector<Gap> find_gaps(const Occupancy& occupancy, std::span<const Life> lives) {
+std::vector<Gap> find_gaps(const Occupancy& occupancy, std::span<const Life> lives,
+                           const std::vector<bool>& far_home) {
   std::vector<Gap> gaps;
   for (std::size_t i = 0; i < lives.size(); ++i) {
     const Life& life = lives[i];
     if (!occupancy.is_movable(life.data)) continue;
     Position written = life.begin();
+    bool is_written = !life.outlives_step();
+    const auto note = [&](const BlockAccess& access) {
+      if (access.writes) written = access.position;
+      is_written = is_written || access.writes;
+    };
     for (std::size_t a = 0; a + 1 < life.accesses.size(); ++a) {
       const Position last = life.accesses[a].position;
       const Position next = life.accesses[a + 1].position;
-      if (life.accesses[a].writes) written = last;
+      note(life.accesses[a]);
       if (next > last + 1) {
-        gaps.push_back({.life = i, .written = written, .last = last, .next = next, .taken = {}});
+        gaps.push_back({.life = i,
+                        .written = written,
+                        .last = last,
+                        .next = next,
+                        .taken = {},
+                        .is_written = is_written});
       }
     }
+    const auto data = static_cast<std::size_t>(life.data);
+    if (data >= far_home.size() || !far_home[data]) continue;
+    note(life.accesses.back());
+    gaps.push_back({.life = i,
+                    .written = written,
+                    .last = life.accesses.back().position,
+                    .next = life.whole_step,
+                    .taken = {},
+                    .to_end = true,
+                    .is_written = is_written});
   }
   std::ranges::stable_sort(gaps, {}, &Gap::last);
   return gaps;
@@ -54,7 +77,7 @@ class Cover {
       : occupancy_{occupancy},
         lives_{lives},
         options_{options},
-        gaps_{find_gaps(occupancy, lives)},
+        gaps_{find_gaps(occupancy, lives, options.far_home)},
         returning_(runs + 1),
         far_copies_(lives.size()) {}
 
@@ -69,6 +92,13 @@ class Cover {
       take(open_.top(), demand - away_ - pool, position);
     }
     return true;
+  }
+
+  // What must have left when `runs` runs have ended, whether or not a run counts on its room.
+  void finish(Position runs) {
+    for (std::size_t i = 0; i < gaps_.size(); ++i) {
+      if (gaps_[i].to_end && gaps_[i].taken < size(gaps_[i])) take(i, size(gaps_[i]), runs);
+    }
   }
 
   std::vector<Absence> take_result() { return std::move(absences_); }
@@ -97,7 +127,9 @@ class Cover {
                            .written = gap.written,
                            .last = gap.last,
                            .next = gap.next,
-                           .needed = position});
+                           .needed = position,
+                           .to_end = gap.to_end,
+                           .is_written = gap.is_written});
       gap.taken += part;
       copy.size = std::max(copy.size, gap.taken);
     }
@@ -132,6 +164,7 @@ std::optional<std::vector<Absence>> cover(const Occupancy& occupancy, std::span<
   for (Position position = 0; position < demand.size(); ++position) {
     if (!cover.make_room(position, demand[position], pool)) return std::nullopt;
   }
+  cover.finish(static_cast<Position>(demand.size()));
   return cover.take_result();
 }
 

@@ -10,7 +10,7 @@
 
 namespace spillway::prefetch {
 
-/// Pages of a block that are far between two of its uses.
+/// Pages of a block that are far between two of its uses, or between a use and the step's end.
 struct Absence {
   DataId data{};
   um::Bytes offset;
@@ -19,12 +19,20 @@ struct Absence {
   Position last = 0;     ///< the last run that used it before it leaves
   Position next = 0;     ///< the run that uses it next
   Position needed = 0;   ///< the first run that counts on its room: last < needed < next
+  /// State that was far already when the step began: nothing leaves; `last` and `needed` are 0.
+  bool from_start = false;
+  /// State that stays far when the step ends: nothing comes back; `next` is the number of runs, and
+  /// so is `needed` where no run counts on the room.
+  bool to_end = false;
+  bool is_written = true;  ///< since the step began, so that a far copy from before is stale
 };
 
 /// How cover() may cut blocks.
 struct CoverOptions {
   um::Bytes chunk;            ///< largest single absence; a multiple of the page
   bool whole_blocks = false;  ///< a block leaves whole or not at all
+  /// By DataId: state that is far between steps, and may leave after its last use. May be empty.
+  std::vector<bool> far_home;
 };
 
 /// Chooses what is far so that no run needs more than `pool` bytes for movable blocks: at each run
@@ -32,6 +40,9 @@ struct CoverOptions {
 /// longest ago first. In parts of blocks this is the fractional greedy, which is optimal for
 /// offloading (Beaumont et al., section 4; facts on planning, section 3, COVER); with whole blocks
 /// it is the capacity-based strategy of UM-Chainer, section 3.5.
+///
+/// State in `options.far_home` has left when the step ends; what it leaves to runs that need the
+/// room counts like any other absence. How it came near is not looked at.
 ///
 /// `demand` as from demand(). Nothing when some run does not fit. The result is in order of
 /// `needed`. Complexity: O((runs + gaps) log gaps + absences).

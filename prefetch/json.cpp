@@ -1,23 +1,30 @@
 #include "prefetch/json.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <fstream>
 #include <iostream>
-#include <sstream>
 
 namespace spillway::prefetch {
 namespace {
 
+constexpr std::size_t kLargestFile = 256ULL << 20U;  // a device may never end
+
 std::string read_file(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   if (!file) throw um::system_error("cannot read " + path, errno);
-  file.peek();  // a folder opens, but does not read
-  if (file.bad()) throw um::system_error("cannot read " + path, errno);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad() || text.bad()) throw um::system_error("cannot read " + path, errno);
-  return text.str();
+  std::string text;
+  constexpr std::size_t kPart = 1ULL << 20U;
+  while (file && text.size() <= kLargestFile) {
+    const std::size_t before = text.size();
+    text.resize(before + kPart);
+    file.read(text.data() + before, kPart);
+    text.resize(before + static_cast<std::size_t>(file.gcount()));
+  }
+  if (file.bad()) throw um::system_error("cannot read " + path, errno);  // a folder, for one
+  if (text.size() > kLargestFile) throw um::Error{path + " is larger than 256 MiB"};
+  return text;
 }
 
 nlohmann::json parse(const std::string& text, const std::string& name) {
@@ -55,7 +62,10 @@ std::size_t JsonView::size() const {
 
 std::string JsonView::string() const {
   if (!value_->is_string()) throw error("is no string");
-  return value_->get<std::string>();
+  auto text = value_->get<std::string>();
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  if (std::ranges::any_of(text, is_control)) throw error("holds a control character");
+  return text;
 }
 
 bool JsonView::boolean() const {

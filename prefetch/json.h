@@ -23,6 +23,7 @@ class JsonView {
   /// Elements of an array.
   [[nodiscard]] std::size_t size() const;
 
+  /// Text without control characters: it may stand in a sentence.
   [[nodiscard]] std::string string() const;
   [[nodiscard]] bool boolean() const;
   /// A finite number that is not negative.
@@ -39,7 +40,8 @@ class JsonView {
   std::string place_;
 };
 
-/// A JSON file in memory. Throws: um::Error when it cannot be read or is no JSON.
+/// A JSON file in memory. Throws: um::Error when it cannot be read, is no JSON, or is larger than
+/// 256 MiB.
 class JsonFile {
  public:
   explicit JsonFile(const std::string& path);

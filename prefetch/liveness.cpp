@@ -34,13 +34,15 @@ std::vector<Life> find_lives(const TaskGraph& graph, std::span<const TaskRun> ru
     const Task& task = graph[runs[position].task];
     collect_operands(task, ids);
     for (const DataId id : ids) {
-      if (graph[id].kind == DataKind::kState) continue;
+      if (!graph[id].may_leave()) continue;
+      const bool is_state = graph[id].kind == DataKind::kState;
       const bool reads = std::ranges::count(task.reads, id) > 0;
       const bool writes = std::ranges::count(task.writes, id) > 0;
       std::size_t& life = current[static_cast<std::size_t>(id)];
-      if (!reads || life == kNone) {
+      if (life == kNone || (!reads && !is_state)) {
         life = lives.size();
-        lives.push_back({.data = id, .accesses = {}});
+        const auto whole = is_state ? static_cast<Position>(runs.size()) : Position{0};
+        lives.push_back({.data = id, .accesses = {}, .whole_step = whole});
         lives.back().accesses.reserve(kUsualAccesses);
       }
       lives[life].accesses.push_back({.position = position, .reads = reads, .writes = writes});

@@ -20,17 +20,23 @@ struct BlockAccess {
   bool writes;
 };
 
-/// A stretch of the step during which a tensor holds content that is still needed: from the run
-/// that overwrites it to the last run that reads it. A recomputed block has two lives.
+/// A stretch of the step during which a block holds content that is still needed: a tensor from the
+/// run that overwrites it to the last run that reads it (a recomputed one has two lives),
+/// offloadable state all the time.
 struct Life {
   DataId data;
   std::vector<BlockAccess> accesses;  ///< in ascending position, at least one
+  Position whole_step = 0;            ///< of state: the number of runs in the step; else 0
 
-  [[nodiscard]] Position begin() const { return accesses.front().position; }
-  [[nodiscard]] Position last() const { return accesses.back().position; }
+  [[nodiscard]] bool outlives_step() const { return whole_step > 0; }
+  [[nodiscard]] Position begin() const { return outlives_step() ? 0 : accesses.front().position; }
+  [[nodiscard]] Position last() const {
+    return outlives_step() ? whole_step - 1 : accesses.back().position;
+  }
 };
 
-/// The lives of all tensors of `graph` under the sequence `runs`, in order of their beginning.
+/// The lives of all tensors and all offloadable state of `graph` under the sequence `runs`, in
+/// order of their first use.
 /// Complexity: O(accesses).
 [[nodiscard]] std::vector<Life> find_lives(const TaskGraph& graph, std::span<const TaskRun> runs);
 

@@ -14,19 +14,16 @@ namespace {
 using namespace um::literals;
 using um::Bandwidth;
 
-constexpr LinkProfile link(double gigabytes_per_second, bool copies_while_read) {
+constexpr LinkProfile copy_engines(double gigabytes_per_second) {
   return {.offload = Bandwidth{gigabytes_per_second * 1e9},
           .prefetch = Bandwidth{gigabytes_per_second * 1e9},
           .latency = um::Nanoseconds{10'000},
-          .copies_while_read = copies_while_read};
-}
-
-constexpr LinkProfile copy_engines(double gigabytes_per_second) {
-  return link(gigabytes_per_second, true);
+          .copies_while_read = true};
 }
 
 // Peaks and efficiencies of the facts on planning, section 4; a100 and h100 by their data sheets
-// with the efficiencies of h200; host: this project's two-core build machine with oneDNN.
+// with the efficiencies of h200; host: this project's two-core build machine with oneDNN, a fault
+// of a page of 2 MiB by the facts on the host device, section 1.
 const std::array<Machine, 6> kMachines{{
     {.name = "k40m",
      .near_memory = 12_GiB,
@@ -69,7 +66,10 @@ const std::array<Machine, 6> kMachines{{
      .compute_efficiency = 0.9,
      .memory_bandwidth = Bandwidth{60e9},
      .memory_efficiency = 0.6,
-     .link = link(8, false)},
+     .link = {.offload = Bandwidth{8e9},
+              .prefetch = Bandwidth{8e9},
+              .latency = um::Nanoseconds{10'000},
+              .fault = um::Nanoseconds{5'200}}},
 }};
 
 double fraction(const JsonView& value) {

@@ -11,7 +11,7 @@ using um::Bytes;
 Occupancy::Occupancy(const TaskGraph& graph, Bytes page) : page_{page} {
   um::expects(page > Bytes{}, "pages have a size");
   for (const DataBlock& block : graph.data) {
-    const bool movable = block.kind == DataKind::kTensor && !is_small(block.size);
+    const bool movable = block.may_leave() && !is_small(block.size);
     sizes_.push_back(movable ? um::round_up(block.size, page_) : Bytes{});
     if (!movable) always_near_ += um::round_up(block.size, kNearAlignment);
   }
@@ -35,13 +35,13 @@ Bytes choose_page(const TaskGraph& graph) {
     Bytes exact;
     Bytes rounded;
     for (const DataBlock& block : graph.data) {
-      if (block.kind == DataKind::kTensor) exact += block.size;
+      if (block.may_leave()) exact += block.size;
     }
     for (std::size_t i = 0; i < graph.data.size(); ++i) {
       const Bytes size = occupancy.size(DataId(i));
-      // A tensor that is always near shares its bytes with nobody: count it as lost room too.
-      const bool is_tensor = graph.data[i].kind == DataKind::kTensor;
-      rounded += size > Bytes{} ? size : (is_tensor ? 2 * graph.data[i].size : Bytes{});
+      // A small one, always near, shares its bytes with nobody: count it as lost room too.
+      const bool may_leave = graph.data[i].may_leave();
+      rounded += size > Bytes{} ? size : (may_leave ? 2 * graph.data[i].size : Bytes{});
     }
     const std::uint64_t allowed = page == kLargestPage ? 112 : 105;  // percent
     if (100 * rounded <= allowed * exact) return page;

@@ -16,9 +16,9 @@ inline constexpr um::Bytes kLargestPage{2ULL << 20U};
 
 /// How the blocks of a graph occupy near memory when residency is managed in pages.
 ///
-/// A tensor of at least a quarter page is movable and occupies whole pages. State, and tensors too
-/// small to be worth a page, are always near. A workspace follows the same rule: small ones share
-/// one buffer that is always near.
+/// A tensor or offloadable state of at least a quarter page is movable and occupies whole pages.
+/// Other state, and what is too small to be worth a page, are always near. A workspace follows the
+/// same rule: small ones share one buffer that is always near.
 class Occupancy {
  public:
   Occupancy(const TaskGraph& graph, um::Bytes page);

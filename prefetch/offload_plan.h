@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "prefetch/cover.h"
 #include "prefetch/occupancy.h"
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
@@ -17,6 +18,9 @@ struct EvaluatedPlan {
 };
 
 /// Makes plans for one problem, which must outlive it, from sequences of runs.
+///
+/// Which offloadable state is far between steps is decided when it is made: of the blocks in order
+/// of by_rest(), the best number of leading ones on a grid of 8, evaluated with every task once.
 /// Thread safety: plan() may be called by several threads at once.
 class OffloadPlanner {
  public:
@@ -28,8 +32,13 @@ class OffloadPlanner {
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs) const;
 
  private:
+  [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs,
+                                                  const CoverOptions& options) const;
+  void choose_far_home();
+
   const Problem& problem_;
   Occupancy occupancy_;
+  CoverOptions options_;
 };
 
 /// A plan with `runs` and everything but moves, for `problem`: the frame that planners fill.

@@ -27,7 +27,8 @@ json to_json(const LinkProfile& link) {
           {"latency_ns", link.latency.count()},
           {"duplex", link.is_duplex},
           {"copies_while_read", link.copies_while_read},
-          {"compute_speed_while_moving", link.compute_speed_while_moving}};
+          {"compute_speed_while_moving", link.compute_speed_while_moving},
+          {"fault_ns", link.fault.count()}};
 }
 
 LinkProfile read_link(const JsonView& link) {
@@ -35,6 +36,7 @@ LinkProfile read_link(const JsonView& link) {
                      .prefetch = um::Bandwidth{read_rate(link.at("prefetch_bytes_per_second"))},
                      .latency = read_duration(link.at("latency_ns")),
                      .is_duplex = link.at("duplex").boolean()};
+  if (link.has("fault_ns")) result.fault = read_duration(link.at("fault_ns"));
   if (link.has("copies_while_read")) {
     result.copies_while_read = link.at("copies_while_read").boolean();
   }

@@ -191,7 +191,7 @@ std::vector<Recomputable> find_recomputable(const TaskGraph& graph, const Profil
   std::vector<Recomputable> result;
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
     if (!saved[i] || writers[i].empty() || !occupancy.is_movable(DataId(i))) continue;
-    if (!rerun.is_harmless(DataId(i))) continue;
+    if (graph.data[i].kind == DataKind::kState || !rerun.is_harmless(DataId(i))) continue;
     Recomputable block{.data = DataId(i), .size = occupancy.size(DataId(i))};
     for (const TaskId writer : writers[i]) {
       block.cost += profile(writer, runs[static_cast<std::size_t>(writer)].algorithm);

@@ -5,12 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "prefetch/state_home.h"
+
 namespace spillway::prefetch {
 namespace {
 
 using um::Bytes;
 
-constexpr std::uint32_t kNear = ~0U;
+// What took a page away, beside offloads.
+constexpr std::uint32_t kNear = ~0U;       // nothing: it is near
+constexpr std::uint32_t kAlwaysFar = ~1U;  // it was far already when the step began
 
 // Follows the pages of one block through its lives.
 class BlockResidency {
@@ -25,24 +29,31 @@ class BlockResidency {
   std::vector<std::uint32_t> offloads;    // of this block, as indices into the plan
   std::vector<std::uint32_t> prefetches;  // likewise
 
-  // `prefetched[q]`: how many prefetches have ended when run q starts.
-  std::optional<Violation> follow(const Life& life, std::span<const std::uint32_t> prefetched) {
+  // `prefetched[q]`: how many prefetches have ended when run q starts. `far_home`: which pages are
+  // far between steps.
+  std::optional<Violation> follow(const Life& life, std::span<const std::uint32_t> prefetched,
+                                  const std::vector<bool>& far_home) {
     is_far_valid_.assign(is_far_valid_.size(), false);
-    Position written = life.begin();
+    valid_from_ = life.outlives_step() ? 0 : life.begin() + 1;
+    if (life.outlives_step()) {
+      if (auto violation = begin_step(life, prefetched, far_home)) return violation;
+    }
     for (std::size_t i = 0; i < life.accesses.size(); ++i) {
       const BlockAccess& access = life.accesses[i];
       if (std::ranges::any_of(away_, [](std::uint32_t by) { return by != kNear; })) {
         return Violation{name_ + " is not all near when run " + std::to_string(access.position) +
                          " uses it"};
       }
-      if (access.writes) is_far_valid_.assign(is_far_valid_.size(), false);
+      if (access.writes) {
+        is_far_valid_.assign(is_far_valid_.size(), false);
+        valid_from_ = access.position + 1;
+      }
       if (i + 1 == life.accesses.size()) break;
       const Position next = life.accesses[i + 1].position;
-      if (access.writes) written = access.position;
-      if (auto violation = leave(written, access.position, next)) return violation;
+      if (auto violation = leave(access.position + 1, next)) return violation;
       if (auto violation = come_back(prefetched[next])) return violation;
     }
-    return std::nullopt;
+    return life.outlives_step() ? end_step(life, far_home) : std::nullopt;
   }
 
   [[nodiscard]] std::optional<Violation> finish() const {
@@ -67,15 +78,41 @@ class BlockResidency {
     return Pages{.begin = begin / page, .end = (begin + size) / page};
   }
 
-  // Applies the offloads whose room is free between two uses of the block, after run `last` and
-  // before run `next`. What they transfer was written by run `written`.
-  std::optional<Violation> leave(Position written, Position last, Position next) {
+  // State is where it is between steps, and comes, or leaves and comes, before its first use.
+  std::optional<Violation> begin_step(const Life& life, std::span<const std::uint32_t> prefetched,
+                                      const std::vector<bool>& far_home) {
+    is_far_valid_ = far_home;
+    for (std::size_t page = 0; page < away_.size(); ++page) {
+      if (far_home[page]) away_[page] = kAlwaysFar;
+    }
+    const Position first = life.accesses.front().position;
+    if (auto violation = leave(0, first)) return violation;
+    return come_back(prefetched[first]);
+  }
+
+  std::optional<Violation> end_step(const Life& life, const std::vector<bool>& far_home) {
+    const Position last = life.accesses.back().position;
+    if (auto violation = leave(last + 1, life.whole_step)) return violation;
+    if (auto violation = come_back(static_cast<std::uint32_t>(plan_.prefetches.size()))) {
+      return violation;
+    }
+    for (std::size_t page = 0; page < away_.size(); ++page) {
+      if ((away_[page] != kNear) != far_home[page]) {
+        return Violation{name_ + " does not end the step where it began"};
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Applies the offloads whose room is free between two uses of the block: when `begin` runs have
+  // ended or later, before run `next`.
+  std::optional<Violation> leave(Position begin, Position next) {
     for (; next_offload_ < offloads.size(); ++next_offload_) {
       const std::uint32_t index = offloads[next_offload_];
       const Move& move = plan_.offloads[index];
       if (move.frees_after() > next) break;
-      if (move.frees_after() <= last) return Violation{name_ + " is offloaded while it is in use"};
-      if (move.after.runs <= written)
+      if (move.frees_after() < begin) return Violation{name_ + " is offloaded while it is in use"};
+      if (move.after.runs < valid_from_)
         return Violation{name_ + " is offloaded before it is written"};
       const auto range = pages(move);
       if (!range)
@@ -104,7 +141,7 @@ class BlockResidency {
         return Violation{"a prefetch of " + name_ + " does not lie inside it in whole pages"};
       for (std::size_t page = range->begin; page < range->end; ++page) {
         if (away_[page] == kNear) return Violation{name_ + " is prefetched while it is near"};
-        if (away_[page] >= move.after.offloads) {
+        if (away_[page] != kAlwaysFar && away_[page] >= move.after.offloads) {
           return Violation{"a prefetch of " + name_ + " does not wait for its offload"};
         }
         away_[page] = kNear;
@@ -118,6 +155,7 @@ class BlockResidency {
   Bytes page_;
   std::vector<std::uint32_t> away_;  // by page: the offload that took it away, or kNear
   std::vector<bool> is_far_valid_;
+  Position valid_from_ = 0;  // so many runs have ended when its content is what was written last
   std::size_t next_offload_ = 0;
   std::size_t next_prefetch_ = 0;
 };
@@ -143,13 +181,15 @@ std::optional<Violation> check_residency(const TaskGraph& graph, const Occupancy
       !assign(plan.prefetches, &BlockResidency::prefetches)) {
     return Violation{"a move names a block that is not there"};
   }
+  const StateHome home{graph, occupancy, plan};
   std::vector<std::uint32_t> prefetched;  // by run, see BlockResidency::follow
   std::uint32_t most = 0;
   for (const TaskRun& run : plan.runs)
     prefetched.push_back(most = std::max(most, run.after.prefetches));
   for (const Life& life : lives) {
     auto& block = blocks[static_cast<std::size_t>(life.data)];
-    if (auto violation = block.follow(life, prefetched)) return violation;
+    if (auto violation = block.follow(life, prefetched, home.far_pages(life.data)))
+      return violation;
   }
   for (const BlockResidency& block : blocks) {
     if (auto violation = block.finish()) return violation;

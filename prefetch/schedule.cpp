@@ -51,7 +51,9 @@ class FarCopies {
   // True when all of `absence` was copied after its block was last written.
   bool covers(const Absence& absence) {
     std::vector<Absence>& made = copies_[static_cast<std::size_t>(absence.data)];
-    std::erase_if(made, [&](const Absence& copy) { return copy.last < absence.written; });
+    std::erase_if(made, [&](const Absence& copy) {
+      return copy.from_start ? absence.is_written : copy.last < absence.written;
+    });
     Bytes covered = absence.offset;  // in order of offset: one pass
     for (const Absence& copy : made) {
       if (copy.offset <= covered) covered = std::max(covered, copy.offset + copy.size);
@@ -79,7 +81,7 @@ void accumulate_needs(std::vector<std::uint32_t>& needs) {
                    [](std::uint32_t a, std::uint32_t b) { return std::max(a, b); });
 }
 
-// Returns, by trip, the place of its offload in the queue.
+// Returns, by trip, how many offloads have ended when its own has; 0 where nothing leaves.
 std::vector<std::uint32_t> add_offloads(std::span<const RoundTrip> trips, const LinkProfile& link,
                                         Plan& plan, std::vector<std::uint32_t>& counted_on) {
   std::vector<std::size_t> order(trips.size());
@@ -91,16 +93,20 @@ std::vector<std::uint32_t> add_offloads(std::span<const RoundTrip> trips, const 
   std::vector<std::uint32_t> places(trips.size());
   plan.offloads.reserve(trips.size());
   FarCopies copies{trips};
+  for (const RoundTrip& trip : trips) {
+    if (trip.absence.from_start) copies.add(trip.absence);
+  }
   for (const std::size_t i : order) {
     const Absence& absence = trips[i].absence;
+    if (absence.from_start) continue;
     Move move = move_of(absence);
     move.is_clean = copies.covers(absence);
     move.after.runs = 1 + (link.copies_while_read ? absence.written : absence.last);
     move.free_after = move.after.runs <= absence.last ? absence.last + 1 : 0;
     if (!move.is_clean) copies.add(absence);
-    places[i] = static_cast<std::uint32_t>(plan.offloads.size());
     plan.offloads.push_back(move);
-    counted_on[absence.needed] = places[i] + 1;
+    places[i] = static_cast<std::uint32_t>(plan.offloads.size());
+    counted_on[absence.needed] = places[i];
   }
   accumulate_needs(counted_on);
   return places;
@@ -118,8 +124,12 @@ std::vector<RoundTrip> return_early(std::span<const Absence> absences,
   Position previous = 0;
   for (const std::size_t i : order) {
     const Absence& absence = absences[i];
+    if (absence.to_end) {
+      trips.push_back({.absence = absence, .back = absence.next});
+      continue;
+    }
     const Position earliest = room.earliest(absence);
-    if (earliest == absence.needed) {
+    if (earliest == absence.needed && !absence.from_start) {
       room.take_back(absence, earliest);
       continue;
     }
@@ -159,9 +169,10 @@ void add_moves(std::vector<RoundTrip> trips, const LinkProfile& link, Plan& plan
   plan.prefetches.reserve(trips.size());
   std::vector<std::uint32_t> landed(plan.runs.size() + 1);  // by run: prefetches it waits for
   for (std::size_t i = 0; i < trips.size(); ++i) {
+    if (trips[i].absence.to_end) continue;
     Move move = move_of(trips[i].absence);
     move.after.runs = trips[i].back;
-    move.after.offloads = std::max(places[i] + 1, counted_on[trips[i].back]);
+    move.after.offloads = std::max(places[i], counted_on[trips[i].back]);
     plan.prefetches.push_back(move);
     landed[trips[i].absence.next] = static_cast<std::uint32_t>(plan.prefetches.size());
   }

@@ -19,7 +19,7 @@ struct RoundTrip {
 /// Brings each absence back as early as memory allows, in order of next use: from the first run on
 /// from which every run up to its use still fits in `pool`. (Facts on planning, section 3:
 /// SIMULATE's admission rule, made static.) An absence whose room turns out to be free all the time
-/// is left out.
+/// is left out. What was far from the start is brought back all the same; what stays far is not.
 ///
 /// Requires: `absences` cover `demand` down to `pool`. The result is in order of next use.
 /// Complexity: O(absences * runs) at worst, O(absences + runs) where little room is free.
@@ -45,7 +45,9 @@ struct RoundTrip {
 ///   run `back` counts on; run `next` waits for it. Prefetches go in order of `back`, then `next`.
 ///
 /// Where the trips fit(), these conditions alone keep memory within the pool under any timing.
-/// Requires: written <= last < needed <= back <= next for each trip; `plan.runs` is filled.
+/// What was far from the start has no offload, what stays far no prefetch.
+/// Requires: written <= last < needed <= back <= next for each trip that has both; `plan.runs` is
+/// filled.
 /// Complexity: O(trips * log trips + runs), and the square of a block's number of trips.
 void add_moves(std::vector<RoundTrip> trips, const LinkProfile& link, Plan& plan);
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <random>
 
+#include "prefetch/paging_model.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -55,15 +55,9 @@ Queue move_queue(const std::vector<Move>& moves, um::Bandwidth bandwidth, Nanose
 
 Queue run_queue(const Plan& plan, const Profile& profile, const SimulateOptions& options,
                 std::vector<Interval>& intervals) {
-  Queue queue{.work = {}, .after = {}, .intervals = &intervals};
-  std::mt19937_64 random{options.seed};
-  queue.work.reserve(plan.runs.size());
+  Queue queue{.work = run_times(plan, profile, options), .after = {}, .intervals = &intervals};
   queue.after.reserve(plan.runs.size());
-  for (const TaskRun& run : plan.runs) {
-    const double draw = static_cast<double>(random() >> 11U) * 0x1p-53;  // uniform in [0, 1)
-    queue.work.push_back(nanoseconds(profile(run)) * (1 + options.noise * (2 * draw - 1)));
-    queue.after.push_back(run.after);
-  }
+  for (const TaskRun& run : plan.runs) queue.after.push_back(run.after);
   intervals.resize(plan.runs.size());
   return queue;
 }
@@ -125,7 +119,11 @@ class Simulation {
     if (queue.left <= kRounding) queue.end(time());
   }
 
-  [[nodiscard]] Nanoseconds time() const { return Nanoseconds{std::llround(now_)}; }
+  // Slow links and large graphs may take longer than there are nanoseconds.
+  [[nodiscard]] Nanoseconds time() const {
+    constexpr double kEnd = 0x1p62;
+    return Nanoseconds{std::llround(std::min(now_, kEnd))};
+  }
 
   LinkProfile link_;
   Timeline timeline_;
@@ -139,6 +137,12 @@ class Simulation {
 
 Timeline simulate(const Plan& plan, const Profile& profile, const SimulateOptions& options) {
   return Simulation{plan, profile, options}.run();
+}
+
+Timeline simulate(const TaskGraph& graph, const Plan& plan, const Profile& profile,
+                  const SimulateOptions& options) {
+  if (plan.residency == Residency::kPlanned) return simulate(plan, profile, options);
+  return page_on_demand(graph, plan, profile, options).timeline;
 }
 
 }  // namespace spillway::prefetch

@@ -1,19 +1,12 @@
 #pragma once
 
-#include <cstdint>
-
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
+#include "prefetch/run_times.h"
+#include "prefetch/task_graph.h"
 #include "prefetch/timeline.h"
 
 namespace spillway::prefetch {
-
-/// What may vary in a simulation.
-struct SimulateOptions {
-  double noise =
-      0;  ///< each run's time is multiplied by a number drawn from [1 - noise, 1 + noise]
-  std::uint64_t seed = 0;
-};
 
 /// Executes `plan` on an idealised machine: one compute queue and one queue a link direction (one
 /// for both where the link is not duplex; then, when the link becomes free, an offload that is
@@ -24,6 +17,11 @@ struct SimulateOptions {
 /// Requires: the plan verifies, and was made for the profile's graph.
 /// Complexity: O(runs + moves).
 [[nodiscard]] Timeline simulate(const Plan& plan, const Profile& profile,
+                                const SimulateOptions& options = {});
+
+/// The same for plans of either residency: one that pages on demand goes by page_on_demand(), with
+/// which the function above, which knows no sizes, leaves faults out.
+[[nodiscard]] Timeline simulate(const TaskGraph& graph, const Plan& plan, const Profile& profile,
                                 const SimulateOptions& options = {});
 
 }  // namespace spillway::prefetch

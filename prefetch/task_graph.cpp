@@ -34,7 +34,7 @@ std::uint64_t fingerprint(const TaskGraph& graph) {
   for (const DataBlock& block : graph.data) {
     print.add(block.name);
     print.add(block.size.count());
-    print.add(static_cast<std::uint64_t>(block.kind));
+    print.add(static_cast<std::uint64_t>(block.kind) + (block.is_offloadable ? 2U : 0U));
   }
   print.add(graph.tasks.size());
   for (const Task& task : graph.tasks) {

@@ -14,7 +14,7 @@ enum class DataId : std::uint32_t {};
 
 /// Whether a data block outlives the step.
 enum class DataKind {
-  kState,  ///< weights, optimizer state, statistics: always near
+  kState,  ///< weights, optimizer state, statistics: near, unless it is offloadable
   kTensor  ///< made and used up within one step
 };
 
@@ -23,6 +23,11 @@ struct DataBlock {
   std::string name;  ///< unique in the graph: plan files know it by its name
   um::Bytes size;
   DataKind kind = DataKind::kTensor;
+  /// Of state: it may be far. It ends each step where it began it, near or far, page by page.
+  bool is_offloadable = false;
+
+  /// True when it may be far at some time.
+  [[nodiscard]] bool may_leave() const { return kind == DataKind::kTensor || is_offloadable; }
 };
 
 enum class Phase { kForward, kBackward, kUpdate };

@@ -5,6 +5,7 @@
 
 #include "prefetch/liveness.h"
 #include "prefetch/occupancy.h"
+#include "prefetch/state_home.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -27,9 +28,13 @@ std::vector<MemorySample> memory_curve(const TaskGraph& graph, const Plan& plan,
   std::vector<Change> changes{{um::Nanoseconds{0}, signed_count(occupancy.always_near())}};
   for (const Life& life : find_lives(graph, plan.runs)) {
     const std::int64_t size = signed_count(occupancy.size(life.data));
-    changes.push_back({timeline.runs[life.begin()].begin, size});
-    changes.push_back({timeline.runs[life.last()].end, -size});
+    const um::Nanoseconds begin =
+        life.outlives_step() ? um::Nanoseconds{0} : timeline.runs[life.begin()].begin;
+    changes.push_back({begin, size});
+    if (!life.outlives_step()) changes.push_back({timeline.runs[life.last()].end, -size});
   }
+  const StateHome home{graph, occupancy, plan};
+  if (!plan.runs.empty()) changes.push_back({um::Nanoseconds{0}, -signed_count(home.far())});
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const TaskRun& run = plan.runs[i];
     const std::int64_t workspace =

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "prefetch/plan.h"
@@ -22,9 +23,14 @@ struct Timeline {
   std::vector<Interval> offloads;
   std::vector<Interval> prefetches;
 
-  /// Length of the step: when its last run ended.
+  /// Length of the step: when its last run ended, and its last move (state leaves after its last
+  /// use).
   [[nodiscard]] um::Nanoseconds makespan() const {
-    return runs.empty() ? um::Nanoseconds{0} : runs.back().end;
+    um::Nanoseconds end{0};
+    for (const auto* queue : {&runs, &offloads, &prefetches}) {
+      if (!queue->empty()) end = std::max(end, queue->back().end);
+    }
+    return end;
   }
 };
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "prefetch/state_home.h"
+
 namespace spillway::prefetch {
 namespace {
 
@@ -32,8 +34,10 @@ std::vector<Progress> running_condition(const std::vector<Move>& prefetches) {
 
 class WorstCase {
  public:
-  explicit WorstCase(const Plan& plan)
-      : offloaded_{running_total(plan.offloads)},
+  // `far` bytes of state are far when the step begins.
+  WorstCase(const Plan& plan, Bytes far)
+      : far_{signed_count(far)},
+        offloaded_{running_total(plan.offloads)},
         prefetched_{running_total(plan.prefetches)},
         started_{running_condition(plan.prefetches)} {}
 
@@ -42,7 +46,7 @@ class WorstCase {
   void consider(Bytes live, Position runs) {
     for (std::size_t k = sure_.prefetches; k < started_.size() && started_[k].runs <= runs; ++k) {
       const std::uint32_t away = std::max(sure_.offloads, started_[k].offloads);
-      peak_ = std::max(peak_, signed_count(live) - offloaded_[away] + prefetched_[k]);
+      peak_ = std::max(peak_, signed_count(live) - far_ - offloaded_[away] + prefetched_[k]);
     }
   }
 
@@ -56,6 +60,7 @@ class WorstCase {
   [[nodiscard]] Bytes peak() const { return Bytes{static_cast<std::uint64_t>(peak_)}; }
 
  private:
+  Signed far_;
   std::vector<Signed> offloaded_;
   std::vector<Signed> prefetched_;
   std::vector<Progress> started_;
@@ -63,18 +68,18 @@ class WorstCase {
   Signed peak_ = 0;
 };
 
-// Bytes of the blocks that live across the boundary before each run.
+// Bytes of the blocks that live across the boundary before each run, and after the last.
 std::vector<Bytes> live_between(const Occupancy& occupancy, std::size_t runs,
                                 std::span<const Life> lives) {
   std::vector<Bytes> begins(runs + 1);
   std::vector<Bytes> ends(runs + 1);
   for (const Life& life : lives) {
-    begins[life.begin() + 1] += occupancy.size(life.data);
-    ends[life.last() + 1] += occupancy.size(life.data);
+    begins[life.outlives_step() ? 0 : life.begin() + 1] += occupancy.size(life.data);
+    if (!life.outlives_step()) ends[life.last() + 1] += occupancy.size(life.data);
   }
   std::vector<Bytes> result;
   Bytes live;
-  for (std::size_t i = 0; i < runs; ++i) result.push_back(live = live + begins[i] - ends[i]);
+  for (std::size_t i = 0; i <= runs; ++i) result.push_back(live = live + begins[i] - ends[i]);
   return result;
 }
 
@@ -84,12 +89,13 @@ Bytes worst_case_peak(const TaskGraph& graph, const Occupancy& occupancy, const 
                       std::span<const Life> lives) {
   const std::vector<Bytes> during = demand(graph, occupancy, plan.runs, lives);
   const std::vector<Bytes> before = live_between(occupancy, plan.runs.size(), lives);
-  WorstCase worst{plan};
+  WorstCase worst{plan, StateHome{graph, occupancy, plan}.far()};
   for (Position position = 0; position < plan.runs.size(); ++position) {
     worst.consider(before[position], position);
     worst.wait_for(plan.runs[position].after);
     worst.consider(during[position], position);
   }
+  worst.consider(before.back(), static_cast<Position>(plan.runs.size()));
   return occupancy.always_near() + worst.peak();
 }
 

@@ -1,30 +1,16 @@
 #include "src/budget.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string>
 
+#include "src/percent.h"
 #include "um/error.h"
 
 namespace spillway {
 namespace {
 
 using um::Bytes;
-
-// "40%" as 0.4.
-std::optional<double> parse_percent(std::string_view text) {
-  if (!text.ends_with('%')) return std::nullopt;
-  text.remove_suffix(1);
-  constexpr double kMost = 1e6;  // more than any use
-  double percent = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, status] = std::from_chars(text.data(), end, percent, std::chars_format::fixed);
-  if (status != std::errc{} || stop != end || !(percent >= 0 && percent <= kMost)) {
-    return std::nullopt;
-  }
-  return percent / 100;
-}
 
 constexpr Bytes kLargest{1ULL << 62U};  // more than any memory; the sum of two is a number
 

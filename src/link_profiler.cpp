@@ -16,6 +16,8 @@ using prefetch::TaskId;
 using um::Bytes;
 using Clock = std::chrono::steady_clock;
 
+// A page fault of the host device: facts on the host device, section 1.
+constexpr um::Nanoseconds kFault{5'200};
 constexpr Bytes kRange{32ULL << 20U};                       // moved at a time
 constexpr auto kDuration = std::chrono::milliseconds{400};  // of the measurement
 
@@ -155,7 +157,9 @@ prefetch::LinkProfile measure_link(um::Device& device, um::ManagedOptions option
   do round_trip();
   while (Clock::now() - begin < kDuration);
 
-  prefetch::LinkProfile link{.offload = out.bandwidth(), .prefetch = in.bandwidth()};
+  prefetch::LinkProfile link{.offload = out.bandwidth(),
+                             .prefetch = in.bandwidth(),
+                             .fault = kFault + options.fault_latency};
   if (const auto speed = load ? load->stop() : std::nullopt) {
     link.compute_speed_while_moving = std::clamp(*speed, 0.05, 1.0);
   }

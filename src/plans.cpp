@@ -41,9 +41,19 @@ Profile evaluation_profile(const Workload& workload, const Profile& training) {
   return profile;
 }
 
+// As the link wants it; more for a step of many terabytes, whose moves would be too many to plan.
+Bytes chunk_for(const TaskGraph& graph, const prefetch::LinkProfile& link) {
+  constexpr std::uint64_t kMostMoves = 1ULL << 16U;
+  Bytes all;
+  for (const prefetch::DataBlock& block : graph.data) all += block.size;
+  Bytes chunk = prefetch::chunk_for(link);
+  while (kMostMoves * chunk < all) chunk += chunk;
+  return chunk;
+}
+
 // `step_budget` is what `run_budget` leaves for this step; complaints speak of the run's.
-Plan plan_step(const TaskGraph& graph, const Profile& profile, Bytes run_budget, Bytes step_budget,
-               Bytes page, const PlanRequest& request) {
+Plan plan_graph(const TaskGraph& graph, const Profile& profile, Bytes run_budget, Bytes step_budget,
+                Bytes page, const PlanRequest& request) {
   const prefetch::Resident resident;
   const bool stays = request.memory == MemoryMode::kResident;
   const prefetch::Planner& planner = stays ? resident : *request.planner;
@@ -86,8 +96,8 @@ Plans finish(Plan training, const Workload& workload, const Profile& profile, By
              const PlanRequest& request, const std::string& name) {
   Plans plans{.budget = budget, .training = std::move(training)};
   plans.evaluation =
-      plan_step(workload.evaluation().graph, evaluation_profile(workload, profile), budget,
-                workload.evaluation_budget(budget), plans.training.page, request);
+      plan_graph(workload.evaluation().graph, evaluation_profile(workload, profile), budget,
+                 workload.evaluation_budget(budget), plans.training.page, request);
   expect_verified(workload.training().graph, plans.training, name);
   expect_verified(workload.evaluation().graph, plans.evaluation, "the plan of the evaluation step");
   if (request.memory == MemoryMode::kResident) settle_resident_budget(workload, budget, plans);
@@ -102,36 +112,33 @@ prefetch::Problem make_problem(const TaskGraph& graph, const Profile& profile, B
           .profile = profile,
           .budget = budget,
           .page = page,
-          .chunk = prefetch::chunk_for(profile.link),
+          .chunk = chunk_for(graph, profile.link),
           .whole_blocks = request.memory == MemoryMode::kCopy,
           .may_recompute = request.may_recompute};
 }
 
-void expect_feasible(const Workload& workload, Bytes budget) {
-  const prefetch::NearNeed& need = workload.need();
-  if (budget >= need.smallest) return;
-  const Infeasible reason{.task = need.largest_task, .smallest_budget = need.smallest};
-  throw BudgetTooSmall{to_string(reason, workload.training().graph, budget), need.smallest};
+void expect_feasible(const StepToPlan& step, Bytes budget) {
+  if (budget >= step.need.smallest) return;
+  const Infeasible reason{.task = step.need.largest_task, .smallest_budget = step.need.smallest};
+  throw BudgetTooSmall{to_string(reason, step.graph, budget), step.need.smallest};
 }
 
-Plan plan_training(const Workload& workload, const Profile& profile, Bytes budget,
-                   const PlanRequest& request) {
-  expect_feasible(workload, budget);
-  return plan_step(workload.training().graph, profile, budget, workload.training_budget(budget),
-                   workload.page(), request);
+Plan plan_step(const StepToPlan& step, const Profile& profile, Bytes budget,
+               const PlanRequest& request) {
+  expect_feasible(step, budget);
+  return plan_graph(step.graph, profile, budget, step.budget(budget), step.page, request);
 }
 
-prefetch::Bounds training_bounds(const Workload& workload, const Profile& profile, Bytes budget,
-                                 const PlanRequest& request) {
-  expect_feasible(workload, budget);
-  return prefetch::lower_bounds(make_problem(workload.training().graph, profile,
-                                             workload.training_budget(budget), workload.page(),
-                                             request));
+prefetch::Bounds step_bounds(const StepToPlan& step, const Profile& profile, Bytes budget,
+                             const PlanRequest& request) {
+  expect_feasible(step, budget);
+  return prefetch::lower_bounds(
+      make_problem(step.graph, profile, step.budget(budget), step.page, request));
 }
 
 Plans make_plans(const Workload& workload, const Profile& profile, Bytes budget,
                  const PlanRequest& request) {
-  Plan plan = plan_training(workload, profile, budget, request);
+  Plan plan = plan_step(workload.training_to_plan(), profile, budget, request);
   const std::string name = "the plan of planner " + plan.planner;
   return finish(std::move(plan), workload, profile, budget, request, name);
 }

@@ -7,6 +7,7 @@
 #include "prefetch/planner.h"
 #include "prefetch/profile.h"
 #include "src/memory_mode.h"
+#include "src/step_to_plan.h"
 #include "src/workload.h"
 #include "um/bytes.h"
 #include "um/error.h"
@@ -44,8 +45,8 @@ class BudgetTooSmall final : public um::Error {
   um::Bytes smallest_;
 };
 
-/// Throws: BudgetTooSmall when no plan can keep `budget`.
-void expect_feasible(const Workload& workload, um::Bytes budget);
+/// Throws: BudgetTooSmall when no plan can keep `budget`, which is the whole run's.
+void expect_feasible(const StepToPlan& step, um::Bytes budget);
 
 /// Plans both steps of `workload` within `budget`. In resident mode the result's budget is what the
 /// run needs, which must not be more. `profile` is the training step's.
@@ -60,14 +61,12 @@ void expect_feasible(const Workload& workload, um::Bytes budget);
                              const prefetch::Profile& profile, um::Bytes budget,
                              const PlanRequest& request);
 
-/// Plans the training step alone. Throws: BudgetTooSmall when no plan keeps the budget.
-[[nodiscard]] prefetch::Plan plan_training(const Workload& workload,
-                                           const prefetch::Profile& profile, um::Bytes budget,
-                                           const PlanRequest& request);
+/// Plans one step of a run that has `budget`. Throws: BudgetTooSmall when no plan keeps it.
+[[nodiscard]] prefetch::Plan plan_step(const StepToPlan& step, const prefetch::Profile& profile,
+                                       um::Bytes budget, const PlanRequest& request);
 
-/// Minima that no plan of the training step can be faster than. Throws: BudgetTooSmall.
-[[nodiscard]] prefetch::Bounds training_bounds(const Workload& workload,
-                                               const prefetch::Profile& profile, um::Bytes budget,
-                                               const PlanRequest& request);
+/// Minima that no plan of the step can be faster than. Throws: BudgetTooSmall.
+[[nodiscard]] prefetch::Bounds step_bounds(const StepToPlan& step, const prefetch::Profile& profile,
+                                           um::Bytes budget, const PlanRequest& request);
 
 }  // namespace spillway

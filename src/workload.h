@@ -4,6 +4,7 @@
 #include "prefetch/need.h"
 #include "src/backend.h"
 #include "src/step.h"
+#include "src/step_to_plan.h"
 #include "um/bytes.h"
 
 namespace spillway {
@@ -20,6 +21,12 @@ class Workload {
   [[nodiscard]] const Step& training() const { return training_; }
   [[nodiscard]] const Step& evaluation() const { return evaluation_; }
   [[nodiscard]] um::Bytes page() const { return page_; }
+  [[nodiscard]] StepToPlan training_to_plan() const {
+    return {.graph = training_.graph,
+            .page = page_,
+            .need = need_,
+            .elsewhere = common_near_ - training_near_};
+  }
 
   /// What training and evaluation together need; `largest_task` is a task of the training step.
   [[nodiscard]] const prefetch::NearNeed& need() const { return need_; }

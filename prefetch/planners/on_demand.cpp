@@ -20,7 +20,10 @@ class Swapper {
   Swapper(const TaskGraph& graph, const Occupancy& occupancy, Bytes pool, Plan& plan)
       : graph_{graph}, occupancy_{occupancy}, pool_{pool}, plan_{plan}, blocks_(graph.data.size()) {
     lives_ = find_lives(graph, plan.runs);
-    for (const Life& life : lives_) ends_.emplace_back(life.last(), life.data);
+    for (const Life& life : lives_) {
+      ends_.emplace_back(life.last(), life.data);
+      at(life.data).is_far_valid = life.outlives_step();  // far between steps
+    }
     std::ranges::sort(ends_);
   }
 
@@ -51,7 +54,7 @@ class Swapper {
       if (!at(id).is_near) wanted += occupancy_.size(id);
     }
     while (in_use_ + wanted > pool_) evict(least_recently_used(used), position);
-    for (const DataId id : used) bring(id, position, std::ranges::count(task.reads, id) > 0);
+    for (const DataId id : used) bring(id, position, needs_content(task, id));
     for (const DataId id : task.writes) at(id).is_far_valid = false;
     run.after = {.runs = position,
                  .offloads = static_cast<std::uint32_t>(plan_.offloads.size()),
@@ -78,6 +81,11 @@ class Swapper {
     in_use_ -= occupancy_.size(id);
   }
 
+  // State is not overwritten in far memory: it comes near even to be written whole.
+  [[nodiscard]] bool needs_content(const Task& task, DataId id) const {
+    return graph_[id].kind == DataKind::kState || std::ranges::count(task.reads, id) > 0;
+  }
+
   void bring(DataId id, Position position, bool reads) {
     Block& block = at(id);
     if (!block.is_near) {
@@ -96,6 +104,9 @@ class Swapper {
   }
 
   void release(DataId id) {
+    if (at(id).is_near && graph_[id].kind == DataKind::kState) {
+      evict(id, static_cast<Position>(plan_.runs.size()));
+    }
     if (at(id).is_near) in_use_ -= occupancy_.size(id);
     at(id) = {};
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "um/error.h"
+
 namespace spillway::prefetch {
 namespace {
 
@@ -17,6 +19,8 @@ StepLayout::StepLayout(const TaskGraph& task_graph, const Plan& step_plan)
       plan{step_plan},
       occupancy{task_graph, step_plan.page},
       runs(step_plan.runs.size()) {
+  um::expects(std::ranges::none_of(graph.data, &DataBlock::is_offloadable),
+              "state that leaves near memory can be planned, not run");
   const std::vector<Life> lives = find_lives(graph, plan.runs);
   placement = place(graph, occupancy, plan.runs, lives);
   for (const Life& life : lives) {

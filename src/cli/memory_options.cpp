@@ -23,11 +23,6 @@ std::string check_far(const std::string& text) {
   return "'" + text + "' is no far memory: give ram, or file:PATH";
 }
 
-std::string check_bandwidth(const std::string& text) {
-  if (um::parse_bandwidth(text)) return {};
-  return "'" + text + "' is no bandwidth: give a rate such as 2GB/s or 500MB/s";
-}
-
 std::string check_duration(const std::string& text) {
   if (parse_duration(text)) return {};
   return "'" + text + "' is no time: give a number with ns, us, ms or s, such as 20us";
@@ -92,6 +87,11 @@ void MemoryOptions::expect_far() const {
   const um::ManagedOptions options = space();
   if (options.far.file.empty()) return;
   const um::UnnamedFile probe{options.far.file, um::Bytes{}};
+}
+
+std::string check_bandwidth(const std::string& text) {
+  if (um::parse_bandwidth(text)) return {};
+  return "'" + text + "' is no bandwidth: give a rate such as 2GB/s or 500MB/s";
 }
 
 }  // namespace spillway::cli

@@ -30,4 +30,7 @@ struct MemoryOptions {
   void expect_far() const;
 };
 
+/// Complains about what is no rate of a link; a check of CLI11's.
+[[nodiscard]] std::string check_bandwidth(const std::string& text);
+
 }  // namespace spillway::cli

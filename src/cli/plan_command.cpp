@@ -2,32 +2,28 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 
 #include "prefetch/chrome_trace.h"
 #include "prefetch/json.h"
-#include "prefetch/machine.h"
 #include "prefetch/paleo.h"
 #include "prefetch/plan_file.h"
-#include "prefetch/profile_file.h"
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
 #include "src/budget.h"
-#include "src/cli/machine_check.h"
 #include "src/cli/memory_options.h"
+#include "src/cli/noise_options.h"
 #include "src/cli/output_path.h"
 #include "src/cli/plan_options.h"
-#include "src/cli/processor_options.h"
+#include "src/cli/plan_subject.h"
 #include "src/cli/sub_batch_figures.h"
 #include "src/cli/sub_batch_option.h"
-#include "src/cli/workload_options.h"
-#include "src/model_sizing.h"
 #include "src/plan_facts.h"
 #include "src/sub_batch_plans.h"
 #include "src/sub_step.h"
@@ -40,53 +36,25 @@ using nlohmann::json;
 using um::Bytes;
 
 struct Options {
-  WorkloadOptions workload;
-  ProcessorOptions processor;
+  SubjectOptions subject;
   MemoryOptions memory;
   PlanOptions plan;
+  NoiseOptions noise;
   SubBatchOption sub_batch;
-  std::string machine;
-  std::string profile;
   std::string out;
   std::string timeline;
   std::string json;
   std::string model = "simulate";
 };
 
-// Tensor sizes and times: of this machine, or of one that is not here.
-struct Target {
-  std::unique_ptr<Sizing> sizing;
-  std::optional<prefetch::Machine> machine;  // else a profile file
-};
-
-Target find_target(const Options& options) {
-  Target target;
-  if (options.profile.empty()) {
-    target.machine = prefetch::find_machine(options.machine.empty() ? "host" : options.machine);
-  }
-  const bool is_here = !target.machine || target.machine->name == "host";
-  if (is_here) {
-    target.sizing = options.processor.make_host_backend();
-  } else {
-    target.sizing = std::make_unique<ModelSizing>();
-  }
-  return target;
-}
-
-prefetch::Profile make_profile(const Options& options, const Target& target,
-                               const prefetch::TaskGraph& graph) {
-  if (target.machine) return prefetch::model_profile(graph, *target.machine);
-  return prefetch::read_profile(prefetch::JsonFile{options.profile}, graph);
-}
-
-void write_infeasible(const Options& options, const Workload& workload, Bytes budget,
+void write_infeasible(const Options& options, const PlanSubject& subject, Bytes budget,
                       Bytes smallest) {
   if (options.json.empty()) return;
   prefetch::write_json({{"feasible", false},
                         {"planner", options.plan.planner},
                         {"budget_bytes", budget.count()},
                         {"min_budget_bytes", smallest.count()},
-                        {"resident_bytes", workload.need().resident.count()}},
+                        {"resident_bytes", subject.step.need.resident.count()}},
                        options.json);
 }
 
@@ -99,51 +67,49 @@ struct Planned {
   prefetch::Bounds bounds;
 };
 
-Planned make_plan(const Workload& workload, const prefetch::Profile& profile, Bytes budget,
-                  const PlanRequest& request) {
+Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
   Planned planned;
   const auto begin = std::chrono::steady_clock::now();
-  planned.plan = plan_training(workload, profile, budget, request);
+  planned.plan = plan_step(subject.step, subject.profile, budget, request);
   planned.planning = std::chrono::steady_clock::now() - begin;
-  const auto verdict = prefetch::verify(workload.training().graph, planned.plan);
+  const auto verdict = prefetch::verify(subject.step.graph, planned.plan);
   um::expects(std::holds_alternative<prefetch::Verified>(verdict), "planners return sound plans");
   planned.peak = std::get<prefetch::Verified>(verdict).peak;
-  planned.timeline = prefetch::simulate(planned.plan, profile);
-  planned.bounds = training_bounds(workload, profile, budget, request);
+  planned.timeline = prefetch::simulate(subject.step.graph, planned.plan, subject.profile);
+  planned.bounds = step_bounds(subject.step, subject.profile, budget, request);
   return planned;
 }
 
-json to_json(const Planned& planned, const Workload& workload, const prefetch::Profile& profile,
-             Bytes budget) {
-  const PlanFacts facts = facts_of(planned.plan, workload.training().graph);
-  return {{"feasible", true},
-          {"planner", planned.plan.planner},
-          {"profile", profile.source},
-          {"budget_bytes", budget.count()},
-          {"min_budget_bytes", workload.need().smallest.count()},
-          {"resident_bytes", workload.need().resident.count()},
-          {"peak_bytes", planned.peak.count()},
-          {"compute_seconds", um::seconds(prefetch::compute_time(profile, planned.plan.runs))},
-          {"makespan_seconds", um::seconds(planned.timeline.makespan())},
-          {"bounds",
-           {{"beaumont", um::seconds(planned.bounds.beaumont)},
-            {"offload", um::seconds(planned.bounds.offload)},
-            {"mixed", um::seconds(planned.bounds.mixed)}}},
-          {"planning_seconds", um::seconds(planned.planning)},
-          {"offloaded_bytes", facts.offloaded.count()},
-          {"prefetched_bytes", facts.prefetched.count()},
-          {"recomputed_tasks", facts.recomputed_tasks},
-          {"algorithms", facts.algorithms},
-          {"tasks", workload.training().graph.tasks.size()},
-          {"verified", true}};
+json to_json(const Planned& planned, const PlanSubject& subject, Bytes budget) {
+  const PlanFacts facts = facts_of(planned.plan, subject.step.graph);
+  return {
+      {"feasible", true},
+      {"planner", planned.plan.planner},
+      {"profile", subject.profile.source},
+      {"budget_bytes", budget.count()},
+      {"min_budget_bytes", subject.step.need.smallest.count()},
+      {"resident_bytes", subject.step.need.resident.count()},
+      {"peak_bytes", planned.peak.count()},
+      {"compute_seconds", um::seconds(prefetch::compute_time(subject.profile, planned.plan.runs))},
+      {"makespan_seconds", um::seconds(planned.timeline.makespan())},
+      {"bounds",
+       {{"beaumont", um::seconds(planned.bounds.beaumont)},
+        {"offload", um::seconds(planned.bounds.offload)},
+        {"mixed", um::seconds(planned.bounds.mixed)}}},
+      {"planning_seconds", um::seconds(planned.planning)},
+      {"offloaded_bytes", facts.offloaded.count()},
+      {"prefetched_bytes", facts.prefetched.count()},
+      {"recomputed_tasks", facts.recomputed_tasks},
+      {"algorithms", facts.algorithms},
+      {"tasks", subject.step.graph.tasks.size()},
+      {"verified", true}};
 }
 
 // What OOC-Paleo says of the same step.
-void add_paleo(const Planned& planned, const Workload& workload, const prefetch::Profile& profile,
-               json& figures) {
+void add_paleo(const Planned& planned, const PlanSubject& subject, json& figures) {
   const auto strategy = prefetch::paleo_strategy(planned.plan.planner);
   const auto step =
-      prefetch::paleo_step(workload.training().graph, profile, planned.plan, strategy);
+      prefetch::paleo_step(subject.step.graph, subject.profile, planned.plan, strategy);
   figures["paleo_seconds"] = um::seconds(step.makespan);
   figures["paleo_strategy"] = prefetch::to_string(strategy);
 }
@@ -167,6 +133,11 @@ void print(const json& figures) {
     fmt::print("  by OOC-Paleo     {:.4f} s ({})\n", number("paleo_seconds"),
                figures.at("paleo_strategy").get<std::string>());
   }
+  if (const auto noise = figures.find("noise"); noise != figures.end()) {
+    fmt::print("  under noise      {:.4f} s on average, {:.4f} s at worst\n",
+               noise->at("mean_makespan_seconds").get<double>(),
+               noise->at("worst_makespan_seconds").get<double>());
+  }
   fmt::print("  no plan below    {:.4f} s (moving alone {:.4f} s)\n",
              figures.at("bounds").at("mixed").get<double>(),
              figures.at("bounds").at("offload").get<double>());
@@ -187,37 +158,37 @@ void write(const Options& options, const Planned& planned, const prefetch::TaskG
       options.timeline);
 }
 
-void report(const Options& options, const prefetch::SubBatches& batches, json figures) {
+void report(const Options& options, const PlanSubject& subject, const prefetch::SubBatches& batches,
+            json figures) {
   figures["sub_batch"] = batches.size;
   figures["sub_steps"] = batches.steps;
-  figures["network"] = options.workload.net;
-  figures["batch"] = options.workload.batch;
+  figures.update(subject.identity);
   figures["memory"] = options.memory.memory;
   if (!options.json.empty()) prefetch::write_json(figures, options.json);
   if (options.json == "-" || options.out == "-" || options.timeline == "-") return;
-  fmt::print("{} at batch {}\n", options.workload.net, options.workload.batch);
+  fmt::print("{}\n", subject.title);
   print(figures);
 }
 
 // False when the batch is not cut.
-bool plan_in_sub_batches(const Options& options, const Target& target, const nets::Network& network,
-                         const Workload& workload, Bytes budget) {
-  if (!target.machine) {
+bool plan_in_sub_batches(const Options& options, const PlanSubject& subject, Bytes budget) {
+  if (!subject.machine || !subject.network) {
     throw um::Error{
-        "--sub-batch needs times at other batch sizes than a --profile's; give a "
-        "--machine instead"};
+        "--sub-batch needs times at other batch sizes, which neither a --profile nor a trace "
+        "has; give --net and --machine instead"};
   }
   const auto begin = std::chrono::steady_clock::now();
-  SubBatchPlanner planner{{.network = network,
-                           .sizing = *target.sizing,
-                           .machine = *target.machine,
-                           .step = options.workload.step(),
-                           .budget = workload.training_budget(budget),
+  SubBatchPlanner planner{{.network = *subject.network,
+                           .sizing = *subject.sizing,
+                           .machine = *subject.machine,
+                           .step = options.subject.workload.step(),
+                           .budget = subject.step.budget(budget),
                            .request = options.plan.request(options.memory.mode())}};
-  const prefetch::SubBatches batches = options.sub_batch.resolve(options.workload.batch, planner);
+  const std::size_t batch = options.subject.workload.batch;
+  const prefetch::SubBatches batches = options.sub_batch.resolve(batch, planner);
   if (batches.steps == 1) return false;
-  if (options.model == "paleo") {
-    throw um::Error{"--model paleo describes one step; leave --sub-batch away"};
+  if (options.model == "paleo" || options.noise.is_wanted()) {
+    throw um::Error{"--model paleo and --noise are about one step; leave --sub-batch away"};
   }
   const std::vector<PlannedSubStep> steps = planner.plan(batches);
   json figures = figures_of(steps, planner, std::chrono::steady_clock::now() - begin);
@@ -228,7 +199,7 @@ bool plan_in_sub_batches(const Options& options, const Target& target, const net
   }
   write(options, {.plan = last.plan, .timeline = prefetch::simulate(last.plan, *last.profile)},
         *last.graph);
-  report(options, batches, std::move(figures));
+  report(options, subject, batches, std::move(figures));
   return true;
 }
 
@@ -240,26 +211,21 @@ void plan(const Options& options) {
   for (const std::string& path : {options.out, options.timeline, options.json}) {
     expect_writable(path);
   }
-  const Target target = find_target(options);
-  const nets::Network network = options.workload.network();
-  const Workload workload{network, *target.sizing, options.workload.step()};
-  const prefetch::TaskGraph& graph = workload.training().graph;
-  const prefetch::Profile profile = make_profile(options, target, graph);
-  const Bytes available = target.machine ? target.machine->near_memory : workload.need().roomy;
-  const Bytes budget = budget_text.resolve(workload.need(), available);
+  const PlanSubject subject = options.subject.open();
+  const Bytes budget = budget_text.resolve(subject.step.need, subject.available);
   try {
-    if (!options.sub_batch.is_off() &&
-        plan_in_sub_batches(options, target, network, workload, budget)) {
-      return;
+    if (!options.sub_batch.is_off() && plan_in_sub_batches(options, subject, budget)) return;
+    const Planned planned = make_plan(subject, budget, request);
+    write(options, planned, subject.step.graph);
+    json figures = to_json(planned, subject, budget);
+    if (options.model == "paleo") add_paleo(planned, subject, figures);
+    if (options.noise.is_wanted()) {
+      figures["noise"] = options.noise.try_out(subject.step.graph, planned.plan, subject.profile);
     }
-    const Planned planned = make_plan(workload, profile, budget, request);
-    write(options, planned, graph);
-    json figures = to_json(planned, workload, profile, budget);
-    if (options.model == "paleo") add_paleo(planned, workload, profile, figures);
-    report(options, prefetch::cut(options.workload.batch, options.workload.batch),
-           std::move(figures));
+    const std::size_t batch = std::max<std::size_t>(1, options.subject.workload.batch);
+    report(options, subject, prefetch::cut(batch, batch), std::move(figures));
   } catch (const BudgetTooSmall& complaint) {
-    write_infeasible(options, workload, budget, complaint.smallest());
+    write_infeasible(options, subject, budget, complaint.smallest());
     throw;
   }
 }
@@ -270,19 +236,11 @@ void add_plan_command(CLI::App& app) {
   CLI::App* const command =
       app.add_subcommand("plan", "Plan, verify and simulate a step; needs no device");
   const auto options = std::make_shared<Options>();  // shared: the callback keeps it
-  options->workload.add_to(*command);
-  options->processor.add_threads_to(*command);
+  options->subject.add_to(*command);
   options->memory.add_mode_to(*command);
   options->plan.add_to(*command);
+  options->noise.add_to(*command);
   options->sub_batch.add_to(*command);
-  auto* const machine = command->add_option(
-      "--machine", options->machine,
-      "Machine to plan for: k40m, v100, a100, h100, h200, a file (prefetch/README.md), or host: "
-      "a model of the two-core machine Spillway was built on, with tensors as this machine lays "
-      "them out (default: host)");
-  machine->check(check_machine);
-  command->add_option("--profile", options->profile, "Times measured by spillway profile")
-      ->excludes(machine);
   command->add_option("--out", options->out, "Write the plan here, for spillway train --plan");
   command->add_option("--timeline", options->timeline,
                       "Write the predicted step here as a Chrome trace (opens in Perfetto)");
@@ -293,7 +251,9 @@ void add_plan_command(CLI::App& app) {
                    "analytic model OOC-Paleo of the strategy closest to the planner's")
       ->check(CLI::IsMember({"simulate", "paleo"}))
       ->capture_default_str();
-  command->footer("Example: spillway plan --net vgg16 --batch 256 --machine v100 --budget 50%");
+  command->footer(
+      "Example: spillway plan --net vgg16 --batch 256 --machine v100 --budget 50%\n"
+      "         spillway plan --trace-in step.json --machine a100 --budget 40GB");
   command->callback([options] { plan(*options); });
 }
 

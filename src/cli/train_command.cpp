@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "prefetch/chrome_trace.h"
@@ -63,9 +62,6 @@ class Training {
   [[nodiscard]] const TrainingFlags& flags() const { return options_.flags; }
   [[nodiscard]] const prefetch::Plan& plan() const { return setup_.plans().training; }
   [[nodiscard]] MemoryMode memory() const { return setup_.request().memory; }
-  [[nodiscard]] bool plans_residency() const {
-    return memory() == MemoryMode::kResident || plan().residency == prefetch::Residency::kPlanned;
-  }
 
   void describe(const Session& session) const {
     const PlanFacts facts = facts_of(plan(), setup_.graph());
@@ -108,13 +104,12 @@ class Training {
                           session.state());
   }
 
-  // A plan says how long its step should take; page faults alone are not simulated.
-  [[nodiscard]] std::optional<um::Nanoseconds> predicted_step() const {
-    if (!plans_residency()) return std::nullopt;
+  // A plan says how long its step should take.
+  [[nodiscard]] um::Nanoseconds predicted_step() const {
     if (memory() == MemoryMode::kResident) {
       return prefetch::compute_time(setup_.profile(), plan().runs);
     }
-    return prefetch::simulate(plan(), setup_.profile()).makespan();
+    return prefetch::simulate(setup_.graph(), plan(), setup_.profile()).makespan();
   }
 
   [[nodiscard]] json summary(Session& session, const TrainOptions& options) const {
@@ -150,8 +145,9 @@ class Training {
   void write_trace(const Session& session) const {
     if (options_.trace.empty()) return;
     std::vector<prefetch::NamedTimeline> timelines;
-    if (memory() != MemoryMode::kResident && plans_residency()) {
-      timelines.push_back({"predicted", prefetch::simulate(plan(), setup_.profile())});
+    if (memory() != MemoryMode::kResident) {
+      timelines.push_back(
+          {"predicted", prefetch::simulate(setup_.graph(), plan(), setup_.profile())});
     }
     if (!session.timeline().runs.empty()) {  // there was a step
       timelines.push_back({"measured, last step", session.timeline()});

@@ -80,7 +80,7 @@ um::Nanoseconds TrainingReport::median_step() const {
   return times[times.size() / 2];
 }
 
-void TrainingReport::finish(json summary, std::optional<um::Nanoseconds> predicted) {
+void TrainingReport::finish(json summary, um::Nanoseconds predicted) {
   progress_.end();
   const um::Nanoseconds median = median_step();
   summary.update(to_json(counters_));
@@ -88,10 +88,10 @@ void TrainingReport::finish(json summary, std::optional<um::Nanoseconds> predict
   summary["steps_run"] = durations_.size();
   summary["median_step_seconds"] = um::seconds(median);
   summary["images_per_second"] = images_per_second(median);
-  summary["predicted_step_seconds"] = predicted ? json(um::seconds(*predicted)) : json(nullptr);
+  summary["predicted_step_seconds"] = um::seconds(predicted);
   summary["prediction_error"] = nullptr;
-  if (predicted && durations_.size() > 1) {  // the first step warms up
-    summary["prediction_error"] = um::seconds(*predicted) / um::seconds(median) - 1;
+  if (durations_.size() > 1) {  // the first step warms up
+    summary["prediction_error"] = um::seconds(predicted) / um::seconds(median) - 1;
   }
   if (first_loss_) {
     summary["first_loss"] = *first_loss_;

@@ -30,7 +30,7 @@ class TrainingReport {
 
   /// Adds what the steps came to, to `summary`, and writes it as the last line. `predicted` is the
   /// simulator's length of a step; it stands beside the median when more than one step was run.
-  void finish(nlohmann::json summary, std::optional<um::Nanoseconds> predicted);
+  void finish(nlohmann::json summary, um::Nanoseconds predicted);
 
  private:
   [[nodiscard]] double images_per_second(um::Nanoseconds step) const;

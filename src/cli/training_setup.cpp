@@ -49,7 +49,7 @@ void TrainingSetup::make_plan() {
   std::optional<prefetch::Plan> plan;
   if (!path.empty()) plan = prefetch::read_plan(prefetch::JsonFile{path}, graph());
   const Bytes limit = find_limit(plan);
-  expect_feasible(workload_, limit);
+  expect_feasible(workload_.training_to_plan(), limit);
   profile_ = find_profile(limit);
   expect_going_on();
   if (plan) {

@@ -75,9 +75,11 @@ PlanOutcome judge(const Cell& cell, const Plan& plan, const SweepOptions& option
     return outcome;
   }
   outcome.peak = std::get<prefetch::Verified>(verdict).peak;
-  if (plan.residency == prefetch::Residency::kOnDemand) return outcome;
-  const prefetch::Timeline timeline = prefetch::simulate(plan, situation.profile);
+  const prefetch::Timeline timeline =
+      prefetch::simulate(situation.graph(), plan, situation.profile);
   outcome.makespan = timeline.makespan();
+  // Where pages move on demand, neither the plan nor the analytic model says what is near when.
+  if (plan.residency == prefetch::Residency::kOnDemand) return outcome;
   const prefetch::PaleoStrategy strategy = prefetch::paleo_strategy(plan.planner);
   outcome.paleo =
       prefetch::paleo_step(situation.graph(), situation.profile, plan, strategy).makespan;

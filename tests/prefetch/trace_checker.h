@@ -12,18 +12,59 @@
 
 namespace spillway::prefetch::testing {
 
+/// When offload `i` has made room: its transfer has ended, and so have the runs that read on.
+inline um::Nanoseconds leaving_time(const Plan& plan, const Timeline& timeline, std::size_t i) {
+  const std::uint32_t runs = plan.offloads[i].frees_after();
+  const um::Nanoseconds end = timeline.offloads[i].end;
+  return runs == 0 ? end : std::max(end, timeline.runs[runs - 1].end);
+}
+
+/// Which pages of offloadable state are near when the step begins: all but those that come before
+/// they leave.
+inline std::vector<std::vector<bool>> near_at_start(const TaskGraph& graph, const Plan& plan,
+                                                    const Timeline& timeline,
+                                                    const Occupancy& occupancy) {
+  struct First {
+    um::Nanoseconds leaves = um::Nanoseconds::max();
+    um::Nanoseconds comes = um::Nanoseconds::max();
+  };
+  std::map<std::pair<std::size_t, std::uint64_t>, First> firsts;
+  const std::uint64_t page = plan.page.count();
+  const auto note = [&](const Move& move, um::Nanoseconds time, um::Nanoseconds First::*when) {
+    for (std::uint64_t i = move.offset.count() / page; i < (move.offset + move.size).count() / page;
+         ++i) {
+      um::Nanoseconds& first = firsts[{static_cast<std::size_t>(move.data), i}].*when;
+      first = std::min(first, time);
+    }
+  };
+  for (std::size_t i = 0; i < plan.offloads.size(); ++i) {
+    note(plan.offloads[i], leaving_time(plan, timeline, i), &First::leaves);
+  }
+  for (std::size_t i = 0; i < plan.prefetches.size(); ++i) {
+    note(plan.prefetches[i], timeline.prefetches[i].begin, &First::comes);
+  }
+  std::vector<std::vector<bool>> near;
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    near.emplace_back(occupancy.size(DataId(i)).count() / page, graph.data[i].is_offloadable);
+  }
+  for (const auto& [where, first] : firsts) {
+    if (first.comes < first.leaves) near[where.first][where.second] = false;
+  }
+  return near;
+}
+
 /// Replays an executed step, event by event, with its own bookkeeping (pages of each block, near or
 /// not) and reports the first thing that is wrong, or "". Shares with verify() only what says how
 /// long a block lives and what it takes (find_lives(), Occupancy).
 inline std::string check_trace(const TaskGraph& graph, const Plan& plan, const Timeline& timeline) {
   const Occupancy occupancy{graph, plan.page};
   const std::uint64_t page = plan.page.count();
-  std::vector<std::vector<bool>> near;  // by block and page
-  for (std::size_t i = 0; i < graph.data.size(); ++i) {
-    near.emplace_back(occupancy.size(DataId(i)).count() / page, false);
-  }
+  const auto at_start = near_at_start(graph, plan, timeline, occupancy);
+  auto near = at_start;  // by block and page
   std::multimap<Position, DataId> deaths;
-  for (const Life& life : find_lives(graph, plan.runs)) deaths.emplace(life.last(), life.data);
+  for (const Life& life : find_lives(graph, plan.runs)) {
+    if (!life.outlives_step()) deaths.emplace(life.last(), life.data);
+  }
 
   struct Event {
     um::Nanoseconds time;
@@ -37,9 +78,7 @@ inline std::string check_trace(const TaskGraph& graph, const Plan& plan, const T
     events.push_back({timeline.runs[i].end, 0, 0, i});
   }
   for (std::size_t i = 0; i < plan.offloads.size(); ++i)
-    events.push_back(
-        {std::max(timeline.offloads[i].end, timeline.runs[plan.offloads[i].frees_after() - 1].end),
-         0, 1, i});
+    events.push_back({leaving_time(plan, timeline, i), 0, 1, i});
   for (std::size_t i = 0; i < plan.prefetches.size(); ++i) {
     events.push_back({timeline.prefetches[i].begin, 1, 4, i});
     events.push_back({timeline.prefetches[i].end, 0, 2, i});
@@ -50,8 +89,13 @@ inline std::string check_trace(const TaskGraph& graph, const Plan& plan, const T
   });
 
   std::int64_t in_use = 0;
+  for (const auto& pages : near) {
+    in_use += std::ranges::count(pages, true) * static_cast<std::int64_t>(page);
+  }
+  const std::int64_t in_use_at_start = in_use;
   const auto pool = static_cast<std::int64_t>(occupancy.pool(plan.budget).count());
-  std::vector<std::vector<bool>> coming = near;  // pages whose prefetch has begun and not ended
+  std::vector<std::vector<bool>> coming;  // pages whose prefetch has begun and not ended
+  for (const auto& pages : near) coming.emplace_back(pages.size(), false);
   const auto set = [&](std::vector<bool>& pages, std::size_t i, bool value) {
     if (pages[i] != value) in_use += (value ? 1 : -1) * static_cast<std::int64_t>(page);
     pages[i] = value;
@@ -65,13 +109,16 @@ inline std::string check_trace(const TaskGraph& graph, const Plan& plan, const T
       in_use += event.kind == 3 ? workspace : -workspace;
       if (event.kind == 3) {
         for (const DataId id : task.reads) {
-          if (graph[id].kind == DataKind::kState) continue;
+          if (!graph[id].may_leave()) continue;
           for (const bool is_near : near[static_cast<std::size_t>(id)]) {
             if (!is_near) return task.name + " reads " + graph[id].name + ", part of which is far";
           }
         }
         for (const DataId id : task.writes) {
           auto& pages = near[static_cast<std::size_t>(id)];
+          if (graph[id].is_offloadable && std::ranges::count(pages, false) > 0) {
+            return task.name + " updates " + graph[id].name + ", part of which is far";
+          }
           for (std::size_t i = 0; i < pages.size(); ++i) set(pages, i, true);
         }
       } else {
@@ -98,7 +145,8 @@ inline std::string check_trace(const TaskGraph& graph, const Plan& plan, const T
     if (in_use > pool)
       return "more than the budget at " + std::to_string(event.time.count()) + " ns";
   }
-  return in_use == 0 ? "" : "bytes are left near after the step";
+  if (near != at_start) return "a page does not end the step where it began";
+  return in_use == in_use_at_start ? "" : "bytes are left near after the step";
 }
 
 }  // namespace spillway::prefetch::testing

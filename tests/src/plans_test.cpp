@@ -90,32 +90,32 @@ TEST_F(PlansTest, OfResidentRunsTakeOnlyWhatTheyNeed) {
 // ---- plans from files
 
 TEST_F(PlansTest, OfAFileAreUsedWhenTheyFit) {
-  const Plan plan = plan_training(workload, profile, middle(), managed);
+  const Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed);
   const Plans plans = use_plan(plan, "p.json", workload, profile, middle(), managed);
   EXPECT_EQ(plans.training, plan);
   EXPECT_EQ(plans.budget, middle());
 }
 
 TEST_F(PlansTest, OfAFileAreRefusedWithASmallerBudget) {
-  const Plan plan = plan_training(workload, profile, middle(), managed);
+  const Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed);
   EXPECT_EQ(refused(plan, MemoryMode::kManaged, middle() - Bytes{1}).find("p.json was made for a "),
             0U);
 }
 
 TEST_F(PlansTest, OfAFileAreRefusedWhenTheyMovePartsOfBlocksInCopyMode) {
-  const Plan demand =
-      plan_training(workload, profile, middle(), request(MemoryMode::kManaged, "on-demand"));
+  const Plan demand = plan_step(workload.training_to_plan(), profile, middle(),
+                                request(MemoryMode::kManaged, "on-demand"));
   EXPECT_EQ(refused(demand, MemoryMode::kCopy, middle()).find("p.json moves parts of blocks"), 0U);
 }
 
 TEST_F(PlansTest, OfAFileAreRefusedWithOtherPages) {
-  Plan plan = plan_training(workload, profile, middle(), managed);
+  Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed);
   plan.page = 2 * plan.page;
   EXPECT_EQ(refused(plan, MemoryMode::kManaged, middle()).find("p.json moves pages of "), 0U);
 }
 
 TEST_F(PlansTest, OfAFileAreRefusedWhenTheyDoNotVerify) {
-  Plan plan = plan_training(workload, profile, middle(), managed);
+  Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed);
   for (prefetch::TaskRun& run : plan.runs) run.after.prefetches = 0;
   EXPECT_EQ(refused(plan, MemoryMode::kManaged, middle()).find("p.json must not run: "), 0U);
 }

@@ -100,8 +100,7 @@ TEST(TrainJson, SummaryAddsUpTheSteps) {
     EXPECT_EQ(summary.at(name), total) << name;
   }
   EXPECT_GT(summary.at("faults"), 0);
-  EXPECT_TRUE(summary.at("predicted_step_seconds").is_null()) << "page faults are not simulated";
-  EXPECT_TRUE(summary.at("prediction_error").is_null());
+  EXPECT_GT(summary.at("predicted_step_seconds"), 0);
 }
 
 TEST(TrainJson, SaysWhatEachEpochEndedWith) {

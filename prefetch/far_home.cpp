@@ -1,0 +1,53 @@
+#include "prefetch/far_home.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace spillway::prefetch {
+
+using um::Bytes;
+
+std::vector<DataId> by_rest(const Occupancy& occupancy, std::span<const Life> lives) {
+  std::vector<std::pair<Position, DataId>> rests;
+  for (const Life& life : lives) {
+    if (!life.outlives_step() || !occupancy.is_movable(life.data)) continue;
+    const Position first = life.accesses.front().position;
+    const Position last = life.accesses.back().position;
+    rests.emplace_back(first + (life.whole_step - 1 - last), life.data);
+  }
+  std::ranges::stable_sort(rests, std::ranges::greater{},
+                           [](const auto& rest) { return rest.first; });
+  std::vector<DataId> result;
+  for (const auto& [rest, data] : rests) result.push_back(data);
+  return result;
+}
+
+std::vector<Absence> absences_from_start(const Occupancy& occupancy, std::span<const Life> lives,
+                                         const CoverOptions& options) {
+  std::vector<Absence> absences;
+  for (const Life& life : lives) {
+    const auto data = static_cast<std::size_t>(life.data);
+    if (data >= options.far_home.size() || !options.far_home[data]) continue;
+    const Bytes size = occupancy.size(life.data);
+    const Bytes chunk = options.whole_blocks ? size : options.chunk;
+    for (Bytes offset; offset < size; offset += chunk) {
+      absences.push_back({.data = life.data,
+                          .offset = offset,
+                          .size = std::min(chunk, size - offset),
+                          .next = life.accesses.front().position,
+                          .from_start = true,
+                          .is_written = false});
+    }
+  }
+  return absences;
+}
+
+std::vector<Bytes> without(std::vector<Bytes> demand, std::span<const Absence> absences) {
+  for (const Absence& absence : absences) {
+    for (Position p = absence.needed; p < absence.next; ++p) demand[p] -= absence.size;
+  }
+  return demand;
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "prefetch/cover.h"
+#include "prefetch/liveness.h"
+#include "prefetch/occupancy.h"
+#include "um/bytes.h"
+
+namespace spillway::prefetch {
+
+/// The offloadable state among `lives`, what rests longest between its last use in a step and its
+/// first in the next one first: that far is the best place between steps for.
+[[nodiscard]] std::vector<DataId> by_rest(const Occupancy& occupancy, std::span<const Life> lives);
+
+/// The absences, whole blocks in parts of `options.chunk`, with which the state in
+/// `options.far_home` begins a step: up to its first use.
+[[nodiscard]] std::vector<Absence> absences_from_start(const Occupancy& occupancy,
+                                                       std::span<const Life> lives,
+                                                       const CoverOptions& options);
+
+/// `demand` less the absences.
+[[nodiscard]] std::vector<um::Bytes> without(std::vector<um::Bytes> demand,
+                                             std::span<const Absence> absences);
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,199 @@
+// State that may be far between steps: weights marked offloadable.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "prefetch/bounds.h"
+#include "prefetch/planners/catalogue.h"
+#include "prefetch/simulate.h"
+#include "prefetch/state_home.h"
+#include "prefetch/verify.h"
+#include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/toy.h"
+#include "tests/prefetch/trace_checker.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+std::string reason(const TaskGraph& graph, const Plan& plan) {
+  const auto verdict = verify(graph, plan);
+  const auto* violation = std::get_if<Violation>(&verdict);
+  return violation != nullptr ? violation->reason : "verified";
+}
+
+// Three tasks: "use" reads the weight w (2 pages), "other" touches only t (3 pages), "update"
+// changes w. In a pool of 3 pages w must be far while "other" runs.
+class OneWeight : public ::testing::Test {
+ protected:
+  OneWeight() {
+    graph.add(Task{.name = "use", .reads = {w}});
+    graph.add(Task{.name = "other", .writes = {t}});
+    graph.add(Task{.name = "update", .reads = {w}, .writes = {w}});
+    profile = flat_profile(graph, 100ns);
+    plan = {.planner = "test",
+            .graph = fingerprint(graph),
+            .budget = Occupancy{graph, kPage}.always_near() + pages(3),
+            .page = kPage,
+            .runs = runs_in_order(graph)};
+    for (Position p = 0; p < 3; ++p) plan.runs[p].after = {.runs = p};
+  }
+  [[nodiscard]] Move whole(const Progress& after, bool is_clean = false) const {
+    return {.data = w, .offset = {}, .size = pages(2), .is_clean = is_clean, .after = after};
+  }
+  // Far between steps: comes, is freed clean, comes again, leaves.
+  void be_far_at_home() {
+    plan.prefetches = {whole({}), whole({.runs = 2, .offloads = 1})};
+    plan.offloads = {whole({.runs = 1}, true), whole({.runs = 3})};
+    plan.runs[0].after.prefetches = 1;
+    plan.runs[1].after.offloads = 1;
+    plan.runs[2].after.prefetches = 2;
+  }
+  // Near between steps: leaves once and comes back.
+  void be_near_at_home() {
+    plan.offloads = {whole({.runs = 1})};
+    plan.prefetches = {whole({.runs = 2, .offloads = 1})};
+    plan.runs[1].after.offloads = 1;
+    plan.runs[2].after.prefetches = 1;
+  }
+  TaskGraph graph;
+  DataId w = graph.add(
+      DataBlock{.name = "w", .size = pages(2), .kind = DataKind::kState, .is_offloadable = true});
+  DataId t = graph.add(DataBlock{.name = "t", .size = pages(3)});
+  Profile profile;
+  Plan plan;
+};
+
+TEST_F(OneWeight, LivesAllStepLong) {
+  const std::vector<Life> lives = find_lives(graph, plan.runs);
+  ASSERT_EQ(lives.size(), 2U);
+  EXPECT_TRUE(lives[0].outlives_step());
+  EXPECT_EQ(lives[0].last(), 2U);
+  const Occupancy occupancy{graph, kPage};
+  EXPECT_EQ(near_need(graph, occupancy).resident, occupancy.always_near() + pages(5));
+  EXPECT_EQ(near_need(graph, occupancy).smallest, occupancy.always_near() + pages(3));
+}
+
+TEST_F(OneWeight, MayBeFarBetweenSteps) {
+  be_far_at_home();
+  EXPECT_EQ(reason(graph, plan), "verified");
+  const Timeline timeline = simulate(plan, profile);
+  EXPECT_EQ(check_trace(graph, plan, timeline), "");
+  EXPECT_EQ(StateHome(graph, Occupancy{graph, kPage}, plan).far(), pages(2));
+  // In 20 ns, use 100, other 100, in 20, update 100, and out 20 after the last task.
+  EXPECT_EQ(timeline.makespan(), 360ns);
+}
+
+TEST_F(OneWeight, MayBeNearBetweenSteps) {
+  be_near_at_home();
+  EXPECT_EQ(reason(graph, plan), "verified");
+  const Timeline timeline = simulate(plan, profile);
+  EXPECT_EQ(check_trace(graph, plan, timeline), "");
+  EXPECT_EQ(StateHome(graph, Occupancy{graph, kPage}, plan).far(), 0_B);
+  EXPECT_EQ(memory_curve(graph, plan, timeline).front().near,
+            Occupancy(graph, kPage).always_near() + pages(2));
+}
+
+TEST_F(OneWeight, MustEndTheStepWhereItBegan) {
+  be_far_at_home();
+  plan.offloads.pop_back();
+  EXPECT_EQ(reason(graph, plan), "w does not end the step where it began");
+  be_near_at_home();
+  plan.offloads.push_back(whole({.runs = 3}));
+  EXPECT_EQ(reason(graph, plan), "w does not end the step where it began");
+}
+
+TEST_F(OneWeight, MustBeNearWhenItIsUsed) {
+  be_far_at_home();
+  plan.runs[0].after.prefetches = 0;
+  EXPECT_NE(reason(graph, plan), "verified");
+}
+
+TEST_F(OneWeight, MustBeWrittenBackOnceItWasUpdated) {
+  be_far_at_home();
+  plan.offloads.back().is_clean = true;
+  EXPECT_EQ(reason(graph, plan), "w is freed without a valid far copy");
+  be_near_at_home();
+  plan.offloads.front().is_clean = true;  // near at home: nobody made a far copy
+  EXPECT_EQ(reason(graph, plan), "w is freed without a valid far copy");
+}
+
+TEST_F(OneWeight, CountsInTheBudgetWhileItIsNear) {
+  be_far_at_home();
+  plan.budget -= pages(1);
+  EXPECT_NE(reason(graph, plan), "verified");
+  plan.budget += pages(1);
+  plan.runs[1].after.offloads = 0;  // does not wait until w has left
+  EXPECT_NE(reason(graph, plan), "verified");
+}
+
+TEST_F(OneWeight, HasBoundsThatDoNotCountOnIt) {
+  const auto bounds = lower_bounds(problem(graph, profile, pages(3)));
+  EXPECT_LE(bounds.mixed, 300ns);
+  EXPECT_GE(bounds.mixed, 299ns);
+}
+
+TEST_F(OneWeight, TellsGraphsApart) {
+  const std::uint64_t before = fingerprint(graph);
+  graph.data[0].is_offloadable = false;
+  EXPECT_NE(fingerprint(graph), before);
+}
+
+// A random step with weights: each of some forward tasks and its backward task read one, and a task
+// at the end updates it.
+TaskGraph random_graph_with_weights() {
+  TaskGraph graph = random_graph();
+  const std::size_t tasks = graph.tasks.size();
+  for (std::size_t i = 1; 2 * i < tasks; ++i) {
+    if (*rc::gen::inRange(0, 3) == 0) continue;
+    const DataId weight = graph.add(DataBlock{.name = "w" + std::to_string(i),
+                                              .size = pages(*rc::gen::inRange<std::uint64_t>(1, 7)),
+                                              .kind = DataKind::kState,
+                                              .is_offloadable = *rc::gen::inRange(0, 4) != 0});
+    graph.tasks[i].reads.push_back(weight);
+    graph.tasks[tasks - i].reads.push_back(weight);
+    if (*rc::gen::inRange(0, 3) == 0) continue;
+    graph.add(Task{.name = "u" + std::to_string(i),
+                   .phase = Phase::kUpdate,
+                   .reads = {weight},
+                   .writes = {weight}});
+  }
+  return graph;
+}
+
+RC_GTEST_PROP(OffloadableState, IsPlannedSoundlyByEveryPlanner, ()) {
+  const TaskGraph graph = random_graph_with_weights();
+  const Profile profile = random_profile(graph);
+  const NearNeed need = near_need(graph, Occupancy{graph, kPage});
+  const std::uint64_t slack = (need.resident - need.smallest) / kPage;
+  const Problem given{
+      .graph = graph,
+      .profile = profile,
+      .budget = need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 2)),
+      .page = kPage,
+      .chunk = pages(*rc::gen::inRange<std::uint64_t>(1, 5)),
+      .whole_blocks = *rc::gen::arbitrary<bool>(),
+      .may_recompute = *rc::gen::arbitrary<bool>()};
+  for (const auto& planner : planners()) {
+    const auto result = planner->plan(given);
+    if (!std::holds_alternative<Plan>(result)) {
+      RC_ASSERT(planner->name() != "capacity");  // works from the smallest budget on
+      RC_ASSERT(planner->name() != "on-demand");
+      continue;
+    }
+    const auto& plan = std::get<Plan>(result);
+    const auto verdict = verify(graph, plan);
+    if (const auto* violation = std::get_if<Violation>(&verdict)) {
+      RC_FAIL(std::string{planner->name()} + ": " + violation->reason);
+    }
+    const SimulateOptions noise{.noise = 0.9, .seed = *rc::gen::arbitrary<std::uint64_t>()};
+    const Timeline timeline = simulate(graph, plan, profile, noise);
+    if (plan.residency == Residency::kOnDemand) continue;
+    const std::string wrong = check_trace(graph, plan, timeline);
+    if (!wrong.empty()) RC_FAIL(std::string{planner->name()} + ": " + wrong);
+  }
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

@@ -1,0 +1,113 @@
+#include "prefetch/paging_model.h"
+
+#include <gtest/gtest.h>
+
+#include "prefetch/machine.h"
+#include "prefetch/planners/on_demand.h"
+#include "prefetch/simulate.h"
+#include "tests/prefetch/toy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+// Tasks of 100 ns, a page in 10 ns each way, a fault 1 ns beside it.
+class PagedStepTest : public ::testing::Test {
+ protected:
+  PagedStep page_in(std::uint64_t pages_near) {
+    profile = flat_profile(graph, 100ns);
+    profile.link.fault = 1ns;
+    const auto planned = OnDemand{}.plan(problem(graph, profile, pages(pages_near)));
+    plan = std::get<Plan>(planned);
+    return page_on_demand(graph, plan, profile);
+  }
+  TaskGraph graph;
+  Profile profile;
+  Plan plan;
+};
+
+TEST_F(PagedStepTest, NeverStallsWhereAllFits) {
+  graph = chain(3, pages(2));
+  const PagedStep step = page_in(100);
+  EXPECT_EQ(step.faults, 0U);
+  EXPECT_EQ(step.timeline.makespan(), 800ns);  // load, f1 to f3, loss, b3 to b1
+}
+
+// Two blocks of three pages, written in turns, lie at addresses of their own since the last task
+// reads both. Four pages are near. In a steady step
+// - a: of pages a1 a2 a3 (near are, by age: ...) every one comes and one leaves,
+// and so on; where six pages pass in a circle through four places, first in first out keeps none
+// that is needed next: 'a' faults 3 times, 'b' 3, the reader of a then b 6 in all: 12 faults.
+TEST_F(PagedStepTest, FaultsWhereFirstInFirstOutKeepsNothing) {
+  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(3)});
+  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(3)});
+  graph.add(Task{.name = "write a", .writes = {a}});
+  graph.add(Task{.name = "write b", .writes = {b}});
+  graph.add(Task{.name = "read a", .reads = {a}});
+  graph.add(Task{.name = "read b", .reads = {b}});
+  const PagedStep step = page_in(4);
+  EXPECT_EQ(step.faults, 12U);
+  EXPECT_EQ(step.fetched, pages(12));
+  // Each page is written once and read once a step: every second time that it leaves it is clean.
+  EXPECT_EQ(step.written_back, pages(6));
+  // 12 faults and fetches of 11 ns, 6 write-backs of 10 ns, 4 tasks.
+  EXPECT_EQ(step.timeline.makespan(), 12 * 11ns + 6 * 10ns + 400ns);
+  // "write a" writes what leaves when b comes: 3 faults, and the pages that leave for them are
+  // those of b, clean since they were read last.
+  EXPECT_EQ(step.timeline.runs[0], (Interval{33ns, 133ns}));
+}
+
+// A page that came long ago leaves first, though it is used all the time: x, read by every task,
+// comes before a and b and leaves before them.
+TEST_F(PagedStepTest, EvictsInTheOrderOfMigrationNotOfUse) {
+  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(1)});
+  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
+  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(1)});
+  graph.add(Task{.name = "x", .writes = {x}});
+  graph.add(Task{.name = "a", .reads = {x}, .writes = {a}});
+  graph.add(Task{.name = "b", .reads = {x}, .writes = {b}});
+  graph.add(Task{.name = "last", .reads = {b, x, a}});
+  // Two pages near, three addresses. By age, from a steady start {b, x}: the last task ends with
+  // x and a, say; then x: hit. a: hit. b: x hit, b comes and x leaves, as the older. last: b hit; x
+  // comes, a leaves; a comes, b leaves: {x, a} again. Least recently used would have kept x.
+  Profile times = flat_profile(graph, 100ns);
+  times.link.fault = 1ns;
+  Plan paged{.planner = "test",
+             .graph = fingerprint(graph),
+             .budget = Occupancy{graph, kPage}.always_near() + pages(2),
+             .page = kPage,
+             .residency = Residency::kOnDemand,
+             .runs = runs_in_order(graph)};
+  const PagedStep step = page_on_demand(graph, paged, times);
+  EXPECT_EQ(step.faults, 3U);
+  EXPECT_EQ(step.timeline.runs[0], (Interval{0ns, 100ns}));
+  EXPECT_EQ(step.timeline.runs[1], (Interval{100ns, 200ns}));
+}
+
+TEST_F(PagedStepTest, FaultsForWorkspacesToo) {
+  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(2)});
+  graph.add(Task{.name = "write", .writes = {a}});
+  graph.add(Task{.name = "read", .reads = {a}, .algorithms = {{"only", pages(2)}}});
+  EXPECT_EQ(page_in(4).faults, 0U);
+  graph.tasks[0].algorithms = {{"only", pages(2)}};  // at the address of nobody else
+  EXPECT_EQ(page_in(4).faults, 0U);
+}
+
+TEST_F(PagedStepTest, IsWhatSimulatePredictsForPlansWithoutHints) {
+  graph = chain(4, pages(3));
+  const PagedStep step = page_in(12);
+  EXPECT_GT(step.faults, 0U);
+  EXPECT_EQ(simulate(graph, plan, profile).runs, step.timeline.runs);
+  const SimulateOptions noise{.noise = 0.1, .seed = 3};
+  EXPECT_NE(simulate(graph, plan, profile, noise).runs, step.timeline.runs);
+}
+
+TEST(FaultCost, IsAGpusUnlessTheLinkSaysOtherwise) {
+  EXPECT_EQ(find_machine("a100").link.fault, 20us);
+  EXPECT_EQ(find_machine("host").link.fault, 5200ns);
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+namespace spillway::prefetch::testing {
+
+/// A step of two layers and one weight, as a spillway-trace: forward 1 and 2, the loss, backward 2
+/// and 1, the update of the weight. Sizes are in MiB, so that tensors are worth moving.
+inline nlohmann::json small_trace() {
+  return nlohmann::json::parse(R"({
+    "format": "spillway-trace", "version": 1, "name": "two layers",
+    "data": [{"id": 7, "bytes": 4194304, "kind": "weight", "name": "w"},
+             {"id": 10, "bytes": 2097152, "kind": "tensor", "name": "x"},
+             {"id": 11, "bytes": 8388608, "kind": "tensor"},
+             {"id": 12, "bytes": 8388608, "kind": "tensor", "name": "y"},
+             {"id": 20, "bytes": 8388608, "kind": "tensor", "name": "dy"},
+             {"id": 21, "bytes": 8388608, "kind": "tensor"},
+             {"id": 22, "bytes": 4194304, "kind": "tensor", "name": "dw"}],
+    "tasks": [
+      {"name": "MatMul", "duration_ns": 1000, "reads": [10, 7], "writes": [11],
+       "workspace_bytes": 0, "kind": "linear", "recomputable": true},
+      {"name": "ReLU", "duration_ns": 200, "reads": [11], "writes": [12], "workspace_bytes": 64,
+       "kind": "activation", "phase": "forward"},
+      {"name": "Loss", "duration_ns": 300, "reads": [12], "writes": [20], "workspace_bytes": 0},
+      {"name": "ReLU", "duration_ns": 400, "reads": [12, 20], "writes": [21],
+       "workspace_bytes": 0, "phase": "backward"},
+      {"name": "MatMul", "reads": [10, 11, 21], "writes": [22],
+       "algorithms": [{"name": "fast", "duration_ns": 500, "workspace_bytes": 2097152},
+                      {"name": "small", "duration_ns": 900, "workspace_bytes": 0}]},
+      {"name": "Update", "duration_ns": 100, "reads": [22, 7], "writes": [7],
+       "workspace_bytes": 0}]})");
+}
+
+}  // namespace spillway::prefetch::testing
