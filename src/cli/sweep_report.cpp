@@ -33,9 +33,8 @@ std::span<const Point> first_group(std::span<const Point> points, const Alike& a
 
 std::string cell_text(const Point& point) {
   if (!point.outcome) return "-";
-  if (!point.outcome->violation.empty()) return "unsound";
   const auto ratio = slowdown(point);
-  return ratio ? fmt::format("{:.4f}", *ratio) : "?";
+  return ratio ? fmt::format("{:.4f}", *ratio) : "unsound";
 }
 
 // The smallest bound on what any strategy can reach, over the common denominator.
@@ -62,10 +61,6 @@ void print_infeasible(std::span<const Point> cells) {
                um::to_string(point.smallest_budget));
     said.push_back(point.key.planner);
   }
-  const auto is_unknown = [](const Point& point) {
-    return point.outcome && point.outcome->violation.empty() && !point.outcome->makespan;
-  };
-  if (std::ranges::any_of(cells, is_unknown)) fmt::print("  ?: page faults are not simulated\n");
 }
 
 void print_situation(std::span<const Point> points) {

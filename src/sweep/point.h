@@ -54,12 +54,15 @@ struct Robustness {
 
 /// What a strategy made of it.
 struct PlanOutcome {
-  /// Simulated; not there for plans that page on demand, which the simulator does not predict.
+  /// Simulated; not there for a plan that does not verify.
   std::optional<um::Nanoseconds> makespan;
   um::Bytes peak;  ///< proved, under any timing
   um::Bytes offloaded;
   um::Bytes prefetched;
   std::size_t recomputed_tasks = 0;
+  /// By OOC-Paleo's analytic model, of the strategy closest to the planner's; not there for plans
+  /// that page on demand.
+  std::optional<um::Nanoseconds> paleo;
   um::Nanoseconds planning{0};
   std::string violation;  ///< why the plan must not run; empty: it is verified
   std::optional<Robustness> robustness;

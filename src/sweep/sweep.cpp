@@ -13,6 +13,7 @@
 
 #include "prefetch/algorithm_choice.h"
 #include "prefetch/bounds.h"
+#include "prefetch/paleo.h"
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
 #include "src/plan_facts.h"
@@ -74,9 +75,14 @@ PlanOutcome judge(const Cell& cell, const Plan& plan, const SweepOptions& option
     return outcome;
   }
   outcome.peak = std::get<prefetch::Verified>(verdict).peak;
-  if (plan.residency == prefetch::Residency::kOnDemand) return outcome;
-  const prefetch::Timeline timeline = prefetch::simulate(plan, situation.profile);
+  const prefetch::Timeline timeline =
+      prefetch::simulate(situation.graph(), plan, situation.profile);
   outcome.makespan = timeline.makespan();
+  // Where pages move on demand, neither the plan nor the analytic model says what is near when.
+  if (plan.residency == prefetch::Residency::kOnDemand) return outcome;
+  const prefetch::PaleoStrategy strategy = prefetch::paleo_strategy(plan.planner);
+  outcome.paleo =
+      prefetch::paleo_step(situation.graph(), situation.profile, plan, strategy).makespan;
   if (options.with_memory) outcome.memory = memory_by_run(situation.graph(), plan, timeline);
   if (options.noise > 0) {
     outcome.robustness = measure_robustness(situation.graph(), plan, situation.profile,

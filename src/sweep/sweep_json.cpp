@@ -22,6 +22,7 @@ json outcome_json(const PlanOutcome& outcome) {
               {"planning_seconds", seconds(outcome.planning)},
               {"verified", outcome.violation.empty()}};
   if (outcome.makespan) object["makespan_seconds"] = seconds(*outcome.makespan);
+  if (outcome.paleo) object["paleo_seconds"] = seconds(*outcome.paleo);
   if (!outcome.violation.empty()) object["violation"] = outcome.violation;
   if (outcome.robustness) {
     object["noise_loss"] = outcome.robustness->loss;

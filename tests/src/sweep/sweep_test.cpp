@@ -89,6 +89,17 @@ TEST_F(Sweep, GivesTheSameWithAnyNumberOfThreads) {
   }
 }
 
+// At the smallest budget LeNet's step does not run without page faults, and faults cost more than
+// moves that were planned.
+TEST_F(Sweep, PredictsWhatPageFaultsCost) {
+  strategies_[1] = {.planner = &prefetch::find_planner("on-demand")};
+  const std::vector<Point> points = sweep(cells_, strategies_, {.with_memory = true}, stop_);
+  ASSERT_TRUE(points[3].outcome);
+  EXPECT_GT(*points[3].outcome->makespan, *points[2].outcome->makespan);
+  EXPECT_FALSE(points[3].outcome->paleo);
+  EXPECT_TRUE(points[3].outcome->memory.empty()) << "what is near is up to the driver";
+}
+
 TEST_F(Sweep, LeavesOutWhatItDidNotBegin) {
   stop_ = true;
   EXPECT_TRUE(sweep(cells_, strategies_, {}, stop_).empty());
