@@ -59,6 +59,7 @@ int wait_for(pid_t process) {
 Ended run_python(std::vector<std::string> words) {
   words.insert(words.begin(), "python3");
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   std::array<int, 2> pipe{};
