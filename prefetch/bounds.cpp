@@ -150,11 +150,36 @@ class StepModel {
     return std::max(compute(), most * (1 / out() + 1 / in()));
   }
 
-  // The largest bound of one task, over every `stride`-th.
-  [[nodiscard]] double head_and_tail(bool with_recomputation, std::size_t stride) const {
+  // For plans that only move: no task starts before its own head, nor before its predecessor has
+  // ended; the mirror image for what follows it.
+  [[nodiscard]] double head_and_tail() const {
+    std::vector<double> tails(times_.size() + 1);
+    std::vector<double> heads(times_.size());
+    for (std::size_t t = 0; t < times_.size(); ++t) {
+      if (missing_[t] <= 0) continue;
+      const Curves curves = curves_at(Position(t), false);
+      heads[t] = curves.head.time(missing_[t]);
+      tails[t] = curves.tail.time(missing_[t]);
+    }
+    for (std::size_t t = times_.size(); t-- > 0;) {
+      const double after = t + 1 < times_.size() ? times_[t + 1] + tails[t + 1] : 0;
+      tails[t] = std::max(tails[t], after);
+    }
+    double bound = compute();
+    double start = 0;
+    for (std::size_t t = 0; t < times_.size(); ++t) {
+      start = std::max(start, heads[t]);
+      bound = std::max(bound, start + times_[t] + tails[t]);
+      start += times_[t];
+    }
+    return bound;
+  }
+
+  // For plans that also recompute: the largest bound of one task, over every `stride`-th.
+  [[nodiscard]] double head_and_tail_with_recomputation(std::size_t stride) const {
     double bound = compute();
     for (std::size_t t = 0; t < times_.size(); t += stride) {
-      if (missing_[t] > 0) bound = std::max(bound, at(Position(t), with_recomputation));
+      if (missing_[t] > 0) bound = std::max(bound, at(Position(t)));
     }
     return bound;
   }
@@ -186,23 +211,35 @@ class StepModel {
     }
   }
 
-  // The bound of one task: the cheapest division of what is missing at it.
-  [[nodiscard]] double at(Position t, bool with_recomputation) const {
-    TransferCurve head{out()};
-    TransferCurve tail{in()};
+  struct Curves {
+    TransferCurve head;
+    TransferCurve tail;
     RecomputationCurve again;
+  };
+
+  // Of the blocks that may be away at task `t`.
+  [[nodiscard]] Curves curves_at(Position t, bool with_recomputation) const {
+    Curves curves{.head = TransferCurve{out()}, .tail = TransferCurve{in()}, .again = {}};
     for (const Gap& gap : gaps_) {
       if (gap.last >= t || gap.next <= t) continue;
-      head.add(gap.available, gap.size);
-      tail.add(gap.due, gap.size);
-      if (with_recomputation && gap.maker) again.add(*gap.maker, times_[*gap.maker], gap.size);
+      curves.head.add(gap.available, gap.size);
+      curves.tail.add(gap.due, gap.size);
+      if (with_recomputation && gap.maker) {
+        curves.again.add(*gap.maker, times_[*gap.maker], gap.size);
+      }
     }
-    head.finish();
-    tail.finish();
-    again.finish();
+    curves.head.finish();
+    curves.tail.finish();
+    curves.again.finish();
+    return curves;
+  }
+
+  // The bound of one task: the cheapest division of what is missing at it.
+  [[nodiscard]] double at(Position t) const {
+    const auto [head, tail, again] = curves_at(t, true);
     const double missing = missing_[t];
     const double after = compute() - before_[t + 1];
-    const auto bound = [&](double moved) {
+    const auto bound = [&, &head = head, &tail = tail, &again = again](double moved) {
       return std::max(before_[t], head.time(moved)) + times_[t] +
              std::max(after + again.time(missing - moved), tail.time(moved));
     };
@@ -262,12 +299,11 @@ Bounds lower_bounds(const Problem& problem) {
     const um::Nanoseconds compute = at_least(step.compute());
     return {.beaumont = compute, .offload = compute, .mixed = compute};
   }
-  Bounds bounds{.beaumont = at_least(step.beaumont()),
-                .offload = at_least(step.head_and_tail(false, 1))};
+  Bounds bounds{.beaumont = at_least(step.beaumont()), .offload = at_least(step.head_and_tail())};
   bounds.mixed = bounds.offload;
   if (problem.may_recompute) {
     const std::size_t stride = problem.graph.tasks.size() > kMany ? 50 : 1;
-    bounds.mixed = at_least(step.head_and_tail(true, stride));
+    bounds.mixed = at_least(step.head_and_tail_with_recomputation(stride));
   }
   return bounds;
 }

@@ -16,12 +16,12 @@ struct Bounds {
   /// Beaumont et al., Proposition 3: the tasks take their time, and what exceeds the budget at the
   /// peak crosses the link twice. For plans that only move.
   um::Nanoseconds beaumont{0};
-  /// Head and tail. Before a task starts, all tasks before it have run and what exceeds the budget
-  /// at this task has left, no block sooner than it is written; after it the mirror image, no block
-  /// later than it is read. The largest sum of head, task and tail over all tasks. For plans that
-  /// only move; never less than `beaumont`.
+  /// LB2, head and tail. Before a task starts, its predecessor has started no sooner than its own
+  /// head and has run, and what exceeds the budget at this task has left, no block sooner than it
+  /// is written; after it the mirror image, no block later than it is read. The largest sum of
+  /// head, task and tail over all tasks. For plans that only move; never less than `beaumont`.
   um::Nanoseconds offload{0};
-  /// The same where each byte that is missing at a task was either moved or will be computed again
+  /// LB2mix: of one task at a time, where each byte that is missing at a task was either moved or will be computed again
   /// after it, at no less than its task's time per byte; the cheapest division counts. For plans
   /// that move and recompute; equals `offload` where the problem allows no recomputation.
   um::Nanoseconds mixed{0};

@@ -10,7 +10,9 @@ namespace spillway::prefetch {
 std::variant<Plan, Infeasible> Capacity::plan(const Problem& problem) const {
   Problem whole = problem;
   whole.whole_blocks = true;
-  auto plan = OffloadPlanner{whole}.plan(fastest_that_fit(whole));
+  const OffloadPlanner offload{whole};
+  auto plan = offload.plan(fastest_that_fit(whole));
+  if (!plan) plan = offload.plan(runs_in_order(whole.graph));
   if (!plan) return infeasible(problem);
   plan->plan.planner = name();
   return std::move(plan->plan);

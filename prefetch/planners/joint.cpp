@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "prefetch/joint_search.h"
+#include "prefetch/planners/joint_search.h"
 
 namespace spillway::prefetch {
 

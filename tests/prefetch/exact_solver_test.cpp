@@ -81,7 +81,7 @@ RC_GTEST_PROP(TheOptimumOfATinyChain, IsBetweenBoundsAndPlans, ()) {
   const Bounds bounds = lower_bounds(given);
   RC_ASSERT(bounds.beaumont <= *optimum);
   RC_ASSERT(bounds.offload <= *optimum);
-  const Plan paged = std::get<Plan>(find_planner("capacity").plan(given));
+  const Plan paged = std::get<Plan>(find_planner("fractional").plan(given));
   RC_ASSERT(simulate(paged, profile).makespan() <= *optimum + paging_costs(paged, profile));
   for (const std::string name : {"greedy", "dynprog"}) {
     const Plan plan = std::get<Plan>(find_planner(name).plan(given));

@@ -4,7 +4,7 @@
 #include <tbb/global_control.h>
 
 #include "prefetch/bounds.h"
-#include "prefetch/joint_search.h"
+#include "prefetch/planners/joint_search.h"
 #include "prefetch/planners/fractional.h"
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"

@@ -1,4 +1,4 @@
-#include "prefetch/joint_search.h"
+#include "prefetch/planners/joint_search.h"
 
 #include <tbb/parallel_for.h>
 
@@ -217,7 +217,7 @@ class JointSearch {
 
 SearchLimits limits_for(const Problem& problem) {
   const auto tasks = static_cast<double>(std::max<std::size_t>(1, problem.graph.tasks.size()));
-  return {.evaluations = static_cast<int>(std::clamp(1.5e6 / tasks, 400.0, 3000.0))};
+  return {.evaluations = static_cast<int>(std::clamp(4e6 / tasks, 400.0, 10000.0))};
 }
 
 std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLimits& limits) {
