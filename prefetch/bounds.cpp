@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <map>
 #include <optional>
 #include <vector>
 
+#include "prefetch/bound_curves.h"
 #include "prefetch/liveness.h"
 #include "prefetch/occupancy.h"
+#include "prefetch/turnover.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -21,105 +21,6 @@ double to_double(Bytes size) { return static_cast<double>(size.count()); }
 um::Nanoseconds at_least(double seconds) {
   return um::Nanoseconds{static_cast<std::int64_t>(seconds * (1 - 1e-12) * 1e9)};
 }
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-// How long it takes at least until some of the bytes that become available one after another have
-// crossed a link.
-class TransferCurve {
- public:
-  explicit TransferCurve(double bytes_per_second) : rate_{bytes_per_second} {}
-
-  void add(double available, double size) {
-    parts_.push_back({.available = available, .size = size});
-  }
-
-  // Call it once, after all add().
-  void finish() {
-    std::ranges::stable_sort(parts_, {}, &Part::available);
-    double bytes = 0;
-    double now = 0;
-    for (Part& part : parts_) {
-      now = std::max(now, part.available) + part.size / rate_;
-      bytes += part.size;
-      totals_.push_back(bytes);
-      ends_.push_back(now);
-    }
-  }
-
-  // Increases with `bytes`, and jumps where the next part is not available yet.
-  [[nodiscard]] double time(double bytes) const {
-    if (bytes <= 0) return 0;
-    const auto part = std::ranges::lower_bound(totals_, bytes);
-    if (part == totals_.end()) return kNever;
-    return ends_[static_cast<std::size_t>(part - totals_.begin())] - (*part - bytes) / rate_;
-  }
-  [[nodiscard]] const std::vector<double>& totals() const { return totals_; }
-
- private:
-  struct Part {
-    double available;
-    double size;
-  };
-  double rate_;
-  std::vector<Part> parts_;
-  std::vector<double> totals_;  // bytes of the first parts together
-  std::vector<double> ends_;    // when they have crossed
-};
-
-// How long it takes at least to compute some of the dropped bytes again, a task being divisible.
-class RecomputationCurve {
- public:
-  // A task makes all its blocks in one go.
-  void add(Position task, double time, double size) {
-    Part& part = by_task_[task];
-    part.time = time;
-    part.size += size;
-  }
-
-  void finish() {
-    std::vector<Part> parts;
-    for (const auto& [task, part] : by_task_) parts.push_back(part);
-    std::ranges::stable_sort(parts, {}, [](const Part& part) { return part.time / part.size; });
-    for (const Part& part : parts) {
-      totals_.push_back(total() + part.size);
-      times_.push_back((times_.empty() ? 0 : times_.back()) + part.time);
-    }
-  }
-
-  [[nodiscard]] double total() const { return totals_.empty() ? 0 : totals_.back(); }
-  [[nodiscard]] const std::vector<double>& totals() const { return totals_; }
-
-  [[nodiscard]] double time(double bytes) const {
-    if (bytes <= 0) return 0;
-    const auto found = std::ranges::lower_bound(totals_, bytes);
-    if (found == totals_.end()) return kNever;
-    const auto i = static_cast<std::size_t>(found - totals_.begin());
-    const double total_before = i == 0 ? 0 : totals_[i - 1];
-    const double time_before = i == 0 ? 0 : times_[i - 1];
-    return time_before +
-           (times_[i] - time_before) * (bytes - total_before) / (totals_[i] - total_before);
-  }
-
- private:
-  struct Part {
-    double time = 0;
-    double size = 0;
-  };
-  std::map<Position, Part> by_task_;
-  std::vector<double> totals_;
-  std::vector<double> times_;
-};
-
-// The time between two uses of a block, in which it may be away.
-struct Gap {
-  Position last;
-  Position next;
-  double size;
-  double available;               // when its content has been written, at the earliest
-  double due;                     // the time from its next use to the end, at the least
-  std::optional<Position> maker;  // the task to run again if it was dropped; empty: it may not be
-};
 
 class StepModel {
  public:
@@ -140,6 +41,9 @@ class StepModel {
     for (const Bytes needed : demand(graph_, occupancy_, runs, lives)) {
       missing_.push_back(to_double(um::saturating_difference(needed, pool)));
     }
+    for (const Bytes set : working_sets(graph_, occupancy_, runs)) {
+      rooms_.push_back(to_double(um::saturating_difference(pool, set)));
+    }
     for (const Life& life : lives) add_gaps(life);
   }
 
@@ -151,37 +55,41 @@ class StepModel {
   }
 
   // For plans that only move: no task starts before its own head, nor before its predecessor has
-  // ended; the mirror image for what follows it.
-  [[nodiscard]] double head_and_tail() const {
-    std::vector<double> tails(times_.size() + 1);
+  // ended; the mirror image for what follows it. With `turnover`, nor before what it says.
+  [[nodiscard]] double head_and_tail(const Turnover* turnover) const {
     std::vector<double> heads(times_.size());
+    std::vector<double> tails(times_.size());
     for (std::size_t t = 0; t < times_.size(); ++t) {
       if (missing_[t] <= 0) continue;
       const Curves curves = curves_at(Position(t), false);
       heads[t] = curves.head.time(missing_[t]);
       tails[t] = curves.tail.time(missing_[t]);
     }
-    for (std::size_t t = times_.size(); t-- > 0;) {
-      const double after = t + 1 < times_.size() ? times_[t + 1] + tails[t + 1] : 0;
-      tails[t] = std::max(tails[t], after);
-    }
+    raise_starts(turnover, heads);
+    raise_tails(turnover, tails);
     double bound = compute();
-    double start = 0;
     for (std::size_t t = 0; t < times_.size(); ++t) {
-      start = std::max(start, heads[t]);
-      bound = std::max(bound, start + times_[t] + tails[t]);
-      start += times_[t];
+      bound = std::max(bound, heads[t] + times_[t] + tails[t]);
     }
     return bound;
   }
 
   // For plans that also recompute: the largest bound of one task, over every `stride`-th.
-  [[nodiscard]] double head_and_tail_with_recomputation(std::size_t stride) const {
-    double bound = compute();
+  [[nodiscard]] double head_and_tail_with_recomputation(const Turnover* turnover,
+                                                        std::size_t stride) const {
+    std::vector<double> starts(times_.size());
+    std::vector<double> tails(times_.size());
+    raise_starts(turnover, starts);
+    raise_tails(turnover, tails);
+    double bound = times_.empty() ? 0 : times_.front() + tails.front();
     for (std::size_t t = 0; t < times_.size(); t += stride) {
-      if (missing_[t] > 0) bound = std::max(bound, at(Position(t)));
+      if (missing_[t] > 0) bound = std::max(bound, at(Position(t), starts[t], tails[t]));
     }
     return bound;
+  }
+
+  [[nodiscard]] Turnover turnover(bool may_recompute) const {
+    return {rests_, rooms_, times_, link_, may_recompute};
   }
 
  private:
@@ -202,12 +110,37 @@ class StepModel {
       }
       const Position next = life.accesses[a + 1].position;
       if (next <= access.position + 1) continue;
-      gaps_.push_back({.last = access.position,
-                       .next = next,
-                       .size = to_double(occupancy_.size(life.data)),
-                       .available = available,
-                       .due = compute() - before_[next],
-                       .maker = is_recomputable ? std::optional{maker} : std::nullopt});
+      rests_.push_back({.written = maker,
+                        .last = access.position,
+                        .next = next,
+                        .size = to_double(occupancy_.size(life.data)),
+                        .available = available,
+                        .due = compute() - before_[next],
+                        .maker = is_recomputable ? std::optional{maker} : std::nullopt});
+    }
+  }
+
+  // Makes lower bounds of the starts of single tasks agree with those of the tasks before them.
+  void raise_starts(const Turnover* turnover, std::vector<double>& starts) const {
+    for (Position t = 1; t < starts.size(); ++t) {
+      starts[t] = std::max(starts[t], starts[t - 1] + times_[t - 1]);
+      if (turnover == nullptr) continue;
+      for (Position first = t - std::min(t, Turnover::kWindow); first < t; ++first) {
+        starts[t] =
+            std::max(starts[t], starts[first] + times_[first] + turnover->between(first, t));
+      }
+    }
+  }
+
+  // The same of the times from the ends of single tasks to the end of the step.
+  void raise_tails(const Turnover* turnover, std::vector<double>& tails) const {
+    const auto count = static_cast<Position>(tails.size());
+    for (Position t = count; t-- > 0;) {
+      if (t + 1 < count) tails[t] = std::max(tails[t], times_[t + 1] + tails[t + 1]);
+      if (turnover == nullptr) continue;
+      for (Position later = t + 1; later < count && later <= t + Turnover::kWindow; ++later) {
+        tails[t] = std::max(tails[t], turnover->between(t, later) + times_[later] + tails[later]);
+      }
     }
   }
 
@@ -220,7 +153,7 @@ class StepModel {
   // Of the blocks that may be away at task `t`.
   [[nodiscard]] Curves curves_at(Position t, bool with_recomputation) const {
     Curves curves{.head = TransferCurve{out()}, .tail = TransferCurve{in()}, .again = {}};
-    for (const Gap& gap : gaps_) {
+    for (const Rest& gap : rests_) {
       if (gap.last >= t || gap.next <= t) continue;
       curves.head.add(gap.available, gap.size);
       curves.tail.add(gap.due, gap.size);
@@ -235,23 +168,25 @@ class StepModel {
   }
 
   // The bound of one task: the cheapest division of what is missing at it.
-  [[nodiscard]] double at(Position t) const {
+  // Before it at least `start`, after it at least `end` passes.
+  [[nodiscard]] double at(Position t, double start, double end) const {
     const auto [head, tail, again] = curves_at(t, true);
     const double missing = missing_[t];
     const double after = compute() - before_[t + 1];
     const auto bound = [&, &head = head, &tail = tail, &again = again](double moved) {
-      return std::max(before_[t], head.time(moved)) + times_[t] +
-             std::max(after + again.time(missing - moved), tail.time(moved));
+      return std::max(start, head.time(moved)) + times_[t] +
+             std::max({end, after + again.time(missing - moved), tail.time(moved)});
     };
     double best = bound(missing);
-    for (const double moved : divisions(t, head, tail, again)) best = std::min(best, bound(moved));
+    for (const double moved : divisions(t, start, end, head, tail, again))
+      best = std::min(best, bound(moved));
     return best;
   }
 
   // Moved bytes among which the cheapest division is: between two of them both curves of a maximum
   // are linear and none overtakes the other.
-  [[nodiscard]] std::vector<double> divisions(Position t, const TransferCurve& head,
-                                              const TransferCurve& tail,
+  [[nodiscard]] std::vector<double> divisions(Position t, double start, double end,
+                                              const TransferCurve& head, const TransferCurve& tail,
                                               const RecomputationCurve& again) const {
     const double missing = missing_[t];
     const double after = compute() - before_[t + 1];
@@ -274,9 +209,11 @@ class StepModel {
       add(low);
       add(high);
     };
-    add_crossing([&](double moved) { return head.time(moved) <= before_[t]; });
+    add_crossing([&](double moved) { return head.time(moved) <= start; });
     add_crossing(
         [&](double moved) { return tail.time(moved) <= after + again.time(missing - moved); });
+    add_crossing([&](double moved) { return tail.time(moved) <= end; });
+    add_crossing([&](double moved) { return after + again.time(missing - moved) >= end; });
     return result;
   }
 
@@ -287,7 +224,8 @@ class StepModel {
   std::vector<double> times_;    // by task, in seconds
   std::vector<double> before_;   // by task: the time of all tasks before it
   std::vector<double> missing_;  // by task: bytes that cannot be near while it runs
-  std::vector<Gap> gaps_;
+  std::vector<Rest> rests_;
+  std::vector<double> rooms_;  // by task: near bytes beside its operands and workspace
 };
 
 }  // namespace
@@ -297,13 +235,23 @@ Bounds lower_bounds(const Problem& problem) {
   const StepModel step{problem};
   if (std::ranges::any_of(problem.graph.data, &DataBlock::is_offloadable)) {
     const um::Nanoseconds compute = at_least(step.compute());
-    return {.beaumont = compute, .offload = compute, .mixed = compute};
+    return {.beaumont = compute,
+            .offload = compute,
+            .mixed = compute,
+            .offload_turnover = compute,
+            .mixed_turnover = compute};
   }
-  Bounds bounds{.beaumont = at_least(step.beaumont()), .offload = at_least(step.head_and_tail())};
+  const Turnover turnover = step.turnover(false);
+  Bounds bounds{.beaumont = at_least(step.beaumont()),
+                .offload = at_least(step.head_and_tail(nullptr)),
+                .offload_turnover = at_least(step.head_and_tail(&turnover))};
   bounds.mixed = bounds.offload;
+  bounds.mixed_turnover = bounds.offload_turnover;
   if (problem.may_recompute) {
+    const Turnover mixed = step.turnover(true);
     const std::size_t stride = problem.graph.tasks.size() > kMany ? 50 : 1;
-    bounds.mixed = at_least(step.head_and_tail_with_recomputation(stride));
+    bounds.mixed = at_least(step.head_and_tail_with_recomputation(nullptr, stride));
+    bounds.mixed_turnover = at_least(step.head_and_tail_with_recomputation(&mixed, stride));
   }
   return bounds;
 }

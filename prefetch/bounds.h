@@ -21,12 +21,18 @@ struct Bounds {
   /// is written; after it the mirror image, no block later than it is read. The largest sum of
   /// head, task and tail over all tasks. For plans that only move; never less than `beaumont`.
   um::Nanoseconds offload{0};
-  /// LB2mix: of one task at a time, where each byte that is missing at a task was either moved or will be computed again
-  /// after it, at no less than its task's time per byte; the cheapest division counts. For plans
-  /// that move and recompute; equals `offload` where the problem allows no recomputation.
+  /// LB2mix: of one task at a time, where each byte that is missing at a task was either moved or
+  /// will be computed again after it, at no less than its task's time per byte; the cheapest
+  /// division counts. For plans that move and recompute; equals `offload` where the problem allows
+  /// no recomputation.
   um::Nanoseconds mixed{0};
+  /// `offload` with Turnover: near tasks that fill near memory make way for each other.
+  um::Nanoseconds offload_turnover{0};
+  /// `mixed` with Turnover.
+  um::Nanoseconds mixed_turnover{0};
 };
 
+/// Where state is offloadable all of them are the time of the tasks.
 /// Requires: the budget is at least near_need().smallest.
 /// Complexity: O(tasks * blocks * log blocks); above 2000 tasks `mixed` looks at every 50th task,
 /// which keeps it a bound.

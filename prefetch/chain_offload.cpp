@@ -137,9 +137,8 @@ class Algorithm1 {
       std::ranges::stable_sort(keyed, {}, [](const auto& entry) {
         return std::tuple{entry.first, entry.second.idle, entry.second.moved};
       });
-      const auto [rest, end] = std::ranges::unique(
-          keyed, {}, [](const auto& entry) -> const CellKey& { return entry.first; });
-      keyed.erase(rest, end);
+      const auto same_cell = [](const auto& a, const auto& b) { return a.first == b.first; };
+      keyed.erase(std::unique(keyed.begin(), keyed.end(), same_cell), keyed.end());
       states.clear();
       for (const auto& entry : keyed) states.push_back(entry.second);
       if (states.size() <= options_.entries) return states;

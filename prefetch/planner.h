@@ -22,8 +22,8 @@ struct Problem {
   bool may_recompute = false;  ///< cheap tasks may run again instead of their outputs being moved
 };
 
-/// The size of chunks that keeps what latency costs below a hundredth: at least 100 * latency *
-/// bandwidth and 16 MiB, a power of two (facts on planning, section 4).
+/// The size of chunks that keeps what latency costs below half a hundredth: at least 200 * latency
+/// * bandwidth and 16 MiB, a power of two (facts on planning, section 4, ask for half of that).
 [[nodiscard]] um::Bytes chunk_for(const LinkProfile& link);
 
 /// Why no plan keeps the problem's budget.

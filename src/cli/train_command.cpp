@@ -12,10 +12,10 @@
 #include "prefetch/simulate.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/output_path.h"
-#include "src/plan_facts.h"
 #include "src/cli/training_flags.h"
 #include "src/cli/training_report.h"
 #include "src/cli/training_setup.h"
+#include "src/plan_facts.h"
 #include "src/session.h"
 #include "src/shortest_decimal.h"
 

@@ -92,10 +92,14 @@ RC_GTEST_PROP(LowerBounds, AreNeverAboveAPlan, ()) {
     const Bounds bounds = lower_bounds(given);
     RC_ASSERT(bounds.beaumont <= bounds.offload);
     RC_ASSERT(bounds.mixed <= bounds.offload);
+    RC_ASSERT(bounds.offload <= bounds.offload_turnover);
+    RC_ASSERT(bounds.mixed <= bounds.mixed_turnover);
     RC_ASSERT(bounds.mixed.count() > 0);
-    const Plan plan = std::get<Plan>(find_planner("fractional").plan(given));
-    const um::Nanoseconds bound = may_recompute ? bounds.mixed : bounds.offload;
-    RC_ASSERT(bound <= simulate(plan, profile).makespan());
+    for (const char* name : {"fractional", "joint"}) {
+      const Plan plan = std::get<Plan>(find_planner(name).plan(given));
+      const um::Nanoseconds makespan = simulate(plan, profile).makespan();
+      RC_ASSERT((may_recompute ? bounds.mixed_turnover : bounds.offload_turnover) <= makespan);
+    }
   }
 }
 

@@ -80,7 +80,7 @@ RC_GTEST_PROP(TheOptimumOfATinyChain, IsBetweenBoundsAndPlans, ()) {
   RC_ASSERT(optimum.has_value());
   const Bounds bounds = lower_bounds(given);
   RC_ASSERT(bounds.beaumont <= *optimum);
-  RC_ASSERT(bounds.offload <= *optimum);
+  RC_ASSERT(bounds.offload_turnover <= *optimum);
   const Plan paged = std::get<Plan>(find_planner("fractional").plan(given));
   RC_ASSERT(simulate(paged, profile).makespan() <= *optimum + paging_costs(paged, profile));
   for (const std::string name : {"greedy", "dynprog"}) {

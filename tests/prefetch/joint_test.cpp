@@ -4,8 +4,8 @@
 #include <tbb/global_control.h>
 
 #include "prefetch/bounds.h"
-#include "prefetch/planners/joint_search.h"
 #include "prefetch/planners/fractional.h"
+#include "prefetch/planners/joint_search.h"
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
 #include "tests/prefetch/toy.h"

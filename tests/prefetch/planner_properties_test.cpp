@@ -45,7 +45,7 @@ Plan plan_with(const Planner& planner, Problem problem) {
 void expect_sound_plans(const TaskGraph& graph) {
   const Profile profile = random_profile(graph);
   const Problem given = random_problem(graph, profile);
-  const um::Nanoseconds bound = lower_bounds(given).mixed;
+  const um::Nanoseconds bound = lower_bounds(given).mixed_turnover;
   for (const auto& planner : planners()) {
     const Plan plan = plan_with(*planner, given);
     const auto verdict = verify(graph, plan);

@@ -138,7 +138,8 @@ TEST_P(Golden, GradientsAreThoseOfPyTorch) { expect_golden_gradients(golden_, wa
 TEST_P(Golden, TenLossesAreThoseOfPyTorch) { expect_golden_losses(golden_, way_, 1); }
 
 INSTANTIATE_TEST_SUITE_P(Networks, Golden,
-                         testing::Combine(testing::Values("chain", "residual", "branches", "joined"),
+                         testing::Combine(testing::Values("chain", "residual", "branches",
+                                                          "joined"),
                                           testing::Values(MemoryMode::kResident,
                                                           MemoryMode::kManaged, MemoryMode::kCopy)),
                          [](const auto& given) {

@@ -64,7 +64,8 @@ TEST_P(ChainStep, GivesTheSameBytesInEveryMemory) {
   EXPECT_FALSE(whole.offloads.empty());
   EXPECT_EQ(execute_copy(graph_, whole).result, wanted);
   if (um::probe_uffd_move()) GTEST_SKIP() << *um::probe_uffd_move();
-  const Executed planned = execute_managed(graph_, plan("fractional", false), um::Paging::kUffdMove);
+  const Executed planned =
+      execute_managed(graph_, plan("fractional", false), um::Paging::kUffdMove);
   EXPECT_EQ(planned.result, wanted);
   EXPECT_EQ(planned.counters.faults, 0U);
   EXPECT_GT(planned.counters.bytes_prefetched, um::Bytes{});

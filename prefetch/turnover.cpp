@@ -1,0 +1,64 @@
+#include "prefetch/turnover.h"
+
+#include <algorithm>
+
+#include "prefetch/bound_curves.h"
+
+namespace spillway::prefetch {
+
+Turnover::Turnover(std::span<const Rest> rests, std::span<const double> rooms,
+                   std::span<const double> times, const LinkProfile& link, bool may_recompute)
+    : rooms_{rooms},
+      times_{times},
+      out_{link.offload.bytes_per_second()},
+      in_{link.prefetch.bytes_per_second()},
+      may_recompute_{may_recompute},
+      by_next_(times.size()),
+      by_written_(times.size()) {
+  for (const Rest& rest : rests) {
+    by_next_[rest.next].push_back(&rest);
+    by_written_[rest.written].push_back(&rest);
+  }
+}
+
+double Turnover::between(Position first, Position later) const {
+  double computing = 0;
+  for (Position t = first + 1; t < later; ++t) computing += times_[t];
+  return std::max({computing, arrival(first, later, computing), departure(first, later)});
+}
+
+// Blocks that wait for `later` since before `first`, less what can be near beside `first`.
+double Turnover::arrival(Position first, Position later, double computing) const {
+  double bytes = -rooms_[first];
+  RecomputationCurve again;
+  for (const Rest* rest : by_next_[later]) {
+    if (rest->last >= first) continue;
+    bytes += rest->size;
+    if (may_recompute_ && rest->maker) again.add(*rest->maker, times_[*rest->maker], rest->size);
+  }
+  if (bytes <= 0) return 0;
+  again.finish();
+  // Some come over the link, the others are made again by the processor: the longer of both counts.
+  double low = 0;
+  double high = std::min(bytes, again.total());
+  for (int i = 0; i < 50; ++i) {
+    const double made = low + (high - low) / 2;
+    ((bytes - made) / in_ > computing + again.time(made) ? low : high) = made;
+  }
+  return std::min((bytes - low) / in_, computing + again.time(low) + (bytes - low) / in_);
+}
+
+// Blocks written since `first` began that are needed after `later`, less what can be near beside
+// `later`. What may be dropped need not leave.
+double Turnover::departure(Position first, Position later) const {
+  double bytes = -rooms_[later];
+  for (Position t = first; t < later; ++t) {
+    for (const Rest* rest : by_written_[t]) {
+      if (rest->last >= later || rest->next <= later) continue;
+      if (!may_recompute_ || !rest->maker) bytes += rest->size;
+    }
+  }
+  return std::max(0.0, bytes / out_);
+}
+
+}  // namespace spillway::prefetch

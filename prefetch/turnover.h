@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "prefetch/liveness.h"
+#include "prefetch/profile.h"
+
+namespace spillway::prefetch {
+
+/// The time between two uses of a block, in which it may be away. All times are seconds, all sizes
+/// bytes.
+struct Rest {
+  Position written = 0;  ///< the last write before it
+  Position last = 0;
+  Position next = 0;
+  double size = 0;
+  double available = 0;           ///< when its content has been written, at the earliest
+  double due = 0;                 ///< the time from its next use to the end, at the least
+  std::optional<Position> maker;  ///< the task to run again if it was dropped; empty: it may not be
+};
+
+/// What tasks that fill near memory make their successors wait for: while a task runs, only so much
+/// else can be near as its own operands leave room for. What a later task needs beyond that comes
+/// in, or is made again, when the first has ended; and what was written in between and has no room
+/// beside the later task must have left by then.
+class Turnover {
+ public:
+  /// `rooms`: by task, bytes of near memory beside its operands and least workspace. `times`: by
+  /// task. All must outlive it.
+  Turnover(std::span<const Rest> rests, std::span<const double> rooms,
+           std::span<const double> times, const LinkProfile& link, bool may_recompute);
+
+  /// How far apart two tasks are looked at.
+  static constexpr Position kWindow = 8;
+
+  /// At least so much time is between the end of `first` and the start of `later`, which is at most
+  /// kWindow tasks after it. Never less than the tasks in between take.
+  [[nodiscard]] double between(Position first, Position later) const;
+
+ private:
+  [[nodiscard]] double arrival(Position first, Position later, double computing) const;
+  [[nodiscard]] double departure(Position first, Position later) const;
+
+  std::span<const double> rooms_;
+  std::span<const double> times_;
+  double out_;  // bytes a second
+  double in_;   // bytes a second
+  bool may_recompute_;
+  std::vector<std::vector<const Rest*>> by_next_;     // by task
+  std::vector<std::vector<const Rest*>> by_written_;  // by task
+};
+
+}  // namespace spillway::prefetch
