@@ -53,7 +53,7 @@ class JointSearch {
 
  private:
   [[nodiscard]] um::Nanoseconds target(const SearchLimits& limits) const {
-    const double bound = static_cast<double>(lower_bounds(problem_).mixed.count());
+    const double bound = static_cast<double>(lower_bounds(problem_).mixed_turnover.count());
     return um::Nanoseconds{static_cast<std::int64_t>(bound * limits.of_bound)};
   }
   [[nodiscard]] bool is_done() const {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "prefetch/bounds_json.h"
 #include "prefetch/chrome_trace.h"
 #include "prefetch/json.h"
 #include "prefetch/paleo.h"
@@ -92,10 +93,7 @@ json to_json(const Planned& planned, const PlanSubject& subject, Bytes budget) {
       {"peak_bytes", planned.peak.count()},
       {"compute_seconds", um::seconds(prefetch::compute_time(subject.profile, planned.plan.runs))},
       {"makespan_seconds", um::seconds(planned.timeline.makespan())},
-      {"bounds",
-       {{"beaumont", um::seconds(planned.bounds.beaumont)},
-        {"offload", um::seconds(planned.bounds.offload)},
-        {"mixed", um::seconds(planned.bounds.mixed)}}},
+      {"bounds", prefetch::to_json(planned.bounds)},
       {"planning_seconds", um::seconds(planned.planning)},
       {"offloaded_bytes", facts.offloaded.count()},
       {"prefetched_bytes", facts.prefetched.count()},
@@ -139,8 +137,8 @@ void print(const json& figures) {
                noise->at("worst_makespan_seconds").get<double>());
   }
   fmt::print("  no plan below    {:.4f} s (moving alone {:.4f} s)\n",
-             figures.at("bounds").at("mixed").get<double>(),
-             figures.at("bounds").at("offload").get<double>());
+             figures.at("bounds").at("mixed_turnover").get<double>(),
+             figures.at("bounds").at("offload_turnover").get<double>());
   fmt::print("  moved            {} out, {} in, {} tasks run again\n", bytes("offloaded_bytes"),
              bytes("prefetched_bytes"), figures.at("recomputed_tasks").get<std::uint64_t>());
   fmt::print("  planned in       {:.2f} s by {}\n", number("planning_seconds"),

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "prefetch/bounds.h"
+#include "prefetch/bounds_json.h"
 #include "prefetch/need.h"
 #include "prefetch/occupancy.h"
 #include "prefetch/simulate.h"
@@ -59,6 +60,8 @@ struct Totals {
     bounds.beaumont += times * own.beaumont;
     bounds.offload += times * own.offload;
     bounds.mixed += times * own.mixed;
+    bounds.offload_turnover += times * own.offload_turnover;
+    bounds.mixed_turnover += times * own.mixed_turnover;
   }
 };
 
@@ -77,10 +80,7 @@ json figures_of(std::span<const PlannedSubStep> steps, const SubBatchPlanner& pl
           {"peak_bytes", totals.peak.count()},
           {"compute_seconds", um::seconds(totals.compute)},
           {"makespan_seconds", um::seconds(totals.makespan)},
-          {"bounds",
-           {{"beaumont", um::seconds(totals.bounds.beaumont)},
-            {"offload", um::seconds(totals.bounds.offload)},
-            {"mixed", um::seconds(totals.bounds.mixed)}}},
+          {"bounds", prefetch::to_json(totals.bounds)},
           {"planning_seconds", um::seconds(planning)},
           {"offloaded_bytes", totals.offloaded},
           {"prefetched_bytes", totals.prefetched},

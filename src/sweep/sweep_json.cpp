@@ -1,5 +1,7 @@
 #include "src/sweep/sweep_json.h"
 
+#include "prefetch/bounds_json.h"
+
 namespace spillway {
 namespace {
 
@@ -7,11 +9,7 @@ using nlohmann::json;
 using um::seconds;
 
 json bounds_json(const Point& point) {
-  if (!point.facts.bounds) return nullptr;
-  const prefetch::Bounds& bounds = *point.facts.bounds;
-  return {{"beaumont", seconds(bounds.beaumont)},
-          {"offload", seconds(bounds.offload)},
-          {"mixed", seconds(bounds.mixed)}};
+  return point.facts.bounds ? to_json(*point.facts.bounds) : json{};
 }
 
 json outcome_json(const PlanOutcome& outcome) {
