@@ -19,6 +19,7 @@ std::vector<DataId> by_rest(const Occupancy& occupancy, std::span<const Life> li
   std::ranges::stable_sort(rests, std::ranges::greater{},
                            [](const auto& rest) { return rest.first; });
   std::vector<DataId> result;
+  result.reserve(rests.size());
   for (const auto& [rest, data] : rests) result.push_back(data);
   return result;
 }

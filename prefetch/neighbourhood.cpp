@@ -187,7 +187,7 @@ Step Neighbourhood::random(const Decisions& from, std::size_t most,
     if (drawn < blocks) {
       const auto index = static_cast<std::uint32_t>(drawn);
       const auto shift = static_cast<std::uint32_t>(generator() % 2 + 1);
-      const std::uint32_t now = static_cast<std::uint32_t>(from.fates[index]);
+      const auto now = static_cast<std::uint32_t>(from.fates[index]);
       step.push_back(fate_change(index, static_cast<Fate>((now + shift) % 3)));
     } else {
       const auto task = static_cast<std::uint32_t>(space_.choosable()[drawn - blocks]);

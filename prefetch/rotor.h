@@ -83,7 +83,7 @@ class RotorTable {
   void append(std::size_t s, std::size_t t, std::size_t m, std::vector<RotorOperation>& to) const;
 
   std::vector<Stage> stages_;
-  std::size_t slots_;        // memories 0 ... slots_ - 1 beside x_0
+  std::size_t slots_ = 1;    // memories 0 ... slots_ - 1 beside x_0
   std::vector<Cell> cells_;  // by s, t and memory
 };
 

@@ -44,6 +44,7 @@ std::vector<Stall> longest_stalls(const Plan& plan, const Timeline& timeline, st
     add_moving(plan.offloads, timeline.offloads, when, bytes);
     add_moving(plan.prefetches, timeline.prefetches, when, bytes);
     std::vector<std::pair<um::Bytes, DataId>> by_size;
+    by_size.reserve(bytes.size());
     for (const auto& [data, size] : bytes) by_size.emplace_back(size, data);
     std::ranges::stable_sort(by_size, std::ranges::greater{}, &std::pair<um::Bytes, DataId>::first);
     for (const auto& [size, data] : by_size) stall.moving.push_back(data);

@@ -44,7 +44,7 @@ std::size_t next_size(std::size_t size, std::size_t batch, const SubBatchNeed& n
 
 SubBatches cut(std::size_t batch, std::size_t size) {
   um::expects(batch > 0 && size > 0, "batches have samples");
-  const std::size_t steps = (batch + size - 1) / size;
+  const std::size_t steps = std::max<std::size_t>(1, (batch + size - 1) / size);
   return {.size = (batch + steps - 1) / steps, .steps = steps};
 }
 
@@ -67,9 +67,9 @@ std::optional<SubBatches> converge_sub_batches(std::size_t batch, Bytes budget,
     if (next == size) break;
     size = next;
   }
-  for (auto it = fits.rbegin(); it != fits.rend(); ++it) {
-    if (it->second) return cut(batch, it->first);
-  }
+  const auto largest_that_fits =
+      std::find_if(fits.rbegin(), fits.rend(), [](const auto& entry) { return entry.second; });
+  if (largest_that_fits != fits.rend()) return cut(batch, largest_that_fits->first);
   const SubBatchNeed one = profile(1);
   if (one.weights + one.least > budget) return std::nullopt;
   return SubBatches{.size = 1, .steps = batch};

@@ -34,7 +34,8 @@ std::vector<bool> choose(const Problem& problem, const std::vector<TaskRun>& run
 
 std::variant<Plan, Infeasible> DynProg::plan(const Problem& problem) const {
   constexpr int kEvaluations = 2;
-  const auto offload_chosen = [&](std::vector<TaskRun> runs) -> std::optional<EvaluatedPlan> {
+  const auto offload_chosen =
+      [&](const std::vector<TaskRun>& runs) -> std::optional<EvaluatedPlan> {
     const OrderedOffload offload{problem, runs};
     const auto chosen = offload.extended(choose(problem, runs, offload.saved()));
     return chosen ? offload.plan(*chosen) : std::nullopt;

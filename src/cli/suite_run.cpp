@@ -19,6 +19,7 @@ constexpr std::size_t kTimedAlone = 20;
 std::vector<SuiteNetwork> find_networks(const std::vector<std::string>& names) {
   if (names.empty()) return {suite_networks().begin(), suite_networks().end()};
   std::vector<SuiteNetwork> networks;
+  networks.reserve(names.size());
   for (const std::string& name : names) networks.push_back(find_suite_network(name));
   return networks;
 }

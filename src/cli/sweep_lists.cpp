@@ -42,6 +42,7 @@ std::vector<um::Bytes> resolve_budgets(const std::vector<std::string>& list,
     if (const auto count = parse_count(list.front())) return linear_budgets(need, *count);
   }
   std::vector<um::Bytes> budgets;
+  budgets.reserve(list.size());
   for (const std::string& text : list) {
     budgets.push_back(Budget::parse(text).resolve(need, available));
   }
