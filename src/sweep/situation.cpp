@@ -1,5 +1,6 @@
 #include "src/sweep/situation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "um/bandwidth.h"
@@ -34,10 +35,10 @@ Situation make_situation(std::string net, std::size_t batch,
 std::vector<Bytes> linear_budgets(const prefetch::NearNeed& need, std::size_t count) {
   um::expects(count >= 2, "budgets from the smallest to the resident need");
   const std::uint64_t range = (need.resident - need.smallest).count();
+  const std::uint64_t last = std::max<std::uint64_t>(1, count - 1);
   std::vector<Bytes> budgets;
   for (std::size_t p = 0; p < count; ++p) {
     // In two parts, so that no product is larger than 64 bits.
-    const std::uint64_t last = count - 1;
     const std::uint64_t way = range / last * p + range % last * p / last;
     budgets.push_back(need.smallest + Bytes{way});
   }
