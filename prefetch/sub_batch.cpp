@@ -44,6 +44,7 @@ std::size_t next_size(std::size_t size, std::size_t batch, const SubBatchNeed& n
 
 SubBatches cut(std::size_t batch, std::size_t size) {
   um::expects(batch > 0 && size > 0, "batches have samples");
+  size = std::clamp<std::size_t>(size, 1, batch);
   const std::size_t steps = std::max<std::size_t>(1, (batch + size - 1) / size);
   return {.size = (batch + steps - 1) / steps, .steps = steps};
 }
