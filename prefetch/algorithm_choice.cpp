@@ -40,21 +40,37 @@ bool is_shorter(const std::optional<EvaluatedPlan>& a, const std::optional<Evalu
 
 }  // namespace
 
+std::uint32_t fastest_within(const Problem& problem, const Occupancy& occupancy, TaskId task,
+                             Bytes room) {
+  const std::vector<Algorithm>& algorithms = problem.graph[task].algorithms;
+  std::uint32_t fastest = 0;
+  for (std::uint32_t a = 1; a < algorithms.size(); ++a) {
+    const bool fits = occupancy.workspace_size(algorithms[a].workspace) <= room;
+    if (fits && problem.profile(task, a) < problem.profile(task, fastest)) fastest = a;
+  }
+  return fastest;
+}
+
+std::vector<TaskRun> fastest_runs(const TaskGraph& graph, const Profile& profile) {
+  std::vector<TaskRun> runs = runs_in_order(graph);
+  for (TaskRun& run : runs) {
+    const auto& durations = profile.durations[static_cast<std::size_t>(run.task)];
+    run.algorithm =
+        static_cast<std::uint32_t>(std::ranges::min_element(durations) - durations.begin());
+  }
+  return runs;
+}
+
 std::vector<TaskRun> fastest_that_fit(const Problem& problem) {
   const Occupancy occupancy{problem.graph, problem.page};
   const Bytes pool = occupancy.pool(problem.budget);
   std::vector<TaskRun> runs = runs_in_order(problem.graph);
   const std::vector<Bytes> sets = working_sets(problem.graph, occupancy, runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const Task& task = problem.graph[runs[i].task];
-    const Bytes first = occupancy.workspace_size(task.algorithms[0].workspace);
-    for (std::uint32_t a = 1; a < task.algorithms.size(); ++a) {
-      const Bytes workspace = occupancy.workspace_size(task.algorithms[a].workspace);
-      const bool fits = sets[i] - first + workspace <= pool;
-      if (fits && problem.profile(runs[i].task, a) < problem.profile(runs[i])) {
-        runs[i].algorithm = a;
-      }
-    }
+    const Bytes first =
+        occupancy.workspace_size(problem.graph[runs[i].task].algorithms[0].workspace);
+    const Bytes room = um::saturating_difference(pool + first, sets[i]);
+    runs[i].algorithm = fastest_within(problem, occupancy, runs[i].task, room);
   }
   return runs;
 }

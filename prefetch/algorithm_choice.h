@@ -1,13 +1,23 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
+#include "prefetch/occupancy.h"
 #include "prefetch/offload_plan.h"
 #include "prefetch/planner.h"
 
 namespace spillway::prefetch {
+
+/// The fastest algorithm of `task` among those whose workspace takes at most `room`; the first one,
+/// which takes least, where no faster one fits.
+[[nodiscard]] std::uint32_t fastest_within(const Problem& problem, const Occupancy& occupancy,
+                                           TaskId task, um::Bytes room);
+
+/// Every task once, each with its fastest algorithm, whatever its workspace.
+[[nodiscard]] std::vector<TaskRun> fastest_runs(const TaskGraph& graph, const Profile& profile);
 
 /// Every task once, each with its fastest algorithm among those whose operands and workspace fit in
 /// near memory when everything else is far.

@@ -54,42 +54,51 @@ class StepModel {
     return std::max(compute(), most * (1 / out() + 1 / in()));
   }
 
+  // A bound, and the same with what Turnover knows.
+  struct Pair {
+    double plain;
+    double with_turnover;
+  };
+
   // For plans that only move: no task starts before its own head, nor before its predecessor has
-  // ended; the mirror image for what follows it. With `turnover`, nor before what it says.
-  [[nodiscard]] double head_and_tail(const Turnover* turnover) const {
-    std::vector<double> heads(times_.size());
-    std::vector<double> tails(times_.size());
+  // ended; the mirror image for what follows it. With turnover, nor before what it says.
+  [[nodiscard]] Pair head_and_tail() const {
+    Ends own{.starts = std::vector<double>(times_.size()),
+             .tails = std::vector<double>(times_.size())};
     for (std::size_t t = 0; t < times_.size(); ++t) {
       if (missing_[t] <= 0) continue;
       const Curves curves = curves_at(Position(t), false);
-      heads[t] = curves.head.time(missing_[t]);
-      tails[t] = curves.tail.time(missing_[t]);
+      own.starts[t] = curves.head.time(missing_[t]);
+      own.tails[t] = curves.tail.time(missing_[t]);
     }
-    raise_starts(turnover, heads);
-    raise_tails(turnover, tails);
-    double bound = compute();
-    for (std::size_t t = 0; t < times_.size(); ++t) {
-      bound = std::max(bound, heads[t] + times_[t] + tails[t]);
-    }
-    return bound;
+    const auto bound = [&](const Ends& ends) {
+      double longest = compute();
+      for (std::size_t t = 0; t < times_.size(); ++t) {
+        longest = std::max(longest, ends.starts[t] + times_[t] + ends.tails[t]);
+      }
+      return longest;
+    };
+    const Turnover turnover{rests_, rooms_, times_, link_, false};
+    return {.plain = bound(raised(own, nullptr)), .with_turnover = bound(raised(own, &turnover))};
   }
 
   // For plans that also recompute: the largest bound of one task, over every `stride`-th.
-  [[nodiscard]] double head_and_tail_with_recomputation(const Turnover* turnover,
-                                                        std::size_t stride) const {
-    std::vector<double> starts(times_.size());
-    std::vector<double> tails(times_.size());
-    raise_starts(turnover, starts);
-    raise_tails(turnover, tails);
-    double bound = times_.empty() ? 0 : times_.front() + tails.front();
+  [[nodiscard]] Pair head_and_tail_with_recomputation(std::size_t stride) const {
+    const Ends none{.starts = std::vector<double>(times_.size()),
+                    .tails = std::vector<double>(times_.size())};
+    const Turnover turnover{rests_, rooms_, times_, link_, true};
+    const Ends plain = raised(none, nullptr);
+    const Ends turned = raised(none, &turnover);
+    Pair bound{.plain = compute(),
+               .with_turnover = times_.empty() ? 0 : times_.front() + turned.tails.front()};
     for (std::size_t t = 0; t < times_.size(); t += stride) {
-      if (missing_[t] > 0) bound = std::max(bound, at(Position(t), starts[t], tails[t]));
+      if (missing_[t] <= 0) continue;
+      const Curves curves = curves_at(Position(t), true);
+      bound.plain = std::max(bound.plain, at(Position(t), curves, plain.starts[t], plain.tails[t]));
+      bound.with_turnover =
+          std::max(bound.with_turnover, at(Position(t), curves, turned.starts[t], turned.tails[t]));
     }
     return bound;
-  }
-
-  [[nodiscard]] Turnover turnover(bool may_recompute) const {
-    return {rests_, rooms_, times_, link_, may_recompute};
   }
 
  private:
@@ -120,7 +129,19 @@ class StepModel {
     }
   }
 
-  // Makes lower bounds of the starts of single tasks agree with those of the tasks before them.
+  // By task: at least so much passes before it starts, and after it has ended.
+  struct Ends {
+    std::vector<double> starts;
+    std::vector<double> tails;
+  };
+
+  // What single tasks ask for, made to agree with what their neighbours do.
+  [[nodiscard]] Ends raised(Ends ends, const Turnover* turnover) const {
+    raise_starts(turnover, ends.starts);
+    raise_tails(turnover, ends.tails);
+    return ends;
+  }
+
   void raise_starts(const Turnover* turnover, std::vector<double>& starts) const {
     for (Position t = 1; t < starts.size(); ++t) {
       starts[t] = std::max(starts[t], starts[t - 1] + times_[t - 1]);
@@ -132,7 +153,6 @@ class StepModel {
     }
   }
 
-  // The same of the times from the ends of single tasks to the end of the step.
   void raise_tails(const Turnover* turnover, std::vector<double>& tails) const {
     const auto count = static_cast<Position>(tails.size());
     for (Position t = count; t-- > 0;) {
@@ -167,10 +187,10 @@ class StepModel {
     return curves;
   }
 
-  // The bound of one task: the cheapest division of what is missing at it.
-  // Before it at least `start`, after it at least `end` passes.
-  [[nodiscard]] double at(Position t, double start, double end) const {
-    const auto [head, tail, again] = curves_at(t, true);
+  // The bound of one task: the cheapest division of what is missing at it. Before it at least
+  // `start`, after it at least `end` passes.
+  [[nodiscard]] double at(Position t, const Curves& curves, double start, double end) const {
+    const auto& [head, tail, again] = curves;
     const double missing = missing_[t];
     const double after = compute() - before_[t + 1];
     const auto bound = [&, &head = head, &tail = tail, &again = again](double moved) {
@@ -241,17 +261,17 @@ Bounds lower_bounds(const Problem& problem) {
             .offload_turnover = compute,
             .mixed_turnover = compute};
   }
-  const Turnover turnover = step.turnover(false);
+  const StepModel::Pair moving = step.head_and_tail();
   Bounds bounds{.beaumont = at_least(step.beaumont()),
-                .offload = at_least(step.head_and_tail(nullptr)),
-                .offload_turnover = at_least(step.head_and_tail(&turnover))};
-  bounds.mixed = bounds.offload;
-  bounds.mixed_turnover = bounds.offload_turnover;
+                .offload = at_least(moving.plain),
+                .mixed = at_least(moving.plain),
+                .offload_turnover = at_least(moving.with_turnover),
+                .mixed_turnover = at_least(moving.with_turnover)};
   if (problem.may_recompute) {
-    const Turnover mixed = step.turnover(true);
     const std::size_t stride = problem.graph.tasks.size() > kMany ? 50 : 1;
-    bounds.mixed = at_least(step.head_and_tail_with_recomputation(nullptr, stride));
-    bounds.mixed_turnover = at_least(step.head_and_tail_with_recomputation(&mixed, stride));
+    const StepModel::Pair mixed = step.head_and_tail_with_recomputation(stride);
+    bounds.mixed = at_least(mixed.plain);
+    bounds.mixed_turnover = at_least(mixed.with_turnover);
   }
   return bounds;
 }

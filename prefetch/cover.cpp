@@ -157,6 +157,23 @@ class Cover {
 
 }  // namespace
 
+std::vector<Bytes> without(std::span<const Bytes> demand, std::span<const Absence> absences) {
+  std::vector<Bytes> leaves(demand.size() + 1);
+  std::vector<Bytes> returns(demand.size() + 1);
+  for (const Absence& absence : absences) {
+    leaves[absence.needed] += absence.size;
+    returns[absence.next] += absence.size;
+  }
+  std::vector<Bytes> near;
+  near.reserve(demand.size());
+  Bytes away;
+  for (Position p = 0; p < demand.size(); ++p) {
+    away = away + leaves[p] - returns[p];
+    near.push_back(demand[p] - away);
+  }
+  return near;
+}
+
 std::optional<std::vector<Absence>> cover(const Occupancy& occupancy, std::span<const Bytes> demand,
                                           std::span<const Life> lives, Bytes pool,
                                           const CoverOptions& options) {

@@ -27,6 +27,10 @@ struct Absence {
   bool is_written = true;  ///< since the step began, so that a far copy from before is stale
 };
 
+/// `demand` less the absences, each from `needed` up to, and without, `next`.
+[[nodiscard]] std::vector<um::Bytes> without(std::span<const um::Bytes> demand,
+                                             std::span<const Absence> absences);
+
 /// How cover() may cut blocks.
 struct CoverOptions {
   um::Bytes chunk;            ///< largest single absence; a multiple of the page

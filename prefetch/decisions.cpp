@@ -6,6 +6,18 @@
 
 namespace spillway::prefetch {
 
+std::vector<Dropped> dropped_blocks(std::span<const Recomputable> blocks,
+                                    std::span<const Fate> fates) {
+  std::vector<Dropped> dropped;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (fates[i] == Fate::kKeep) continue;
+    const bool per_use = fates[i] == Fate::kDropPerUse;
+    dropped.push_back(
+        {.data = blocks[i].data, .reuse = per_use ? Reuse::kPerUse : Reuse::kUntilLastUse});
+  }
+  return dropped;
+}
+
 void Decisions::apply(std::span<const Change> changes) {
   for (const Change& change : changes) {
     if (change.what == Change::What::kFate) {
@@ -31,13 +43,7 @@ DecisionSpace::DecisionSpace(const Problem& problem)
 std::vector<TaskRun> DecisionSpace::runs(const Decisions& decisions) const {
   std::vector<TaskRun> runs = in_order_;
   for (std::size_t t = 0; t < runs.size(); ++t) runs[t].algorithm = decisions.algorithms[t];
-  std::vector<Dropped> dropped;
-  for (std::size_t i = 0; i < droppable_.size(); ++i) {
-    if (decisions.fates[i] == Fate::kKeep) continue;
-    const bool per_use = decisions.fates[i] == Fate::kDropPerUse;
-    dropped.push_back(
-        {.data = droppable_[i].data, .reuse = per_use ? Reuse::kPerUse : Reuse::kUntilLastUse});
-  }
+  const std::vector<Dropped> dropped = dropped_blocks(droppable_, decisions.fates);
   return dropped.empty() ? runs : inserter_.insert(runs, dropped);
 }
 

@@ -18,6 +18,10 @@ enum class Fate : std::uint8_t {
   kDropPerUse  ///< dropped, made again for each use
 };
 
+/// What the inserter is told when `fates` befall `blocks`, one each.
+[[nodiscard]] std::vector<Dropped> dropped_blocks(std::span<const Recomputable> blocks,
+                                                  std::span<const Fate> fates);
+
 /// One decision to change.
 struct Change {
   enum class What : std::uint8_t { kFate, kAlgorithm };

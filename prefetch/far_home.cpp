@@ -44,11 +44,4 @@ std::vector<Absence> absences_from_start(const Occupancy& occupancy, std::span<c
   return absences;
 }
 
-std::vector<Bytes> without(std::vector<Bytes> demand, std::span<const Absence> absences) {
-  for (const Absence& absence : absences) {
-    for (Position p = absence.needed; p < absence.next; ++p) demand[p] -= absence.size;
-  }
-  return demand;
-}
-
 }  // namespace spillway::prefetch

@@ -20,8 +20,4 @@ namespace spillway::prefetch {
                                                        std::span<const Life> lives,
                                                        const CoverOptions& options);
 
-/// `demand` less the absences.
-[[nodiscard]] std::vector<um::Bytes> without(std::vector<um::Bytes> demand,
-                                             std::span<const Absence> absences);
-
 }  // namespace spillway::prefetch

@@ -36,6 +36,14 @@ NearNeed near_need(const TaskGraph& graph, const Occupancy& occupancy) {
   return need;
 }
 
+Infeasible need_most(const Occupancy& occupancy, std::span<const TaskRun> runs,
+                     std::span<const Bytes> near) {
+  const auto most = std::ranges::max_element(near);
+  if (most == near.end()) return {.smallest_budget = occupancy.always_near()};
+  return {.task = runs[static_cast<std::size_t>(most - near.begin())].task,
+          .smallest_budget = occupancy.always_near() + *most};
+}
+
 std::string to_string(const Infeasible& infeasible, const TaskGraph& graph, Bytes budget) {
   const std::string most =
       graph.tasks.empty() ? "" : ": task " + graph[infeasible.task].name + " needs most";

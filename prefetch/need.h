@@ -1,8 +1,10 @@
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "prefetch/occupancy.h"
+#include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
 
@@ -23,6 +25,11 @@ struct Infeasible {
   TaskId task{};              ///< the task that needs most: it decides the next
   um::Bytes smallest_budget;  ///< the smallest budget that works
 };
+
+/// The least budget that keeps `near` movable bytes during each of `runs`, beside what is always
+/// near, and the task that decides it.
+[[nodiscard]] Infeasible need_most(const Occupancy& occupancy, std::span<const TaskRun> runs,
+                                   std::span<const um::Bytes> near);
 
 /// One sentence for the user: the task that needs most, and the smallest budget that works.
 [[nodiscard]] std::string to_string(const Infeasible& infeasible, const TaskGraph& graph,

@@ -37,21 +37,13 @@ OrderedOffload::OrderedOffload(const Problem& problem, std::vector<TaskRun> runs
 }
 
 std::vector<Bytes> OrderedOffload::demand_without(const std::vector<bool>& chosen) const {
-  std::vector<Bytes> leave(demand_.size() + 1);
-  std::vector<Bytes> come_back(demand_.size() + 1);
+  std::vector<RoundTrip> trips;
   for (std::size_t i = 0; i < saved_.size(); ++i) {
     if (!chosen[i]) continue;
-    leave[saved_[i].last + 1] += occupancy_.size(saved_[i].data);
-    come_back[saved_[i].next] += occupancy_.size(saved_[i].data);
+    const Absence absence{.size = occupancy_.size(saved_[i].data), .needed = saved_[i].last + 1};
+    trips.push_back({.absence = absence, .back = saved_[i].next});
   }
-  std::vector<Bytes> rest;
-  rest.reserve(demand_.size());
-  Bytes away;
-  for (Position p = 0; p < demand_.size(); ++p) {
-    away = away + leave[p] - come_back[p];
-    rest.push_back(demand_[p] - away);
-  }
-  return rest;
+  return near_during(trips, demand_);
 }
 
 bool OrderedOffload::fits(const std::vector<bool>& chosen) const {
@@ -118,10 +110,7 @@ std::optional<EvaluatedPlan> OrderedOffload::plan(const std::vector<bool>& chose
 }
 
 Infeasible OrderedOffload::smallest_budget() const {
-  const std::vector<Bytes> rest = demand_without(std::vector<bool>(saved_.size(), true));
-  const auto most = std::ranges::max_element(rest);
-  if (most == rest.end()) return {.smallest_budget = occupancy_.always_near()};
-  return {.task = TaskId(most - rest.begin()), .smallest_budget = occupancy_.always_near() + *most};
+  return need_most(occupancy_, runs_, demand_without(std::vector<bool>(saved_.size(), true)));
 }
 
 Infeasible infeasible_for_activations(const Problem& problem) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "prefetch/algorithm_choice.h"
 #include "prefetch/liveness.h"
 #include "prefetch/occupancy.h"
 #include "prefetch/offload_plan.h"
@@ -34,10 +35,7 @@ Infeasible need_of(const Problem& problem, const std::vector<TaskRun>& runs) {
   const Occupancy occupancy{problem.graph, problem.page};
   const std::vector<Bytes> live =
       demand(problem.graph, occupancy, runs, find_lives(problem.graph, runs));
-  const auto most = std::ranges::max_element(live);
-  if (most == live.end()) return {.smallest_budget = occupancy.always_near()};
-  return {.task = runs[static_cast<std::size_t>(most - live.begin())].task,
-          .smallest_budget = occupancy.always_near() + *most};
+  return need_most(occupancy, runs, live);
 }
 
 Plan plan_without_moves(const Problem& problem, std::vector<TaskRun> runs) {
@@ -45,12 +43,8 @@ Plan plan_without_moves(const Problem& problem, std::vector<TaskRun> runs) {
   const std::vector<Bytes> room = find_room(problem, occupancy, runs);
   for (Position p = 0; p < runs.size(); ++p) {
     TaskRun& run = runs[p];
-    const Task& task = problem.graph[run.task];
-    for (std::uint32_t a = 0; a < task.algorithms.size(); ++a) {
-      const bool fits = occupancy.workspace_size(task.algorithms[a].workspace) <=
-                        room[static_cast<std::size_t>(run.task)];
-      if (fits && problem.profile(run.task, a) < problem.profile(run)) run.algorithm = a;
-    }
+    const Bytes least = room[static_cast<std::size_t>(run.task)];
+    run.algorithm = fastest_within(problem, occupancy, run.task, least);
     run.after = {.runs = p};
   }
   return empty_plan(problem, std::move(runs));

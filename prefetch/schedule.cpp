@@ -15,11 +15,7 @@ using um::Bytes;
 class Room {
  public:
   Room(std::span<const Bytes> demand, Bytes pool, std::span<const Absence> absences)
-      : near_(demand.begin(), demand.end()), pool_{pool} {
-    for (const Absence& absence : absences) {
-      for (Position p = absence.needed; p < absence.next; ++p) near_[p] -= absence.size;
-    }
-  }
+      : near_{without(demand, absences)}, pool_{pool} {}
 
   // The earliest position from which on `absence` could be near up to its next use.
   [[nodiscard]] Position earliest(const Absence& absence) const {
@@ -141,19 +137,13 @@ std::vector<RoundTrip> return_early(std::span<const Absence> absences,
 }
 
 std::vector<Bytes> near_during(std::span<const RoundTrip> trips, std::span<const Bytes> demand) {
-  std::vector<Bytes> leaves(demand.size() + 1);
-  std::vector<Bytes> returns(demand.size() + 1);
+  std::vector<Absence> absences;
+  absences.reserve(trips.size());
   for (const RoundTrip& trip : trips) {
-    leaves[trip.absence.needed] += trip.absence.size;
-    returns[trip.back] += trip.absence.size;
+    absences.push_back(
+        {.size = trip.absence.size, .next = trip.back, .needed = trip.absence.needed});
   }
-  std::vector<Bytes> near(demand.begin(), demand.end());
-  Bytes away;
-  for (Position p = 0; p < demand.size(); ++p) {
-    away = away + leaves[p] - returns[p];
-    near[p] -= away;
-  }
-  return near;
+  return without(demand, absences);
 }
 
 bool fits(std::span<const RoundTrip> trips, std::span<const Bytes> demand, Bytes pool) {

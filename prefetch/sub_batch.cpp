@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "prefetch/algorithm_choice.h"
 #include "prefetch/liveness.h"
 #include "prefetch/occupancy.h"
 #include "prefetch/plan.h"
@@ -12,18 +13,6 @@ namespace spillway::prefetch {
 namespace {
 
 using um::Bytes;
-
-// Every task once, each with its fastest algorithm, whatever its workspace.
-std::vector<TaskRun> fastest_runs(const TaskGraph& graph, const Profile& profile) {
-  std::vector<TaskRun> runs = runs_in_order(graph);
-  for (TaskRun& run : runs) {
-    const auto count = static_cast<std::uint32_t>(graph[run.task].algorithms.size());
-    for (std::uint32_t a = 1; a < count; ++a) {
-      if (profile(run.task, a) < profile(run)) run.algorithm = a;
-    }
-  }
-  return runs;
-}
 
 Bytes largest(const std::vector<Bytes>& sizes) {
   return sizes.empty() ? Bytes{} : *std::ranges::max_element(sizes);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "prefetch/algorithm_choice.h"
 #include "prefetch/liveness.h"
 #include "prefetch/offload_plan.h"
 #include "um/error.h"
@@ -19,14 +20,7 @@ TripPlanner::TripPlanner(const Problem& problem)
       lives_{find_lives(problem.graph, frugal_)} {}
 
 std::vector<TaskRun> TripPlanner::fastest() const {
-  std::vector<TaskRun> runs = frugal_;
-  for (TaskRun& run : runs) {
-    const std::size_t algorithms = problem_.graph[run.task].algorithms.size();
-    for (std::uint32_t a = 1; a < algorithms; ++a) {
-      if (problem_.profile(run.task, a) < problem_.profile(run)) run.algorithm = a;
-    }
-  }
-  return runs;
+  return fastest_runs(problem_.graph, problem_.profile);
 }
 
 std::vector<TaskRun> TripPlanner::fastest_beside(std::span<const RoundTrip> trips) const {
@@ -34,34 +28,17 @@ std::vector<TaskRun> TripPlanner::fastest_beside(std::span<const RoundTrip> trip
   const Bytes pool = occupancy_.pool(problem_.budget);
   std::vector<TaskRun> runs = frugal_;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const Task& task = problem_.graph[runs[i].task];
-    const Bytes first = occupancy_.workspace_size(task.algorithms[0].workspace);
-    for (std::uint32_t a = 1; a < task.algorithms.size(); ++a) {
-      const Bytes workspace = occupancy_.workspace_size(task.algorithms[a].workspace);
-      const bool fits = near[i] - first + workspace <= pool;
-      if (fits && problem_.profile(runs[i].task, a) < problem_.profile(runs[i])) {
-        runs[i].algorithm = a;
-      }
-    }
+    const Bytes first =
+        occupancy_.workspace_size(problem_.graph[runs[i].task].algorithms[0].workspace);
+    const Bytes room = um::saturating_difference(pool + first, near[i]);
+    runs[i].algorithm = fastest_within(problem_, occupancy_, runs[i].task, room);
   }
   return runs;
 }
 
 std::vector<Bytes> TripPlanner::near_during(std::span<const TaskRun> runs,
                                             std::span<const RoundTrip> trips) const {
-  std::vector<Bytes> leaves(runs.size() + 1);
-  std::vector<Bytes> returns(runs.size() + 1);
-  for (const RoundTrip& trip : trips) {
-    leaves[trip.absence.needed] += trip.absence.size;
-    returns[trip.back] += trip.absence.size;
-  }
-  std::vector<Bytes> near = demand(problem_.graph, occupancy_, runs, lives_);
-  Bytes away;
-  for (std::size_t p = 0; p < near.size(); ++p) {
-    away = away + leaves[p] - returns[p];
-    near[p] -= away;
-  }
-  return near;
+  return prefetch::near_during(trips, demand(problem_.graph, occupancy_, runs, lives_));
 }
 
 bool TripPlanner::keeps_budget(std::span<const TaskRun> runs,
@@ -92,11 +69,7 @@ std::optional<Plan> TripPlanner::plan_eagerly(std::vector<TaskRun> runs,
 }
 
 Infeasible TripPlanner::infeasible(std::span<const RoundTrip> trips) const {
-  const std::vector<Bytes> near = near_during(frugal_, trips);
-  const auto most = std::ranges::max_element(near);
-  if (most == near.end()) return {.smallest_budget = occupancy_.always_near()};
-  return {.task = frugal_[static_cast<std::size_t>(most - near.begin())].task,
-          .smallest_budget = occupancy_.always_near() + *most};
+  return need_most(occupancy_, frugal_, near_during(frugal_, trips));
 }
 
 void TripPlanner::leave_late(std::span<const TaskRun> runs, std::span<const Position> limits,

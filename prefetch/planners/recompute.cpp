@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "prefetch/decisions.h"
 #include "prefetch/liveness.h"
 #include "prefetch/occupancy.h"
 #include "prefetch/recomputation.h"
@@ -15,9 +16,6 @@ namespace spillway::prefetch {
 namespace {
 
 using um::Bytes;
-
-// What happens to a droppable block: what costs less time first.
-enum class Fate { kKept, kMadeAgainOnce, kMadeAgainPerUse };
 
 // A choice for each droppable block, and what it needs.
 struct Choice {
@@ -43,7 +41,7 @@ class Search {
         order_{problem.may_recompute
                    ? find_recomputable(problem.graph, problem.profile, problem.page, in_order_)
                    : std::vector<Recomputable>{}},
-        least_{evaluate(std::vector<Fate>(order_.size(), Fate::kKept))} {}
+        least_{evaluate(std::vector<Fate>(order_.size(), Fate::kKeep))} {}
 
   // Runs that fit, or the sequence that needs least.
   Choice find() {
@@ -59,13 +57,7 @@ class Search {
 
  private:
   [[nodiscard]] Choice evaluate(std::vector<Fate> fates) const {
-    std::vector<Dropped> dropped;
-    for (std::size_t i = 0; i < fates.size(); ++i) {
-      if (fates[i] == Fate::kKept) continue;
-      const bool once = fates[i] == Fate::kMadeAgainOnce;
-      dropped.push_back(
-          {.data = order_[i].data, .reuse = once ? Reuse::kUntilLastUse : Reuse::kPerUse});
-    }
+    const std::vector<Dropped> dropped = dropped_blocks(order_, fates);
     Choice choice{.fates = std::move(fates), .runs = inserter_.insert(in_order_, dropped)};
     choice.time = compute_time(problem_.profile, choice.runs);
     const std::vector<Life> lives = find_lives(problem_.graph, choice.runs);
@@ -81,12 +73,12 @@ class Search {
   std::optional<Choice> best_prefix() {
     constexpr std::size_t kGrid = 32;
     std::optional<Choice> best;
-    for (const Fate fate : {Fate::kMadeAgainOnce, Fate::kMadeAgainPerUse}) {
+    for (const Fate fate : {Fate::kDrop, Fate::kDropPerUse}) {
       std::size_t previous = 0;
       for (std::size_t i = 1; i <= kGrid; ++i) {
         const std::size_t count = order_.size() * i / kGrid;
         if (std::exchange(previous, count) == count) continue;
-        std::vector<Fate> fates(order_.size(), Fate::kKept);
+        std::vector<Fate> fates(order_.size(), Fate::kKeep);
         std::fill_n(fates.begin(), count, fate);
         Choice choice = evaluate(std::move(fates));
         if (needs_less(choice, least_)) least_ = choice;
@@ -109,11 +101,11 @@ class Search {
   bool lower_peak() {
     const std::vector<bool> live = live_at_peak();
     for (std::size_t i = 0; i < order_.size(); ++i) {
-      if (!live[i] || least_.fates[i] == Fate::kMadeAgainPerUse) continue;
+      if (!live[i] || least_.fates[i] == Fate::kDropPerUse) continue;
       if (evaluations_left_ == 0) return false;
       --evaluations_left_;
       std::vector<Fate> fates = least_.fates;
-      fates[i] = fates[i] == Fate::kKept ? Fate::kMadeAgainOnce : Fate::kMadeAgainPerUse;
+      fates[i] = fates[i] == Fate::kKeep ? Fate::kDrop : Fate::kDropPerUse;
       Choice choice = evaluate(std::move(fates));
       if (!needs_less(choice, least_)) continue;
       least_ = std::move(choice);
@@ -140,14 +132,14 @@ class Search {
     evaluations_left_ = 256;
     std::vector<std::size_t> expensive_first;
     for (std::size_t i = 0; i < order_.size(); ++i) {
-      if (best.fates[i] != Fate::kKept) expensive_first.push_back(i);
+      if (best.fates[i] != Fate::kKeep) expensive_first.push_back(i);
     }
     std::ranges::stable_sort(expensive_first, std::ranges::greater{},
                              [&](std::size_t i) { return order_[i].cost; });
     for (bool has_changed = true; has_changed && evaluations_left_ > 0;) {
       has_changed = false;
       for (const std::size_t i : expensive_first) {
-        for (const Fate better : {Fate::kKept, Fate::kMadeAgainOnce}) {
+        for (const Fate better : {Fate::kKeep, Fate::kDrop}) {
           if (better < best.fates[i]) has_changed |= improve(best, i, better);
         }
       }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "prefetch/algorithm_choice.h"
 #include "prefetch/cost_aware_recomputation.h"
 #include "prefetch/offload_plan.h"
 #include "prefetch/tensor_pool.h"
@@ -58,13 +59,9 @@ void choose_algorithms_beside(const std::vector<Bytes>& near, const Problem& pro
     least = std::min(least, pool - near[p]);
   }
   for (TaskRun& run : runs) {
-    const auto& algorithms = graph[run.task].algorithms;
-    const Bytes free = room[static_cast<std::size_t>(run.task)] +
-                       occupancy.workspace_size(algorithms[0].workspace);
-    for (std::uint32_t a = 1; a < algorithms.size(); ++a) {
-      const bool fits = occupancy.workspace_size(algorithms[a].workspace) <= free;
-      if (fits && problem.profile(run.task, a) < problem.profile(run)) run.algorithm = a;
-    }
+    const Bytes first = occupancy.workspace_size(graph[run.task].algorithms[0].workspace);
+    const Bytes free = room[static_cast<std::size_t>(run.task)] + first;
+    run.algorithm = fastest_within(problem, occupancy, run.task, free);
   }
 }
 

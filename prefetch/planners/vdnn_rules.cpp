@@ -136,4 +136,12 @@ std::optional<Plan> VdnnRules::plan(std::vector<TaskRun> runs) const {
   return planner_.plan(std::move(runs), std::move(trips));
 }
 
+std::variant<Plan, Infeasible> VdnnRules::plan_statically(std::string_view planner) const {
+  std::optional<Plan> plan = performance_optimal();
+  if (!plan) plan = memory_optimal();
+  if (!plan) return infeasible();
+  plan->planner = planner;
+  return *std::move(plan);
+}
+
 }  // namespace spillway::prefetch

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "prefetch/planner.h"
@@ -44,6 +46,10 @@ class VdnnRules {
   [[nodiscard]] std::optional<Plan> performance_optimal() const;
   [[nodiscard]] std::optional<Plan> greedy() const;
   [[nodiscard]] std::optional<Plan> memory_optimal() const;
+
+  /// The static policies: performance-optimal algorithms where the rules keep the budget with them,
+  /// else memory-optimal ones.
+  [[nodiscard]] std::variant<Plan, Infeasible> plan_statically(std::string_view planner) const;
 
   /// The smallest budget that the rules keep: with memory-optimal algorithms.
   [[nodiscard]] Infeasible infeasible() const { return planner_.infeasible(trips_); }

@@ -7,7 +7,9 @@
 namespace spillway::host {
 
 Processor open_processor(std::unique_ptr<um::Device> device, std::size_t threads) {
-  Processor processor{.threads = threads, .device = std::move(device)};
+  Processor processor;
+  processor.threads = threads;
+  processor.device = std::move(device);
   auto backend = std::make_unique<HostBackend>(threads);
   processor.compute = processor.device->make_stream("compute");
   processor.compute->enqueue(
