@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <map>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "prefetch/liveness.h"
@@ -56,23 +57,52 @@ class TransferCurve {
   std::vector<double> ends_;    // when they have crossed
 };
 
-/// How long it takes at least to compute some of the dropped bytes again, a task being divisible.
+/// What a task reads that is needed by nobody later: whoever wants to run the task again keeps it,
+/// moves it, or makes it again, too.
+struct Ingredient {
+  std::vector<Position> makers;  ///< the tasks that make it; empty: they may not run again
+  Position last = 0;             ///< its last use
+  double size = 0;               ///< bytes, divided among the blocks that it is needed for
+  double available = 0;          ///< when its content has been written, at the earliest
+};
+
+/// How long it takes at least to compute some of the dropped bytes again.
+///
+/// A block takes all of its tasks, and those of its ingredients that are not kept; what is kept
+/// takes room in its place. The time of a task is divided among its blocks by size, and so is a
+/// block's: whatever blocks are chosen, their tasks take no less. Of the ingredients those are kept
+/// with which a byte of room costs least.
 class RecomputationCurve {
  public:
-  // A task makes all its blocks in one go.
-  void add(Position task, double time, double size) {
-    Part& part = by_task_[task];
-    part.time = time;
-    part.size += size;
+  /// `times`: by task; must outlive this.
+  explicit RecomputationCurve(std::span<const double> times) : times_{times} {}
+
+  /// `makers`: the tasks that make the block, each once; must outlive this.
+  void add(std::span<const Position> makers, double size) {
+    blocks_.push_back({.makers = makers, .size = size, .first_ingredient = ingredients_.size()});
+    note(makers, size);
+  }
+  /// Of the block added last; must outlive this.
+  void add_ingredient(const Ingredient& ingredient) {
+    ingredients_.push_back(&ingredient);
+    note(ingredient.makers, ingredient.size);
   }
 
+  // Call it once, after all add().
   void finish() {
-    std::vector<Part> parts;
-    for (const auto& [task, part] : by_task_) parts.push_back(part);
-    std::ranges::stable_sort(parts, {}, [](const Part& part) { return part.time / part.size; });
-    for (const Part& part : parts) {
-      totals_.push_back(total() + part.size);
-      times_.push_back((times_.empty() ? 0 : times_.back()) + part.time);
+    sum_up_made();
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const std::size_t end =
+          i + 1 < blocks_.size() ? blocks_[i + 1].first_ingredient : ingredients_.size();
+      Block& block = blocks_[i];
+      const auto all = std::span{ingredients_};
+      block.price = price(block, all.subspan(block.first_ingredient, end - block.first_ingredient));
+    }
+    std::erase_if(blocks_, [](const Block& block) { return block.price == kNever; });
+    std::ranges::stable_sort(blocks_, {}, &Block::price);
+    for (const Block& block : blocks_) {
+      totals_.push_back(total() + block.size);
+      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + block.price * block.size);
     }
   }
 
@@ -85,19 +115,83 @@ class RecomputationCurve {
     if (found == totals_.end()) return kNever;
     const auto i = static_cast<std::size_t>(found - totals_.begin());
     const double total_before = i == 0 ? 0 : totals_[i - 1];
-    const double time_before = i == 0 ? 0 : times_[i - 1];
+    const double time_before = i == 0 ? 0 : ends_[i - 1];
     return time_before +
-           (times_[i] - time_before) * (bytes - total_before) / (totals_[i] - total_before);
+           (ends_[i] - time_before) * (bytes - total_before) / (totals_[i] - total_before);
   }
 
  private:
-  struct Part {
-    double time = 0;
+  struct Block {
+    std::span<const Position> makers;
     double size = 0;
+    std::size_t first_ingredient = 0;
+    double price = 0;  // seconds a byte
   };
-  std::map<Position, Part> by_task_;
-  std::vector<double> totals_;
-  std::vector<double> times_;
+  struct Made {
+    Position task;
+    double size;
+  };
+
+  void note(std::span<const Position> makers, double size) {
+    for (const Position maker : makers) made_.push_back({.task = maker, .size = size});
+  }
+
+  // Makes one entry of each task's, in order.
+  void sum_up_made() {
+    std::ranges::sort(made_, {}, [](const Made& made) { return std::pair{made.task, made.size}; });
+    std::size_t count = 0;
+    for (const Made& made : made_) {
+      if (count > 0 && made_[count - 1].task == made.task) {
+        made_[count - 1].size += made.size;
+      } else {
+        made_[count++] = made;
+      }
+    }
+    made_.resize(count);
+  }
+
+  [[nodiscard]] double share(std::span<const Position> makers, double size) const {
+    double time = 0;
+    for (const Position maker : makers) {
+      time += times_[maker] * size / std::ranges::lower_bound(made_, maker, {}, &Made::task)->size;
+    }
+    return time;
+  }
+
+  // The least over which ingredients are kept: the dearest to make again per byte come first.
+  [[nodiscard]] double price(const Block& block,
+                             std::span<const Ingredient* const> ingredients) const {
+    double time = share(block.makers, block.size);
+    double room = block.size;
+    std::vector<std::pair<double, double>> made;  // seconds a byte, bytes
+    for (const Ingredient* ingredient : ingredients) {
+      if (ingredient->makers.empty()) {
+        room -= ingredient->size;
+        continue;
+      }
+      const double again = share(ingredient->makers, ingredient->size);
+      time += again;
+      made.emplace_back(again / ingredient->size, ingredient->size);
+    }
+    constexpr double kNoRoom = 1e-9;  // of a byte
+    if (room <= kNoRoom) return kNever;
+    std::ranges::sort(made, std::ranges::greater{});
+    double least = time / room;
+    for (const auto& [again, size] : made) {
+      room -= size;
+      time -= again * size;
+      if (room <= kNoRoom) break;
+      least = std::min(least, time / room);
+    }
+    return least;
+  }
+
+  std::span<const double> times_;
+  std::vector<Block> blocks_;
+  std::vector<const Ingredient*> ingredients_;
+  std::vector<Made> made_;      // what each task makes
+  std::vector<double> totals_;  // bytes of the first blocks together
+  std::vector<double> ends_;    // how long they take
 };
 
 }  // namespace spillway::prefetch

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <cstddef>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "prefetch/bound_curves.h"
@@ -45,6 +47,7 @@ class StepModel {
       rooms_.push_back(to_double(um::saturating_difference(pool, set)));
     }
     for (const Life& life : lives) add_gaps(life);
+    if (may_recompute_) add_ingredients(lives);
   }
 
   [[nodiscard]] double compute() const { return before_.back(); }
@@ -91,12 +94,10 @@ class StepModel {
     const Ends turned = raised(none, &turnover);
     Pair bound{.plain = compute(),
                .with_turnover = times_.empty() ? 0 : times_.front() + turned.tails.front()};
-    for (std::size_t t = 0; t < times_.size(); t += stride) {
-      if (missing_[t] <= 0) continue;
-      const Curves curves = curves_at(Position(t), true);
-      bound.plain = std::max(bound.plain, at(Position(t), curves, plain.starts[t], plain.tails[t]));
-      bound.with_turnover =
-          std::max(bound.with_turnover, at(Position(t), curves, turned.starts[t], turned.tails[t]));
+    for (const Position t : by_missing(stride)) {
+      const Curves curves = curves_at(t, true);
+      bound.plain = at(t, curves, plain.starts[t], plain.tails[t], bound.plain);
+      bound.with_turnover = at(t, curves, turned.starts[t], turned.tails[t], bound.with_turnover);
     }
     return bound;
   }
@@ -109,23 +110,72 @@ class StepModel {
     if (!occupancy_.is_movable(life.data)) return;
     double available = 0;
     bool is_recomputable = may_recompute_;
-    Position maker = 0;
+    std::vector<Position> makers;
     for (std::size_t a = 0; a + 1 < life.accesses.size(); ++a) {
       const BlockAccess& access = life.accesses[a];
       if (access.writes) {
-        maker = access.position;
-        available = before_[maker + 1];
-        is_recomputable = is_recomputable && graph_.tasks[maker].is_recomputable;
+        makers.push_back(access.position);
+        available = before_[access.position + 1];
+        is_recomputable = is_recomputable && graph_.tasks[access.position].is_recomputable;
       }
       const Position next = life.accesses[a + 1].position;
       if (next <= access.position + 1) continue;
-      rests_.push_back({.written = maker,
+      rests_.push_back({.data = life.data,
+                        .written = makers.empty() ? 0 : makers.back(),
                         .last = access.position,
                         .next = next,
                         .size = to_double(occupancy_.size(life.data)),
                         .available = available,
                         .due = compute() - before_[next],
-                        .maker = is_recomputable ? std::optional{maker} : std::nullopt});
+                        .makers = is_recomputable ? makers : std::vector<Position>{}});
+    }
+  }
+
+  // What the makers of each rest read beside the block itself.
+  void add_ingredients(std::span<const Life> lives) {
+    constexpr std::size_t kNone = ~std::size_t{0};
+    // By data block, the lives in order; by life, the tasks that write it.
+    std::vector<std::vector<std::size_t>> lives_of(graph_.data.size());
+    std::vector<std::vector<Position>> makers(lives.size());
+    std::vector<bool> may_rerun(lives.size(), true);
+    for (std::size_t i = 0; i < lives.size(); ++i) {
+      lives_of[static_cast<std::size_t>(lives[i].data)].push_back(i);
+      for (const BlockAccess& access : lives[i].accesses) {
+        if (!access.writes) continue;
+        makers[i].push_back(access.position);
+        may_rerun[i] = may_rerun[i] && graph_.tasks[access.position].is_recomputable;
+      }
+    }
+    const auto life_at = [&](DataId id, Position position) {
+      if (!occupancy_.is_movable(id)) return kNone;
+      for (const std::size_t i : lives_of[static_cast<std::size_t>(id)]) {
+        if (lives[i].begin() <= position && position <= lives[i].last()) return i;
+      }
+      return kNone;
+    };
+    std::vector<std::vector<std::size_t>> read(rests_.size());  // by rest: lives
+    std::vector<std::set<DataId>> needed_for(lives.size());
+    for (std::size_t r = 0; r < rests_.size(); ++r) {
+      for (const Position maker : rests_[r].makers) {
+        for (const DataId id : graph_.tasks[maker].reads) {
+          const std::size_t life = life_at(id, maker);
+          if (id == rests_[r].data || life == kNone || std::ranges::count(read[r], life) > 0) {
+            continue;
+          }
+          read[r].push_back(life);
+          needed_for[life].insert(rests_[r].data);
+        }
+      }
+    }
+    for (std::size_t r = 0; r < rests_.size(); ++r) {
+      for (const std::size_t i : read[r]) {
+        const auto users = static_cast<double>(needed_for[i].size());
+        rests_[r].ingredients.push_back(
+            {.makers = may_rerun[i] ? makers[i] : std::vector<Position>{},
+             .last = lives[i].last(),
+             .size = to_double(occupancy_.size(lives[i].data)) / users,
+             .available = makers[i].empty() ? 0 : before_[makers[i].front() + 1]});
+      }
     }
   }
 
@@ -170,16 +220,36 @@ class StepModel {
     RecomputationCurve again;
   };
 
+  // Every `stride`-th task that something is missing at, those first that most is missing at: their
+  // bounds are high, and what cannot be higher is soon seen.
+  [[nodiscard]] std::vector<Position> by_missing(std::size_t stride) const {
+    std::vector<Position> order;
+    for (std::size_t t = 0; t < times_.size(); t += stride) {
+      if (missing_[t] > 0) order.push_back(Position(t));
+    }
+    std::ranges::stable_sort(order, std::ranges::greater{},
+                             [&](Position t) { return missing_[t]; });
+    return order;
+  }
+
   // Of the blocks that may be away at task `t`.
   [[nodiscard]] Curves curves_at(Position t, bool with_recomputation) const {
-    Curves curves{.head = TransferCurve{out()}, .tail = TransferCurve{in()}, .again = {}};
+    Curves curves{.head = TransferCurve{out()},
+                  .tail = TransferCurve{in()},
+                  .again = RecomputationCurve{times_}};
     for (const Rest& gap : rests_) {
       if (gap.last >= t || gap.next <= t) continue;
-      curves.head.add(gap.available, gap.size);
       curves.tail.add(gap.due, gap.size);
-      if (with_recomputation && gap.maker) {
-        curves.again.add(*gap.maker, times_[*gap.maker], gap.size);
+      double available = gap.available;
+      if (with_recomputation && !gap.makers.empty()) {
+        curves.again.add(gap.makers, gap.size);
+        for (const Ingredient& ingredient : gap.ingredients) {
+          if (ingredient.last >= t) continue;  // counts as a block of its own
+          curves.again.add_ingredient(ingredient);
+          available = std::min(available, ingredient.available);  // may be moved in its place
+        }
       }
+      curves.head.add(available, gap.size);
     }
     curves.head.finish();
     curves.tail.finish();
@@ -187,9 +257,10 @@ class StepModel {
     return curves;
   }
 
-  // The bound of one task: the cheapest division of what is missing at it. Before it at least
-  // `start`, after it at least `end` passes.
-  [[nodiscard]] double at(Position t, const Curves& curves, double start, double end) const {
+  // The bound of one task, the cheapest division of what is missing at it, or `least` where that is
+  // more. Before it at least `start`, after it at least `end` passes.
+  [[nodiscard]] double at(Position t, const Curves& curves, double start, double end,
+                          double least) const {
     const auto& [head, tail, again] = curves;
     const double missing = missing_[t];
     const double after = compute() - before_[t + 1];
@@ -198,13 +269,15 @@ class StepModel {
              std::max({end, after + again.time(missing - moved), tail.time(moved)});
     };
     double best = bound(missing);
-    for (const double moved : divisions(t, start, end, head, tail, again))
+    for (const double moved : divisions(t, start, end, head, tail, again)) {
+      if (best <= least) return least;
       best = std::min(best, bound(moved));
-    return best;
+    }
+    return std::max(best, least);
   }
 
-  // Moved bytes among which the cheapest division is: between two of them both curves of a maximum
-  // are linear and none overtakes the other.
+  // Moved bytes among which the cheapest division is, likely ones first: between two of them both
+  // curves of a maximum are linear and none overtakes the other.
   [[nodiscard]] std::vector<double> divisions(Position t, double start, double end,
                                               const TransferCurve& head, const TransferCurve& tail,
                                               const RecomputationCurve& again) const {
@@ -216,9 +289,6 @@ class StepModel {
     const auto add = [&](double moved) {
       if (moved > least && moved < missing) result.push_back(moved);
     };
-    std::ranges::for_each(head.totals(), add);
-    std::ranges::for_each(tail.totals(), add);
-    for (const double total : again.totals()) add(missing - total);
     const auto add_crossing = [&](const auto& is_below) {
       double low = least;
       double high = missing;
@@ -234,6 +304,9 @@ class StepModel {
         [&](double moved) { return tail.time(moved) <= after + again.time(missing - moved); });
     add_crossing([&](double moved) { return tail.time(moved) <= end; });
     add_crossing([&](double moved) { return after + again.time(missing - moved) >= end; });
+    std::ranges::for_each(head.totals(), add);
+    std::ranges::for_each(tail.totals(), add);
+    for (const double total : again.totals()) add(missing - total);
     return result;
   }
 

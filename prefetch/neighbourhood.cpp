@@ -33,6 +33,11 @@ void add_unless_empty(Step step, std::vector<Step>& steps) {
   }
 }
 
+// The cheapest first.
+void sort_by_price(std::vector<std::uint32_t>& blocks, std::span<const double> prices) {
+  std::ranges::stable_sort(blocks, {}, [&](std::uint32_t i) { return prices[i]; });
+}
+
 Change fate_change(std::uint32_t index, Fate fate) {
   return {.what = Change::What::kFate, .index = index, .value = static_cast<std::uint32_t>(fate)};
 }
@@ -121,7 +126,8 @@ std::vector<std::uint32_t> Neighbourhood::droppable_among(const std::vector<Data
 }
 
 std::vector<Step> Neighbourhood::against_stalls(const Decisions& from, const Plan& plan,
-                                                const Timeline& timeline) const {
+                                                const Timeline& timeline,
+                                                std::span<const double> prices) const {
   constexpr std::size_t kStalls = 10;
   std::vector<Step> steps;
   for (const Stall& stall : longest_stalls(plan, timeline, kStalls)) {
@@ -133,7 +139,7 @@ std::vector<Step> Neighbourhood::against_stalls(const Decisions& from, const Pla
                        steps);
     }
     std::vector<std::uint32_t> blocks = droppable_among(stall.moving);
-    std::ranges::sort(blocks);  // the cheapest first
+    sort_by_price(blocks, prices);
     for (std::size_t count = 1; count < 2 * blocks.size(); count *= 2) {
       const auto cheapest = first(blocks, count);
       add_unless_empty(set_fate(from, cheapest, Fate::kDrop), steps);
@@ -147,19 +153,22 @@ std::vector<Step> Neighbourhood::against_stalls(const Decisions& from, const Pla
   return steps;
 }
 
-std::vector<Step> Neighbourhood::against_cost(const Decisions& from, const Plan& plan) const {
-  constexpr std::size_t kSingle = 10;
-  constexpr std::size_t kExchanged = 5;
+std::vector<Step> Neighbourhood::against_cost(const Decisions& from, const Plan& plan,
+                                              std::span<const double> prices) const {
+  constexpr std::size_t kSingle = 20;
+  constexpr std::size_t kExchanged = 8;
   std::vector<std::uint32_t> dropped;
   for (const std::uint32_t i : by_cost_) {
     if (from.fates[i] != Fate::kKeep) dropped.push_back(i);
   }
+  sort_by_price(dropped, prices);
   std::ranges::reverse(dropped);  // the most expensive first
   std::vector<DataId> moving;
   for (const Move& move : plan.offloads) moving.push_back(move.data);
   std::vector<std::uint32_t> moved = droppable_among(moving);
-  std::ranges::sort(moved);  // the cheapest first
+  std::ranges::sort(moved);
   moved.erase(std::unique(moved.begin(), moved.end()), moved.end());
+  sort_by_price(moved, prices);
 
   std::vector<Step> steps;
   for (std::size_t count = 2; count < 2 * dropped.size(); count *= 2) {
@@ -173,6 +182,53 @@ std::vector<Step> Neighbourhood::against_cost(const Decisions& from, const Plan&
       for (const Change& change : set_fate(from, {other}, Fate::kDrop)) exchange.push_back(change);
       add_unless_empty(std::move(exchange), steps);
     }
+  }
+  return steps;
+}
+
+std::vector<std::uint32_t> Neighbourhood::stretch(std::mt19937_64& generator) const {
+  const std::size_t all = by_position_.size();
+  const std::size_t length = std::max<std::size_t>(1, all >> (generator() % 5));
+  const std::size_t begin = generator() % (all - length + 1);
+  const auto first = by_position_.begin() + static_cast<std::ptrdiff_t>(begin);
+  return {first, first + static_cast<std::ptrdiff_t>(length)};
+}
+
+um::Bytes Neighbourhood::size_of(std::uint32_t block) const {
+  return space_.droppable()[block].size;
+}
+
+std::vector<Step> Neighbourhood::exchanges(const Decisions& from, std::span<const double> prices,
+                                           std::size_t count, std::mt19937_64& generator) const {
+  constexpr std::size_t kDraws = 8;  // for each that is wanted
+  std::vector<Step> steps;
+  if (by_position_.empty()) return steps;
+  for (std::size_t draw = 0; draw < kDraws * count && steps.size() < count; ++draw) {
+    std::vector<std::uint32_t> kept = stretch(generator);
+    std::vector<std::uint32_t> dropped = stretch(generator);
+    std::erase_if(kept, [&](std::uint32_t i) { return from.fates[i] == Fate::kKeep; });
+    std::erase_if(dropped, [&](std::uint32_t i) { return from.fates[i] != Fate::kKeep; });
+    sort_by_price(kept, prices);
+    std::ranges::reverse(kept);
+    sort_by_price(dropped, prices);
+    kept = first(kept, std::size_t{1} << (generator() % 4));
+    um::Bytes wanted;
+    double gain = 0;
+    for (const std::uint32_t i : kept) {
+      wanted += size_of(i);
+      gain += prices[i] * static_cast<double>(size_of(i).count());
+    }
+    wanted = um::Bytes{wanted.count() * (generator() % 4) / 2};  // none to one and a half
+    std::size_t taken = 0;
+    for (um::Bytes made; taken < dropped.size() && made < wanted; ++taken) {
+      made += size_of(dropped[taken]);
+      gain -= prices[dropped[taken]] * static_cast<double>(size_of(dropped[taken]).count());
+    }
+    if (gain <= 0) continue;
+    Step step = set_fate(from, kept, Fate::kKeep);
+    const Fate fate = generator() % 4 == 0 ? Fate::kDropPerUse : Fate::kDrop;
+    for (const Change& change : set_fate(from, first(dropped, taken), fate)) step.push_back(change);
+    add_unless_empty(std::move(step), steps);
   }
   return steps;
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "prefetch/decisions.h"
@@ -40,13 +41,22 @@ class Neighbourhood {
   [[nodiscard]] std::vector<Step> algorithm_ranges(const Decisions& from, std::size_t length) const;
 
   /// What would help where `plan`, made from `from`, waits longest: dropping the cheapest of the
-  /// blocks that keep the link busy, and not needing the workspace that is in the way.
+  /// blocks that keep the link busy, and not needing the workspace that is in the way. `prices`: by
+  /// droppable block, what its recomputation costs or would cost per byte.
   [[nodiscard]] std::vector<Step> against_stalls(const Decisions& from, const Plan& plan,
-                                                 const Timeline& timeline) const;
+                                                 const Timeline& timeline,
+                                                 std::span<const double> prices) const;
 
   /// Keeps what costs most per byte to make again, one by one and together, and exchanges it for
   /// the cheapest of what `plan` moves.
-  [[nodiscard]] std::vector<Step> against_cost(const Decisions& from, const Plan& plan) const;
+  [[nodiscard]] std::vector<Step> against_cost(const Decisions& from, const Plan& plan,
+                                               std::span<const double> prices) const;
+
+  /// `count` exchanges drawn at random that by `prices` make the recomputation cheaper: the most
+  /// expensive dropped blocks of one stretch of the network are kept, the cheapest kept ones of
+  /// another are dropped instead. Fewer where few are found.
+  [[nodiscard]] std::vector<Step> exchanges(const Decisions& from, std::span<const double> prices,
+                                            std::size_t count, std::mt19937_64& generator) const;
 
   /// One to `most` changes at random.
   [[nodiscard]] Step random(const Decisions& from, std::size_t most,
@@ -56,6 +66,9 @@ class Neighbourhood {
   [[nodiscard]] Step set_fate(const Decisions& from, const std::vector<std::uint32_t>& blocks,
                               Fate fate) const;
   [[nodiscard]] std::vector<std::uint32_t> droppable_among(const std::vector<DataId>& blocks) const;
+
+  [[nodiscard]] std::vector<std::uint32_t> stretch(std::mt19937_64& generator) const;
+  [[nodiscard]] um::Bytes size_of(std::uint32_t block) const;
 
   const DecisionSpace& space_;
   std::vector<std::uint32_t> by_cost_;      // indices of droppable blocks

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "prefetch/bound_curves.h"
-
 namespace spillway::prefetch {
 
 Turnover::Turnover(std::span<const Rest> rests, std::span<const double> rooms,
@@ -30,11 +28,11 @@ double Turnover::between(Position first, Position later) const {
 // Blocks that wait for `later` since before `first`, less what can be near beside `first`.
 double Turnover::arrival(Position first, Position later, double computing) const {
   double bytes = -rooms_[first];
-  RecomputationCurve again;
+  RecomputationCurve again{times_};
   for (const Rest* rest : by_next_[later]) {
     if (rest->last >= first) continue;
     bytes += rest->size;
-    if (may_recompute_ && rest->maker) again.add(*rest->maker, times_[*rest->maker], rest->size);
+    if (may_recompute_ && !rest->makers.empty()) again.add(rest->makers, rest->size);
   }
   if (bytes <= 0) return 0;
   again.finish();
@@ -55,7 +53,7 @@ double Turnover::departure(Position first, Position later) const {
   for (Position t = first; t < later; ++t) {
     for (const Rest* rest : by_written_[t]) {
       if (rest->last >= later || rest->next <= later) continue;
-      if (!may_recompute_ || !rest->maker) bytes += rest->size;
+      if (!may_recompute_ || rest->makers.empty()) bytes += rest->size;
     }
   }
   return std::max(0.0, bytes / out_);

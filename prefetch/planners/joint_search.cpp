@@ -3,6 +3,8 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <random>
@@ -13,13 +15,14 @@
 #include "prefetch/dataflow.h"
 #include "prefetch/decisions.h"
 #include "prefetch/neighbourhood.h"
+#include "prefetch/profile.h"
 #include "prefetch/simulate.h"
 
 namespace spillway::prefetch {
 namespace {
 
 int most_evaluations(const DecisionSpace& space) {
-  constexpr std::size_t kForEach = 50;
+  constexpr std::size_t kForEach = 100;
   return static_cast<int>(kForEach * (space.droppable().size() + space.choosable().size()));
 }
 
@@ -126,8 +129,10 @@ class JointSearch {
     bool has_helped = false;
     while (!is_done() && evaluations_left_ > until) {
       const Timeline timeline = simulate(best_->plan, problem_.profile);
-      std::vector<Step> steps = neighbourhood_.against_stalls(current_, best_->plan, timeline);
-      std::ranges::move(neighbourhood_.against_cost(current_, best_->plan),
+      const std::vector<double> prices = find_prices();
+      std::vector<Step> steps =
+          neighbourhood_.against_stalls(current_, best_->plan, timeline, prices);
+      std::ranges::move(neighbourhood_.against_cost(current_, best_->plan, prices),
                         std::back_inserter(steps));
       if (!attempt(std::move(steps))) break;
       has_helped = true;
@@ -139,8 +144,15 @@ class JointSearch {
   void wander() {
     constexpr std::size_t kChanges = 8;
     constexpr int kDownhill = 200;
+    constexpr std::size_t kExchanges = 64;
+    constexpr int kTries = 4;
     std::mt19937_64 generator{0};
     while (!is_done()) {
+      for (int failed = 0; failed < kTries && !is_done(); ++failed) {
+        if (attempt(neighbourhood_.exchanges(current_, find_prices(), kExchanges, generator))) {
+          failed = -1;
+        }
+      }
       const Step step = neighbourhood_.random(current_, kChanges, generator);
       if (step.empty()) return;  // nothing is left open
       Incumbent valley{current_, *best_};
@@ -184,19 +196,49 @@ class JointSearch {
     return false;
   }
 
+  // By droppable block: what its recomputation costs per byte beside the others' that are dropped.
+  std::vector<double> find_prices() {
+    const std::vector<Recomputable>& blocks = space_.droppable();
+    const double now = seconds_of(current_);
+    std::vector<double> prices(blocks.size());
+    tbb::parallel_for(std::size_t{0}, blocks.size(), [&](std::size_t i) {
+      Decisions other = current_;
+      other.fates[i] = current_.fates[i] == Fate::kKeep ? Fate::kDrop : Fate::kKeep;
+      prices[i] =
+          std::abs(seconds_of(other) - now) / static_cast<double>(blocks[i].size.count());
+    });
+    count(0, blocks.size());
+    return prices;
+  }
+  [[nodiscard]] double seconds_of(const Decisions& decisions) const {
+    return um::seconds(compute_time(problem_.profile, space_.runs(decisions)));
+  }
+
+  // Sequences of runs that were made but not planned count, too, by what they cost.
+  void count(std::size_t planned, std::size_t unplanned) {
+    constexpr std::size_t kForOnePlan = 8;
+    unplanned_ += unplanned;
+    evaluations_left_ -= static_cast<int>(planned + unplanned_ / kForOnePlan);
+    unplanned_ %= kForOnePlan;
+  }
+
   // Those of the steps that make the plan shorter, the best first.
   std::vector<Attempt> evaluate(std::vector<Step> steps) {
     if (evaluations_left_ <= 0) return {};
     steps.resize(std::min(steps.size(), static_cast<std::size_t>(evaluations_left_)));
-    evaluations_left_ -= static_cast<int>(steps.size());
     std::vector<Attempt> attempts(steps.size());
+    std::atomic<std::size_t> planned = 0;
     tbb::parallel_for(std::size_t{0}, steps.size(), [&](std::size_t i) {
       Decisions decisions = current_;
       decisions.apply(steps[i]);
-      auto result = offload_.plan(space_.runs(decisions));
+      std::vector<TaskRun> runs = space_.runs(decisions);
+      if (compute_time(problem_.profile, runs) >= best_->makespan) return;
+      ++planned;
+      auto result = offload_.plan(std::move(runs));
       if (!result || result->makespan >= best_->makespan) return;
       attempts[i] = {.step = std::move(steps[i]), .result = std::move(result)};
     });
+    count(planned, attempts.size() - planned);
     std::erase_if(attempts, [](const Attempt& attempt) { return !attempt.result; });
     std::ranges::stable_sort(attempts, {}, [](const Attempt& a) { return a.result->makespan; });
     return attempts;
@@ -207,6 +249,7 @@ class JointSearch {
   DecisionSpace space_;
   Neighbourhood neighbourhood_;
   int evaluations_left_;
+  std::size_t unplanned_ = 0;
   int evaluations_per_start_ = 0;
   Decisions current_;
   std::optional<EvaluatedPlan> best_;  // of current_
