@@ -24,6 +24,10 @@ um::Nanoseconds at_least(double seconds) {
   return um::Nanoseconds{static_cast<std::int64_t>(seconds * (1 - 1e-12) * 1e9)};
 }
 
+bool has_offloadable_state(const Problem& problem) {
+  return std::ranges::any_of(problem.graph.data, &DataBlock::is_offloadable);
+}
+
 class StepModel {
  public:
   explicit StepModel(const Problem& problem)
@@ -85,8 +89,10 @@ class StepModel {
     return {.plain = bound(raised(own, nullptr)), .with_turnover = bound(raised(own, &turnover))};
   }
 
-  // For plans that also recompute: the largest bound of one task, over every `stride`-th.
-  [[nodiscard]] Pair head_and_tail_with_recomputation(std::size_t stride) const {
+  // For plans that also recompute: the largest bound of one task; of many tasks, only some count.
+  [[nodiscard]] Pair head_and_tail_with_recomputation() const {
+    constexpr std::size_t kMany = 2000;
+    const std::size_t stride = times_.size() > kMany ? 50 : 1;
     const Ends none{.starts = std::vector<double>(times_.size()),
                     .tails = std::vector<double>(times_.size())};
     const Turnover turnover{rests_, rooms_, times_, link_, true};
@@ -324,9 +330,8 @@ class StepModel {
 }  // namespace
 
 Bounds lower_bounds(const Problem& problem) {
-  constexpr std::size_t kMany = 2000;
   const StepModel step{problem};
-  if (std::ranges::any_of(problem.graph.data, &DataBlock::is_offloadable)) {
+  if (has_offloadable_state(problem)) {
     const um::Nanoseconds compute = at_least(step.compute());
     return {.beaumont = compute,
             .offload = compute,
@@ -335,18 +340,21 @@ Bounds lower_bounds(const Problem& problem) {
             .mixed_turnover = compute};
   }
   const StepModel::Pair moving = step.head_and_tail();
-  Bounds bounds{.beaumont = at_least(step.beaumont()),
-                .offload = at_least(moving.plain),
-                .mixed = at_least(moving.plain),
-                .offload_turnover = at_least(moving.with_turnover),
-                .mixed_turnover = at_least(moving.with_turnover)};
-  if (problem.may_recompute) {
-    const std::size_t stride = problem.graph.tasks.size() > kMany ? 50 : 1;
-    const StepModel::Pair mixed = step.head_and_tail_with_recomputation(stride);
-    bounds.mixed = at_least(mixed.plain);
-    bounds.mixed_turnover = at_least(mixed.with_turnover);
-  }
-  return bounds;
+  const StepModel::Pair mixed =
+      problem.may_recompute ? step.head_and_tail_with_recomputation() : moving;
+  return {.beaumont = at_least(step.beaumont()),
+          .offload = at_least(moving.plain),
+          .mixed = at_least(mixed.plain),
+          .offload_turnover = at_least(moving.with_turnover),
+          .mixed_turnover = at_least(mixed.with_turnover)};
+}
+
+um::Nanoseconds mixed_turnover_bound(const Problem& problem) {
+  if (!problem.may_recompute) return lower_bounds(problem).mixed_turnover;
+  const StepModel step{problem};
+  return at_least(has_offloadable_state(problem)
+                      ? step.compute()
+                      : step.head_and_tail_with_recomputation().with_turnover);
 }
 
 }  // namespace spillway::prefetch

@@ -38,4 +38,7 @@ struct Bounds {
 /// which keeps it a bound.
 [[nodiscard]] Bounds lower_bounds(const Problem& problem);
 
+/// Bounds::mixed_turnover alone, which takes a fraction of the time where there are many tasks.
+[[nodiscard]] um::Nanoseconds mixed_turnover_bound(const Problem& problem);
+
 }  // namespace spillway::prefetch

@@ -6,49 +6,59 @@ namespace spillway::prefetch {
 
 using um::Bytes;
 
-namespace {
-
-// operands() without a new vector each time: planners ask for the lives of thousands of sequences.
-void collect_operands(const Task& task, std::vector<DataId>& ids) {
-  ids.assign(task.reads.begin(), task.reads.end());
-  ids.insert(ids.end(), task.writes.begin(), task.writes.end());
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-}
-
-}  // namespace
-
 std::vector<DataId> operands(const Task& task) {
-  std::vector<DataId> ids;
-  collect_operands(task, ids);
+  std::vector<DataId> ids = task.reads;
+  ids.insert(ids.end(), task.writes.begin(), task.writes.end());
+  std::ranges::sort(ids);
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
 }
 
-std::vector<Life> find_lives(const TaskGraph& graph, std::span<const TaskRun> runs) {
-  constexpr std::size_t kNone = ~std::size_t{0};
-  constexpr std::size_t kUsualAccesses = 4;
-  std::vector<Life> lives;
-  std::vector<std::size_t> current(graph.data.size(), kNone);  // index into lives
-  std::vector<DataId> ids;
-  for (Position position = 0; position < runs.size(); ++position) {
-    const Task& task = graph[runs[position].task];
-    collect_operands(task, ids);
-    for (const DataId id : ids) {
+LifeFinder::LifeFinder(const TaskGraph& graph) : current_(graph.data.size()) {
+  first_use_.reserve(graph.tasks.size() + 1);
+  for (const Task& task : graph.tasks) {
+    first_use_.push_back(static_cast<std::uint32_t>(uses_.size()));
+    for (const DataId id : operands(task)) {
       if (!graph[id].may_leave()) continue;
-      const bool is_state = graph[id].kind == DataKind::kState;
-      const bool reads = std::ranges::count(task.reads, id) > 0;
-      const bool writes = std::ranges::count(task.writes, id) > 0;
-      std::size_t& life = current[static_cast<std::size_t>(id)];
-      if (life == kNone || (!reads && !is_state)) {
-        life = lives.size();
-        const auto whole = is_state ? static_cast<Position>(runs.size()) : Position{0};
-        lives.push_back({.data = id, .accesses = {}, .whole_step = whole});
-        lives.back().accesses.reserve(kUsualAccesses);
-      }
-      lives[life].accesses.push_back({.position = position, .reads = reads, .writes = writes});
+      uses_.push_back({.data = id,
+                       .reads = std::ranges::count(task.reads, id) > 0,
+                       .writes = std::ranges::count(task.writes, id) > 0,
+                       .is_state = graph[id].kind == DataKind::kState});
     }
   }
-  return lives;
+  first_use_.push_back(static_cast<std::uint32_t>(uses_.size()));
+}
+
+std::span<const Life> LifeFinder::find(std::span<const TaskRun> runs) {
+  constexpr std::uint32_t kNone = ~0U;
+  constexpr std::size_t kUsualAccesses = 4;
+  std::ranges::fill(current_, kNone);
+  std::uint32_t count = 0;
+  for (Position position = 0; position < runs.size(); ++position) {
+    const auto task = static_cast<std::size_t>(runs[position].task);
+    for (std::uint32_t u = first_use_[task]; u < first_use_[task + 1]; ++u) {
+      const Use& use = uses_[u];
+      std::uint32_t& life = current_[static_cast<std::size_t>(use.data)];
+      if (life == kNone || (!use.reads && !use.is_state)) {
+        life = count++;
+        if (life == lives_.size()) {
+          lives_.emplace_back().accesses.reserve(kUsualAccesses);
+        }
+        lives_[life].data = use.data;
+        lives_[life].accesses.clear();
+        lives_[life].whole_step = use.is_state ? static_cast<Position>(runs.size()) : Position{0};
+      }
+      lives_[life].accesses.push_back(
+          {.position = position, .reads = use.reads, .writes = use.writes});
+    }
+  }
+  return {lives_.data(), count};
+}
+
+std::vector<Life> find_lives(const TaskGraph& graph, std::span<const TaskRun> runs) {
+  LifeFinder finder{graph};
+  const std::span<const Life> lives = finder.find(runs);
+  return {lives.begin(), lives.end()};
 }
 
 std::vector<Bytes> demand(const TaskGraph& graph, const Occupancy& occupancy,

@@ -40,6 +40,29 @@ struct Life {
 /// Complexity: O(accesses).
 [[nodiscard]] std::vector<Life> find_lives(const TaskGraph& graph, std::span<const TaskRun> runs);
 
+/// find_lives() for many sequences of one graph, which must outlive it: what they have in common is
+/// looked up once, and memory is used again.
+class LifeFinder {
+ public:
+  explicit LifeFinder(const TaskGraph& graph);
+
+  /// As find_lives(); valid until the next call.
+  [[nodiscard]] std::span<const Life> find(std::span<const TaskRun> runs);
+
+ private:
+  struct Use {
+    DataId data;
+    bool reads;
+    bool writes;
+    bool is_state;
+  };
+
+  std::vector<Use> uses_;                 // of all tasks, one after another
+  std::vector<std::uint32_t> first_use_;  // by task, and the end
+  std::vector<std::uint32_t> current_;    // by block: index into lives_
+  std::vector<Life> lives_;               // more than there are: kept for their memory
+};
+
 /// Movable bytes near during each run when nothing is offloaded: live blocks and the run's
 /// workspace, in whole pages.
 [[nodiscard]] std::vector<um::Bytes> demand(const TaskGraph& graph, const Occupancy& occupancy,

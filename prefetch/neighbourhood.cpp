@@ -1,6 +1,9 @@
 #include "prefetch/neighbourhood.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
 #include <numeric>
 #include <span>
 
@@ -38,6 +41,20 @@ void sort_by_price(std::vector<std::uint32_t>& blocks, std::span<const double> p
   std::ranges::stable_sort(blocks, {}, [&](std::uint32_t i) { return prices[i]; });
 }
 
+// The numbers below `count` in such an order that the first of them, however many, are spread
+// evenly: with their bits reversed (van der Corput).
+std::vector<std::size_t> spread(std::size_t count) {
+  const auto bits = static_cast<int>(std::bit_width(count));
+  std::vector<std::size_t> order;
+  order.reserve(count);
+  for (std::size_t i = 0; i < std::size_t{1} << bits; ++i) {
+    std::size_t reversed = 0;
+    for (int bit = 0; bit < bits; ++bit) reversed |= (i >> bit & 1U) << (bits - 1 - bit);
+    if (reversed < count) order.push_back(reversed);
+  }
+  return order;
+}
+
 Change fate_change(std::uint32_t index, Fate fate) {
   return {.what = Change::What::kFate, .index = index, .value = static_cast<std::uint32_t>(fate)};
 }
@@ -66,20 +83,27 @@ Step Neighbourhood::set_fate(const Decisions& from, const std::vector<std::uint3
   return step;
 }
 
-Step Neighbourhood::drop_cheapest(std::size_t count, double tilt) const {
-  std::vector<std::pair<double, std::uint32_t>> order;
+Step Neighbourhood::drop_cheapest(const Selection& selection) const {
+  constexpr double kAlike = 16;  // steps of an e-fold: what differs less costs the same
   const std::vector<Recomputable>& blocks = space_.droppable();
+  std::map<int, std::vector<std::uint32_t>> by_price;
   for (std::size_t place = 0; place < by_position_.size(); ++place) {
     const Recomputable& block = blocks[by_position_[place]];
     const double late = static_cast<double>(place) / static_cast<double>(by_position_.size());
-    order.emplace_back(static_cast<double>(block.cost.count()) /
-                           static_cast<double>(block.size.count()) * (1 + tilt * late),
-                       by_position_[place]);
+    const double price = static_cast<double>(block.cost.count() + 1) /
+                         static_cast<double>(block.size.count()) * (1 + selection.tilt * late);
+    by_price[static_cast<int>(std::floor(kAlike * std::log(price)))].push_back(by_position_[place]);
   }
-  std::ranges::sort(order);
   Step step;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    step.push_back(fate_change(order[i].second, i < count ? Fate::kDrop : Fate::kKeep));
+  std::size_t dropped = 0;
+  for (const auto& [price, alike] : by_price) {
+    const std::size_t kept = selection.keep_every > 0 ? alike.size() / selection.keep_every : 0;
+    const std::vector<std::size_t> order = spread(alike.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const bool drop = dropped < selection.count && i + kept < order.size();
+      step.push_back(fate_change(alike[order[i]], drop ? Fate::kDrop : Fate::kKeep));
+      if (drop) ++dropped;
+    }
   }
   return step;
 }

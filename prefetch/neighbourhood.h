@@ -21,15 +21,25 @@ enum class BlockOrder {
   kByPosition  ///< in the network
 };
 
+/// Which blocks to drop first. Blocks of about the same cost per byte, as repeated layers have, are
+/// taken evenly spread over the network.
+struct Selection {
+  std::size_t count = 0;  ///< so many, those that are cheapest per byte
+  /// A block's cost is taken to grow by so much of itself from the first block of the network to
+  /// the last. Late blocks have less time to be moved before memory is short.
+  double tilt = 0;
+  /// Of blocks that cost about the same, one in so many is kept, from which the others can be made
+  /// again a few at a time; 0: none.
+  std::size_t keep_every = 0;
+};
+
 /// Ways on from some decisions, for a local search over a DecisionSpace.
 class Neighbourhood {
  public:
   explicit Neighbourhood(const DecisionSpace& space);
 
-  /// Drops the `count` blocks that are cheapest per byte, when a block's cost is taken to grow by
-  /// `tilt` of itself from the first block of the network to the last, and keeps all others. Late
-  /// blocks have less time to be moved before memory is short.
-  [[nodiscard]] Step drop_cheapest(std::size_t count, double tilt) const;
+  /// Drops what `selection` says and keeps all other blocks.
+  [[nodiscard]] Step drop_cheapest(const Selection& selection) const;
 
   /// For each range of `length` blocks in `order`: drop all of it, drop it for each use, keep all
   /// of it; without steps that change nothing (facts on planning, section 3, PLAN step 2).

@@ -22,7 +22,8 @@ Plan empty_plan(const Problem& problem, std::vector<TaskRun> runs) {
 OffloadPlanner::OffloadPlanner(const Problem& problem)
     : problem_{problem},
       occupancy_{problem.graph, problem.page},
-      options_{.chunk = problem.chunk, .whole_blocks = problem.whole_blocks, .far_home = {}} {
+      options_{.chunk = problem.chunk, .whole_blocks = problem.whole_blocks, .far_home = {}},
+      lives_{[&problem] { return LifeFinder{problem.graph}; }} {
   if (std::ranges::any_of(problem.graph.data, &DataBlock::is_offloadable)) choose_far_home();
 }
 
@@ -34,7 +35,7 @@ std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs,
                                                   const CoverOptions& options) const {
   if (occupancy_.always_near() > problem_.budget) return std::nullopt;
   const um::Bytes pool = occupancy_.pool(problem_.budget);
-  const std::vector<Life> lives = find_lives(problem_.graph, runs);
+  const std::span<const Life> lives = lives_.local().find(runs);
   const std::vector<um::Bytes> live = demand(problem_.graph, occupancy_, runs, lives);
   std::vector<Absence> absences = absences_from_start(occupancy_, lives, options);
   const auto chosen = cover(occupancy_, without(live, absences), lives, pool, options);

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <tbb/enumerable_thread_specific.h>
+
 #include <optional>
 #include <vector>
 
 #include "prefetch/cover.h"
+#include "prefetch/liveness.h"
 #include "prefetch/occupancy.h"
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
@@ -39,6 +42,7 @@ class OffloadPlanner {
   const Problem& problem_;
   Occupancy occupancy_;
   CoverOptions options_;
+  mutable tbb::enumerable_thread_specific<LifeFinder> lives_;
 };
 
 /// A plan with `runs` and everything but moves, for `problem`: the frame that planners fill.

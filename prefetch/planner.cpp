@@ -10,7 +10,7 @@ namespace spillway::prefetch {
 um::Bytes chunk_for(const LinkProfile& link) {
   const double fastest =
       std::max(link.offload.bytes_per_second(), link.prefetch.bytes_per_second());
-  const double wanted = 200 * um::seconds(link.latency) * fastest;
+  const double wanted = 100 * um::seconds(link.latency) * fastest;
   um::Bytes chunk{16ULL << 20U};
   while (static_cast<double>(chunk.count()) < wanted && chunk.count() < 1ULL << 40U) {
     chunk += chunk;

@@ -17,13 +17,14 @@ struct Problem {
   const Profile& profile;
   um::Bytes budget;
   um::Bytes page;
-  um::Bytes chunk{16ULL << 20U};  ///< largest move of a fractional plan; a multiple of the page
+  um::Bytes chunk{16ULL << 20U};  ///< where fractional plans cut blocks; a multiple of the page
   bool whole_blocks = false;      ///< moves take whole blocks: what the copy mode can execute
   bool may_recompute = false;  ///< cheap tasks may run again instead of their outputs being moved
 };
 
-/// The size of chunks that keeps what latency costs below half a hundredth: at least 200 * latency
-/// * bandwidth and 16 MiB, a power of two (facts on planning, section 4, ask for half of that).
+/// The size of chunks that keeps what latency costs below a hundredth: at least 100 * latency *
+/// bandwidth and 16 MiB, a power of two (facts on planning, section 4). Chunks that nothing keeps
+/// apart are moved together: add_moves().
 [[nodiscard]] um::Bytes chunk_for(const LinkProfile& link);
 
 /// Why no plan keeps the problem's budget.

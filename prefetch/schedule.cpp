@@ -71,6 +71,22 @@ Move move_of(const Absence& absence) {
   return {.data = absence.data, .offset = absence.offset, .size = absence.size};
 }
 
+// Adds `move` to a queue, or makes the last move longer by it where both start under the same
+// conditions and move neighbouring pages: each copy costs latency. Nobody may wait for the last one
+// alone.
+void append(const Move& move, bool may_merge, std::vector<Move>& queue) {
+  if (may_merge && !queue.empty()) {
+    Move& last = queue.back();
+    if (last.data == move.data && last.offset + last.size == move.offset &&
+        last.is_clean == move.is_clean && last.after == move.after &&
+        last.free_after == move.free_after) {
+      last.size += move.size;
+      return;
+    }
+  }
+  queue.push_back(move);
+}
+
 // How many entries of a queue must have ended before each run, from how many it needs itself.
 void accumulate_needs(std::vector<std::uint32_t>& needs) {
   std::partial_sum(needs.begin(), needs.end(), needs.begin(),
@@ -92,6 +108,7 @@ std::vector<std::uint32_t> add_offloads(std::span<const RoundTrip> trips, const 
   for (const RoundTrip& trip : trips) {
     if (trip.absence.from_start) copies.add(trip.absence);
   }
+  Position needed = 0;  // of the last move
   for (const std::size_t i : order) {
     const Absence& absence = trips[i].absence;
     if (absence.from_start) continue;
@@ -100,7 +117,8 @@ std::vector<std::uint32_t> add_offloads(std::span<const RoundTrip> trips, const 
     move.after.runs = 1 + (link.copies_while_read ? absence.written : absence.last);
     move.free_after = move.after.runs <= absence.last ? absence.last + 1 : 0;
     if (!move.is_clean) copies.add(absence);
-    plan.offloads.push_back(move);
+    append(move, absence.needed == needed, plan.offloads);
+    needed = absence.needed;
     places[i] = static_cast<std::uint32_t>(plan.offloads.size());
     counted_on[absence.needed] = places[i];
   }
@@ -152,19 +170,22 @@ bool fits(std::span<const RoundTrip> trips, std::span<const Bytes> demand, Bytes
 
 void add_moves(std::vector<RoundTrip> trips, const LinkProfile& link, Plan& plan) {
   std::ranges::stable_sort(trips, {}, [](const RoundTrip& trip) {
-    return std::pair{trip.back, trip.absence.next};
+    const Absence& absence = trip.absence;
+    return std::tuple{trip.back, absence.next, absence.data, absence.offset};
   });
   std::vector<std::uint32_t> counted_on(plan.runs.size() + 1);  // by run: offloads it waits for
   const std::vector<std::uint32_t> places = add_offloads(trips, link, plan, counted_on);
   plan.prefetches.reserve(trips.size());
   std::vector<std::uint32_t> landed(plan.runs.size() + 1);  // by run: prefetches it waits for
+  Position next = 0;                                        // of the last move
   for (std::size_t i = 0; i < trips.size(); ++i) {
     if (trips[i].absence.to_end) continue;
     Move move = move_of(trips[i].absence);
     move.after.runs = trips[i].back;
     move.after.offloads = std::max(places[i], counted_on[trips[i].back]);
-    plan.prefetches.push_back(move);
-    landed[trips[i].absence.next] = static_cast<std::uint32_t>(plan.prefetches.size());
+    append(move, trips[i].absence.next == next, plan.prefetches);
+    next = trips[i].absence.next;
+    landed[next] = static_cast<std::uint32_t>(plan.prefetches.size());
   }
   accumulate_needs(landed);
   for (Position p = 0; p < plan.runs.size(); ++p) {

@@ -44,6 +44,8 @@ struct RoundTrip {
 /// - a prefetch waits for the runs before `back`, for its own offload, and for all offloads that
 ///   run `back` counts on; run `next` waits for it. Prefetches go in order of `back`, then `next`.
 ///
+/// Neighbouring parts of a block that move under the same conditions become one move.
+///
 /// Where the trips fit(), these conditions alone keep memory within the pool under any timing.
 /// What was far from the start has no offload, what stays far no prefetch.
 /// Requires: written <= last < needed <= back <= next for each trip that has both; `plan.runs` is

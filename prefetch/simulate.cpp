@@ -1,8 +1,8 @@
 #include "prefetch/simulate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 #include "prefetch/paging_model.h"
@@ -122,7 +122,7 @@ class Simulation {
   // Slow links and large graphs may take longer than there are nanoseconds.
   [[nodiscard]] Nanoseconds time() const {
     constexpr double kEnd = 0x1p62;
-    return Nanoseconds{std::llround(std::min(now_, kEnd))};
+    return Nanoseconds{static_cast<std::int64_t>(std::min(now_, kEnd) + 0.5)};
   }
 
   LinkProfile link_;

@@ -8,13 +8,16 @@
 #include <cstddef>
 #include <iterator>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "prefetch/bounds.h"
 #include "prefetch/dataflow.h"
 #include "prefetch/decisions.h"
+#include "prefetch/need.h"
 #include "prefetch/neighbourhood.h"
+#include "prefetch/occupancy.h"
 #include "prefetch/profile.h"
 #include "prefetch/simulate.h"
 
@@ -56,7 +59,7 @@ class JointSearch {
 
  private:
   [[nodiscard]] um::Nanoseconds target(const SearchLimits& limits) const {
-    const double bound = static_cast<double>(lower_bounds(problem_).mixed_turnover.count());
+    const double bound = static_cast<double>(mixed_turnover_bound(problem_).count());
     return um::Nanoseconds{static_cast<std::int64_t>(bound * limits.of_bound)};
   }
   [[nodiscard]] bool is_done() const {
@@ -74,21 +77,37 @@ class JointSearch {
     EvaluatedPlan plan;
   };
 
-  // The most promising numbers of cheapest blocks to drop, for several ideas of what is cheap.
+  // The most promising selections of cheap blocks to drop: how many, and what else counts as cheap.
   std::vector<Decisions> choose_starts() {
     constexpr std::size_t kGrid = 24;
+    constexpr std::size_t kFiner = 4;
     constexpr std::size_t kStarts = 3;
     const std::size_t all = space_.droppable().size();
     const std::size_t grid = std::min(all, kGrid);
-    std::vector<Step> steps;
-    for (const double tilt : {0.0, -0.7, 1.5}) {
+    std::vector<Selection> coarse;
+    for (Selection selection :
+         {Selection{}, Selection{.keep_every = 32}, Selection{.keep_every = 12},
+          Selection{.keep_every = 6}, Selection{.tilt = -0.7}, Selection{.tilt = 1.5}}) {
       for (std::size_t i = 1; i <= grid; ++i) {
-        steps.push_back(neighbourhood_.drop_cheapest(all * i / grid, tilt));
+        selection.count = all * i / grid;
+        coarse.push_back(selection);
       }
     }
+    std::vector<Attempt> best = evaluate(coarse);
+    best.resize(std::min(best.size(), kStarts));
+    std::vector<Selection> fine;
+    for (const Attempt& attempt : best) {
+      for (std::size_t i = 1; i < 2 * kFiner; ++i) {
+        Selection selection = coarse[attempt.index];
+        selection.count = selection.count + all * i / (kFiner * kGrid) - all / kGrid;
+        if (i != kFiner && selection.count <= all) fine.push_back(selection);
+      }
+    }
+    std::ranges::move(evaluate(fine), std::back_inserter(best));
+    sort_by_makespan(best);
+    best.resize(std::min(best.size(), kStarts));
     std::vector<Decisions> starts;
-    for (const Attempt& attempt : evaluate(std::move(steps))) {
-      if (starts.size() == kStarts) break;
+    for (const Attempt& attempt : best) {
       starts.push_back(current_);
       starts.back().apply(attempt.step);
     }
@@ -168,6 +187,7 @@ class JointSearch {
 
   struct Attempt {
     Step step;
+    std::size_t index = 0;  // among those evaluated together
     std::optional<EvaluatedPlan> result;
   };
 
@@ -185,7 +205,7 @@ class JointSearch {
     }
     std::vector<Attempt> combined = evaluate(std::move(together));
     std::ranges::move(combined, std::back_inserter(helpful));
-    std::ranges::stable_sort(helpful, {}, [](const Attempt& a) { return a.result->makespan; });
+    sort_by_makespan(helpful);
     for (Attempt& attempt : helpful) {
       // Blocks may be dropped in any combination, unless updates of state interfere: rare.
       if (check_dataflow(problem_.graph, attempt.result->plan.runs)) continue;
@@ -196,16 +216,22 @@ class JointSearch {
     return false;
   }
 
-  // By droppable block: what its recomputation costs per byte beside the others' that are dropped.
+  // By droppable block: what its recomputation costs per byte beside the others' that are dropped;
+  // where that takes too long, what it costs when its inputs are present.
   std::vector<double> find_prices() {
+    constexpr int kMany = 20;
     const std::vector<Recomputable>& blocks = space_.droppable();
+    std::vector<double> prices;
+    prices.reserve(blocks.size());
+    for (const Recomputable& block : blocks) prices.push_back(price_alone(block));
+    if (blocks.size() / kForOnePlan > static_cast<std::size_t>(evaluations_left_ / kMany)) {
+      return prices;
+    }
     const double now = seconds_of(current_);
-    std::vector<double> prices(blocks.size());
     tbb::parallel_for(std::size_t{0}, blocks.size(), [&](std::size_t i) {
       Decisions other = current_;
       other.fates[i] = current_.fates[i] == Fate::kKeep ? Fate::kDrop : Fate::kKeep;
-      prices[i] =
-          std::abs(seconds_of(other) - now) / static_cast<double>(blocks[i].size.count());
+      prices[i] = std::abs(seconds_of(other) - now) / static_cast<double>(blocks[i].size.count());
     });
     count(0, blocks.size());
     return prices;
@@ -214,9 +240,14 @@ class JointSearch {
     return um::seconds(compute_time(problem_.profile, space_.runs(decisions)));
   }
 
+  [[nodiscard]] static double price_alone(const Recomputable& block) {
+    return um::seconds(block.cost) / static_cast<double>(block.size.count());
+  }
+
+  static constexpr std::size_t kForOnePlan = 8;
+
   // Sequences of runs that were made but not planned count, too, by what they cost.
   void count(std::size_t planned, std::size_t unplanned) {
-    constexpr std::size_t kForOnePlan = 8;
     unplanned_ += unplanned;
     evaluations_left_ -= static_cast<int>(planned + unplanned_ / kForOnePlan);
     unplanned_ %= kForOnePlan;
@@ -236,12 +267,24 @@ class JointSearch {
       ++planned;
       auto result = offload_.plan(std::move(runs));
       if (!result || result->makespan >= best_->makespan) return;
-      attempts[i] = {.step = std::move(steps[i]), .result = std::move(result)};
+      attempts[i] = {.step = std::move(steps[i]), .index = i, .result = std::move(result)};
     });
     count(planned, attempts.size() - planned);
     std::erase_if(attempts, [](const Attempt& attempt) { return !attempt.result; });
-    std::ranges::stable_sort(attempts, {}, [](const Attempt& a) { return a.result->makespan; });
+    sort_by_makespan(attempts);
     return attempts;
+  }
+  std::vector<Attempt> evaluate(std::span<const Selection> selections) {
+    std::vector<Step> steps;
+    steps.reserve(selections.size());
+    for (const Selection& selection : selections) {
+      steps.push_back(neighbourhood_.drop_cheapest(selection));
+    }
+    return evaluate(std::move(steps));
+  }
+
+  static void sort_by_makespan(std::vector<Attempt>& attempts) {
+    std::ranges::stable_sort(attempts, {}, [](const Attempt& a) { return a.result->makespan; });
   }
 
   const Problem& problem_;
@@ -259,8 +302,12 @@ class JointSearch {
 }  // namespace
 
 SearchLimits limits_for(const Problem& problem) {
-  const auto tasks = static_cast<double>(std::max<std::size_t>(1, problem.graph.tasks.size()));
-  return {.evaluations = static_cast<int>(std::clamp(4e6 / tasks, 400.0, 10000.0))};
+  const NearNeed need = near_need(problem.graph, Occupancy{problem.graph, problem.page});
+  const um::Bytes missing = um::saturating_difference(need.resident, problem.budget);
+  const auto moves =
+      static_cast<double>(missing.count()) / static_cast<double>(problem.chunk.count());
+  const double entries = std::max(1.0, static_cast<double>(problem.graph.tasks.size()) + moves);
+  return {.evaluations = static_cast<int>(std::clamp(10e6 / entries, 400.0, 20000.0))};
 }
 
 std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLimits& limits) {

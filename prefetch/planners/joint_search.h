@@ -9,7 +9,7 @@ namespace spillway::prefetch {
 
 /// How long joint_search() may look on. No clock: the same plan on every machine.
 struct SearchLimits {
-  /// Plans made and simulated; at most 50 for each decision that is open.
+  /// Plans made and simulated; at most 100 for each decision that is open.
   int evaluations = 2000;
   /// Good enough: the search ends at a makespan of so many lower bounds.
   double of_bound = 1.0005;

@@ -73,9 +73,23 @@ TEST_F(ScheduleTest, TransfersNothingWhenTwoPartsTogetherHaveAFarCopy) {
   lower.size = pages(1);
   Absence upper = lower;
   upper.offset = pages(1);
+  --lower.needed;  // two moves: another run waits for it
   schedule({upper, lower, absence(8)});
   ASSERT_EQ(plan.offloads.size(), 3U);
   EXPECT_TRUE(plan.offloads[2].is_clean);
+}
+
+TEST_F(ScheduleTest, MovesNeighbouringPartsTogetherThatMoveUnderTheSameConditions) {
+  Absence lower = absence(4);
+  lower.size = pages(1);
+  Absence upper = lower;
+  upper.offset = pages(1);
+  schedule({upper, lower});
+  ASSERT_EQ(plan.offloads.size(), 1U);
+  EXPECT_EQ(plan.offloads[0].offset, um::Bytes{});
+  EXPECT_EQ(plan.offloads[0].size, pages(2));
+  ASSERT_EQ(plan.prefetches.size(), 1U);
+  EXPECT_EQ(plan.prefetches[0].size, pages(2));
 }
 
 TEST_F(ScheduleTest, CopiesWhileTasksReadWhereTheLinkCan) {
