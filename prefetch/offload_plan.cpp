@@ -22,20 +22,26 @@ Plan empty_plan(const Problem& problem, std::vector<TaskRun> runs) {
 OffloadPlanner::OffloadPlanner(const Problem& problem)
     : problem_{problem},
       occupancy_{problem.graph, problem.page},
-      options_{.chunk = problem.chunk, .whole_blocks = problem.whole_blocks, .far_home = {}},
-      lives_{[&problem] { return LifeFinder{problem.graph}; }} {
+      options_{.chunk = problem.chunk, .whole_blocks = problem.whole_blocks, .far_home = {}} {
   if (std::ranges::any_of(problem.graph.data, &DataBlock::is_offloadable)) choose_far_home();
 }
 
 std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs) const {
-  return plan(std::move(runs), options_);
+  LifeFinder finder{problem_.graph};
+  return plan(std::move(runs), finder);
 }
 
 std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs,
-                                                  const CoverOptions& options) const {
+                                                  LifeFinder& finder) const {
+  return plan(std::move(runs), options_, finder);
+}
+
+std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs,
+                                                  const CoverOptions& options,
+                                                  LifeFinder& finder) const {
   if (occupancy_.always_near() > problem_.budget) return std::nullopt;
   const um::Bytes pool = occupancy_.pool(problem_.budget);
-  const std::span<const Life> lives = lives_.local().find(runs);
+  const std::span<const Life> lives = finder.find(runs);
   const std::vector<um::Bytes> live = demand(problem_.graph, occupancy_, runs, lives);
   std::vector<Absence> absences = absences_from_start(occupancy_, lives, options);
   const auto chosen = cover(occupancy_, without(live, absences), lives, pool, options);
@@ -53,13 +59,14 @@ void OffloadPlanner::choose_far_home() {
   const std::vector<DataId> order = by_rest(occupancy_, find_lives(problem_.graph, runs));
   CoverOptions options = options_;
   options.far_home.resize(problem_.graph.data.size(), false);
-  std::optional<EvaluatedPlan> best = plan(runs, options);
+  LifeFinder finder{problem_.graph};
+  std::optional<EvaluatedPlan> best = plan(runs, options, finder);
   std::size_t next = 0;
   for (std::size_t i = 1; i <= kGrid; ++i) {
     for (; next < order.size() * i / kGrid; ++next) {
       options.far_home[static_cast<std::size_t>(order[next])] = true;
     }
-    std::optional<EvaluatedPlan> now = plan(runs, options);
+    std::optional<EvaluatedPlan> now = plan(runs, options, finder);
     if (!now || (best && now->makespan >= best->makespan)) continue;
     best = std::move(now);
     options_ = options;

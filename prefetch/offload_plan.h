@@ -1,7 +1,5 @@
 #pragma once
 
-#include <tbb/enumerable_thread_specific.h>
-
 #include <optional>
 #include <vector>
 
@@ -33,16 +31,20 @@ class OffloadPlanner {
   /// return_early(), add_moves() and simulate(). Nothing when some run does not fit. The `after` of
   /// `runs` is not looked at.
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs) const;
+  /// The same for who plans thousands of sequences, with one finder of the problem's graph for each
+  /// thread.
+  [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs,
+                                                  LifeFinder& finder) const;
 
  private:
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs,
-                                                  const CoverOptions& options) const;
+                                                  const CoverOptions& options,
+                                                  LifeFinder& finder) const;
   void choose_far_home();
 
   const Problem& problem_;
   Occupancy occupancy_;
   CoverOptions options_;
-  mutable tbb::enumerable_thread_specific<LifeFinder> lives_;
 };
 
 /// A plan with `runs` and everything but moves, for `problem`: the frame that planners fill.

@@ -1,10 +1,6 @@
 #include "prefetch/planners/joint_search.h"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
-#include <atomic>
-#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <random>
@@ -18,7 +14,7 @@
 #include "prefetch/need.h"
 #include "prefetch/neighbourhood.h"
 #include "prefetch/occupancy.h"
-#include "prefetch/profile.h"
+#include "prefetch/planners/step_evaluator.h"
 #include "prefetch/simulate.h"
 
 namespace spillway::prefetch {
@@ -33,12 +29,11 @@ class JointSearch {
  public:
   JointSearch(const Problem& problem, const SearchLimits& limits)
       : problem_{problem},
-        offload_{problem},
         space_{problem},
         neighbourhood_{space_},
-        evaluations_left_{std::min(limits.evaluations, most_evaluations(space_))},
+        evaluator_{problem, space_, std::min(limits.evaluations, most_evaluations(space_))},
         current_{space_.start()},
-        best_{offload_.plan(space_.runs(current_))} {
+        best_{evaluator_.plan(current_)} {
     if (!best_) start_frugal();
     if (best_) good_enough_ = target(limits);
   }
@@ -48,7 +43,7 @@ class JointSearch {
     Incumbent winner{current_, *best_};
     for (const Decisions& start : choose_starts()) {
       restart(start);
-      descend(evaluations_left_ - evaluations_per_start_);
+      descend(evaluator_.left() - evaluations_per_start_);
       if (best_->makespan < winner.plan.makespan) winner = {current_, *best_};
     }
     current_ = winner.decisions;
@@ -63,13 +58,13 @@ class JointSearch {
     return um::Nanoseconds{static_cast<std::int64_t>(bound * limits.of_bound)};
   }
   [[nodiscard]] bool is_done() const {
-    return evaluations_left_ <= 0 || best_->makespan <= good_enough_;
+    return evaluator_.left() <= 0 || best_->makespan <= good_enough_;
   }
 
   // Fast algorithms may not fit beside what is always near.
   void start_frugal() {
     std::ranges::fill(current_.algorithms, 0U);
-    best_ = offload_.plan(space_.runs(current_));
+    best_ = evaluator_.plan(current_);
   }
 
   struct Incumbent {
@@ -112,14 +107,13 @@ class JointSearch {
       starts.back().apply(attempt.step);
     }
     if (starts.empty()) starts.push_back(current_);
-    evaluations_per_start_ = evaluations_left_ / (2 * static_cast<int>(starts.size()));
+    evaluations_per_start_ = evaluator_.left() / (2 * static_cast<int>(starts.size()));
     return starts;
   }
 
   void restart(const Decisions& start) {
     current_ = start;
-    best_ = offload_.plan(space_.runs(current_));
-    --evaluations_left_;
+    best_ = evaluator_.plan(current_);
     attempt(neighbourhood_.algorithm_ranges(current_,
                                             std::max<std::size_t>(1, space_.choosable().size())));
   }
@@ -129,7 +123,7 @@ class JointSearch {
     constexpr std::size_t kPieces = 16;
     std::size_t blocks = std::max<std::size_t>(1, space_.droppable().size() / kPieces);
     std::size_t tasks = std::max<std::size_t>(1, space_.choosable().size() / kPieces);
-    while (!is_done() && evaluations_left_ > until) {
+    while (!is_done() && evaluator_.left() > until) {
       bool has_helped = balance(until);
       has_helped =
           attempt(neighbourhood_.ranges(current_, BlockOrder::kByPosition, blocks)) || has_helped;
@@ -146,9 +140,9 @@ class JointSearch {
   // Drops what the link is too busy for, keeps what it has time for.
   bool balance(int until) {
     bool has_helped = false;
-    while (!is_done() && evaluations_left_ > until) {
+    while (!is_done() && evaluator_.left() > until) {
       const Timeline timeline = simulate(best_->plan, problem_.profile);
-      const std::vector<double> prices = find_prices();
+      const std::vector<double> prices = evaluator_.prices(current_);
       std::vector<Step> steps =
           neighbourhood_.against_stalls(current_, best_->plan, timeline, prices);
       std::ranges::move(neighbourhood_.against_cost(current_, best_->plan, prices),
@@ -168,7 +162,8 @@ class JointSearch {
     std::mt19937_64 generator{0};
     while (!is_done()) {
       for (int failed = 0; failed < kTries && !is_done(); ++failed) {
-        if (attempt(neighbourhood_.exchanges(current_, find_prices(), kExchanges, generator))) {
+        if (attempt(neighbourhood_.exchanges(current_, evaluator_.prices(current_), kExchanges,
+                                             generator))) {
           failed = -1;
         }
       }
@@ -176,20 +171,19 @@ class JointSearch {
       if (step.empty()) return;  // nothing is left open
       Incumbent valley{current_, *best_};
       current_.apply(step);
-      best_ = offload_.plan(space_.runs(current_));
-      --evaluations_left_;
-      if (best_) balance(evaluations_left_ - kDownhill);
+      best_ = evaluator_.plan(current_);
+      if (best_ && !is_valid(*best_)) best_.reset();
+      if (best_) balance(evaluator_.left() - kDownhill);
       if (best_ && best_->makespan < valley.plan.makespan) continue;
       current_ = valley.decisions;
       best_ = std::move(valley.plan);
     }
   }
 
-  struct Attempt {
-    Step step;
-    std::size_t index = 0;  // among those evaluated together
-    std::optional<EvaluatedPlan> result;
-  };
+  // Blocks may be dropped in any combination, unless updates of state interfere: rare.
+  [[nodiscard]] bool is_valid(const EvaluatedPlan& plan) const {
+    return !check_dataflow(problem_.graph, plan.plan.runs);
+  }
 
   // Evaluates the steps from here, and those that help together; takes the best. True when one
   // helped.
@@ -207,8 +201,7 @@ class JointSearch {
     std::ranges::move(combined, std::back_inserter(helpful));
     sort_by_makespan(helpful);
     for (Attempt& attempt : helpful) {
-      // Blocks may be dropped in any combination, unless updates of state interfere: rare.
-      if (check_dataflow(problem_.graph, attempt.result->plan.runs)) continue;
+      if (!is_valid(*attempt.result)) continue;
       current_.apply(attempt.step);
       best_ = std::move(attempt.result);
       return true;
@@ -216,63 +209,9 @@ class JointSearch {
     return false;
   }
 
-  // By droppable block: what its recomputation costs per byte beside the others' that are dropped;
-  // where that takes too long, what it costs when its inputs are present.
-  std::vector<double> find_prices() {
-    constexpr int kMany = 20;
-    const std::vector<Recomputable>& blocks = space_.droppable();
-    std::vector<double> prices;
-    prices.reserve(blocks.size());
-    for (const Recomputable& block : blocks) prices.push_back(price_alone(block));
-    if (blocks.size() / kForOnePlan > static_cast<std::size_t>(evaluations_left_ / kMany)) {
-      return prices;
-    }
-    const double now = seconds_of(current_);
-    tbb::parallel_for(std::size_t{0}, blocks.size(), [&](std::size_t i) {
-      Decisions other = current_;
-      other.fates[i] = current_.fates[i] == Fate::kKeep ? Fate::kDrop : Fate::kKeep;
-      prices[i] = std::abs(seconds_of(other) - now) / static_cast<double>(blocks[i].size.count());
-    });
-    count(0, blocks.size());
-    return prices;
-  }
-  [[nodiscard]] double seconds_of(const Decisions& decisions) const {
-    return um::seconds(compute_time(problem_.profile, space_.runs(decisions)));
-  }
-
-  [[nodiscard]] static double price_alone(const Recomputable& block) {
-    return um::seconds(block.cost) / static_cast<double>(block.size.count());
-  }
-
-  static constexpr std::size_t kForOnePlan = 8;
-
-  // Sequences of runs that were made but not planned count, too, by what they cost.
-  void count(std::size_t planned, std::size_t unplanned) {
-    unplanned_ += unplanned;
-    evaluations_left_ -= static_cast<int>(planned + unplanned_ / kForOnePlan);
-    unplanned_ %= kForOnePlan;
-  }
-
   // Those of the steps that make the plan shorter, the best first.
   std::vector<Attempt> evaluate(std::vector<Step> steps) {
-    if (evaluations_left_ <= 0) return {};
-    steps.resize(std::min(steps.size(), static_cast<std::size_t>(evaluations_left_)));
-    std::vector<Attempt> attempts(steps.size());
-    std::atomic<std::size_t> planned = 0;
-    tbb::parallel_for(std::size_t{0}, steps.size(), [&](std::size_t i) {
-      Decisions decisions = current_;
-      decisions.apply(steps[i]);
-      std::vector<TaskRun> runs = space_.runs(decisions);
-      if (compute_time(problem_.profile, runs) >= best_->makespan) return;
-      ++planned;
-      auto result = offload_.plan(std::move(runs));
-      if (!result || result->makespan >= best_->makespan) return;
-      attempts[i] = {.step = std::move(steps[i]), .index = i, .result = std::move(result)};
-    });
-    count(planned, attempts.size() - planned);
-    std::erase_if(attempts, [](const Attempt& attempt) { return !attempt.result; });
-    sort_by_makespan(attempts);
-    return attempts;
+    return evaluator_.shorter(current_, best_->makespan, std::move(steps));
   }
   std::vector<Attempt> evaluate(std::span<const Selection> selections) {
     std::vector<Step> steps;
@@ -283,16 +222,10 @@ class JointSearch {
     return evaluate(std::move(steps));
   }
 
-  static void sort_by_makespan(std::vector<Attempt>& attempts) {
-    std::ranges::stable_sort(attempts, {}, [](const Attempt& a) { return a.result->makespan; });
-  }
-
   const Problem& problem_;
-  OffloadPlanner offload_;
   DecisionSpace space_;
   Neighbourhood neighbourhood_;
-  int evaluations_left_;
-  std::size_t unplanned_ = 0;
+  StepEvaluator evaluator_;
   int evaluations_per_start_ = 0;
   Decisions current_;
   std::optional<EvaluatedPlan> best_;  // of current_
