@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/liveness.h"
+#include "prefetch/rests.h"
 
 namespace spillway::prefetch {
 
@@ -57,15 +57,6 @@ class TransferCurve {
   std::vector<double> ends_;    // when they have crossed
 };
 
-/// What a task reads that is needed by nobody later: whoever wants to run the task again keeps it,
-/// moves it, or makes it again, too.
-struct Ingredient {
-  std::vector<Position> makers;  ///< the tasks that make it; empty: they may not run again
-  Position last = 0;             ///< its last use
-  double size = 0;               ///< bytes, divided among the blocks that it is needed for
-  double available = 0;          ///< when its content has been written, at the earliest
-};
-
 /// How long it takes at least to compute some of the dropped bytes again.
 ///
 /// A block takes all of its tasks, and those of its ingredients that are not kept; what is kept
@@ -83,6 +74,7 @@ class RecomputationCurve {
     note(makers, size);
   }
   /// Of the block added last; must outlive this.
+  void add_ingredient(Ingredient&&) = delete;
   void add_ingredient(const Ingredient& ingredient) {
     ingredients_.push_back(&ingredient);
     note(ingredient.makers, ingredient.size);

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "prefetch/bound_curves.h"
 #include "prefetch/liveness.h"
 #include "prefetch/occupancy.h"
+#include "prefetch/rests.h"
 #include "prefetch/turnover.h"
 
 namespace spillway::prefetch {
@@ -33,8 +33,7 @@ class StepModel {
   explicit StepModel(const Problem& problem)
       : graph_{problem.graph},
         occupancy_{problem.graph, problem.page},
-        link_{problem.profile.link},
-        may_recompute_{problem.may_recompute} {
+        link_{problem.profile.link} {
     std::vector<TaskRun> runs;
     before_.push_back(0);
     for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
@@ -50,8 +49,7 @@ class StepModel {
     for (const Bytes set : working_sets(graph_, occupancy_, runs)) {
       rooms_.push_back(to_double(um::saturating_difference(pool, set)));
     }
-    for (const Life& life : lives) add_gaps(life);
-    if (may_recompute_) add_ingredients(lives);
+    rests_ = find_rests(graph_, occupancy_, lives, before_, problem.may_recompute);
   }
 
   [[nodiscard]] double compute() const { return before_.back(); }
@@ -72,14 +70,13 @@ class StepModel {
   [[nodiscard]] Pair head_and_tail() const {
     Ends own{.starts = std::vector<double>(times_.size()),
              .tails = std::vector<double>(times_.size())};
-    for (std::size_t t = 0; t < times_.size(); ++t) {
-      if (missing_[t] <= 0) continue;
-      const Curves curves = curves_at(Position(t), false);
+    for (const Position t : by_missing()) {
+      const Curves curves = curves_at(t, false);
       own.starts[t] = curves.head.time(missing_[t]);
       own.tails[t] = curves.tail.time(missing_[t]);
     }
     const auto bound = [&](const Ends& ends) {
-      double longest = compute();
+      double longest = beaumont();
       for (std::size_t t = 0; t < times_.size(); ++t) {
         longest = std::max(longest, ends.starts[t] + times_[t] + ends.tails[t]);
       }
@@ -91,8 +88,6 @@ class StepModel {
 
   // For plans that also recompute: the largest bound of one task; of many tasks, only some count.
   [[nodiscard]] Pair head_and_tail_with_recomputation() const {
-    constexpr std::size_t kMany = 2000;
-    const std::size_t stride = times_.size() > kMany ? 50 : 1;
     const Ends none{.starts = std::vector<double>(times_.size()),
                     .tails = std::vector<double>(times_.size())};
     const Turnover turnover{rests_, rooms_, times_, link_, true};
@@ -100,7 +95,7 @@ class StepModel {
     const Ends turned = raised(none, &turnover);
     Pair bound{.plain = compute(),
                .with_turnover = times_.empty() ? 0 : times_.front() + turned.tails.front()};
-    for (const Position t : by_missing(stride)) {
+    for (const Position t : by_missing()) {
       const Curves curves = curves_at(t, true);
       bound.plain = at(t, curves, plain.starts[t], plain.tails[t], bound.plain);
       bound.with_turnover = at(t, curves, turned.starts[t], turned.tails[t], bound.with_turnover);
@@ -111,79 +106,6 @@ class StepModel {
  private:
   [[nodiscard]] double out() const { return link_.offload.bytes_per_second(); }
   [[nodiscard]] double in() const { return link_.prefetch.bytes_per_second(); }
-
-  void add_gaps(const Life& life) {
-    if (!occupancy_.is_movable(life.data)) return;
-    double available = 0;
-    bool is_recomputable = may_recompute_;
-    std::vector<Position> makers;
-    for (std::size_t a = 0; a + 1 < life.accesses.size(); ++a) {
-      const BlockAccess& access = life.accesses[a];
-      if (access.writes) {
-        makers.push_back(access.position);
-        available = before_[access.position + 1];
-        is_recomputable = is_recomputable && graph_.tasks[access.position].is_recomputable;
-      }
-      const Position next = life.accesses[a + 1].position;
-      if (next <= access.position + 1) continue;
-      rests_.push_back({.data = life.data,
-                        .written = makers.empty() ? 0 : makers.back(),
-                        .last = access.position,
-                        .next = next,
-                        .size = to_double(occupancy_.size(life.data)),
-                        .available = available,
-                        .due = compute() - before_[next],
-                        .makers = is_recomputable ? makers : std::vector<Position>{}});
-    }
-  }
-
-  // What the makers of each rest read beside the block itself.
-  void add_ingredients(std::span<const Life> lives) {
-    constexpr std::size_t kNone = ~std::size_t{0};
-    // By data block, the lives in order; by life, the tasks that write it.
-    std::vector<std::vector<std::size_t>> lives_of(graph_.data.size());
-    std::vector<std::vector<Position>> makers(lives.size());
-    std::vector<bool> may_rerun(lives.size(), true);
-    for (std::size_t i = 0; i < lives.size(); ++i) {
-      lives_of[static_cast<std::size_t>(lives[i].data)].push_back(i);
-      for (const BlockAccess& access : lives[i].accesses) {
-        if (!access.writes) continue;
-        makers[i].push_back(access.position);
-        may_rerun[i] = may_rerun[i] && graph_.tasks[access.position].is_recomputable;
-      }
-    }
-    const auto life_at = [&](DataId id, Position position) {
-      if (!occupancy_.is_movable(id)) return kNone;
-      for (const std::size_t i : lives_of[static_cast<std::size_t>(id)]) {
-        if (lives[i].begin() <= position && position <= lives[i].last()) return i;
-      }
-      return kNone;
-    };
-    std::vector<std::vector<std::size_t>> read(rests_.size());  // by rest: lives
-    std::vector<std::set<DataId>> needed_for(lives.size());
-    for (std::size_t r = 0; r < rests_.size(); ++r) {
-      for (const Position maker : rests_[r].makers) {
-        for (const DataId id : graph_.tasks[maker].reads) {
-          const std::size_t life = life_at(id, maker);
-          if (id == rests_[r].data || life == kNone || std::ranges::count(read[r], life) > 0) {
-            continue;
-          }
-          read[r].push_back(life);
-          needed_for[life].insert(rests_[r].data);
-        }
-      }
-    }
-    for (std::size_t r = 0; r < rests_.size(); ++r) {
-      for (const std::size_t i : read[r]) {
-        const auto users = static_cast<double>(needed_for[i].size());
-        rests_[r].ingredients.push_back(
-            {.makers = may_rerun[i] ? makers[i] : std::vector<Position>{},
-             .last = lives[i].last(),
-             .size = to_double(occupancy_.size(lives[i].data)) / users,
-             .available = makers[i].empty() ? 0 : before_[makers[i].front() + 1]});
-      }
-    }
-  }
 
   // By task: at least so much passes before it starts, and after it has ended.
   struct Ends {
@@ -226,9 +148,11 @@ class StepModel {
     RecomputationCurve again;
   };
 
-  // Every `stride`-th task that something is missing at, those first that most is missing at: their
-  // bounds are high, and what cannot be higher is soon seen.
-  [[nodiscard]] std::vector<Position> by_missing(std::size_t stride) const {
+  // The tasks that something is missing at, of many tasks some of them; those first that most is
+  // missing at: their bounds are high, and what cannot be higher is soon seen.
+  [[nodiscard]] std::vector<Position> by_missing() const {
+    constexpr std::size_t kMany = 2000;
+    const std::size_t stride = times_.size() > kMany ? 50 : 1;
     std::vector<Position> order;
     for (std::size_t t = 0; t < times_.size(); t += stride) {
       if (missing_[t] > 0) order.push_back(Position(t));
@@ -319,7 +243,6 @@ class StepModel {
   const TaskGraph& graph_;
   Occupancy occupancy_;
   LinkProfile link_;
-  bool may_recompute_;
   std::vector<double> times_;    // by task, in seconds
   std::vector<double> before_;   // by task: the time of all tasks before it
   std::vector<double> missing_;  // by task: bytes that cannot be near while it runs

@@ -22,9 +22,11 @@ struct Bounds {
   /// head, task and tail over all tasks. For plans that only move; never less than `beaumont`.
   um::Nanoseconds offload{0};
   /// LB2mix: of one task at a time, where each byte that is missing at a task was either moved or
-  /// will be computed again after it, at no less than its task's time per byte; the cheapest
-  /// division counts. For plans that move and recompute; equals `offload` where the problem allows
-  /// no recomputation.
+  /// will be computed again after it; the cheapest division counts. Who computes a block again runs
+  /// all tasks that wrote it, and those of what they read that is not kept, at no less than these
+  /// tasks' time per byte (RecomputationCurve). For plans that move and recompute, and move no
+  /// content that was overwritten since; equals `offload` where the problem allows no
+  /// recomputation.
   um::Nanoseconds mixed{0};
   /// `offload` with Turnover: near tasks that fill near memory make way for each other.
   um::Nanoseconds offload_turnover{0};
@@ -34,8 +36,8 @@ struct Bounds {
 
 /// Where state is offloadable all of them are the time of the tasks.
 /// Requires: the budget is at least near_need().smallest.
-/// Complexity: O(tasks * blocks * log blocks); above 2000 tasks `mixed` looks at every 50th task,
-/// which keeps it a bound.
+/// Complexity: O(tasks * blocks * log blocks); above 2000 tasks all but `beaumont` look at every
+/// 50th task, which keeps them bounds.
 [[nodiscard]] Bounds lower_bounds(const Problem& problem);
 
 /// Bounds::mixed_turnover alone, which takes a fraction of the time where there are many tasks.

@@ -41,6 +41,14 @@ void sort_by_price(std::vector<std::uint32_t>& blocks, std::span<const double> p
   std::ranges::stable_sort(blocks, {}, [&](std::uint32_t i) { return prices[i]; });
 }
 
+// Prices of one class differ by at most an eighth. Exact: the same on every machine.
+int price_class(double price) {
+  constexpr int kClasses = 8;  // for each power of two
+  int exponent = 0;
+  const double mantissa = std::frexp(price, &exponent);  // from one half up to one
+  return kClasses * exponent + static_cast<int>(2 * kClasses * (mantissa - 0.5));
+}
+
 // The numbers below `count` in such an order that the first of them, however many, are spread
 // evenly: with their bits reversed (van der Corput).
 std::vector<std::size_t> spread(std::size_t count) {
@@ -84,7 +92,6 @@ Step Neighbourhood::set_fate(const Decisions& from, const std::vector<std::uint3
 }
 
 Step Neighbourhood::drop_cheapest(const Selection& selection) const {
-  constexpr double kAlike = 16;  // steps of an e-fold: what differs less costs the same
   const std::vector<Recomputable>& blocks = space_.droppable();
   std::map<int, std::vector<std::uint32_t>> by_price;
   for (std::size_t place = 0; place < by_position_.size(); ++place) {
@@ -92,7 +99,7 @@ Step Neighbourhood::drop_cheapest(const Selection& selection) const {
     const double late = static_cast<double>(place) / static_cast<double>(by_position_.size());
     const double price = static_cast<double>(block.cost.count() + 1) /
                          static_cast<double>(block.size.count()) * (1 + selection.tilt * late);
-    by_price[static_cast<int>(std::floor(kAlike * std::log(price)))].push_back(by_position_[place]);
+    by_price[price_class(price)].push_back(by_position_[place]);
   }
   Step step;
   std::size_t dropped = 0;

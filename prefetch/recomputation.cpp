@@ -1,8 +1,9 @@
 #include "prefetch/recomputation.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 
-#include "prefetch/dataflow.h"
 #include "prefetch/occupancy.h"
 
 namespace spillway::prefetch {
@@ -115,69 +116,84 @@ std::vector<bool> find_saved(const TaskGraph& graph) {
 class Rerun {
  public:
   Rerun(const TaskGraph& graph, const std::vector<std::vector<TaskId>>& writers)
-      : graph_{graph}, writers_{writers}, last_write_(graph.data.size(), 0) {
+      : graph_{graph},
+        writers_{writers},
+        writes_(graph.data.size()),
+        last_read_(graph.data.size(), 0),
+        readers_(graph.data.size()) {
     for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-      for (const DataId id : graph.tasks[t].writes) last_write_[static_cast<std::size_t>(id)] = t;
+      const Task& task = graph.tasks[t];
+      for (const DataId id : task.writes) writes_[index(id)].push_back(t);
+      for (const DataId id : task.reads) {
+        if (is_forward(task)) {
+          readers_[index(id)].push_back(TaskId(t));
+        } else {
+          last_read_[index(id)] = t;
+        }
+      }
     }
   }
 
-  // True when the tasks that write `data` can: they make nothing that another task finishes, and
-  // what they read still holds what they read.
-  [[nodiscard]] bool is_harmless(DataId data) const {
-    const std::vector<TaskId>& tasks = writers_[static_cast<std::size_t>(data)];
-    return std::ranges::all_of(tasks, [&](TaskId id) {
-      return graph_[id].is_recomputable && finishes_its_outputs(id, tasks) &&
-             finds_its_inputs(id, data);
-    });
+  // By block: the last backward task that may make it necessary to run the block's tasks again,
+  // because it reads the block, or one that is made of it; nothing where they must not run again.
+  [[nodiscard]] std::vector<std::optional<std::size_t>> last_reruns() const {
+    std::vector<std::optional<std::size_t>> last(graph_.data.size());
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < graph_.data.size(); ++i) {
+      if (!writers_[i].empty()) order.push_back(i);
+    }
+    // What is made last first: what is made of a block comes before it.
+    std::ranges::stable_sort(order, std::ranges::greater{},
+                             [&](std::size_t i) { return writers_[i].back(); });
+    for (const std::size_t i : order) {
+      std::size_t latest = last_read_[i];
+      for (const TaskId reader : readers_[i]) {
+        for (const DataId made : graph_[reader].writes) {
+          if (index(made) != i && last[index(made)]) {
+            latest = std::max(latest, *last[index(made)]);
+          }
+        }
+      }
+      if (is_harmless(DataId(i), latest)) last[i] = latest;
+    }
+    return last;
   }
 
  private:
+  static std::size_t index(DataId id) { return static_cast<std::size_t>(id); }
+
+  // True when the tasks that write `data` can run again up to task `latest`: they make nothing that
+  // another task finishes, and what they read still holds what they read.
+  [[nodiscard]] bool is_harmless(DataId data, std::size_t latest) const {
+    if (graph_[data].kind == DataKind::kState) return false;
+    const std::vector<TaskId>& tasks = writers_[index(data)];
+    return std::ranges::all_of(tasks, [&](TaskId id) {
+      return graph_[id].is_recomputable && finishes_its_outputs(id, tasks) &&
+             finds_its_inputs(id, data, latest);
+    });
+  }
   [[nodiscard]] bool finishes_its_outputs(TaskId id, const std::vector<TaskId>& tasks) const {
     return std::ranges::all_of(graph_[id].writes, [&](DataId written) {
-      return std::ranges::includes(tasks, writers_[static_cast<std::size_t>(written)]);
+      return std::ranges::includes(tasks, writers_[index(written)]);
     });
   }
-  // State is looked at later: its updates come after the backward pass of its layer.
-  [[nodiscard]] bool finds_its_inputs(TaskId id, DataId data) const {
+  // Tensors must never be written again; state, which is updated after the backward pass of its
+  // layer, not before the rerun.
+  [[nodiscard]] bool finds_its_inputs(TaskId id, DataId data, std::size_t latest) const {
     return std::ranges::all_of(graph_[id].reads, [&](DataId read) {
-      return read == data || graph_[read].kind == DataKind::kState ||
-             last_write_[static_cast<std::size_t>(read)] < static_cast<std::size_t>(id);
+      const std::vector<std::size_t>& writes = writes_[index(read)];
+      const auto next = std::ranges::upper_bound(writes, index(id));
+      if (read == data || next == writes.end()) return true;
+      return graph_[read].kind == DataKind::kState && *next >= latest;
     });
   }
+  static std::size_t index(TaskId id) { return static_cast<std::size_t>(id); }
 
   const TaskGraph& graph_;
   const std::vector<std::vector<TaskId>>& writers_;
-  std::vector<std::size_t> last_write_;  // by block: the last task that writes it
-};
-
-// Keeps of `candidates`, in order, each that can be dropped together with all kept before it.
-class JointlyDroppable {
- public:
-  JointlyDroppable(const TaskGraph& graph, const std::vector<TaskRun>& runs)
-      : graph_{graph}, inserter_{graph}, runs_{runs} {}
-
-  // Takes all at once where that works, else halves: few refused ones cost few checks.
-  void consider(std::span<const Recomputable> candidates) {
-    if (candidates.empty()) return;
-    for (const Recomputable& candidate : candidates) dropped_.push_back({.data = candidate.data});
-    if (!check_dataflow(graph_, inserter_.insert(runs_, dropped_))) {
-      kept_.insert(kept_.end(), candidates.begin(), candidates.end());
-      return;
-    }
-    dropped_.resize(dropped_.size() - candidates.size());
-    if (candidates.size() == 1) return;
-    consider(candidates.first(candidates.size() / 2));
-    consider(candidates.subspan(candidates.size() / 2));
-  }
-
-  std::vector<Recomputable> take_kept() { return std::move(kept_); }
-
- private:
-  const TaskGraph& graph_;
-  RecomputationInserter inserter_;
-  const std::vector<TaskRun>& runs_;
-  std::vector<Dropped> dropped_;
-  std::vector<Recomputable> kept_;
+  std::vector<std::vector<std::size_t>> writes_;  // by block: the tasks that write it
+  std::vector<std::size_t> last_read_;            // by block: its last backward reader
+  std::vector<std::vector<TaskId>> readers_;      // by block: its forward readers
 };
 
 }  // namespace
@@ -187,11 +203,10 @@ std::vector<Recomputable> find_recomputable(const TaskGraph& graph, const Profil
   const Occupancy occupancy{graph, page};
   const auto writers = find_writers(graph);
   const auto saved = find_saved(graph);
-  const Rerun rerun{graph, writers};
+  const auto last_reruns = Rerun{graph, writers}.last_reruns();
   std::vector<Recomputable> result;
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
-    if (!saved[i] || writers[i].empty() || !occupancy.is_movable(DataId(i))) continue;
-    if (graph.data[i].kind == DataKind::kState || !rerun.is_harmless(DataId(i))) continue;
+    if (!saved[i] || !last_reruns[i] || !occupancy.is_movable(DataId(i))) continue;
     Recomputable block{.data = DataId(i), .size = occupancy.size(DataId(i))};
     for (const TaskId writer : writers[i]) {
       block.cost += profile(writer, runs[static_cast<std::size_t>(writer)].algorithm);
@@ -202,9 +217,7 @@ std::vector<Recomputable> find_recomputable(const TaskGraph& graph, const Profil
     return static_cast<double>(block.cost.count()) / static_cast<double>(block.size.count());
   };
   std::ranges::stable_sort(result, {}, cost_per_byte);
-  JointlyDroppable together{graph, runs};
-  together.consider(result);
-  return together.take_kept();
+  return result;
 }
 
 RecomputationInserter::RecomputationInserter(const TaskGraph& graph)

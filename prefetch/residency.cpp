@@ -24,7 +24,8 @@ class BlockResidency {
         plan_{plan},
         page_{occupancy.page()},
         away_(occupancy.size(data) / occupancy.page(), kNear),
-        is_far_valid_(away_.size(), false) {}
+        is_far_valid_(away_.size(), false),
+        returns_(away_.size()) {}
 
   std::vector<std::uint32_t> offloads;    // of this block, as indices into the plan
   std::vector<std::uint32_t> prefetches;  // likewise
@@ -51,7 +52,7 @@ class BlockResidency {
       if (i + 1 == life.accesses.size()) break;
       const Position next = life.accesses[i + 1].position;
       if (auto violation = leave(access.position + 1, next)) return violation;
-      if (auto violation = come_back(prefetched[next])) return violation;
+      if (auto violation = come_back(prefetched[next], next)) return violation;
     }
     return life.outlives_step() ? end_step(life, far_home) : std::nullopt;
   }
@@ -87,13 +88,14 @@ class BlockResidency {
     }
     const Position first = life.accesses.front().position;
     if (auto violation = leave(0, first)) return violation;
-    return come_back(prefetched[first]);
+    return come_back(prefetched[first], first);
   }
 
   std::optional<Violation> end_step(const Life& life, const std::vector<bool>& far_home) {
     const Position last = life.accesses.back().position;
     if (auto violation = leave(last + 1, life.whole_step)) return violation;
-    if (auto violation = come_back(static_cast<std::uint32_t>(plan_.prefetches.size()))) {
+    const auto all = static_cast<std::uint32_t>(plan_.prefetches.size());
+    if (auto violation = come_back(all, life.whole_step)) {
       return violation;
     }
     for (std::size_t page = 0; page < away_.size(); ++page) {
@@ -122,6 +124,9 @@ class BlockResidency {
         if (move.is_clean && !is_far_valid_[page]) {
           return Violation{name_ + " is freed without a valid far copy"};
         }
+        if (!move.is_clean && !is_back(page, move.after)) {
+          return Violation{name_ + " is offloaded before it has come back"};
+        }
         away_[page] = index;
         is_far_valid_[page] = true;
       }
@@ -129,9 +134,15 @@ class BlockResidency {
     return std::nullopt;
   }
 
+  // Whether the page has come back for sure when the step has come so far.
+  [[nodiscard]] bool is_back(std::size_t page, const Progress& now) const {
+    const Return& last = returns_[page];
+    return now.prefetches >= last.prefetches || now.runs > last.use;
+  }
+
   // Applies the prefetches that bring back what is away; `ended` of them have ended at the next
-  // use.
-  std::optional<Violation> come_back(std::uint32_t ended) {
+  // use, which is run `use`.
+  std::optional<Violation> come_back(std::uint32_t ended, Position use) {
     for (; next_prefetch_ < prefetches.size(); ++next_prefetch_) {
       const std::uint32_t index = prefetches[next_prefetch_];
       if (index >= ended) break;  // not waited for: belongs to a later use, or the next check fails
@@ -145,16 +156,24 @@ class BlockResidency {
           return Violation{"a prefetch of " + name_ + " does not wait for its offload"};
         }
         away_[page] = kNear;
+        returns_[page] = {.prefetches = index + 1, .use = use};
       }
     }
     return std::nullopt;
   }
+
+  // When a page came back: so many prefetches had ended, or that run had started.
+  struct Return {
+    std::uint32_t prefetches = 0;
+    Position use = 0;
+  };
 
   const std::string& name_;
   const Plan& plan_;
   Bytes page_;
   std::vector<std::uint32_t> away_;  // by page: the offload that took it away, or kNear
   std::vector<bool> is_far_valid_;
+  std::vector<Return> returns_;  // by page: the last one
   Position valid_from_ = 0;  // so many runs have ended when its content is what was written last
   std::size_t next_offload_ = 0;
   std::size_t next_prefetch_ = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "prefetch/bound_curves.h"
+
 namespace spillway::prefetch {
 
 Turnover::Turnover(std::span<const Rest> rests, std::span<const double> rooms,

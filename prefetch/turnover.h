@@ -3,27 +3,10 @@
 #include <span>
 #include <vector>
 
-#include "prefetch/bound_curves.h"
-#include "prefetch/liveness.h"
 #include "prefetch/profile.h"
+#include "prefetch/rests.h"
 
 namespace spillway::prefetch {
-
-/// The time between two uses of a block, in which it may be away. All times are seconds, all sizes
-/// bytes.
-struct Rest {
-  DataId data{};
-  Position written = 0;  ///< the last write before it
-  Position last = 0;
-  Position next = 0;
-  double size = 0;
-  double available = 0;  ///< when its content has been written, at the earliest
-  double due = 0;        ///< the time from its next use to the end, at the least
-  /// The tasks to run again if it was dropped: those that write it, from the one that overwrites it
-  /// on. Empty: it may not be.
-  std::vector<Position> makers;
-  std::vector<Ingredient> ingredients;  ///< of these tasks
-};
 
 /// What tasks that fill near memory make their successors wait for: while a task runs, only so much
 /// else can be near as its own operands leave room for. What a later task needs beyond that comes

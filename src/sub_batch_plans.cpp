@@ -104,7 +104,7 @@ SubBatchTrial SubBatchPlanner::attempt(const SubBatches& batches) {
   trial.total = Nanoseconds{0};
   for (const PlannedSubStep& step : std::get<std::vector<PlannedSubStep>>(outcome)) {
     const auto times = static_cast<std::int64_t>(step.times);
-    *trial.total += times * prefetch::simulate(step.plan, *step.profile).makespan();
+    *trial.total += times * prefetch::simulate(*step.graph, step.plan, *step.profile).makespan();
   }
   return trial;
 }

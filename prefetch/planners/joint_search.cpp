@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "prefetch/bounds.h"
-#include "prefetch/dataflow.h"
 #include "prefetch/decisions.h"
 #include "prefetch/need.h"
 #include "prefetch/neighbourhood.h"
@@ -172,17 +171,11 @@ class JointSearch {
       Incumbent valley{current_, *best_};
       current_.apply(step);
       best_ = evaluator_.plan(current_);
-      if (best_ && !is_valid(*best_)) best_.reset();
       if (best_) balance(evaluator_.left() - kDownhill);
       if (best_ && best_->makespan < valley.plan.makespan) continue;
       current_ = valley.decisions;
       best_ = std::move(valley.plan);
     }
-  }
-
-  // Blocks may be dropped in any combination, unless updates of state interfere: rare.
-  [[nodiscard]] bool is_valid(const EvaluatedPlan& plan) const {
-    return !check_dataflow(problem_.graph, plan.plan.runs);
   }
 
   // Evaluates the steps from here, and those that help together; takes the best. True when one
@@ -200,13 +193,9 @@ class JointSearch {
     std::vector<Attempt> combined = evaluate(std::move(together));
     std::ranges::move(combined, std::back_inserter(helpful));
     sort_by_makespan(helpful);
-    for (Attempt& attempt : helpful) {
-      if (!is_valid(*attempt.result)) continue;
-      current_.apply(attempt.step);
-      best_ = std::move(attempt.result);
-      return true;
-    }
-    return false;
+    current_.apply(helpful.front().step);
+    best_ = std::move(helpful.front().result);
+    return true;
   }
 
   // Those of the steps that make the plan shorter, the best first.

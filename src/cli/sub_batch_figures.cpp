@@ -54,7 +54,7 @@ struct Totals {
   void add_times(const PlannedSubStep& step, const SubBatchPlanner& planner) {
     const auto times = static_cast<std::int64_t>(step.times);
     compute += times * prefetch::compute_time(*step.profile, step.plan.runs);
-    makespan += times * prefetch::simulate(step.plan, *step.profile).makespan();
+    makespan += times * prefetch::simulate(*step.graph, step.plan, *step.profile).makespan();
     const prefetch::Bounds own =
         prefetch::lower_bounds(planner.problem(*step.graph, *step.profile));
     bounds.beaumont += times * own.beaumont;
