@@ -136,6 +136,7 @@ class Simulation {
 }  // namespace
 
 Timeline simulate(const Plan& plan, const Profile& profile, const SimulateOptions& options) {
+  um::expects(plan.residency == Residency::kPlanned, "page faults depend on the graph");
   return Simulation{plan, profile, options}.run();
 }
 

@@ -14,7 +14,7 @@ namespace spillway::prefetch {
 /// queue is free and its condition holds. While moves are under way a run advances at the profile's
 /// compute_speed_while_moving, once for each.
 ///
-/// Requires: the plan verifies, and was made for the profile's graph.
+/// Requires: the plan verifies, does not page on demand, and was made for the profile's graph.
 /// Complexity: O(runs + moves).
 [[nodiscard]] Timeline simulate(const Plan& plan, const Profile& profile,
                                 const SimulateOptions& options = {});
