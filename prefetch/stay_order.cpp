@@ -73,8 +73,8 @@ std::vector<StaySpan> find_spans(const Plan& plan, std::span<const Stay> stays) 
   spans.reserve(stays.size());
   for (const Stay& stay : stays) {
     StaySpan span;
-    span.begun = stay.is_prefetched ? beginnings.of_prefetch(stay.first)
-                                    : beginnings.of_run(stay.first);
+    span.begun =
+        stay.is_prefetched ? beginnings.of_prefetch(stay.first) : beginnings.of_run(stay.first);
     span.ended.runs = stay.is_offloaded ? plan.offloads[stay.last].frees_after() : stay.last + 1;
     span.ended.offloads = stay.is_offloaded ? stay.last + 1 : 0;
     span.begin = span.begun.runs;

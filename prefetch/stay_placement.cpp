@@ -104,57 +104,107 @@ std::vector<Order> orders_to_try(std::span<const Stay> stays, std::span<const St
   std::vector<std::uint64_t> breadths;
   for (std::uint32_t i = 0; i < stays.size(); ++i) breadths.push_back(breadth(i));
   const auto order = [&](const auto& key) { return sorted_by(stays.size(), key); };
-  return {order([&](std::uint32_t i) { return std::pair{size(i), length(i)}; }),
-          order([&](std::uint32_t i) { return std::pair{breadths[i], size(i)}; }),
-          order([&](std::uint32_t i) { return std::pair{length(i), size(i)}; }),
-          order([&](std::uint32_t i) { return length(i) * size(i); }),
-          order([&](std::uint32_t i) { return std::pair{runs - spans[i].begin, length(i)}; })};
+  return {order([&](std::uint32_t i) {
+            return std::pair{size(i), length(i)};
+          }),
+          order([&](std::uint32_t i) {
+            return std::pair{breadths[i], size(i)};
+          }),
+          order([&](std::uint32_t i) {
+            return std::pair{length(i), size(i)};
+          }),
+          order([&](std::uint32_t i) { return length(i) * size(i); }), order([&](std::uint32_t i) {
+            return std::pair{runs - spans[i].begin, length(i)};
+          })};
 }
 
-// How often an order may be improved.
-std::size_t improvements(std::size_t stays) {
-  constexpr std::size_t kPairs = 100 * 2000 * 2000;
-  constexpr std::size_t kMost = 1000;
-  return std::min(kMost, kPairs / std::max<std::size_t>(1, stays * stays));
-}
+// An order that was tried.
+struct Trial {
+  Order order;
+  StayPlacement placement;
+  std::uint64_t excess;  // bytes of stays beyond the room: says more than the extent alone
+};
 
-// Moves what reaches beyond `room` to somewhere before its place in `order`.
-void move_up(std::span<const Stay> stays, const StayPlacement& placement, Bytes room,
-             std::mt19937_64& random, Order& order) {
-  for (std::size_t place = 1; place < order.size(); ++place) {
-    const std::uint32_t stay = order[place];
-    if (placement.offsets[stay] + stays[stay].size <= room) continue;
-    const auto to = static_cast<std::ptrdiff_t>(random() % place);
-    const auto from = order.begin() + static_cast<std::ptrdiff_t>(place);
-    std::rotate(order.begin() + to, from, from + 1);
+// Looks for an order in which all stays lie within `room`.
+class OrderSearch {
+ public:
+  OrderSearch(std::span<const Stay> stays, std::span<const StaySpan> spans, Bytes room)
+      : stays_{stays}, packer_{stays, spans}, room_{room} {}
+
+  // Tries `orders`, then variations of those that exceed the room least.
+  StayPlacement search(std::vector<Order> orders) {
+    std::vector<Trial> trials;
+    for (Order& order : orders) {
+      trials.push_back(attempt(std::move(order)));
+      if (best_.extent <= room_) return best_;
+    }
+    std::ranges::stable_sort(trials, {}, &Trial::excess);
+    trials.resize(std::min(trials.size(), kStarts));
+    for (Trial& trial : trials) improve(std::move(trial));
+    return best_;
   }
-}
+
+ private:
+  static constexpr std::size_t kStarts = 3;
+
+  Trial attempt(Order order) {
+    Trial trial{.order = std::move(order), .placement = {}, .excess = 0};
+    trial.placement = packer_.pack(trial.order);
+    if (best_.offsets.empty() || trial.placement.extent < best_.extent) best_ = trial.placement;
+    for (std::uint32_t stay = 0; stay < stays_.size(); ++stay) {
+      trial.excess += um::saturating_difference(end(trial.placement, stay), room_).count();
+    }
+    return trial;
+  }
+
+  void improve(Trial trial) {
+    constexpr std::size_t kPairs = 100 * 2000 * 2000;
+    constexpr std::size_t kMost = 20'000;
+    const std::size_t pairs = std::max<std::size_t>(1, stays_.size() * stays_.size());
+    for (std::size_t i = std::min(kMost, kPairs / pairs) / kStarts; i > 0; --i) {
+      if (best_.extent <= room_) return;
+      Trial varied = attempt(vary(trial));
+      if (varied.excess <= trial.excess) trial = std::move(varied);
+    }
+  }
+
+  // Moves stays that reach beyond the room, or now and then any others, to other places.
+  Order vary(const Trial& trial) {
+    std::vector<std::size_t> high;
+    for (std::size_t place = 1; place < trial.order.size(); ++place) {
+      if (end(trial.placement, trial.order[place]) > room_) high.push_back(place);
+    }
+    Order order = trial.order;
+    if (high.empty()) return order;  // the first of the order alone is too large
+    do {
+      const bool is_any = draw(2) == 0;
+      const std::size_t from = is_any ? 1 + draw(order.size() - 1) : high[draw(high.size())];
+      const std::size_t to = draw(from);
+      const auto at = [&](std::size_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };
+      const bool is_later = is_any && draw(2) == 0;
+      std::rotate(at(to), is_later ? at(to + 1) : at(from), at(from + 1));
+    } while (draw(2) == 0);
+    return order;
+  }
+
+  [[nodiscard]] Bytes end(const StayPlacement& placement, std::uint32_t stay) const {
+    return placement.offsets[stay] + stays_[stay].size;
+  }
+  std::size_t draw(std::size_t count) { return static_cast<std::size_t>(random_() % count); }
+
+  std::span<const Stay> stays_;
+  Packer packer_;
+  Bytes room_;
+  StayPlacement best_;
+  std::mt19937_64 random_{1};
+};
 
 }  // namespace
 
 StayPlacement place_stays(const Plan& plan, std::span<const Stay> stays, Bytes room) {
+  if (stays.empty()) return {};
   const std::vector<StaySpan> spans = find_spans(plan, stays);
-  Packer packer{stays, spans};
-  StayPlacement best;
-  Order best_order;
-  const auto attempt = [&](const Order& order) {
-    StayPlacement placement = packer.pack(order);
-    if (!best_order.empty() && placement.extent > best.extent) return placement;
-    best_order = order;
-    best = placement;
-    return placement;
-  };
-  for (const Order& order : orders_to_try(stays, spans, plan.runs.size())) {
-    attempt(order);
-    if (best.extent <= room) return best;
-  }
-  std::mt19937_64 random{1};
-  for (std::size_t i = improvements(stays.size()); i > 0 && best.extent > room; --i) {
-    Order order = best_order;
-    move_up(stays, best, std::max(room, best.extent - kSmallestPage), random, order);
-    attempt(order);
-  }
-  return best;
+  return OrderSearch{stays, spans, room}.search(orders_to_try(stays, spans, plan.runs.size()));
 }
 
 PlacedStep place_step(const TaskGraph& graph, const Plan& plan, Bytes room) {

@@ -10,12 +10,12 @@
 namespace spillway::prefetch {
 
 /// One stretch of a step in which a movable block, or a run's workspace, occupies near memory: from
-/// the run that overwrites it, or its prefetch, until the run after which nobody needs it has ended,
-/// or its offload.
+/// the run that overwrites it, or its prefetch, until the run after which nobody needs it has
+/// ended, or its offload.
 struct Stay {
-  DataId data{};              ///< meaningless for a workspace
-  bool is_workspace = false;  ///< of run `first`, which is `last` too
-  um::Bytes size;             ///< in units of kSmallestPage
+  DataId data{};               ///< meaningless for a workspace
+  bool is_workspace = false;   ///< of run `first`, which is `last` too
+  um::Bytes size;              ///< in units of kSmallestPage
   bool is_prefetched = false;  ///< begins with prefetch `first` of the plan; else with run `first`
   bool is_offloaded = false;   ///< ends with offload `last` of the plan; else with run `last`
   std::uint32_t first = 0;
