@@ -207,10 +207,4 @@ StayPlacement place_stays(const Plan& plan, std::span<const Stay> stays, Bytes r
   return OrderSearch{stays, spans, room}.search(orders_to_try(stays, spans, plan.runs.size()));
 }
 
-PlacedStep place_step(const TaskGraph& graph, const Plan& plan, Bytes room) {
-  PlacedStep step{.stays = find_stays(graph, plan), .placement = {}};
-  step.placement = place_stays(plan, step.stays, room);
-  return step;
-}
-
 }  // namespace spillway::prefetch

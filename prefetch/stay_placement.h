@@ -5,7 +5,6 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/stays.h"
-#include "prefetch/task_graph.h"
 #include "um/bytes.h"
 
 namespace spillway::prefetch {
@@ -31,14 +30,5 @@ struct StayPlacement {
 /// 4e8 / n^2 variations.
 [[nodiscard]] StayPlacement place_stays(const Plan& plan, std::span<const Stay> stays,
                                         um::Bytes room);
-
-/// A step's stays and their places.
-struct PlacedStep {
-  std::vector<Stay> stays;
-  StayPlacement placement;
-};
-
-/// find_stays(), then place_stays(). Requires: as find_stays().
-[[nodiscard]] PlacedStep place_step(const TaskGraph& graph, const Plan& plan, um::Bytes room);
 
 }  // namespace spillway::prefetch
