@@ -158,10 +158,9 @@ class OrderSearch {
   }
 
   void improve(Trial trial) {
-    constexpr std::size_t kPairs = 100 * 2000 * 2000;
-    constexpr std::size_t kMost = 20'000;
-    const std::size_t pairs = std::max<std::size_t>(1, stays_.size() * stays_.size());
-    for (std::size_t i = std::min(kMost, kPairs / pairs) / kStarts; i > 0; --i) {
+    constexpr std::size_t kPairs = 2000 * 2000 * 30;
+    const std::size_t most = 100 * stays_.size();
+    for (std::size_t i = std::min(most, kPairs / (stays_.size() * stays_.size())); i > 0; --i) {
       if (best_.extent <= room_) return;
       Trial varied = attempt(vary(trial));
       if (varied.excess <= trial.excess) trial = std::move(varied);

@@ -40,6 +40,7 @@ RC_GTEST_PROP(CopyStep, GivesTheSameUnderEveryPlanner, ()) {
   for (const char* planner : {"fractional", "on-demand"}) {
     const Plan plan = verified_plan(problem, planner);
     const Executed executed = execute_copy(graph, plan);
+    RC_TAG(executed.has_fixed_places ? "fixed places" : "places as they come");
     RC_ASSERT(executed.result == run_plainly(graph, kSteps));
     RC_ASSERT(executed.peak <= peak_of(graph, plan));
   }
