@@ -133,6 +133,32 @@ TEST(PlaceStays, KeepsApartWhatMayMeet) {
   EXPECT_EQ(placement.extent, pages(5));
 }
 
+// Run 0 needs a and c, run 1 c, b and its workspace: four pages at most are in use at any time.
+TEST(PlaceStays, LetsThoseShareThatWaitByWayOfOthers) {
+  const SwappedByWayOfAnother toy;
+  ASSERT_TRUE(std::holds_alternative<Verified>(verify(toy.graph, toy.plan)));
+  const StayPlacement placement = place_stays(toy.plan, find_stays(toy.graph, toy.plan), pages(4));
+  EXPECT_EQ(placement.extent, pages(4));
+}
+
+// a comes back when d, made by run 1 beside b and its workspace, has left, and so when run 1 has
+// ended: it may have the place of b, and the four pages of run 1 are enough.
+TEST(PlaceStays, KnowWhatAnOffloadWaitedFor) {
+  SwappedToy toy;
+  const DataId d = toy.graph.add(DataBlock{.name = "d", .size = pages(1)});
+  toy.graph.tasks[1].writes.push_back(d);
+  toy.graph.tasks[2].reads.push_back(d);
+  toy.plan.graph = fingerprint(toy.graph);
+  toy.plan.budget = pages(4);
+  toy.plan.offloads.push_back({.data = d, .size = pages(1), .after = {.runs = 2}});
+  toy.plan.prefetches[0].after = {.runs = 0, .offloads = 2};
+  toy.plan.prefetches.push_back({.data = d, .size = pages(1), .after = {.runs = 2, .offloads = 2}});
+  toy.plan.runs[2].after = {.runs = 2, .offloads = 2, .prefetches = 2};
+  ASSERT_TRUE(std::holds_alternative<Verified>(verify(toy.graph, toy.plan)));
+  const StayPlacement placement = place_stays(toy.plan, find_stays(toy.graph, toy.plan), pages(4));
+  EXPECT_EQ(placement.extent, pages(4));
+}
+
 TEST(PlaceStays, OfAnEmptyStepTakeNothing) { EXPECT_EQ(place_stays({}, {}, pages(1)).extent, 0_B); }
 
 // A chain of 2000 layers of drawn sizes, all near: 4000 activations and gradients, and a workspace

@@ -25,4 +25,22 @@ struct SwappedToy {
   Plan plan;
 };
 
+/// The same with c (one page), which is made by run 0, too, leaves before a, and comes back for run
+/// 1 when a has left. Run 1 waits for c alone, and so, by way of it, for a's room.
+struct SwappedByWayOfAnother : SwappedToy {
+  SwappedByWayOfAnother() {
+    graph.tasks[0].writes.push_back(c);
+    graph.tasks[1].reads.push_back(c);
+    plan.graph = fingerprint(graph);
+    plan.budget = pages(4);
+    plan.offloads.insert(plan.offloads.begin(),
+                         {.data = c, .size = pages(1), .after = {.runs = 1}});
+    plan.prefetches = {{.data = c, .size = pages(1), .after = {.runs = 1, .offloads = 2}},
+                       {.data = a, .size = pages(2), .after = {.runs = 2, .offloads = 2}}};
+    plan.runs[1].after = {.runs = 1, .offloads = 0, .prefetches = 1};
+    plan.runs[2].after = {.runs = 2, .offloads = 0, .prefetches = 2};
+  }
+  DataId c = graph.add(DataBlock{.name = "c", .size = pages(1)});
+};
+
 }  // namespace spillway::prefetch::testing
