@@ -149,7 +149,7 @@ TEST(PlaceStays, KnowWhatAnOffloadWaitedFor) {
   toy.graph.tasks[1].writes.push_back(d);
   toy.graph.tasks[2].reads.push_back(d);
   toy.plan.graph = fingerprint(toy.graph);
-  toy.plan.budget = pages(4);
+  toy.plan.budget = pages(8);  // worst_case_peak() does not look so far
   toy.plan.offloads.push_back({.data = d, .size = pages(1), .after = {.runs = 2}});
   toy.plan.prefetches[0].after = {.runs = 0, .offloads = 2};
   toy.plan.prefetches.push_back({.data = d, .size = pages(1), .after = {.runs = 2, .offloads = 2}});
