@@ -158,7 +158,7 @@ class OrderSearch {
   }
 
   void improve(Trial trial) {
-    constexpr std::size_t kPairs = 2000 * 2000 * 30;
+    constexpr std::size_t kPairs = 120'000'000;
     const std::size_t most = 100 * stays_.size();
     for (std::size_t i = std::min(most, kPairs / (stays_.size() * stays_.size())); i > 0; --i) {
       if (best_.extent <= room_) return;
