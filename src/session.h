@@ -2,12 +2,14 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "prefetch/runtime/always_near.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
+#include "src/arena_use.h"
 #include "src/executor.h"
 #include "src/memory_mode.h"
 #include "src/plans.h"
@@ -54,6 +56,10 @@ class Session {
   [[nodiscard]] const prefetch::Timeline& timeline() const { return timeline_; }
   /// The most near memory in use at any time so far.
   [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
+  /// In copy mode: how the training step uses its arena.
+  [[nodiscard]] std::optional<ArenaUse> arena_use() const {
+    return space_.arena_use(training_layout_);
+  }
   /// "unified memory (uffd_move, 2 MiB pages, far RAM)"
   [[nodiscard]] std::string memory_description() const { return space_.description(); }
 

@@ -62,13 +62,22 @@ StepSpace::StepSpace(um::Device& device, MemoryMode mode, um::ManagedOptions opt
 std::unique_ptr<prefetch::StepMemory> StepSpace::make_memory(
     const StepLayout& layout, const prefetch::AlwaysNear& always_near) {
   if (mode_ == MemoryMode::kCopy) {
-    return std::make_unique<prefetch::CopyMemory>(layout, always_near, copy_->near(),
-                                                  copy_->copies(), ledger_);
+    auto memory = std::make_unique<prefetch::CopyMemory>(layout, always_near, copy_->near(),
+                                                         copy_->copies(), ledger_);
+    arena_uses_[&layout] = {.extent = memory->placed().placement.extent,
+                            .room = Bytes{copy_->near().size()}};
+    return memory;
   }
   const um::Range slab = managed_ != nullptr ? managed_->slab() : slab_.bytes();
   const prefetch::SlabAddress address{layout, always_near, slab};
   if (mode_ == MemoryMode::kResident) return std::make_unique<prefetch::ResidentMemory>(address);
   return std::make_unique<prefetch::ManagedMemory>(layout, address, managed_->hints());
+}
+
+std::optional<ArenaUse> StepSpace::arena_use(const StepLayout& layout) const {
+  const auto found = arena_uses_.find(&layout);
+  if (found == arena_uses_.end()) return std::nullopt;
+  return found->second;
 }
 
 um::Counters StepSpace::counters() const {

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "prefetch/runtime/always_near.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
+#include "src/arena_use.h"
 #include "src/memory_mode.h"
 #include "um/copy_space.h"
 #include "um/counters.h"
@@ -32,6 +35,9 @@ class StepSpace {
   [[nodiscard]] std::unique_ptr<prefetch::StepMemory> make_memory(
       const prefetch::StepLayout& layout, const prefetch::AlwaysNear& always_near);
 
+  /// How that memory uses its arena; nothing outside copy mode, or before make_memory().
+  [[nodiscard]] std::optional<ArenaUse> arena_use(const prefetch::StepLayout& layout) const;
+
   /// The buffer for what is always near, shared by the steps.
   [[nodiscard]] um::Range always_near_buffer() const { return buffer_.bytes(); }
   [[nodiscard]] um::Counters counters() const;
@@ -45,6 +51,7 @@ class StepSpace {
   um::Block slab_;  // resident
   std::unique_ptr<um::ManagedSpace> managed_;
   std::unique_ptr<um::CopySpace> copy_;
+  std::map<const prefetch::StepLayout*, ArenaUse> arena_uses_;
 };
 
 }  // namespace spillway

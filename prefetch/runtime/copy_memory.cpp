@@ -46,6 +46,7 @@ CopyMemory::CopyMemory(const StepLayout& layout, const AlwaysNear& always_near, 
       copies_{copies},
       ledger_{ledger},
       far_{layout},
+      placed_{place_step(layout.graph, layout.plan, Bytes{near.size()})},
       arena_{Bytes{near.size()}, kAlignment},
       segments_(layout.graph.data.size() + 1),
       walker_{layout.plan,
@@ -54,9 +55,7 @@ CopyMemory::CopyMemory(const StepLayout& layout, const AlwaysNear& always_near, 
               },
               [this](std::uint32_t move, um::Completion done) {
                 return issue_prefetch(move, std::move(done));
-              }} {
-  um::expects(moves_whole_blocks(layout.plan, layout.graph), "copy mode moves whole blocks");
-}
+              }} {}
 
 CopyMemory::~CopyMemory() {
   const std::lock_guard lock{mutex_};
@@ -67,6 +66,11 @@ void CopyMemory::begin_run(Position position) {
   position_ = position;
   const RunLayout& run = layout_.runs[position];
   const Progress& after = layout_.plan.runs[position].after;
+  if (placed_.fits) {
+    walker_.wait_for(after);
+    begin_stays(position);
+    return;
+  }
   if (wants_compaction_) compact();
   while (!walker_.wait_for(after, [this] { return wants_compaction_.load(); })) compact();
   for (const DataId id : run.begins) allocate(segment(id), layout_.graph[id].size);
@@ -135,13 +139,36 @@ bool CopyMemory::issue_prefetch(std::uint32_t index, um::Completion done) {
   {
     const std::lock_guard lock{mutex_};
     if (is_paused_) return false;
-    wants_compaction_ = !try_allocate(block, layout_.graph[move.data].size);
-    if (wants_compaction_) return false;
+    if (!try_make_room(index)) return false;
     near = bytes(block);
     ++copies_under_way_;
   }
   end_if_it_throws(end, [&] { copies_.prefetch(far_offset(move.data), near, end); });
   return true;
+}
+
+void CopyMemory::begin_stays(Position position) {
+  const std::lock_guard lock{mutex_};
+  const PlacedStep::Range stays = placed_.begun_by_run(position);
+  for (std::size_t stay = stays.begin; stay < stays.end; ++stay) occupy(stay);
+}
+
+// What was there before has left: that is what check_placement() proves.
+void CopyMemory::occupy(std::size_t index) {
+  const Stay& stay = placed_.stays[index];
+  ledger_.charge(stay.size);  // first: it may throw
+  Segment& taken = stay.is_workspace ? segments_[kWorkspace] : segment(stay.data);
+  taken = {.is_allocated = true, .offset = placed_.placement.offsets[index], .size = stay.size};
+}
+
+bool CopyMemory::try_make_room(std::uint32_t prefetch) {
+  if (placed_.fits) {
+    occupy(placed_.begun_by_prefetch(prefetch));
+    return true;
+  }
+  const DataId data = layout_.plan.prefetches[prefetch].data;
+  wants_compaction_ = !try_allocate(segment(data), layout_.graph[data].size);
+  return !wants_compaction_;
 }
 
 bool CopyMemory::try_allocate(Segment& segment, Bytes size) {
@@ -168,7 +195,7 @@ void CopyMemory::allocate(Segment& segment, Bytes size) {
 }
 
 void CopyMemory::release(Segment& segment) {
-  arena_.free(segment.offset);
+  if (!placed_.fits) arena_.free(segment.offset);
   ledger_.release(segment.size);
   segment = {};
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "prefetch/placed_step.h"
 #include "prefetch/runtime/always_near.h"
 #include "prefetch/runtime/plan_walker.h"
 #include "prefetch/runtime/step_layout.h"
@@ -24,8 +25,10 @@ struct FarPlacement {
 };
 
 /// Explicit swapping: blocks live in an arena of near memory and are copied to and from far memory
-/// as the plan says. When no segment is large enough although there is room, the arena is compacted
-/// between two runs (moDNN section IV, defragmentation).
+/// as the plan says. Where all stays of the step fit in the arena at fixed places, worked out when
+/// this is made (place_step), each lies at its own. Else they are allocated as they come, and when
+/// no segment is large enough although there is room, the arena is compacted between two runs
+/// (moDNN section IV, defragmentation).
 class CopyMemory final : public StepMemory {
  public:
   /// The plan moves whole blocks. `near` is the arena's memory; near bytes in use are charged to
@@ -44,6 +47,8 @@ class CopyMemory final : public StepMemory {
   void end_step() override { walker_.end_step(); }
   [[nodiscard]] Timeline moves() const override { return walker_.moves(); }
 
+  /// The stays of the step; each has a fixed place where they fit.
+  [[nodiscard]] const PlacedStep& placed() const { return placed_; }
   /// How often the arena was compacted.
   [[nodiscard]] std::uint64_t compactions() const { return compactions_; }
 
@@ -58,6 +63,9 @@ class CopyMemory final : public StepMemory {
 
   bool issue_offload(std::uint32_t move, um::Completion done);
   bool issue_prefetch(std::uint32_t move, um::Completion done);
+  void begin_stays(Position position);
+  void occupy(std::size_t stay);                                      // requires the lock
+  [[nodiscard]] bool try_make_room(std::uint32_t prefetch);           // requires the lock
   [[nodiscard]] bool try_allocate(Segment& segment, um::Bytes size);  // requires the lock
   void allocate(Segment& segment, um::Bytes size);
   void release(Segment& segment);  // requires the lock
@@ -77,10 +85,11 @@ class CopyMemory final : public StepMemory {
   um::Copies& copies_;
   um::Ledger& ledger_;
   FarPlacement far_;
+  PlacedStep placed_;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable idle_;
-  um::Arena arena_;
+  um::Arena arena_;  // idle where places are fixed
   std::vector<Segment> segments_;
   std::uint32_t copies_under_way_ = 0;
   bool is_paused_ = false;  // no copy may start: the arena is about to be compacted

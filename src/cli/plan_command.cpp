@@ -6,9 +6,11 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "prefetch/bounds_json.h"
 #include "prefetch/chrome_trace.h"
@@ -17,7 +19,9 @@
 #include "prefetch/plan_file.h"
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
+#include "src/arena_use.h"
 #include "src/budget.h"
+#include "src/cli/arena_report.h"
 #include "src/cli/memory_options.h"
 #include "src/cli/noise_options.h"
 #include "src/cli/output_path.h"
@@ -112,6 +116,11 @@ void add_paleo(const Planned& planned, const PlanSubject& subject, json& figures
   figures["paleo_strategy"] = prefetch::to_string(strategy);
 }
 
+// Where the copy mode would have its blocks.
+void add_places(MemoryMode memory, const std::optional<ArenaUse>& use, json& figures) {
+  if (memory == MemoryMode::kCopy && use) figures["placement"] = places_json(*use);
+}
+
 void print(const json& figures) {
   const auto bytes = [&](const char* key) {
     return um::to_string(Bytes{figures.at(key).get<std::uint64_t>()});
@@ -125,6 +134,9 @@ void print(const json& figures) {
                figures.at("sub_batch").get<std::size_t>());
   }
   fmt::print("  peak, verified   {}\n", bytes("peak_bytes"));
+  if (const auto places = figures.find("placement"); places != figures.end()) {
+    fmt::print("  arena            {}\n", describe_places(*places));
+  }
   fmt::print("  step             {:.4f} s, of it arithmetic {:.4f} s\n", number("makespan_seconds"),
              number("compute_seconds"));
   if (figures.contains("paleo_seconds")) {
@@ -168,6 +180,17 @@ void report(const Options& options, const PlanSubject& subject, const prefetch::
   print(figures);
 }
 
+// Of the sub-batch that needs most, one that does not fit before all that do.
+std::optional<ArenaUse> arena_use_of(const std::vector<PlannedSubStep>& steps) {
+  const auto need = [](const ArenaUse& use) { return std::pair{!use.fits(), use.extent}; };
+  std::optional<ArenaUse> most;
+  for (const PlannedSubStep& step : steps) {
+    const auto use = arena_use(*step.graph, step.plan);
+    if (use && (!most || need(*use) > need(*most))) most = use;
+  }
+  return most;
+}
+
 // False when the batch is not cut.
 bool plan_in_sub_batches(const Options& options, const PlanSubject& subject, Bytes budget) {
   if (!subject.machine || !subject.network) {
@@ -191,6 +214,7 @@ bool plan_in_sub_batches(const Options& options, const PlanSubject& subject, Byt
   const std::vector<PlannedSubStep> steps = planner.plan(batches);
   json figures = figures_of(steps, planner, std::chrono::steady_clock::now() - begin);
   figures["budget_bytes"] = budget.count();
+  add_places(options.memory.mode(), arena_use_of(steps), figures);
   const PlannedSubStep& last = steps.back();
   if (normalizes_by_batch(*last.graph)) {
     fmt::print(stderr, "note: batch norm's statistics change: they are of each sub-batch alone\n");
@@ -220,6 +244,7 @@ void plan(const Options& options) {
     if (options.noise.is_wanted()) {
       figures["noise"] = options.noise.try_out(subject.step.graph, planned.plan, subject.profile);
     }
+    add_places(options.memory.mode(), arena_use(subject.step.graph, planned.plan), figures);
     const std::size_t batch = std::max<std::size_t>(1, options.subject.workload.batch);
     report(options, subject, prefetch::cut(batch, batch), std::move(figures));
   } catch (const BudgetTooSmall& complaint) {

@@ -10,6 +10,7 @@
 #include "prefetch/chrome_trace.h"
 #include "prefetch/json.h"
 #include "prefetch/simulate.h"
+#include "src/cli/arena_report.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/output_path.h"
 #include "src/cli/training_flags.h"
@@ -80,6 +81,9 @@ class Training {
                "plan of {}: {} out and {} in a step, {} tasks run again; convolutions: {}\n",
                plan().planner, um::to_string(facts.offloaded), um::to_string(facts.prefetched),
                facts.recomputed_tasks, algorithms);
+    if (const auto use = session.arena_use()) {
+      fmt::print(stderr, "arena: {}\n", describe_places(places_json(*use)));
+    }
   }
 
   // First values, or those of the checkpoint.
@@ -114,32 +118,34 @@ class Training {
 
   [[nodiscard]] json summary(Session& session, const TrainOptions& options) const {
     const PlanFacts facts = facts_of(plan(), setup_.graph());
-    return {{"network", setup_.network().name},
-            {"parameters", nets::count_parameters(setup_.network())},
-            {"batch", options.batch},
-            {"image", nets::to_string(setup_.network().input())},
-            {"classes", setup_.network().classes()},
-            {"data", setup_.data().train->name()},
-            {"seed", options.seed},
-            {"learning_rate", shortest_decimal(options.learning_rate)},
-            {"device", setup_.processor().device->name()},
-            {"backend", setup_.processor().backend->description()},
-            {"memory", to_string(memory())},
-            {"memory_description", session.memory_description()},
-            {"far", flags().memory.far},
-            {"planner", plan().planner},
-            {"algorithms", facts.algorithms},
-            {"recomputed_tasks", facts.recomputed_tasks},
-            {"planned_offload_bytes", facts.offloaded.count()},
-            {"planned_prefetch_bytes", facts.prefetched.count()},
-            {"profile", setup_.profile().source},
-            {"budget_bytes", setup_.plans().budget.count()},
-            {"min_budget_bytes", setup_.workload().need().smallest.count()},
-            {"resident_bytes", setup_.workload().need().resident.count()},
-            {"near_peak_bytes", session.near_peak().count()},
-            {"page_bytes", setup_.workload().page().count()},
-            {"steps", steps_done_},
-            {"weights_sha256", session.state().sha256()}};
+    json result{{"network", setup_.network().name},
+                {"parameters", nets::count_parameters(setup_.network())},
+                {"batch", options.batch},
+                {"image", nets::to_string(setup_.network().input())},
+                {"classes", setup_.network().classes()},
+                {"data", setup_.data().train->name()},
+                {"seed", options.seed},
+                {"learning_rate", shortest_decimal(options.learning_rate)},
+                {"device", setup_.processor().device->name()},
+                {"backend", setup_.processor().backend->description()},
+                {"memory", to_string(memory())},
+                {"memory_description", session.memory_description()},
+                {"far", flags().memory.far},
+                {"planner", plan().planner},
+                {"algorithms", facts.algorithms},
+                {"recomputed_tasks", facts.recomputed_tasks},
+                {"planned_offload_bytes", facts.offloaded.count()},
+                {"planned_prefetch_bytes", facts.prefetched.count()},
+                {"profile", setup_.profile().source},
+                {"budget_bytes", setup_.plans().budget.count()},
+                {"min_budget_bytes", setup_.workload().need().smallest.count()},
+                {"resident_bytes", setup_.workload().need().resident.count()},
+                {"near_peak_bytes", session.near_peak().count()},
+                {"page_bytes", setup_.workload().page().count()},
+                {"steps", steps_done_},
+                {"weights_sha256", session.state().sha256()}};
+    if (const auto use = session.arena_use()) result["placement"] = places_json(*use);
+    return result;
   }
 
   void write_trace(const Session& session) const {

@@ -1,5 +1,8 @@
 #include "tests/prefetch/runtime/step_equivalence.h"
 
+#include <algorithm>
+
+#include "tests/prefetch/runtime/copy_steps.h"
 #include "um/host/uffd_probe.h"
 
 namespace spillway::prefetch::testing {
@@ -43,6 +46,24 @@ RC_GTEST_PROP(CopyStep, GivesTheSameUnderEveryPlanner, ()) {
     RC_ASSERT(executed.result == run_plainly(graph, kSteps));
     RC_ASSERT(executed.peak <= peak_of(graph, plan));
   }
+}
+
+// Most random steps fit in their arena at fixed places; here five runs at the end see to it that
+// none does.
+RC_GTEST_PROP(CopyStep, GivesTheSameWithPlacesAsTheyCome, ()) {
+  TaskGraph graph = random_step();
+  const um::Bytes pool = Occupancy{graph, kPage}.pool(random_budget(graph));
+  add_unplaceable_runs(graph, std::max<std::uint64_t>(4, pool / kPage));
+  const Profile profile = random_profile(graph);
+  Problem problem = random_step_problem(graph, profile);
+  problem.budget = near_need(graph, Occupancy{graph, kPage}).smallest;
+  problem.whole_blocks = true;
+  const Plan plan = verified_plan(problem, "fractional");
+  const Executed executed = execute_copy(graph, plan);
+  RC_ASSERT(!executed.has_fixed_places);
+  RC_ASSERT(executed.compactions >= 2 * kSteps);
+  RC_ASSERT(executed.result == run_plainly(graph, kSteps));
+  RC_ASSERT(executed.peak <= peak_of(graph, plan));
 }
 
 // A chain of six layers with activations of four pages, resident at 32 pages of tensors: from the

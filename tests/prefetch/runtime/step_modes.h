@@ -16,7 +16,8 @@ namespace spillway::prefetch::testing {
 struct Executed {
   ToyResult result;
   um::Counters counters;
-  um::Bytes peak;  ///< of near memory, what is always near included
+  um::Bytes peak;                 ///< of near memory, what is always near included
+  bool has_fixed_places = false;  ///< in copy mode
   std::uint64_t compactions = 0;
 };
 
@@ -67,10 +68,7 @@ inline Executed execute_managed(const TaskGraph& graph, const Plan& plan, um::Pa
   ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.always_near, space->slab()},
                        space->hints()};
   ToyResult result = run_planned(stage.layout, memory, stage.state, kSteps);
-  return {.result = std::move(result),
-          .counters = space->counters(),
-          .peak = stage.ledger.peak(),
-          .compactions = 0};
+  return {.result = std::move(result), .counters = space->counters(), .peak = stage.ledger.peak()};
 }
 
 inline Executed execute_copy(const TaskGraph& graph, const Plan& plan) {
@@ -84,6 +82,7 @@ inline Executed execute_copy(const TaskGraph& graph, const Plan& plan) {
   return {.result = std::move(result),
           .counters = space->counters(),
           .peak = stage.ledger.peak(),
+          .has_fixed_places = memory.placed().fits,
           .compactions = memory.compactions()};
 }
 

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "prefetch/plan.h"
+#include "prefetch/stays.h"
+
+namespace spillway::prefetch::testing {
+
+/// Executes a plan's conditions with drawn timing: at each moment one of the things that may happen
+/// does. Runs follow one another; moves of one direction are issued in order, as many at once as
+/// there are, and end in any order; one counts as ended when all before it have ended too.
+class DrawnWalk {
+ public:
+  DrawnWalk(const Plan& plan, std::uint64_t seed)
+      : plan_{plan}, random_{seed}, haste_{random_() % 4} {
+    offloads_.has_ended.resize(plan.offloads.size());
+    prefetches_.has_ended.resize(plan.prefetches.size());
+  }
+
+  /// Lets one more thing begin or end; false when everything has ended, or nothing can go on.
+  bool step() {
+    std::vector<std::pair<Event, std::uint32_t>> events;
+    const auto add = [&](Event event, std::uint32_t index) { events.emplace_back(event, index); };
+    const Progress now = progress();
+    if (is_running_) add(Event::kEndRun, runs_);
+    if (!is_running_ && runs_ < plan_.runs.size() && now.reaches(plan_.runs[runs_].after)) {
+      add(Event::kBeginRun, runs_);
+    }
+    add_moves(plan_.offloads, offloads_, now, Event::kBeginOffload, Event::kEndOffload, events);
+    add_moves(plan_.prefetches, prefetches_, now, Event::kBeginPrefetch, Event::kEndPrefetch,
+              events);
+    if (events.empty()) return false;
+    happen(events[random_() % events.size()]);
+    return true;
+  }
+
+  [[nodiscard]] bool is_over() const {
+    return !is_running_ && progress() == Progress{.runs = size(plan_.runs),
+                                                  .offloads = size(plan_.offloads),
+                                                  .prefetches = size(plan_.prefetches)};
+  }
+  /// The run under way, if there is one.
+  [[nodiscard]] bool is_running() const { return is_running_; }
+  [[nodiscard]] std::uint32_t run() const { return runs_; }
+
+  /// True while the stay occupies near memory.
+  [[nodiscard]] bool is_near(const Stay& stay) const { return has_begun(stay) && !has_ended(stay); }
+
+ private:
+  enum class Event { kBeginRun, kEndRun, kBeginOffload, kEndOffload, kBeginPrefetch, kEndPrefetch };
+  struct Moves {
+    std::uint32_t begun = 0;
+    std::vector<bool> has_ended;
+    [[nodiscard]] std::uint32_t counted() const {
+      std::uint32_t count = 0;
+      while (count < begun && has_ended[count]) ++count;
+      return count;
+    }
+  };
+
+  template <typename Entry>
+  static std::uint32_t size(const std::vector<Entry>& queue) {
+    return static_cast<std::uint32_t>(queue.size());
+  }
+
+  void add_moves(const std::vector<Move>& queue, const Moves& moves, const Progress& now,
+                 Event begin, Event end,
+                 std::vector<std::pair<Event, std::uint32_t>>& events) const {
+    if (moves.begun < queue.size() && now.reaches(queue[moves.begun].after)) {
+      // Drawn more often in some walks: what comes early is what meets.
+      for (std::uint64_t i = 0; i <= haste_; ++i) events.emplace_back(begin, moves.begun);
+    }
+    for (std::uint32_t i = 0; i < moves.begun; ++i) {
+      if (!moves.has_ended[i]) events.emplace_back(end, i);
+    }
+  }
+
+  void happen(const std::pair<Event, std::uint32_t>& event) {
+    switch (event.first) {
+      case Event::kBeginRun:
+        is_running_ = true;
+        break;
+      case Event::kEndRun:
+        is_running_ = false;
+        ++runs_;
+        break;
+      case Event::kBeginOffload:
+        ++offloads_.begun;
+        break;
+      case Event::kEndOffload:
+        offloads_.has_ended[event.second] = true;
+        break;
+      case Event::kBeginPrefetch:
+        ++prefetches_.begun;
+        break;
+      case Event::kEndPrefetch:
+        prefetches_.has_ended[event.second] = true;
+        break;
+    }
+  }
+
+  [[nodiscard]] Progress progress() const {
+    return {.runs = runs_, .offloads = offloads_.counted(), .prefetches = prefetches_.counted()};
+  }
+  [[nodiscard]] bool has_begun(const Stay& stay) const {
+    if (stay.is_prefetched) return prefetches_.begun > stay.first;
+    return runs_ > stay.first || (is_running_ && runs_ == stay.first);
+  }
+  // A block's room is free when its copy and the tasks that read on have ended.
+  [[nodiscard]] bool has_ended(const Stay& stay) const {
+    if (!stay.is_offloaded) return runs_ > stay.last;
+    return offloads_.has_ended[stay.last] && runs_ >= plan_.offloads[stay.last].frees_after();
+  }
+
+  const Plan& plan_;
+  std::mt19937_64 random_;
+  std::uint64_t haste_;
+  std::uint32_t runs_ = 0;
+  bool is_running_ = false;
+  Moves offloads_;
+  Moves prefetches_;
+};
+
+}  // namespace spillway::prefetch::testing

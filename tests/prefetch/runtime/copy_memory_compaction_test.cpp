@@ -1,0 +1,129 @@
+// The copy mode where fixed places do not fit.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "prefetch/runtime/copy_memory.h"
+#include "tests/prefetch/runtime/copy_steps.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+
+TEST(CopyMemory, CompactsTheArenaWhenNoPieceIsLargeEnough) {
+  TaskGraph graph;
+  add_unplaceable_runs(graph, 5);
+  const Plan plan = plain_plan(graph, pages(5));
+  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
+  const Executed executed = execute_copy(graph, plan);
+  EXPECT_FALSE(executed.has_fixed_places);
+  EXPECT_EQ(executed.compactions, 2 * kSteps);
+  EXPECT_EQ(executed.result, run_plainly(graph, kSteps));
+  EXPECT_EQ(executed.peak, pages(5));
+}
+
+// What fills the first run is what fills the last: it leaves, and comes back to four pages that are
+// not in one piece.
+TEST(CopyMemory, CompactsForAPrefetchThatFindsNoPiece) {
+  TaskGraph graph;
+  add_unplaceable_runs(graph, 5);
+  const DataId x = graph.tasks[0].writes[1];
+  graph.tasks[4].writes = {};
+  graph.tasks[4].reads.push_back(x);
+  Plan plan = plain_plan(graph, pages(5));
+  plan.offloads = {{.data = x, .size = pages(4), .after = {.runs = 1}}};
+  plan.prefetches = {{.data = x, .size = pages(4), .after = {.runs = 4, .offloads = 1}}};
+  for (Position p = 1; p < 5; ++p) plan.runs[p].after.offloads = 1;
+  plan.runs[4].after.prefetches = 1;
+  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
+  const Executed executed = execute_copy(graph, plan);
+  EXPECT_FALSE(executed.has_fixed_places);
+  EXPECT_EQ(executed.compactions, 2 * kSteps);
+  EXPECT_EQ(executed.result, run_plainly(graph, kSteps));
+}
+
+// Six pages. "make" writes x and p, which leave. x comes back between a and k, then a, c and e die:
+// three pages are free, none beside another, and d needs two of them. At that moment x is freed,
+// which takes no time, and p, of two pages, comes back: when d has made the arena one piece, p must
+// not cut d's share from it before d has it.
+TEST(CopyMemory, ARunHasTheRoomThatItsCompactionMade) {
+  TaskGraph graph;
+  const DataId x = add_block(graph, "x", 1);
+  const DataId p = add_block(graph, "p", 2);
+  const DataId a = add_block(graph, "a", 1);
+  const DataId c = add_block(graph, "c", 1);
+  const DataId k = add_block(graph, "k", 1);
+  const DataId e = add_block(graph, "e", 1);
+  const DataId l = add_block(graph, "l", 1);
+  const DataId d = add_block(graph, "d", 2);
+  graph.add(Task{.name = "make", .writes = {x, p}});
+  graph.add(Task{.name = "make a", .writes = {a}});
+  graph.add(Task{.name = "use x", .reads = {x}, .writes = {c}});
+  add_makers(graph, {k, e, l});
+  graph.add(Task{.name = "use a, c, e", .reads = {a, c, e}});
+  graph.add(Task{.name = "make d", .writes = {d}});
+  graph.add(Task{.name = "use p", .reads = {p, d, k, l}});
+  graph.add(Task{.name = "use x again", .reads = {x}});
+  add_unplaceable_runs(graph, 6);
+  Plan plan = plain_plan(graph, pages(6));
+  plan.offloads = {{.data = x, .size = pages(1), .after = {.runs = 1}},
+                   {.data = p, .size = pages(2), .after = {.runs = 1}},
+                   {.data = x, .size = pages(1), .is_clean = true, .after = {7, 2, 1}}};
+  plan.prefetches = {{.data = x, .size = pages(1), .after = {2, 2, 0}},
+                     {.data = p, .size = pages(2), .after = {7, 3, 1}},
+                     {.data = x, .size = pages(1), .after = {9, 3, 2}}};
+  for (Position r = 1; r < 15; ++r) plan.runs[r].after.offloads = r < 8 ? 2 : 3;
+  for (Position r = 2; r < 15; ++r) {
+    plan.runs[r].after.prefetches = r < 8 ? 1 : std::min(r - 6, 3U);
+  }
+  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
+  const ToyResult wanted = run_plainly(graph, kSteps);
+  ASSERT_FALSE(execute_copy(graph, plan).has_fixed_places);
+  for (int i = 0; i < 200; ++i) ASSERT_EQ(execute_copy(graph, plan).result, wanted);
+}
+
+// Four pages. p (two pages) leaves; a, x, b and y fill the arena; a and b die. p may come back, but
+// there are only two pages apart until x has left: then it finds room, and nothing needs
+// compacting.
+TEST(CopyMemory, DoesNotCompactOnceARetriedPrefetchHasFoundRoom) {
+  TaskGraph graph;
+  const DataId p = add_block(graph, "p", 2);
+  const DataId a = add_block(graph, "a", 1);
+  const DataId x = add_block(graph, "x", 1);
+  const DataId b = add_block(graph, "b", 1);
+  const DataId y = add_block(graph, "y", 1);
+  graph.add(Task{.name = "make p", .writes = {p}});
+  add_makers(graph, {a, x, b, y});
+  graph.add(Task{.name = "use a, b", .reads = {a, b}});
+  graph.add(Task{.name = "use p", .reads = {p}});
+  graph.add(Task{.name = "use x, y", .reads = {x, y}});
+  add_unplaceable_runs(graph, 4);
+  Plan plan = plain_plan(graph, pages(4));
+  plan.offloads = {{.data = p, .size = pages(2), .after = {.runs = 1}},
+                   {.data = x, .size = pages(1), .after = {6, 1, 0}},
+                   {.data = y, .size = pages(1), .after = {6, 1, 0}}};
+  plan.prefetches = {{.data = p, .size = pages(2), .after = {6, 1, 0}},
+                     {.data = x, .size = pages(1), .after = {7, 3, 1}},
+                     {.data = y, .size = pages(1), .after = {7, 3, 1}}};
+  for (Position r = 1; r < 8; ++r) plan.runs[r].after.offloads = 1;
+  plan.runs[6].after.prefetches = 1;
+  for (Position r = 7; r < 13; ++r) plan.runs[r].after = {r, 3, 3};
+  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
+  ManualStep step{graph, plan};
+  ASSERT_FALSE(step.memory.placed().fits);
+  step.run(0);
+  step.copies.out.wait_and_finish_next();
+  for (Position r = 1; r < 6; ++r) step.run(r);
+  step.copies.out.wait_until_issued(3);  // between x and y, p was tried and found no room
+  step.copies.out.finish_next();
+  step.copies.in.wait_until_issued(1);
+  step.copies.out.finish_next();
+  step.copies.in.finish_next();
+  step.run(6);
+  EXPECT_EQ(step.memory.compactions(), 0U);
+  for (int i = 0; i < 2; ++i) step.copies.in.wait_and_finish_next();
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

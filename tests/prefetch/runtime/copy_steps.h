@@ -1,0 +1,93 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "prefetch/verify.h"
+#include "tests/prefetch/runtime/manual_moves.h"
+#include "tests/prefetch/runtime/step_modes.h"
+#include "tests/prefetch/toy.h"
+
+namespace spillway::prefetch::testing {
+
+/// Copies that end when the test says so, without copying anything.
+class ManualCopies final : public um::Copies {
+ public:
+  void offload(std::span<const std::byte> /*near*/, um::Bytes /*far*/,
+               um::Completion done) override {
+    out.issue(0, std::move(done));
+  }
+  void prefetch(um::Bytes /*far*/, um::Range /*near*/, um::Completion done) override {
+    in.issue(0, std::move(done));
+  }
+  ManualMoves out;
+  ManualMoves in;
+};
+
+inline DataId add_block(TaskGraph& graph, const char* name, std::uint64_t count) {
+  return graph.add(DataBlock{.name = name, .size = pages(count)});
+}
+
+/// Every task once, each after the one before it.
+inline Plan plain_plan(const TaskGraph& graph, um::Bytes budget) {
+  Plan plan{.graph = fingerprint(graph), .budget = budget, .page = kPage};
+  plan.runs = runs_in_order(graph);
+  for (Position p = 0; p < plan.runs.size(); ++p) plan.runs[p].after.runs = p;
+  return plan;
+}
+
+/// One task for each block of `ids`, which writes it.
+inline void add_makers(TaskGraph& graph, std::initializer_list<DataId> ids) {
+  for (const DataId id : ids) {
+    graph.add(Task{.name = "make " + graph[id].name, .writes = {id}});
+  }
+}
+
+inline void expect_verified(const TaskGraph& graph, const Plan& plan) {
+  const auto verdict = verify(graph, plan);
+  ASSERT_TRUE(std::holds_alternative<Verified>(verdict)) << std::get<Violation>(verdict).reason;
+}
+
+/// A step whose copies end when the test says so.
+struct ManualStep {
+  ManualStep(const TaskGraph& graph, const Plan& plan)
+      : stage{graph, plan}, near(plan.budget.count() / 8) {
+    memory.begin_step();
+  }
+  void run(Position position) {
+    memory.begin_run(position);
+    memory.end_run(position);
+  }
+  Stage stage;
+  std::vector<std::uint64_t> near;
+  ManualCopies copies;
+  CopyMemory memory{stage.layout, stage.always_near, std::as_writable_bytes(std::span{near}),
+                    copies, stage.ledger};
+};
+
+/// Five more runs whose blocks fill `count` pages, at least four, at each run but the third, and
+/// have no fixed places in so few. With "first" at page 0, the only ends being 0 and the last:
+/// "second" lies at 1 or the last page (run 2), so "third", alive beside "first", lies just before
+/// the last (run 4), while run 5 leaves it only an end. Allocated as they come, they are compacted
+/// twice: for runs 4 and 5.
+inline void add_unplaceable_runs(TaskGraph& graph, std::uint64_t count) {
+  const DataId first = add_block(graph, "first", 1);
+  const DataId second = add_block(graph, "second", 1);
+  const DataId third = add_block(graph, "third", 1);
+  const auto add = [&](std::vector<DataId> reads, std::vector<DataId> writes, std::uint64_t fill) {
+    const std::string name = "fill " + std::to_string(graph.tasks.size());
+    if (fill > 0) writes.push_back(add_block(graph, name.c_str(), fill));
+    graph.add(Task{.name = name, .reads = std::move(reads), .writes = std::move(writes)});
+  };
+  add({}, {first}, count - 1);
+  add({}, {second}, count - 2);
+  add({first}, {third}, 0);
+  add({second}, {}, count - 2);
+  add({third}, {}, count - 1);
+}
+
+}  // namespace spillway::prefetch::testing

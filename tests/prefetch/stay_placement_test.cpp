@@ -1,0 +1,183 @@
+#include "prefetch/stay_placement.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "prefetch/check_placement.h"
+#include "prefetch/need.h"
+#include "prefetch/planners/catalogue.h"
+#include "prefetch/verify.h"
+#include "tests/prefetch/drawn_walk.h"
+#include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/swapped_toy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+
+// Pairs of stays, as indices.
+using Pairs = std::set<std::pair<std::size_t, std::size_t>>;
+
+bool share_addresses(const StayPlacement& placement, std::span<const Stay> stays, std::size_t i,
+                     std::size_t j) {
+  return placement.offsets[i] < placement.offsets[j] + stays[j].size &&
+         placement.offsets[j] < placement.offsets[i] + stays[i].size;
+}
+
+// What the run under way touches must be near: says that the stays are all there are.
+void expect_operands_near(const TaskGraph& graph, const Plan& plan, const DrawnWalk& walk,
+                          std::span<const Stay> stays) {
+  const Occupancy occupancy{graph, plan.page};
+  for (const DataId id : operands(graph[plan.runs[walk.run()].task])) {
+    if (!occupancy.is_movable(id)) continue;
+    RC_ASSERT(std::ranges::count_if(stays, [&](const Stay& stay) {
+                return !stay.is_workspace && stay.data == id && walk.is_near(stay);
+              }) == 1);
+  }
+}
+
+// Walks the plan once and adds the pairs that were near together to `met`.
+void walk_once(const TaskGraph& graph, const Plan& plan, std::span<const Stay> stays,
+               um::Bytes pool, Pairs& met) {
+  DrawnWalk walk{plan, *rc::gen::arbitrary<std::uint64_t>()};
+  while (walk.step()) {
+    if (walk.is_running()) expect_operands_near(graph, plan, walk, stays);
+    std::vector<std::size_t> near;
+    um::Bytes in_use;
+    for (std::size_t i = 0; i < stays.size(); ++i) {
+      if (!walk.is_near(stays[i])) continue;
+      for (const std::size_t other : near) met.emplace(other, i);
+      near.push_back(i);
+      in_use += stays[i].size;
+    }
+    RC_ASSERT(in_use <= pool);
+  }
+  RC_ASSERT(walk.is_over());
+}
+
+Plan whole_block_plan(const Planner& planner, Problem problem) {
+  auto result = planner.plan(problem);
+  if (const auto* infeasible = std::get_if<Infeasible>(&result)) {
+    problem.budget = infeasible->smallest_budget;
+    result = planner.plan(problem);
+  }
+  return std::get<Plan>(std::move(result));
+}
+
+// Under a plan: the checker accepts what was placed, drawn walks never show two stays in one place,
+// and of every two that a walk shows together the checker refuses to lay one on the other.
+void check_places(const TaskGraph& graph, const Plan& plan) {
+  const std::vector<Stay> stays = find_stays(graph, plan);
+  const um::Bytes pool = Occupancy{graph, plan.page}.pool(plan.budget);
+  const StayPlacement placement = place_stays(plan, stays, pool);
+  if (const auto wrong = check_placement(graph, plan, stays, placement)) RC_FAIL(wrong->reason);
+  Pairs met;
+  for (int i = 0; i < 5; ++i) walk_once(graph, plan, stays, pool, met);
+  for (const auto& [one, other] : met) {
+    RC_ASSERT(!share_addresses(placement, stays, one, other));
+    StayPlacement mutated = placement;
+    mutated.offsets[one] = placement.offsets[other];
+    mutated.extent += stays[one].size;
+    RC_ASSERT(check_placement(graph, plan, stays, mutated).has_value());
+  }
+}
+
+void check_every_planner(const TaskGraph& graph) {
+  const Profile profile = random_profile(graph);
+  const NearNeed need = near_need(graph, Occupancy{graph, kPage});
+  const std::uint64_t slack = (need.resident - need.smallest) / kPage;
+  const Problem problem{
+      .graph = graph,
+      .profile = profile,
+      .budget = need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 2)),
+      .page = kPage,
+      .chunk = pages(4),
+      .whole_blocks = true,
+      .may_recompute = *rc::gen::arbitrary<bool>()};
+  for (const auto& planner : planners()) {
+    const Plan plan = whole_block_plan(*planner, problem);
+    RC_ASSERT(moves_whole_blocks(plan, graph));
+    RC_ASSERT(std::holds_alternative<Verified>(verify(graph, plan)));
+    check_places(graph, plan);
+  }
+}
+
+RC_GTEST_PROP(PlaceStays, KeepsApartWhatMeetsInADagUnderAnyTiming, ()) {
+  check_every_planner(random_graph());
+}
+
+RC_GTEST_PROP(PlaceStays, KeepsApartWhatMeetsInAChainUnderAnyTiming, ()) {
+  check_every_planner(random_chain(12));
+}
+
+// Three pages hold a, then b and its workspace, then a again.
+TEST(PlaceStays, LetsThoseShareAddressesThatNeverMeet) {
+  const SwappedToy toy;
+  const std::vector<Stay> stays = find_stays(toy.graph, toy.plan);
+  const StayPlacement placement = place_stays(toy.plan, stays, pages(3));
+  EXPECT_EQ(placement.extent, pages(3));
+  EXPECT_FALSE(check_placement(toy.graph, toy.plan, stays, placement).has_value());
+}
+
+// b is made while a may still be leaving: two, two and one pages.
+TEST(PlaceStays, KeepsApartWhatMayMeet) {
+  SwappedToy toy;
+  toy.plan.runs[1].after.offloads = 0;
+  const StayPlacement placement = place_stays(toy.plan, find_stays(toy.graph, toy.plan), pages(3));
+  EXPECT_EQ(placement.extent, pages(5));
+}
+
+// Run 0 needs a and c, run 1 c, b and its workspace: four pages at most are in use at any time.
+TEST(PlaceStays, LetsThoseShareThatWaitByWayOfOthers) {
+  const SwappedByWayOfAnother toy;
+  ASSERT_TRUE(std::holds_alternative<Verified>(verify(toy.graph, toy.plan)));
+  const StayPlacement placement = place_stays(toy.plan, find_stays(toy.graph, toy.plan), pages(4));
+  EXPECT_EQ(placement.extent, pages(4));
+}
+
+// a comes back when d, made by run 1 beside b and its workspace, has left, and so when run 1 has
+// ended: it may have the place of b, and the four pages of run 1 are enough.
+TEST(PlaceStays, KnowWhatAnOffloadWaitedFor) {
+  SwappedToy toy;
+  const DataId d = toy.graph.add(DataBlock{.name = "d", .size = pages(1)});
+  toy.graph.tasks[1].writes.push_back(d);
+  toy.graph.tasks[2].reads.push_back(d);
+  toy.plan.graph = fingerprint(toy.graph);
+  toy.plan.budget = pages(8);  // worst_case_peak() does not look so far
+  toy.plan.offloads.push_back({.data = d, .size = pages(1), .after = {.runs = 2}});
+  toy.plan.prefetches[0].after = {.runs = 0, .offloads = 2};
+  toy.plan.prefetches.push_back({.data = d, .size = pages(1), .after = {.runs = 2, .offloads = 2}});
+  toy.plan.runs[2].after = {.runs = 2, .offloads = 2, .prefetches = 2};
+  ASSERT_TRUE(std::holds_alternative<Verified>(verify(toy.graph, toy.plan)));
+  const StayPlacement placement = place_stays(toy.plan, find_stays(toy.graph, toy.plan), pages(4));
+  EXPECT_EQ(placement.extent, pages(4));
+}
+
+TEST(PlaceStays, OfAnEmptyStepTakeNothing) { EXPECT_EQ(place_stays({}, {}, pages(1)).extent, 0_B); }
+
+// A chain of 2000 layers of drawn sizes, all near: 4000 activations and gradients, and a workspace
+// each, in little more than is near at once.
+TEST(PlaceStays, PlacesALongStepTightly) {
+  TaskGraph graph = chain(2000, pages(1));
+  for (std::size_t i = 0; i < graph.data.size(); ++i) graph.data[i].size = pages(1 + i * i % 7);
+  for (std::size_t i = 0; i < graph.tasks.size(); ++i) {
+    graph.tasks[i].algorithms[0].workspace = pages(1 + i % 5);
+  }
+  Plan plan{.graph = fingerprint(graph), .budget = pages(1U << 20U), .page = kPage};
+  plan.runs = runs_in_order(graph);
+  plan.budget = std::get<Verified>(verify(graph, plan)).peak;
+  const std::vector<Stay> stays = find_stays(graph, plan);
+  EXPECT_EQ(stays.size(), 8004U);
+  const StayPlacement placement = place_stays(plan, stays, plan.budget);
+  EXPECT_FALSE(check_placement(graph, plan, stays, placement).has_value());
+  EXPECT_LE(100 * placement.extent, 101 * plan.budget);
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

@@ -1,0 +1,89 @@
+// `spillway plan --sub-batch`: a batch in parts.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/refused.h"
+
+namespace spillway::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kFailure = 1;
+constexpr int kBadUsage = 2;
+
+Program::Arguments plan_lenet(const Program::Arguments& more) {
+  return joined({"plan", "--net", "lenet", "--batch", "512", "--machine", "v100"}, more);
+}
+
+json planned(const Program::Arguments& more) {
+  const Outcome outcome = run_spillway(joined(plan_lenet(more), {"--json", "-"}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const std::vector<json> lines = json_lines(outcome);
+  return lines.size() == 1 ? lines[0] : json::object();
+}
+
+// One byte less than the smallest budget of the whole batch.
+std::string too_little() {
+  const std::uint64_t smallest = planned({}).at("min_budget_bytes");
+  return std::to_string(smallest - 1);
+}
+
+TEST(PlanSubBatch, IsTheWholeBatchWhereItIsOff) {
+  const json figures = planned({"--sub-batch", "off"});
+  EXPECT_EQ(figures.at("sub_batch"), 512);
+  EXPECT_EQ(figures.at("sub_steps"), 1);
+  EXPECT_EQ(figures.at("min_budget_bytes"), planned({}).at("min_budget_bytes"));
+}
+
+TEST(PlanSubBatch, OfTheSizeAskedForIsNamed) {
+  const json figures = planned({"--sub-batch", "128"});
+  EXPECT_EQ(figures.at("sub_batch"), 128);
+  EXPECT_EQ(figures.at("sub_steps"), 4);
+  EXPECT_EQ(figures.at("verified"), true);
+}
+
+TEST(PlanSubBatch, MakesABudgetFeasibleThatTheWholeBatchBreaks) {
+  const std::string budget = too_little();
+  expect_refused(kFailure, plan_lenet({"--budget", budget}), {"needs most", "smallest budget"});
+  for (const char* size : {"128", "auto"}) {
+    const json figures = planned({"--budget", budget, "--sub-batch", size});
+    EXPECT_GT(figures.at("sub_steps"), 1) << size;
+    EXPECT_LT(figures.at("sub_batch"), 512) << size;
+    EXPECT_LE(figures.at("peak_bytes"), std::stoull(budget)) << size;
+    EXPECT_EQ(figures.at("feasible"), true) << size;
+  }
+}
+
+TEST(PlanSubBatch, ThatIsStillTooLargeSaysWhatItNeeds) {
+  expect_refused(kFailure, plan_lenet({"--budget", too_little(), "--sub-batch", "512"}),
+                 {"smallest budget"});
+  expect_refused(kFailure, plan_lenet({"--budget", "1MiB", "--sub-batch", "128"}),
+                 {"in sub-batches of 128", "smallest budget"});
+}
+
+TEST(PlanSubBatch, RefusesWhatIsNoSize) {
+  for (const char* size : {"0", "-8", "x", "1.5", "AUTO", "64 "}) {
+    expect_refused(kBadUsage, plan_lenet({"--sub-batch", size}),
+                   {"--sub-batch", "is no size of sub-batches", "off, auto, or a number"});
+  }
+}
+
+TEST(PlanSubBatch, RefusesMoreThanTheBatch) {
+  expect_refused(kFailure, plan_lenet({"--sub-batch", "513"}),
+                 {"--sub-batch 513", "more than the batch of 512"});
+}
+
+// A trace has no times at other batch sizes.
+TEST(PlanSubBatch, RefusesATrace) {
+  expect_refused(kFailure,
+                 {"plan", "--trace-in", SPILLWAY_TRACES "/bert-base-b256-a100.json", "--machine",
+                  "a100", "--sub-batch", "64"},
+                 {"--sub-batch needs times at other batch sizes", "--net and --machine"});
+}
+
+}  // namespace
+}  // namespace spillway::test
