@@ -9,6 +9,7 @@
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
 #include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/random_profile.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {

@@ -8,7 +8,8 @@
 #include "prefetch/bounds.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate.h"
-#include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/random_chain.h"
+#include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {

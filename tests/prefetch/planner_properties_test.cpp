@@ -5,7 +5,9 @@
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
+#include "tests/prefetch/random_chain.h"
 #include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/trace_checker.h"
 
 namespace spillway::prefetch {
@@ -57,7 +59,8 @@ void expect_sound_plans(const TaskGraph& graph) {
       RC_FAIL(std::string{planner->name()} + " is faster than the bound");
     }
     const SimulateOptions noise{.noise = 0.9, .seed = *rc::gen::arbitrary<std::uint64_t>()};
-    const std::string wrong = check_trace(graph, plan, simulate(plan, profile, noise));
+    const std::string wrong =
+        check_trace(graph, plan, simulate(plan, profile, noise), profile.link);
     if (!wrong.empty()) RC_FAIL(std::string{planner->name()} + ": " + wrong);
   }
 }
