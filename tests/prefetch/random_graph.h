@@ -97,8 +97,9 @@ class RandomStep {
   // The backward task reads it again. Now and then it is an earlier layer's, or changes in the
   // forward pass already.
   void use_weight(Task& task, const std::string& name) {
-    if (weights_.empty() || !one_in(4)) weights_.push_back(new_weight(name));
-    const DataId weight = any_of({weights_.back(), weights_.front()});
+    const bool is_shared = !weights_.empty() && one_in(4);
+    if (!is_shared) weights_.push_back(new_weight(name));
+    const DataId weight = is_shared ? any_of(weights_) : weights_.back();
     read(task, weight);
     saved_.back().push_back(weight);
     if (one_in(12)) task.writes.push_back(weight);

@@ -38,7 +38,7 @@ class TraceChecker {
   std::string check() {
     for (const Event& event : events_) {
       happen(event);
-      if (in_use_ > pool_) wrong("more than the budget");
+      if (in_use_ > pool_) wrong(std::to_string(in_use_ - pool_) + " bytes more than the budget");
       if (!wrong_.empty()) return wrong_ + " at " + std::to_string(event.time.count()) + " ns";
     }
     return at_end();
