@@ -54,6 +54,17 @@ TEST_F(TwoLayers, DoNeitherWhereAllFits) {
   EXPECT_EQ(ExactMixedSolver(problem(graph, profile, pages(10)), 3).solve(), 550ns);
 }
 
+// In half of the cases what may run again takes a tenth of its time.
+Profile profile_with_cheap_reruns(const TaskGraph& graph) {
+  Profile profile = random_profile(graph);
+  if (*rc::gen::arbitrary<bool>()) return profile;
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    if (!graph.tasks[t].is_recomputable) continue;
+    for (um::Nanoseconds& duration : profile.durations[t]) duration = duration / 10;
+  }
+  return profile;
+}
+
 Problem tiny_problem(const TaskGraph& graph, const Profile& profile) {
   const NearNeed need = near_need(graph, Occupancy{graph, kPage});
   const std::uint64_t slack = (need.resident - need.smallest) / kPage;
@@ -69,7 +80,7 @@ Problem tiny_problem(const TaskGraph& graph, const Profile& profile) {
 // The bounds hold for what nobody plans: any sequence that reruns tasks, with its best moves. A
 // plan of `joint` that moves whole blocks and reruns no more tasks is one of them.
 void expect_between_bounds_and_joint(const TaskGraph& graph) {
-  const Profile profile = random_profile(graph);
+  const Profile profile = profile_with_cheap_reruns(graph);
   const Problem given = tiny_problem(graph, profile);
   const auto optimum = ExactMixedSolver{given, kMostReruns}.solve();
   RC_ASSERT(optimum.has_value());

@@ -1,6 +1,6 @@
 // Small traces in which update tasks write weights between backward tasks, as found by a random
 // search: planners once gave them plans that recompute with weights that had changed since. In
-// "in-place" a forward task changes a tensor that another has read.
+// "in_place" a forward task changes a tensor that another has read.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -68,10 +68,16 @@ TEST_P(UpdateTraces, ArePlannedSoundly) {
   }
 }
 
+std::string name_of(const ::testing::TestParamInfo<UpdateTraces::ParamType>& info) {
+  const auto [file, planner, offload_weights] = info.param;
+  return std::string{file} + "_" + planner + (offload_weights ? "_offloads_weights" : "");
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Files, UpdateTraces,
-    ::testing::Combine(::testing::Values("1034", "1077", "1083", "5025", "in-place"),
-                       ::testing::Values("joint", "recompute"), ::testing::Bool()));
+    ::testing::Combine(::testing::Values("1034", "1077", "1083", "5025", "in_place"),
+                       ::testing::Values("joint", "recompute"), ::testing::Bool()),
+    name_of);
 
 }  // namespace
 }  // namespace spillway::prefetch
