@@ -15,6 +15,7 @@ namespace spillway::prefetch::testing {
 /// What random_graph() draws from.
 struct RandomGraphOptions {
   int most_layers = 13;
+  int in_place_one_in = 4;  ///< so many forward tasks have one that updates a tensor in place
   std::optional<bool> has_offloadable_weights;  ///< drawn unless given: one graph in four
 };
 
@@ -22,7 +23,8 @@ struct RandomGraphOptions {
 class RandomStep {
  public:
   explicit RandomStep(const RandomGraphOptions& options)
-      : layers_{*rc::gen::inRange(1, options.most_layers + 1)},
+      : options_{options},
+        layers_{*rc::gen::inRange(1, options.most_layers + 1)},
         has_offloadable_weights_{options.has_offloadable_weights ? *options.has_offloadable_weights
                                                                  : one_in(4)} {}
 
@@ -65,7 +67,7 @@ class RandomStep {
               .is_recomputable = !one_in(4)};
     task.reads = {tensors_.back()};
     if (one_in(3)) read(task, any_of(tensors_));
-    if (layer > 1 && one_in(4)) {
+    if (layer > 1 && one_in(options_.in_place_one_in)) {
       update_in_place(task);
     } else {
       write_new(task, name);
@@ -152,6 +154,7 @@ class RandomStep {
                     .writes = {weight}});
   }
 
+  RandomGraphOptions options_;
   int layers_;
   bool has_offloadable_weights_;
   TaskGraph graph_;

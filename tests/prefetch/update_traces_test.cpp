@@ -7,7 +7,9 @@
 #include <tuple>
 
 #include "prefetch/bounds.h"
+#include "prefetch/dataflow.h"
 #include "prefetch/machine.h"
+#include "prefetch/offload_plan.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate.h"
 #include "prefetch/trace.h"
@@ -66,6 +68,30 @@ TEST_P(UpdateTraces, ArePlannedSoundly) {
     ASSERT_TRUE(std::holds_alternative<Plan>(planned));
     expect_sound(problem, std::get<Plan>(planned));
   }
+}
+
+// A writes x, B reads x to make v, C, which takes 9 s, updates x in place, D reads x, E reads v. To
+// make v again takes A and B, not C: A, B, C, D, T, U, A again, B again, E computes for 9.008 s.
+TEST(InPlaceTrace, HasBoundsThatCountOnlyWhatABlockIsMadeFrom) {
+  const Trace trace = read_trace(JsonFile{SPILLWAY_TRACES "/updates/in_place.json"});
+  const Profile profile = trace_profile(trace, find_machine("k40m").link);
+  const um::Bytes page = choose_page(trace.graph);
+  const Problem given{.graph = trace.graph,
+                      .profile = profile,
+                      .budget = near_need(trace.graph, Occupancy{trace.graph, page}).smallest,
+                      .page = page,
+                      .chunk = chunk_for(profile.link),
+                      .may_recompute = true};
+  std::vector<TaskRun> runs = runs_in_order(trace.graph);
+  for (const TaskId again : {TaskId{0}, TaskId{1}}) {
+    runs.insert(runs.end() - 1, {.task = again, .is_recomputation = true});
+  }
+  ASSERT_FALSE(check_dataflow(trace.graph, runs));
+  const auto evaluated = OffloadPlanner{given}.plan(runs);
+  ASSERT_TRUE(evaluated);
+  EXPECT_EQ(evaluated->makespan, std::chrono::milliseconds{9008});
+  EXPECT_LE(lower_bounds(given).mixed, evaluated->makespan);
+  EXPECT_LE(lower_bounds(given).mixed_turnover, evaluated->makespan);
 }
 
 std::string name_of(const ::testing::TestParamInfo<UpdateTraces::ParamType>& info) {
