@@ -5,7 +5,8 @@
 
 #include "prefetch/bounds.h"
 #include "tests/prefetch/exact_solver.h"
-#include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/random_chain.h"
+#include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {

@@ -10,29 +10,34 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/activations.h"
 #include "prefetch/liveness.h"
 #include "prefetch/planner.h"
 
 namespace spillway::prefetch::testing {
 
-/// The shortest makespan of any schedule that offloads whole saved blocks, each at most once, of a
-/// step that runs every task once, in order, with its first algorithm; nothing when none fits. For
-/// graphs with a handful of saved blocks.
+/// The shortest makespan of any schedule that executes a sequence of runs, as it is, and offloads
+/// whole blocks between two of their uses; nothing when none fits. For graphs with a handful of
+/// blocks that rest between uses.
 ///
-/// Searches over all decisions: every subset, every order of offloads and of prefetches, and how
-/// both interleave with the runs. Whatever starts, starts when something else ends: any other
-/// schedule can be shifted left to one of these. A block may be copied out when the last forward
-/// run that uses it has ended, or already when it is written where the link copies while tasks
-/// read. Its memory is free when both the copy and that run have ended, and taken when a prefetch
-/// starts; on a link that is not duplex one move is under way at a time. Of two states alike in
-/// what has been done and what is under way, the one that is never earlier is dropped; the state
-/// that could end the step soonest goes on first.
+/// Searches over all decisions: which rests of blocks are spent far, every order of offloads and of
+/// prefetches, and how both interleave with the runs. Whatever starts, starts when something else
+/// ends: any other schedule can be shifted left to one of these. A block may be copied out when the
+/// last run that uses it before its rest has ended, or already when it is written where the link
+/// copies while tasks read; once it has been far and not been written since, its memory is freed in
+/// no time. Its memory is free when both the copy and that run have ended, and taken when a
+/// prefetch starts; on a link that is not duplex one move is under way at a time. (Only a block
+/// that is copied early for a later rest and leaves before it is not looked at.) Of two states
+/// alike in what has been done and what is under way, the one that is never earlier is dropped; the
+/// state that could end the step soonest goes on first.
 class ExactSolver {
  public:
-  explicit ExactSolver(const Problem& problem) : link_{problem.profile.link} {
+  /// Every task once, in order, with its first algorithm.
+  explicit ExactSolver(const Problem& problem)
+      : ExactSolver{problem, runs_in_order(problem.graph)} {}
+
+  ExactSolver(const Problem& problem, const std::vector<TaskRun>& runs)
+      : link_{problem.profile.link} {
     const Occupancy occupancy{problem.graph, problem.page};
-    const std::vector<TaskRun> runs = runs_in_order(problem.graph);
     const std::vector<Life> lives = find_lives(problem.graph, runs);
     pool_ = signed_size(occupancy.pool(problem.budget));
     for (const TaskRun& run : runs) times_.push_back(problem.profile(run).count());
@@ -44,23 +49,17 @@ class ExactSolver {
       for (Position p = life.begin() + 1; p <= life.last(); ++p) {
         before_[p] += signed_size(occupancy.size(life.data));
       }
-    }
-    for (const Activation& block : find_activations(problem.graph, occupancy, lives)) {
-      const um::Bytes size = occupancy.size(block.data);
-      blocks_.push_back({.size = signed_size(size),
-                         .available = link_.copies_while_read ? block.written : block.last,
-                         .last = block.last,
-                         .next = block.next,
-                         .out = (link_.latency + size / link_.offload).count(),
-                         .in = (link_.latency + size / link_.prefetch).count()});
+      add_rests(life, occupancy.size(life.data));
     }
   }
 
-  std::optional<um::Nanoseconds> solve() {
+  /// Requires: called once. Looks no further than `limit`.
+  std::optional<um::Nanoseconds> solve(um::Nanoseconds limit = um::Nanoseconds{kNever}) {
     push(State{.blocks = std::vector<Where>(blocks_.size(), kNear)});
     while (!open_.empty()) {
       const State state = open_.top();
       open_.pop();
+      if (state.end >= limit.count()) return std::nullopt;
       if (state.run == times_.size()) return um::Nanoseconds{state.end};
       start_run(state);
       for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -76,6 +75,7 @@ class ExactSolver {
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
   enum Where : std::uint8_t { kNear, kLeaving, kCopied, kFar, kComing, kBack };
   enum Resource : std::uint8_t { kCompute, kOffload, kPrefetch };
+  // A block between two uses with a run in between.
   struct Block {
     std::int64_t size;
     Position available;  // may be copied out when this run has ended
@@ -83,6 +83,7 @@ class ExactSolver {
     Position next;
     std::int64_t out;  // ns
     std::int64_t in;
+    std::size_t first;  // of the rests of the same content; this one is among those that follow
   };
   struct State {
     std::size_t run = 0;  // the next to start
@@ -101,6 +102,28 @@ class ExactSolver {
 
   static std::int64_t signed_size(um::Bytes size) {
     return static_cast<std::int64_t>(size.count());
+  }
+
+  void add_rests(const Life& life, um::Bytes size) {
+    if (size == um::Bytes{} || life.outlives_step()) return;
+    Position written = life.begin();
+    std::size_t first = blocks_.size();
+    for (std::size_t a = 0; a + 1 < life.accesses.size(); ++a) {
+      const Position last = life.accesses[a].position;
+      const Position next = life.accesses[a + 1].position;
+      if (life.accesses[a].writes) {
+        written = last;
+        first = blocks_.size();
+      }
+      if (next == last + 1) continue;
+      blocks_.push_back({.size = signed_size(size),
+                         .available = link_.copies_while_read ? written : last,
+                         .last = last,
+                         .next = next,
+                         .out = (link_.latency + size / link_.offload).count(),
+                         .in = (link_.latency + size / link_.prefetch).count(),
+                         .first = first});
+    }
   }
 
   [[nodiscard]] std::int64_t away(const State& state) const {
@@ -170,12 +193,39 @@ class ExactSolver {
 
   void start_offload(const State& state, std::size_t i) {
     const Block& block = blocks_[i];
-    if (state.blocks[i] != kNear || !link_is_free(state, kOffload)) return;
-    if (runs_ended(state) <= block.available || state.run > block.next) return;
+    if (state.blocks[i] != kNear || state.run > block.next) return;
+    if (is_left_for_later(state, i) || is_away(state, i)) return;
     State next = state;
+    if (has_far_copy(state, i)) {
+      if (runs_ended(state) <= block.last) return;
+      next.blocks[i] = kFar;
+      return push(std::move(next));
+    }
+    if (runs_ended(state) <= block.available || !link_is_free(state, kOffload)) return;
     next.blocks[i] = kLeaving;
     occupy(next, kOffload, block.out);
     push(std::move(next));
+  }
+
+  // True when a later rest of the same content is copied out already.
+  [[nodiscard]] bool is_left_for_later(const State& state, std::size_t i) const {
+    for (std::size_t j = i + 1; j < blocks_.size() && blocks_[j].first == blocks_[i].first; ++j) {
+      if (state.blocks[j] != kNear) return true;
+    }
+    return false;
+  }
+  // True when an earlier rest of the same content is not over.
+  [[nodiscard]] bool is_away(const State& state, std::size_t i) const {
+    for (std::size_t j = blocks_[i].first; j < i; ++j) {
+      if (state.blocks[j] != kNear && state.blocks[j] != kBack) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] bool has_far_copy(const State& state, std::size_t i) const {
+    for (std::size_t j = blocks_[i].first; j < i; ++j) {
+      if (state.blocks[j] == kBack) return true;
+    }
+    return false;
   }
 
   void start_prefetch(const State& state, std::size_t i) {

@@ -8,7 +8,8 @@
 #include "prefetch/bounds.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate.h"
-#include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/random_chain.h"
+#include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {
@@ -65,11 +66,11 @@ Problem tiny_problem(const TaskGraph& graph, const Profile& profile) {
           .chunk = pages(1)};
 }
 
-// A plan in parts of a page may copy each page on its own: it pays the latency for each, a
-// nanosecond for rounding its time, and a page that is under way when a better one could start.
+// A plan in parts of a page copies a page that is under way when a better one could start, in each
+// direction; each move's time is rounded to a nanosecond.
 um::Nanoseconds paging_costs(const Plan& plan, const Profile& profile) {
   const auto moves = static_cast<std::int64_t>(plan.offloads.size() + plan.prefetches.size());
-  return moves * (profile.link.latency + 1ns) + 2 * (kPage / profile.link.offload);
+  return moves * 1ns + kPage / profile.link.offload + kPage / profile.link.prefetch;
 }
 
 RC_GTEST_PROP(TheOptimumOfATinyChain, IsBetweenBoundsAndPlans, ()) {
@@ -81,12 +82,51 @@ RC_GTEST_PROP(TheOptimumOfATinyChain, IsBetweenBoundsAndPlans, ()) {
   const Bounds bounds = lower_bounds(given);
   RC_ASSERT(bounds.beaumont <= *optimum);
   RC_ASSERT(bounds.offload_turnover <= *optimum);
-  const Plan paged = std::get<Plan>(find_planner("fractional").plan(given));
-  RC_ASSERT(simulate(paged, profile).makespan() <= *optimum + paging_costs(paged, profile));
   for (const std::string name : {"greedy", "dynprog"}) {
     const Plan plan = std::get<Plan>(find_planner(name).plan(given));
     RC_ASSERT(simulate(plan, profile).makespan() >= *optimum);
   }
+}
+
+// Where a move costs nothing beside its bytes.
+RC_GTEST_PROP(TheOptimumOfATinyChain, IsReachedByPagesUpToOneEachWay, ()) {
+  const TaskGraph graph = tiny_chain();
+  Profile profile = random_profile(graph);
+  profile.link.latency = 0ns;
+  const Problem given = tiny_problem(graph, profile);
+  const auto optimum = ExactSolver{given}.solve();
+  RC_ASSERT(optimum.has_value());
+  const Plan paged = std::get<Plan>(find_planner("fractional").plan(given));
+  RC_ASSERT(simulate(paged, profile).makespan() <= *optimum + paging_costs(paged, profile));
+}
+
+// A plan is made for the moves, not for their latency: with it each of them, and nothing else,
+// takes so much longer.
+RC_GTEST_PROP(Latency, DelaysAStepByNoMoreThanItsMovesPay, ()) {
+  const TaskGraph graph = tiny_chain();
+  Profile profile = random_profile(graph);
+  const um::Nanoseconds latency{100 * *rc::gen::inRange(1, 20)};
+  profile.link.latency = 0ns;
+  const Plan plan = std::get<Plan>(find_planner("fractional").plan(tiny_problem(graph, profile)));
+  const um::Nanoseconds without = simulate(plan, profile).makespan();
+  profile.link.latency = latency;
+  const auto moves = static_cast<std::int64_t>(plan.offloads.size() + plan.prefetches.size());
+  const um::Nanoseconds with = simulate(plan, profile).makespan();
+  RC_ASSERT(with >= without);
+  RC_ASSERT(with <= without + moves * latency);
+}
+
+// two_layers() in a pool of 8: the two pages of y0 leave together, hidden, from 200 to 310 ns, and
+// come back together from 500 to 610. As two moves of a page they would come until 620.
+TEST(Latency, IsPaidOnceForChunksThatMoveTogether) {
+  const TaskGraph graph = chain(2, pages(2));
+  Profile profile = flat_profile(graph, 100ns);
+  Problem given = two_layers(graph, profile, pages(8));
+  given.chunk = pages(1);
+  profile.link.latency = 10ns;
+  EXPECT_EQ(ExactSolver{given}.solve(), 710ns);
+  const Plan paged = std::get<Plan>(find_planner("fractional").plan(given));
+  EXPECT_EQ(simulate(paged, profile).makespan(), 710ns);
 }
 
 }  // namespace

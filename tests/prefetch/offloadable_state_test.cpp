@@ -8,6 +8,7 @@
 #include "prefetch/state_home.h"
 #include "prefetch/verify.h"
 #include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/toy.h"
 #include "tests/prefetch/trace_checker.h"
 
@@ -80,7 +81,7 @@ TEST_F(OneWeight, MayBeFarBetweenSteps) {
   be_far_at_home();
   EXPECT_EQ(reason(graph, plan), "verified");
   const Timeline timeline = simulate(plan, profile);
-  EXPECT_EQ(check_trace(graph, plan, timeline), "");
+  EXPECT_EQ(check_trace(graph, plan, timeline, profile.link), "");
   EXPECT_EQ(StateHome(graph, Occupancy{graph, kPage}, plan).far(), pages(2));
   // In 20 ns, use 100, other 100, in 20, update 100, and out 20 after the last task.
   EXPECT_EQ(timeline.makespan(), 360ns);
@@ -90,7 +91,7 @@ TEST_F(OneWeight, MayBeNearBetweenSteps) {
   be_near_at_home();
   EXPECT_EQ(reason(graph, plan), "verified");
   const Timeline timeline = simulate(plan, profile);
-  EXPECT_EQ(check_trace(graph, plan, timeline), "");
+  EXPECT_EQ(check_trace(graph, plan, timeline, profile.link), "");
   EXPECT_EQ(StateHome(graph, Occupancy{graph, kPage}, plan).far(), 0_B);
   EXPECT_EQ(memory_curve(graph, plan, timeline).front().near,
             Occupancy(graph, kPage).always_near() + pages(2));
@@ -171,30 +172,8 @@ TEST_F(OneWeight, TellsGraphsApart) {
   EXPECT_NE(fingerprint(graph), before);
 }
 
-// A random step with weights: each of some forward tasks and its backward task read one, and a task
-// at the end updates it.
-TaskGraph random_graph_with_weights() {
-  TaskGraph graph = random_graph();
-  const std::size_t tasks = graph.tasks.size();
-  for (std::size_t i = 1; 2 * i < tasks; ++i) {
-    if (*rc::gen::inRange(0, 3) == 0) continue;
-    const DataId weight = graph.add(DataBlock{.name = "w" + std::to_string(i),
-                                              .size = pages(*rc::gen::inRange<std::uint64_t>(1, 7)),
-                                              .kind = DataKind::kState,
-                                              .is_offloadable = *rc::gen::inRange(0, 4) != 0});
-    graph.tasks[i].reads.push_back(weight);
-    graph.tasks[tasks - i].reads.push_back(weight);
-    if (*rc::gen::inRange(0, 3) == 0) continue;
-    graph.add(Task{.name = "u" + std::to_string(i),
-                   .phase = Phase::kUpdate,
-                   .reads = {weight},
-                   .writes = {weight}});
-  }
-  return graph;
-}
-
 RC_GTEST_PROP(OffloadableState, IsPlannedSoundlyByEveryPlanner, ()) {
-  const TaskGraph graph = random_graph_with_weights();
+  const TaskGraph graph = random_graph({.has_offloadable_weights = true});
   const Profile profile = random_profile(graph);
   const NearNeed need = near_need(graph, Occupancy{graph, kPage});
   const std::uint64_t slack = (need.resident - need.smallest) / kPage;
@@ -221,7 +200,7 @@ RC_GTEST_PROP(OffloadableState, IsPlannedSoundlyByEveryPlanner, ()) {
     const SimulateOptions noise{.noise = 0.9, .seed = *rc::gen::arbitrary<std::uint64_t>()};
     const Timeline timeline = simulate(graph, plan, profile, noise);
     if (plan.residency == Residency::kOnDemand) continue;
-    const std::string wrong = check_trace(graph, plan, timeline);
+    const std::string wrong = check_trace(graph, plan, timeline, profile.link);
     if (!wrong.empty()) RC_FAIL(std::string{planner->name()} + ": " + wrong);
   }
 }

@@ -7,6 +7,7 @@
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/planners/fractional.h"
 #include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/random_profile.h"
 #include "tests/refusal.h"
 
 namespace spillway::prefetch {

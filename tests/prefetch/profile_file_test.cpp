@@ -5,6 +5,7 @@
 
 #include "prefetch/graph_stamp.h"
 #include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/random_profile.h"
 #include "tests/refusal.h"
 
 namespace spillway::prefetch {

@@ -2,6 +2,8 @@
 
 #include <rapidcheck.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,140 +12,169 @@
 
 namespace spillway::prefetch::testing {
 
-/// A random training step: a forward DAG whose tasks read one or two earlier tensors, write one or
-/// two new ones or update one in place, and a backward pass that reads what forward saved, its
-/// inputs, its outputs or nothing, and sometimes adds to an earlier gradient. Sizes are 1 to 6
-/// pages; some tasks are convolutions, which read weights, some pool; some have a second algorithm,
-/// some may be recomputed, sometimes the first one, which loads the batch, too.
-inline TaskGraph random_graph() {
-  TaskGraph graph;
-  const int layers = *rc::gen::inRange(1, 14);
-  const auto new_block = [&](const std::string& name) {
-    return graph.add(
-        DataBlock{.name = name, .size = pages(*rc::gen::inRange<std::uint64_t>(1, 7))});
-  };
-  std::vector<DataId> tensors{new_block("x0")};
-  std::vector<std::vector<DataId>> saved;
-  graph.add(
-      Task{.name = "load", .writes = {tensors[0]}, .is_recomputable = *rc::gen::arbitrary<bool>()});
-  for (int i = 1; i <= layers; ++i) {
-    const std::string name = std::to_string(i);
+/// What random_graph() draws from.
+struct RandomGraphOptions {
+  int most_layers = 13;
+  int in_place_one_in = 4;  ///< so many forward tasks have one that updates a tensor in place
+  std::optional<bool> has_offloadable_weights;  ///< drawn unless given: one graph in four
+};
+
+/// Makes one random step, pass by pass: see random_graph().
+class RandomStep {
+ public:
+  explicit RandomStep(const RandomGraphOptions& options)
+      : options_{options},
+        layers_{*rc::gen::inRange(1, options.most_layers + 1)},
+        has_offloadable_weights_{options.has_offloadable_weights ? *options.has_offloadable_weights
+                                                                 : one_in(4)} {}
+
+  TaskGraph make() {
+    add_load();
+    for (int i = 1; i <= layers_; ++i) add_forward(i);
+    add_loss();
+    for (int i = layers_; i >= 1; --i) {
+      add_backward(i);
+      if (!weights_.empty() && one_in(2)) add_update(i);
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  static bool one_in(int times) { return *rc::gen::inRange(0, times) == 0; }
+  static DataId any_of(const std::vector<DataId>& ids) {
+    return ids[*rc::gen::inRange<std::size_t>(0, ids.size())];
+  }
+  static um::Bytes some_pages(std::uint64_t most) {
+    return pages(*rc::gen::inRange<std::uint64_t>(1, most + 1));
+  }
+  static void read(Task& task, DataId id) {
+    if (std::ranges::count(task.reads, id) == 0) task.reads.push_back(id);
+  }
+
+  DataId new_tensor(const std::string& name) {
+    return graph_.add(DataBlock{.name = name, .size = some_pages(6)});
+  }
+
+  void add_load() {
+    tensors_ = {new_tensor("x0")};
+    graph_.add(Task{.name = "load", .writes = tensors_, .is_recomputable = one_in(2)});
+  }
+
+  void add_forward(int layer) {
+    const std::string name = std::to_string(layer);
     Task task{.name = "f" + name,
               .kind = *rc::gen::element(TaskKind::kOther, TaskKind::kConvolution, TaskKind::kPool),
-              .is_recomputable = *rc::gen::arbitrary<bool>()};
-    task.reads = {tensors.back()};
-    const DataId other = tensors[*rc::gen::inRange<std::size_t>(0, tensors.size())];
-    if (other != tensors.back() && *rc::gen::inRange(0, 3) == 0) task.reads.push_back(other);
-    if (*rc::gen::inRange(0, 4) == 0 && i > 1) {
-      task.writes = {tensors.back()};  // in place
+              .is_recomputable = !one_in(4)};
+    task.reads = {tensors_.back()};
+    if (one_in(3)) read(task, any_of(tensors_));
+    if (layer > 1 && one_in(options_.in_place_one_in)) {
+      update_in_place(task);
     } else {
-      tensors.push_back(new_block("x" + name));
-      task.writes = {tensors.back()};
-      if (*rc::gen::inRange(0, 4) == 0) {
-        tensors.push_back(new_block("y" + name));
-        task.writes.push_back(tensors.back());
-      }
+      write_new(task, name);
     }
-    if (*rc::gen::inRange(0, 3) == 0) {
-      task.algorithms.push_back(
-          {.name = "fast", .workspace = pages(*rc::gen::inRange<std::uint64_t>(1, 5))});
-    }
-    saved.push_back(*rc::gen::element(task.reads, task.writes, std::vector<DataId>{}));
-    if (task.kind == TaskKind::kConvolution) {
-      task.reads.push_back(graph.add(
-          DataBlock{.name = "w" + name, .size = um::Bytes{64}, .kind = DataKind::kState}));
-      saved.back().push_back(task.reads.back());
-    }
-    graph.add(task);
+    if (one_in(3)) task.algorithms.push_back({.name = "fast", .workspace = some_pages(4)});
+    saved_.push_back(*rc::gen::element(task.reads, task.writes, std::vector<DataId>{}));
+    if (task.kind == TaskKind::kConvolution || one_in(4)) use_weight(task, name);
+    if (one_in(8)) task.updates_once = {new_statistics(name)};
+    graph_.add(task);
   }
-  std::vector<DataId> gradients{new_block("g")};
-  graph.add(Task{.name = "loss",
-                 .phase = Phase::kBackward,
-                 .reads = {tensors.back()},
-                 .writes = {gradients[0]}});
-  DataId gradient = gradients[0];
-  for (int i = layers; i >= 1; --i) {
-    Task task{.name = "b" + std::to_string(i), .phase = Phase::kBackward};
-    task.reads = saved[static_cast<std::size_t>(i - 1)];
-    task.reads.push_back(gradient);
-    const DataId other = gradients[*rc::gen::inRange<std::size_t>(0, gradients.size())];
-    if (other != gradient && *rc::gen::inRange(0, 2) == 0) {
-      task.reads.push_back(other);
-      gradient = other;
+
+  void write_new(Task& task, const std::string& name) {
+    tensors_.push_back(new_tensor("x" + name));
+    task.writes = {tensors_.back()};
+    if (!one_in(4)) return;
+    tensors_.push_back(new_tensor("y" + name));
+    task.writes.push_back(tensors_.back());
+  }
+
+  // Half of the time what other tasks have read before. The next task reads it, too.
+  void update_in_place(Task& task) {
+    const DataId updated = one_in(2) ? any_of(tensors_) : tensors_.back();
+    std::erase(tensors_, updated);
+    tensors_.push_back(updated);
+    read(task, updated);
+    task.writes = {updated};
+  }
+
+  // The backward task reads it again. Now and then it is an earlier layer's, or changes in the
+  // forward pass already.
+  void use_weight(Task& task, const std::string& name) {
+    const bool is_shared = !weights_.empty() && one_in(4);
+    if (!is_shared) weights_.push_back(new_weight(name));
+    const DataId weight = is_shared ? any_of(weights_) : weights_.back();
+    read(task, weight);
+    saved_.back().push_back(weight);
+    if (one_in(12)) task.writes.push_back(weight);
+  }
+
+  DataId new_weight(const std::string& name) {
+    return graph_.add(DataBlock{.name = "w" + name,
+                                .size = one_in(2) ? um::Bytes{64} : some_pages(6),
+                                .kind = DataKind::kState,
+                                .is_offloadable = has_offloadable_weights_ && !one_in(4)});
+  }
+
+  DataId new_statistics(const std::string& name) {
+    return graph_.add(
+        DataBlock{.name = "statistics " + name, .size = um::Bytes{24}, .kind = DataKind::kState});
+  }
+
+  void add_loss() {
+    gradients_ = {new_tensor("g")};
+    graph_.add(Task{.name = "loss",
+                    .phase = Phase::kBackward,
+                    .reads = {tensors_.back()},
+                    .writes = gradients_});
+    gradient_ = gradients_[0];
+  }
+
+  void add_backward(int layer) {
+    Task task{.name = "b" + std::to_string(layer), .phase = Phase::kBackward};
+    for (const DataId id : saved_[static_cast<std::size_t>(layer - 1)]) read(task, id);
+    if (one_in(3)) read(task, any_of(tensors_));
+    read(task, gradient_);
+    const DataId other = any_of(gradients_);
+    if (other != gradient_ && one_in(2)) {
+      read(task, other);
+      gradient_ = other;
     } else {
-      gradient = new_block("g" + std::to_string(i));
-      gradients.push_back(gradient);
+      gradient_ = new_tensor("g" + std::to_string(layer));
+      gradients_.push_back(gradient_);
     }
-    task.writes = {gradient};
-    graph.add(task);
+    task.writes = {gradient_};
+    graph_.add(task);
   }
-  return graph;
-}
 
-/// A random chain of up to `most_layers` layers: forward i reads x(i-1) and writes x(i), and
-/// sometimes, if wanted, a second block that only its backward reads; backward i reads x(i-1), x(i)
-/// and dx(i) and writes dx(i-1). Sizes are 1 to 6 pages, some tasks need a workspace, most may be
-/// recomputed.
-inline TaskGraph random_chain(int most_layers, bool with_second_blocks = true) {
-  TaskGraph graph;
-  const auto new_block = [&](const std::string& name) {
-    return graph.add(
-        DataBlock{.name = name, .size = pages(*rc::gen::inRange<std::uint64_t>(1, 7))});
-  };
-  const auto workspace = [] {
-    const bool has_one = *rc::gen::inRange(0, 4) == 0;
-    return has_one ? pages(*rc::gen::inRange<std::uint64_t>(1, 5)) : um::Bytes{};
-  };
-  const int layers = *rc::gen::inRange(1, most_layers + 1);
-  std::vector<DataId> x{new_block("x0")};
-  std::vector<std::vector<DataId>> saved{{}};
-  graph.add(Task{.name = "load", .writes = {x[0]}, .is_recomputable = *rc::gen::arbitrary<bool>()});
-  for (int i = 1; i <= layers; ++i) {
-    const std::string name = std::to_string(i);
-    Task task{.name = "f" + name, .reads = {x.back()}};
-    task.algorithms = {{.workspace = workspace()}};
-    task.is_recomputable = *rc::gen::inRange(0, 8) > 0;
-    x.push_back(new_block("x" + name));
-    task.writes = {x.back()};
-    saved.emplace_back();
-    if (with_second_blocks && *rc::gen::inRange(0, 3) == 0) {
-      saved.back().push_back(new_block("s" + name));
-      task.writes.push_back(saved.back()[0]);
-    }
-    graph.add(task);
+  // Of any weight, whether or not a backward task is still to read it.
+  void add_update(int layer) {
+    const DataId weight = any_of(weights_);
+    graph_.add(Task{.name = "u" + std::to_string(layer),
+                    .phase = Phase::kUpdate,
+                    .reads = {weight, gradient_},
+                    .writes = {weight}});
   }
-  DataId dx = new_block("loss");
-  graph.add(Task{.name = "loss", .phase = Phase::kBackward, .reads = {x.back()}, .writes = {dx}});
-  for (int i = layers; i >= 1; --i) {
-    const auto layer = static_cast<std::size_t>(i);
-    Task task{.name = "b" + std::to_string(i), .phase = Phase::kBackward};
-    task.reads = {x[layer - 1], x[layer], dx};
-    task.reads.insert(task.reads.end(), saved[layer].begin(), saved[layer].end());
-    task.algorithms = {{.workspace = workspace()}};
-    dx = new_block("d" + std::to_string(i - 1));
-    task.writes = {dx};
-    graph.add(task);
-  }
-  return graph;
-}
 
-/// Random run times for it, a fast algorithm being faster, and a random link. Nothing takes less
-/// than 40 ns, so that a trace rounded to nanoseconds has no two events in the wrong order.
-inline Profile random_profile(const TaskGraph& graph) {
-  Profile profile{.source = "random", .graph = fingerprint(graph), .durations = {}, .link = {}};
-  for (const Task& task : graph.tasks) {
-    const int duration = 100 * *rc::gen::inRange(1, 400);
-    profile.durations.push_back({um::Nanoseconds{duration}});
-    if (task.algorithms.size() > 1)
-      profile.durations.back().push_back(um::Nanoseconds{duration / 2});
-  }
-  const um::Bandwidth rate{static_cast<double>(kPage.count()) / (1e-7 * *rc::gen::inRange(1, 200))};
-  profile.link = {.offload = rate,
-                  .prefetch = rate,
-                  .latency = um::Nanoseconds{100 * *rc::gen::inRange(0, 20)},
-                  .is_duplex = *rc::gen::arbitrary<bool>(),
-                  .copies_while_read = *rc::gen::arbitrary<bool>()};
-  return profile;
+  RandomGraphOptions options_;
+  int layers_;
+  bool has_offloadable_weights_;
+  TaskGraph graph_;
+  std::vector<DataId> tensors_;  // of the forward pass, the one that the next task reads last
+  std::vector<DataId> weights_;
+  std::vector<DataId> gradients_;
+  DataId gradient_{};                       // of the last backward task
+  std::vector<std::vector<DataId>> saved_;  // by layer: what its backward task reads of it
+};
+
+/// A random training step: a forward DAG whose tasks read one or two earlier tensors, write one or
+/// two new ones or update one in place, which others may have read before, and a backward pass that
+/// reads what forward saved, its inputs, its outputs or nothing, sometimes any tensor once more,
+/// and sometimes adds to an earlier gradient. Sizes are 1 to 6 pages. Some tasks are convolutions,
+/// some pool; convolutions and some others read weights, of 64 bytes or of pages, offloadable in
+/// some graphs, which update tasks change all over the backward pass. Some tasks update running
+/// statistics once, some have a second algorithm, most may be recomputed, sometimes the first one,
+/// which loads the batch, too.
+inline TaskGraph random_graph(const RandomGraphOptions& options = {}) {
+  return RandomStep{options}.make();
 }
 
 }  // namespace spillway::prefetch::testing

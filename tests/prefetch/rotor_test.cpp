@@ -5,7 +5,6 @@
 
 #include "prefetch/dataflow.h"
 #include "prefetch/planners/rotor.h"
-#include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {

@@ -1,152 +1,314 @@
 #pragma once
 
 #include <algorithm>
-#include <map>
+#include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
-#include "prefetch/liveness.h"
-#include "prefetch/occupancy.h"
 #include "prefetch/plan.h"
-#include "prefetch/simulate.h"
+#include "prefetch/profile.h"
+#include "prefetch/timeline.h"
+#include "tests/prefetch/engine_overlap.h"
+#include "tests/prefetch/promised_contents.h"
 
 namespace spillway::prefetch::testing {
 
-/// When offload `i` has made room: its transfer has ended, and so have the runs that read on.
-inline um::Nanoseconds leaving_time(const Plan& plan, const Timeline& timeline, std::size_t i) {
-  const std::uint32_t runs = plan.offloads[i].frees_after();
-  const um::Nanoseconds end = timeline.offloads[i].end;
-  return runs == 0 ? end : std::max(end, timeline.runs[runs - 1].end);
-}
-
-/// Which pages of offloadable state are near when the step begins: all but those that come before
-/// they leave.
-inline std::vector<std::vector<bool>> near_at_start(const TaskGraph& graph, const Plan& plan,
-                                                    const Timeline& timeline,
-                                                    const Occupancy& occupancy) {
-  struct First {
-    um::Nanoseconds leaves = um::Nanoseconds::max();
-    um::Nanoseconds comes = um::Nanoseconds::max();
-  };
-  std::map<std::pair<std::size_t, std::uint64_t>, First> firsts;
-  const std::uint64_t page = plan.page.count();
-  const auto note = [&](const Move& move, um::Nanoseconds time, um::Nanoseconds First::*when) {
-    for (std::uint64_t i = move.offset.count() / page; i < (move.offset + move.size).count() / page;
-         ++i) {
-      um::Nanoseconds& first = firsts[{static_cast<std::size_t>(move.data), i}].*when;
-      first = std::min(first, time);
+/// Replays an executed step, event by event, and reports the first thing that is wrong, or "".
+/// Shares nothing with verify(): which pages are near, which content each near and each far page
+/// holds, how long a tensor matters and what takes how much room is all its own bookkeeping.
+class TraceChecker {
+ public:
+  TraceChecker(const TaskGraph& graph, const Plan& plan, const Timeline& timeline)
+      : graph_{graph},
+        plan_{plan},
+        timeline_{timeline},
+        page_{plan.page.count()},
+        promised_{graph},
+        dying_{dying_operands(graph, plan.runs)},
+        pool_{find_pool()} {
+    for (std::size_t i = 0; i < graph.data.size(); ++i) add_pages(DataId(i));
+    make_events();
+    find_far_home();
+    for (const auto& block : pages_) {
+      for (const Page& page : block) in_use_ += page.is_near && block_moves(page.data) ? page_ : 0;
     }
+  }
+
+  std::string check() {
+    for (const Event& event : events_) {
+      happen(event);
+      if (in_use_ > pool_) wrong(std::to_string(in_use_ - pool_) + " bytes more than the budget");
+      if (!wrong_.empty()) return wrong_ + " at " + std::to_string(event.time.count()) + " ns";
+    }
+    return at_end();
+  }
+
+ private:
+  // At one moment: ends before begins, the end of a transfer before its room counts as free.
+  enum Kind : std::uint8_t {
+    kRunEnds,
+    kOffloadEnds,
+    kPrefetchEnds,
+    kRoomIsFree,
+    kRunBegins,
+    kOffloadBegins,
+    kPrefetchBegins
   };
-  for (std::size_t i = 0; i < plan.offloads.size(); ++i) {
-    note(plan.offloads[i], leaving_time(plan, timeline, i), &First::leaves);
-  }
-  for (std::size_t i = 0; i < plan.prefetches.size(); ++i) {
-    note(plan.prefetches[i], timeline.prefetches[i].begin, &First::comes);
-  }
-  std::vector<std::vector<bool>> near;
-  for (std::size_t i = 0; i < graph.data.size(); ++i) {
-    near.emplace_back(occupancy.size(DataId(i)).count() / page, graph.data[i].is_offloadable);
-  }
-  for (const auto& [where, first] : firsts) {
-    if (first.comes < first.leaves) near[where.first][where.second] = false;
-  }
-  return near;
-}
-
-/// Replays an executed step, event by event, with its own bookkeeping (pages of each block, near or
-/// not) and reports the first thing that is wrong, or "". Shares with verify() only what says how
-/// long a block lives and what it takes (find_lives(), Occupancy).
-inline std::string check_trace(const TaskGraph& graph, const Plan& plan, const Timeline& timeline) {
-  const Occupancy occupancy{graph, plan.page};
-  const std::uint64_t page = plan.page.count();
-  const auto at_start = near_at_start(graph, plan, timeline, occupancy);
-  auto near = at_start;  // by block and page
-  std::multimap<Position, DataId> deaths;
-  for (const Life& life : find_lives(graph, plan.runs)) {
-    if (!life.outlives_step()) deaths.emplace(life.last(), life.data);
-  }
-
   struct Event {
     um::Nanoseconds time;
-    int order;  // at one time: ends before begins
-    int kind;   // 0 run ends, 1 offload ends, 2 prefetch ends, 3 run begins, 4 prefetch begins
+    Kind kind;
     std::size_t index;
   };
-  std::vector<Event> events;
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
-    events.push_back({timeline.runs[i].begin, 1, 3, i});
-    events.push_back({timeline.runs[i].end, 0, 0, i});
-  }
-  for (std::size_t i = 0; i < plan.offloads.size(); ++i)
-    events.push_back({leaving_time(plan, timeline, i), 0, 1, i});
-  for (std::size_t i = 0; i < plan.prefetches.size(); ++i) {
-    events.push_back({timeline.prefetches[i].begin, 1, 4, i});
-    events.push_back({timeline.prefetches[i].end, 0, 2, i});
-  }
-  std::ranges::stable_sort(events, [](const Event& a, const Event& b) {
-    return a.time != b.time ? a.time < b.time
-                            : (a.order != b.order ? a.order < b.order : a.index < b.index);
-  });
-
-  std::int64_t in_use = 0;
-  for (const auto& pages : near) {
-    in_use += std::ranges::count(pages, true) * static_cast<std::int64_t>(page);
-  }
-  const std::int64_t in_use_at_start = in_use;
-  const auto pool = static_cast<std::int64_t>(occupancy.pool(plan.budget).count());
-  std::vector<std::vector<bool>> coming;  // pages whose prefetch has begun and not ended
-  for (const auto& pages : near) coming.emplace_back(pages.size(), false);
-  const auto set = [&](std::vector<bool>& pages, std::size_t i, bool value) {
-    if (pages[i] != value) in_use += (value ? 1 : -1) * static_cast<std::int64_t>(page);
-    pages[i] = value;
+  struct Page {
+    DataId data{};
+    bool is_near = false;
+    bool is_coming = false;
+    Content near = kNothing;
+    Content far = kNothing;
+    Content leaving = kNothing;  // what the transfer that is under way copies out
+    bool starts_near = false;
   };
-  for (const Event& event : events) {
-    if (event.kind == 3 || event.kind == 0) {
-      const TaskRun& run = plan.runs[event.index];
-      const Task& task = graph[run.task];
-      const auto workspace = static_cast<std::int64_t>(
-          occupancy.workspace_size(task.algorithms[run.algorithm].workspace).count());
-      in_use += event.kind == 3 ? workspace : -workspace;
-      if (event.kind == 3) {
-        for (const DataId id : task.reads) {
-          if (!graph[id].may_leave()) continue;
-          for (const bool is_near : near[static_cast<std::size_t>(id)]) {
-            if (!is_near) return task.name + " reads " + graph[id].name + ", part of which is far";
-          }
-        }
-        for (const DataId id : task.writes) {
-          auto& pages = near[static_cast<std::size_t>(id)];
-          if (graph[id].is_offloadable && std::ranges::count(pages, false) > 0) {
-            return task.name + " updates " + graph[id].name + ", part of which is far";
-          }
-          for (std::size_t i = 0; i < pages.size(); ++i) set(pages, i, true);
-        }
-      } else {
-        const auto [first, last] = deaths.equal_range(static_cast<Position>(event.index));
-        for (auto it = first; it != last; ++it) {
-          auto& pages = near[static_cast<std::size_t>(it->second)];
-          for (std::size_t i = 0; i < pages.size(); ++i) set(pages, i, false);
-        }
+
+  // A tensor or offloadable state of a quarter page or more moves, in whole pages.
+  [[nodiscard]] bool block_moves(DataId id) const {
+    return graph_[id].may_leave() && 4 * graph_[id].size.count() >= page_;
+  }
+  [[nodiscard]] static std::uint64_t up(std::uint64_t size, std::uint64_t unit) {
+    return (size + unit - 1) / unit * unit;
+  }
+
+  // What never moves is one page, always near.
+  void add_pages(DataId id) {
+    const std::uint64_t size = graph_[id].size.count();
+    const bool is_state = graph_[id].kind == DataKind::kState;
+    const bool starts_near = is_state || !block_moves(id);
+    const Content first = is_state ? kInitial : kNothing;
+    pages_.emplace_back(
+        block_moves(id) ? up(size, page_) / page_ : 1,
+        Page{.data = id, .is_near = starts_near, .near = first, .starts_near = starts_near});
+  }
+
+  [[nodiscard]] std::uint64_t workspace(const TaskRun& run) const {
+    const std::uint64_t size = graph_[run.task].algorithms[run.algorithm].workspace.count();
+    return 4 * size < page_ ? 0 : up(size, page_);
+  }
+  // What the budget leaves beside what never moves, the buffer of small workspaces included.
+  [[nodiscard]] std::uint64_t find_pool() const {
+    std::uint64_t always_near = 0;
+    for (std::size_t i = 0; i < graph_.data.size(); ++i) {
+      if (!block_moves(DataId(i))) always_near += up(graph_.data[i].size.count(), 64);
+    }
+    std::uint64_t small = 0;
+    for (const Task& task : graph_.tasks) {
+      for (const Algorithm& algorithm : task.algorithms) {
+        const std::uint64_t size = algorithm.workspace.count();
+        if (4 * size < page_) small = std::max(small, size);
       }
-    } else {
-      const Move& move =
-          event.kind == 1 ? plan.offloads[event.index] : plan.prefetches[event.index];
+    }
+    return (plan_.budget.count() - always_near - up(small, 64)) / page_ * page_;
+  }
+
+  void make_events() {
+    for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
+      events_.push_back({timeline_.runs[i].begin, kRunBegins, i});
+      events_.push_back({timeline_.runs[i].end, kRunEnds, i});
+    }
+    for (std::size_t i = 0; i < plan_.offloads.size(); ++i) {
+      events_.push_back({leaving_time(i), kRoomIsFree, i});
+      if (plan_.offloads[i].is_clean) continue;  // nothing is transferred
+      events_.push_back({timeline_.offloads[i].begin, kOffloadBegins, i});
+      events_.push_back({timeline_.offloads[i].end, kOffloadEnds, i});
+    }
+    for (std::size_t i = 0; i < plan_.prefetches.size(); ++i) {
+      events_.push_back({timeline_.prefetches[i].begin, kPrefetchBegins, i});
+      events_.push_back({timeline_.prefetches[i].end, kPrefetchEnds, i});
+    }
+    std::ranges::sort(events_, {}, [](const Event& event) {
+      return std::tuple{event.time, event.kind, event.index};
+    });
+  }
+
+  // The transfer has ended, and so have the runs that read on.
+  [[nodiscard]] um::Nanoseconds leaving_time(std::size_t offload) const {
+    const std::uint32_t runs = plan_.offloads[offload].frees_after();
+    const um::Nanoseconds end = timeline_.offloads[offload].end;
+    return runs == 0 ? end : std::max(end, timeline_.runs[runs - 1].end);
+  }
+
+  // State that comes before it leaves was far from the start.
+  void find_far_home() {
+    std::vector<std::vector<bool>> has_moved;
+    for (const auto& block : pages_) has_moved.emplace_back(block.size(), false);
+    for (const Event& event : events_) {
+      if (event.kind != kRoomIsFree && event.kind != kPrefetchBegins) continue;
+      const Move& move = move_of(event);
       const auto data = static_cast<std::size_t>(move.data);
-      for (std::uint64_t i = move.offset.count() / page;
-           i < (move.offset + move.size).count() / page; ++i) {
-        if (event.kind == 1) set(near[data], i, false);
-        if (event.kind == 4) set(coming[data], i, true);
-        if (event.kind == 2) {
-          set(coming[data], i, false);
-          set(near[data], i, true);
+      for (std::size_t i = begin_of(move); i < end_of(move); ++i) {
+        const bool is_first = !has_moved[data][i];
+        has_moved[data][i] = true;
+        if (!is_first || event.kind == kRoomIsFree || !graph_.data[data].is_offloadable) continue;
+        pages_[data][i] = {.data = move.data, .far = kInitial};
+      }
+    }
+  }
+
+  [[nodiscard]] const Move& move_of(const Event& event) const {
+    const bool comes = event.kind == kPrefetchBegins || event.kind == kPrefetchEnds;
+    return comes ? plan_.prefetches[event.index] : plan_.offloads[event.index];
+  }
+  [[nodiscard]] std::size_t begin_of(const Move& move) const { return move.offset.count() / page_; }
+  [[nodiscard]] std::size_t end_of(const Move& move) const {
+    return (move.offset + move.size).count() / page_;
+  }
+  std::vector<Page>& pages_of(DataId id) { return pages_[static_cast<std::size_t>(id)]; }
+
+  void wrong(const std::string& reason) {
+    if (wrong_.empty()) wrong_ = reason;
+  }
+
+  void happen(const Event& event) {
+    if (event.kind == kRunBegins) return begin_run(plan_.runs[event.index]);
+    if (event.kind == kRunEnds) return end_run(event.index);
+    const Move& move = move_of(event);
+    for (std::size_t i = begin_of(move); i < end_of(move); ++i) {
+      Page& page = pages_of(move.data).at(i);
+      if (event.kind == kOffloadBegins) begin_offload(page);
+      if (event.kind == kOffloadEnds) end_offload(page);
+      if (event.kind == kRoomIsFree) leave(page);
+      if (event.kind == kPrefetchBegins) begin_prefetch(page);
+      if (event.kind == kPrefetchEnds) end_prefetch(page);
+    }
+  }
+
+  [[nodiscard]] const std::string& name(const Page& page) const { return graph_[page.data].name; }
+
+  void begin_run(const TaskRun& run) {
+    in_use_ += workspace(run);
+    const Task& task = graph_[run.task];
+    const Promise& promise = promised_[run.task];
+    for (std::size_t i = 0; i < task.reads.size(); ++i) {
+      use(task, task.reads[i], promise.reads[i]);
+    }
+    for (std::size_t i = 0; i < task.updates_once.size() && !run.is_recomputation; ++i) {
+      use(task, task.updates_once[i], promise.updates[i]);
+    }
+    for (const DataId id : task.writes) begin_write(task, id);
+  }
+
+  void use(const Task& task, DataId id, Content promised) {
+    for (const Page& page : pages_of(id)) {
+      if (!page.is_near) wrong(task.name + " uses " + name(page) + ", part of which is far");
+      if (page.near != promised) wrong(task.name + " finds other content in " + name(page));
+    }
+  }
+
+  void begin_write(const Task& task, DataId id) {
+    for (Page& page : pages_of(id)) {
+      const bool was_near = page.is_near;
+      if (!was_near && graph_[id].kind == DataKind::kState) {
+        wrong(task.name + " updates " + name(page) + ", part of which is far");
+      }
+      if (page.is_coming) wrong(task.name + " writes " + name(page) + " while it comes");
+      if (page.leaving != kNothing) wrong(task.name + " writes " + name(page) + " as it leaves");
+      if (!was_near) in_use_ += page_;
+      page.is_near = true;
+      page.near = kNothing;
+    }
+  }
+
+  void end_run(std::size_t index) {
+    const TaskRun& run = plan_.runs[index];
+    in_use_ -= workspace(run);
+    const Task& task = graph_[run.task];
+    for (const DataId id : task.writes) write(id, PromisedContents::written_by(run.task));
+    if (!run.is_recomputation) {
+      for (const DataId id : task.updates_once) write(id, PromisedContents::written_by(run.task));
+    }
+    for (const DataId id : dying_[index]) {
+      if (block_moves(id)) die(id);
+    }
+  }
+
+  void write(DataId id, Content content) {
+    for (Page& page : pages_of(id)) page.near = content;
+  }
+
+  void die(DataId id) {
+    for (Page& page : pages_of(id)) {
+      if (page.is_near) in_use_ -= page_;
+      page = {.data = id};
+    }
+  }
+
+  void begin_offload(Page& page) {
+    if (!page.is_near) wrong(name(page) + " is copied out when part of it is not near");
+    if (page.near == kNothing) wrong(name(page) + " is copied out before it is written");
+    page.leaving = page.near;
+  }
+
+  void end_offload(Page& page) {
+    if (!page.is_near || page.near != page.leaving) wrong(name(page) + " changes as it leaves");
+    page.far = page.leaving;
+    page.leaving = kNothing;
+  }
+
+  void leave(Page& page) {
+    if (!page.is_near) wrong(name(page) + " leaves when part of it is not near");
+    if (page.far != page.near) wrong(name(page) + " leaves and its content is nowhere else");
+    if (page.is_near) in_use_ -= page_;
+    page.is_near = false;
+    page.near = kNothing;
+  }
+
+  void begin_prefetch(Page& page) {
+    if (page.is_near || page.is_coming) wrong(name(page) + " comes while it is near");
+    if (page.far == kNothing || page.leaving != kNothing) {
+      wrong(name(page) + " comes when it is not all far");
+    }
+    page.is_coming = true;
+    in_use_ += page_;
+  }
+
+  void end_prefetch(Page& page) {
+    page.is_coming = false;
+    page.is_near = true;
+    page.near = page.far;
+  }
+
+  [[nodiscard]] std::string at_end() const {
+    std::uint64_t near = 0;
+    for (const auto& block : pages_) {
+      for (const Page& page : block) {
+        if (block_moves(page.data) && page.is_near) near += page_;
+        if (page.is_near != page.starts_near) return name(page) + " does not end where it began";
+        if (graph_[page.data].kind != DataKind::kState) continue;
+        if ((page.is_near ? page.near : page.far) != promised_.final(page.data)) {
+          return name(page) + " ends the step with other content";
         }
       }
     }
-    if (in_use > pool)
-      return "more than the budget at " + std::to_string(event.time.count()) + " ns";
+    return near == in_use_ ? "" : "bytes are left near after the step";
   }
-  if (near != at_start) return "a page does not end the step where it began";
-  return in_use == in_use_at_start ? "" : "bytes are left near after the step";
+
+  const TaskGraph& graph_;
+  const Plan& plan_;
+  const Timeline& timeline_;
+  std::uint64_t page_;
+  PromisedContents promised_;
+  std::vector<std::vector<DataId>> dying_;
+  std::uint64_t pool_;
+  std::vector<std::vector<Page>> pages_;  // by block
+  std::vector<Event> events_;
+  std::uint64_t in_use_ = 0;
+  std::string wrong_;
+};
+
+/// All of it: what is wrong with an executed step, or "".
+inline std::string check_trace(const TaskGraph& graph, const Plan& plan, const Timeline& timeline,
+                               const LinkProfile& link) {
+  const std::string engines = find_overlap(timeline, link);
+  return engines.empty() ? TraceChecker{graph, plan, timeline}.check() : engines;
 }
 
 }  // namespace spillway::prefetch::testing

@@ -6,7 +6,9 @@
 #include <functional>
 
 #include "prefetch/planners/fractional.h"
+#include "prefetch/simulate.h"
 #include "tests/prefetch/toy.h"
+#include "tests/prefetch/trace_checker.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -177,6 +179,69 @@ TEST_F(VerifyTest, AcceptsPagingOnDemandWhenEachTaskFits) {
   EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, demand)));
   demand.budget = pages(7);
   EXPECT_TRUE(std::holds_alternative<Violation>(verify(graph, demand)));
+}
+
+// "make" writes y, "use" and "last" read it, and it is far while "fill" and "again", which need its
+// room, run: it leaves after "make", is back for "use", leaves a second time and is back for
+// "last".
+class TwoTrips : public ::testing::Test {
+ protected:
+  TwoTrips() {
+    const DataId y = graph.add(DataBlock{.name = "y", .size = pages(2)});
+    const DataId a = graph.add(DataBlock{.name = "a", .size = pages(2)});
+    const DataId b = graph.add(DataBlock{.name = "b", .size = pages(2)});
+    graph.add(Task{.name = "make", .writes = {y}});
+    graph.add(Task{.name = "fill", .writes = {a}});
+    graph.add(Task{.name = "use", .reads = {y}});
+    graph.add(Task{.name = "again", .writes = {b}});
+    graph.add(Task{.name = "last", .reads = {y}});
+    plan = {.graph = fingerprint(graph),
+            .budget = Occupancy{graph, kPage}.always_near() + pages(2),
+            .page = kPage,
+            .runs = runs_in_order(graph)};
+    const auto whole = [&](const Progress& after) {
+      return Move{.data = y, .offset = {}, .size = pages(2), .after = after};
+    };
+    plan.offloads = {whole({.runs = 1}), whole({.runs = 3})};
+    plan.prefetches = {whole({.runs = 2, .offloads = 1}), whole({.runs = 4, .offloads = 2})};
+    plan.runs[1].after = {.runs = 1, .offloads = 1};
+    plan.runs[2].after = {.runs = 2, .prefetches = 1};
+    plan.runs[3].after = {.runs = 3, .offloads = 2};
+    plan.runs[4].after = {.runs = 4, .prefetches = 2};
+  }
+  [[nodiscard]] bool is_accepted() const {
+    return std::holds_alternative<Verified>(verify(graph, plan));
+  }
+  // What the step does when it is executed.
+  [[nodiscard]] std::string fault() const {
+    const Profile profile = flat_profile(graph, 100ns);
+    return check_trace(graph, plan, simulate(plan, profile), profile.link);
+  }
+  TaskGraph graph;
+  Plan plan;
+};
+
+TEST_F(TwoTrips, AreAccepted) {
+  EXPECT_TRUE(is_accepted());
+  EXPECT_EQ(fault(), "");
+}
+
+// "use" is reading y while its second transfer copies it out, once the first prefetch has ended.
+TEST_F(TwoTrips, MayBeginTheSecondWhileTheBlockIsRead) {
+  plan.offloads[1].after = {.runs = 2, .prefetches = 1};
+  plan.offloads[1].free_after = 3;
+  plan.runs[3].after.runs = 3;
+  EXPECT_TRUE(is_accepted());
+  EXPECT_EQ(fault(), "");
+}
+
+// The second transfer may start when "make" has ended and copies pages that the first has sent
+// away.
+TEST_F(TwoTrips, AreRefusedWhenTheSecondCopiesWhatTheFirstHasSentAway) {
+  plan.offloads[1].after = {.runs = 1};
+  plan.offloads[1].free_after = 3;
+  EXPECT_FALSE(is_accepted());
+  EXPECT_NE(fault().find("y is copied out when part of it is not near"), std::string::npos);
 }
 
 }  // namespace

@@ -9,13 +9,14 @@
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/verify.h"
 #include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/runtime/step_modes.h"
 
 namespace spillway::prefetch::testing {
 
-/// A random training step with what random_graph() leaves out: weights that each backward task
-/// updates, running statistics that a recomputation must leave alone, and a tensor too small to be
-/// moved.
+/// A random training step with more of what random_graph() seldom has: weights that each backward
+/// task updates, and running statistics that a recomputation must leave alone in each forward task;
+/// and a tensor too small to be moved.
 inline TaskGraph random_step() {
   TaskGraph graph = random_graph();
   const auto add_state = [&](const std::string& name, std::uint64_t words) {
@@ -28,7 +29,7 @@ inline TaskGraph random_step() {
     Task& task = graph.tasks[t];
     if (task.name == "loss") task.reads.push_back(labels);
     if (task.phase == Phase::kForward) {
-      task.updates_once = {add_state("running of " + task.name, 3)};
+      task.updates_once.push_back(add_state("running of " + task.name, 3));
     } else {
       const DataId weights = add_state("weights of " + task.name, 5);
       task.reads.push_back(weights);

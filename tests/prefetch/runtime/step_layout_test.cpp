@@ -6,6 +6,7 @@
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/runtime/slab_address.h"
 #include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/runtime/step_modes.h"
 #include "um/error.h"
 

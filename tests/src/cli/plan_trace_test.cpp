@@ -43,10 +43,16 @@ TEST(PlanTrace, KeepsBertWithin40GBAtNoLoss) {
   EXPECT_LE(noise.at("mean_makespan_seconds"), noise.at("worst_makespan_seconds"));
 }
 
+// With weights always near, and with weights that are paged as tensors are. What the program says
+// today; published for the same data: 2.697.
 TEST(PlanTrace, PredictsWhatPageFaultsAloneCost) {
-  const json figures = planned({"--budget", "40GB", "--planner", "on-demand"});
-  EXPECT_GT(figures.at("makespan_seconds").get<double>(),
-            1.1 * figures.at("compute_seconds").get<double>());
+  const auto slowdown = [](const Program::Arguments& more) {
+    const json figures = planned(joined({"--budget", "40GB", "--planner", "on-demand"}, more));
+    return figures.at("makespan_seconds").get<double>() /
+           figures.at("compute_seconds").get<double>();
+  };
+  EXPECT_NEAR(slowdown({}), 1.627, 0.01 * 1.627);
+  EXPECT_NEAR(slowdown({"--offload-weights"}), 1.961, 0.01 * 1.961);
 }
 
 TEST(PlanTrace, OffloadsWeightsWhereAsked) {
