@@ -52,10 +52,9 @@ struct PaleoStep {
 ///   equation for the forward pass, where the end of layer l waits for what layer l-1 swaps out:
 ///   the same maximum. Between the passes nothing hides the last layer's way out and back (Fig. 3).
 /// - kCapacityBased: the last layers that fit stay (Ca_layers). Backward, the bytes that are near
-/// go
-///   by Eq. 6, layer by layer: what is processed leaves, and swap-in goes on while there is room;
-///   where processing has caught up (Eq. 10), it waits as in Eq. 7. Forward, where again there is
-///   no equation, a layer waits until enough is out to hold what it saves.
+///   go by Eq. 6, layer by layer: what is processed leaves, and swap-in goes on while there is
+///   room; where processing has caught up (Eq. 10), it waits as in Eq. 7. Forward, where again
+///   there is no equation, a layer waits until enough is out to hold what it saves.
 ///
 /// Of `plan` the algorithms, the page and the budget count, not its moves and recomputations.
 /// Capacity is what the budget leaves beside everything that is not saved, at its largest. A layer

@@ -16,9 +16,8 @@ namespace spillway::prefetch {
 /// fragmentation costs moves here too.
 ///
 /// The paper is silent on the following; here:
-/// - ties between schemes: see find_scheme(). An offload starts after a block's last write (Fig.
-/// 3),
-///   or where the link cannot copy while tasks read, after its last use;
+/// - ties between schemes: see find_scheme(). An offload starts after a block's last write
+///   (Fig. 3), or where the link cannot copy while tasks read, after its last use;
 /// - a scheme that makes room for a prefetch for task s leaves alone what tasks up to s use;
 /// - EST(s) of Eq. 4 is the end of the current task and then the fastest algorithms that fit, one
 ///   after the other; the left side waits for what Strm_D has to do before, too;

@@ -20,15 +20,13 @@ enum class VdnnPolicy { kNone, kConvolutions, kAll };
 /// Stream").
 ///
 /// - A layer's input X leaves after the last forward task that reads it (reference count).
-/// vdnn-conv
-///   takes the blocks that some convolution reads, vdnn-all every block. An input that the very
-///   next task uses again stays.
+///   vdnn-conv takes the blocks that some convolution reads, vdnn-all every block. An input that
+///   the very next task uses again stays.
 /// - Layer-synchronous forward: X is offloaded while its layer reads it, and the next task waits
-/// for
-///   that. Where a link cannot copy what tasks read (LinkProfile::copies_while_read), the offload
-///   starts when X's layer has ended; it then overlaps the next layer of the policy instead, and
-///   the task after that waits, but only as far as memory allows: its need is that of the paper's
-///   rule.
+///   for that. Where a link cannot copy what tasks read (LinkProfile::copies_while_read), the
+///   offload starts when X's layer has ended; it then overlaps the next layer of the policy
+///   instead, and the task after that waits, but only as far as memory allows: its need is that of
+///   the paper's rule.
 /// - Layer-synchronous backward: when a layer's backward pass starts, the nearest preceding layer
 ///   whose X is offloaded and not yet prefetched is prefetched; the search does not go past a
 ///   convolution (its Figure 10), and the next layer's backward pass waits for it. What is needed

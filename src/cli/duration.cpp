@@ -1,5 +1,7 @@
 #include "src/cli/duration.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -27,6 +29,14 @@ std::optional<um::Nanoseconds> parse_duration(std::string_view text) {
     return um::Nanoseconds{static_cast<std::int64_t>(std::llround(number * nanoseconds))};
   }
   return std::nullopt;
+}
+
+std::string duration_text(um::Nanoseconds time) {
+  const auto count = static_cast<double>(time.count());
+  if (count >= 1e9) return fmt::format("{:.4f} s", count * 1e-9);
+  if (count >= 1e6) return fmt::format("{:.3f} ms", count * 1e-6);
+  if (count >= 1e3) return fmt::format("{:.2f} us", count * 1e-3);
+  return fmt::format("{} ns", time.count());
 }
 
 }  // namespace spillway::cli

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "src/arena_use.h"
 #include "src/budget.h"
 #include "src/cli/arena_report.h"
+#include "src/cli/duration.h"
 #include "src/cli/memory_options.h"
 #include "src/cli/noise_options.h"
 #include "src/cli/output_path.h"
@@ -32,6 +34,7 @@
 #include "src/plan_facts.h"
 #include "src/sub_batch_plans.h"
 #include "src/sub_step.h"
+#include "src/sweep/soundness.h"
 #include "um/nanoseconds.h"
 
 namespace spillway::cli {
@@ -72,13 +75,19 @@ struct Planned {
   prefetch::Bounds bounds;
 };
 
+std::string description(const PlanSubject& subject) {
+  return subject.title + (subject.machine ? " on " + subject.machine->name : "");
+}
+
 Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
   Planned planned;
   const auto begin = std::chrono::steady_clock::now();
   planned.plan = plan_step(subject.step, subject.profile, budget, request);
   planned.planning = std::chrono::steady_clock::now() - begin;
   const auto verdict = prefetch::verify(subject.step.graph, planned.plan);
-  um::expects(std::holds_alternative<prefetch::Verified>(verdict), "planners return sound plans");
+  if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
+    throw unsound_plan(planned.plan.planner, description(subject), budget, violation->reason);
+  }
   planned.peak = std::get<prefetch::Verified>(verdict).peak;
   planned.timeline = prefetch::simulate(subject.step.graph, planned.plan, subject.profile);
   planned.bounds = step_bounds(subject.step, subject.profile, budget, request);
@@ -125,7 +134,9 @@ void print(const json& figures) {
   const auto bytes = [&](const char* key) {
     return um::to_string(Bytes{figures.at(key).get<std::uint64_t>()});
   };
-  const auto number = [&](const char* key) { return figures.at(key).get<double>(); };
+  const auto time = [](const json& seconds) {
+    return duration_text(um::Nanoseconds{std::llround(1e9 * seconds.get<double>())});
+  };
   fmt::print("  profile          {}\n", figures.at("profile").get<std::string>());
   fmt::print("  budget           {} (smallest feasible {}, all near {})\n", bytes("budget_bytes"),
              bytes("min_budget_bytes"), bytes("resident_bytes"));
@@ -137,23 +148,22 @@ void print(const json& figures) {
   if (const auto places = figures.find("placement"); places != figures.end()) {
     fmt::print("  arena            {}\n", describe_places(*places));
   }
-  fmt::print("  step             {:.4f} s, of it arithmetic {:.4f} s\n", number("makespan_seconds"),
-             number("compute_seconds"));
+  fmt::print("  step             {}, of it arithmetic {}\n", time(figures.at("makespan_seconds")),
+             time(figures.at("compute_seconds")));
   if (figures.contains("paleo_seconds")) {
-    fmt::print("  by OOC-Paleo     {:.4f} s ({})\n", number("paleo_seconds"),
+    fmt::print("  by OOC-Paleo     {} ({})\n", time(figures.at("paleo_seconds")),
                figures.at("paleo_strategy").get<std::string>());
   }
   if (const auto noise = figures.find("noise"); noise != figures.end()) {
-    fmt::print("  under noise      {:.4f} s on average, {:.4f} s at worst\n",
-               noise->at("mean_makespan_seconds").get<double>(),
-               noise->at("worst_makespan_seconds").get<double>());
+    fmt::print("  under noise      {} on average, {} at worst\n",
+               time(noise->at("mean_makespan_seconds")), time(noise->at("worst_makespan_seconds")));
   }
-  fmt::print("  no plan below    {:.4f} s (moving alone {:.4f} s)\n",
-             figures.at("bounds").at("mixed_turnover").get<double>(),
-             figures.at("bounds").at("offload_turnover").get<double>());
+  fmt::print("  no plan below    {} (moving alone {})\n",
+             time(figures.at("bounds").at("mixed_turnover")),
+             time(figures.at("bounds").at("offload_turnover")));
   fmt::print("  moved            {} out, {} in, {} tasks run again\n", bytes("offloaded_bytes"),
              bytes("prefetched_bytes"), figures.at("recomputed_tasks").get<std::uint64_t>());
-  fmt::print("  planned in       {:.2f} s by {}\n", number("planning_seconds"),
+  fmt::print("  planned in       {} by {}\n", time(figures.at("planning_seconds")),
              figures.at("planner").get<std::string>());
 }
 

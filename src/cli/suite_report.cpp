@@ -84,6 +84,7 @@ std::string measures_text(const Goal& goal) {
 
 std::string_view verdict(const Goal& goal) {
   if (goal.points == 0) return "no points";
+  if (goal.is_partial) return "partial";
   return is_met(goal) ? "met" : "missed";
 }
 

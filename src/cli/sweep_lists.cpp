@@ -1,5 +1,6 @@
 #include "src/cli/sweep_lists.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -25,15 +26,31 @@ std::optional<std::size_t> parse_count(std::string_view text) {
   return count;
 }
 
+bool has_no_unit(std::string_view text) {
+  return !text.empty() && (text.back() == '.' || (text.back() >= '0' && text.back() <= '9'));
+}
+
+constexpr const char* kCount =
+    "a whole number from 2 to 1000 alone stands for so many budgets from the smallest feasible to "
+    "the resident need";
+
+std::string without_unit(const std::string& text) {
+  return "'" + text + "' has no unit: for bytes give " + text + "B; " + kCount;
+}
+
 }  // namespace
 
 std::string check_budgets(const std::string& text) {
   if (parse_count(text)) return {};
   const std::string complaint = complaint_of([&] { static_cast<void>(Budget::parse(text)); });
-  return complaint.empty() ? complaint
-                           : complaint +
-                                 "; a whole number from 2 to 1000 alone stands for so many "
-                                 "budgets from the smallest feasible to the resident need";
+  if (!complaint.empty()) return complaint + "; " + kCount;
+  return has_no_unit(text) ? without_unit(text) : "";
+}
+
+void expect_budgets(const std::vector<std::string>& list) {
+  if (list.size() == 1) return;
+  const auto found = std::ranges::find_if(list, has_no_unit);
+  if (found != list.end()) throw CLI::ValidationError{"--budgets", without_unit(*found)};
 }
 
 std::vector<um::Bytes> resolve_budgets(const std::vector<std::string>& list,

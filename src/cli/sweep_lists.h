@@ -10,8 +10,13 @@
 
 namespace spillway::cli {
 
-/// Complains about what is neither a budget nor a number of budgets; a check of CLI11's.
+/// Complains about what is neither a budget, bytes being given with their unit, nor a number of
+/// budgets; a check of CLI11's.
 [[nodiscard]] std::string check_budgets(const std::string& text);
+
+/// Throws: CLI::ValidationError where a number without unit stands beside other budgets: it might
+/// be bytes, or so many budgets.
+void expect_budgets(const std::vector<std::string>& list);
 
 /// The budgets of a list: each by itself, or, where it is one whole number from 2 to 1000, so many
 /// from the smallest feasible one to the resident need. `available` is the machine's near memory.

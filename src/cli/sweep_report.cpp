@@ -7,6 +7,8 @@
 #include <tuple>
 #include <vector>
 
+#include "src/cli/duration.h"
+
 namespace spillway::cli {
 namespace {
 
@@ -37,11 +39,11 @@ std::string cell_text(const Point& point) {
   return ratio ? fmt::format("{:.4f}", *ratio) : "unsound";
 }
 
-// The smallest bound on what any strategy can reach, over the common denominator.
+// The strongest bound on what any strategy can reach, over the common denominator.
 std::string bound_text(const Point& point) {
   if (!point.facts.bounds) return "-";
-  return fmt::format("{:.4f}",
-                     um::seconds(point.facts.bounds->mixed) / um::seconds(point.facts.fastest));
+  const um::Nanoseconds bound = point.facts.bounds->mixed_turnover;
+  return fmt::format("{:.4f}", um::seconds(bound) / um::seconds(point.facts.fastest));
 }
 
 void print_line(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) {
@@ -65,9 +67,9 @@ void print_infeasible(std::span<const Point> cells) {
 
 void print_situation(std::span<const Point> points) {
   const Point& first = points.front();
-  fmt::print("{} at batch {} on {}, link x{:g}: {:.4f} s with all near ({}); smallest budget {}\n",
+  fmt::print("{} at batch {} on {}, link x{:g}: {} with all near ({}); smallest budget {}\n",
              first.key.net, first.key.batch, first.key.machine, first.key.link_factor,
-             um::seconds(first.facts.fastest), um::to_string(first.facts.resident),
+             duration_text(first.facts.fastest), um::to_string(first.facts.resident),
              um::to_string(first.facts.smallest_budget));
   std::vector<std::string> header{"budget", "bound"};
   std::vector<std::size_t> widths{kNarrowest};

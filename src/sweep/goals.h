@@ -23,15 +23,17 @@ struct Goal {
   std::vector<Measure> measures;  ///< the first is the goal's main one
   std::size_t points = 0;         ///< it was judged on
   std::size_t missing = 0;        ///< points for which there was no plan or no makespan
+  bool is_partial = false;        ///< not all that it is about was evaluated
 };
 
-/// True when there are points, none is missing, and every measure that has a limit keeps it.
+/// True when all that the goal is about was evaluated, no point is missing, and every measure that
+/// has a limit keeps it.
 [[nodiscard]] bool is_met(const Goal& goal);
 
-/// What the goals are judged by.
+/// What the goals are judged by: all of it, or what was evaluated.
 struct SuitePoints {
-  std::span<const Point> moving;      ///< plans that only move, over the suite
-  std::span<const Point> mixed;       ///< plans that also recompute, over the suite
+  std::span<const Point> moving;      ///< plans that only move, over suite S
+  std::span<const Point> mixed;       ///< plans that also recompute, over suite S
   std::span<const Point> algorithms;  ///< joint choice of algorithms
   std::span<const Point> large;       ///< more than 8000 tasks
 };
@@ -40,7 +42,8 @@ struct SuitePoints {
 /// points (some bound above 1.001 of the arithmetic) apart. G3: mixed plans over Beaumont's
 /// Proposition 3. G1, G2 and G4 tell the ratio to the bounds with Turnover, too. G4: mixed plans
 /// over LB2mix at p = 0. G5: planning time. G6: joint choice of algorithms. G7: memory violations,
-/// and what noise costs.
+/// and what noise costs. A goal is partial where points of the suite that it is about are not there
+/// (suite.h).
 [[nodiscard]] std::vector<Goal> judge_goals(const SuitePoints& points);
 
 }  // namespace spillway

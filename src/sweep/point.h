@@ -30,7 +30,7 @@ struct PointKey {
   bool may_recompute = true;
 };
 
-/// What no strategy changes.
+/// What is the same for all strategies that are compared.
 struct PointFacts {
   std::size_t tasks = 0;
   um::Bytes smallest_budget;  ///< any plan's
@@ -40,7 +40,8 @@ struct PointFacts {
   um::Nanoseconds fastest{0};
   /// The same with each task's fastest algorithm that fits in the budget when all else is away.
   um::Nanoseconds fastest_that_fit{0};
-  /// Of every plan under this budget, moving and recomputing; not there where none is feasible.
+  /// Of every plan under this budget, recomputing where one of the strategies may; not there where
+  /// none is feasible.
   std::optional<prefetch::Bounds> bounds;
 };
 

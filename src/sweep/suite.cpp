@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <tuple>
 
 #include "nets/catalogue.h"
 #include "prefetch/planners/catalogue.h"
@@ -38,6 +40,16 @@ constexpr std::array<std::string_view, 2> kAlgorithmMachines{"k40m", "v100"};
 // The planners that are judged.
 constexpr std::string_view kMovingPlanner = "fractional";
 constexpr std::string_view kMixedPlanner = "joint";
+
+using Place = std::tuple<std::string_view, std::string_view, std::size_t>;
+
+// Network, machine and number of the budget of each of `points`, which must outlive the result.
+std::set<Place> places(std::span<const Point> points) {
+  std::set<Place> all;
+  for (const Point& point : points)
+    all.insert({point.key.net, point.key.machine, point.key.position});
+  return all;
+}
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -131,6 +143,28 @@ std::vector<Cell> algorithm_cells(std::span<const Situation> situations) {
     cells.push_back({.situation = &situation, .position = 0, .budget = budget});
   }
   return cells;
+}
+
+bool has_whole_suite(std::span<const Point> points) {
+  const std::set<Place> there = places(points);
+  for (const SuiteNetwork& network : kNetworks) {
+    for (const std::string_view machine : kMachines) {
+      for (std::size_t p = 0; p < kSuiteBudgets; ++p) {
+        if (!there.contains({network.name, machine, p})) return false;
+      }
+    }
+  }
+  return true;
+}
+
+bool has_all_algorithm_points(std::span<const Point> points) {
+  const std::set<Place> there = places(points);
+  for (const std::string_view network : kAlgorithmNetworks) {
+    for (const std::string_view machine : kAlgorithmMachines) {
+      if (!there.contains({network, machine, 0})) return false;
+    }
+  }
+  return true;
 }
 
 Situation large_situation(SuiteWorkloads& workloads) {

@@ -69,6 +69,11 @@ class SuiteWorkloads {
 /// 15 % of the way from the smallest feasible budget to the resident need, in each situation.
 [[nodiscard]] std::vector<Cell> algorithm_cells(std::span<const Situation> situations);
 
+/// True when `points` hold every network on every machine under every budget of suite S.
+[[nodiscard]] bool has_whole_suite(std::span<const Point> points);
+/// True when `points` hold everything in which the choice of convolution algorithms is judged.
+[[nodiscard]] bool has_all_algorithm_points(std::span<const Point> points);
+
 /// A step of more than eight thousand tasks on V100: SuperNeurons' ResNet-2500 at batch 16.
 [[nodiscard]] Situation large_situation(SuiteWorkloads& workloads);
 /// A tenth of the way from its smallest feasible budget to its resident need: a tenth of that need

@@ -48,7 +48,8 @@ Nanoseconds all_fastest(const prefetch::Profile& profile) {
   return sum;
 }
 
-PointFacts cell_facts(const Cell& cell, bool whole_blocks) {
+// The bounds are of all strategies together.
+PointFacts cell_facts(const Cell& cell, std::span<const Strategy> strategies, bool whole_blocks) {
   const Situation& situation = *cell.situation;
   const prefetch::NearNeed& need = situation.workload->need();
   PointFacts facts{.tasks = situation.graph().tasks.size(),
@@ -56,7 +57,8 @@ PointFacts cell_facts(const Cell& cell, bool whole_blocks) {
                    .resident = need.resident,
                    .fastest = all_fastest(situation.profile)};
   if (cell.budget < need.smallest) return facts;
-  const Problem problem = make_problem(cell, true, whole_blocks);
+  const bool may_recompute = std::ranges::any_of(strategies, &Strategy::may_recompute);
+  const Problem problem = make_problem(cell, may_recompute, whole_blocks);
   facts.fastest_that_fit =
       prefetch::compute_time(situation.profile, prefetch::fastest_that_fit(problem));
   facts.bounds = prefetch::lower_bounds(problem);
@@ -152,7 +154,7 @@ class ProgressReport {
 
 std::vector<Point> evaluate(const Cell& cell, std::span<const Strategy> strategies,
                             const SweepOptions& options) {
-  const PointFacts facts = cell_facts(cell, options.whole_blocks);
+  const PointFacts facts = cell_facts(cell, strategies, options.whole_blocks);
   std::vector<Point> points;
   points.reserve(strategies.size());
   for (const Strategy& strategy : strategies) {

@@ -37,6 +37,7 @@ json goal_json(const Goal& goal) {
     return object;
   }
   object["met"] = is_met(goal);
+  if (goal.is_partial) object["partial"] = true;
   for (std::size_t i = 0; i < goal.measures.size(); ++i) {
     const Measure& measure = goal.measures[i];
     object[i == 0 ? "value" : measure.name] = measure.value;

@@ -14,7 +14,8 @@ namespace spillway {
 [[nodiscard]] nlohmann::json to_json(std::span<const Point> points);
 
 /// By name: the main measure as "value" and "goal", further ones as NAME and NAME_goal; `met` is
-/// null where there were no points to judge.
+/// null where there were no points to judge, and false where `partial` is true: where not all that
+/// the goal is about was evaluated.
 [[nodiscard]] nlohmann::json to_json(std::span<const Goal> goals);
 
 }  // namespace spillway

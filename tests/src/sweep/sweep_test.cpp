@@ -76,6 +76,19 @@ TEST_F(Sweep, VerifiesAndComparesWithBounds) {
   }
 }
 
+// At the smallest budget LeNet's step waits for the link, unless it may compute again.
+TEST_F(Sweep, BoundsWhatTheStrategiesMayDo) {
+  const std::vector<Point> with = sweep(cells_, strategies_, {}, stop_);
+  for (Strategy& strategy : strategies_) strategy.may_recompute = false;
+  const std::vector<Point> without = sweep(cells_, strategies_, {}, stop_);
+  const prefetch::Bounds& recomputing = *with[2].facts.bounds;
+  const prefetch::Bounds& moving = *without[2].facts.bounds;
+  EXPECT_LT(recomputing.mixed_turnover, recomputing.offload_turnover);
+  EXPECT_EQ(moving.mixed_turnover, recomputing.offload_turnover);
+  EXPECT_EQ(with[3].facts.bounds->mixed_turnover, recomputing.mixed_turnover)
+      << "a strategy that may not recompute, beside one that may";
+}
+
 TEST_F(Sweep, GivesTheSameWithAnyNumberOfThreads) {
   const std::vector<Point> one = sweep(cells_, strategies_, {.threads = 1}, stop_);
   const std::vector<Point> four = sweep(cells_, strategies_, {.threads = 4}, stop_);
