@@ -13,7 +13,9 @@
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/verify.h"
 #include "tests/prefetch/drawn_walk.h"
+#include "tests/prefetch/random_chain.h"
 #include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/swapped_toy.h"
 
 namespace spillway::prefetch {
