@@ -18,7 +18,7 @@ namespace spillway::prefetch::testing {
 /// task updates, and running statistics that a recomputation must leave alone in each forward task;
 /// and a tensor too small to be moved.
 inline TaskGraph random_step() {
-  TaskGraph graph = random_graph();
+  TaskGraph graph = random_graph({.has_offloadable_weights = false});
   const auto add_state = [&](const std::string& name, std::uint64_t words) {
     return graph.add(
         DataBlock{.name = name, .size = um::Bytes{8 * words}, .kind = DataKind::kState});

@@ -98,7 +98,7 @@ struct Tenancy {
 // No two of the things that are there at the same time share an address, everything lies on pages
 // within the extent, and the extent is not more than all of it one after the other.
 RC_GTEST_PROP(Placement, NeverPutsTwoThingsInOnePlaceAtOneTime, ()) {
-  const TaskGraph graph = random_graph();
+  const TaskGraph graph = random_graph({.has_offloadable_weights = false});
   const Profile profile = random_profile(graph);
   Problem given{.graph = graph, .profile = profile, .budget = {}, .page = kPage};
   given.budget = near_need(graph, Occupancy{graph, kPage}).smallest + pages(2);
