@@ -172,9 +172,11 @@ class Rerun {
              finds_its_inputs(id, data, latest);
     });
   }
+  // A second update of state would be one too many.
   [[nodiscard]] bool finishes_its_outputs(TaskId id, const std::vector<TaskId>& tasks) const {
     return std::ranges::all_of(graph_[id].writes, [&](DataId written) {
-      return std::ranges::includes(tasks, writers_[index(written)]);
+      return graph_[written].kind != DataKind::kState &&
+             std::ranges::includes(tasks, writers_[index(written)]);
     });
   }
   // Tensors must never be written again; state, which is updated after the backward pass of its
