@@ -65,8 +65,7 @@ class CudaApi {
   virtual void copy(std::span<const std::byte> from, std::byte* to, cudaStream_t stream) = 0;
 
   virtual void prefetch(Range range, Place place, cudaStream_t stream) = 0;
-  /// Requires: facts().has_batches, and so for the two that follow.
-  virtual void prefetch_near(std::span<const Range> ranges, cudaStream_t stream) = 0;
+  /// Requires: facts().has_discard, and so for the next.
   virtual void discard(std::span<const Range> ranges, cudaStream_t stream) = 0;
   virtual void discard_and_prefetch_near(std::span<const Range> ranges, cudaStream_t stream) = 0;
   virtual void advise(Range range, Advice advice) = 0;

@@ -29,7 +29,7 @@ std::vector<Capability> describe(const CudaFacts& facts, const std::optional<std
       capability("managed", facts.has_concurrent_managed_access,
                  "unified memory moved by hints (concurrentManagedAccess)",
                  "concurrentManagedAccess is 0, as on WSL, Windows and Jetson: use --memory copy"),
-      capability("discard", facts.has_batches, "batched hints, and discards of dead pages",
+      capability("discard", facts.has_discard, "dead pages are dropped, not moved",
                  "the driver has no discard; one for CUDA 13.0 or newer has it"),
       capability("pageable", facts.has_pageable_access, page_tables(facts),
                  "the GPU does not read memory from malloc()"),

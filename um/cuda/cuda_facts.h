@@ -18,7 +18,7 @@ struct CudaFacts {
   bool has_concurrent_managed_access = false;  ///< pages migrate and may be prefetched
   bool has_pageable_access = false;            ///< the GPU reads memory from malloc() as well
   bool uses_host_page_tables = false;          ///< and finds it as the processor does
-  bool has_batches = false;  ///< the driver has the batched prefetch, discard, and both in one
+  bool has_discard = false;  ///< the driver has discard, and discard and prefetch in one
   std::string pci_bus;       ///< "0000:1b:00.0"
 };
 

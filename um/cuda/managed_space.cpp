@@ -28,7 +28,7 @@ CudaManagedSpace::CudaManagedSpace(CudaApi& api, CudaManagedMemory& memory, Comp
       driver_before_{driver == nullptr ? DriverTotals{} : driver->read()},
       page_{options.page},
       discards_{options.discards},
-      has_batches_{api.facts().has_batches},
+      has_discard_{api.facts().has_discard},
       slab_{memory, checked(options, api.facts())},
       pages_{slab_.range, options.page, ledger},
       upkeep_{api, "um upkeep"},
@@ -100,7 +100,7 @@ void CudaManagedSpace::populate(Range range) {
 
 // Content that is far is of no use: with a driver that cannot discard, it is moved all the same.
 void CudaManagedSpace::give_room(const std::vector<Range>& ranges) {
-  if (has_batches_) {
+  if (has_discard_) {
     api_.discard_and_prefetch_near(ranges, upkeep_.get());
   } else {
     for (const Range& range : ranges) api_.prefetch(range, Place::kNear, upkeep_.get());
@@ -114,7 +114,7 @@ void CudaManagedSpace::retire(Range range) {
 
 void CudaManagedSpace::discard(Range range) {
   const std::lock_guard lock{mutex_};
-  const std::vector<Range> dropped = pages_.discard(range, !discards_ || !has_batches_);
+  const std::vector<Range> dropped = pages_.discard(range, !discards_ || !has_discard_);
   if (dropped.empty()) return;
   for (const Range& each : dropped) counters_.discarded_pages += each.size() / page_.count();
   api_.discard(dropped, upkeep_.get());
@@ -141,7 +141,7 @@ Counters CudaManagedSpace::counters() const {
 }
 
 std::string CudaManagedSpace::description() const {
-  const char* dead = !has_batches_ ? "no discards: the driver has none"
+  const char* dead = !has_discard_ ? "no discards: the driver has none"
                      : discards_   ? "discards"
                                    : "no discards";
   return "CUDA, " + std::to_string(page_ / 1_MiB) + " MiB pages, " + dead;

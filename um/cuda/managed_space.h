@@ -66,7 +66,7 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   const DriverTotals driver_before_;
   const Bytes page_;
   const bool discards_;
-  const bool has_batches_;
+  const bool has_discard_;
   Slab slab_;
 
   mutable std::mutex mutex_;  // guards what follows, and the order of calls on upkeep_

@@ -14,45 +14,49 @@
 namespace spillway::um {
 namespace {
 
-// Entry points that CUDA 13 added, as its headers declare them; older headers do not, and a program
-// built with those finds them in a newer driver all the same.
-using PrefetchBatch = CUresult (*)(CUdeviceptr*, std::size_t*, std::size_t, CUmemLocation*,
-                                   std::size_t*, std::size_t, unsigned long long, CUstream);
-using DiscardBatch = CUresult (*)(CUdeviceptr*, std::size_t*, std::size_t, unsigned long long,
-                                  CUstream);
+// Entry points that CUDA 13 added, as its headers declare them; a program built with older headers
+// finds them in a newer driver all the same.
+using DiscardAndPrefetch = CUresult (*)(CUdeviceptr*, std::size_t*, std::size_t, CUmemLocation*,
+                                        std::size_t*, std::size_t, unsigned long long, CUstream);
+using Discard = CUresult (*)(CUdeviceptr*, std::size_t*, std::size_t, unsigned long long, CUstream);
 
-struct Batches {
-  PrefetchBatch prefetch = nullptr;
-  PrefetchBatch discard_and_prefetch = nullptr;
-  DiscardBatch discard = nullptr;
+struct Discards {
+  DiscardAndPrefetch discard_and_prefetch = nullptr;
+  Discard discard = nullptr;
   [[nodiscard]] bool are_there() const {
-    return prefetch != nullptr && discard_and_prefetch != nullptr && discard != nullptr;
+    return discard_and_prefetch != nullptr && discard != nullptr;
   }
 };
 
-template <class Function>
-Function entry_point(const char* name) {
-  constexpr unsigned kVersion = 13000;
+constexpr int kFirstWithDiscards = 13000;
+
+void* find_in_driver(const char* name) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
 #if CUDART_VERSION >= 12050
+  const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &function, kFirstWithDiscards,
+                                                              cudaEnableDefault, &found);
+  const bool is_there = status == cudaSuccess && found == cudaDriverEntryPointSuccess;
+#else  // this form knows no name newer than itself, but where to ask for one
+  using Finder =
+      CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
+  void* finder = nullptr;
   const cudaError_t status =
-      cudaGetDriverEntryPointByVersion(name, &function, kVersion, cudaEnableDefault, &found);
-#else
-  static_cast<void>(kVersion);  // this form asks for the version of the headers: the names are new
-  const cudaError_t status = cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found);
+      cudaGetDriverEntryPoint("cuGetProcAddress", &finder, cudaEnableDefault, &found);
+  const bool is_there = status == cudaSuccess && found == cudaDriverEntryPointSuccess &&
+                        reinterpret_cast<Finder>(finder)(name, &function, kFirstWithDiscards, 0,
+                                                         nullptr) == CUDA_SUCCESS;
 #endif
   if (status != cudaSuccess) (void)cudaGetLastError();
-  if (status != cudaSuccess || found != cudaDriverEntryPointSuccess) return nullptr;
-  return reinterpret_cast<Function>(function);
+  return is_there ? function : nullptr;
 }
 
-// Only from CUDA 13.0 on; an older driver may have the name with other parameters.
-Batches find_batches(int driver_version) {
-  if (driver_version < 13000) return {};
-  return {.prefetch = entry_point<PrefetchBatch>("cuMemPrefetchBatchAsync"),
-          .discard_and_prefetch = entry_point<PrefetchBatch>("cuMemDiscardAndPrefetchBatchAsync"),
-          .discard = entry_point<DiscardBatch>("cuMemDiscardBatchAsync")};
+// Only from CUDA 13.0 on; an older driver may have the names with other parameters.
+Discards find_discards(int driver_version) {
+  if (driver_version < kFirstWithDiscards) return {};
+  return {.discard_and_prefetch = reinterpret_cast<DiscardAndPrefetch>(
+              find_in_driver("cuMemDiscardAndPrefetchBatchAsync")),
+          .discard = reinterpret_cast<Discard>(find_in_driver("cuMemDiscardBatchAsync"))};
 }
 
 // The driver numbers its errors as the runtime does.
@@ -96,8 +100,8 @@ class RuntimeApi final : public CudaApi {
   explicit RuntimeApi(int ordinal) : ordinal_{ordinal} {
     enter();
     facts_ = read_facts();
-    batches_ = find_batches(facts_.driver_version);
-    facts_.has_batches = batches_.are_there() && facts_.has_concurrent_managed_access;
+    discards_ = find_discards(facts_.driver_version);
+    facts_.has_discard = discards_.are_there() && facts_.has_concurrent_managed_access;
   }
 
   [[nodiscard]] CudaFacts facts() override { return facts_; }
@@ -187,17 +191,14 @@ class RuntimeApi final : public CudaApi {
     enter();
     check(prefetch_range(range, location(place, ordinal_), stream));
   }
-  void prefetch_near(std::span<const Range> ranges, cudaStream_t stream) override {
-    bring(batches_.prefetch, ranges, stream);
-  }
   void discard_and_prefetch_near(std::span<const Range> ranges, cudaStream_t stream) override {
-    bring(batches_.discard_and_prefetch, ranges, stream);
+    bring(discards_.discard_and_prefetch, ranges, stream);
   }
   void discard(std::span<const Range> ranges, cudaStream_t stream) override {
     enter();
     Batch batch{ranges};
     check_driver(
-        batches_.discard(batch.addresses.data(), batch.sizes.data(), ranges.size(), 0, stream));
+        discards_.discard(batch.addresses.data(), batch.sizes.data(), ranges.size(), 0, stream));
   }
   void advise(Range range, Advice advice) override;
 
@@ -234,7 +235,7 @@ class RuntimeApi final : public CudaApi {
     return static_cast<std::byte*>(address);
   }
 
-  void bring(PrefetchBatch call, std::span<const Range> ranges, cudaStream_t stream) {
+  void bring(DiscardAndPrefetch call, std::span<const Range> ranges, cudaStream_t stream) {
     enter();
     Batch batch{ranges};
     CUmemLocation near{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal_};
@@ -252,7 +253,7 @@ class RuntimeApi final : public CudaApi {
 
   const int ordinal_;
   CudaFacts facts_;
-  Batches batches_;
+  Discards discards_;
 };
 
 void RuntimeApi::advise(Range range, Advice advice) {
