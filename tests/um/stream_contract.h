@@ -21,6 +21,8 @@ namespace spillway::um {
 struct StreamMaker {
   std::string kind;
   std::function<std::unique_ptr<Stream>(const std::string& name)> make;
+  /// Skips or fails the test where there can be none.
+  std::function<void()> require = [] {};
 };
 
 inline std::string kind_of(const ::testing::TestParamInfo<StreamMaker>& info) {
@@ -29,6 +31,7 @@ inline std::string kind_of(const ::testing::TestParamInfo<StreamMaker>& info) {
 
 class StreamContract : public ::testing::TestWithParam<StreamMaker> {
  protected:
+  void SetUp() override { GetParam().require(); }
   [[nodiscard]] static std::unique_ptr<Stream> make(const std::string& name = "test") {
     return GetParam().make(name);
   }

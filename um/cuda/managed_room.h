@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <optional>
 
 #include "um/bytes.h"
@@ -18,11 +17,6 @@ struct ManagedRoom {
   std::optional<Bytes> limit;  ///< on all of it together, whatever else: for tests
   bool oversubscribe = false;  ///< lifts the check against free memory, not the limit
 };
-
-/// The most unified memory that a test or a benchmark may have while `free` is free.
-[[nodiscard]] constexpr Bytes managed_limit_for_tests(Bytes free) {
-  return std::min(16_GiB, Bytes{free.count() / 4});
-}
 
 /// Throws Error, one sentence with what would work, unless `size` more bytes of unified memory may
 /// be allocated.

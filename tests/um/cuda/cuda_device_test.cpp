@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "tests/um/cuda/recording_api.h"
+#include "tests/um/device_contract.h"
 #include "tests/um/host/temporary_folder.h"
 #include "um/cuda/capabilities.h"
 #include "um/cuda/managed_room.h"
@@ -17,6 +18,20 @@
 
 namespace spillway::um {
 namespace {
+
+DeviceMaker recorded_maker() {
+  return {.kind = "Cuda",
+          .open =
+              [] {
+                return std::make_unique<CudaDevice>(std::make_unique<RecordingApi>(),
+                                                    CudaOptions{});
+              },
+          .write = [](std::span<const std::byte> bytes,
+                      std::byte* near) { std::ranges::copy(bytes, near); }};
+}
+
+INSTANTIATE_TEST_SUITE_P(Recorded, DeviceContract, ::testing::Values(recorded_maker()),
+                         device_kind);
 
 constexpr DriverAnswer answer(cudaError_t status, int devices, int driver = 13000) {
   return {.status = status,

@@ -20,11 +20,5 @@ TEST(ManagedRoom, KeepsItsLimitEvenWhenOversubscribed) {
   EXPECT_THROW(expect_managed_room(1025_MiB, room), Error);
 }
 
-TEST(ManagedRoom, OfTestsIsAQuarterOfWhatIsFreeAndAtMostSixteenGibibytes) {
-  EXPECT_EQ(managed_limit_for_tests(0_B), 0_B);
-  EXPECT_EQ(managed_limit_for_tests(40_GiB), 10_GiB);
-  EXPECT_EQ(managed_limit_for_tests(140_GiB), 16_GiB);  // a quarter would be 35 GiB
-}
-
 }  // namespace
 }  // namespace spillway::um
