@@ -6,29 +6,52 @@
 #include "um/error.h"
 
 namespace spillway::um {
+namespace {
 
-std::byte* CudaManagedMemory::allocate(Bytes size, bool oversubscribe) {
+constexpr Bytes kAlignment = 2_MiB;
+
+// Bytes from `address` to the next aligned one.
+std::size_t gap(const std::byte* address) {
+  const std::uint64_t past = reinterpret_cast<std::uintptr_t>(address) % kAlignment.count();
+  return past == 0 ? 0 : kAlignment.count() - past;
+}
+
+}  // namespace
+
+CudaManagedMemory::Allocation CudaManagedMemory::take(Bytes size, bool oversubscribe) {
   expect_managed_room(size, {.free = api_.memory().free,
-                             .taken = Bytes{taken_},
+                             .taken = taken_,
                              .limit = limit_,
                              .oversubscribe = oversubscribe});
-  std::byte* const address = api_.allocate_managed(size);
-  taken_ += size.count();
+  return {.begin = api_.allocate_managed(size), .size = size};
+}
+
+std::byte* CudaManagedMemory::allocate(Bytes size, bool oversubscribe) {
+  const std::lock_guard lock{mutex_};
+  Allocation allocation = take(size, oversubscribe);
+  if (gap(allocation.begin) != 0) {  // the driver promises less
+    api_.free_managed(allocation.begin);
+    allocation = take(size + kAlignment, oversubscribe);
+  }
+  std::byte* const address = allocation.begin + gap(allocation.begin);
   try {
-    const bool is_aligned = reinterpret_cast<std::uintptr_t>(address) % (2_MiB).count() == 0;
-    if (!is_aligned) throw Error{"the driver gave unified memory that does not begin with a page"};
     // Once, here: later advice would make every move and page fault wait for it.
     api_.advise({address, size.count()}, Advice::kPreferNear);
+    allocations_.emplace(address, allocation);
   } catch (...) {
-    free(address, size);
+    api_.free_managed(allocation.begin);
     throw;
   }
+  taken_ += allocation.size;
   return address;
 }
 
-void CudaManagedMemory::free(std::byte* address, Bytes size) noexcept {
-  api_.free_managed(address);
-  taken_ -= size.count();
+void CudaManagedMemory::free(std::byte* address) noexcept {
+  const std::lock_guard lock{mutex_};
+  const auto found = allocations_.find(address);
+  api_.free_managed(found->second.begin);
+  taken_ -= found->second.size;
+  allocations_.erase(found);
 }
 
 }  // namespace spillway::um

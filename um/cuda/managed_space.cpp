@@ -17,7 +17,7 @@ CudaManagedSpace::Slab::Slab(CudaManagedMemory& from, const ManagedOptions& opti
     : memory{from},
       range{from.allocate(options.size, options.oversubscribe), options.size.count()} {}
 
-CudaManagedSpace::Slab::~Slab() { memory.free(range.data(), Bytes{range.size()}); }
+CudaManagedSpace::Slab::~Slab() { memory.free(range.data()); }
 
 CudaManagedSpace::CudaManagedSpace(CudaApi& api, CudaManagedMemory& memory, ComputeStreams& compute,
                                    DriverCounters* driver, const ManagedOptions& options,

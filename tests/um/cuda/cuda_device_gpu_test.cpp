@@ -15,8 +15,8 @@
 #include "tests/um/device_contract.h"
 #include "tests/um/stream_contract.h"
 #include "um/cuda/check.h"
-#include "um/error.h"
 #include "um/cuda/cuda_device.h"
+#include "um/error.h"
 
 namespace spillway::um {
 namespace {
