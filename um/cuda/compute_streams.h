@@ -25,7 +25,7 @@ class ComputeStreams {
   /// What they are given from now on starts only after `event` has fired.
   void wait(cudaEvent_t event) {
     const std::lock_guard lock{mutex_};
-    for (const cudaStream_t stream : streams_) api_.wait(stream, event);
+    for (auto* const stream : streams_) api_.wait(stream, event);
   }
 
  private:

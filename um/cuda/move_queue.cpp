@@ -24,7 +24,7 @@ void MoveQueue::issue(const Call& call, Completion done) {
     changed_.wait(lock, [this] { return free_ > 0; });
     --free_;
   }
-  const cudaStream_t stream = streams_[issued_ % streams_.size()].get();
+  auto* const stream = streams_[issued_ % streams_.size()].get();
   const std::size_t lane = issued_ % events_.size();
   ++issued_;
   std::exception_ptr failure;

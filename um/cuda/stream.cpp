@@ -133,7 +133,7 @@ cudaEvent_t CudaStream::take_event() {
     events_.emplace_back(api_);
     return events_.back().get();
   }
-  const cudaEvent_t event = free_events_.back();
+  auto* const event = free_events_.back();
   free_events_.pop_back();
   return event;
 }
