@@ -1,7 +1,8 @@
 #include "src/executor.h"
 
-#include <chrono>
-#include <cstring>
+#include <array>
+#include <cstddef>
+#include <span>
 
 namespace spillway {
 
@@ -15,6 +16,7 @@ Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& 
       memory_{memory},
       stream_{stream},
       stop_{stop},
+      runner_{plan, memory, stream},
       kernels_(step.launches.size()) {
   stream_.enqueue([&] {
     for (const TaskRun& run : plan_.runs) {
@@ -35,25 +37,16 @@ StepResult Executor::run(const StepContext& context) {
 }
 
 void Executor::run_all(const StepContext& context, StepResult& result) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
-  memory_.begin_step();
-  result.timeline.runs.resize(plan_.runs.size());
-  for (Position position = 0; position < plan_.runs.size(); ++position) {
+  result.timeline = runner_.run([&](Position position) {
     if (stop_) throw Interrupted{};
-    memory_.begin_run(position);
-    result.timeline.runs[position].begin = Clock::now() - start;
     run_one(position, context);
-    result.timeline.runs[position].end = Clock::now() - start;
-    memory_.end_run(position);
-  }
-  memory_.end_step();
-  prefetch::Timeline moves = memory_.moves();
-  result.timeline.offloads = std::move(moves.offloads);
-  result.timeline.prefetches = std::move(moves.prefetches);
+  });
   // Two floats are too small to be moved, and nothing has overwritten them.
-  std::memcpy(&result.loss, memory_.address(step_.result), sizeof(float));
-  std::memcpy(&result.correct, memory_.address(step_.result) + sizeof(float), sizeof(float));
+  std::array<float, 2> numbers{};
+  const std::span<std::byte> bytes = std::as_writable_bytes(std::span{numbers});
+  stream_.read({memory_.address(step_.result), bytes.size()}, bytes);
+  result.loss = numbers[0];
+  result.correct = numbers[1];
 }
 
 void Executor::run_one(Position position, const StepContext& context) {
@@ -63,10 +56,12 @@ void Executor::run_one(Position position, const StepContext& context) {
   for (const prefetch::DataId id : step_.launches[task].operands) {
     operands_.push_back(memory_.address(id));
   }
+  stream_.label(step_.graph[run.task].name);
   kernels_[task]->run({.operands = operands_,
                        .workspace = memory_.workspace(),
                        .context = &context,
                        .is_recomputation = run.is_recomputation});
+  stream_.label({});
 }
 
 }  // namespace spillway

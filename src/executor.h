@@ -7,6 +7,7 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/runtime/step_memory.h"
+#include "prefetch/runtime/step_runner.h"
 #include "prefetch/timeline.h"
 #include "src/backend.h"
 #include "src/step.h"
@@ -55,6 +56,7 @@ class Executor {
   prefetch::StepMemory& memory_;
   um::Stream& stream_;
   const std::atomic<bool>& stop_;
+  prefetch::StepRunner runner_;
   std::vector<std::unique_ptr<Kernel>> kernels_;  // by TaskId
   std::vector<std::byte*> operands_;              // of the current run
 };

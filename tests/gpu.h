@@ -29,24 +29,32 @@ enum class GpuState { kAbsent, kPresent, kFaulty };
   return std::min(kMost, um::Bytes{free.count() / 4});
 }
 
-/// Fixture of the tests that need a device. No device: the test is skipped, or fails when the
-/// environment says SPILLWAY_REQUIRE_GPU=1. A device that is there and faulty always fails.
+/// To be called by SetUp() of a test that needs a device. No device: the test is skipped, or fails
+/// when the environment says SPILLWAY_REQUIRE_GPU=1. A device that is there and faulty always
+/// fails.
+inline void require_gpu() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  switch (gpu_state(status, count)) {
+    case GpuState::kAbsent: {
+      const char* require = std::getenv("SPILLWAY_REQUIRE_GPU");
+      if (require != nullptr && std::string_view{require} == "1")
+        FAIL() << "SPILLWAY_REQUIRE_GPU=1, but there is no usable CUDA device: "
+               << cudaGetErrorString(status);
+      GTEST_SKIP() << "no CUDA device";
+    }
+    case GpuState::kFaulty:
+      FAIL() << "the CUDA device is faulty: " << cudaGetErrorString(status);
+    case GpuState::kPresent:
+      // cudaFree() makes the context, which a faulty device cannot.
+      ASSERT_EQ(cudaFree(nullptr), cudaSuccess) << "the CUDA device is faulty";
+  }
+}
+
+/// Fixture of the tests that need a device.
 class GpuTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    int count = 0;
-    const cudaError_t status = cudaGetDeviceCount(&count);
-    switch (gpu_state(status, count)) {
-      case GpuState::kAbsent:
-        skip_or_fail(status);
-        return;
-      case GpuState::kFaulty:
-        FAIL() << "the CUDA device is faulty: " << cudaGetErrorString(status);
-      case GpuState::kPresent:
-        // cudaFree() makes the context, which a faulty device cannot.
-        ASSERT_EQ(cudaFree(nullptr), cudaSuccess) << "the CUDA device is faulty";
-    }
-  }
+  void SetUp() override { require_gpu(); }
 
   /// managed_limit() of the device now.
   [[nodiscard]] static um::Bytes managed_limit_now() {
@@ -54,15 +62,6 @@ class GpuTest : public ::testing::Test {
     std::size_t total = 0;
     EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
     return managed_limit(um::Bytes{free});
-  }
-
- private:
-  static void skip_or_fail(cudaError_t status) {
-    const char* require = std::getenv("SPILLWAY_REQUIRE_GPU");
-    if (require != nullptr && std::string_view{require} == "1")
-      FAIL() << "SPILLWAY_REQUIRE_GPU=1, but there is no usable CUDA device: "
-             << cudaGetErrorString(status);
-    GTEST_SKIP() << "no CUDA device";
   }
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <span>
 
 #include "um/bytes.h"
@@ -20,6 +21,12 @@ class Copies {
   /// end in the order of their issue. Requires: address, size and offset are multiples of 4096.
   virtual void offload(std::span<const std::byte> near, Bytes far_offset, Completion done) = 0;
   virtual void prefetch(Bytes far_offset, Range near, Completion done) = 0;
+
+  /// Copies `from` to a lower address, of which the two may share a part, and waits for that.
+  /// Requires: no copy and no launch under way touches either.
+  virtual void slide(std::span<const std::byte> from, std::byte* to) {
+    std::memmove(to, from.data(), from.size());
+  }
 };
 
 }  // namespace spillway::um

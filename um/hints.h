@@ -48,12 +48,17 @@ class Hints {
   /// direction end in the order of their issue.
   virtual void prefetch(Range range, Place place, Completion done) = 0;
 
-  /// Gives `range` near memory now, without its content (discard and prefetch): for what the next
-  /// launch overwrites. Returns when done.
+  /// Gives `range` near memory, without its content (discard and prefetch): for what the next
+  /// launch overwrites. Launches enqueued from now on find it there.
   virtual void populate(Range range) = 0;
 
+  /// Says, before discard(), that no launch enqueued from now on needs the content of `range`:
+  /// its room may be given to what they overwrite, which they do only after those so far.
+  virtual void retire(Range /*range*/) {}
+
   /// Drops the content of `range` without write-back and frees its near memory now. Until the next
-  /// write, populate or prefetch a read is indeterminate. Requires: no launch under way uses it.
+  /// write, populate or prefetch a read is indeterminate. Of what was retired, only what has not
+  /// been populated again since. Requires: no launch under way uses what is dropped.
   virtual void discard(Range range) = 0;
 
   virtual void advise(Range range, Advice advice) = 0;

@@ -32,6 +32,13 @@ struct ManagedOptions {
   /// Fills what a read must not rely on (populated and discarded pages) with a pattern of NaNs, so
   /// that a test sees a read of it.
   bool poison = false;
+  // A GPU's:
+  /// Lets the slab be larger than the GPU's free memory less a margin. Drivers have been seen to
+  /// hang the GPU, for every program, when they must evict.
+  bool oversubscribe = false;
+  /// Tells the driver which pages are dead. Without it they stay where they are until they are
+  /// overwritten: fewer calls, but an eviction would write them back.
+  bool discards = true;
 };
 
 /// A slab of unified memory: more address space than near memory, moved by hints and page faults.

@@ -1,13 +1,24 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "um/event.h"
 
 namespace spillway::um {
 
+/// Told when work has ended, and the moment at which it did.
+using Notice = std::function<void(std::chrono::steady_clock::time_point)>;
+
 /// A queue of work that runs in order, beside the caller and beside other streams.
+///
+/// On a host, work does something; on a GPU, it gives the GPU something to do, and has ended when
+/// the GPU has done it. "The work so far" is all work enqueued so far or, when work itself asks,
+/// what it has done or given so far.
 ///
 /// Its end waits for all its work; a failure that no synchronize() has thrown is dropped.
 ///
@@ -28,8 +39,21 @@ class Stream {
   virtual void wait(std::shared_ptr<const Event> event) = 0;
 
   /// Blocks until all work enqueued so far has ended. Throws: the first exception of that work,
-  /// once.
+  /// once. Notices asked for so far have been given by then.
   virtual void synchronize() = 0;
+
+  /// Calls `then` once, when the work so far has ended, also when it failed. Notices are given one
+  /// after the other, in the order in which they were asked for. `then` must be quick, must not
+  /// throw, and must not wait for work of this stream.
+  virtual void notify(Notice then) = 0;
+
+  /// Copies near memory into ordinary memory when the work so far has ended, and waits for that.
+  /// Requires: called by work of this stream.
+  virtual void read(std::span<const std::byte> near, std::span<std::byte> into) = 0;
+
+  /// What work gives from now on is called `name` in the pictures of profilers; empty: nothing.
+  /// Requires: called by work of this stream.
+  virtual void label(std::string_view /*name*/) {}
 };
 
 }  // namespace spillway::um

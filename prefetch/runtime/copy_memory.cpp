@@ -1,6 +1,6 @@
 #include "prefetch/runtime/copy_memory.h"
 
-#include <cstring>
+#include <algorithm>
 #include <exception>
 #include <optional>
 #include <unordered_map>
@@ -66,22 +66,31 @@ void CopyMemory::begin_run(Position position) {
   position_ = position;
   const RunLayout& run = layout_.runs[position];
   const Progress& after = layout_.plan.runs[position].after;
+  const Progress moves{.offloads = after.offloads, .prefetches = after.prefetches};
   if (placed_.fits) {
-    walker_.wait_for(after);
+    walker_.wait_for(moves);
     begin_stays(position);
     return;
   }
   if (wants_compaction_) compact();
-  while (!walker_.wait_for(after, [this] { return wants_compaction_.load(); })) compact();
+  while (!walker_.wait_for(moves, [this] { return wants_compaction_.load(); })) compact();
   for (const DataId id : run.begins) allocate(segment(id), layout_.graph[id].size);
   if (run.workspace > Bytes{}) allocate(segments_[kWorkspace], run.workspace);
 }
 
+void CopyMemory::after_launch(Position position) {
+  const std::lock_guard lock{mutex_};
+  const RunLayout& run = layout_.runs[position];
+  for (const DataId id : run.ends) retire(segment(id), position);
+  if (run.workspace > Bytes{}) retire(segments_[kWorkspace], position);
+  launched_ = position + 1;
+}
+
 void CopyMemory::end_run(Position position) {
+  if (launched_ == position) after_launch(position);
   {
     const std::lock_guard lock{mutex_};
-    for (const DataId id : layout_.runs[position].ends) release(segment(id));
-    if (layout_.runs[position].workspace > Bytes{}) release(segments_[kWorkspace]);
+    while (!retired_.empty() && retired_.front().run <= position) retired_.pop_front();
   }
   walker_.end_run();
 }
@@ -167,8 +176,14 @@ bool CopyMemory::try_make_room(std::uint32_t prefetch) {
     return true;
   }
   const DataId data = layout_.plan.prefetches[prefetch].data;
-  wants_compaction_ = !try_allocate(segment(data), layout_.graph[data].size);
-  return !wants_compaction_;
+  Segment& block = segment(data);
+  wants_compaction_ = !try_allocate(block, layout_.graph[data].size);
+  if (wants_compaction_) return false;
+  if (is_touched_by_a_run(block)) {  // later runs may overwrite it, a copy may not: try again
+    release(block);
+    return false;
+  }
+  return true;
 }
 
 bool CopyMemory::try_allocate(Segment& segment, Bytes size) {
@@ -200,6 +215,18 @@ void CopyMemory::release(Segment& segment) {
   segment = {};
 }
 
+void CopyMemory::retire(Segment& segment, Position run) {
+  retired_.push_back({.run = run, .offset = segment.offset, .size = segment.size});
+  release(segment);
+}
+
+bool CopyMemory::is_touched_by_a_run(const Segment& segment) const {
+  return std::ranges::any_of(retired_, [&](const Retired& retired) {
+    return retired.offset < segment.offset + segment.size &&
+           segment.offset < retired.offset + retired.size;
+  });
+}
+
 void CopyMemory::compact() {
   {
     std::unique_lock lock{mutex_};
@@ -208,17 +235,20 @@ void CopyMemory::compact() {
   walker_.nudge();
 }
 
-// Requires: no run is under way. Waits for the copies under way, since their segments may not
-// change place; the moves that this keeps from starting need a nudge afterwards.
+// Waits for the runs and copies under way, since their segments may not change place; the moves
+// that this keeps from starting need a nudge afterwards.
 void CopyMemory::compact(std::unique_lock<std::mutex>& lock) {
   is_paused_ = true;
+  lock.unlock();
+  walker_.wait_for({.runs = position_});
+  lock.lock();
   idle_.wait(lock, [this] { return copies_under_way_ == 0; });
   std::unordered_map<std::uint64_t, Segment*> by_offset;
   for (Segment& segment : segments_) {
     if (segment.is_allocated) by_offset.emplace(segment.offset.count(), &segment);
   }
   arena_.compact([&](Bytes from, Bytes to, Bytes size) {
-    std::memmove(near_.data() + to.count(), near_.data() + from.count(), size.count());
+    copies_.slide(near_.subspan(from.count(), size.count()), near_.data() + to.count());
     by_offset.at(from.count())->offset = to;
   });
   ++compactions_;

@@ -3,7 +3,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <deque>
+#include <exception>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "prefetch/placed_step.h"
@@ -29,6 +32,9 @@ struct FarPlacement {
 /// this is made (place_step), each lies at its own. Else they are allocated as they come, and when
 /// no segment is large enough although there is room, the arena is compacted between two runs
 /// (moDNN section IV, defragmentation).
+///
+/// Room of a block that dies goes to later runs as soon as its last run is launched, since runs
+/// execute in order; to a prefetch only when that run has ended.
 class CopyMemory final : public StepMemory {
  public:
   /// The plan moves whole blocks. `near` is the arena's memory; near bytes in use are charged to
@@ -39,11 +45,16 @@ class CopyMemory final : public StepMemory {
   CopyMemory& operator=(const CopyMemory&) = delete;
   ~CopyMemory() override;
 
-  void begin_step() override { walker_.begin_step(); }
+  void begin_step() override {
+    launched_ = 0;
+    walker_.begin_step();
+  }
   void begin_run(Position position) override;
   [[nodiscard]] std::byte* address(DataId id) const override;
   [[nodiscard]] std::byte* workspace() const override;
+  void after_launch(Position position) override;
   void end_run(Position position) override;
+  void fail(std::exception_ptr error) override { walker_.fail(std::move(error)); }
   void end_step() override { walker_.end_step(); }
   [[nodiscard]] Timeline moves() const override { return walker_.moves(); }
 
@@ -61,6 +72,13 @@ class CopyMemory final : public StepMemory {
     um::Bytes size;
   };
 
+  // Room that has been given back, and that runs launched up to `run` may still touch.
+  struct Retired {
+    Position run;
+    um::Bytes offset;
+    um::Bytes size;
+  };
+
   bool issue_offload(std::uint32_t move, um::Completion done);
   bool issue_prefetch(std::uint32_t move, um::Completion done);
   void begin_stays(Position position);
@@ -68,7 +86,9 @@ class CopyMemory final : public StepMemory {
   [[nodiscard]] bool try_make_room(std::uint32_t prefetch);           // requires the lock
   [[nodiscard]] bool try_allocate(Segment& segment, um::Bytes size);  // requires the lock
   void allocate(Segment& segment, um::Bytes size);
-  void release(Segment& segment);  // requires the lock
+  void release(Segment& segment);                                        // requires the lock
+  void retire(Segment& segment, Position run);                           // requires the lock
+  [[nodiscard]] bool is_touched_by_a_run(const Segment& segment) const;  // requires the lock
   void compact();
   void compact(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] Segment& segment(DataId id) { return segments_[static_cast<std::size_t>(id) + 1]; }
@@ -91,11 +111,13 @@ class CopyMemory final : public StepMemory {
   std::condition_variable idle_;
   um::Arena arena_;  // idle where places are fixed
   std::vector<Segment> segments_;
+  std::deque<Retired> retired_;
   std::uint32_t copies_under_way_ = 0;
   bool is_paused_ = false;  // no copy may start: the arena is about to be compacted
 
   std::atomic<bool> wants_compaction_ = false;  // a prefetch found room, but not in one piece
   std::uint64_t compactions_ = 0;
+  std::atomic<Position> launched_ = 0;  // how many runs, in this step
   Position position_ = 0;
   PlanWalker walker_;
 };

@@ -38,13 +38,20 @@ ManagedMemory::ManagedMemory(const StepLayout& layout, const SlabAddress& addres
 
 void ManagedMemory::begin_run(Position position) {
   position_ = position;
-  walker_.wait_for(layout_.plan.runs[position].after);
+  walker_.wait_for_moves(layout_.plan.runs[position].after);
   if (gives_hints()) {
     for (const DataId id : layout_.runs[position].begins) hints_.populate(address_.pages(id));
     const um::Range workspace = address_.workspace_pages(position);
     if (!workspace.empty()) hints_.populate(workspace);
   }
   hints_.begin_use(uses_[position]);
+}
+
+void ManagedMemory::after_launch(Position position) {
+  if (!gives_hints()) return;
+  for (const DataId id : layout_.runs[position].ends) hints_.retire(address_.pages(id));
+  const um::Range workspace = address_.workspace_pages(position);
+  if (!workspace.empty()) hints_.retire(workspace);
 }
 
 void ManagedMemory::end_run(Position position) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
+#include <utility>
 #include <vector>
 
 #include "prefetch/runtime/plan_walker.h"
@@ -23,7 +25,9 @@ class ManagedMemory final : public StepMemory {
   void begin_run(Position position) override;
   [[nodiscard]] std::byte* address(DataId id) const override { return address_.block(id); }
   [[nodiscard]] std::byte* workspace() const override { return address_.workspace(position_); }
+  void after_launch(Position position) override;
   void end_run(Position position) override;
+  void fail(std::exception_ptr error) override { walker_.fail(std::move(error)); }
   void end_step() override;
   [[nodiscard]] Timeline moves() const override { return walker_.moves(); }
 

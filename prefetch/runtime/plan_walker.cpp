@@ -68,6 +68,12 @@ void PlanWalker::end_run() {
   schedule_advance();
 }
 
+void PlanWalker::fail(std::exception_ptr error) {
+  const std::lock_guard lock{mutex_};
+  if (error_ == nullptr) error_ = std::move(error);
+  changed_.notify_all();
+}
+
 void PlanWalker::end_step() {
   wait_for({.runs = static_cast<std::uint32_t>(plan_.runs.size()),
             .offloads = static_cast<std::uint32_t>(plan_.offloads.size()),

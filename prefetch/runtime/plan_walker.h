@@ -19,8 +19,8 @@ namespace spillway::prefetch {
 /// Walks a plan's moves beside the running step: issues each move as soon as its condition holds,
 /// in order, from a oneTBB arena of its own, and lets the executor wait for moves.
 ///
-/// Thread safety: the public functions are for the executor's thread; completions may come from any
-/// thread.
+/// Thread safety: completions, end_run(), fail() and nudge() may come from any thread; the other
+/// functions are for the executor's thread.
 class PlanWalker {
  public:
   /// Issues move `index` of its sequence, and arranges that `done` is called when it has ended.
@@ -46,8 +46,14 @@ class PlanWalker {
   /// As wait_for(), but also returns (false) once `interrupted` holds; it is looked at after every
   /// event and nudge().
   bool wait_for(const Progress& after, const std::function<bool()>& interrupted);
+  /// As wait_for(), of the moves of `after` alone: for what is enqueued after the runs before it.
+  void wait_for_moves(const Progress& after) {
+    wait_for({.offloads = after.offloads, .prefetches = after.prefetches});
+  }
   /// The next run of the plan has ended.
   void end_run();
+  /// The step cannot go on: who waits throws `error`, unless something failed before.
+  void fail(std::exception_ptr error);
   /// Blocks until every move has ended.
   void end_step();
 

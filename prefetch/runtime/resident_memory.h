@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
+#include <utility>
 
 #include "prefetch/runtime/slab_address.h"
 #include "prefetch/runtime/step_memory.h"
@@ -16,13 +18,18 @@ class ResidentMemory final : public StepMemory {
   void begin_run(Position position) override { position_ = position; }
   [[nodiscard]] std::byte* address(DataId id) const override { return address_.block(id); }
   [[nodiscard]] std::byte* workspace() const override { return address_.workspace(position_); }
+  void after_launch(Position /*position*/) override {}
   void end_run(Position /*position*/) override {}
-  void end_step() override {}
+  void fail(std::exception_ptr error) override { error_ = std::move(error); }
+  void end_step() override {
+    if (error_ != nullptr) std::rethrow_exception(error_);
+  }
   [[nodiscard]] Timeline moves() const override { return {}; }
 
  private:
   SlabAddress address_;
   Position position_ = 0;
+  std::exception_ptr error_;
 };
 
 }  // namespace spillway::prefetch

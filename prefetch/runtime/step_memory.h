@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 
 #include "prefetch/liveness.h"
 #include "prefetch/task_graph.h"
@@ -12,26 +13,34 @@ namespace spillway::prefetch {
 /// executing a plan.
 ///
 /// The executor calls, on one thread: begin_step(), then for each run of the plan in order
-/// begin_run(), reads addresses, runs the kernel, end_run(), then end_step(). After an exception
-/// only destruction is allowed.
+/// begin_run(), reads addresses, enqueues the kernel, after_launch(), then end_step(). When a run
+/// has ended, and not before its after_launch(), it calls end_run(), in order, on any thread but on
+/// one at a time: several runs may be launched ahead of the one that is under way, and all of them
+/// execute in order. A run that has ended when its launch returns needs no after_launch(). After an
+/// exception only destruction is allowed.
 class StepMemory {
  public:
   virtual ~StepMemory() = default;
 
   virtual void begin_step() = 0;
 
-  /// Waits until everything run `position` touches may be touched.
+  /// Waits until everything run `position` touches may be touched by what is enqueued after the
+  /// runs before it.
   /// Throws: um::Error when a move failed.
   virtual void begin_run(Position position) = 0;
   /// The address of an operand of the current run; valid until its end_run().
   [[nodiscard]] virtual std::byte* address(DataId id) const = 0;
   /// The workspace of the current run; null when its algorithm needs none.
   [[nodiscard]] virtual std::byte* workspace() const = 0;
+  /// The run is enqueued: what only it and earlier runs need may be overwritten by later ones.
+  virtual void after_launch(Position position) = 0;
   /// The run has ended: what nobody needs any more is dropped, and moves that waited for it may
   /// start.
   virtual void end_run(Position position) = 0;
+  /// Instead of end_run(): begin_run() and end_step() throw `error` from now on. Any thread.
+  virtual void fail(std::exception_ptr error) = 0;
 
-  /// Waits until every move has ended.
+  /// Waits until every run and every move has ended.
   virtual void end_step() = 0;
 
   /// When the moves of the last step began and ended, from its beginning; `runs` is empty.

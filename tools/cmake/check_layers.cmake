@@ -7,7 +7,8 @@ cmake_minimum_required(VERSION 3.25)
 set(um_core "um/[a-z0-9_]+[.]h")  # the seams: headers directly in um/
 set(allow_um               "${um_core}")
 set(allow_um/host          "um/host/|${um_core}")
-set(allow_um/cuda          "um/cuda/|${um_core}")
+# Threads that do jobs in order serve a GPU as well.
+set(allow_um/cuda          "um/cuda/|um/host/(engine|thread_event)[.]h|${um_core}")
 set(allow_nets             "nets/|${um_core}")
 set(allow_prefetch         "prefetch/[a-z0-9_]+[.]h|prefetch/planners/|${um_core}")
 set(allow_prefetch/runtime "prefetch/|${um_core}")

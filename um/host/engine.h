@@ -24,6 +24,9 @@ class Engine {
   /// Requires: `job` does not throw.
   void enqueue(std::function<void()> job);
 
+  /// True when called from a job.
+  [[nodiscard]] bool is_current() const { return std::this_thread::get_id() == thread_.get_id(); }
+
  private:
   void work();
 

@@ -1,5 +1,6 @@
 #include "um/host/thread_stream.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "um/host/thread_event.h"
@@ -41,6 +42,18 @@ void ThreadStream::synchronize() {
     failure = std::exchange(failure_, nullptr);
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+void ThreadStream::notify(Notice then) {
+  if (engine_.is_current()) {
+    then(std::chrono::steady_clock::now());
+  } else {
+    engine_.enqueue([then = std::move(then)] { then(std::chrono::steady_clock::now()); });
+  }
+}
+
+void ThreadStream::read(std::span<const std::byte> near, std::span<std::byte> into) {
+  std::ranges::copy(near, into.begin());
 }
 
 }  // namespace spillway::um

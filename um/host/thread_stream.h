@@ -19,6 +19,8 @@ class ThreadStream final : public Stream {
   [[nodiscard]] std::shared_ptr<const Event> record() override;
   void wait(std::shared_ptr<const Event> event) override;
   void synchronize() override;
+  void notify(Notice then) override;
+  void read(std::span<const std::byte> near, std::span<std::byte> into) override;
 
  private:
   void do_unless_failed(const std::function<void()>& work);

@@ -5,10 +5,18 @@
 #include <algorithm>
 #include <future>
 
+#include "tests/um/device_contract.h"
 #include "um/error.h"
 
 namespace spillway::um {
 namespace {
+
+const DeviceMaker kMaker{.kind = "Host",
+                         .open = [] { return std::make_unique<HostDevice>(); },
+                         .write = [](std::span<const std::byte> bytes,
+                                     std::byte* near) { std::ranges::copy(bytes, near); }};
+
+INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(kMaker), device_kind);
 
 TEST(HostDevice, NamesItsProcessor) {
   const std::string name = HostDevice{}.name();

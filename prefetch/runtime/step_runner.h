@@ -1,0 +1,47 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+#include "prefetch/plan.h"
+#include "prefetch/runtime/step_memory.h"
+#include "prefetch/timeline.h"
+#include "um/stream.h"
+
+namespace spillway::prefetch {
+
+/// Launches the runs of a plan in order on a stream, each as soon as the moves it waits for have
+/// ended: on a GPU ahead of the run that is under way, and nothing but the plan's own conditions
+/// says how far. All arguments must outlive it, and the stream's notices must have been given
+/// before it ends.
+class StepRunner {
+ public:
+  StepRunner(const Plan& plan, StepMemory& memory, um::Stream& stream)
+      : plan_{plan}, memory_{memory}, stream_{stream} {}
+
+  /// Runs one step; `launch` enqueues the run at a position. Returns when all runs and moves have
+  /// ended, with their times by the stream's clock. Requires: called by work of the stream.
+  /// Throws: what `launch` throws; what a move failed with. After that only destruction is allowed.
+  [[nodiscard]] Timeline run(const std::function<void(Position)>& launch);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void end_run(Position position, Clock::time_point moment);
+  void wait_for_runs();
+
+  const Plan& plan_;
+  StepMemory& memory_;
+  um::Stream& stream_;
+  Clock::time_point begin_;
+  Timeline timeline_;  // its runs are written by the stream's notices
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::uint32_t ended_ = 0;
+};
+
+}  // namespace spillway::prefetch

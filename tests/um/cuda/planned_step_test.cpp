@@ -1,0 +1,278 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "prefetch/runtime/copy_memory.h"
+#include "prefetch/runtime/managed_memory.h"
+#include "prefetch/runtime/slab_address.h"
+#include "prefetch/runtime/step_layout.h"
+#include "prefetch/runtime/step_runner.h"
+#include "prefetch/verify.h"
+#include "tests/um/cuda/recording_api.h"
+#include "um/cuda/cuda_device.h"
+
+// Whole steps, as the executor runs them, on the recorded driver: every call, its stream, its
+// range, and what it waited for.
+
+namespace spillway::um {
+namespace {
+
+using prefetch::DataBlock;
+using prefetch::DataId;
+using prefetch::Plan;
+using prefetch::Position;
+using prefetch::Task;
+using prefetch::TaskGraph;
+using prefetch::TaskId;
+using Log = std::vector<std::string>;
+using namespace std::chrono_literals;
+
+constexpr Bytes kPage = 2_MiB;
+
+constexpr Bytes pages(std::uint64_t count) { return count * kPage; }
+
+// A plan on a device whose events fire as the test says. Runs are launched by notes.
+class PlannedStep : public ::testing::Test {
+ protected:
+  ~PlannedStep() override {
+    api.let_go();
+    if (step.joinable()) step.join();
+    EXPECT_LE(ledger->peak(), plan.budget);
+    memory.reset();
+  }
+
+  DataId add_block(const char* name, std::uint64_t count) {
+    return graph.add(DataBlock{.name = name, .size = pages(count)});
+  }
+
+  void prepare() {
+    const auto verdict = prefetch::verify(graph, plan);
+    ASSERT_TRUE(std::holds_alternative<prefetch::Verified>(verdict))
+        << std::get<prefetch::Violation>(verdict).reason;
+    layout.emplace(graph, plan);
+    always_near.emplace(graph, layout->occupancy,
+                        std::vector<std::byte*>(graph.data.size(), nullptr), Range{});
+    ledger.emplace(plan.budget);
+  }
+
+  void start_managed() {
+    prepare();
+    managed = device.make_managed_space(
+        {.size = layout->placement.extent, .near = plan.budget, .page = kPage}, *ledger);
+    const prefetch::SlabAddress address{*layout, *always_near, managed->slab()};
+    memory = std::make_unique<prefetch::ManagedMemory>(*layout, address, managed->hints());
+    start();
+  }
+
+  void start_copy() {
+    prepare();
+    copied = device.make_copy_space(
+        {.size = prefetch::FarPlacement{*layout}.extent, .near = plan.budget});
+    memory = std::make_unique<prefetch::CopyMemory>(*layout, *always_near, copied->near(),
+                                                    copied->copies(), *ledger);
+    start();
+  }
+
+  // One step, on a thread of its own; step.join() waits for its end.
+  void start() {
+    api.hold();
+    static_cast<void>(api.take_log());
+    runner = std::make_unique<prefetch::StepRunner>(plan, *memory, *compute);
+    step = std::thread{[this] {
+      compute->enqueue([this] {
+        timeline = runner->run([this](Position position) {
+          api.note("compute: " + graph[plan.runs[position].task].name);
+        });
+      });
+      try {
+        compute->synchronize();
+      } catch (const CudaError& error) {
+        failure = error.code();
+      }
+    }};
+  }
+
+  // Waits until the run of this name is launched whole; its two events are the last recorded.
+  void wait_until_launched(Position position) {
+    api.wait_until_recorded("compute", 2 * (position + 1));
+  }
+  // The GPU does the next launched run.
+  void finish_run(Nanoseconds begin = 0ns, Nanoseconds end = 0ns) {
+    api.finish("compute", begin);
+    api.finish("compute", end);
+  }
+  void end_step() {
+    api.let_go();
+    step.join();
+  }
+
+  std::unique_ptr<RecordingApi> owned = std::make_unique<RecordingApi>();
+  RecordingApi& api = *owned;
+  CudaDevice device{std::move(owned), {}};
+  std::unique_ptr<CudaStream> compute = device.make_cuda_stream("compute");
+
+  TaskGraph graph;
+  Plan plan;
+  std::optional<prefetch::StepLayout> layout;
+  std::optional<prefetch::AlwaysNear> always_near;
+  std::optional<Ledger> ledger;
+  std::unique_ptr<ManagedSpace> managed;
+  std::unique_ptr<CopySpace> copied;
+  std::unique_ptr<prefetch::StepMemory> memory;
+  std::unique_ptr<prefetch::StepRunner> runner;
+  prefetch::Timeline timeline;
+  cudaError_t failure = cudaSuccess;
+  std::thread step;
+};
+
+// a is made, is far while b is made with a workspace of one page, and comes back to be added to. a
+// has two pages and lies at 0; b and c have one page and lie at 2 at different times; the workspace
+// lies at 3. Three pages of budget: the offload must have ended before b is made.
+class SwappedBlockStep : public PlannedStep {
+ protected:
+  SwappedBlockStep() {
+    const DataId a = add_block("a", 2);
+    const DataId b = add_block("b", 1);
+    const DataId c = add_block("c", 1);
+    graph.add(Task{.name = "make a", .writes = {a}});
+    graph.add(Task{.name = "make b", .writes = {b}, .algorithms = {{.workspace = pages(1)}}});
+    graph.add(Task{.name = "use a", .reads = {a}, .writes = {a, c}});
+    plan = {.graph = fingerprint(graph), .budget = pages(3), .page = kPage};
+    plan.runs = {{.task = TaskId{0}},
+                 {.task = TaskId{1}, .after = {1, 1, 0}},
+                 {.task = TaskId{2}, .after = {2, 1, 1}}};
+    plan.offloads = {{.data = a, .size = pages(2), .after = {.runs = 1}}};
+    plan.prefetches = {{.data = a, .size = pages(2), .after = {2, 1, 0}}};
+  }
+};
+
+TEST_F(SwappedBlockStep, ManagedGivesEachHintWhenItsConditionHolds) {
+  start_managed();
+  wait_until_launched(0);
+  EXPECT_EQ(api.take_log(), (Log{"um upkeep: discard and prefetch near slab 0+2",
+                                 "um upkeep: record", "compute: wait for um upkeep",
+                                 "compute: record", "compute: make a", "compute: record"}));
+  finish_run();
+  api.wait_until_noted("um out: record");
+  EXPECT_EQ(api.take_log(), (Log{"um out: prefetch far slab 0+2", "um out: record"}));
+  EXPECT_EQ(ledger->in_use(), pages(2));
+  api.finish("um out");
+  wait_until_launched(1);
+  EXPECT_EQ(api.take_log(),
+            (Log{"um upkeep: discard and prefetch near slab 2+1", "um upkeep: record",
+                 "compute: wait for um upkeep", "um upkeep: discard and prefetch near slab 3+1",
+                 "um upkeep: record", "compute: wait for um upkeep", "compute: record",
+                 "compute: make b", "compute: record"}));
+  EXPECT_EQ(ledger->in_use(), pages(0));  // launched, and nothing of it is needed later
+  finish_run();
+  api.wait_until_noted("um in: record");
+  EXPECT_EQ(api.take_log(), (Log{"um upkeep: discard slab 2+1", "um upkeep: discard slab 3+1",
+                                 "um in: prefetch near slab 0+2", "um in: record"}));
+  api.finish("um in");
+  wait_until_launched(2);
+  EXPECT_EQ(api.take_log(), (Log{"um upkeep: discard and prefetch near slab 2+1",
+                                 "um upkeep: record", "compute: wait for um upkeep",
+                                 "compute: record", "compute: use a", "compute: record"}));
+  end_step();
+  EXPECT_EQ(ledger->in_use(), pages(0));
+  EXPECT_EQ(ledger->peak(), pages(3));
+}
+
+TEST_F(SwappedBlockStep, CopyCopiesEachBlockWhenItsConditionHolds) {
+  start_copy();
+  wait_until_launched(0);
+  EXPECT_EQ(api.take_log(), (Log{"compute: record", "compute: make a", "compute: record"}));
+  finish_run();
+  api.wait_until_noted("copy out: record");
+  EXPECT_EQ(api.take_log(), (Log{"copy out: copy device 0+2 to pinned 0", "copy out: record"}));
+  EXPECT_EQ(ledger->in_use(), pages(2));
+  api.finish("copy out");
+  wait_until_launched(1);
+  EXPECT_EQ(api.take_log(), (Log{"compute: record", "compute: make b", "compute: record"}));
+  finish_run();
+  api.wait_until_noted("copy in: record");
+  EXPECT_EQ(api.take_log(), (Log{"copy in: copy pinned 0+2 to device 0", "copy in: record"}));
+  api.finish("copy in");
+  wait_until_launched(2);
+  EXPECT_EQ(api.take_log(), (Log{"compute: record", "compute: use a", "compute: record"}));
+  end_step();
+  EXPECT_EQ(ledger->peak(), pages(3));
+}
+
+TEST_F(SwappedBlockStep, TimesRunsByTheGpusClock) {
+  start_managed();
+  wait_until_launched(0);
+  finish_run(1ms, 4ms);
+  api.finish("um out");
+  wait_until_launched(1);
+  finish_run(5ms, 7ms);
+  api.finish("um in");
+  wait_until_launched(2);
+  finish_run(9ms, 15ms);
+  step.join();
+  ASSERT_EQ(timeline.runs.size(), 3U);
+  EXPECT_EQ(timeline.runs[0].end - timeline.runs[0].begin, 3ms);
+  EXPECT_EQ(timeline.runs[1].begin - timeline.runs[0].end, 1ms);
+  EXPECT_EQ(timeline.runs[1].end - timeline.runs[1].begin, 2ms);
+  EXPECT_EQ(timeline.runs[2].end - timeline.runs[2].begin, 6ms);
+  EXPECT_EQ(timeline.offloads.size(), 1U);
+  EXPECT_EQ(timeline.prefetches.size(), 1U);
+}
+
+TEST_F(SwappedBlockStep, AFailedMoveEndsTheStepWithWhatItFailedWith) {
+  api.fail("um out: prefetch", cudaErrorInvalidValue);
+  start_managed();
+  wait_until_launched(0);
+  finish_run();
+  api.wait_until_noted("um out: prefetch far slab 0+2");
+  api.let_go();
+  step.join();
+  EXPECT_EQ(failure, cudaErrorInvalidValue);
+}
+
+// A discard that fails on the thread that gives notices must not leave the step waiting.
+TEST_F(SwappedBlockStep, AFailureAtTheEndOfARunEndsTheStep) {
+  api.fail("um upkeep: discard slab", cudaErrorInvalidValue);
+  start_managed();
+  wait_until_launched(0);
+  end_step();
+  EXPECT_EQ(failure, cudaErrorInvalidValue);
+}
+
+// b dies when c is made; d then overwrites its page, and a's when it has died. Nothing moves, so
+// everything is launched at once; pages that are near are not asked for again, and none is dropped
+// that a later run has.
+TEST_F(PlannedStep, LaunchesAheadOfTheGpuAsFarAsThePlanAllows) {
+  const DataId a = add_block("a", 1);
+  const DataId b = add_block("b", 1);
+  const DataId c = add_block("c", 1);
+  const DataId d = add_block("d", 1);
+  graph.add(Task{.name = "make a", .writes = {a}});
+  graph.add(Task{.name = "make b", .reads = {a}, .writes = {b}});
+  graph.add(Task{.name = "make c", .reads = {b}, .writes = {c}});
+  graph.add(Task{.name = "make d", .reads = {c}, .writes = {d}});
+  plan = {.graph = fingerprint(graph), .budget = pages(2), .page = kPage};
+  plan.runs = prefetch::runs_in_order(graph);
+  for (Position p = 0; p < 4; ++p) plan.runs[p].after.runs = p;
+  start_managed();
+  wait_until_launched(3);  // though nothing has ended
+  EXPECT_EQ(api.take_log(),
+            (Log{"um upkeep: discard and prefetch near slab 0+1", "um upkeep: record",
+                 "compute: wait for um upkeep", "compute: record", "compute: make a",
+                 "compute: record", "um upkeep: discard and prefetch near slab 1+1",
+                 "um upkeep: record", "compute: wait for um upkeep", "compute: record",
+                 "compute: make b", "compute: record", "compute: record", "compute: make c",
+                 "compute: record", "compute: record", "compute: make d", "compute: record"}));
+  EXPECT_EQ(ledger->peak(), pages(2));
+  for (int run = 0; run < 4; ++run) finish_run();
+  step.join();
+  EXPECT_EQ(api.take_log(),
+            (Log{"um upkeep: discard slab 0+1", "um upkeep: discard slab 1+1", "compute: record"}));
+}
+
+}  // namespace
+}  // namespace spillway::um

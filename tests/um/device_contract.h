@@ -1,0 +1,176 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <future>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "um/device.h"
+
+// What every device has to keep. A test that instantiates it says how the device is opened.
+
+namespace spillway::um {
+
+/// Opens devices of one kind.
+struct DeviceMaker {
+  std::string kind;
+  std::function<std::unique_ptr<Device>()> open;
+  /// Writes to near memory, and waits.
+  std::function<void(std::span<const std::byte> bytes, std::byte* near)> write;
+  /// Skips or fails the test where there is no such device.
+  std::function<void()> require = [] {};
+};
+
+inline std::string device_kind(const ::testing::TestParamInfo<DeviceMaker>& info) {
+  return info.param.kind;
+}
+
+/// Pages of 2 MiB: four in the slab, of which two may be near.
+class DeviceContract : public ::testing::TestWithParam<DeviceMaker> {
+ protected:
+  using Bits = std::vector<std::byte>;
+
+  void SetUp() override {
+    GetParam().require();
+    if (IsSkipped() || HasFatalFailure()) return;
+    device = GetParam().open();
+    stream = device->make_stream("test");
+  }
+
+  [[nodiscard]] static Bits pattern(std::size_t size, unsigned seed) {
+    Bits bits(size);
+    unsigned value = seed;
+    for (std::byte& each : bits) {
+      value = (value * 1103515245 + 12345) % 2147483648U;
+      each = static_cast<std::byte>(value >> 16U);
+    }
+    return bits;
+  }
+  void write(const Bits& bits, std::byte* near) const { GetParam().write(bits, near); }
+  [[nodiscard]] Bits read(std::span<const std::byte> near) {
+    Bits bits(near.size());
+    stream->enqueue([&] { stream->read(near, bits); });
+    stream->synchronize();
+    return bits;
+  }
+  void make_managed() {
+    managed = device->make_managed_space({.size = 8_MiB, .near = 4_MiB, .page = 2_MiB}, ledger);
+  }
+  [[nodiscard]] Range page(std::size_t first, std::size_t count = 1) {
+    return managed->slab().subspan(first * kPage, count * kPage);
+  }
+  // Near memory for a page that is written as a launch would.
+  void make_page(std::size_t index, const Bits& bits) {
+    managed->hints().populate(page(index));
+    const Use use{.range = page(index), .access = Access::kWrite};
+    managed->hints().begin_use({&use, 1});
+    write(bits, page(index).data());
+    managed->hints().end_use({&use, 1});
+  }
+  [[nodiscard]] std::exception_ptr move(Range range, Place place) {
+    std::promise<std::exception_ptr> ended;
+    managed->hints().prefetch(
+        range, place, [&](std::exception_ptr failure) { ended.set_value(std::move(failure)); });
+    return ended.get_future().get();
+  }
+
+  static constexpr std::size_t kPage = 2U << 20U;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Stream> stream;
+  Ledger ledger{4_MiB};
+  std::unique_ptr<ManagedSpace> managed;
+};
+
+TEST_P(DeviceContract, MemoryIsAlignedAndKeepsWhatIsWritten) {
+  const Block block{device->memory(), 100_KiB};
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.data()) % 4096, 0U);
+  const Bits bits = pattern(block.size().count(), 1);
+  write(bits, block.data());
+  EXPECT_EQ(read(block.bytes()), bits);
+}
+
+TEST_P(DeviceContract, ManagedContentComesBackAsItLeft) {
+  make_managed();
+  const Bits bits = pattern(kPage, 2);
+  make_page(1, bits);
+  EXPECT_EQ(ledger.in_use(), 2_MiB);
+  EXPECT_EQ(move(page(1), Place::kFar), nullptr);
+  EXPECT_EQ(ledger.in_use(), 0_MiB);
+  EXPECT_EQ(move(page(1), Place::kNear), nullptr);
+  EXPECT_EQ(ledger.in_use(), 2_MiB);
+  EXPECT_EQ(read(page(1)), bits);
+  EXPECT_EQ(managed->counters().bytes_offloaded, 2_MiB);
+  EXPECT_EQ(managed->counters().bytes_prefetched, 2_MiB);
+}
+
+TEST_P(DeviceContract, ADiscardedPageMayBeWrittenAgain) {
+  make_managed();
+  make_page(0, pattern(kPage, 3));
+  managed->hints().discard(page(0));
+  EXPECT_EQ(ledger.in_use(), 0_MiB);
+  EXPECT_EQ(managed->counters().discarded_pages, 1U);
+  const Bits bits = pattern(kPage, 4);
+  make_page(0, bits);
+  EXPECT_EQ(read(page(0)), bits);
+}
+
+TEST_P(DeviceContract, MorePagesThanNearMemoryTakeTurns) {
+  make_managed();
+  for (unsigned index = 0; index < 4; ++index) {
+    make_page(index, pattern(kPage, index));
+    EXPECT_EQ(move(page(index), Place::kFar), nullptr);
+  }
+  for (unsigned index = 0; index < 4; ++index) {
+    EXPECT_EQ(move(page(index), Place::kNear), nullptr);
+    EXPECT_EQ(read(page(index)), pattern(kPage, index));
+    managed->hints().discard(page(index));
+  }
+  EXPECT_LE(ledger.peak(), 4_MiB);
+}
+
+TEST_P(DeviceContract, MovesOfOneDirectionEndInTheOrderOfTheirIssue) {
+  make_managed();
+  for (unsigned index = 0; index < 2; ++index) make_page(index, pattern(kPage, index));
+  std::vector<unsigned> ended;
+  std::promise<void> all;
+  for (unsigned index = 0; index < 2; ++index) {
+    managed->hints().prefetch(page(index), Place::kFar, [&, index](const std::exception_ptr&) {
+      ended.push_back(index);
+      if (index == 1) all.set_value();
+    });
+  }
+  all.get_future().wait();
+  EXPECT_EQ(ended, (std::vector<unsigned>{0, 1}));
+}
+
+TEST_P(DeviceContract, CopiedContentComesBackAsItLeftAndSlides) {
+  const auto space = device->make_copy_space({.size = 4_MiB, .near = 8_MiB});
+  const Bits bits = pattern(kPage, 5);
+  write(bits, space->near().data());
+  const auto copy = [&](const auto& start) {
+    std::promise<std::exception_ptr> ended;
+    start([&](std::exception_ptr failure) { ended.set_value(std::move(failure)); });
+    return ended.get_future().get();
+  };
+  EXPECT_EQ(copy([&](Completion done) {
+              space->copies().offload(space->near().first(kPage), 2_MiB, std::move(done));
+            }),
+            nullptr);
+  write(Bits(kPage), space->near().data());
+  EXPECT_EQ(copy([&](Completion done) {
+              space->copies().prefetch(2_MiB, space->near().subspan(4096, kPage), std::move(done));
+            }),
+            nullptr);
+  space->copies().slide(space->near().subspan(4096, kPage), space->near().data());
+  EXPECT_EQ(read(space->near().first(kPage)), bits);
+}
+
+}  // namespace spillway::um

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "um/copy_space.h"
+#include "um/cuda/move_queue.h"
+#include "um/memory.h"
+
+namespace spillway::um {
+
+/// Plain device memory, pinned far memory, and a stream and two threads for each direction. Its end
+/// waits for all copies.
+class CudaCopySpace final : public CopySpace, private Copies {
+ public:
+  /// Everything outlives it. Throws: Error; OutOfMemory.
+  CudaCopySpace(CudaApi& api, Memory& device, Memory& pinned, const CopyOptions& options);
+
+  [[nodiscard]] Range near() override { return near_.bytes(); }
+  [[nodiscard]] Copies& copies() override { return *this; }
+  [[nodiscard]] Counters counters() const override;
+  [[nodiscard]] std::string description() const override { return "pinned far RAM"; }
+
+ private:
+  void offload(std::span<const std::byte> near, Bytes far_offset, Completion done) override;
+  void prefetch(Bytes far_offset, Range near, Completion done) override;
+  void slide(std::span<const std::byte> from, std::byte* to) override;
+
+  [[nodiscard]] Range far(Bytes offset, std::span<const std::byte> near) const;
+
+  CudaApi& api_;
+  Block near_;
+  Block far_;
+  Block detour_;  // of what slides by little
+  StreamHandle sliding_;
+  std::atomic<std::uint64_t> bytes_prefetched_{0};
+  std::atomic<std::uint64_t> bytes_offloaded_{0};
+  MoveQueue in_;  // the queues last: their copies use the others
+  MoveQueue out_;
+};
+
+}  // namespace spillway::um

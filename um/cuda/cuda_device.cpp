@@ -1,0 +1,65 @@
+#include "um/cuda/cuda_device.h"
+
+#include <utility>
+
+#include "um/cuda/capabilities.h"
+#include "um/cuda/copy_space.h"
+#include "um/cuda/managed_room.h"
+#include "um/cuda/managed_space.h"
+#include "um/cuda/pcie_link.h"
+#include "um/cuda/runtime_api.h"
+#include "um/error.h"
+
+namespace spillway::um {
+
+CudaDevice::CudaDevice(std::unique_ptr<CudaApi> api, const CudaOptions& options)
+    : api_{std::move(api)},
+      facts_{api_->facts()},
+      compute_{*api_},
+      memory_{*api_},
+      pinned_{*api_},
+      managed_{*api_, options.managed_limit},
+      counters_{options.counts_faults ? start_driver_counters(facts_.ordinal) : nullptr} {}
+
+std::string CudaDevice::name() const {
+  return "cuda:" + std::to_string(facts_.ordinal) + " (" + facts_.name + ", " +
+         to_string(facts_.memory) + ")";
+}
+
+std::vector<Capability> CudaDevice::capabilities() const {
+  return describe(facts_, pcie_link(facts_.pci_bus), why_no_driver_counters());
+}
+
+Bytes CudaDevice::available_memory() const {
+  return saturating_difference(api_->memory().free, kManagedMargin);
+}
+
+std::unique_ptr<CudaStream> CudaDevice::make_cuda_stream(const std::string& name) {
+  return std::make_unique<CudaStream>(*api_, compute_, name);
+}
+
+std::unique_ptr<ManagedSpace> CudaDevice::make_managed_space(const ManagedOptions& options,
+                                                             Ledger& ledger) {
+  return std::make_unique<CudaManagedSpace>(*api_, managed_, compute_, counters_.get(), options,
+                                            ledger);
+}
+
+std::unique_ptr<CopySpace> CudaDevice::make_copy_space(const CopyOptions& options) {
+  return std::make_unique<CudaCopySpace>(*api_, memory_, pinned_, options);
+}
+
+std::unique_ptr<CudaDevice> open_cuda_device(int ordinal, const CudaOptions& options) {
+  if (const auto reason = why_unusable(ask_driver(), ordinal)) {
+    throw Error{"CUDA cannot be used: " + *reason};
+  }
+  return std::make_unique<CudaDevice>(open_runtime_api(ordinal), options);
+}
+
+OpenCuda open_cuda(int ordinal, const CudaOptions& options) {
+  OpenCuda open;
+  open.device = open_cuda_device(ordinal, options);
+  open.compute = open.device->make_cuda_stream("compute");
+  return open;
+}
+
+}  // namespace spillway::um

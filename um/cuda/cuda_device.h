@@ -1,0 +1,79 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "um/cuda/api.h"
+#include "um/cuda/compute_streams.h"
+#include "um/cuda/counters.h"
+#include "um/cuda/device_memory.h"
+#include "um/cuda/managed_memory.h"
+#include "um/cuda/pinned_memory.h"
+#include "um/cuda/stream.h"
+#include "um/device.h"
+
+namespace spillway::um {
+
+/// How a device is opened.
+struct CudaOptions {
+  /// The most unified memory at any time, oversubscribed or not: for tests and benchmarks.
+  std::optional<Bytes> managed_limit;
+  /// Counts page faults and evictions by CUPTI. It costs time.
+  bool counts_faults = false;
+};
+
+/// A GPU: near memory is its own, far memory is the host's RAM. Streams and spaces end before it.
+class CudaDevice final : public Device {
+ public:
+  /// Throws: Error when faults are to be counted and cannot be.
+  CudaDevice(std::unique_ptr<CudaApi> api, const CudaOptions& options);
+
+  [[nodiscard]] std::string name() const override;
+  [[nodiscard]] std::vector<Capability> capabilities() const override;
+  /// What is free, less the margin that unified memory leaves alone.
+  [[nodiscard]] Bytes available_memory() const override;
+
+  void prepare_kernel_thread() override {}  // page faults are the GPU's
+  [[nodiscard]] std::unique_ptr<Stream> make_stream(const std::string& name) override {
+    return make_cuda_stream(name);
+  }
+  [[nodiscard]] Memory& memory() override { return memory_; }
+  [[nodiscard]] std::unique_ptr<ManagedSpace> make_managed_space(const ManagedOptions& options,
+                                                                 Ledger& ledger) override;
+  [[nodiscard]] std::unique_ptr<CopySpace> make_copy_space(const CopyOptions& options) override;
+
+  /// As make_stream(); a backend launches kernels on its native().
+  [[nodiscard]] std::unique_ptr<CudaStream> make_cuda_stream(const std::string& name);
+  /// RAM that copies to and from the GPU by itself: batches on their way in.
+  [[nodiscard]] Memory& pinned_memory() { return pinned_; }
+  [[nodiscard]] const CudaFacts& facts() const { return facts_; }
+  /// Null unless CudaOptions asked for them.
+  [[nodiscard]] DriverCounters* driver_counters() { return counters_.get(); }
+
+ private:
+  const std::unique_ptr<CudaApi> api_;
+  const CudaFacts facts_;
+  ComputeStreams compute_;
+  DeviceMemory memory_;
+  PinnedMemory pinned_;
+  CudaManagedMemory managed_;
+  std::unique_ptr<DriverCounters> counters_;
+};
+
+/// Opens device number `ordinal`. Throws: Error, one sentence that says what to do, when there is
+/// no driver, no such GPU, or the driver is too old.
+[[nodiscard]] std::unique_ptr<CudaDevice> open_cuda_device(int ordinal,
+                                                           const CudaOptions& options = {});
+
+/// A device and the stream that kernels run on.
+struct OpenCuda {
+  std::unique_ptr<CudaDevice> device;
+  std::unique_ptr<CudaStream> compute;  // last: it ends first
+};
+
+/// As open_cuda_device(), with its compute stream.
+[[nodiscard]] OpenCuda open_cuda(int ordinal, const CudaOptions& options = {});
+
+}  // namespace spillway::um

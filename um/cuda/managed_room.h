@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+
+#include "um/bytes.h"
+
+namespace spillway::um {
+
+/// Free device memory that unified memory leaves alone: the driver, the libraries and fragments
+/// want some, and a driver that must evict has been seen to hang.
+inline constexpr Bytes kManagedMargin = 512_MiB;
+
+/// What decides how much unified memory may be allocated.
+struct ManagedRoom {
+  Bytes free;                  ///< of the device's memory, now
+  Bytes taken;                 ///< by the unified memory that this program has already
+  std::optional<Bytes> limit;  ///< on all of it together, whatever else: for tests
+  bool oversubscribe = false;  ///< lifts the check against free memory, not the limit
+};
+
+/// Throws Error, one sentence with what would work, unless `size` more bytes of unified memory may
+/// be allocated.
+void expect_managed_room(Bytes size, const ManagedRoom& room);
+
+}  // namespace spillway::um

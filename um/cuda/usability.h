@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace spillway::um {
+
+/// What came back when the driver was asked for its devices.
+struct DriverAnswer {
+  int status = 0;           ///< cudaError_t of cudaGetDeviceCount()
+  std::string status_text;  ///< CUDA's sentence on it
+  int devices = 0;          ///< when it succeeded
+  int driver_version = 0;   ///< newest CUDA of the driver; 0 when there is no driver
+  int runtime_version = 0;  ///< CUDA that this program was built with
+};
+
+/// Why device `ordinal` cannot be used, in one sentence that says what to do; nothing when it can.
+[[nodiscard]] std::optional<std::string> why_unusable(const DriverAnswer& answer, int ordinal);
+
+}  // namespace spillway::um
