@@ -13,10 +13,11 @@ set(allow_prefetch         "prefetch/[a-z0-9_]+[.]h|prefetch/planners/|${um_core
 set(allow_prefetch/runtime "prefetch/|${um_core}")
 set(allow_src              "src/[a-z0-9_]+[.]h|src/layers/|src/data/|nets/|prefetch/|${um_core}")
 set(allow_src/host         "src/[a-z0-9_]+[.]h|src/host/|nets/|prefetch/|${um_core}")
+set(allow_src/cuda         "src/[a-z0-9_]+[.]h|src/cuda/|nets/|prefetch/|um/cuda/|${um_core}")
 set(allow_src/sweep        "src/[a-z0-9_]+[.]h|src/sweep/|nets/|prefetch/|${um_core}")
 set(allow_src/cli          "src/|nets/|prefetch/|um/")
 set(allow_tools            "tools/|src/|nets/|prefetch/|um/")
-set(folders um um/host um/cuda nets prefetch prefetch/runtime src src/host src/sweep src/cli tools)
+set(folders um um/host um/cuda nets prefetch prefetch/runtime src src/host src/cuda src/sweep src/cli tools)
 
 # Headers of other libraries that only some folders may see.
 set(owners_of_cuda "um/cuda|src/cuda|um/dropin|tests")
