@@ -12,7 +12,7 @@ void check_cudnn(cudnnStatus_t status) {
   std::string sentence = cudnnGetErrorString(status);
   if (text.front() != '\0') sentence += ": " + std::string{text.data()};
   std::replace(sentence.begin(), sentence.end(), '\n', ' ');
-  throw CudnnError{sentence};
+  throw CudnnError{status, sentence};
 }
 
 CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {

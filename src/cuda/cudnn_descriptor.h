@@ -18,7 +18,14 @@ namespace spillway::cuda {
 /// for (`naming`).
 class CudnnError : public um::Error {
  public:
-  using um::Error::Error;
+  CudnnError(cudnnStatus_t status, const std::string& text) : um::Error{text}, status_{status} {}
+  /// Whether cuDNN says that it can not do this at all.
+  [[nodiscard]] bool is_unsupported() const {
+    return status_ >= CUDNN_STATUS_NOT_SUPPORTED && status_ < CUDNN_STATUS_INTERNAL_ERROR;
+  }
+
+ private:
+  cudnnStatus_t status_;
 };
 
 /// Throws: CudnnError with cudnnGetLastErrorString's text unless `status` is success.

@@ -57,7 +57,12 @@ std::vector<CudnnDescriptor> ask(const CudnnTarget& target, const CudnnGraph& gr
     heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *target.properties());
   }
 #endif
-  heuristics.finalize();
+  try {
+    heuristics.finalize();
+  } catch (const CudnnError& error) {  // how some releases say that the list is empty
+    if (error.is_unsupported()) return {};
+    throw;
+  }
   return heuristics.get_descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                     CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, kMostConfigs);
 }

@@ -71,7 +71,8 @@ CudnnTarget CudnnTarget::described(std::string_view properties) {
   return target;
 #else
   (void)properties;
-  throw CudnnError{"planning for a device that is not there takes cuDNN 9.8 or newer"};
+  throw CudnnError{CUDNN_STATUS_NOT_SUPPORTED,
+                   "planning for a device that is not there takes cuDNN 9.8 or newer"};
 #endif
 }
 

@@ -16,7 +16,9 @@ enum class Precision {
   kBf16   ///< bfloat16 activations and gradients; kernels read a bfloat16 copy of the weights
 };
 
-/// What kernels are made for. The stream and the handles outlive all kernels.
+class ConvolutionEngines;
+
+/// What kernels are made for. All that it points to outlives all kernels.
 struct Machine {
   cudaStream_t stream = nullptr;  ///< where kernels enqueue their work
   cudnnHandle_t cudnn = nullptr;
@@ -24,6 +26,7 @@ struct Machine {
   Precision precision = Precision::kFp32;
   bool deterministic = false;  ///< only engines that give the same bits each time
   um::Bytes most_workspace;    ///< algorithms that need more are not offered
+  ConvolutionEngines* engines = nullptr;  ///< what cuDNN offers for `precision`
 };
 
 }  // namespace spillway::cuda
