@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "src/cuda/batch_norm_kernels.h"
+#include "src/cuda/cuda_kernel.h"
 #include "src/cuda/kernels.h"
 
 namespace spillway::cuda {

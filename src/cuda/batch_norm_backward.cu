@@ -89,9 +89,9 @@ __global__ void __launch_bounds__(kTileThreads)
 // dx = gamma / deviation (dy - dbeta / n - normalised x dgamma / n)
 template <class T>
 __global__ void __launch_bounds__(kTileThreads)
-    backward_rows(ChannelMatrix matrix, ChannelTiling tiling, const T* __restrict__ x,
-                       const T* dy, T* dx, const std::uint8_t* __restrict__ mask,
-                       NormVectors vectors, const float* __restrict__ gradient) {
+    backward_rows(ChannelMatrix matrix, ChannelTiling tiling, const T* __restrict__ x, const T* dy,
+                  T* dx, const std::uint8_t* __restrict__ mask, NormVectors vectors,
+                  const float* __restrict__ gradient) {
   const TilePlace place = tile_place(matrix, tiling);
   if (!place.is_inside) return;
   const float share = 1.F / static_cast<float>(matrix.rows);

@@ -97,10 +97,10 @@ __global__ void __launch_bounds__(kTileThreads)
   for (unsigned chunk = threadIdx.y; is_inside && chunk < tiling.chunks; chunk += blockDim.y) {
     const std::size_t begin = chunk * tiling.rows_per_chunk;
     const std::size_t rows = matrix.rows - begin;
-    mine.merge({.mean = partials[chunk * matrix.channels + channel],
-                .squares = partials[(tiling.chunks + chunk) * matrix.channels + channel],
-                .count = static_cast<float>(rows < tiling.rows_per_chunk ? rows
-                                                                        : tiling.rows_per_chunk)});
+    mine.merge(
+        {.mean = partials[chunk * matrix.channels + channel],
+         .squares = partials[(tiling.chunks + chunk) * matrix.channels + channel],
+         .count = static_cast<float>(rows < tiling.rows_per_chunk ? rows : tiling.rows_per_chunk)});
   }
   merge_down(mine);
   if (!is_inside || threadIdx.y != 0) return;
@@ -117,8 +117,8 @@ __global__ void __launch_bounds__(kTileThreads)
 // mask: a byte for each group, lane l in bit l: whether y is positive; null if nobody wants it
 template <class T>
 __global__ void __launch_bounds__(kTileThreads)
-    normalise_rows(ChannelMatrix matrix, ChannelTiling tiling, const T* x, T* y, NormVectors vectors,
-              bool relu, std::uint8_t* __restrict__ mask) {
+    normalise_rows(ChannelMatrix matrix, ChannelTiling tiling, const T* x, T* y,
+                   NormVectors vectors, bool relu, std::uint8_t* __restrict__ mask) {
   const TilePlace place = tile_place(matrix, tiling);
   if (!place.is_inside) return;
   const Group mean = load_group(vectors.mean_variance, place.group);
@@ -134,8 +134,7 @@ __global__ void __launch_bounds__(kTileThreads)
     unsigned positive = 0;
 #pragma unroll
     for (int l = 0; l < kGroupLanes; ++l) {
-      const float value =
-          (values.lanes[l] - mean.lanes[l]) * scale.lanes[l] + beta.lanes[l];
+      const float value = (values.lanes[l] - mean.lanes[l]) * scale.lanes[l] + beta.lanes[l];
       positive |= (value > 0.F ? 1U : 0U) << static_cast<unsigned>(l);
       values.lanes[l] = relu && value < 0.F ? 0.F : value;  // a NaN stays one
     }

@@ -8,7 +8,8 @@
 
 namespace spillway::cuda {
 
-/// The vectors of a batch norm layer, in device memory: (padded channels) of one, then of the other.
+/// The vectors of a batch norm layer, in device memory: (padded channels) of one, then of the
+/// other.
 struct NormVectors {
   const float* gamma_beta;
   const float* mean_variance;

@@ -7,8 +7,8 @@ namespace {
 
 template <class T>
 __global__ void __launch_bounds__(kTileThreads)
-    bias_relu_rows(ChannelMatrix matrix, ChannelTiling tiling, T* y,
-                   const float* __restrict__ bias, bool relu) {
+    bias_relu_rows(ChannelMatrix matrix, ChannelTiling tiling, T* y, const float* __restrict__ bias,
+                   bool relu) {
   const TilePlace place = tile_place(matrix, tiling);
   if (!place.is_inside) return;
   const Group added = bias != nullptr ? load_group(bias, place.group) : Group{};

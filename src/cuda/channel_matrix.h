@@ -39,8 +39,8 @@ inline constexpr unsigned kTileThreads = 256;
 /// Requires: the matrix has a row and a column.
 [[nodiscard]] constexpr ChannelTiling tiling_of(const ChannelMatrix& matrix) {
   constexpr std::size_t kMostAcross = 32;
-  constexpr std::size_t kBlocks = 1024;       // fill the largest device about once
-  constexpr std::size_t kRowsEach = 4;        // of a thread, at least
+  constexpr std::size_t kBlocks = 1024;  // fill the largest device about once
+  constexpr std::size_t kRowsEach = 4;   // of a thread, at least
   const std::size_t across = std::min(matrix.groups(), kMostAcross);
   const std::size_t down = kTileThreads / across;
   const std::size_t columns = (matrix.groups() + across - 1) / across;

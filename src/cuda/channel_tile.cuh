@@ -99,7 +99,7 @@ void launch_over_chunks(cudaStream_t stream, const ChannelMatrix& matrix,
   const auto blocks =
       static_cast<unsigned>((matrix.channels + kChunkChannels - 1) / kChunkChannels);
   kernel<<<blocks, dim3{kChunkChannels, kChunkThreads}, 0, stream>>>(matrix, tiling_of(matrix),
-                                                                    arguments...);
+                                                                     arguments...);
   um::check(cudaGetLastError());
 }
 

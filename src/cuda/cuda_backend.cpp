@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "src/cuda/convolution_engines.h"
 #include "src/cuda/kernels.h"
 #include "src/cuda/layout.h"
 #include "src/cuda/library_check.h"
@@ -81,14 +82,21 @@ void CudaBackend::DestroyCublas::operator()(cublasLtHandle_t handle) const noexc
 CudaBackend::CudaBackend(cudaStream_t stream, const CudaBackendOptions& options)
     : cudnn_{make_cudnn()},
       cublas_{make_cublas()},
+      engines_{std::make_unique<ConvolutionEngines>(
+          CudnnTarget{cudnn_.get()}, EngineRules{.precision = options.precision,
+                                                 .deterministic = options.deterministic,
+                                                 .most_workspace = options.most_workspace})},
       machine_{.stream = stream,
                .cudnn = cudnn_.get(),
                .cublas = cublas_.get(),
                .precision = options.precision,
                .deterministic = options.deterministic,
-               .most_workspace = options.most_workspace} {
+               .most_workspace = options.most_workspace,
+               .engines = engines_.get()} {
   check(cudnnSetStream(cudnn_.get(), stream));
 }
+
+CudaBackend::~CudaBackend() = default;
 
 um::Bytes CudaBackend::tensor_bytes(const TensorShape& shape) const {
   return Layout{machine_.precision}.tensor_bytes(shape);

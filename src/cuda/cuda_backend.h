@@ -26,6 +26,9 @@ class CudaBackend final : public Backend {
   /// All work goes to `stream`, which outlives the backend. Throws: um::CudaError, LibraryError
   /// when the device or a library cannot be used.
   CudaBackend(cudaStream_t stream, const CudaBackendOptions& options);
+  CudaBackend(const CudaBackend&) = delete;
+  CudaBackend& operator=(const CudaBackend&) = delete;
+  ~CudaBackend() override;
 
   [[nodiscard]] um::Bytes tensor_bytes(const TensorShape& shape) const override;
   [[nodiscard]] um::Bytes parameter_bytes(const ParameterSpec& spec) const override;
@@ -51,6 +54,7 @@ class CudaBackend final : public Backend {
 
   std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, DestroyCudnn> cudnn_;
   std::unique_ptr<std::remove_pointer_t<cublasLtHandle_t>, DestroyCublas> cublas_;
+  std::unique_ptr<ConvolutionEngines> engines_;
   Machine machine_;
 };
 

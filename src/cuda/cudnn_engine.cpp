@@ -40,9 +40,8 @@ EngineConfig describe(CudnnDescriptor config) {
           .workspace = um::Bytes{static_cast<std::uint64_t>(std::max<std::int64_t>(workspace, 0))},
           .uses_tensor_cores = contains(numerics, CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
           .is_deterministic = !contains(numerics, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC),
-          .loses_precision =
-              contains(numerics, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) ||
-              contains(numerics, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION),
+          .loses_precision = contains(numerics, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) ||
+                             contains(numerics, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION),
           .is_compiled_at_run_time = contains(behaviour, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION),
           .config = std::move(config)};
 }

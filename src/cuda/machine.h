@@ -24,8 +24,8 @@ struct Machine {
   cudnnHandle_t cudnn = nullptr;
   cublasLtHandle_t cublas = nullptr;
   Precision precision = Precision::kFp32;
-  bool deterministic = false;  ///< only engines that give the same bits each time
-  um::Bytes most_workspace;    ///< algorithms that need more are not offered
+  bool deterministic = false;             ///< only engines that give the same bits each time
+  um::Bytes most_workspace;               ///< algorithms that need more are not offered
   ConvolutionEngines* engines = nullptr;  ///< what cuDNN offers for `precision`
 };
 
