@@ -65,7 +65,7 @@ class BackendRunner : public DeviceRunner {
   static void run_by(const CudaBackend& backend, const AlgorithmInfo& algorithm,
                      const Operation& operation, const std::vector<Operand*>& operands,
                      bool is_recomputation = false) {
-    const testing::ScopedTrace trace{__FILE__, __LINE__, algorithm.name};
+    SCOPED_TRACE(algorithm.name);
     DeviceBlock workspace{algorithm.workspace};
     std::vector<std::byte*> addresses;
     for (Operand* operand : operands) addresses.push_back(operand->device.data());
