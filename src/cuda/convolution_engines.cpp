@@ -47,7 +47,7 @@ ConvolutionEngine::ConvolutionEngine(EngineConfig config, bool is_fused, um::Byt
 bool ConvolutionEngine::make_ready(const CudnnTarget& target) {
   if (plan_) return true;
   try {
-    plan_.emplace(target, config_);
+    plan_.emplace(target, config_.config);
   } catch (const CudnnError&) {
     return false;
   }

@@ -28,16 +28,30 @@ std::string name_of(const CudnnDescriptor& engine, const CudnnDescriptor& config
   return name;
 }
 
-EngineConfig describe(CudnnDescriptor config) {
+// cuDNN 9.1 knows the workspace of plans only; an engine that makes none is one that make_ready()
+// refuses later.
+um::Bytes workspace_of([[maybe_unused]] const CudnnTarget& target, const CudnnDescriptor& config) {
+#if CUDNN_VERSION >= 90200
+  const auto bytes = config.get<std::int64_t>(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
+  return um::Bytes{static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0))};
+#else
+  try {
+    return EnginePlan{target, config}.workspace();
+  } catch (const CudnnError&) {
+    return {};
+  }
+#endif
+}
+
+EngineConfig describe(const CudnnTarget& target, CudnnDescriptor config) {
   const CudnnDescriptor engine =
       config.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   const auto numerics =
       engine.get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
   const auto behaviour =
       engine.get_all<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE);
-  const auto workspace = config.get<std::int64_t>(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
   return {.name = name_of(engine, config),
-          .workspace = um::Bytes{static_cast<std::uint64_t>(std::max<std::int64_t>(workspace, 0))},
+          .workspace = workspace_of(target, config),
           .uses_tensor_cores = contains(numerics, CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
           .is_deterministic = !contains(numerics, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC),
           .loses_precision = contains(numerics, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) ||
@@ -46,8 +60,8 @@ EngineConfig describe(CudnnDescriptor config) {
           .config = std::move(config)};
 }
 
-std::vector<CudnnDescriptor> ask(const CudnnTarget& target, const CudnnGraph& graph,
-                                 cudnnBackendHeurMode_t mode) {
+std::vector<CudnnDescriptor> ask([[maybe_unused]] const CudnnTarget& target,
+                                 const CudnnGraph& graph, cudnnBackendHeurMode_t mode) {
   CudnnDescriptor heuristics{CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR};
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.descriptor());
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
@@ -73,15 +87,15 @@ std::vector<EngineConfig> engine_configs(const CudnnTarget& target, const CudnnG
   std::set<std::string> names;
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     for (CudnnDescriptor& config : ask(target, graph, mode)) {
-      EngineConfig engine = describe(std::move(config));
+      EngineConfig engine = describe(target, std::move(config));
       if (names.insert(engine.name).second) all.push_back(std::move(engine));
     }
   }
   return all;
 }
 
-EnginePlan::EnginePlan(const CudnnTarget& target, const EngineConfig& engine) {
-  plan_.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engine.config);
+EnginePlan::EnginePlan(const CudnnTarget& target, const CudnnDescriptor& config) {
+  plan_.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
 #if CUDNN_VERSION >= 90800
   if (target.properties()) plan_.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *target.properties());
 #endif

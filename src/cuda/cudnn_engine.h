@@ -40,8 +40,8 @@ struct TensorAddress {
 /// An engine configuration made ready to run. Requires: what it was made of outlives it.
 class EnginePlan {
  public:
-  /// Throws: CudnnError when the target cannot run it.
-  EnginePlan(const CudnnTarget& target, const EngineConfig& engine);
+  /// `config`: EngineConfig's. Throws: CudnnError when the target cannot run it.
+  EnginePlan(const CudnnTarget& target, const CudnnDescriptor& config);
 
   [[nodiscard]] um::Bytes workspace() const;
   /// Enqueues the graph on the handle's stream. Throws: CudnnError.

@@ -128,7 +128,7 @@ TEST_F(DeviceLessPlanning, ConfigurationsTellTheWorkspaceOfTheirPlans) {
     const std::vector<EngineConfig> configs = engine_configs(target, graph);
     EXPECT_GT(configs.size(), 4);
     for (const EngineConfig& engine : configs) {
-      EXPECT_EQ(EnginePlan(target, engine).workspace(), engine.workspace) << engine.name;
+      EXPECT_EQ(EnginePlan(target, engine.config).workspace(), engine.workspace) << engine.name;
     }
   }
 }
