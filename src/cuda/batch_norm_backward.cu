@@ -86,6 +86,11 @@ __global__ void __launch_bounds__(kTileThreads)
   gradient[matrix.channels + channel] = mine.dy;
 }
 
+struct GroupPair {
+  Group x;
+  Group dy;
+};
+
 // dx = gamma / deviation (dy - dbeta / n - normalised x dgamma / n)
 template <class T>
 __global__ void __launch_bounds__(kTileThreads)
@@ -106,18 +111,21 @@ __global__ void __launch_bounds__(kTileThreads)
     slope.lanes[l] *= inverse.lanes[l] * share;
     mean_dy.lanes[l] *= share;
   }
-#pragma unroll 2
-  for (std::size_t row = place.first; row < place.end; row += place.step) {
-    const std::size_t at = row * matrix.groups() + place.group;
-    const Group values = load_group(x, at);
-    Group result = load_gradient(dy, mask, at);
+  const auto at = [&](std::size_t row) { return row * matrix.groups() + place.group; };
+  for_each_row<2>(
+      place,
+      [&](std::size_t row) {
+        return GroupPair{load_group(x, at(row)), load_gradient(dy, mask, at(row))};
+      },
+      [&](std::size_t row, GroupPair& values) {
 #pragma unroll
-    for (int l = 0; l < kGroupLanes; ++l) {
-      result.lanes[l] = scale.lanes[l] * (result.lanes[l] - mean_dy.lanes[l] -
-                                          (values.lanes[l] - mean.lanes[l]) * slope.lanes[l]);
-    }
-    store_group(dx, at, result);
-  }
+        for (int l = 0; l < kGroupLanes; ++l) {
+          const float distance = values.x.lanes[l] - mean.lanes[l];
+          values.dy.lanes[l] =
+              scale.lanes[l] * (values.dy.lanes[l] - mean_dy.lanes[l] - distance * slope.lanes[l]);
+        }
+        store_group(dx, at(row), values.dy);
+      });
 }
 
 }  // namespace

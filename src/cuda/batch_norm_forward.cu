@@ -127,20 +127,20 @@ __global__ void __launch_bounds__(kTileThreads)
   const Group inverse = inverse_deviation(matrix, vectors, place.group);
 #pragma unroll
   for (int l = 0; l < kGroupLanes; ++l) scale.lanes[l] *= inverse.lanes[l];
-#pragma unroll 2
-  for (std::size_t row = place.first; row < place.end; row += place.step) {
-    const std::size_t at = row * matrix.groups() + place.group;
-    Group values = load_group(x, at);
-    unsigned positive = 0;
+  const auto at = [&](std::size_t row) { return row * matrix.groups() + place.group; };
+  for_each_row<4>(
+      place, [&](std::size_t row) { return load_group(x, at(row)); },
+      [&](std::size_t row, Group& values) {
+        unsigned positive = 0;
 #pragma unroll
-    for (int l = 0; l < kGroupLanes; ++l) {
-      const float value = (values.lanes[l] - mean.lanes[l]) * scale.lanes[l] + beta.lanes[l];
-      positive |= (value > 0.F ? 1U : 0U) << static_cast<unsigned>(l);
-      values.lanes[l] = relu && value < 0.F ? 0.F : value;  // a NaN stays one
-    }
-    store_group(y, at, values);
-    if (mask != nullptr) mask[at] = static_cast<std::uint8_t>(positive);
-  }
+        for (int l = 0; l < kGroupLanes; ++l) {
+          const float value = (values.lanes[l] - mean.lanes[l]) * scale.lanes[l] + beta.lanes[l];
+          positive |= (value > 0.F ? 1U : 0U) << static_cast<unsigned>(l);
+          values.lanes[l] = relu && value < 0.F ? 0.F : value;  // a NaN stays one
+        }
+        store_group(y, at(row), values);
+        if (mask != nullptr) mask[at(row)] = static_cast<std::uint8_t>(positive);
+      });
 }
 
 }  // namespace

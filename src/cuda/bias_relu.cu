@@ -12,17 +12,17 @@ __global__ void __launch_bounds__(kTileThreads)
   const TilePlace place = tile_place(matrix, tiling);
   if (!place.is_inside) return;
   const Group added = bias != nullptr ? load_group(bias, place.group) : Group{};
-#pragma unroll 2
-  for (std::size_t row = place.first; row < place.end; row += place.step) {
-    const std::size_t at = row * matrix.groups() + place.group;
-    Group values = load_group(y, at);
+  const auto at = [&](std::size_t row) { return row * matrix.groups() + place.group; };
+  for_each_row<4>(
+      place, [&](std::size_t row) { return load_group(y, at(row)); },
+      [&](std::size_t row, Group& values) {
 #pragma unroll
-    for (int l = 0; l < kGroupLanes; ++l) {
-      const float sum = values.lanes[l] + added.lanes[l];
-      values.lanes[l] = relu && sum < 0.F ? 0.F : sum;  // a NaN stays one
-    }
-    store_group(y, at, values);
-  }
+        for (int l = 0; l < kGroupLanes; ++l) {
+          const float sum = values.lanes[l] + added.lanes[l];
+          values.lanes[l] = relu && sum < 0.F ? 0.F : sum;  // a NaN stays one
+        }
+        store_group(y, at(row), values);
+      });
 }
 
 __global__ void widen_groups(const __nv_bfloat16* __restrict__ from, float* __restrict__ to,

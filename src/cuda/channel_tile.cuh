@@ -59,6 +59,26 @@ __device__ inline TilePlace tile_place(const ChannelMatrix& matrix, const Channe
           .step = blockDim.y};
 }
 
+/// Calls write(row, read(row)) for the rows of a place, kRows of them read before the first of them
+/// is written: the compiler, which must reckon with a tensor changed in place, would not read
+/// ahead.
+template <int kRows, class Read, class Write>
+__device__ void for_each_row(const TilePlace& place, const Read& read, const Write& write) {
+  for (std::size_t begin = place.first; begin < place.end; begin += kRows * place.step) {
+    decltype(read(begin)) values[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const std::size_t row = begin + r * place.step;
+      if (row < place.end) values[r] = read(row);
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const std::size_t row = begin + r * place.step;
+      if (row < place.end) write(row, values[r]);
+    }
+  }
+}
+
 /// Merges the states of the threads of a column into that of its first thread (threadIdx.y = 0), in
 /// an order that is always the same. To be called by all threads of a block.
 template <class State>

@@ -26,7 +26,7 @@ class ConvolutionKernel : public CudaKernel {
   [[nodiscard]] const ConvolutionEngine& engine() const { return engine_; }
 
   void execute(std::span<const TensorAddress> tensors, std::byte* workspace) const {
-    naming(describe(problem_),
+    naming([&] { return describe(problem_); },
            [&] { engine_.plan().execute(machine().cudnn, tensors, workspace); });
   }
 

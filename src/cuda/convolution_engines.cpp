@@ -62,7 +62,7 @@ const OfferedEngines& ConvolutionEngines::offered(const ConvolutionProblem& prob
   for (const auto& offer : offers_) {
     if (offer->problem == problem) return offer->engines;
   }
-  Offer offer = naming(describe(problem), [&] { return list(problem); });
+  Offer offer = naming([&] { return describe(problem); }, [&] { return list(problem); });
   offer.engines = choose(target_, std::move(offer.engines), rules_.most_workspace);
   if (offer.engines.empty()) {
     throw um::Error{"cuDNN has no engine for " + describe(problem) + " that takes at most " +

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,14 +30,14 @@ class CudnnError : public um::Error {
 /// Throws: CudnnError with cudnnGetLastErrorString's text unless `status` is success.
 void check_cudnn(cudnnStatus_t status);
 
-/// Calls `function`; turns a CudnnError into one that begins with what was to be done: "cuDNN
-/// cannot run PURPOSE: TEXT".
-template <class Function>
-auto naming(std::string_view purpose, const Function& function) -> decltype(function()) {
+/// Calls `function`; turns a CudnnError into one that begins with what was to be done, which
+/// `purpose()` says: "cuDNN cannot run PURPOSE: TEXT".
+template <class Purpose, class Function>
+auto naming(const Purpose& purpose, const Function& function) -> decltype(function()) {
   try {
     return function();
   } catch (const CudnnError& error) {
-    throw um::Error{"cuDNN cannot run " + std::string{purpose} + ": " + error.what()};
+    throw um::Error{"cuDNN cannot run " + purpose() + ": " + error.what()};
   }
 }
 
