@@ -43,7 +43,7 @@ TEST_P(Tiling, MakesNoMoreBlocksThanFillADevice) {
 INSTANTIATE_TEST_SUITE_P(Shapes, Tiling,
                          testing::Values(ChannelMatrix{1, 8}, ChannelMatrix{7, 8},
                                          ChannelMatrix{1000, 24}, ChannelMatrix{12345, 96},
-                                         ChannelMatrix{12544, 2048}, ChannelMatrix{802816, 64},
+                                         ChannelMatrix{12544, 2048}, ChannelMatrix{802817, 64},
                                          ChannelMatrix{64, 4096}, ChannelMatrix{3, 264}));
 
 }  // namespace
