@@ -83,6 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          Parts{3, {10, 6, 33, 5}, {4, 3}},  // within packs
                                          Parts{1, {8, 24, 8}, {1, 1}},      // vectors
                                          Parts{2, {1, 2}, {5, 4}},
+                                         Parts{2, {12, 8, 3}, {3, 3}},  // half a pack
                                          Parts{2, {5, 16, 3}, {7, 3}},  // 24, no padding
                                          Parts{2, {2, 3, 1, 17}, {15, 14}})));
 
