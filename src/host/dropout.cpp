@@ -1,15 +1,12 @@
 #include <algorithm>
-#include <cmath>
 
+#include "src/dropout_mask.h"
 #include "src/host/kernels.h"
-#include "src/host/philox.h"
 
 namespace spillway::host {
 namespace {
 
-// Forward and backward are the same: x times the mask. One call of philox serves four channels of
-// a pixel, so that a mask does not depend on the layout; its counter is the place of the four in
-// (N, H, W, C / 4), the step and the stream.
+// Forward and backward are the same: x times the mask.
 class DropoutKernel final : public HostKernel {
  public:
   DropoutKernel(const Machine& machine, const TensorShape& x, float probability,
@@ -17,14 +14,15 @@ class DropoutKernel final : public HostKernel {
       : HostKernel{machine, 2},
         layout_{machine.layout},
         shape_{x},
-        threshold_{static_cast<std::uint64_t>(std::ceil(std::ldexp(probability, 32)))},
-        scale_{probability < 1.F ? 1.F / (1.F - probability) : 0.F},
+        probability_{probability},
         stream_{stream} {}
 
  private:
-  static constexpr std::size_t kWords = 4;
+  static constexpr std::size_t kWords = DropoutMask::kGroup;
 
   void compute(const KernelArguments& arguments) override {
+    const DropoutMask mask =
+        dropout_mask(shape_.image.channels, probability_, stream_, *arguments.context);
     const float* const x = floats(arguments, 0);
     float* const y = floats(arguments, 1);
     const nets::Shape image = layout_.padded(shape_.image);
@@ -39,30 +37,18 @@ class DropoutKernel final : public HostKernel {
       const std::size_t begin =
           n * image.elements() +
           layout_.index(shape_.image, first, pixel / image.width, pixel % image.width);
-      const PhiloxCounter words = draw(n * pixels + pixel, first / kWords, *arguments.context);
+      const PhiloxCounter words = mask.words(n * pixels + pixel, first / kWords);
       const std::size_t count = std::min(kWords, image.channels - first);
       for (std::size_t c = 0; c < count; ++c) {
         const std::size_t at = begin + c * stride;  // four channels never straddle a block
-        y[at] = words[c] < threshold_ ? 0.F : x[at] * scale_;
+        y[at] = mask.apply(words[c], x[at]);
       }
     }
   }
 
-  [[nodiscard]] PhiloxCounter draw(std::size_t pixel, std::size_t group,
-                                   const StepContext& context) const {
-    const std::size_t logical_groups = (shape_.image.channels + kWords - 1) / kWords;
-    const std::uint64_t place = pixel * logical_groups + group;
-    const auto low = [](std::uint64_t value) { return static_cast<std::uint32_t>(value); };
-    const auto high = [](std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32U); };
-    // Places beyond 2^32 and steps beyond 2^32 share a word: neither occurs.
-    return philox({low(place), high(place) ^ high(context.step), low(context.step), stream_},
-                  {low(context.seed), high(context.seed)});
-  }
-
   Layout layout_;
   TensorShape shape_;
-  std::uint64_t threshold_;  // words below it drop their element
-  float scale_;
+  float probability_;
   std::uint32_t stream_;
 };
 

@@ -3,6 +3,7 @@
 # A folder's rule is a list of path prefixes that its #include "..." lines may start with. The longest
 # folder that matches a file decides, so `um/host` has a rule of its own inside `um`.
 cmake_minimum_required(VERSION 3.25)
+get_filename_component(ROOT "${ROOT}" ABSOLUTE)
 
 set(um_core "um/[a-z0-9_]+[.]h")  # the seams: headers directly in um/
 set(allow_um               "${um_core}")
@@ -14,13 +15,17 @@ set(allow_prefetch         "prefetch/[a-z0-9_]+[.]h|prefetch/planners/|${um_core
 set(allow_prefetch/runtime "prefetch/|${um_core}")
 set(allow_src              "src/[a-z0-9_]+[.]h|src/layers/|src/data/|nets/|prefetch/|${um_core}")
 set(allow_src/host         "src/[a-z0-9_]+[.]h|src/host/|nets/|prefetch/|${um_core}")
+set(allow_src/cuda         "src/[a-z0-9_]+[.]h|src/cuda/|nets/|prefetch/|um/cuda/|${um_core}")
 set(allow_src/sweep        "src/[a-z0-9_]+[.]h|src/sweep/|nets/|prefetch/|${um_core}")
 set(allow_src/cli          "src/|nets/|prefetch/|um/")
 set(allow_tools            "tools/|src/|nets/|prefetch/|um/")
-set(folders um um/host um/cuda nets prefetch prefetch/runtime src src/host src/sweep src/cli tools)
+set(folders um um/host um/cuda nets prefetch prefetch/runtime src src/host src/cuda src/sweep src/cli tools)
 
 # Headers of other libraries that only some folders may see.
 set(owners_of_cuda "um/cuda|src/cuda|um/dropin|tests")
+set(cuda_headers "cuda|cudnn|cublas|cupti|curand|nccl|nvtx|nv/|thrust/|cub/|driver_types|vector_types|device_launch")
+# Our headers of the CUDA side include them: whoever includes ours is of the CUDA side too.
+set(users_of_cuda "${owners_of_cuda}|src/dropin|tools/golden|tools/gpu")
 set(owners_of_tbb "prefetch/runtime|prefetch/planners|src/sweep|tests")
 set(owners_of_dnnl "src/host|tests")
 
@@ -39,8 +44,10 @@ function(check_file path)
         message(SEND_ERROR "${path}: include paths start at the repository root: ${line}")
       elseif(rule AND NOT target MATCHES "^(${allow_${rule}})")
         message(SEND_ERROR "${path}: ${rule} may not include ${target}")
+      elseif(target MATCHES "^(um|src)/cuda/" AND NOT path MATCHES "^(${users_of_cuda})/")
+        message(SEND_ERROR "${path}: only the CUDA side may include ${target}")
       endif()
-    elseif(line MATCHES "<(cuda|cudnn|cublas|cupti|nvtx)" AND NOT path MATCHES "^(${owners_of_cuda})/")
+    elseif(line MATCHES "<(${cuda_headers})" AND NOT path MATCHES "^(${owners_of_cuda})/")
       message(SEND_ERROR "${path}: CUDA headers belong in um/cuda and src/cuda: ${line}")
     elseif(line MATCHES "<(oneapi/)?tbb" AND NOT path MATCHES "^(${owners_of_tbb})/")
       message(SEND_ERROR "${path}: oneTBB runs planning and the hint issuer, nothing else: ${line}")

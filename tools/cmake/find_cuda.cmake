@@ -1,4 +1,5 @@
-# Sets SPILLWAY_HAS_CUDA. AUTO takes the CUDA side along when both nvcc and cuDNN are there; ON insists.
+# Sets SPILLWAY_HAS_CUDA and, where that is ON, enables the language CUDA and finds cuDNN. AUTO takes the
+# CUDA side along when both nvcc and cuDNN are there; ON insists.
 set(SPILLWAY_HAS_CUDA OFF)
 if(SPILLWAY_CUDA STREQUAL "OFF")
   return()
@@ -6,11 +7,29 @@ endif()
 
 include(CheckLanguage)
 check_language(CUDA)
-find_package(CUDAToolkit QUIET)
+find_package(CUDAToolkit 12.4 QUIET)
 find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${CUDAToolkit_LIBRARY_ROOT}/include)
-if(CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND AND CUDNN_INCLUDE_DIR)
+find_library(CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib64
+                                       ${CUDAToolkit_LIBRARY_ROOT}/lib)
+if(CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND AND CUDNN_INCLUDE_DIR AND CUDNN_LIBRARY)
   set(SPILLWAY_HAS_CUDA ON)
 elseif(SPILLWAY_CUDA STREQUAL "ON")
-  message(FATAL_ERROR "SPILLWAY_CUDA=ON, but nvcc or cuDNN was not found. Install both, or use -DSPILLWAY_CUDA=OFF.")
+  message(FATAL_ERROR "SPILLWAY_CUDA=ON, but nvcc (12.4 or newer) or cuDNN was not found. Install both, or use -DSPILLWAY_CUDA=OFF.")
 endif()
 message(STATUS "CUDA side: ${SPILLWAY_HAS_CUDA}")
+if(NOT SPILLWAY_HAS_CUDA)
+  return()
+endif()
+
+# One architecture keeps the build short: this machine's, or Hopper's where there is no device.
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  execute_process(COMMAND nvidia-smi --list-gpus RESULT_VARIABLE status OUTPUT_VARIABLE gpus ERROR_QUIET)
+  if(status EQUAL 0 AND gpus MATCHES "GPU 0")
+    set(architectures native)
+  else()
+    set(architectures 90)
+  endif()
+  set(CMAKE_CUDA_ARCHITECTURES ${architectures} CACHE STRING "What CUDA code is compiled for")
+endif()
+message(STATUS "CUDA architectures: ${CMAKE_CUDA_ARCHITECTURES}")
+enable_language(CUDA)

@@ -1,4 +1,4 @@
-#include "src/host/philox.h"
+#include "src/philox.h"
 #include "tests/src/host/kernel_runner.h"
 
 namespace spillway::host {

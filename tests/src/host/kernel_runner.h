@@ -64,7 +64,7 @@ class Block {
 };
 
 /// Runs operations on the host backend and moves values in and out of its layout.
-class KernelRunner : public testing::Test {
+class KernelRunner : public ::testing::Test {
  protected:
   [[nodiscard]] const HostBackend& backend() const { return backend_; }
 

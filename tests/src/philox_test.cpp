@@ -1,8 +1,8 @@
-#include "src/host/philox.h"
+#include "src/philox.h"
 
 #include <gtest/gtest.h>
 
-namespace spillway::host {
+namespace spillway {
 namespace {
 
 // The known answers of Random123 1.14 (tests/kat_vectors, "philox4x32 10").
@@ -16,4 +16,4 @@ TEST(Philox, GivesTheKnownAnswers) {
 }
 
 }  // namespace
-}  // namespace spillway::host
+}  // namespace spillway

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-namespace spillway::host {
+namespace spillway {
 
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
@@ -28,4 +28,4 @@ using PhiloxKey = std::array<std::uint32_t, 2>;
   return counter;
 }
 
-}  // namespace spillway::host
+}  // namespace spillway

@@ -1,0 +1,172 @@
+#include "src/cuda/cuda_backend.h"
+
+#include <variant>
+
+#include "src/cuda/convolution_engines.h"
+#include "src/cuda/kernels.h"
+#include "src/cuda/layout.h"
+#include "src/cuda/library_check.h"
+#include "src/cuda/parameter_layout.h"
+#include "um/cuda/check.h"
+#include "um/error.h"
+
+namespace spillway::cuda {
+namespace {
+
+constexpr std::string_view kDefault = "default";
+
+template <class Op, class... Ops>
+constexpr bool kIsOneOf = (std::is_same_v<Op, Ops> || ...);
+
+template <class Op>
+constexpr bool kIsConvolution =
+    kIsOneOf<Op, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights>;
+
+template <class Op>
+constexpr bool kHasWorkspace =
+    kIsOneOf<Op, LoadBatch, BatchNormForward, BatchNormInference, BatchNormBackward, LinearForward,
+             LinearBackwardData, LinearBackwardWeights, SoftmaxCrossEntropyTrain,
+             SoftmaxCrossEntropyEvaluate>;
+
+template <class Op>
+constexpr bool kSaves = kIsOneOf<Op, BatchNormForward, PoolForward>;
+
+cudnnHandle_t make_cudnn() {
+  cudnnHandle_t handle = nullptr;
+  check(cudnnCreate(&handle));
+  return handle;
+}
+
+cublasLtHandle_t make_cublas() {
+  cublasLtHandle_t handle = nullptr;
+  check(cublasLtCreate(&handle));
+  return handle;
+}
+
+std::string_view name_of(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return "fp32";
+    case Precision::kTf32:
+      return "tf32";
+    case Precision::kBf16:
+      break;
+  }
+  return "bf16";
+}
+
+std::string device_name() {
+  int device = 0;
+  um::check(cudaGetDevice(&device));
+  cudaDeviceProp properties{};
+  um::check(cudaGetDeviceProperties(&properties, device));
+  return properties.name;
+}
+
+// cuDNN 9 counts 10000, 100, 1.
+std::string cudnn_version() {
+  const std::size_t version = cudnnGetVersion();
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+}  // namespace
+
+void CudaBackend::DestroyCudnn::operator()(cudnnHandle_t handle) const noexcept {
+  (void)cudnnDestroy(handle);
+}
+void CudaBackend::DestroyCublas::operator()(cublasLtHandle_t handle) const noexcept {
+  (void)cublasLtDestroy(handle);
+}
+
+CudaBackend::CudaBackend(cudaStream_t stream, const CudaBackendOptions& options)
+    : cudnn_{make_cudnn()},
+      cublas_{make_cublas()},
+      engines_{std::make_unique<ConvolutionEngines>(
+          CudnnTarget{cudnn_.get()}, EngineRules{.precision = options.precision,
+                                                 .deterministic = options.deterministic,
+                                                 .most_workspace = options.most_workspace})},
+      machine_{.stream = stream,
+               .cudnn = cudnn_.get(),
+               .cublas = cublas_.get(),
+               .precision = options.precision,
+               .deterministic = options.deterministic,
+               .most_workspace = options.most_workspace,
+               .engines = engines_.get()} {
+  check(cudnnSetStream(cudnn_.get(), stream));
+}
+
+CudaBackend::~CudaBackend() = default;
+
+um::Bytes CudaBackend::tensor_bytes(const TensorShape& shape) const {
+  return Layout{machine_.precision}.tensor_bytes(shape);
+}
+
+um::Bytes CudaBackend::parameter_bytes(const ParameterSpec& spec) const {
+  return ParameterLayout{machine_.precision, spec}.bytes();
+}
+
+um::Bytes CudaBackend::saved_bytes(const Operation& operation) const {
+  return std::visit(
+      [&](const auto& op) -> um::Bytes {
+        if constexpr (kSaves<std::decay_t<decltype(op)>>) return cuda::saved_bytes(machine_, op);
+        return {};
+      },
+      operation);
+}
+
+std::vector<AlgorithmInfo> CudaBackend::algorithms(const Operation& operation) const {
+  return std::visit(
+      [&](const auto& op) -> std::vector<AlgorithmInfo> {
+        using Op = std::decay_t<decltype(op)>;
+        if constexpr (kIsConvolution<Op>) {
+          return algorithms_of(machine_, op);
+        } else {
+          um::Bytes workspace;
+          if constexpr (kHasWorkspace<Op>) workspace = workspace_of(machine_, op);
+          return {{.name = std::string{kDefault}, .workspace = workspace}};
+        }
+      },
+      operation);
+}
+
+std::string CudaBackend::description() const {
+  return "cuDNN " + cudnn_version() + ", cuBLASLt, " + device_name() + ", " +
+         std::string{name_of(machine_.precision)} +
+         (machine_.deterministic ? ", deterministic" : "");
+}
+
+std::unique_ptr<Kernel> CudaBackend::prepare(const Operation& operation,
+                                             std::string_view algorithm) const {
+  return std::visit(
+      [&](const auto& op) -> std::unique_ptr<Kernel> {
+        if constexpr (kIsConvolution<std::decay_t<decltype(op)>>) {
+          return make_kernel(machine_, op, algorithm);
+        } else {
+          um::expects(algorithm == kDefault, "the algorithm is one of algorithms(operation)");
+          return make_kernel(machine_, op);
+        }
+      },
+      operation);
+}
+
+void CudaBackend::import_parameters(const ParameterSpec& spec, std::span<const float> values,
+                                    std::byte* block) const {
+  std::vector<std::byte> bytes(parameter_bytes(spec).count());
+  import_block(machine_.precision, spec, values, bytes);
+  um::check(
+      cudaMemcpyAsync(block, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, machine_.stream));
+  um::check(cudaStreamSynchronize(machine_.stream));
+}
+
+void CudaBackend::export_parameters(const ParameterSpec& spec, const std::byte* block,
+                                    std::span<float> values) const {
+  const std::size_t floats = ParameterLayout{machine_.precision, spec}.float_count();
+  std::vector<std::byte> bytes(float_bytes(floats).count());
+  um::check(
+      cudaMemcpyAsync(bytes.data(), block, bytes.size(), cudaMemcpyDeviceToHost, machine_.stream));
+  um::check(cudaStreamSynchronize(machine_.stream));
+  export_block(machine_.precision, spec, bytes, values);
+}
+
+}  // namespace spillway::cuda

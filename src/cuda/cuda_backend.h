@@ -1,0 +1,61 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "src/backend.h"
+#include "src/cuda/machine.h"
+#include "um/bytes.h"
+
+namespace spillway::cuda {
+
+/// How a CudaBackend computes.
+struct CudaBackendOptions {
+  Precision precision = Precision::kFp32;
+  bool deterministic = false;  ///< only engines that give the same bits each time
+  um::Bytes most_workspace;    ///< convolution algorithms that need more are not offered
+};
+
+/// Kernels on the current CUDA device, made of cuDNN, cuBLASLt and kernels of ours.
+class CudaBackend final : public Backend {
+ public:
+  /// All work goes to `stream`, which outlives the backend. Throws: um::CudaError, LibraryError
+  /// when the device or a library cannot be used.
+  CudaBackend(cudaStream_t stream, const CudaBackendOptions& options);
+  CudaBackend(const CudaBackend&) = delete;
+  CudaBackend& operator=(const CudaBackend&) = delete;
+  ~CudaBackend() override;
+
+  [[nodiscard]] um::Bytes tensor_bytes(const TensorShape& shape) const override;
+  [[nodiscard]] um::Bytes parameter_bytes(const ParameterSpec& spec) const override;
+  [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override;
+  [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override;
+  [[nodiscard]] std::string description() const override;
+  [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
+                                                std::string_view algorithm) const override;
+  /// Behind what was enqueued before; return when the copy is made. `block` is memory of the
+  /// device.
+  void import_parameters(const ParameterSpec& spec, std::span<const float> values,
+                         std::byte* block) const override;
+  void export_parameters(const ParameterSpec& spec, const std::byte* block,
+                         std::span<float> values) const override;
+
+ private:
+  struct DestroyCudnn {
+    void operator()(cudnnHandle_t handle) const noexcept;
+  };
+  struct DestroyCublas {
+    void operator()(cublasLtHandle_t handle) const noexcept;
+  };
+
+  std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, DestroyCudnn> cudnn_;
+  std::unique_ptr<std::remove_pointer_t<cublasLtHandle_t>, DestroyCublas> cublas_;
+  std::unique_ptr<ConvolutionEngines> engines_;
+  Machine machine_;
+};
+
+}  // namespace spillway::cuda

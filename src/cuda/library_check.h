@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cublasLt.h>
+#include <cudnn.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "um/caller.h"
+
+namespace spillway::cuda {
+
+/// A call of cuDNN or cuBLAS failed. `what()` names the library, its text and the source line.
+class LibraryError : public std::runtime_error {
+ public:
+  LibraryError(const std::string& text, um::Caller where);
+};
+
+/// Throws LibraryError with the caller's file and line unless `status` is success.
+void check(cudnnStatus_t status, um::Caller where = um::Caller::here());
+void check(cublasStatus_t status, um::Caller where = um::Caller::here());
+
+}  // namespace spillway::cuda

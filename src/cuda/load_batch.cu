@@ -1,0 +1,77 @@
+#include <cstdint>
+
+#include "src/cuda/kernels.h"
+#include "src/cuda/launch.cuh"
+#include "src/cuda/staging.h"
+
+namespace spillway::cuda {
+namespace {
+
+struct Images {
+  std::size_t pixels;  // of an image
+  std::size_t channels;
+  std::size_t packs_of_pixel;
+  std::size_t packs;  // of all images
+};
+
+// From (N, C, H, W) to (N, H, W, padded C). Neighbouring threads have neighbouring pixels, which
+// are neighbours in memory on both sides where a pixel is one pack.
+template <class T>
+__global__ void pack_images(const float* images, T* x, Images g) {
+  for (std::size_t i = first_item(); i < g.packs; i += item_stride()) {
+    const std::size_t pixel = i % g.pixels;
+    const std::size_t pack = i / g.pixels % g.packs_of_pixel;
+    const std::size_t image = i / g.pixels / g.packs_of_pixel;
+    Pack<T> values;
+#pragma unroll
+    for (int l = 0; l < Pack<T>::kLanes; ++l) {
+      const std::size_t c = pack * Pack<T>::kLanes + l;
+      values.lanes[l] = c < g.channels ? images[(image * g.channels + c) * g.pixels + pixel] : 0.F;
+    }
+    store(x, (image * g.pixels + pixel) * g.packs_of_pixel + pack, values);
+  }
+}
+
+// The images go through pinned memory to the workspace as they are, and are laid out there.
+class LoadBatchKernel final : public CudaKernel {
+ public:
+  LoadBatchKernel(const Machine& machine, const LoadBatch& op)
+      : CudaKernel{machine, 2},
+        shape_{op.x},
+        staging_{workspace_of(machine, op) + um::Bytes{op.x.batch * sizeof(std::int32_t)}} {}
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    const Batch& batch = *arguments.context->batch;
+    um::expects(batch.images.size() == shape_.elements() && batch.labels.size() == shape_.batch,
+                "a batch has the step's size");
+    staging_.reclaim();
+    staging_.append(std::as_bytes(std::span{batch.images}), arguments.workspace, stream());
+    staging_.append(std::as_bytes(std::span{batch.labels}), arguments.operands[1], stream());
+    staging_.finish(stream());
+    with_element(machine().precision, [&](auto element) {
+      using T = decltype(element);
+      const Images g{.pixels = shape_.image.height * shape_.image.width,
+                     .channels = shape_.image.channels,
+                     .packs_of_pixel = Layout::padded(shape_.image.channels) / Pack<T>::kLanes,
+                     .packs = pack_count<T>(shape_)};
+      launch(stream(), g.packs, pack_images<T>, reinterpret_cast<float*>(arguments.workspace),
+             tensor<T>(arguments, 0), g);
+    });
+  }
+
+  TensorShape shape_;
+  Staging staging_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op) {
+  return std::make_unique<LoadBatchKernel>(machine, op);
+}
+
+um::Bytes workspace_of(const Machine& /*machine*/, const LoadBatch& op) {
+  return float_bytes(op.x.elements());
+}
+
+}  // namespace spillway::cuda

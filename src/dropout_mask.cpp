@@ -1,0 +1,18 @@
+#include "src/dropout_mask.h"
+
+#include <cmath>
+
+namespace spillway {
+
+DropoutMask dropout_mask(std::size_t channels, float probability, std::uint32_t stream,
+                         const StepContext& context) {
+  return {.threshold = static_cast<std::uint64_t>(std::ceil(std::ldexp(probability, 32))),
+          .scale = probability < 1.F ? 1.F / (1.F - probability) : 0.F,
+          .stream = stream,
+          .key = {static_cast<std::uint32_t>(context.seed),
+                  static_cast<std::uint32_t>(context.seed >> 32U)},
+          .step = context.step,
+          .groups = (channels + DropoutMask::kGroup - 1) / DropoutMask::kGroup};
+}
+
+}  // namespace spillway
