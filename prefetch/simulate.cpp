@@ -122,6 +122,7 @@ class Simulation {
   // Slow links and large graphs may take longer than there are nanoseconds.
   [[nodiscard]] Nanoseconds time() const {
     constexpr double kEnd = 0x1p62;
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): never negative, and called for every entry
     return Nanoseconds{static_cast<std::int64_t>(std::min(now_, kEnd) + 0.5)};
   }
 

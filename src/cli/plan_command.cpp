@@ -229,7 +229,8 @@ bool plan_in_sub_batches(const Options& options, const PlanSubject& subject, Byt
   if (normalizes_by_batch(*last.graph)) {
     fmt::print(stderr, "note: batch norm's statistics change: they are of each sub-batch alone\n");
   }
-  write(options, {.plan = last.plan, .timeline = prefetch::simulate(*last.graph, last.plan, *last.profile)},
+  write(options,
+        {.plan = last.plan, .timeline = prefetch::simulate(*last.graph, last.plan, *last.profile)},
         *last.graph);
   report(options, subject, batches, std::move(figures));
   return true;

@@ -125,5 +125,48 @@ TEST(CopyMemory, DoesNotCompactOnceARetriedPrefetchHasFoundRoom) {
   for (int i = 0; i < 2; ++i) step.copies.in.wait_and_finish_next();
 }
 
+// a, d and e fill three of five pages; b and then c take the page that a has left. When a is to
+// come back, c is dead, but the run that makes it is only launched: a later run might have its
+// page, a copy may not. The offloads of d and e tell that the walker has tried.
+TEST(CopyMemory, APrefetchWaitsForTheRunsThatMayTouchItsRoom) {
+  TaskGraph graph;
+  const DataId a = add_block(graph, "a", 1);
+  const DataId d = add_block(graph, "d", 1);
+  const DataId e = add_block(graph, "e", 1);
+  graph.add(Task{.name = "make a", .writes = {a, d, e}});
+  add_makers(graph, {add_block(graph, "b", 1), add_block(graph, "c", 1)});
+  graph.add(Task{.name = "use a", .reads = {a, d, e}});
+  add_unplaceable_runs(graph, 5);
+  Plan plan = plain_plan(graph, pages(5));
+  plan.offloads = {{.data = a, .size = pages(1), .after = {.runs = 1}},
+                   {.data = d, .size = pages(1), .after = {.runs = 2}},
+                   {.data = e, .size = pages(1), .after = {.runs = 2, .offloads = 2}}};
+  plan.prefetches = {{.data = a, .size = pages(1), .after = {.runs = 2, .offloads = 1}},
+                     {.data = d, .size = pages(1), .after = {.runs = 3, .offloads = 2}},
+                     {.data = e, .size = pages(1), .after = {.runs = 3, .offloads = 3}}};
+  for (Position r = 1; r < plan.runs.size(); ++r) plan.runs[r].after.offloads = r < 3 ? 1 : 3;
+  for (Position r = 3; r < plan.runs.size(); ++r) plan.runs[r].after.prefetches = 3;
+  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
+  ManualStep step{graph, plan};
+  step.run(0);
+  step.copies.out.wait_and_finish_next();
+  ASSERT_FALSE(step.memory.placed().fits);
+  for (const Position position : {1U, 2U}) {
+    step.memory.begin_run(position);
+    step.memory.after_launch(position);
+  }
+  EXPECT_EQ(step.stage.ledger.in_use(), pages(2));  // d and e
+  step.memory.end_run(1);
+  step.copies.out.wait_and_finish_next();
+  step.copies.out.wait_until_issued(3);
+  EXPECT_TRUE(step.copies.in.issued().empty());
+  step.memory.end_run(2);
+  step.copies.in.wait_until_issued(1);
+  step.copies.in.finish_next();
+  step.copies.out.finish_next();
+  step.copies.in.wait_and_finish_next();  // d
+  step.copies.in.wait_and_finish_next();  // e
+}
+
 }  // namespace
 }  // namespace spillway::prefetch

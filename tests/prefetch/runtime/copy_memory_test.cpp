@@ -72,41 +72,6 @@ TEST_F(SwappedBlock, APrefetchBeyondTheBudgetFailsTheStep) {
   EXPECT_THROW(step.memory.begin_run(2), um::OutOfMemory);
 }
 
-// a, d and e fill three of five pages; b and then c take the page that a has left. When a is to
-// come back, c is dead, but the run that makes it is only launched: a later run might have its
-// page, a copy may not. The offloads of d and e tell that the walker has tried.
-TEST(CopyMemory, APrefetchWaitsForTheRunsThatMayTouchItsRoom) {
-  TaskGraph graph;
-  const DataId a = add_block(graph, "a", 1);
-  const DataId d = add_block(graph, "d", 1);
-  const DataId e = add_block(graph, "e", 1);
-  graph.add(Task{.name = "make a", .writes = {a, d, e}});
-  add_makers(graph, {add_block(graph, "b", 1), add_block(graph, "c", 1)});
-  graph.add(Task{.name = "use a", .reads = {a, d, e}});
-  Plan plan = plain_plan(graph, pages(5));
-  plan.offloads = {{.data = a, .size = pages(1), .after = {.runs = 1}},
-                   {.data = d, .size = pages(1), .after = {.runs = 2}},
-                   {.data = e, .size = pages(1), .after = {.runs = 2, .offloads = 2}}};
-  plan.prefetches = {{.data = a, .size = pages(1), .after = {.runs = 2, .offloads = 1}}};
-  plan.runs[1].after.offloads = 1;
-  ManualStep step{graph, plan};
-  step.run(0);
-  step.copies.out.wait_and_finish_next();
-  for (const Position position : {1U, 2U}) {
-    step.memory.begin_run(position);
-    step.memory.after_launch(position);
-  }
-  EXPECT_EQ(step.stage.ledger.in_use(), pages(2));  // d and e
-  step.memory.end_run(1);
-  step.copies.out.wait_and_finish_next();
-  step.copies.out.wait_until_issued(3);
-  EXPECT_TRUE(step.copies.in.issued().empty());
-  step.memory.end_run(2);
-  step.copies.in.wait_until_issued(1);
-  step.copies.in.finish_next();
-  step.copies.out.finish_next();
-}
-
 TEST_F(SwappedBlock, RefusesAPlanThatMovesPartsOfBlocks) {
   graph.data[0].size = pages(2);
   Stage stage{graph, plan};
