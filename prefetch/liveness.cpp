@@ -1,6 +1,7 @@
 #include "prefetch/liveness.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace spillway::prefetch {
 
@@ -57,8 +58,8 @@ std::span<const Life> LifeFinder::find(std::span<const TaskRun> runs) {
 
 std::vector<Life> find_lives(const TaskGraph& graph, std::span<const TaskRun> runs) {
   LifeFinder finder{graph};
-  const std::span<const Life> lives = finder.find(runs);
-  return {lives.begin(), lives.end()};
+  (void)finder.find(runs);
+  return std::move(finder.lives_);  // all of them, as it found none before
 }
 
 std::vector<Bytes> demand(const TaskGraph& graph, const Occupancy& occupancy,

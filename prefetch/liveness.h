@@ -50,6 +50,8 @@ class LifeFinder {
   [[nodiscard]] std::span<const Life> find(std::span<const TaskRun> runs);
 
  private:
+  friend std::vector<Life> find_lives(const TaskGraph& graph, std::span<const TaskRun> runs);
+
   struct Use {
     DataId data;
     bool reads;

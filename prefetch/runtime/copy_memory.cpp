@@ -66,14 +66,13 @@ void CopyMemory::begin_run(Position position) {
   position_ = position;
   const RunLayout& run = layout_.runs[position];
   const Progress& after = layout_.plan.runs[position].after;
-  const Progress moves{.offloads = after.offloads, .prefetches = after.prefetches};
   if (placed_.fits) {
-    walker_.wait_for(moves);
+    walker_.wait_for_moves(after);
     begin_stays(position);
     return;
   }
   if (wants_compaction_) compact();
-  while (!walker_.wait_for(moves, [this] { return wants_compaction_.load(); })) compact();
+  while (!walker_.wait_for_moves(after, [this] { return wants_compaction_.load(); })) compact();
   for (const DataId id : run.begins) allocate(segment(id), layout_.graph[id].size);
   if (run.workspace > Bytes{}) allocate(segments_[kWorkspace], run.workspace);
 }

@@ -40,15 +40,13 @@ class PlanWalker {
 
   void begin_step();
   /// Blocks until the step has come as far as `after`. Throws: what a failed move failed with.
-  void wait_for(const Progress& after) {
-    wait_for(after, [] { return false; });
-  }
+  void wait_for(const Progress& after) { wait_for(after, never); }
   /// As wait_for(), but also returns (false) once `interrupted` holds; it is looked at after every
   /// event and nudge().
   bool wait_for(const Progress& after, const std::function<bool()>& interrupted);
   /// As wait_for(), of the moves of `after` alone: for what is enqueued after the runs before it.
-  void wait_for_moves(const Progress& after) {
-    wait_for({.offloads = after.offloads, .prefetches = after.prefetches});
+  bool wait_for_moves(const Progress& after, const std::function<bool()>& interrupted = never) {
+    return wait_for({.offloads = after.offloads, .prefetches = after.prefetches}, interrupted);
   }
   /// The next run of the plan has ended.
   void end_run();
@@ -75,6 +73,8 @@ class PlanWalker {
     std::uint32_t issued = 0;
     std::vector<bool> has_ended;  // by move; those that count are a prefix
   };
+
+  static bool never() { return false; }
 
   void begin(Queue& queue);          // requires the lock
   void schedule_advance() noexcept;  // requires the lock

@@ -222,7 +222,8 @@ bool plan_in_sub_batches(const Options& options, const PlanSubject& subject, Byt
     throw um::Error{"--model paleo and --noise are about one step; leave --sub-batch away"};
   }
   const std::vector<PlannedSubStep> steps = planner.plan(batches);
-  json figures = figures_of(steps, planner, std::chrono::steady_clock::now() - begin);
+  json figures =
+      figures_of(steps, planner, description(subject), std::chrono::steady_clock::now() - begin);
   figures["budget_bytes"] = budget.count();
   add_places(options.memory.mode(), arena_use_of(steps), figures);
   const PlannedSubStep& last = steps.back();

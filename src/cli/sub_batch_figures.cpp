@@ -13,7 +13,7 @@
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
 #include "src/plan_facts.h"
-#include "um/error.h"
+#include "src/sweep/soundness.h"
 
 namespace spillway::cli {
 namespace {
@@ -35,9 +35,11 @@ struct Totals {
   std::uint64_t recomputed = 0;
   std::map<std::string, std::size_t> algorithms;
 
-  void add(const PlannedSubStep& step, const SubBatchPlanner& planner) {
+  void add(const PlannedSubStep& step, const SubBatchPlanner& planner, const std::string& subject) {
     const auto verdict = prefetch::verify(*step.graph, step.plan);
-    um::expects(std::holds_alternative<prefetch::Verified>(verdict), "planners return sound plans");
+    if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
+      throw unsound_plan(step.plan.planner, subject, step.plan.budget, violation->reason);
+    }
     peak = std::max(peak, std::get<prefetch::Verified>(verdict).peak);
     const prefetch::NearNeed need =
         near_need(*step.graph, prefetch::Occupancy{*step.graph, step.plan.page});
@@ -68,9 +70,9 @@ struct Totals {
 }  // namespace
 
 json figures_of(std::span<const PlannedSubStep> steps, const SubBatchPlanner& planner,
-                Nanoseconds planning) {
+                const std::string& subject, Nanoseconds planning) {
   Totals totals;
-  for (const PlannedSubStep& step : steps) totals.add(step, planner);
+  for (const PlannedSubStep& step : steps) totals.add(step, planner, subject);
   const PlannedSubStep& last = steps.back();
   return {{"feasible", true},
           {"planner", last.plan.planner},

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string>
 
 #include "src/sub_batch_plans.h"
 #include "um/nanoseconds.h"
@@ -10,8 +11,10 @@ namespace spillway::cli {
 
 /// What `spillway plan` says about a batch in sub-batches: the keys of a batch in one, with times
 /// and moved bytes summed over the whole batch, the peak the highest, and what a budget has to be
-/// for one sub-batch. `planning` is how long planning took.
+/// for one sub-batch. `subject` is what is planned, for messages; `planning` is how long that took.
+/// Throws: um::Error if a plan does not verify.
 [[nodiscard]] nlohmann::json figures_of(std::span<const PlannedSubStep> steps,
-                                        const SubBatchPlanner& planner, um::Nanoseconds planning);
+                                        const SubBatchPlanner& planner, const std::string& subject,
+                                        um::Nanoseconds planning);
 
 }  // namespace spillway::cli

@@ -9,6 +9,7 @@
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
 #include "prefetch/timeline.h"
+#include "tests/prefetch/checked_room.h"
 #include "tests/prefetch/engine_overlap.h"
 #include "tests/prefetch/promised_contents.h"
 
@@ -23,22 +24,24 @@ class TraceChecker {
       : graph_{graph},
         plan_{plan},
         timeline_{timeline},
+        room_{graph, plan},
         page_{plan.page.count()},
         promised_{graph},
-        dying_{dying_operands(graph, plan.runs)},
-        pool_{find_pool()} {
+        dying_{dying_operands(graph, plan.runs)} {
     for (std::size_t i = 0; i < graph.data.size(); ++i) add_pages(DataId(i));
     make_events();
     find_far_home();
     for (const auto& block : pages_) {
-      for (const Page& page : block) in_use_ += page.is_near && block_moves(page.data) ? page_ : 0;
+      for (const Page& page : block) in_use_ += page.is_near && room_.moves(page.data) ? page_ : 0;
     }
   }
 
   std::string check() {
     for (const Event& event : events_) {
       happen(event);
-      if (in_use_ > pool_) wrong(std::to_string(in_use_ - pool_) + " bytes more than the budget");
+      if (in_use_ > room_.pool()) {
+        wrong(std::to_string(in_use_ - room_.pool()) + " bytes more than the budget");
+      }
       if (!wrong_.empty()) return wrong_ + " at " + std::to_string(event.time.count()) + " ns";
     }
     return at_end();
@@ -70,43 +73,15 @@ class TraceChecker {
     bool starts_near = false;
   };
 
-  // A tensor or offloadable state of a quarter page or more moves, in whole pages.
-  [[nodiscard]] bool block_moves(DataId id) const {
-    return graph_[id].may_leave() && 4 * graph_[id].size.count() >= page_;
-  }
-  [[nodiscard]] static std::uint64_t up(std::uint64_t size, std::uint64_t unit) {
-    return (size + unit - 1) / unit * unit;
-  }
-
   // What never moves is one page, always near.
   void add_pages(DataId id) {
     const std::uint64_t size = graph_[id].size.count();
     const bool is_state = graph_[id].kind == DataKind::kState;
-    const bool starts_near = is_state || !block_moves(id);
+    const bool starts_near = is_state || !room_.moves(id);
     const Content first = is_state ? kInitial : kNothing;
     pages_.emplace_back(
-        block_moves(id) ? up(size, page_) / page_ : 1,
+        room_.moves(id) ? room_.pages(size) : 1,
         Page{.data = id, .is_near = starts_near, .near = first, .starts_near = starts_near});
-  }
-
-  [[nodiscard]] std::uint64_t workspace(const TaskRun& run) const {
-    const std::uint64_t size = graph_[run.task].algorithms[run.algorithm].workspace.count();
-    return 4 * size < page_ ? 0 : up(size, page_);
-  }
-  // What the budget leaves beside what never moves, the buffer of small workspaces included.
-  [[nodiscard]] std::uint64_t find_pool() const {
-    std::uint64_t always_near = 0;
-    for (std::size_t i = 0; i < graph_.data.size(); ++i) {
-      if (!block_moves(DataId(i))) always_near += up(graph_.data[i].size.count(), 64);
-    }
-    std::uint64_t small = 0;
-    for (const Task& task : graph_.tasks) {
-      for (const Algorithm& algorithm : task.algorithms) {
-        const std::uint64_t size = algorithm.workspace.count();
-        if (4 * size < page_) small = std::max(small, size);
-      }
-    }
-    return (plan_.budget.count() - always_near - up(small, 64)) / page_ * page_;
   }
 
   void make_events() {
@@ -184,7 +159,7 @@ class TraceChecker {
   [[nodiscard]] const std::string& name(const Page& page) const { return graph_[page.data].name; }
 
   void begin_run(const TaskRun& run) {
-    in_use_ += workspace(run);
+    in_use_ += room_.workspace(run);
     const Task& task = graph_[run.task];
     const Promise& promise = promised_[run.task];
     for (std::size_t i = 0; i < task.reads.size(); ++i) {
@@ -219,14 +194,14 @@ class TraceChecker {
 
   void end_run(std::size_t index) {
     const TaskRun& run = plan_.runs[index];
-    in_use_ -= workspace(run);
+    in_use_ -= room_.workspace(run);
     const Task& task = graph_[run.task];
     for (const DataId id : task.writes) write(id, PromisedContents::written_by(run.task));
     if (!run.is_recomputation) {
       for (const DataId id : task.updates_once) write(id, PromisedContents::written_by(run.task));
     }
     for (const DataId id : dying_[index]) {
-      if (block_moves(id)) die(id);
+      if (room_.moves(id)) die(id);
     }
   }
 
@@ -280,7 +255,7 @@ class TraceChecker {
     std::uint64_t near = 0;
     for (const auto& block : pages_) {
       for (const Page& page : block) {
-        if (block_moves(page.data) && page.is_near) near += page_;
+        if (room_.moves(page.data) && page.is_near) near += page_;
         if (page.is_near != page.starts_near) return name(page) + " does not end where it began";
         if (graph_[page.data].kind != DataKind::kState) continue;
         if ((page.is_near ? page.near : page.far) != promised_.final(page.data)) {
@@ -294,10 +269,10 @@ class TraceChecker {
   const TaskGraph& graph_;
   const Plan& plan_;
   const Timeline& timeline_;
+  CheckedRoom room_;
   std::uint64_t page_;
   PromisedContents promised_;
   std::vector<std::vector<DataId>> dying_;
-  std::uint64_t pool_;
   std::vector<std::vector<Page>> pages_;  // by block
   std::vector<Event> events_;
   std::uint64_t in_use_ = 0;

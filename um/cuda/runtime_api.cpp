@@ -1,6 +1,5 @@
 #include "um/cuda/runtime_api.h"
 
-#include <cuda.h>  // types only: the driver's library is never linked
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
 
@@ -9,55 +8,11 @@
 #include <vector>
 
 #include "um/cuda/check.h"
+#include "um/cuda/discards.h"
 #include "um/error.h"
 
 namespace spillway::um {
 namespace {
-
-// Entry points that CUDA 13 added, as its headers declare them; a program built with older headers
-// finds them in a newer driver all the same.
-using DiscardAndPrefetch = CUresult (*)(CUdeviceptr*, std::size_t*, std::size_t, CUmemLocation*,
-                                        std::size_t*, std::size_t, unsigned long long, CUstream);
-using Discard = CUresult (*)(CUdeviceptr*, std::size_t*, std::size_t, unsigned long long, CUstream);
-
-struct Discards {
-  DiscardAndPrefetch discard_and_prefetch = nullptr;
-  Discard discard = nullptr;
-  [[nodiscard]] bool are_there() const {
-    return discard_and_prefetch != nullptr && discard != nullptr;
-  }
-};
-
-constexpr int kFirstWithDiscards = 13000;
-
-void* find_in_driver(const char* name) {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-#if CUDART_VERSION >= 12050
-  const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &function, kFirstWithDiscards,
-                                                              cudaEnableDefault, &found);
-  const bool is_there = status == cudaSuccess && found == cudaDriverEntryPointSuccess;
-#else  // this form knows no name newer than itself, but where to ask for one
-  using Finder =
-      CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
-  void* finder = nullptr;
-  const cudaError_t status =
-      cudaGetDriverEntryPoint("cuGetProcAddress", &finder, cudaEnableDefault, &found);
-  const bool is_there = status == cudaSuccess && found == cudaDriverEntryPointSuccess &&
-                        reinterpret_cast<Finder>(finder)(name, &function, kFirstWithDiscards, 0,
-                                                         nullptr) == CUDA_SUCCESS;
-#endif
-  if (status != cudaSuccess) (void)cudaGetLastError();
-  return is_there ? function : nullptr;
-}
-
-// Only from CUDA 13.0 on; an older driver may have the names with other parameters.
-Discards find_discards(int driver_version) {
-  if (driver_version < kFirstWithDiscards) return {};
-  return {.discard_and_prefetch = reinterpret_cast<DiscardAndPrefetch>(
-              find_in_driver("cuMemDiscardAndPrefetchBatchAsync")),
-          .discard = reinterpret_cast<Discard>(find_in_driver("cuMemDiscardBatchAsync"))};
-}
 
 // The driver numbers its errors as the runtime does.
 void check_driver(CUresult status, Caller where = Caller::here()) {
@@ -235,7 +190,8 @@ class RuntimeApi final : public CudaApi {
     return static_cast<std::byte*>(address);
   }
 
-  void bring(DiscardAndPrefetch call, std::span<const Range> ranges, cudaStream_t stream) {
+  void bring(Discards::DiscardAndPrefetch call, std::span<const Range> ranges,
+             cudaStream_t stream) {
     enter();
     Batch batch{ranges};
     CUmemLocation near{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal_};

@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "tests/um/cuda/recorded_memory.h"
 #include "um/cuda/api.h"
 #include "um/cuda/check.h"
 
@@ -172,25 +170,25 @@ class RecordingApi : public CudaApi {
 
   void copy(std::span<const std::byte> from, std::byte* to, cudaStream_t stream) override {
     const std::lock_guard lock{mutex_};
-    note_locked(of(stream).name + ": copy " + units(from) + " to " + place(to));
+    note_locked(of(stream).name + ": copy " + memory_.units(from) + " to " + memory_.place(to));
     std::memcpy(to, from.data(), from.size());
   }
   void prefetch(Range range, Place to, cudaStream_t stream) override {
     const std::lock_guard lock{mutex_};
     note_locked(of(stream).name + ": prefetch " + (to == Place::kNear ? "near " : "far ") +
-                units(range));
+                memory_.units(range));
   }
   void discard(std::span<const Range> ranges, cudaStream_t stream) override {
     const std::lock_guard lock{mutex_};
-    note_locked(of(stream).name + ": discard" + units(ranges));
+    note_locked(of(stream).name + ": discard" + memory_.units(ranges));
   }
   void discard_and_prefetch_near(std::span<const Range> ranges, cudaStream_t stream) override {
     const std::lock_guard lock{mutex_};
-    note_locked(of(stream).name + ": discard and prefetch near" + units(ranges));
+    note_locked(of(stream).name + ": discard and prefetch near" + memory_.units(ranges));
   }
   void advise(Range range, Advice advice) override {
     const std::lock_guard lock{mutex_};
-    note_locked("advise " + units(range) +
+    note_locked("advise " + memory_.units(range) +
                 (advice == Advice::kPreferNear ? " near" : " something else"));
   }
 
@@ -213,16 +211,6 @@ class RecordingApi : public CudaApi {
     std::uint64_t fired = 0;
     Nanoseconds time{0};
   };
-  struct Free {
-    void operator()(std::byte* address) const { std::free(address); }
-  };
-  struct Allocation {
-    std::string kind;
-    std::size_t size;
-    std::unique_ptr<std::byte, Free> memory;
-  };
-  static constexpr std::size_t kUnit = 2U << 20U;
-
   // All of these require the lock. Handles count from 1.
   static std::size_t index(cudaEvent_t event) {
     return reinterpret_cast<std::uintptr_t>(event) - 1;
@@ -245,42 +233,16 @@ class RecordingApi : public CudaApi {
     event.time = time;
     changed_.notify_all();
   }
-  // "slab 1+2": two units of the slab from its second on.
-  std::string place(const std::byte* address) const {
-    for (const auto& [begin, allocation] : allocations_) {
-      const std::less<> before;
-      if (before(address, begin) || !before(address, begin + allocation.size)) continue;
-      const auto offset = static_cast<std::size_t>(address - begin);
-      return allocation.kind + " " +
-             (offset % kUnit == 0 ? std::to_string(offset / kUnit) : std::to_string(offset) + " B");
-    }
-    return "elsewhere";
-  }
-  std::string units(std::span<const std::byte> range) const {
-    return place(range.data()) + "+" +
-           (range.size() % kUnit == 0 ? std::to_string(range.size() / kUnit)
-                                      : std::to_string(range.size()) + " B");
-  }
-  std::string units(std::span<const Range> ranges) const {
-    std::string text;
-    for (const Range& range : ranges) text += " " + units(range);
-    return text;
-  }
-
   std::byte* take(const std::string& kind, Bytes size) {
     const std::lock_guard lock{mutex_};
     note_locked("allocate " + kind + " " + to_string(size));
-    const std::size_t rounded = (size.count() + kUnit - 1) / kUnit * kUnit;
-    std::unique_ptr<std::byte, Free> memory{
-        static_cast<std::byte*>(std::aligned_alloc(kUnit, rounded))};
-    std::byte* const address = memory.get();
-    allocations_[address] = {.kind = kind, .size = rounded, .memory = std::move(memory)};
+    std::byte* const address = memory_.take(kind, size);
     ++live_;
     return address;
   }
   void give_back(std::byte* address) noexcept {
     const std::lock_guard lock{mutex_};
-    allocations_.erase(address);
+    memory_.give_back(address);
     --live_;
   }
   void end() noexcept {
@@ -298,7 +260,7 @@ class RecordingApi : public CudaApi {
   std::vector<std::string> log_;
   std::deque<Stream> streams_;
   std::deque<Event> events_;
-  std::map<std::byte*, Allocation> allocations_;
+  RecordedMemory memory_;
   std::size_t live_ = 0;  // streams, events and allocations that have not ended
 };
 

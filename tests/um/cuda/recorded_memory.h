@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "um/bytes.h"
+#include "um/range.h"
+
+namespace spillway::um {
+
+/// RAM that stands for a GPU's, and says in words what an address is: "slab 1+2" is two units of
+/// 2 MiB of the memory of kind "slab" from its second unit on.
+class RecordedMemory {
+ public:
+  std::byte* take(const std::string& kind, Bytes size) {
+    const std::size_t rounded = (size.count() + kUnit - 1) / kUnit * kUnit;
+    std::unique_ptr<std::byte, Free> memory{
+        static_cast<std::byte*>(std::aligned_alloc(kUnit, rounded))};
+    std::byte* const address = memory.get();
+    allocations_[address] = {.kind = kind, .size = rounded, .memory = std::move(memory)};
+    return address;
+  }
+  void give_back(std::byte* address) noexcept { allocations_.erase(address); }
+
+  [[nodiscard]] std::string place(const std::byte* address) const {
+    for (const auto& [begin, allocation] : allocations_) {
+      const std::less<> before;
+      if (before(address, begin) || !before(address, begin + allocation.size)) continue;
+      const auto offset = static_cast<std::size_t>(address - begin);
+      return allocation.kind + " " +
+             (offset % kUnit == 0 ? std::to_string(offset / kUnit) : std::to_string(offset) + " B");
+    }
+    return "elsewhere";
+  }
+  [[nodiscard]] std::string units(std::span<const std::byte> range) const {
+    return place(range.data()) + "+" +
+           (range.size() % kUnit == 0 ? std::to_string(range.size() / kUnit)
+                                      : std::to_string(range.size()) + " B");
+  }
+  [[nodiscard]] std::string units(std::span<const Range> ranges) const {
+    std::string text;
+    for (const Range& range : ranges) text += " " + units(range);
+    return text;
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* address) const { std::free(address); }
+  };
+  struct Allocation {
+    std::string kind;
+    std::size_t size = 0;
+    std::unique_ptr<std::byte, Free> memory;
+  };
+  static constexpr std::size_t kUnit = 2U << 20U;
+
+  std::map<std::byte*, Allocation> allocations_;
+};
+
+}  // namespace spillway::um
