@@ -12,6 +12,7 @@
 #include "src/parameter.h"
 #include "src/tensor.h"
 #include "um/bytes.h"
+#include "um/range.h"
 
 namespace spillway {
 
@@ -66,6 +67,8 @@ class Sizing {
   [[nodiscard]] virtual um::Bytes saved_bytes(const Operation& operation) const = 0;
   /// At least one. The first is the baseline: always available, least workspace.
   [[nodiscard]] virtual std::vector<AlgorithmInfo> algorithms(const Operation& operation) const = 0;
+  /// The unit in which the device moves memory: pages are not smaller.
+  [[nodiscard]] virtual um::Bytes smallest_page() const { return um::Bytes{4096}; }
 };
 
 /// The one seam to cuDNN and oneDNN.
@@ -78,6 +81,9 @@ class Backend : public Sizing {
   /// Requires: `algorithm` is one of algorithms(operation).
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                         std::string_view algorithm) const = 0;
+  /// Zeroes near memory and leaves none of it in the processor's caches, where that can be. As
+  /// run(), returns when that is done or enqueued. Requires: whole 64 bytes, aligned to that.
+  virtual void clear(um::Range block) const = 0;
   /// Between the canonical order of parameter.h and this backend's own. Padding becomes zero.
   /// Requires: `block` has parameter_bytes(spec) bytes, `values` has element_count(spec) numbers.
   virtual void import_parameters(const ParameterSpec& spec, std::span<const float> values,

@@ -11,10 +11,22 @@ namespace spillway {
 
 /// Something to train on: a device, the kernels that run on it, and the stream they run on.
 struct Processor {
+  Processor() = default;
+  Processor(Processor&&) noexcept = default;
+  Processor& operator=(Processor&&) noexcept = default;
+  /// Waits for the stream's work, which uses the backend.
+  ~Processor() {
+    if (compute == nullptr) return;
+    try {
+      compute->synchronize();
+    } catch (...) {  // who waited for the work has been told, or nobody asked
+    }
+  }
+
   std::size_t threads = 1;  ///< of the kernels: bits depend on it
   std::unique_ptr<um::Device> device;
+  std::unique_ptr<um::Stream> compute;  // a GPU's backend ends before the stream it was made for
   std::unique_ptr<Backend> backend;
-  std::unique_ptr<um::Stream> compute;  // last: its work uses the others
 };
 
 }  // namespace spillway

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <optional>
 #include <vector>
 
 #include "src/executor.h"
@@ -17,6 +17,8 @@ using um::Bytes;
 
 using Clock = std::chrono::steady_clock;
 
+constexpr Bytes kWhole{4096};  // what is cleared at a time
+
 // The most that any task needs with its first algorithm.
 Bytes smallest_ring(const Step& step) {
   Bytes most;
@@ -27,11 +29,12 @@ Bytes smallest_ring(const Step& step) {
 }
 
 // Runs the tasks of a step in order, again and again, each time with another algorithm where a
-// task has several, and notes how long each takes.
+// task has several, and notes how long each takes. To be made and used by work of `stream`.
 class TaskTimer {
  public:
-  TaskTimer(const Step& step, const Backend& backend, um::Range scratch) : ring_{scratch} {
-    std::memset(scratch.data(), 0, scratch.size());
+  TaskTimer(const Step& step, const Backend& backend, um::Range scratch, um::Stream& stream)
+      : stream_{stream}, ring_{scratch} {
+    backend.clear(scratch);
     for (std::size_t t = 0; t < step.graph.tasks.size(); ++t) {
       std::vector<Candidate>& candidates = tasks_.emplace_back();
       for (std::uint32_t a = 0; a < step.graph.tasks[t].algorithms.size(); ++a) {
@@ -43,7 +46,8 @@ class TaskTimer {
     }
   }
 
-  // One run of the step for each algorithm. `on_task` is called before each task.
+  // One run of the step for each algorithm: done or, on a GPU, given. `on_task` is called before
+  // each task.
   template <class OnTask>
   void run(bool is_timed, const OnTask& on_task) {
     for (std::size_t round = 0; round < rounds_; ++round) {
@@ -51,9 +55,11 @@ class TaskTimer {
         on_task();
         Candidate& candidate = candidates[std::min(round, candidates.size() - 1)];
         candidate.launch.place(ring_);
-        const Clock::time_point begin = Clock::now();
-        candidate.launch.run();
-        if (is_timed) candidate.times.emplace_back(Clock::now() - begin);
+        if (is_timed) {
+          run_timed(candidate);
+        } else {
+          candidate.launch.run();
+        }
       }
     }
   }
@@ -61,6 +67,7 @@ class TaskTimer {
   [[nodiscard]] std::size_t runs_of_tasks() const { return rounds_ * tasks_.size(); }
 
   // By task and algorithm: the median, of two the faster; the first's where one had no room.
+  // Requires: all runs have ended.
   [[nodiscard]] std::vector<std::vector<um::Nanoseconds>> times(const prefetch::TaskGraph& graph) {
     std::vector<std::vector<um::Nanoseconds>> result;
     for (std::size_t t = 0; t < tasks_.size(); ++t) {
@@ -81,9 +88,20 @@ class TaskTimer {
   struct Candidate {
     std::uint32_t algorithm;
     ScratchLaunch launch;
-    std::vector<um::Nanoseconds> times;
+    std::vector<um::Nanoseconds> times;  // of the runs that have ended
   };
+
+  void run_timed(Candidate& candidate) {
+    stream_.notify([this](Clock::time_point moment) { begin_ = moment; });
+    candidate.launch.run();
+    stream_.notify([this, &times = candidate.times](Clock::time_point moment) {
+      times.emplace_back(moment - begin_);
+    });
+  }
+
+  um::Stream& stream_;
   ScratchRing ring_;
+  Clock::time_point begin_;  // of the last timed run; for notices, which come in order
   std::vector<std::vector<Candidate>> tasks_;
   std::size_t rounds_ = 1;
 };
@@ -102,24 +120,26 @@ prefetch::Profile measure_tasks(const Step& step, const Backend& backend, um::Me
                                 const OnProgress& on_progress) {
   prefetch::Profile profile{.source = "measured, " + backend.description(),
                             .graph = prefetch::fingerprint(step.graph)};
-  const um::Block scratch{memory, std::max(limit, smallest_ring(step))};
-  stream.enqueue([&] {
-    TaskTimer timer{step, backend, scratch.bytes()};
-    constexpr std::size_t kUsualPasses = 4;
-    const auto all = static_cast<double>(kUsualPasses * timer.runs_of_tasks());
-    double done = 0;
-    const auto on_task = [&] {
-      if (stop) throw Interrupted{};
-      if (done < all) on_progress(done++ / all);
-    };
-    timer.run(false, on_task);  // warms up
-    const Clock::time_point begin = Clock::now();
-    std::size_t times = 0;
-    for (; !is_enough(times, Clock::now() - begin); ++times) timer.run(true, on_task);
-    on_progress(1);
-    profile.durations = timer.times(step.graph);
-  });
-  stream.synchronize();
+  const um::Block scratch{memory, std::max(um::round_down(limit, kWhole), smallest_ring(step))};
+  std::optional<TaskTimer> timer;
+  double done = 0;
+  const auto pass = [&](bool is_timed) {
+    stream.enqueue([&, is_timed] {
+      if (!timer) timer.emplace(step, backend, scratch.bytes(), stream);
+      constexpr std::size_t kUsualPasses = 4;
+      const auto all = static_cast<double>(kUsualPasses * timer->runs_of_tasks());
+      timer->run(is_timed, [&] {
+        if (stop) throw Interrupted{};
+        if (done < all) on_progress(done++ / all);
+      });
+    });
+    stream.synchronize();
+  };
+  pass(false);  // warms up
+  const Clock::time_point begin = Clock::now();
+  for (std::size_t times = 0; !is_enough(times, Clock::now() - begin); ++times) pass(true);
+  on_progress(1);
+  profile.durations = timer->times(step.graph);
   return profile;
 }
 

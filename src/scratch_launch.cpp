@@ -1,11 +1,6 @@
 #include "src/scratch_launch.h"
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include <algorithm>
-#include <cstring>
 #include <unordered_map>
 #include <variant>
 
@@ -31,20 +26,6 @@ Bytes padded_size(const Step& step, DataId id) {
   return um::round_up(step.graph[id].size, kAlignment);
 }
 
-// Zeroes blocks of whole kAlignment units and leaves none of them in the caches, where that is
-// possible.
-void zero_in_memory(std::byte* block, Bytes size) {
-#if defined(__SSE2__)
-  auto* const begin = reinterpret_cast<__m128i*>(block);
-  for (std::uint64_t i = 0; i < size.count() / sizeof(__m128i); ++i) {
-    _mm_stream_si128(begin + i, _mm_setzero_si128());
-  }
-  _mm_sfence();
-#else
-  std::memset(block, 0, size.count());
-#endif
-}
-
 }  // namespace
 
 Bytes ScratchLaunch::size(const Step& step, prefetch::TaskId task, std::uint32_t algorithm) {
@@ -54,7 +35,8 @@ Bytes ScratchLaunch::size(const Step& step, prefetch::TaskId task, std::uint32_t
 }
 
 ScratchLaunch::ScratchLaunch(const Step& step, prefetch::TaskId task, std::uint32_t algorithm,
-                             const Backend& backend) {
+                             const Backend& backend)
+    : backend_{backend} {
   const prefetch::Task& traits = step.graph[task];
   const Launch& launch = step.launches[static_cast<std::size_t>(task)];
   kernel_ = backend.prepare(launch.operation, traits.algorithms[algorithm].name);
@@ -81,7 +63,9 @@ ScratchLaunch::ScratchLaunch(const Step& step, prefetch::TaskId task, std::uint3
 void ScratchLaunch::place(ScratchRing& ring) {
   const std::vector<ScratchRing::Place> places = ring.place(pieces_);
   for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places[i].is_new && is_read_[i]) zero_in_memory(places[i].address, pieces_[i].size);
+    if (places[i].is_new && is_read_[i] && pieces_[i].size > Bytes{}) {
+      backend_.clear({places[i].address, pieces_[i].size.count()});
+    }
   }
   operands_.clear();
   for (const std::size_t piece : operand_pieces_) operands_.push_back(places[piece].address);

@@ -21,17 +21,19 @@ class ScratchLaunch {
   [[nodiscard]] static um::Bytes size(const Step& step, prefetch::TaskId task,
                                       std::uint32_t algorithm);
 
-  /// To be made and used on the thread that runs kernels. `step` must outlive it.
+  /// To be made and used on the thread that runs kernels. Both must outlive it.
   ScratchLaunch(const Step& step, prefetch::TaskId task, std::uint32_t algorithm,
                 const Backend& backend);
 
   /// Finds places for its operands; what it reads and the ring has lost becomes zero, and is not in
-  /// the processor's caches then. Requires: the ring has at least size() bytes.
+  /// the processor's caches then; that is done or enqueued. Requires: the ring has at least size()
+  /// bytes.
   void place(ScratchRing& ring);
-  /// Requires: place() has been called, and nothing else was placed since.
+  /// As Kernel::run(). Requires: place() has been called, and nothing else was placed since.
   void run();
 
  private:
+  const Backend& backend_;
   Batch batch_;
   std::unique_ptr<Kernel> kernel_;
   std::vector<ScratchRing::Piece> pieces_;  // the workspace is the last

@@ -1,6 +1,5 @@
 #include "src/state.h"
 
-#include <cstring>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -69,7 +68,7 @@ State::State(const Step& step, const Backend& backend, um::Memory& memory)
     size += um::round_up(backend_.parameter_bytes(block.spec), prefetch::kNearAlignment);
   }
   block_ = um::Block{memory, size};
-  if (size > Bytes{}) std::memset(block_.data(), 0, size.count());
+  if (size > Bytes{}) backend_.clear(block_.bytes());
 }
 
 void State::initialise(std::uint64_t seed) {

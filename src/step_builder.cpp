@@ -72,7 +72,8 @@ std::vector<prefetch::Algorithm> StepBuilder::algorithms(const Operation& operat
   }
   if (result.size() > 1 && options_.convolution == ConvolutionAlgorithm::kDirect) result.resize(1);
   if (result.size() > 1 && options_.convolution == ConvolutionAlgorithm::kWinograd) {
-    std::erase_if(result, [](const auto& algorithm) { return algorithm.name != "winograd"; });
+    const auto winograd = std::ranges::find(result, "winograd", &prefetch::Algorithm::name);
+    result = {winograd == result.end() ? result.front() : *winograd};
   }
   return result;
 }

@@ -38,7 +38,7 @@ const std::vector<SubBatchPlanner::SubStep>& SubBatchPlanner::sub_steps(const Su
 }
 
 prefetch::Problem SubBatchPlanner::problem(const TaskGraph& graph, const Profile& profile) const {
-  return make_problem(graph, profile, task_.budget, prefetch::choose_page(graph), task_.request);
+  return make_problem(graph, profile, task_.budget, step_page(graph, task_.sizing), task_.request);
 }
 
 SubBatchPlanner::Outcome SubBatchPlanner::try_plan(const SubBatches& batches) {
@@ -77,7 +77,7 @@ SubBatchNeed SubBatchPlanner::need(std::size_t size) {
   const TaskGraph graph = make_sub_step(
       make_training_step(task_.network, task_.sizing, options).graph, SubStepEnd::kUpdates);
   return sub_batch_need(graph, prefetch::model_profile(graph, task_.machine),
-                        prefetch::choose_page(graph));
+                        step_page(graph, task_.sizing));
 }
 
 std::optional<SubBatches> SubBatchPlanner::by_working_set() {

@@ -23,10 +23,14 @@ Bytes state_size(const prefetch::TaskGraph& graph) {
 
 }  // namespace
 
+Bytes step_page(const prefetch::TaskGraph& graph, const Sizing& sizing) {
+  return std::max(prefetch::choose_page(graph), sizing.smallest_page());
+}
+
 Workload::Workload(const nets::Network& network, const Sizing& sizing, const StepOptions& options)
     : training_{make_training_step(network, sizing, options)},
       evaluation_{make_evaluation_step(network, sizing, options)},
-      page_{prefetch::choose_page(training_.graph)} {
+      page_{step_page(training_.graph, sizing)} {
   const Occupancy training{training_.graph, page_};
   const Occupancy evaluation{evaluation_.graph, page_};
   training_near_ = training.always_near();

@@ -9,6 +9,10 @@
 
 namespace spillway {
 
+/// The page in which the tensors of a step move: as prefetch::choose_page(), and none smaller than
+/// the device can move.
+[[nodiscard]] um::Bytes step_page(const prefetch::TaskGraph& graph, const Sizing& sizing);
+
 /// A network made ready to be planned: its steps, the page in which their tensors move, and the
 /// near memory they need. Stays where it is made: plans and layouts point into it.
 class Workload {

@@ -3,11 +3,11 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
 #include "um/bytes.h"
+#include "um/cuda/managed_room.h"
 
 namespace spillway::testing {
 
@@ -20,13 +20,6 @@ enum class GpuState { kAbsent, kPresent, kFaulty };
       (status == cudaSuccess && count == 0))
     return GpuState::kAbsent;
   return status == cudaSuccess ? GpuState::kPresent : GpuState::kFaulty;
-}
-
-/// The most managed memory a test may ask for while `free` bytes of the device are free. More than
-/// the device has free can hang it, for every program that uses it.
-[[nodiscard]] inline um::Bytes managed_limit(um::Bytes free) {
-  constexpr um::Bytes kMost{16ULL << 30U};
-  return std::min(kMost, um::Bytes{free.count() / 4});
 }
 
 /// To be called by SetUp() of a test that needs a device. No device: the test is skipped, or fails
@@ -56,12 +49,12 @@ class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override { require_gpu(); }
 
-  /// managed_limit() of the device now.
+  /// The most managed memory a test may ask for now.
   [[nodiscard]] static um::Bytes managed_limit_now() {
     std::size_t free = 0;
     std::size_t total = 0;
     EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
-    return managed_limit(um::Bytes{free});
+    return um::shared_gpu_limit(um::Bytes{free});
   }
 };
 

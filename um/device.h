@@ -9,6 +9,7 @@
 #include "um/ledger.h"
 #include "um/managed_space.h"
 #include "um/memory.h"
+#include "um/nanoseconds.h"
 #include "um/stream.h"
 
 namespace spillway::um {
@@ -29,6 +30,9 @@ class Device {
   [[nodiscard]] virtual std::vector<Capability> capabilities() const = 0;
   /// Near bytes a run could use now, before any budget.
   [[nodiscard]] virtual Bytes available_memory() const = 0;
+
+  /// What a page fault costs beside the transfer of its page, about.
+  [[nodiscard]] virtual Nanoseconds fault_time() const = 0;
 
   /// To be called by each thread that runs kernels on managed memory, before it does.
   virtual void prepare_kernel_thread() = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "prefetch/json.h"
+#include "src/cli/cuda_side.h"
 #include "src/host/host_backend.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
@@ -15,41 +16,111 @@
 namespace spillway::cli {
 namespace {
 
-// Also where there can be none, which is what the user looks for then.
-std::string describe_kernels() {
+// What there is to say about one device; about one that cannot be used, why.
+struct Found {
+  std::string name;     // as --device takes it
+  std::string trouble;  // empty when it can be used
+  std::string description;
+  std::string kernels;
+  um::Bytes available;
+  std::vector<um::Capability> capabilities;
+};
+
+Found unusable(std::string name, const um::Error& error) {
+  Found found;
+  found.name = std::move(name);
+  found.trouble = error.what();
+  return found;
+}
+
+void describe(const um::Device& device, Found& found) {
+  found.description = device.name();
+  found.available = device.available_memory();
+  found.capabilities = device.capabilities();
+}
+
+// Also where it can have no kernels, which is what the user looks for then.
+Found find_host() {
+  Found found;
+  found.name = "host";
+  describe(um::HostDevice{}, found);
   try {
-    return host::HostBackend{}.description();
+    found.kernels = host::HostBackend{}.description();
   } catch (const um::Error& error) {
-    return std::string{"none: "} + error.what();
+    found.kernels = std::string{"none: "} + error.what();
+  }
+  return found;
+}
+
+Found find_gpu(const CudaPlugin& cuda, std::size_t ordinal) {
+  const std::string name = fmt::format("cuda:{}", ordinal);
+  try {
+    const Processor processor = cuda.open({.ordinal = ordinal});
+    Found found;
+    found.name = name;
+    describe(*processor.device, found);
+    found.kernels = processor.backend->description();
+    return found;
+  } catch (const um::Error& error) {
+    return unusable(name, error);
+  }
+}
+
+std::vector<Found> find_devices() {
+  std::vector<Found> all{find_host()};
+  try {
+    const CudaPlugin& cuda = load_cuda_side();
+    const std::size_t count = cuda.count_devices();
+    for (std::size_t ordinal = 0; ordinal < count; ++ordinal) {
+      all.push_back(find_gpu(cuda, ordinal));
+    }
+  } catch (const um::Error& error) {
+    all.push_back(unusable("cuda", error));
+  }
+  return all;
+}
+
+nlohmann::json to_json(const Found& found) {
+  if (!found.trouble.empty()) {
+    return {{"name", found.name}, {"usable", false}, {"reason", found.trouble}};
+  }
+  nlohmann::json capabilities = nlohmann::json::array();
+  for (const um::Capability& capability : found.capabilities) {
+    capabilities.push_back({{"name", capability.name},
+                            {"available", capability.available},
+                            {"comment", capability.comment}});
+  }
+  return {{"name", found.name},
+          {"usable", true},
+          {"description", found.description},
+          {"backend", found.kernels},
+          {"available_memory_bytes", found.available.count()},
+          {"capabilities", std::move(capabilities)}};
+}
+
+void print(const Found& found) {
+  if (!found.trouble.empty()) {
+    fmt::print("{}: not usable: {}\n", found.name, found.trouble);
+    return;
+  }
+  fmt::print("{}: {}\n", found.name, found.description);
+  fmt::print("  kernels           {}\n", found.kernels);
+  fmt::print("  available memory  {}\n", um::to_string(found.available));
+  for (const um::Capability& capability : found.capabilities) {
+    fmt::print("  {:<17} {}: {}\n", capability.name, capability.available ? "yes" : "no",
+               capability.comment);
   }
 }
 
 void show(const std::string& json_path) {
-  const um::HostDevice device;
-  const std::string kernels = describe_kernels();
+  const std::vector<Found> all = find_devices();
   if (!json_path.empty()) {
-    nlohmann::json capabilities = nlohmann::json::array();
-    for (const um::Capability& capability : device.capabilities()) {
-      capabilities.push_back({{"name", capability.name},
-                              {"available", capability.available},
-                              {"comment", capability.comment}});
-    }
-    prefetch::write_json({{{"name", "host"},
-                           {"description", device.name()},
-                           {"backend", kernels},
-                           {"available_memory_bytes", device.available_memory().count()},
-                           {"capabilities", std::move(capabilities)}}},
-                         json_path);
+    nlohmann::json list = nlohmann::json::array();
+    for (const Found& found : all) list.push_back(to_json(found));
+    prefetch::write_json(list, json_path);
     if (json_path == "-") return;
   }
-  fmt::print("host: {}\n", device.name());
-  fmt::print("  kernels           {}\n", kernels);
-  fmt::print("  available memory  {}\n", um::to_string(device.available_memory()));
-  for (const um::Capability& capability : device.capabilities()) {
-    fmt::print("  {:<17} {}: {}\n", capability.name, capability.available ? "yes" : "no",
-               capability.comment);
-  }
-  fmt::print("cuda: not in this program; --device cuda comes with a later version\n");
+  for (const Found& found : all) print(found);
 }
 
 }  // namespace

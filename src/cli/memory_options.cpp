@@ -70,13 +70,19 @@ void MemoryOptions::add_space_to(CLI::App& app) {
       ->check(CLI::IsMember{kPaging})
       ->capture_default_str()
       ->group(kMemory);
+  app.add_flag(
+         "--oversubscribe", oversubscribe,
+         "Let --memory managed take more unified memory than a GPU has free; drivers have been "
+         "seen to hang the GPU, for every program")
+      ->group(kMemory);
 }
 
 MemoryMode MemoryOptions::mode() const { return kModes.at(memory); }
 
 um::ManagedOptions MemoryOptions::space() const {
   um::ManagedOptions options{.fault_latency = duration(fault_latency),
-                             .paging = kPaging.at(paging)};
+                             .paging = kPaging.at(paging),
+                             .oversubscribe = oversubscribe};
   if (far != "ram") options.far.file = far.substr(std::string_view{"file:"}.size());
   if (!link_bandwidth.empty()) options.link.bandwidth = um::parse_bandwidth(link_bandwidth);
   options.link.latency = duration(link_latency);

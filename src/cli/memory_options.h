@@ -17,6 +17,7 @@ struct MemoryOptions {
   std::string link_latency;
   std::string fault_latency;
   std::string paging = "auto";
+  bool oversubscribe = false;
 
   /// --memory alone: what a plan depends on.
   void add_mode_to(CLI::App& app);

@@ -36,7 +36,7 @@ void add_machine_to(CLI::App& app, SubjectOptions& options) {
 
 void SubjectOptions::add_to(CLI::App& app) {
   workload.add_to(app);
-  processor.add_threads_to(app);
+  processor.add_sizes_to(app);
   for (const char* name : {"--net", "--batch"}) app.get_option(name)->required(false);
   add_machine_to(app, *this);
   auto* const trace_in =
@@ -48,7 +48,7 @@ void SubjectOptions::add_to(CLI::App& app) {
                "Weights of a trace that do not say whether they are offloadable are")
       ->needs(trace_in);
   for (const char* name : {"--net", "--batch", "--image-size", "--classes", "--conv-algorithm",
-                           "--threads", "--profile"}) {
+                           "--threads", "--device", "--precision", "--profile"}) {
     trace_in->excludes(name);
   }
 }
@@ -89,11 +89,11 @@ PlanSubject SubjectOptions::open_network() const {
   if (workload.batch == 0) throw CLI::RequiredError{"--batch"};
   std::optional<prefetch::Machine> model;  // else a profile file
   if (profile.empty()) model = prefetch::find_machine(machine.empty() ? "host" : machine);
-  std::unique_ptr<Sizing> sizing;
+  std::shared_ptr<const Sizing> sizing;
   if (!model || model->name == "host") {
-    sizing = processor.make_host_backend();
+    sizing = processor.open_sizing();
   } else {
-    sizing = std::make_unique<ModelSizing>();
+    sizing = std::make_shared<const ModelSizing>();
   }
   nets::Network network = workload.network();
   auto built = std::make_unique<const Workload>(network, *sizing, workload.step());

@@ -23,7 +23,7 @@ namespace spillway::cli {
 struct PlanSubject {
   std::unique_ptr<const Workload> workload;      ///< null where it is a trace
   std::optional<nets::Network> network;          ///< what `workload` was made from
-  std::unique_ptr<const Sizing> sizing;          ///< likewise
+  std::shared_ptr<const Sizing> sizing;          ///< likewise
   std::optional<prefetch::Machine> machine;      ///< where times are modelled, not read
   std::unique_ptr<const prefetch::Trace> trace;  ///< null where it is a network
   StepToPlan step;

@@ -1,9 +1,14 @@
 #include "src/cli/processor_options.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <charconv>
+#include <map>
 #include <string_view>
 #include <utility>
 
+#include "src/cli/cuda_side.h"
 #include "src/host/host_processor.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
@@ -12,42 +17,115 @@ namespace spillway::cli {
 namespace {
 
 constexpr const char* kDevice = "Device";
+constexpr std::string_view kNumbered = "cuda:";
+
+const std::map<std::string, Precision> kPrecisions{
+    {"fp32", Precision::kFp32}, {"tf32", Precision::kTf32}, {"bf16", Precision::kBf16}};
+
+// The number in "cuda:N".
+std::optional<std::size_t> ordinal_of(std::string_view device) {
+  if (!device.starts_with(kNumbered)) return std::nullopt;
+  device.remove_prefix(kNumbered.size());
+  std::size_t ordinal = 0;
+  const auto [end, error] = std::from_chars(device.data(), device.data() + device.size(), ordinal);
+  if (error != std::errc{} || end != device.data() + device.size() || ordinal > 1'000) {
+    return std::nullopt;
+  }
+  return ordinal;
+}
 
 // auto, host, cuda or cuda:N.
 std::string check_device(const std::string& text) {
-  constexpr std::string_view kNumbered = "cuda:";
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (text == "auto" || text == "host" || text == "cuda") return {};
-  if (text.starts_with(kNumbered) && text.size() > kNumbered.size() &&
-      std::all_of(text.begin() + kNumbered.size(), text.end(), is_digit)) {
-    return {};
-  }
+  if (text == "auto" || text == "host" || text == "cuda" || ordinal_of(text)) return {};
   return "there is no device '" + text + "'; give auto, host or cuda[:N]";
 }
 
 }  // namespace
 
 void ProcessorOptions::add_to(CLI::App& app) {
-  app.add_option("--device", device, "auto, host or cuda[:N]; spillway devices lists them")
+  add_device_to(app);
+  add_threads_to(app);
+  app.add_flag("--deterministic", deterministic,
+               "Only kernels that give the same bits in each run; the host's always do")
+      ->group(kDevice);
+  app.add_flag("--count-faults", counts_faults,
+               "Count a GPU's page faults and evictions by CUPTI, which costs time; the host's are "
+               "always counted")
+      ->group(kDevice);
+  app.add_flag("--shared-gpu", shares_gpu,
+               "Others use the GPU: allocate at most 16 GiB of unified memory on it, and at most a "
+               "quarter of what is free")
+      ->group(kDevice);
+}
+
+void ProcessorOptions::add_sizes_to(CLI::App& app) {
+  device = "host";
+  add_device_to(app);
+  add_threads_to(app);
+}
+
+void ProcessorOptions::add_device_to(CLI::App& app) {
+  app.add_option("--device", device,
+                 "auto (a GPU where there is one), host or cuda[:N]; spillway devices lists them")
       ->check(check_device)
       ->capture_default_str()
       ->group(kDevice);
-  add_threads_to(app);
+  app.add_option(
+         "--precision", precision,
+         "How a GPU stores and multiplies: fp32 (without tensor cores, slow), tf32, or bf16 "
+         "(half the activations; parameters stay floats)")
+      ->check(CLI::IsMember{kPrecisions})
+      ->capture_default_str()
+      ->group(kDevice);
 }
 
 void ProcessorOptions::add_threads_to(CLI::App& app) {
   app.add_option("--threads", threads,
-                 "Threads of the kernels, which results and workspaces depend on (default: all "
-                 "processors)")
+                 "Threads of the host's kernels, which results and workspaces depend on (default: "
+                 "all processors)")
       ->check(CLI::Range(1, 1024))
       ->group(kDevice);
 }
 
 Processor ProcessorOptions::open() const {
-  if (device == "auto" || device == "host") {
-    return host::open_processor(std::make_unique<um::HostDevice>(), thread_count());
+  if (device == "host") return open_host();
+  if (device == "auto") {
+    if (!has_nvidia_driver()) return open_host();
+    try {
+      return open_cuda();
+    } catch (const um::Error& error) {
+      fmt::print(stderr, "note: no GPU is used: {}\n", error.what());
+      return open_host();
+    }
   }
-  throw um::Error{"this program has no CUDA device yet; use --device host"};
+  try {
+    return open_cuda();
+  } catch (const um::Error& error) {
+    throw um::Error{std::string{"CUDA cannot be used: "} + error.what()};
+  }
+}
+
+Processor ProcessorOptions::open_host() const {
+  if (precision != "fp32") {
+    throw um::Error{"the host computes in fp32; leave out --precision " + precision +
+                    ", or use --device cuda"};
+  }
+  if (shares_gpu) throw um::Error{"--shared-gpu is for --device cuda"};
+  return host::open_processor(std::make_unique<um::HostDevice>(), thread_count());
+}
+
+Processor ProcessorOptions::open_cuda() const {
+  return load_cuda_side().open({.ordinal = ordinal_of(device).value_or(0),
+                                .precision = kPrecisions.at(precision),
+                                .deterministic = deterministic,
+                                .counts_faults = counts_faults,
+                                .is_shared = shares_gpu});
+}
+
+std::shared_ptr<const Sizing> ProcessorOptions::open_sizing() const {
+  if (device == "host") return make_host_backend();
+  const auto processor = std::make_shared<const Processor>(open());
+  return {processor, processor->backend.get()};
 }
 
 std::size_t ProcessorOptions::thread_count() const {

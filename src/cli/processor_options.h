@@ -10,22 +10,32 @@
 
 namespace spillway::cli {
 
-/// The flags that say on what to run: --device, --threads.
+/// The flags that say on what to run: --device, --threads, and how a GPU computes.
 struct ProcessorOptions {
   std::string device = "auto";
   int threads = 0;  ///< 0: one for each processor this process may use
+  std::string precision = "fp32";
+  bool deterministic = false;
+  bool counts_faults = false;
+  bool shares_gpu = false;
 
   void add_to(CLI::App& app);
+  /// Only what sizes depend on, on the host unless --device says otherwise.
+  void add_sizes_to(CLI::App& app);
   /// --threads alone: what sizes on the host depend on.
   void add_threads_to(CLI::App& app);
 
   /// Throws: um::Error when the device is not there, or not with so many threads.
   [[nodiscard]] Processor open() const;
-  /// The host's kernels alone: enough for the sizes of tensors. Throws: um::Error when OpenMP will
-  /// not give so many threads.
+  /// The sizes of tensors and the algorithms there. The host's need no device. Throws as open().
+  [[nodiscard]] std::shared_ptr<const Sizing> open_sizing() const;
+  /// The host's kernels alone. Throws: um::Error when OpenMP will not give so many threads.
   [[nodiscard]] std::unique_ptr<host::HostBackend> make_host_backend() const;
 
  private:
+  void add_device_to(CLI::App& app);
+  [[nodiscard]] Processor open_host() const;
+  [[nodiscard]] Processor open_cuda() const;
   [[nodiscard]] std::size_t thread_count() const;
 };
 

@@ -40,7 +40,8 @@ void profile(const Options& options) {
   expect_feasible(workload.training_to_plan(), limit);
   ProgressLine progress;
   const prefetch::Profile profile = measure_profile(
-      processor, workload, limit, options.memory.space(), interrupt.requested(),
+      processor, workload, limit, options.memory.mode(), options.memory.space(),
+      interrupt.requested(),
       [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
   prefetch::write_json(prefetch::to_json(profile, workload.training().graph), options.out);
 }
@@ -53,6 +54,7 @@ void add_profile_command(CLI::App& app) {
   const auto options = std::make_shared<Options>();  // shared: the callback keeps it
   options->workload.add_to(*command);
   options->processor.add_to(*command);
+  options->memory.add_mode_to(*command);
   options->memory.add_space_to(*command);
   command
       ->add_option("--budget", options->budget,

@@ -88,7 +88,7 @@ prefetch::Profile TrainingSetup::find_profile(Bytes limit) {
   }
   ProgressLine progress;
   return measure_profile(
-      processor_, workload_, limit, flags_.memory.space(), stop_,
+      processor_, workload_, limit, request_.memory, flags_.memory.space(), stop_,
       [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
 }
 

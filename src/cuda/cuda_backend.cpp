@@ -43,18 +43,6 @@ cublasLtHandle_t make_cublas() {
   return handle;
 }
 
-std::string_view name_of(Precision precision) {
-  switch (precision) {
-    case Precision::kFp32:
-      return "fp32";
-    case Precision::kTf32:
-      return "tf32";
-    case Precision::kBf16:
-      break;
-  }
-  return "bf16";
-}
-
 std::string device_name() {
   int device = 0;
   um::check(cudaGetDevice(&device));
@@ -132,8 +120,14 @@ std::vector<AlgorithmInfo> CudaBackend::algorithms(const Operation& operation) c
 
 std::string CudaBackend::description() const {
   return "cuDNN " + cudnn_version() + ", cuBLASLt, " + device_name() + ", " +
-         std::string{name_of(machine_.precision)} +
+         std::string{to_string(machine_.precision)} +
          (machine_.deterministic ? ", deterministic" : "");
+}
+
+um::Bytes CudaBackend::smallest_page() const { return um::Bytes{2ULL << 20U}; }
+
+void CudaBackend::clear(um::Range block) const {
+  um::check(cudaMemsetAsync(block.data(), 0, block.size(), machine_.stream));
 }
 
 std::unique_ptr<Kernel> CudaBackend::prepare(const Operation& operation,

@@ -34,9 +34,11 @@ class CudaBackend final : public Backend {
   [[nodiscard]] um::Bytes parameter_bytes(const ParameterSpec& spec) const override;
   [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override;
   [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override;
+  [[nodiscard]] um::Bytes smallest_page() const override;
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                 std::string_view algorithm) const override;
+  void clear(um::Range block) const override;
   /// Behind what was enqueued before; return when the copy is made. `block` is memory of the
   /// device.
   void import_parameters(const ParameterSpec& spec, std::span<const float> values,

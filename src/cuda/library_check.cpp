@@ -3,7 +3,7 @@
 namespace spillway::cuda {
 
 LibraryError::LibraryError(const std::string& text, um::Caller where)
-    : std::runtime_error{text + " at " + where.file + ":" + std::to_string(where.line)} {}
+    : um::Error{text + " (at " + where.file + ":" + std::to_string(where.line) + ")"} {}
 
 void check(cudnnStatus_t status, um::Caller where) {
   if (status == CUDNN_STATUS_SUCCESS) return;

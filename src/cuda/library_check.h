@@ -3,15 +3,15 @@
 #include <cublasLt.h>
 #include <cudnn.h>
 
-#include <stdexcept>
 #include <string>
 
 #include "um/caller.h"
+#include "um/error.h"
 
 namespace spillway::cuda {
 
 /// A call of cuDNN or cuBLAS failed. `what()` names the library, its text and the source line.
-class LibraryError : public std::runtime_error {
+class LibraryError : public um::Error {
  public:
   LibraryError(const std::string& text, um::Caller where);
 };

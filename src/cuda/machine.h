@@ -4,17 +4,10 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
+#include "src/precision.h"
 #include "um/bytes.h"
 
 namespace spillway::cuda {
-
-/// How activations and gradients are stored and multiplied. Parameters, their gradients, statistics
-/// and sums are float in all of them.
-enum class Precision {
-  kFp32,  ///< float, multiplied as float
-  kTf32,  ///< float, multiplied as TF32
-  kBf16   ///< bfloat16 activations and gradients; kernels read a bfloat16 copy of the weights
-};
 
 class ConvolutionEngines;
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "src/host/clear_memory.h"
 #include "src/host/kernels.h"
 #include "src/host/parameter_layout.h"
 #include "um/error.h"
@@ -140,6 +141,8 @@ std::unique_ptr<Kernel> HostBackend::prepare(const Operation& operation,
       },
       operation);
 }
+
+void HostBackend::clear(um::Range block) const { clear_memory(block); }
 
 void HostBackend::import_parameters(const ParameterSpec& spec, std::span<const float> values,
                                     std::byte* block) const {

@@ -33,6 +33,7 @@ class HostBackend final : public Backend {
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                 std::string_view algorithm) const override;
+  void clear(um::Range block) const override;
   void import_parameters(const ParameterSpec& spec, std::span<const float> values,
                          std::byte* block) const override;
   void export_parameters(const ParameterSpec& spec, const std::byte* block,

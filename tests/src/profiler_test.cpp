@@ -69,15 +69,21 @@ TEST_F(Profiling, EndsWhenTheUserStopsIt) {
 TEST_F(Profiling, MeasuresAnEmulatedLinkAsNoFasterThanItIs) {
   const um::Bandwidth most{250.0 * 1024 * 1024};
   const um::ManagedOptions options{.page = Bytes{1ULL << 21U}, .link = {.bandwidth = most}};
-  const prefetch::LinkProfile link =
-      measure_link(*processor.device, options, Bytes{1ULL << 24U}, step, *processor.backend,
-                   measure(Bytes{1ULL << 24U}), *processor.compute, stop);
-  for (const um::Bandwidth found : {link.offload, link.prefetch}) {
-    EXPECT_GT(found.bytes_per_second(), 0);
-    EXPECT_LE(found.bytes_per_second(), most.bytes_per_second());
+  const prefetch::Profile profile = measure(Bytes{1ULL << 24U});
+  for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+    const prefetch::LinkProfile link =
+        measure_link({.device = *processor.device,
+                      .mode = mode,
+                      .options = options,
+                      .limit = Bytes{1ULL << 24U}},
+                     step, *processor.backend, profile, *processor.compute, stop);
+    for (const um::Bandwidth found : {link.offload, link.prefetch}) {
+      EXPECT_GT(found.bytes_per_second(), 0);
+      EXPECT_LE(found.bytes_per_second(), most.bytes_per_second());
+    }
+    EXPECT_GT(link.compute_speed_while_moving, 0);
+    EXPECT_LE(link.compute_speed_while_moving, 1);
   }
-  EXPECT_GT(link.compute_speed_while_moving, 0);
-  EXPECT_LE(link.compute_speed_while_moving, 1);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr um::Bytes kMostWorkspace{1U << 30U};
 std::string cudnn_version_line() { return "cudnn " + std::to_string(cudnnGetVersion()); }
 
 std::vector<std::string> cudnn_listing(std::string_view properties) {
-  using cuda::Precision;
+  using spillway::Precision;
   constexpr std::array<std::pair<std::string_view, Precision>, 3> kPrecisions{
       {{"fp32", Precision::kFp32}, {"tf32", Precision::kTf32}, {"bf16", Precision::kBf16}}};
   std::vector<std::string> lines{cudnn_version_line(),

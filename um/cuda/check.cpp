@@ -6,14 +6,13 @@ namespace spillway::um {
 namespace {
 
 std::string describe(cudaError_t code, Caller where) {
-  return std::string{cudaGetErrorName(code)} + " at " + where.file + ":" +
-         std::to_string(where.line) + ": " + cudaGetErrorString(code);
+  return std::string{"the GPU failed: "} + cudaGetErrorString(code) + " (" +
+         cudaGetErrorName(code) + " at " + where.file + ":" + std::to_string(where.line) + ")";
 }
 
 }  // namespace
 
-CudaError::CudaError(cudaError_t code, Caller where)
-    : std::runtime_error{describe(code, where)}, code_{code} {}
+CudaError::CudaError(cudaError_t code, Caller where) : Error{describe(code, where)}, code_{code} {}
 
 void check(cudaError_t status, Caller where) {
   if (status == cudaSuccess) return;

@@ -2,14 +2,14 @@
 
 #include <cuda_runtime_api.h>
 
-#include <stdexcept>
-
 #include "um/caller.h"
+#include "um/error.h"
 
 namespace spillway::um {
 
-/// A call of the CUDA runtime failed. `what()` names the error, the source line and CUDA's text.
-class CudaError : public std::runtime_error {
+/// A call of the CUDA runtime failed. `what()` has CUDA's text, its name for it, and the source
+/// line.
+class CudaError : public Error {
  public:
   CudaError(cudaError_t code, Caller where);
   /// What the call returned.

@@ -1,5 +1,6 @@
 #include "um/cuda/cuda_device.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "um/cuda/capabilities.h"
@@ -50,9 +51,15 @@ std::unique_ptr<CopySpace> CudaDevice::make_copy_space(const CopyOptions& option
 
 std::unique_ptr<CudaDevice> open_cuda_device(int ordinal, const CudaOptions& options) {
   if (const auto reason = why_unusable(ask_driver(), ordinal)) {
-    throw Error{"CUDA cannot be used: " + *reason};
+    throw Error{*reason};
   }
-  return std::make_unique<CudaDevice>(open_runtime_api(ordinal), options);
+  auto api = open_runtime_api(ordinal);
+  CudaOptions chosen = options;
+  if (options.is_shared) {
+    const Bytes most = shared_gpu_limit(api->memory().free);
+    chosen.managed_limit = std::min(chosen.managed_limit.value_or(most), most);
+  }
+  return std::make_unique<CudaDevice>(std::move(api), chosen);
 }
 
 OpenCuda open_cuda(int ordinal, const CudaOptions& options) {

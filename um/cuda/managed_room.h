@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "um/bytes.h"
@@ -9,6 +10,12 @@ namespace spillway::um {
 /// Free device memory that unified memory leaves alone: the driver, the libraries and fragments
 /// want some, and a driver that must evict has been seen to hang.
 inline constexpr Bytes kManagedMargin = 512_MiB;
+
+/// The most unified memory of a program on a GPU that others use too, while `free` is free there:
+/// 16 GiB, and at most a quarter of that.
+[[nodiscard]] inline Bytes shared_gpu_limit(Bytes free) {
+  return std::min(16_GiB, Bytes{free.count() / 4});
+}
 
 /// What decides how much unified memory may be allocated.
 struct ManagedRoom {

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "um/error.h"
 #include "um/host/available_memory.h"
 #include "um/host/copy_space.h"
 #include "um/host/fault_stack.h"
@@ -85,6 +86,9 @@ std::unique_ptr<Stream> HostDevice::make_stream(const std::string& name) {
 
 std::unique_ptr<ManagedSpace> HostDevice::make_managed_space(const ManagedOptions& options,
                                                              Ledger& ledger) {
+  if (options.oversubscribe) {
+    throw Error{"the host keeps to its budget: --oversubscribe is for --device cuda"};
+  }
   return make_managed_region(options, ledger);
 }
 

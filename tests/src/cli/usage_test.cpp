@@ -152,8 +152,18 @@ TEST(BadUsage, OffersTheOptimizersRatesToTrainingAlone) {
   }
 }
 
-TEST(BadInput, SaysThatThereIsNoCudaYet) {
-  expect_refused(kFailure, small_training({"--device", "cuda:0"}), {"no CUDA", "--device host"});
+// With whatever is missing: the CUDA side, a driver, a GPU, or the thousandth one.
+TEST(BadInput, SaysWhyThereIsNoSuchGpu) {
+  expect_refused(kFailure, small_training({"--device", "cuda:999"}), {"CUDA cannot be used: "});
+}
+
+TEST(BadInput, RefusesOnTheHostWhatIsAGpus) {
+  const auto refuse = [](const Program::Arguments& flags, const char* words) {
+    expect_refused(kFailure, joined(small_training({"--device", "host"}), flags), {words});
+  };
+  refuse({"--precision", "bf16"}, "the host computes in fp32");
+  refuse({"--shared-gpu"}, "--device cuda");
+  refuse({"--oversubscribe"}, "--device cuda");
 }
 
 TEST(BadInput, RefusesAnImageTooSmallForTheNetwork) {

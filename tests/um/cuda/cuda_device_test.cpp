@@ -68,7 +68,7 @@ TEST(Usability, OfThisMachineIsWhatOpeningSays) {
     static_cast<void>(open_cuda(0));
     FAIL() << "opened a GPU that cannot be used";
   } catch (const Error& error) {
-    EXPECT_EQ(error.what(), "CUDA cannot be used: " + *why);
+    EXPECT_EQ(error.what(), *why);
   }
 }
 

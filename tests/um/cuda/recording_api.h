@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
@@ -140,7 +141,7 @@ class RecordingApi : public CudaApi {
       ++of(stream).held;
       changed_.notify_all();
     } else {
-      fire(record, Nanoseconds{0});
+      fire(record, Clock::now() - begin_);
     }
   }
   void wait(cudaStream_t stream, cudaEvent_t event) override {
@@ -196,6 +197,8 @@ class RecordingApi : public CudaApi {
   void end_label() override { note("end"); }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   struct Recorded {
     std::size_t event;
     std::uint64_t number;
@@ -251,6 +254,7 @@ class RecordingApi : public CudaApi {
   }
 
   const CudaFacts facts_;
+  const Clock::time_point begin_ = Clock::now();
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   bool is_held_ = false;

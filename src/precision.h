@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string_view>
+
+namespace spillway {
+
+/// How activations and gradients are stored and multiplied. Parameters, their gradients, statistics
+/// and sums are float in all of them.
+enum class Precision {
+  kFp32,  ///< float, multiplied as float
+  kTf32,  ///< float, multiplied as TF32
+  kBf16   ///< bfloat16 activations and gradients; kernels read a bfloat16 copy of the weights
+};
+
+/// "fp32", "tf32", "bf16".
+[[nodiscard]] constexpr std::string_view to_string(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return "fp32";
+    case Precision::kTf32:
+      return "tf32";
+    case Precision::kBf16:
+      break;
+  }
+  return "bf16";
+}
+
+}  // namespace spillway

@@ -1,0 +1,186 @@
+// Training through everything of the CUDA side but the driver and the kernels: streams, events,
+// unified memory, copies and the profiler of a CudaDevice, over a driver that only takes notes,
+// with the host's kernels.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nets/builder.h"
+#include "prefetch/planners/catalogue.h"
+#include "src/data/batch_loader.h"
+#include "src/data/synthetic.h"
+#include "src/host/host_backend.h"
+#include "src/host/host_processor.h"
+#include "src/measured_profile.h"
+#include "src/plans.h"
+#include "src/session.h"
+#include "src/workload.h"
+#include "tests/refusal.h"
+#include "tests/um/cuda/recording_api.h"
+#include "um/cuda/cuda_device.h"
+#include "um/host/host_device.h"
+
+namespace spillway {
+namespace {
+
+using um::Bytes;
+
+constexpr nets::Shape kImage{.channels = 3, .height = 32, .width = 32};
+constexpr std::size_t kClasses = 3;
+constexpr std::size_t kBatch = 16;
+
+// The host's kernels with the page of a GPU.
+class GpuLikeBackend final : public Backend {
+ public:
+  [[nodiscard]] Bytes tensor_bytes(const TensorShape& shape) const override {
+    return host_.tensor_bytes(shape);
+  }
+  [[nodiscard]] Bytes parameter_bytes(const ParameterSpec& spec) const override {
+    return host_.parameter_bytes(spec);
+  }
+  [[nodiscard]] Bytes saved_bytes(const Operation& operation) const override {
+    return host_.saved_bytes(operation);
+  }
+  [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override {
+    return host_.algorithms(operation);
+  }
+  [[nodiscard]] Bytes smallest_page() const override { return Bytes{2ULL << 20U}; }
+  [[nodiscard]] std::string description() const override { return host_.description(); }
+  [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
+                                                std::string_view algorithm) const override {
+    return host_.prepare(operation, algorithm);
+  }
+  void clear(um::Range block) const override { host_.clear(block); }
+  void import_parameters(const ParameterSpec& spec, std::span<const float> values,
+                         std::byte* block) const override {
+    host_.import_parameters(spec, values, block);
+  }
+  void export_parameters(const ParameterSpec& spec, const std::byte* block,
+                         std::span<float> values) const override {
+    host_.export_parameters(spec, block, values);
+  }
+
+  void start_threads() const {
+    host_.start_threads([] {});
+  }
+
+ private:
+  host::HostBackend host_{1};
+};
+
+Processor recorded_gpu(const um::CudaFacts& facts, const um::CudaOptions& options = {}) {
+  auto device =
+      std::make_unique<um::CudaDevice>(std::make_unique<um::RecordingApi>(facts), options);
+  auto backend = std::make_unique<GpuLikeBackend>();
+  Processor processor;
+  processor.compute = device->make_cuda_stream("compute");
+  processor.device = std::move(device);
+  processor.compute->enqueue([&] { backend->start_threads(); });
+  processor.compute->synchronize();
+  processor.backend = std::move(backend);
+  return processor;
+}
+
+Processor this_machine() {
+  Processor processor = host::open_processor(std::make_unique<um::HostDevice>(), 1);
+  return processor;
+}
+
+// Blocks of 1 to 4 MiB: some of them move.
+nets::Network network() {
+  nets::Builder net{"three", kImage};
+  nets::NodeId x = net.input();
+  for (int i = 1; i <= 3; ++i) {
+    const std::string number = std::to_string(i);
+    x = net.convolution("conv" + number, x,
+                        {.channels = 32, .kernel = nets::square(3), .padding = nets::square(1)});
+    x = net.relu("relu" + number, net.batch_norm("norm" + number, x));
+  }
+  return net.build(net.linear("fc", net.global_average_pool("mean", x), {.features = kClasses}));
+}
+
+// What a training gave.
+struct Trained {
+  std::vector<float> losses;
+  std::string weights;
+  um::Counters counters;
+  bool kept_budget = true;
+
+  [[nodiscard]] auto numbers() const { return std::pair{losses, weights}; }
+};
+
+// Measures, plans the smallest budget, and trains three steps.
+Trained train(Processor processor, MemoryMode mode, const std::string& planner = "joint") {
+  const nets::Network net = network();
+  const Workload workload{
+      net, *processor.backend, {.batch = kBatch, .convolution = ConvolutionAlgorithm::kDirect}};
+  const std::atomic<bool> stop = false;
+  const Bytes budget =
+      mode == MemoryMode::kResident ? workload.need().resident : workload.need().smallest;
+  const prefetch::Profile profile =
+      measure_profile(processor, workload, budget, mode, {}, stop, [](double) {});
+  const Plans plans = make_plans(
+      workload, profile, budget,
+      {.memory = mode, .planner = &prefetch::find_planner(planner), .may_recompute = false});
+  Session session{processor, workload, plans, mode, {}, stop};
+  session.state().initialise(1);
+  const SyntheticDataset data{kImage, kClasses, 3 * kBatch, 1, Split::kTrain};
+  BatchLoader loader{data, kBatch, 1, 0};
+  Trained trained;
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    const StepReport report =
+        session.train({.seed = 1, .step = step, .learning_rate = 0.01F, .batch = &loader.next()});
+    trained.losses.push_back(report.loss);
+    trained.counters += report.counters;
+    trained.kept_budget = trained.kept_budget && report.near_peak <= budget;
+  }
+  trained.weights = session.state().sha256();
+  return trained;
+}
+
+TEST(GpuTraining, GivesTheHostsBitsInEveryMode) {
+  const auto expected = train(this_machine(), MemoryMode::kResident).numbers();
+  for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kManaged, MemoryMode::kCopy}) {
+    for (const char* planner : {"joint", "capacity"}) {
+      const Trained trained = train(recorded_gpu(um::RecordingApi::h200()), mode, planner);
+      EXPECT_EQ(trained.numbers(), expected) << to_string(mode) << ' ' << planner;
+      EXPECT_TRUE(trained.kept_budget) << to_string(mode) << ' ' << planner;
+      EXPECT_EQ(trained.counters.bytes_offloaded > Bytes{}, mode != MemoryMode::kResident);
+    }
+  }
+}
+
+// As with a driver older than CUDA 13.
+TEST(GpuTraining, NeedsNoDiscards) {
+  um::CudaFacts facts = um::RecordingApi::h200();
+  facts.has_discard = false;
+  EXPECT_EQ(train(recorded_gpu(facts), MemoryMode::kManaged).numbers(),
+            train(this_machine(), MemoryMode::kResident).numbers());
+}
+
+// As on WSL, Windows and Jetson: no hints, but copies, and profiles of them.
+TEST(GpuTraining, CopiesWhereUnifiedMemoryCannotBeMovedByHints) {
+  um::CudaFacts facts = um::RecordingApi::h200();
+  facts.has_concurrent_managed_access = false;
+  EXPECT_EQ(train(recorded_gpu(facts), MemoryMode::kCopy).numbers(),
+            train(this_machine(), MemoryMode::kResident).numbers());
+  const std::string sentence =
+      test::refusal([&] { return train(recorded_gpu(facts), MemoryMode::kManaged); });
+  EXPECT_NE(sentence.find("use --memory copy"), std::string::npos) << sentence;
+}
+
+TEST(GpuTraining, RefusesMoreUnifiedMemoryThanItsLimit) {
+  const std::string sentence = test::refusal([&] {
+    return train(recorded_gpu(um::RecordingApi::h200(), {.managed_limit = Bytes{4ULL << 20U}}),
+                 MemoryMode::kManaged);
+  });
+  EXPECT_NE(sentence.find("limit of 4.00 MiB"), std::string::npos) << sentence;
+}
+
+}  // namespace
+}  // namespace spillway
