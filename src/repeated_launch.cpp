@@ -75,8 +75,8 @@ void RepeatedLaunch::ask_to_stop() {
 std::optional<double> RepeatedLaunch::stop() {
   ask_to_stop();
   stream_.synchronize();
-  if (ended_ == 0) return std::nullopt;
   const um::Nanoseconds time = end_ - begin_;
+  if (ended_ == 0 || time.count() <= 0) return std::nullopt;
   return static_cast<double>((alone_ * ended_).count()) / static_cast<double>(time.count());
 }
 

@@ -26,7 +26,7 @@ class RepeatedLaunch {
   ~RepeatedLaunch();
 
   /// Ends the runs. Returns their speed, 1 being that of the launch by itself; nothing when none
-  /// has ended.
+  /// has ended, or all in no time.
   [[nodiscard]] std::optional<double> stop();
 
  private:
