@@ -18,6 +18,12 @@ constexpr std::string_view kClasses = "classes";
 constexpr std::string_view kYes = "yes";
 constexpr std::string_view kNo = "no";
 
+// Short enough for a sentence.
+std::string cut(const std::string& word) {
+  constexpr std::size_t kLongest = 60;
+  return word.size() > kLongest ? word.substr(0, kLongest) + "..." : word;
+}
+
 // "a, b and c"
 std::string listed(const std::vector<std::string_view>& words, std::string_view last = " and ") {
   std::string text;
@@ -127,8 +133,8 @@ class Reader {
       is_known = true;
       auto& value = layer.*field.member;
       if (!read(parameter.value, classes_, value)) {
-        throw error("has a " + parameter.word + " of " + quoted(parameter.value) +
-                    ", which must be " + what_it_may_be<std::decay_t<decltype(value)>>());
+        throw error("says " + parameter.word + "=" + cut(parameter.value) + "; there belongs " +
+                    what_it_may_be<std::decay_t<decltype(value)>>());
       }
     });
     if (!is_known) throw error("has no parameter " + quoted(parameter.word) + "; " + takes());
@@ -141,7 +147,7 @@ class Reader {
   [[nodiscard]] std::string takes() const {
     std::vector<std::string_view> words;
     for_each_field(kind_, [&](const auto& field) { words.push_back(field.word); });
-    return "there " + (words.empty() ? "are none" : "are " + listed(words));
+    return "it takes " + (words.empty() ? "none" : listed(words));
   }
 
   [[nodiscard]] um::Error error(const std::string& complaint) const {
@@ -195,9 +201,6 @@ InputCount input_count(const Layer& layer) {
   return std::visit([]<typename L>(const L& /*own*/) { return kind_of<L>().inputs; }, layer);
 }
 
-std::string quoted(const std::string& word) {
-  constexpr std::size_t kLongest = 60;
-  return "'" + (word.size() > kLongest ? word.substr(0, kLongest) + "..." : word) + "'";
-}
+std::string quoted(const std::string& word) { return "'" + cut(word) + "'"; }
 
 }  // namespace spillway::nets

@@ -100,14 +100,14 @@ CatalogueEntry read_network(std::istream& text, const std::string& file) {
   TextLines lines{text, file};
   // shared: function objects are copied
   const auto declaration = std::make_shared<const NetworkDeclaration>(read_declaration(lines));
-  return {
-      .name = declaration->name,
-      .description = declaration->description.empty() ? "from " + file : declaration->description,
-      .image = declaration->image,
-      .classes = declaration->classes,
-      .build = [declaration](const Shape& image, std::size_t classes) {
-        return Construction{*declaration, image, classes}.build();
-      }};
+  return {.name = declaration->name,
+          .description =
+              declaration->description.empty() ? "a network of your own" : declaration->description,
+          .image = declaration->image,
+          .classes = declaration->classes,
+          .build = [declaration](const Shape& image, std::size_t classes) {
+            return Construction{*declaration, image, classes}.build();
+          }};
 }
 
 CatalogueEntry read_network_file(const std::string& path) {

@@ -117,6 +117,9 @@ void print_families() {
   for (const nets::NetworkFamily& family : nets::network_families()) {
     fmt::print("{:<20} {} in each stage, as {}\n", family.form, family.what, family.example);
   }
+  fmt::print(
+      "A name that ends in .net is the file of a network of your own: spillway nets lenet --dump\n"
+      "my.net writes an example.\n");
 }
 
 void print_one(const NetworkFacts& facts) {

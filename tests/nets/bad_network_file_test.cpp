@@ -179,11 +179,11 @@ TEST(BadNetworkFile, WithALayerThatThereIsNot) {
 
 TEST(BadNetworkFile, WithAParameterThatTheLayerDoesNotTake) {
   EXPECT_EQ(refused_layer("a linear features=4 kernel=3"),
-            "toy.net:5: layer a (linear) has no parameter 'kernel'; there are features and bias");
+            "toy.net:5: layer a (linear) has no parameter 'kernel'; it takes features and bias");
   EXPECT_EQ(refused_layer("a dropout p=0.5"),
-            "toy.net:5: layer a (dropout) has no parameter 'p'; there are probability");
+            "toy.net:5: layer a (dropout) has no parameter 'p'; it takes probability");
   EXPECT_EQ(refused_layer("a relu slope=0.1"),
-            "toy.net:5: layer a (relu) has no parameter 'slope'; there are none");
+            "toy.net:5: layer a (relu) has no parameter 'slope'; it takes none");
 }
 
 TEST(BadNetworkFile, ThatSaysAParameterTwice) {
@@ -200,33 +200,32 @@ TEST(BadNetworkFile, WithoutAParameterThatHasNoDefault) {
 TEST(BadNetworkFile, WithANumberThatIsNone) {
   for (const std::string number : {"", "-4", "4.0", "four", "+4", "0x10", "1e3", "4,"}) {
     EXPECT_EQ(refused_layer("a linear features=" + number),
-              "toy.net:5: layer a (linear) has a features of '" + number +
-                  "', which must be a whole number from 0 to 1048576 or the word classes");
+              "toy.net:5: layer a (linear) says features=" + number +
+                  "; there belongs a whole number from 0 to 1048576 or the word classes");
   }
 }
 
 TEST(BadNetworkFile, WithASideThatIsNone) {
   for (const std::string side : {"", "-1", "3x", "x3", "3x3x3", "16385", "3*3", "classes"}) {
     EXPECT_EQ(refused_layer("a convolution channels=4 kernel=" + side),
-              "toy.net:5: layer a (convolution) has a kernel of '" + side +
-                  "', which must be a whole number from 0 to 16384, or two of them, height and "
+              "toy.net:5: layer a (convolution) says kernel=" + side +
+                  "; there belongs a whole number from 0 to 16384, or two of them, height and "
                   "width, as 1x7");
   }
 }
 
 TEST(BadNetworkFile, WithARateThatIsNone) {
   for (const std::string rate : {"", "half", "nan", "inf", "1e99", "0.5f", "1/2"}) {
-    EXPECT_EQ(
-        refused_layer("a dropout probability=" + rate),
-        "toy.net:5: layer a (dropout) has a probability of '" + rate + "', which must be a number");
+    EXPECT_EQ(refused_layer("a dropout probability=" + rate),
+              "toy.net:5: layer a (dropout) says probability=" + rate + "; there belongs a number");
   }
 }
 
 TEST(BadNetworkFile, WithAWordThatIsNoneOfThoseThereAre) {
   EXPECT_EQ(refused_layer("a pool kind=mean"),
-            "toy.net:5: layer a (pool) has a kind of 'mean', which must be max or average");
+            "toy.net:5: layer a (pool) says kind=mean; there belongs max or average");
   EXPECT_EQ(refused_layer("a linear features=4 bias=true"),
-            "toy.net:5: layer a (linear) has a bias of 'true', which must be yes or no");
+            "toy.net:5: layer a (linear) says bias=true; there belongs yes or no");
 }
 
 TEST(BadNetworkFile, WithAZeroWhereThereMustBeSomething) {

@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <tuple>
+#include <vector>
 
+#include "nets/layer_kinds.h"
 #include "tests/nets/same_network.h"
 #include "tests/src/data/temporary_folder.h"
 
@@ -37,7 +41,7 @@ loss   softmax-cross-entropy
 TEST(NetworkFile, HoldsWhatItsHeaderSays) {
   const CatalogueEntry entry = read(kToy);
   EXPECT_EQ(entry.name, "toy");
-  EXPECT_EQ(entry.description, "from toy.net");
+  EXPECT_EQ(entry.description, "a network of your own");
   EXPECT_EQ(entry.image, kSmall);
   EXPECT_EQ(entry.classes, 5U);
   const Network network = entry.build(entry.image, entry.classes);
@@ -122,6 +126,50 @@ TEST(NetworkFile, TakesParametersInAnyOrder) {
   std::string text = kToy;
   text.replace(text.find("channels=6 kernel=3 padding=1"), 29, "padding=1x1 channels=6 kernel=3x3");
   EXPECT_EQ(difference(read(text).build(kSmall, 5), read(kToy).build(kSmall, 5)), "");
+}
+
+// ---- what README.md says of the format
+
+std::string readme() {
+  std::ostringstream text;
+  text << std::ifstream{SPILLWAY_NETS_README}.rdbuf();
+  return text.str();
+}
+
+TEST(NetworkFilesOfTheReadme, AreNetworks) {
+  const std::string text = readme();
+  const std::size_t begin = text.find("spillway-network 1");
+  ASSERT_NE(begin, std::string::npos);
+  const CatalogueEntry entry = read(text.substr(begin, text.find("```", begin) - begin));
+  const Network network = entry.build(entry.image, entry.classes);
+  EXPECT_EQ(network.name, "tiny");
+  EXPECT_EQ(entry.description, "Two branches, then a sum");
+  EXPECT_EQ(network.nodes.size(), 1U + 8U);
+  EXPECT_EQ(network.classes(), 10U);
+}
+
+// "| `convolution` | 1 | `channels` `kernel`=1": every word of layer_kinds.h.
+TEST(NetworkFilesOfTheReadme, HaveTheWordsThatItLists) {
+  std::istringstream lines{readme()};
+  std::vector<std::string> table;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("| `")) table.push_back(line);
+  }
+  std::apply(
+      [&]<typename... Kind>(const Kind&... kinds) {
+        const auto expect_row = [&]<typename One>(const One& kind) {
+          const std::string word = "`" + std::string{kind.word} + "`";
+          const auto row = std::ranges::find_if(
+              table, [&](const auto& line) { return line.find(word) < line.find('|', 1); });
+          ASSERT_NE(row, table.end()) << word;
+          for_each_field(kind, [&](const auto& field) {
+            EXPECT_NE(row->find("`" + std::string{field.word} + "`"), std::string::npos)
+                << field.word << " is missing in " << *row;
+          });
+        };
+        (expect_row(kinds), ...);
+      },
+      kLayerKinds);
 }
 
 TEST(NetworkFile, IsToldFromABuiltInNetworkByItsName) {

@@ -97,7 +97,7 @@ TEST_F(NetworkFile, IsPlannedMeasuredSweptAndListedByItsOwnName) {
   const json facts = json_of({"nets", path(), "--json", "-"}).at(0);
   EXPECT_EQ(facts.at("name"), "mine");
   EXPECT_EQ(facts.at("classes"), 6);
-  EXPECT_EQ(facts.at("description"), "from " + path());
+  EXPECT_EQ(facts.at("description"), "a network of your own");
   EXPECT_EQ(run_spillway(
                 {"profile", "--net", path(), "--batch", "4", "--out", folder_.file("profile.json")})
                 .exit_code,
@@ -115,7 +115,7 @@ TEST_F(NetworkFile, GoesOnFromItsCheckpoint) {
   *std::ranges::find(more, "2") = "3";  // steps
   EXPECT_EQ(summary_of(run_spillway(more)).at("steps"), 3);
   write("conv convolution channels=5 kernel=3");
-  expect_refused(kFailure, more, {"my.net", "another"});
+  expect_refused(kFailure, more, {"conv.weight", "no checkpoint of this network"});
 }
 
 TEST_F(NetworkFile, ThatIsWrongIsRefusedWithItsLineAndLayer) {
