@@ -110,6 +110,12 @@ template <typename L>
   return std::get<kFind(kLayerKinds)>(kLayerKinds);
 }
 
+/// Calls `visit` with each entry.
+template <typename Visit>
+constexpr void for_each_kind(Visit visit) {
+  std::apply([&](const auto&... kind) { (visit(kind), ...); }, kLayerKinds);
+}
+
 /// Calls `visit` with each field of a kind.
 template <typename Kind, typename Visit>
 constexpr void for_each_field(const Kind& kind, Visit visit) {

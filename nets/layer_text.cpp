@@ -185,13 +185,10 @@ LayerText to_text(const Layer& layer, const Layer& twin) {
 Layer to_layer(const std::string& name, const LayerText& text, std::size_t classes) {
   std::optional<Layer> layer;
   std::vector<std::string_view> kinds;
-  std::apply(
-      [&](const auto&... kind) {
-        ((kinds.push_back(kind.word),
-          kind.word == text.kind && (layer = Reader{kind, name, text, classes}.read_all(), true)),
-         ...);
-      },
-      kLayerKinds);
+  for_each_kind([&](const auto& kind) {
+    kinds.push_back(kind.word);
+    if (kind.word == text.kind) layer = Reader{kind, name, text, classes}.read_all();
+  });
   if (layer) return *layer;
   throw um::Error{"layer " + name + " is a " + quoted(text.kind) +
                   ", which is no layer; there are " + listed(kinds)};

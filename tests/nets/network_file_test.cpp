@@ -7,7 +7,6 @@
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "nets/layer_kinds.h"
@@ -155,21 +154,16 @@ TEST(NetworkFilesOfTheReadme, HaveTheWordsThatItLists) {
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("| `")) table.push_back(line);
   }
-  std::apply(
-      [&]<typename... Kind>(const Kind&... kinds) {
-        const auto expect_row = [&]<typename One>(const One& kind) {
-          const std::string word = "`" + std::string{kind.word} + "`";
-          const auto row = std::ranges::find_if(
-              table, [&](const auto& line) { return line.find(word) < line.find('|', 1); });
-          ASSERT_NE(row, table.end()) << word;
-          for_each_field(kind, [&](const auto& field) {
-            EXPECT_NE(row->find("`" + std::string{field.word} + "`"), std::string::npos)
-                << field.word << " is missing in " << *row;
-          });
-        };
-        (expect_row(kinds), ...);
-      },
-      kLayerKinds);
+  for_each_kind([&](const auto& kind) {
+    const std::string word = "`" + std::string{kind.word} + "`";
+    const auto row = std::ranges::find_if(
+        table, [&](const std::string& line) { return line.find(word) < line.find('|', 1); });
+    ASSERT_NE(row, table.end()) << word;
+    for_each_field(kind, [&](const auto& field) {
+      EXPECT_NE(row->find("`" + std::string{field.word} + "`"), std::string::npos)
+          << field.word << " is missing in " << *row;
+    });
+  });
 }
 
 TEST(NetworkFile, IsToldFromABuiltInNetworkByItsName) {
