@@ -401,6 +401,8 @@ TEST(BadNetworkFile, ThatIsNotThereOrCannotBeRead) {
             "cannot read network file " + folder.file("none.net") + ": No such file or directory");
   EXPECT_EQ(refusal([&] { return open_network(folder.path()).name; }),
             "cannot read " + folder.path().string() + ": it is a folder, not a network file");
+  EXPECT_EQ(refusal([&] { return open_network("/proc/self/mem").name; }),
+            "cannot read /proc/self/mem: Input/output error");
 }
 
 }  // namespace
