@@ -176,18 +176,6 @@ TEST(Catalogue, AlexnetHasTheShapesOfThePaper) {
   EXPECT_EQ(network.nodes.size(), 1U + 23U);
 }
 
-// The sizes of the paper's table 1, and what its table 4 says of the fast model: 145 million
-// parameters.
-TEST(Catalogue, OverfeatHasTheShapesOfThePaper) {
-  const Network network = build_network("overfeat");
-  EXPECT_EQ(shape_of(network, "conv1"), "96x56x56");
-  EXPECT_EQ(shape_of(network, "conv2"), "256x24x24");
-  EXPECT_EQ(shape_of(network, "pool2"), "256x12x12");
-  EXPECT_EQ(shape_of(network, "conv5"), "1024x12x12");
-  EXPECT_EQ(shape_of(network, "pool5"), "1024x6x6");
-  EXPECT_EQ(count<Convolution>(network) + count<Linear>(network), 8);
-}
-
 TEST(Catalogue, GooglenetHasTheShapesOfThePaper) {
   const Network network = build_network("googlenet");
   EXPECT_EQ(shape_of(network, "pool1"), "64x56x56");
