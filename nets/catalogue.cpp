@@ -8,6 +8,7 @@
 #include "nets/inception.h"
 #include "nets/lenet.h"
 #include "nets/network_family.h"
+#include "nets/overfeat.h"
 #include "nets/resnet.h"
 #include "nets/vgg.h"
 #include "um/error.h"
@@ -23,6 +24,7 @@ std::vector<CatalogueEntry> make_catalogue() {
   return {
       {"lenet", "LeNet-5 with ReLU and max pooling (after LeCun et al., 1998)", kDigit, 10, lenet},
       {"alexnet", "AlexNet in one tower (Krizhevsky et al., 2012)", photo(227), 1000, alexnet},
+      {"overfeat", "OverFeat, fast model (Sermanet et al., 2013)", photo(231), 1000, overfeat},
       {"vgg11", "VGG, 11 layers (Simonyan and Zisserman, 2014)", kPhoto, 1000, vgg11},
       {"vgg13", "VGG, 13 layers (Simonyan and Zisserman, 2014)", kPhoto, 1000, vgg13},
       {"vgg16", "VGG, 16 layers (Simonyan and Zisserman, 2014)", kPhoto, 1000, vgg16},

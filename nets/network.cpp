@@ -1,5 +1,7 @@
 #include "nets/network.h"
 
+#include "nets/saturated.h"
+
 namespace spillway::nets {
 namespace {
 
@@ -8,16 +10,22 @@ struct Count {
   Shape x;
 
   std::size_t operator()(const Convolution& layer) const {
-    const std::size_t weights = x.channels * layer.kernel.height * layer.kernel.width;
-    return layer.channels * (weights + (layer.bias ? 1 : 0));
+    const std::size_t weights =
+        saturated_product({x.channels, layer.kernel.height, layer.kernel.width});
+    return with_bias(layer.channels, weights, layer.bias);
   }
   std::size_t operator()(const BatchNorm& /*layer*/) const { return 2 * x.channels; }
   std::size_t operator()(const Linear& layer) const {
-    return layer.features * (x.elements() + (layer.bias ? 1 : 0));
+    return with_bias(layer.features, x.elements(), layer.bias);
   }
   template <typename Other>
   std::size_t operator()(const Other& /*layer*/) const {
     return 0;
+  }
+
+  // `outputs` numbers, each made with so many weights.
+  static std::size_t with_bias(std::size_t outputs, std::size_t weights, bool bias) {
+    return saturated_product({outputs, saturated_sum({weights, bias ? 1U : 0U})});
   }
 };
 
@@ -27,7 +35,7 @@ std::size_t count_parameters(const Network& network) {
   std::size_t count = 0;
   for (const Node& node : network.nodes) {
     if (node.inputs.empty()) continue;  // the image
-    count += std::visit(Count{network[node.inputs[0]].output}, node.layer);
+    count = saturated_sum({count, std::visit(Count{network[node.inputs[0]].output}, node.layer)});
   }
   return count;
 }

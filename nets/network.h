@@ -33,7 +33,8 @@ struct Network {
   [[nodiscard]] std::size_t classes() const { return nodes.back().output.channels; }
 };
 
-/// Trainable numbers of a network (batch norm's running statistics are not among them).
+/// Trainable numbers of a network (batch norm's running statistics are not among them), or the
+/// largest size_t where there are more.
 [[nodiscard]] std::size_t count_parameters(const Network& network);
 
 }  // namespace spillway::nets

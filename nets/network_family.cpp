@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
-#include <system_error>
 
+#include "nets/joined_numbers.h"
 #include "nets/resnet.h"
 #include "nets/vgg.h"
 #include "um/error.h"
@@ -28,15 +27,11 @@ using Depths = std::array<std::size_t, kStages>;
 // The numbers of "6,32,100,6", as many as there are stages; nothing where it says something else.
 template <std::size_t kStages>
 std::optional<Depths<kStages>> parse(std::string_view text) {
+  const auto numbers = joined_numbers(text, ',', kDeepest);
+  if (!numbers || numbers->size() != kStages) return std::nullopt;
+  if (std::ranges::find(*numbers, 0U) != numbers->end()) return std::nullopt;
   Depths<kStages> depths{};
-  for (std::size_t i = 0; i < kStages; ++i) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), depths[i]);
-    if (error != std::errc{} || depths[i] < 1 || depths[i] > kDeepest) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    const bool is_last = i + 1 == kStages;
-    if (is_last ? !text.empty() : !text.starts_with(',')) return std::nullopt;
-    if (!is_last) text.remove_prefix(1);
-  }
+  std::ranges::copy(*numbers, depths.begin());
   return depths;
 }
 

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <string>
 
+#include "nets/saturated.h"
+
 namespace spillway::nets {
 
 /// What one image is at some point of a network: (C, H, W). Vectors are (C, 1, 1).
@@ -11,7 +13,10 @@ struct Shape {
   std::size_t height = 1;
   std::size_t width = 1;
 
-  [[nodiscard]] constexpr std::size_t elements() const { return channels * height * width; }
+  /// The largest size_t where there are more.
+  [[nodiscard]] constexpr std::size_t elements() const {
+    return saturated_product({channels, height, width});
+  }
   friend constexpr bool operator==(const Shape&, const Shape&) = default;
 };
 

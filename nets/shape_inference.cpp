@@ -60,7 +60,11 @@ class Inference {
     return {.channels = layer.features};
   }
   Shape operator()(const Flatten& /*layer*/) const { return {.channels = x().elements()}; }
-  Shape operator()(const BatchNorm& /*layer*/) const { return x(); }
+  Shape operator()(const BatchNorm& layer) const {
+    refuse_unless(layer.epsilon > 0 && layer.momentum >= 0 && layer.momentum <= 1,
+                  "needs an epsilon above 0 and a momentum from 0 to 1");
+    return x();
+  }
   Shape operator()(const Relu& /*layer*/) const { return x(); }
   Shape operator()(const Dropout& layer) const {
     refuse_unless(layer.probability >= 0 && layer.probability < 1,

@@ -1,6 +1,9 @@
 #include "src/step.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -8,9 +11,22 @@
 #include "src/gradients.h"
 #include "src/layers/layers.h"
 #include "src/step_builder.h"
+#include "um/error.h"
 
 namespace spillway {
 namespace {
+
+// Plans and checkpoints know blocks and tasks by their names, which are made of the layers'.
+template <typename Part>
+void expect_unique_names(const std::vector<Part>& parts, const nets::Network& network) {
+  std::unordered_set<std::string_view> names;
+  for (const Part& part : parts) {
+    if (names.insert(part.name).second) continue;
+    throw um::Error{"the layers of network " + network.name +
+                    " make two parts of its step called '" + part.name +
+                    "'; give one of the layers another name"};
+  }
+}
 
 Step make_step(const nets::Network& network, const Sizing& sizing, const StepOptions& options,
                Purpose purpose) {
@@ -30,7 +46,10 @@ Step make_step(const nets::Network& network, const Sizing& sizing, const StepOpt
       if (backward) backward(gradients);
     });
   }
-  return step.take_step();
+  Step made = step.take_step();
+  expect_unique_names(made.graph.data, network);
+  expect_unique_names(made.graph.tasks, network);
+  return made;
 }
 
 }  // namespace

@@ -60,12 +60,13 @@ struct Step {
 };
 
 /// Loads a batch, goes forward, backward, and updates each parameter block as soon as its gradient
-/// is complete.
+/// is complete. Throws: um::Error when layers have names of which two parts of the step would get
+/// one: "a.momentum" is the momentum of a layer "a".
 [[nodiscard]] Step make_training_step(const nets::Network& network, const Sizing& sizing,
                                       const StepOptions& options);
 
 /// Loads a batch and goes forward as in inference: running statistics, no dropout. Its state blocks
-/// are the parameters and statistics of the training step, by the same names.
+/// are the parameters and statistics of the training step, by the same names. Throws: likewise.
 [[nodiscard]] Step make_evaluation_step(const nets::Network& network, const Sizing& sizing,
                                         const StepOptions& options);
 

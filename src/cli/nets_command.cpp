@@ -13,7 +13,9 @@
 
 #include "nets/catalogue.h"
 #include "nets/network_family.h"
+#include "nets/network_file.h"
 #include "prefetch/json.h"
+#include "src/cli/network_dump.h"
 #include "src/cli/output_path.h"
 #include "src/cli/processor_options.h"
 #include "src/cli/workload_options.h"
@@ -62,10 +64,10 @@ Bytes saved_activations(const prefetch::TaskGraph& graph) {
   return total;
 }
 
-// `classes` in its output, or as many as the network was published with.
-NetworkFacts gather(const nets::CatalogueEntry& entry, std::optional<std::size_t> classes,
+NetworkFacts gather(const nets::CatalogueEntry& entry, const nets::NetworkOptions& options,
                     const Sizing& sizing, std::span<const std::size_t> batches) {
-  NetworkFacts facts{.network = entry.build(entry.image, classes.value_or(entry.classes)),
+  NetworkFacts facts{.network = entry.build(options.image.value_or(entry.image),
+                                            options.classes.value_or(entry.classes)),
                      .description = std::string{entry.description}};
   facts.parameters = nets::count_parameters(facts.network);
   const Step step = make_training_step(facts.network, ModelSizing{}, {.batch = 1});
@@ -115,6 +117,9 @@ void print_families() {
   for (const nets::NetworkFamily& family : nets::network_families()) {
     fmt::print("{:<20} {} in each stage, as {}\n", family.form, family.what, family.example);
   }
+  fmt::print(
+      "A name that ends in .net is the file of a network of your own: spillway nets lenet --dump\n"
+      "my.net writes an example.\n");
 }
 
 void print_one(const NetworkFacts& facts) {
@@ -138,9 +143,27 @@ void print_one(const NetworkFacts& facts) {
 struct Options {
   std::string name;
   std::optional<std::size_t> classes;
+  std::optional<std::size_t> image_size;
   ProcessorOptions processor;
   std::string json;
+  NetworkDump dump;
+
+  // What the user changes of a network.
+  [[nodiscard]] nets::NetworkOptions changes_of(const nets::CatalogueEntry& entry) const {
+    nets::NetworkOptions changes{.image = {}, .classes = classes};
+    if (image_size) {
+      changes.image = nets::Shape{
+          .channels = entry.image.channels, .height = *image_size, .width = *image_size};
+    }
+    return changes;
+  }
 };
+
+void dump(const Options& options) {
+  expect_writable(options.dump.path);
+  const nets::CatalogueEntry entry = nets::open_network(options.name);
+  options.dump.write(entry, options.changes_of(entry));
+}
 
 void list(const Options& options) {
   constexpr std::array<std::size_t, 2> kListed{1, 32};
@@ -149,10 +172,11 @@ void list(const Options& options) {
   const auto backend = options.processor.make_host_backend();
   std::vector<NetworkFacts> all;
   if (!options.name.empty()) {
-    all.push_back(gather(nets::find_network(options.name), options.classes, *backend, kDetailed));
+    const nets::CatalogueEntry entry = nets::open_network(options.name);
+    all.push_back(gather(entry, options.changes_of(entry), *backend, kDetailed));
   } else {
     for (const nets::CatalogueEntry& entry : nets::catalogue()) {
-      all.push_back(gather(entry, options.classes, *backend, kListed));
+      all.push_back(gather(entry, options.changes_of(entry), *backend, kListed));
     }
   }
   if (!options.json.empty()) {
@@ -167,7 +191,7 @@ void list(const Options& options) {
   } else {
     print_one(all.front());
   }
-  if (!options.classes) fmt::print("\n{}", kClassesNote);
+  if (!options.classes && !nets::is_network_file(options.name)) fmt::print("\n{}", kClassesNote);
 }
 
 }  // namespace
@@ -176,19 +200,36 @@ void add_nets_command(CLI::App& app) {
   CLI::App* const command =
       app.add_subcommand("nets", "Parameters, activation bytes and smallest feasible budgets");
   const auto options = std::make_shared<Options>();  // shared: the callback keeps it
-  command
-      ->add_option("name", options->name,
-                   "One network in detail, resnet:6,32,100,6 too (default: all, in a table)")
-      ->check(check_network);
+  CLI::Option* const name =
+      command
+          ->add_option("name", options->name,
+                       "One network in detail, resnet:6,32,100,6 and a file that ends in .net too "
+                       "(default: all, in a table)")
+          ->check(check_network);
   command
       ->add_option("--classes", options->classes,
                    "Classes that the networks tell apart (default: as many as each was published "
                    "with)")
       ->check(class_count());
+  command
+      ->add_option("--image-size", options->image_size,
+                   "Side of the square images (default: the network's)")
+      ->check(image_side())
+      ->needs(name);
   options->processor.add_threads_to(*command);
-  command->add_option("--json", options->json, "Write the same as JSON to this file, - for stdout");
-  command->footer("Example: spillway nets resnet50");
-  command->callback([options] { list(*options); });
+  CLI::Option* const json = command->add_option(
+      "--json", options->json, "Write the same as JSON to this file, - for stdout");
+  options->dump.add_to(*command)->needs(name)->excludes(json);
+  command->footer(
+      "Example: spillway nets resnet50\n"
+      "         spillway nets resnet50 --dump my.net");
+  command->callback([options] {
+    if (options->dump.is_wanted()) {
+      dump(*options);
+    } else {
+      list(*options);
+    }
+  });
 }
 
 }  // namespace spillway::cli

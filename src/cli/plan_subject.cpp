@@ -100,6 +100,7 @@ PlanSubject SubjectOptions::open_network() const {
   const StepToPlan step = built->training_to_plan();
   prefetch::Profile times = model ? prefetch::model_profile(step.graph, *model)
                                   : prefetch::read_profile(prefetch::JsonFile{profile}, step.graph);
+  const std::string name = network.name;
   const um::Bytes available = model ? model->near_memory : step.need.roomy;
   return {.workload = std::move(built),
           .network = std::move(network),
@@ -109,8 +110,8 @@ PlanSubject SubjectOptions::open_network() const {
           .step = step,
           .profile = std::move(times),
           .available = available,
-          .title = fmt::format("{} at batch {}", workload.net, workload.batch),
-          .identity = {{"network", workload.net}, {"batch", workload.batch}}};
+          .title = fmt::format("{} at batch {}", name, workload.batch),
+          .identity = {{"network", name}, {"batch", workload.batch}}};
 }
 
 }  // namespace spillway::cli

@@ -48,8 +48,8 @@ struct Options {
 
 // One workload for all machines that are not here, one for the host, whose tensors are laid out as
 // this machine's kernels want them.
-std::shared_ptr<const Workload> make_workload(const Options& options, const std::string& machine) {
-  const nets::Network network = options.workload.network();
+std::shared_ptr<const Workload> make_workload(const nets::Network& network, const Options& options,
+                                              const std::string& machine) {
   if (machine != "host") {
     return std::make_shared<const Workload>(network, ModelSizing{}, options.workload.step());
   }
@@ -67,16 +67,18 @@ Grid make_grid(const Options& options) {
   const std::vector<prefetch::Machine> machines =
       find_machines(options.comparison.machines.empty() ? std::vector<std::string>{"v100"}
                                                         : options.comparison.machines);
+  const nets::Network network = options.workload.network();
   Grid grid;
   std::vector<um::Bytes> available;
   std::shared_ptr<const Workload> modelled;
   for (const prefetch::Machine& machine : machines) {
-    std::shared_ptr<const Workload> workload =
-        machine.name != "host" && modelled ? modelled : make_workload(options, machine.name);
+    std::shared_ptr<const Workload> workload = machine.name != "host" && modelled
+                                                   ? modelled
+                                                   : make_workload(network, options, machine.name);
     if (machine.name != "host") modelled = workload;
     for (const std::string& link : options.comparison.links) {
-      grid.situations.push_back(make_situation(options.workload.net, options.workload.batch,
-                                               workload, machine, parse_link_factor(link)));
+      grid.situations.push_back(make_situation(network.name, options.workload.batch, workload,
+                                               machine, parse_link_factor(link)));
       available.push_back(machine.near_memory);
     }
   }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "nets/catalogue.h"
+#include "nets/network_file.h"
 #include "src/cli/complaint.h"
 #include "src/cli/number_checks.h"
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr const char* kWorkload = "What is trained";
 constexpr const char* kOptimizer = "Training";
+constexpr std::size_t kClasses = 10;
 constexpr std::size_t kLargestBatch = 1U << 20U;
 constexpr std::size_t kLargestClasses = 1U << 20U;
 constexpr std::size_t kLargestSide = 1U << 14U;
@@ -25,8 +27,8 @@ const std::map<std::string, ConvolutionAlgorithm> kAlgorithms{
 void WorkloadOptions::add_to(CLI::App& app) {
   app.add_option("--net", net,
                  "Network; spillway nets lists them; resnet:n1,n2,n3,n4 and vgg:a,b,c,d,e name the "
-                 "depths of "
-                 "their stages")
+                 "depths of their stages; a name that ends in .net or has a / is the file of a "
+                 "network of your own, written as spillway nets NAME --dump writes any of them")
       ->required()
       ->check(check_network)
       ->group(kWorkload);
@@ -35,11 +37,11 @@ void WorkloadOptions::add_to(CLI::App& app) {
       ->check(CLI::Range(std::size_t{1}, kLargestBatch))
       ->group(kWorkload);
   app.add_option("--image-size", image_size, "Side of the square images (default: the network's)")
-      ->check(CLI::Range(std::size_t{1}, kLargestSide))
+      ->check(image_side())
       ->group(kWorkload);
-  app.add_option("--classes", classes, "Classes that the network tells apart")
+  app.add_option("--classes", classes,
+                 "Classes that the network tells apart (default: 10; a file's are its own)")
       ->check(class_count())
-      ->capture_default_str()
       ->group(kWorkload);
   app.add_option("--conv-algorithm", convolution_algorithm,
                  "Convolution algorithms to choose from: auto (all), direct, or winograd, which "
@@ -64,13 +66,11 @@ void WorkloadOptions::add_optimizer_to(CLI::App& app) {
 }
 
 nets::Network WorkloadOptions::network() const {
-  nets::NetworkOptions options{.classes = classes};
-  if (image_size > 0) {
-    options.image = nets::Shape{.channels = nets::find_network(net).image.channels,
-                                .height = image_size,
-                                .width = image_size};
-  }
-  return nets::build_network(net, options);
+  const bool is_file = nets::is_network_file(net);
+  const nets::CatalogueEntry entry = nets::open_network(net);
+  nets::Shape image = entry.image;
+  if (image_size > 0) image.height = image.width = image_size;
+  return entry.build(image, classes.value_or(is_file ? entry.classes : kClasses));
 }
 
 StepOptions WorkloadOptions::step() const {
@@ -79,9 +79,12 @@ StepOptions WorkloadOptions::step() const {
           .sgd = {.momentum = momentum, .weight_decay = weight_decay}};
 }
 
+CLI::Range image_side() { return {std::size_t{1}, kLargestSide}; }
+
 CLI::Range class_count() { return {std::size_t{2}, kLargestClasses}; }
 
 std::string check_network(const std::string& name) {
+  if (nets::is_network_file(name)) return {};
   return complaint_of([&] { static_cast<void>(nets::find_network(name)); });
 }
 

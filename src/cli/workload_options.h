@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "nets/network.h"
@@ -13,8 +14,8 @@ namespace spillway::cli {
 struct WorkloadOptions {
   std::string net;
   std::size_t batch = 0;
-  std::size_t image_size = 0;  ///< 0: the network's own
-  std::size_t classes = 10;
+  std::size_t image_size = 0;          ///< 0: the network's own
+  std::optional<std::size_t> classes;  ///< default: 10, but those of a network from a file
   std::string convolution_algorithm = "auto";
   float momentum = 0.9F;
   float weight_decay = 0;
@@ -24,12 +25,15 @@ struct WorkloadOptions {
   /// depends on.
   void add_optimizer_to(CLI::App& app);
 
-  /// Throws: um::Error when the image is too small for the network.
+  /// Builds it, or reads it from its file. Throws: um::Error when that is not possible, or the
+  /// image too small.
   [[nodiscard]] nets::Network network() const;
   [[nodiscard]] StepOptions step() const;
 };
 
-/// Checks of CLI11's: a number of classes, the name of a network.
+/// Checks of CLI11's: a side of an image, a number of classes, the name of a network. A file passes
+/// unread: a broken one is no bad usage.
+[[nodiscard]] CLI::Range image_side();
 [[nodiscard]] CLI::Range class_count();
 [[nodiscard]] std::string check_network(const std::string& name);
 

@@ -48,6 +48,7 @@ std::string refusal(std::string_view name, const NetworkOptions& options) {
 TEST(Catalogue, NetworksHaveTheParametersOfTheirPapers) {
   const std::map<std::string, std::size_t> expected{{"lenet", 61'706},
                                                     {"alexnet", 62'378'344},
+                                                    {"overfeat", 145'920'872},
                                                     {"vgg11", 132'863'336},
                                                     {"vgg13", 133'047'848},
                                                     {"vgg16", 138'357'544},
@@ -258,8 +259,8 @@ TEST(Catalogue, RefusesDepthsThatAreNone) {
 
 TEST(Catalogue, TakesImagesAsSmallAsTheHeadersSay) {
   const std::map<std::string, std::size_t> sides{
-      {"lenet", 12},       {"alexnet", 67},      {"vgg11", 32},       {"googlenet", 31},
-      {"densenet121", 29}, {"inception-v3", 75}, {"inception-v4", 75}};
+      {"lenet", 12},     {"alexnet", 67},     {"overfeat", 71},     {"vgg11", 32},
+      {"googlenet", 31}, {"densenet121", 29}, {"inception-v3", 75}, {"inception-v4", 75}};
   for (const auto& [name, side] : sides) {
     EXPECT_EQ(refusal(name, {.image = photo(side)}), "accepted: " + name);
     EXPECT_TRUE(refusal(name, {.image = photo(side - 1)}).ends_with("use a larger --image-size"))
@@ -282,11 +283,12 @@ TEST(Catalogue, RefusesASingleClass) {
 }
 
 TEST(Catalogue, ListsTheNetworksWhenTheNameIsUnknown) {
-  EXPECT_EQ(refusal("resnet19", {}),
-            "there is no network called 'resnet19'; there are lenet, alexnet, vgg11, vgg13, vgg16, "
-            "vgg19, vgg101, googlenet, inception-v3, inception-v4, resnet18, resnet34, resnet50, "
-            "resnet101, resnet152, densenet121, densenet161, densenet169, densenet201, "
-            "resnet:n1,n2,n3,n4, vgg:a,b,c,d,e");
+  EXPECT_EQ(
+      refusal("resnet19", {}),
+      "there is no network called 'resnet19'; there are lenet, alexnet, overfeat, vgg11, vgg13, "
+      "vgg16, vgg19, vgg101, googlenet, inception-v3, inception-v4, resnet18, resnet34, resnet50, "
+      "resnet101, resnet152, densenet121, densenet161, densenet169, densenet201, "
+      "resnet:n1,n2,n3,n4, vgg:a,b,c,d,e");
 }
 
 }  // namespace

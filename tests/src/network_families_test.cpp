@@ -89,10 +89,10 @@ TEST_P(NetworkFamilies, TrainToTheSameBitsInTheSmallestBudget) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfTheCatalogue, NetworkFamilies,
-                         testing::Values(Case{"alexnet", 115, 48}, Case{"vgg:1,2,1,1,1", 32, 2},
-                                         Case{"googlenet", 32, 2}, Case{"inception-v3", 75, 2},
-                                         Case{"inception-v4", 75, 2}, Case{"resnet34", 32, 2},
-                                         Case{"resnet:1,2,1,1", 32, 2},
+                         testing::Values(Case{"alexnet", 115, 48}, Case{"overfeat", 71, 8},
+                                         Case{"vgg:1,2,1,1,1", 32, 2}, Case{"googlenet", 32, 2},
+                                         Case{"inception-v3", 75, 2}, Case{"inception-v4", 75, 2},
+                                         Case{"resnet34", 32, 2}, Case{"resnet:1,2,1,1", 32, 2},
                                          Case{"densenet121", 32, 2}));
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "prefetch/plan.h"
 #include "src/model_sizing.h"
 #include "src/operation_kind.h"
+#include "tests/refusal.h"
 #include "tests/src/step_tasks.h"
 
 namespace spillway {
@@ -200,6 +201,19 @@ TEST(TrainingStep, MayBeginWithLayersThatTrainNothing) {
     EXPECT_NE(find_task(step, "fc1.update"), nullptr) << name;
     EXPECT_EQ(find_task(step, "fc1.backward_data"), nullptr) << name;
     EXPECT_EQ(find_task(step, "first.backward"), nullptr) << name;
+  }
+}
+
+// Names that users choose: those of other parts of a step, and what a block adds to a layer's name.
+TEST(TrainingStep, RefusesLayersThatWouldGiveTwoPartsOneName) {
+  for (const char* name : {"labels", "fc.momentum"}) {
+    nets::Builder net{"toy", {3, 4, 4}};
+    const nets::NodeId x = net.linear(name, net.input(), {.features = 5});
+    const nets::Network network = net.build(net.linear("fc", x, {.features = 2}));
+    EXPECT_EQ(
+        test::refusal([&] { return make_training_step(network, ModelSizing{}, {.batch = 2}); }),
+        "the layers of network toy make two parts of its step called '" + std::string{name} +
+            "'; give one of the layers another name");
   }
 }
 

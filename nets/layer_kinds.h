@@ -1,0 +1,153 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "nets/layer.h"
+
+namespace spillway::nets {
+
+/// A hyper-parameter of the layer `L`, by the word that stands for it in a network file.
+template <typename L, typename T>
+struct LayerField {
+  std::string_view word;
+  T L::*member;
+  bool has_default;  ///< layer.h's, which files leave out
+};
+
+template <typename L, typename T>
+[[nodiscard]] constexpr LayerField<L, T> required(std::string_view word, T L::*member) {
+  return {.word = word, .member = member, .has_default = false};
+}
+
+template <typename L, typename T>
+[[nodiscard]] constexpr LayerField<L, T> with_default(std::string_view word, T L::*member) {
+  return {.word = word, .member = member, .has_default = true};
+}
+
+/// How many layers a layer reads.
+struct InputCount {
+  std::size_t least = 1;
+  std::size_t most = 1;
+};
+inline constexpr InputCount kOneInput{};
+inline constexpr InputCount kTwoInputs{.least = 2, .most = 2};
+inline constexpr InputCount kSeveralInputs{.least = 2, .most = SIZE_MAX};
+
+/// A layer, by the word that stands for it in a network file.
+template <typename L, typename... T>
+struct LayerKind {
+  using Type = L;
+  static constexpr std::size_t kFields = sizeof...(T);
+
+  std::string_view word;
+  InputCount inputs;
+  std::tuple<LayerField<L, T>...> fields;
+};
+
+template <typename L, typename... T>
+[[nodiscard]] constexpr LayerKind<L, T...> layer_kind(std::string_view word, InputCount inputs,
+                                                      LayerField<L, T>... fields) {
+  return {.word = word, .inputs = inputs, .fields = {fields...}};
+}
+
+/// The words of an enumeration's values, in their order.
+template <typename Enumeration>
+inline constexpr std::tuple<> kWordsOf{};
+template <>
+inline constexpr std::array<std::string_view, 2> kWordsOf<PoolKind>{"max", "average"};
+
+/// Every layer and every field of it, as network files spell them, in the order of Layer. This is
+/// all that files know of layers: a new layer is an entry here, a new field a line.
+inline constexpr std::tuple kLayerKinds{
+    layer_kind<Convolution>("convolution", kOneInput,                        //
+                            required("channels", &Convolution::channels),    //
+                            with_default("kernel", &Convolution::kernel),    //
+                            with_default("stride", &Convolution::stride),    //
+                            with_default("padding", &Convolution::padding),  //
+                            with_default("bias", &Convolution::bias)),
+    layer_kind<BatchNorm>("batch-norm", kOneInput,                       //
+                          with_default("epsilon", &BatchNorm::epsilon),  //
+                          with_default("momentum", &BatchNorm::momentum)),
+    layer_kind<Relu>("relu", kOneInput),
+    layer_kind<Pool>("pool", kOneInput,                                      //
+                     with_default("kind", &Pool::kind),                      //
+                     with_default("kernel", &Pool::kernel),                  //
+                     with_default("stride", &Pool::stride),                  //
+                     with_default("padding", &Pool::padding),                //
+                     with_default("counts-padding", &Pool::counts_padding),  //
+                     with_default("rounds-up", &Pool::rounds_up)),
+    layer_kind<GlobalAveragePool>("global-average-pool", kOneInput),
+    layer_kind<LocalResponseNorm>("local-response-norm", kOneInput,                //
+                                  with_default("size", &LocalResponseNorm::size),  //
+                                  with_default("alpha", &LocalResponseNorm::alpha),
+                                  with_default("beta", &LocalResponseNorm::beta),  //
+                                  with_default("k", &LocalResponseNorm::k)),
+    layer_kind<Linear>("linear", kOneInput,                      //
+                       required("features", &Linear::features),  //
+                       with_default("bias", &Linear::bias)),
+    layer_kind<Dropout>("dropout", kOneInput,  //
+                        with_default("probability", &Dropout::probability)),
+    layer_kind<Add>("add", kTwoInputs),
+    layer_kind<Concat>("concat", kSeveralInputs),
+    layer_kind<Flatten>("flatten", kOneInput),
+    layer_kind<SoftmaxCrossEntropy>("softmax-cross-entropy", kOneInput)};
+
+/// The entry of the layer `L`.
+template <typename L>
+[[nodiscard]] constexpr const auto& kind_of() {
+  constexpr auto kFind = []<typename... Kind>(const std::tuple<Kind...>& /*kinds*/) {
+    std::size_t index = 0;
+    static_cast<void>(((std::is_same_v<typename Kind::Type, L> || (++index, false)) || ...));
+    return index;
+  };
+  return std::get<kFind(kLayerKinds)>(kLayerKinds);
+}
+
+/// Calls `visit` with each entry.
+template <typename Visit>
+constexpr void for_each_kind(Visit visit) {
+  std::apply([&](const auto&... kind) { (visit(kind), ...); }, kLayerKinds);
+}
+
+/// Calls `visit` with each field of a kind.
+template <typename Kind, typename Visit>
+constexpr void for_each_field(const Kind& kind, Visit visit) {
+  std::apply([&](const auto&... field) { (visit(field), ...); }, kind.fields);
+}
+
+/// Whether kLayerKinds leaves nothing out of layer.h.
+namespace coverage {
+
+struct Anything {
+  template <typename T>
+  constexpr operator T() const;  // only for the compiler to count with
+};
+
+template <typename L, typename... Field>
+constexpr std::size_t count_fields() {
+  if constexpr (requires { L{Field{}..., Anything{}}; }) {
+    return count_fields<L, Field..., Anything>();
+  } else {
+    return sizeof...(Field);
+  }
+}
+
+template <typename... L>
+constexpr bool has_every_field(const std::variant<L...>* /*layer*/) {
+  return ((kind_of<L>().kFields == count_fields<L>()) && ...);
+}
+
+static_assert(std::tuple_size_v<decltype(kLayerKinds)> == std::variant_size_v<Layer>,
+              "every layer of layer.h has an entry in kLayerKinds");
+static_assert(has_every_field(static_cast<const Layer*>(nullptr)),
+              "every field of a layer has a line in kLayerKinds");
+
+}  // namespace coverage
+}  // namespace spillway::nets

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "nets/layer.h"
+#include "nets/layer_kinds.h"
+
+namespace spillway::nets {
+
+/// The largest number of channels or features, and the largest side of a kernel, a stride, a
+/// padding or an image, that a network file may say: larger ones are mistakes, and what is computed
+/// from these fits into 64 bits.
+inline constexpr std::size_t kLargestWidth = 1U << 20U;
+inline constexpr std::size_t kLargestSide = 1U << 14U;
+
+/// "kernel=3" in a network file.
+struct LayerParameter {
+  std::string word;
+  std::string value;
+};
+
+/// What a network file says of a layer, but for its name and what it reads.
+struct LayerText {
+  std::string kind;  ///< "convolution"
+  std::vector<LayerParameter> parameters;
+};
+
+/// The words for `layer`, without the parameters that have the default of layer.h. `twin` is the
+/// same layer of the same network with another number of classes: a whole number in which the two
+/// differ is the number of classes, and written as the word `classes`.
+[[nodiscard]] LayerText to_text(const Layer& layer, const Layer& twin);
+
+/// The layer that `text` says, with `classes` for the word. `name` is only for the sentence.
+/// Throws: um::Error that names the layer, the parameter and what it may be.
+[[nodiscard]] Layer to_layer(const std::string& name, const LayerText& text, std::size_t classes);
+
+/// How many layers `layer` reads.
+[[nodiscard]] InputCount input_count(const Layer& layer);
+
+/// `word` in quotes, cut where it is long, for sentences.
+[[nodiscard]] std::string quoted(const std::string& word);
+
+}  // namespace spillway::nets

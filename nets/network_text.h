@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "nets/catalogue.h"
+
+namespace spillway::nets {
+
+/// `entry`'s network as the text of a network file (README.md), for an image and classes of other
+/// than the entry's where `options` say so. Where the number of classes decides a number of a
+/// layer, the text says `classes`. Behind each layer stands, as a comment, the shape it makes.
+/// read_network() gives the same network again. Throws: as `entry.build` does.
+[[nodiscard]] std::string to_text(const CatalogueEntry& entry, const NetworkOptions& options = {});
+
+}  // namespace spillway::nets

@@ -1,0 +1,36 @@
+#include "src/cli/network_dump.h"
+
+#include <cerrno>
+#include <fstream>
+#include <iostream>
+
+#include "nets/network_text.h"
+#include "um/error.h"
+
+namespace spillway::cli {
+
+CLI::Option* NetworkDump::add_to(CLI::App& app) {
+  return app
+      .add_option_function<std::string>(
+          "--dump", [this](const std::string& value) { path = value.empty() ? "-" : value; },
+          "Write the network here instead, as a file that --net reads, - (and nothing) for stdout")
+      ->expected(0, 1)
+      ->type_name("FILE");
+}
+
+void NetworkDump::write(const nets::CatalogueEntry& entry,
+                        const nets::NetworkOptions& options) const {
+  const std::string text = nets::to_text(entry, options);
+  if (path == "-") {
+    std::cout << text << std::flush;
+    if (!std::cout) throw um::Error{"cannot write to standard output"};
+    return;
+  }
+  errno = 0;
+  std::ofstream file{path, std::ios::binary};
+  file << text;
+  file.close();
+  if (!file) throw um::system_error("cannot write " + path, errno);
+}
+
+}  // namespace spillway::cli

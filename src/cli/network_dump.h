@@ -1,0 +1,22 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "nets/catalogue.h"
+
+namespace spillway::cli {
+
+/// The flag --dump: writes a network as a file that --net reads.
+struct NetworkDump {
+  std::string path;  ///< empty: it is not wanted; "-" is standard output
+
+  /// Returns the option.
+  CLI::Option* add_to(CLI::App& app);
+
+  [[nodiscard]] bool is_wanted() const { return !path.empty(); }
+  /// Throws: um::Error when it cannot be written, or the network cannot be built.
+  void write(const nets::CatalogueEntry& entry, const nets::NetworkOptions& options) const;
+};
+
+}  // namespace spillway::cli

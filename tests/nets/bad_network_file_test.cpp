@@ -1,0 +1,170 @@
+// Network files that are none: one sentence each, with file, line and layer.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "nets/network_file.h"
+#include "nets/text_lines.h"
+#include "tests/nets/refused_network.h"
+#include "tests/refusal.h"
+#include "tests/src/data/temporary_folder.h"
+
+namespace spillway::nets {
+namespace {
+
+using test::refusal;
+using test::refused;
+using test::refused_layer;
+using test::TemporaryFolder;
+
+TEST(BadNetworkFile, IsNotWhatTheseTestsStartFrom) {
+  EXPECT_EQ(refused_layer("conv convolution channels=4"), "accepted");
+}
+
+// ---- header
+
+TEST(BadNetworkFile, ThatIsEmpty) {
+  const std::string sentence = "toy.net is empty; a line 'spillway-network 1' is missing";
+  EXPECT_EQ(refused(""), sentence);
+  EXPECT_EQ(refused("# nothing\n\n"),
+            "toy.net ends too early; a line 'spillway-network 1' is missing");
+}
+
+TEST(BadNetworkFile, WithoutItsFirstLine) {
+  EXPECT_EQ(refused("name toy\n"),
+            "toy.net:1: a network file begins with the line 'spillway-network 1', this one with "
+            "'name toy'");
+  EXPECT_EQ(refused("{\"layers\": []}"),
+            "toy.net:1: a network file begins with the line 'spillway-network 1', this one with "
+            "'{\"layers\": []}'");
+}
+
+TEST(BadNetworkFile, OfAnotherVersion) {
+  EXPECT_EQ(refused("\nspillway-network 2\nname toy\n"),
+            "toy.net:2: this is version '2' of network files; this program reads version 1");
+}
+
+TEST(BadNetworkFile, WithoutALineOfItsHeader) {
+  EXPECT_EQ(refused("spillway-network 1\ninput 3x8x8\n"),
+            "toy.net:2: here belongs the line 'name NAME', not 'input 3x8x8'");
+  EXPECT_EQ(refused("spillway-network 1\nname toy\nclasses 5\n"),
+            "toy.net:3: here belongs the line 'input CHANNELSxHEIGHTxWIDTH', not 'classes 5'");
+  EXPECT_EQ(refused("spillway-network 1\nname toy\ninput 3x8x8\nconv convolution channels=4\n"),
+            "toy.net:4: here belongs the line 'classes NUMBER', not 'conv convolution channels=4'");
+  EXPECT_EQ(refused("spillway-network 1\nname toy\n"),
+            "toy.net ends too early; a line 'input CHANNELSxHEIGHTxWIDTH' is missing");
+}
+
+TEST(BadNetworkFile, WithAnInputThatIsNoShape) {
+  for (const std::string shape : {"", "3", "3x8", "3x8x8x8", "3x0x8", "-3x8x8", "3x8x99999",
+                                  "axbxc", "3 x 8 x 8", "3x8x8 1", "3x8x18446744073709551616"}) {
+    EXPECT_EQ(refused("spillway-network 1\nname toy\ninput " + shape + "\nclasses 5\n"),
+              "toy.net:3: an input of '" + shape +
+                  "' is no CHANNELSxHEIGHTxWIDTH, each from 1 to 16384, as 3x224x224 is");
+  }
+}
+
+TEST(BadNetworkFile, WithAnImpossibleNumberOfClasses) {
+  for (const std::string classes : {"", "1", "0", "-2", "ten", "5 6", "1048577"}) {
+    EXPECT_EQ(refused("spillway-network 1\nname toy\ninput 3x8x8\nclasses " + classes + "\n"),
+              "toy.net:4: '" + classes +
+                  "' is no number of classes; it must be a whole number from 2 to 1048576");
+  }
+}
+
+TEST(BadNetworkFile, WithNamesThatAreNone) {
+  const std::string what =
+      " is no name; names have letters, digits and _-.:,/+, and at most 200 of "
+      "them";
+  EXPECT_EQ(refused("spillway-network 1\nname a\"b\n"), "toy.net:2: 'a\"b'" + what);
+  EXPECT_EQ(refused("spillway-network 1\nname a b\n"),
+            "toy.net:2: a network has one word as a name");
+  EXPECT_EQ(refused_layer("x=1 relu"), "toy.net:5: 'x=1'" + what);
+  EXPECT_EQ(refused_layer(std::string(201, 'x') + " relu"),
+            "toy.net:5: '" + std::string(60, 'x') + "...'" + what);
+}
+
+// ---- files
+
+TEST(BadNetworkFile, WithALineThatIsTooLong) {
+  const std::string blanks(TextLines::kLongestLine - 6, ' ');
+  EXPECT_EQ(refused_layer("a" + blanks + " relu"), "accepted");
+  EXPECT_EQ(refused_layer("a" + blanks + "  relu"),
+            "toy.net:5: this line is longer than the 65536 bytes that a line may have");
+}
+
+TEST(BadNetworkFile, WithCharactersThatAreNone) {
+  EXPECT_EQ(refused_layer(std::string{"a re\0lu", 7}),
+            "toy.net:5: this line holds the byte 0x00, so that this is no text; a network is "
+            "written in plain text");
+  EXPECT_EQ(refused_layer("a relu # \x1b[31m"),
+            "toy.net:5: this line holds the byte 0x1b, so that this is no text; a network is "
+            "written in plain text");
+  EXPECT_EQ(refused_layer("\xc3\xa4 relu"),
+            "toy.net:5: this line holds a character that is not ASCII, which only comments may");
+}
+
+// A stream of so many bytes that counts how many of them were read.
+class Endless : public std::streambuf {
+ public:
+  Endless(std::string part, std::size_t size) : part_{std::move(part)}, left_{size} {}
+  [[nodiscard]] std::size_t read() const { return read_; }
+
+ protected:
+  int_type underflow() override {
+    if (left_ < part_.size()) return traits_type::eof();
+    left_ -= part_.size();
+    read_ += part_.size();
+    setg(part_.data(), part_.data(), part_.data() + part_.size());
+    return traits_type::to_int_type(part_[0]);
+  }
+
+ private:
+  std::string part_;
+  std::size_t left_;
+  std::size_t read_ = 0;
+};
+
+constexpr std::size_t kNoise = 100U << 20U;
+
+// What 100 MB of `part` are refused with, and how many bytes were read before.
+std::pair<std::string, std::size_t> refused_noise(const std::string& part) {
+  Endless noise{part, kNoise};
+  std::istream stream{&noise};
+  std::string sentence = refusal([&] { return read_network(stream, "noise.net").name; });
+  return {std::move(sentence), noise.read()};
+}
+
+TEST(BadNetworkFile, OfAHundredMegabytesIsNotReadToItsEnd) {
+  std::string bytes(4096, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7 + 3);
+  const auto [noise, noise_bytes] = refused_noise(bytes);
+  EXPECT_TRUE(noise.starts_with("noise.net:1: this line holds the byte 0x")) << noise;
+  EXPECT_LE(noise_bytes, 4096U);
+
+  const auto [letters, letter_bytes] = refused_noise(std::string(4096, 'x'));
+  EXPECT_EQ(letters, "noise.net:1: this line is longer than the 65536 bytes that a line may have");
+  EXPECT_LE(letter_bytes, TextLines::kLongestLine + 8192);
+
+  const auto [lines, line_bytes] = refused_noise(std::string(4095, '\n') + "#");
+  EXPECT_EQ(lines, "noise.net is larger than the 16 MiB that a network file may be");
+  EXPECT_LE(line_bytes, TextLines::kLargestFile + 4096);
+}
+
+TEST(BadNetworkFile, ThatIsNotThereOrCannotBeRead) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(refusal([&] { return open_network(folder.file("none.net")).name; }),
+            "cannot read network file " + folder.file("none.net") + ": No such file or directory");
+  EXPECT_EQ(refusal([&] { return open_network(folder.path()).name; }),
+            "cannot read " + folder.path().string() + ": it is a folder, not a network file");
+  EXPECT_EQ(refusal([&] { return open_network("/proc/self/mem").name; }),
+            "cannot read /proc/self/mem: Input/output error");
+}
+
+}  // namespace
+}  // namespace spillway::nets

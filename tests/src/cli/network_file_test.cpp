@@ -1,0 +1,160 @@
+// Networks that users write, from the command line.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/refused.h"
+#include "tests/src/data/temporary_folder.h"
+
+namespace spillway {
+namespace {
+
+using nlohmann::json;
+using test::expect_refused;
+using test::joined;
+using test::Outcome;
+using test::Program;
+using test::run_spillway;
+using test::summary_of;
+using test::TemporaryFolder;
+
+constexpr int kFailure = 1;
+constexpr int kBadUsage = 2;
+
+std::string content_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream{path}.rdbuf();
+  return text.str();
+}
+
+class NetworkFile : public testing::Test {
+ protected:
+  [[nodiscard]] std::string path() const { return folder_.file("my.net"); }
+
+  // A network of six classes for images of 12x12.
+  void write(const std::string& hidden = "conv convolution channels=4 kernel=3") const {
+    std::ofstream{path()} << "spillway-network 1\nname mine\ninput 3x12x12\nclasses 6\n\n"
+                          << hidden << "\nfc linear features=classes\nloss softmax-cross-entropy\n";
+  }
+
+  [[nodiscard]] Program::Arguments training(const Program::Arguments& more = {}) const {
+    return joined(
+        {"train", "--net", path(), "--batch", "4", "--steps", "2", "--threads", "2", "--json", "-"},
+        more);
+  }
+
+  [[nodiscard]] static json json_of(const Program::Arguments& arguments) {
+    const Outcome outcome = run_spillway(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    return outcome.exit_code == 0 ? json::parse(outcome.output) : json{};
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(NetworkFile, IsTrainedByItsOwnNameAndClasses) {
+  write();
+  const json summary = summary_of(run_spillway(training({"--budget", "min+20%"})));
+  EXPECT_EQ(summary.at("network"), "mine");
+  EXPECT_EQ(summary.at("classes"), 6);
+  EXPECT_EQ(summary.at("image"), "3x12x12");
+  EXPECT_EQ(summary.at("steps_run"), 2);
+}
+
+TEST_F(NetworkFile, TakesAnotherImageAndOtherClasses) {
+  write();
+  const json summary = summary_of(run_spillway(training({"--image-size", "9", "--classes", "4"})));
+  EXPECT_EQ(summary.at("classes"), 4);
+  EXPECT_EQ(summary.at("image"), "3x9x9");
+  // 4 (3 * 9) + 4 of the convolution, whose output is 4x7x7, and 4 (4 * 7 * 7) + 4.
+  EXPECT_EQ(summary.at("parameters"), 112 + 788);
+}
+
+TEST_F(NetworkFile, OfABuiltInNetworkTrainsToTheSameBits) {
+  const Outcome dumped = run_spillway({"nets", "lenet", "--dump", path()});
+  ASSERT_EQ(dumped.exit_code, 0) << dumped.errors;
+  EXPECT_EQ(dumped.output, "");
+  const json from_file = summary_of(run_spillway(training()));
+  const json built_in = summary_of(run_spillway({"train", "--net", "lenet", "--batch", "4",
+                                                 "--steps", "2", "--threads", "2", "--json", "-"}));
+  EXPECT_EQ(from_file.at("network"), "lenet");
+  EXPECT_EQ(from_file.at("weights_sha256"), built_in.at("weights_sha256"));
+}
+
+TEST_F(NetworkFile, IsPlannedMeasuredSweptAndListedByItsOwnName) {
+  write();
+  const json plan = json_of({"plan", "--net", path(), "--batch", "4", "--json", "-"});
+  EXPECT_EQ(plan.at("network"), "mine");
+  const json swept = json_of({"sweep", "--net", path(), "--batch", "4", "--budgets", "min",
+                              "--planners", "capacity", "--machines", "v100", "--json", "-"});
+  EXPECT_EQ(swept.at("points").at(0).at("net"), "mine");
+  const json facts = json_of({"nets", path(), "--json", "-"}).at(0);
+  EXPECT_EQ(facts.at("name"), "mine");
+  EXPECT_EQ(facts.at("classes"), 6);
+  EXPECT_EQ(facts.at("description"), "a network of your own");
+  EXPECT_EQ(run_spillway(
+                {"profile", "--net", path(), "--batch", "4", "--out", folder_.file("profile.json")})
+                .exit_code,
+            0);
+}
+
+TEST_F(NetworkFile, GoesOnFromItsCheckpoint) {
+  write();
+  const Program::Arguments saved{"--checkpoint", folder_.file("saved"), "--checkpoint-every", "1"};
+  const Outcome first = run_spillway(training(saved));
+  ASSERT_EQ(first.exit_code, 0) << first.errors;
+  EXPECT_NE(content_of(folder_.file("saved/checkpoint.json")).find("mine 3x12x12, 6 classes"),
+            std::string::npos);
+  Program::Arguments more = training(joined(saved, {"--resume"}));
+  *std::ranges::find(more, "2") = "3";  // steps
+  EXPECT_EQ(summary_of(run_spillway(more)).at("steps"), 3);
+  write("conv convolution channels=5 kernel=3");
+  expect_refused(kFailure, more, {"conv.weight", "no checkpoint of this network"});
+}
+
+TEST_F(NetworkFile, ThatIsWrongIsRefusedWithItsLineAndLayer) {
+  write("conv convolution channels=4 kernel=13");
+  const std::vector<std::string> words{path() + ":6: layer conv", "does not fit"};
+  expect_refused(kFailure, training(), words);
+  for (const char* command : {"plan", "profile", "sweep"}) {
+    expect_refused(kFailure, {command, "--net", path(), "--batch", "4"}, words);
+  }
+  expect_refused(kFailure, {"nets", path()}, words);
+  expect_refused(kFailure, {"nets", path(), "--dump"}, words);
+}
+
+TEST_F(NetworkFile, ThatIsNotThereOrAFolderIsRefused) {
+  expect_refused(kFailure, training(), {"cannot read network file", path(), "No such file"});
+  expect_refused(kFailure,
+                 {"plan", "--net", folder_.path().string(), "--batch", "4", "--machine", "v100"},
+                 {"cannot read", folder_.path().string(), "folder"});
+}
+
+TEST(Dump, GoesToStandardOutputUnlessAFileIsNamed) {
+  const TemporaryFolder folder;
+  const Program::Arguments dump{"nets",         "resnet18", "--classes", "7",
+                                "--image-size", "64",       "--dump"};
+  const Outcome outcome = run_spillway(dump);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_TRUE(outcome.output.starts_with("spillway-network 1\nname resnet18\n")) << outcome.output;
+  EXPECT_NE(outcome.output.find("\ninput 3x64x64\nclasses 7\n"), std::string::npos);
+  EXPECT_EQ(run_spillway(joined(dump, {"-"})).output, outcome.output);
+  EXPECT_EQ(run_spillway(joined(dump, {folder.file("r.net")})).output, "");
+  EXPECT_EQ(content_of(folder.file("r.net")), outcome.output);
+}
+
+TEST(Dump, IsOfOneNetwork) {
+  expect_refused(kBadUsage, {"nets", "--dump"}, {"--dump", "name"});
+  expect_refused(kBadUsage, {"nets", "lenet", "--dump", "-", "--json", "-"}, {"--dump", "--json"});
+  expect_refused(kFailure, {"nets", "lenet", "--dump", "/no-such-folder/lenet.net"},
+                 {"/no-such-folder/lenet.net"});
+}
+
+}  // namespace
+}  // namespace spillway
