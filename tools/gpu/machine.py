@@ -63,7 +63,9 @@ def built(build=BUILD):
     environment = dict(os.environ)
     add_folders(environment, cupti_folders())
     tests = [path for path, _ in gpu_tests(build)]
-    return Machine(build / "bin", tests, environment, {"from": "build tree"})
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True,
+                            text=True, check=False).stdout.strip()
+    return Machine(build / "bin", tests, environment, {"from": "build tree", "commit": commit})
 
 
 def packed(archive=ARCHIVE):

@@ -10,7 +10,8 @@ def tests(bench, result):
     result["programs"] = []
     for program in bench.machine.tests:
         result["programs"].append(run_tests(bench, program))
-    failed = [p["program"] for p in result["programs"] if p["failures"] or p["status"] != 0]
+    failed = [p["program"] for p in result["programs"]
+              if p["failures"] or p["status"] != 0 or p["tests"] == 0]
     if not result["programs"]:
         raise Failure("there is no test program with the label gpu; build them")
     if failed:
@@ -80,9 +81,10 @@ def identity(bench, result):
 def identity_run(bench, precision, memory, budget):
     workload = ["--net", "resnet18", "--batch", 32, "--precision", precision, "--deterministic",
                 "--conv-algorithm", "direct"]
-    flags = ["--steps", 5, "--memory", memory, "--profile", bench.profile(workload, "managed")]
+    flags = ["--steps", 5, "--memory", memory] + (["--budget", budget] if budget else [])
     try:
-        return brief(bench.train(workload, flags + (["--budget", budget] if budget else [])))
+        flags += ["--profile", bench.profile(workload, "managed")]
+        return brief(bench.train(workload, flags))
     except Failure as failure:
         return {"failed": str(failure)}
 

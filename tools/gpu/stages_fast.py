@@ -111,7 +111,7 @@ def overhead_run(bench, workload, steps, resident, memory, budget, planner):
     predicted = done["summary"]["predicted_step_seconds"]
     return {**run, **brief(done), "median_step_seconds": median,
             "spread": spread([step["seconds"] for step in done["steps"][WARM_UP:]]),
-            "predicted_step_seconds": predicted, "prediction_error": median / predicted - 1,
+            "predicted_step_seconds": predicted, "over_prediction": median / predicted - 1,
             "ratio_to_resident": median / median_step(resident)}
 
 
@@ -139,7 +139,7 @@ def large(bench, resident):
     predicted = done["summary"]["predicted_step_seconds"]
     return {**run, **brief(done), "median_step_seconds": seconds,
             "images_per_second": batch / seconds, "predicted_step_seconds": predicted,
-            "prediction_error": seconds / predicted - 1,
+            "over_prediction": seconds / predicted - 1,
             "card_bytes": card,
             "is_more_than_the_card": done["summary"]["resident_bytes"] > card}
 
@@ -153,8 +153,8 @@ def judge(result):
     for run in every:
         if run["summary"]["near_peak_bytes"] > run["summary"]["budget_bytes"]:
             raise Failure(f"{run['memory']} {run['budget']} used more near memory than its budget")
-    missed = [f"{run['memory']} {run['planner']} {100 * run['prediction_error']:+.0f} %"
+    missed = [f"{run['memory']} {run['planner']} {100 * run['over_prediction']:+.0f} %"
               for run in result["runs"]
-              if run["budget"] == "40%" and abs(run["prediction_error"]) > GOAL]
+              if run["budget"] == "40%" and abs(run["over_prediction"]) > GOAL]
     if missed:
         raise Failure("steps at 40 % are not within 10 % of the prediction: " + ", ".join(missed))
