@@ -79,14 +79,17 @@ def identity(bench, result):
 
 
 def identity_run(bench, precision, memory, budget):
-    workload = ["--net", "resnet18", "--batch", 32, "--precision", precision, "--deterministic",
+    # With fewer images the parameters, which stay near, are most of what a step needs.
+    workload = ["--net", "resnet18", "--batch", 128, "--precision", precision, "--deterministic",
                 "--conv-algorithm", "direct"]
     flags = ["--steps", 5, "--memory", memory] + (["--budget", budget] if budget else [])
     try:
         flags += ["--profile", bench.profile(workload, "managed")]
         return brief(bench.train(workload, flags))
     except Failure as failure:
-        return {"failed": str(failure)}
+        # A part of the need may be less than the smallest budget, at which there is a run as well.
+        is_too_small = budget is not None and budget != "min" and "too small" in str(failure)
+        return {"skipped" if is_too_small else "failed": str(failure)}
 
 
 def differing(runs):
@@ -96,8 +99,8 @@ def differing(runs):
     resident = runs["resident"]
     if "failed" in resident:
         return list(runs)
-    return [name for name, run in runs.items()
-            if "failed" in run or of(run) != of(resident) or is_over_budget(run)]
+    return [name for name, run in runs.items() if "skipped" not in run
+            and ("failed" in run or of(run) != of(resident) or is_over_budget(run))]
 
 
 def is_over_budget(run):

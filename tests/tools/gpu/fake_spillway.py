@@ -2,7 +2,7 @@
 """Stands for the program spillway: takes its flags and writes its JSON, without training anything.
 
 FAKE in the environment says what is wrong with it: "MEMORY:KEY=VALUE" sets a figure of the summary,
-or of every step, in that memory mode; "MEMORY:fail" makes it end with a sentence.
+or of every step, in that memory mode; "MEMORY:fail" makes it end with a sentence, "MEMORY:refuse" refuse budgets but min.
 """
 
 import json
@@ -32,6 +32,8 @@ elif words[0] == "train":
         where, _, what = word.partition(":")
         if where == memory and what == "fail":
             sys.exit("there is no room")
+        if where == memory and what == "refuse" and flag["--budget"] != "min":
+            sys.exit("a budget of 1 B is too small")
         key, _, value = what.partition("=")
         for place in (summary, step) if where == memory else ():
             if key in place:

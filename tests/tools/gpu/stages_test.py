@@ -70,6 +70,12 @@ class Stages(unittest.TestCase):
         self.assertEqual(result["precisions"]["bf16"]["managed min"], {"failed": "there is no room"})
         self.assertIn("summary", result["precisions"]["bf16"]["copy min"])
 
+    def test_identity_leaves_out_budgets_that_no_plan_fits(self):
+        result = {}
+        stages_correct.identity(self.bench("copy:refuse"), result)
+        self.assertIn("skipped", result["precisions"]["fp32"]["copy 40%"])
+        self.assertIn("summary", result["precisions"]["fp32"]["copy min"])
+
     def test_steady_refuses_faults_and_evictions(self):
         stages_correct.steady(self.bench(), {})
         for key in ("faults", "evictions"):
