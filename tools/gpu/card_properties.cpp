@@ -41,7 +41,7 @@ std::string properties_of(cudnnHandle_t handle) {
   cuda::check_cudnn(cudnnBackendGetAttribute(properties.get(),
                                              CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
                                              CUDNN_TYPE_CHAR, size, &size, text.data()));
-  text.resize(text.find_last_not_of(std::string{"\0 ", 2}) + 1);
+  text.resize(text.find_last_not_of(std::string{"\0\n ", 3}) + 1);
   return text;
 #else
   static_cast<void>(handle);
@@ -63,13 +63,13 @@ void write(int ordinal, const std::string& path) {
 }  // namespace spillway::gpu
 
 int main(int argc, char** argv) {
-  std::string out;
-  int device = 0;
-  CLI::App app{"Writes cuDNN's properties of a GPU"};
-  app.add_option("--out", out, "File to write")->required();
-  app.add_option("--device", device, "Number of the GPU")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
   try {
+    std::string out;
+    int device = 0;
+    CLI::App app{"Writes cuDNN's properties of a GPU"};
+    app.add_option("--out", out, "File to write")->required();
+    app.add_option("--device", device, "Number of the GPU")->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
     spillway::gpu::write(device, out);
     return 0;
   } catch (const std::exception& error) {

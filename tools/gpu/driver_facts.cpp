@@ -140,13 +140,13 @@ bool measure(const Options& options) {
 }  // namespace spillway::gpu
 
 int main(int argc, char** argv) {
-  spillway::gpu::Options options;
-  CLI::App app{"Measures what the CUDA driver and the link of a GPU do"};
-  app.add_option("--out", options.out, "File to write")->required();
-  app.add_option("--device", options.device, "Number of the GPU")->capture_default_str();
-  app.add_flag("--quick", options.quick, "Fewer sizes and repeats");
-  CLI11_PARSE(app, argc, argv);
   try {
+    spillway::gpu::Options options;
+    CLI::App app{"Measures what the CUDA driver and the link of a GPU do"};
+    app.add_option("--out", options.out, "File to write")->required();
+    app.add_option("--device", options.device, "Number of the GPU")->capture_default_str();
+    app.add_flag("--quick", options.quick, "Fewer sizes and repeats");
+    CLI11_PARSE(app, argc, argv);
     return spillway::gpu::measure(options) ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "driver_facts: %s\n", error.what());

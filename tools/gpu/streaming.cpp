@@ -110,22 +110,28 @@ json measure_managed(um::Device& device, const StreamingOptions& options) {
   um::Ledger ledger{size};
   const auto space = device.make_managed_space(
       {.size = size, .near = size, .page = kPage, .far = {}, .link = {}}, ledger);
-  const auto move = [&](Place place) -> Start {
-    return [&, place](bool second, std::size_t offset, Completion done) {
-      const std::size_t begin = offset + (second ? options.total.count() : 0);
-      space->hints().prefetch(space->slab().subspan(begin, options.chunk.count()), place,
-                              std::move(done));
-    };
+  const auto move = [&](Place place, um::Range range, Completion done) {
+    space->hints().prefetch(range, place, std::move(done));
   };
-  Moves moves;  // every page gets a place in both memories, and then its half's
-  space->hints().prefetch(space->slab(), Place::kNear, moves.completion());
+  const auto chunk = [&](bool second, std::size_t offset) {
+    return space->slab().subspan(offset + (second ? options.total.count() : 0),
+                                 options.chunk.count());
+  };
+  // Every page gets a place in both memories, and then its half's.
+  Moves moves;
+  move(Place::kNear, space->slab(), moves.completion());
   static_cast<void>(moves.end());
-  space->hints().prefetch(space->slab(), Place::kFar, moves.completion());
+  move(Place::kFar, space->slab(), moves.completion());
   static_cast<void>(moves.end());
-  space->hints().prefetch(space->slab().first(options.total.count()), Place::kNear,
-                          moves.completion());
+  move(Place::kNear, space->slab().first(options.total.count()), moves.completion());
   static_cast<void>(moves.end());
-  return Streaming{{.in = move(Place::kNear), .out = move(Place::kFar)}, options}.measure();
+  const Start in = [&](bool second, std::size_t offset, Completion done) {
+    move(Place::kNear, chunk(second, offset), std::move(done));
+  };
+  const Start out = [&](bool second, std::size_t offset, Completion done) {
+    move(Place::kFar, chunk(second, offset), std::move(done));
+  };
+  return Streaming{{.in = in, .out = out}, options}.measure();
 }
 
 json measure_copies(um::Device& device, const StreamingOptions& options) {

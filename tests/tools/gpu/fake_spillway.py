@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Stands for the program spillway: takes its flags and writes its JSON, without training anything.
 
-FAKE in the environment says what is wrong with it: "MEMORY:KEY=VALUE" sets a figure of the summary,
-or of every step, in that memory mode; "MEMORY:fail" makes it end with a sentence, "MEMORY:refuse" refuse budgets but min.
+As `driver_facts` or `card_properties` it writes an object. FAKE in the environment says what is
+wrong with it: "MEMORY:KEY=VALUE" sets a figure of the summary, or of every step, in that memory mode;
+"MEMORY:fail" makes it end with a sentence, "MEMORY:refuse" refuse budgets but min; "no-gpu" leaves the
+machine without one.
 """
 
 import json
@@ -11,16 +13,18 @@ import pathlib
 import sys
 
 words = sys.argv[1:]
+fake = os.environ.get("FAKE", "").split()
 flag = {words[i]: words[i + 1] for i in range(len(words) - 1) if words[i].startswith("--")}
 memory = flag.get("--memory", "managed")
 
 if "--oversubscribe" in words or (words[0] in ("train", "profile") and "--shared-gpu" not in words):
     sys.exit("this would take the GPU from others")
 if words[0] == "devices":
-    print(json.dumps([{"name": "host", "usable": True},
+    gpu = {"name": "cuda", "usable": False, "reason": "there is no NVIDIA driver"}
+    print(json.dumps([{"name": "host", "usable": True}, gpu if "no-gpu" in fake else
                       {"name": "cuda:0", "usable": True, "description": "a card",
                        "available_memory_bytes": 80 << 30}]))
-elif words[0] == "profile":
+elif words[0] in ("profile", "--out"):
     pathlib.Path(flag["--out"]).write_text("{}", encoding="utf-8")
 elif words[0] == "train":
     summary = {"batch": int(flag["--batch"]), "parameters": 10, "predicted_step_seconds": 0.1,
@@ -28,7 +32,7 @@ elif words[0] == "train":
                "resident_bytes": int(flag["--batch"]) << 22}
     step = {"loss": 1.5, "seconds": 0.1, "stalled_seconds": 0.0, "near_peak_bytes": 50,
             "faults": 0, "evictions": 0}
-    for word in os.environ.get("FAKE", "").split():
+    for word in fake:
         where, _, what = word.partition(":")
         if where == memory and what == "fail":
             sys.exit("there is no room")
