@@ -10,13 +10,16 @@ namespace spillway::nets {
 
 /// What the layers of a network are, as data: hyper-parameters only, no weights and no arithmetic.
 
-/// y = W * x + b. Weights (channels, input channels, kernel height, kernel width).
+/// y = W * x + b. Weights (channels, input channels / groups, kernel height, kernel width).
 struct Convolution {
   std::size_t channels;
   Extent kernel = square(1);
   Extent stride = square(1);
   Extent padding = square(0);  ///< zeros on both sides
   bool bias = true;
+  Extent dilation = square(1);  ///< distance between neighbours under the kernel
+  /// Input and output channels fall into so many groups; each output reads its own group only.
+  std::size_t groups = 1;
 };
 
 /// Per channel: y = gamma (x - mean) / sqrt(variance + epsilon) + beta, statistics over the batch.

@@ -8,7 +8,8 @@ struct Count {
   Shape x;
 
   std::size_t operator()(const Convolution& layer) const {
-    const std::size_t weights = x.channels * layer.kernel.height * layer.kernel.width;
+    const std::size_t weights =
+        x.channels / layer.groups * layer.kernel.height * layer.kernel.width;
     return layer.channels * (weights + (layer.bias ? 1 : 0));
   }
   std::size_t operator()(const BatchNorm& /*layer*/) const { return 2 * x.channels; }

@@ -16,6 +16,12 @@ struct Window {
   std::size_t padding;
 };
 
+// What a kernel covers when its neighbours are apart.
+Extent dilated(const Extent& kernel, const Extent& dilation) {
+  return {.height = (kernel.height - 1) * dilation.height + 1,
+          .width = (kernel.width - 1) * dilation.width + 1};
+}
+
 // Positions of a window that moves over `size` numbers and the padding on both sides; 0 when the
 // window is larger than that.
 std::size_t positions(std::size_t size, const Window& window) {
@@ -39,14 +45,18 @@ class Inference {
       : name_{name}, layer_{layer}, inputs_{inputs} {}
 
   Shape operator()(const Convolution& layer) const {
-    refuse_unless(layer.channels > 0, "needs at least one channel");
-    return slide(layer.channels, layer, positions);
+    expect_groups(layer.channels, layer.groups);
+    refuse_unless(layer.kernel.height > 0 && layer.kernel.width > 0 && layer.dilation.height > 0 &&
+                      layer.dilation.width > 0,
+                  "needs a kernel and a dilation of at least 1");
+    return slide(layer.channels, dilated(layer.kernel, layer.dilation), layer, positions);
   }
   Shape operator()(const Pool& layer) const {
     refuse_unless(
         layer.padding.height < layer.kernel.height && layer.padding.width < layer.kernel.width,
         "has windows that lie in the padding alone; its padding must be less than its kernel");
-    return slide(x().channels, layer, layer.rounds_up ? positions_rounded_up : positions);
+    return slide(x().channels, layer.kernel, layer,
+                 layer.rounds_up ? positions_rounded_up : positions);
   }
   Shape operator()(const LocalResponseNorm& layer) const {
     refuse_unless(layer.size % 2 == 1, "needs an odd number of channels, its own in the middle");
@@ -99,11 +109,18 @@ class Inference {
     throw um::Error{"layer " + name_ + " (" + to_string(layer_) + ") " + why};
   }
 
-  // What a layer with a kernel, a stride and a padding makes, `count` windows along each side.
+  void expect_groups(std::size_t channels, std::size_t groups) const {
+    refuse_unless(channels > 0, "needs at least one channel");
+    refuse_unless(groups > 0 && x().channels % groups == 0 && channels % groups == 0,
+                  "needs a number of groups that divides its " + std::to_string(channels) +
+                      " channels and the " + std::to_string(x().channels) + " it reads");
+  }
+
+  // What a layer with a window, a stride and a padding makes, `count` windows along each side.
   template <class Sliding>
-  [[nodiscard]] Shape slide(std::size_t channels, const Sliding& layer,
+  [[nodiscard]] Shape slide(std::size_t channels, const Extent& kernel, const Sliding& layer,
                             std::size_t (*count)(std::size_t, const Window&)) const {
-    const auto& [kernel, stride, padding] = std::tie(layer.kernel, layer.stride, layer.padding);
+    const auto& [stride, padding] = std::tie(layer.stride, layer.padding);
     refuse_unless(kernel.height > 0 && kernel.width > 0 && stride.height > 0 && stride.width > 0,
                   "needs a kernel and a stride of at least 1");
     const Shape y{.channels = channels,

@@ -35,7 +35,7 @@ struct Draw {
 
   // Leaves what follows the weights, the biases, zero.
   void operator()(const ConvolutionParameters& p) {
-    const std::size_t fan_in = p.in * p.kernel.height * p.kernel.width;
+    const std::size_t fan_in = p.in / p.groups * p.kernel.height * p.kernel.width;
     const double deviation = std::sqrt(2 / static_cast<double>(fan_in));
     std::generate_n(values.begin(), p.out * fan_in,
                     [&] { return static_cast<float>(deviation * random.normal()); });

@@ -39,7 +39,8 @@ std::vector<AlgorithmInfo> ModelSizing::algorithms(const Operation& operation) c
   const ConvolutionGeometry* geometry = geometry_of(operation);
   if (geometry == nullptr) return {{.name = "default", .workspace = {}}};
   std::vector<AlgorithmInfo> all{{.name = "direct", .workspace = {}}};
-  if (geometry->kernel == nets::square(3) && geometry->stride == nets::square(1)) {
+  if (geometry->kernel == nets::square(3) && geometry->stride == nets::square(1) &&
+      geometry->dilation == nets::square(1) && geometry->groups == 1) {
     const std::size_t touched = geometry->x.elements() + geometry->y.elements();
     all.push_back({.name = "winograd", .workspace = float_bytes(touched + touched / 8)});
   }

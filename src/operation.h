@@ -28,9 +28,15 @@ struct ConvolutionGeometry {
   nets::Extent stride;
   nets::Extent padding;
   bool bias;
+  nets::Extent dilation = nets::square(1);
+  std::size_t groups = 1;
 
   [[nodiscard]] ConvolutionParameters parameters() const {
-    return {.out = y.image.channels, .in = x.image.channels, .kernel = kernel, .bias = bias};
+    return {.out = y.image.channels,
+            .in = x.image.channels,
+            .kernel = kernel,
+            .bias = bias,
+            .groups = groups};
   }
   friend bool operator==(const ConvolutionGeometry&, const ConvolutionGeometry&) = default;
 };

@@ -17,7 +17,7 @@ OperationCost element_wise(const TensorShape& shape, std::size_t operands, doubl
 
 OperationCost convolution(const ConvolutionGeometry& geometry) {
   const std::size_t taps =
-      geometry.x.image.channels * geometry.kernel.height * geometry.kernel.width;
+      geometry.x.image.channels / geometry.groups * geometry.kernel.height * geometry.kernel.width;
   return {.flops = 2.0 * static_cast<double>(geometry.y.elements()) * static_cast<double>(taps),
           .traffic = float_bytes(geometry.x.elements() + geometry.y.elements() +
                                  element_count(geometry.parameters()))};

@@ -7,7 +7,7 @@ namespace {
 
 struct Count {
   std::size_t operator()(const ConvolutionParameters& p) const {
-    return p.out * p.in * p.kernel.height * p.kernel.width + (p.bias ? p.out : 0);
+    return p.out * (p.in / p.groups) * p.kernel.height * p.kernel.width + (p.bias ? p.out : 0);
   }
   std::size_t operator()(const LinearParameters& p) const {
     return p.out * p.in.elements() + (p.bias ? p.out : 0);
@@ -20,7 +20,7 @@ struct Arrays {
   using Result = std::vector<ParameterArray>;
 
   Result operator()(const ConvolutionParameters& p) const {
-    return with_bias(p, {p.out, p.in, p.kernel.height, p.kernel.width});
+    return with_bias(p, {p.out, p.in / p.groups, p.kernel.height, p.kernel.width});
   }
   Result operator()(const LinearParameters& p) const {
     return with_bias(p, {p.out, p.in.elements()});

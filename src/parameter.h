@@ -13,12 +13,13 @@ namespace spillway {
 /// hashed and written to checkpoints, is the order of the comment; a backend may store them in
 /// another order and with padding.
 
-/// (out, in, kernel height, kernel width), then (out) biases if any.
+/// (out, in / groups, kernel height, kernel width), then (out) biases if any.
 struct ConvolutionParameters {
   std::size_t out;
-  std::size_t in;
+  std::size_t in;  ///< of all groups
   nets::Extent kernel;
   bool bias;
+  std::size_t groups = 1;
   friend bool operator==(const ConvolutionParameters&, const ConvolutionParameters&) = default;
 };
 

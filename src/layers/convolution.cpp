@@ -17,7 +17,9 @@ Backward forward(const nets::Convolution& layer, const Place& place, StepBuilder
                                      .kernel = layer.kernel,
                                      .stride = layer.stride,
                                      .padding = layer.padding,
-                                     .bias = layer.bias};
+                                     .bias = layer.bias,
+                                     .dilation = layer.dilation,
+                                     .groups = layer.groups};
   const TrainedBlocks blocks = step.new_parameters(place.name, geometry.parameters());
   const DataId y = step.new_tensor(place.name + ".y", y_shape);
   step.emit(place.name + ".forward", Phase::kForward,

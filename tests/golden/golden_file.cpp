@@ -30,7 +30,7 @@ struct Start {
   }
 
   std::vector<float> operator()(const ConvolutionParameters& p) const {
-    return weighted(p.out, p.in * p.kernel.height * p.kernel.width, p.bias);
+    return weighted(p.out, p.in / p.groups * p.kernel.height * p.kernel.width, p.bias);
   }
   std::vector<float> operator()(const LinearParameters& p) const {
     return weighted(p.out, p.in.elements(), p.bias);

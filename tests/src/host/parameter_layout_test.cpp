@@ -42,6 +42,7 @@ INSTANTIATE_TEST_SUITE_P(
         testing::Values(ParameterSpec{ConvolutionParameters{20, 3, {3, 2}, true}},
                         ParameterSpec{ConvolutionParameters{33, 10, nets::square(1), false}},
                         ParameterSpec{ConvolutionParameters{3, 20, nets::square(3), true}},
+                        ParameterSpec{ConvolutionParameters{20, 10, {3, 2}, true, 5}},
                         ParameterSpec{LinearParameters{10, {6, 3, 2}, true}},
                         ParameterSpec{LinearParameters{2, {1, 5, 5}, false}},
                         ParameterSpec{BatchNormParameters{20}},
