@@ -26,6 +26,9 @@ class Builder {
   NodeId convolution(std::string name, NodeId x, Convolution layer) {
     return add(std::move(name), layer, {x});
   }
+  NodeId transposed_convolution(std::string name, NodeId x, TransposedConvolution layer) {
+    return add(std::move(name), layer, {x});
+  }
   NodeId batch_norm(std::string name, NodeId x, BatchNorm layer = {}) {
     return add(std::move(name), layer, {x});
   }

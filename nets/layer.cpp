@@ -31,6 +31,13 @@ struct Text {
            " channels" + unless_one("stride", layer.stride) + padding(layer.padding) +
            unless_one("dilation", layer.dilation) + groups(layer.groups);
   }
+  std::string operator()(const TransposedConvolution& layer) const {
+    return "transposed convolution " + across(layer.kernel) + ", " +
+           std::to_string(layer.channels) + " channels" + unless_one("stride", layer.stride) +
+           padding(layer.padding) + unless_one("dilation", layer.dilation) + groups(layer.groups) +
+           (layer.output_padding == square(0) ? ""
+                                              : labelled("output padding", layer.output_padding));
+  }
   std::string operator()(const BatchNorm& /*layer*/) const { return "batch norm"; }
   std::string operator()(const Relu& /*layer*/) const { return "ReLU"; }
   std::string operator()(const Pool& layer) const {

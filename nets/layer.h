@@ -22,6 +22,21 @@ struct Convolution {
   std::size_t groups = 1;
 };
 
+/// The adjoint of a convolution that makes x of y: it makes larger images. A pixel of x adds its
+/// multiple of the kernel to y, at its place times the stride less the padding. Weights (input
+/// channels, channels / groups, kernel height, kernel width); sizes are (n - 1) stride - 2 padding
+/// + dilation (kernel - 1) + 1 + output padding (PyTorch's ConvTranspose2d).
+struct TransposedConvolution {
+  std::size_t channels;
+  Extent kernel = square(1);
+  Extent stride = square(1);
+  Extent padding = square(0);  ///< cut off from y on both sides
+  bool bias = true;
+  Extent dilation = square(1);        ///< distance between neighbours of the kernel
+  std::size_t groups = 1;             ///< as in a convolution
+  Extent output_padding = square(0);  ///< rows and columns more below and right; under the stride
+};
+
 /// Per channel: y = gamma (x - mean) / sqrt(variance + epsilon) + beta, statistics over the batch.
 struct BatchNorm {
   float epsilon = 1e-5F;
@@ -80,8 +95,9 @@ struct Flatten {};
 /// Mean over the batch of -log softmax(x)[label]. The last layer.
 struct SoftmaxCrossEntropy {};
 
-using Layer = std::variant<Convolution, BatchNorm, Relu, Pool, GlobalAveragePool, LocalResponseNorm,
-                           Linear, Dropout, Add, Concat, Flatten, SoftmaxCrossEntropy>;
+using Layer =
+    std::variant<Convolution, TransposedConvolution, BatchNorm, Relu, Pool, GlobalAveragePool,
+                 LocalResponseNorm, Linear, Dropout, Add, Concat, Flatten, SoftmaxCrossEntropy>;
 
 /// What a layer does, for sentences: "max pool 2x2, stride 2", "convolution 3x3, 64 channels".
 [[nodiscard]] std::string to_string(const Layer& layer);

@@ -12,6 +12,11 @@ struct Count {
         x.channels / layer.groups * layer.kernel.height * layer.kernel.width;
     return layer.channels * (weights + (layer.bias ? 1 : 0));
   }
+  std::size_t operator()(const TransposedConvolution& layer) const {
+    const std::size_t weights =
+        x.channels * (layer.channels / layer.groups) * layer.kernel.height * layer.kernel.width;
+    return weights + (layer.bias ? layer.channels : 0);
+  }
   std::size_t operator()(const BatchNorm& /*layer*/) const { return 2 * x.channels; }
   std::size_t operator()(const Linear& layer) const {
     return layer.features * (x.elements() + (layer.bias ? 1 : 0));

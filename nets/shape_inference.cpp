@@ -1,5 +1,6 @@
 #include "nets/shape_inference.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <tuple>
 #include <variant>
@@ -38,6 +39,13 @@ std::size_t positions_rounded_up(std::size_t size, const Window& window) {
   return has_rest && full * window.stride < size + window.padding ? full + 1 : full;
 }
 
+// Numbers that so many positions of a window cover without the padding, and `more`; 0 when the
+// padding is all of it.
+std::size_t spread(std::size_t count, const Window& window, std::size_t more) {
+  const std::size_t covered = (count - 1) * window.stride + window.kernel + more;
+  return covered - std::min(covered, 2 * window.padding);
+}
+
 // The shape each layer makes of `inputs`, or an Error.
 class Inference {
  public:
@@ -46,10 +54,25 @@ class Inference {
 
   Shape operator()(const Convolution& layer) const {
     expect_groups(layer.channels, layer.groups);
-    refuse_unless(layer.kernel.height > 0 && layer.kernel.width > 0 && layer.dilation.height > 0 &&
-                      layer.dilation.width > 0,
-                  "needs a kernel and a dilation of at least 1");
+    expect_kernel(layer);
     return slide(layer.channels, dilated(layer.kernel, layer.dilation), layer, positions);
+  }
+  Shape operator()(const TransposedConvolution& layer) const {
+    expect_groups(layer.channels, layer.groups);
+    expect_kernel(layer);
+    refuse_unless(layer.output_padding.height < layer.stride.height &&
+                      layer.output_padding.width < layer.stride.width,
+                  "needs an output padding of less than its stride");
+    const Extent kernel = dilated(layer.kernel, layer.dilation);
+    const Shape y{
+        .channels = layer.channels,
+        .height = spread(x().height, {kernel.height, layer.stride.height, layer.padding.height},
+                         layer.output_padding.height),
+        .width = spread(x().width, {kernel.width, layer.stride.width, layer.padding.width},
+                        layer.output_padding.width)};
+    refuse_unless(y.elements() > 0, "cuts off all that it makes of what it reads, " +
+                                        to_string(x()) + "; use less padding");
+    return y;
   }
   Shape operator()(const Pool& layer) const {
     refuse_unless(
@@ -114,6 +137,14 @@ class Inference {
     refuse_unless(groups > 0 && x().channels % groups == 0 && channels % groups == 0,
                   "needs a number of groups that divides its " + std::to_string(channels) +
                       " channels and the " + std::to_string(x().channels) + " it reads");
+  }
+
+  template <class Convolving>
+  void expect_kernel(const Convolving& layer) const {
+    const auto is_positive = [](const Extent& e) { return e.height > 0 && e.width > 0; };
+    refuse_unless(
+        is_positive(layer.kernel) && is_positive(layer.stride) && is_positive(layer.dilation),
+        "needs a kernel, a stride and a dilation of at least 1");
   }
 
   // What a layer with a window, a stride and a padding makes, `count` windows along each side.

@@ -10,6 +10,7 @@ namespace {
 
 bool takes_relu(const nets::Layer& layer) {
   return std::holds_alternative<nets::Convolution>(layer) ||
+         std::holds_alternative<nets::TransposedConvolution>(layer) ||
          std::holds_alternative<nets::BatchNorm>(layer) ||
          std::holds_alternative<nets::Linear>(layer) || std::holds_alternative<nets::Add>(layer);
 }

@@ -15,8 +15,8 @@ struct FusedLayer {
   bool relu;
 };
 
-/// The layers of `network` in order, without the image. Convolution, batch norm, linear and add
-/// take a following ReLU in.
+/// The layers of `network` in order, without the image. Convolution, transposed or not, batch norm,
+/// linear and add take a following ReLU in.
 [[nodiscard]] std::vector<FusedLayer> fuse(const nets::Network& network);
 
 /// How many layers read the value of each node.

@@ -55,6 +55,53 @@ struct ConvolutionBackwardWeights {
   ConvolutionGeometry geometry;
 };
 
+/// The geometry all three operations of a transposed convolution share.
+struct TransposedConvolutionGeometry {
+  TensorShape x;
+  TensorShape y;
+  nets::Extent kernel;
+  nets::Extent stride;
+  nets::Extent padding;
+  bool bias;
+  nets::Extent dilation = nets::square(1);
+  std::size_t groups = 1;
+
+  [[nodiscard]] TransposedConvolutionParameters parameters() const {
+    return {.in = x.image.channels,
+            .out = y.image.channels,
+            .kernel = kernel,
+            .bias = bias,
+            .groups = groups};
+  }
+  /// The convolution that makes x of y, with the same weights and no bias.
+  [[nodiscard]] ConvolutionGeometry adjoint() const {
+    return {.x = y,
+            .y = x,
+            .kernel = kernel,
+            .stride = stride,
+            .padding = padding,
+            .bias = false,
+            .dilation = dilation,
+            .groups = groups};
+  }
+  friend bool operator==(const TransposedConvolutionGeometry&,
+                         const TransposedConvolutionGeometry&) = default;
+};
+
+/// x, parameters -> y. With `relu`, y = max(0, transposed convolution).
+struct TransposedConvolutionForward {
+  TransposedConvolutionGeometry geometry;
+  bool relu = false;
+};
+/// dy, parameters -> dx
+struct TransposedConvolutionBackwardData {
+  TransposedConvolutionGeometry geometry;
+};
+/// x, dy -> dparameters
+struct TransposedConvolutionBackwardWeights {
+  TransposedConvolutionGeometry geometry;
+};
+
 /// x, parameters -> y, saved (C mean, C variance of the batch), running (BatchNormStatistics), mask
 /// (only with `relu`; Backend::saved_bytes() bytes). `running` is updated, unless the run is a
 /// recomputation: running = (1 - momentum) running + momentum batch, with the unbiased variance.
@@ -207,10 +254,11 @@ struct SgdUpdate {
 
 using Operation =
     std::variant<LoadBatch, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
-                 BatchNormForward, BatchNormInference, BatchNormBackward, ReluForward, ReluBackward,
-                 AddForward, AddGradients, PoolForward, PoolBackward, LrnForward, LrnBackward,
-                 ConcatForward, ConcatBackward, LinearForward, LinearBackwardData,
-                 LinearBackwardWeights, DropoutForward, DropoutBackward, SoftmaxCrossEntropyTrain,
-                 SoftmaxCrossEntropyEvaluate, SgdUpdate>;
+                 TransposedConvolutionForward, TransposedConvolutionBackwardData,
+                 TransposedConvolutionBackwardWeights, BatchNormForward, BatchNormInference,
+                 BatchNormBackward, ReluForward, ReluBackward, AddForward, AddGradients,
+                 PoolForward, PoolBackward, LrnForward, LrnBackward, ConcatForward, ConcatBackward,
+                 LinearForward, LinearBackwardData, LinearBackwardWeights, DropoutForward,
+                 DropoutBackward, SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, SgdUpdate>;
 
 }  // namespace spillway

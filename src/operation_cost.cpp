@@ -23,6 +23,13 @@ OperationCost convolution(const ConvolutionGeometry& geometry) {
                                  element_count(geometry.parameters()))};
 }
 
+// As many products as the convolution that makes x of y, and a sum for the bias.
+OperationCost transposed(const TransposedConvolutionGeometry& geometry) {
+  OperationCost cost = convolution(geometry.adjoint());
+  if (geometry.bias) cost.traffic += float_bytes(geometry.y.image.channels);
+  return cost;
+}
+
 OperationCost linear(const LinearGeometry& geometry) {
   const std::size_t parameters = element_count(geometry.parameters());
   return {.flops = 2.0 * static_cast<double>(geometry.x.elements()) *
@@ -64,6 +71,9 @@ OperationCost cost_of(const Operation& operation) {
           [](const ConvolutionForward& op) { return convolution(op.geometry); },
           [](const ConvolutionBackwardData& op) { return convolution(op.geometry); },
           [](const ConvolutionBackwardWeights& op) { return convolution(op.geometry); },
+          [](const TransposedConvolutionForward& op) { return transposed(op.geometry); },
+          [](const TransposedConvolutionBackwardData& op) { return transposed(op.geometry); },
+          [](const TransposedConvolutionBackwardWeights& op) { return transposed(op.geometry); },
           [](const BatchNormForward& op) { return element_wise(op.x, 3, 8); },
           [](const BatchNormInference& op) { return element_wise(op.x, 2, 2); },
           [](const BatchNormBackward& op) { return element_wise(op.x, 5, 12); },

@@ -11,6 +11,9 @@ using prefetch::TaskKind;
 // Of forward operations; kOther also where there is no kind.
 struct Kind {
   TaskKind operator()(const ConvolutionForward& /*op*/) const { return TaskKind::kConvolution; }
+  TaskKind operator()(const TransposedConvolutionForward& /*op*/) const {
+    return TaskKind::kConvolution;
+  }
   TaskKind operator()(const LinearForward& /*op*/) const { return TaskKind::kLinear; }
   TaskKind operator()(const PoolForward& /*op*/) const { return TaskKind::kPool; }
   TaskKind operator()(const ReluForward& /*op*/) const { return TaskKind::kActivation; }

@@ -22,6 +22,11 @@ constexpr bool kIsConvolution =
     std::is_same_v<Op, ConvolutionBackwardWeights>;
 
 template <class Op>
+constexpr bool kIsTransposedConvolution = std::is_same_v<Op, TransposedConvolutionForward> ||
+                                          std::is_same_v<Op, TransposedConvolutionBackwardData> ||
+                                          std::is_same_v<Op, TransposedConvolutionBackwardWeights>;
+
+template <class Op>
 constexpr bool kIsLinear =
     std::is_same_v<Op, LinearForward> || std::is_same_v<Op, LinearBackwardData> ||
     std::is_same_v<Op, LinearBackwardWeights>;
@@ -105,7 +110,8 @@ std::vector<AlgorithmInfo> HostBackend::algorithms(const Operation& operation) c
   const TeamSize team{machine_.threads};
   return std::visit(
       [&](const auto& op) -> std::vector<AlgorithmInfo> {
-        if constexpr (kIsConvolution<std::decay_t<decltype(op)>>) {
+        using Op = std::decay_t<decltype(op)>;
+        if constexpr (kIsConvolution<Op> || kIsTransposedConvolution<Op>) {
           return convolution_algorithms(machine_, op);
         } else {
           return {{.name = std::string{kDefault}, .workspace = default_workspace(machine_, op)}};
@@ -125,10 +131,14 @@ std::unique_ptr<Kernel> HostBackend::prepare(const Operation& operation,
   return std::visit(
       [&](const auto& op) -> std::unique_ptr<Kernel> {
         using Op = std::decay_t<decltype(op)>;
-        if constexpr (kIsConvolution<Op>) {
+        if constexpr (kIsConvolution<Op> || kIsTransposedConvolution<Op>) {
           const auto weighted = make_primitive(machine_, op, algorithm_named(algorithm));
           um::expects(weighted.has_value(), "the algorithm is one of algorithms(operation)");
-          return make_kernel(machine_, *weighted);
+          if constexpr (kIsTransposedConvolution<Op>) {
+            return make_kernel(machine_, op, *weighted);
+          } else {
+            return make_kernel(machine_, *weighted);
+          }
         } else {
           um::expects(algorithm == kDefault, "the algorithm is one of algorithms(operation)");
           if constexpr (kIsLinear<Op>) {

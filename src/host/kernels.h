@@ -18,12 +18,33 @@ namespace spillway::host {
     const Machine& machine, const ConvolutionBackwardData& operation, dnnl::algorithm algorithm);
 [[nodiscard]] std::optional<WeightedPrimitive> make_primitive(
     const Machine& machine, const ConvolutionBackwardWeights& operation, dnnl::algorithm algorithm);
+/// Of the convolution that makes x of y.
+[[nodiscard]] std::optional<WeightedPrimitive> make_primitive(
+    const Machine& machine, const TransposedConvolutionForward& operation,
+    dnnl::algorithm algorithm);
+[[nodiscard]] std::optional<WeightedPrimitive> make_primitive(
+    const Machine& machine, const TransposedConvolutionBackwardData& operation,
+    dnnl::algorithm algorithm);
+[[nodiscard]] std::optional<WeightedPrimitive> make_primitive(
+    const Machine& machine, const TransposedConvolutionBackwardWeights& operation,
+    dnnl::algorithm algorithm);
 [[nodiscard]] WeightedPrimitive make_primitive(const Machine& machine,
                                                const LinearForward& operation);
 [[nodiscard]] WeightedPrimitive make_primitive(const Machine& machine,
                                                const LinearBackwardData& operation);
 [[nodiscard]] WeightedPrimitive make_primitive(const Machine& machine,
                                                const LinearBackwardWeights& operation);
+
+/// The kernels of a transposed convolution, of the primitive that was made for the operation.
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                                  const TransposedConvolutionForward& operation,
+                                                  const WeightedPrimitive& weighted);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(
+    const Machine& machine, const TransposedConvolutionBackwardData& operation,
+    const WeightedPrimitive& weighted);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(
+    const Machine& machine, const TransposedConvolutionBackwardWeights& operation,
+    const WeightedPrimitive& weighted);
 
 /// The kernels that have one algorithm, and the workspaces of those that need one.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op);

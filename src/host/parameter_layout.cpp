@@ -33,6 +33,9 @@ ParameterParts parts(const Layout& layout, const ConvolutionParameters& spec) {
   return make_parts(out * layout.padded(spec.in) * spec.kernel.height * spec.kernel.width,
                     spec.bias ? out : 0);
 }
+ParameterParts parts(const Layout& layout, const TransposedConvolutionParameters& spec) {
+  return make_parts(parts(layout, spec.adjoint()).first, spec.bias ? layout.padded(spec.out) : 0);
+}
 ParameterParts parts(const Layout& layout, const LinearParameters& spec) {
   const std::size_t out = layout.padded(spec.out);
   return make_parts(out * layout.padded(spec.in).elements(), spec.bias ? out : 0);
@@ -74,6 +77,12 @@ void for_each_weight(const Layout& layout, const ConvolutionParameters& spec, co
   }
 }
 
+template <class Visit>
+void for_each_weight(const Layout& layout, const TransposedConvolutionParameters& spec,
+                     const Visit& visit) {
+  for_each_weight(layout, spec.adjoint(), visit);
+}
+
 // The number of each row of (inputs, outputs) by the input's canonical place.
 std::vector<std::size_t> rows_of(const Layout& layout, const nets::Shape& in) {
   std::vector<std::size_t> rows;
@@ -105,6 +114,9 @@ void for_each_weight(const Layout& /*layout*/, const TwoRows& spec, const Visit&
 }
 
 std::size_t second_count(const ConvolutionParameters& spec) { return spec.bias ? spec.out : 0; }
+std::size_t second_count(const TransposedConvolutionParameters& spec) {
+  return spec.bias ? spec.out : 0;
+}
 std::size_t second_count(const LinearParameters& spec) { return spec.bias ? spec.out : 0; }
 template <class TwoRows>
 std::size_t second_count(const TwoRows& spec) {

@@ -30,6 +30,8 @@ using Backward = std::function<void(Gradients&)>;
 /// running statistics, dropout does nothing and the loss has no gradient.
 [[nodiscard]] Backward forward(const nets::Convolution& layer, const Place& place,
                                StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::TransposedConvolution& layer, const Place& place,
+                               StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::BatchNorm& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Relu& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Pool& layer, const Place& place, StepBuilder& step);

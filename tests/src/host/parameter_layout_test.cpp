@@ -43,6 +43,8 @@ INSTANTIATE_TEST_SUITE_P(
                         ParameterSpec{ConvolutionParameters{33, 10, nets::square(1), false}},
                         ParameterSpec{ConvolutionParameters{3, 20, nets::square(3), true}},
                         ParameterSpec{ConvolutionParameters{20, 10, {3, 2}, true, 5}},
+                        ParameterSpec{TransposedConvolutionParameters{20, 5, {2, 4}, true}},
+                        ParameterSpec{TransposedConvolutionParameters{6, 4, {2, 3}, true, 2}},
                         ParameterSpec{LinearParameters{10, {6, 3, 2}, true}},
                         ParameterSpec{LinearParameters{2, {1, 5, 5}, false}},
                         ParameterSpec{BatchNormParameters{20}},
