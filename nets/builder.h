@@ -50,6 +50,10 @@ class Builder {
   NodeId concat(std::string name, std::vector<NodeId> parts) {
     return add(std::move(name), Concat{}, std::move(parts));
   }
+  /// `x` cropped to the height and width of `like`.
+  NodeId crop(std::string name, NodeId x, NodeId like, Crop layer = {}) {
+    return add(std::move(name), layer, {x, like});
+  }
   NodeId flatten(std::string name, NodeId x) { return add(std::move(name), Flatten{}, {x}); }
 
   [[nodiscard]] const Shape& shape(NodeId id) const { return network_[id].output; }

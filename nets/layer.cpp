@@ -55,6 +55,9 @@ struct Text {
   std::string operator()(const Dropout& /*layer*/) const { return "dropout"; }
   std::string operator()(const Add& /*layer*/) const { return "add"; }
   std::string operator()(const Concat& /*layer*/) const { return "concat"; }
+  std::string operator()(const Crop& layer) const {
+    return layer.is_centred ? "centred crop" : "crop" + labelled("offset", layer.offset);
+  }
   std::string operator()(const Flatten& /*layer*/) const { return "flatten"; }
   std::string operator()(const SoftmaxCrossEntropy& /*layer*/) const {
     return "softmax cross-entropy";

@@ -89,15 +89,22 @@ struct Add {};
 /// The channels of x1, those of x2, and so on; of two inputs or more, of equal heights and widths.
 struct Concat {};
 
+/// The pixels of x1 in a window as high and wide as x2, whose content is not looked at (Long et
+/// al., 2015, crop the upsampled scores to the image).
+struct Crop {
+  bool is_centred = true;     ///< of an odd rest, one more is cut off below and right
+  Extent offset = square(0);  ///< otherwise: rows and columns cut off above and left
+};
+
 /// (C, H, W) to (C H W, 1, 1).
 struct Flatten {};
 
 /// Mean over the batch of -log softmax(x)[label]. The last layer.
 struct SoftmaxCrossEntropy {};
 
-using Layer =
-    std::variant<Convolution, TransposedConvolution, BatchNorm, Relu, Pool, GlobalAveragePool,
-                 LocalResponseNorm, Linear, Dropout, Add, Concat, Flatten, SoftmaxCrossEntropy>;
+using Layer = std::variant<Convolution, TransposedConvolution, BatchNorm, Relu, Pool,
+                           GlobalAveragePool, LocalResponseNorm, Linear, Dropout, Add, Concat, Crop,
+                           Flatten, SoftmaxCrossEntropy>;
 
 /// What a layer does, for sentences: "max pool 2x2, stride 2", "convolution 3x3, 64 channels".
 [[nodiscard]] std::string to_string(const Layer& layer);

@@ -117,6 +117,14 @@ class Inference {
     }
     return y;
   }
+  Shape operator()(const Crop& layer) const {
+    const Shape& like = inputs_[1];
+    const Extent offset = layer.is_centred ? square(0) : layer.offset;
+    refuse_unless(offset.height <= x().height && like.height <= x().height - offset.height &&
+                      offset.width <= x().width && like.width <= x().width - offset.width,
+                  "finds no window of " + to_string(like) + " in what it reads, " + to_string(x()));
+    return {.channels = x().channels, .height = like.height, .width = like.width};
+  }
   Shape operator()(const SoftmaxCrossEntropy& /*layer*/) const {
     refuse_unless(x().height == 1 && x().width == 1, "needs one number for each class and reads " +
                                                          to_string(x()) +
@@ -171,9 +179,10 @@ class Inference {
 
 Shape infer_shape(const std::string& name, const Layer& layer, const std::vector<Shape>& inputs) {
   const bool is_concat = std::holds_alternative<Concat>(layer);
-  const std::size_t least = is_concat || std::holds_alternative<Add>(layer) ? 2 : 1;
+  const bool is_pair = std::holds_alternative<Add>(layer) || std::holds_alternative<Crop>(layer);
+  const std::size_t least = is_concat || is_pair ? 2 : 1;
   um::expects(is_concat ? inputs.size() >= least : inputs.size() == least,
-              "an Add of two inputs, a Concat of two or more, or another layer of one");
+              "an Add or Crop of two inputs, a Concat of two or more, or another layer of one");
   return std::visit(Inference{name, layer, inputs}, layer);
 }
 

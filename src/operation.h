@@ -193,6 +193,19 @@ struct ConcatBackward {
   std::vector<Slice> slices;  ///< of the parts that need a gradient
 };
 
+/// x -> y: the window of x that begins at `offset`.
+struct CropForward {
+  TensorShape x;
+  TensorShape y;
+  nets::Extent offset;
+};
+/// dy -> dx: zero beside the window
+struct CropBackward {
+  TensorShape x;
+  TensorShape y;
+  nets::Extent offset;
+};
+
 /// The geometry all three linear operations share. y is (N, features, 1, 1).
 struct LinearGeometry {
   TensorShape x;
@@ -258,7 +271,8 @@ using Operation =
                  TransposedConvolutionBackwardWeights, BatchNormForward, BatchNormInference,
                  BatchNormBackward, ReluForward, ReluBackward, AddForward, AddGradients,
                  PoolForward, PoolBackward, LrnForward, LrnBackward, ConcatForward, ConcatBackward,
-                 LinearForward, LinearBackwardData, LinearBackwardWeights, DropoutForward,
-                 DropoutBackward, SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, SgdUpdate>;
+                 CropForward, CropBackward, LinearForward, LinearBackwardData,
+                 LinearBackwardWeights, DropoutForward, DropoutBackward, SoftmaxCrossEntropyTrain,
+                 SoftmaxCrossEntropyEvaluate, SgdUpdate>;
 
 }  // namespace spillway

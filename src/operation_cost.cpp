@@ -87,6 +87,11 @@ OperationCost cost_of(const Operation& operation) {
           [](const LrnBackward& op) { return lrn(op.x, op.norm, 4, 2); },
           [](const ConcatForward& op) { return element_wise(op.whole(), 2, 0); },
           [](const ConcatBackward& op) { return concat_backward(op); },
+          [](const CropForward& op) { return element_wise(op.y, 2, 0); },
+          [](const CropBackward& op) {
+            return OperationCost{.flops = 0,
+                                 .traffic = float_bytes(op.x.elements() + op.y.elements())};
+          },
           [](const LinearForward& op) { return linear(op.geometry); },
           [](const LinearBackwardData& op) { return linear(op.geometry); },
           [](const LinearBackwardWeights& op) { return linear(op.geometry); },

@@ -22,6 +22,8 @@ struct Kind {
   TaskKind operator()(const DropoutForward& /*op*/) const { return TaskKind::kDropout; }
   TaskKind operator()(const AddForward& /*op*/) const { return TaskKind::kJoin; }
   TaskKind operator()(const ConcatForward& /*op*/) const { return TaskKind::kJoin; }
+  // As cheap, and from fewer pixels.
+  TaskKind operator()(const CropForward& /*op*/) const { return TaskKind::kPool; }
   template <class Op>
   TaskKind operator()(const Op& /*op*/) const {
     return TaskKind::kOther;

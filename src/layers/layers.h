@@ -43,6 +43,7 @@ using Backward = std::function<void(Gradients&)>;
 [[nodiscard]] Backward forward(const nets::Dropout& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Add& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Concat& layer, const Place& place, StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::Crop& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Flatten& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::SoftmaxCrossEntropy& layer, const Place& place,
                                StepBuilder& step);

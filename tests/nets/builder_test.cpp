@@ -95,6 +95,26 @@ TEST(Builder, RefusesATransposedConvolutionThatMakesNothing) {
             "padding of less than its stride");
 }
 
+TEST(Builder, CropsToAnotherLayersSize) {
+  Builder net{"toy", kSmall};
+  const NodeId half = net.pool("half", net.input(), {});
+  EXPECT_EQ(net.shape(net.crop("middle", net.input(), half)),
+            (Shape{.channels = 3, .height = 4, .width = 3}));
+  // Rows 4 to 7 and columns 3 to 5 are the last.
+  EXPECT_EQ(net.shape(net.crop("corner", net.input(), half,
+                               {.is_centred = false, .offset = {.height = 4, .width = 3}})),
+            (Shape{.channels = 3, .height = 4, .width = 3}));
+}
+
+TEST(Builder, RefusesToCropBeyondTheImage) {
+  EXPECT_EQ(refusal([](Builder& net) {
+              const NodeId half = net.pool("half", net.input(), {});
+              net.crop("corner", net.input(), half,
+                       {.is_centred = false, .offset = {.height = 5, .width = 3}});
+            }),
+            "layer corner (crop, offset 5x3) finds no window of 3x4x3 in what it reads, 3x8x6");
+}
+
 TEST(Builder, PoolingDropsTheRestThatFillsNoWindow) {
   Builder net{"toy", {.channels = 2, .height = 7, .width = 5}};
   EXPECT_EQ(net.shape(net.pool("pool", net.input(), {})),
