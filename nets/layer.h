@@ -99,7 +99,8 @@ struct Crop {
 /// (C, H, W) to (C H W, 1, 1).
 struct Flatten {};
 
-/// Mean over the batch of -log softmax(x)[label]. The last layer.
+/// Mean of -log softmax(x)[label] over the positions of the batch's images that have a label that
+/// is not negative: one position each for (C, 1, 1), or one label for each pixel. The last layer.
 struct SoftmaxCrossEntropy {};
 
 using Layer = std::variant<Convolution, TransposedConvolution, BatchNorm, Relu, Pool,

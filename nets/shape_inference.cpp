@@ -125,12 +125,7 @@ class Inference {
                   "finds no window of " + to_string(like) + " in what it reads, " + to_string(x()));
     return {.channels = x().channels, .height = like.height, .width = like.width};
   }
-  Shape operator()(const SoftmaxCrossEntropy& /*layer*/) const {
-    refuse_unless(x().height == 1 && x().width == 1, "needs one number for each class and reads " +
-                                                         to_string(x()) +
-                                                         "; put a linear layer before it");
-    return x();
-  }
+  Shape operator()(const SoftmaxCrossEntropy& /*layer*/) const { return x(); }
 
  private:
   [[nodiscard]] const Shape& x() const { return inputs_[0]; }

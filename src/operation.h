@@ -15,9 +15,12 @@ namespace spillway {
 /// Kernel gets them: reads `->` writes. "(dx may be dy)": the two operands may be the same block.
 /// All shapes are logical; `x` is what a layer reads, `y` what it makes, `d...` a gradient.
 
-/// batch -> x, labels (N int32). Copies the step's images and labels from StepContext::batch.
+/// batch -> x, labels (int32). Copies the step's images and labels from StepContext::batch.
 struct LoadBatch {
   TensorShape x;
+  std::size_t labels_each = 1;  ///< of an image
+
+  [[nodiscard]] std::size_t label_count() const { return x.batch * labels_each; }
 };
 
 /// The geometry all three convolution operations share.
@@ -246,13 +249,14 @@ struct DropoutBackward {
   std::uint32_t stream;
 };
 
-/// logits, labels -> result (float mean loss, float number of correct predictions), dlogits
-/// (gradient of the mean loss). (dlogits may be logits)
+/// logits (N, C, H, W), labels (N, H, W int32) -> result (float mean loss, float number of correct
+/// predictions), dlogits (gradient of the mean loss). The mean is over the positions whose label is
+/// not negative. (dlogits may be logits)
 struct SoftmaxCrossEntropyTrain {
   TensorShape x;
 };
 /// logits, labels -> result (float sum of losses, float number of correct predictions) over the
-/// samples whose label is not negative.
+/// positions whose label is not negative.
 struct SoftmaxCrossEntropyEvaluate {
   TensorShape x;
 };

@@ -167,6 +167,7 @@ TEST(Builder, EndsTheNetworkWithTheLoss) {
   EXPECT_EQ(network.name, "toy");
   EXPECT_EQ(network.input(), kSmall);
   EXPECT_EQ(network.classes(), 5U);
+  EXPECT_EQ(network.labels(), square(1));
   EXPECT_TRUE(std::holds_alternative<SoftmaxCrossEntropy>(network.nodes.back().layer));
   EXPECT_EQ(network.nodes.back().inputs, std::vector{logits});
 }
@@ -205,10 +206,11 @@ TEST(Builder, RefusesALocalResponseNormWithoutAMiddle) {
             "beta of at least 0");
 }
 
-TEST(Builder, RefusesTheLossOnAnImage) {
-  EXPECT_EQ(refusal([](Builder& net) { [[maybe_unused]] auto network = net.build(net.input()); }),
-            "layer loss (softmax cross-entropy) needs one number for each class and reads 3x8x6; "
-            "put a linear layer before it");
+TEST(Builder, TakesALossForEachPixel) {
+  Builder net{"toy", kSmall};
+  const Network network = net.build(net.convolution("scores", net.input(), {.channels = 5}));
+  EXPECT_EQ(network.classes(), 5U);
+  EXPECT_EQ(network.labels(), (Extent{.height = 8, .width = 6}));
 }
 
 TEST(Builder, RefusesANameUsedBefore) {
