@@ -51,9 +51,13 @@ template <class Op>
 std::vector<AlgorithmInfo> convolution_algorithms(const Machine& machine, const Op& op) {
   std::vector<AlgorithmInfo> algorithms;
   for (const std::string_view name : {kDirect, kWinograd}) {
-    if (const auto weighted = make_primitive(machine, op, algorithm_named(name))) {
-      algorithms.push_back(
-          {.name = std::string{name}, .workspace = workspace_of(machine, *weighted)});
+    const auto weighted = make_primitive(machine, op, algorithm_named(name));
+    if (!weighted) continue;
+    AlgorithmInfo& algorithm = algorithms.emplace_back(AlgorithmInfo{.name = std::string{name}});
+    if constexpr (kIsTransposedConvolution<Op>) {
+      algorithm.workspace = workspace_of(machine, op, *weighted);
+    } else {
+      algorithm.workspace = workspace_of(machine, *weighted);
     }
   }
   return algorithms;

@@ -35,7 +35,8 @@ namespace spillway::host {
 [[nodiscard]] WeightedPrimitive make_primitive(const Machine& machine,
                                                const LinearBackwardWeights& operation);
 
-/// The kernels of a transposed convolution, of the primitive that was made for the operation.
+/// The kernels of a transposed convolution, of the primitive that was made for the operation, or of
+/// loops where that is oneDNN's reference implementation; and the workspaces.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                                   const TransposedConvolutionForward& operation,
                                                   const WeightedPrimitive& weighted);
@@ -45,6 +46,15 @@ namespace spillway::host {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(
     const Machine& machine, const TransposedConvolutionBackwardWeights& operation,
     const WeightedPrimitive& weighted);
+[[nodiscard]] um::Bytes workspace_of(const Machine& machine,
+                                     const TransposedConvolutionForward& operation,
+                                     const WeightedPrimitive& weighted);
+[[nodiscard]] um::Bytes workspace_of(const Machine& machine,
+                                     const TransposedConvolutionBackwardData& operation,
+                                     const WeightedPrimitive& weighted);
+[[nodiscard]] um::Bytes workspace_of(const Machine& machine,
+                                     const TransposedConvolutionBackwardWeights& operation,
+                                     const WeightedPrimitive& weighted);
 
 /// The kernels that have one algorithm, and the workspaces of those that need one.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op);

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "src/host/kernels.h"
+#include "src/host/transposed_loops.h"
 
 namespace spillway::host {
 namespace {
@@ -119,6 +121,18 @@ class TransposedBackwardWeightsKernel final : public HostKernel {
   std::unique_ptr<Kernel> adjoint_;
 };
 
+// Whether oneDNN has nothing better than its reference implementation, and our loops would do.
+bool takes_loops(const TransposedConvolutionGeometry& geometry, const WeightedPrimitive& weighted) {
+  const std::string_view name{weighted.primitive.impl_info_str()};
+  return geometry.groups == 1 && name.starts_with("ref");
+}
+
+template <class Op>
+um::Bytes workspace(const Machine& machine, const Op& op, const WeightedPrimitive& weighted) {
+  return takes_loops(op.geometry, weighted) ? loops_workspace(op.geometry)
+                                            : workspace_of(machine, weighted);
+}
+
 }  // namespace
 
 std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
@@ -143,6 +157,7 @@ std::optional<WeightedPrimitive> make_primitive(
 std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const TransposedConvolutionForward& operation,
                                     const WeightedPrimitive& weighted) {
+  if (takes_loops(operation.geometry, weighted)) return make_loops(machine, operation);
   return std::make_unique<TransposedForwardKernel>(machine, operation, weighted);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine,
@@ -153,7 +168,23 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine,
 std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const TransposedConvolutionBackwardWeights& operation,
                                     const WeightedPrimitive& weighted) {
+  if (takes_loops(operation.geometry, weighted)) return make_loops(machine, operation);
   return std::make_unique<TransposedBackwardWeightsKernel>(machine, operation, weighted);
+}
+
+um::Bytes workspace_of(const Machine& machine, const TransposedConvolutionForward& operation,
+                       const WeightedPrimitive& weighted) {
+  return workspace(machine, operation, weighted);
+}
+um::Bytes workspace_of(const Machine& machine,
+                       const TransposedConvolutionBackwardData& /*operation*/,
+                       const WeightedPrimitive& weighted) {
+  return workspace_of(machine, weighted);
+}
+um::Bytes workspace_of(const Machine& machine,
+                       const TransposedConvolutionBackwardWeights& operation,
+                       const WeightedPrimitive& weighted) {
+  return workspace(machine, operation, weighted);
 }
 
 }  // namespace spillway::host

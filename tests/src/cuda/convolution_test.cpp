@@ -156,16 +156,5 @@ INSTANTIATE_TEST_SUITE_P(
                           ConvolutionCase{
                               {1, {20, 15, 14}}, 10, {3, 2}, kTwo, kOne, true, {3, 4}})));
 
-class CudaGroups : public BackendRunner {
- protected:
-  CudaGroups() : BackendRunner{Precision::kFp32} {}
-};
-
-TEST_F(CudaGroups, ThatPaddingWouldCutAreRefused) {
-  const ConvolutionGeometry g =
-      ConvolutionCase{{1, {12, 5, 5}}, 6, kThree, kOne, kOne, true, kOne, 3}.geometry();
-  EXPECT_THROW((void)backend().algorithms(ConvolutionForward{.geometry = g}), um::Error);
-}
-
 }  // namespace
 }  // namespace spillway::cuda

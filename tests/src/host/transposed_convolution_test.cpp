@@ -113,11 +113,14 @@ constexpr nets::Extent kOne = nets::square(1);
 constexpr nets::Extent kTwo = nets::square(2);
 constexpr nets::Extent kThree = nets::square(3);
 
-// FCN's doubling; a kernel that leaves gaps; nothing square, with the stride's rest; dilated; to
+// FCN's doubling, and kernels too large for oneDNN's fast implementations, with and without
+// padding; a kernel that leaves gaps; nothing square, with the stride's rest; dilated; to
 // and from images; groups that fill blocks, and do not; a 3x3 that has a Winograd; one pixel.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, TransposedConvolution,
     testing::Values(Case{2, {5, 3, 4}, {5, nets::square(4), kTwo, {0, 0}, false}},
+                    Case{1, {2, 2, 3}, {2, nets::square(16), nets::square(8), {3, 0}, true}},
+                    Case{2, {5, 2, 1}, {4, {34, 16}, {17, 8}, {0, 5}, true, kOne, 1, {2, 3}}},
                     Case{1, {6, 3, 2}, {10, kTwo, kThree}},
                     Case{1, {4, 3, 4}, {7, {3, 4}, {2, 3}, {1, 2}, true, kOne, 1, {1, 2}}},
                     Case{1, {3, 4, 3}, {4, {2, 3}, {2, 1}, kOne, true, {3, 2}}},
