@@ -26,6 +26,9 @@ class Builder {
   NodeId convolution(std::string name, NodeId x, Convolution layer) {
     return add(std::move(name), layer, {x});
   }
+  NodeId transposed_convolution(std::string name, NodeId x, TransposedConvolution layer) {
+    return add(std::move(name), layer, {x});
+  }
   NodeId batch_norm(std::string name, NodeId x, BatchNorm layer = {}) {
     return add(std::move(name), layer, {x});
   }
@@ -46,6 +49,10 @@ class Builder {
   NodeId sum(std::string name, NodeId a, NodeId b) { return add(std::move(name), Add{}, {a, b}); }
   NodeId concat(std::string name, std::vector<NodeId> parts) {
     return add(std::move(name), Concat{}, std::move(parts));
+  }
+  /// `x` cropped to the height and width of `like`.
+  NodeId crop(std::string name, NodeId x, NodeId like, Crop layer = {}) {
+    return add(std::move(name), layer, {x, like});
   }
   NodeId flatten(std::string name, NodeId x) { return add(std::move(name), Flatten{}, {x}); }
 

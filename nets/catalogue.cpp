@@ -4,6 +4,7 @@
 
 #include "nets/alexnet.h"
 #include "nets/densenet.h"
+#include "nets/fcn.h"
 #include "nets/googlenet.h"
 #include "nets/inception.h"
 #include "nets/lenet.h"
@@ -46,6 +47,9 @@ std::vector<CatalogueEntry> make_catalogue() {
       {"densenet161", "DenseNet, 161 layers (Huang et al., 2016)", kPhoto, 1000, densenet161},
       {"densenet169", "DenseNet, 169 layers (Huang et al., 2016)", kPhoto, 1000, densenet169},
       {"densenet201", "DenseNet, 201 layers (Huang et al., 2016)", kPhoto, 1000, densenet201},
+      {"fcn8s", "FCN of VGG-16 that adds pool3 and pool4 (Long et al., 2015)", photo(500), 21,
+       fcn8s},
+      {"fcn32s", "FCN of VGG-16, upsampled at once (Long et al., 2015)", photo(500), 21, fcn32s},
   };
 }
 

@@ -11,8 +11,13 @@ struct Count {
 
   std::size_t operator()(const Convolution& layer) const {
     const std::size_t weights =
-        saturated_product({x.channels, layer.kernel.height, layer.kernel.width});
+        saturated_product({x.channels / layer.groups, layer.kernel.height, layer.kernel.width});
     return with_bias(layer.channels, weights, layer.bias);
+  }
+  std::size_t operator()(const TransposedConvolution& layer) const {
+    const std::size_t weights = saturated_product(
+        {x.channels, layer.channels / layer.groups, layer.kernel.height, layer.kernel.width});
+    return saturated_sum({weights, layer.bias ? layer.channels : 0});
   }
   std::size_t operator()(const BatchNorm& /*layer*/) const { return 2 * x.channels; }
   std::size_t operator()(const Linear& layer) const {

@@ -31,6 +31,11 @@ struct Network {
   }
   [[nodiscard]] const Shape& input() const { return nodes.front().output; }
   [[nodiscard]] std::size_t classes() const { return nodes.back().output.channels; }
+  /// The labels of an image, one for each position that the loss looks at: 1 x 1, or those of its
+  /// pixels.
+  [[nodiscard]] Extent labels() const {
+    return {.height = nodes.back().output.height, .width = nodes.back().output.width};
+  }
 };
 
 /// Trainable numbers of a network (batch norm's running statistics are not among them), or the

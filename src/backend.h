@@ -18,8 +18,10 @@ namespace spillway {
 
 /// Images and labels of one step, in ordinary memory.
 struct Batch {
-  std::vector<float> images;         ///< (N, C, H, W), dense
-  std::vector<std::int32_t> labels;  ///< (N); negative: not a sample (padding of a last batch)
+  std::vector<float> images;  ///< (N, C, H, W), dense
+  /// (N), or (N, H, W): one for each pixel. Negative: does not count, such as the border between
+  /// two things, or the padding of a last batch.
+  std::vector<std::int32_t> labels;
 };
 
 /// What kernels need to know of the step they run in.

@@ -15,9 +15,12 @@ namespace spillway {
 /// Kernel gets them: reads `->` writes. "(dx may be dy)": the two operands may be the same block.
 /// All shapes are logical; `x` is what a layer reads, `y` what it makes, `d...` a gradient.
 
-/// batch -> x, labels (N int32). Copies the step's images and labels from StepContext::batch.
+/// batch -> x, labels (int32). Copies the step's images and labels from StepContext::batch.
 struct LoadBatch {
   TensorShape x;
+  std::size_t labels_each = 1;  ///< of an image
+
+  [[nodiscard]] std::size_t label_count() const { return x.batch * labels_each; }
 };
 
 /// The geometry all three convolution operations share.
@@ -28,9 +31,15 @@ struct ConvolutionGeometry {
   nets::Extent stride;
   nets::Extent padding;
   bool bias;
+  nets::Extent dilation = nets::square(1);
+  std::size_t groups = 1;
 
   [[nodiscard]] ConvolutionParameters parameters() const {
-    return {.out = y.image.channels, .in = x.image.channels, .kernel = kernel, .bias = bias};
+    return {.out = y.image.channels,
+            .in = x.image.channels,
+            .kernel = kernel,
+            .bias = bias,
+            .groups = groups};
   }
   friend bool operator==(const ConvolutionGeometry&, const ConvolutionGeometry&) = default;
 };
@@ -47,6 +56,53 @@ struct ConvolutionBackwardData {
 /// x, dy -> dparameters
 struct ConvolutionBackwardWeights {
   ConvolutionGeometry geometry;
+};
+
+/// The geometry all three operations of a transposed convolution share.
+struct TransposedConvolutionGeometry {
+  TensorShape x;
+  TensorShape y;
+  nets::Extent kernel;
+  nets::Extent stride;
+  nets::Extent padding;
+  bool bias;
+  nets::Extent dilation = nets::square(1);
+  std::size_t groups = 1;
+
+  [[nodiscard]] TransposedConvolutionParameters parameters() const {
+    return {.in = x.image.channels,
+            .out = y.image.channels,
+            .kernel = kernel,
+            .bias = bias,
+            .groups = groups};
+  }
+  /// The convolution that makes x of y, with the same weights and no bias.
+  [[nodiscard]] ConvolutionGeometry adjoint() const {
+    return {.x = y,
+            .y = x,
+            .kernel = kernel,
+            .stride = stride,
+            .padding = padding,
+            .bias = false,
+            .dilation = dilation,
+            .groups = groups};
+  }
+  friend bool operator==(const TransposedConvolutionGeometry&,
+                         const TransposedConvolutionGeometry&) = default;
+};
+
+/// x, parameters -> y. With `relu`, y = max(0, transposed convolution).
+struct TransposedConvolutionForward {
+  TransposedConvolutionGeometry geometry;
+  bool relu = false;
+};
+/// dy, parameters -> dx
+struct TransposedConvolutionBackwardData {
+  TransposedConvolutionGeometry geometry;
+};
+/// x, dy -> dparameters
+struct TransposedConvolutionBackwardWeights {
+  TransposedConvolutionGeometry geometry;
 };
 
 /// x, parameters -> y, saved (C mean, C variance of the batch), running (BatchNormStatistics), mask
@@ -140,6 +196,19 @@ struct ConcatBackward {
   std::vector<Slice> slices;  ///< of the parts that need a gradient
 };
 
+/// x -> y: the window of x that begins at `offset`.
+struct CropForward {
+  TensorShape x;
+  TensorShape y;
+  nets::Extent offset;
+};
+/// dy -> dx: zero beside the window
+struct CropBackward {
+  TensorShape x;
+  TensorShape y;
+  nets::Extent offset;
+};
+
 /// The geometry all three linear operations share. y is (N, features, 1, 1).
 struct LinearGeometry {
   TensorShape x;
@@ -180,13 +249,14 @@ struct DropoutBackward {
   std::uint32_t stream;
 };
 
-/// logits, labels -> result (float mean loss, float number of correct predictions), dlogits
-/// (gradient of the mean loss). (dlogits may be logits)
+/// logits (N, C, H, W), labels (N, H, W int32) -> result (float mean loss, float number of correct
+/// predictions), dlogits (gradient of the mean loss). The mean is over the positions whose label is
+/// not negative. (dlogits may be logits)
 struct SoftmaxCrossEntropyTrain {
   TensorShape x;
 };
 /// logits, labels -> result (float sum of losses, float number of correct predictions) over the
-/// samples whose label is not negative.
+/// positions whose label is not negative.
 struct SoftmaxCrossEntropyEvaluate {
   TensorShape x;
 };
@@ -201,9 +271,11 @@ struct SgdUpdate {
 
 using Operation =
     std::variant<LoadBatch, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
-                 BatchNormForward, BatchNormInference, BatchNormBackward, ReluForward, ReluBackward,
-                 AddForward, AddGradients, PoolForward, PoolBackward, LrnForward, LrnBackward,
-                 ConcatForward, ConcatBackward, LinearForward, LinearBackwardData,
+                 TransposedConvolutionForward, TransposedConvolutionBackwardData,
+                 TransposedConvolutionBackwardWeights, BatchNormForward, BatchNormInference,
+                 BatchNormBackward, ReluForward, ReluBackward, AddForward, AddGradients,
+                 PoolForward, PoolBackward, LrnForward, LrnBackward, ConcatForward, ConcatBackward,
+                 CropForward, CropBackward, LinearForward, LinearBackwardData,
                  LinearBackwardWeights, DropoutForward, DropoutBackward, SoftmaxCrossEntropyTrain,
                  SoftmaxCrossEntropyEvaluate, SgdUpdate>;
 

@@ -24,7 +24,8 @@ TrainingSetup::TrainingSetup(const TrainingFlags& flags, const std::atomic<bool>
       data_{open_dataset(flags.data, {.image = network_.input(),
                                       .classes = network_.classes(),
                                       .batch = flags.workload.batch,
-                                      .seed = flags.train.seed})},
+                                      .seed = flags.train.seed,
+                                      .labels = network_.labels()})},
       processor_{flags.processor.open()},
       workload_{network_, *processor_.backend, flags.workload.step()} {
   expect_going_on();

@@ -38,12 +38,13 @@ class LoadBatchKernel final : public CudaKernel {
   LoadBatchKernel(const Machine& machine, const LoadBatch& op)
       : CudaKernel{machine, 2},
         shape_{op.x},
-        staging_{workspace_of(machine, op) + um::Bytes{op.x.batch * sizeof(std::int32_t)}} {}
+        labels_{op.label_count()},
+        staging_{workspace_of(machine, op) + um::Bytes{op.label_count() * sizeof(std::int32_t)}} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
     const Batch& batch = *arguments.context->batch;
-    um::expects(batch.images.size() == shape_.elements() && batch.labels.size() == shape_.batch,
+    um::expects(batch.images.size() == shape_.elements() && batch.labels.size() == labels_,
                 "a batch has the step's size");
     staging_.reclaim();
     staging_.append(std::as_bytes(std::span{batch.images}), arguments.workspace, stream());
@@ -61,6 +62,7 @@ class LoadBatchKernel final : public CudaKernel {
   }
 
   TensorShape shape_;
+  std::size_t labels_;
   Staging staging_;
 };
 

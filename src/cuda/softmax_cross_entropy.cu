@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned kWarp = 32;
 constexpr unsigned kAllLanes = 0xFFFFFFFF;
 
-// What one sample adds to the result.
+// What one sample, a position of an image, adds to the result.
 struct Sample {
   float loss;
   float correct;
@@ -24,25 +24,26 @@ struct Workspace {
       : share{reinterpret_cast<float*>(begin)},
         samples{reinterpret_cast<Sample*>(begin + kSamples)} {}
 
-  static um::Bytes bytes(std::size_t batch) { return um::Bytes{kSamples + batch * sizeof(Sample)}; }
+  static um::Bytes bytes(std::size_t count) { return um::Bytes{kSamples + count * sizeof(Sample)}; }
 
   static constexpr std::size_t kSamples = 16;
   float* share;
   Sample* samples;
 };
 
+// A row for each position: its channels lie side by side.
 struct Rows {
-  std::size_t batch;
+  std::size_t count;
   int classes;
   int stride;  // classes and padding
 };
 
 // 1 / (samples whose label is not negative), by one block.
-__global__ void compute_share(const std::int32_t* labels, std::size_t batch, float* share) {
+__global__ void compute_share(const std::int32_t* labels, std::size_t count, float* share) {
   int valid = 0;
-  for (std::size_t begin = 0; begin < batch; begin += blockDim.x) {
+  for (std::size_t begin = 0; begin < count; begin += blockDim.x) {
     const std::size_t n = begin + threadIdx.x;
-    valid += __syncthreads_count(n < batch && labels[n] >= 0 ? 1 : 0);
+    valid += __syncthreads_count(n < count && labels[n] >= 0 ? 1 : 0);
   }
   if (threadIdx.x == 0) *share = valid > 0 ? 1.F / static_cast<float>(valid) : 0.F;
 }
@@ -101,7 +102,7 @@ template <class T, bool kTrains>
 __global__ void softmax_rows(const T* logits, const std::int32_t* labels, Rows rows,
                              const float* share, Sample* samples, T* dlogits) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
-  for (std::size_t n = first_item() / kWarp; n < rows.batch; n += item_stride() / kWarp) {
+  for (std::size_t n = first_item() / kWarp; n < rows.count; n += item_stride() / kWarp) {
     const T* const row = logits + n * rows.stride;
     const std::int32_t label = labels[n];
     const Largest largest = largest_of(row, rows.classes, lane);
@@ -123,13 +124,13 @@ __global__ void softmax_rows(const T* logits, const std::int32_t* labels, Rows r
 }
 
 // Sums the samples, always in the same order, by one block of kThreads.
-__global__ void write_result(const Sample* samples, std::size_t batch, const float* share,
+__global__ void write_result(const Sample* samples, std::size_t count, const float* share,
                              float* result) {
   __shared__ double losses[kThreads];
   __shared__ float corrects[kThreads];
   double loss = 0;
   float correct = 0.F;
-  for (std::size_t n = threadIdx.x; n < batch; n += kThreads) {
+  for (std::size_t n = threadIdx.x; n < count; n += kThreads) {
     loss += static_cast<double>(samples[n].loss);
     correct += samples[n].correct;
   }
@@ -148,33 +149,33 @@ __global__ void write_result(const Sample* samples, std::size_t batch, const flo
   result[1] = corrects[0];
 }
 
+std::size_t positions(const TensorShape& x) { return x.batch * x.image.height * x.image.width; }
+
 // logits, labels -> result, and dlogits when training.
 class SoftmaxCrossEntropyKernel final : public CudaKernel {
  public:
   SoftmaxCrossEntropyKernel(const Machine& machine, const TensorShape& x, bool is_training)
       : CudaKernel{machine, is_training ? 4U : 3U},
-        rows_{.batch = x.batch,
+        rows_{.count = positions(x),
               .classes = static_cast<int>(x.image.channels),
               .stride = static_cast<int>(Layout::padded(x.image.channels))},
-        is_training_{is_training} {
-    um::expects(x.image.height == 1 && x.image.width == 1, "logits are vectors");
-  }
+        is_training_{is_training} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
     const Workspace space{arguments.workspace};
     const auto* const labels = tensor<const std::int32_t>(arguments, 1);
     if (is_training_) {
-      launch(stream(), 1, compute_share, labels, rows_.batch, space.share);
+      launch(stream(), 1, compute_share, labels, rows_.count, space.share);
     }
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
       T* const dlogits = is_training_ ? tensor<T>(arguments, 3) : nullptr;
-      launch(stream(), rows_.batch * kWarp,
+      launch(stream(), rows_.count * kWarp,
              is_training_ ? softmax_rows<T, true> : softmax_rows<T, false>,
              tensor<const T>(arguments, 0), labels, rows_, space.share, space.samples, dlogits);
     });
-    launch(stream(), 1, write_result, space.samples, rows_.batch,
+    launch(stream(), 1, write_result, space.samples, rows_.count,
            is_training_ ? space.share : nullptr, tensor<float>(arguments, 2));
   }
 
@@ -192,10 +193,10 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEn
 }
 
 um::Bytes workspace_of(const Machine& /*machine*/, const SoftmaxCrossEntropyTrain& op) {
-  return Workspace::bytes(op.x.batch);
+  return Workspace::bytes(positions(op.x));
 }
 um::Bytes workspace_of(const Machine& /*machine*/, const SoftmaxCrossEntropyEvaluate& op) {
-  return Workspace::bytes(op.x.batch);
+  return Workspace::bytes(positions(op.x));
 }
 
 }  // namespace spillway::cuda

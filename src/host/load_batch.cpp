@@ -8,12 +8,12 @@ namespace {
 class LoadBatchKernel final : public HostKernel {
  public:
   LoadBatchKernel(const Machine& machine, const LoadBatch& op)
-      : HostKernel{machine, 2}, layout_{machine.layout}, shape_{op.x} {}
+      : HostKernel{machine, 2}, layout_{machine.layout}, shape_{op.x}, labels_{op.label_count()} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
     const Batch& batch = *arguments.context->batch;
-    um::expects(batch.images.size() == shape_.elements() && batch.labels.size() == shape_.batch,
+    um::expects(batch.images.size() == shape_.elements() && batch.labels.size() == labels_,
                 "a batch has the step's size");
     const std::size_t from = shape_.image.elements();
     const std::size_t to = layout_.padded(shape_.image).elements();
@@ -22,7 +22,7 @@ class LoadBatchKernel final : public HostKernel {
     for (std::size_t n = 0; n < shape_.batch; ++n) {
       copy_image(batch.images.data() + n * from, x + n * to);
     }
-    std::memcpy(arguments.operands[1], batch.labels.data(), shape_.batch * sizeof(std::int32_t));
+    std::memcpy(arguments.operands[1], batch.labels.data(), labels_ * sizeof(std::int32_t));
   }
 
   void copy_image(const float* image, float* x) const {
@@ -39,6 +39,7 @@ class LoadBatchKernel final : public HostKernel {
 
   Layout layout_;
   TensorShape shape_;
+  std::size_t labels_;
 };
 
 }  // namespace

@@ -1,39 +1,56 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "src/host/kernels.h"
 
 namespace spillway::host {
 namespace {
 
-// What one sample adds to the result.
+// What one sample, a position of an image, adds to the result.
 struct Sample {
   float loss;
   float correct;
 };
 
-struct Row {
-  const float* logits;
-  std::size_t classes;
+using Row = std::vector<float>;  // logits of a sample
+
+// Where the channels of a sample lie.
+struct Positions {
+  Positions(const Layout& layout, const TensorShape& x)
+      : count{x.batch * x.image.height * x.image.width},
+        pixels{x.image.height * x.image.width},
+        channels{layout.padded(x.image.channels)},
+        lanes{layout.lanes(x.image.channels)} {}
+
+  [[nodiscard]] std::size_t place(std::size_t position, std::size_t channel) const {
+    const std::size_t strip = position / pixels * (channels / lanes) + channel / lanes;
+    return (strip * pixels + position % pixels) * lanes + channel % lanes;
+  }
+
+  std::size_t count;     // of the batch
+  std::size_t pixels;    // of an image
+  std::size_t channels;  // padding included
+  std::size_t lanes;     // channels side by side
 };
 
-float largest(Row row) { return *std::max_element(row.logits, row.logits + row.classes); }
+float largest(const Row& row) { return *std::max_element(row.begin(), row.end()); }
 
 // Sum of exp(logit - largest), in double: its rounding must not show in the mean loss.
-double exponential_sum(Row row, float maximum) {
+double exponential_sum(const Row& row, float maximum) {
   double sum = 0;
-  for (std::size_t c = 0; c < row.classes; ++c) sum += std::exp(row.logits[c] - maximum);
+  for (const float logit : row) sum += std::exp(logit - maximum);
   return sum;
 }
 
 // -log softmax = log sum exp(logit - largest) + largest - logit[label]; the first of equal logits
 // is the prediction.
-Sample judge(Row row, std::int32_t label, float maximum, double sum) {
+Sample judge(const Row& row, std::int32_t label, float maximum, double sum) {
   if (label < 0) return {.loss = 0, .correct = 0};
   const auto truth = static_cast<std::size_t>(label);
-  const auto prediction = std::max_element(row.logits, row.logits + row.classes) - row.logits;
-  return {.loss = static_cast<float>(std::log(sum)) + (maximum - row.logits[truth]),
+  const auto prediction = std::max_element(row.begin(), row.end()) - row.begin();
+  return {.loss = static_cast<float>(std::log(sum)) + (maximum - row[truth]),
           .correct = prediction == label ? 1.F : 0.F};
 }
 
@@ -42,64 +59,71 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
  public:
   SoftmaxCrossEntropyKernel(const Machine& machine, const TensorShape& x, bool is_training)
       : HostKernel{machine, is_training ? 4U : 3U},
-        batch_{x.batch},
+        positions_{machine.layout, x},
         classes_{x.image.channels},
-        stride_{machine.layout.padded(x.image).elements()},
-        is_training_{is_training} {
-    um::expects(x.image.height == 1 && x.image.width == 1, "logits are vectors");
-  }
+        is_training_{is_training} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const float* const logits = floats(arguments, 0);
     const auto* const labels = reinterpret_cast<const std::int32_t*>(arguments.operands[1]);
-    auto* const samples = reinterpret_cast<Sample*>(arguments.workspace);
+    const std::int32_t* const end = labels + positions_.count;
     const auto is_class = [&](std::int32_t label) {
       return label < static_cast<std::int32_t>(classes_);
     };
-    um::expects(std::all_of(labels, labels + batch_, is_class), "labels are classes");
+    um::expects(std::all_of(labels, end, is_class), "labels are classes");
     const auto valid = static_cast<std::size_t>(
-        std::count_if(labels, labels + batch_, [](std::int32_t label) { return label >= 0; }));
+        std::count_if(labels, end, [](std::int32_t label) { return label >= 0; }));
     const float share = valid > 0 ? 1.F / static_cast<float>(valid) : 0.F;
-#pragma omp parallel for schedule(static)
-    for (std::size_t n = 0; n < batch_; ++n) {
-      const Row row{.logits = logits + n * stride_, .classes = classes_};
-      const float maximum = largest(row);
-      const double sum = exponential_sum(row, maximum);
-      samples[n] = judge(row, labels[n], maximum, sum);
-      if (is_training_) {
-        differentiate(row, labels[n], maximum, sum, share, floats(arguments, 3) + n * stride_);
+    auto* const samples = reinterpret_cast<Sample*>(arguments.workspace);
+#pragma omp parallel
+    {
+      Row row(classes_);
+#pragma omp for schedule(static)
+      for (std::size_t n = 0; n < positions_.count; ++n) {
+        take(floats(arguments, 0), n, row);
+        const float maximum = largest(row);
+        const double sum = exponential_sum(row, maximum);
+        samples[n] = judge(row, labels[n], maximum, sum);
+        if (!is_training_) continue;
+        differentiate(labels[n], maximum, sum, share, row);
+        put(row, n, floats(arguments, 3));
       }
     }
     write_result(samples, is_training_ ? share : 1.F, floats(arguments, 2));
   }
 
-  // (softmax - one-hot label) / samples, which may go over the logits.
-  void differentiate(Row row, std::int32_t label, float maximum, double sum, float share,
-                     float* gradient) const {
-    const auto scale = label < 0 ? 0.F : static_cast<float>(static_cast<double>(share) / sum);
-    for (std::size_t c = 0; c < row.classes; ++c) {
-      gradient[c] = std::exp(row.logits[c] - maximum) * scale;
+  void take(const float* logits, std::size_t position, Row& row) const {
+    for (std::size_t c = 0; c < classes_; ++c) row[c] = logits[positions_.place(position, c)];
+  }
+
+  // May go over the logits, which have been taken.
+  void put(const Row& row, std::size_t position, float* gradient) const {
+    for (std::size_t c = 0; c < positions_.channels; ++c) {
+      gradient[positions_.place(position, c)] = c < classes_ ? row[c] : 0.F;
     }
-    if (label >= 0) gradient[label] -= share;
-    std::fill(gradient + row.classes, gradient + stride_, 0.F);
+  }
+
+  // From logits to (softmax - one-hot label) / samples.
+  static void differentiate(std::int32_t label, float maximum, double sum, float share, Row& row) {
+    const auto scale = label < 0 ? 0.F : static_cast<float>(static_cast<double>(share) / sum);
+    for (float& value : row) value = std::exp(value - maximum) * scale;
+    if (label >= 0) row[static_cast<std::size_t>(label)] -= share;
   }
 
   // In the order of the samples, whichever thread made them.
   void write_result(const Sample* samples, float scale, float* result) const {
     double loss = 0;
-    float correct = 0;
-    for (std::size_t n = 0; n < batch_; ++n) {
+    double correct = 0;
+    for (std::size_t n = 0; n < positions_.count; ++n) {
       loss += static_cast<double>(samples[n].loss);
-      correct += samples[n].correct;
+      correct += static_cast<double>(samples[n].correct);
     }
     result[0] = static_cast<float>(loss * static_cast<double>(scale));
-    result[1] = correct;
+    result[1] = static_cast<float>(correct);
   }
 
-  std::size_t batch_;
+  Positions positions_;
   std::size_t classes_;
-  std::size_t stride_;
   bool is_training_;
 };
 
@@ -112,11 +136,11 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEn
   return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op.x, /*is_training=*/false);
 }
 
-um::Bytes workspace_of(const Machine& /*machine*/, const SoftmaxCrossEntropyTrain& op) {
-  return um::Bytes{op.x.batch * sizeof(Sample)};
+um::Bytes workspace_of(const Machine& machine, const SoftmaxCrossEntropyTrain& op) {
+  return um::Bytes{Positions{machine.layout, op.x}.count * sizeof(Sample)};
 }
-um::Bytes workspace_of(const Machine& /*machine*/, const SoftmaxCrossEntropyEvaluate& op) {
-  return um::Bytes{op.x.batch * sizeof(Sample)};
+um::Bytes workspace_of(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op) {
+  return um::Bytes{Positions{machine.layout, op.x}.count * sizeof(Sample)};
 }
 
 }  // namespace spillway::host

@@ -188,6 +188,7 @@ TEST(TrainingStep, MayBeginWithLayersThatTrainNothing) {
        [](nets::Builder& net) {
          return net.concat("first", {net.input(), net.input()});
        }},
+      {"crop", [](nets::Builder& net) { return net.crop("first", net.input(), net.input()); }},
       {"sum", [](nets::Builder& net) { return net.sum("first", net.input(), net.input()); }}};
   for (const auto& [name, begin] : beginnings) {
     nets::Builder builder{name, {3, 8, 8}};

@@ -113,6 +113,25 @@ TEST_P(CudaSoftmaxCrossEntropy, MakesTheLossOfALabelThatIsNoClassNotANumber) {
   (void)values(shape_, dlogits);  // whose padding is zero
 }
 
+// A label for each pixel, some of them none.
+TEST_P(CudaSoftmaxCrossEntropy, TakesALabelForEachPixel) {
+  const TensorShape shape{2, {classes_, 7, 5}};
+  Labels labels;
+  for (std::size_t n = 0; n < shape.batch * 35; ++n) {
+    labels.push_back(n % 4 == 2 ? -1 : static_cast<std::int32_t>(n * 7 % classes_));
+  }
+  Operand logits = tensor(shape, some_logits(shape));
+  Operand label = numbers(labels);
+  Operand loss = result();
+  Operand dlogits = tensor(shape);
+  run(SoftmaxCrossEntropyTrain{.x = shape}, {&logits, &label, &loss, &dlogits});
+  expect_result(loss, kTolerance);
+  expect_close(shape, dlogits, kTolerance);
+  Operand sum = result();
+  run(SoftmaxCrossEntropyEvaluate{.x = shape}, {&logits, &label, &sum});
+  expect_result(sum, 53 * kTolerance);
+}
+
 INSTANTIATE_TEST_SUITE_P(Classes, CudaSoftmaxCrossEntropy,
                          ::testing::Combine(kPrecisions, ::testing::Values(2, 10, 16, 33, 1000)));
 
