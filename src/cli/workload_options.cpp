@@ -41,6 +41,9 @@ void WorkloadOptions::add_to(CLI::App& app) {
       ->check(class_count())
       ->capture_default_str()
       ->group(kWorkload);
+  app.add_flag("--aux-heads", auxiliary_heads,
+               "Train with the losses on the way of googlenet or inception-v3")
+      ->group(kWorkload);
   app.add_option("--conv-algorithm", convolution_algorithm,
                  "Convolution algorithms to choose from: auto (all), direct, or winograd, which "
                  "means direct where Winograd's does not apply")
@@ -64,7 +67,7 @@ void WorkloadOptions::add_optimizer_to(CLI::App& app) {
 }
 
 nets::Network WorkloadOptions::network() const {
-  nets::NetworkOptions options{.classes = classes};
+  nets::NetworkOptions options{.classes = classes, .auxiliary_heads = auxiliary_heads};
   if (image_size > 0) {
     options.image = nets::Shape{.channels = nets::find_network(net).image.channels,
                                 .height = image_size,

@@ -115,6 +115,32 @@ TEST(Catalogue, VggHalvesTheImageFiveTimes) {
 
 // 500 + 198 pixels padded: 349, 175, 88, 44 and 22 after the poolings, 16 scores, (16 - 1) 32 + 64
 // = 544 upsampled; an odd image takes the same way.
+TEST(Catalogue, GivesThePapersHeadsOnRequest) {
+  const Network googlenet = build_network("googlenet", {.auxiliary_heads = true});
+  EXPECT_EQ(count<SoftmaxCrossEntropy>(googlenet), 3);
+  EXPECT_EQ(count_parameters(googlenet), 13'004'888U);  // torchvision's
+  EXPECT_EQ(shape_of(googlenet, "aux1.pool"), "512x4x4");
+  EXPECT_EQ(std::get<SoftmaxCrossEntropy>(find(googlenet, "aux2.loss").layer).weight, 0.3F);
+  const Network inception = build_network("inception-v3", {.auxiliary_heads = true});
+  EXPECT_EQ(count<SoftmaxCrossEntropy>(inception), 2);
+  EXPECT_EQ(count_parameters(inception), 27'161'264U);  // torchvision's
+  EXPECT_EQ(std::get<SoftmaxCrossEntropy>(find(inception, "aux.loss").layer).weight, 0.4F);
+  EXPECT_EQ(refusal("vgg16", {.auxiliary_heads = true}),
+            "network vgg16 has no auxiliary heads; googlenet and inception-v3 have");
+}
+
+TEST(Catalogue, WithoutTheHeadsANetworkIsTheOneThatNeverHadThem) {
+  const Network with = build_network("googlenet", {.auxiliary_heads = true});
+  const Network rest = without_auxiliary_heads(with);
+  const Network plain = build_network("googlenet");
+  ASSERT_EQ(rest.nodes.size(), plain.nodes.size());
+  for (std::size_t i = 0; i < rest.nodes.size(); ++i) {
+    EXPECT_EQ(rest.nodes[i].name, plain.nodes[i].name);
+    EXPECT_EQ(rest.nodes[i].inputs, plain.nodes[i].inputs);
+    EXPECT_EQ(rest.nodes[i].output, plain.nodes[i].output);
+  }
+}
+
 TEST(Catalogue, FcnScoresEachPixelOfAnImageOfAnySize) {
   const Network coarse = build_network("fcn32s");
   EXPECT_EQ(shape_of(coarse, "pool5"), "512x22x22");
@@ -304,11 +330,12 @@ TEST(Catalogue, RefusesASingleClass) {
 }
 
 TEST(Catalogue, ListsTheNetworksWhenTheNameIsUnknown) {
-  EXPECT_EQ(refusal("resnet19", {}),
-            "there is no network called 'resnet19'; there are lenet, alexnet, vgg11, vgg13, vgg16, "
-            "vgg19, vgg101, googlenet, inception-v3, inception-v4, resnet18, resnet34, resnet50, "
-            "resnet101, resnet152, densenet121, densenet161, densenet169, densenet201, fcn8s, fcn32s, "
-            "resnet:n1,n2,n3,n4, vgg:a,b,c,d,e");
+  EXPECT_EQ(
+      refusal("resnet19", {}),
+      "there is no network called 'resnet19'; there are lenet, alexnet, vgg11, vgg13, vgg16, "
+      "vgg19, vgg101, googlenet, inception-v3, inception-v4, resnet18, resnet34, resnet50, "
+      "resnet101, resnet152, densenet121, densenet161, densenet169, densenet201, fcn8s, fcn32s, "
+      "resnet:n1,n2,n3,n4, vgg:a,b,c,d,e");
 }
 
 }  // namespace
