@@ -82,12 +82,12 @@ TEST(Learning, Resnet18KnowsImagesAgain) {
 // right in some 80 % of the pixels.
 TEST(Learning, FcnFindsTheFiguresItWasShown) {
   const nets::FcnWidths widths{.stages = {8, 16, 16, 32, 32}, .hidden = 32};
-  NetworkInMemory net{nets::fcn("thin fcn8s", nets::FcnStride::k8, widths, {3, 32, 40}, 3),
+  NetworkInMemory net{nets::fcn("thin fcn8s", nets::FcnStride::k8, widths, {3, 32, 40}, 5),
                       {.batch = 4, .convolution = ConvolutionAlgorithm::kDirect},
                       MemoryMode::kResident};
   const auto masks = [&](Split split) {
     return std::make_unique<PreparedDataset>(
-        std::make_unique<SyntheticMasks>(net.network().input(), 3, 8, kSeed, split),
+        std::make_unique<SyntheticMasks>(net.network().input(), 5, 8, kSeed, split),
         ChannelStatistics{.mean = {0.3F, 0.3F, 0.3F}, .deviation = {0.2F, 0.2F, 0.2F}},
         net.network().input());
   };
