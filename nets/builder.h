@@ -56,6 +56,12 @@ class Builder {
   }
   NodeId flatten(std::string name, NodeId x) { return add(std::move(name), Flatten{}, {x}); }
 
+  /// Ends an auxiliary head with a loss that counts `weight` times. Its logits have a position for
+  /// each that those of build() have.
+  NodeId auxiliary_loss(std::string name, NodeId logits, float weight) {
+    return add(std::move(name), SoftmaxCrossEntropy{.weight = weight}, {logits});
+  }
+
   [[nodiscard]] const Shape& shape(NodeId id) const { return network_[id].output; }
 
   /// Adds the loss on `logits` and returns the network. The builder is empty afterwards.

@@ -59,8 +59,14 @@ struct Text {
     return layer.is_centred ? "centred crop" : "crop" + labelled("offset", layer.offset);
   }
   std::string operator()(const Flatten& /*layer*/) const { return "flatten"; }
-  std::string operator()(const SoftmaxCrossEntropy& /*layer*/) const {
-    return "softmax cross-entropy";
+  std::string operator()(const SoftmaxCrossEntropy& layer) const {
+    std::string weight;
+    if (layer.weight != 1) {
+      weight = std::to_string(layer.weight);
+      weight.erase(weight.find_last_not_of('0') + 1);
+      weight = ", weight " + weight;
+    }
+    return "softmax cross-entropy" + weight;
   }
 };
 

@@ -100,8 +100,11 @@ struct Crop {
 struct Flatten {};
 
 /// Mean of -log softmax(x)[label] over the positions of the batch's images that have a label that
-/// is not negative: one position each for (C, 1, 1), or one label for each pixel. The last layer.
-struct SoftmaxCrossEntropy {};
+/// is not negative: one position each for (C, 1, 1), or one label for each pixel. The last layer;
+/// auxiliary heads have one each, and training minimises the sum of the weighted losses.
+struct SoftmaxCrossEntropy {
+  float weight = 1;
+};
 
 using Layer = std::variant<Convolution, TransposedConvolution, BatchNorm, Relu, Pool,
                            GlobalAveragePool, LocalResponseNorm, Linear, Dropout, Add, Concat, Crop,

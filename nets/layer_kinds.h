@@ -112,7 +112,8 @@ inline constexpr std::tuple kLayerKinds{
                      with_default("centred", &Crop::is_centred),  //
                      with_default("offset", &Crop::offset)),
     layer_kind<Flatten>("flatten", kOneInput),
-    layer_kind<SoftmaxCrossEntropy>("softmax-cross-entropy", kOneInput)};
+    layer_kind<SoftmaxCrossEntropy>("softmax-cross-entropy", kOneInput,  //
+                                    with_default("weight", &SoftmaxCrossEntropy::weight))};
 
 /// The entry of the layer `L`.
 template <typename L>

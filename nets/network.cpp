@@ -45,4 +45,24 @@ std::size_t count_parameters(const Network& network) {
   return count;
 }
 
+Network without_auxiliary_heads(const Network& network) {
+  std::vector<bool> is_needed(network.nodes.size(), false);
+  is_needed.front() = true;  // the image, whatever reads it
+  is_needed.back() = true;
+  for (std::size_t i = network.nodes.size(); i-- > 0;) {
+    for (const NodeId input : network.nodes[i].inputs) {
+      if (is_needed[i]) is_needed[static_cast<std::size_t>(input)] = true;
+    }
+  }
+  Network rest{.name = network.name, .nodes = {}};
+  std::vector<NodeId> renamed(network.nodes.size());
+  for (std::size_t i = 0; i < network.nodes.size(); ++i) {
+    if (!is_needed[i]) continue;
+    renamed[i] = NodeId{static_cast<std::uint32_t>(rest.nodes.size())};
+    Node& node = rest.nodes.emplace_back(network.nodes[i]);
+    for (NodeId& input : node.inputs) input = renamed[static_cast<std::size_t>(input)];
+  }
+  return rest;
+}
+
 }  // namespace spillway::nets

@@ -21,7 +21,8 @@ struct Node {
 };
 
 /// A network as data, in an order in which every node comes after its inputs. Node 0 is the image:
-/// its `layer` is not looked at and it has no inputs. The last node is a SoftmaxCrossEntropy.
+/// its `layer` is not looked at and it has no inputs. The last node is a SoftmaxCrossEntropy;
+/// others of these end auxiliary heads.
 struct Network {
   std::string name;
   std::vector<Node> nodes;
@@ -37,6 +38,10 @@ struct Network {
     return {.height = nodes.back().output.height, .width = nodes.back().output.width};
   }
 };
+
+/// The network without its auxiliary heads: the nodes that the last one needs. It is what is
+/// evaluated.
+[[nodiscard]] Network without_auxiliary_heads(const Network& network);
 
 /// Trainable numbers of a network (batch norm's running statistics are not among them), or the
 /// largest size_t where there are more.

@@ -129,7 +129,10 @@ class Inference {
                   "finds no window of " + to_string(like) + " in what it reads, " + to_string(x()));
     return {.channels = x().channels, .height = like.height, .width = like.width};
   }
-  Shape operator()(const SoftmaxCrossEntropy& /*layer*/) const { return x(); }
+  Shape operator()(const SoftmaxCrossEntropy& layer) const {
+    refuse_unless(layer.weight > 0, "needs a weight above 0");
+    return x();
+  }
 
  private:
   [[nodiscard]] const Shape& x() const { return inputs_[0]; }

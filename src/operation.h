@@ -249,11 +249,14 @@ struct DropoutBackward {
   std::uint32_t stream;
 };
 
-/// logits (N, C, H, W), labels (N, H, W int32) -> result (float mean loss, float number of correct
-/// predictions), dlogits (gradient of the mean loss). The mean is over the positions whose label is
-/// not negative. (dlogits may be logits)
+/// logits (N, C, H, W), labels (N, H, W int32), result (only where it accumulates) -> result (float
+/// loss, float number of correct predictions), dlogits (gradient of the loss). The loss is `weight`
+/// times the mean over the positions whose label is not negative, added to the loss that is in
+/// `result` where it accumulates. (dlogits may be logits)
 struct SoftmaxCrossEntropyTrain {
   TensorShape x;
+  float weight = 1;
+  bool accumulates = false;
 };
 /// logits, labels -> result (float sum of losses, float number of correct predictions) over the
 /// positions whose label is not negative.

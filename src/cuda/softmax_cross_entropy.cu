@@ -38,14 +38,15 @@ struct Rows {
   int stride;  // classes and padding
 };
 
-// 1 / (samples whose label is not negative), by one block.
-__global__ void compute_share(const std::int32_t* labels, std::size_t count, float* share) {
+// weight / (samples whose label is not negative), by one block.
+__global__ void compute_share(const std::int32_t* labels, std::size_t count, float weight,
+                              float* share) {
   int valid = 0;
   for (std::size_t begin = 0; begin < count; begin += blockDim.x) {
     const std::size_t n = begin + threadIdx.x;
     valid += __syncthreads_count(n < count && labels[n] >= 0 ? 1 : 0);
   }
-  if (threadIdx.x == 0) *share = valid > 0 ? 1.F / static_cast<float>(valid) : 0.F;
+  if (threadIdx.x == 0) *share = valid > 0 ? weight / static_cast<float>(valid) : 0.F;
 }
 
 struct Largest {
@@ -125,7 +126,7 @@ __global__ void softmax_rows(const T* logits, const std::int32_t* labels, Rows r
 
 // Sums the samples, always in the same order, by one block of kThreads.
 __global__ void write_result(const Sample* samples, std::size_t count, const float* share,
-                             float* result) {
+                             bool accumulates, float* result) {
   __shared__ double losses[kThreads];
   __shared__ float corrects[kThreads];
   double loss = 0;
@@ -145,51 +146,64 @@ __global__ void write_result(const Sample* samples, std::size_t count, const flo
   }
   if (threadIdx.x > 0) return;
   const double scale = share == nullptr ? 1.0 : static_cast<double>(*share);
-  result[0] = static_cast<float>(losses[0] * scale);
+  const double before = accumulates ? static_cast<double>(result[0]) : 0.0;
+  result[0] = static_cast<float>(before + losses[0] * scale);
   result[1] = corrects[0];
 }
 
 std::size_t positions(const TensorShape& x) { return x.batch * x.image.height * x.image.width; }
 
-// logits, labels -> result, and dlogits when training.
+Rows rows_of(const TensorShape& x) {
+  return {.count = positions(x),
+          .classes = static_cast<int>(x.image.channels),
+          .stride = static_cast<int>(Layout::padded(x.image.channels))};
+}
+
+// logits, labels -> result, and dlogits when training. A result that is read and the one that is
+// written are one block.
 class SoftmaxCrossEntropyKernel final : public CudaKernel {
  public:
-  SoftmaxCrossEntropyKernel(const Machine& machine, const TensorShape& x, bool is_training)
-      : CudaKernel{machine, is_training ? 4U : 3U},
-        rows_{.count = positions(x),
-              .classes = static_cast<int>(x.image.channels),
-              .stride = static_cast<int>(Layout::padded(x.image.channels))},
-        is_training_{is_training} {}
+  SoftmaxCrossEntropyKernel(const Machine& machine, const SoftmaxCrossEntropyTrain& op)
+      : CudaKernel{machine, op.accumulates ? 5U : 4U},
+        rows_{rows_of(op.x)},
+        is_training_{true},
+        weight_{op.weight},
+        accumulates_{op.accumulates} {}
+  SoftmaxCrossEntropyKernel(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op)
+      : CudaKernel{machine, 3}, rows_{rows_of(op.x)}, is_training_{false} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
     const Workspace space{arguments.workspace};
+    const std::size_t result = accumulates_ ? 3 : 2;
     const auto* const labels = tensor<const std::int32_t>(arguments, 1);
     if (is_training_) {
-      launch(stream(), 1, compute_share, labels, rows_.count, space.share);
+      launch(stream(), 1, compute_share, labels, rows_.count, weight_, space.share);
     }
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
-      T* const dlogits = is_training_ ? tensor<T>(arguments, 3) : nullptr;
+      T* const dlogits = is_training_ ? tensor<T>(arguments, result + 1) : nullptr;
       launch(stream(), rows_.count * kWarp,
              is_training_ ? softmax_rows<T, true> : softmax_rows<T, false>,
              tensor<const T>(arguments, 0), labels, rows_, space.share, space.samples, dlogits);
     });
     launch(stream(), 1, write_result, space.samples, rows_.count,
-           is_training_ ? space.share : nullptr, tensor<float>(arguments, 2));
+           is_training_ ? space.share : nullptr, accumulates_, tensor<float>(arguments, result));
   }
 
   Rows rows_;
   bool is_training_;
+  float weight_ = 1;
+  bool accumulates_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEntropyTrain& op) {
-  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op.x, /*is_training=*/true);
+  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op) {
-  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op.x, /*is_training=*/false);
+  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op);
 }
 
 um::Bytes workspace_of(const Machine& /*machine*/, const SoftmaxCrossEntropyTrain& op) {

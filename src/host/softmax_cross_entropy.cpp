@@ -54,14 +54,22 @@ Sample judge(const Row& row, std::int32_t label, float maximum, double sum) {
           .correct = prediction == label ? 1.F : 0.F};
 }
 
-// logits, labels -> result, and dlogits when training.
+// logits, labels -> result, and dlogits when training. A result that is read and the one that is
+// written are one block.
 class SoftmaxCrossEntropyKernel final : public HostKernel {
  public:
-  SoftmaxCrossEntropyKernel(const Machine& machine, const TensorShape& x, bool is_training)
-      : HostKernel{machine, is_training ? 4U : 3U},
-        positions_{machine.layout, x},
-        classes_{x.image.channels},
-        is_training_{is_training} {}
+  SoftmaxCrossEntropyKernel(const Machine& machine, const SoftmaxCrossEntropyTrain& op)
+      : HostKernel{machine, op.accumulates ? 5U : 4U},
+        positions_{machine.layout, op.x},
+        classes_{op.x.image.channels},
+        is_training_{true},
+        weight_{op.weight},
+        accumulates_{op.accumulates} {}
+  SoftmaxCrossEntropyKernel(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op)
+      : HostKernel{machine, 3},
+        positions_{machine.layout, op.x},
+        classes_{op.x.image.channels},
+        is_training_{false} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
@@ -73,7 +81,7 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
     um::expects(std::all_of(labels, end, is_class), "labels are classes");
     const auto valid = static_cast<std::size_t>(
         std::count_if(labels, end, [](std::int32_t label) { return label >= 0; }));
-    const float share = valid > 0 ? 1.F / static_cast<float>(valid) : 0.F;
+    const float share = valid > 0 ? weight_ / static_cast<float>(valid) : 0.F;
     auto* const samples = reinterpret_cast<Sample*>(arguments.workspace);
 #pragma omp parallel
     {
@@ -86,10 +94,10 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
         samples[n] = judge(row, labels[n], maximum, sum);
         if (!is_training_) continue;
         differentiate(labels[n], maximum, sum, share, row);
-        put(row, n, floats(arguments, 3));
+        put(row, n, floats(arguments, accumulates_ ? 4 : 3));
       }
     }
-    write_result(samples, is_training_ ? share : 1.F, floats(arguments, 2));
+    write_result(samples, is_training_ ? share : 1.F, floats(arguments, accumulates_ ? 3 : 2));
   }
 
   void take(const float* logits, std::size_t position, Row& row) const {
@@ -110,7 +118,7 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
     if (label >= 0) row[static_cast<std::size_t>(label)] -= share;
   }
 
-  // In the order of the samples, whichever thread made them.
+  // In the order of the samples, whichever thread made them; `result` is read where it accumulates.
   void write_result(const Sample* samples, float scale, float* result) const {
     double loss = 0;
     double correct = 0;
@@ -118,22 +126,25 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
       loss += static_cast<double>(samples[n].loss);
       correct += static_cast<double>(samples[n].correct);
     }
-    result[0] = static_cast<float>(loss * static_cast<double>(scale));
+    const double before = accumulates_ ? static_cast<double>(result[0]) : 0;
+    result[0] = static_cast<float>(before + loss * static_cast<double>(scale));
     result[1] = static_cast<float>(correct);
   }
 
   Positions positions_;
   std::size_t classes_;
   bool is_training_;
+  float weight_ = 1;
+  bool accumulates_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEntropyTrain& op) {
-  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op.x, /*is_training=*/true);
+  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op) {
-  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op.x, /*is_training=*/false);
+  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op);
 }
 
 um::Bytes workspace_of(const Machine& machine, const SoftmaxCrossEntropyTrain& op) {

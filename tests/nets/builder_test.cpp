@@ -213,6 +213,15 @@ TEST(Builder, TakesALossForEachPixel) {
   EXPECT_EQ(network.labels(), (Extent{.height = 8, .width = 6}));
 }
 
+TEST(Builder, RefusesLossesOfSeveralSizes) {
+  EXPECT_EQ(refusal([](Builder& net) {
+              net.auxiliary_loss("aux", net.pool("half", net.input(), {}), 0.5F);
+              [[maybe_unused]] auto network = net.build(net.input());
+            }),
+            "layer aux (softmax cross-entropy, weight 0.5) reads 3x4x3, but the last loss 3x8x6; "
+            "give all losses the same height and width");
+}
+
 TEST(Builder, RefusesANameUsedBefore) {
   EXPECT_EQ(refusal([](Builder& net) { net.relu("a", net.relu("a", net.input())); }),
             "network toy has two layers named a; give each layer a name of its own");

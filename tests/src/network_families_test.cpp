@@ -48,6 +48,11 @@ class NetworkFamilies : public testing::TestWithParam<Case> {
       const nets::FcnWidths widths{.stages = {8, 8, 16, 16, 16}, .hidden = 24};
       return nets::fcn(net, nets::FcnStride::k8, widths, {3, side, side + 6}, kClasses);
     }
+    if (net == "googlenet with heads") {
+      return nets::build_network(
+          "googlenet",
+          {.image = nets::Shape{3, side, side}, .classes = kClasses, .auxiliary_heads = true});
+    }
     return nets::build_network(net, {.image = nets::Shape{3, side, side}, .classes = kClasses});
   }
   [[nodiscard]] static Batch batch(const nets::Network& network, std::uint64_t step) {
@@ -99,7 +104,8 @@ INSTANTIATE_TEST_SUITE_P(OfTheCatalogue, NetworkFamilies,
                                          Case{"vgg:1,2,1,1,1", 32, 2}, Case{"googlenet", 32, 2},
                                          Case{"inception-v3", 75, 2}, Case{"inception-v4", 75, 2},
                                          Case{"resnet34", 32, 2}, Case{"resnet:1,2,1,1", 32, 2},
-                                         Case{"densenet121", 32, 2}, Case{"thin fcn8s", 17, 2}));
+                                         Case{"densenet121", 32, 2}, Case{"thin fcn8s", 17, 2},
+                                         Case{"googlenet with heads", 80, 2}));
 
 }  // namespace
 }  // namespace spillway

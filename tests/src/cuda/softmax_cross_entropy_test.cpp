@@ -52,6 +52,17 @@ TEST_P(CudaSoftmaxCrossEntropy, TrainIsTheHosts) {
   }
 }
 
+TEST_P(CudaSoftmaxCrossEntropy, TrainWeighsItsLossAndAddsItToAnother) {
+  Operand logits = tensor(shape_, some_logits(shape_));
+  Operand label = numbers(Labels{1, -1, 0});
+  Operand loss = numbers(std::vector<float>{2.5F, 77});
+  Operand dlogits = tensor(shape_);
+  run(SoftmaxCrossEntropyTrain{.x = shape_, .weight = 0.3F, .accumulates = true},
+      {&logits, &label, &loss, &loss, &dlogits});
+  expect_result(loss, kTolerance);
+  expect_close(shape_, dlogits, kTolerance);
+}
+
 TEST_P(CudaSoftmaxCrossEntropy, EvaluateIsTheHosts) {
   for (const Labels& labels : {Labels{1, 0, 1}, Labels{1, -1, 0}}) {
     Operand logits = tensor(shape_, some_logits(shape_));

@@ -45,6 +45,25 @@ TEST_P(SoftmaxCrossEntropy, TrainGivesTheMeanLossAndItsGradient) {
   EXPECT_EQ(result.bytes(), same_result.bytes());
 }
 
+// Two heads: the second adds its loss to what the first has left, and counts for itself.
+TEST_P(SoftmaxCrossEntropy, TrainWeighsItsLossAndAddsItToAnother) {
+  const std::vector<std::int32_t> labels{1, -1, 0};
+  Block logits = tensor(shape_, logits_);
+  Block label = label_block(labels);
+  Block result = result_block();
+  result.floats()[0] = 2.5F;
+  result.floats()[1] = 77;
+  Block dlogits = tensor(shape_);
+  const SoftmaxCrossEntropyTrain op{.x = shape_, .weight = 0.3F, .accumulates = true};
+  run(op, {&logits, &label, &result, &result, &dlogits});
+  const auto loss = [&](const Values& at) {
+    return 2.5 + static_cast<double>(0.3F) * naive_cross_entropy(classes_, at, labels) / 2;
+  };
+  EXPECT_NEAR(static_cast<double>(result.floats()[0]), loss(logits_), kTolerance);
+  EXPECT_LE(result.floats()[1], 2);
+  expect_near(values(shape_, dlogits), numeric_gradient(logits_, loss), kTolerance);
+}
+
 TEST_P(SoftmaxCrossEntropy, EvaluateSumsOverTheSamplesThatHaveALabel) {
   Block logits = tensor(shape_, logits_);
   Block label = label_block({1, -1, 0});
