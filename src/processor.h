@@ -13,7 +13,7 @@ namespace spillway {
 struct Processor {
   Processor() = default;
   Processor(Processor&&) noexcept = default;
-  Processor& operator=(Processor&&) noexcept = default;
+  Processor& operator=(Processor&&) = delete;  // what it had would end in the wrong order
   /// Waits for the stream's work, which uses the backend.
   ~Processor() {
     if (compute == nullptr) return;

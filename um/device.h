@@ -34,6 +34,9 @@ class Device {
   /// What a page fault costs beside the transfer of its page, about.
   [[nodiscard]] virtual Nanoseconds fault_time() const = 0;
 
+  /// Whether unified memory that no hint moves keeps to the near memory of its space, by evicting.
+  [[nodiscard]] virtual bool evicts() const = 0;
+
   /// To be called by each thread that runs kernels on managed memory, before it does.
   virtual void prepare_kernel_thread() = 0;
   [[nodiscard]] virtual std::unique_ptr<Stream> make_stream(const std::string& name) = 0;

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <filesystem>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 #include "um/error.h"
 
@@ -20,11 +22,12 @@ Function find(void* library, const char* name) {
 
 // The library's path; its name alone where it is in no place of ours.
 std::string library_path() {
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+  std::error_code error;  // without /proc, or where nobody may look: the system knows places, too
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::array<std::filesystem::path, 2> folders{
       program.parent_path(), program.parent_path() / SPILLWAY_LIBRARIES_FROM_PROGRAMS};
   for (const std::filesystem::path& folder : folders) {
-    if (std::filesystem::exists(folder / kLibrary)) return folder / kLibrary;
+    if (std::filesystem::exists(folder / kLibrary, error)) return folder / kLibrary;
   }
   return kLibrary;
 }

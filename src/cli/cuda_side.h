@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "src/cuda_plugin.h"
 
 namespace spillway::cli {

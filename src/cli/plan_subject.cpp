@@ -14,6 +14,7 @@
 #include "src/cli/memory_options.h"
 #include "src/model_sizing.h"
 #include "um/bandwidth.h"
+#include "um/error.h"
 
 namespace spillway::cli {
 namespace {
@@ -87,6 +88,11 @@ PlanSubject SubjectOptions::open_trace() const {
 PlanSubject SubjectOptions::open_network() const {
   if (workload.net.empty()) throw CLI::RequiredError{"--net"};
   if (workload.batch == 0) throw CLI::RequiredError{"--batch"};
+  if (profile.empty() && (processor.device != "host" || processor.precision != "fp32")) {
+    throw um::Error{
+        "a GPU's times are not modelled for the sizes that it has: give --profile FILE, made "
+        "by spillway profile, or --machine alone"};
+  }
   std::optional<prefetch::Machine> model;  // else a profile file
   if (profile.empty()) model = prefetch::find_machine(machine.empty() ? "host" : machine);
   std::shared_ptr<const Sizing> sizing;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -34,6 +35,18 @@ std::optional<std::size_t> ordinal_of(std::string_view device) {
   return ordinal;
 }
 
+// Why this machine has no GPU to use: empty where there is not even a driver; nothing where it has
+// one, which may still turn out to be of no use.
+std::optional<std::string> why_no_gpu() {
+  if (!has_nvidia_driver()) return "";
+  try {
+    static_cast<void>(load_cuda_side().count_devices());
+    return std::nullopt;
+  } catch (const um::Error& error) {
+    return error.what();
+  }
+}
+
 // auto, host, cuda or cuda:N.
 std::string check_device(const std::string& text) {
   if (text == "auto" || text == "host" || text == "cuda" || ordinal_of(text)) return {};
@@ -45,9 +58,6 @@ std::string check_device(const std::string& text) {
 void ProcessorOptions::add_to(CLI::App& app) {
   add_device_to(app);
   add_threads_to(app);
-  app.add_flag("--deterministic", deterministic,
-               "Only kernels that give the same bits in each run; the host's always do")
-      ->group(kDevice);
   app.add_flag("--count-faults", counts_faults,
                "Count a GPU's page faults and evictions by CUPTI, which costs time; the host's are "
                "always counted")
@@ -77,6 +87,9 @@ void ProcessorOptions::add_device_to(CLI::App& app) {
       ->check(CLI::IsMember{kPrecisions})
       ->capture_default_str()
       ->group(kDevice);
+  app.add_flag("--deterministic", deterministic,
+               "Only kernels that give the same bits in each run; the host's always do")
+      ->group(kDevice);
 }
 
 void ProcessorOptions::add_threads_to(CLI::App& app) {
@@ -90,11 +103,8 @@ void ProcessorOptions::add_threads_to(CLI::App& app) {
 Processor ProcessorOptions::open() const {
   if (device == "host") return open_host();
   if (device == "auto") {
-    if (!has_nvidia_driver()) return open_host();
-    try {
-      return open_cuda();
-    } catch (const um::Error& error) {
-      fmt::print(stderr, "note: no GPU is used: {}\n", error.what());
+    if (const auto reason = why_no_gpu()) {
+      if (!reason->empty()) fmt::print(stderr, "note: no GPU is used: {}\n", *reason);
       return open_host();
     }
   }
@@ -105,11 +115,14 @@ Processor ProcessorOptions::open() const {
   }
 }
 
+void ProcessorOptions::expect_host_precision() const {
+  if (precision == "fp32") return;
+  throw um::Error{"the host computes in fp32; leave out --precision " + precision +
+                  ", or use --device cuda"};
+}
+
 Processor ProcessorOptions::open_host() const {
-  if (precision != "fp32") {
-    throw um::Error{"the host computes in fp32; leave out --precision " + precision +
-                    ", or use --device cuda"};
-  }
+  expect_host_precision();
   if (shares_gpu) throw um::Error{"--shared-gpu is for --device cuda"};
   return host::open_processor(std::make_unique<um::HostDevice>(), thread_count());
 }
@@ -123,7 +136,10 @@ Processor ProcessorOptions::open_cuda() const {
 }
 
 std::shared_ptr<const Sizing> ProcessorOptions::open_sizing() const {
-  if (device == "host") return make_host_backend();
+  if (device == "host") {
+    expect_host_precision();
+    return make_host_backend();
+  }
   const auto processor = std::make_shared<const Processor>(open());
   return {processor, processor->backend.get()};
 }

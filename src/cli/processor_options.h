@@ -27,13 +27,15 @@ struct ProcessorOptions {
 
   /// Throws: um::Error when the device is not there, or not with so many threads.
   [[nodiscard]] Processor open() const;
-  /// The sizes of tensors and the algorithms there. The host's need no device. Throws as open().
+  /// The sizes of tensors and the algorithms there; shared, as a GPU's need its processor as long
+  /// as they are used, the host's no device. Throws as open().
   [[nodiscard]] std::shared_ptr<const Sizing> open_sizing() const;
   /// The host's kernels alone. Throws: um::Error when OpenMP will not give so many threads.
   [[nodiscard]] std::unique_ptr<host::HostBackend> make_host_backend() const;
 
  private:
   void add_device_to(CLI::App& app);
+  void expect_host_precision() const;
   [[nodiscard]] Processor open_host() const;
   [[nodiscard]] Processor open_cuda() const;
   [[nodiscard]] std::size_t thread_count() const;

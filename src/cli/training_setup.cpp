@@ -45,7 +45,17 @@ void TrainingSetup::open_folder() {
   }
 }
 
+// Page faults alone keep no budget where nothing evicts before the whole memory is full.
+void TrainingSetup::expect_budget_kept() const {
+  const bool by_faults =
+      request_.memory == MemoryMode::kManaged && request_.planner->name() == "on-demand";
+  if (!by_faults || processor_.device->evicts()) return;
+  throw um::Error{"page faults alone keep no budget on " + processor_.device->name() +
+                  ": use another --planner, --memory copy, or --device host"};
+}
+
 void TrainingSetup::make_plan() {
+  expect_budget_kept();
   const std::string path = plan_path();
   std::optional<prefetch::Plan> plan;
   if (!path.empty()) plan = prefetch::read_plan(prefetch::JsonFile{path}, graph());

@@ -42,6 +42,7 @@ class TrainingSetup {
 
  private:
   void open_folder();
+  void expect_budget_kept() const;
   void make_plan();
   [[nodiscard]] std::string plan_path() const;
   [[nodiscard]] um::Bytes find_limit(const std::optional<prefetch::Plan>& plan) const;

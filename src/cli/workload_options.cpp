@@ -47,9 +47,11 @@ void WorkloadOptions::add_to(CLI::App& app) {
   app.add_flag("--aux-heads", auxiliary_heads,
                "Train with the losses on the way of googlenet or inception-v3")
       ->group(kWorkload);
-  app.add_option("--conv-algorithm", convolution_algorithm,
-                 "Convolution algorithms to choose from: auto (all), direct, or winograd, which "
-                 "means direct where Winograd's does not apply")
+  app.add_option(
+         "--conv-algorithm", convolution_algorithm,
+         "Convolution algorithms to choose from: auto (all), direct, or winograd, which "
+         "means direct where Winograd's does not apply; on a GPU direct is the one with the least "
+         "workspace, and there is no winograd")
       ->check(CLI::IsMember{kAlgorithms})
       ->capture_default_str()
       ->group(kWorkload);

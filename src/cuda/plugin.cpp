@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/cuda/cuda_backend.h"
+#include "src/cuda/kernel_check.h"
 #include "src/cuda_plugin.h"
 #include "um/bytes.h"
 #include "um/cuda/check.h"
@@ -32,15 +33,18 @@ class Plugin final : public CudaPlugin {
     const auto ordinal = static_cast<int>(request.ordinal);
     um::OpenCuda open = um::open_cuda(
         ordinal, {.is_shared = request.is_shared, .counts_faults = request.counts_faults});
+    expect_kernels_for_this_gpu(open.device->facts());
     const Bytes memory = open.device->facts().memory;
-    Processor processor;
-    processor.device = std::move(open.device);
-    processor.backend = std::make_unique<CudaBackend>(
+    // Made before anything moves: where it fails, the stream still has its device at its end.
+    auto backend = std::make_unique<CudaBackend>(
         open.compute->native(),
         CudaBackendOptions{.precision = request.precision,
                            .deterministic = request.deterministic,
                            .most_workspace = Bytes{memory.count() / kWorkspacePart}});
+    Processor processor;
+    processor.device = std::move(open.device);
     processor.compute = std::move(open.compute);
+    processor.backend = std::move(backend);
     // The current device is each thread's own; kernels are launched on this one.
     processor.compute->enqueue([ordinal] { um::check(cudaSetDevice(ordinal)); });
     processor.compute->synchronize();

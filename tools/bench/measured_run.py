@@ -26,7 +26,12 @@ def find_program(path):
 
 
 def call(command, environment=None):
-    """Runs a command and returns what it prints. Throws: Failure with its last words."""
+    """Runs a command and returns what it prints. Throws: Failure with its last words.
+
+    What it trains or measures is the host, also where there is a GPU.
+    """
+    if command[1] in ("train", "profile") and "--device" not in command:
+        command = [*command, "--device", "host"]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                           env=environment, cwd=ROOT, check=False)
     if done.returncode != 0:

@@ -8,8 +8,8 @@ get_filename_component(ROOT "${ROOT}" ABSOLUTE)
 set(um_core "um/[a-z0-9_]+[.]h")  # the seams: headers directly in um/
 set(allow_um               "${um_core}")
 set(allow_um/host          "um/host/|${um_core}")
-# Threads that do jobs in order serve a GPU as well.
-set(allow_um/cuda          "um/cuda/|um/host/(engine|thread_event)[.]h|${um_core}")
+# Threads that do jobs in order serve a GPU as well, and its far memory is RAM.
+set(allow_um/cuda          "um/cuda/|um/host/(available_memory|engine|thread_event)[.]h|${um_core}")
 set(allow_nets             "nets/|${um_core}")
 set(allow_prefetch         "prefetch/[a-z0-9_]+[.]h|prefetch/planners/|${um_core}")
 set(allow_prefetch/runtime "prefetch/|${um_core}")

@@ -11,11 +11,11 @@ def tests(bench, result):
     for program in bench.machine.tests:
         result["programs"].append(run_tests(bench, program))
     failed = [p["program"] for p in result["programs"]
-              if p["failures"] or p["status"] != 0 or p["tests"] == 0]
+              if p["failures"] or p.get("skipped") or p["status"] != 0 or p["tests"] == 0]
     if not result["programs"]:
         raise Failure("there is no test program with the label gpu; build them")
     if failed:
-        raise Failure("tests fail in " + ", ".join(failed))
+        raise Failure("tests fail or are skipped in " + ", ".join(failed))
 
 
 def run_tests(bench, program):
@@ -31,8 +31,11 @@ def run_tests(bench, program):
     suites = json.loads(report.read_text(encoding="utf-8"))
     summary.update({"tests": suites["tests"], "failures": suites["failures"],
                     "seconds": suites["time"]})
+    summary["skipped"] = []
     for suite in suites["testsuites"]:
         for test in suite["testsuite"]:
+            if test.get("result") == "SKIPPED":
+                summary["skipped"].append(f"{suite['name']}.{test['name']}")
             if "failures" in test:
                 words = "\n".join(f["failure"] for f in test["failures"])[:2000]
                 summary["failed"].append({"test": f"{suite['name']}.{test['name']}",

@@ -40,6 +40,9 @@ class CudaDevice final : public Device {
   /// Not measured: 20 to 50 us are common.
   [[nodiscard]] Nanoseconds fault_time() const override { return Nanoseconds{20'000}; }
 
+  /// A driver evicts only when the whole GPU is full.
+  [[nodiscard]] bool evicts() const override { return false; }
+
   void prepare_kernel_thread() override {}  // page faults are the GPU's
   [[nodiscard]] std::unique_ptr<Stream> make_stream(const std::string& name) override {
     return make_cuda_stream(name);

@@ -10,6 +10,7 @@
 #include "um/cuda/check.h"
 #include "um/cuda/discards.h"
 #include "um/error.h"
+#include "um/host/available_memory.h"
 
 namespace spillway::um {
 namespace {
@@ -49,6 +50,9 @@ struct Batch {
   std::vector<CUdeviceptr> addresses;
   std::vector<std::size_t> sizes;
 };
+
+// RAM that pinned memory leaves to everything else.
+constexpr Bytes kRamMargin = 1_GiB;
 
 class RuntimeApi final : public CudaApi {
  public:
@@ -131,9 +135,16 @@ class RuntimeApi final : public CudaApi {
   }
   void free_managed(std::byte* address) noexcept override { forget(cudaFree(address)); }
   [[nodiscard]] std::byte* allocate_pinned(Bytes size) override {
+    const char* const advice = "use a larger budget or a smaller batch, so that less has to be far";
+    expect_available(size + kRamMargin, "pin " + to_string(size) + " of RAM", advice);
     void* address = nullptr;
-    return taken(cudaHostAlloc(entered(&address), size.count(), cudaHostAllocDefault), address,
-                 size, "pinned RAM");
+    const cudaError_t status = cudaHostAlloc(entered(&address), size.count(), cudaHostAllocDefault);
+    if (status == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();
+      throw OutOfMemory{"the driver cannot pin " + to_string(size) + " of RAM; " + advice};
+    }
+    check(status);
+    return static_cast<std::byte*>(address);
   }
   void free_pinned(std::byte* address) noexcept override { forget(cudaFreeHost(address)); }
 

@@ -16,6 +16,8 @@ class HostDevice final : public Device {
   /// Measured on two machines: facts on the host device, section 1.
   [[nodiscard]] Nanoseconds fault_time() const override { return Nanoseconds{5'200}; }
 
+  [[nodiscard]] bool evicts() const override { return true; }
+
   void prepare_kernel_thread() override;
   [[nodiscard]] std::unique_ptr<Stream> make_stream(const std::string& name) override;
   [[nodiscard]] Memory& memory() override { return memory_; }

@@ -48,10 +48,18 @@ Program::Arguments this_environment() {
   return all;
 }
 
+// The tests are about the host, also where there is a GPU.
+Program::Arguments on_host(const Program::Arguments& arguments) {
+  const bool takes_device =
+      !arguments.empty() && (arguments[0] == "train" || arguments[0] == "profile");
+  if (!takes_device || std::ranges::count(arguments, "--device") > 0) return arguments;
+  return joined(arguments, {"--device", "host"});
+}
+
 // `own` comes first, and the program takes the first entry of a name.
 pid_t start(const Program::Arguments& arguments, const Program::Arguments& own, const Pipe& output,
             const Pipe& errors) {
-  Program::Arguments command = joined({SPILLWAY_PROGRAM}, arguments);
+  Program::Arguments command = joined({SPILLWAY_PROGRAM}, on_host(arguments));
   Program::Arguments environment = joined(own, this_environment());
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
@@ -8,14 +9,15 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "um/bytes.h"
 #include "um/range.h"
 
 namespace spillway::um {
 
-/// RAM that stands for a GPU's, and says in words what an address is: "slab 1+2" is two units of
-/// 2 MiB of the memory of kind "slab" from its second unit on.
+/// RAM that stands for a GPU's, keeps aside what has left it, and says in words what an address is:
+/// "slab 1+2" is two units of 2 MiB of the memory of kind "slab" from its second unit on.
 class RecordedMemory {
  public:
   std::byte* take(const std::string& kind, Bytes size) {
@@ -27,6 +29,32 @@ class RecordedMemory {
     return address;
   }
   void give_back(std::byte* address) noexcept { allocations_.erase(address); }
+
+  /// What pages hold leaves with them: until it is brought back, they hold NaNs.
+  void send_far(Range range) {
+    for_each_unit(range, [&](Range unit) {
+      if (far_.contains(unit.data())) return;
+      far_.emplace(unit.data(), std::vector<std::byte>{unit.begin(), unit.end()});
+      drop(unit);
+    });
+  }
+  void bring_near(Range range) {
+    for_each_unit(range, [&](Range unit) {
+      const auto found = far_.find(unit.data());
+      if (found == far_.end()) return;
+      std::ranges::copy(found->second, unit.begin());
+      far_.erase(found);
+    });
+  }
+  /// What pages hold is lost, near and far.
+  void discard(std::span<const Range> ranges) {
+    for (const Range& range : ranges) {
+      for_each_unit(range, [&](Range unit) {
+        far_.erase(unit.data());
+        drop(unit);
+      });
+    }
+  }
 
   [[nodiscard]] std::string place(const std::byte* address) const {
     for (const auto& [begin, allocation] : allocations_) {
@@ -60,7 +88,17 @@ class RecordedMemory {
   };
   static constexpr std::size_t kUnit = 2U << 20U;
 
+  static void drop(Range unit) { std::ranges::fill(unit, std::byte{0xFF}); }  // floats: NaNs
+
+  template <class Visit>
+  static void for_each_unit(Range range, const Visit& visit) {
+    for (std::size_t at = 0; at < range.size(); at += kUnit) {
+      visit(range.subspan(at, std::min(kUnit, range.size() - at)));
+    }
+  }
+
   std::map<std::byte*, Allocation> allocations_;
+  std::map<std::byte*, std::vector<std::byte>> far_;  // by unit: what it held when it left
 };
 
 }  // namespace spillway::um

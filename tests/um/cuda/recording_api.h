@@ -178,14 +178,21 @@ class RecordingApi : public CudaApi {
     const std::lock_guard lock{mutex_};
     note_locked(of(stream).name + ": prefetch " + (to == Place::kNear ? "near " : "far ") +
                 memory_.units(range));
+    if (to == Place::kNear) {
+      memory_.bring_near(range);
+    } else {
+      memory_.send_far(range);
+    }
   }
   void discard(std::span<const Range> ranges, cudaStream_t stream) override {
     const std::lock_guard lock{mutex_};
     note_locked(of(stream).name + ": discard" + memory_.units(ranges));
+    memory_.discard(ranges);
   }
   void discard_and_prefetch_near(std::span<const Range> ranges, cudaStream_t stream) override {
     const std::lock_guard lock{mutex_};
     note_locked(of(stream).name + ": discard and prefetch near" + memory_.units(ranges));
+    memory_.discard(ranges);
   }
   void advise(Range range, Advice advice) override {
     const std::lock_guard lock{mutex_};
