@@ -59,8 +59,8 @@ TEST_F(TamperedPlan, IsRefusedForAnotherGraph) {
                              std::string{file["graph"]} + ", here " +
                              graph_stamp(fingerprint(graph)) +
                              "): give the --net, --batch, --image-size, --classes, "
-                             "--conv-algorithm and --threads that it was made with, or make it "
-                             "again");
+                             "--conv-algorithm and --threads, and the --device, --precision and "
+                             "--deterministic of a GPU, that it was made with, or make it again");
 }
 
 TEST_F(TamperedPlan, IsNotReadForAGraphWithTwoBlocksOfOneName) {

@@ -41,11 +41,13 @@ TEST_F(TamperedProfile, IsReadWhenNobodyTampered) { EXPECT_EQ(complaint(), "acce
 TEST_F(TamperedProfile, IsRefusedForAnotherGraph) {
   EXPECT_EQ(file["graph"], graph_stamp(fingerprint(graph)));
   graph = chain(2, pages(2));  // the same tasks, as with a larger batch
-  EXPECT_EQ(complaint(),
-            "p: graph belongs to another step or machine (" + std::string{file["graph"]} +
-                ", here " + graph_stamp(fingerprint(graph)) +
-                "): give the --net, --batch, --image-size, --classes, --conv-algorithm and "
-                "--threads that it was made with, or make it again");
+  EXPECT_EQ(
+      complaint(),
+      "p: graph belongs to another step or machine (" + std::string{file["graph"]} + ", here " +
+          graph_stamp(fingerprint(graph)) +
+          "): give the --net, --batch, --image-size, --classes, --conv-algorithm and "
+          "--threads, and the --device, --precision and --deterministic of a GPU, that it was "
+          "made with, or make it again");
 }
 
 TEST_F(TamperedProfile, IsRefusedWithOtherTasksThanItsGraph) {
