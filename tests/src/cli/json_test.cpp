@@ -261,39 +261,6 @@ TEST(NetsJson, KnowsTheSizesOfThePapersNetworks) {
   }
 }
 
-TEST(DevicesJson, SaysWhatTheHostCanDo) {
-  const Outcome outcome = run_spillway({"devices", "--json", "-"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  const json devices = json::parse(outcome.output);
-
-  ASSERT_GE(devices.size(), 1U);
-  const json& host = devices.front();
-  expect_strings(host, {"name", "description", "backend"});
-  expect_numbers(host, {"available_memory_bytes"});
-  EXPECT_EQ(host.at("name"), "host");
-  for (const json& capability : host.at("capabilities")) {
-    expect_strings(capability, {"name", "comment"});
-    EXPECT_TRUE(capability.at("available").is_boolean());
-  }
-}
-
-// Whether the CUDA side was built, and whether there is a driver or a GPU: what is wrong is said.
-TEST(DevicesJson, SaysWhatIsWrongWithEachDeviceThatCannotBeUsed) {
-  const json devices = json::parse(run_spillway({"devices", "--json", "-"}).output);
-  ASSERT_GE(devices.size(), 2U);
-  EXPECT_TRUE(devices.front().at("usable"));
-  for (std::size_t i = 1; i < devices.size(); ++i) {
-    const json& gpu = devices.at(i);
-    EXPECT_TRUE(gpu.at("name").get<std::string>().starts_with("cuda")) << gpu;
-    if (gpu.at("usable")) {
-      expect_strings(gpu, {"description", "backend"});
-    } else {
-      EXPECT_NE(gpu.at("reason").get<std::string>().find("--device host"), std::string::npos)
-          << gpu;
-    }
-  }
-}
-
 TEST(Version, IsPrinted) {
   const Outcome outcome = run_spillway({"--version"});
   EXPECT_EQ(outcome.exit_code, 0);
