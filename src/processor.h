@@ -12,6 +12,8 @@ namespace spillway {
 /// Something to train on: a device, the kernels that run on it, and the stream they run on.
 struct Processor {
   Processor() = default;
+  Processor(const Processor&) = delete;
+  Processor& operator=(const Processor&) = delete;
   Processor(Processor&&) noexcept = default;
   Processor& operator=(Processor&&) = delete;  // what it had would end in the wrong order
   /// Waits for the stream's work, which uses the backend.

@@ -54,7 +54,8 @@ std::vector<AlgorithmInfo> convolution_algorithms(const Machine& machine, const 
   for (const std::string_view name : {kDirect, kWinograd}) {
     const auto weighted = make_primitive(machine, op, algorithm_named(name));
     if (!weighted) continue;
-    AlgorithmInfo& algorithm = algorithms.emplace_back(AlgorithmInfo{.name = std::string{name}});
+    AlgorithmInfo& algorithm = algorithms.emplace_back();
+    algorithm.name = name;
     if constexpr (kIsTransposedConvolution<Op>) {
       algorithm.workspace = workspace_of(machine, op, *weighted);
     } else {
