@@ -32,7 +32,8 @@ class ParameterRandom {
 // 1 in the middle of `size` numbers, 0 where the next pixel's triangle has its middle: at a
 // distance of half the size, rounded up.
 double triangle(std::size_t at, std::size_t size) {
-  const double reach = static_cast<double>((size + 1) / 2);
+  const std::size_t half = (size + 1) / 2;
+  const auto reach = static_cast<double>(half);
   const double middle = (static_cast<double>(size) - 1) / 2;
   return 1 - std::abs(static_cast<double>(at) - middle) / reach;
 }

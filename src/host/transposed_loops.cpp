@@ -99,7 +99,7 @@ class Loops : public HostKernel {
  protected:
   // The canonical numbers, (in, out, taps) and biases, of a block in the workspace, and room for as
   // many behind them.
-  float* export_weights(const KernelArguments& arguments, std::size_t block) const {
+  [[nodiscard]] float* export_weights(const KernelArguments& arguments, std::size_t block) const {
     auto* const values = reinterpret_cast<float*>(arguments.workspace);
     export_block(layout_, g_.parameters(), floats(arguments, block),
                  std::span{values, element_count(g_.parameters())});
