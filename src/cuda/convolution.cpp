@@ -1,5 +1,3 @@
-#include <array>
-
 #include "src/cuda/bias_relu.h"
 #include "src/cuda/channel_sums.h"
 #include "src/cuda/convolution_kernel.h"
@@ -33,12 +31,7 @@ class BackwardDataKernel final : public ConvolutionKernel {
 
  private:
   void enqueue(const KernelArguments& arguments) override {
-    const auto& operands = arguments.operands;
-    const std::array<TensorAddress, 3> tensors{
-        {{kTensorY, operands[0]},
-         {kTensorW, kernel_weights(parameters(), operands[1])},
-         {kTensorX, operands[2]}}};
-    execute(tensors, arguments.workspace);
+    execute_with_weights(kTensorY, kTensorX, arguments);
   }
 };
 

@@ -1,5 +1,3 @@
-#include <array>
-
 #include "src/cuda/bias_relu.h"
 #include "src/cuda/channel_sums.h"
 #include "src/cuda/convolution_kernel.h"
@@ -47,11 +45,7 @@ class ForwardKernel final : public TransposedKernel<TransposedConvolutionForward
  private:
   void enqueue(const KernelArguments& arguments) override {
     const auto& operands = arguments.operands;
-    const std::array<TensorAddress, 3> tensors{
-        {{kTensorY, operands[0]},
-         {kTensorW, kernel_weights(parameters(), operands[1])},
-         {kTensorX, operands[2]}}};
-    execute(tensors, arguments.workspace);
+    execute_with_weights(kTensorY, kTensorX, arguments);
     if (!op().geometry.bias && !op().relu) return;
     add_bias_relu(machine(), matrix_of(op().geometry.y), operands[2],
                   float_bias(parameters(), operands[1]), op().relu);
@@ -64,12 +58,7 @@ class BackwardDataKernel final : public TransposedKernel<TransposedConvolutionBa
 
  private:
   void enqueue(const KernelArguments& arguments) override {
-    const auto& operands = arguments.operands;
-    const std::array<TensorAddress, 3> tensors{
-        {{kTensorX, operands[0]},
-         {kTensorW, kernel_weights(parameters(), operands[1])},
-         {kTensorY, operands[2]}}};
-    execute(tensors, arguments.workspace);
+    execute_with_weights(kTensorX, kTensorY, arguments);
   }
 };
 

@@ -20,6 +20,7 @@
 #include "tools/gpu/move_timer.h"
 #include "tools/gpu/streaming.h"
 #include "um/cuda/cuda_device.h"
+#include "um/cuda/managed_room.h"
 #include "um/cuda/runtime_api.h"
 #include "um/error.h"
 
@@ -54,7 +55,7 @@ class DriverFacts {
                {"facts", to_json(device_->facts())},
                {"capabilities", to_json(device_->capabilities())},
                {"memory", {{"free", free.count()}, {"total", api_->memory().total.count()}}},
-               {"managed_limit_bytes", managed_limit(free).count()},
+               {"managed_limit_bytes", um::shared_gpu_limit(free).count()},
                {"repeats", repeats()}};
     write();
     measure_moves();
@@ -78,12 +79,12 @@ class DriverFacts {
     auto api = um::open_runtime_api(options_.device);
     api_ = api.get();
     device_ = std::make_unique<um::CudaDevice>(
-        std::move(api), um::CudaOptions{.managed_limit = managed_limit(api_->memory().free),
+        std::move(api), um::CudaOptions{.managed_limit = um::shared_gpu_limit(api_->memory().free),
                                         .counts_faults = counts_faults});
   }
 
   void measure_moves() {
-    um::CudaManagedMemory managed{*api_, managed_limit(api_->memory().free)};
+    um::CudaManagedMemory managed{*api_, um::shared_gpu_limit(api_->memory().free)};
     BusyWork work{*api_, device_->memory(), 256_MiB};
     MoveTimer timer{*api_, work};
     const bool has_managed = device_->facts().has_concurrent_managed_access;

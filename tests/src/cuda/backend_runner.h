@@ -83,6 +83,15 @@ class BackendRunner : public DeviceRunner {
                  bool is_recomputation = false) {
     run_by(backend(), backend().algorithms(operation).at(0), operation, operands, is_recomputation);
   }
+  /// Fails the test unless each algorithm of the deterministic backend gives the same bits twice.
+  void expect_same_bits(const Operation& operation, Operand& a, Operand& b, Operand first,
+                        Operand second) {
+    for (const AlgorithmInfo& algorithm : deterministic().algorithms(operation)) {
+      run_by(deterministic(), algorithm, operation, {&a, &b, &first});
+      run_by(deterministic(), algorithm, operation, {&a, &b, &second});
+      EXPECT_EQ(first.device.bytes(), second.device.bytes()) << algorithm.name;
+    }
+  }
 
   /// By how much sums of `terms` products of numbers in [-1, 1] may differ between device and host,
   /// before they are rounded to the tensor's elements.

@@ -49,16 +49,6 @@ class CudaConvolution
   [[nodiscard]] Operand input() { return tensor(g_.x, random(g_.x.elements(), 1)); }
   [[nodiscard]] Operand gradient() { return tensor(g_.y, random(g_.y.elements(), 2)); }
 
-  // Each algorithm of the deterministic backend gives the same bits twice.
-  void expect_same_bits(const Operation& operation, Operand& a, Operand& b, Operand first,
-                        Operand second) {
-    for (const AlgorithmInfo& algorithm : deterministic().algorithms(operation)) {
-      run_by(deterministic(), algorithm, operation, {&a, &b, &first});
-      run_by(deterministic(), algorithm, operation, {&a, &b, &second});
-      EXPECT_EQ(first.device.bytes(), second.device.bytes()) << algorithm.name;
-    }
-  }
-
   const ConvolutionGeometry g_ = std::get<1>(GetParam()).geometry();
 };
 

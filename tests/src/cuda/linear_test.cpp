@@ -16,14 +16,6 @@ class CudaLinear : public BackendRunner,
   [[nodiscard]] Operand input() { return tensor(g_.x, random(g_.x.elements(), 1)); }
   [[nodiscard]] Operand gradient() { return tensor(y_, random(y_.elements(), 2)); }
 
-  void expect_same_bits(const Operation& operation, Operand& a, Operand& b, Operand first,
-                        Operand second) {
-    const AlgorithmInfo algorithm = deterministic().algorithms(operation).at(0);
-    run_by(deterministic(), algorithm, operation, {&a, &b, &first});
-    run_by(deterministic(), algorithm, operation, {&a, &b, &second});
-    EXPECT_EQ(first.device.bytes(), second.device.bytes());
-  }
-
   const LinearGeometry g_ = std::get<1>(GetParam());
   const TensorShape y_{.batch = g_.x.batch, .image = {.channels = g_.features}};
 };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "um/cuda/managed_room.h"
 #include "um/error.h"
 
 namespace spillway::gpu {
@@ -9,11 +10,11 @@ namespace {
 
 using namespace um::literals;
 
-TEST(ManagedLimit, IsAQuarterOfASmallGpu) { EXPECT_EQ(managed_limit(8_GiB), 2_GiB); }
+TEST(ManagedLimit, IsAQuarterOfASmallGpu) { EXPECT_EQ(um::shared_gpu_limit(8_GiB), 2_GiB); }
 
 TEST(ManagedLimit, Is16GiBOnALargeOne) {
-  EXPECT_EQ(managed_limit(64_GiB), 16_GiB);
-  EXPECT_EQ(managed_limit(140_GiB), 16_GiB);
+  EXPECT_EQ(um::shared_gpu_limit(64_GiB), 16_GiB);
+  EXPECT_EQ(um::shared_gpu_limit(140_GiB), 16_GiB);
 }
 
 TEST(ManagedLimit, RefusesWhatTheGpuHasNoRoomFor) {
