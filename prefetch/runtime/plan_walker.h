@@ -78,7 +78,9 @@ class PlanWalker {
 
   void begin(Queue& queue);          // requires the lock
   void schedule_advance() noexcept;  // requires the lock
-  void advance();                    // the body of the arena's tasks: a move that throws has failed
+  void enqueue(void (PlanWalker::*task)());
+  void advance();  // what the arena runs: a move that throws has failed
+  void end_advance();
   bool issue_next(Queue& queue);
   void complete(Queue& queue, std::uint32_t index, std::exception_ptr error);
   [[nodiscard]] um::Nanoseconds now() const { return Clock::now() - begin_; }
