@@ -80,7 +80,7 @@ std::vector<BlockNumbers> GoldenFile::initial_state(const Step& step) const {
   for (const StateBlock& block : step.state) {
     BlockNumbers numbers{.name = block.name,
                          .values = std::vector<float>(element_count(block.spec))};
-    if (block.role != StateRole::kMomentum) {
+    if (block.role != StateRole::kOptimizer) {
       numbers.values =
           std::visit(Start{.name = std::to_string(salt) + " " + layer_name(block)}, block.spec);
     }

@@ -110,7 +110,7 @@ TEST_P(BuiltInStep, StateIsOfKindStateAndGoesBySameNamesInEvaluation) {
   std::map<std::string, ParameterSpec> kept;
   for (const StateBlock& block : training.state) {
     EXPECT_EQ(training.graph[block.id].kind, DataKind::kState);
-    if (block.role != StateRole::kMomentum) kept.emplace(block.name, block.spec);
+    if (block.role != StateRole::kOptimizer) kept.emplace(block.name, block.spec);
   }
   std::map<std::string, ParameterSpec> used;
   for (const StateBlock& block : evaluation.state) used.emplace(block.name, block.spec);
