@@ -4,7 +4,6 @@
 #include <variant>
 
 #include "src/shortest_decimal.h"
-#include "um/error.h"
 
 namespace spillway {
 namespace {
@@ -57,11 +56,11 @@ std::string name_of(Schedule schedule) {
   return "constant";
 }
 
-Schedule find_schedule(const std::string& name) {
+std::optional<Schedule> find_schedule(const std::string& name) {
   for (const Schedule schedule : kSchedules) {
     if (name_of(schedule) == name) return schedule;
   }
-  throw um::Error{"'" + name + "' is no schedule; give constant, step or cosine"};
+  return std::nullopt;
 }
 
 json to_json(const OptimizerOptions& optimizer) {
@@ -98,8 +97,11 @@ json to_json(const LearningRateOptions& options) {
 }
 
 LearningRateOptions read_learning_rate(const JsonView& view) {
+  const std::string name = view.at("name").string();
+  const std::optional<Schedule> schedule = find_schedule(name);
+  if (!schedule) throw view.at("name").error("is '" + name + "', not constant, step or cosine");
   const LearningRateOptions options{.rate = real(view, "rate"),
-                                    .schedule = find_schedule(view.at("name").string()),
+                                    .schedule = *schedule,
                                     .warmup_steps = view.at("warmup_steps").integer(),
                                     .step_every = view.at("step_every").integer(),
                                     .step_factor = real(view, "step_factor"),

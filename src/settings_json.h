@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "prefetch/json.h"
@@ -13,8 +14,8 @@ namespace spillway {
 [[nodiscard]] std::string name_of(const OptimizerOptions& optimizer);
 /// "constant", "step" or "cosine".
 [[nodiscard]] std::string name_of(Schedule schedule);
-/// Throws: um::Error when no schedule has this name.
-[[nodiscard]] Schedule find_schedule(const std::string& name);
+/// Nothing when no schedule has this name.
+[[nodiscard]] std::optional<Schedule> find_schedule(const std::string& name);
 
 /// {"name": "adamw", "beta1": 0.9, ...}, for checkpoints and summaries; and back. Throws: um::Error
 /// when something is missing, or no training has it.

@@ -52,7 +52,8 @@ void LearningRateFlags::add_to(CLI::App& command) {
       ->group(kTraining);
   command
       .add_option_function<std::string>(
-          "--schedule", [this](const std::string& name) { options.schedule = find_schedule(name); },
+          "--schedule",
+          [this](const std::string& name) { options.schedule = find_schedule(name).value(); },
           "How the rate changes: constant, step (by a factor every so many steps), or cosine "
           "(along half a cosine to --final-lr) (default: constant)")
       ->check(CLI::IsMember({"constant", "step", "cosine"}))
