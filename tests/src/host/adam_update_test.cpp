@@ -77,8 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class LargeAdamUpdate : public KernelRunner {};
 
-// By a team of threads the bits are those of each number alone: the block consists of copies of one
-// line of numbers.
+// Whichever thread and whichever lane of a vector updates it.
 TEST_F(LargeAdamUpdate, GivesEveryNumberTheSameBits) {
   const ParameterSpec spec = LinearParameters{64, {64, 4, 4}, false};
   const std::size_t count = element_count(spec);
