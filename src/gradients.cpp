@@ -14,7 +14,7 @@ using prefetch::Phase;
 Gradients::Gradients(StepBuilder& builder)
     : builder_{builder},
       missing_{count_readers(builder.network())},
-      additions_(missing_.size()),
+      names_(missing_.size()),
       contributions_(missing_.size()) {}
 
 void Gradients::contribute(nets::NodeId node, DataId block) {
@@ -55,7 +55,7 @@ Gradient Gradients::take(nets::NodeId node, const DataId* relu_output) {
   if (parts.size() == 2) return sum_of_both(node, relu_output);
   const Gradient whole = release(parts[0]);
   if (relu_output == nullptr) return whole;
-  return relu_backward(whole, builder_.value(node).shape, gradient_name(node), *relu_output);
+  return relu_backward(whole, builder_.value(node).shape, next_name(node), *relu_output);
 }
 
 Gradient Gradients::sum_of_both(nets::NodeId node, const DataId* relu_output) {
@@ -63,13 +63,12 @@ Gradient Gradients::sum_of_both(nets::NodeId node, const DataId* relu_output) {
   const std::vector<DataId> parts = std::exchange(contributions_[index], {});
   const Gradient first = release(parts[0]);
   const Gradient second = release(parts[1]);
-  ++additions_[index];
-  const std::string number = additions_[index] == 1 ? "" : std::to_string(additions_[index]);
-  return add(first, second, builder_.value(node).shape, gradient_name(node) + number, relu_output);
+  return add(first, second, builder_.value(node).shape, next_name(node), relu_output);
 }
 
-std::string Gradients::gradient_name(nets::NodeId node) const {
-  return builder_.network()[node].name + ".gradient";
+std::string Gradients::next_name(nets::NodeId node) {
+  const std::size_t number = ++names_[static_cast<std::size_t>(node)];
+  return builder_.network()[node].name + ".gradient" + (number == 1 ? "" : std::to_string(number));
 }
 
 Gradient Gradients::add(const Gradient& a, const Gradient& b, const TensorShape& shape,

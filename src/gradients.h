@@ -48,7 +48,8 @@ class Gradients {
   void add_part(nets::NodeId node, prefetch::DataId block);
   // Takes the two contributions that there are.
   [[nodiscard]] Gradient sum_of_both(nets::NodeId node, const prefetch::DataId* relu_output);
-  [[nodiscard]] std::string gradient_name(nets::NodeId node) const;
+  // "relu2.gradient", "relu2.gradient2", ...
+  [[nodiscard]] std::string next_name(nets::NodeId node);
   [[nodiscard]] Gradient add(const Gradient& a, const Gradient& b, const TensorShape& shape,
                              const std::string& name, const prefetch::DataId* relu_output);
   [[nodiscard]] Gradient relu_backward(const Gradient& gradient, const TensorShape& shape,
@@ -57,7 +58,7 @@ class Gradients {
 
   StepBuilder& builder_;
   std::vector<std::size_t> missing_;                          // readers still to come, by node
-  std::vector<std::size_t> additions_;                        // emitted, by node
+  std::vector<std::size_t> names_;                            // given, by node
   std::vector<std::vector<prefetch::DataId>> contributions_;  // at most two, by node
   std::unordered_map<std::uint32_t, int> holders_;            // by block
 };
