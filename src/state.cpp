@@ -72,14 +72,14 @@ State::State(const Step& step, const Backend& backend, um::Memory& memory)
 }
 
 void State::initialise(std::uint64_t seed) {
-  std::uint64_t place = 0;  // whatever the optimizer keeps
+  std::uint64_t place = 0;  // the same whatever the optimizer keeps
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const auto& [id, name, spec, role] = blocks_[i];
     const bool is_zero = role == StateRole::kOptimizer;
     backend_.import_parameters(
-        spec,
-        is_zero ? std::vector<float>(element_count(spec)) : initial_values(spec, seed, place++),
+        spec, is_zero ? std::vector<float>(element_count(spec)) : initial_values(spec, seed, place),
         at(i));
+    if (!is_zero) place += role == StateRole::kParameters ? 2 : 1;
   }
 }
 
