@@ -8,7 +8,7 @@
 #include "prefetch/json.h"
 #include "prefetch/plan_file.h"
 #include "src/replaced_file.h"
-#include "src/shortest_decimal.h"
+#include "src/settings_json.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kDescription = "checkpoint.json";
-constexpr std::uint64_t kVersion = 2;
+constexpr std::uint64_t kVersion = 3;
 constexpr std::uint64_t kMostThreads = 1024;
 
 std::string tensor_file(std::uint64_t step) {
@@ -108,9 +108,8 @@ void CheckpointFolder::save(const Checkpoint& checkpoint, const State& state) co
                                         {"batch", key.batch},
                                         {"seed", key.seed},
                                         {"step", step},
-                                        {"learning_rate", shortest_decimal(settings.learning_rate)},
-                                        {"momentum", shortest_decimal(settings.momentum)},
-                                        {"weight_decay", shortest_decimal(settings.weight_decay)},
+                                        {"learning_rate", to_json(settings.learning_rate)},
+                                        {"optimizer", to_json(settings.optimizer)},
                                         {"threads", settings.threads},
                                         {"tensors", tensors}});
   remove_older(folder_, tensors);
@@ -154,10 +153,8 @@ void expect_no_checkpoint(const std::filesystem::path& folder) {
 KeptSettings read_settings(const std::filesystem::path& folder) {
   const prefetch::JsonFile file = open_description(folder);
   const prefetch::JsonView root = file.root();
-  const auto real = [&](const char* key) { return static_cast<float>(root.at(key).number()); };
-  return {.learning_rate = real("learning_rate"),
-          .momentum = real("momentum"),
-          .weight_decay = real("weight_decay"),
+  return {.learning_rate = read_learning_rate(root.at("learning_rate")),
+          .optimizer = read_optimizer(root.at("optimizer")),
           .threads = read_threads(root.at("threads"))};
 }
 

@@ -7,6 +7,8 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
+#include "src/learning_rate.h"
+#include "src/optimizer.h"
 #include "src/state.h"
 
 namespace spillway {
@@ -22,9 +24,8 @@ struct CheckpointKey {
 /// What a training that goes on takes from its checkpoint, unless the user gives something else.
 /// Its bits depend on all of it.
 struct KeptSettings {
-  float learning_rate = 0;
-  float momentum = 0;
-  float weight_decay = 0;
+  LearningRateOptions learning_rate;
+  OptimizerOptions optimizer;
   std::size_t threads = 1;  ///< of the kernels
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nets/layer.h"
+#include "src/optimizer.h"
 #include "src/parameter.h"
 #include "src/tensor.h"
 
@@ -264,12 +265,16 @@ struct SoftmaxCrossEntropyEvaluate {
   TensorShape x;
 };
 
-/// parameters, momentum, dparameters -> parameters, momentum. With g = dparameters + weight_decay
-/// w: v = momentum v + g; w = w - learning_rate v (PyTorch's SGD). The rate is StepContext's.
+/// parameters, momentum, dparameters -> parameters, momentum (optimizer.h)
 struct SgdUpdate {
   ParameterSpec parameters;
-  float momentum;
-  float weight_decay;
+  SgdOptions options;
+};
+/// parameters, first moment, second moment, dparameters -> parameters, first moment, second moment
+/// (optimizer.h; t is StepContext's step, counted from 1)
+struct AdamUpdate {
+  ParameterSpec parameters;
+  AdamOptions options;
 };
 
 using Operation =
@@ -280,6 +285,6 @@ using Operation =
                  PoolForward, PoolBackward, LrnForward, LrnBackward, ConcatForward, ConcatBackward,
                  CropForward, CropBackward, LinearForward, LinearBackwardData,
                  LinearBackwardWeights, DropoutForward, DropoutBackward, SoftmaxCrossEntropyTrain,
-                 SoftmaxCrossEntropyEvaluate, SgdUpdate>;
+                 SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate>;
 
 }  // namespace spillway

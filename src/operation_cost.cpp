@@ -101,8 +101,14 @@ OperationCost cost_of(const Operation& operation) {
           [](const SoftmaxCrossEntropyEvaluate& op) { return element_wise(op.x, 1, 10); },
           [](const SgdUpdate& op) {
             const std::size_t count = element_count(op.parameters);
-            return OperationCost{.flops = 5.0 * static_cast<double>(count),
-                                 .traffic = float_bytes(5 * count)};
+            return OperationCost{
+                .flops = (op.options.nesterov ? 7.0 : 5.0) * static_cast<double>(count),
+                .traffic = float_bytes(5 * count)};
+          },
+          [](const AdamUpdate& op) {
+            const std::size_t count = element_count(op.parameters);
+            return OperationCost{.flops = 15.0 * static_cast<double>(count),
+                                 .traffic = float_bytes(7 * count)};
           },
       },
       operation);

@@ -50,6 +50,11 @@ struct Arrays {
 
 std::size_t element_count(const ParameterSpec& spec) { return std::visit(Count{}, spec); }
 
+bool has_weights(const ParameterSpec& spec) {
+  return !std::holds_alternative<BatchNormParameters>(spec) &&
+         !std::holds_alternative<BatchNormStatistics>(spec);
+}
+
 std::vector<ParameterArray> arrays_of(const ParameterSpec& spec) {
   return std::visit(Arrays{}, spec);
 }

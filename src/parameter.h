@@ -65,6 +65,10 @@ using ParameterSpec = std::variant<ConvolutionParameters, TransposedConvolutionP
 /// Numbers in the canonical order.
 [[nodiscard]] std::size_t element_count(const ParameterSpec& spec);
 
+/// True where the first of the block's two parts are weights: of layers that sum over inputs.
+/// Weight decay applies to these alone: not to gamma, nor to the second part, biases and beta.
+[[nodiscard]] bool has_weights(const ParameterSpec& spec);
+
 /// A part of a parameter block that other programs know as an array of its own.
 struct ParameterArray {
   std::string suffix;  ///< of the block's name: ".weight"

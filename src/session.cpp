@@ -57,6 +57,7 @@ StepReport Session::run(Runner& runner, const StepContext& context) {
   StepResult result = runner.executor.run(context);
   const StepReport report{.loss = result.loss,
                           .correct = result.correct,
+                          .learning_rate = context.learning_rate,
                           .duration = std::chrono::steady_clock::now() - begin,
                           .stalled = stalled_time(result.timeline),
                           .counters = space_.counters() - before,

@@ -28,6 +28,7 @@ namespace spillway {
 struct StepReport {
   float loss = 0;     ///< training: mean over the batch; evaluation: sum
   float correct = 0;  ///< predictions that were right
+  float learning_rate = 0;
   um::Nanoseconds duration{0};
   um::Nanoseconds stalled{0};  ///< of it, time in which no kernel ran
   um::Counters counters;       ///< what the step did to managed or copied memory

@@ -72,12 +72,14 @@ State::State(const Step& step, const Backend& backend, um::Memory& memory)
 }
 
 void State::initialise(std::uint64_t seed) {
+  std::uint64_t place = 0;  // the same whatever the optimizer keeps
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const ParameterSpec& spec = blocks_[i].spec;
-    const bool is_momentum = blocks_[i].role == StateRole::kMomentum;
+    const auto& [id, name, spec, role] = blocks_[i];
+    const bool is_zero = role == StateRole::kOptimizer;
     backend_.import_parameters(
-        spec, is_momentum ? std::vector<float>(element_count(spec)) : initial_values(spec, seed, i),
+        spec, is_zero ? std::vector<float>(element_count(spec)) : initial_values(spec, seed, place),
         at(i));
+    if (!is_zero) place += role == StateRole::kParameters ? 2 : 1;
   }
 }
 
@@ -94,7 +96,7 @@ std::vector<std::byte*> State::addresses(const Step& step) const {
 std::string State::sha256() const {
   Sha256 hash;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    if (blocks_[i].role == StateRole::kMomentum) continue;
+    if (blocks_[i].role == StateRole::kOptimizer) continue;
     const std::vector<float> numbers = values(i);
     hash.update(std::as_bytes(std::span{numbers}));
   }

@@ -12,15 +12,15 @@
 
 namespace spillway {
 
-/// The numbers that outlive a step: parameters, momentum and running statistics, in one block of
-/// near memory. Backend and memory must outlive it.
+/// The numbers that outlive a step: parameters, the optimizer's and running statistics, in one
+/// block of near memory. Backend and memory must outlive it.
 class State {
  public:
   /// Allocates the state blocks of `step`, a training step, and zeroes them. Throws:
   /// um::OutOfMemory.
   State(const Step& step, const Backend& backend, um::Memory& memory);
 
-  /// Gives every block its initial values (initial_values.h); momentum is zero.
+  /// Gives every block its initial values (initial_values.h); the optimizer's are zero.
   void initialise(std::uint64_t seed);
 
   /// The address of each state block of `step` (the training step, or an evaluation step of the
@@ -32,8 +32,8 @@ class State {
   [[nodiscard]] std::string sha256() const;
 
   /// Writes all of it as a safetensors file, a block at a time, with the names and shapes that
-  /// PyTorch gives: "conv1.weight", "conv1.bias", "conv1.momentum.weight", "bn1.running_mean".
-  /// Throws: um::Error when it cannot be written.
+  /// PyTorch gives: "conv1.weight", "conv1.bias", "conv1.momentum.weight",
+  /// "conv1.exp_avg_sq.weight", "bn1.running_mean". Throws: um::Error when it cannot be written.
   void save(const std::filesystem::path& path) const;
   /// Reads what save() wrote, a block at a time. Throws: um::Error that names the file, and the
   /// tensor that is missing or has another shape than this network's; nothing is changed then.

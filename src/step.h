@@ -8,6 +8,7 @@
 #include "prefetch/task_graph.h"
 #include "src/backend.h"
 #include "src/operation.h"
+#include "src/optimizer.h"
 
 namespace spillway {
 
@@ -18,16 +19,10 @@ enum class ConvolutionAlgorithm {
   kWinograd  ///< Winograd wherever the backend has it, the baseline elsewhere
 };
 
-/// Stochastic gradient descent with momentum, as PyTorch defines it.
-struct SgdOptions {
-  float momentum = 0.9F;
-  float weight_decay = 0;
-};
-
 struct StepOptions {
   std::size_t batch = 1;
   ConvolutionAlgorithm convolution = ConvolutionAlgorithm::kAuto;
-  SgdOptions sgd;
+  OptimizerOptions optimizer;
 };
 
 /// The kernel call of one task: `operands` in the order of the operation's comment.
@@ -38,11 +33,12 @@ struct Launch {
 
 enum class StateRole {
   kParameters,  ///< trained
-  kMomentum,    ///< the optimizer's, beside each parameter block
+  kOptimizer,   ///< the optimizer's memory, beside each parameter block; zero at first
   kStatistics   ///< batch norm's running statistics
 };
 
-/// A block that outlives the step. Names are unique: "conv1", "conv1.momentum", "bn1.running".
+/// A block that outlives the step. Names are unique: "conv1", "conv1.momentum" (of SGD),
+/// "conv1.exp_avg" and "conv1.exp_avg_sq" (Adam's first and second moment), "bn1.running".
 struct StateBlock {
   prefetch::DataId id;
   std::string name;

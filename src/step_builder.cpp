@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "src/fusion.h"
 #include "src/operation_cost.h"
@@ -11,6 +12,28 @@ namespace spillway {
 
 using prefetch::DataId;
 using prefetch::DataKind;
+
+namespace {
+
+// What the names of the blocks end with that an optimizer keeps, as in PyTorch's state.
+struct OptimizerState {
+  std::vector<const char*> operator()(const SgdOptions& /*sgd*/) const { return {".momentum"}; }
+  std::vector<const char*> operator()(const AdamOptions& /*adam*/) const {
+    return {".exp_avg", ".exp_avg_sq"};
+  }
+};
+
+struct Update {
+  const ParameterSpec& spec;
+  Operation operator()(const SgdOptions& sgd) const {
+    return SgdUpdate{.parameters = spec, .options = sgd};
+  }
+  Operation operator()(const AdamOptions& adam) const {
+    return AdamUpdate{.parameters = spec, .options = adam};
+  }
+};
+
+}  // namespace
 
 StepBuilder::StepBuilder(const nets::Network& network, const Sizing& sizing,
                          const StepOptions& options, Purpose purpose)
@@ -45,7 +68,10 @@ DataId StepBuilder::new_bytes(std::string name, um::Bytes size) {
 
 TrainedBlocks StepBuilder::new_parameters(const std::string& name, const ParameterSpec& spec) {
   TrainedBlocks blocks{.parameters = new_state(name, spec, StateRole::kParameters)};
-  if (is_training()) blocks.momentum = new_state(name + ".momentum", spec, StateRole::kMomentum);
+  if (!is_training()) return blocks;
+  for (const char* suffix : std::visit(OptimizerState{}, options_.optimizer)) {
+    blocks.optimizer.push_back(new_state(name + suffix, spec, StateRole::kOptimizer));
+  }
   return blocks;
 }
 
@@ -112,12 +138,12 @@ void StepBuilder::emit(std::string name, prefetch::Phase phase, const Operation&
 
 void StepBuilder::emit_update(const std::string& name, const ParameterSpec& spec,
                               const TrainedBlocks& blocks, DataId gradient) {
-  emit(name + ".update", prefetch::Phase::kUpdate,
-       SgdUpdate{.parameters = spec,
-                 .momentum = options_.sgd.momentum,
-                 .weight_decay = options_.sgd.weight_decay},
-       {.reads = {blocks.parameters, blocks.momentum, gradient},
-        .writes = {blocks.parameters, blocks.momentum}});
+  Operands operands{.reads = {blocks.parameters}, .writes = {}};
+  operands.reads.insert(operands.reads.end(), blocks.optimizer.begin(), blocks.optimizer.end());
+  operands.writes = operands.reads;
+  operands.reads.push_back(gradient);
+  emit(name + ".update", prefetch::Phase::kUpdate, std::visit(Update{spec}, options_.optimizer),
+       std::move(operands));
 }
 
 }  // namespace spillway

@@ -22,10 +22,10 @@ struct Value {
   bool is_saved = false;  ///< the layer that made it reads it again on the way back
 };
 
-/// The two blocks of a trained layer.
+/// The blocks of a trained layer that outlive the step.
 struct TrainedBlocks {
   prefetch::DataId parameters{};
-  prefetch::DataId momentum{};
+  std::vector<prefetch::DataId> optimizer;  ///< in the order of the update's operands
 };
 
 enum class Purpose { kTraining, kEvaluation };
@@ -48,7 +48,7 @@ class StepBuilder {
   // ---- blocks
   prefetch::DataId new_tensor(std::string name, const TensorShape& shape);
   prefetch::DataId new_bytes(std::string name, um::Bytes size);
-  /// A parameter block and, in a training step, its momentum block.
+  /// A parameter block and, in a training step, what the optimizer keeps beside it.
   TrainedBlocks new_parameters(const std::string& name, const ParameterSpec& spec);
   prefetch::DataId new_statistics(const std::string& name, std::size_t channels);
   /// A block for the gradient of parameters.

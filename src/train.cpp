@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::uint64_t kForEver = std::numeric_limits<std::uint64_t>::max();
 
-// The step with which training ends.
-std::uint64_t last_step(const TrainOptions& options, std::uint64_t steps_in_epoch) {
+std::uint64_t earlier_end(const TrainOptions& options, std::uint64_t steps_in_epoch) {
   const std::uint64_t epochs = options.epochs.value_or(kForEver);
   const std::uint64_t by_epochs =
       epochs > kForEver / steps_in_epoch ? kForEver : epochs * steps_in_epoch;
@@ -29,18 +28,23 @@ void expect_number(float loss, std::uint64_t step) {
 
 }  // namespace
 
+std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data) {
+  return earlier_end(options, steps_per_epoch(data.train->size(), options.batch));
+}
+
 void train(Session& session, const DatasetPair& data, const TrainOptions& options,
            const TrainEvents& events) {
   const std::uint64_t steps_in_epoch = steps_per_epoch(data.train->size(), options.batch);
-  const std::uint64_t last = last_step(options, steps_in_epoch);
+  const std::uint64_t last = last_step(options, data);
   const std::uint64_t interval =
       options.checkpoint_every > 0 ? options.checkpoint_every : steps_in_epoch;
   BatchLoader loader{*data.train, options.batch, options.seed, options.first_step};
   for (std::uint64_t step = options.first_step; step < last; ++step) {
-    const StepReport report = session.train({.seed = options.seed,
-                                             .step = step,
-                                             .learning_rate = options.learning_rate,
-                                             .batch = &loader.next()});
+    const StepReport report =
+        session.train({.seed = options.seed,
+                       .step = step,
+                       .learning_rate = learning_rate(options.learning_rate, step),
+                       .batch = &loader.next()});
     const std::uint64_t done = step + 1;
     const std::uint64_t epoch = step / steps_in_epoch + 1;
     events.on_step(done, epoch, report);

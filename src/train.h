@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "src/data/dataset.h"
+#include "src/learning_rate.h"
 #include "src/session.h"
 
 namespace spillway {
@@ -17,7 +18,7 @@ struct TrainOptions {
   std::uint64_t first_step = 0;         ///< steps done before
   std::optional<std::uint64_t> steps;   ///< stop after so many
   std::optional<std::uint64_t> epochs;  ///< stop after so many; the first of both limits counts
-  float learning_rate = 0.01F;
+  LearningRateOptions learning_rate;
   std::uint64_t seed = 1;              ///< of data order and dropout
   std::uint64_t checkpoint_every = 0;  ///< steps; 0: at the end of each epoch
 };
@@ -35,6 +36,9 @@ struct TrainEvents {
   /// The state may be saved now: every checkpoint_every steps (or each epoch), and at the end.
   std::function<void(std::uint64_t step)> on_checkpoint;
 };
+
+/// The step with which the training ends.
+[[nodiscard]] std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data);
 
 /// Trains `session` on `data`: a step a batch, each epoch in another order, an evaluation on the
 /// test split at the end of each. Batches are loaded in the background. Throws: Interrupted;

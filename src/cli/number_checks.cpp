@@ -29,4 +29,16 @@ std::string check_amount(const std::string& text) {
   return "'" + text + "' is no number from 0 up";
 }
 
+std::string check_below_one(const std::string& text) {
+  double number = 0;
+  if (is_all(text, number) && number >= 0 && number < 1) return {};
+  return "'" + text + "' is no number from 0 up to below 1";
+}
+
+std::string check_above_zero(const std::string& text) {
+  float number = 0;
+  if (is_all(text, number) && std::isfinite(number) && number > 0) return {};
+  return "'" + text + "' is no number above 0";
+}
+
 }  // namespace spillway::cli

@@ -9,5 +9,9 @@ namespace spillway::cli {
 [[nodiscard]] std::string check_whole_number(const std::string& text);
 /// A number from 0 up that is not infinite.
 [[nodiscard]] std::string check_amount(const std::string& text);
+/// A number from 0 up, below 1.
+[[nodiscard]] std::string check_below_one(const std::string& text);
+/// A number above 0 that is not infinite.
+[[nodiscard]] std::string check_above_zero(const std::string& text);
 
 }  // namespace spillway::cli

@@ -49,7 +49,7 @@ void SubjectOptions::add_to(CLI::App& app) {
                "Weights of a trace that do not say whether they are offloadable are")
       ->needs(trace_in);
   for (const char* name : {"--net", "--batch", "--image-size", "--classes", "--conv-algorithm",
-                           "--threads", "--device", "--precision", "--profile"}) {
+                           "--optimizer", "--threads", "--device", "--precision", "--profile"}) {
     trace_in->excludes(name);
   }
 }

@@ -18,6 +18,7 @@
 #include "src/cli/training_setup.h"
 #include "src/plan_facts.h"
 #include "src/session.h"
+#include "src/settings_json.h"
 #include "src/shortest_decimal.h"
 
 namespace spillway::cli {
@@ -42,7 +43,7 @@ class Training {
                     setup_.request().memory, flags().memory.space(), stop_};
     if (stop_) throw Interrupted{};
     describe(session);
-    TrainOptions options = flags().train;
+    TrainOptions options = setup_.training();
     start(session, options);
     TrainingReport report{options_.json, options.batch, setup_.plans().budget};
     steps_done_ = options.first_step;
@@ -100,9 +101,8 @@ class Training {
   void save(Session& session, std::uint64_t step) const {
     if (!setup_.folder()) return;
     setup_.folder()->save({.key = setup_.checkpoint_key(),
-                           .settings = {.learning_rate = flags().train.learning_rate,
-                                        .momentum = flags().workload.momentum,
-                                        .weight_decay = flags().workload.weight_decay,
+                           .settings = {.learning_rate = setup_.training().learning_rate,
+                                        .optimizer = flags().workload.optimizer.options(),
                                         .threads = setup_.processor().threads},
                            .step = step},
                           session.state());
@@ -125,7 +125,9 @@ class Training {
                 {"classes", setup_.network().classes()},
                 {"data", setup_.data().train->name()},
                 {"seed", options.seed},
-                {"learning_rate", shortest_decimal(options.learning_rate)},
+                {"learning_rate", shortest_decimal(options.learning_rate.rate)},
+                {"schedule", to_json(options.learning_rate)},
+                {"optimizer", to_json(flags().workload.optimizer.options())},
                 {"device", setup_.processor().device->name()},
                 {"backend", setup_.processor().backend->description()},
                 {"memory", to_string(memory())},
@@ -202,7 +204,7 @@ void add_train_command(CLI::App& app) {
   command->footer(
       "Example: spillway train --net resnet50 --batch 32 --steps 20 --budget 40% --json -");
   command->callback([options, command] {
-    if (options->flags.checkpoint.resume) options->flags.restore_settings(*command);
+    options->flags.complete(*command);
     train(*options);
   });
 }

@@ -20,7 +20,7 @@ std::string check_data_set(const std::string& text) {
 void TrainingFlags::add_to(CLI::App& command) {
   workload.add_to(command);
   add_training_to(command);
-  workload.add_optimizer_to(command);
+  workload.optimizer.add_rates_to(command);
   add_checkpoint_to(command);
   processor.add_to(command);
   memory.add_mode_to(command);
@@ -45,10 +45,7 @@ void TrainingFlags::add_training_to(CLI::App& command) {
                   "Stop after so many passes over the data (default: 1, unless --steps is given)")
       ->check(check_whole_number)
       ->group(kTraining);
-  command.add_option("--lr", train.learning_rate, "Learning rate; with --resume the checkpoint's")
-      ->check(check_amount)
-      ->capture_default_str()
-      ->group(kTraining);
+  learning_rate.add_to(command);
   command
       .add_option("--seed", train.seed,
                   "What weights, data order, dropout and synthetic images are drawn from")
@@ -87,13 +84,19 @@ void TrainingFlags::add_files_to(CLI::App& command) {
       ->group(kPlanning);
 }
 
+void TrainingFlags::complete(const CLI::App& command) {
+  learning_rate.choose_rate(command, workload.optimizer.options());
+  if (checkpoint.resume) restore_settings(command);
+  workload.optimizer.expect_fitting(command);
+  learning_rate.expect_fitting(command);
+  train.learning_rate = learning_rate.options;
+}
+
 void TrainingFlags::restore_settings(const CLI::App& command) {
   const KeptSettings kept = read_settings(checkpoint.folder);
-  const auto is_given = [&](const char* flag) { return command.count(flag) > 0; };
-  if (!is_given("--lr")) train.learning_rate = kept.learning_rate;
-  if (!is_given("--momentum")) workload.momentum = kept.momentum;
-  if (!is_given("--weight-decay")) workload.weight_decay = kept.weight_decay;
-  if (!is_given("--threads")) processor.threads = static_cast<int>(kept.threads);
+  learning_rate.restore(command, kept.learning_rate);
+  workload.optimizer.restore(command, kept.optimizer);
+  if (command.count("--threads") == 0) processor.threads = static_cast<int>(kept.threads);
 }
 
 }  // namespace spillway::cli

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "src/cli/learning_rate_flags.h"
 #include "src/cli/memory_options.h"
 #include "src/cli/plan_options.h"
 #include "src/cli/processor_options.h"
@@ -26,16 +27,19 @@ struct TrainingFlags {
   std::string plan_file;     ///< empty: a planner makes the plan
   std::string profile_file;  ///< empty: times are measured
   std::string data = "synthetic";
+  LearningRateFlags learning_rate;
   TrainOptions train;
   CheckpointFlags checkpoint;
 
   void add_to(CLI::App& command);
 
-  /// A training that goes on keeps its settings, but for those that the user gave `command` anew.
-  /// Throws: um::Error when there is no checkpoint, or it is damaged.
-  void restore_settings(const CLI::App& command);
+  /// Fills in what `command` was not given. A training that goes on keeps its settings, but for
+  /// those that are given anew. Throws: um::Error when there is no checkpoint, or it is damaged;
+  /// CLI::ValidationError when flags do not fit each other.
+  void complete(const CLI::App& command);
 
  private:
+  void restore_settings(const CLI::App& command);
   void add_training_to(CLI::App& command);
   void add_checkpoint_to(CLI::App& command);
   void add_files_to(CLI::App& command);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "src/shortest_decimal.h"
 #include "um/nanoseconds.h"
 
 namespace spillway::cli {
@@ -46,6 +47,7 @@ void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepRep
             {"epoch", epoch},
             {"loss", report.loss},
             {"correct", report.correct},
+            {"learning_rate", shortest_decimal(report.learning_rate)},
             {"seconds", um::seconds(report.duration)},
             {"stalled_seconds", um::seconds(report.stalled)},
             {"near_peak_bytes", report.near_peak.count()}};

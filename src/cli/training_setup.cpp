@@ -16,6 +16,15 @@ namespace spillway::cli {
 
 using um::Bytes;
 
+namespace {
+
+TrainOptions whole_training(TrainOptions options, const DatasetPair& data) {
+  options.learning_rate = for_whole_training(options.learning_rate, last_step(options, data));
+  return options;
+}
+
+}  // namespace
+
 TrainingSetup::TrainingSetup(const TrainingFlags& flags, const std::atomic<bool>& stop)
     : flags_{flags},
       stop_{stop},
@@ -26,6 +35,7 @@ TrainingSetup::TrainingSetup(const TrainingFlags& flags, const std::atomic<bool>
                                       .batch = flags.workload.batch,
                                       .seed = flags.train.seed,
                                       .labels = network_.labels()})},
+      training_{whole_training(flags.train, data_)},
       processor_{flags.processor.open()},
       workload_{network_, *processor_.backend, flags.workload.step()} {
   expect_going_on();

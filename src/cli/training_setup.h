@@ -28,6 +28,8 @@ class TrainingSetup {
   [[nodiscard]] const PlanRequest& request() const { return request_; }
   [[nodiscard]] const nets::Network& network() const { return network_; }
   [[nodiscard]] const DatasetPair& data() const { return data_; }
+  /// The flags', with the learning rate's schedule for so long a training.
+  [[nodiscard]] const TrainOptions& training() const { return training_; }
   [[nodiscard]] Processor& processor() { return processor_; }
   [[nodiscard]] const Processor& processor() const { return processor_; }
   [[nodiscard]] const Workload& workload() const { return workload_; }
@@ -54,6 +56,7 @@ class TrainingSetup {
   PlanRequest request_;
   nets::Network network_;
   DatasetPair data_;
+  TrainOptions training_;
   Processor processor_;
   Workload workload_;
   std::optional<CheckpointFolder> folder_;

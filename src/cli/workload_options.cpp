@@ -5,14 +5,12 @@
 #include "nets/catalogue.h"
 #include "nets/network_file.h"
 #include "src/cli/complaint.h"
-#include "src/cli/number_checks.h"
 #include "um/error.h"
 
 namespace spillway::cli {
 namespace {
 
 constexpr const char* kWorkload = "What is trained";
-constexpr const char* kOptimizer = "Training";
 constexpr std::size_t kClasses = 10;
 constexpr std::size_t kLargestBatch = 1U << 20U;
 constexpr std::size_t kLargestClasses = 1U << 20U;
@@ -55,20 +53,7 @@ void WorkloadOptions::add_to(CLI::App& app) {
       ->check(CLI::IsMember{kAlgorithms})
       ->capture_default_str()
       ->group(kWorkload);
-}
-
-void WorkloadOptions::add_optimizer_to(CLI::App& app) {
-  app.add_option("--momentum", momentum,
-                 "Part of the last update that stochastic gradient descent repeats")
-      ->check(check_amount)
-      ->check(CLI::Range(0.F, 1.F))
-      ->capture_default_str()
-      ->group(kOptimizer);
-  app.add_option("--weight-decay", weight_decay,
-                 "Part of each parameter that is added to its gradient")
-      ->check(check_amount)
-      ->capture_default_str()
-      ->group(kOptimizer);
+  optimizer.add_choice_to(app);
 }
 
 nets::Network WorkloadOptions::network() const {
@@ -92,7 +77,7 @@ nets::Network WorkloadOptions::network() const {
 StepOptions WorkloadOptions::step() const {
   return {.batch = batch,
           .convolution = kAlgorithms.at(convolution_algorithm),
-          .sgd = {.momentum = momentum, .weight_decay = weight_decay}};
+          .optimizer = optimizer.options()};
 }
 
 CLI::Range image_side() { return {std::size_t{1}, kLargestSide}; }

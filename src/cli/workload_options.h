@@ -6,11 +6,13 @@
 #include <string>
 
 #include "nets/network.h"
+#include "src/cli/optimizer_flags.h"
 #include "src/step.h"
 
 namespace spillway::cli {
 
-/// The flags that say what is computed: --net, --batch and what changes the network.
+/// The flags that say what is computed: --net, --batch, --optimizer and what changes the
+/// network.
 struct WorkloadOptions {
   std::string net;
   std::size_t batch = 0;
@@ -18,13 +20,9 @@ struct WorkloadOptions {
   std::optional<std::size_t> classes;  ///< default: 10, but those of a network from a file
   bool auxiliary_heads = false;
   std::string convolution_algorithm = "auto";
-  float momentum = 0.9F;
-  float weight_decay = 0;
+  OptimizerFlags optimizer;
 
   void add_to(CLI::App& app);
-  /// --momentum and --weight-decay: what a step computes with, but neither its plan nor its time
-  /// depends on.
-  void add_optimizer_to(CLI::App& app);
 
   /// Builds it, or reads it from its file. Throws: um::Error when that is not possible, or the
   /// image too small.

@@ -14,13 +14,14 @@ namespace spillway::cuda {
 
 /// How a block of parameters lies in memory: two parts of floats, one directly behind the other,
 /// then, of layers with weights under Precision::kBf16, a bfloat16 copy of both, which kernels
-/// read. Who writes the floats of such a block (SgdUpdate, import_block) writes the copy too.
+/// read. Who writes the floats of such a block (SgdUpdate, AdamUpdate, import_block) writes the
+/// copy too.
 ///
 /// Weights of convolutions are (K, R, S, C) = (out, kernel height, kernel width, in), those of
 /// transposed convolutions the same with in and out exchanged, those of linear layers (out, H, W, C
 /// of the input), the outputs and C padded to multiples of 8 with zeros, as are biases and batch
 /// norm's vectors; with groups, C is the channels of one and not padded. Blocks of gradients and
-/// momentum are laid out alike; what follows their floats is neither read nor written.
+/// optimizers are laid out alike; what follows their floats is neither read nor written.
 class ParameterLayout {
  public:
   ParameterLayout(Precision precision, const ParameterSpec& spec);

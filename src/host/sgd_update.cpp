@@ -1,19 +1,16 @@
 #include "src/host/kernels.h"
+#include "src/host/update_range.h"
 
 namespace spillway::host {
 namespace {
-
-// Fewer elements than this are updated faster by one thread than another one wakes up.
-constexpr std::size_t kWorthATeam = 1U << 15U;
 
 // Over the whole block: what is padding in parameters, momentum and gradient stays zero.
 class SgdUpdateKernel final : public HostKernel {
  public:
   SgdUpdateKernel(const Machine& machine, const SgdUpdate& op)
       : HostKernel{machine, 5},
-        count_{parts_of(machine.layout, op.parameters).total},
-        momentum_{op.momentum},
-        weight_decay_{op.weight_decay} {}
+        range_{UpdateRange::of(machine.layout, op.parameters)},
+        options_{op.options} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
@@ -23,17 +20,19 @@ class SgdUpdateKernel final : public HostKernel {
     float* const w = floats(arguments, 3);
     float* const v = floats(arguments, 4);
     const float rate = arguments.context->learning_rate;
-#pragma omp parallel for simd schedule(static) if (parallel : count_ >= kWorthATeam)
-    for (std::size_t i = 0; i < count_; ++i) {
-      const float velocity = momentum_ * old_v[i] + (dw[i] + weight_decay_ * old_w[i]);
+    const auto [count, decayed] = range_;
+    const auto [momentum, weight_decay, nesterov] = options_;
+#pragma omp parallel for simd schedule(static) if (parallel : count >= kWorthATeam)
+    for (std::size_t i = 0; i < count; ++i) {
+      const float gradient = dw[i] + (i < decayed ? weight_decay : 0.F) * old_w[i];
+      const float velocity = momentum * old_v[i] + gradient;
       v[i] = velocity;
-      w[i] = old_w[i] - rate * velocity;
+      w[i] = old_w[i] - rate * (nesterov ? gradient + momentum * velocity : velocity);
     }
   }
 
-  std::size_t count_;
-  float momentum_;
-  float weight_decay_;
+  UpdateRange range_;
+  SgdOptions options_;
 };
 
 }  // namespace

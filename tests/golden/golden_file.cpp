@@ -54,6 +54,22 @@ std::string layer_name(const StateBlock& block) {
                                               : block.name;
 }
 
+std::vector<OtherOptimizer> read_others(const nlohmann::json& file) {
+  const SgdOptions nesterov{
+      .momentum = file.at("momentum"), .weight_decay = file.at("weight_decay"), .nesterov = true};
+  AdamOptions adam{.beta1 = file.at("betas").at(0),
+                   .beta2 = file.at("betas").at(1),
+                   .epsilon = file.at("epsilon"),
+                   .weight_decay = file.at("weight_decay")};
+  AdamOptions adamw = adam;
+  adamw.decoupled = true;
+  const nlohmann::json& losses = file.at("losses_with");
+  const float rate = file.at("adam_rate");
+  return {{"nesterov", nesterov, file.at("learning_rate"), losses.at("nesterov")},
+          {"adam", adam, rate, losses.at("adam")},
+          {"adamw", adamw, rate, losses.at("adamw")}};
+}
+
 }  // namespace
 
 GoldenFile GoldenFile::read(const std::string& name) {
@@ -66,6 +82,7 @@ GoldenFile GoldenFile::read(const std::string& name) {
       .batches = file.at("batches"),
       .learning_rate = file.at("learning_rate"),
       .sgd = {.momentum = file.at("momentum"), .weight_decay = file.at("weight_decay")},
+      .others = read_others(file),
       .losses = file.at("losses"),
       .gradients = file.at("gradients"),
       .running_after_first = file.at("running_after_first"),
@@ -80,7 +97,7 @@ std::vector<BlockNumbers> GoldenFile::initial_state(const Step& step) const {
   for (const StateBlock& block : step.state) {
     BlockNumbers numbers{.name = block.name,
                          .values = std::vector<float>(element_count(block.spec))};
-    if (block.role != StateRole::kMomentum) {
+    if (block.role != StateRole::kOptimizer) {
       numbers.values =
           std::visit(Start{.name = std::to_string(salt) + " " + layer_name(block)}, block.spec);
     }

@@ -12,6 +12,14 @@
 
 namespace spillway::test {
 
+/// How the losses of a training fall with another optimizer.
+struct OtherOptimizer {
+  std::string name;
+  OptimizerOptions options;
+  float learning_rate = 0;
+  std::vector<double> losses;
+};
+
 /// What PyTorch made of a network: tests/golden/<name>.json, written by tools/golden/make_golden.
 struct GoldenFile {
   using Numbers = std::vector<double>;
@@ -23,6 +31,7 @@ struct GoldenFile {
   std::uint64_t batches = 0;  ///< different ones, in turn
   float learning_rate = 0;
   SgdOptions sgd;
+  std::vector<OtherOptimizer> others;
   Numbers losses;               ///< of the first steps
   Blocks gradients;             ///< of the loss in the first step
   Blocks running_after_first;   ///< statistics after the first step

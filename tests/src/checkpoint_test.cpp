@@ -20,11 +20,19 @@ using test::refusal;
 const CheckpointKey kKey{
     .network = "small 1x8x8, 3 classes", .data = "synthetic", .batch = 4, .seed = 7};
 
+constexpr LearningRateOptions kRates{.rate = 0.05F,
+                                     .schedule = Schedule::kCosine,
+                                     .warmup_steps = 2,
+                                     .step_every = 3,
+                                     .step_factor = 0.3F,
+                                     .final_rate = 0.002F,
+                                     .cosine_steps = 40};
+constexpr SgdOptions kSgd{.momentum = 0.8F, .weight_decay = 1e-4F, .nesterov = true};
+
 Checkpoint at_step(std::uint64_t step) {
-  return {
-      .key = kKey,
-      .settings = {.learning_rate = 0.05F, .momentum = 0.8F, .weight_decay = 1e-4F, .threads = 3},
-      .step = step};
+  return {.key = kKey,
+          .settings = {.learning_rate = kRates, .optimizer = kSgd, .threads = 3},
+          .step = step};
 }
 
 class CheckpointFolderTest : public testing::Test {
@@ -85,17 +93,30 @@ TEST_F(CheckpointFolderTest, GivesBackWhatWasSaved) {
 TEST_F(CheckpointFolderTest, KeepsAllThatTheBitsOfATrainingDependOn) {
   save(12);
   const KeptSettings kept = read_settings(folder.path());
-  EXPECT_EQ(kept.learning_rate, 0.05F);
-  EXPECT_EQ(kept.momentum, 0.8F);
-  EXPECT_EQ(kept.weight_decay, 1e-4F);
+  EXPECT_EQ(kept.learning_rate, kRates);
+  EXPECT_EQ(kept.optimizer, OptimizerOptions{kSgd});
   EXPECT_EQ(kept.threads, 3U);
+}
+
+TEST_F(CheckpointFolderTest, KeepsTheOptimizerThereIs) {
+  for (const bool decoupled : {false, true}) {
+    const AdamOptions adam{.beta1 = 0.8,
+                           .beta2 = 0.99,
+                           .epsilon = 1e-6F,
+                           .weight_decay = 0.02F,
+                           .decoupled = decoupled};
+    Checkpoint checkpoint = at_step(1);
+    checkpoint.settings.optimizer = adam;
+    checkpoints.save(checkpoint, state);
+    EXPECT_EQ(read_settings(folder.path()).optimizer, OptimizerOptions{adam});
+  }
 }
 
 TEST_F(CheckpointFolderTest, WritesNumbersAsPeopleDo) {
   save(12);
-  EXPECT_EQ(description()["learning_rate"].dump(), "0.05");
-  EXPECT_EQ(description()["momentum"].dump(), "0.8");
-  EXPECT_EQ(description()["weight_decay"].dump(), "0.0001");
+  EXPECT_EQ(description()["learning_rate"]["rate"].dump(), "0.05");
+  EXPECT_EQ(description()["optimizer"]["momentum"].dump(), "0.8");
+  EXPECT_EQ(description()["optimizer"]["weight_decay"].dump(), "0.0001");
 }
 
 TEST_F(CheckpointFolderTest, KeepsTheNewestOnly) {
@@ -180,7 +201,7 @@ TEST_F(CheckpointFolderTest, RefusesADamagedDescription) {
   save(1);
   overwrite("checkpoint.json", "{\"format\": \"spillway-checkpoint\", ");
   EXPECT_NE(refused(key).find("checkpoint.json: not JSON, at byte"), std::string::npos);
-  overwrite("checkpoint.json", "{\"format\": \"spillway-checkpoint\", \"version\": 2}");
+  overwrite("checkpoint.json", "{\"format\": \"spillway-checkpoint\", \"version\": 3}");
   EXPECT_NE(refused(key).find("checkpoint.json: network is missing"), std::string::npos);
 }
 
@@ -200,8 +221,31 @@ TEST_F(CheckpointFolderTest, RefusesSettingsThatNoTrainingHas) {
   EXPECT_EQ(refusal(settings), where + "threads is zero");
   tamper("threads", 1 << 20);
   EXPECT_EQ(refusal(settings), where + "threads is larger than 1024");
-  tamper("momentum", -1);
-  EXPECT_EQ(refusal(settings), where + "momentum is negative or too large");
+  nlohmann::json changed = description()["optimizer"];
+  changed["momentum"] = -1;
+  tamper("threads", 1);
+  tamper("optimizer", changed);
+  EXPECT_EQ(refusal(settings), where + "optimizer.momentum is negative or too large");
+  changed["name"] = "adagrad";
+  tamper("optimizer", changed);
+  EXPECT_EQ(refusal(settings), where + "optimizer.name is 'adagrad', not sgd, adam or adamw");
+  tamper("optimizer", {{"name", "adam"}, {"beta1", 1}});
+  EXPECT_EQ(refusal(settings), where + "optimizer.beta1 is not below 1");
+}
+
+TEST_F(CheckpointFolderTest, RefusesSchedulesThatNoTrainingHas) {
+  const std::string where = folder.file("checkpoint.json") + ": ";
+  const auto settings = [&] { return read_settings(folder.path()); };
+  save(1);
+  nlohmann::json changed = description()["learning_rate"];
+  changed["name"] = "linear";
+  tamper("learning_rate", changed);
+  EXPECT_EQ(refusal(settings),
+            where + "learning_rate.name is 'linear', not constant, step or cosine");
+  changed["name"] = "step";
+  changed["step_every"] = 0;
+  tamper("learning_rate", changed);
+  EXPECT_EQ(refusal(settings), where + "learning_rate.step_every is zero");
 }
 
 TEST_F(CheckpointFolderTest, RefusesAFolderThatCannotBeMade) {

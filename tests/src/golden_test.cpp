@@ -45,19 +45,19 @@ struct Way {
 // The training of a golden file.
 class Training {
  public:
-  Training(const GoldenFile& golden, const SgdOptions& sgd, const Way& way)
+  Training(const GoldenFile& golden, const OptimizerOptions& optimizer, const Way& way)
       : golden_{golden},
         net_{test::golden_network(golden.name),
-             {.batch = golden.batch, .convolution = way.convolution, .sgd = sgd},
+             {.batch = golden.batch, .convolution = way.convolution, .optimizer = optimizer},
              way.memory} {
     test::set_numbers(net_.session().state(), net_.training_step(),
                       golden.initial_state(net_.training_step()));
   }
 
-  StepReport train(std::uint64_t step) {
+  StepReport train(std::uint64_t step) { return train(step, golden_.learning_rate); }
+  StepReport train(std::uint64_t step, float learning_rate) {
     const Batch batch = golden_.make_batch(net_.network(), step);
-    return net_.session().train(
-        {.step = step, .learning_rate = golden_.learning_rate, .batch = &batch});
+    return net_.session().train({.step = step, .learning_rate = learning_rate, .batch = &batch});
   }
   StepReport evaluate(std::uint64_t step) {
     const Batch batch = golden_.make_batch(net_.network(), step);
@@ -101,7 +101,7 @@ void expect_near(const std::vector<BlockNumbers>& state, const std::string& suff
 // With zero momentum before it and no weight decay, a step leaves the gradient as momentum.
 void expect_golden_gradients(const GoldenFile& golden, const Way& way, double loss_of_accuracy) {
   const double tolerance = loss_of_accuracy * kRounding;
-  Training training{golden, {.momentum = golden.sgd.momentum, .weight_decay = 0}, way};
+  Training training{golden, SgdOptions{.momentum = golden.sgd.momentum, .weight_decay = 0}, way};
   const StepReport report = training.train(0);
   EXPECT_NEAR(static_cast<double>(report.loss), golden.losses[0], tolerance * golden.losses[0]);
   GoldenFile::Blocks momenta;
@@ -136,6 +136,18 @@ class Golden : public testing::TestWithParam<std::tuple<const char*, MemoryMode>
 TEST_P(Golden, GradientsAreThoseOfPyTorch) { expect_golden_gradients(golden_, way_, 1); }
 
 TEST_P(Golden, TenLossesAreThoseOfPyTorch) { expect_golden_losses(golden_, way_, 1); }
+
+TEST_P(Golden, TenLossesWithOtherOptimizersAreThoseOfPyTorch) {
+  for (const test::OtherOptimizer& other : golden_.others) {
+    ASSERT_EQ(other.losses.size(), 10U);
+    Training training{golden_, other.options, way_};
+    for (std::uint64_t step = 0; step < other.losses.size(); ++step) {
+      const auto loss = static_cast<double>(training.train(step, other.learning_rate).loss);
+      EXPECT_NEAR(loss, other.losses[step], kRoundingOfTenSteps * other.losses[0])
+          << other.name << ", step " << step;
+    }
+  }
+}
 
 INSTANTIATE_TEST_SUITE_P(Networks, Golden,
                          testing::Combine(testing::Values("chain", "residual", "branches",

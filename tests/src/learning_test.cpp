@@ -43,7 +43,7 @@ std::vector<float> train_for(std::uint64_t steps, NetworkInMemory& net, const Da
   net.session().state().initialise(kSeed);
   std::vector<float> losses;
   train(net.session(), data,
-        {.batch = batch, .steps = steps, .learning_rate = learning_rate, .seed = kSeed},
+        {.batch = batch, .steps = steps, .learning_rate = {.rate = learning_rate}, .seed = kSeed},
         {.on_step = [&](auto, auto, const StepReport& report) { losses.push_back(report.loss); },
          .on_evaluation = [](auto, auto, const Evaluation&) {},
          .on_checkpoint = [](auto) {}});

@@ -85,6 +85,28 @@ TEST_F(StateTest, IsStoredAsArraysThatOtherProgramsKnow) {
                 "fc.weight 3 144", "fc.bias 3", "fc.momentum.weight 3 144", "fc.momentum.bias 3"}));
 }
 
+// PyTorch's names of Adam's moments.
+TEST_F(StateTest, OfAdamHasTwoMomentsOfEachParameterZeroAtFirst) {
+  const Step adam =
+      make_training_step(test::small_network(), backend, {.batch = 2, .optimizer = AdamOptions{}});
+  State moments{adam, backend, device.memory()};
+  moments.initialise(7);
+  moments.save(path());
+  const SafetensorsReader file{path()};
+  for (const char* layer : {"conv", "norm", "fc"}) {
+    for (const char* moment : {".exp_avg", ".exp_avg_sq"}) {
+      const std::string bias = std::string{layer} + moment + ".bias";
+      ASSERT_TRUE(file.find(bias).has_value()) << bias;
+      std::vector<float> numbers(file.tensors()[*file.find(bias)].shape.at(0), 1.F);
+      file.read(*file.find(bias), numbers);
+      EXPECT_EQ(numbers, std::vector<float>(numbers.size(), 0.F)) << bias;
+    }
+  }
+  EXPECT_EQ(file.tensors().size(), 3U * 3 * 2 + 2);
+  state.initialise(7);
+  EXPECT_EQ(moments.sha256(), state.sha256()) << "weights begin alike whatever the optimizer";
+}
+
 // What a batch norm starts with is known: weights and variances are one, the rest is zero.
 TEST_F(StateTest, StoresWhatItHolds) {
   state.initialise(7);

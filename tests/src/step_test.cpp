@@ -110,7 +110,7 @@ TEST_P(BuiltInStep, StateIsOfKindStateAndGoesBySameNamesInEvaluation) {
   std::map<std::string, ParameterSpec> kept;
   for (const StateBlock& block : training.state) {
     EXPECT_EQ(training.graph[block.id].kind, DataKind::kState);
-    if (block.role != StateRole::kMomentum) kept.emplace(block.name, block.spec);
+    if (block.role != StateRole::kOptimizer) kept.emplace(block.name, block.spec);
   }
   std::map<std::string, ParameterSpec> used;
   for (const StateBlock& block : evaluation.state) used.emplace(block.name, block.spec);
@@ -239,6 +239,24 @@ TEST(TrainingStep, RefusesLayersThatWouldGiveTwoPartsOneName) {
         "the layers of network toy make two parts of its step called '" + std::string{name} +
             "'; give one of the layers another name");
   }
+}
+
+// Each parameter, 4 bytes of it, has one number of SGD's beside it, and two of Adam's.
+TEST(StepOptions, ChooseWhatTheOptimizerKeeps) {
+  nets::Builder builder{"toy", {3, 4, 4}};
+  const nets::Network net = builder.build(builder.linear("fc", builder.input(), {.features = 16}));
+  const auto state_bytes = [&](const OptimizerOptions& optimizer) {
+    const Step step = make_training_step(net, ModelSizing{}, {.batch = 2, .optimizer = optimizer});
+    std::uint64_t bytes = 0;
+    for (const StateBlock& block : step.state) bytes += step.graph[block.id].size.count();
+    const prefetch::Task& update = *find_task(step, "fc.update");
+    EXPECT_EQ(update.writes.size(), step.state.size());  // all of it, and reads the gradient too
+    EXPECT_EQ(update.reads.size(), step.state.size() + 1);
+    return bytes;
+  };
+  const std::uint64_t parameters = state_bytes(SgdOptions{}) / 2;
+  EXPECT_GE(parameters, 4U * 16 * (48 + 1));
+  EXPECT_EQ(state_bytes(AdamOptions{}), 3 * parameters);
 }
 
 TEST(StepOptions, ChooseTheConvolutionsAlgorithms) {

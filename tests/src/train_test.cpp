@@ -35,7 +35,11 @@ class Train : public testing::Test {
     options.batch = 3;
     spillway::train(
         training.session, data, options,
-        {.on_step = [&](auto step, auto epoch, const StepReport&) { steps[step] = epoch; },
+        {.on_step =
+             [&](auto step, auto epoch, const StepReport& report) {
+               steps[step] = epoch;
+               rates.push_back(report.learning_rate);
+             },
          .on_evaluation = [&](auto step, auto, const Evaluation&) { evaluated.push_back(step); },
          .on_checkpoint = [&](auto step) { saved.push_back(step); }});
   }
@@ -43,6 +47,7 @@ class Train : public testing::Test {
   DatasetPair data = small_data();
   test::SmallTraining training{test::small_network(), 3};
   std::map<std::uint64_t, std::uint64_t> steps;  // the epoch of each
+  std::vector<float> rates;
   Steps evaluated;
   Steps saved;
 };
@@ -84,10 +89,19 @@ TEST_F(Train, SavesAsOftenAsAskedAndAtTheEnd) {
   EXPECT_EQ(saved, (Steps{2, 4, 6, 7}));
 }
 
+// The same however often it stops: the rate is a function of the step. Halved every two steps.
+TEST_F(Train, FollowsItsScheduleAlsoWhenItGoesOn) {
+  const LearningRateOptions halving{
+      .rate = 0.5F, .schedule = Schedule::kStep, .step_every = 2, .step_factor = 0.5F};
+  train({.steps = 3, .learning_rate = halving});
+  train({.first_step = 3, .steps = 5, .learning_rate = halving});
+  EXPECT_EQ(rates, (std::vector<float>{0.5F, 0.5F, 0.25F, 0.25F, 0.125F}));
+}
+
 // After one step with such a rate the weights are beyond all floats.
 TEST_F(Train, SaysThatItHasDiverged) {
-  const std::string sentence =
-      refusal([&] { train({.steps = 9, .learning_rate = std::numeric_limits<float>::max()}); });
+  const std::string sentence = refusal(
+      [&] { train({.steps = 9, .learning_rate = {.rate = std::numeric_limits<float>::max()}}); });
   EXPECT_EQ(sentence, "the loss of step " + std::to_string(steps.rbegin()->first) +
                           " is not a number: training has diverged; try a smaller --lr");
   EXPECT_LT(steps.rbegin()->first, 9U);
@@ -95,7 +109,7 @@ TEST_F(Train, SaysThatItHasDiverged) {
 
 TEST_F(Train, LearnsTheImagesItSees) {
   const double before = evaluate(training.session, *data.train, 3).loss;
-  train({.epochs = 20, .learning_rate = 0.05F});
+  train({.epochs = 20, .learning_rate = {.rate = 0.05F}});
   EXPECT_LT(evaluate(training.session, *data.train, 3).loss, before / 2);
 }
 
@@ -115,7 +129,7 @@ TEST(TrainingOfANetwork, MayBeginWithALayerThatTrainsNothing) {
     test::SmallTraining training{builder.build(builder.linear("fc2", hidden, {.features = 3})), 3};
     training.session.state().initialise(1);
     const double before = evaluate(training.session, *data.train, 3).loss;
-    train(training.session, data, {.batch = 3, .epochs = 20, .learning_rate = 0.05F},
+    train(training.session, data, {.batch = 3, .epochs = 20, .learning_rate = {.rate = 0.05F}},
           {.on_step = [](auto, auto, const StepReport&) {},
            .on_evaluation = [](auto, auto, const Evaluation&) {},
            .on_checkpoint = [](auto) {}});

@@ -143,6 +143,19 @@ TEST_F(BitIdentity, OfResnet18HoldsWhateverTheMemory) {
   expect_identical(profiled(net), many_ways(folder_));
 }
 
+// Two numbers of state beside each parameter, and rates that change with the step.
+TEST_F(BitIdentity, HoldsWithOtherOptimizersToo) {
+  const Program::Arguments net{"--net", "lenet", "--batch", "32", "--conv-algorithm", "direct"};
+  for (const char* optimizer : {"adam", "adamw"}) {
+    SCOPED_TRACE(optimizer);
+    const Program::Arguments measured = profiled(joined(net, {"--optimizer", optimizer}));
+    expect_identical(joined(measured, {"--weight-decay", "0.01", "--schedule", "cosine"}),
+                     {managed("min"), on_demand("min"), copy("min")});
+  }
+  expect_identical(joined(profiled(net), {"--nesterov", "--warmup-steps", "2"}),
+                   {managed("min"), copy("min")});
+}
+
 TEST_F(BitIdentity, OfResnet50HoldsWhateverTheMemory) {
   if (kIsSlow) GTEST_SKIP() << "a slow build: ResNet-18 stands for it";
   const Program::Arguments net{"--net",        "resnet50", "--batch",          "2",

@@ -57,8 +57,9 @@ TEST(TrainJson, IsALineAStepAndASummary) {
   ASSERT_EQ(lines.size(), 6U);
   const json& summary = lines.back().at("summary");
   for (std::size_t i = 0; i < 5; ++i) {
-    expect_numbers(lines[i], {"step", "epoch", "loss", "seconds", "near_peak_bytes",
-                              "bytes_prefetched", "bytes_offloaded", "faults", "evictions"});
+    expect_numbers(lines[i],
+                   {"step", "epoch", "loss", "learning_rate", "seconds", "near_peak_bytes",
+                    "bytes_prefetched", "bytes_offloaded", "faults", "evictions"});
     EXPECT_EQ(lines[i].at("step"), i + 1);
     EXPECT_GT(lines[i].at("near_peak_bytes"), 0);
     EXPECT_LE(lines[i].at("near_peak_bytes"), summary.at("budget_bytes"));

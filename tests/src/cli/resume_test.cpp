@@ -61,7 +61,43 @@ TEST_F(Resumed, TrainingTakesTheSettingsThatAreGivenAnew) {
   EXPECT_EQ(resumed.value("steps_run", 0), 2);
   json saved;
   std::ifstream{checkpoint() + "/checkpoint.json"} >> saved;
-  EXPECT_EQ(saved.value("momentum", json{}).dump(), "0.25");
+  EXPECT_EQ(saved.value("optimizer", json{}).value("momentum", json{}).dump(), "0.25");
+}
+
+// Adam's step count, moments, rates and the cosine's length come from the checkpoint.
+TEST_F(Resumed, TrainingKeepsItsOptimizerAndItsPlaceInTheSchedule) {
+  const Program::Arguments settings{"--optimizer",    "adamw",  "--beta1",        "0.8",
+                                    "--lr",           "0.002",  "--schedule",     "cosine",
+                                    "--cosine-steps", "5",      "--warmup-steps", "2",
+                                    "--final-lr",     "0.0001", "--weight-decay", "0.02"};
+  const json whole = train(joined(settings, {"--steps", "6"}));
+  static_cast<void>(train(joined(kept(settings), {"--steps", "3"})));
+
+  const json resumed = train(kept({"--resume", "--steps", "6"}));
+
+  EXPECT_EQ(hash(resumed), hash(whole));
+  EXPECT_EQ(resumed.value("optimizer", json{}), whole.value("optimizer", json{"none"}));
+  EXPECT_EQ(resumed.value("schedule", json{}), whole.value("schedule", json{"none"}));
+}
+
+// Where no length is given, it is that of the training that began.
+TEST_F(Resumed, TrainingGoesOnAfterItsCosineAtTheFinalRate) {
+  static_cast<void>(train(kept({"--steps", "2", "--schedule", "cosine", "--final-lr", "0.001"})));
+
+  const test::Outcome outcome =
+      run_spillway(joined({"train", "--net", "lenet", "--batch", "8", "--json", "-"},
+                          kept({"--resume", "--steps", "3"})));
+
+  EXPECT_EQ(summary_of(outcome).value("schedule", json{}).value("cosine_steps", 0), 2);
+  EXPECT_EQ(json_lines(outcome).front().value("learning_rate", json{}).dump(), "0.001");
+}
+
+TEST_F(Resumed, TrainingIsNotThatOfAnotherOptimizer) {
+  static_cast<void>(train(kept({"--optimizer", "adam", "--steps", "1"})));
+  expect_refused(
+      1,
+      joined({"train", "--net", "lenet", "--batch", "8"}, kept({"--resume", "--optimizer", "sgd"})),
+      {"the checkpoint is of a training with --optimizer adam; give that"});
 }
 
 TEST_F(Resumed, TrainingKeepsAPlanThatItWasGiven) {

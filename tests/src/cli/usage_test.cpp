@@ -82,6 +82,49 @@ TEST(BadUsage, RefusesRatesThatAreNoNumbers) {
   }
 }
 
+TEST(BadUsage, RefusesNumbersThatNoOptimizerTakes) {
+  for (const char* flag : {"--beta1", "--beta2"}) {
+    for (const char* beta : {"1", "-0.1", "nan", "x"}) {
+      expect_refused(kBadUsage, small_training({"--optimizer", "adam", flag, beta}), {flag, beta});
+    }
+  }
+  expect_refused(kBadUsage, small_training({"--optimizer", "adam", "--epsilon", "0"}),
+                 {"--epsilon", "above 0"});
+}
+
+TEST(BadUsage, RefusesWhatAnotherOptimizerHas) {
+  const auto refuse = [](const Program::Arguments& flags, const std::vector<std::string>& words) {
+    expect_refused(kBadUsage, small_training(flags), words);
+  };
+  refuse({"--optimizer", "adagrad"}, {"adagrad", "sgd", "adamw"});
+  refuse({"--optimizer", "adam", "--momentum", "0.5"},
+         {"--momentum", "is for --optimizer sgd; adam has --beta1"});
+  refuse({"--optimizer", "adamw", "--nesterov"}, {"--nesterov", "is for --optimizer sgd"});
+  refuse({"--nesterov", "--momentum", "0"}, {"--nesterov", "needs a --momentum above 0"});
+  for (const char* flag : {"--beta1", "--beta2", "--epsilon"}) {
+    refuse({flag, "0.5"}, {flag, "is for --optimizer adam or adamw"});
+  }
+}
+
+TEST(BadUsage, RefusesWhatAnotherScheduleHas) {
+  const auto refuse = [](const Program::Arguments& flags, const std::vector<std::string>& words) {
+    expect_refused(kBadUsage, small_training(flags), words);
+  };
+  refuse({"--schedule", "linear"}, {"linear", "constant", "cosine"});
+  refuse({"--schedule", "step"}, {"--schedule step", "needs --step-every"});
+  refuse({"--schedule", "cosine", "--step-every", "3"}, {"--step-every", "--schedule step"});
+  refuse({"--step-factor", "0.5"}, {"--step-factor", "--schedule step"});
+  refuse({"--final-lr", "0.5"}, {"--final-lr", "--schedule cosine"});
+  refuse({"--cosine-steps", "5"}, {"--cosine-steps", "--schedule cosine"});
+}
+
+TEST(BadInput, RefusesAWarmUpThatIsAllOfACosine) {
+  expect_refused(
+      kFailure,
+      small_training({"--schedule", "cosine", "--cosine-steps", "3", "--warmup-steps", "3"}),
+      {"a warm-up of 3 steps leaves nothing of a cosine of 3", "--warmup-steps"});
+}
+
 TEST(BadUsage, RefusesALinkThatIsNoLink) {
   for (const char* rate : {"0", "fast", "-1GB/s", "nan"}) {
     expect_refused(kBadUsage, small_training({"--link-bandwidth", rate}),
@@ -145,7 +188,7 @@ TEST(BadUsage, RefusesTwoDocumentsOnStandardOutput) {
 }
 
 TEST(BadUsage, OffersTheOptimizersRatesToTrainingAlone) {
-  for (const char* flag : {"--momentum", "--weight-decay"}) {
+  for (const char* flag : {"--momentum", "--weight-decay", "--beta1", "--lr"}) {
     for (const char* command : {"plan", "profile"}) {
       expect_refused(kBadUsage, {command, "--net", "lenet", "--batch", "8", flag, "0.5"}, {flag});
     }

@@ -26,8 +26,10 @@ TEST_P(CudaSgdUpdate, GivesTheHostsBitsInPlaceStepAfterStep) {
   Operand w = parameters(spec_, host::random_values(count, 1));
   Operand v = parameters(spec_, Values(count, 0.0));
   Operand dw = parameters(spec_, host::random_values(count, 2));
-  const SgdUpdate update{.parameters = spec_, .momentum = 0.9F, .weight_decay = 0.1F};
-  for (int step = 0; step < 3; ++step) {
+  for (int step = 0; step < 4; ++step) {
+    const SgdUpdate update{
+        .parameters = spec_,
+        .options = {.momentum = 0.9F, .weight_decay = 0.1F, .nesterov = step % 2 == 1}};
     run(update, {&w, &v, &dw, &w, &v}, {.learning_rate = 0.3F});
   }
   EXPECT_EQ(exported(w), host().values(spec_, w.host));
@@ -40,7 +42,7 @@ TEST_P(CudaSgdUpdate, KeepsPaddingZeroAndTheCopyUpToDate) {
   Operand w = parameters(spec_, host::random_values(count, 1));
   Operand v = parameters(spec_, host::random_values(count, 3));
   Operand dw = parameters(spec_, host::random_values(count, 2));
-  run_on_device(SgdUpdate{.parameters = spec_, .momentum = 0.9F, .weight_decay = 0.1F},
+  run_on_device(SgdUpdate{.parameters = spec_, .options = {.momentum = 0.9F, .weight_decay = 0.1F}},
                 {&w, &v, &dw, &w, &v}, {.learning_rate = 0.3F});
   const std::vector<std::byte> actual = w.device.bytes();
   std::vector<std::byte> expected(actual.size());

@@ -1,25 +1,38 @@
+#include <tuple>
+
 #include "tests/src/host/kernel_runner.h"
 
 namespace spillway::host {
 namespace {
 
-class SgdUpdates : public KernelRunner, public testing::WithParamInterface<ParameterSpec> {};
+class SgdUpdates : public KernelRunner,
+                   public testing::WithParamInterface<std::tuple<ParameterSpec, bool>> {};
 
-// PyTorch's rule, twice: g = dw + 0.1 w; v = 0.5 v + g; w = w - 0.25 v.
+// Weight decay applies to so many of the first numbers of the canonical order: not to biases, which
+// are the last 20 and 10, nor to gamma and beta.
+std::size_t decayed(const ParameterSpec& spec) {
+  if (std::holds_alternative<BatchNormParameters>(spec)) return 0;
+  return std::holds_alternative<ConvolutionParameters>(spec) ? 20 * 3 * 3 * 3 : 10 * 6 * 2 * 2;
+}
+
+// PyTorch's rule, twice: g = dw + 0.1 w; v = 0.5 v + g; w = w - 0.25 v, or with Nesterov's momentum
+// w = w - 0.25 (g + 0.5 v).
 TEST_P(SgdUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
-  const ParameterSpec spec = GetParam();
+  const auto& [spec, nesterov] = GetParam();
   Values w = random_values(element_count(spec), 1);
   Values v(w.size(), 0.0);
   const Values dw = random_values(w.size(), 2);
   Block w_block = parameters(spec, w);
   Block v_block = parameters(spec, v);
   Block dw_block = parameters(spec, dw);
-  const SgdUpdate update{.parameters = spec, .momentum = 0.5F, .weight_decay = 0.1F};
+  const SgdUpdate update{.parameters = spec,
+                         .options = {.momentum = 0.5F, .weight_decay = 0.1F, .nesterov = nesterov}};
   for (int step = 0; step < 2; ++step) {
     run(update, {&w_block, &v_block, &dw_block, &w_block, &v_block}, {.learning_rate = 0.25F});
     for (std::size_t i = 0; i < w.size(); ++i) {
-      v[i] = 0.5 * v[i] + dw[i] + 0.1 * w[i];
-      w[i] -= 0.25 * v[i];
+      const double g = dw[i] + (i < decayed(spec) ? 0.1 * w[i] : 0);
+      v[i] = 0.5 * v[i] + g;
+      w[i] -= 0.25 * (nesterov ? g + 0.5 * v[i] : v[i]);
     }
   }
   // Some ten roundings of numbers up to 2.
@@ -27,10 +40,12 @@ TEST_P(SgdUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
   expect_near(values(spec, v_block), v, 1e-6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs, SgdUpdates,
-                         testing::Values(ConvolutionParameters{20, 3, nets::square(3), true},
-                                         LinearParameters{10, {6, 2, 2}, true},
-                                         BatchNormParameters{33}));
+INSTANTIATE_TEST_SUITE_P(
+    Specs, SgdUpdates,
+    testing::Combine(testing::Values(ConvolutionParameters{20, 3, nets::square(3), true},
+                                     LinearParameters{10, {6, 2, 2}, true},
+                                     BatchNormParameters{33}),
+                     testing::Bool()));
 
 }  // namespace
 }  // namespace spillway::host

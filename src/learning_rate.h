@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+namespace spillway {
+
+enum class Schedule {
+  kConstant,
+  kStep,   ///< multiplied by a factor every so many steps, as by PyTorch's StepLR
+  kCosine  ///< falls along half a cosine, as by PyTorch's CosineAnnealingLR
+};
+
+/// The learning rate of each step of a training. A training that goes on from a checkpoint keeps
+/// all of it.
+struct LearningRateOptions {
+  float rate = 0.01F;  ///< the rate that schedules begin with
+  Schedule schedule = Schedule::kConstant;
+  std::uint64_t warmup_steps = 0;  ///< in which the rate rises to the schedule's, from nearly zero
+  std::uint64_t step_every = 0;    ///< kStep: steps. Requires: not zero
+  float step_factor = 0.1F;        ///< kStep
+  float final_rate = 0;            ///< kCosine: of all steps after the cosine's
+  std::uint64_t cosine_steps = 0;  ///< kCosine: warm-up included
+  friend bool operator==(const LearningRateOptions&, const LearningRateOptions&) = default;
+};
+
+/// The rate of step `step`, counted from 0 over the whole training: that of the schedule times
+/// min(1, (step + 1) / warmup_steps), where a cosine waits for the end of the warm-up. Reckons in
+/// doubles and rounds once.
+[[nodiscard]] float learning_rate(const LearningRateOptions& options, std::uint64_t step);
+
+}  // namespace spillway
