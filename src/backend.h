@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,10 @@ struct StepContext {
   std::uint64_t step = 0;  ///< counts from 0 over the whole training
   float learning_rate = 0;
   const Batch* batch = nullptr;
+  std::size_t first_sample = 0;  ///< the step's in `batch`, of which it may be a part
+  /// Samples with a label in the whole batch, where the step is a part of it: what the mean loss is
+  /// over.
+  std::optional<std::size_t> labelled_samples;
 };
 
 /// One call of a Kernel.

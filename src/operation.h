@@ -15,7 +15,8 @@ namespace spillway {
 /// Kernel gets them: reads `->` writes. "(dx may be dy)": the two operands may be the same block.
 /// All shapes are logical; `x` is what a layer reads, `y` what it makes, `d...` a gradient.
 
-/// batch -> x, labels (N int32). Copies the step's images and labels from StepContext::batch.
+/// batch -> x, labels (N int32). Copies images and labels of StepContext::batch, from first_sample
+/// on.
 struct LoadBatch {
   TensorShape x;
 };
@@ -167,7 +168,7 @@ struct LinearBackwardWeights {
 };
 
 /// x -> y (y may be x). The mask is a function of StepContext's seed and step, `stream` and the
-/// element's place, so that backward and recomputation draw the same one.
+/// element's place in the whole batch, so that backward and recomputation draw the same one.
 struct DropoutForward {
   TensorShape x;
   float probability;
@@ -181,7 +182,8 @@ struct DropoutBackward {
 };
 
 /// logits, labels -> result (float mean loss, float number of correct predictions), dlogits
-/// (gradient of the mean loss). (dlogits may be logits)
+/// (gradient of the mean loss). (dlogits may be logits) The mean is over the samples whose label is
+/// not negative: those that StepContext counts, of which these may be a part; else these.
 struct SoftmaxCrossEntropyTrain {
   TensorShape x;
 };
@@ -199,12 +201,17 @@ struct SgdUpdate {
   float weight_decay;
 };
 
+/// sum, dparameters -> sum (in place): what the sub-batches before have left, plus dparameters.
+struct AccumulateGradients {
+  ParameterSpec parameters;
+};
+
 using Operation =
     std::variant<LoadBatch, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
                  BatchNormForward, BatchNormInference, BatchNormBackward, ReluForward, ReluBackward,
                  AddForward, AddGradients, PoolForward, PoolBackward, LrnForward, LrnBackward,
                  ConcatForward, ConcatBackward, LinearForward, LinearBackwardData,
                  LinearBackwardWeights, DropoutForward, DropoutBackward, SoftmaxCrossEntropyTrain,
-                 SoftmaxCrossEntropyEvaluate, SgdUpdate>;
+                 SoftmaxCrossEntropyEvaluate, SgdUpdate, AccumulateGradients>;
 
 }  // namespace spillway

@@ -89,6 +89,11 @@ OperationCost cost_of(const Operation& operation) {
             return OperationCost{.flops = 5.0 * static_cast<double>(count),
                                  .traffic = float_bytes(5 * count)};
           },
+          [](const AccumulateGradients& op) {
+            const std::size_t count = element_count(op.parameters);
+            return OperationCost{.flops = static_cast<double>(count),
+                                 .traffic = float_bytes(3 * count)};
+          },
       },
       operation);
 }

@@ -43,11 +43,16 @@ class LoadBatchKernel final : public CudaKernel {
  private:
   void enqueue(const KernelArguments& arguments) override {
     const Batch& batch = *arguments.context->batch;
-    um::expects(batch.images.size() == shape_.elements() && batch.labels.size() == shape_.batch,
-                "a batch has the step's size");
+    const std::size_t first = arguments.context->first_sample;
+    const std::size_t elements = shape_.image.elements();
+    um::expects(batch.images.size() == elements * batch.labels.size() &&
+                    first + shape_.batch <= batch.labels.size(),
+                "a batch has all samples of the step");
+    const auto images = std::span{batch.images}.subspan(first * elements, shape_.elements());
+    const auto labels = std::span{batch.labels}.subspan(first, shape_.batch);
     staging_.reclaim();
-    staging_.append(std::as_bytes(std::span{batch.images}), arguments.workspace, stream());
-    staging_.append(std::as_bytes(std::span{batch.labels}), arguments.operands[1], stream());
+    staging_.append(std::as_bytes(images), arguments.workspace, stream());
+    staging_.append(std::as_bytes(labels), arguments.operands[1], stream());
     staging_.finish(stream());
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);

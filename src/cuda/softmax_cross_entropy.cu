@@ -37,14 +37,18 @@ struct Rows {
   int stride;  // classes and padding
 };
 
-// 1 / (samples whose label is not negative), by one block.
-__global__ void compute_share(const std::int32_t* labels, std::size_t batch, float* share) {
+// 1 / (samples whose label is not negative), by one block; where `given` says how many they are, as
+// these are a part of them, 1 / given.
+__global__ void compute_share(const std::int32_t* labels, std::size_t batch, std::size_t given,
+                              float* share) {
   int valid = 0;
   for (std::size_t begin = 0; begin < batch; begin += blockDim.x) {
     const std::size_t n = begin + threadIdx.x;
     valid += __syncthreads_count(n < batch && labels[n] >= 0 ? 1 : 0);
   }
-  if (threadIdx.x == 0) *share = valid > 0 ? 1.F / static_cast<float>(valid) : 0.F;
+  if (threadIdx.x > 0) return;
+  const auto count = given > 0 ? given : static_cast<std::size_t>(valid);
+  *share = count > 0 ? 1.F / static_cast<float>(count) : 0.F;
 }
 
 struct Largest {
@@ -165,7 +169,8 @@ class SoftmaxCrossEntropyKernel final : public CudaKernel {
     const Workspace space{arguments.workspace};
     const auto* const labels = tensor<const std::int32_t>(arguments, 1);
     if (is_training_) {
-      launch(stream(), 1, compute_share, labels, rows_.batch, space.share);
+      launch(stream(), 1, compute_share, labels, rows_.batch,
+             arguments.context->labelled_samples.value_or(0), space.share);
     }
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);

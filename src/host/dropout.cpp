@@ -22,7 +22,7 @@ class DropoutKernel final : public HostKernel {
 
   void compute(const KernelArguments& arguments) override {
     const DropoutMask mask =
-        dropout_mask(shape_.image.channels, probability_, stream_, *arguments.context);
+        dropout_mask(shape_.image, probability_, stream_, *arguments.context);
     const float* const x = floats(arguments, 0);
     float* const y = floats(arguments, 1);
     const nets::Shape image = layout_.padded(shape_.image);

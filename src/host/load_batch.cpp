@@ -13,16 +13,19 @@ class LoadBatchKernel final : public HostKernel {
  private:
   void compute(const KernelArguments& arguments) override {
     const Batch& batch = *arguments.context->batch;
-    um::expects(batch.images.size() == shape_.elements() && batch.labels.size() == shape_.batch,
-                "a batch has the step's size");
     const std::size_t from = shape_.image.elements();
+    const std::size_t first = arguments.context->first_sample;
+    um::expects(batch.images.size() == from * batch.labels.size() &&
+                    first + shape_.batch <= batch.labels.size(),
+                "a batch has all samples of the step");
     const std::size_t to = layout_.padded(shape_.image).elements();
     float* const x = floats(arguments, 0);
 #pragma omp parallel for schedule(static)
     for (std::size_t n = 0; n < shape_.batch; ++n) {
-      copy_image(batch.images.data() + n * from, x + n * to);
+      copy_image(batch.images.data() + (first + n) * from, x + n * to);
     }
-    std::memcpy(arguments.operands[1], batch.labels.data(), shape_.batch * sizeof(std::int32_t));
+    std::memcpy(arguments.operands[1], batch.labels.data() + first,
+                shape_.batch * sizeof(std::int32_t));
   }
 
   void copy_image(const float* image, float* x) const {

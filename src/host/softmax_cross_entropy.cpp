@@ -58,9 +58,7 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
       return label < static_cast<std::int32_t>(classes_);
     };
     um::expects(std::all_of(labels, labels + batch_, is_class), "labels are classes");
-    const auto valid = static_cast<std::size_t>(
-        std::count_if(labels, labels + batch_, [](std::int32_t label) { return label >= 0; }));
-    const float share = valid > 0 ? 1.F / static_cast<float>(valid) : 0.F;
+    const float share = share_of(labels, *arguments.context);
 #pragma omp parallel for schedule(static)
     for (std::size_t n = 0; n < batch_; ++n) {
       const Row row{.logits = logits + n * stride_, .classes = classes_};
@@ -72,6 +70,14 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
       }
     }
     write_result(samples, is_training_ ? share : 1.F, floats(arguments, 2));
+  }
+
+  // What a sample counts for in the mean.
+  [[nodiscard]] float share_of(const std::int32_t* labels, const StepContext& context) const {
+    const auto here =
+        std::count_if(labels, labels + batch_, [](std::int32_t label) { return label >= 0; });
+    const std::size_t count = context.labelled_samples.value_or(static_cast<std::size_t>(here));
+    return count > 0 ? 1.F / static_cast<float>(count) : 0.F;
   }
 
   // (softmax - one-hot label) / samples, which may go over the logits.
