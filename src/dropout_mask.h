@@ -11,8 +11,8 @@ namespace spillway {
 
 /// Which elements a dropout layer drops in a step: the same ones in every layout and on every
 /// device. One call of philox serves four channels of a pixel; its counter is the place of the four
-/// in (N, H, W, C / 4) of the whole batch, the step and the stream. A plain value, which device code
-/// takes too.
+/// in (N, H, W, C / 4) of the whole batch, the step and the stream. A plain value, which device
+/// code takes too.
 struct DropoutMask {
   /// Channels that draw together: 0 to 3, 4 to 7, and so on.
   static constexpr std::size_t kGroup = 4;

@@ -17,8 +17,8 @@ class GradientSums {
   /// um::OutOfMemory.
   GradientSums(const Step& step, um::Memory& memory);
 
-  /// Puts the address of each of them into `addresses`, by DataId. Requires: `step` is a sub-step of
-  /// the same batch, or has none.
+  /// Puts the address of each of them into `addresses`, by DataId. Requires: `step` is a sub-step
+  /// of the same batch, or has none.
   void place(const Step& step, std::span<std::byte*> addresses) const;
 
  private:

@@ -44,11 +44,11 @@ std::vector<Profile> measure_profiles(Processor& processor, const Measurement& m
   for (std::size_t i = steps.size(); i-- > 0;) {
     std::optional<Profile> known;
     if (i + 1 < steps.size()) known = part_of(steps[i + 1], profiles[i + 1], steps[i]);
-    profiles[i] = known ? *std::move(known)
-                        : measure_tasks(steps[i].step, *processor.backend,
-                                        processor.device->memory(),
-                                        std::min(limit, workload.need().resident),
-                                        *processor.compute, stop, on_progress);
+    profiles[i] = known
+                      ? *std::move(known)
+                      : measure_tasks(steps[i].step, *processor.backend, processor.device->memory(),
+                                      std::min(limit, workload.need().resident), *processor.compute,
+                                      stop, on_progress);
   }
   um::ManagedOptions options = space;
   options.page = workload.page();
@@ -62,8 +62,7 @@ std::vector<Profile> measure_profiles(Processor& processor, const Measurement& m
 Profile measure_profile(Processor& processor, const Workload& workload, um::Bytes limit,
                         MemoryMode mode, const um::ManagedOptions& space,
                         const std::atomic<bool>& stop, const OnProgress& on_progress) {
-  const Measurement measurement{
-      .workload = workload, .limit = limit, .mode = mode, .space = space};
+  const Measurement measurement{.workload = workload, .limit = limit, .mode = mode, .space = space};
   return std::move(measure_profiles(processor, measurement, stop, on_progress).front());
 }
 

@@ -103,9 +103,9 @@ void settle_resident_budget(const Workload& workload, Bytes budget, Plans& plans
 Plans finish(std::vector<PlanOfFile> training, const Workload& workload,
              std::span<const Profile> profiles, Bytes budget, const PlanRequest& request) {
   Plans plans{.budget = budget, .training = {}, .evaluation = {}};
-  plans.evaluation = plan_graph(
-      workload.evaluation().graph, evaluation_profile(workload, profiles.front()), budget,
-      workload.evaluation_budget(budget), workload.page(), request);
+  plans.evaluation =
+      plan_graph(workload.evaluation().graph, evaluation_profile(workload, profiles.front()),
+                 budget, workload.evaluation_budget(budget), workload.page(), request);
   for (PlanOfFile& file : training) {
     const std::size_t index = plans.training.size();
     expect_verified(workload.training_steps()[index].step.graph, file.plan, file.name);

@@ -30,7 +30,7 @@ struct PlanRequest {
 
 /// The plans of a run's steps, verified.
 struct Plans {
-  um::Bytes budget;  ///< of the whole run
+  um::Bytes budget;                      ///< of the whole run
   std::vector<prefetch::Plan> training;  ///< of each of Workload::training_steps()
   prefetch::Plan evaluation;
 };

@@ -57,7 +57,8 @@ struct Step {
   std::vector<Launch> launches;   ///< by TaskId
   std::vector<StateBlock> state;  ///< in layer order
   prefetch::DataId result{};      ///< two floats, see SoftmaxCrossEntropyTrain or -Evaluate
-  /// Of parameters, where they outlive the step, in the order of `graph`: of sub-steps (sub_step.h).
+  /// Of parameters, where they outlive the step, in the order of `graph`: of sub-steps
+  /// (sub_step.h).
   std::vector<prefetch::DataId> gradients;
 };
 

@@ -24,9 +24,8 @@ const std::vector<SubBatchPlanner::SubStep>& SubBatchPlanner::sub_steps(const Su
   if (!family.empty()) return family;
   for (RepeatedStep& made : make_sub_steps(task_.network, task_.sizing, task_.step, batches)) {
     Profile profile = prefetch::model_profile(made.step.graph, task_.machine);
-    family.push_back({.times = made.times,
-                      .graph = std::move(made.step.graph),
-                      .profile = std::move(profile)});
+    family.push_back(
+        {.times = made.times, .graph = std::move(made.step.graph), .profile = std::move(profile)});
   }
   return family;
 }
@@ -70,10 +69,9 @@ void SubBatchPlanner::refuse(const SubBatches& batches, Infeasible reason) {
 SubBatchNeed SubBatchPlanner::need(std::size_t size) {
   StepOptions options = task_.step;
   options.batch = size;
-  const TaskGraph graph =
-      make_sub_step(make_training_step(task_.network, task_.sizing, options), SubStepPlace::kLast,
-                    task_.network)
-          .graph;
+  const TaskGraph graph = make_sub_step(make_training_step(task_.network, task_.sizing, options),
+                                        SubStepPlace::kLast, task_.network)
+                              .graph;
   return sub_batch_need(graph, prefetch::model_profile(graph, task_.machine),
                         step_page(graph, task_.sizing));
 }

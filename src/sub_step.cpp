@@ -29,8 +29,8 @@ ParametersOf parameters_by_gradient(const Step& training) {
   ParametersOf gradients;
   for (const Task& task : training.graph.tasks) {
     if (task.phase != Phase::kUpdate) continue;
-    const auto updated = std::ranges::find_if(
-        task.writes, [&](const DataId id) { return parameters.contains(id); });
+    const auto updated =
+        std::ranges::find_if(task.writes, [&](const DataId id) { return parameters.contains(id); });
     for (const DataId id : task.reads) {
       if (training.graph[id].kind == DataKind::kTensor) {
         gradients.emplace(id, parameters.at(*updated));
@@ -132,8 +132,7 @@ std::vector<RepeatedStep> make_sub_steps(const nets::Network& network, const Siz
   }
   const auto add = [&](const Step& whole, SubStepPlace place, std::size_t times,
                        std::size_t batch) {
-    steps.push_back(
-        {.step = make_sub_step(whole, place, network), .times = times, .batch = batch});
+    steps.push_back({.step = make_sub_step(whole, place, network), .times = times, .batch = batch});
   };
   const std::size_t last = options.batch - (batches.steps - 1) * batches.size;
   const Step most = training(batches.size);

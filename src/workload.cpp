@@ -51,8 +51,8 @@ Workload::Workload(const nets::Network& network, const Sizing& sizing, const Ste
   common_near_ = training_near_.front().always - training_near_.front().small + small;
 
   const auto smallest_pool = [](const Near& near) { return near.need.smallest - near.always; };
-  neediest_ = static_cast<std::size_t>(
-      std::ranges::max_element(training_near_, {}, smallest_pool) - training_near_.begin());
+  neediest_ = static_cast<std::size_t>(std::ranges::max_element(training_near_, {}, smallest_pool) -
+                                       training_near_.begin());
   need_ = training_near_[neediest_].need;
   const auto most = [&](Bytes NearNeed::*need) {
     Bytes pool = evaluation_near_.need.*need - evaluation_near_.always;
@@ -67,9 +67,8 @@ Workload::Workload(const nets::Network& network, const Sizing& sizing, const Ste
 Workload::Near Workload::near_of(const prefetch::TaskGraph& graph) const {
   const Occupancy occupancy{graph, page_};
   const Bytes always = occupancy.always_near();
-  return {.always = always,
-          .small = always - state_size(graph),
-          .need = near_need(graph, occupancy)};
+  return {
+      .always = always, .small = always - state_size(graph), .need = near_need(graph, occupancy)};
 }
 
 StepToPlan Workload::training_to_plan(std::size_t index) const {

@@ -3,8 +3,10 @@
 #include <atomic>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nets/network.h"
+#include "prefetch/need.h"
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
 #include "src/budget.h"
@@ -14,6 +16,8 @@
 #include "src/plans.h"
 #include "src/processor.h"
 #include "src/workload.h"
+#include "um/bytes.h"
+#include "um/nanoseconds.h"
 
 namespace spillway::cli {
 
@@ -30,10 +34,14 @@ class TrainingSetup {
   [[nodiscard]] const DatasetPair& data() const { return data_; }
   [[nodiscard]] Processor& processor() { return processor_; }
   [[nodiscard]] const Processor& processor() const { return processor_; }
-  [[nodiscard]] const Workload& workload() const { return workload_; }
-  [[nodiscard]] const prefetch::TaskGraph& graph() const { return workload_.training().graph; }
-  [[nodiscard]] const prefetch::Profile& profile() const { return profile_; }
+  [[nodiscard]] const Workload& workload() const { return *workload_; }
+  /// The step that updates, its times, and its plan.
+  [[nodiscard]] const prefetch::TaskGraph& graph() const { return workload_->training().graph; }
+  [[nodiscard]] const prefetch::Profile& profile() const { return profiles_.back(); }
+  [[nodiscard]] const prefetch::Plan& plan() const { return plans_.training.back(); }
   [[nodiscard]] const Plans& plans() const { return plans_; }
+  /// How long a batch should take by its plans.
+  [[nodiscard]] um::Nanoseconds predicted_step() const;
 
   /// Nothing when the training is not saved.
   [[nodiscard]] const std::optional<CheckpointFolder>& folder() const { return folder_; }
@@ -42,10 +50,11 @@ class TrainingSetup {
 
  private:
   void open_folder();
-  void make_plan();
-  [[nodiscard]] std::string plan_path() const;
-  [[nodiscard]] um::Bytes find_limit(const std::optional<prefetch::Plan>& plan) const;
-  [[nodiscard]] prefetch::Profile find_profile(um::Bytes limit);
+  void cut_batch();
+  void make_plans_of_steps();
+  [[nodiscard]] std::vector<PlanOfFile> read_plans() const;
+  [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
+  [[nodiscard]] std::vector<prefetch::Profile> find_profiles(um::Bytes limit);
   void expect_going_on() const;
 
   const TrainingFlags& flags_;
@@ -54,9 +63,10 @@ class TrainingSetup {
   nets::Network network_;
   DatasetPair data_;
   Processor processor_;
-  Workload workload_;
+  std::optional<Workload> workload_;  // of the whole batch until that is cut
+  prefetch::NearNeed whole_need_;     // of the whole batch: what budgets are relative to
   std::optional<CheckpointFolder> folder_;
-  prefetch::Profile profile_;
+  std::vector<prefetch::Profile> profiles_;  // of the training steps
   Plans plans_;
 };
 
