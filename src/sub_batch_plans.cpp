@@ -69,11 +69,11 @@ void SubBatchPlanner::refuse(const SubBatches& batches, Infeasible reason) {
 SubBatchNeed SubBatchPlanner::need(std::size_t size) {
   StepOptions options = task_.step;
   options.batch = size;
-  const TaskGraph graph = make_sub_step(make_training_step(task_.network, task_.sizing, options),
-                                        SubStepPlace::kLast, task_.network)
-                              .graph;
-  return sub_batch_need(graph, prefetch::model_profile(graph, task_.machine),
-                        step_page(graph, task_.sizing));
+  const Step training = make_training_step(task_.network, task_.sizing, options);
+  const Step first = make_sub_step(training, SubStepPlace::kFirst, task_.network);
+  const Step last = make_sub_step(training, SubStepPlace::kLast, task_.network);
+  return sub_batch_need(last.graph, prefetch::model_profile(last.graph, task_.machine),
+                        step_page(first.graph, task_.sizing));
 }
 
 std::optional<SubBatches> SubBatchPlanner::by_working_set() {
