@@ -34,6 +34,15 @@ NodeId Builder::add(std::string name, Layer layer, std::vector<NodeId> inputs) {
 
 Network Builder::build(NodeId logits) {
   add("loss", SoftmaxCrossEntropy{}, {logits});
+  for (const Node& node : network_.nodes) {
+    if (node.inputs.empty() || !std::holds_alternative<SoftmaxCrossEntropy>(node.layer)) continue;
+    const Extent positions{.height = node.output.height, .width = node.output.width};
+    if (positions == network_.labels()) continue;
+    throw um::Error{"layer " + node.name + " (" + to_string(node.layer) + ") reads " +
+                    to_string(node.output) + ", but the last loss " +
+                    to_string(network_.nodes.back().output) +
+                    "; give all losses the same height and width"};
+  }
   names_.clear();
   return std::exchange(network_, {});
 }

@@ -26,6 +26,9 @@ class Builder {
   NodeId convolution(std::string name, NodeId x, Convolution layer) {
     return add(std::move(name), layer, {x});
   }
+  NodeId transposed_convolution(std::string name, NodeId x, TransposedConvolution layer) {
+    return add(std::move(name), layer, {x});
+  }
   NodeId batch_norm(std::string name, NodeId x, BatchNorm layer = {}) {
     return add(std::move(name), layer, {x});
   }
@@ -47,7 +50,17 @@ class Builder {
   NodeId concat(std::string name, std::vector<NodeId> parts) {
     return add(std::move(name), Concat{}, std::move(parts));
   }
+  /// `x` cropped to the height and width of `like`.
+  NodeId crop(std::string name, NodeId x, NodeId like, Crop layer = {}) {
+    return add(std::move(name), layer, {x, like});
+  }
   NodeId flatten(std::string name, NodeId x) { return add(std::move(name), Flatten{}, {x}); }
+
+  /// Ends an auxiliary head with a loss that counts `weight` times. Its logits have a position for
+  /// each that those of build() have.
+  NodeId auxiliary_loss(std::string name, NodeId logits, float weight) {
+    return add(std::move(name), SoftmaxCrossEntropy{.weight = weight}, {logits});
+  }
 
   [[nodiscard]] const Shape& shape(NodeId id) const { return network_[id].output; }
 

@@ -4,6 +4,7 @@
 
 #include "nets/alexnet.h"
 #include "nets/densenet.h"
+#include "nets/fcn.h"
 #include "nets/googlenet.h"
 #include "nets/inception.h"
 #include "nets/lenet.h"
@@ -30,9 +31,10 @@ std::vector<CatalogueEntry> make_catalogue() {
       {"vgg16", "VGG, 16 layers (Simonyan and Zisserman, 2014)", kPhoto, 1000, vgg16},
       {"vgg19", "VGG, 19 layers (Simonyan and Zisserman, 2014)", kPhoto, 1000, vgg19},
       {"vgg101", "VGG, 101 layers (after Chen et al., moDNN, 2018)", kPhoto, 1000, vgg101},
-      {"googlenet", "GoogLeNet with batch norm (Szegedy et al., 2014)", kPhoto, 1000, googlenet},
+      {"googlenet", "GoogLeNet with batch norm (Szegedy et al., 2014)", kPhoto, 1000, googlenet,
+       googlenet_with_heads},
       {"inception-v3", "Inception, version 3 (Szegedy et al., 2015)", photo(299), 1000,
-       inception_v3},
+       inception_v3, inception_v3_with_head},
       {"inception-v4", "Inception, version 4 (Szegedy et al., 2016)", photo(299), 1000,
        inception_v4},
       {"resnet18", "ResNet with basic blocks, 18 layers (He et al., 2015)", kPhoto, 1000, resnet18},
@@ -46,6 +48,9 @@ std::vector<CatalogueEntry> make_catalogue() {
       {"densenet161", "DenseNet, 161 layers (Huang et al., 2016)", kPhoto, 1000, densenet161},
       {"densenet169", "DenseNet, 169 layers (Huang et al., 2016)", kPhoto, 1000, densenet169},
       {"densenet201", "DenseNet, 201 layers (Huang et al., 2016)", kPhoto, 1000, densenet201},
+      {"fcn8s", "FCN of VGG-16 that adds pool3 and pool4 (Long et al., 2015)", photo(500), 21,
+       fcn8s},
+      {"fcn32s", "FCN of VGG-16, upsampled at once (Long et al., 2015)", photo(500), 21, fcn32s},
   };
 }
 
@@ -74,7 +79,12 @@ Network build_network(std::string_view name, const NetworkOptions& options) {
     throw um::Error{"network " + std::string{name} +
                     " needs at least 2 classes to tell apart, not " + std::to_string(classes)};
   }
-  return entry.build(options.image.value_or(entry.image), classes);
+  if (options.auxiliary_heads && !entry.build_with_heads) {
+    throw um::Error{"network " + std::string{name} +
+                    " has no auxiliary heads; googlenet and inception-v3 have"};
+  }
+  const auto& build = options.auxiliary_heads ? entry.build_with_heads : entry.build;
+  return build(options.image.value_or(entry.image), classes);
 }
 
 }  // namespace spillway::nets

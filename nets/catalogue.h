@@ -15,6 +15,7 @@ namespace spillway::nets {
 struct NetworkOptions {
   std::optional<Shape> image;          ///< default: the catalogue entry's
   std::optional<std::size_t> classes;  ///< default: the catalogue entry's
+  bool auxiliary_heads = false;        ///< with the losses on the way that its paper trains with
 };
 
 /// A built-in network, by the name users type.
@@ -24,6 +25,8 @@ struct CatalogueEntry {
   Shape image;              ///< default image
   std::size_t classes;      ///< default number of classes
   std::function<Network(const Shape& image, std::size_t classes)> build;
+  /// With auxiliary heads; empty where there are none.
+  std::function<Network(const Shape& image, std::size_t classes)> build_with_heads = nullptr;
 };
 
 /// All built-in networks that have a name of their own, in the order in which they are listed.
@@ -34,8 +37,8 @@ struct CatalogueEntry {
 /// or says how a family's are spelt.
 [[nodiscard]] CatalogueEntry find_network(std::string_view name);
 
-/// Builds the network `name`. Throws: um::Error for an unknown name, or an image too small for the
-/// network.
+/// Builds the network `name`. Throws: um::Error for an unknown name, an image too small for the
+/// network, or auxiliary heads where it has none.
 [[nodiscard]] Network build_network(std::string_view name, const NetworkOptions& options = {});
 
 }  // namespace spillway::nets

@@ -27,10 +27,18 @@ NodeId add_module(Builder& net, NodeId x, const std::string& name, const Module&
                      add_units(net, pooled, name + ".projection", {{m.pool_projection}})});
 }
 
-}  // namespace
+// The side networks of the paper's section 5.
+void add_auxiliary_head(Builder& net, NodeId x, const std::string& name, std::size_t classes) {
+  x = net.pool(name + ".pool", x,
+               {.kind = PoolKind::kAverage, .kernel = square(5), .stride = square(3)});
+  x = add_units(net, x, name, {{128}});
+  x = net.relu(name + ".relu", net.linear(name + ".fc1", x, {.features = 1024}));
+  x = net.dropout(name + ".dropout", x, {.probability = 0.7F});
+  net.auxiliary_loss(name + ".loss", net.linear(name + ".fc2", x, {.features = classes}), 0.3F);
+}
 
-Network googlenet(const Shape& image, std::size_t classes) {
-  Builder net{"googlenet", image};
+Network build(const std::string& name, const Shape& image, std::size_t classes, bool has_heads) {
+  Builder net{name, image};
   NodeId x = add_units(net, net.input(), "conv1", {{64, square(7), 2}});
   x = net.pool("pool1", x, kHalving);
   x = add_units(net, x, "conv2", {{64}, {192, square(3)}});
@@ -39,9 +47,11 @@ Network googlenet(const Shape& image, std::size_t classes) {
   x = add_module(net, x, "inception3b", {128, 128, 192, 32, 96, 64});
   x = net.pool("pool3", x, kHalving);
   x = add_module(net, x, "inception4a", {192, 96, 208, 16, 48, 64});
+  if (has_heads) add_auxiliary_head(net, x, "aux1", classes);
   x = add_module(net, x, "inception4b", {160, 112, 224, 24, 64, 64});
   x = add_module(net, x, "inception4c", {128, 128, 256, 24, 64, 64});
   x = add_module(net, x, "inception4d", {112, 144, 288, 32, 64, 64});
+  if (has_heads) add_auxiliary_head(net, x, "aux2", classes);
   x = add_module(net, x, "inception4e", {256, 160, 320, 32, 128, 128});
   x = net.pool("pool4", x, {.rounds_up = true});
   x = add_module(net, x, "inception5a", {256, 160, 320, 32, 128, 128});
@@ -49,6 +59,16 @@ Network googlenet(const Shape& image, std::size_t classes) {
   x = net.global_average_pool("avgpool", x);
   x = net.dropout("dropout", x, {.probability = 0.4F});
   return net.build(net.linear("fc", x, {.features = classes}));
+}
+
+}  // namespace
+
+Network googlenet(const Shape& image, std::size_t classes) {
+  return build("googlenet", image, classes, /*has_heads=*/false);
+}
+
+Network googlenet_with_heads(const Shape& image, std::size_t classes) {
+  return build("googlenet with auxiliary heads", image, classes, /*has_heads=*/true);
 }
 
 }  // namespace spillway::nets

@@ -149,8 +149,19 @@ NodeId add_v4_c(Builder& net, NodeId x, const std::string& name) {
 
 }  // namespace
 
-Network inception_v3(const Shape& image, std::size_t classes) {
-  Builder net{"inception-v3", image};
+namespace {
+
+// On the last 17x17 grid.
+void add_auxiliary_head(Builder& net, NodeId x, std::size_t classes) {
+  x = net.pool("aux.pool", x,
+               {.kind = PoolKind::kAverage, .kernel = square(5), .stride = square(3)});
+  x = add_units(net, x, "aux", {{128}, {768, square(5), 1, kValid}});
+  x = net.linear("aux.fc", net.global_average_pool("aux.avgpool", x), {.features = classes});
+  net.auxiliary_loss("aux.loss", x, 0.4F);
+}
+
+Network build_v3(const std::string& name, const Shape& image, std::size_t classes, bool has_head) {
+  Builder net{name, image};
   NodeId x = add_units(net, net.input(), "stem1",
                        {{32, square(3), 2, kValid}, {32, square(3), 1, kValid}, {64, square(3)}});
   x = add_units(net, shrink(net, x, "stem1"), "stem2", {{80}, {192, square(3), 1, kValid}});
@@ -163,10 +174,21 @@ Network inception_v3(const Shape& image, std::size_t classes) {
   x = add_v3_c(net, x, "mixed6", 160);
   x = add_v3_c(net, x, "mixed7", 160);
   x = add_v3_c(net, x, "mixed8", 192);
+  if (has_head) add_auxiliary_head(net, x, classes);
   x = add_v3_d(net, x, "mixed9");
   x = add_v3_e(net, x, "mixed10");
   x = add_v3_e(net, x, "mixed11");
   return net.build(add_head(net, x, 0.5F, classes));
+}
+
+}  // namespace
+
+Network inception_v3(const Shape& image, std::size_t classes) {
+  return build_v3("inception-v3", image, classes, /*has_head=*/false);
+}
+
+Network inception_v3_with_head(const Shape& image, std::size_t classes) {
+  return build_v3("inception-v3 with an auxiliary head", image, classes, /*has_head=*/true);
 }
 
 Network inception_v4(const Shape& image, std::size_t classes) {

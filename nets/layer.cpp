@@ -17,11 +17,26 @@ std::string padding(const Extent& extent) {
   return extent == square(0) ? "" : labelled("padding", extent);
 }
 
+std::string unless_one(const std::string& label, const Extent& extent) {
+  return extent == square(1) ? "" : labelled(label, extent);
+}
+
+std::string groups(std::size_t count) {
+  return count == 1 ? "" : ", " + std::to_string(count) + " groups";
+}
+
 struct Text {
   std::string operator()(const Convolution& layer) const {
     return "convolution " + across(layer.kernel) + ", " + std::to_string(layer.channels) +
-           " channels" + (layer.stride == square(1) ? "" : labelled("stride", layer.stride)) +
-           padding(layer.padding);
+           " channels" + unless_one("stride", layer.stride) + padding(layer.padding) +
+           unless_one("dilation", layer.dilation) + groups(layer.groups);
+  }
+  std::string operator()(const TransposedConvolution& layer) const {
+    return "transposed convolution " + across(layer.kernel) + ", " +
+           std::to_string(layer.channels) + " channels" + unless_one("stride", layer.stride) +
+           padding(layer.padding) + unless_one("dilation", layer.dilation) + groups(layer.groups) +
+           (layer.output_padding == square(0) ? ""
+                                              : labelled("output padding", layer.output_padding));
   }
   std::string operator()(const BatchNorm& /*layer*/) const { return "batch norm"; }
   std::string operator()(const Relu& /*layer*/) const { return "ReLU"; }
@@ -40,9 +55,18 @@ struct Text {
   std::string operator()(const Dropout& /*layer*/) const { return "dropout"; }
   std::string operator()(const Add& /*layer*/) const { return "add"; }
   std::string operator()(const Concat& /*layer*/) const { return "concat"; }
+  std::string operator()(const Crop& layer) const {
+    return layer.is_centred ? "centred crop" : "crop" + labelled("offset", layer.offset);
+  }
   std::string operator()(const Flatten& /*layer*/) const { return "flatten"; }
-  std::string operator()(const SoftmaxCrossEntropy& /*layer*/) const {
-    return "softmax cross-entropy";
+  std::string operator()(const SoftmaxCrossEntropy& layer) const {
+    std::string weight;
+    if (layer.weight != 1) {
+      weight = std::to_string(layer.weight);
+      weight.erase(weight.find_last_not_of('0') + 1);
+      weight = ", weight " + weight;
+    }
+    return "softmax cross-entropy" + weight;
   }
 };
 

@@ -10,13 +10,31 @@ namespace spillway::nets {
 
 /// What the layers of a network are, as data: hyper-parameters only, no weights and no arithmetic.
 
-/// y = W * x + b. Weights (channels, input channels, kernel height, kernel width).
+/// y = W * x + b. Weights (channels, input channels / groups, kernel height, kernel width).
 struct Convolution {
   std::size_t channels;
   Extent kernel = square(1);
   Extent stride = square(1);
   Extent padding = square(0);  ///< zeros on both sides
   bool bias = true;
+  Extent dilation = square(1);  ///< distance between neighbours under the kernel
+  /// Input and output channels fall into so many groups; each output reads its own group only.
+  std::size_t groups = 1;
+};
+
+/// The adjoint of a convolution that makes x of y: it makes larger images. A pixel of x adds its
+/// multiple of the kernel to y, at its place times the stride less the padding. Weights (input
+/// channels, channels / groups, kernel height, kernel width); sizes are (n - 1) stride - 2 padding
+/// + dilation (kernel - 1) + 1 + output padding (PyTorch's ConvTranspose2d).
+struct TransposedConvolution {
+  std::size_t channels;
+  Extent kernel = square(1);
+  Extent stride = square(1);
+  Extent padding = square(0);  ///< cut off from y on both sides
+  bool bias = true;
+  Extent dilation = square(1);        ///< distance between neighbours of the kernel
+  std::size_t groups = 1;             ///< as in a convolution
+  Extent output_padding = square(0);  ///< rows and columns more below and right; under the stride
 };
 
 /// Per channel: y = gamma (x - mean) / sqrt(variance + epsilon) + beta, statistics over the batch.
@@ -71,14 +89,26 @@ struct Add {};
 /// The channels of x1, those of x2, and so on; of two inputs or more, of equal heights and widths.
 struct Concat {};
 
+/// The pixels of x1 in a window as high and wide as x2, whose content is not looked at (Long et
+/// al., 2015, crop the upsampled scores to the image).
+struct Crop {
+  bool is_centred = true;     ///< of an odd rest, one more is cut off below and right
+  Extent offset = square(0);  ///< otherwise: rows and columns cut off above and left
+};
+
 /// (C, H, W) to (C H W, 1, 1).
 struct Flatten {};
 
-/// Mean over the batch of -log softmax(x)[label]. The last layer.
-struct SoftmaxCrossEntropy {};
+/// Mean of -log softmax(x)[label] over the positions of the batch's images that have a label that
+/// is not negative: one position each for (C, 1, 1), or one label for each pixel. The last layer;
+/// auxiliary heads have one each, and training minimises the sum of the weighted losses.
+struct SoftmaxCrossEntropy {
+  float weight = 1;
+};
 
-using Layer = std::variant<Convolution, BatchNorm, Relu, Pool, GlobalAveragePool, LocalResponseNorm,
-                           Linear, Dropout, Add, Concat, Flatten, SoftmaxCrossEntropy>;
+using Layer = std::variant<Convolution, TransposedConvolution, BatchNorm, Relu, Pool,
+                           GlobalAveragePool, LocalResponseNorm, Linear, Dropout, Add, Concat, Crop,
+                           Flatten, SoftmaxCrossEntropy>;
 
 /// What a layer does, for sentences: "max pool 2x2, stride 2", "convolution 3x3, 64 channels".
 [[nodiscard]] std::string to_string(const Layer& layer);

@@ -71,7 +71,19 @@ inline constexpr std::tuple kLayerKinds{
                             with_default("kernel", &Convolution::kernel),    //
                             with_default("stride", &Convolution::stride),    //
                             with_default("padding", &Convolution::padding),  //
-                            with_default("bias", &Convolution::bias)),
+                            with_default("bias", &Convolution::bias),        //
+                            with_default("dilation", &Convolution::dilation),
+                            with_default("groups", &Convolution::groups)),
+    layer_kind<TransposedConvolution>(
+        "transposed-convolution", kOneInput,                         //
+        required("channels", &TransposedConvolution::channels),      //
+        with_default("kernel", &TransposedConvolution::kernel),      //
+        with_default("stride", &TransposedConvolution::stride),      //
+        with_default("padding", &TransposedConvolution::padding),    //
+        with_default("bias", &TransposedConvolution::bias),          //
+        with_default("dilation", &TransposedConvolution::dilation),  //
+        with_default("groups", &TransposedConvolution::groups),      //
+        with_default("output-padding", &TransposedConvolution::output_padding)),
     layer_kind<BatchNorm>("batch-norm", kOneInput,                       //
                           with_default("epsilon", &BatchNorm::epsilon),  //
                           with_default("momentum", &BatchNorm::momentum)),
@@ -96,8 +108,12 @@ inline constexpr std::tuple kLayerKinds{
                         with_default("probability", &Dropout::probability)),
     layer_kind<Add>("add", kTwoInputs),
     layer_kind<Concat>("concat", kSeveralInputs),
+    layer_kind<Crop>("crop", kTwoInputs,                          //
+                     with_default("centred", &Crop::is_centred),  //
+                     with_default("offset", &Crop::offset)),
     layer_kind<Flatten>("flatten", kOneInput),
-    layer_kind<SoftmaxCrossEntropy>("softmax-cross-entropy", kOneInput)};
+    layer_kind<SoftmaxCrossEntropy>("softmax-cross-entropy", kOneInput,  //
+                                    with_default("weight", &SoftmaxCrossEntropy::weight))};
 
 /// The entry of the layer `L`.
 template <typename L>

@@ -21,7 +21,8 @@ struct Node {
 };
 
 /// A network as data, in an order in which every node comes after its inputs. Node 0 is the image:
-/// its `layer` is not looked at and it has no inputs. The last node is a SoftmaxCrossEntropy.
+/// its `layer` is not looked at and it has no inputs. The last node is a SoftmaxCrossEntropy;
+/// others of these end auxiliary heads.
 struct Network {
   std::string name;
   std::vector<Node> nodes;
@@ -31,7 +32,16 @@ struct Network {
   }
   [[nodiscard]] const Shape& input() const { return nodes.front().output; }
   [[nodiscard]] std::size_t classes() const { return nodes.back().output.channels; }
+  /// The labels of an image, one for each position that the loss looks at: 1 x 1, or those of its
+  /// pixels.
+  [[nodiscard]] Extent labels() const {
+    return {.height = nodes.back().output.height, .width = nodes.back().output.width};
+  }
 };
+
+/// The network without its auxiliary heads: the nodes that the last one needs. It is what is
+/// evaluated.
+[[nodiscard]] Network without_auxiliary_heads(const Network& network);
 
 /// Trainable numbers of a network (batch norm's running statistics are not among them), or the
 /// largest size_t where there are more.

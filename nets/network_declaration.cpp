@@ -219,7 +219,7 @@ class Layers {
     }
   }
 
-  // The last layer is the loss, and all others are read.
+  // The last layer is the loss, and all others are read or end auxiliary heads.
   void expect_role(std::size_t i) {
     const LayerLine& layer = layers()[i];
     const bool is_loss = std::holds_alternative<SoftmaxCrossEntropy>(checked_layer(layer));
@@ -229,12 +229,12 @@ class Layers {
                                           " is the last one; there a loss belongs, such as 'loss "
                                           "softmax-cross-entropy'");
     }
-    if (!is_last && is_loss) {
-      throw declaration_.error(
-          layer,
-          "layer " + layer.name + " is a loss, but not the last layer; nothing may follow it");
+    if (is_loss && is_read_[i + 1]) {
+      throw declaration_.error(layer, "layer " + layer.name +
+                                          " is a loss, which no other can read; the next line "
+                                          "has to say which layer it reads");
     }
-    if (!is_last && !is_read_[i + 1]) {
+    if (!is_last && !is_loss && !is_read_[i + 1]) {
       throw declaration_.error(layer, "layer " + layer.name +
                                           " is read by no other; remove it, or name it behind the "
                                           "kind of the layer that shall read it");

@@ -1,5 +1,6 @@
 #include "nets/shape_inference.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <tuple>
 #include <variant>
@@ -15,6 +16,12 @@ struct Window {
   std::size_t stride;
   std::size_t padding;
 };
+
+// What a kernel covers when its neighbours are apart.
+Extent dilated(const Extent& kernel, const Extent& dilation) {
+  return {.height = (kernel.height - 1) * dilation.height + 1,
+          .width = (kernel.width - 1) * dilation.width + 1};
+}
 
 // Positions of a window that moves over `size` numbers and the padding on both sides; 0 when the
 // window is larger than that.
@@ -32,6 +39,13 @@ std::size_t positions_rounded_up(std::size_t size, const Window& window) {
   return has_rest && full * window.stride < size + window.padding ? full + 1 : full;
 }
 
+// Numbers that so many positions of a window cover without the padding, and `more`; 0 when the
+// padding is all of it.
+std::size_t spread(std::size_t count, const Window& window, std::size_t more) {
+  const std::size_t covered = (count - 1) * window.stride + window.kernel + more;
+  return covered - std::min(covered, 2 * window.padding);
+}
+
 // The shape each layer makes of `inputs`, or an Error.
 class Inference {
  public:
@@ -39,14 +53,33 @@ class Inference {
       : name_{name}, layer_{layer}, inputs_{inputs} {}
 
   Shape operator()(const Convolution& layer) const {
-    refuse_unless(layer.channels > 0, "needs at least one channel");
-    return slide(layer.channels, layer, positions);
+    expect_groups(layer.channels, layer.groups);
+    expect_kernel(layer);
+    return slide(layer.channels, dilated(layer.kernel, layer.dilation), layer, positions);
+  }
+  Shape operator()(const TransposedConvolution& layer) const {
+    expect_groups(layer.channels, layer.groups);
+    expect_kernel(layer);
+    refuse_unless(layer.output_padding.height < layer.stride.height &&
+                      layer.output_padding.width < layer.stride.width,
+                  "needs an output padding of less than its stride");
+    const Extent kernel = dilated(layer.kernel, layer.dilation);
+    const Shape y{
+        .channels = layer.channels,
+        .height = spread(x().height, {kernel.height, layer.stride.height, layer.padding.height},
+                         layer.output_padding.height),
+        .width = spread(x().width, {kernel.width, layer.stride.width, layer.padding.width},
+                        layer.output_padding.width)};
+    refuse_unless(y.elements() > 0, "cuts off all that it makes of what it reads, " +
+                                        to_string(x()) + "; use less padding");
+    return y;
   }
   Shape operator()(const Pool& layer) const {
     refuse_unless(
         layer.padding.height < layer.kernel.height && layer.padding.width < layer.kernel.width,
         "has windows that lie in the padding alone; its padding must be less than its kernel");
-    return slide(x().channels, layer, layer.rounds_up ? positions_rounded_up : positions);
+    return slide(x().channels, layer.kernel, layer,
+                 layer.rounds_up ? positions_rounded_up : positions);
   }
   Shape operator()(const LocalResponseNorm& layer) const {
     refuse_unless(layer.size % 2 == 1, "needs an odd number of channels, its own in the middle");
@@ -88,10 +121,16 @@ class Inference {
     }
     return y;
   }
-  Shape operator()(const SoftmaxCrossEntropy& /*layer*/) const {
-    refuse_unless(x().height == 1 && x().width == 1, "needs one number for each class and reads " +
-                                                         to_string(x()) +
-                                                         "; put a linear layer before it");
+  Shape operator()(const Crop& layer) const {
+    const Shape& like = inputs_[1];
+    const Extent offset = layer.is_centred ? square(0) : layer.offset;
+    refuse_unless(offset.height <= x().height && like.height <= x().height - offset.height &&
+                      offset.width <= x().width && like.width <= x().width - offset.width,
+                  "finds no window of " + to_string(like) + " in what it reads, " + to_string(x()));
+    return {.channels = x().channels, .height = like.height, .width = like.width};
+  }
+  Shape operator()(const SoftmaxCrossEntropy& layer) const {
+    refuse_unless(layer.weight > 0, "needs a weight above 0");
     return x();
   }
 
@@ -103,11 +142,26 @@ class Inference {
     throw um::Error{"layer " + name_ + " (" + to_string(layer_) + ") " + why};
   }
 
-  // What a layer with a kernel, a stride and a padding makes, `count` windows along each side.
+  void expect_groups(std::size_t channels, std::size_t groups) const {
+    refuse_unless(channels > 0, "needs at least one channel");
+    refuse_unless(groups > 0 && x().channels % groups == 0 && channels % groups == 0,
+                  "needs a number of groups that divides its " + std::to_string(channels) +
+                      " channels and the " + std::to_string(x().channels) + " it reads");
+  }
+
+  template <class Convolving>
+  void expect_kernel(const Convolving& layer) const {
+    const auto is_positive = [](const Extent& e) { return e.height > 0 && e.width > 0; };
+    refuse_unless(
+        is_positive(layer.kernel) && is_positive(layer.stride) && is_positive(layer.dilation),
+        "needs a kernel, a stride and a dilation of at least 1");
+  }
+
+  // What a layer with a window, a stride and a padding makes, `count` windows along each side.
   template <class Sliding>
-  [[nodiscard]] Shape slide(std::size_t channels, const Sliding& layer,
+  [[nodiscard]] Shape slide(std::size_t channels, const Extent& kernel, const Sliding& layer,
                             std::size_t (*count)(std::size_t, const Window&)) const {
-    const auto& [kernel, stride, padding] = std::tie(layer.kernel, layer.stride, layer.padding);
+    const auto& [stride, padding] = std::tie(layer.stride, layer.padding);
     refuse_unless(kernel.height > 0 && kernel.width > 0 && stride.height > 0 && stride.width > 0,
                   "needs a kernel and a stride of at least 1");
     const Shape y{.channels = channels,
@@ -127,9 +181,10 @@ class Inference {
 
 Shape infer_shape(const std::string& name, const Layer& layer, const std::vector<Shape>& inputs) {
   const bool is_concat = std::holds_alternative<Concat>(layer);
-  const std::size_t least = is_concat || std::holds_alternative<Add>(layer) ? 2 : 1;
+  const bool is_pair = std::holds_alternative<Add>(layer) || std::holds_alternative<Crop>(layer);
+  const std::size_t least = is_concat || is_pair ? 2 : 1;
   um::expects(is_concat ? inputs.size() >= least : inputs.size() == least,
-              "an Add of two inputs, a Concat of two or more, or another layer of one");
+              "an Add or Crop of two inputs, a Concat of two or more, or another layer of one");
   return std::visit(Inference{name, layer, inputs}, layer);
 }
 

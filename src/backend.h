@@ -19,9 +19,20 @@ namespace spillway {
 
 /// Images and labels of one step, in ordinary memory.
 struct Batch {
-  std::vector<float> images;         ///< (N, C, H, W), dense
-  std::vector<std::int32_t> labels;  ///< (N); negative: not a sample (padding of a last batch)
+  std::vector<float> images;  ///< (N, C, H, W), dense
+  /// (N), or (N, H, W): one for each pixel. Negative: does not count, such as the border between
+  /// two things, or the padding of a last batch.
+  std::vector<std::int32_t> labels;
 };
+
+/// True when `batch` has as many labels as it needs, `labels_each` an image, and the samples of a
+/// tensor `x` of images, from number `first` on.
+[[nodiscard]] inline bool has_all_samples(const Batch& batch, const TensorShape& x,
+                                          std::size_t labels_each, std::size_t first) {
+  const std::size_t count = batch.labels.size() / labels_each;
+  return batch.labels.size() == count * labels_each &&
+         batch.images.size() == count * x.image.elements() && first + x.batch <= count;
+}
 
 /// What kernels need to know of the step they run in.
 struct StepContext {
@@ -30,9 +41,9 @@ struct StepContext {
   float learning_rate = 0;
   const Batch* batch = nullptr;
   std::size_t first_sample = 0;  ///< the step's in `batch`, of which it may be a part
-  /// Samples with a label in the whole batch, where the step is a part of it: what the mean loss is
+  /// Labels of the whole batch that count, where the step is a part of it: what the mean loss is
   /// over.
-  std::optional<std::size_t> labelled_samples;
+  std::optional<std::size_t> counted_labels;
 };
 
 /// One call of a Kernel.

@@ -1,5 +1,6 @@
 #include "src/fusion.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,6 +11,7 @@ namespace {
 
 bool takes_relu(const nets::Layer& layer) {
   return std::holds_alternative<nets::Convolution>(layer) ||
+         std::holds_alternative<nets::TransposedConvolution>(layer) ||
          std::holds_alternative<nets::BatchNorm>(layer) ||
          std::holds_alternative<nets::Linear>(layer) || std::holds_alternative<nets::Add>(layer);
 }
@@ -19,7 +21,11 @@ bool takes_relu(const nets::Layer& layer) {
 std::vector<std::size_t> count_readers(const nets::Network& network) {
   std::vector<std::size_t> readers(network.nodes.size());
   for (const nets::Node& node : network.nodes) {
-    for (const nets::NodeId input : node.inputs) ++readers[static_cast<std::size_t>(input)];
+    // A crop takes the size of its second input and reads nothing.
+    const bool is_crop = node.inputs.size() > 1 && std::holds_alternative<nets::Crop>(node.layer);
+    const auto end = is_crop ? node.inputs.begin() + 1 : node.inputs.end();
+    std::for_each(node.inputs.begin(), end,
+                  [&](nets::NodeId input) { ++readers[static_cast<std::size_t>(input)]; });
   }
   return readers;
 }

@@ -15,11 +15,11 @@ struct FusedLayer {
   bool relu;
 };
 
-/// The layers of `network` in order, without the image. Convolution, batch norm, linear and add
-/// take a following ReLU in.
+/// The layers of `network` in order, without the image. Convolution, transposed or not, batch norm,
+/// linear and add take a following ReLU in.
 [[nodiscard]] std::vector<FusedLayer> fuse(const nets::Network& network);
 
-/// How many layers read the value of each node.
+/// How many layers read the value of each node; that a crop has another's size is no reading.
 [[nodiscard]] std::vector<std::size_t> count_readers(const nets::Network& network);
 
 }  // namespace spillway

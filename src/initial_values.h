@@ -8,7 +8,10 @@
 namespace spillway {
 
 /// The numbers a parameter block starts with, in the canonical order of parameter.h: weights of
-/// convolutions by He (normal, variance 2 / fan-in), of linear layers by Xavier (uniform within
+/// convolutions by He (normal, variance 2 / fan-in); of transposed convolutions with as many
+/// outputs as inputs, bilinear interpolation of each channel (Long et al., 2015, section 3.3), of
+/// others by He, with the inputs and taps of the kernel as fan-in; of linear layers by Xavier
+/// (uniform within
 /// +-sqrt(6 / (fan-in + fan-out))); biases 0; batch norm gamma 1, beta 0, running mean 0 and
 /// variance 1. `index` is the block's place in the network: each block draws from a sequence of its
 /// own.

@@ -1,18 +1,31 @@
 #include "src/model_sizing.h"
 
+#include <optional>
 #include <type_traits>
 #include <variant>
 
 namespace spillway {
 namespace {
 
-// Where there is none, null.
-const ConvolutionGeometry* geometry_of(const Operation& operation) {
-  if (const auto* forward = std::get_if<ConvolutionForward>(&operation)) return &forward->geometry;
-  if (const auto* data = std::get_if<ConvolutionBackwardData>(&operation)) return &data->geometry;
-  const auto* weights = std::get_if<ConvolutionBackwardWeights>(&operation);
-  return weights != nullptr ? &weights->geometry : nullptr;
-}
+// Of the convolution that an operation belongs to, or of its adjoint.
+struct GeometryOf {
+  using Result = std::optional<ConvolutionGeometry>;
+
+  Result operator()(const ConvolutionForward& op) const { return op.geometry; }
+  Result operator()(const ConvolutionBackwardData& op) const { return op.geometry; }
+  Result operator()(const ConvolutionBackwardWeights& op) const { return op.geometry; }
+  Result operator()(const TransposedConvolutionForward& op) const { return op.geometry.adjoint(); }
+  Result operator()(const TransposedConvolutionBackwardData& op) const {
+    return op.geometry.adjoint();
+  }
+  Result operator()(const TransposedConvolutionBackwardWeights& op) const {
+    return op.geometry.adjoint();
+  }
+  template <class Op>
+  Result operator()(const Op& /*op*/) const {
+    return std::nullopt;
+  }
+};
 
 }  // namespace
 
@@ -36,10 +49,11 @@ um::Bytes ModelSizing::saved_bytes(const Operation& operation) const {
 }
 
 std::vector<AlgorithmInfo> ModelSizing::algorithms(const Operation& operation) const {
-  const ConvolutionGeometry* geometry = geometry_of(operation);
-  if (geometry == nullptr) return {{.name = "default", .workspace = {}}};
+  const std::optional<ConvolutionGeometry> geometry = std::visit(GeometryOf{}, operation);
+  if (!geometry) return {{.name = "default", .workspace = {}}};
   std::vector<AlgorithmInfo> all{{.name = "direct", .workspace = {}}};
-  if (geometry->kernel == nets::square(3) && geometry->stride == nets::square(1)) {
+  if (geometry->kernel == nets::square(3) && geometry->stride == nets::square(1) &&
+      geometry->dilation == nets::square(1) && geometry->groups == 1) {
     const std::size_t touched = geometry->x.elements() + geometry->y.elements();
     all.push_back({.name = "winograd", .workspace = float_bytes(touched + touched / 8)});
   }

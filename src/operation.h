@@ -15,10 +15,13 @@ namespace spillway {
 /// Kernel gets them: reads `->` writes. "(dx may be dy)": the two operands may be the same block.
 /// All shapes are logical; `x` is what a layer reads, `y` what it makes, `d...` a gradient.
 
-/// batch -> x, labels (N int32). Copies images and labels of StepContext::batch, from first_sample
+/// batch -> x, labels (int32). Copies images and labels of StepContext::batch, from first_sample
 /// on.
 struct LoadBatch {
   TensorShape x;
+  std::size_t labels_each = 1;  ///< of an image
+
+  [[nodiscard]] std::size_t label_count() const { return x.batch * labels_each; }
 };
 
 /// The geometry all three convolution operations share.
@@ -29,9 +32,15 @@ struct ConvolutionGeometry {
   nets::Extent stride;
   nets::Extent padding;
   bool bias;
+  nets::Extent dilation = nets::square(1);
+  std::size_t groups = 1;
 
   [[nodiscard]] ConvolutionParameters parameters() const {
-    return {.out = y.image.channels, .in = x.image.channels, .kernel = kernel, .bias = bias};
+    return {.out = y.image.channels,
+            .in = x.image.channels,
+            .kernel = kernel,
+            .bias = bias,
+            .groups = groups};
   }
   friend bool operator==(const ConvolutionGeometry&, const ConvolutionGeometry&) = default;
 };
@@ -48,6 +57,53 @@ struct ConvolutionBackwardData {
 /// x, dy -> dparameters
 struct ConvolutionBackwardWeights {
   ConvolutionGeometry geometry;
+};
+
+/// The geometry all three operations of a transposed convolution share.
+struct TransposedConvolutionGeometry {
+  TensorShape x;
+  TensorShape y;
+  nets::Extent kernel;
+  nets::Extent stride;
+  nets::Extent padding;
+  bool bias;
+  nets::Extent dilation = nets::square(1);
+  std::size_t groups = 1;
+
+  [[nodiscard]] TransposedConvolutionParameters parameters() const {
+    return {.in = x.image.channels,
+            .out = y.image.channels,
+            .kernel = kernel,
+            .bias = bias,
+            .groups = groups};
+  }
+  /// The convolution that makes x of y, with the same weights and no bias.
+  [[nodiscard]] ConvolutionGeometry adjoint() const {
+    return {.x = y,
+            .y = x,
+            .kernel = kernel,
+            .stride = stride,
+            .padding = padding,
+            .bias = false,
+            .dilation = dilation,
+            .groups = groups};
+  }
+  friend bool operator==(const TransposedConvolutionGeometry&,
+                         const TransposedConvolutionGeometry&) = default;
+};
+
+/// x, parameters -> y. With `relu`, y = max(0, transposed convolution).
+struct TransposedConvolutionForward {
+  TransposedConvolutionGeometry geometry;
+  bool relu = false;
+};
+/// dy, parameters -> dx
+struct TransposedConvolutionBackwardData {
+  TransposedConvolutionGeometry geometry;
+};
+/// x, dy -> dparameters
+struct TransposedConvolutionBackwardWeights {
+  TransposedConvolutionGeometry geometry;
 };
 
 /// x, parameters -> y, saved (C mean, C variance of the batch), running (BatchNormStatistics), mask
@@ -141,6 +197,19 @@ struct ConcatBackward {
   std::vector<Slice> slices;  ///< of the parts that need a gradient
 };
 
+/// x -> y: the window of x that begins at `offset`.
+struct CropForward {
+  TensorShape x;
+  TensorShape y;
+  nets::Extent offset;
+};
+/// dy -> dx: zero beside the window
+struct CropBackward {
+  TensorShape x;
+  TensorShape y;
+  nets::Extent offset;
+};
+
 /// The geometry all three linear operations share. y is (N, features, 1, 1).
 struct LinearGeometry {
   TensorShape x;
@@ -181,14 +250,18 @@ struct DropoutBackward {
   std::uint32_t stream;
 };
 
-/// logits, labels -> result (float mean loss, float number of correct predictions), dlogits
-/// (gradient of the mean loss). (dlogits may be logits) The mean is over the samples whose label is
-/// not negative: those that StepContext counts, of which these may be a part; else these.
+/// logits (N, C, H, W), labels (N, H, W int32), result (only where it accumulates) -> result (float
+/// loss, float number of correct predictions), dlogits (gradient of the loss). The loss is `weight`
+/// times the mean over the positions whose label is not negative, added to the loss that is in
+/// `result` where it accumulates. (dlogits may be logits) Where StepContext counts labels, the mean
+/// is over those, of which these are a part.
 struct SoftmaxCrossEntropyTrain {
   TensorShape x;
+  float weight = 1;
+  bool accumulates = false;
 };
 /// logits, labels -> result (float sum of losses, float number of correct predictions) over the
-/// samples whose label is not negative.
+/// positions whose label is not negative.
 struct SoftmaxCrossEntropyEvaluate {
   TensorShape x;
 };
@@ -208,9 +281,11 @@ struct AccumulateGradients {
 
 using Operation =
     std::variant<LoadBatch, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
-                 BatchNormForward, BatchNormInference, BatchNormBackward, ReluForward, ReluBackward,
-                 AddForward, AddGradients, PoolForward, PoolBackward, LrnForward, LrnBackward,
-                 ConcatForward, ConcatBackward, LinearForward, LinearBackwardData,
+                 TransposedConvolutionForward, TransposedConvolutionBackwardData,
+                 TransposedConvolutionBackwardWeights, BatchNormForward, BatchNormInference,
+                 BatchNormBackward, ReluForward, ReluBackward, AddForward, AddGradients,
+                 PoolForward, PoolBackward, LrnForward, LrnBackward, ConcatForward, ConcatBackward,
+                 CropForward, CropBackward, LinearForward, LinearBackwardData,
                  LinearBackwardWeights, DropoutForward, DropoutBackward, SoftmaxCrossEntropyTrain,
                  SoftmaxCrossEntropyEvaluate, SgdUpdate, AccumulateGradients>;
 

@@ -17,10 +17,17 @@ OperationCost element_wise(const TensorShape& shape, std::size_t operands, doubl
 
 OperationCost convolution(const ConvolutionGeometry& geometry) {
   const std::size_t taps =
-      geometry.x.image.channels * geometry.kernel.height * geometry.kernel.width;
+      geometry.x.image.channels / geometry.groups * geometry.kernel.height * geometry.kernel.width;
   return {.flops = 2.0 * static_cast<double>(geometry.y.elements()) * static_cast<double>(taps),
           .traffic = float_bytes(geometry.x.elements() + geometry.y.elements() +
                                  element_count(geometry.parameters()))};
+}
+
+// As many products as the convolution that makes x of y, and a sum for the bias.
+OperationCost transposed(const TransposedConvolutionGeometry& geometry) {
+  OperationCost cost = convolution(geometry.adjoint());
+  if (geometry.bias) cost.traffic += float_bytes(geometry.y.image.channels);
+  return cost;
 }
 
 OperationCost linear(const LinearGeometry& geometry) {
@@ -64,6 +71,9 @@ OperationCost cost_of(const Operation& operation) {
           [](const ConvolutionForward& op) { return convolution(op.geometry); },
           [](const ConvolutionBackwardData& op) { return convolution(op.geometry); },
           [](const ConvolutionBackwardWeights& op) { return convolution(op.geometry); },
+          [](const TransposedConvolutionForward& op) { return transposed(op.geometry); },
+          [](const TransposedConvolutionBackwardData& op) { return transposed(op.geometry); },
+          [](const TransposedConvolutionBackwardWeights& op) { return transposed(op.geometry); },
           [](const BatchNormForward& op) { return element_wise(op.x, 3, 8); },
           [](const BatchNormInference& op) { return element_wise(op.x, 2, 2); },
           [](const BatchNormBackward& op) { return element_wise(op.x, 5, 12); },
@@ -77,6 +87,11 @@ OperationCost cost_of(const Operation& operation) {
           [](const LrnBackward& op) { return lrn(op.x, op.norm, 4, 2); },
           [](const ConcatForward& op) { return element_wise(op.whole(), 2, 0); },
           [](const ConcatBackward& op) { return concat_backward(op); },
+          [](const CropForward& op) { return element_wise(op.y, 2, 0); },
+          [](const CropBackward& op) {
+            return OperationCost{.flops = 0,
+                                 .traffic = float_bytes(op.x.elements() + op.y.elements())};
+          },
           [](const LinearForward& op) { return linear(op.geometry); },
           [](const LinearBackwardData& op) { return linear(op.geometry); },
           [](const LinearBackwardWeights& op) { return linear(op.geometry); },

@@ -7,7 +7,10 @@ namespace {
 
 struct Count {
   std::size_t operator()(const ConvolutionParameters& p) const {
-    return p.out * p.in * p.kernel.height * p.kernel.width + (p.bias ? p.out : 0);
+    return p.out * (p.in / p.groups) * p.kernel.height * p.kernel.width + (p.bias ? p.out : 0);
+  }
+  std::size_t operator()(const TransposedConvolutionParameters& p) const {
+    return (*this)(p.adjoint()) + (p.bias ? p.out : 0);
   }
   std::size_t operator()(const LinearParameters& p) const {
     return p.out * p.in.elements() + (p.bias ? p.out : 0);
@@ -20,7 +23,10 @@ struct Arrays {
   using Result = std::vector<ParameterArray>;
 
   Result operator()(const ConvolutionParameters& p) const {
-    return with_bias(p, {p.out, p.in, p.kernel.height, p.kernel.width});
+    return with_bias(p, {p.out, p.in / p.groups, p.kernel.height, p.kernel.width});
+  }
+  Result operator()(const TransposedConvolutionParameters& p) const {
+    return with_bias(p, {p.in, p.out / p.groups, p.kernel.height, p.kernel.width});
   }
   Result operator()(const LinearParameters& p) const {
     return with_bias(p, {p.out, p.in.elements()});

@@ -13,13 +13,30 @@ namespace spillway {
 /// hashed and written to checkpoints, is the order of the comment; a backend may store them in
 /// another order and with padding.
 
-/// (out, in, kernel height, kernel width), then (out) biases if any.
+/// (out, in / groups, kernel height, kernel width), then (out) biases if any.
 struct ConvolutionParameters {
   std::size_t out;
-  std::size_t in;
+  std::size_t in;  ///< of all groups
   nets::Extent kernel;
   bool bias;
+  std::size_t groups = 1;
   friend bool operator==(const ConvolutionParameters&, const ConvolutionParameters&) = default;
+};
+
+/// (in, out / groups, kernel height, kernel width), then (out) biases if any.
+struct TransposedConvolutionParameters {
+  std::size_t in;   ///< of all groups
+  std::size_t out;  ///< of all groups
+  nets::Extent kernel;
+  bool bias;
+  std::size_t groups = 1;
+
+  /// The weights alone, as those of the convolution that makes x of y.
+  [[nodiscard]] ConvolutionParameters adjoint() const {
+    return {.out = in, .in = out, .kernel = kernel, .bias = false, .groups = groups};
+  }
+  friend bool operator==(const TransposedConvolutionParameters&,
+                         const TransposedConvolutionParameters&) = default;
 };
 
 /// (out, in.channels, in.height, in.width), then (out) biases if any.
@@ -42,8 +59,8 @@ struct BatchNormStatistics {
   friend bool operator==(const BatchNormStatistics&, const BatchNormStatistics&) = default;
 };
 
-using ParameterSpec =
-    std::variant<ConvolutionParameters, LinearParameters, BatchNormParameters, BatchNormStatistics>;
+using ParameterSpec = std::variant<ConvolutionParameters, TransposedConvolutionParameters,
+                                   LinearParameters, BatchNormParameters, BatchNormStatistics>;
 
 /// Numbers in the canonical order.
 [[nodiscard]] std::size_t element_count(const ParameterSpec& spec);

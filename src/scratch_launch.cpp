@@ -42,7 +42,7 @@ ScratchLaunch::ScratchLaunch(const Step& step, prefetch::TaskId task, std::uint3
   kernel_ = backend.prepare(launch.operation, traits.algorithms[algorithm].name);
   if (const auto* load = std::get_if<LoadBatch>(&launch.operation)) {
     batch_.images.assign(load->x.elements(), 0.F);
-    batch_.labels.assign(load->x.batch, 0);
+    batch_.labels.assign(load->label_count(), 0);
   }
   std::unordered_map<std::uint32_t, std::size_t> index;
   for (const DataId id : touched(traits)) {

@@ -44,7 +44,7 @@ std::vector<prefetch::StepLayout> layouts_of(const Workload& workload, const Pla
   return layouts;
 }
 
-std::size_t count_labelled(const Batch& batch) {
+std::size_t count_labels(const Batch& batch) {
   return static_cast<std::size_t>(
       std::ranges::count_if(batch.labels, [](std::int32_t label) { return label >= 0; }));
 }
@@ -106,7 +106,7 @@ StepReport Session::train(const StepContext& context) {
 
 StepReport Session::train_in_parts(StepContext context) {
   um::expects(context.batch != nullptr, "a batch to train on");
-  context.labelled_samples = count_labelled(*context.batch);
+  context.counted_labels = count_labels(*context.batch);
   StepReport whole;
   for (Part& part : training_) {
     for (std::size_t i = 0; i < part.times; ++i) {

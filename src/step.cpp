@@ -64,7 +64,7 @@ Step make_training_step(const nets::Network& network, const Sizing& sizing,
 
 Step make_evaluation_step(const nets::Network& network, const Sizing& sizing,
                           const StepOptions& options) {
-  return make_step(network, sizing, options, Purpose::kEvaluation);
+  return make_step(nets::without_auxiliary_heads(network), sizing, options, Purpose::kEvaluation);
 }
 
 }  // namespace spillway

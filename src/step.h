@@ -68,8 +68,9 @@ struct Step {
 [[nodiscard]] Step make_training_step(const nets::Network& network, const Sizing& sizing,
                                       const StepOptions& options);
 
-/// Loads a batch and goes forward as in inference: running statistics, no dropout. Its state blocks
-/// are the parameters and statistics of the training step, by the same names. Throws: likewise.
+/// Loads a batch and goes forward as in inference: running statistics, no dropout, no auxiliary
+/// heads. Its state blocks are the parameters and statistics of the training step, by the same
+/// names, but for those of auxiliary heads. Throws: likewise.
 [[nodiscard]] Step make_evaluation_step(const nets::Network& network, const Sizing& sizing,
                                         const StepOptions& options);
 

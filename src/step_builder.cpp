@@ -81,9 +81,10 @@ std::vector<prefetch::Algorithm> StepBuilder::algorithms(const Operation& operat
 void StepBuilder::emit_load() {
   const TensorShape shape{.batch = batch(), .image = network_.input()};
   const DataId images = new_tensor("images", shape);
-  labels_ = new_bytes("labels", um::Bytes{batch() * sizeof(std::int32_t)});
-  emit("load", prefetch::Phase::kForward, LoadBatch{.x = shape},
-       {.reads = {}, .writes = {images, labels_}});
+  const nets::Extent labels = network_.labels();
+  const LoadBatch operation{.x = shape, .labels_each = labels.height * labels.width};
+  labels_ = new_bytes("labels", um::Bytes{operation.label_count() * sizeof(std::int32_t)});
+  emit("load", prefetch::Phase::kForward, operation, {.reads = {}, .writes = {images, labels_}});
   set_value(nets::NodeId{0}, {.shape = shape, .block = images, .needs_gradient = false});
 }
 

@@ -77,7 +77,9 @@ class StepBuilder {
   /// Counts from 0: one number for each dropout layer.
   [[nodiscard]] std::uint32_t next_dropout_stream() { return next_dropout_stream_++; }
 
-  void set_result(prefetch::DataId result) { step_.result = result; }
+  /// The block of the step's result; nothing before the first loss.
+  [[nodiscard]] std::optional<prefetch::DataId> result() const { return result_; }
+  void set_result(prefetch::DataId result) { result_ = step_.result = result; }
   [[nodiscard]] Step take_step() { return std::move(step_); }
 
  private:
@@ -91,6 +93,7 @@ class StepBuilder {
   std::vector<std::size_t> readers_;  // by node
   std::vector<Value> values_;         // by node
   prefetch::DataId labels_{};
+  std::optional<prefetch::DataId> result_;
   std::uint32_t next_dropout_stream_ = 0;
   Step step_;
 };

@@ -56,12 +56,15 @@ Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch) {
   BatchLoader loader{data, batch, evaluation_order(data.size(), batch)};
   double loss = 0;
   double correct = 0;
+  double count = 0;
   for (std::uint64_t step = evaluation_steps(data.size(), batch); step > 0; --step) {
-    const StepReport report = session.evaluate({.batch = &loader.next()});
+    const Batch& batch_of_step = loader.next();
+    const StepReport report = session.evaluate({.batch = &batch_of_step});
+    count += static_cast<double>(
+        std::ranges::count_if(batch_of_step.labels, [](std::int32_t label) { return label >= 0; }));
     loss += static_cast<double>(report.loss);
     correct += static_cast<double>(report.correct);
   }
-  const auto count = static_cast<double>(data.size());
   return {.loss = loss / count, .accuracy = correct / count};
 }
 

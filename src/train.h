@@ -24,7 +24,7 @@ struct TrainOptions {
 
 /// The accuracy on the test split.
 struct Evaluation {
-  double loss = 0;      ///< mean over the samples
+  double loss = 0;      ///< mean over the samples: the images, or the pixels that have a label
   double accuracy = 0;  ///< part of the samples whose prediction was right
 };
 

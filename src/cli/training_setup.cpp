@@ -45,7 +45,8 @@ TrainingSetup::TrainingSetup(const TrainingFlags& flags, const std::atomic<bool>
       data_{open_dataset(flags.data, {.image = network_.input(),
                                       .classes = network_.classes(),
                                       .batch = flags.workload.batch,
-                                      .seed = flags.train.seed})},
+                                      .seed = flags.train.seed,
+                                      .labels = network_.labels()})},
       processor_{flags.processor.open()},
       workload_{std::in_place, network_, *processor_.backend, flags.workload.step()},
       whole_need_{workload_->need()} {

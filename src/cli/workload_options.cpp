@@ -6,6 +6,7 @@
 #include "nets/network_file.h"
 #include "src/cli/complaint.h"
 #include "src/cli/number_checks.h"
+#include "um/error.h"
 
 namespace spillway::cli {
 namespace {
@@ -43,6 +44,9 @@ void WorkloadOptions::add_to(CLI::App& app) {
                  "Classes that the network tells apart (default: 10; a file's are its own)")
       ->check(class_count())
       ->group(kWorkload);
+  app.add_flag("--aux-heads", auxiliary_heads,
+               "Train with the losses on the way of googlenet or inception-v3")
+      ->group(kWorkload);
   app.add_option("--conv-algorithm", convolution_algorithm,
                  "Convolution algorithms to choose from: auto (all), direct, or winograd, which "
                  "means direct where Winograd's does not apply")
@@ -70,7 +74,17 @@ nets::Network WorkloadOptions::network() const {
   const nets::CatalogueEntry entry = nets::open_network(net);
   nets::Shape image = entry.image;
   if (image_size > 0) image.height = image.width = image_size;
-  return entry.build(image, classes.value_or(is_file ? entry.classes : kClasses));
+  if (!is_file) {
+    return nets::build_network(net, {.image = image,
+                                     .classes = classes.value_or(kClasses),
+                                     .auxiliary_heads = auxiliary_heads});
+  }
+  if (auxiliary_heads) {
+    throw um::Error{
+        "a network from a file has the auxiliary heads that are written there; leave out "
+        "--aux-heads"};
+  }
+  return entry.build(image, classes.value_or(entry.classes));
 }
 
 StepOptions WorkloadOptions::step() const {

@@ -16,6 +16,7 @@ struct WorkloadOptions {
   std::size_t batch = 0;
   std::size_t image_size = 0;          ///< 0: the network's own
   std::optional<std::size_t> classes;  ///< default: 10, but those of a network from a file
+  bool auxiliary_heads = false;
   std::string convolution_algorithm = "auto";
   float momentum = 0.9F;
   float weight_decay = 0;

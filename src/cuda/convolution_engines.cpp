@@ -5,6 +5,7 @@
 
 #include "src/cuda/convolution_scratch.h"
 #include "src/cuda/engine_choice.h"
+#include "src/cuda/layout.h"
 #include "um/error.h"
 
 namespace spillway::cuda {
@@ -61,6 +62,12 @@ ConvolutionEngines::ConvolutionEngines(CudnnTarget target, EngineRules rules)
 const OfferedEngines& ConvolutionEngines::offered(const ConvolutionProblem& problem) {
   for (const auto& offer : offers_) {
     if (offer->problem == problem) return offer->engines;
+  }
+  if (!has_whole_groups(problem.geometry)) {
+    throw um::Error{"on a GPU, " + describe(problem) + " in " +
+                    std::to_string(problem.geometry.groups) +
+                    " groups needs numbers of channels that are multiples of " +
+                    std::to_string(Layout::kChannelBlock) + "; choose others, or train on the CPU"};
   }
   Offer offer = naming([&] { return describe(problem); }, [&] { return list(problem); });
   offer.engines = choose(target_, std::move(offer.engines), rules_.most_workspace);

@@ -60,7 +60,8 @@ class ConvolutionEngines {
   ConvolutionEngines(CudnnTarget target, EngineRules rules);
 
   /// At least one; the first takes the least workspace (choose_engines()). They live as long as
-  /// this. Throws: um::Error when cuDNN has none that the rules permit.
+  /// this. Throws: um::Error when cuDNN has none that the rules permit, or when padding channels
+  /// would cut its groups.
   [[nodiscard]] const OfferedEngines& offered(const ConvolutionProblem& problem);
 
   /// The one of offered(problem) with that name. Requires: there is one.

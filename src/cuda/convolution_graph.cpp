@@ -1,6 +1,7 @@
 #include "src/cuda/convolution_graph.h"
 
 #include "src/cuda/layout.h"
+#include "src/cuda/parameter_layout.h"
 
 namespace spillway::cuda {
 namespace {
@@ -22,10 +23,11 @@ GraphTensor activation(std::int64_t id, cudnnDataType_t type, const TensorShape&
           .dims = {dim(shape.batch), dim(image.channels), dim(image.height), dim(image.width)}};
 }
 
+// cuDNN takes the number of groups from x's channels and the weights'.
 GraphTensor weights(cudnnDataType_t type, const ConvolutionGeometry& g) {
   return {.id = kTensorW,
           .type = type,
-          .dims = {dim(Layout::padded(g.y.image.channels)), dim(Layout::padded(g.x.image.channels)),
+          .dims = {dim(Layout::padded(g.y.image.channels)), dim(filter_channels(g.parameters())),
                    dim(g.kernel.height), dim(g.kernel.width)}};
 }
 
@@ -36,7 +38,8 @@ ConvolutionNode convolution(const ConvolutionProblem& problem, std::int64_t y) {
           .w = kTensorW,
           .y = y,
           .stride = {dim(g.stride.height), dim(g.stride.width)},
-          .padding = {dim(g.padding.height), dim(g.padding.width)}};
+          .padding = {dim(g.padding.height), dim(g.padding.width)},
+          .dilation = {dim(g.dilation.height), dim(g.dilation.width)}};
 }
 
 std::string pass_name(ConvolutionPass pass) {
@@ -51,7 +54,16 @@ std::string pass_name(ConvolutionPass pass) {
   return "convolution's gradient of the weights";
 }
 
+bool is_padded(std::size_t channels) { return Layout::padded(channels) != channels; }
+
 }  // namespace
+
+bool has_whole_groups(const ConvolutionGeometry& g) {
+  const std::size_t in = g.x.image.channels;
+  const std::size_t out = g.y.image.channels;
+  return g.groups == 1 || (in == g.groups && out == g.groups) ||
+         (!is_padded(in) && !is_padded(out));
+}
 
 std::string describe(const ConvolutionProblem& problem) {
   const ConvolutionGeometry& g = problem.geometry;

@@ -27,6 +27,10 @@ struct ConvolutionProblem {
   return {.pass = ConvolutionPass::kBackwardWeights, .geometry = op.geometry};
 }
 
+/// Whether padding channels leave the groups whole: there are none, or each channel is a group, and
+/// so is each padding channel.
+[[nodiscard]] bool has_whole_groups(const ConvolutionGeometry& geometry);
+
 /// For messages: "the forward convolution of 32 x 64x56x56 to 128x56x56 (kernel 3x3)".
 [[nodiscard]] std::string describe(const ConvolutionProblem& problem);
 

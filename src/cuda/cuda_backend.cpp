@@ -20,7 +20,9 @@ constexpr bool kIsOneOf = (std::is_same_v<Op, Ops> || ...);
 
 template <class Op>
 constexpr bool kIsConvolution =
-    kIsOneOf<Op, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights>;
+    kIsOneOf<Op, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
+             TransposedConvolutionForward, TransposedConvolutionBackwardData,
+             TransposedConvolutionBackwardWeights>;
 
 template <class Op>
 constexpr bool kHasWorkspace =

@@ -11,14 +11,13 @@ Dims nhwc_strides(const Dims& dims) {
 }
 
 CudnnDescriptor convolution_settings(const ConvolutionNode& node) {
-  constexpr std::array<std::int64_t, 2> kNoDilation{1, 1};
   CudnnDescriptor settings{CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR};
   settings.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2});
   settings.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
   settings.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION);
   settings.set_all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, node.padding);
   settings.set_all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, node.padding);
-  settings.set_all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS, kNoDilation);
+  settings.set_all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS, node.dilation);
   settings.set_all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, node.stride);
   settings.finalize();
   return settings;

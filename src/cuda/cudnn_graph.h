@@ -57,6 +57,7 @@ struct ConvolutionNode {
   std::int64_t y;
   std::array<std::int64_t, 2> stride;
   std::array<std::int64_t, 2> padding;
+  std::array<std::int64_t, 2> dilation;
 };
 
 /// y = mode(x), or of x and `b`, which is repeated along dimensions of size one. In float.

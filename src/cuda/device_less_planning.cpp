@@ -29,7 +29,9 @@ std::vector<ConvolutionProblem> problems_of(const Network& network, std::size_t 
                                      .kernel = layer.kernel,
                                      .stride = layer.stride,
                                      .padding = layer.padding,
-                                     .bias = layer.bias};
+                                     .bias = layer.bias,
+                                     .dilation = layer.dilation,
+                                     .groups = layer.groups};
   std::vector<ConvolutionProblem> problems{
       problem_of(ConvolutionForward{.geometry = geometry, .relu = is_rectified(network, node)})};
   // Nobody wants the gradient of the images.

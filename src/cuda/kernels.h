@@ -18,6 +18,12 @@ namespace spillway::cuda {
                                                        const ConvolutionBackwardData& op);
 [[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
                                                        const ConvolutionBackwardWeights& op);
+[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
+                                                       const TransposedConvolutionForward& op);
+[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
+                                                       const TransposedConvolutionBackwardData& op);
+[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(
+    const Machine& machine, const TransposedConvolutionBackwardWeights& op);
 
 /// Requires: `algorithm` is one of algorithms_of(machine, op).
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
@@ -28,6 +34,15 @@ namespace spillway::cuda {
                                                   std::string_view algorithm);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                                   const ConvolutionBackwardWeights& op,
+                                                  std::string_view algorithm);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                                  const TransposedConvolutionForward& op,
+                                                  std::string_view algorithm);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                                  const TransposedConvolutionBackwardData& op,
+                                                  std::string_view algorithm);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                                  const TransposedConvolutionBackwardWeights& op,
                                                   std::string_view algorithm);
 
 /// The kernels that have one algorithm, and the workspaces of those that need one.
@@ -48,6 +63,8 @@ namespace spillway::cuda {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnBackward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatForward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatBackward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropForward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropBackward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearForward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                                   const LinearBackwardData& op);

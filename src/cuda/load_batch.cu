@@ -38,18 +38,19 @@ class LoadBatchKernel final : public CudaKernel {
   LoadBatchKernel(const Machine& machine, const LoadBatch& op)
       : CudaKernel{machine, 2},
         shape_{op.x},
-        staging_{workspace_of(machine, op) + um::Bytes{op.x.batch * sizeof(std::int32_t)}} {}
+        labels_each_{op.labels_each},
+        staging_{workspace_of(machine, op) + um::Bytes{op.label_count() * sizeof(std::int32_t)}} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
     const Batch& batch = *arguments.context->batch;
     const std::size_t first = arguments.context->first_sample;
-    const std::size_t elements = shape_.image.elements();
-    um::expects(batch.images.size() == elements * batch.labels.size() &&
-                    first + shape_.batch <= batch.labels.size(),
+    um::expects(has_all_samples(batch, shape_, labels_each_, first),
                 "a batch has all samples of the step");
-    const auto images = std::span{batch.images}.subspan(first * elements, shape_.elements());
-    const auto labels = std::span{batch.labels}.subspan(first, shape_.batch);
+    const auto images =
+        std::span{batch.images}.subspan(first * shape_.image.elements(), shape_.elements());
+    const auto labels =
+        std::span{batch.labels}.subspan(first * labels_each_, shape_.batch * labels_each_);
     staging_.reclaim();
     staging_.append(std::as_bytes(images), arguments.workspace, stream());
     staging_.append(std::as_bytes(labels), arguments.operands[1], stream());
@@ -66,6 +67,7 @@ class LoadBatchKernel final : public CudaKernel {
   }
 
   TensorShape shape_;
+  std::size_t labels_each_;
   Staging staging_;
 };
 

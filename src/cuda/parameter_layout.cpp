@@ -15,8 +15,10 @@ constexpr um::Bytes kAlignment{256};
 constexpr std::size_t kBfloat16 = sizeof(Bfloat16);
 
 std::size_t weights_of(const ConvolutionParameters& spec) {
-  return Layout::padded(spec.out) * spec.kernel.height * spec.kernel.width *
-         Layout::padded(spec.in);
+  return Layout::padded(spec.out) * spec.kernel.height * spec.kernel.width * filter_channels(spec);
+}
+std::size_t weights_of(const TransposedConvolutionParameters& spec) {
+  return weights_of(spec.adjoint());
 }
 std::size_t weights_of(const LinearParameters& spec) {
   return Layout::padded(spec.out) * Layout::padded(spec.in).elements();
@@ -28,7 +30,7 @@ std::size_t weights_of(const TwoVectors& spec) {
 
 template <class Spec>
 constexpr bool kHasWeights =
-    std::is_same_v<Spec, ConvolutionParameters> || std::is_same_v<Spec, LinearParameters>;
+    !std::is_same_v<Spec, BatchNormParameters> && !std::is_same_v<Spec, BatchNormStatistics>;
 
 // Numbers of the second part, without padding.
 template <class Spec>
@@ -41,16 +43,17 @@ std::size_t second_count(const Spec& spec) {
 }
 
 // Each calls visit(index in the canonical order, index in the block) for all of the first part.
-// Weights: `from` is (out, C, H, W) and the block (out, H, W, padded C).
+// Weights: `from` is (out, C, H, W) and the block (out, H, W, `stored_channels`).
 template <class Visit>
-void for_each_filter(std::size_t out, const nets::Shape& in, const Visit& visit) {
-  const std::size_t stored = Layout::padded(in).elements();
+void for_each_filter(std::size_t out, const nets::Shape& in, std::size_t stored_channels,
+                     const Visit& visit) {
+  const std::size_t stored = in.height * in.width * stored_channels;
   for (std::size_t o = 0; o < out; ++o) {
     std::size_t canonical = o * in.elements();
     for (std::size_t c = 0; c < in.channels; ++c) {
       for (std::size_t h = 0; h < in.height; ++h) {
         for (std::size_t w = 0; w < in.width; ++w) {
-          visit(canonical++, o * stored + Layout::index(in, c, h, w));
+          visit(canonical++, o * stored + (h * in.width + w) * stored_channels + c);
         }
       }
     }
@@ -59,13 +62,18 @@ void for_each_filter(std::size_t out, const nets::Shape& in, const Visit& visit)
 
 template <class Visit>
 void for_each_weight(const ConvolutionParameters& spec, const Visit& visit) {
-  for_each_filter(spec.out,
-                  {.channels = spec.in, .height = spec.kernel.height, .width = spec.kernel.width},
-                  visit);
+  for_each_filter(
+      spec.out,
+      {.channels = spec.in / spec.groups, .height = spec.kernel.height, .width = spec.kernel.width},
+      filter_channels(spec), visit);
+}
+template <class Visit>
+void for_each_weight(const TransposedConvolutionParameters& spec, const Visit& visit) {
+  for_each_weight(spec.adjoint(), visit);
 }
 template <class Visit>
 void for_each_weight(const LinearParameters& spec, const Visit& visit) {
-  for_each_filter(spec.out, spec.in, visit);
+  for_each_filter(spec.out, spec.in, Layout::padded(spec.in.channels), visit);
 }
 template <class TwoVectors, class Visit>
 void for_each_weight(const TwoVectors& spec, const Visit& visit) {
@@ -87,6 +95,10 @@ void for_each_parameter(const ParameterLayout& layout, const ParameterSpec& spec
 }
 
 }  // namespace
+
+std::size_t filter_channels(const ConvolutionParameters& spec) {
+  return spec.groups > 1 ? spec.in / spec.groups : Layout::padded(spec.in);
+}
 
 ParameterLayout::ParameterLayout(Precision precision, const ParameterSpec& spec)
     : weight_count_{std::visit([](const auto& s) { return weights_of(s); }, spec)},

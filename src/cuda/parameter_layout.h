@@ -9,25 +9,30 @@
 
 namespace spillway::cuda {
 
+/// The channels of a convolution's filters in memory: one group's, or all and padding.
+[[nodiscard]] std::size_t filter_channels(const ConvolutionParameters& spec);
+
 /// How a block of parameters lies in memory: two parts of floats, one directly behind the other,
 /// then, of layers with weights under Precision::kBf16, a bfloat16 copy of both, which kernels
 /// read. Who writes the floats of such a block (SgdUpdate, import_block) writes the copy too.
 ///
 /// Weights of convolutions are (K, R, S, C) = (out, kernel height, kernel width, in), those of
-/// linear layers (out, H, W, C of the input), the outputs and C padded to multiples of 8 with
-/// zeros, as are biases and batch norm's vectors. Blocks of gradients and momentum are laid out
-/// alike; what follows their floats is neither read nor written.
+/// transposed convolutions the same with in and out exchanged, those of linear layers (out, H, W, C
+/// of the input), the outputs and C padded to multiples of 8 with zeros, as are biases and batch
+/// norm's vectors; with groups, C is the channels of one and not padded. Blocks of gradients and
+/// momentum are laid out alike; what follows their floats is neither read nor written.
 class ParameterLayout {
  public:
   ParameterLayout(Precision precision, const ParameterSpec& spec);
 
   /// Where weights (or gamma, or mean) begin: 0.
   [[nodiscard]] static constexpr um::Bytes weights() { return {}; }
-  /// Where biases (or beta, or variance) begin; a multiple of 32, of biases of 256.
+  /// Where biases (or beta, or variance) begin; a multiple of 32, of biases without groups of 256.
   [[nodiscard]] constexpr um::Bytes bias() const { return um::Bytes{weight_count_ * kFloat}; }
   /// Where the copy of the weights begins, a multiple of 256. Requires: has_bf16_copy().
   [[nodiscard]] um::Bytes bf16_weights() const;
-  /// Where the copy of the biases begins, a multiple of 128. Requires: has_bf16_copy().
+  /// Where the copy of the biases begins, a multiple of 16, without groups of 128. Requires:
+  /// has_bf16_copy().
   [[nodiscard]] um::Bytes bf16_bias() const;
 
   /// Numbers of the first part, padding included.

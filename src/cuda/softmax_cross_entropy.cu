@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned kWarp = 32;
 constexpr unsigned kAllLanes = 0xFFFFFFFF;
 
-// What one sample adds to the result.
+// What one sample, a position of an image, adds to the result.
 struct Sample {
   float loss;
   float correct;
@@ -24,31 +24,32 @@ struct Workspace {
       : share{reinterpret_cast<float*>(begin)},
         samples{reinterpret_cast<Sample*>(begin + kSamples)} {}
 
-  static um::Bytes bytes(std::size_t batch) { return um::Bytes{kSamples + batch * sizeof(Sample)}; }
+  static um::Bytes bytes(std::size_t count) { return um::Bytes{kSamples + count * sizeof(Sample)}; }
 
   static constexpr std::size_t kSamples = 16;
   float* share;
   Sample* samples;
 };
 
+// A row for each position: its channels lie side by side.
 struct Rows {
-  std::size_t batch;
+  std::size_t count;
   int classes;
   int stride;  // classes and padding
 };
 
-// 1 / (samples whose label is not negative), by one block; where `given` says how many they are, as
-// these are a part of them, 1 / given.
-__global__ void compute_share(const std::int32_t* labels, std::size_t batch, std::size_t given,
-                              float* share) {
+// weight / (samples whose label is not negative), by one block; where `whole` says how many they
+// are in the batch of which these are a part, weight / whole.
+__global__ void compute_share(const std::int32_t* labels, std::size_t count, std::size_t whole,
+                              float weight, float* share) {
   int valid = 0;
-  for (std::size_t begin = 0; begin < batch; begin += blockDim.x) {
+  for (std::size_t begin = 0; begin < count; begin += blockDim.x) {
     const std::size_t n = begin + threadIdx.x;
-    valid += __syncthreads_count(n < batch && labels[n] >= 0 ? 1 : 0);
+    valid += __syncthreads_count(n < count && labels[n] >= 0 ? 1 : 0);
   }
   if (threadIdx.x > 0) return;
-  const auto count = given > 0 ? given : static_cast<std::size_t>(valid);
-  *share = count > 0 ? 1.F / static_cast<float>(count) : 0.F;
+  const auto all = whole > 0 ? whole : static_cast<std::size_t>(valid);
+  *share = all > 0 ? weight / static_cast<float>(all) : 0.F;
 }
 
 struct Largest {
@@ -105,7 +106,7 @@ template <class T, bool kTrains>
 __global__ void softmax_rows(const T* logits, const std::int32_t* labels, Rows rows,
                              const float* share, Sample* samples, T* dlogits) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
-  for (std::size_t n = first_item() / kWarp; n < rows.batch; n += item_stride() / kWarp) {
+  for (std::size_t n = first_item() / kWarp; n < rows.count; n += item_stride() / kWarp) {
     const T* const row = logits + n * rows.stride;
     const std::int32_t label = labels[n];
     const Largest largest = largest_of(row, rows.classes, lane);
@@ -127,13 +128,13 @@ __global__ void softmax_rows(const T* logits, const std::int32_t* labels, Rows r
 }
 
 // Sums the samples, always in the same order, by one block of kThreads.
-__global__ void write_result(const Sample* samples, std::size_t batch, const float* share,
-                             float* result) {
+__global__ void write_result(const Sample* samples, std::size_t count, const float* share,
+                             bool accumulates, float* result) {
   __shared__ double losses[kThreads];
   __shared__ float corrects[kThreads];
   double loss = 0;
   float correct = 0.F;
-  for (std::size_t n = threadIdx.x; n < batch; n += kThreads) {
+  for (std::size_t n = threadIdx.x; n < count; n += kThreads) {
     loss += static_cast<double>(samples[n].loss);
     correct += samples[n].correct;
   }
@@ -148,59 +149,72 @@ __global__ void write_result(const Sample* samples, std::size_t batch, const flo
   }
   if (threadIdx.x > 0) return;
   const double scale = share == nullptr ? 1.0 : static_cast<double>(*share);
-  result[0] = static_cast<float>(losses[0] * scale);
+  const double before = accumulates ? static_cast<double>(result[0]) : 0.0;
+  result[0] = static_cast<float>(before + losses[0] * scale);
   result[1] = corrects[0];
 }
 
-// logits, labels -> result, and dlogits when training.
+std::size_t positions(const TensorShape& x) { return x.batch * x.image.height * x.image.width; }
+
+Rows rows_of(const TensorShape& x) {
+  return {.count = positions(x),
+          .classes = static_cast<int>(x.image.channels),
+          .stride = static_cast<int>(Layout::padded(x.image.channels))};
+}
+
+// logits, labels -> result, and dlogits when training. A result that is read and the one that is
+// written are one block.
 class SoftmaxCrossEntropyKernel final : public CudaKernel {
  public:
-  SoftmaxCrossEntropyKernel(const Machine& machine, const TensorShape& x, bool is_training)
-      : CudaKernel{machine, is_training ? 4U : 3U},
-        rows_{.batch = x.batch,
-              .classes = static_cast<int>(x.image.channels),
-              .stride = static_cast<int>(Layout::padded(x.image.channels))},
-        is_training_{is_training} {
-    um::expects(x.image.height == 1 && x.image.width == 1, "logits are vectors");
-  }
+  SoftmaxCrossEntropyKernel(const Machine& machine, const SoftmaxCrossEntropyTrain& op)
+      : CudaKernel{machine, op.accumulates ? 5U : 4U},
+        rows_{rows_of(op.x)},
+        is_training_{true},
+        weight_{op.weight},
+        accumulates_{op.accumulates} {}
+  SoftmaxCrossEntropyKernel(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op)
+      : CudaKernel{machine, 3}, rows_{rows_of(op.x)}, is_training_{false} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
     const Workspace space{arguments.workspace};
+    const std::size_t result = accumulates_ ? 3 : 2;
     const auto* const labels = tensor<const std::int32_t>(arguments, 1);
     if (is_training_) {
-      launch(stream(), 1, compute_share, labels, rows_.batch,
-             arguments.context->labelled_samples.value_or(0), space.share);
+      launch(stream(), 1, compute_share, labels, rows_.count,
+             arguments.context->counted_labels.value_or(0), weight_, space.share);
     }
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
-      T* const dlogits = is_training_ ? tensor<T>(arguments, 3) : nullptr;
-      launch(stream(), rows_.batch * kWarp,
+      T* const dlogits = is_training_ ? tensor<T>(arguments, result + 1) : nullptr;
+      launch(stream(), rows_.count * kWarp,
              is_training_ ? softmax_rows<T, true> : softmax_rows<T, false>,
              tensor<const T>(arguments, 0), labels, rows_, space.share, space.samples, dlogits);
     });
-    launch(stream(), 1, write_result, space.samples, rows_.batch,
-           is_training_ ? space.share : nullptr, tensor<float>(arguments, 2));
+    launch(stream(), 1, write_result, space.samples, rows_.count,
+           is_training_ ? space.share : nullptr, accumulates_, tensor<float>(arguments, result));
   }
 
   Rows rows_;
   bool is_training_;
+  float weight_ = 1;
+  bool accumulates_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEntropyTrain& op) {
-  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op.x, /*is_training=*/true);
+  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op) {
-  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op.x, /*is_training=*/false);
+  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op);
 }
 
 um::Bytes workspace_of(const Machine& /*machine*/, const SoftmaxCrossEntropyTrain& op) {
-  return Workspace::bytes(op.x.batch);
+  return Workspace::bytes(positions(op.x));
 }
 um::Bytes workspace_of(const Machine& /*machine*/, const SoftmaxCrossEntropyEvaluate& op) {
-  return Workspace::bytes(op.x.batch);
+  return Workspace::bytes(positions(op.x));
 }
 
 }  // namespace spillway::cuda

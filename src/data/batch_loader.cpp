@@ -61,14 +61,20 @@ bool BatchLoader::wait_for_spare(const std::stop_token& stop, Batch& spare) {
 bool BatchLoader::fill(const std::stop_token& stop, std::uint64_t step, Batch& batch) const {
   const std::size_t elements = dataset_.image().elements();
   batch.images.resize(batch_ * elements);
-  batch.labels.resize(batch_);
+  const std::size_t labels = labels_each(dataset_);
+  batch.labels.resize(batch_ * labels);
   for (std::size_t place = 0; place < batch_; ++place) {
     if (stop.stop_requested()) return false;
     const std::span<float> image = std::span{batch.images}.subspan(place * elements, elements);
     const std::optional<std::size_t> index = order_(step, place);
-    if (index) dataset_.read(*index, image);
-    if (!index) std::fill(image.begin(), image.end(), 0.0F);
-    batch.labels[place] = index ? dataset_.label(*index) : -1;
+    const std::span<std::int32_t> label = std::span{batch.labels}.subspan(place * labels, labels);
+    if (index) {
+      dataset_.read(*index, image);
+      dataset_.labels(*index, label);
+    } else {
+      std::ranges::fill(image, 0.0F);
+      std::ranges::fill(label, -1);
+    }
   }
   return true;
 }

@@ -29,9 +29,22 @@ class Dataset {
   /// Requires: index < size(); `image` has image().elements() numbers.
   /// Throws: um::Error when the image cannot be read.
   virtual void read(std::size_t index, std::span<float> image) const = 0;
-  /// Requires: index < size().
+  /// What the whole image shows. Requires: index < size().
   [[nodiscard]] virtual std::int32_t label(std::size_t index) const = 0;
+  /// Whether each pixel has a label, or each image one.
+  [[nodiscard]] virtual bool labels_pixels() const { return false; }
+  /// Writes the labels of image `index`: label(), or with labels_pixels() one for each pixel, row
+  /// by row, negative where it does not count. Requires: as many numbers as that.
+  virtual void labels(std::size_t index, std::span<std::int32_t> labels) const {
+    labels[0] = label(index);
+  }
 };
+
+/// Labels of an image.
+[[nodiscard]] inline std::size_t labels_each(const Dataset& dataset) {
+  const nets::Shape image = dataset.image();
+  return dataset.labels_pixels() ? image.height * image.width : 1;
+}
 
 /// The images to learn from and those to test on.
 struct DatasetPair {

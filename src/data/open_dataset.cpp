@@ -9,6 +9,7 @@
 #include "src/data/idx.h"
 #include "src/data/prepared_dataset.h"
 #include "src/data/synthetic.h"
+#include "src/data/synthetic_masks.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -46,6 +47,24 @@ struct Spec {
   std::string folder;
 };
 
+std::string across(std::size_t height, std::size_t width) {
+  return std::to_string(height) + "x" + std::to_string(width);
+}
+
+// Of a network that scores positions of an image.
+void expect_pixel_labels(std::string_view spec, const DatasetOptions& options) {
+  const auto& [height, width] = options.labels;
+  if (height != options.image.height || width != options.image.width) {
+    throw um::Error{"the network ends with scores for " + across(height, width) +
+                    " places of an image of " + across(options.image.height, options.image.width) +
+                    "; end it with a linear layer, or with a score for each pixel"};
+  }
+  if (spec != "synthetic") {
+    throw um::Error{"the network scores each pixel, but data set " + std::string{spec} +
+                    " has one label for an image; use synthetic"};
+  }
+}
+
 }  // namespace
 
 void expect_data_set(std::string_view spec) {
@@ -63,8 +82,11 @@ void expect_data_set(std::string_view spec) {
 
 DatasetPair open_dataset(std::string_view spec, const DatasetOptions& options) {
   expect_data_set(spec);
+  const bool labels_pixels = options.labels != nets::square(1);
+  if (labels_pixels) expect_pixel_labels(spec, options);
   if (spec == "synthetic") {
-    return prepare(make_synthetic(options.image, options.classes, options.seed),
+    const auto& make = labels_pixels ? make_synthetic_masks : make_synthetic;
+    return prepare(make(options.image, options.classes, options.seed),
                    synthetic_statistics(options.image.channels), options);
   }
   const auto [kind, folder] = Spec{spec};

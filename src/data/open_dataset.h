@@ -12,8 +12,9 @@ namespace spillway {
 struct DatasetOptions {
   nets::Shape image;  ///< images come resized to this
   std::size_t classes = 0;
-  std::size_t batch = 1;   ///< images a step: there must be as many to learn from
-  std::uint64_t seed = 0;  ///< of drawn images
+  std::size_t batch = 1;                  ///< images a step: there must be as many to learn from
+  std::uint64_t seed = 0;                 ///< of drawn images
+  nets::Extent labels = nets::square(1);  ///< of an image: one, or one for each pixel
 };
 
 /// Looks at what a user types and at no file. Throws: um::Error for an unknown kind of data set, or
@@ -23,7 +24,7 @@ void expect_data_set(std::string_view spec);
 /// Opens what a user types: "synthetic", "idx:DIR" or "cifar10:DIR". Images come resized and
 /// standardised.
 /// Throws: um::Error for an unknown kind, missing or broken files, labels that the network has no
-/// class for, or too few images for a batch.
+/// class for, other labels than the network's, or too few images for a batch.
 [[nodiscard]] DatasetPair open_dataset(std::string_view spec, const DatasetOptions& options);
 
 }  // namespace spillway

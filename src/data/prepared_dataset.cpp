@@ -43,6 +43,10 @@ PreparedDataset::PreparedDataset(std::unique_ptr<Dataset> stored, ChannelStatist
   um::expects(statistics_.mean.size() == stored_->image().channels &&
                   statistics_.deviation.size() == stored_->image().channels,
               "statistics of each channel");
+  const nets::Shape shape = stored_->image();
+  um::expects(
+      !stored_->labels_pixels() || (shape.height == image_.height && shape.width == image_.width),
+      "labelled pixels keep their places");
 }
 
 void PreparedDataset::read(std::size_t index, std::span<float> image) const {

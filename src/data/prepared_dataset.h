@@ -21,7 +21,8 @@ struct ChannelStatistics {
 /// standard deviation, and the image is resized.
 class PreparedDataset final : public Dataset {
  public:
-  /// `stored` holds values between 0 and 1. Requires: statistics of each of its channels.
+  /// `stored` holds values between 0 and 1. Requires: statistics of each of its channels; that it
+  /// labels pixels only where the images keep their size.
   PreparedDataset(std::unique_ptr<Dataset> stored, ChannelStatistics statistics,
                   const nets::Shape& image);
 
@@ -32,6 +33,10 @@ class PreparedDataset final : public Dataset {
   void read(std::size_t index, std::span<float> image) const override;
   [[nodiscard]] std::int32_t label(std::size_t index) const override {
     return stored_->label(index);
+  }
+  [[nodiscard]] bool labels_pixels() const override { return stored_->labels_pixels(); }
+  void labels(std::size_t index, std::span<std::int32_t> labels) const override {
+    stored_->labels(index, labels);
   }
 
  private:

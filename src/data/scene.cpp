@@ -140,4 +140,15 @@ void draw_scene(const Scene& scene, const nets::Shape& shape, Random& random,
   }
 }
 
+void mark_scene(const Scene& scene, const nets::Shape& shape, std::int32_t label,
+                std::span<std::int32_t> labels) {
+  for (std::size_t y = 0; y < shape.height; ++y) {
+    for (std::size_t x = 0; x < shape.width; ++x) {
+      const float cover = ink_at(scene, x, y).cover;
+      const bool is_whole = cover == 0.0F || cover == 1.0F;
+      labels[y * shape.width + x] = !is_whole ? -1 : cover == 1.0F ? label : 0;
+    }
+  }
+}
+
 }  // namespace spillway

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "nets/shape.h"
@@ -42,5 +43,10 @@ struct Scene {
 /// repeat.
 void draw_scene(const Scene& scene, const nets::Shape& shape, Random& random,
                 std::span<float> image);
+
+/// Writes what each pixel shows, row by row: `label` where it is the figure's, 0 where it is the
+/// background's, and -1 on the edge, where it is some of both.
+void mark_scene(const Scene& scene, const nets::Shape& shape, std::int32_t label,
+                std::span<std::int32_t> labels);
 
 }  // namespace spillway

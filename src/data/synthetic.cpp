@@ -1,6 +1,5 @@
 #include "src/data/synthetic.h"
 
-#include "src/data/scene.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -22,16 +21,21 @@ std::int32_t SyntheticDataset::label(std::size_t index) const {
 
 void SyntheticDataset::read(std::size_t index, std::span<float> image) const {
   um::expects(index < size_ && image.size() == image_.elements(), "an image and room for it");
-  Random random{seed_, static_cast<std::uint64_t>(split_), index};
+  Random random = this->random(index);
   const Scene scene = compose_scene(index % classes_, classes_, image_, random);
   draw_scene(scene, image_, random, image);
 }
 
+Scene SyntheticDataset::scene(std::size_t index) const {
+  Random random = this->random(index);
+  return compose_scene(index % classes_, classes_, image_, random);
+}
+
 DatasetPair make_synthetic(const nets::Shape& image, std::size_t classes, std::uint64_t seed) {
-  constexpr std::size_t kTrain = 50'000;
-  constexpr std::size_t kTest = 1'000;
-  return {.train = std::make_unique<SyntheticDataset>(image, classes, kTrain, seed, Split::kTrain),
-          .test = std::make_unique<SyntheticDataset>(image, classes, kTest, seed, Split::kTest)};
+  return {.train = std::make_unique<SyntheticDataset>(image, classes, kSyntheticTrainImages, seed,
+                                                      Split::kTrain),
+          .test = std::make_unique<SyntheticDataset>(image, classes, kSyntheticTestImages, seed,
+                                                     Split::kTest)};
 }
 
 }  // namespace spillway

@@ -5,6 +5,7 @@
 
 #include "src/data/dataset.h"
 #include "src/data/random.h"
+#include "src/data/scene.h"
 
 namespace spillway {
 
@@ -26,8 +27,14 @@ class SyntheticDataset final : public Dataset {
   [[nodiscard]] std::size_t size() const override { return size_; }
   void read(std::size_t index, std::span<float> image) const override;
   [[nodiscard]] std::int32_t label(std::size_t index) const override;
+  /// What image `index` shows, but for the noise.
+  [[nodiscard]] Scene scene(std::size_t index) const;
 
  private:
+  [[nodiscard]] Random random(std::size_t index) const {
+    return {seed_, static_cast<std::uint64_t>(split_), index};
+  }
+
   nets::Shape image_;
   std::size_t classes_;
   std::size_t size_;
@@ -35,7 +42,9 @@ class SyntheticDataset final : public Dataset {
   Split split_;
 };
 
-/// 50,000 images to learn from and 1,000 to test on.
+/// Images to learn from and to test on.
+inline constexpr std::size_t kSyntheticTrainImages = 50'000;
+inline constexpr std::size_t kSyntheticTestImages = 1'000;
 [[nodiscard]] DatasetPair make_synthetic(const nets::Shape& image, std::size_t classes,
                                          std::uint64_t seed);
 

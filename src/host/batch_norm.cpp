@@ -25,11 +25,6 @@ dnnl::batch_normalization_backward::primitive_desc describe(const Machine& machi
       batch_norm_forward(machine.engine, NormMode::kTraining, x, op.epsilon, op.relu));
 }
 
-// All of batch norm's vectors are (padded channels).
-Desc vector_desc(const Machine& machine, const TensorShape& x) {
-  return bias_desc(machine.layout, x.image.channels, /*bias=*/true);
-}
-
 ParameterParts parts_of_norm(const Machine& machine, const TensorShape& x) {
   return parts_of(machine.layout, BatchNormParameters{.channels = x.image.channels});
 }
@@ -45,7 +40,7 @@ class BatchNormForwardKernel final : public HostKernel {
  private:
   static Call make_call(const Machine& machine, const BatchNormForward& op) {
     const auto pd = describe(machine, op);
-    const Desc vector = vector_desc(machine, op.x);
+    const Desc vector = vector_desc(machine.layout, op.x.image.channels);
     return {machine.engine,
             dnnl::batch_normalization_forward(pd),
             {{DNNL_ARG_SRC, pd.src_desc()},
@@ -101,7 +96,7 @@ class BatchNormInferenceKernel final : public HostKernel {
  private:
   static Call make_call(const Machine& machine, const BatchNormInference& op) {
     const auto pd = describe(machine, op);
-    const Desc vector = vector_desc(machine, op.x);
+    const Desc vector = vector_desc(machine.layout, op.x.image.channels);
     return {machine.engine,
             dnnl::batch_normalization_forward(pd),
             {{DNNL_ARG_SRC, pd.src_desc()},
@@ -139,7 +134,7 @@ class BatchNormBackwardKernel final : public HostKernel {
  private:
   static Call make_call(const Machine& machine, const BatchNormBackward& op) {
     const auto pd = describe(machine, op);
-    const Desc vector = vector_desc(machine, op.x);
+    const Desc vector = vector_desc(machine.layout, op.x.image.channels);
     return {machine.engine,
             dnnl::batch_normalization_backward(pd),
             {{DNNL_ARG_SRC, pd.src_desc()},

@@ -4,14 +4,20 @@ namespace spillway::host {
 namespace {
 
 // The weights' format is oneDNN's choice: forcing one can end in its reference implementation.
+// Padding channels belong to no group, so with groups oneDNN is told of them as of padding.
 ConvolutionDescs describe(const Layout& layout, const ConvolutionGeometry& geometry,
                           dnnl::algorithm algorithm) {
+  const bool is_grouped = geometry.groups > 1;
+  const auto desc = [&](const TensorShape& shape) {
+    return is_grouped ? layout.unpadded_desc(shape) : layout.desc(shape);
+  };
   return {.algorithm = algorithm,
-          .x = layout.desc(geometry.x),
+          .x = desc(geometry.x),
           .weights = any_format(weights_desc(layout, geometry.parameters())),
-          .bias = bias_desc(layout, geometry.y.image.channels, geometry.bias),
-          .y = layout.desc(geometry.y),
+          .bias = bias_desc(layout, geometry.parameters()),
+          .y = desc(geometry.y),
           .strides = dims({geometry.stride.height, geometry.stride.width}),
+          .gaps = dims({geometry.dilation.height - 1, geometry.dilation.width - 1}),
           .padding = dims({geometry.padding.height, geometry.padding.width})};
 }
 

@@ -23,6 +23,11 @@ constexpr bool kIsConvolution =
     std::is_same_v<Op, ConvolutionBackwardWeights>;
 
 template <class Op>
+constexpr bool kIsTransposedConvolution = std::is_same_v<Op, TransposedConvolutionForward> ||
+                                          std::is_same_v<Op, TransposedConvolutionBackwardData> ||
+                                          std::is_same_v<Op, TransposedConvolutionBackwardWeights>;
+
+template <class Op>
 constexpr bool kIsLinear =
     std::is_same_v<Op, LinearForward> || std::is_same_v<Op, LinearBackwardData> ||
     std::is_same_v<Op, LinearBackwardWeights>;
@@ -47,9 +52,13 @@ template <class Op>
 std::vector<AlgorithmInfo> convolution_algorithms(const Machine& machine, const Op& op) {
   std::vector<AlgorithmInfo> algorithms;
   for (const std::string_view name : {kDirect, kWinograd}) {
-    if (const auto weighted = make_primitive(machine, op, algorithm_named(name))) {
-      algorithms.push_back(
-          {.name = std::string{name}, .workspace = workspace_of(machine, *weighted)});
+    const auto weighted = make_primitive(machine, op, algorithm_named(name));
+    if (!weighted) continue;
+    AlgorithmInfo& algorithm = algorithms.emplace_back(AlgorithmInfo{.name = std::string{name}});
+    if constexpr (kIsTransposedConvolution<Op>) {
+      algorithm.workspace = workspace_of(machine, op, *weighted);
+    } else {
+      algorithm.workspace = workspace_of(machine, *weighted);
     }
   }
   return algorithms;
@@ -106,7 +115,8 @@ std::vector<AlgorithmInfo> HostBackend::algorithms(const Operation& operation) c
   const TeamSize team{machine_.threads};
   return std::visit(
       [&](const auto& op) -> std::vector<AlgorithmInfo> {
-        if constexpr (kIsConvolution<std::decay_t<decltype(op)>>) {
+        using Op = std::decay_t<decltype(op)>;
+        if constexpr (kIsConvolution<Op> || kIsTransposedConvolution<Op>) {
           return convolution_algorithms(machine_, op);
         } else {
           return {{.name = std::string{kDefault}, .workspace = default_workspace(machine_, op)}};
@@ -126,10 +136,14 @@ std::unique_ptr<Kernel> HostBackend::prepare(const Operation& operation,
   return std::visit(
       [&](const auto& op) -> std::unique_ptr<Kernel> {
         using Op = std::decay_t<decltype(op)>;
-        if constexpr (kIsConvolution<Op>) {
+        if constexpr (kIsConvolution<Op> || kIsTransposedConvolution<Op>) {
           const auto weighted = make_primitive(machine_, op, algorithm_named(algorithm));
           um::expects(weighted.has_value(), "the algorithm is one of algorithms(operation)");
-          return make_kernel(machine_, *weighted);
+          if constexpr (kIsTransposedConvolution<Op>) {
+            return make_kernel(machine_, op, *weighted);
+          } else {
+            return make_kernel(machine_, *weighted);
+          }
         } else {
           um::expects(algorithm == kDefault, "the algorithm is one of algorithms(operation)");
           if constexpr (kIsLinear<Op>) {

@@ -18,12 +18,43 @@ namespace spillway::host {
     const Machine& machine, const ConvolutionBackwardData& operation, dnnl::algorithm algorithm);
 [[nodiscard]] std::optional<WeightedPrimitive> make_primitive(
     const Machine& machine, const ConvolutionBackwardWeights& operation, dnnl::algorithm algorithm);
+/// Of the convolution that makes x of y.
+[[nodiscard]] std::optional<WeightedPrimitive> make_primitive(
+    const Machine& machine, const TransposedConvolutionForward& operation,
+    dnnl::algorithm algorithm);
+[[nodiscard]] std::optional<WeightedPrimitive> make_primitive(
+    const Machine& machine, const TransposedConvolutionBackwardData& operation,
+    dnnl::algorithm algorithm);
+[[nodiscard]] std::optional<WeightedPrimitive> make_primitive(
+    const Machine& machine, const TransposedConvolutionBackwardWeights& operation,
+    dnnl::algorithm algorithm);
 [[nodiscard]] WeightedPrimitive make_primitive(const Machine& machine,
                                                const LinearForward& operation);
 [[nodiscard]] WeightedPrimitive make_primitive(const Machine& machine,
                                                const LinearBackwardData& operation);
 [[nodiscard]] WeightedPrimitive make_primitive(const Machine& machine,
                                                const LinearBackwardWeights& operation);
+
+/// The kernels of a transposed convolution, of the primitive that was made for the operation, or of
+/// loops where that is oneDNN's reference implementation; and the workspaces.
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                                  const TransposedConvolutionForward& operation,
+                                                  const WeightedPrimitive& weighted);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(
+    const Machine& machine, const TransposedConvolutionBackwardData& operation,
+    const WeightedPrimitive& weighted);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(
+    const Machine& machine, const TransposedConvolutionBackwardWeights& operation,
+    const WeightedPrimitive& weighted);
+[[nodiscard]] um::Bytes workspace_of(const Machine& machine,
+                                     const TransposedConvolutionForward& operation,
+                                     const WeightedPrimitive& weighted);
+[[nodiscard]] um::Bytes workspace_of(const Machine& machine,
+                                     const TransposedConvolutionBackwardData& operation,
+                                     const WeightedPrimitive& weighted);
+[[nodiscard]] um::Bytes workspace_of(const Machine& machine,
+                                     const TransposedConvolutionBackwardWeights& operation,
+                                     const WeightedPrimitive& weighted);
 
 /// The kernels that have one algorithm, and the workspaces of those that need one.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op);
@@ -43,6 +74,8 @@ namespace spillway::host {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnBackward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatForward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatBackward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropForward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropBackward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                                   const DropoutBackward& op);

@@ -14,12 +14,20 @@ Layout Layout::of_this_machine() {
   return Layout{1};
 }
 
-Desc Layout::desc(const TensorShape& shape) const {
+dnnl::memory::format_tag Layout::tag(std::size_t channels) const {
   using Tag = dnnl::memory::format_tag;
+  if (is_dense(channels)) return Tag::nchw;
+  return block_ == 16 ? Tag::nChw16c : Tag::nChw8c;
+}
+
+Desc Layout::desc(const TensorShape& shape) const {
   const auto& [channels, height, width] = shape.image;
-  const Tag blocked = block_ == 16 ? Tag::nChw16c : Tag::nChw8c;
-  return float_desc({shape.batch, padded(channels), height, width},
-                    is_dense(channels) ? Tag::nchw : blocked);
+  return float_desc({shape.batch, padded(channels), height, width}, tag(channels));
+}
+
+Desc Layout::unpadded_desc(const TensorShape& shape) const {
+  const auto& [channels, height, width] = shape.image;
+  return float_desc({shape.batch, channels, height, width}, tag(channels));
 }
 
 }  // namespace spillway::host

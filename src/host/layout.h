@@ -45,8 +45,13 @@ class Layout {
   }
   /// The tensor for oneDNN; padding channels are channels like the others.
   [[nodiscard]] Desc desc(const TensorShape& shape) const;
+  /// The same memory, in which padding channels are oneDNN's own padding: it leaves them out and
+  /// keeps them zero, even those of what it only reads. Most of its fast kernels do not take it.
+  [[nodiscard]] Desc unpadded_desc(const TensorShape& shape) const;
 
  private:
+  [[nodiscard]] dnnl::memory::format_tag tag(std::size_t channels) const;
+
   std::size_t block_;
 };
 

@@ -10,7 +10,7 @@ LinearDescs describe(const Layout& layout, const LinearGeometry& geometry) {
   const std::size_t batch = geometry.x.batch;
   return {.x = float_desc({batch, layout.padded(geometry.x.image).elements()}, Tag::ab),
           .weights = weights_desc(layout, geometry.parameters()),
-          .bias = bias_desc(layout, geometry.features, geometry.bias),
+          .bias = bias_desc(layout, geometry.parameters()),
           .y = float_desc({batch, layout.padded(geometry.features)}, Tag::ab)};
 }
 

@@ -8,15 +8,17 @@ namespace {
 class LoadBatchKernel final : public HostKernel {
  public:
   LoadBatchKernel(const Machine& machine, const LoadBatch& op)
-      : HostKernel{machine, 2}, layout_{machine.layout}, shape_{op.x} {}
+      : HostKernel{machine, 2},
+        layout_{machine.layout},
+        shape_{op.x},
+        labels_each_{op.labels_each} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
     const Batch& batch = *arguments.context->batch;
     const std::size_t from = shape_.image.elements();
     const std::size_t first = arguments.context->first_sample;
-    um::expects(batch.images.size() == from * batch.labels.size() &&
-                    first + shape_.batch <= batch.labels.size(),
+    um::expects(has_all_samples(batch, shape_, labels_each_, first),
                 "a batch has all samples of the step");
     const std::size_t to = layout_.padded(shape_.image).elements();
     float* const x = floats(arguments, 0);
@@ -24,8 +26,8 @@ class LoadBatchKernel final : public HostKernel {
     for (std::size_t n = 0; n < shape_.batch; ++n) {
       copy_image(batch.images.data() + (first + n) * from, x + n * to);
     }
-    std::memcpy(arguments.operands[1], batch.labels.data() + first,
-                shape_.batch * sizeof(std::int32_t));
+    std::memcpy(arguments.operands[1], batch.labels.data() + first * labels_each_,
+                shape_.batch * labels_each_ * sizeof(std::int32_t));
   }
 
   void copy_image(const float* image, float* x) const {
@@ -42,6 +44,7 @@ class LoadBatchKernel final : public HostKernel {
 
   Layout layout_;
   TensorShape shape_;
+  std::size_t labels_each_;
 };
 
 }  // namespace

@@ -84,32 +84,27 @@ Desc any_format(const Desc& desc) {
 dnnl::convolution_forward::primitive_desc convolution_forward(const engine& engine,
                                                               const ConvolutionDescs& d,
                                                               bool relu) {
-  return {engine,
-          prop_kind::forward_training,
-          d.algorithm,
-          d.x,
-          d.weights,
-          d.bias,
-          d.y,
-          d.strides,
-          d.padding,
-          d.padding,
-          attributes(relu),
+  return {engine,      prop_kind::forward_training,
+          d.algorithm, d.x,
+          d.weights,   d.bias,
+          d.y,         d.strides,
+          d.gaps,      d.padding,
+          d.padding,   attributes(relu),
           true};
 }
 
 dnnl::convolution_backward_data::primitive_desc convolution_backward_data(
     const engine& engine, const ConvolutionDescs& d,
     const dnnl::convolution_forward::primitive_desc& forward) {
-  return {engine,    d.algorithm, d.x,     d.weights,    d.y, d.strides,
-          d.padding, d.padding,   forward, attributes(), true};
+  return {engine, d.algorithm, d.x,       d.weights, d.y,          d.strides,
+          d.gaps, d.padding,   d.padding, forward,   attributes(), true};
 }
 
 dnnl::convolution_backward_weights::primitive_desc convolution_backward_weights(
     const engine& engine, const ConvolutionDescs& d,
     const dnnl::convolution_forward::primitive_desc& forward) {
-  return {engine,    d.algorithm, d.x,       d.weights, d.bias,       d.y,
-          d.strides, d.padding,   d.padding, forward,   attributes(), true};
+  return {engine, d.algorithm, d.x,       d.weights, d.bias,       d.y, d.strides,
+          d.gaps, d.padding,   d.padding, forward,   attributes(), true};
 }
 
 dnnl::inner_product_forward::primitive_desc linear_forward(const engine& engine,
@@ -171,8 +166,8 @@ dnnl::convolution_forward::primitive_desc convolution_forward(const engine& engi
                                                               bool relu) {
   return implement<dnnl::convolution_forward>(
       engine,
-      {prop_kind::forward_training, d.algorithm, d.x, d.weights, d.bias, d.y, d.strides, d.padding,
-       d.padding},
+      {prop_kind::forward_training, d.algorithm, d.x, d.weights, d.bias, d.y, d.strides, d.gaps,
+       d.padding, d.padding},
       attributes(relu));
 }
 
@@ -180,15 +175,15 @@ dnnl::convolution_backward_data::primitive_desc convolution_backward_data(
     const engine& engine, const ConvolutionDescs& d,
     const dnnl::convolution_forward::primitive_desc& forward) {
   return implement<dnnl::convolution_backward_data>(
-      engine, {d.algorithm, d.x, d.weights, d.y, d.strides, d.padding, d.padding}, attributes(),
-      forward);
+      engine, {d.algorithm, d.x, d.weights, d.y, d.strides, d.gaps, d.padding, d.padding},
+      attributes(), forward);
 }
 
 dnnl::convolution_backward_weights::primitive_desc convolution_backward_weights(
     const engine& engine, const ConvolutionDescs& d,
     const dnnl::convolution_forward::primitive_desc& forward) {
   return implement<dnnl::convolution_backward_weights>(
-      engine, {d.algorithm, d.x, d.weights, d.bias, d.y, d.strides, d.padding, d.padding},
+      engine, {d.algorithm, d.x, d.weights, d.bias, d.y, d.strides, d.gaps, d.padding, d.padding},
       attributes(), forward);
 }
 

@@ -40,6 +40,7 @@ struct ConvolutionDescs {
   Desc bias;
   Desc y;
   Dims strides;
+  Dims gaps;  ///< between neighbours under the kernel: dilation - 1
   Dims padding;
 };
 

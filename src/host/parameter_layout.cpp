@@ -25,9 +25,16 @@ ParameterParts make_parts(std::size_t first, std::size_t second) {
 }
 
 ParameterParts parts(const Layout& layout, const ConvolutionParameters& spec) {
+  if (spec.groups > 1) {
+    return make_parts(spec.out * (spec.in / spec.groups) * spec.kernel.height * spec.kernel.width,
+                      spec.bias ? spec.out : 0);
+  }
   const std::size_t out = layout.padded(spec.out);
   return make_parts(out * layout.padded(spec.in) * spec.kernel.height * spec.kernel.width,
                     spec.bias ? out : 0);
+}
+ParameterParts parts(const Layout& layout, const TransposedConvolutionParameters& spec) {
+  return make_parts(parts(layout, spec.adjoint()).first, spec.bias ? layout.padded(spec.out) : 0);
 }
 ParameterParts parts(const Layout& layout, const LinearParameters& spec) {
   const std::size_t out = layout.padded(spec.out);
@@ -53,9 +60,13 @@ WeightLanes lanes_of(const Layout& layout, const ConvolutionParameters& spec) {
 // Each calls visit(index in the canonical order, index in the block) for all weights.
 template <class Visit>
 void for_each_weight(const Layout& layout, const ConvolutionParameters& spec, const Visit& visit) {
+  const std::size_t taps = spec.kernel.height * spec.kernel.width;
+  if (spec.groups > 1) {
+    for (std::size_t i = 0; i < spec.out * (spec.in / spec.groups) * taps; ++i) visit(i, i);
+    return;
+  }
   const auto [ob, ib] = lanes_of(layout, spec);
   const std::size_t in = layout.padded(spec.in);
-  const std::size_t taps = spec.kernel.height * spec.kernel.width;
   for (std::size_t o = 0; o < spec.out; ++o) {
     for (std::size_t i = 0; i < spec.in; ++i) {
       for (std::size_t tap = 0; tap < taps; ++tap) {
@@ -64,6 +75,12 @@ void for_each_weight(const Layout& layout, const ConvolutionParameters& spec, co
       }
     }
   }
+}
+
+template <class Visit>
+void for_each_weight(const Layout& layout, const TransposedConvolutionParameters& spec,
+                     const Visit& visit) {
+  for_each_weight(layout, spec.adjoint(), visit);
 }
 
 // The number of each row of (inputs, outputs) by the input's canonical place.
@@ -97,6 +114,9 @@ void for_each_weight(const Layout& /*layout*/, const TwoRows& spec, const Visit&
 }
 
 std::size_t second_count(const ConvolutionParameters& spec) { return spec.bias ? spec.out : 0; }
+std::size_t second_count(const TransposedConvolutionParameters& spec) {
+  return spec.bias ? spec.out : 0;
+}
 std::size_t second_count(const LinearParameters& spec) { return spec.bias ? spec.out : 0; }
 template <class TwoRows>
 std::size_t second_count(const TwoRows& spec) {
@@ -129,6 +149,11 @@ void zero_gaps(const ParameterParts& parts, float* block) {
 }
 
 Desc weights_desc(const Layout& layout, const ConvolutionParameters& spec) {
+  if (spec.groups > 1) {
+    return float_desc({spec.groups, spec.out / spec.groups, spec.in / spec.groups,
+                       spec.kernel.height, spec.kernel.width},
+                      Tag::goihw);
+  }
   const bool is_wide = layout.block() == 16;
   Tag tag = is_wide ? Tag::OIhw16i16o : Tag::OIhw8i8o;
   if (layout.is_dense(spec.in)) tag = is_wide ? Tag::Ohwi16o : Tag::Ohwi8o;
@@ -142,8 +167,17 @@ Desc weights_desc(const Layout& layout, const LinearParameters& spec) {
   return float_desc({layout.padded(spec.out), layout.padded(spec.in).elements()}, Tag::ba);
 }
 
-Desc bias_desc(const Layout& layout, std::size_t out, bool bias) {
-  return bias ? float_desc({layout.padded(out)}, Tag::x) : Desc{};
+Desc bias_desc(const Layout& layout, const ConvolutionParameters& spec) {
+  if (!spec.bias) return {};
+  return spec.groups > 1 ? float_desc({spec.out}, Tag::x) : vector_desc(layout, spec.out);
+}
+
+Desc bias_desc(const Layout& layout, const LinearParameters& spec) {
+  return spec.bias ? vector_desc(layout, spec.out) : Desc{};
+}
+
+Desc vector_desc(const Layout& layout, std::size_t channels) {
+  return float_desc({layout.padded(channels)}, Tag::x);
 }
 
 void import_block(const Layout& layout, const ParameterSpec& spec, std::span<const float> values,

@@ -24,11 +24,15 @@ struct ParameterParts {
 void zero_gaps(const ParameterParts& parts, float* block);
 
 /// The weights part for oneDNN. Convolutions: (out / b, in / b, kernel, b in, b out) and variants
-/// for dense sides. Linear layers: (inputs in the order in which an image lies in memory, outputs).
+/// for dense sides; with groups, whose channels seldom fill blocks, dense without padding. Linear
+/// layers: (inputs in the order in which an image lies in memory, outputs).
 [[nodiscard]] Desc weights_desc(const Layout& layout, const ConvolutionParameters& spec);
 [[nodiscard]] Desc weights_desc(const Layout& layout, const LinearParameters& spec);
 /// The bias part for oneDNN; empty without biases.
-[[nodiscard]] Desc bias_desc(const Layout& layout, std::size_t out, bool bias);
+[[nodiscard]] Desc bias_desc(const Layout& layout, const ConvolutionParameters& spec);
+[[nodiscard]] Desc bias_desc(const Layout& layout, const LinearParameters& spec);
+/// Of as many numbers as there are channels and padding channels.
+[[nodiscard]] Desc vector_desc(const Layout& layout, std::size_t channels);
 
 /// Between the canonical order and a block.
 void import_block(const Layout& layout, const ParameterSpec& spec, std::span<const float> values,

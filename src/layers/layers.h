@@ -30,6 +30,8 @@ using Backward = std::function<void(Gradients&)>;
 /// running statistics, dropout does nothing and the loss has no gradient.
 [[nodiscard]] Backward forward(const nets::Convolution& layer, const Place& place,
                                StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::TransposedConvolution& layer, const Place& place,
+                               StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::BatchNorm& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Relu& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Pool& layer, const Place& place, StepBuilder& step);
@@ -41,6 +43,7 @@ using Backward = std::function<void(Gradients&)>;
 [[nodiscard]] Backward forward(const nets::Dropout& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Add& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Concat& layer, const Place& place, StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::Crop& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Flatten& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::SoftmaxCrossEntropy& layer, const Place& place,
                                StepBuilder& step);

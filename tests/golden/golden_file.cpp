@@ -30,7 +30,12 @@ struct Start {
   }
 
   std::vector<float> operator()(const ConvolutionParameters& p) const {
-    return weighted(p.out, p.in * p.kernel.height * p.kernel.width, p.bias);
+    return weighted(p.out, p.in / p.groups * p.kernel.height * p.kernel.width, p.bias);
+  }
+  std::vector<float> operator()(const TransposedConvolutionParameters& p) const {
+    const std::size_t fan_in = p.in / p.groups * p.kernel.height * p.kernel.width;
+    std::vector<float> values = numbers("", element_count(p.adjoint()), weight_scale(fan_in));
+    return p.bias ? joined(std::move(values), numbers(".bias", p.out, 0.25F)) : values;
   }
   std::vector<float> operator()(const LinearParameters& p) const {
     return weighted(p.out, p.in.elements(), p.bias);

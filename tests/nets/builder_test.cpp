@@ -34,6 +34,87 @@ TEST(Builder, InfersTheShapeOfAWindow) {
   EXPECT_EQ(net.shape(x), (Shape{.channels = 7, .height = 4, .width = 2}));
 }
 
+// The kernel of 3 with two between its numbers covers 5: (8 + 0 - 5) / 1 + 1 = 4 down; across,
+// (6 + 2 - 3) / 2 + 1 = 3.
+TEST(Builder, DilationSpreadsAWindow) {
+  Builder net{"toy", kSmall};
+  const NodeId x = net.convolution("conv", net.input(),
+                                   {.channels = 6,
+                                    .kernel = square(3),
+                                    .stride = {.height = 1, .width = 2},
+                                    .padding = {.height = 0, .width = 1},
+                                    .dilation = {.height = 2, .width = 1},
+                                    .groups = 3});
+  EXPECT_EQ(net.shape(x), (Shape{.channels = 6, .height = 4, .width = 3}));
+}
+
+// (8 - 1) 2 - 2 + 3 = 15 down, and 1 more; (6 - 1) 3 - 0 + 2 (2 - 1) + 1 = 18 across.
+TEST(Builder, ATransposedConvolutionMakesWhatAConvolutionWouldRead) {
+  Builder net{"toy", kSmall};
+  const NodeId x = net.transposed_convolution("up", net.input(),
+                                              {.channels = 5,
+                                               .kernel = {.height = 3, .width = 2},
+                                               .stride = {.height = 2, .width = 3},
+                                               .padding = {.height = 1, .width = 0},
+                                               .dilation = {.height = 1, .width = 2},
+                                               .output_padding = {.height = 1, .width = 0}});
+  EXPECT_EQ(net.shape(x), (Shape{.channels = 5, .height = 16, .width = 18}));
+  const NodeId back = net.convolution("down", x,
+                                      {.channels = 3,
+                                       .kernel = {.height = 3, .width = 2},
+                                       .stride = {.height = 2, .width = 3},
+                                       .padding = {.height = 1, .width = 0},
+                                       .dilation = {.height = 1, .width = 2}});
+  EXPECT_EQ(net.shape(back), kSmall);
+}
+
+TEST(Builder, RefusesGroupsThatDoNotDivideTheChannels) {
+  EXPECT_EQ(refusal([](Builder& net) {
+              net.convolution("c", net.input(), {.channels = 4, .groups = 2});
+            }),
+            "layer c (convolution 1x1, 4 channels, 2 groups) needs a number of groups that divides "
+            "its 4 channels and the 3 it reads");
+  EXPECT_EQ(refusal([](Builder& net) {
+              net.transposed_convolution("c", net.input(), {.channels = 3, .groups = 0});
+            }),
+            "layer c (transposed convolution 1x1, 3 channels, 0 groups) needs a number of groups "
+            "that divides its 3 channels and the 3 it reads");
+}
+
+TEST(Builder, RefusesATransposedConvolutionThatMakesNothing) {
+  EXPECT_EQ(refusal([](Builder& net) {
+              net.transposed_convolution("up", net.input(), {.channels = 2, .padding = square(3)});
+            }),
+            "layer up (transposed convolution 1x1, 2 channels, padding 3) cuts off all that it "
+            "makes of what it reads, 3x8x6; use less padding");
+  EXPECT_EQ(refusal([](Builder& net) {
+              net.transposed_convolution("up", net.input(),
+                                         {.channels = 2, .output_padding = square(1)});
+            }),
+            "layer up (transposed convolution 1x1, 2 channels, output padding 1) needs an output "
+            "padding of less than its stride");
+}
+
+TEST(Builder, CropsToAnotherLayersSize) {
+  Builder net{"toy", kSmall};
+  const NodeId half = net.pool("half", net.input(), {});
+  EXPECT_EQ(net.shape(net.crop("middle", net.input(), half)),
+            (Shape{.channels = 3, .height = 4, .width = 3}));
+  // Rows 4 to 7 and columns 3 to 5 are the last.
+  EXPECT_EQ(net.shape(net.crop("corner", net.input(), half,
+                               {.is_centred = false, .offset = {.height = 4, .width = 3}})),
+            (Shape{.channels = 3, .height = 4, .width = 3}));
+}
+
+TEST(Builder, RefusesToCropBeyondTheImage) {
+  EXPECT_EQ(refusal([](Builder& net) {
+              const NodeId half = net.pool("half", net.input(), {});
+              net.crop("corner", net.input(), half,
+                       {.is_centred = false, .offset = {.height = 5, .width = 3}});
+            }),
+            "layer corner (crop, offset 5x3) finds no window of 3x4x3 in what it reads, 3x8x6");
+}
+
 TEST(Builder, PoolingDropsTheRestThatFillsNoWindow) {
   Builder net{"toy", {.channels = 2, .height = 7, .width = 5}};
   EXPECT_EQ(net.shape(net.pool("pool", net.input(), {})),
@@ -86,6 +167,7 @@ TEST(Builder, EndsTheNetworkWithTheLoss) {
   EXPECT_EQ(network.name, "toy");
   EXPECT_EQ(network.input(), kSmall);
   EXPECT_EQ(network.classes(), 5U);
+  EXPECT_EQ(network.labels(), square(1));
   EXPECT_TRUE(std::holds_alternative<SoftmaxCrossEntropy>(network.nodes.back().layer));
   EXPECT_EQ(network.nodes.back().inputs, std::vector{logits});
 }
@@ -124,10 +206,20 @@ TEST(Builder, RefusesALocalResponseNormWithoutAMiddle) {
             "beta of at least 0");
 }
 
-TEST(Builder, RefusesTheLossOnAnImage) {
-  EXPECT_EQ(refusal([](Builder& net) { [[maybe_unused]] auto network = net.build(net.input()); }),
-            "layer loss (softmax cross-entropy) needs one number for each class and reads 3x8x6; "
-            "put a linear layer before it");
+TEST(Builder, TakesALossForEachPixel) {
+  Builder net{"toy", kSmall};
+  const Network network = net.build(net.convolution("scores", net.input(), {.channels = 5}));
+  EXPECT_EQ(network.classes(), 5U);
+  EXPECT_EQ(network.labels(), (Extent{.height = 8, .width = 6}));
+}
+
+TEST(Builder, RefusesLossesOfSeveralSizes) {
+  EXPECT_EQ(refusal([](Builder& net) {
+              net.auxiliary_loss("aux", net.pool("half", net.input(), {}), 0.5F);
+              [[maybe_unused]] auto network = net.build(net.input());
+            }),
+            "layer aux (softmax cross-entropy, weight 0.5) reads 3x4x3, but the last loss 3x8x6; "
+            "give all losses the same height and width");
 }
 
 TEST(Builder, RefusesANameUsedBefore) {

@@ -44,7 +44,10 @@ std::string refusal(std::string_view name, const NetworkOptions& options) {
 // weights that were published; LeNet-5's is that of the paper with a full second layer, AlexNet's
 // that of one tower. VGG-101 is VGG-13 with 20, 64, 2 and 2 convolutions more in the stages from
 // the second on, each of 9 channels^2 + channels: 133,047,848 + 20 * 147,584 + 64 * 590,080 + 2 * 2
-// * 2,359,808.
+// * 2,359,808. FCN has VGG-16's convolutions (14,714,688), 7 * 7 * 512 * 4096 + 4096 and 4096^2 +
+// 4096 for the linear layers, 4097 * 21 for the scores; FCN-32s then 21^2 * 64^2, FCN-8s 21^2 *
+// (4^2 + 4^2
+// + 16^2) and 513 * 21 + 257 * 21.
 TEST(Catalogue, NetworksHaveTheParametersOfTheirPapers) {
   const std::map<std::string, std::size_t> expected{{"lenet", 61'706},
                                                     {"alexnet", 62'378'344},
@@ -65,7 +68,9 @@ TEST(Catalogue, NetworksHaveTheParametersOfTheirPapers) {
                                                     {"densenet121", 7'978'856},
                                                     {"densenet161", 28'681'000},
                                                     {"densenet169", 14'149'480},
-                                                    {"densenet201", 20'013'928}};
+                                                    {"densenet201", 20'013'928},
+                                                    {"fcn8s", 134'489'759},
+                                                    {"fcn32s", 136'152'917}};
   EXPECT_EQ(catalogue().size(), expected.size());
   for (const CatalogueEntry& entry : catalogue()) {
     EXPECT_EQ(count_parameters(build_network(entry.name)), expected.at(std::string{entry.name}))
@@ -287,7 +292,7 @@ TEST(Catalogue, ListsTheNetworksWhenTheNameIsUnknown) {
       refusal("resnet19", {}),
       "there is no network called 'resnet19'; there are lenet, alexnet, overfeat, vgg11, vgg13, "
       "vgg16, vgg19, vgg101, googlenet, inception-v3, inception-v4, resnet18, resnet34, resnet50, "
-      "resnet101, resnet152, densenet121, densenet161, densenet169, densenet201, "
+      "resnet101, resnet152, densenet121, densenet161, densenet169, densenet201, fcn8s, fcn32s, "
       "resnet:n1,n2,n3,n4, vgg:a,b,c,d,e");
 }
 

@@ -59,5 +59,15 @@ TEST(Fuse, LeavesAReluOnTheImageOrOnAPoolAlone) {
   EXPECT_EQ(fuse(net).size(), 5U);  // first, pool, second, fc, loss
 }
 
+// What a crop has only the size of may be written over by its one reader.
+TEST(CountReaders, LeavesOutTheSizeOfACrop) {
+  nets::Builder builder{"crop", {3, 8, 8}};
+  const NodeId half = builder.pool("half", builder.input(), {});
+  const NodeId crop = builder.crop("crop", builder.input(), half);
+  const NodeId sum = builder.sum("sum", crop, half);
+  const nets::Network net = builder.build(builder.linear("fc", sum, {.features = 2}));
+  EXPECT_EQ(count_readers(net), (std::vector<std::size_t>{2, 1, 1, 1, 1, 0}));
+}
+
 }  // namespace
 }  // namespace spillway

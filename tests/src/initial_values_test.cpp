@@ -56,6 +56,27 @@ TEST(InitialValues, OfALinearLayerAreUniformByXavier) {
   EXPECT_TRUE(std::all_of(values.end() - 100, values.end(), [](float b) { return b == 0; }));
 }
 
+// Doubling with a kernel of 4: between two pixels lie 3/4 of the one and 1/4 of the other. Each
+// channel goes to its own alone.
+TEST(InitialValues, OfATransposedConvolutionInterpolate) {
+  const auto values = initial_values(TransposedConvolutionParameters{2, 2, {1, 4}, true}, 1, 0);
+  EXPECT_EQ(values, (std::vector<float>{0.25F, 0.75F, 0.75F, 0.25F, 0, 0, 0, 0,  // from channel 0
+                                        0, 0, 0, 0, 0.25F, 0.75F, 0.75F, 0.25F,  // from channel 1
+                                        0, 0}));
+  const auto depthwise =
+      initial_values(TransposedConvolutionParameters{2, 2, {3, 1}, false, 2}, 1, 0);
+  EXPECT_EQ(depthwise, (std::vector<float>{0.5F, 1, 0.5F, 0.5F, 1, 0.5F}));
+}
+
+// 16 * 64 * 9 weights of fan-in 16 * 9.
+TEST(InitialValues, OfATransposedConvolutionToOtherChannelsAreNormalByHe) {
+  const auto values =
+      initial_values(TransposedConvolutionParameters{16, 64, nets::square(3), false}, 1, 0);
+  ASSERT_EQ(values.size(), 9216U);
+  const double variance = 2.0 / 144;
+  EXPECT_NEAR(moments(values).variance, variance, 4 * std::sqrt(2.0 / 9216) * variance);
+}
+
 TEST(InitialValues, OfBatchNormAreTheIdentity) {
   EXPECT_EQ(initial_values(BatchNormParameters{2}, 1, 0), (std::vector<float>{1, 1, 0, 0}));
   EXPECT_EQ(initial_values(BatchNormStatistics{2}, 1, 0), (std::vector<float>{0, 0, 1, 1}));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nets/catalogue.h"
+#include "nets/fcn.h"
 #include "tests/src/network_in_memory.h"
 
 namespace spillway {
@@ -43,6 +44,15 @@ class NetworkFamilies : public testing::TestWithParam<Case> {
  protected:
   [[nodiscard]] static nets::Network network() {
     const auto& [net, side, batch] = GetParam();
+    if (net == "thin fcn8s") {
+      const nets::FcnWidths widths{.stages = {8, 8, 16, 16, 16}, .hidden = 24};
+      return nets::fcn(net, nets::FcnStride::k8, widths, {3, side, side + 6}, kClasses);
+    }
+    if (net == "googlenet with heads") {
+      return nets::build_network(
+          "googlenet",
+          {.image = nets::Shape{3, side, side}, .classes = kClasses, .auxiliary_heads = true});
+    }
     return nets::build_network(net, {.image = nets::Shape{3, side, side}, .classes = kClasses});
   }
   [[nodiscard]] static Batch batch(const nets::Network& network, std::uint64_t step) {
@@ -50,7 +60,8 @@ class NetworkFamilies : public testing::TestWithParam<Case> {
     for (std::size_t i = 0; i < GetParam().batch * network.input().elements(); ++i) {
       batch.images.push_back(static_cast<float>((i * 7919 + step * 31) % 257) / 128 - 1);
     }
-    for (std::size_t n = 0; n < GetParam().batch; ++n) {
+    const auto [height, width] = network.labels();
+    for (std::size_t n = 0; n < GetParam().batch * height * width; ++n) {
       batch.labels.push_back(static_cast<std::int32_t>((n + step) % kClasses));
     }
     return batch;
@@ -93,7 +104,8 @@ INSTANTIATE_TEST_SUITE_P(OfTheCatalogue, NetworkFamilies,
                                          Case{"vgg:1,2,1,1,1", 32, 2}, Case{"googlenet", 32, 2},
                                          Case{"inception-v3", 75, 2}, Case{"inception-v4", 75, 2},
                                          Case{"resnet34", 32, 2}, Case{"resnet:1,2,1,1", 32, 2},
-                                         Case{"densenet121", 32, 2}));
+                                         Case{"densenet121", 32, 2}, Case{"thin fcn8s", 17, 2},
+                                         Case{"googlenet with heads", 80, 2}));
 
 }  // namespace
 }  // namespace spillway

@@ -135,6 +135,29 @@ INSTANTIATE_TEST_SUITE_P(Networks, BuiltInStep,
                          testing::Values("lenet", "resnet18", "vgg16", "alexnet", "googlenet",
                                          "inception-v3", "densenet121"));
 
+// Two losses: one block has their sum; evaluation has neither the head nor its state.
+TEST(TrainingStep, AddsTheLossesOfHeadsThatEvaluationLeavesOut) {
+  nets::Builder builder{"heads", {3, 8, 8}};
+  const nets::NodeId x = builder.convolution("conv", builder.input(), {.channels = 4});
+  builder.auxiliary_loss("aux.loss", builder.linear("aux", x, {.features = 5}), 0.25F);
+  const nets::Network net = builder.build(builder.linear("fc", x, {.features = 5}));
+  const Step training = make_training_step(net, ModelSizing{}, {.batch = 2});
+  const Task& aux = *find_task(training, "aux.loss.forward");
+  const Task& main = *find_task(training, "loss.forward");
+  EXPECT_EQ(std::ranges::count(aux.reads, training.result), 0);
+  EXPECT_EQ(std::ranges::count(main.reads, training.result), 1);
+  EXPECT_EQ(std::ranges::count(main.writes, training.result), 1);
+  const auto violation =
+      prefetch::check_dataflow(training.graph, prefetch::runs_in_order(training.graph));
+  EXPECT_FALSE(violation) << violation->reason;
+  EXPECT_NE(find_task(training, "conv.gradient"), nullptr);
+  EXPECT_NE(find_task(training, "aux.update"), nullptr);
+
+  const Step evaluation = make_evaluation_step(net, ModelSizing{}, {.batch = 2});
+  EXPECT_EQ(task_names(evaluation),
+            (std::vector<std::string>{"load", "conv.forward", "fc.forward", "loss.forward"}));
+}
+
 // image -> conv -> norm -> relu -> linear: norm takes the ReLU in.
 nets::Network small_network() {
   nets::Builder builder{"small", {3, 8, 8}};
@@ -188,6 +211,7 @@ TEST(TrainingStep, MayBeginWithLayersThatTrainNothing) {
        [](nets::Builder& net) {
          return net.concat("first", {net.input(), net.input()});
        }},
+      {"crop", [](nets::Builder& net) { return net.crop("first", net.input(), net.input()); }},
       {"sum", [](nets::Builder& net) { return net.sum("first", net.input(), net.input()); }}};
   for (const auto& [name, begin] : beginnings) {
     nets::Builder builder{name, {3, 8, 8}};

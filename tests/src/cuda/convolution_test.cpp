@@ -13,22 +13,25 @@ struct ConvolutionCase {
   nets::Extent stride;
   nets::Extent padding;
   bool bias;
+  nets::Extent dilation = nets::square(1);
+  std::size_t groups = 1;
 
   [[nodiscard]] ConvolutionGeometry geometry() const {
-    const auto side = [](std::size_t in, std::size_t k, std::size_t s, std::size_t p) {
-      return (in + 2 * p - k) / s + 1;
-    };
-    return {
-        .x = x,
-        .y = {.batch = x.batch,
-              .image = {.channels = out,
-                        .height =
-                            side(x.image.height, kernel.height, stride.height, padding.height),
-                        .width = side(x.image.width, kernel.width, stride.width, padding.width)}},
-        .kernel = kernel,
-        .stride = stride,
-        .padding = padding,
-        .bias = bias};
+    const auto side = [](std::size_t in, std::size_t k, std::size_t s, std::size_t p,
+                         std::size_t d) { return (in + 2 * p - d * (k - 1) - 1) / s + 1; };
+    return {.x = x,
+            .y = {.batch = x.batch,
+                  .image = {.channels = out,
+                            .height = side(x.image.height, kernel.height, stride.height,
+                                           padding.height, dilation.height),
+                            .width = side(x.image.width, kernel.width, stride.width, padding.width,
+                                          dilation.width)}},
+            .kernel = kernel,
+            .stride = stride,
+            .padding = padding,
+            .bias = bias,
+            .dilation = dilation,
+            .groups = groups};
   }
 };
 
@@ -71,7 +74,7 @@ TEST_P(CudaConvolution, ForwardIsTheHostsByEveryAlgorithm) {
       y.device = DeviceBlock{backend().tensor_bytes(g_.y)};
       run_by(backend(), algorithm, forward, {&x, &w, &y});
       expect_products(values(g_.y, y), host().values(g_.y, y.host),
-                      product_tolerance(taps() * g_.x.image.channels));
+                      product_tolerance(taps() * g_.x.image.channels / g_.groups));
     }
   }
 }
@@ -87,7 +90,7 @@ TEST_P(CudaConvolution, BackwardDataIsTheHostsByEveryAlgorithm) {
     dx.device = DeviceBlock{backend().tensor_bytes(g_.x)};
     run_by(backend(), algorithm, backward, {&dy, &w, &dx});
     expect_products(values(g_.x, dx), host().values(g_.x, dx.host),
-                    product_tolerance(taps() * g_.y.image.channels));
+                    product_tolerance(taps() * g_.y.image.channels / g_.groups));
   }
 }
 
@@ -140,6 +143,18 @@ INSTANTIATE_TEST_SUITE_P(
                           ConvolutionCase{{3, {20, 9, 9}}, 10, kThree, kTwo, kOne, true},
                           ConvolutionCase{{2, {8, 7, 12}}, 12, {1, 5}, {1, 2}, {0, 2}, true},
                           ConvolutionCase{{2, {512, 1, 1}}, 24, kOne, kOne, kNone, true})));
+
+// Two groups, ResNeXt's small ones, depthwise ones with padding; dilation with and without stride.
+INSTANTIATE_TEST_SUITE_P(
+    GroupsAndDilation, CudaConvolution,
+    ::testing::Combine(
+        kAllPrecisions,
+        ::testing::Values(ConvolutionCase{{2, {64, 14, 14}}, 32, kThree, kOne, kOne, true, kOne, 2},
+                          ConvolutionCase{{2, {64, 9, 7}}, 64, kThree, kTwo, kOne, false, kOne, 16},
+                          ConvolutionCase{{2, {20, 9, 7}}, 20, kThree, kOne, kOne, true, kOne, 20},
+                          ConvolutionCase{{2, {32, 13, 12}}, 16, kThree, kOne, kTwo, true, kTwo},
+                          ConvolutionCase{
+                              {1, {20, 15, 14}}, 10, {3, 2}, kTwo, kOne, true, {3, 4}})));
 
 }  // namespace
 }  // namespace spillway::cuda

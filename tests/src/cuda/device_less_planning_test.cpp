@@ -62,6 +62,46 @@ TEST_F(DeviceLessPlanning, OffersTheLeastWorkspaceFirstAndKeepsToTheLimit) {
   }
 }
 
+// Two groups, ResNeXt's small ones, depthwise ones with padding, dilation, and what upsamples FCN's
+// scores: each has engines in each pass, deterministic ones too.
+TEST_F(DeviceLessPlanning, OffersEnginesForGroupsDilationAndLargeKernels) {
+  const auto geometry = [](std::size_t channels, std::size_t side, nets::Extent kernel,
+                           std::size_t stride, std::size_t dilation, std::size_t groups) {
+    const std::size_t padding = stride == 1 ? dilation : 0;
+    const std::size_t y = (side + 2 * padding - dilation * (kernel.width - 1) - 1) / stride + 1;
+    return ConvolutionGeometry{.x = {2, {channels, side, side}},
+                               .y = {2, {channels, y, y}},
+                               .kernel = kernel,
+                               .stride = nets::square(stride),
+                               .padding = nets::square(padding),
+                               .bias = false,
+                               .dilation = nets::square(dilation),
+                               .groups = groups};
+  };
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    ConvolutionEngines all =
+        engines({.precision = precision, .deterministic = true, .most_workspace = 1_GiB});
+    for (const ConvolutionPass pass : kPasses) {
+      for (const ConvolutionGeometry& g :
+           {geometry(64, 14, nets::square(3), 1, 1, 2), geometry(64, 14, nets::square(3), 1, 1, 16),
+            geometry(20, 9, nets::square(3), 1, 1, 20), geometry(32, 13, nets::square(3), 1, 2, 1),
+            geometry(21, 128, nets::square(64), 32, 1, 1)}) {
+        const ConvolutionProblem problem{.pass = pass, .geometry = g};
+        EXPECT_NO_THROW((void)all.offered(problem)) << describe(problem);
+      }
+    }
+  }
+}
+
+TEST_F(DeviceLessPlanning, RefusesGroupsThatPaddingWouldCut) {
+  ConvolutionProblem cut = problem(ConvolutionPass::kForward, false, false);
+  cut.geometry.x.image.channels = 12;
+  cut.geometry.y.image.channels = 6;
+  cut.geometry.groups = 3;
+  ConvolutionEngines none = engines(kRules);
+  EXPECT_THROW((void)none.offered(cut), um::Error);
+}
+
 TEST_F(DeviceLessPlanning, SaysWhenTheLimitIsTooLow) {
   ConvolutionEngines none = engines({.precision = Precision::kTf32, .most_workspace = 1_KiB});
   EXPECT_THROW((void)none.offered(problem(ConvolutionPass::kForward, false, false)), um::Error);

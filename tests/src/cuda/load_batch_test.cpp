@@ -57,6 +57,21 @@ INSTANTIATE_TEST_SUITE_P(
                                          TensorShape{3, {10, 3, 2}}, TensorShape{1, {20, 1, 1}},
                                          TensorShape{8, {3, 256, 256}})));
 
+class CudaPixelLabels : public DeviceRunner {
+ protected:
+  CudaPixelLabels() : DeviceRunner{Precision::kFp32} {}
+};
+
+TEST_F(CudaPixelLabels, AreCopiedOneForEachPixel) {
+  const TensorShape shape{2, {1, 2, 3}};
+  Batch batch{.images = std::vector<float>(12, 0.5F), .labels = {}};
+  for (std::int32_t i = 0; i < 12; ++i) batch.labels.push_back(i - 1);
+  Operand x = tensor(shape);
+  Operand labels = bytes(um::Bytes{12 * sizeof(std::int32_t)});
+  run(LoadBatch{.x = shape, .labels_each = 6}, {&x, &labels}, {.batch = &batch});
+  EXPECT_EQ(labels.device.bytes(), labels.host.bytes());
+}
+
 class WrongCudaBatch : public DeviceRunner {
  protected:
   WrongCudaBatch() : DeviceRunner{Precision::kFp32} {}

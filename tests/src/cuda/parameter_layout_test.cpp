@@ -75,6 +75,7 @@ TEST_P(CudaParameterLayout, HasEachParameterOnceAndZerosBeside) {
 
 TEST_P(CudaParameterLayout, KeepsARoundedCopyOfBothPartsOfWeightsOnly) {
   const bool has_weights = std::holds_alternative<ConvolutionParameters>(spec_) ||
+                           std::holds_alternative<TransposedConvolutionParameters>(spec_) ||
                            std::holds_alternative<LinearParameters>(spec_);
   ASSERT_EQ(block_.layout.has_bf16_copy(), has_weights && precision_ == Precision::kBf16);
   if (!block_.layout.has_bf16_copy()) {
@@ -96,8 +97,11 @@ TEST_P(CudaParameterLayout, BeginsEveryPartWhereVectorLoadsMay) {
   EXPECT_EQ(block_.layout.bias().count() % 32, 0U);
   EXPECT_EQ(block_.layout.float_count() % 8, 0U);
   if (!block_.layout.has_bf16_copy()) return;
-  EXPECT_EQ(block_.layout.bias().count() % 256, 0U);
   EXPECT_EQ(block_.layout.bf16_weights().count() % 256, 0U);
+  EXPECT_EQ(block_.layout.bf16_bias().count() % 16, 0U);
+  const auto* const grouped = std::get_if<ConvolutionParameters>(&spec_);
+  if (grouped != nullptr && grouped->groups > 1) return;
+  EXPECT_EQ(block_.layout.bias().count() % 256, 0U);
   EXPECT_EQ(block_.layout.bf16_bias().count() % 128, 0U);
 }
 
@@ -108,6 +112,8 @@ INSTANTIATE_TEST_SUITE_P(
         ::testing::Values(ParameterSpec{ConvolutionParameters{20, 3, {3, 2}, true}},
                           ParameterSpec{ConvolutionParameters{33, 10, nets::square(1), false}},
                           ParameterSpec{ConvolutionParameters{8, 16, nets::square(3), true}},
+                          ParameterSpec{ConvolutionParameters{24, 12, {3, 2}, true, 12}},
+                          ParameterSpec{TransposedConvolutionParameters{20, 9, {4, 3}, true}},
                           ParameterSpec{LinearParameters{10, {6, 3, 2}, true}},
                           ParameterSpec{LinearParameters{2, {1, 5, 5}, false}},
                           ParameterSpec{BatchNormParameters{20}},
@@ -127,6 +133,16 @@ TEST(CudaConvolutionWeights, AreKrsc) {
   EXPECT_EQ(block.float_at(block.layout.weights(), ((k * 3 + r) * 2 + s) * 16 + c),
             values[((k * 10 + c) * 3 + r) * 2 + s]);
   EXPECT_EQ(block.float_at(block.layout.bias(), 8), values.back());
+}
+
+// (out, in / 4, 1, 3) of (8, 16): a group's channels are not padded.
+TEST(CudaConvolutionWeights, OfGroupsAreThoseOfTheirGroupAlone) {
+  const ConvolutionParameters spec{.out = 8, .in = 16, .kernel = {1, 3}, .bias = true, .groups = 4};
+  const std::vector<float> values = some_values(element_count(spec));
+  const Imported block{Precision::kFp32, spec, values};
+  EXPECT_EQ(block.layout.weight_count(), 8U * 3 * 4);
+  EXPECT_EQ(block.float_at(block.layout.weights(), (7 * 3 + 1) * 4 + 3),
+            values[(7 * 4 + 3) * 3 + 1]);
 }
 
 // An image (6, 3, 2) lies as (3, 2, 8 with padding), and so do the columns of the weights.

@@ -52,6 +52,17 @@ TEST_P(CudaSoftmaxCrossEntropy, TrainIsTheHosts) {
   }
 }
 
+TEST_P(CudaSoftmaxCrossEntropy, TrainWeighsItsLossAndAddsItToAnother) {
+  Operand logits = tensor(shape_, some_logits(shape_));
+  Operand label = numbers(Labels{1, -1, 0});
+  Operand loss = numbers(std::vector<float>{2.5F, 77});
+  Operand dlogits = tensor(shape_);
+  run(SoftmaxCrossEntropyTrain{.x = shape_, .weight = 0.3F, .accumulates = true},
+      {&logits, &label, &loss, &loss, &dlogits});
+  expect_result(loss, kTolerance);
+  expect_close(shape_, dlogits, kTolerance);
+}
+
 TEST_P(CudaSoftmaxCrossEntropy, EvaluateIsTheHosts) {
   for (const Labels& labels : {Labels{1, 0, 1}, Labels{1, -1, 0}}) {
     Operand logits = tensor(shape_, some_logits(shape_));
@@ -111,6 +122,25 @@ TEST_P(CudaSoftmaxCrossEntropy, MakesTheLossOfALabelThatIsNoClassNotANumber) {
   run_on_device(SoftmaxCrossEntropyTrain{.x = shape_}, {&operand, &label, &loss, &dlogits});
   EXPECT_TRUE(std::isnan(loss.device.numbers<float>()[0]));
   (void)values(shape_, dlogits);  // whose padding is zero
+}
+
+// A label for each pixel, some of them none.
+TEST_P(CudaSoftmaxCrossEntropy, TakesALabelForEachPixel) {
+  const TensorShape shape{2, {classes_, 7, 5}};
+  Labels labels;
+  for (std::size_t n = 0; n < shape.batch * 35; ++n) {
+    labels.push_back(n % 4 == 2 ? -1 : static_cast<std::int32_t>(n * 7 % classes_));
+  }
+  Operand logits = tensor(shape, some_logits(shape));
+  Operand label = numbers(labels);
+  Operand loss = result();
+  Operand dlogits = tensor(shape);
+  run(SoftmaxCrossEntropyTrain{.x = shape}, {&logits, &label, &loss, &dlogits});
+  expect_result(loss, kTolerance);
+  expect_close(shape, dlogits, kTolerance);
+  Operand sum = result();
+  run(SoftmaxCrossEntropyEvaluate{.x = shape}, {&logits, &label, &sum});
+  expect_result(sum, 53 * kTolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(Classes, CudaSoftmaxCrossEntropy,

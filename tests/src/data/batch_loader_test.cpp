@@ -135,5 +135,32 @@ TEST(BatchLoader, RefusesABatchLargerThanTheDataSet) {
             "--batch");
 }
 
+// Two pixels to an image, which is a row.
+class LabelledPixels final : public Dataset {
+ public:
+  [[nodiscard]] std::string name() const override { return "pixels"; }
+  [[nodiscard]] nets::Shape image() const override { return {1, 1, 2}; }
+  [[nodiscard]] std::size_t classes() const override { return 100; }
+  [[nodiscard]] std::size_t size() const override { return 3; }
+  void read(std::size_t index, std::span<float> image) const override {
+    std::ranges::fill(image, static_cast<float>(index));
+  }
+  [[nodiscard]] std::int32_t label(std::size_t index) const override {
+    return static_cast<std::int32_t>(index);
+  }
+  [[nodiscard]] bool labels_pixels() const override { return true; }
+  void labels(std::size_t index, std::span<std::int32_t> labels) const override {
+    labels[0] = label(index);
+    labels[1] = 10 + label(index);
+  }
+};
+
+TEST(BatchLoader, LoadsALabelForEachPixelWhereThereAreSuch) {
+  const LabelledPixels dataset;
+  BatchLoader loader{dataset, 2, evaluation_order(dataset.size(), 2)};
+  EXPECT_EQ(loader.next().labels, (Labels{0, 10, 1, 11}));
+  EXPECT_EQ(loader.next().labels, (Labels{2, 12, -1, -1}));
+}
+
 }  // namespace
 }  // namespace spillway

@@ -141,5 +141,29 @@ TEST(MeasureChannels, GivesAnEvenChannelTheDeviationOne) {
   EXPECT_EQ(statistics.deviation.at(0), 1.0F);
 }
 
+TEST(OpenDataset, LabelsThePixelsForANetworkThatScoresThem) {
+  const DatasetOptions options{.image = {3, 9, 7}, .classes = 4, .labels = {9, 7}};
+  const DatasetPair pair = open_dataset("synthetic", options);
+  ASSERT_TRUE(pair.train->labels_pixels());
+  std::vector<std::int32_t> labels(63, 99);
+  pair.test->labels(5, labels);
+  EXPECT_EQ(std::ranges::count(labels, 99), 0);
+}
+
+TEST(OpenDataset, RefusesLabelsThatTheNetworkCannotUse) {
+  EXPECT_EQ(
+      refusal([] {
+        (void)open_dataset("cifar10:x", {.image = {3, 32, 32}, .classes = 10, .labels = {32, 32}});
+      }),
+      "the network scores each pixel, but data set cifar10:x has one label for an image; use "
+      "synthetic");
+  EXPECT_EQ(
+      refusal([] {
+        (void)open_dataset("synthetic", {.image = {3, 32, 32}, .classes = 10, .labels = {7, 8}});
+      }),
+      "the network ends with scores for 7x8 places of an image of 32x32; end it with a "
+      "linear layer, or with a score for each pixel");
+}
+
 }  // namespace
 }  // namespace spillway

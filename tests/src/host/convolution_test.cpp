@@ -16,15 +16,19 @@ struct Case {
   nets::Extent stride;
   nets::Extent padding;
   bool bias;
+  nets::Extent dilation = nets::square(1);
+  std::size_t groups = 1;
 
   [[nodiscard]] ConvolutionGeometry geometry() const {
     const TensorShape x{.batch = batch, .image = image};
     return {.x = x,
-            .y = output_shape(x, out, kernel, stride, padding),
+            .y = output_shape(x, out, kernel, stride, padding, dilation),
             .kernel = kernel,
             .stride = stride,
             .padding = padding,
-            .bias = bias};
+            .bias = bias,
+            .dilation = dilation,
+            .groups = groups};
   }
 };
 
@@ -33,7 +37,8 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.batch << " x " << nets::Shape{c.image}.channels << "x" << c.image.height << "x"
        << c.image.width << " to " << c.out << ", kernel " << c.kernel.height << "x"
-       << c.kernel.width << ", stride " << c.stride.height << "x" << c.stride.width;
+       << c.kernel.width << ", stride " << c.stride.height << "x" << c.stride.width << ", dilation "
+       << c.dilation.height << "x" << c.dilation.width << ", " << c.groups << " groups";
 }
 
 class Convolution : public KernelRunner, public testing::WithParamInterface<Case> {
@@ -169,11 +174,29 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{1, {20, 5, 6}, 3, kThree, kOne, kOne, true},  // to an image
                     Case{3, {2, 5, 6}, 3, kThree, kOne, kOne, true}));
 
-// The definition of the gradient, beside the formulas above.
-class ConvolutionGradient : public KernelRunner {};
+// AlexNet's two groups, ResNeXt's small ones, depthwise ones with one and three outputs a channel,
+// groups that cut blocks of channels in two.
+INSTANTIATE_TEST_SUITE_P(
+    Groups, Convolution,
+    testing::Values(Case{2, {64, 7, 9}, 32, kThree, kOne, kOne, true, kOne, 2},
+                    Case{1, {32, 6, 5}, 32, kThree, kTwo, kOne, false, kOne, 8},
+                    Case{2, {20, 7, 5}, 20, kThree, kOne, kOne, true, kOne, 20},
+                    Case{1, {32, 9, 7}, 32, {3, 5}, {2, 1}, {1, 2}, true, kOne, 32},
+                    Case{3, {3, 6, 7}, 9, kThree, kOne, kOne, true, kOne, 3},
+                    Case{2, {20, 5, 6}, 30, {2, 3}, {1, 2}, {0, 1}, true, {2, 1}, 10}));
 
-TEST_F(ConvolutionGradient, IsTheSlopeOfTheForwardPass) {
-  const ConvolutionGeometry g = Case{2, {5, 5, 4}, 6, {3, 2}, kTwo, kOne, true}.geometry();
+INSTANTIATE_TEST_SUITE_P(
+    Dilation, Convolution,
+    testing::Values(Case{2, {32, 13, 11}, 48, kThree, kOne, kTwo, true, kTwo},
+                    Case{1, {3, 15, 14}, 20, kThree, kTwo, kOne, true, {3, 2}},
+                    Case{2, {20, 11, 13}, 33, {3, 2}, kOne, {4, 0}, false, {4, 5}},
+                    Case{1, {16, 9, 8}, 16, kThree, {1, 2}, kOne, true, {1, 2}}));
+
+// The definition of the gradient, beside the formulas above.
+class SlopeOfConvolution : public KernelRunner, public testing::WithParamInterface<Case> {};
+
+TEST_P(SlopeOfConvolution, IsItsGradient) {
+  const ConvolutionGeometry g = GetParam().geometry();
   const Values x = random_values(g.x.elements(), 4);
   const Values w = random_values(element_count(g.parameters()), 5);
   const Values dy = random_values(g.y.elements(), 6);
@@ -195,6 +218,13 @@ TEST_F(ConvolutionGradient, IsTheSlopeOfTheForwardPass) {
       numeric_gradient(w, [&](const Values& at) { return dot(dy, naive_convolution(g, x, at)); }),
       sum_tolerance(18));
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, SlopeOfConvolution,
+    testing::Values(Case{2, {5, 5, 4}, 6, {3, 2}, kTwo, kOne, true},
+                    Case{2, {6, 7, 5}, 9, {3, 2}, {2, 1}, {2, 1}, true, {2, 3}, 3}));
+
+class ConvolutionGradient : public KernelRunner {};
 
 TEST_F(ConvolutionGradient, OfferedWinogradNeedsMoreWorkspace) {
   if (backend().layout().block() != 16) GTEST_SKIP() << "oneDNN has Winograd for AVX-512 only";

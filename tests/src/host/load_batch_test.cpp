@@ -53,5 +53,17 @@ TEST_F(WrongBatch, IsTheCallersBug) {
                um::ContractError);
 }
 
+class PixelLabels : public KernelRunner {};
+
+TEST_F(PixelLabels, AreCopiedOneForEachPixel) {
+  const TensorShape shape{2, {1, 2, 3}};
+  Batch batch{.images = std::vector<float>(12, 0.5F), .labels = {}};
+  for (std::int32_t i = 0; i < 12; ++i) batch.labels.push_back(i - 1);
+  Block x = tensor(shape);
+  Block labels{um::Bytes{12 * sizeof(std::int32_t)}};
+  run(LoadBatch{.x = shape, .labels_each = 6}, {&x, &labels}, {.batch = &batch});
+  EXPECT_EQ(std::memcmp(labels.data(), batch.labels.data(), 12 * sizeof(std::int32_t)), 0);
+}
+
 }  // namespace
 }  // namespace spillway::host

@@ -17,25 +17,37 @@ inline std::size_t place(const TensorShape& shape, std::size_t n, std::size_t c,
 }
 
 inline TensorShape output_shape(const TensorShape& x, std::size_t channels, nets::Extent kernel,
-                                nets::Extent stride, nets::Extent padding) {
-  return {
-      .batch = x.batch,
-      .image = {.channels = channels,
-                .height = (x.image.height + 2 * padding.height - kernel.height) / stride.height + 1,
-                .width = (x.image.width + 2 * padding.width - kernel.width) / stride.width + 1}};
+                                nets::Extent stride, nets::Extent padding,
+                                nets::Extent dilation = nets::square(1)) {
+  const auto side = [](std::size_t from, std::size_t k, std::size_t s, std::size_t p,
+                       std::size_t d) { return (from + 2 * p - (k - 1) * d - 1) / s + 1; };
+  return {.batch = x.batch,
+          .image = {.channels = channels,
+                    .height = side(x.image.height, kernel.height, stride.height, padding.height,
+                                   dilation.height),
+                    .width = side(x.image.width, kernel.width, stride.width, padding.width,
+                                  dilation.width)}};
 }
+
+/// How a window moves over an image.
+struct Sliding {
+  nets::Extent kernel;
+  nets::Extent stride;
+  nets::Extent padding;
+  nets::Extent dilation = nets::square(1);
+};
 
 /// Calls visit(place in y, place in x, tap of the kernel) for each pixel of channel `cy` of y and
 /// each pixel of channel `cx` of x in its window.
 template <class Geometry, class Visit>
 void for_each_tap(const Geometry& g, std::size_t n, std::size_t cy, std::size_t cx,
-                  nets::Extent kernel, nets::Extent stride, nets::Extent padding,
-                  const Visit& visit) {
+                  const Sliding& sliding, const Visit& visit) {
+  const auto& [kernel, stride, padding, dilation] = sliding;
   for (std::size_t h = 0; h < g.y.image.height; ++h) {
     for (std::size_t w = 0; w < g.y.image.width; ++w) {
       for (std::size_t tap = 0; tap < kernel.height * kernel.width; ++tap) {
-        const std::size_t row = h * stride.height + tap / kernel.width;
-        const std::size_t column = w * stride.width + tap % kernel.width;
+        const std::size_t row = h * stride.height + tap / kernel.width * dilation.height;
+        const std::size_t column = w * stride.width + tap % kernel.width * dilation.width;
         if (row < padding.height || row - padding.height >= g.x.image.height) continue;
         if (column < padding.width || column - padding.width >= g.x.image.width) continue;
         visit(place(g.y, n, cy, h, w),
@@ -49,12 +61,14 @@ void for_each_tap(const Geometry& g, std::size_t n, std::size_t cy, std::size_t 
 template <class Visit>
 void for_each_product(const ConvolutionGeometry& g, const Visit& visit) {
   const std::size_t taps = g.kernel.height * g.kernel.width;
+  const std::size_t in = g.x.image.channels / g.groups;
   for (std::size_t n = 0; n < g.x.batch; ++n) {
     for (std::size_t o = 0; o < g.y.image.channels; ++o) {
-      for (std::size_t i = 0; i < g.x.image.channels; ++i) {
-        for_each_tap(g, n, o, i, g.kernel, g.stride, g.padding,
+      const std::size_t first = o / (g.y.image.channels / g.groups) * in;  // of its group
+      for (std::size_t i = 0; i < in; ++i) {
+        for_each_tap(g, n, o, first + i, {g.kernel, g.stride, g.padding, g.dilation},
                      [&](std::size_t y, std::size_t x, std::size_t tap) {
-                       visit(y, x, (o * g.x.image.channels + i) * taps + tap);
+                       visit(y, x, (o * in + i) * taps + tap);
                      });
       }
     }
@@ -129,7 +143,7 @@ inline Values naive_pool(const PoolForward& op, const Values& x) {
   Values counts(y.size(), 0.0);
   for (std::size_t n = 0; n < op.x.batch; ++n) {
     for (std::size_t c = 0; c < op.x.image.channels; ++c) {
-      for_each_tap(op, n, c, c, op.pool.kernel, op.pool.stride, op.pool.padding,
+      for_each_tap(op, n, c, c, {op.pool.kernel, op.pool.stride, op.pool.padding},
                    [&](std::size_t to, std::size_t from, std::size_t /*tap*/) {
                      y[to] = is_max ? std::max(y[to], x[from]) : y[to] + x[from];
                      counts[to] += 1;
