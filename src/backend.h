@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,12 +25,25 @@ struct Batch {
   std::vector<std::int32_t> labels;
 };
 
+/// True when `batch` has as many labels as it needs, `labels_each` an image, and the samples of a
+/// tensor `x` of images, from number `first` on.
+[[nodiscard]] inline bool has_all_samples(const Batch& batch, const TensorShape& x,
+                                          std::size_t labels_each, std::size_t first) {
+  const std::size_t count = batch.labels.size() / labels_each;
+  return batch.labels.size() == count * labels_each &&
+         batch.images.size() == count * x.image.elements() && first + x.batch <= count;
+}
+
 /// What kernels need to know of the step they run in.
 struct StepContext {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;  ///< counts from 0 over the whole training
   float learning_rate = 0;
   const Batch* batch = nullptr;
+  std::size_t first_sample = 0;  ///< the step's in `batch`, of which it may be a part
+  /// Labels of the whole batch that count, where the step is a part of it: what the mean loss is
+  /// over.
+  std::optional<std::size_t> counted_labels;
 };
 
 /// One call of a Kernel.

@@ -42,6 +42,13 @@ std::size_t read_threads(const prefetch::JsonView& threads) {
   return threads.integer();
 }
 
+std::optional<std::size_t> read_sub_batch(const prefetch::JsonView& root) {
+  if (!root.has("sub_batch")) return std::nullopt;
+  const prefetch::JsonView size = root.at("sub_batch");
+  if (size.integer(root.at("batch").integer()) == 0) throw size.error("is zero");
+  return size.integer();
+}
+
 // Whether there is a checkpoint in `folder`.
 bool holds_checkpoint(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / kDescription;
@@ -101,23 +108,30 @@ void CheckpointFolder::save(const Checkpoint& checkpoint, const State& state) co
   const std::string tensors = tensor_file(checkpoint.step);
   state.save(folder_ / tensors);
   const auto& [key, settings, step] = checkpoint;
-  replace_json(folder_ / kDescription, {{"format", "spillway-checkpoint"},
-                                        {"version", kVersion},
-                                        {"network", key.network},
-                                        {"data", key.data},
-                                        {"batch", key.batch},
-                                        {"seed", key.seed},
-                                        {"step", step},
-                                        {"learning_rate", to_json(settings.learning_rate)},
-                                        {"optimizer", to_json(settings.optimizer)},
-                                        {"threads", settings.threads},
-                                        {"tensors", tensors}});
+  json description{{"format", "spillway-checkpoint"},
+                   {"version", kVersion},
+                   {"network", key.network},
+                   {"data", key.data},
+                   {"batch", key.batch},
+                   {"seed", key.seed},
+                   {"step", step},
+                   {"learning_rate", to_json(settings.learning_rate)},
+                   {"optimizer", to_json(settings.optimizer)},
+                   {"threads", settings.threads},
+                   {"tensors", tensors}};
+  if (settings.sub_batch) description["sub_batch"] = *settings.sub_batch;
+  replace_json(folder_ / kDescription, description);
   remove_older(folder_, tensors);
 }
 
-void CheckpointFolder::save_plan(const prefetch::Plan& plan,
+void CheckpointFolder::save_plan(std::size_t index, std::size_t count, const prefetch::Plan& plan,
                                  const prefetch::TaskGraph& graph) const {
-  replace_json(plan_path(), to_json(plan, graph));
+  replace_json(plan_path(index, count), to_json(plan, graph));
+}
+
+std::string CheckpointFolder::plan_path(std::size_t index, std::size_t count) const {
+  const bool is_last = index + 1 == count;
+  return folder_ / (is_last ? "plan.json" : "plan-" + std::to_string(index + 1) + ".json");
 }
 
 std::uint64_t CheckpointFolder::load(const CheckpointKey& key, State& state) const {
@@ -155,7 +169,8 @@ KeptSettings read_settings(const std::filesystem::path& folder) {
   const prefetch::JsonView root = file.root();
   return {.learning_rate = read_learning_rate(root.at("learning_rate")),
           .optimizer = read_optimizer(root.at("optimizer")),
-          .threads = read_threads(root.at("threads"))};
+          .threads = read_threads(root.at("threads")),
+          .sub_batch = read_sub_batch(root)};
 }
 
 }  // namespace spillway

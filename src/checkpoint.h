@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "prefetch/plan.h"
@@ -27,6 +28,8 @@ struct KeptSettings {
   LearningRateOptions learning_rate;
   OptimizerOptions optimizer;
   std::size_t threads = 1;  ///< of the kernels
+  /// Samples of a sub-batch; nothing where the batch is not cut. It cannot be given anew.
+  std::optional<std::size_t> sub_batch;
 };
 
 /// A moment of a training, between two steps, but for the numbers of its State.
@@ -38,7 +41,9 @@ struct Checkpoint {
 
 /// A folder with the last checkpoint of a training: checkpoint.json, which names the safetensors
 /// file of its step, and plan.json, so that a training that goes on uses the same algorithms and
-/// ends with the same bits. Whenever the program is killed, each file is the old one or the new.
+/// ends with the same bits. Of a batch that is cut, plan.json is of the last sub-step, and
+/// plan-1.json and so on of those before. Whenever the program is killed, each file is the old one
+/// or the new.
 class CheckpointFolder {
  public:
   /// Makes the folder. Throws: um::Error when it cannot be made or written.
@@ -46,8 +51,10 @@ class CheckpointFolder {
 
   /// Replaces the checkpoint. Throws: um::Error when it cannot be written.
   void save(const Checkpoint& checkpoint, const State& state) const;
-  /// Replaces the plan of the training step. Throws: um::Error when it cannot be written.
-  void save_plan(const prefetch::Plan& plan, const prefetch::TaskGraph& graph) const;
+  /// Replaces the plan of training step number `index` of `count` (Workload::training_steps()).
+  /// Throws: um::Error when it cannot be written.
+  void save_plan(std::size_t index, std::size_t count, const prefetch::Plan& plan,
+                 const prefetch::TaskGraph& graph) const;
 
   /// Fills `state` from the checkpoint there is and returns the steps done. Throws: um::Error when
   /// there is none, it is damaged, or it does not belong to `key`; then `state` is as it was,
@@ -58,7 +65,8 @@ class CheckpointFolder {
   /// Throws: as expect_no_checkpoint().
   void expect_empty() const;
 
-  [[nodiscard]] std::string plan_path() const { return folder_ / "plan.json"; }
+  /// Of that step.
+  [[nodiscard]] std::string plan_path(std::size_t index, std::size_t count) const;
 
  private:
   std::filesystem::path folder_;

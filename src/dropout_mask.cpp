@@ -4,7 +4,7 @@
 
 namespace spillway {
 
-DropoutMask dropout_mask(std::size_t channels, float probability, std::uint32_t stream,
+DropoutMask dropout_mask(const nets::Shape& image, float probability, std::uint32_t stream,
                          const StepContext& context) {
   return {.threshold = static_cast<std::uint64_t>(std::ceil(std::ldexp(probability, 32))),
           .scale = probability < 1.F ? 1.F / (1.F - probability) : 0.F,
@@ -12,7 +12,8 @@ DropoutMask dropout_mask(std::size_t channels, float probability, std::uint32_t 
           .key = {static_cast<std::uint32_t>(context.seed),
                   static_cast<std::uint32_t>(context.seed >> 32U)},
           .step = context.step,
-          .groups = (channels + DropoutMask::kGroup - 1) / DropoutMask::kGroup};
+          .groups = (image.channels + DropoutMask::kGroup - 1) / DropoutMask::kGroup,
+          .first_pixel = context.first_sample * image.height * image.width};
 }
 
 }  // namespace spillway

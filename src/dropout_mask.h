@@ -11,7 +11,8 @@ namespace spillway {
 
 /// Which elements a dropout layer drops in a step: the same ones in every layout and on every
 /// device. One call of philox serves four channels of a pixel; its counter is the place of the four
-/// in (N, H, W, C / 4), the step and the stream. A plain value, which device code takes too.
+/// in (N, H, W, C / 4) of the whole batch, the step and the stream. A plain value, which device
+/// code takes too.
 struct DropoutMask {
   /// Channels that draw together: 0 to 3, 4 to 7, and so on.
   static constexpr std::size_t kGroup = 4;
@@ -21,11 +22,12 @@ struct DropoutMask {
   std::uint32_t stream;
   PhiloxKey key;
   std::uint64_t step;
-  std::uint64_t groups;  ///< of a pixel
+  std::uint64_t groups;       ///< of a pixel
+  std::uint64_t first_pixel;  ///< of the tensor in the whole batch, of which it may be a part
 
-  /// One word for each channel of `group` of `pixel`, which counts over the whole batch.
+  /// One word for each channel of `group` of `pixel`, which counts over the whole tensor.
   [[nodiscard]] constexpr PhiloxCounter words(std::uint64_t pixel, std::uint64_t group) const {
-    const std::uint64_t place = pixel * groups + group;
+    const std::uint64_t place = (first_pixel + pixel) * groups + group;
     // Places beyond 2^32 and steps beyond 2^32 share a word: neither occurs.
     return philox(
         {static_cast<std::uint32_t>(place),
@@ -39,8 +41,8 @@ struct DropoutMask {
   }
 };
 
-/// Of a layer on tensors of `channels` that drops with `probability`, in the step of `context`.
-[[nodiscard]] DropoutMask dropout_mask(std::size_t channels, float probability,
+/// Of a layer on images of `image` that drops with `probability`, in the step of `context`.
+[[nodiscard]] DropoutMask dropout_mask(const nets::Shape& image, float probability,
                                        std::uint32_t stream, const StepContext& context);
 
 }  // namespace spillway

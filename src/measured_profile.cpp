@@ -1,23 +1,69 @@
 #include "src/measured_profile.h"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "src/link_profiler.h"
 
 namespace spillway {
+namespace {
 
-prefetch::Profile measure_profile(Processor& processor, const Workload& workload, um::Bytes limit,
-                                  MemoryMode mode, const um::ManagedOptions& space,
-                                  const std::atomic<bool>& stop, const OnProgress& on_progress) {
-  prefetch::Profile profile = measure_tasks(
-      workload.training(), *processor.backend, processor.device->memory(),
-      std::min(limit, workload.need().resident), *processor.compute, stop, on_progress);
+using prefetch::Profile;
+
+// The times of `part` out of those of `whole`, which `profile` holds, where it has all its tasks.
+std::optional<Profile> part_of(const RepeatedStep& whole, const Profile& profile,
+                               const RepeatedStep& part) {
+  if (whole.batch != part.batch) return std::nullopt;
+  std::unordered_map<std::string_view, std::size_t> by_name;
+  for (std::size_t t = 0; t < whole.step.graph.tasks.size(); ++t) {
+    by_name.emplace(whole.step.graph.tasks[t].name, t);
+  }
+  Profile times = profile;
+  times.graph = fingerprint(part.step.graph);
+  times.durations.clear();
+  for (const prefetch::Task& task : part.step.graph.tasks) {
+    const auto found = by_name.find(task.name);
+    if (found == by_name.end()) return std::nullopt;
+    times.durations.push_back(profile.durations[found->second]);
+  }
+  return times;
+}
+
+}  // namespace
+
+std::vector<Profile> measure_profiles(Processor& processor, const Measurement& measurement,
+                                      const std::atomic<bool>& stop,
+                                      const OnProgress& on_progress) {
+  const auto& [workload, limit, mode, space] = measurement;
+  const std::vector<RepeatedStep>& steps = workload.training_steps();
+  std::vector<Profile> profiles(steps.size());
+  // From the last: the tasks of a sub-step are among those of the ones behind it.
+  for (std::size_t i = steps.size(); i-- > 0;) {
+    std::optional<Profile> known;
+    if (i + 1 < steps.size()) known = part_of(steps[i + 1], profiles[i + 1], steps[i]);
+    profiles[i] = known
+                      ? *std::move(known)
+                      : measure_tasks(steps[i].step, *processor.backend, processor.device->memory(),
+                                      std::min(limit, workload.need().resident), *processor.compute,
+                                      stop, on_progress);
+  }
   um::ManagedOptions options = space;
   options.page = workload.page();
-  profile.link =
-      measure_link({.device = *processor.device, .mode = mode, .options = options, .limit = limit},
-                   workload.training(), *processor.backend, profile, *processor.compute, stop);
-  return profile;
+  const prefetch::LinkProfile link = measure_link(
+      {.device = *processor.device, .mode = mode, .options = options, .limit = limit},
+      steps.front().step, *processor.backend, profiles.front(), *processor.compute, stop);
+  for (Profile& profile : profiles) profile.link = link;
+  return profiles;
+}
+
+Profile measure_profile(Processor& processor, const Workload& workload, um::Bytes limit,
+                        MemoryMode mode, const um::ManagedOptions& space,
+                        const std::atomic<bool>& stop, const OnProgress& on_progress) {
+  const Measurement measurement{.workload = workload, .limit = limit, .mode = mode, .space = space};
+  return std::move(measure_profiles(processor, measurement, stop, on_progress).front());
 }
 
 }  // namespace spillway

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <vector>
 
 #include "prefetch/profile.h"
 #include "src/memory_mode.h"
@@ -12,10 +13,24 @@
 
 namespace spillway {
 
-/// Measures the training step of `workload` and the link on `processor`, in at most `limit` bytes
-/// of near memory that are given back. `mode` and `space` say what far memory, link and paging will
-/// be.
+/// What there is to measure, and what may be used for that.
+struct Measurement {
+  const Workload& workload;
+  um::Bytes limit;  ///< of near memory, which is given back
+  /// What far memory, link and paging will be.
+  MemoryMode mode;
+  const um::ManagedOptions& space;
+};
+
+/// Measures the training steps of a workload and the link on `processor`: one profile for each. A
+/// sub-step whose tasks are all in another one of as many samples takes their times, by name.
 /// Throws: um::OutOfMemory; Interrupted when `stop` becomes true.
+[[nodiscard]] std::vector<prefetch::Profile> measure_profiles(Processor& processor,
+                                                              const Measurement& measurement,
+                                                              const std::atomic<bool>& stop,
+                                                              const OnProgress& on_progress);
+
+/// The same of a workload whose batch is not cut.
 [[nodiscard]] prefetch::Profile measure_profile(Processor& processor, const Workload& workload,
                                                 um::Bytes limit, MemoryMode mode,
                                                 const um::ManagedOptions& space,

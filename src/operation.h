@@ -16,7 +16,8 @@ namespace spillway {
 /// Kernel gets them: reads `->` writes. "(dx may be dy)": the two operands may be the same block.
 /// All shapes are logical; `x` is what a layer reads, `y` what it makes, `d...` a gradient.
 
-/// batch -> x, labels (int32). Copies the step's images and labels from StepContext::batch.
+/// batch -> x, labels (int32). Copies images and labels of StepContext::batch, from first_sample
+/// on.
 struct LoadBatch {
   TensorShape x;
   std::size_t labels_each = 1;  ///< of an image
@@ -237,7 +238,7 @@ struct LinearBackwardWeights {
 };
 
 /// x -> y (y may be x). The mask is a function of StepContext's seed and step, `stream` and the
-/// element's place, so that backward and recomputation draw the same one.
+/// element's place in the whole batch, so that backward and recomputation draw the same one.
 struct DropoutForward {
   TensorShape x;
   float probability;
@@ -253,7 +254,8 @@ struct DropoutBackward {
 /// logits (N, C, H, W), labels (N, H, W int32), result (only where it accumulates) -> result (float
 /// loss, float number of correct predictions), dlogits (gradient of the loss). The loss is `weight`
 /// times the mean over the positions whose label is not negative, added to the loss that is in
-/// `result` where it accumulates. (dlogits may be logits)
+/// `result` where it accumulates. (dlogits may be logits) Where StepContext counts labels, the mean
+/// is over those, of which these are a part.
 struct SoftmaxCrossEntropyTrain {
   TensorShape x;
   float weight = 1;
@@ -277,6 +279,11 @@ struct AdamUpdate {
   AdamOptions options;
 };
 
+/// sum, dparameters -> sum (in place): what the sub-batches before have left, plus dparameters.
+struct AccumulateGradients {
+  ParameterSpec parameters;
+};
+
 using Operation =
     std::variant<LoadBatch, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
                  TransposedConvolutionForward, TransposedConvolutionBackwardData,
@@ -285,6 +292,6 @@ using Operation =
                  PoolForward, PoolBackward, LrnForward, LrnBackward, ConcatForward, ConcatBackward,
                  CropForward, CropBackward, LinearForward, LinearBackwardData,
                  LinearBackwardWeights, DropoutForward, DropoutBackward, SoftmaxCrossEntropyTrain,
-                 SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate>;
+                 SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate, AccumulateGradients>;
 
 }  // namespace spillway

@@ -110,6 +110,11 @@ OperationCost cost_of(const Operation& operation) {
             return OperationCost{.flops = 15.0 * static_cast<double>(count),
                                  .traffic = float_bytes(7 * count)};
           },
+          [](const AccumulateGradients& op) {
+            const std::size_t count = element_count(op.parameters);
+            return OperationCost{.flops = static_cast<double>(count),
+                                 .traffic = float_bytes(3 * count)};
+          },
       },
       operation);
 }

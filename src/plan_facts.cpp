@@ -16,4 +16,17 @@ PlanFacts facts_of(const prefetch::Plan& plan, const prefetch::TaskGraph& graph)
   return facts;
 }
 
+PlanFacts facts_of(const Plans& plans, const Workload& workload) {
+  PlanFacts sum;
+  for (std::size_t i = 0; i < plans.training.size(); ++i) {
+    const RepeatedStep& part = workload.training_steps()[i];
+    const PlanFacts facts = facts_of(plans.training[i], part.step.graph);
+    sum.offloaded += part.times * facts.offloaded;
+    sum.prefetched += part.times * facts.prefetched;
+    sum.recomputed_tasks += part.times * facts.recomputed_tasks;
+    for (const auto& [name, runs] : facts.algorithms) sum.algorithms[name] += part.times * runs;
+  }
+  return sum;
+}
+
 }  // namespace spillway

@@ -6,6 +6,8 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
+#include "src/plans.h"
+#include "src/workload.h"
 #include "um/bytes.h"
 
 namespace spillway {
@@ -19,5 +21,8 @@ struct PlanFacts {
 };
 
 [[nodiscard]] PlanFacts facts_of(const prefetch::Plan& plan, const prefetch::TaskGraph& graph);
+
+/// Of a whole batch: sums over its sub-steps.
+[[nodiscard]] PlanFacts facts_of(const Plans& plans, const Workload& workload);
 
 }  // namespace spillway

@@ -22,15 +22,16 @@ using prefetch::Profile;
 using prefetch::TaskGraph;
 using um::Bytes;
 
-// Times of the evaluation step: its tasks are the training step's forward tasks, by name; what is
-// not there goes by the model.
+// Times of the evaluation step: its tasks are the forward tasks of the (first) training step, by
+// name, with as many samples; what is not there goes by the model.
 Profile evaluation_profile(const Workload& workload, const Profile& training) {
   const TaskGraph& graph = workload.evaluation().graph;
+  const TaskGraph& measured = workload.training_steps().front().step.graph;
   Profile profile = prefetch::model_profile(graph, prefetch::find_machine("host"));
   profile.link = training.link;
   std::unordered_map<std::string, std::size_t> by_name;
   for (std::size_t t = 0; t < training.durations.size(); ++t) {
-    by_name.emplace(workload.training().graph.tasks[t].name, t);
+    by_name.emplace(measured.tasks[t].name, t);
   }
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const auto found = by_name.find(graph.tasks[t].name);
@@ -74,14 +75,21 @@ void expect_verified(const TaskGraph& graph, const Plan& plan, const std::string
 
 // What a run needs in which nothing ever moves: its state, small tensors, and the slab.
 Bytes resident_need(const Workload& workload, const Plans& plans) {
-  const prefetch::StepLayout training{workload.training().graph, plans.training};
-  const prefetch::StepLayout evaluation{workload.evaluation().graph, plans.evaluation};
-  const auto buffer = [](const prefetch::StepLayout& layout) {
-    return prefetch::AlwaysNear::buffer_size(layout.graph, layout.occupancy);
+  Bytes state;
+  Bytes buffer;
+  Bytes slab;
+  const auto add = [&](const TaskGraph& graph, const Plan& plan) {
+    const prefetch::StepLayout layout{graph, plan};
+    const Bytes own = prefetch::AlwaysNear::buffer_size(layout.graph, layout.occupancy);
+    state = std::max(state, layout.occupancy.always_near() - own);
+    buffer = std::max(buffer, own);
+    slab = std::max(slab, layout.placement.extent);
   };
-  const Bytes state = training.occupancy.always_near() - buffer(training);
-  return state + std::max(buffer(training), buffer(evaluation)) +
-         std::max(training.placement.extent, evaluation.placement.extent);
+  for (std::size_t i = 0; i < plans.training.size(); ++i) {
+    add(workload.training_steps()[i].step.graph, plans.training[i]);
+  }
+  add(workload.evaluation().graph, plans.evaluation);
+  return state + buffer + slab;
 }
 
 void settle_resident_budget(const Workload& workload, Bytes budget, Plans& plans) {
@@ -92,16 +100,40 @@ void settle_resident_budget(const Workload& workload, Bytes budget, Plans& plans
   }
 }
 
-Plans finish(Plan training, const Workload& workload, const Profile& profile, Bytes budget,
-             const PlanRequest& request, const std::string& name) {
-  Plans plans{.budget = budget, .training = std::move(training)};
+Plans finish(std::vector<PlanOfFile> training, const Workload& workload,
+             std::span<const Profile> profiles, Bytes budget, const PlanRequest& request) {
+  Plans plans{.budget = budget, .training = {}, .evaluation = {}};
   plans.evaluation =
-      plan_graph(workload.evaluation().graph, evaluation_profile(workload, profile), budget,
-                 workload.evaluation_budget(budget), plans.training.page, request);
-  expect_verified(workload.training().graph, plans.training, name);
+      plan_graph(workload.evaluation().graph, evaluation_profile(workload, profiles.front()),
+                 budget, workload.evaluation_budget(budget), workload.page(), request);
+  for (PlanOfFile& file : training) {
+    const std::size_t index = plans.training.size();
+    expect_verified(workload.training_steps()[index].step.graph, file.plan, file.name);
+    plans.training.push_back(std::move(file.plan));
+  }
   expect_verified(workload.evaluation().graph, plans.evaluation, "the plan of the evaluation step");
   if (request.memory == MemoryMode::kResident) settle_resident_budget(workload, budget, plans);
   return plans;
+}
+
+// Complains about the plan of a file for one of the training steps.
+void expect_usable(const PlanOfFile& file, const StepToPlan& step, Bytes budget,
+                   const PlanRequest& request) {
+  const auto& [plan, name] = file;
+  if (plan.page != step.page) {
+    throw um::Error{name + " moves pages of " + um::to_string(plan.page) +
+                    ", but this network's are " + um::to_string(step.page)};
+  }
+  if (request.memory == MemoryMode::kCopy &&
+      (plan.residency == prefetch::Residency::kOnDemand || !moves_whole_blocks(plan, step.graph))) {
+    throw um::Error{name +
+                    " moves parts of blocks, which only unified memory can do; make a plan for "
+                    "explicit copies with spillway plan --memory copy"};
+  }
+  if (request.memory != MemoryMode::kResident && plan.budget > step.budget(budget)) {
+    throw um::Error{name + " was made for a budget of " + um::to_string(plan.budget) +
+                    ", more than the " + um::to_string(budget) + " given here"};
+  }
 }
 
 }  // namespace
@@ -136,31 +168,38 @@ prefetch::Bounds step_bounds(const StepToPlan& step, const Profile& profile, Byt
       make_problem(step.graph, profile, step.budget(budget), step.page, request));
 }
 
+Plans make_plans(const Workload& workload, std::span<const Profile> profiles, Bytes budget,
+                 const PlanRequest& request) {
+  um::expects(profiles.size() == workload.training_steps().size(), "a profile for each step");
+  expect_feasible(workload.neediest_to_plan(), budget);
+  std::vector<PlanOfFile> plans;
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    Plan plan = plan_step(workload.training_to_plan(i), profiles[i], budget, request);
+    std::string name = "the plan of planner " + plan.planner;
+    plans.push_back({.plan = std::move(plan), .name = std::move(name)});
+  }
+  return finish(std::move(plans), workload, profiles, budget, request);
+}
+
 Plans make_plans(const Workload& workload, const Profile& profile, Bytes budget,
                  const PlanRequest& request) {
-  Plan plan = plan_step(workload.training_to_plan(), profile, budget, request);
-  const std::string name = "the plan of planner " + plan.planner;
-  return finish(std::move(plan), workload, profile, budget, request, name);
+  return make_plans(workload, std::span{&profile, 1}, budget, request);
+}
+
+Plans use_plans(std::vector<PlanOfFile> files, const Workload& workload,
+                std::span<const Profile> profiles, Bytes budget, const PlanRequest& request) {
+  um::expects(files.size() == workload.training_steps().size(), "a plan for each step");
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    expect_usable(files[i], workload.training_to_plan(i), budget, request);
+  }
+  return finish(std::move(files), workload, profiles, budget, request);
 }
 
 Plans use_plan(Plan plan, const std::string& name, const Workload& workload, const Profile& profile,
                Bytes budget, const PlanRequest& request) {
-  if (plan.page != workload.page()) {
-    throw um::Error{name + " moves pages of " + um::to_string(plan.page) +
-                    ", but this network's are " + um::to_string(workload.page())};
-  }
-  if (request.memory == MemoryMode::kCopy &&
-      (plan.residency == prefetch::Residency::kOnDemand ||
-       !moves_whole_blocks(plan, workload.training().graph))) {
-    throw um::Error{name +
-                    " moves parts of blocks, which only unified memory can do; make a plan for "
-                    "explicit copies with spillway plan --memory copy"};
-  }
-  if (request.memory != MemoryMode::kResident && plan.budget > workload.training_budget(budget)) {
-    throw um::Error{name + " was made for a budget of " + um::to_string(plan.budget) +
-                    ", more than the " + um::to_string(budget) + " given here"};
-  }
-  return finish(std::move(plan), workload, profile, budget, request, name);
+  std::vector<PlanOfFile> files;
+  files.push_back({.plan = std::move(plan), .name = name});
+  return use_plans(std::move(files), workload, std::span{&profile, 1}, budget, request);
 }
 
 }  // namespace spillway

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "prefetch/bounds.h"
 #include "prefetch/plan.h"
@@ -26,11 +28,17 @@ struct PlanRequest {
                                              const prefetch::Profile& profile, um::Bytes budget,
                                              um::Bytes page, const PlanRequest& request);
 
-/// The plans of a run's two steps, verified.
+/// The plans of a run's steps, verified.
 struct Plans {
-  um::Bytes budget;  ///< of the whole run
-  prefetch::Plan training;
+  um::Bytes budget;                      ///< of the whole run
+  std::vector<prefetch::Plan> training;  ///< of each of Workload::training_steps()
   prefetch::Plan evaluation;
+};
+
+/// A plan that a file holds, and the file's name, for complaints.
+struct PlanOfFile {
+  prefetch::Plan plan;
+  std::string name;
 };
 
 /// No plan of the planner asked for keeps the budget; says what would work.
@@ -48,15 +56,22 @@ class BudgetTooSmall final : public um::Error {
 /// Throws: BudgetTooSmall when no plan can keep `budget`, which is the whole run's.
 void expect_feasible(const StepToPlan& step, um::Bytes budget);
 
-/// Plans both steps of `workload` within `budget`. In resident mode the result's budget is what the
-/// run needs, which must not be more. `profile` is the training step's.
+/// Plans the steps of `workload` within `budget`. In resident mode the result's budget is what the
+/// run needs, which must not be more. `profiles` are those of the training steps.
 /// Throws: um::Error, the sentence for the user, when no plan keeps the budget.
+[[nodiscard]] Plans make_plans(const Workload& workload,
+                               std::span<const prefetch::Profile> profiles, um::Bytes budget,
+                               const PlanRequest& request);
+/// The same, of a batch that is not cut.
 [[nodiscard]] Plans make_plans(const Workload& workload, const prefetch::Profile& profile,
                                um::Bytes budget, const PlanRequest& request);
 
-/// The same, with the training plan of a file instead of a planner's. `name` is the file's, for
-/// complaints. Throws: um::Error when the plan does not verify, needs more than `budget`, or cannot
-/// be executed in the memory mode.
+/// The same, with the training plans of files instead of a planner's. Throws: um::Error when a plan
+/// does not verify, needs more than `budget`, or cannot be executed in the memory mode.
+[[nodiscard]] Plans use_plans(std::vector<PlanOfFile> files, const Workload& workload,
+                              std::span<const prefetch::Profile> profiles, um::Bytes budget,
+                              const PlanRequest& request);
+/// The same, of a batch that is not cut. `name` is the file's.
 [[nodiscard]] Plans use_plan(prefetch::Plan plan, const std::string& name, const Workload& workload,
                              const prefetch::Profile& profile, um::Bytes budget,
                              const PlanRequest& request);

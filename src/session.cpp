@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <utility>
+
+#include "um/error.h"
 
 namespace spillway {
 namespace {
@@ -23,11 +26,45 @@ um::Nanoseconds stalled_time(const prefetch::Timeline& timeline) {
   return stalled;
 }
 
+std::vector<std::byte*> addresses(const Step& step, const State& state,
+                                  const GradientSums& gradients) {
+  std::vector<std::byte*> all = state.addresses(step);
+  gradients.place(step, all);
+  return all;
+}
+
+std::vector<prefetch::StepLayout> layouts_of(const Workload& workload, const Plans& plans) {
+  const std::vector<RepeatedStep>& steps = workload.training_steps();
+  um::expects(plans.training.size() == steps.size(), "a plan for each training step");
+  std::vector<prefetch::StepLayout> layouts;
+  layouts.reserve(steps.size());  // nothing may move: memories and executors refer to them
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    layouts.emplace_back(steps[i].step.graph, plans.training[i]);
+  }
+  return layouts;
+}
+
+std::size_t count_labels(const Batch& batch) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(batch.labels, [](std::int32_t label) { return label >= 0; }));
+}
+
+// The losses are parts of one mean.
+void add(const StepReport& part, StepReport& whole) {
+  whole.loss += part.loss;
+  whole.correct += part.correct;
+  whole.duration += part.duration;
+  whole.stalled += part.stalled;
+  whole.counters += part.counters;
+  whole.near_peak = std::max(whole.near_peak, part.near_peak);
+}
+
 }  // namespace
 
 Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Session& session,
                         Processor& processor, const std::atomic<bool>& stop)
-    : always_near{layout.graph, layout.occupancy, session.state_.addresses(step),
+    : always_near{layout.graph, layout.occupancy,
+                  addresses(step, session.state_, session.gradients_),
                   session.space_.always_near_buffer()},
       memory{session.space_.make_memory(layout, always_near)},
       executor{step, layout.plan, *processor.backend, *memory, *processor.compute, stop} {}
@@ -37,20 +74,52 @@ Session::Session(Processor& processor, const Workload& workload, const Plans& pl
     : ledger_{plans.budget},
       near_memory_{processor.device->memory(), ledger_},
       state_{workload.training(), *processor.backend, near_memory_},
-      training_layout_{workload.training().graph, plans.training},
+      gradients_{workload.training(), near_memory_},
+      batches_{workload.sub_batches()},
+      training_layouts_{layouts_of(workload, plans)},
       evaluation_layout_{workload.evaluation().graph, plans.evaluation},
-      space_{*processor.device,
-             mode,
-             with_page(space, plans.training.page),
-             {&training_layout_, &evaluation_layout_},
-             near_memory_,
-             ledger_},
-      training_{
-          std::make_unique<Runner>(workload.training(), training_layout_, *this, processor, stop)},
+      space_{*processor.device, mode,         with_page(space, workload.page()),
+             layouts(),         near_memory_, ledger_},
       evaluation_{std::make_unique<Runner>(workload.evaluation(), evaluation_layout_, *this,
-                                           processor, stop)} {}
+                                           processor, stop)} {
+  for (std::size_t i = 0; i < training_layouts_.size(); ++i) {
+    const RepeatedStep& part = workload.training_steps()[i];
+    training_.push_back({.runner = std::make_unique<Runner>(part.step, training_layouts_[i], *this,
+                                                            processor, stop),
+                         .times = part.times,
+                         .batch = part.batch});
+  }
+}
 
-StepReport Session::run(Runner& runner, const StepContext& context) {
+std::vector<const prefetch::StepLayout*> Session::layouts() const {
+  std::vector<const prefetch::StepLayout*> all{&evaluation_layout_};
+  for (const prefetch::StepLayout& layout : training_layouts_) all.push_back(&layout);
+  return all;
+}
+
+StepReport Session::train(const StepContext& context) {
+  if (batches_.steps > 1) return train_in_parts(context);
+  Finished whole = run(*training_.front().runner, context);
+  timeline_ = std::move(whole.timeline);
+  return whole.report;
+}
+
+StepReport Session::train_in_parts(StepContext context) {
+  um::expects(context.batch != nullptr, "a batch to train on");
+  context.counted_labels = count_labels(*context.batch);
+  StepReport whole;
+  for (Part& part : training_) {
+    for (std::size_t i = 0; i < part.times; ++i) {
+      Finished sub = run(*part.runner, context);
+      add(sub.report, whole);
+      timeline_ = std::move(sub.timeline);
+      context.first_sample += part.batch;
+    }
+  }
+  return whole;
+}
+
+Session::Finished Session::run(Runner& runner, const StepContext& context) {
   const um::Counters before = space_.counters();
   ledger_.reset_peak();
   const auto begin = std::chrono::steady_clock::now();
@@ -63,8 +132,7 @@ StepReport Session::run(Runner& runner, const StepContext& context) {
                           .counters = space_.counters() - before,
                           .near_peak = ledger_.peak()};
   near_peak_ = std::max(near_peak_, report.near_peak);
-  if (&runner == training_.get()) timeline_ = std::move(result.timeline);
-  return report;
+  return {.report = report, .timeline = std::move(result.timeline)};
 }
 
 }  // namespace spillway

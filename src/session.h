@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,8 +10,10 @@
 #include "prefetch/runtime/always_near.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
+#include "prefetch/sub_batch.h"
 #include "src/arena_use.h"
 #include "src/executor.h"
+#include "src/gradient_sums.h"
 #include "src/memory_mode.h"
 #include "src/plans.h"
 #include "src/processor.h"
@@ -24,7 +27,7 @@
 
 namespace spillway {
 
-/// One step as it went.
+/// One step as it went; where its batch is cut, all of its sub-steps together.
 struct StepReport {
   float loss = 0;     ///< training: mean over the batch; evaluation: sum
   float correct = 0;  ///< predictions that were right
@@ -36,7 +39,7 @@ struct StepReport {
 };
 
 /// A network in memory, ready to train: state, near and far memory within a budget, and the
-/// executors of its two steps.
+/// executors of its steps.
 ///
 /// Thread safety: none.
 class Session {
@@ -46,26 +49,29 @@ class Session {
   Session(Processor& processor, const Workload& workload, const Plans& plans, MemoryMode mode,
           const um::ManagedOptions& space, const std::atomic<bool>& stop);
 
-  /// Loads a batch, goes forward and backward, updates the weights. After an exception nothing but
-  /// destruction is allowed.
-  StepReport train(const StepContext& context) { return run(*training_, context); }
-  /// Loads a batch and goes forward.
-  StepReport evaluate(const StepContext& context) { return run(*evaluation_, context); }
+  /// Loads a batch, goes forward and backward, updates the weights. A batch that is cut goes one
+  /// sub-batch after the other; each sample with a label counts for as much as in the whole batch.
+  /// After an exception nothing but destruction is allowed.
+  StepReport train(const StepContext& context);
+  /// Loads evaluation_batch() samples and goes forward.
+  StepReport evaluate(const StepContext& context) { return run(*evaluation_, context).report; }
+  [[nodiscard]] std::size_t evaluation_batch() const { return batches_.size; }
 
   [[nodiscard]] State& state() { return state_; }
-  /// When everything in the last training step happened.
+  /// When everything in the last training step happened; of a batch that is cut, in the last
+  /// sub-step.
   [[nodiscard]] const prefetch::Timeline& timeline() const { return timeline_; }
   /// The most near memory in use at any time so far.
   [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
-  /// In copy mode: how the training step uses its arena.
+  /// In copy mode: how the training step uses its arena; of a batch that is cut, the last sub-step.
   [[nodiscard]] std::optional<ArenaUse> arena_use() const {
-    return space_.arena_use(training_layout_);
+    return space_.arena_use(training_layouts_.back());
   }
   /// "unified memory (uffd_move, 2 MiB pages, far RAM)"
   [[nodiscard]] std::string memory_description() const { return space_.description(); }
 
  private:
-  // One of the two steps with everything it needs to run.
+  // One of the steps with everything it needs to run.
   struct Runner {
     Runner(const Step& step, const prefetch::StepLayout& layout, Session& session,
            Processor& processor, const std::atomic<bool>& stop);
@@ -74,15 +80,30 @@ class Session {
     Executor executor;
   };
 
-  StepReport run(Runner& runner, const StepContext& context);
+  // Some times in a row in a batch, a sub-batch of so many samples each.
+  struct Part {
+    std::unique_ptr<Runner> runner;
+    std::size_t times;
+    std::size_t batch;
+  };
+  struct Finished {
+    StepReport report;
+    prefetch::Timeline timeline;
+  };
+
+  Finished run(Runner& runner, const StepContext& context);
+  StepReport train_in_parts(StepContext context);
+  [[nodiscard]] std::vector<const prefetch::StepLayout*> layouts() const;
 
   um::Ledger ledger_;
   um::LimitedMemory near_memory_;
   State state_;
-  prefetch::StepLayout training_layout_;
+  GradientSums gradients_;
+  prefetch::SubBatches batches_;
+  std::vector<prefetch::StepLayout> training_layouts_;
   prefetch::StepLayout evaluation_layout_;
   StepSpace space_;
-  std::unique_ptr<Runner> training_;
+  std::vector<Part> training_;
   std::unique_ptr<Runner> evaluation_;
   prefetch::Timeline timeline_;
   um::Bytes near_peak_;

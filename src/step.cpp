@@ -16,9 +16,8 @@
 namespace spillway {
 namespace {
 
-// Plans and checkpoints know blocks and tasks by their names, which are made of the layers'.
 template <typename Part>
-void expect_unique_names(const std::vector<Part>& parts, const nets::Network& network) {
+void expect_unique(const std::vector<Part>& parts, const nets::Network& network) {
   std::unordered_set<std::string_view> names;
   for (const Part& part : parts) {
     if (names.insert(part.name).second) continue;
@@ -47,12 +46,16 @@ Step make_step(const nets::Network& network, const Sizing& sizing, const StepOpt
     });
   }
   Step made = step.take_step();
-  expect_unique_names(made.graph.data, network);
-  expect_unique_names(made.graph.tasks, network);
+  expect_unique_names(made, network);
   return made;
 }
 
 }  // namespace
+
+void expect_unique_names(const Step& step, const nets::Network& network) {
+  expect_unique(step.graph.data, network);
+  expect_unique(step.graph.tasks, network);
+}
 
 Step make_training_step(const nets::Network& network, const Sizing& sizing,
                         const StepOptions& options) {

@@ -53,6 +53,9 @@ struct Step {
   std::vector<Launch> launches;   ///< by TaskId
   std::vector<StateBlock> state;  ///< in layer order
   prefetch::DataId result{};      ///< two floats, see SoftmaxCrossEntropyTrain or -Evaluate
+  /// Of parameters, where they outlive the step, in the order of `graph`: of sub-steps
+  /// (sub_step.h).
+  std::vector<prefetch::DataId> gradients;
 };
 
 /// Loads a batch, goes forward, backward, and updates each parameter block as soon as its gradient
@@ -66,5 +69,9 @@ struct Step {
 /// names, but for those of auxiliary heads. Throws: likewise.
 [[nodiscard]] Step make_evaluation_step(const nets::Network& network, const Sizing& sizing,
                                         const StepOptions& options);
+
+/// Plans and checkpoints know blocks and tasks by their names, which are made of the layers'.
+/// Throws: um::Error when two of either have the same.
+void expect_unique_names(const Step& step, const nets::Network& network);
 
 }  // namespace spillway

@@ -22,23 +22,17 @@ using um::Nanoseconds;
 const std::vector<SubBatchPlanner::SubStep>& SubBatchPlanner::sub_steps(const SubBatches& batches) {
   std::vector<SubStep>& family = families_[batches.steps];
   if (!family.empty()) return family;
-  StepOptions options = task_.step;
-  options.batch = batches.size;
-  const auto add = [&](std::size_t times, TaskGraph graph) {
-    Profile profile = prefetch::model_profile(graph, task_.machine);
-    family.push_back({.times = times, .graph = std::move(graph), .profile = std::move(profile)});
-  };
-  TaskGraph training = make_training_step(task_.network, task_.sizing, options).graph;
-  if (batches.steps > 1) {
-    add(batches.steps - 1, make_sub_step(training, SubStepEnd::kGradients));
-    training = make_sub_step(std::move(training), SubStepEnd::kUpdates);
+  for (RepeatedStep& made : make_sub_steps(task_.network, task_.sizing, task_.step, batches)) {
+    Profile profile = prefetch::model_profile(made.step.graph, task_.machine);
+    family.push_back(
+        {.times = made.times, .graph = std::move(made.step.graph), .profile = std::move(profile)});
   }
-  add(1, std::move(training));
   return family;
 }
 
-prefetch::Problem SubBatchPlanner::problem(const TaskGraph& graph, const Profile& profile) const {
-  return make_problem(graph, profile, task_.budget, step_page(graph, task_.sizing), task_.request);
+prefetch::Problem SubBatchPlanner::problem(const TaskGraph& graph, const Profile& profile,
+                                           um::Bytes page) const {
+  return make_problem(graph, profile, task_.budget, page, task_.request);
 }
 
 SubBatchPlanner::Outcome SubBatchPlanner::try_plan(const SubBatches& batches) {
@@ -46,8 +40,9 @@ SubBatchPlanner::Outcome SubBatchPlanner::try_plan(const SubBatches& batches) {
   const bool stays = task_.request.memory == MemoryMode::kResident;
   const prefetch::Planner& planner = stays ? resident : *task_.request.planner;
   std::vector<PlannedSubStep> planned;
+  const um::Bytes page = step_page(sub_steps(batches).front().graph, task_.sizing);
   for (const SubStep& step : sub_steps(batches)) {
-    auto result = planner.plan(problem(step.graph, step.profile));
+    auto result = planner.plan(problem(step.graph, step.profile, page));
     if (const auto* reason = std::get_if<Infeasible>(&result)) return *reason;
     planned.push_back({.times = step.times,
                        .graph = &step.graph,
@@ -74,10 +69,11 @@ void SubBatchPlanner::refuse(const SubBatches& batches, Infeasible reason) {
 SubBatchNeed SubBatchPlanner::need(std::size_t size) {
   StepOptions options = task_.step;
   options.batch = size;
-  const TaskGraph graph = make_sub_step(
-      make_training_step(task_.network, task_.sizing, options).graph, SubStepEnd::kUpdates);
-  return sub_batch_need(graph, prefetch::model_profile(graph, task_.machine),
-                        step_page(graph, task_.sizing));
+  const Step training = make_training_step(task_.network, task_.sizing, options);
+  const Step first = make_sub_step(training, SubStepPlace::kFirst, task_.network);
+  const Step last = make_sub_step(training, SubStepPlace::kLast, task_.network);
+  return sub_batch_need(last.graph, prefetch::model_profile(last.graph, task_.machine),
+                        step_page(first.graph, task_.sizing));
 }
 
 std::optional<SubBatches> SubBatchPlanner::by_working_set() {

@@ -27,8 +27,7 @@ struct PlannedSubStep {
 };
 
 /// Plans a batch in sub-batches on a machine that is modelled, as its times at every size are
-/// needed. The step of a whole batch is the ordinary training step; of several sub-batches, each
-/// runs make_sub_step(), and the last one updates.
+/// needed. The steps are those of make_sub_steps(), which a training runs.
 class SubBatchPlanner {
  public:
   /// What a batch is planned for.
@@ -48,12 +47,13 @@ class SubBatchPlanner {
   [[nodiscard]] prefetch::SubBatches choose();
 
   /// One entry for each distinct sub-step, in order; `graph` and `profile` point into this object.
-  /// A last sub-batch that is smaller counts as a whole one. Throws: BudgetTooSmall.
+  /// Throws: BudgetTooSmall.
   [[nodiscard]] std::vector<PlannedSubStep> plan(const prefetch::SubBatches& batches);
 
-  /// The problem that a sub-step's plan solves.
+  /// The problem that a sub-step's plan in pages of `page` solves. The steps of a batch share near
+  /// memory, whose pages are the first one's.
   [[nodiscard]] prefetch::Problem problem(const prefetch::TaskGraph& graph,
-                                          const prefetch::Profile& profile) const;
+                                          const prefetch::Profile& profile, um::Bytes page) const;
 
  private:
   struct SubStep {

@@ -50,7 +50,7 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
     events.on_step(done, epoch, report);
     expect_number(report.loss, done);
     if (done % steps_in_epoch == 0) {
-      events.on_evaluation(done, epoch, evaluate(session, *data.test, options.batch));
+      events.on_evaluation(done, epoch, evaluate(session, *data.test, session.evaluation_batch()));
     }
     if (done % interval == 0 || done == last) events.on_checkpoint(done);
   }

@@ -46,7 +46,8 @@ struct TrainEvents {
 void train(Session& session, const DatasetPair& data, const TrainOptions& options,
            const TrainEvents& events);
 
-/// The loss and accuracy of `session` on all of `data`.
+/// The loss and accuracy of `session` on all of `data`, `batch` samples at a time. Requires: those
+/// of Session::evaluation_batch().
 [[nodiscard]] Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch);
 
 }  // namespace spillway

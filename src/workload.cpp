@@ -21,6 +21,11 @@ Bytes state_size(const prefetch::TaskGraph& graph) {
   return size;
 }
 
+StepOptions with_batch(StepOptions options, std::size_t batch) {
+  options.batch = batch;
+  return options;
+}
+
 }  // namespace
 
 Bytes step_page(const prefetch::TaskGraph& graph, const Sizing& sizing) {
@@ -28,38 +33,63 @@ Bytes step_page(const prefetch::TaskGraph& graph, const Sizing& sizing) {
 }
 
 Workload::Workload(const nets::Network& network, const Sizing& sizing, const StepOptions& options)
-    : training_{make_training_step(network, sizing, options)},
-      evaluation_{make_evaluation_step(network, sizing, options)},
-      page_{step_page(training_.graph, sizing)} {
-  const Occupancy training{training_.graph, page_};
-  const Occupancy evaluation{evaluation_.graph, page_};
-  training_near_ = training.always_near();
-  evaluation_near_ = evaluation.always_near();
-  const Bytes training_small = training_near_ - state_size(training_.graph);
-  const Bytes evaluation_small = evaluation_near_ - state_size(evaluation_.graph);
-  common_near_ = training_near_ + um::saturating_difference(evaluation_small, training_small);
+    : Workload{network, sizing, options, prefetch::cut(options.batch, options.batch)} {}
 
-  need_ = near_need(training_.graph, training);
-  const NearNeed other = near_need(evaluation_.graph, evaluation);
-  const auto both = [&](Bytes NearNeed::*need) {
-    return common_near_ + std::max(need_.*need - training_near_, other.*need - evaluation_near_);
+Workload::Workload(const nets::Network& network, const Sizing& sizing, const StepOptions& options,
+                   const prefetch::SubBatches& batches)
+    : batches_{batches},
+      training_{make_sub_steps(network, sizing, options, batches)},
+      evaluation_{make_evaluation_step(network, sizing, with_batch(options, batches.size))},
+      page_{step_page(training_.front().step.graph, sizing)},
+      evaluation_near_{near_of(evaluation_.graph)} {
+  Bytes small = evaluation_near_.small;
+  for (const RepeatedStep& part : training_) {
+    training_near_.push_back(near_of(part.step.graph));
+    small = std::max(small, training_near_.back().small);
+  }
+  // All training steps have the same state, of which the evaluation's is a part.
+  common_near_ = training_near_.front().always - training_near_.front().small + small;
+
+  const auto smallest_pool = [](const Near& near) { return near.need.smallest - near.always; };
+  neediest_ = static_cast<std::size_t>(std::ranges::max_element(training_near_, {}, smallest_pool) -
+                                       training_near_.begin());
+  need_ = training_near_[neediest_].need;
+  const auto most = [&](Bytes NearNeed::*need) {
+    Bytes pool = evaluation_near_.need.*need - evaluation_near_.always;
+    for (const Near& near : training_near_) pool = std::max(pool, near.need.*need - near.always);
+    return common_near_ + pool;
   };
-  need_.resident = both(&NearNeed::resident);
-  need_.roomy = both(&NearNeed::roomy);
-  need_.smallest = both(&NearNeed::smallest);
+  need_.resident = most(&NearNeed::resident);
+  need_.roomy = most(&NearNeed::roomy);
+  need_.smallest = most(&NearNeed::smallest);
 }
 
-Bytes Workload::training_budget(Bytes budget) const {
-  return um::saturating_difference(budget, common_near_ - training_near_);
+Workload::Near Workload::near_of(const prefetch::TaskGraph& graph) const {
+  const Occupancy occupancy{graph, page_};
+  const Bytes always = occupancy.always_near();
+  return {
+      .always = always, .small = always - state_size(graph), .need = near_need(graph, occupancy)};
 }
+
+StepToPlan Workload::training_to_plan(std::size_t index) const {
+  const Near& near = training_near_[index];
+  NearNeed need = need_;
+  need.largest_task = near.need.largest_task;
+  return {.graph = training_[index].step.graph,
+          .page = page_,
+          .need = need,
+          .elsewhere = common_near_ - near.always};
+}
+
+Bytes Workload::training_budget(Bytes budget) const { return training_to_plan().budget(budget); }
 
 Bytes Workload::evaluation_budget(Bytes budget) const {
   const Bytes pool = um::round_down(um::saturating_difference(budget, common_near_), page_);
-  return evaluation_near_ + pool;
+  return evaluation_near_.always + pool;
 }
 
 Bytes Workload::run_budget(Bytes training_budget) const {
-  return training_budget + (common_near_ - training_near_);
+  return training_budget + training_to_plan().elsewhere;
 }
 
 }  // namespace spillway

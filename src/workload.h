@@ -1,10 +1,15 @@
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include "nets/network.h"
 #include "prefetch/need.h"
+#include "prefetch/sub_batch.h"
 #include "src/backend.h"
 #include "src/step.h"
 #include "src/step_to_plan.h"
+#include "src/sub_step.h"
 #include "um/bytes.h"
 
 namespace spillway {
@@ -18,37 +23,57 @@ namespace spillway {
 class Workload {
  public:
   Workload(const nets::Network& network, const Sizing& sizing, const StepOptions& options);
+  /// Of a batch cut as `batches` says. Evaluation takes as many samples at a time.
+  Workload(const nets::Network& network, const Sizing& sizing, const StepOptions& options,
+           const prefetch::SubBatches& batches);
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
   ~Workload() = default;
 
-  [[nodiscard]] const Step& training() const { return training_; }
+  /// What a batch runs, in order: one step, or the sub-steps of make_sub_steps().
+  [[nodiscard]] const std::vector<RepeatedStep>& training_steps() const { return training_; }
+  /// The one that updates: the whole batch's, or its last sub-batch's.
+  [[nodiscard]] const Step& training() const { return training_.back().step; }
   [[nodiscard]] const Step& evaluation() const { return evaluation_; }
+  [[nodiscard]] const prefetch::SubBatches& sub_batches() const { return batches_; }
+  /// The page in which all of them move: what suits the first.
   [[nodiscard]] um::Bytes page() const { return page_; }
+  /// Number `index` of training_steps().
+  [[nodiscard]] StepToPlan training_to_plan(std::size_t index) const;
   [[nodiscard]] StepToPlan training_to_plan() const {
-    return {.graph = training_.graph,
-            .page = page_,
-            .need = need_,
-            .elsewhere = common_near_ - training_near_};
+    return training_to_plan(training_.size() - 1);
   }
 
-  /// What training and evaluation together need; `largest_task` is a task of the training step.
+  /// What training and evaluation together need; `largest_task` is a task of the training step that
+  /// needs most.
   [[nodiscard]] const prefetch::NearNeed& need() const { return need_; }
+  /// That step.
+  [[nodiscard]] StepToPlan neediest_to_plan() const { return training_to_plan(neediest_); }
 
   /// The budget under which each step is to be planned when the whole run has `budget`. The steps
   /// share near memory: each keeps something of its own always near, the pool of pages is common.
   [[nodiscard]] um::Bytes training_budget(um::Bytes budget) const;
   [[nodiscard]] um::Bytes evaluation_budget(um::Bytes budget) const;
-  /// The budget of a whole run whose training step was planned under `training_budget`.
+  /// The budget of a whole run whose step training() was planned under `training_budget`.
   [[nodiscard]] um::Bytes run_budget(um::Bytes training_budget) const;
 
  private:
-  Step training_;
+  // What one step keeps always near, and needs.
+  struct Near {
+    um::Bytes always;
+    um::Bytes small;  // of it, all but state
+    prefetch::NearNeed need;
+  };
+  [[nodiscard]] Near near_of(const prefetch::TaskGraph& graph) const;
+
+  prefetch::SubBatches batches_;
+  std::vector<RepeatedStep> training_;
   Step evaluation_;
   um::Bytes page_;
-  um::Bytes training_near_;    ///< what the training step keeps always near
-  um::Bytes evaluation_near_;  ///< what the evaluation step keeps always near
-  um::Bytes common_near_;      ///< what both together do
+  std::vector<Near> training_near_;  // by index
+  Near evaluation_near_;
+  um::Bytes common_near_;  // what all together keep always near
+  std::size_t neediest_ = 0;
   prefetch::NearNeed need_;
 };
 

@@ -275,7 +275,7 @@ void add_plan_command(CLI::App& app) {
   options->memory.add_mode_to(*command);
   options->plan.add_to(*command);
   options->noise.add_to(*command);
-  options->sub_batch.add_to(*command);
+  options->sub_batch.add_to_plan(*command);
   command->add_option("--out", options->out, "Write the plan here, for spillway train --plan");
   command->add_option("--timeline", options->timeline,
                       "Write the predicted step here as a Chrome trace (opens in Perfetto)");

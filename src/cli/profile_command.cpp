@@ -37,7 +37,7 @@ void profile(const Options& options) {
   const nets::Network network = options.workload.network();
   const Workload workload{network, *processor.backend, options.workload.step()};
   const um::Bytes limit = budget.resolve(workload.need(), processor.device->available_memory());
-  expect_feasible(workload.training_to_plan(), limit);
+  expect_feasible(workload.neediest_to_plan(), limit);
   ProgressLine progress;
   const prefetch::Profile profile = measure_profile(
       processor, workload, limit, options.memory.mode(), options.memory.space(),

@@ -58,7 +58,7 @@ struct Totals {
     compute += times * prefetch::compute_time(*step.profile, step.plan.runs);
     makespan += times * prefetch::simulate(*step.graph, step.plan, *step.profile).makespan();
     const prefetch::Bounds own =
-        prefetch::lower_bounds(planner.problem(*step.graph, *step.profile));
+        prefetch::lower_bounds(planner.problem(*step.graph, *step.profile, step.plan.page));
     bounds.beaumont += times * own.beaumont;
     bounds.offload += times * own.offload;
     bounds.mixed += times * own.mixed;

@@ -22,15 +22,23 @@ std::string check(const std::string& text) {
 
 }  // namespace
 
-void SubBatchOption::add_to(CLI::App& app) {
-  app.add_option("--sub-batch", text,
-                 "Plan the batch in sub-batches of at most so many images, whose gradients are "
-                 "added up; auto: by moDNN's Eq. 3 for modnn and vdnn+, by trial for the others; "
-                 "off. The figures are the whole batch's, --out and --timeline are its last "
-                 "sub-batch; needs --machine, and train cannot run it yet")
-      ->check(check)
-      ->capture_default_str()
-      ->group("Planning");
+void SubBatchOption::add_to(CLI::App& app, const std::string& help) {
+  app.add_option("--sub-batch", text, help)->check(check)->capture_default_str()->group("Planning");
+}
+
+void SubBatchOption::add_to_plan(CLI::App& app) {
+  add_to(app,
+         "Plan the batch in sub-batches of at most so many images, whose gradients are added up; "
+         "auto: by moDNN's Eq. 3 for modnn and vdnn+, by trial for the others; off. The figures "
+         "are the whole batch's, --out and --timeline are its last sub-batch; needs --machine");
+}
+
+void SubBatchOption::add_to_train(CLI::App& app) {
+  add_to(app,
+         "Train each batch in sub-batches of at most so many images, whose gradients are added up "
+         "before the weights change; auto: as spillway plan chooses, by modelled times; off. A "
+         "--budget in percent or from min is of the whole batch. Batch norm's statistics are of "
+         "each sub-batch alone. With --resume it is the checkpoint's");
 }
 
 prefetch::SubBatches SubBatchOption::resolve(std::size_t batch, SubBatchPlanner& planner) const {

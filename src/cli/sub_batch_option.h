@@ -9,15 +9,19 @@
 
 namespace spillway::cli {
 
-/// The flag --sub-batch of `spillway plan`: off, auto, or a number of samples.
+/// The flag --sub-batch of `spillway plan` and `spillway train`: off, auto, or a number of samples.
 struct SubBatchOption {
   std::string text = "off";
 
-  void add_to(CLI::App& app);
+  void add_to_plan(CLI::App& app);
+  void add_to_train(CLI::App& app);
   [[nodiscard]] bool is_off() const { return text == "off"; }
   /// How `planner`'s batch is to be cut. Throws: um::Error when the number is more than `batch`;
   /// BudgetTooSmall when none works.
   [[nodiscard]] prefetch::SubBatches resolve(std::size_t batch, SubBatchPlanner& planner) const;
+
+ private:
+  void add_to(CLI::App& app, const std::string& help);
 };
 
 }  // namespace spillway::cli

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "prefetch/chrome_trace.h"
 #include "prefetch/json.h"
@@ -20,6 +22,7 @@
 #include "src/session.h"
 #include "src/settings_json.h"
 #include "src/shortest_decimal.h"
+#include "src/sub_step.h"
 
 namespace spillway::cli {
 namespace {
@@ -56,20 +59,24 @@ class Training {
            .on_evaluation = [&](auto step, auto epoch,
                                 const auto& as) { report.evaluation(step, epoch, as); },
            .on_checkpoint = [&](auto step) { save(session, step); }});
-    report.finish(summary(session, options), predicted_step());
+    report.finish(summary(session, options), setup_.predicted_step());
     write_trace(session);
   }
 
  private:
   [[nodiscard]] const TrainingFlags& flags() const { return options_.flags; }
-  [[nodiscard]] const prefetch::Plan& plan() const { return setup_.plans().training; }
+  [[nodiscard]] const prefetch::Plan& plan() const { return setup_.plan(); }
+  [[nodiscard]] const prefetch::SubBatches& sub_batches() const {
+    return setup_.workload().sub_batches();
+  }
   [[nodiscard]] MemoryMode memory() const { return setup_.request().memory; }
 
   void describe(const Session& session) const {
-    const PlanFacts facts = facts_of(plan(), setup_.graph());
+    const PlanFacts facts = facts_of(setup_.plans(), setup_.workload());
     fmt::print(stderr, "{} ({} parameters) at batch {} on {}\n", setup_.network().name,
                nets::count_parameters(setup_.network()), flags().workload.batch,
                setup_.processor().backend->description());
+    describe_sub_batches();
     fmt::print(stderr, "{}; budget {} (smallest feasible {}, all near {})\n",
                session.memory_description(), um::to_string(setup_.plans().budget),
                um::to_string(setup_.workload().need().smallest),
@@ -87,6 +94,18 @@ class Training {
     }
   }
 
+  void describe_sub_batches() const {
+    if (sub_batches().steps == 1) return;
+    fmt::print(stderr, "each batch in {} sub-batches of {} images{}\n", sub_batches().steps,
+               sub_batches().size,
+               flags().workload.batch % sub_batches().size == 0 ? "" : ", the last one smaller");
+    if (normalizes_by_batch(setup_.graph())) {
+      fmt::print(stderr,
+                 "note: batch norm's statistics are of each sub-batch alone: not the same training "
+                 "as with the whole batch\n");
+    }
+  }
+
   // First values, or those of the checkpoint.
   void start(Session& session, TrainOptions& options) const {
     if (flags().checkpoint.resume) {
@@ -95,7 +114,14 @@ class Training {
     } else {
       session.state().initialise(options.seed);
     }
-    if (setup_.folder()) setup_.folder()->save_plan(plan(), setup_.graph());
+    if (setup_.folder()) save_plans();
+  }
+
+  void save_plans() const {
+    const std::vector<RepeatedStep>& steps = setup_.workload().training_steps();
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      setup_.folder()->save_plan(i, steps.size(), setup_.plans().training[i], steps[i].step.graph);
+    }
   }
 
   void save(Session& session, std::uint64_t step) const {
@@ -103,24 +129,24 @@ class Training {
     setup_.folder()->save({.key = setup_.checkpoint_key(),
                            .settings = {.learning_rate = setup_.training().learning_rate,
                                         .optimizer = flags().workload.optimizer.options(),
-                                        .threads = setup_.processor().threads},
+                                        .threads = setup_.processor().threads,
+                                        .sub_batch = kept_sub_batch()},
                            .step = step},
                           session.state());
   }
 
-  // A plan says how long its step should take.
-  [[nodiscard]] um::Nanoseconds predicted_step() const {
-    if (memory() == MemoryMode::kResident) {
-      return prefetch::compute_time(setup_.profile(), plan().runs);
-    }
-    return prefetch::simulate(setup_.graph(), plan(), setup_.profile()).makespan();
+  [[nodiscard]] std::optional<std::size_t> kept_sub_batch() const {
+    if (sub_batches().steps == 1) return std::nullopt;
+    return sub_batches().size;
   }
 
   [[nodiscard]] json summary(Session& session, const TrainOptions& options) const {
-    const PlanFacts facts = facts_of(plan(), setup_.graph());
+    const PlanFacts facts = facts_of(setup_.plans(), setup_.workload());
     json result{{"network", setup_.network().name},
                 {"parameters", nets::count_parameters(setup_.network())},
                 {"batch", options.batch},
+                {"sub_batch", sub_batches().size},
+                {"sub_steps", sub_batches().steps},
                 {"image", nets::to_string(setup_.network().input())},
                 {"classes", setup_.network().classes()},
                 {"data", setup_.data().train->name()},
@@ -147,6 +173,9 @@ class Training {
                 {"steps", steps_done_},
                 {"weights_sha256", session.state().sha256()}};
     if (const auto use = session.arena_use()) result["placement"] = places_json(*use);
+    if (normalizes_by_batch(setup_.graph())) {
+      result["batch_norm_statistics"] = sub_batches().steps > 1 ? "per sub-batch" : "per batch";
+    }
     return result;
   }
 
@@ -172,6 +201,7 @@ class Training {
 
 void train(Options& options) {
   TrainingFlags& flags = options.flags;
+  flags.expect_files_of_all_steps();
   expect_one_standard_output({{"--json", options.json}, {"--trace", options.trace}});
   if (!flags.train.steps && !flags.train.epochs) flags.train.epochs = 1;
   flags.train.batch = flags.workload.batch;
@@ -194,8 +224,8 @@ void add_train_command(CLI::App& app) {
   options->flags.add_to(*command);
   command
       ->add_option("--trace", options->trace,
-                   "Write the last step here as a Chrome trace, predicted and measured (opens in "
-                   "Perfetto)")
+                   "Write the last step (of sub-batches, the last one's) here as a Chrome trace, "
+                   "predicted and measured (opens in Perfetto)")
       ->group("Output");
   command
       ->add_option("--json", options->json,

@@ -1,9 +1,12 @@
 #include "src/cli/training_flags.h"
 
+#include <utility>
+
 #include "src/checkpoint.h"
 #include "src/cli/complaint.h"
 #include "src/cli/number_checks.h"
 #include "src/data/open_dataset.h"
+#include "um/error.h"
 
 namespace spillway::cli {
 namespace {
@@ -26,6 +29,7 @@ void TrainingFlags::add_to(CLI::App& command) {
   memory.add_mode_to(command);
   memory.add_space_to(command);
   plan.add_to(command);
+  sub_batch.add_to_train(command);
   add_files_to(command);
 }
 
@@ -97,6 +101,27 @@ void TrainingFlags::restore_settings(const CLI::App& command) {
   learning_rate.restore(command, kept.learning_rate);
   workload.optimizer.restore(command, kept.optimizer);
   if (command.count("--threads") == 0) processor.threads = static_cast<int>(kept.threads);
+  restore_sub_batch(kept.sub_batch, command.count("--sub-batch") > 0);
+}
+
+void TrainingFlags::restore_sub_batch(std::optional<std::size_t> kept, bool is_given) {
+  const std::string text = kept ? std::to_string(*kept) : "off";
+  if (is_given && sub_batch.text != text) {
+    throw um::Error{"the checkpoint in " + checkpoint.folder +
+                    " is of a training with --sub-batch " + text +
+                    ", which cannot change; leave --sub-batch away"};
+  }
+  sub_batch.text = text;
+}
+
+void TrainingFlags::expect_files_of_all_steps() const {
+  if (sub_batch.is_off()) return;
+  for (const auto& [flag, file] : {std::pair{"--plan", plan_file}, {"--profile", profile_file}}) {
+    if (file.empty()) continue;
+    throw um::Error{std::string{flag} +
+                    " is about one step, but a batch in sub-batches runs several; leave it away, "
+                    "or train with --sub-batch off"};
+  }
 }
 
 }  // namespace spillway::cli

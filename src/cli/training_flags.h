@@ -1,12 +1,15 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
+#include <optional>
 #include <string>
 
 #include "src/cli/learning_rate_flags.h"
 #include "src/cli/memory_options.h"
 #include "src/cli/plan_options.h"
 #include "src/cli/processor_options.h"
+#include "src/cli/sub_batch_option.h"
 #include "src/cli/workload_options.h"
 #include "src/train.h"
 
@@ -24,6 +27,7 @@ struct TrainingFlags {
   ProcessorOptions processor;
   MemoryOptions memory;
   PlanOptions plan;
+  SubBatchOption sub_batch;
   std::string plan_file;     ///< empty: a planner makes the plan
   std::string profile_file;  ///< empty: times are measured
   std::string data = "synthetic";
@@ -34,12 +38,16 @@ struct TrainingFlags {
   void add_to(CLI::App& command);
 
   /// Fills in what `command` was not given. A training that goes on keeps its settings, but for
-  /// those that are given anew. Throws: um::Error when there is no checkpoint, or it is damaged;
-  /// CLI::ValidationError when flags do not fit each other.
+  /// those that are given anew. Throws: um::Error when there is no checkpoint, it is damaged, or
+  /// cuts its batch otherwise; CLI::ValidationError when flags do not fit each other.
   void complete(const CLI::App& command);
+
+  /// Throws: um::Error when files are given that are of one step, and a batch may run several.
+  void expect_files_of_all_steps() const;
 
  private:
   void restore_settings(const CLI::App& command);
+  void restore_sub_batch(std::optional<std::size_t> kept, bool is_given);
   void add_training_to(CLI::App& command);
   void add_checkpoint_to(CLI::App& command);
   void add_files_to(CLI::App& command);

@@ -2,15 +2,21 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
 #include <utility>
 
 #include "prefetch/json.h"
+#include "prefetch/machine.h"
 #include "prefetch/plan_file.h"
 #include "prefetch/profile_file.h"
+#include "prefetch/simulate.h"
 #include "src/cli/progress_line.h"
 #include "src/data/open_dataset.h"
 #include "src/executor.h"
 #include "src/measured_profile.h"
+#include "src/sub_batch_plans.h"
 
 namespace spillway::cli {
 
@@ -21,6 +27,17 @@ namespace {
 TrainOptions whole_training(TrainOptions options, const DatasetPair& data) {
   options.learning_rate = for_whole_training(options.learning_rate, last_step(options, data));
   return options;
+}
+
+// The model of a machine that its name names ("NVIDIA H200"), else of the one Spillway was built
+// on.
+prefetch::Machine closest_model(std::string device) {
+  std::ranges::transform(device, device.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const prefetch::Machine& machine : prefetch::built_in_machines()) {
+    if (device.find(machine.name) != std::string::npos) return machine;
+  }
+  return prefetch::find_machine("host");
 }
 
 }  // namespace
@@ -37,10 +54,12 @@ TrainingSetup::TrainingSetup(const TrainingFlags& flags, const std::atomic<bool>
                                       .labels = network_.labels()})},
       training_{whole_training(flags.train, data_)},
       processor_{flags.processor.open()},
-      workload_{network_, *processor_.backend, flags.workload.step()} {
+      workload_{std::in_place, network_, *processor_.backend, flags.workload.step()},
+      whole_need_{workload_->need()} {
   expect_going_on();
   if (flags.checkpoint.resume) open_folder();
-  make_plan();
+  cut_batch();
+  make_plans_of_steps();
   expect_going_on();
   // A training that is refused leaves no folder behind.
   if (!flags.checkpoint.resume && !flags.checkpoint.folder.empty()) open_folder();
@@ -64,37 +83,60 @@ void TrainingSetup::expect_budget_kept() const {
                   ": use another --planner, --memory copy, or --device host"};
 }
 
-void TrainingSetup::make_plan() {
-  expect_budget_kept();
-  const std::string path = plan_path();
-  std::optional<prefetch::Plan> plan;
-  if (!path.empty()) plan = prefetch::read_plan(prefetch::JsonFile{path}, graph());
-  const Bytes limit = find_limit(plan);
-  expect_feasible(workload_.training_to_plan(), limit);
-  profile_ = find_profile(limit);
-  expect_going_on();
-  if (plan) {
-    plans_ = use_plan(*std::move(plan), path, workload_, profile_, limit, request_);
-  } else {
-    fmt::print(stderr, "planning {} tasks\n", graph().tasks.size());
-    plans_ = make_plans(workload_, profile_, limit, request_);
-  }
+void TrainingSetup::cut_batch() {
+  if (flags_.sub_batch.is_off()) return;
+  const prefetch::Machine model = closest_model(processor_.device->name());
+  SubBatchPlanner planner{{.network = network_,
+                           .sizing = *processor_.backend,
+                           .machine = model,
+                           .step = flags_.workload.step(),
+                           .budget = find_limit(nullptr),
+                           .request = request_}};
+  const prefetch::SubBatches batches = flags_.sub_batch.resolve(flags_.workload.batch, planner);
+  if (batches.steps == 1) return;
+  workload_.emplace(network_, *processor_.backend, flags_.workload.step(), batches);
 }
 
-// The plan to use instead of a planner's; empty when there is none.
-std::string TrainingSetup::plan_path() const {
-  if (!flags_.plan_file.empty() || !flags_.checkpoint.resume) return flags_.plan_file;
-  return folder_->plan_path();
+void TrainingSetup::make_plans_of_steps() {
+  std::vector<PlanOfFile> files = read_plans();
+  const Bytes limit = find_limit(files.empty() ? nullptr : &files.back().plan);
+  expect_feasible(workload_->neediest_to_plan(), limit);
+  profiles_ = find_profiles(limit);
+  expect_going_on();
+  if (!files.empty()) {
+    plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);
+    return;
+  }
+  std::size_t tasks = 0;
+  for (const RepeatedStep& part : workload_->training_steps()) {
+    tasks += part.step.graph.tasks.size();
+  }
+  fmt::print(stderr, "planning {} tasks\n", tasks);
+  plans_ = make_plans(*workload_, profiles_, limit, request_);
+}
+
+// The plans to use instead of a planner's; none when there are none.
+std::vector<PlanOfFile> TrainingSetup::read_plans() const {
+  const std::vector<RepeatedStep>& steps = workload_->training_steps();
+  std::vector<PlanOfFile> files;
+  if (flags_.plan_file.empty() && !flags_.checkpoint.resume) return files;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const std::string path =
+        flags_.plan_file.empty() ? folder_->plan_path(i, steps.size()) : flags_.plan_file;
+    files.push_back(
+        {.plan = prefetch::read_plan(prefetch::JsonFile{path}, steps[i].step.graph), .name = path});
+  }
+  return files;
 }
 
 // The budget, or in resident mode, where none is given, what the run may at most turn out to need.
-Bytes TrainingSetup::find_limit(const std::optional<prefetch::Plan>& plan) const {
+Bytes TrainingSetup::find_limit(const prefetch::Plan* plan) const {
   const Bytes available = processor_.device->available_memory();
   const bool is_given = !flags_.plan.has_automatic_budget();
   if (request_.memory == MemoryMode::kResident && !is_given) return available;
-  const Bytes limit = plan && !is_given
-                          ? workload_.run_budget(plan->budget)
-                          : Budget::parse(flags_.plan.budget).resolve(workload_.need(), available);
+  const Bytes limit = plan != nullptr && !is_given
+                          ? workload_->run_budget(plan->budget)
+                          : Budget::parse(flags_.plan.budget).resolve(whole_need_, available);
   if (limit > available) {
     throw um::Error{"a budget of " + um::to_string(limit) + " is more than the " +
                     um::to_string(available) + " of memory that are free; give a smaller --budget" +
@@ -103,14 +145,33 @@ Bytes TrainingSetup::find_limit(const std::optional<prefetch::Plan>& plan) const
   return limit;
 }
 
-prefetch::Profile TrainingSetup::find_profile(Bytes limit) {
+std::vector<prefetch::Profile> TrainingSetup::find_profiles(Bytes limit) {
   if (!flags_.profile_file.empty()) {
-    return prefetch::read_profile(prefetch::JsonFile{flags_.profile_file}, graph());
+    return {prefetch::read_profile(prefetch::JsonFile{flags_.profile_file}, graph())};
   }
   ProgressLine progress;
-  return measure_profile(
-      processor_, workload_, limit, request_.memory, flags_.memory.space(), stop_,
-      [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
+  return measure_profiles(processor_,
+                          {.workload = *workload_,
+                           .limit = limit,
+                           .mode = request_.memory,
+                           .space = flags_.memory.space()},
+                          stop_, [&](double part) {
+                            progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part));
+                          });
+}
+
+um::Nanoseconds TrainingSetup::predicted_step() const {
+  um::Nanoseconds sum{0};
+  for (std::size_t i = 0; i < profiles_.size(); ++i) {
+    const RepeatedStep& part = workload_->training_steps()[i];
+    const prefetch::Plan& plan = plans_.training[i];
+    const um::Nanoseconds once =
+        request_.memory == MemoryMode::kResident
+            ? prefetch::compute_time(profiles_[i], plan.runs)
+            : prefetch::simulate(part.step.graph, plan, profiles_[i]).makespan();
+    sum += static_cast<std::int64_t>(part.times) * once;
+  }
+  return sum;
 }
 
 CheckpointKey TrainingSetup::checkpoint_key() const {

@@ -3,8 +3,10 @@
 #include <atomic>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nets/network.h"
+#include "prefetch/need.h"
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
 #include "src/budget.h"
@@ -14,6 +16,8 @@
 #include "src/plans.h"
 #include "src/processor.h"
 #include "src/workload.h"
+#include "um/bytes.h"
+#include "um/nanoseconds.h"
 
 namespace spillway::cli {
 
@@ -32,10 +36,14 @@ class TrainingSetup {
   [[nodiscard]] const TrainOptions& training() const { return training_; }
   [[nodiscard]] Processor& processor() { return processor_; }
   [[nodiscard]] const Processor& processor() const { return processor_; }
-  [[nodiscard]] const Workload& workload() const { return workload_; }
-  [[nodiscard]] const prefetch::TaskGraph& graph() const { return workload_.training().graph; }
-  [[nodiscard]] const prefetch::Profile& profile() const { return profile_; }
+  [[nodiscard]] const Workload& workload() const { return *workload_; }
+  /// The step that updates, its times, and its plan.
+  [[nodiscard]] const prefetch::TaskGraph& graph() const { return workload_->training().graph; }
+  [[nodiscard]] const prefetch::Profile& profile() const { return profiles_.back(); }
+  [[nodiscard]] const prefetch::Plan& plan() const { return plans_.training.back(); }
   [[nodiscard]] const Plans& plans() const { return plans_; }
+  /// How long a batch should take by its plans.
+  [[nodiscard]] um::Nanoseconds predicted_step() const;
 
   /// Nothing when the training is not saved.
   [[nodiscard]] const std::optional<CheckpointFolder>& folder() const { return folder_; }
@@ -45,10 +53,11 @@ class TrainingSetup {
  private:
   void open_folder();
   void expect_budget_kept() const;
-  void make_plan();
-  [[nodiscard]] std::string plan_path() const;
-  [[nodiscard]] um::Bytes find_limit(const std::optional<prefetch::Plan>& plan) const;
-  [[nodiscard]] prefetch::Profile find_profile(um::Bytes limit);
+  void cut_batch();
+  void make_plans_of_steps();
+  [[nodiscard]] std::vector<PlanOfFile> read_plans() const;
+  [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
+  [[nodiscard]] std::vector<prefetch::Profile> find_profiles(um::Bytes limit);
   void expect_going_on() const;
 
   const TrainingFlags& flags_;
@@ -58,9 +67,10 @@ class TrainingSetup {
   DatasetPair data_;
   TrainOptions training_;
   Processor processor_;
-  Workload workload_;
+  std::optional<Workload> workload_;  // of the whole batch until that is cut
+  prefetch::NearNeed whole_need_;     // of the whole batch: what budgets are relative to
   std::optional<CheckpointFolder> folder_;
-  prefetch::Profile profile_;
+  std::vector<prefetch::Profile> profiles_;  // of the training steps
   Plans plans_;
 };
 

@@ -36,8 +36,7 @@ class DropoutKernel final : public CudaKernel {
 
  private:
   void enqueue(const KernelArguments& arguments) override {
-    const DropoutMask mask =
-        dropout_mask(shape_.image.channels, probability_, stream_, *arguments.context);
+    const DropoutMask mask = dropout_mask(shape_.image, probability_, stream_, *arguments.context);
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
       const std::size_t of_pixel = Layout::padded(shape_.image.channels) / Pack<T>::kLanes;

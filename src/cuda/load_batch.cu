@@ -38,17 +38,22 @@ class LoadBatchKernel final : public CudaKernel {
   LoadBatchKernel(const Machine& machine, const LoadBatch& op)
       : CudaKernel{machine, 2},
         shape_{op.x},
-        labels_{op.label_count()},
+        labels_each_{op.labels_each},
         staging_{workspace_of(machine, op) + um::Bytes{op.label_count() * sizeof(std::int32_t)}} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
     const Batch& batch = *arguments.context->batch;
-    um::expects(batch.images.size() == shape_.elements() && batch.labels.size() == labels_,
-                "a batch has the step's size");
+    const std::size_t first = arguments.context->first_sample;
+    um::expects(has_all_samples(batch, shape_, labels_each_, first),
+                "a batch has all samples of the step");
+    const auto images =
+        std::span{batch.images}.subspan(first * shape_.image.elements(), shape_.elements());
+    const auto labels =
+        std::span{batch.labels}.subspan(first * labels_each_, shape_.batch * labels_each_);
     staging_.reclaim();
-    staging_.append(std::as_bytes(std::span{batch.images}), arguments.workspace, stream());
-    staging_.append(std::as_bytes(std::span{batch.labels}), arguments.operands[1], stream());
+    staging_.append(std::as_bytes(images), arguments.workspace, stream());
+    staging_.append(std::as_bytes(labels), arguments.operands[1], stream());
     staging_.finish(stream());
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
@@ -62,7 +67,7 @@ class LoadBatchKernel final : public CudaKernel {
   }
 
   TensorShape shape_;
-  std::size_t labels_;
+  std::size_t labels_each_;
   Staging staging_;
 };
 

@@ -38,15 +38,18 @@ struct Rows {
   int stride;  // classes and padding
 };
 
-// weight / (samples whose label is not negative), by one block.
-__global__ void compute_share(const std::int32_t* labels, std::size_t count, float weight,
-                              float* share) {
+// weight / (samples whose label is not negative), by one block; where `whole` says how many they
+// are in the batch of which these are a part, weight / whole.
+__global__ void compute_share(const std::int32_t* labels, std::size_t count, std::size_t whole,
+                              float weight, float* share) {
   int valid = 0;
   for (std::size_t begin = 0; begin < count; begin += blockDim.x) {
     const std::size_t n = begin + threadIdx.x;
     valid += __syncthreads_count(n < count && labels[n] >= 0 ? 1 : 0);
   }
-  if (threadIdx.x == 0) *share = valid > 0 ? weight / static_cast<float>(valid) : 0.F;
+  if (threadIdx.x > 0) return;
+  const auto all = whole > 0 ? whole : static_cast<std::size_t>(valid);
+  *share = all > 0 ? weight / static_cast<float>(all) : 0.F;
 }
 
 struct Largest {
@@ -178,7 +181,8 @@ class SoftmaxCrossEntropyKernel final : public CudaKernel {
     const std::size_t result = accumulates_ ? 3 : 2;
     const auto* const labels = tensor<const std::int32_t>(arguments, 1);
     if (is_training_) {
-      launch(stream(), 1, compute_share, labels, rows_.count, weight_, space.share);
+      launch(stream(), 1, compute_share, labels, rows_.count,
+             arguments.context->counted_labels.value_or(0), weight_, space.share);
     }
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);

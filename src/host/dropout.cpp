@@ -21,8 +21,7 @@ class DropoutKernel final : public HostKernel {
   static constexpr std::size_t kWords = DropoutMask::kGroup;
 
   void compute(const KernelArguments& arguments) override {
-    const DropoutMask mask =
-        dropout_mask(shape_.image.channels, probability_, stream_, *arguments.context);
+    const DropoutMask mask = dropout_mask(shape_.image, probability_, stream_, *arguments.context);
     const float* const x = floats(arguments, 0);
     float* const y = floats(arguments, 1);
     const nets::Shape image = layout_.padded(shape_.image);

@@ -85,6 +85,8 @@ namespace spillway::host {
                                                   const SoftmaxCrossEntropyEvaluate& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                                  const AccumulateGradients& op);
 
 [[nodiscard]] um::Bytes workspace_of(const Machine& machine, const BatchNormForward& op);
 [[nodiscard]] um::Bytes workspace_of(const Machine& machine, const BatchNormInference& op);

@@ -8,21 +8,26 @@ namespace {
 class LoadBatchKernel final : public HostKernel {
  public:
   LoadBatchKernel(const Machine& machine, const LoadBatch& op)
-      : HostKernel{machine, 2}, layout_{machine.layout}, shape_{op.x}, labels_{op.label_count()} {}
+      : HostKernel{machine, 2},
+        layout_{machine.layout},
+        shape_{op.x},
+        labels_each_{op.labels_each} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
     const Batch& batch = *arguments.context->batch;
-    um::expects(batch.images.size() == shape_.elements() && batch.labels.size() == labels_,
-                "a batch has the step's size");
     const std::size_t from = shape_.image.elements();
+    const std::size_t first = arguments.context->first_sample;
+    um::expects(has_all_samples(batch, shape_, labels_each_, first),
+                "a batch has all samples of the step");
     const std::size_t to = layout_.padded(shape_.image).elements();
     float* const x = floats(arguments, 0);
 #pragma omp parallel for schedule(static)
     for (std::size_t n = 0; n < shape_.batch; ++n) {
-      copy_image(batch.images.data() + n * from, x + n * to);
+      copy_image(batch.images.data() + (first + n) * from, x + n * to);
     }
-    std::memcpy(arguments.operands[1], batch.labels.data(), labels_ * sizeof(std::int32_t));
+    std::memcpy(arguments.operands[1], batch.labels.data() + first * labels_each_,
+                shape_.batch * labels_each_ * sizeof(std::int32_t));
   }
 
   void copy_image(const float* image, float* x) const {
@@ -39,7 +44,7 @@ class LoadBatchKernel final : public HostKernel {
 
   Layout layout_;
   TensorShape shape_;
-  std::size_t labels_;
+  std::size_t labels_each_;
 };
 
 }  // namespace

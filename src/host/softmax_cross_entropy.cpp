@@ -79,9 +79,7 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
       return label < static_cast<std::int32_t>(classes_);
     };
     um::expects(std::all_of(labels, end, is_class), "labels are classes");
-    const auto valid = static_cast<std::size_t>(
-        std::count_if(labels, end, [](std::int32_t label) { return label >= 0; }));
-    const float share = valid > 0 ? weight_ / static_cast<float>(valid) : 0.F;
+    const float share = share_of(labels, *arguments.context);
     auto* const samples = reinterpret_cast<Sample*>(arguments.workspace);
 #pragma omp parallel
     {
@@ -98,6 +96,14 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
       }
     }
     write_result(samples, is_training_ ? share : 1.F, floats(arguments, accumulates_ ? 3 : 2));
+  }
+
+  // What a position counts for in the loss.
+  [[nodiscard]] float share_of(const std::int32_t* labels, const StepContext& context) const {
+    const auto here = std::count_if(labels, labels + positions_.count,
+                                    [](std::int32_t label) { return label >= 0; });
+    const std::size_t count = context.counted_labels.value_or(static_cast<std::size_t>(here));
+    return count > 0 ? weight_ / static_cast<float>(count) : 0.F;
   }
 
   void take(const float* logits, std::size_t position, Row& row) const {

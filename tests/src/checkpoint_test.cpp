@@ -166,8 +166,9 @@ TEST_F(CheckpointFolderTest, ReplacesItsPlanAsAWhole) {
   plan.graph = prefetch::fingerprint(step.graph);
   plan.planner = "test";
   plan.runs = prefetch::runs_in_order(step.graph);
-  checkpoints.save_plan(plan, step.graph);
-  const auto read = prefetch::read_plan(prefetch::JsonFile{checkpoints.plan_path()}, step.graph);
+  checkpoints.save_plan(0, 1, plan, step.graph);
+  const auto read =
+      prefetch::read_plan(prefetch::JsonFile{checkpoints.plan_path(0, 1)}, step.graph);
   EXPECT_EQ(read.planner, "test");
   EXPECT_EQ(read.runs, plan.runs);
   EXPECT_EQ(files(), std::vector<std::string>{"plan.json"});

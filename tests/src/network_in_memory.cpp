@@ -2,9 +2,11 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "prefetch/machine.h"
 #include "prefetch/planners/catalogue.h"
+#include "prefetch/sub_batch.h"
 #include "src/host/host_processor.h"
 #include "um/host/host_device.h"
 
@@ -12,10 +14,14 @@ namespace spillway::test {
 namespace {
 
 // A resident run takes of its budget only what it needs.
-Plans plan(const Workload& workload, const prefetch::Profile& profile, MemoryMode memory) {
+Plans plan(const Workload& workload, MemoryMode memory) {
+  std::vector<prefetch::Profile> profiles;
+  for (const RepeatedStep& part : workload.training_steps()) {
+    profiles.push_back(prefetch::model_profile(part.step.graph, prefetch::find_machine("v100")));
+  }
   const um::Bytes budget =
       memory == MemoryMode::kResident ? 2 * workload.need().roomy : workload.need().smallest;
-  return make_plans(workload, profile, budget,
+  return make_plans(workload, profiles, budget,
                     {.memory = memory, .planner = &prefetch::find_planner("joint")});
 }
 
@@ -23,11 +29,14 @@ Plans plan(const Workload& workload, const prefetch::Profile& profile, MemoryMod
 
 NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
                                  MemoryMode memory)
+    : NetworkInMemory{std::move(network), options, memory, options.batch} {}
+
+NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
+                                 MemoryMode memory, std::size_t sub_batch)
     : processor_{host::open_processor(std::make_unique<um::HostDevice>())},
       network_{std::move(network)},
-      workload_{network_, *processor_.backend, options},
-      profile_{prefetch::model_profile(workload_.training().graph, prefetch::find_machine("v100"))},
-      plans_{plan(workload_, profile_, memory)},
+      workload_{network_, *processor_.backend, options, prefetch::cut(options.batch, sub_batch)},
+      plans_{plan(workload_, memory)},
       session_{processor_, workload_, plans_, memory, {.poison = true}, never_} {}
 
 }  // namespace spillway::test

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 
 #include "nets/network.h"
 #include "prefetch/plan.h"
-#include "prefetch/profile.h"
 #include "src/memory_mode.h"
 #include "src/plans.h"
 #include "src/processor.h"
@@ -18,18 +18,22 @@ namespace spillway::test {
 class NetworkInMemory {
  public:
   NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory);
+  /// Each batch of `options` in sub-batches of at most `sub_batch`.
+  NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
+                  std::size_t sub_batch);
 
   [[nodiscard]] Session& session() { return session_; }
   [[nodiscard]] const nets::Network& network() const { return network_; }
   [[nodiscard]] const Step& training_step() const { return workload_.training(); }
-  [[nodiscard]] const prefetch::Plan& training_plan() const { return plans_.training; }
+  [[nodiscard]] const prefetch::Plan& training_plan() const { return plans_.training.back(); }
+  [[nodiscard]] const Plans& plans() const { return plans_; }
+  [[nodiscard]] const Workload& workload() const { return workload_; }
 
  private:
   const std::atomic<bool> never_{false};
   Processor processor_;
   nets::Network network_;
   Workload workload_;
-  prefetch::Profile profile_;
   Plans plans_;
   Session session_;
 };

@@ -59,9 +59,9 @@ TEST_F(PlansTest, RunBudgetUndoesTrainingBudget) {
 TEST_F(PlansTest, AreFeasibleAtTheSmallestBudgetInEveryMode) {
   for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
     const Plans plans = make_plans(workload, profile, workload.need().smallest, request(memory));
-    const auto verdict = prefetch::verify(workload.training().graph, plans.training);
+    const auto verdict = prefetch::verify(workload.training().graph, plans.training.back());
     EXPECT_LE(std::get<prefetch::Verified>(verdict).peak, workload.need().smallest);
-    EXPECT_FALSE(plans.training.offloads.empty());
+    EXPECT_FALSE(plans.training.back().offloads.empty());
   }
 }
 
@@ -81,7 +81,7 @@ TEST_F(PlansTest, OfResidentRunsTakeOnlyWhatTheyNeed) {
       make_plans(workload, profile, 2 * workload.need().roomy, request(MemoryMode::kResident));
   EXPECT_LT(plans.budget, 2 * workload.need().roomy);
   EXPECT_GE(plans.budget, workload.need().resident);
-  EXPECT_TRUE(plans.training.offloads.empty());
+  EXPECT_TRUE(plans.training.back().offloads.empty());
   const std::string sentence = refusal(
       [&] { return make_plans(workload, profile, middle(), request(MemoryMode::kResident)); });
   EXPECT_NE(sentence, "accepted");
@@ -92,7 +92,7 @@ TEST_F(PlansTest, OfResidentRunsTakeOnlyWhatTheyNeed) {
 TEST_F(PlansTest, OfAFileAreUsedWhenTheyFit) {
   const Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed);
   const Plans plans = use_plan(plan, "p.json", workload, profile, middle(), managed);
-  EXPECT_EQ(plans.training, plan);
+  EXPECT_EQ(plans.training.back(), plan);
   EXPECT_EQ(plans.budget, middle());
 }
 

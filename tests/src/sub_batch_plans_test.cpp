@@ -27,25 +27,28 @@ class SubBatchPlannerTest : public testing::Test {
                             .budget = budget,
                             .request = {.planner = &prefetch::find_planner(name)}}};
   }
-  // What one sub-batch of `size` needs at least.
+  // What one sub-batch of `size` needs at least, in the pages of the first one.
   [[nodiscard]] Bytes smallest(std::size_t size) const {
-    const auto graph =
-        make_sub_step(make_training_step(net, sizing, {.batch = size}).graph, SubStepEnd::kUpdates);
-    const prefetch::Occupancy occupancy{graph, prefetch::choose_page(graph)};
-    return near_need(graph, occupancy).smallest;
+    const Step training = make_training_step(net, sizing, {.batch = size});
+    const Step first = make_sub_step(training, SubStepPlace::kFirst, net);
+    const Step last = make_sub_step(training, SubStepPlace::kLast, net);
+    const prefetch::Occupancy occupancy{last.graph, prefetch::choose_page(first.graph)};
+    return near_need(last.graph, occupancy).smallest;
   }
   nets::Network net = nets::build_network("resnet18", {.image = nets::Shape{3, 128, 128}});
   ModelSizing sizing;
   prefetch::Machine machine = prefetch::find_machine("v100");
 };
 
-TEST_F(SubBatchPlannerTest, PlansTheLastSubBatchWithUpdatesAndTheOthersWithout) {
+TEST_F(SubBatchPlannerTest, PlansTheFirstSubBatchThoseBetweenAndTheLast) {
   SubBatchPlanner modnn = planner("modnn", smallest(64));
   const auto steps = modnn.plan({.size = 16, .steps = 4});
-  ASSERT_EQ(steps.size(), 2U);
-  EXPECT_EQ(steps[0].times, 3U);
-  EXPECT_EQ(steps[1].times, 1U);
+  ASSERT_EQ(steps.size(), 3U);
+  EXPECT_EQ(steps[0].times, 1U);
+  EXPECT_EQ(steps[1].times, 2U);
+  EXPECT_EQ(steps[2].times, 1U);
   EXPECT_LT(steps[0].graph->tasks.size(), steps[1].graph->tasks.size());
+  EXPECT_LT(steps[1].graph->tasks.size(), steps[2].graph->tasks.size());
   for (const PlannedSubStep& step : steps) {
     const auto verdict = prefetch::verify(*step.graph, step.plan);
     EXPECT_LE(std::get<prefetch::Verified>(verdict).peak, smallest(64));
@@ -66,7 +69,7 @@ TEST_F(SubBatchPlannerTest, ChoosesSmallSubBatchesForSmallBudgets) {
     SubBatchPlanner tight = planner(name, smallest(16));
     const SubBatches batches = tight.choose();
     EXPECT_GE(batches.steps, 4U) << name;
-    EXPECT_EQ(tight.plan(batches).size(), 2U) << name;
+    EXPECT_EQ(tight.plan(batches).size(), 3U) << name;
     EXPECT_EQ(planner(name, 20 * smallest(64)).choose(), (SubBatches{.size = 64, .steps = 1}))
         << name;
   }
@@ -77,7 +80,7 @@ TEST_F(SubBatchPlannerTest, ExtendsVdnnToSmallerBudgets) {
   EXPECT_THROW(static_cast<void>(whole.plan({.size = 64, .steps = 1})), BudgetTooSmall);
   SubBatchPlanner parts = planner("vdnn+", smallest(16));
   const auto steps = parts.plan(parts.choose());
-  ASSERT_EQ(steps.size(), 2U);
+  ASSERT_EQ(steps.size(), 3U);
   EXPECT_EQ(steps.back().plan.planner, "vdnn+");
 }
 

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <variant>
 
 #include "nets/builder.h"
 #include "prefetch/dataflow.h"
 #include "prefetch/occupancy.h"
 #include "src/model_sizing.h"
-#include "src/step.h"
+#include "tests/refusal.h"
+#include "tests/src/step_tasks.h"
 
 namespace spillway {
 namespace {
@@ -18,65 +20,150 @@ using prefetch::DataKind;
 using prefetch::Phase;
 using prefetch::Task;
 using prefetch::TaskGraph;
+using test::find_task;
+using test::task_names;
+
+nets::Network small_network(const std::string& last_layer = "fc") {
+  nets::Builder builder{"small", {3, 8, 8}};
+  const nets::NodeId x = builder.convolution("conv", builder.input(), {.channels = 4});
+  return builder.build(builder.linear(last_layer, x, {.features = 5}));
+}
 
 class SubStepTest : public testing::Test {
  protected:
-  static TaskGraph make_training() {
-    nets::Builder builder{"small", {3, 8, 8}};
-    const nets::NodeId x = builder.convolution("conv", builder.input(), {.channels = 4});
-    const nets::Network net = builder.build(builder.linear("fc", x, {.features = 5}));
-    return make_training_step(net, ModelSizing{}, {.batch = 2}).graph;
+  [[nodiscard]] Step sub_step(SubStepPlace place) const {
+    return make_sub_step(training, place, net);
   }
-  static const Task& find(const TaskGraph& graph, const std::string& name) {
-    return *std::ranges::find(graph.tasks, name, &Task::name);
+  [[nodiscard]] static DataKind kind_of(const Step& step, const std::string& name) {
+    return std::ranges::find(step.graph.data, name, &prefetch::DataBlock::name)->kind;
+  }
+  [[nodiscard]] static std::vector<std::string> names(const Step& step,
+                                                      const std::vector<DataId>& ids) {
+    std::vector<std::string> result;
+    for (const DataId id : ids) result.push_back(step.graph[id].name);
+    return result;
   }
 
-  const TaskGraph training = make_training();
+  static constexpr SubStepPlace kPlaces[] = {SubStepPlace::kFirst, SubStepPlace::kMiddle,
+                                             SubStepPlace::kLast};
+  const ModelSizing sizing;
+  const nets::Network net = small_network();
+  const Step training = make_training_step(net, sizing, {.batch = 2});
 };
 
 TEST_F(SubStepTest, KeepsGradientsOfParametersAsState) {
-  const TaskGraph sub_step = make_sub_step(training, SubStepEnd::kUpdates);
   for (const char* name : {"conv.dw", "fc.dw"}) {
-    const auto before = std::ranges::find(training.data, name, &prefetch::DataBlock::name);
-    const auto after = std::ranges::find(sub_step.data, name, &prefetch::DataBlock::name);
-    ASSERT_NE(after, sub_step.data.end());
-    EXPECT_EQ(before->kind, DataKind::kTensor);
-    EXPECT_EQ(after->kind, DataKind::kState);
+    EXPECT_EQ(kind_of(training, name), DataKind::kTensor);
   }
-  const auto states = [](const TaskGraph& graph) {
-    return std::ranges::count(graph.data, DataKind::kState, &prefetch::DataBlock::kind);
-  };
-  EXPECT_EQ(states(sub_step), states(training) + 2);
+  EXPECT_TRUE(training.gradients.empty());
+  for (const SubStepPlace place : kPlaces) {
+    const Step step = sub_step(place);
+    for (const char* name : {"conv.dw", "fc.dw"}) EXPECT_EQ(kind_of(step, name), DataKind::kState);
+    EXPECT_EQ(names(step, step.gradients), (std::vector<std::string>{"fc.dw", "conv.dw"}));
+  }
 }
 
-TEST_F(SubStepTest, AddsToWhatTheSubBatchesBeforeHaveLeft) {
-  const TaskGraph sub_step = make_sub_step(training, SubStepEnd::kUpdates);
-  const Task& weights = find(sub_step, "conv.backward_weights");
-  EXPECT_EQ(std::ranges::count(weights.reads, weights.writes.front()), 1);
-  const Task& before = find(training, "conv.backward_weights");
-  EXPECT_EQ(std::ranges::count(before.reads, before.writes.front()), 0);
+TEST_F(SubStepTest, WritesTheGradientsOfTheFirstSubBatchWhereTheyStay) {
+  const Step first = sub_step(SubStepPlace::kFirst);
+  const Task& weights = *find_task(first, "conv.backward_weights");
+  EXPECT_EQ(names(first, weights.writes), std::vector<std::string>{"conv.dw"});
+  EXPECT_EQ(find_task(first, "conv.accumulate"), nullptr);
+}
+
+TEST_F(SubStepTest, AddsTheGradientsOfOtherSubBatchesRightBehindTheTaskThatMakesThem) {
+  for (const SubStepPlace place : {SubStepPlace::kMiddle, SubStepPlace::kLast}) {
+    const Step step = sub_step(place);
+    const Task& weights = *find_task(step, "conv.backward_weights");
+    const Task& sum = *(&weights + 1);
+    EXPECT_EQ(names(step, weights.writes), std::vector<std::string>{"conv.dw_part"});
+    EXPECT_EQ(kind_of(step, "conv.dw_part"), DataKind::kTensor);
+    EXPECT_EQ(sum.name, "conv.accumulate");
+    EXPECT_EQ(names(step, sum.reads), (std::vector<std::string>{"conv.dw", "conv.dw_part"}));
+    EXPECT_EQ(names(step, sum.writes), std::vector<std::string>{"conv.dw"});
+    EXPECT_FALSE(sum.is_recomputable);
+  }
 }
 
 TEST_F(SubStepTest, UpdatesOnlyAtTheEndOfABatch) {
-  const auto updates = [](const TaskGraph& graph) {
-    return std::ranges::count(graph.tasks, Phase::kUpdate, &Task::phase);
+  const auto updates = [](const Step& step) {
+    return std::ranges::count(step.graph.tasks, Phase::kUpdate, &Task::phase);
   };
-  const TaskGraph first = make_sub_step(training, SubStepEnd::kGradients);
-  const TaskGraph last = make_sub_step(training, SubStepEnd::kUpdates);
-  EXPECT_EQ(updates(first), 0);
-  EXPECT_EQ(updates(last), updates(training));
-  EXPECT_EQ(first.tasks.size() + 2, last.tasks.size());
-  for (const TaskGraph* graph : {&first, &last}) {
-    EXPECT_FALSE(check_dataflow(*graph, prefetch::runs_in_order(*graph)));
+  EXPECT_EQ(updates(sub_step(SubStepPlace::kFirst)), 0);
+  EXPECT_EQ(updates(sub_step(SubStepPlace::kMiddle)), 0);
+  const Step last = sub_step(SubStepPlace::kLast);
+  EXPECT_EQ(updates(last), 2);
+  EXPECT_EQ(names(last, find_task(last, "fc.update")->reads),
+            (std::vector<std::string>{"fc", "fc.momentum", "fc.dw"}));
+}
+
+// What planners see is what runs: as in whole training steps.
+TEST_F(SubStepTest, LaunchesMatchTasksOperandForOperand) {
+  for (const SubStepPlace place : kPlaces) {
+    const Step step = sub_step(place);
+    EXPECT_FALSE(check_dataflow(step.graph, prefetch::runs_in_order(step.graph)));
+    ASSERT_EQ(step.launches.size(), step.graph.tasks.size());
+    for (std::size_t t = 0; t < step.launches.size(); ++t) {
+      const Task& task = step.graph.tasks[t];
+      std::vector<DataId> wanted = task.reads;
+      wanted.insert(wanted.end(), task.writes.begin(), task.writes.end());
+      EXPECT_EQ(step.launches[t].operands, wanted) << task.name;
+      EXPECT_EQ(std::holds_alternative<AccumulateGradients>(step.launches[t].operation),
+                task.name.ends_with(".accumulate"));
+    }
   }
 }
 
+TEST_F(SubStepTest, RefusesLayersWhoseNamesItNeeds) {
+  const nets::Network odd = small_network("conv.dw_part");
+  const Step step = make_training_step(odd, sizing, {.batch = 2});
+  const std::string sentence =
+      test::refusal([&] { return make_sub_step(step, SubStepPlace::kLast, odd); });
+  EXPECT_NE(sentence.find("called 'conv.dw_part'"), std::string::npos) << sentence;
+}
+
 TEST_F(SubStepTest, SaysWhetherStatisticsAreOfTheBatch) {
-  EXPECT_FALSE(normalizes_by_batch(training));
+  EXPECT_FALSE(normalizes_by_batch(training.graph));
   nets::Builder builder{"norm", {3, 8, 8}};
   const nets::NodeId x = builder.batch_norm("norm", builder.input());
-  const nets::Network net = builder.build(builder.linear("fc", x, {.features = 5}));
-  EXPECT_TRUE(normalizes_by_batch(make_training_step(net, ModelSizing{}, {.batch = 2}).graph));
+  const nets::Network normed = builder.build(builder.linear("fc", x, {.features = 5}));
+  EXPECT_TRUE(normalizes_by_batch(make_training_step(normed, sizing, {.batch = 2}).graph));
+}
+
+// ---- make_sub_steps
+
+using SubSteps = SubStepTest;
+
+// (times, samples) of each.
+std::vector<std::pair<std::size_t, std::size_t>> shape_of(const std::vector<RepeatedStep>& steps) {
+  std::vector<std::pair<std::size_t, std::size_t>> shape;
+  for (const RepeatedStep& part : steps) shape.emplace_back(part.times, part.batch);
+  return shape;
+}
+
+TEST_F(SubSteps, OfAWholeBatchAreTheTrainingStep) {
+  const auto steps = make_sub_steps(net, sizing, {.batch = 7}, prefetch::cut(7, 7));
+  EXPECT_EQ(shape_of(steps), (std::vector<std::pair<std::size_t, std::size_t>>{{1, 7}}));
+  EXPECT_EQ(fingerprint(steps[0].step.graph),
+            fingerprint(make_training_step(net, sizing, {.batch = 7}).graph));
+}
+
+// 7 in parts of at most 4 are 4 and 3; of at most 3: 3, 3, 1; of at most 2: 2, 2, 2, 1; 6 in parts
+// of at most 2: three of 2.
+TEST_F(SubSteps, HoldEverySampleOnce) {
+  using Shape = std::vector<std::pair<std::size_t, std::size_t>>;
+  const auto shape = [&](std::size_t batch, std::size_t size) {
+    return shape_of(make_sub_steps(net, sizing, {.batch = batch}, prefetch::cut(batch, size)));
+  };
+  EXPECT_EQ(shape(7, 4), (Shape{{1, 4}, {1, 3}}));
+  EXPECT_EQ(shape(7, 3), (Shape{{1, 3}, {1, 3}, {1, 1}}));
+  EXPECT_EQ(shape(7, 2), (Shape{{1, 2}, {2, 2}, {1, 1}}));
+  EXPECT_EQ(shape(6, 2), (Shape{{1, 2}, {1, 2}, {1, 2}}));
+}
+
+TEST_F(SubSteps, HaveTheSamplesThatTheyAreFor) {
+  for (const RepeatedStep& part : make_sub_steps(net, sizing, {.batch = 7}, prefetch::cut(7, 3))) {
+    EXPECT_EQ(std::get<LoadBatch>(part.step.launches[0].operation).x.batch, part.batch);
+  }
 }
 
 }  // namespace

@@ -40,6 +40,17 @@ TEST_F(Dropout, IsAFunctionOfSeedStepStreamAndPlace) {
   EXPECT_NE(mask(shape_, context_, 2), same);
 }
 
+TEST_F(Dropout, OfAPartOfABatchDrawsTheMaskOfTheWhole) {
+  const Values whole = mask(shape_, context_, 1);
+  const TensorShape part{1, shape_.image};
+  Values parts;
+  for (std::size_t n = 0; n < shape_.batch; ++n) {
+    const Values one = mask(part, {.seed = 7, .step = 3, .first_sample = n}, 1);
+    parts.insert(parts.end(), one.begin(), one.end());
+  }
+  EXPECT_EQ(parts, whole);
+}
+
 // Groups of four channels of a pixel draw together: vector 1 of three, channels 4 to 7 of 10, is
 // group 1 * 3 + 1 of (step 3, stream 5).
 TEST_F(Dropout, DrawsOnePhiloxWordAnElementInTheOrderOfChannels) {

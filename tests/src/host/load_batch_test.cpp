@@ -19,6 +19,23 @@ TEST_P(BatchLoading, PutsImagesIntoTheLayoutAndCopiesLabels) {
   EXPECT_EQ(std::memcmp(labels.data(), batch.labels.data(), labels.bytes().size()), 0);
 }
 
+// Of three more samples, from the third on.
+TEST_P(BatchLoading, TakesItsPartOfALargerBatch) {
+  const TensorShape shape = GetParam();
+  const std::size_t elements = shape.image.elements();
+  const Values images = random_values((shape.batch + 3) * elements, 1);
+  Batch batch{.images = to_floats(images), .labels = {}};
+  for (std::size_t n = 0; n < shape.batch + 3; ++n) {
+    batch.labels.push_back(static_cast<std::int32_t>(n));
+  }
+  Block x = tensor(shape);
+  Block labels{um::Bytes{shape.batch * sizeof(std::int32_t)}};
+  run(LoadBatch{.x = shape}, {&x, &labels}, {.batch = &batch, .first_sample = 2});
+  const auto first = images.begin() + static_cast<std::ptrdiff_t>(2 * elements);
+  EXPECT_EQ(values(shape, x), Values(first, first + static_cast<std::ptrdiff_t>(shape.elements())));
+  EXPECT_EQ(std::memcmp(labels.data(), &batch.labels[2], labels.bytes().size()), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, BatchLoading,
                          testing::Values(TensorShape{3, {3, 4, 5}}, TensorShape{2, {1, 6, 6}},
                                          TensorShape{3, {10, 3, 2}}, TensorShape{1, {20, 1, 1}}));
@@ -31,6 +48,9 @@ TEST_F(WrongBatch, IsTheCallersBug) {
   Block x = tensor(shape);
   Block labels{um::Bytes{8}};
   EXPECT_THROW(run(LoadBatch{.x = shape}, {&x, &labels}, {.batch = &batch}), um::ContractError);
+  const Batch enough{.images = std::vector<float>(18), .labels = {0, 1}};
+  EXPECT_THROW(run(LoadBatch{.x = shape}, {&x, &labels}, {.batch = &enough, .first_sample = 1}),
+               um::ContractError);
 }
 
 class PixelLabels : public KernelRunner {};

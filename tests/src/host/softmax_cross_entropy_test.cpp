@@ -86,6 +86,21 @@ TEST_P(SoftmaxCrossEntropy, TrainIgnoresSamplesWithoutALabel) {
   expect_near(values(shape_, dlogits), numeric_gradient(logits_, mean_loss), kTolerance);
 }
 
+// Three samples, one of them without a label, of a batch in which five have one.
+TEST_P(SoftmaxCrossEntropy, TrainTakesTheMeanOverTheWholeBatchItIsAPartOf) {
+  Block logits = tensor(shape_, logits_);
+  Block label = label_block({1, -1, 0});
+  Block result = result_block();
+  Block dlogits = tensor(shape_);
+  run(SoftmaxCrossEntropyTrain{.x = shape_}, {&logits, &label, &result, &dlogits},
+      {.counted_labels = 5});
+  const auto part_of_mean = [&](const Values& at) {
+    return naive_cross_entropy(classes_, at, {1, -1, 0}) / 5;
+  };
+  EXPECT_NEAR(static_cast<double>(result.floats()[0]), part_of_mean(logits_), kTolerance);
+  expect_near(values(shape_, dlogits), numeric_gradient(logits_, part_of_mean), kTolerance);
+}
+
 TEST_P(SoftmaxCrossEntropy, CountsPredictionsThatAreTheLargestLogit) {
   Values logits(shape_.elements(), -1.0);  // below the zeros of the padding
   logits[1] = 0;                           // row 0 predicts class 1

@@ -1,0 +1,161 @@
+// `spillway train --sub-batch`: a batch in parts.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/refused.h"
+#include "tests/src/data/temporary_folder.h"
+
+namespace spillway::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kFailure = 1;
+constexpr int kBadUsage = 2;
+
+// Three steps, unless `more` says otherwise.
+Program::Arguments train_lenet(Program::Arguments more) {
+  if (std::ranges::count(more, "--steps") == 0) more = joined(more, {"--steps", "3"});
+  return joined({"train", "--net", "lenet", "--batch", "16", "--conv-algorithm", "direct"}, more);
+}
+
+json trained(const Program::Arguments& more) {
+  return summary_of(run_spillway(joined(train_lenet(more), {"--json", "-"})));
+}
+
+TEST(TrainSubBatch, IsTheWholeBatchWhereItIsOff) {
+  const json off = trained({"--sub-batch", "off"});
+  EXPECT_EQ(off.at("sub_batch"), 16);
+  EXPECT_EQ(off.at("sub_steps"), 1);
+  EXPECT_FALSE(off.contains("batch_norm_statistics"));
+  EXPECT_EQ(trained({}).at("weights_sha256"), off.at("weights_sha256"));
+  EXPECT_EQ(trained({"--sub-batch", "16"}).at("weights_sha256"), off.at("weights_sha256"));
+}
+
+// Sixteen in parts of at most five: four of four. LeNet treats samples one by one.
+TEST(TrainSubBatch, OfTheSizeAskedForIsNamedAndEndsAsTheWholeBatchUpToRounding) {
+  const json whole = trained({});
+  const json parts = trained({"--sub-batch", "5"});
+  EXPECT_EQ(parts.at("batch"), 16);
+  EXPECT_EQ(parts.at("sub_batch"), 4);
+  EXPECT_EQ(parts.at("sub_steps"), 4);
+  EXPECT_EQ(parts.at("steps"), 3);
+  for (const char* key : {"first_loss", "last_loss"}) {
+    EXPECT_NEAR(parts.at(key).get<double>(), whole.at(key).get<double>(), 1e-5) << key;
+  }
+}
+
+TEST(TrainSubBatch, TrainsInABudgetThatTheWholeBatchBreaks) {
+  const std::uint64_t smallest = trained({}).at("min_budget_bytes");
+  const std::string budget = std::to_string(smallest - 1);
+  expect_refused(kFailure, train_lenet({"--budget", budget}), {"needs most", "smallest budget"});
+  for (const char* size : {"4", "auto"}) {
+    const json parts = trained({"--budget", budget, "--sub-batch", size});
+    EXPECT_GT(parts.at("sub_steps"), 1) << size;
+    EXPECT_LE(parts.at("near_peak_bytes"), std::stoull(budget)) << size;
+    EXPECT_LT(parts.at("min_budget_bytes"), smallest) << size;
+  }
+}
+
+TEST(TrainSubBatch, GivesTheSameBitsInEveryModeAtTheSmallestBudget) {
+  const Program::Arguments five{"--sub-batch", "5"};
+  const json resident = trained(joined(five, {"--memory", "resident"}));
+  const std::string budget = std::to_string(resident.at("min_budget_bytes").get<std::uint64_t>());
+  for (const char* memory : {"managed", "copy"}) {
+    const json other = trained(joined(five, {"--memory", memory, "--budget", budget}));
+    EXPECT_EQ(other.at("weights_sha256"), resident.at("weights_sha256")) << memory;
+    EXPECT_EQ(other.at("last_loss"), resident.at("last_loss")) << memory;
+    EXPECT_GT(other.at("bytes_offloaded"), 0) << memory;
+    EXPECT_EQ(other.at("faults"), 0) << memory;
+  }
+}
+
+// The counters of a step's line are of all its sub-batches: they add up to the plans' moves.
+TEST(TrainSubBatch, ReportsWholeBatches) {
+  const std::uint64_t smallest = trained({"--sub-batch", "5"}).at("min_budget_bytes");
+  const Outcome outcome =
+      run_spillway(train_lenet({"--sub-batch", "5", "--memory", "copy", "--budget",
+                                std::to_string(smallest), "--json", "-"}));
+  const json summary = summary_of(outcome);
+  std::size_t steps = 0;
+  for (const json& line : json_lines(outcome)) {
+    if (!line.contains("loss")) continue;
+    ++steps;
+    EXPECT_GE(line.at("bytes_offloaded"), summary.at("planned_offload_bytes"));
+    EXPECT_LE(line.at("near_peak_bytes"), smallest);
+    EXPECT_LE(line.at("correct"), 16);
+  }
+  EXPECT_EQ(steps, 3U);
+  EXPECT_GT(summary.at("planned_offload_bytes"), 0);
+}
+
+TEST(TrainSubBatch, SaysThatBatchNormsStatisticsAreOfEachSubBatch) {
+  const Program::Arguments resnet{"train", "--net",        "resnet18", "--batch", "4", "--steps",
+                                  "1",     "--image-size", "32",       "--json",  "-"};
+  const Outcome parts = run_spillway(joined(resnet, {"--sub-batch", "2"}));
+  EXPECT_EQ(summary_of(parts).at("batch_norm_statistics"), "per sub-batch");
+  EXPECT_NE(parts.errors.find("statistics are of each sub-batch alone"), std::string::npos);
+  const Outcome whole = run_spillway(resnet);
+  EXPECT_EQ(summary_of(whole).at("batch_norm_statistics"), "per batch");
+  EXPECT_EQ(whole.errors.find("sub-batch"), std::string::npos);
+}
+
+TEST(TrainSubBatch, GoesOnFromACheckpointWithItsSubBatches) {
+  const TemporaryFolder folder;
+  const std::string checkpoint = folder.file("checkpoint");
+  const Program::Arguments kept{"--checkpoint", checkpoint};
+  const json whole = trained({"--steps", "6", "--sub-batch", "5"});
+  static_cast<void>(trained(joined(kept, {"--sub-batch", "5"})));
+  json saved;
+  std::ifstream{checkpoint + "/checkpoint.json"} >> saved;
+  EXPECT_EQ(saved.at("sub_batch"), 4);
+  const Program::Arguments on = joined(kept, {"--resume", "--steps", "6"});
+  expect_refused(kFailure, train_lenet(joined(on, {"--sub-batch", "8"})),
+                 {"with --sub-batch 4", "leave --sub-batch away"});
+
+  const json resumed = trained(on);
+
+  EXPECT_EQ(resumed.at("sub_batch"), 4);
+  EXPECT_EQ(resumed.at("weights_sha256"), whole.at("weights_sha256"));
+}
+
+TEST(TrainSubBatch, RefusesToCutTheBatchOfACheckpointThatIsWhole) {
+  const TemporaryFolder folder;
+  const Program::Arguments kept{"--checkpoint", folder.file("checkpoint")};
+  static_cast<void>(trained(kept));
+  expect_refused(kFailure, train_lenet(joined(kept, {"--resume", "--sub-batch", "4"})),
+                 {"with --sub-batch off", "leave --sub-batch away"});
+}
+
+TEST(TrainSubBatch, RefusesFilesThatAreAboutOneStep) {
+  for (const char* flag : {"--plan", "--profile"}) {
+    expect_refused(kFailure, train_lenet({"--sub-batch", "4", flag, "file.json"}),
+                   {std::string{flag} + " is about one step", "--sub-batch off"});
+  }
+}
+
+TEST(TrainSubBatch, RefusesWhatIsNoSize) {
+  for (const char* size : {"0", "-8", "x", "1.5"}) {
+    expect_refused(kBadUsage, train_lenet({"--sub-batch", size}),
+                   {"--sub-batch", "is no size of sub-batches"});
+  }
+  expect_refused(kFailure, train_lenet({"--sub-batch", "17"}), {"more than the batch of 16"});
+}
+
+TEST(TrainSubBatch, ThatIsStillTooLargeSaysWhatItNeeds) {
+  expect_refused(kFailure, train_lenet({"--sub-batch", "8", "--budget", "100KiB"}),
+                 {"needs most", "smallest budget"});
+  expect_refused(kFailure, train_lenet({"--sub-batch", "auto", "--budget", "100KiB"}),
+                 {"in sub-batches of 1", "smallest budget"});
+}
+
+}  // namespace
+}  // namespace spillway::test
