@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <ostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,7 +53,7 @@ const std::map<std::string, Size>& sizes() {
       {"googlenet", {photo(32), 2}},
       {"googlenet with heads", {photo(80), 2}},
       {"inception-v3", {photo(75), 2}},
-      {"inception-v3 with heads", {photo(128), 1}},
+      {"inception-v3 with heads", {photo(299), 2}},
       {"inception-v4", {photo(75), 2}},
       {"lenet", {{1, 12, 12}, 32}},
       {"overfeat", {photo(71), 8}},
@@ -93,10 +96,43 @@ std::vector<Case> every_network() {
   return cases;
 }
 
-// What may not change.
+// The blocks of state, as they lie in memory.
+using StateBytes = std::vector<std::vector<std::byte>>;
+
+// Those of `net`, one after the other: address and size.
+std::vector<std::span<std::byte>> state_blocks(NetworkInMemory& net) {
+  const Step& step = net.training_step();
+  const std::vector<std::byte*> addresses = net.session().state().addresses(step);
+  std::vector<std::span<std::byte>> blocks;
+  for (const StateBlock& block : step.state) {
+    const auto id = static_cast<std::size_t>(block.id);
+    blocks.emplace_back(addresses[id], step.graph.data[id].size.count());
+  }
+  return blocks;
+}
+
+StateBytes state_of(NetworkInMemory& net) {
+  StateBytes bytes;
+  for (const auto block : state_blocks(net)) bytes.emplace_back(block.begin(), block.end());
+  return bytes;
+}
+
+void set_state(NetworkInMemory& net, const StateBytes& bytes) {
+  const std::vector<std::span<std::byte>> blocks = state_blocks(net);
+  for (std::size_t i = 0; i < blocks.size(); ++i) std::ranges::copy(bytes[i], blocks[i].begin());
+}
+
+bool has_state(NetworkInMemory& net, const StateBytes& bytes) {
+  return std::ranges::equal(state_blocks(net), bytes, [](const auto& block, const auto& wanted) {
+    return std::memcmp(block.data(), wanted.data(), wanted.size()) == 0;
+  });
+}
+
+// A resident training. Where it begins takes long to draw; where it ends may not change.
 struct Trained {
+  StateBytes first;
   std::vector<float> losses;
-  std::string weights;
+  StateBytes last;
 };
 
 class EveryNetwork : public testing::TestWithParam<Case> {
@@ -124,22 +160,24 @@ class EveryNetwork : public testing::TestWithParam<Case> {
     return batch;
   }
 
-  [[nodiscard]] static Trained train(NetworkInMemory& net) {
-    net.session().state().initialise(kSeed);
-    Trained trained;
+  // The losses of two steps.
+  [[nodiscard]] static std::vector<float> train(NetworkInMemory& net) {
+    std::vector<float> losses;
     for (std::uint64_t step = 0; step < 2; ++step) {
       const Batch images = batch(net.network(), step);
       const StepReport report = net.session().train(
           {.seed = kSeed, .step = step, .learning_rate = 0.001F, .batch = &images});
-      trained.losses.push_back(report.loss);
+      losses.push_back(report.loss);
     }
-    trained.weights = net.session().state().sha256();
-    return trained;
+    return losses;
   }
   // Leaves no memory behind.
   [[nodiscard]] static Trained train_resident() {
     NetworkInMemory net = in_memory(MemoryMode::kResident);
-    return train(net);
+    net.session().state().initialise(kSeed);
+    Trained trained{.first = state_of(net), .losses = train(net), .last = {}};
+    trained.last = state_of(net);
+    return trained;
   }
 };
 
@@ -156,9 +194,9 @@ TEST_P(EveryNetwork, TrainsToTheSameBitsWithinABudget) {
   for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
     NetworkInMemory little = in_memory(memory);
     EXPECT_TRUE(moves_or_runs_again(little.training_plan())) << to_string(memory);
-    const Trained other = train(little);
-    EXPECT_EQ(other.losses, resident.losses) << to_string(memory);
-    EXPECT_EQ(other.weights, resident.weights) << to_string(memory);
+    set_state(little, resident.first);
+    EXPECT_EQ(train(little), resident.losses) << to_string(memory);
+    EXPECT_TRUE(has_state(little, resident.last)) << to_string(memory);
   }
 }
 
