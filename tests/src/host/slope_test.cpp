@@ -189,8 +189,7 @@ TEST_F(SlopeOfSlices, OfACropIsItsGradient) {
                 }));
 }
 
-// Inputs and weights are whole numbers from -2 to 2 and biases halves, so that each sum is half a
-// number away from where its ReLU begins.
+// Inputs and weights are whole numbers and biases halves: each sum is half a number from its kink.
 class SlopeOfFusedRelu : public KernelRunner {
  protected:
   [[nodiscard]] static Values whole_numbers(std::size_t count, unsigned seed) {
