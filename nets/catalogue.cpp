@@ -73,14 +73,17 @@ CatalogueEntry find_network(std::string_view name) {
 }
 
 Network build_network(std::string_view name, const NetworkOptions& options) {
-  const CatalogueEntry entry = find_network(name);
+  return build_network(find_network(name), options);
+}
+
+Network build_network(const CatalogueEntry& entry, const NetworkOptions& options) {
   const std::size_t classes = options.classes.value_or(entry.classes);
   if (classes < 2) {
-    throw um::Error{"network " + std::string{name} +
-                    " needs at least 2 classes to tell apart, not " + std::to_string(classes)};
+    throw um::Error{"network " + entry.name + " needs at least 2 classes to tell apart, not " +
+                    std::to_string(classes)};
   }
   if (options.auxiliary_heads && !entry.build_with_heads) {
-    throw um::Error{"network " + std::string{name} +
+    throw um::Error{"network " + entry.name +
                     " has no auxiliary heads; googlenet and inception-v3 have"};
   }
   const auto& build = options.auxiliary_heads ? entry.build_with_heads : entry.build;

@@ -25,7 +25,7 @@ struct CatalogueEntry {
   Shape image;              ///< default image
   std::size_t classes;      ///< default number of classes
   std::function<Network(const Shape& image, std::size_t classes)> build;
-  /// With auxiliary heads; empty where there are none.
+  /// With auxiliary heads, by the name "googlenet+aux-heads"; empty where there are none.
   std::function<Network(const Shape& image, std::size_t classes)> build_with_heads = nullptr;
 };
 
@@ -40,5 +40,8 @@ struct CatalogueEntry {
 /// Builds the network `name`. Throws: um::Error for an unknown name, an image too small for the
 /// network, or auxiliary heads where it has none.
 [[nodiscard]] Network build_network(std::string_view name, const NetworkOptions& options = {});
+/// Builds the network of `entry`. Throws: likewise.
+[[nodiscard]] Network build_network(const CatalogueEntry& entry,
+                                    const NetworkOptions& options = {});
 
 }  // namespace spillway::nets

@@ -68,7 +68,7 @@ Network googlenet(const Shape& image, std::size_t classes) {
 }
 
 Network googlenet_with_heads(const Shape& image, std::size_t classes) {
-  return build("googlenet with auxiliary heads", image, classes, /*has_heads=*/true);
+  return build("googlenet+aux-heads", image, classes, /*has_heads=*/true);
 }
 
 }  // namespace spillway::nets

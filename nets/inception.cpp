@@ -188,7 +188,7 @@ Network inception_v3(const Shape& image, std::size_t classes) {
 }
 
 Network inception_v3_with_head(const Shape& image, std::size_t classes) {
-  return build_v3("inception-v3 with an auxiliary head", image, classes, /*has_head=*/true);
+  return build_v3("inception-v3+aux-heads", image, classes, /*has_head=*/true);
 }
 
 Network inception_v4(const Shape& image, std::size_t classes) {

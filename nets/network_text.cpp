@@ -35,9 +35,12 @@ std::string rest_of(const Network& network, std::size_t index, const LayerText& 
 
 // `network` for one class more; itself where it has one number of classes, as a user's file without
 // the word `classes` does.
-Network twin_of(const Network& network, const CatalogueEntry& entry) {
+Network twin_of(const Network& network, const CatalogueEntry& entry,
+                const NetworkOptions& options) {
+  NetworkOptions more = options;
+  more.classes = network.classes() + 1;
   try {
-    return entry.build(network.input(), network.classes() + 1);
+    return build_network(entry, more);
   } catch (const um::Error&) {
     return network;
   }
@@ -74,13 +77,11 @@ void append_column(std::string& line, const std::string& text, std::size_t width
 }  // namespace
 
 std::string to_text(const CatalogueEntry& entry, const NetworkOptions& options) {
-  const Shape image = options.image.value_or(entry.image);
-  const std::size_t classes = options.classes.value_or(entry.classes);
-  const Network network = entry.build(image, classes);
-  const std::vector<Row> rows = rows_of(network, twin_of(network, entry));
+  const Network network = build_network(entry, options);
+  const std::vector<Row> rows = rows_of(network, twin_of(network, entry, options));
   std::string text = std::string{kNetworkFileFormat} + "\nname " + network.name + "\ndescription " +
-                     entry.description + "\ninput " + to_string(image) + "\nclasses " +
-                     std::to_string(classes) + "\n\n";
+                     entry.description + "\ninput " + to_string(network.input()) + "\nclasses " +
+                     std::to_string(network.classes()) + "\n\n";
   const std::size_t name_width = width_of(rows, &Row::name);
   const std::size_t kind_width = width_of(rows, &Row::kind);
   const std::size_t rest_width = width_of(rows, &Row::rest);
@@ -89,6 +90,14 @@ std::string to_text(const CatalogueEntry& entry, const NetworkOptions& options) 
     append_column(text, row.kind, kind_width);
     append_column(text, row.rest, rest_width);
     text += "# " + row.shape + "\n";
+  }
+  return text;
+}
+
+std::string layers_text(const Network& network) {
+  std::string text;
+  for (const Row& row : rows_of(network, network)) {
+    text += row.name + " " + row.kind + " " + row.rest + " # " + row.shape + "\n";
   }
   return text;
 }

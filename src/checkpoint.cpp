@@ -37,6 +37,14 @@ void expect_same(const prefetch::JsonView& found, std::uint64_t wanted) {
                     "; give the same flags, or another --checkpoint folder");
 }
 
+void expect_same_layers(const prefetch::JsonView& root, const CheckpointKey& key) {
+  const prefetch::JsonView found = root.at("layers_sha256");
+  if (found.string() == key.layers) return;
+  throw found.error("is not that of network '" + key.network +
+                    "' as it is now: its layers have been changed since; train it as it was, or "
+                    "give another --checkpoint folder");
+}
+
 std::size_t read_threads(const prefetch::JsonView& threads) {
   if (threads.integer(kMostThreads) == 0) throw threads.error("is zero");
   return threads.integer();
@@ -70,6 +78,7 @@ prefetch::JsonFile open_description(const std::filesystem::path& folder, const C
   prefetch::JsonFile file = open_description(folder);
   const prefetch::JsonView root = file.root();
   expect_same(root.at("network"), key.network);
+  expect_same_layers(root, key);
   expect_same(root.at("data"), key.data);
   expect_same(root.at("batch"), key.batch);
   expect_same(root.at("seed"), key.seed);
@@ -111,6 +120,7 @@ void CheckpointFolder::save(const Checkpoint& checkpoint, const State& state) co
   json description{{"format", "spillway-checkpoint"},
                    {"version", kVersion},
                    {"network", key.network},
+                   {"layers_sha256", key.layers},
                    {"data", key.data},
                    {"batch", key.batch},
                    {"seed", key.seed},

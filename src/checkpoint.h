@@ -17,6 +17,7 @@ namespace spillway {
 /// What a training must have in common with the checkpoint it goes on from.
 struct CheckpointKey {
   std::string network;  ///< name, image and classes: "resnet50 3x224x224, 10 classes"
+  std::string layers;   ///< SHA-256 of nets::layers_text()
   std::string data;     ///< as the user gave it
   std::uint64_t batch = 0;
   std::uint64_t seed = 0;

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -66,8 +68,7 @@ Bytes saved_activations(const prefetch::TaskGraph& graph) {
 
 NetworkFacts gather(const nets::CatalogueEntry& entry, const nets::NetworkOptions& options,
                     const Sizing& sizing, std::span<const std::size_t> batches) {
-  NetworkFacts facts{.network = entry.build(options.image.value_or(entry.image),
-                                            options.classes.value_or(entry.classes)),
+  NetworkFacts facts{.network = nets::build_network(entry, options),
                      .description = std::string{entry.description}};
   facts.parameters = nets::count_parameters(facts.network);
   const Step step = make_training_step(facts.network, ModelSizing{}, {.batch = 1});
@@ -99,21 +100,23 @@ nlohmann::json to_json(const NetworkFacts& facts) {
 }
 
 void print_list(const std::vector<NetworkFacts>& all) {
-  fmt::print("{:<12} {:>12} {:>8} {:>12} {:>12} {:>9} {:>12} {:>12} {:>12}\n", "name", "image",
-             "classes", "parameters", "saved/image", "GFLOP", "min, b1", "min, b32",
+  std::size_t width = 0;
+  for (const NetworkFacts& facts : all) width = std::max(width, facts.network.name.size());
+  fmt::print("{:<{}} {:>12} {:>8} {:>12} {:>12} {:>9} {:>12} {:>12} {:>12}\n", "name", width,
+             "image", "classes", "parameters", "saved/image", "GFLOP", "min, b1", "min, b32",
              "all near, b32");
   for (const NetworkFacts& facts : all) {
-    fmt::print("{:<12} {:>12} {:>8} {:>12} {:>12} {:>9.3f} {:>12} {:>12} {:>12}\n",
-               facts.network.name, nets::to_string(facts.network.input()), facts.network.classes(),
-               facts.parameters, um::to_string(facts.saved_activations), facts.forward_flops * 1e-9,
-               um::to_string(facts.needs.front().need.smallest),
+    fmt::print("{:<{}} {:>12} {:>8} {:>12} {:>12} {:>9.3f} {:>12} {:>12} {:>12}\n",
+               facts.network.name, width, nets::to_string(facts.network.input()),
+               facts.network.classes(), facts.parameters, um::to_string(facts.saved_activations),
+               facts.forward_flops * 1e-9, um::to_string(facts.needs.front().need.smallest),
                um::to_string(facts.needs.back().need.smallest),
                um::to_string(facts.needs.back().need.resident));
   }
 }
 
 void print_families() {
-  fmt::print("\nOthers say in their names how deep their stages are:\n");
+  fmt::print("\nThe last are examples; such names say how deep the stages are:\n");
   for (const nets::NetworkFamily& family : nets::network_families()) {
     fmt::print("{:<20} {} in each stage, as {}\n", family.form, family.what, family.example);
   }
@@ -144,13 +147,15 @@ struct Options {
   std::string name;
   std::optional<std::size_t> classes;
   std::optional<std::size_t> image_size;
+  bool auxiliary_heads = false;
   ProcessorOptions processor;
   std::string json;
   NetworkDump dump;
 
   // What the user changes of a network.
   [[nodiscard]] nets::NetworkOptions changes_of(const nets::CatalogueEntry& entry) const {
-    nets::NetworkOptions changes{.image = {}, .classes = classes};
+    nets::NetworkOptions changes{
+        .image = {}, .classes = classes, .auxiliary_heads = auxiliary_heads};
     if (image_size) {
       changes.image = nets::Shape{
           .channels = entry.image.channels, .height = *image_size, .width = *image_size};
@@ -159,25 +164,43 @@ struct Options {
   }
 };
 
+nets::CatalogueEntry open_one(const Options& options) {
+  if (options.auxiliary_heads) expect_built_in(options.name);
+  return nets::open_network(options.name);
+}
+
+// All that have a name, with heads those that have heads, and a member of each family.
+std::vector<NetworkFacts> gather_all(const Options& options, const Sizing& sizing) {
+  constexpr std::array<std::size_t, 2> kBatches{1, 32};
+  std::vector<NetworkFacts> all;
+  const auto append = [&](const nets::CatalogueEntry& entry) {
+    nets::NetworkOptions changes = options.changes_of(entry);
+    changes.auxiliary_heads = changes.auxiliary_heads && entry.build_with_heads != nullptr;
+    all.push_back(gather(entry, changes, sizing, kBatches));
+  };
+  for (const nets::CatalogueEntry& entry : nets::catalogue()) append(entry);
+  for (const nets::NetworkFamily& family : nets::network_families()) {
+    append(nets::find_network(family.example));
+  }
+  return all;
+}
+
 void dump(const Options& options) {
   expect_writable(options.dump.path);
-  const nets::CatalogueEntry entry = nets::open_network(options.name);
+  const nets::CatalogueEntry entry = open_one(options);
   options.dump.write(entry, options.changes_of(entry));
 }
 
 void list(const Options& options) {
-  constexpr std::array<std::size_t, 2> kListed{1, 32};
   constexpr std::array<std::size_t, 5> kDetailed{1, 8, 16, 32, 64};
   expect_writable(options.json);
   const auto backend = options.processor.make_host_backend();
   std::vector<NetworkFacts> all;
-  if (!options.name.empty()) {
-    const nets::CatalogueEntry entry = nets::open_network(options.name);
-    all.push_back(gather(entry, options.changes_of(entry), *backend, kDetailed));
+  if (options.name.empty()) {
+    all = gather_all(options, *backend);
   } else {
-    for (const nets::CatalogueEntry& entry : nets::catalogue()) {
-      all.push_back(gather(entry, options.changes_of(entry), *backend, kListed));
-    }
+    const nets::CatalogueEntry entry = open_one(options);
+    all.push_back(gather(entry, options.changes_of(entry), *backend, kDetailed));
   }
   if (!options.json.empty()) {
     nlohmann::json array = nlohmann::json::array();
@@ -216,6 +239,8 @@ void add_nets_command(CLI::App& app) {
                    "Side of the square images (default: the network's)")
       ->check(image_side())
       ->needs(name);
+  command->add_flag("--aux-heads", options->auxiliary_heads,
+                    "Networks that have auxiliary heads with them: googlenet, inception-v3");
   options->processor.add_threads_to(*command);
   CLI::Option* const json = command->add_option(
       "--json", options->json, "Write the same as JSON to this file, - for stdout");

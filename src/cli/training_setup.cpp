@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <span>
 #include <utility>
 
+#include "nets/network_text.h"
 #include "prefetch/json.h"
 #include "prefetch/machine.h"
 #include "prefetch/plan_file.h"
@@ -16,6 +18,7 @@
 #include "src/data/open_dataset.h"
 #include "src/executor.h"
 #include "src/measured_profile.h"
+#include "src/sha256.h"
 #include "src/sub_batch_plans.h"
 
 namespace spillway::cli {
@@ -179,8 +182,12 @@ um::Nanoseconds TrainingSetup::predicted_step() const {
 }
 
 CheckpointKey TrainingSetup::checkpoint_key() const {
+  Sha256 layers;
+  const std::string text = nets::layers_text(network_);
+  layers.update(std::as_bytes(std::span{text}));
   return {.network = fmt::format("{} {}, {} classes", network_.name,
                                  nets::to_string(network_.input()), network_.classes()),
+          .layers = layers.hex(),
           .data = flags_.data,
           .batch = flags_.workload.batch,
           .seed = flags_.train.seed};

@@ -66,11 +66,7 @@ nets::Network WorkloadOptions::network() const {
                                      .classes = classes.value_or(kClasses),
                                      .auxiliary_heads = auxiliary_heads});
   }
-  if (auxiliary_heads) {
-    throw um::Error{
-        "a network from a file has the auxiliary heads that are written there; leave out "
-        "--aux-heads"};
-  }
+  if (auxiliary_heads) expect_built_in(net);
   return entry.build(image, classes.value_or(entry.classes));
 }
 
@@ -78,6 +74,13 @@ StepOptions WorkloadOptions::step() const {
   return {.batch = batch,
           .convolution = kAlgorithms.at(convolution_algorithm),
           .optimizer = optimizer.options()};
+}
+
+void expect_built_in(const std::string& name) {
+  if (!nets::is_network_file(name)) return;
+  throw um::Error{
+      "a network from a file has the auxiliary heads that are written there; leave out "
+      "--aux-heads"};
 }
 
 CLI::Range image_side() { return {std::size_t{1}, kLargestSide}; }

@@ -30,6 +30,9 @@ struct WorkloadOptions {
   [[nodiscard]] StepOptions step() const;
 };
 
+/// Throws: um::Error when `name` is a file's, to which --aux-heads does not apply.
+void expect_built_in(const std::string& name);
+
 /// Checks of CLI11's: a side of an image, a number of classes, the name of a network. A file passes
 /// unread: a broken one is no bad usage.
 [[nodiscard]] CLI::Range image_side();

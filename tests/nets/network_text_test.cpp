@@ -30,7 +30,7 @@ void expect_round_trip(const CatalogueEntry& entry, const NetworkOptions& option
   const CatalogueEntry again = read(text);
   EXPECT_EQ(again.image, image);
   EXPECT_EQ(again.classes, classes);
-  EXPECT_EQ(difference(again.build(image, classes), entry.build(image, classes)), "");
+  EXPECT_EQ(difference(again.build(image, classes), build_network(entry, options)), "");
   EXPECT_EQ(to_text(again), text);
 }
 
@@ -51,6 +51,39 @@ TEST(NetworkText, OfFamiliesGivesTheSameNetworkAgain) {
   for (const NetworkFamily& family : network_families()) {
     expect_round_trip(find_network(family.example), {});
   }
+}
+
+TEST(NetworkText, OfAuxiliaryHeadsGivesTheSameNetworkAgain) {
+  for (const CatalogueEntry& entry : catalogue()) {
+    if (!entry.build_with_heads) continue;
+    expect_round_trip(entry, {.classes = 7, .auxiliary_heads = true});
+    const std::string text = to_text(entry, {.auxiliary_heads = true});
+    EXPECT_NE(text.find("\nname " + entry.name + "+aux-heads\n"), std::string::npos);
+    EXPECT_EQ(difference(read(text).build(entry.image, 12),
+                         build_network(entry, {.classes = 12, .auxiliary_heads = true})),
+              "");
+  }
+}
+
+// Names, parameters, inputs and shapes, each of them.
+TEST(NetworkText, OfLayersTellsNetworksApart) {
+  const auto text = [](const std::string& second, const std::string& third) {
+    const std::string file = "spillway-network 1\nname a\ninput 3x8x8\nclasses 4\n" +
+                             std::string{"a convolution channels=4 kernel=3 padding=1\n"} + second +
+                             "\n" + third + "\nfc linear features=classes\n" +
+                             "loss softmax-cross-entropy\n";
+    return layers_text(read(file).build({3, 8, 8}, 4));
+  };
+  const std::string mine = text("b dropout", "c add a b");
+  EXPECT_EQ(mine, text("b   dropout a probability=0.5  # a comment", "c add a b"));
+  EXPECT_NE(mine, text("b dropout probability=0.25", "c add a b"));
+  EXPECT_NE(mine, text("b relu", "c add a b"));
+  EXPECT_NE(mine, text("b dropout", "c add b a"));
+  EXPECT_NE(mine, text("b dropout", "d add a b"));
+  EXPECT_NE(layers_text(build_network("resnet18")),
+            layers_text(build_network("resnet18", {.image = Shape{3, 256, 256}})));
+  EXPECT_NE(layers_text(build_network("lenet")),
+            layers_text(build_network("lenet", {.classes = 11})));
 }
 
 // Where a built-in network counts classes, its text says so: other classes give the same network as

@@ -17,8 +17,11 @@ namespace {
 
 using test::refusal;
 
-const CheckpointKey kKey{
-    .network = "small 1x8x8, 3 classes", .data = "synthetic", .batch = 4, .seed = 7};
+const CheckpointKey kKey{.network = "small 1x8x8, 3 classes",
+                         .layers = "01ab",
+                         .data = "synthetic",
+                         .batch = 4,
+                         .seed = 7};
 
 constexpr LearningRateOptions kRates{.rate = 0.05F,
                                      .schedule = Schedule::kCosine,
@@ -185,6 +188,13 @@ TEST_F(CheckpointFolderTest, RefusesAnotherTrainingAndSaysInWhatItDiffers) {
   other = key;
   other.network = "vgg16";
   EXPECT_EQ(refused(other).find(where + "network is 'small 1x8x8, 3 classes', but"), 0U);
+  other = key;
+  other.layers = "01ac";
+  EXPECT_EQ(refused(other),
+            where +
+                "layers_sha256 is not that of network 'small 1x8x8, 3 classes' as it is now: its "
+                "layers have been changed since; train it as it was, or give another --checkpoint "
+                "folder");
   other = key;
   other.seed = 8;
   EXPECT_EQ(refused(other).find(where + "seed is 7, but"), 0U);

@@ -5,6 +5,7 @@
 
 #include "nets/network.h"
 #include "prefetch/plan.h"
+#include "src/budget.h"
 #include "src/memory_mode.h"
 #include "src/plans.h"
 #include "src/processor.h"
@@ -14,13 +15,16 @@
 namespace spillway::test {
 
 /// A network ready to train on this machine's processor: resident, or within the smallest budget
-/// there is. What may not be read before it is written is poisoned.
+/// there is unless another is given. What may not be read before it is written is poisoned.
 class NetworkInMemory {
  public:
   NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory);
   /// Each batch of `options` in sub-batches of at most `sub_batch`.
   NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
                   std::size_t sub_batch);
+  /// Within `budget`, of which a resident run takes no notice.
+  NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
+                  const Budget& budget);
 
   [[nodiscard]] Session& session() { return session_; }
   [[nodiscard]] const nets::Network& network() const { return network_; }
@@ -30,6 +34,9 @@ class NetworkInMemory {
   [[nodiscard]] const Workload& workload() const { return workload_; }
 
  private:
+  NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
+                  std::size_t sub_batch, const Budget& budget);
+
   const std::atomic<bool> never_{false};
   Processor processor_;
   nets::Network network_;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -206,60 +205,6 @@ TEST(PlanJson, HasWhatOocPaleoSaysWhereAskedFor) {
   const json plan = json_lines(outcome).front();
   EXPECT_GE(plan.at("paleo_seconds"), plan.at("compute_seconds"));
   EXPECT_EQ(plan.at("paleo_strategy"), "vdnn-like");
-}
-
-TEST(NetsJson, DescribesEveryNetwork) {
-  const Outcome outcome = run_spillway({"nets", "--json", "-"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  const json nets = json::parse(outcome.output);
-
-  std::vector<std::string> names;
-  for (const json& net : nets) {
-    names.push_back(net.at("name"));
-    expect_numbers(net, {"parameters", "classes", "saved_activation_bytes_per_image",
-                         "forward_flops_per_image"});
-    for (const char* batch : {"1", "32"}) {
-      EXPECT_LT(net.at("smallest_budget_bytes").at(batch), net.at("resident_bytes").at(batch));
-    }
-  }
-  for (const char* name : {"lenet", "vgg101", "resnet152", "densenet201", "inception-v4"}) {
-    EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
-  }
-}
-
-TEST(NetsJson, DescribesAMemberOfAFamily) {
-  const Outcome outcome = run_spillway({"nets", "resnet:1,2,1,1", "--json", "-"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  const json net = json::parse(outcome.output).front();
-  EXPECT_EQ(net.at("name"), "resnet:1,2,1,1");
-  EXPECT_EQ(net.at("description"), "ResNet with bottlenecks, 17 layers (after He et al., 2015)");
-}
-
-// So that a budget found in the table is one to run with.
-TEST(NetsJson, WithTheClassesOfARunNamesItsSmallestBudget) {
-  const Outcome nets = run_spillway({"nets", "resnet18", "--classes", "10", "--json", "-"});
-  const Outcome plan = run_spillway({"plan", "--net", "resnet18", "--batch", "8", "--json", "-"});
-  ASSERT_EQ(nets.exit_code, 0) << nets.errors;
-  ASSERT_EQ(plan.exit_code, 0) << plan.errors;
-
-  const json resnet18 = json::parse(nets.output).front();
-  const json planned = json::parse(plan.output);
-  EXPECT_EQ(resnet18.at("classes"), 10);
-  EXPECT_EQ(resnet18.at("smallest_budget_bytes").at("8"), planned.at("min_budget_bytes"));
-  EXPECT_EQ(resnet18.at("resident_bytes").at("8"), planned.at("resident_bytes"));
-}
-
-// The parameters that the papers and torchvision give for 1000 classes.
-TEST(NetsJson, KnowsTheSizesOfThePapersNetworks) {
-  const std::map<std::string, int> known_sizes{
-      {"vgg16", 138'357'544}, {"resnet18", 11'689'512}, {"resnet50", 25'557'032}};
-  const Outcome outcome = run_spillway({"nets", "--json", "-"});
-  for (const json& net : json::parse(outcome.output)) {
-    const auto known = known_sizes.find(net.at("name"));
-    if (known != known_sizes.end()) {
-      EXPECT_EQ(net.at("parameters"), known->second) << known->first;
-    }
-  }
 }
 
 TEST(Version, IsPrinted) {

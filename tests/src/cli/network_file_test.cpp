@@ -114,8 +114,26 @@ TEST_F(NetworkFile, GoesOnFromItsCheckpoint) {
   Program::Arguments more = training(joined(saved, {"--resume"}));
   *std::ranges::find(more, "2") = "3";  // steps
   EXPECT_EQ(summary_of(run_spillway(more)).at("steps"), 3);
-  write("conv convolution channels=5 kernel=3");
-  expect_refused(kFailure, more, {"conv.weight", "no checkpoint of this network"});
+}
+
+// Also where each tensor keeps its shape, and each task its name.
+TEST_F(NetworkFile, DoesNotGoOnAfterItsLayersWereChanged) {
+  const std::string conv = "conv convolution channels=4 kernel=3\n";
+  write(conv + "drop dropout");
+  const Program::Arguments saved{"--checkpoint", folder_.file("saved")};
+  ASSERT_EQ(run_spillway(training(saved)).exit_code, 0);
+  const std::string before = content_of(folder_.file("saved/checkpoint.json"));
+  Program::Arguments more = training(joined(saved, {"--resume"}));
+  *std::ranges::find(more, "2") = "3";  // steps
+  for (const std::string& changed :
+       {conv + "drop dropout probability=0.4", conv + "other dropout", conv + "relu relu",
+        std::string{"conv convolution channels=5 kernel=3\ndrop dropout"}}) {
+    write(changed);
+    expect_refused(kFailure, more, {"checkpoint.json: layers_sha256", "'mine", "changed since"});
+  }
+  EXPECT_EQ(content_of(folder_.file("saved/checkpoint.json")), before);
+  write("# as it was\n" + conv + "drop dropout conv probability=0.5");
+  EXPECT_EQ(summary_of(run_spillway(more)).at("steps_run"), 1);
 }
 
 TEST_F(NetworkFile, ThatIsWrongIsRefusedWithItsLineAndLayer) {
@@ -147,6 +165,20 @@ TEST(Dump, GoesToStandardOutputUnlessAFileIsNamed) {
   EXPECT_EQ(run_spillway(joined(dump, {"-"})).output, outcome.output);
   EXPECT_EQ(run_spillway(joined(dump, {folder.file("r.net")})).output, "");
   EXPECT_EQ(content_of(folder.file("r.net")), outcome.output);
+}
+
+TEST(Dump, HasTheAuxiliaryHeads) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("heads.net");
+  const Outcome dumped = run_spillway({"nets", "googlenet", "--aux-heads", "--dump", file});
+  ASSERT_EQ(dumped.exit_code, 0) << dumped.errors;
+  const Outcome read = run_spillway({"nets", file, "--json", "-"});
+  const Outcome built_in = run_spillway({"nets", "googlenet", "--aux-heads", "--json", "-"});
+  ASSERT_EQ(read.exit_code, 0) << read.errors;
+  EXPECT_EQ(read.output, built_in.output);
+  expect_refused(kFailure, {"nets", file, "--aux-heads"}, {"from a file", "leave out --aux-heads"});
+  expect_refused(kFailure, {"nets", "vgg16", "--aux-heads", "--dump"},
+                 {"vgg16 has no auxiliary heads", "googlenet"});
 }
 
 TEST(Dump, IsOfOneNetwork) {

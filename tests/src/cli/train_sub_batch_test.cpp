@@ -127,6 +127,20 @@ TEST(TrainSubBatch, GoesOnFromACheckpointWithItsSubBatches) {
   EXPECT_EQ(resumed.at("weights_sha256"), whole.at("weights_sha256"));
 }
 
+// Its step count, moments and rates are those of whole batches.
+TEST(TrainSubBatch, GoesOnWithAdam) {
+  const TemporaryFolder folder;
+  const Program::Arguments adam{"--sub-batch", "5", "--optimizer", "adam", "--lr", "0.002"};
+  const Program::Arguments kept{"--checkpoint", folder.file("checkpoint")};
+  const json whole = trained(joined(adam, {"--steps", "6"}));
+  static_cast<void>(trained(joined(adam, kept)));
+
+  const json resumed = trained(joined(kept, {"--resume", "--steps", "6"}));
+
+  EXPECT_EQ(resumed.at("steps_run"), 3);
+  EXPECT_EQ(resumed.at("weights_sha256"), whole.at("weights_sha256"));
+}
+
 TEST(TrainSubBatch, RefusesToCutTheBatchOfACheckpointThatIsWhole) {
   const TemporaryFolder folder;
   const Program::Arguments kept{"--checkpoint", folder.file("checkpoint")};

@@ -1,0 +1,215 @@
+// Every network there is, on small images: within a budget between the smallest and the resident
+// need, memory changes no bit of it.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nets/catalogue.h"
+#include "nets/network_family.h"
+#include "src/budget.h"
+#include "tests/src/network_in_memory.h"
+
+namespace spillway {
+namespace {
+
+using test::NetworkInMemory;
+
+constexpr std::uint64_t kSeed = 1;
+constexpr std::size_t kClasses = 10;
+constexpr const char* kBudget = "min+30%";
+
+// The smallest image that the network takes, or nearly, and a batch so large that the budget does
+// not hold all.
+struct Size {
+  nets::Shape image;
+  std::size_t batch;
+};
+
+constexpr nets::Shape photo(std::size_t side) {
+  return {.channels = 3, .height = side, .width = side};
+}
+
+// By name; an example of each family stands for it. AlexNet and OverFeat are mostly weights. FCN
+// pads its image by 100.
+const std::map<std::string, Size>& sizes() {
+  static const std::map<std::string, Size> all{
+      {"alexnet", {photo(67), 16}},
+      {"densenet121", {photo(32), 2}},
+      {"densenet161", {photo(32), 2}},
+      {"densenet169", {photo(32), 2}},
+      {"densenet201", {photo(32), 2}},
+      {"fcn32s", {{3, 1, 2}, 1}},
+      {"fcn8s", {{3, 2, 1}, 1}},
+      {"googlenet", {photo(32), 2}},
+      {"googlenet with heads", {photo(80), 2}},
+      {"inception-v3", {photo(75), 2}},
+      {"inception-v3 with heads", {photo(299), 2}},
+      {"inception-v4", {photo(75), 2}},
+      {"lenet", {{1, 12, 12}, 32}},
+      {"overfeat", {photo(71), 8}},
+      {"resnet101", {photo(32), 2}},
+      {"resnet152", {photo(32), 2}},
+      {"resnet18", {photo(32), 2}},
+      {"resnet34", {photo(32), 2}},
+      {"resnet50", {photo(32), 2}},
+      {"resnet:2,3,1,2", {photo(32), 2}},
+      {"vgg101", {photo(32), 2}},
+      {"vgg11", {photo(32), 4}},
+      {"vgg13", {photo(32), 4}},
+      {"vgg16", {photo(32), 4}},
+      {"vgg19", {photo(32), 4}},
+      {"vgg:1,1,2,3,1", {photo(32), 4}},
+  };
+  return all;
+}
+
+struct Case {
+  std::string net;
+  bool has_heads = false;
+  [[nodiscard]] std::string name() const { return net + (has_heads ? " with heads" : ""); }
+};
+
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name(); }
+
+// All of the catalogue, with heads too where it has them, and what else there are sizes of.
+std::vector<Case> every_network() {
+  std::vector<Case> cases;
+  for (const nets::CatalogueEntry& entry : nets::catalogue()) {
+    cases.push_back({.net = entry.name});
+    if (entry.build_with_heads) cases.push_back({.net = entry.name, .has_heads = true});
+  }
+  for (const auto& [name, size] : sizes()) {
+    if (nets::find_in_families(name)) cases.push_back({.net = name});
+  }
+  return cases;
+}
+
+// The blocks of state, as they lie in memory.
+using StateBytes = std::vector<std::vector<std::byte>>;
+
+// Those of `net`, one after the other: address and size.
+std::vector<std::span<std::byte>> state_blocks(NetworkInMemory& net) {
+  const Step& step = net.training_step();
+  const std::vector<std::byte*> addresses = net.session().state().addresses(step);
+  std::vector<std::span<std::byte>> blocks;
+  for (const StateBlock& block : step.state) {
+    const auto id = static_cast<std::size_t>(block.id);
+    blocks.emplace_back(addresses[id], step.graph.data[id].size.count());
+  }
+  return blocks;
+}
+
+StateBytes state_of(NetworkInMemory& net) {
+  StateBytes bytes;
+  for (const auto block : state_blocks(net)) bytes.emplace_back(block.begin(), block.end());
+  return bytes;
+}
+
+void set_state(NetworkInMemory& net, const StateBytes& bytes) {
+  const std::vector<std::span<std::byte>> blocks = state_blocks(net);
+  for (std::size_t i = 0; i < blocks.size(); ++i) std::ranges::copy(bytes[i], blocks[i].begin());
+}
+
+bool has_state(NetworkInMemory& net, const StateBytes& bytes) {
+  return std::ranges::equal(state_blocks(net), bytes, [](const auto& block, const auto& wanted) {
+    return std::memcmp(block.data(), wanted.data(), wanted.size()) == 0;
+  });
+}
+
+// A resident training. Where it begins takes long to draw; where it ends may not change.
+struct Trained {
+  StateBytes first;
+  std::vector<float> losses;
+  StateBytes last;
+};
+
+class EveryNetwork : public testing::TestWithParam<Case> {
+ protected:
+  [[nodiscard]] static const Size& size() { return sizes().at(GetParam().name()); }
+
+  [[nodiscard]] static NetworkInMemory in_memory(MemoryMode memory) {
+    return {nets::build_network(GetParam().net, {.image = size().image,
+                                                 .classes = kClasses,
+                                                 .auxiliary_heads = GetParam().has_heads}),
+            {.batch = size().batch, .convolution = ConvolutionAlgorithm::kDirect},
+            memory,
+            Budget::parse(kBudget)};
+  }
+
+  [[nodiscard]] static Batch batch(const nets::Network& network, std::uint64_t step) {
+    Batch batch;
+    for (std::size_t i = 0; i < size().batch * network.input().elements(); ++i) {
+      batch.images.push_back(static_cast<float>((i * 7919 + step * 31) % 257) / 128 - 1);
+    }
+    const auto [height, width] = network.labels();
+    for (std::size_t n = 0; n < size().batch * height * width; ++n) {
+      batch.labels.push_back(static_cast<std::int32_t>((n + step) % kClasses));
+    }
+    return batch;
+  }
+
+  // The losses of two steps.
+  [[nodiscard]] static std::vector<float> train(NetworkInMemory& net) {
+    std::vector<float> losses;
+    for (std::uint64_t step = 0; step < 2; ++step) {
+      const Batch images = batch(net.network(), step);
+      const StepReport report = net.session().train(
+          {.seed = kSeed, .step = step, .learning_rate = 0.001F, .batch = &images});
+      losses.push_back(report.loss);
+    }
+    return losses;
+  }
+  // Leaves no memory behind.
+  [[nodiscard]] static Trained train_resident() {
+    NetworkInMemory net = in_memory(MemoryMode::kResident);
+    net.session().state().initialise(kSeed);
+    Trained trained{.first = state_of(net), .losses = train(net), .last = {}};
+    trained.last = state_of(net);
+    return trained;
+  }
+};
+
+bool moves_or_runs_again(const prefetch::Plan& plan) {
+  return !plan.offloads.empty() ||
+         std::ranges::any_of(plan.runs, [](const auto& run) { return run.is_recomputation; });
+}
+
+TEST_P(EveryNetwork, TrainsToTheSameBitsWithinABudget) {
+  ASSERT_TRUE(sizes().contains(GetParam().name())) << "say above on which images to train it";
+  const Trained resident = train_resident();
+  for (const float loss : resident.losses) EXPECT_TRUE(std::isfinite(loss));
+  EXPECT_NE(resident.losses[0], resident.losses[1]);
+  for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+    NetworkInMemory little = in_memory(memory);
+    EXPECT_TRUE(moves_or_runs_again(little.training_plan())) << to_string(memory);
+    set_state(little, resident.first);
+    EXPECT_EQ(train(little), resident.losses) << to_string(memory);
+    EXPECT_TRUE(has_state(little, resident.last)) << to_string(memory);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OfTheCatalogue, EveryNetwork, testing::ValuesIn(every_network()));
+
+// Their members have no list; one for each has sizes.
+TEST(EveryNetworkFamily, HasAMemberThatIsTrained) {
+  for (const nets::NetworkFamily& family : nets::network_families()) {
+    EXPECT_TRUE(std::ranges::any_of(sizes(), [&](const auto& size) {
+      return size.first.starts_with(family.prefix);
+    })) << family.prefix;
+  }
+}
+
+}  // namespace
+}  // namespace spillway
