@@ -26,23 +26,33 @@ Plans plan(const Workload& workload, MemoryMode memory, const Budget& budget) {
                     {.memory = memory, .planner = &prefetch::find_planner("joint")});
 }
 
+Processor host_processor() { return host::open_processor(std::make_unique<um::HostDevice>()); }
+
 }  // namespace
 
 NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
                                  MemoryMode memory)
-    : NetworkInMemory{std::move(network), options, memory, options.batch} {}
+    : NetworkInMemory{host_processor(), std::move(network), options, memory} {}
+
+NetworkInMemory::NetworkInMemory(Processor processor, nets::Network network,
+                                 const StepOptions& options, MemoryMode memory)
+    : NetworkInMemory{std::move(processor), std::move(network),  options, memory,
+                      options.batch,        Budget::parse("min")} {}
 
 NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
                                  MemoryMode memory, const Budget& budget)
-    : NetworkInMemory{std::move(network), options, memory, options.batch, budget} {}
+    : NetworkInMemory{host_processor(), std::move(network), options,
+                      memory,           options.batch,      budget} {}
 
 NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
                                  MemoryMode memory, std::size_t sub_batch)
-    : NetworkInMemory{std::move(network), options, memory, sub_batch, Budget::parse("min")} {}
+    : NetworkInMemory{host_processor(), std::move(network), options,
+                      memory,           sub_batch,          Budget::parse("min")} {}
 
-NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
-                                 MemoryMode memory, std::size_t sub_batch, const Budget& budget)
-    : processor_{host::open_processor(std::make_unique<um::HostDevice>())},
+NetworkInMemory::NetworkInMemory(Processor processor, nets::Network network,
+                                 const StepOptions& options, MemoryMode memory,
+                                 std::size_t sub_batch, const Budget& budget)
+    : processor_{std::move(processor)},
       network_{std::move(network)},
       workload_{network_, *processor_.backend, options, prefetch::cut(options.batch, sub_batch)},
       plans_{plan(workload_, memory, budget)},

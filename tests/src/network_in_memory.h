@@ -19,6 +19,9 @@ namespace spillway::test {
 class NetworkInMemory {
  public:
   NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory);
+  /// On another processor.
+  NetworkInMemory(Processor processor, nets::Network network, const StepOptions& options,
+                  MemoryMode memory);
   /// Each batch of `options` in sub-batches of at most `sub_batch`.
   NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
                   std::size_t sub_batch);
@@ -34,8 +37,8 @@ class NetworkInMemory {
   [[nodiscard]] const Workload& workload() const { return workload_; }
 
  private:
-  NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
-                  std::size_t sub_batch, const Budget& budget);
+  NetworkInMemory(Processor processor, nets::Network network, const StepOptions& options,
+                  MemoryMode memory, std::size_t sub_batch, const Budget& budget);
 
   const std::atomic<bool> never_{false};
   Processor processor_;
