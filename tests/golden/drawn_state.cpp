@@ -13,7 +13,7 @@ namespace {
 // The values a block starts with, drawn from sequences whose names begin with `name`.
 struct Start {
   std::string name;
-  WeightScales scales;
+  FirstValues kind;
 
   [[nodiscard]] std::vector<float> numbers(const std::string& part, std::size_t count, float scale,
                                            float shift = 0) const {
@@ -22,7 +22,7 @@ struct Start {
     return drawn;
   }
   [[nodiscard]] float scale(std::size_t fan_in) const {
-    return scales == WeightScales::kClose ? close_weight_scale(fan_in) : weight_scale(fan_in);
+    return kind == FirstValues::kGentle ? close_weight_scale(fan_in) : weight_scale(fan_in);
   }
   [[nodiscard]] std::vector<float> weighted(std::size_t out, std::size_t fan_in, bool bias) const {
     std::vector<float> values = numbers("", out * fan_in, scale(fan_in));
@@ -37,7 +37,7 @@ struct Start {
     return weighted(p.out, p.in / p.groups * p.kernel.height * p.kernel.width, p.bias);
   }
   std::vector<float> operator()(const TransposedConvolutionParameters& p) const {
-    const std::size_t taps = scales == WeightScales::kClose ? 4 : p.kernel.height * p.kernel.width;
+    const std::size_t taps = kind == FirstValues::kGentle ? 4 : p.kernel.height * p.kernel.width;
     const std::size_t fan_in = p.in / p.groups * taps;
     std::vector<float> values = numbers("", element_count(p.adjoint()), scale(fan_in));
     return p.bias ? joined(std::move(values), numbers(".bias", p.out, 0.25F)) : values;
@@ -46,6 +46,9 @@ struct Start {
     return weighted(p.out, p.in.elements(), p.bias);
   }
   std::vector<float> operator()(const BatchNormParameters& p) const {
+    if (kind == FirstValues::kGentle) {
+      return joined(numbers("", p.channels, 0.25F, 0.5F), numbers(".bias", p.channels, 0.5F, 1));
+    }
     return joined(numbers("", p.channels, 0.5F, 1), numbers(".bias", p.channels, 0.5F));
   }
   std::vector<float> operator()(const BatchNormStatistics& p) const {
@@ -62,13 +65,13 @@ std::string layer_name(const StateBlock& block) {
 }  // namespace
 
 std::vector<BlockNumbers> drawn_state(const Step& step, const std::string& prefix,
-                                      WeightScales scales) {
+                                      FirstValues kind) {
   std::vector<BlockNumbers> blocks;
   for (const StateBlock& block : step.state) {
     BlockNumbers numbers{.name = block.name,
                          .values = std::vector<float>(element_count(block.spec))};
     if (block.role != StateRole::kOptimizer) {
-      const Start start{.name = prefix + " " + layer_name(block), .scales = scales};
+      const Start start{.name = prefix + " " + layer_name(block), .kind = kind};
       numbers.values = std::visit(start, block.spec);
     }
     blocks.push_back(std::move(numbers));

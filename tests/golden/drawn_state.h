@@ -8,17 +8,19 @@
 
 namespace spillway::test {
 
-/// How far from zero drawn weights are, which decides how fast signals grow or fade.
-enum class WeightScales {
-  kPowersOfTwo,  ///< weight_scale() of the numbers that an output sums
-  /// close_weight_scale() of them; of a transposed convolution, which is taken to have a kernel of
-  /// twice its stride, 2 x 2 taps reach an output.
-  kClose,
+/// What training starts from.
+enum class FirstValues {
+  /// Weights within weight_scale() of the numbers that an output sums; batch norms around 0.
+  kCoarse,
+  /// Weights within close_weight_scale() of them, for signals that neither grow nor fade; batch
+  /// norms around 1, so that ReLUs behind them let most through: for deep networks. A transposed
+  /// convolution is taken to have a kernel of twice its stride: 2 x 2 taps reach an output.
+  kGentle,
 };
 
 /// The values that training starts from, of the state blocks of `step`, a training step: numbers
 /// drawn under `prefix`, a blank and the layer's name; the optimizer's are zero.
 [[nodiscard]] std::vector<BlockNumbers> drawn_state(const Step& step, const std::string& prefix,
-                                                    WeightScales scales);
+                                                    FirstValues kind);
 
 }  // namespace spillway::test

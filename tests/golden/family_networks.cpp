@@ -23,7 +23,7 @@ struct FamilyNetwork {
 
 constexpr nets::Shape photo(std::size_t side) { return {3, side, side}; }
 
-constexpr std::array<FamilyNetwork, 14> kNetworks{
+constexpr std::array<FamilyNetwork, 13> kNetworks{
     {{"lenet", "lenet", {1, 28, 28}},
      {"alexnet", "alexnet", photo(115)},
      {"overfeat", "overfeat", photo(71)},
@@ -31,7 +31,6 @@ constexpr std::array<FamilyNetwork, 14> kNetworks{
      {"googlenet", "googlenet", photo(64)},
      {"googlenet-with-heads", "googlenet", photo(128), true},
      {"inception-v3", "inception-v3", photo(107)},
-     {"inception-v3-with-head", "inception-v3", photo(139), true},
      {"inception-v4", "inception-v4", photo(107)},
      {"resnet34", "resnet34", photo(64)},
      {"resnet:1,2,1,1", "resnet:1,2,1,1", photo(64)},

@@ -50,7 +50,7 @@ GoldenFile GoldenFile::read(const std::string& name) {
 }
 
 std::vector<BlockNumbers> GoldenFile::initial_state(const Step& step) const {
-  return drawn_state(step, std::to_string(salt), WeightScales::kPowersOfTwo);
+  return drawn_state(step, std::to_string(salt), FirstValues::kCoarse);
 }
 
 Batch GoldenFile::make_batch(const nets::Network& network, std::uint64_t step) const {
