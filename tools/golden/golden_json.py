@@ -12,11 +12,11 @@ def rounded(value, digits=8):
     return float(f"{value:.{digits}g}") if isinstance(value, float) else value
 
 
-def lines(value, indent=""):
-    """JSON with a line for each list of numbers."""
+def lines(value, indent="", between=", "):
+    """JSON with a line for each list of numbers, `between` two of which stands so much."""
     if not isinstance(value, dict) or not any(isinstance(v, (dict, list)) for v in value.values()):
-        return json.dumps(value)
+        return json.dumps(value, separators=(between, ": "))
     inner = indent + "  "
-    body = ",\n".join(f"{inner}{json.dumps(key)}: {lines(part, inner)}"
+    body = ",\n".join(f"{inner}{json.dumps(key)}: {lines(part, inner, between)}"
                       for key, part in value.items())
     return "{\n" + body + "\n" + indent + "}"
