@@ -12,9 +12,9 @@
 #include "src/session.h"
 #include "tests/golden/drawn_state.h"
 #include "tests/golden/family_golden.h"
-#include "tests/golden/family_networks.h"
 #include "tests/src/network_in_memory.h"
 #include "tests/src/state_numbers.h"
+#include "tools/golden/family_networks.h"
 
 namespace spillway {
 namespace {
@@ -31,7 +31,7 @@ class FamilyTraining {
  public:
   FamilyTraining(const FamilyGolden& golden, const SgdOptions& optimizer)
       : golden_{golden},
-        net_{test::family_network(golden.name),
+        net_{golden::family_network(golden.name),
              {.batch = golden.batch,
               .convolution = ConvolutionAlgorithm::kDirect,
               .optimizer = optimizer},
@@ -108,10 +108,10 @@ std::string word(const testing::TestParamInfo<std::string>& given) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfTheCatalogue, GoldenFamilies,
-                         testing::ValuesIn(test::family_network_names()), word);
+                         testing::ValuesIn(golden::family_network_names()), word);
 
 TEST(GoldenFamiliesFile, HasEachNetwork) {
-  std::vector<std::string> networks = test::family_network_names();
+  std::vector<std::string> networks = golden::family_network_names();
   std::sort(networks.begin(), networks.end());
   EXPECT_EQ(FamilyGolden::names(), networks);
 }

@@ -1,4 +1,4 @@
-#include "tests/golden/family_networks.h"
+#include "tools/golden/family_networks.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "nets/network_text.h"
 #include "um/error.h"
 
-namespace spillway::test {
+namespace spillway::golden {
 namespace {
 
 constexpr std::size_t kClasses = 10;
@@ -82,4 +82,4 @@ nets::Network family_network(std::string_view name) {
 
 std::string family_network_text(std::string_view name) { return nets::to_text(entry(find(name))); }
 
-}  // namespace spillway::test
+}  // namespace spillway::golden

@@ -6,7 +6,7 @@
 
 #include "nets/network.h"
 
-namespace spillway::test {
+namespace spillway::golden {
 
 /// A network of each family with images of about the smallest size at which the last layers still
 /// see more than one pixel of some image: batch norms of very few numbers are chaotic.
@@ -18,4 +18,4 @@ namespace spillway::test {
 /// The same as the text of a network file.
 [[nodiscard]] std::string family_network_text(std::string_view name);
 
-}  // namespace spillway::test
+}  // namespace spillway::golden
