@@ -47,7 +47,7 @@ struct Start {
   }
   std::vector<float> operator()(const BatchNormParameters& p) const {
     if (kind == FirstValues::kGentle) {
-      return joined(numbers("", p.channels, 0.25F, 0.5F), numbers(".bias", p.channels, 0.5F, 0.75F));
+      return joined(numbers("", p.channels, 0.25F, 0.5F), numbers(".bias", p.channels, 1, 0.5F));
     }
     return joined(numbers("", p.channels, 0.5F, 1), numbers(".bias", p.channels, 0.5F));
   }

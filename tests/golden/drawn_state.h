@@ -13,7 +13,7 @@ enum class FirstValues {
   /// Weights within weight_scale() of the numbers that an output sums; batch norms around 0.
   kCoarse,
   /// Weights within close_weight_scale() of them, for signals that neither grow nor fade; batch
-  /// norms around 1, so that ReLUs behind them let most through: for deep networks. A transposed
+  /// norms around 1/2, so that ReLUs behind them let most through: for deep networks. A transposed
   /// convolution is taken to have a kernel of twice its stride: 2 x 2 taps reach an output.
   kGentle,
 };

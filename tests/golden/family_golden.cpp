@@ -20,6 +20,7 @@ FamilyGolden FamilyGolden::read(const std::string& name) {
   const nlohmann::json& network = file.at("networks").at(name);
   FamilyGolden golden{
       .name = name,
+      .prefix = name + " " + std::to_string(network.at("salt").get<int>()),
       .batch = file.at("batch"),
       .batches = file.at("batches"),
       .seed = file.at("seed"),
@@ -45,8 +46,8 @@ Batch FamilyGolden::make_batch(const nets::Network& network, std::uint64_t step)
   const auto [height, width] = network.labels();
   const bool is_per_pixel = height * width > 1;
   const auto classes = static_cast<std::int32_t>(network.classes());
-  Batch made{.images = draw(name + " images " + number, batch * network.input().elements()),
-             .labels = draw_labels(name + " labels " + number, batch * height * width,
+  Batch made{.images = draw(prefix + " images " + number, batch * network.input().elements()),
+             .labels = draw_labels(prefix + " labels " + number, batch * height * width,
                                    network.classes() + (is_per_pixel ? 1 : 0))};
   for (std::int32_t& label : made.labels) label = label == classes ? -1 : label;
   return made;

@@ -16,14 +16,15 @@ namespace spillway::test {
 /// tools/golden/make_family_golden writes.
 struct FamilyGolden {
   std::string name;
+  std::string prefix;  ///< of the names of its sequences of drawn numbers
   std::size_t batch = 0;
   std::uint64_t batches = 0;  ///< different ones, in turn
   std::uint64_t seed = 0;     ///< of dropout
   float learning_rate = 0;
   SgdOptions sgd;
   std::vector<double> losses;  ///< of the first steps
-  /// Of the gradients of some parameter blocks in the first step, weights and biases together: of
-  /// the first, the middle and the last one that make images of one height and width.
+  /// Of the gradients of some parameter blocks in the first step, weights and biases together:
+  /// three for each height and width of images, which make_family_golden chooses.
   std::map<std::string, double> gradient_norms;
 
   /// Throws: std::exception when the file is not what it should be.

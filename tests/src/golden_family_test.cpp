@@ -38,7 +38,7 @@ class FamilyTraining {
              MemoryMode::kResident} {
     test::set_numbers(
         net_.session().state(), net_.training_step(),
-        test::drawn_state(net_.training_step(), golden.name, test::FirstValues::kGentle));
+        test::drawn_state(net_.training_step(), golden.prefix, test::FirstValues::kGentle));
   }
 
   double train(std::uint64_t step) {

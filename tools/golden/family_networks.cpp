@@ -29,7 +29,7 @@ constexpr std::array<FamilyNetwork, 13> kNetworks{
      {"overfeat", "overfeat", photo(71)},
      {"vgg11", "vgg11", photo(32)},
      {"googlenet", "googlenet", photo(64)},
-     {"googlenet-with-heads", "googlenet", photo(128), true},
+     {"googlenet-with-heads", "googlenet", photo(96), true},
      {"inception-v3", "inception-v3", photo(107)},
      {"inception-v4", "inception-v4", photo(107)},
      {"resnet34", "resnet34", photo(64)},
