@@ -33,16 +33,18 @@ NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& optio
     : NetworkInMemory{std::move(network), options, memory, options.batch} {}
 
 NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
-                                 MemoryMode memory, const Budget& budget)
-    : NetworkInMemory{std::move(network), options, memory, options.batch, budget} {}
-
-NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
                                  MemoryMode memory, std::size_t sub_batch)
-    : NetworkInMemory{std::move(network), options, memory, sub_batch, Budget::parse("min")} {}
+    : NetworkInMemory{std::move(network), options, memory, sub_batch, Budget::parse("min"),
+                      host::usable_cpus()} {}
 
 NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
-                                 MemoryMode memory, std::size_t sub_batch, const Budget& budget)
-    : processor_{host::open_processor(std::make_unique<um::HostDevice>())},
+                                 MemoryMode memory, const Budget& budget, std::size_t threads)
+    : NetworkInMemory{std::move(network), options, memory, options.batch, budget, threads} {}
+
+NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
+                                 MemoryMode memory, std::size_t sub_batch, const Budget& budget,
+                                 std::size_t threads)
+    : processor_{host::open_processor(std::make_unique<um::HostDevice>(), threads)},
       network_{std::move(network)},
       workload_{network_, *processor_.backend, options, prefetch::cut(options.batch, sub_batch)},
       plans_{plan(workload_, memory, budget)},

@@ -22,9 +22,9 @@ class NetworkInMemory {
   /// Each batch of `options` in sub-batches of at most `sub_batch`.
   NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
                   std::size_t sub_batch);
-  /// Within `budget`, of which a resident run takes no notice.
+  /// Within `budget`, of which a resident run takes no notice, with so many threads.
   NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
-                  const Budget& budget);
+                  const Budget& budget, std::size_t threads);
 
   [[nodiscard]] Session& session() { return session_; }
   [[nodiscard]] const nets::Network& network() const { return network_; }
@@ -35,7 +35,7 @@ class NetworkInMemory {
 
  private:
   NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
-                  std::size_t sub_batch, const Budget& budget);
+                  std::size_t sub_batch, const Budget& budget, std::size_t threads);
 
   const std::atomic<bool> never_{false};
   Processor processor_;
