@@ -50,6 +50,11 @@ std::size_t read_threads(const prefetch::JsonView& threads) {
   return threads.integer();
 }
 
+Precision read_precision(const prefetch::JsonView& precision) {
+  if (const auto found = find_precision(precision.string())) return *found;
+  throw precision.error("is not fp32, tf32 or bf16");
+}
+
 std::optional<std::size_t> read_sub_batch(const prefetch::JsonView& root) {
   if (!root.has("sub_batch")) return std::nullopt;
   const prefetch::JsonView size = root.at("sub_batch");
@@ -128,6 +133,8 @@ void CheckpointFolder::save(const Checkpoint& checkpoint, const State& state) co
                    {"learning_rate", to_json(settings.learning_rate)},
                    {"optimizer", to_json(settings.optimizer)},
                    {"threads", settings.threads},
+                   {"precision", to_string(settings.precision)},
+                   {"deterministic", settings.deterministic},
                    {"tensors", tensors}};
   if (settings.sub_batch) description["sub_batch"] = *settings.sub_batch;
   replace_json(folder_ / kDescription, description);
@@ -180,6 +187,8 @@ KeptSettings read_settings(const std::filesystem::path& folder) {
   return {.learning_rate = read_learning_rate(root.at("learning_rate")),
           .optimizer = read_optimizer(root.at("optimizer")),
           .threads = read_threads(root.at("threads")),
+          .precision = read_precision(root.at("precision")),
+          .deterministic = root.at("deterministic").boolean(),
           .sub_batch = read_sub_batch(root)};
 }
 

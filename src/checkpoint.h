@@ -10,6 +10,7 @@
 #include "prefetch/task_graph.h"
 #include "src/learning_rate.h"
 #include "src/optimizer.h"
+#include "src/precision.h"
 #include "src/state.h"
 
 namespace spillway {
@@ -29,6 +30,8 @@ struct KeptSettings {
   LearningRateOptions learning_rate;
   OptimizerOptions optimizer;
   std::size_t threads = 1;  ///< of the kernels
+  Precision precision = Precision::kFp32;
+  bool deterministic = false;  ///< only kernels that give the same bits in each run
   /// Samples of a sub-batch; nothing where the batch is not cut. It cannot be given anew.
   std::optional<std::size_t> sub_batch;
 };

@@ -10,9 +10,9 @@ namespace {
 
 double step_rate(const LearningRateOptions& options, std::uint64_t step) {
   um::expects(options.step_every > 0, "a schedule of steps says how long they are");
+  const std::uint64_t changes = step / options.step_every;
   return static_cast<double>(options.rate) *
-         std::pow(static_cast<double>(options.step_factor),
-                  static_cast<double>(step / options.step_every));
+         std::pow(static_cast<double>(options.step_factor), static_cast<double>(changes));
 }
 
 double cosine_rate(const LearningRateOptions& options, std::uint64_t step) {

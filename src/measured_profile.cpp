@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/link_profiler.h"
+#include "src/link_under_test.h"
 
 namespace spillway {
 namespace {
@@ -38,6 +39,10 @@ std::vector<Profile> measure_profiles(Processor& processor, const Measurement& m
                                       const std::atomic<bool>& stop,
                                       const OnProgress& on_progress) {
   const auto& [workload, limit, mode, space] = measurement;
+  um::ManagedOptions options = space;
+  options.page = workload.page();
+  // What the device refuses, it refuses now rather than when the tasks have been measured.
+  static_cast<void>(make_link_under_test(*processor.device, mode, options, options.page));
   const std::vector<RepeatedStep>& steps = workload.training_steps();
   std::vector<Profile> profiles(steps.size());
   // From the last: the tasks of a sub-step are among those of the ones behind it.
@@ -50,8 +55,6 @@ std::vector<Profile> measure_profiles(Processor& processor, const Measurement& m
                                       std::min(limit, workload.need().resident), *processor.compute,
                                       stop, on_progress);
   }
-  um::ManagedOptions options = space;
-  options.page = workload.page();
   const prefetch::LinkProfile link = measure_link(
       {.device = *processor.device, .mode = mode, .options = options, .limit = limit},
       steps.front().step, *processor.backend, profiles.front(), *processor.compute, stop);

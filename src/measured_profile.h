@@ -24,7 +24,8 @@ struct Measurement {
 
 /// Measures the training steps of a workload and the link on `processor`: one profile for each. A
 /// sub-step whose tasks are all in another one of as many samples takes their times, by name.
-/// Throws: um::OutOfMemory; Interrupted when `stop` becomes true.
+/// Throws: um::Error at once when the device cannot make such a space; um::OutOfMemory; Interrupted
+/// when `stop` becomes true.
 [[nodiscard]] std::vector<prefetch::Profile> measure_profiles(Processor& processor,
                                                               const Measurement& measurement,
                                                               const std::atomic<bool>& stop,

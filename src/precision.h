@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 namespace spillway {
@@ -23,6 +24,14 @@ enum class Precision {
       break;
   }
   return "bf16";
+}
+
+/// Nothing when no precision has this name.
+[[nodiscard]] constexpr std::optional<Precision> find_precision(std::string_view name) {
+  for (const Precision each : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
+    if (to_string(each) == name) return each;
+  }
+  return std::nullopt;
 }
 
 }  // namespace spillway

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -19,9 +18,6 @@ namespace {
 
 constexpr const char* kDevice = "Device";
 constexpr std::string_view kNumbered = "cuda:";
-
-const std::map<std::string, Precision> kPrecisions{
-    {"fp32", Precision::kFp32}, {"tf32", Precision::kTf32}, {"bf16", Precision::kBf16}};
 
 // The number in "cuda:N".
 std::optional<std::size_t> ordinal_of(std::string_view device) {
@@ -51,6 +47,11 @@ std::optional<std::string> why_no_gpu() {
 std::string check_device(const std::string& text) {
   if (text == "auto" || text == "host" || text == "cuda" || ordinal_of(text)) return {};
   return "there is no device '" + text + "'; give auto, host or cuda[:N]";
+}
+
+std::string check_precision(const std::string& text) {
+  if (find_precision(text)) return {};
+  return "there is no precision '" + text + "'; give fp32, tf32 or bf16";
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ void ProcessorOptions::add_device_to(CLI::App& app) {
          "--precision", precision,
          "How a GPU stores and multiplies: fp32 (without tensor cores, slow), tf32, or bf16 "
          "(half the activations; parameters stay floats)")
-      ->check(CLI::IsMember{kPrecisions})
+      ->check(check_precision)
       ->capture_default_str()
       ->group(kDevice);
   app.add_flag("--deterministic", deterministic,
@@ -117,8 +118,8 @@ Processor ProcessorOptions::open() const {
 
 void ProcessorOptions::expect_host_precision() const {
   if (precision == "fp32") return;
-  throw um::Error{"the host computes in fp32; leave out --precision " + precision +
-                  ", or use --device cuda"};
+  throw um::Error{"the host computes in fp32, not in " + precision +
+                  "; use --precision fp32 or --device cuda"};
 }
 
 Processor ProcessorOptions::open_host() const {
@@ -129,7 +130,7 @@ Processor ProcessorOptions::open_host() const {
 
 Processor ProcessorOptions::open_cuda() const {
   return load_cuda_side().open({.ordinal = ordinal_of(device).value_or(0),
-                                .precision = kPrecisions.at(precision),
+                                .precision = chosen_precision(),
                                 .deterministic = deterministic,
                                 .counts_faults = counts_faults,
                                 .is_shared = shares_gpu});
@@ -143,6 +144,8 @@ std::shared_ptr<const Sizing> ProcessorOptions::open_sizing() const {
   const auto processor = std::make_shared<const Processor>(open());
   return {processor, processor->backend.get()};
 }
+
+Precision ProcessorOptions::chosen_precision() const { return *find_precision(precision); }
 
 std::size_t ProcessorOptions::thread_count() const {
   return threads > 0 ? static_cast<std::size_t>(threads) : host::usable_cpus();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/host/host_backend.h"
+#include "src/precision.h"
 #include "src/processor.h"
 
 namespace spillway::cli {
@@ -24,6 +25,9 @@ struct ProcessorOptions {
   void add_sizes_to(CLI::App& app);
   /// --threads alone: what sizes on the host depend on.
   void add_threads_to(CLI::App& app);
+
+  /// Requires: `precision` has been checked.
+  [[nodiscard]] Precision chosen_precision() const;
 
   /// Throws: um::Error when the device is not there, or not with so many threads.
   [[nodiscard]] Processor open() const;

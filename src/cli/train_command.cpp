@@ -130,6 +130,8 @@ class Training {
                            .settings = {.learning_rate = setup_.training().learning_rate,
                                         .optimizer = flags().workload.optimizer.options(),
                                         .threads = setup_.processor().threads,
+                                        .precision = flags().processor.chosen_precision(),
+                                        .deterministic = flags().processor.deterministic,
                                         .sub_batch = kept_sub_batch()},
                            .step = step},
                           session.state());

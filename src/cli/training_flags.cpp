@@ -71,7 +71,8 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
   command
       .add_flag(
           "--resume", checkpoint.resume,
-          "Go on from the checkpoint, with its plan, rates and threads unless they are given anew")
+          "Go on from the checkpoint, with its plan, rates, threads and precision unless they are "
+          "given anew")
       ->needs(folder)
       ->group(kTraining);
 }
@@ -101,6 +102,8 @@ void TrainingFlags::restore_settings(const CLI::App& command) {
   learning_rate.restore(command, kept.learning_rate);
   workload.optimizer.restore(command, kept.optimizer);
   if (command.count("--threads") == 0) processor.threads = static_cast<int>(kept.threads);
+  if (command.count("--precision") == 0) processor.precision = to_string(kept.precision);
+  if (command.count("--deterministic") == 0) processor.deterministic = kept.deterministic;
   restore_sub_batch(kept.sub_batch, command.count("--sub-batch") > 0);
 }
 

@@ -78,12 +78,15 @@ void TrainingSetup::open_folder() {
 }
 
 // Page faults alone keep no budget where nothing evicts before the whole memory is full.
-void TrainingSetup::expect_budget_kept() const {
-  const bool by_faults =
-      request_.memory == MemoryMode::kManaged && request_.planner->name() == "on-demand";
-  if (!by_faults || processor_.device->evicts()) return;
+void TrainingSetup::expect_budget_kept(std::span<const PlanOfFile> files) const {
+  const bool by_faults = files.empty()
+                             ? request_.planner->name() == "on-demand"
+                             : std::ranges::any_of(files, [](const PlanOfFile& file) {
+                                 return file.plan.residency == prefetch::Residency::kOnDemand;
+                               });
+  if (request_.memory != MemoryMode::kManaged || !by_faults || processor_.device->evicts()) return;
   throw um::Error{"page faults alone keep no budget on " + processor_.device->name() +
-                  ": use another --planner, --memory copy, or --device host"};
+                  ": use another planner, --memory copy, or --device host"};
 }
 
 void TrainingSetup::cut_batch() {
@@ -102,6 +105,7 @@ void TrainingSetup::cut_batch() {
 
 void TrainingSetup::make_plans_of_steps() {
   std::vector<PlanOfFile> files = read_plans();
+  expect_budget_kept(files);
   const Bytes limit = find_limit(files.empty() ? nullptr : &files.back().plan);
   expect_feasible(workload_->neediest_to_plan(), limit);
   profiles_ = find_profiles(limit);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,7 @@ class TrainingSetup {
 
  private:
   void open_folder();
-  void expect_budget_kept() const;
+  void expect_budget_kept(std::span<const PlanOfFile> files) const;
   void cut_batch();
   void make_plans_of_steps();
   [[nodiscard]] std::vector<PlanOfFile> read_plans() const;

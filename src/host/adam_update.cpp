@@ -26,7 +26,9 @@ class AdamUpdateKernel final : public HostKernel {
     float* const m = floats(arguments, 5);
     float* const v = floats(arguments, 6);
     const AdamRates rates = adam_rates(options_, *arguments.context);
-    const auto [count, decayed] = range_;
+    // Clang 14 takes no structured bindings into a team.
+    const std::size_t count = range_.count;
+    const std::size_t decayed = range_.decayed;
 #pragma omp parallel for simd schedule(static) if (parallel : count >= kWorthATeam)
     for (std::size_t i = 0; i < count; ++i) {
       const float gradient = dw[i] + (i < decayed ? rates.decay : 0.F) * old_w[i];

@@ -20,14 +20,17 @@ class SgdUpdateKernel final : public HostKernel {
     float* const w = floats(arguments, 3);
     float* const v = floats(arguments, 4);
     const float rate = arguments.context->learning_rate;
-    const auto [count, decayed] = range_;
-    const auto [momentum, weight_decay, nesterov] = options_;
+    // Clang 14 takes no structured bindings into a team.
+    const std::size_t count = range_.count;
+    const std::size_t decayed = range_.decayed;
+    const SgdOptions options = options_;
 #pragma omp parallel for simd schedule(static) if (parallel : count >= kWorthATeam)
     for (std::size_t i = 0; i < count; ++i) {
-      const float gradient = dw[i] + (i < decayed ? weight_decay : 0.F) * old_w[i];
-      const float velocity = momentum * old_v[i] + gradient;
+      const float gradient = dw[i] + (i < decayed ? options.weight_decay : 0.F) * old_w[i];
+      const float velocity = options.momentum * old_v[i] + gradient;
       v[i] = velocity;
-      w[i] = old_w[i] - rate * (nesterov ? gradient + momentum * velocity : velocity);
+      w[i] =
+          old_w[i] - rate * (options.nesterov ? gradient + options.momentum * velocity : velocity);
     }
   }
 

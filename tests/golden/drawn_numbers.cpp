@@ -24,8 +24,9 @@ std::uint32_t element(std::uint32_t key, std::size_t i) {
 
 std::vector<float> draw(std::string_view name, std::size_t count) {
   std::vector<float> numbers(count);
+  const std::uint32_t start = key(name);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto part = static_cast<std::int32_t>(element(key(name), i) % 513);
+    const auto part = static_cast<std::int32_t>(element(start, i) % 513);
     numbers[i] = static_cast<float>(part - 256) / 256;
   }
   return numbers;
@@ -44,6 +45,16 @@ float weight_scale(std::size_t fan_in) {
   float scale = 1;
   while (scale * scale * static_cast<float>(fan_in) > 6) scale /= 2;
   return scale;
+}
+
+float close_weight_scale(std::size_t fan_in) {
+  const auto power = static_cast<double>(weight_scale(fan_in));
+  double scale = power;
+  for (int m = 9; m < 16; ++m) {
+    const double larger = power * m / 8;
+    if (larger * larger * static_cast<double>(fan_in) <= 6) scale = larger;
+  }
+  return static_cast<float>(scale);
 }
 
 }  // namespace spillway::test

@@ -16,5 +16,7 @@ namespace spillway::test {
 
 /// The largest power of two, at most 1, whose square is at most 6 / fan_in.
 [[nodiscard]] float weight_scale(std::size_t fan_in);
+/// The same, closer: the largest m / 8 times that, m from 8 to 15.
+[[nodiscard]] float close_weight_scale(std::size_t fan_in);
 
 }  // namespace spillway::test

@@ -6,53 +6,10 @@
 #include <variant>
 
 #include "tests/golden/drawn_numbers.h"
+#include "tests/golden/drawn_state.h"
 
 namespace spillway::test {
 namespace {
-
-// The values a block starts with, drawn from sequences whose names begin with `name`.
-struct Start {
-  std::string name;
-
-  [[nodiscard]] std::vector<float> numbers(const std::string& part, std::size_t count, float scale,
-                                           float shift = 0) const {
-    std::vector<float> drawn = draw(name + part, count);
-    for (float& number : drawn) number = shift + scale * number;
-    return drawn;
-  }
-  [[nodiscard]] std::vector<float> weighted(std::size_t out, std::size_t fan_in, bool bias) const {
-    std::vector<float> values = numbers("", out * fan_in, weight_scale(fan_in));
-    return bias ? joined(std::move(values), numbers(".bias", out, 0.25F)) : values;
-  }
-  static std::vector<float> joined(std::vector<float> first, const std::vector<float>& second) {
-    first.insert(first.end(), second.begin(), second.end());
-    return first;
-  }
-
-  std::vector<float> operator()(const ConvolutionParameters& p) const {
-    return weighted(p.out, p.in / p.groups * p.kernel.height * p.kernel.width, p.bias);
-  }
-  std::vector<float> operator()(const TransposedConvolutionParameters& p) const {
-    const std::size_t fan_in = p.in / p.groups * p.kernel.height * p.kernel.width;
-    std::vector<float> values = numbers("", element_count(p.adjoint()), weight_scale(fan_in));
-    return p.bias ? joined(std::move(values), numbers(".bias", p.out, 0.25F)) : values;
-  }
-  std::vector<float> operator()(const LinearParameters& p) const {
-    return weighted(p.out, p.in.elements(), p.bias);
-  }
-  std::vector<float> operator()(const BatchNormParameters& p) const {
-    return joined(numbers("", p.channels, 0.5F, 1), numbers(".bias", p.channels, 0.5F));
-  }
-  std::vector<float> operator()(const BatchNormStatistics& p) const {
-    return joined(numbers(".mean", p.channels, 0.25F), numbers(".variance", p.channels, 0.5F, 1));
-  }
-};
-
-// "norm" of "norm.running".
-std::string layer_name(const StateBlock& block) {
-  return block.role == StateRole::kStatistics ? block.name.substr(0, block.name.rfind('.'))
-                                              : block.name;
-}
 
 std::vector<OtherOptimizer> read_others(const nlohmann::json& file) {
   const SgdOptions nesterov{
@@ -93,17 +50,7 @@ GoldenFile GoldenFile::read(const std::string& name) {
 }
 
 std::vector<BlockNumbers> GoldenFile::initial_state(const Step& step) const {
-  std::vector<BlockNumbers> blocks;
-  for (const StateBlock& block : step.state) {
-    BlockNumbers numbers{.name = block.name,
-                         .values = std::vector<float>(element_count(block.spec))};
-    if (block.role != StateRole::kOptimizer) {
-      numbers.values =
-          std::visit(Start{.name = std::to_string(salt) + " " + layer_name(block)}, block.spec);
-    }
-    blocks.push_back(std::move(numbers));
-  }
-  return blocks;
+  return drawn_state(step, std::to_string(salt), FirstValues::kCoarse);
 }
 
 Batch GoldenFile::make_batch(const nets::Network& network, std::uint64_t step) const {

@@ -34,7 +34,11 @@ constexpr SgdOptions kSgd{.momentum = 0.8F, .weight_decay = 1e-4F, .nesterov = t
 
 Checkpoint at_step(std::uint64_t step) {
   return {.key = kKey,
-          .settings = {.learning_rate = kRates, .optimizer = kSgd, .threads = 3},
+          .settings = {.learning_rate = kRates,
+                       .optimizer = kSgd,
+                       .threads = 3,
+                       .precision = Precision::kTf32,
+                       .deterministic = true},
           .step = step};
 }
 
@@ -99,6 +103,8 @@ TEST_F(CheckpointFolderTest, KeepsAllThatTheBitsOfATrainingDependOn) {
   EXPECT_EQ(kept.learning_rate, kRates);
   EXPECT_EQ(kept.optimizer, OptimizerOptions{kSgd});
   EXPECT_EQ(kept.threads, 3U);
+  EXPECT_EQ(kept.precision, Precision::kTf32);
+  EXPECT_TRUE(kept.deterministic);
 }
 
 TEST_F(CheckpointFolderTest, KeepsTheOptimizerThereIs) {
@@ -232,9 +238,12 @@ TEST_F(CheckpointFolderTest, RefusesSettingsThatNoTrainingHas) {
   EXPECT_EQ(refusal(settings), where + "threads is zero");
   tamper("threads", 1 << 20);
   EXPECT_EQ(refusal(settings), where + "threads is larger than 1024");
+  tamper("threads", 1);
+  tamper("precision", "fp8");
+  EXPECT_EQ(refusal(settings), where + "precision is not fp32, tf32 or bf16");
+  tamper("precision", "bf16");
   nlohmann::json changed = description()["optimizer"];
   changed["momentum"] = -1;
-  tamper("threads", 1);
   tamper("optimizer", changed);
   EXPECT_EQ(refusal(settings), where + "optimizer.momentum is negative or too large");
   changed["name"] = "adagrad";

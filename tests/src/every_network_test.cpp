@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <ostream>
 #include <span>
 #include <string>
@@ -17,7 +18,9 @@
 #include "nets/catalogue.h"
 #include "nets/network_family.h"
 #include "src/budget.h"
+#include "src/host/host_processor.h"
 #include "tests/src/network_in_memory.h"
+#include "um/host/host_device.h"
 
 namespace spillway {
 namespace {
@@ -143,13 +146,13 @@ class EveryNetwork : public testing::TestWithParam<Case> {
   [[nodiscard]] static const Size& size() { return sizes().at(GetParam().name()); }
 
   [[nodiscard]] static NetworkInMemory in_memory(MemoryMode memory) {
-    return {nets::build_network(GetParam().net, {.image = size().image,
+    return {host::open_processor(std::make_unique<um::HostDevice>(), kThreads),
+            nets::build_network(GetParam().net, {.image = size().image,
                                                  .classes = kClasses,
                                                  .auxiliary_heads = GetParam().has_heads}),
             {.batch = size().batch, .convolution = ConvolutionAlgorithm::kDirect},
             memory,
-            Budget::parse(kBudget),
-            kThreads};
+            Budget::parse(kBudget)};
   }
 
   [[nodiscard]] static Batch batch(const nets::Network& network, std::uint64_t step) {

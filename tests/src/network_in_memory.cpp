@@ -26,25 +26,34 @@ Plans plan(const Workload& workload, MemoryMode memory, const Budget& budget) {
                     {.memory = memory, .planner = &prefetch::find_planner("joint")});
 }
 
+Processor host_processor() { return host::open_processor(std::make_unique<um::HostDevice>()); }
+
 }  // namespace
 
 NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
                                  MemoryMode memory)
-    : NetworkInMemory{std::move(network), options, memory, options.batch} {}
+    : NetworkInMemory{host_processor(), std::move(network), options, memory} {}
+
+NetworkInMemory::NetworkInMemory(Processor processor, nets::Network network,
+                                 const StepOptions& options, MemoryMode memory)
+    : NetworkInMemory{std::move(processor), std::move(network), options, memory,
+                      Budget::parse("min")} {}
+
+NetworkInMemory::NetworkInMemory(Processor processor, nets::Network network,
+                                 const StepOptions& options, MemoryMode memory,
+                                 const Budget& budget)
+    : NetworkInMemory{
+          std::move(processor), std::move(network), options, memory, options.batch, budget} {}
 
 NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
                                  MemoryMode memory, std::size_t sub_batch)
-    : NetworkInMemory{std::move(network), options, memory, sub_batch, Budget::parse("min"),
-                      host::usable_cpus()} {}
+    : NetworkInMemory{host_processor(), std::move(network), options,
+                      memory,           sub_batch,          Budget::parse("min")} {}
 
-NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
-                                 MemoryMode memory, const Budget& budget, std::size_t threads)
-    : NetworkInMemory{std::move(network), options, memory, options.batch, budget, threads} {}
-
-NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
-                                 MemoryMode memory, std::size_t sub_batch, const Budget& budget,
-                                 std::size_t threads)
-    : processor_{host::open_processor(std::make_unique<um::HostDevice>(), threads)},
+NetworkInMemory::NetworkInMemory(Processor processor, nets::Network network,
+                                 const StepOptions& options, MemoryMode memory,
+                                 std::size_t sub_batch, const Budget& budget)
+    : processor_{std::move(processor)},
       network_{std::move(network)},
       workload_{network_, *processor_.backend, options, prefetch::cut(options.batch, sub_batch)},
       plans_{plan(workload_, memory, budget)},

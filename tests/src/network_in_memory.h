@@ -19,12 +19,15 @@ namespace spillway::test {
 class NetworkInMemory {
  public:
   NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory);
+  /// On another processor.
+  NetworkInMemory(Processor processor, nets::Network network, const StepOptions& options,
+                  MemoryMode memory);
+  /// Likewise, within `budget`, of which a resident run takes no notice.
+  NetworkInMemory(Processor processor, nets::Network network, const StepOptions& options,
+                  MemoryMode memory, const Budget& budget);
   /// Each batch of `options` in sub-batches of at most `sub_batch`.
   NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
                   std::size_t sub_batch);
-  /// Within `budget`, of which a resident run takes no notice, with so many threads.
-  NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
-                  const Budget& budget, std::size_t threads);
 
   [[nodiscard]] Session& session() { return session_; }
   [[nodiscard]] const nets::Network& network() const { return network_; }
@@ -34,8 +37,8 @@ class NetworkInMemory {
   [[nodiscard]] const Workload& workload() const { return workload_; }
 
  private:
-  NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
-                  std::size_t sub_batch, const Budget& budget, std::size_t threads);
+  NetworkInMemory(Processor processor, nets::Network network, const StepOptions& options,
+                  MemoryMode memory, std::size_t sub_batch, const Budget& budget);
 
   const std::atomic<bool> never_{false};
   Processor processor_;

@@ -7,8 +7,10 @@
 
 #include "src/executor.h"
 #include "src/link_profiler.h"
+#include "src/measured_profile.h"
 #include "src/scratch_launch.h"
 #include "tests/src/small_training.h"
+#include "um/error.h"
 #include "um/ledger.h"
 #include "um/limited_memory.h"
 
@@ -40,6 +42,21 @@ TEST_F(Profiling, GivesEachTaskATimeForEachOfItsAlgorithms) {
     ASSERT_EQ(profile.durations[t].size(), task.algorithms.size()) << task.name;
     for (const um::Nanoseconds time : profile.durations[t]) EXPECT_GT(time.count(), 0) << task.name;
   }
+}
+
+TEST_F(Profiling, RefusesASpaceThatCannotBeMadeBeforeItMeasures) {
+  const nets::Network network = test::small_network();
+  const Workload workload{network, *processor.backend, {.batch = 2}};
+  um::ManagedOptions space;
+  space.far.file = "/no/such/folder/far";
+  for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+    EXPECT_THROW(
+        static_cast<void>(measure_profile(processor, workload, Bytes{1ULL << 24U}, mode, space,
+                                          stop, [&](double part) { progress.push_back(part); })),
+        um::Error)
+        << to_string(mode);
+  }
+  EXPECT_TRUE(progress.empty());
 }
 
 TEST_F(Profiling, SaysHowFarItIs) {

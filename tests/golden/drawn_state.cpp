@@ -1,0 +1,82 @@
+#include "tests/golden/drawn_state.h"
+
+#include <cstddef>
+#include <utility>
+#include <variant>
+
+#include "src/parameter.h"
+#include "tests/golden/drawn_numbers.h"
+
+namespace spillway::test {
+namespace {
+
+// The values a block starts with, drawn from sequences whose names begin with `name`.
+struct Start {
+  std::string name;
+  FirstValues kind;
+
+  [[nodiscard]] std::vector<float> numbers(const std::string& part, std::size_t count, float scale,
+                                           float shift = 0) const {
+    std::vector<float> drawn = draw(name + part, count);
+    for (float& number : drawn) number = shift + scale * number;
+    return drawn;
+  }
+  [[nodiscard]] float scale(std::size_t fan_in) const {
+    return kind == FirstValues::kGentle ? close_weight_scale(fan_in) : weight_scale(fan_in);
+  }
+  [[nodiscard]] std::vector<float> weighted(std::size_t out, std::size_t fan_in, bool bias) const {
+    std::vector<float> values = numbers("", out * fan_in, scale(fan_in));
+    return bias ? joined(std::move(values), numbers(".bias", out, 0.25F)) : values;
+  }
+  static std::vector<float> joined(std::vector<float> first, const std::vector<float>& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+  }
+
+  std::vector<float> operator()(const ConvolutionParameters& p) const {
+    return weighted(p.out, p.in / p.groups * p.kernel.height * p.kernel.width, p.bias);
+  }
+  std::vector<float> operator()(const TransposedConvolutionParameters& p) const {
+    const std::size_t taps = kind == FirstValues::kGentle ? 4 : p.kernel.height * p.kernel.width;
+    const std::size_t fan_in = p.in / p.groups * taps;
+    std::vector<float> values = numbers("", element_count(p.adjoint()), scale(fan_in));
+    return p.bias ? joined(std::move(values), numbers(".bias", p.out, 0.25F)) : values;
+  }
+  std::vector<float> operator()(const LinearParameters& p) const {
+    return weighted(p.out, p.in.elements(), p.bias);
+  }
+  std::vector<float> operator()(const BatchNormParameters& p) const {
+    if (kind == FirstValues::kGentle) {
+      return joined(numbers("", p.channels, 0.25F, 0.5F), numbers(".bias", p.channels, 1, 0.5F));
+    }
+    return joined(numbers("", p.channels, 0.5F, 1), numbers(".bias", p.channels, 0.5F));
+  }
+  std::vector<float> operator()(const BatchNormStatistics& p) const {
+    return joined(numbers(".mean", p.channels, 0.25F), numbers(".variance", p.channels, 0.5F, 1));
+  }
+};
+
+// "norm" of "norm.running".
+std::string layer_name(const StateBlock& block) {
+  return block.role == StateRole::kStatistics ? block.name.substr(0, block.name.rfind('.'))
+                                              : block.name;
+}
+
+}  // namespace
+
+std::vector<BlockNumbers> drawn_state(const Step& step, const std::string& prefix,
+                                      FirstValues kind) {
+  std::vector<BlockNumbers> blocks;
+  for (const StateBlock& block : step.state) {
+    BlockNumbers numbers{.name = block.name,
+                         .values = std::vector<float>(element_count(block.spec))};
+    if (block.role != StateRole::kOptimizer) {
+      const Start start{.name = prefix + " " + layer_name(block), .kind = kind};
+      numbers.values = std::visit(start, block.spec);
+    }
+    blocks.push_back(std::move(numbers));
+  }
+  return blocks;
+}
+
+}  // namespace spillway::test

@@ -1,0 +1,56 @@
+#include "tests/golden/family_golden.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/golden/drawn_numbers.h"
+
+namespace spillway::test {
+namespace {
+
+nlohmann::json read_file() {
+  std::ifstream text{std::string{SPILLWAY_GOLDEN_FILES} + "/families.json"};
+  return nlohmann::json::parse(text);
+}
+
+}  // namespace
+
+FamilyGolden FamilyGolden::read(const std::string& name) {
+  const nlohmann::json file = read_file();
+  const nlohmann::json& network = file.at("networks").at(name);
+  FamilyGolden golden{
+      .name = name,
+      .prefix = name + " " + std::to_string(network.at("salt").get<int>()),
+      .batch = file.at("batch"),
+      .batches = file.at("batches"),
+      .seed = file.at("seed"),
+      .learning_rate = network.at("learning_rate"),
+      .sgd = {.momentum = file.at("momentum"), .weight_decay = file.at("weight_decay")},
+      .losses = network.at("losses"),
+      .gradient_norms = {}};
+  for (const auto& [stage, norms] : network.at("gradient_norms").items()) {
+    for (const auto& [block, norm] : norms.items()) golden.gradient_norms[block] = norm;
+  }
+  return golden;
+}
+
+std::vector<std::string> FamilyGolden::names() {
+  std::vector<std::string> names;
+  const nlohmann::json file = read_file();
+  for (const auto& [name, network] : file.at("networks").items()) names.push_back(name);
+  return names;
+}
+
+Batch FamilyGolden::make_batch(const nets::Network& network, std::uint64_t step) const {
+  const std::string number = std::to_string(step % batches);
+  const auto [height, width] = network.labels();
+  const bool is_per_pixel = height * width > 1;
+  const auto classes = static_cast<std::int32_t>(network.classes());
+  Batch made{.images = draw(prefix + " images " + number, batch * network.input().elements()),
+             .labels = draw_labels(prefix + " labels " + number, batch * height * width,
+                                   network.classes() + (is_per_pixel ? 1 : 0))};
+  for (std::int32_t& label : made.labels) label = label == classes ? -1 : label;
+  return made;
+}
+
+}  // namespace spillway::test

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "src/optimizer.h"
+#include "src/session.h"
+#include "tests/golden/golden_file.h"
+#include "tests/src/network_in_memory.h"
+#include "tests/src/state_numbers.h"
+
+namespace spillway::test {
+
+/// One way to run a training: a processor, a memory and a choice of algorithms. Is given the batch
+/// and the optimizer.
+using MakeNetwork =
+    std::function<std::unique_ptr<NetworkInMemory>(nets::Network network, StepOptions options)>;
+
+/// The training of a golden file.
+class GoldenTraining {
+ public:
+  GoldenTraining(const GoldenFile& golden, const OptimizerOptions& optimizer,
+                 const MakeNetwork& make);
+
+  StepReport train(std::uint64_t step) { return train(step, golden_.learning_rate); }
+  StepReport train(std::uint64_t step, float learning_rate);
+  StepReport evaluate(std::uint64_t step);
+  [[nodiscard]] std::vector<BlockNumbers> state();
+  [[nodiscard]] const prefetch::Plan& plan() const { return net_->training_plan(); }
+  [[nodiscard]] const prefetch::TaskGraph& graph() const { return net_->training_step().graph; }
+
+ private:
+  const GoldenFile& golden_;
+  std::unique_ptr<NetworkInMemory> net_;
+};
+
+/// How far numbers may be from PyTorch's: blocks in norms of the block, losses in units of the
+/// first loss.
+struct GoldenTolerance {
+  double one_step;
+  double ten_steps;
+};
+
+/// The first step's loss, gradients and running statistics.
+void expect_golden_gradients(const GoldenFile& golden, const MakeNetwork& make,
+                             const GoldenTolerance& tolerance);
+
+/// Ten losses, the running statistics after them, and an evaluation.
+void expect_golden_losses(const GoldenFile& golden, const MakeNetwork& make,
+                          const GoldenTolerance& tolerance);
+
+/// Ten losses with each of the file's other optimizers.
+void expect_golden_losses_with_others(const GoldenFile& golden, const MakeNetwork& make,
+                                      const GoldenTolerance& tolerance);
+
+}  // namespace spillway::test

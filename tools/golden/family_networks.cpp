@@ -1,0 +1,85 @@
+#include "tools/golden/family_networks.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "nets/catalogue.h"
+#include "nets/fcn.h"
+#include "nets/network_text.h"
+#include "um/error.h"
+
+namespace spillway::golden {
+namespace {
+
+constexpr std::size_t kClasses = 10;
+
+struct FamilyNetwork {
+  std::string_view name;
+  std::string_view built_in;
+  nets::Shape image;
+  bool has_heads = false;
+};
+
+constexpr nets::Shape photo(std::size_t side) { return {3, side, side}; }
+
+constexpr std::array<FamilyNetwork, 13> kNetworks{
+    {{"lenet", "lenet", {1, 28, 28}},
+     {"alexnet", "alexnet", photo(115)},
+     {"overfeat", "overfeat", photo(71)},
+     {"vgg11", "vgg11", photo(32)},
+     {"googlenet", "googlenet", photo(64)},
+     {"googlenet-with-heads", "googlenet", photo(96), true},
+     {"inception-v3", "inception-v3", photo(107)},
+     {"inception-v4", "inception-v4", photo(107)},
+     {"resnet34", "resnet34", photo(64)},
+     {"resnet:1,2,1,1", "resnet:1,2,1,1", photo(64)},
+     {"densenet121", "densenet121", photo(64)},
+     {"thin-fcn8s", "fcn8s", {3, 17, 23}},
+     {"thin-fcn32s", "fcn32s", {3, 17, 23}}}};
+
+const FamilyNetwork& find(std::string_view name) {
+  const auto* const found =
+      std::find_if(kNetworks.begin(), kNetworks.end(),
+                   [&](const FamilyNetwork& network) { return network.name == name; });
+  um::expects(found != kNetworks.end(), "a network of the family golden file");
+  return *found;
+}
+
+// FCN with few channels: its first convolution pads the image to at least 200 x 200.
+nets::Network thin_fcn(const FamilyNetwork& network, const nets::Shape& image,
+                       std::size_t classes) {
+  const nets::FcnWidths widths{.stages = {8, 8, 16, 16, 16}, .hidden = 24};
+  const auto stride = network.built_in == "fcn8s" ? nets::FcnStride::k8 : nets::FcnStride::k32;
+  return nets::fcn(std::string{network.name}, stride, widths, image, classes);
+}
+
+nets::CatalogueEntry entry(const FamilyNetwork& network) {
+  nets::CatalogueEntry entry = nets::find_network(network.built_in);
+  entry.image = network.image;
+  entry.classes = kClasses;
+  if (network.has_heads) entry.build = entry.build_with_heads;
+  if (network.name.starts_with("thin")) {
+    entry.build = [network](const nets::Shape& image, std::size_t classes) {
+      return thin_fcn(network, image, classes);
+    };
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::vector<std::string> family_network_names() {
+  std::vector<std::string> names;
+  for (const FamilyNetwork& network : kNetworks) names.emplace_back(network.name);
+  return names;
+}
+
+nets::Network family_network(std::string_view name) {
+  const nets::CatalogueEntry found = entry(find(name));
+  return found.build(found.image, found.classes);
+}
+
+std::string family_network_text(std::string_view name) { return nets::to_text(entry(find(name))); }
+
+}  // namespace spillway::golden
