@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <ostream>
 #include <span>
 #include <string>
@@ -17,7 +18,9 @@
 #include "nets/catalogue.h"
 #include "nets/network_family.h"
 #include "src/budget.h"
+#include "src/host/host_processor.h"
 #include "tests/src/network_in_memory.h"
+#include "um/host/host_device.h"
 
 namespace spillway {
 namespace {
@@ -27,6 +30,9 @@ using test::NetworkInMemory;
 constexpr std::uint64_t kSeed = 1;
 constexpr std::size_t kClasses = 10;
 constexpr const char* kBudget = "min+30%";
+// Tests run beside each other, and threads of several teams wait for one another: two cores take
+// 1.6 times as long with two threads a test.
+constexpr std::size_t kThreads = 1;
 
 // The smallest image that the network takes, or nearly, and a batch so large that the budget does
 // not hold all.
@@ -140,7 +146,8 @@ class EveryNetwork : public testing::TestWithParam<Case> {
   [[nodiscard]] static const Size& size() { return sizes().at(GetParam().name()); }
 
   [[nodiscard]] static NetworkInMemory in_memory(MemoryMode memory) {
-    return {nets::build_network(GetParam().net, {.image = size().image,
+    return {host::open_processor(std::make_unique<um::HostDevice>(), kThreads),
+            nets::build_network(GetParam().net, {.image = size().image,
                                                  .classes = kClasses,
                                                  .auxiliary_heads = GetParam().has_heads}),
             {.batch = size().batch, .convolution = ConvolutionAlgorithm::kDirect},

@@ -36,13 +36,14 @@ NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& optio
 
 NetworkInMemory::NetworkInMemory(Processor processor, nets::Network network,
                                  const StepOptions& options, MemoryMode memory)
-    : NetworkInMemory{std::move(processor), std::move(network),  options, memory,
-                      options.batch,        Budget::parse("min")} {}
+    : NetworkInMemory{std::move(processor), std::move(network), options, memory,
+                      Budget::parse("min")} {}
 
-NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
-                                 MemoryMode memory, const Budget& budget)
-    : NetworkInMemory{host_processor(), std::move(network), options,
-                      memory,           options.batch,      budget} {}
+NetworkInMemory::NetworkInMemory(Processor processor, nets::Network network,
+                                 const StepOptions& options, MemoryMode memory,
+                                 const Budget& budget)
+    : NetworkInMemory{
+          std::move(processor), std::move(network), options, memory, options.batch, budget} {}
 
 NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
                                  MemoryMode memory, std::size_t sub_batch)

@@ -22,12 +22,12 @@ class NetworkInMemory {
   /// On another processor.
   NetworkInMemory(Processor processor, nets::Network network, const StepOptions& options,
                   MemoryMode memory);
+  /// Likewise, within `budget`, of which a resident run takes no notice.
+  NetworkInMemory(Processor processor, nets::Network network, const StepOptions& options,
+                  MemoryMode memory, const Budget& budget);
   /// Each batch of `options` in sub-batches of at most `sub_batch`.
   NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
                   std::size_t sub_batch);
-  /// Within `budget`, of which a resident run takes no notice.
-  NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
-                  const Budget& budget);
 
   [[nodiscard]] Session& session() { return session_; }
   [[nodiscard]] const nets::Network& network() const { return network_; }

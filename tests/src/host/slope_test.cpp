@@ -77,7 +77,6 @@ TEST_P(SlopeOfElements, OfASumWithReluIsItsGradient) {
                 }));
 }
 
-// What two layers read: x itself, or its ReLU.
 TEST_P(SlopeOfElements, OfWhatTwoReadIsTheSumOfTheirGradients) {
   const Values at = away_from_zero(shape_.elements(), 5);
   const Values other = random_values(shape_.elements(), 6);
@@ -152,6 +151,7 @@ TEST_F(SlopeOfSlices, OfAConcatIsItsGradient) {
   const Values other = random_values(parts[2].elements(), 2);
   Block dy_block = tensor(whole, dy);
   std::vector<Block> d;
+  d.reserve(parts.size());
   for (const TensorShape& part : parts) d.push_back(tensor(part));
   d[2] = tensor(parts[2], other);
   run(ConcatBackward{.y = whole,
