@@ -71,6 +71,7 @@ nets::CatalogueEntry entry(const FamilyNetwork& network) {
 
 std::vector<std::string> family_network_names() {
   std::vector<std::string> names;
+  names.reserve(kNetworks.size());
   for (const FamilyNetwork& network : kNetworks) names.emplace_back(network.name);
   return names;
 }

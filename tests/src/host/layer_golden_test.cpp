@@ -37,7 +37,7 @@ constexpr double kWinogradTolerance = 1.4e-5;
 class GoldenLayer : public KernelRunner, public testing::WithParamInterface<LayerGolden> {
  protected:
   void check(const nets::Convolution& layer) {
-    const ConvolutionGeometry geometry = weighted_geometry<ConvolutionGeometry>(layer);
+    const auto geometry = weighted_geometry<ConvolutionGeometry>(layer);
     check_weighted<ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights>(
         geometry);
   }
@@ -236,6 +236,7 @@ class GoldenLayer : public KernelRunner, public testing::WithParamInterface<Laye
   }
   static std::vector<Block*> followed_by(std::vector<Block>& blocks, Block& last) {
     std::vector<Block*> all;
+    all.reserve(blocks.size() + 1);
     for (Block& block : blocks) all.push_back(&block);
     all.push_back(&last);
     return all;
