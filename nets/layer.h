@@ -52,7 +52,8 @@ struct Pool {
   Extent kernel = square(2);
   Extent stride = square(2);
   Extent padding = square(0);
-  /// An average is over all positions of its window; otherwise over those inside the image.
+  /// An average is over all positions of its window; otherwise over those inside the image. Not of
+  /// windows that reach beyond the padding.
   bool counts_padding = false;
   /// A rest that fills no window gets one that sticks out behind, unless it would lie in padding
   /// alone (PyTorch's and Caffe's ceil mode); otherwise the rest is dropped.

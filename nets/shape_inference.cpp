@@ -78,8 +78,13 @@ class Inference {
     refuse_unless(
         layer.padding.height < layer.kernel.height && layer.padding.width < layer.kernel.width,
         "has windows that lie in the padding alone; its padding must be less than its kernel");
-    return slide(x().channels, layer.kernel, layer,
-                 layer.rounds_up ? positions_rounded_up : positions);
+    const Shape whole = slide(x().channels, layer.kernel, layer, positions);
+    if (!layer.rounds_up) return whole;
+    const Shape rounded = slide(x().channels, layer.kernel, layer, positions_rounded_up);
+    refuse_unless(layer.kind == PoolKind::kMax || !layer.counts_padding || rounded == whole,
+                  "counts the padding of a last window that reaches beyond it, which frameworks do "
+                  "differently; let it not count padding, or not round up");
+    return rounded;
   }
   Shape operator()(const LocalResponseNorm& layer) const {
     refuse_unless(layer.size % 2 == 1, "needs an odd number of channels, its own in the middle");

@@ -248,6 +248,29 @@ TEST(Builder, RefusesPoolingOfPaddingAlone) {
             "alone; its padding must be less than its kernel");
 }
 
+// Windows of 3 by 2, padded by 1, start at -1, 1, ... and end at row 7 of 7 rows with the padding
+// behind them; of 6 rows the padding is row 6, and the window from 5 on ends at row 7.
+TEST(Builder, RefusesAnAverageThatCountsWhatIsBehindThePadding) {
+  const auto average = [](std::size_t rows, bool counts_padding) {
+    const auto build = [=](Builder& net) {
+      net.pool("p", net.input(),
+               {.kind = PoolKind::kAverage,
+                .kernel = square(3),
+                .padding = square(1),
+                .counts_padding = counts_padding,
+                .rounds_up = true});
+    };
+    return refusal(build, {.channels = 1, .height = rows, .width = 7});
+  };
+  EXPECT_EQ(
+      average(6, true),
+      "layer p (average pool 3x3, stride 2, padding 1 counted, rounding up) counts the padding "
+      "of a last window that reaches beyond it, which frameworks do differently; let it not "
+      "count padding, or not round up");
+  EXPECT_EQ(average(6, false), "accepted");
+  EXPECT_EQ(average(7, true), "accepted");
+}
+
 TEST(Builder, SaysHowAPoolCountsAndRounds) {
   EXPECT_EQ(refusal([](Builder& net) {
               net.pool("p", net.input(),
