@@ -62,12 +62,18 @@ std::span<const CatalogueEntry> catalogue() {
 }
 
 CatalogueEntry find_network(std::string_view name) {
+  constexpr std::string_view kWithHeads = "+aux-heads";
   std::string names;
   for (const CatalogueEntry& entry : catalogue()) {
     if (entry.name == name) return entry;
     names += (names.empty() ? "" : ", ") + entry.name;
   }
   if (auto member = find_in_families(name)) return *member;
+  if (name.ends_with(kWithHeads)) {
+    name.remove_suffix(kWithHeads.size());
+    throw um::Error{"auxiliary heads are asked for by a flag: --net " + std::string{name} +
+                    " --aux-heads"};
+  }
   for (const NetworkFamily& family : network_families()) names += ", " + std::string{family.form};
   throw um::Error{"there is no network called '" + std::string{name} + "'; there are " + names};
 }

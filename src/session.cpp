@@ -107,7 +107,7 @@ StepReport Session::train(const StepContext& context) {
 StepReport Session::train_in_parts(StepContext context) {
   um::expects(context.batch != nullptr, "a batch to train on");
   context.counted_labels = count_labels(*context.batch);
-  StepReport whole;
+  StepReport whole{.learning_rate = context.learning_rate};
   for (Part& part : training_) {
     for (std::size_t i = 0; i < part.times; ++i) {
       Finished sub = run(*part.runner, context);

@@ -1,9 +1,9 @@
 #include "src/sub_batch_plans.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
-#include "prefetch/occupancy.h"
 #include "prefetch/planners/resident.h"
 #include "prefetch/simulate.h"
 #include "src/sub_step.h"
@@ -16,57 +16,73 @@ using prefetch::Profile;
 using prefetch::SubBatches;
 using prefetch::SubBatchNeed;
 using prefetch::SubBatchTrial;
-using prefetch::TaskGraph;
+using um::Bytes;
 using um::Nanoseconds;
 
-const std::vector<SubBatchPlanner::SubStep>& SubBatchPlanner::sub_steps(const SubBatches& batches) {
-  std::vector<SubStep>& family = families_[batches.steps];
-  if (!family.empty()) return family;
-  for (RepeatedStep& made : make_sub_steps(task_.network, task_.sizing, task_.step, batches)) {
-    Profile profile = prefetch::model_profile(made.step.graph, task_.machine);
-    family.push_back(
-        {.times = made.times, .graph = std::move(made.step.graph), .profile = std::move(profile)});
+const SubBatchPlanner::Cut& SubBatchPlanner::find_cut(const SubBatches& batches) {
+  Cut& cut = cuts_[batches.steps];
+  if (cut.workload != nullptr) return cut;
+  cut.workload = std::make_unique<const Workload>(task_.network, task_.sizing, task_.step, batches);
+  for (const RepeatedStep& part : cut.workload->training_steps()) {
+    cut.profiles.push_back(prefetch::model_profile(part.step.graph, task_.machine));
   }
-  return family;
+  return cut;
 }
 
-prefetch::Problem SubBatchPlanner::problem(const TaskGraph& graph, const Profile& profile,
-                                           um::Bytes page) const {
-  return make_problem(graph, profile, task_.budget, page, task_.request);
+const prefetch::NearNeed& SubBatchPlanner::need(const SubBatches& batches) {
+  return find_cut(batches).workload->need();
+}
+
+prefetch::Problem SubBatchPlanner::problem(const PlannedSubStep& step) const {
+  return make_problem(*step.graph, *step.profile, step.plan.budget, step.plan.page, task_.request);
 }
 
 SubBatchPlanner::Outcome SubBatchPlanner::try_plan(const SubBatches& batches) {
+  const auto& [workload, profiles] = find_cut(batches);
+  try {
+    expect_feasible(workload->neediest_to_plan(), task_.budget);
+  } catch (const BudgetTooSmall& refusal) {
+    return refusal;
+  }
   const prefetch::Resident resident;
   const bool stays = task_.request.memory == MemoryMode::kResident;
   const prefetch::Planner& planner = stays ? resident : *task_.request.planner;
   std::vector<PlannedSubStep> planned;
-  const um::Bytes page = step_page(sub_steps(batches).front().graph, task_.sizing);
-  for (const SubStep& step : sub_steps(batches)) {
-    auto result = planner.plan(problem(step.graph, step.profile, page));
-    if (const auto* reason = std::get_if<Infeasible>(&result)) return *reason;
-    planned.push_back({.times = step.times,
+  std::optional<BudgetTooSmall> most;  // of the refusals
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    const StepToPlan step = workload->training_to_plan(i);
+    auto result = planner.plan(
+        make_problem(step.graph, profiles[i], step.budget(task_.budget), step.page, task_.request));
+    if (auto* const reason = std::get_if<Infeasible>(&result)) {
+      reason->smallest_budget += step.elsewhere;
+      if (!most || reason->smallest_budget > most->smallest()) {
+        most.emplace(to_string(*reason, step.graph, task_.budget), reason->smallest_budget);
+      }
+      continue;
+    }
+    planned.push_back({.times = workload->training_steps()[i].times,
                        .graph = &step.graph,
-                       .profile = &step.profile,
+                       .profile = &profiles[i],
                        .plan = std::get<Plan>(std::move(result))});
   }
+  if (most) return *std::move(most);
   return planned;
 }
 
 std::vector<PlannedSubStep> SubBatchPlanner::plan(const SubBatches& batches) {
   Outcome outcome = try_plan(batches);
-  if (const auto* reason = std::get_if<Infeasible>(&outcome)) refuse(batches, *reason);
+  if (const auto* refusal = std::get_if<BudgetTooSmall>(&outcome)) refuse(batches, *refusal);
   return std::get<std::vector<PlannedSubStep>>(std::move(outcome));
 }
 
-void SubBatchPlanner::refuse(const SubBatches& batches, Infeasible reason) {
-  const TaskGraph& graph = sub_steps(batches).front().graph;
-  throw BudgetTooSmall{"in sub-batches of " + std::to_string(batches.size) + ", " +
-                           to_string(reason, graph, task_.budget),
-                       reason.smallest_budget};
+void SubBatchPlanner::refuse(const SubBatches& batches, const BudgetTooSmall& refusal) {
+  if (batches.steps == 1) throw refusal;
+  throw BudgetTooSmall{"in sub-batches of " + std::to_string(batches.size) + ", " + refusal.what(),
+                       refusal.smallest()};
 }
 
 // S_W counts the gradients of parameters, also where the whole batch is one sub-batch.
-SubBatchNeed SubBatchPlanner::need(std::size_t size) {
+SubBatchNeed SubBatchPlanner::working_set(std::size_t size) {
   StepOptions options = task_.step;
   options.batch = size;
   const Step training = make_training_step(task_.network, task_.sizing, options);
@@ -78,9 +94,9 @@ SubBatchNeed SubBatchPlanner::need(std::size_t size) {
 
 std::optional<SubBatches> SubBatchPlanner::by_working_set() {
   const std::size_t batch = task_.step.batch;
-  auto batches = prefetch::converge_sub_batches(batch, task_.budget,
-                                                [&](std::size_t size) { return need(size); });
-  while (batches && std::holds_alternative<Infeasible>(try_plan(*batches))) {
+  auto batches = prefetch::converge_sub_batches(
+      batch, task_.budget, [&](std::size_t size) { return working_set(size); });
+  while (batches && std::holds_alternative<BudgetTooSmall>(try_plan(*batches))) {
     if (batches->size == 1) return std::nullopt;
     batches = prefetch::cut(batch, batches->size - 1);
   }
@@ -89,14 +105,15 @@ std::optional<SubBatches> SubBatchPlanner::by_working_set() {
 
 SubBatchTrial SubBatchPlanner::attempt(const SubBatches& batches) {
   SubBatchTrial trial;
-  for (const SubStep& step : sub_steps(batches)) {
-    const auto times = static_cast<std::int64_t>(step.times);
-    for (const std::vector<Nanoseconds>& durations : step.profile.durations) {
+  const auto& [workload, profiles] = find_cut(batches);
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    const auto times = static_cast<std::int64_t>(workload->training_steps()[i].times);
+    for (const std::vector<Nanoseconds>& durations : profiles[i].durations) {
       trial.bound += times * *std::ranges::min_element(durations);
     }
   }
   const Outcome outcome = try_plan(batches);
-  if (std::holds_alternative<Infeasible>(outcome)) return trial;
+  if (std::holds_alternative<BudgetTooSmall>(outcome)) return trial;
   trial.total = Nanoseconds{0};
   for (const PlannedSubStep& step : std::get<std::vector<PlannedSubStep>>(outcome)) {
     const auto times = static_cast<std::int64_t>(step.times);
@@ -116,11 +133,15 @@ SubBatches SubBatchPlanner::choose() {
   if (batches) return *batches;
   // The gradients that sub-batches keep may be more than what a whole batch needs.
   const SubBatches whole = prefetch::cut(task_.step.batch, task_.step.batch);
-  if (std::holds_alternative<std::vector<PlannedSubStep>>(try_plan(whole))) return whole;
+  const Outcome undivided = try_plan(whole);
+  const auto* const of_whole = std::get_if<BudgetTooSmall>(&undivided);
+  if (of_whole == nullptr) return whole;
   const SubBatches singles = prefetch::cut(task_.step.batch, 1);
-  const Outcome outcome = try_plan(singles);
-  if (const auto* reason = std::get_if<Infeasible>(&outcome)) refuse(singles, *reason);
-  return singles;
+  const Outcome divided = try_plan(singles);
+  const auto* const of_singles = std::get_if<BudgetTooSmall>(&divided);
+  if (of_singles == nullptr) return singles;
+  if (of_whole->smallest() < of_singles->smallest()) refuse(whole, *of_whole);
+  refuse(singles, *of_singles);
 }
 
 }  // namespace spillway

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "src/backend.h"
 #include "src/plans.h"
 #include "src/step.h"
+#include "src/workload.h"
 #include "um/bytes.h"
 
 namespace spillway {
@@ -36,7 +38,7 @@ class SubBatchPlanner {
     const Sizing& sizing;
     const prefetch::Machine& machine;
     StepOptions step;  ///< with the batch size of the whole batch
-    um::Bytes budget;  ///< of the training step
+    um::Bytes budget;  ///< of the whole run
     PlanRequest request;
   };
   /// What `task` refers to must outlive it.
@@ -50,28 +52,30 @@ class SubBatchPlanner {
   /// Throws: BudgetTooSmall.
   [[nodiscard]] std::vector<PlannedSubStep> plan(const prefetch::SubBatches& batches);
 
-  /// The problem that a sub-step's plan in pages of `page` solves. The steps of a batch share near
-  /// memory, whose pages are the first one's.
-  [[nodiscard]] prefetch::Problem problem(const prefetch::TaskGraph& graph,
-                                          const prefetch::Profile& profile, um::Bytes page) const;
+  /// What a run with these sub-batches needs, evaluation included.
+  [[nodiscard]] const prefetch::NearNeed& need(const prefetch::SubBatches& batches);
+
+  /// The problem that the plan of one of plan()'s entries solves.
+  [[nodiscard]] prefetch::Problem problem(const PlannedSubStep& step) const;
 
  private:
-  struct SubStep {
-    std::size_t times;
-    prefetch::TaskGraph graph;
-    prefetch::Profile profile;
+  // A batch cut in one way, and the times of its steps.
+  struct Cut {
+    std::unique_ptr<const Workload> workload;
+    std::vector<prefetch::Profile> profiles;
   };
-  using Outcome = std::variant<std::vector<PlannedSubStep>, prefetch::Infeasible>;
+  using Outcome = std::variant<std::vector<PlannedSubStep>, BudgetTooSmall>;
 
-  const std::vector<SubStep>& sub_steps(const prefetch::SubBatches& batches);
+  const Cut& find_cut(const prefetch::SubBatches& batches);
   Outcome try_plan(const prefetch::SubBatches& batches);
-  prefetch::SubBatchNeed need(std::size_t size);
+  prefetch::SubBatchNeed working_set(std::size_t size);
   prefetch::SubBatchTrial attempt(const prefetch::SubBatches& batches);
   std::optional<prefetch::SubBatches> by_working_set();
-  [[noreturn]] void refuse(const prefetch::SubBatches& batches, prefetch::Infeasible reason);
+  [[noreturn]] static void refuse(const prefetch::SubBatches& batches,
+                                  const BudgetTooSmall& refusal);
 
   Task task_;
-  std::map<std::size_t, std::vector<SubStep>> families_;  // by number of sub-batches
+  std::map<std::size_t, Cut> cuts_;  // by number of sub-batches
 };
 
 }  // namespace spillway

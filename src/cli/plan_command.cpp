@@ -213,17 +213,22 @@ bool plan_in_sub_batches(const Options& options, const PlanSubject& subject, Byt
                            .sizing = *subject.sizing,
                            .machine = *subject.machine,
                            .step = options.subject.workload.step(),
-                           .budget = subject.step.budget(budget),
+                           .budget = budget,
                            .request = options.plan.request(options.memory.mode())}};
   const std::size_t batch = options.subject.workload.batch;
   const prefetch::SubBatches batches = options.sub_batch.resolve(batch, planner);
   if (batches.steps == 1) return false;
   if (options.model == "paleo" || options.noise.is_wanted()) {
-    throw um::Error{"--model paleo and --noise are about one step; leave --sub-batch away"};
+    throw um::Error{"--model paleo and --noise are about one step; leave out --sub-batch"};
+  }
+  if (!options.out.empty()) {
+    throw um::Error{
+        "--out is for spillway train --plan, which takes the plan of a whole batch; leave it out, "
+        "and give train the same --sub-batch"};
   }
   const std::vector<PlannedSubStep> steps = planner.plan(batches);
-  json figures =
-      figures_of(steps, planner, description(subject), std::chrono::steady_clock::now() - begin);
+  json figures = figures_of(steps, planner, planner.need(batches), description(subject),
+                            std::chrono::steady_clock::now() - begin);
   figures["budget_bytes"] = budget.count();
   add_places(options.memory.mode(), arena_use_of(steps), figures);
   const PlannedSubStep& last = steps.back();

@@ -8,8 +8,6 @@
 
 #include "prefetch/bounds.h"
 #include "prefetch/bounds_json.h"
-#include "prefetch/need.h"
-#include "prefetch/occupancy.h"
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
 #include "src/plan_facts.h"
@@ -25,8 +23,6 @@ using um::Nanoseconds;
 // Sums over the sub-batches of a batch.
 struct Totals {
   Bytes peak;
-  Bytes smallest;
-  Bytes resident;
   Nanoseconds compute{0};
   Nanoseconds makespan{0};
   prefetch::Bounds bounds{};
@@ -41,10 +37,6 @@ struct Totals {
       throw unsound_plan(step.plan.planner, subject, step.plan.budget, violation->reason);
     }
     peak = std::max(peak, std::get<prefetch::Verified>(verdict).peak);
-    const prefetch::NearNeed need =
-        near_need(*step.graph, prefetch::Occupancy{*step.graph, step.plan.page});
-    smallest = std::max(smallest, need.smallest);
-    resident = std::max(resident, need.resident);
     add_times(step, planner);
     const PlanFacts facts = facts_of(step.plan, *step.graph);
     offloaded += step.times * facts.offloaded.count();
@@ -57,8 +49,7 @@ struct Totals {
     const auto times = static_cast<std::int64_t>(step.times);
     compute += times * prefetch::compute_time(*step.profile, step.plan.runs);
     makespan += times * prefetch::simulate(*step.graph, step.plan, *step.profile).makespan();
-    const prefetch::Bounds own =
-        prefetch::lower_bounds(planner.problem(*step.graph, *step.profile, step.plan.page));
+    const prefetch::Bounds own = prefetch::lower_bounds(planner.problem(step));
     bounds.beaumont += times * own.beaumont;
     bounds.offload += times * own.offload;
     bounds.mixed += times * own.mixed;
@@ -70,15 +61,15 @@ struct Totals {
 }  // namespace
 
 json figures_of(std::span<const PlannedSubStep> steps, const SubBatchPlanner& planner,
-                const std::string& subject, Nanoseconds planning) {
+                const prefetch::NearNeed& need, const std::string& subject, Nanoseconds planning) {
   Totals totals;
   for (const PlannedSubStep& step : steps) totals.add(step, planner, subject);
   const PlannedSubStep& last = steps.back();
   return {{"feasible", true},
           {"planner", last.plan.planner},
           {"profile", last.profile->source},
-          {"min_budget_bytes", totals.smallest.count()},
-          {"resident_bytes", totals.resident.count()},
+          {"min_budget_bytes", need.smallest.count()},
+          {"resident_bytes", need.resident.count()},
           {"peak_bytes", totals.peak.count()},
           {"compute_seconds", um::seconds(totals.compute)},
           {"makespan_seconds", um::seconds(totals.makespan)},

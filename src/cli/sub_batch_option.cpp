@@ -30,15 +30,28 @@ void SubBatchOption::add_to_plan(CLI::App& app) {
   add_to(app,
          "Plan the batch in sub-batches of at most so many images, whose gradients are added up; "
          "auto: by moDNN's Eq. 3 for modnn and vdnn+, by trial for the others; off. The figures "
-         "are the whole batch's, --out and --timeline are its last sub-batch; needs --machine");
+         "are the whole batch's, --timeline is its last sub-batch's; needs --machine");
 }
 
 void SubBatchOption::add_to_train(CLI::App& app) {
-  add_to(app,
-         "Train each batch in sub-batches of at most so many images, whose gradients are added up "
-         "before the weights change; auto: as spillway plan chooses, by modelled times; off. A "
-         "--budget in percent or from min is of the whole batch. Batch norm's statistics are of "
-         "each sub-batch alone. With --resume it is the checkpoint's");
+  add_to(
+      app,
+      "Train each batch in sub-batches of at most so many images, whose gradients are added up "
+      "before the weights change; auto: as spillway plan chooses, by modelled times; off. A "
+      "--budget in percent or from min is of the whole batch. Batch norm's statistics are of "
+      "each sub-batch alone. With --resume it is the checkpoint's; --plan and --profile are of one "
+      "step, and go with off alone");
+}
+
+bool SubBatchOption::leaves_whole(std::size_t batch) const {
+  return is_off() || parse_size(text) == batch;
+}
+
+bool SubBatchOption::agrees_with(std::optional<std::size_t> kept, std::size_t batch) const {
+  if (text == "auto") return true;
+  if (leaves_whole(batch)) return !kept;
+  const std::size_t size = parse_size(text).value_or(batch + 1);
+  return kept && size < batch && prefetch::cut(batch, size).size == *kept;
 }
 
 prefetch::SubBatches SubBatchOption::resolve(std::size_t batch, SubBatchPlanner& planner) const {

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "prefetch/sub_batch.h"
@@ -16,6 +17,11 @@ struct SubBatchOption {
   void add_to_plan(CLI::App& app);
   void add_to_train(CLI::App& app);
   [[nodiscard]] bool is_off() const { return text == "off"; }
+  /// True when it leaves a batch of `batch` whole, whatever the planner says.
+  [[nodiscard]] bool leaves_whole(std::size_t batch) const;
+  /// True when it may stand for a choice made before: `kept` samples of `batch`, or the whole
+  /// batch.
+  [[nodiscard]] bool agrees_with(std::optional<std::size_t> kept, std::size_t batch) const;
   /// How `planner`'s batch is to be cut. Throws: um::Error when the number is more than `batch`;
   /// BudgetTooSmall when none works.
   [[nodiscard]] prefetch::SubBatches resolve(std::size_t batch, SubBatchPlanner& planner) const;

@@ -71,8 +71,8 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
   command
       .add_flag(
           "--resume", checkpoint.resume,
-          "Go on from the checkpoint, with its plan, rates, threads and precision unless they are "
-          "given anew")
+          "Go on from the checkpoint, with its plan, optimizer, rates, sub-batches, threads and "
+          "precision unless they are given anew")
       ->needs(folder)
       ->group(kTraining);
 }
@@ -109,20 +109,20 @@ void TrainingFlags::restore_settings(const CLI::App& command) {
 
 void TrainingFlags::restore_sub_batch(std::optional<std::size_t> kept, bool is_given) {
   const std::string text = kept ? std::to_string(*kept) : "off";
-  if (is_given && sub_batch.text != text) {
+  if (is_given && !sub_batch.agrees_with(kept, workload.batch)) {
     throw um::Error{"the checkpoint in " + checkpoint.folder +
                     " is of a training with --sub-batch " + text +
-                    ", which cannot change; leave --sub-batch away"};
+                    ", which cannot change; leave out --sub-batch"};
   }
   sub_batch.text = text;
 }
 
 void TrainingFlags::expect_files_of_all_steps() const {
-  if (sub_batch.is_off()) return;
+  if (sub_batch.leaves_whole(workload.batch)) return;
   for (const auto& [flag, file] : {std::pair{"--plan", plan_file}, {"--profile", profile_file}}) {
     if (file.empty()) continue;
     throw um::Error{std::string{flag} +
-                    " is about one step, but a batch in sub-batches runs several; leave it away, "
+                    " is about one step, but a batch in sub-batches runs several; leave it out, "
                     "or train with --sub-batch off"};
   }
 }

@@ -143,7 +143,8 @@ Bytes TrainingSetup::find_limit(const prefetch::Plan* plan) const {
   if (request_.memory == MemoryMode::kResident && !is_given) return available;
   const Bytes limit = plan != nullptr && !is_given
                           ? workload_->run_budget(plan->budget)
-                          : Budget::parse(flags_.plan.budget).resolve(whole_need_, available);
+                          : Budget::parse(flags_.plan.budget)
+                                .resolve(is_given ? whole_need_ : workload_->need(), available);
   if (limit > available) {
     throw um::Error{"a budget of " + um::to_string(limit) + " is more than the " +
                     um::to_string(available) + " of memory that are free; give a smaller --budget" +

@@ -1,10 +1,8 @@
 #include "src/host/kernels.h"
+#include "src/host/update_range.h"
 
 namespace spillway::host {
 namespace {
-
-// Fewer elements than this are added faster by one thread than another one wakes up.
-constexpr std::size_t kWorthATeam = 1U << 15U;
 
 // Over the whole block: what is padding in both stays zero.
 class AccumulateGradientsKernel final : public HostKernel {

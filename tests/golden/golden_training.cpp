@@ -75,14 +75,14 @@ void expect_golden_gradients(const GoldenFile& golden, const MakeNetwork& make,
 
 void expect_golden_losses(const GoldenFile& golden, const MakeNetwork& make,
                           const GoldenTolerance& tolerance) {
-  const double most = tolerance.ten_steps * golden.losses[0];
+  const double most = tolerance.losses * golden.losses[0];
   ASSERT_EQ(golden.losses.size(), 10U);
   GoldenTraining training{golden, golden.sgd, make};
   for (std::uint64_t step = 0; step < golden.losses.size(); ++step) {
     const auto loss = static_cast<double>(training.train(step).loss);
     EXPECT_NEAR(loss, golden.losses[step], most) << "step " << step;
   }
-  expect_near(training.state(), ".running", golden.running_after_last, tolerance.ten_steps);
+  expect_near(training.state(), ".running", golden.running_after_last, tolerance.statistics);
   const StepReport report = training.evaluate(golden.losses.size());
   const auto samples = static_cast<double>(golden.batch);
   EXPECT_NEAR(static_cast<double>(report.loss) / samples, golden.evaluation_loss, most);
@@ -96,7 +96,7 @@ void expect_golden_losses_with_others(const GoldenFile& golden, const MakeNetwor
     GoldenTraining training{golden, other.options, make};
     for (std::uint64_t step = 0; step < other.losses.size(); ++step) {
       const auto loss = static_cast<double>(training.train(step, other.learning_rate).loss);
-      EXPECT_NEAR(loss, other.losses[step], tolerance.ten_steps * other.losses[0])
+      EXPECT_NEAR(loss, other.losses[step], tolerance.losses * other.losses[0])
           << other.name << ", step " << step;
     }
   }

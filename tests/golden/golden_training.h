@@ -40,7 +40,8 @@ class GoldenTraining {
 /// first loss.
 struct GoldenTolerance {
   double one_step;
-  double ten_steps;
+  double losses;      ///< of ten steps
+  double statistics;  ///< running ones, after ten steps
 };
 
 /// The first step's loss, gradients and running statistics.

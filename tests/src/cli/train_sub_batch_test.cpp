@@ -65,6 +65,32 @@ TEST(TrainSubBatch, TrainsInABudgetThatTheWholeBatchBreaks) {
   }
 }
 
+// AlexNet is mostly weights: the sums of their gradients make parts need more than the whole batch.
+TEST(TrainSubBatch, NeedsNoBudgetWhereItsPartsNeedMoreThanTheWholeBatch) {
+  const Program::Arguments alexnet{"train", "--net",   "alexnet", "--image-size", "67", "--batch",
+                                   "4",     "--steps", "1",       "--json",       "-"};
+  const json whole = summary_of(run_spillway(alexnet));
+  const json parts = summary_of(run_spillway(joined(alexnet, {"--sub-batch", "2"})));
+  EXPECT_GT(parts.at("min_budget_bytes"), whole.at("min_budget_bytes"));
+}
+
+// The same of `spillway plan`, whose smallest budget is the one that train keeps.
+TEST(TrainSubBatch, TrainsInTheSmallestBudgetThatAPlanWasRefusedFor) {
+  const Program::Arguments net{"--net", "lenet", "--batch", "7", "--sub-batch", "3"};
+  const Outcome refused =
+      run_spillway(joined({"plan", "--machine", "host", "--budget", "1KiB", "--json", "-"}, net));
+  EXPECT_EQ(refused.exit_code, kFailure);
+  const std::uint64_t smallest = json::parse(refused.output).at("min_budget_bytes");
+  const auto with_budget = [&](const char* command, std::uint64_t budget) {
+    return joined({command, "--budget", std::to_string(budget)}, net);
+  };
+  EXPECT_EQ(run_spillway(joined(with_budget("plan", smallest), {"--machine", "host"})).exit_code,
+            0);
+  EXPECT_EQ(run_spillway(joined(with_budget("train", smallest), {"--steps", "1"})).exit_code, 0);
+  expect_refused(kFailure, joined(with_budget("plan", smallest - 1), {"--machine", "host"}),
+                 {"smallest budget"});
+}
+
 TEST(TrainSubBatch, GivesTheSameBitsInEveryModeAtTheSmallestBudget) {
   const Program::Arguments five{"--sub-batch", "5"};
   const json resident = trained(joined(five, {"--memory", "resident"}));
@@ -92,6 +118,7 @@ TEST(TrainSubBatch, ReportsWholeBatches) {
     EXPECT_GE(line.at("bytes_offloaded"), summary.at("planned_offload_bytes"));
     EXPECT_LE(line.at("near_peak_bytes"), smallest);
     EXPECT_LE(line.at("correct"), 16);
+    EXPECT_EQ(line.at("learning_rate"), 0.01);
   }
   EXPECT_EQ(steps, 3U);
   EXPECT_GT(summary.at("planned_offload_bytes"), 0);
@@ -119,7 +146,12 @@ TEST(TrainSubBatch, GoesOnFromACheckpointWithItsSubBatches) {
   EXPECT_EQ(saved.at("sub_batch"), 4);
   const Program::Arguments on = joined(kept, {"--resume", "--steps", "6"});
   expect_refused(kFailure, train_lenet(joined(on, {"--sub-batch", "8"})),
-                 {"with --sub-batch 4", "leave --sub-batch away"});
+                 {"with --sub-batch 4", "leave out --sub-batch"});
+
+  // The same command again, and a plan's choice, ask for nothing else.
+  for (const char* same : {"5", "auto"}) {
+    static_cast<void>(trained(joined(kept, {"--resume", "--steps", "4", "--sub-batch", same})));
+  }
 
   const json resumed = trained(on);
 
@@ -146,7 +178,7 @@ TEST(TrainSubBatch, RefusesToCutTheBatchOfACheckpointThatIsWhole) {
   const Program::Arguments kept{"--checkpoint", folder.file("checkpoint")};
   static_cast<void>(trained(kept));
   expect_refused(kFailure, train_lenet(joined(kept, {"--resume", "--sub-batch", "4"})),
-                 {"with --sub-batch off", "leave --sub-batch away"});
+                 {"with --sub-batch off", "leave out --sub-batch"});
 }
 
 TEST(TrainSubBatch, RefusesFilesThatAreAboutOneStep) {
