@@ -59,6 +59,7 @@ TEST_F(TamperedPlan, IsRefusedForAnotherGraph) {
                              std::string{file["graph"]} + ", here " +
                              graph_stamp(fingerprint(graph)) +
                              "): give the --net, --batch, --image-size, --classes, "
+                             "--aux-heads, --optimizer, "
                              "--conv-algorithm and --threads, and the --device, --precision and "
                              "--deterministic of a GPU, that it was made with, or make it again");
 }

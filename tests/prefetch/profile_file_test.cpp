@@ -45,9 +45,9 @@ TEST_F(TamperedProfile, IsRefusedForAnotherGraph) {
       complaint(),
       "p: graph belongs to another step or machine (" + std::string{file["graph"]} + ", here " +
           graph_stamp(fingerprint(graph)) +
-          "): give the --net, --batch, --image-size, --classes, --conv-algorithm and "
-          "--threads, and the --device, --precision and --deterministic of a GPU, that it was "
-          "made with, or make it again");
+          "): give the --net, --batch, --image-size, --classes, --aux-heads, --optimizer, "
+          "--conv-algorithm and --threads, and the --device, --precision and --deterministic of "
+          "a GPU, that it was made with, or make it again");
 }
 
 TEST_F(TamperedProfile, IsRefusedWithOtherTasksThanItsGraph) {
