@@ -12,11 +12,9 @@ namespace spillway {
 
 using prefetch::Infeasible;
 using prefetch::Plan;
-using prefetch::Profile;
 using prefetch::SubBatches;
 using prefetch::SubBatchNeed;
 using prefetch::SubBatchTrial;
-using um::Bytes;
 using um::Nanoseconds;
 
 const SubBatchPlanner::Cut& SubBatchPlanner::find_cut(const SubBatches& batches) {
