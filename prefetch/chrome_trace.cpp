@@ -1,11 +1,30 @@
 #include "prefetch/chrome_trace.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "prefetch/near_use.h"
+
 namespace spillway::prefetch {
 namespace {
 
 using nlohmann::json;
 
 double microseconds(um::Nanoseconds time) { return static_cast<double>(time.count()) * 1e-3; }
+
+const char* phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::kForward:
+      return "forward";
+    case Phase::kBackward:
+      return "backward";
+    case Phase::kUpdate:
+      return "update";
+  }
+  return "";
+}
 
 class Trace {
  public:
@@ -29,9 +48,18 @@ class Trace {
            {"args",
             {{"in use", sample.near.count() >> 20U}, {"budget", plan_.budget.count() >> 20U}}}});
     }
+    near_[std::to_string(process)] = holders(named.timeline);
   }
 
-  json take() { return {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events_)}}; }
+  json take() {
+    return {{"displayTimeUnit", "ms"},
+            {"traceEvents", std::move(events_)},
+            {"spillway",
+             {{"planner", plan_.planner},
+              {"budget_bytes", plan_.budget.count()},
+              {"on_demand", plan_.residency == Residency::kOnDemand},
+              {"near", std::move(near_)}}}};
+  }
 
  private:
   enum Lane { kCompute = 1, kWaiting, kOffload, kPrefetch };
@@ -63,7 +91,7 @@ class Trace {
              json::object());
       }
       span(process, kCompute, task.name + suffix, interval,
-           {{"algorithm", task.algorithms[run.algorithm].name}});
+           {{"algorithm", task.algorithms[run.algorithm].name}, {"phase", phase_name(task.phase)}});
       previous_end = interval.end;
     }
   }
@@ -77,9 +105,42 @@ class Trace {
     }
   }
 
+  [[nodiscard]] std::string name_of(const NearChange& change) const {
+    switch (change.purpose) {
+      case NearPurpose::kAlwaysNear:
+        return "always near";
+      case NearPurpose::kWorkspace:
+        return "workspace of " + graph_[plan_.runs[change.holder].task].name;
+      default:
+        return graph_[DataId(change.holder)].name;
+    }
+  }
+
+  // Each holder of near memory: its name, what it is for, and from which moment on it has how much.
+  [[nodiscard]] json holders(const Timeline& timeline) const {
+    std::map<std::pair<NearPurpose, std::uint32_t>, json> found;
+    std::map<std::pair<NearPurpose, std::uint32_t>, std::int64_t> near;
+    for (const NearChange& change : near_changes(graph_, plan_, timeline)) {
+      const std::pair key{change.purpose, change.holder};
+      json& holder = found[key];
+      if (holder.is_null()) {
+        holder = {{"name", name_of(change)},
+                  {"purpose", to_string(change.purpose)},
+                  {"bytes_from", json::array()}};
+      }
+      near[key] += change.bytes;
+      holder["bytes_from"].push_back(
+          {microseconds(change.time), std::max<std::int64_t>(0, near[key])});
+    }
+    json all = json::array();
+    for (auto& [key, holder] : found) all.push_back(std::move(holder));
+    return all;
+  }
+
   const TaskGraph& graph_;
   const Plan& plan_;
   json events_ = json::array();
+  json near_ = json::object();
 };
 
 }  // namespace

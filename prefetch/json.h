@@ -20,6 +20,7 @@ class JsonView {
   [[nodiscard]] bool has(const std::string& key) const;
   [[nodiscard]] JsonView at(const std::string& key) const;
   [[nodiscard]] JsonView at(std::size_t index) const;
+  [[nodiscard]] bool is_null() const { return value_->is_null(); }
   /// Elements of an array.
   [[nodiscard]] std::size_t size() const;
 
@@ -48,6 +49,7 @@ class JsonFile {
   JsonFile(const std::string& text, std::string name);
 
   [[nodiscard]] JsonView root() const { return {value_, name_ + ":"}; }
+  [[nodiscard]] const nlohmann::json& value() const { return value_; }
   /// Checks "format" and "version", which every file format of ours begins with.
   void expect_format(const std::string& format, std::uint64_t version) const;
 

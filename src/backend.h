@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,13 +18,19 @@
 
 namespace spillway {
 
-/// Images and labels of one step, in ordinary memory.
+/// Images and labels of one step, in RAM: best in Backend::batch_memory().
 struct Batch {
-  std::vector<float> images;  ///< (N, C, H, W), dense
+  std::pmr::vector<float> images;  ///< (N, C, H, W), dense
   /// (N), or (N, H, W): one for each pixel. Negative: does not count, such as the border between
   /// two things, or the padding of a last batch.
-  std::vector<std::int32_t> labels;
+  std::pmr::vector<std::int32_t> labels;
 };
+
+/// A batch that will be in `memory`, which outlives it.
+[[nodiscard]] inline Batch empty_batch(std::pmr::memory_resource& memory) {
+  return {.images = std::pmr::vector<float>(&memory),
+          .labels = std::pmr::vector<std::int32_t>(&memory)};
+}
 
 /// True when `batch` has as many labels as it needs, `labels_each` an image, and the samples of a
 /// tensor `x` of images, from number `first` on.
@@ -39,7 +46,7 @@ struct StepContext {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;  ///< counts from 0 over the whole training
   float learning_rate = 0;
-  const Batch* batch = nullptr;
+  const Batch* batch = nullptr;  ///< stays as it is until the step has ended
   std::size_t first_sample = 0;  ///< the step's in `batch`, of which it may be a part
   /// Labels of the whole batch that count, where the step is a part of it: what the mean loss is
   /// over.
@@ -97,6 +104,11 @@ class Backend : public Sizing {
   /// Requires: `algorithm` is one of algorithms(operation).
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                         std::string_view algorithm) const = 0;
+  /// RAM from which LoadBatch is fastest; any other will do. Lives as long as the backend and all
+  /// that is allocated from it. Thread safety: safe to use from several threads at once.
+  [[nodiscard]] virtual std::pmr::memory_resource& batch_memory() const {
+    return *std::pmr::new_delete_resource();
+  }
   /// Zeroes near memory and leaves none of it in the processor's caches, where that can be. As
   /// run(), returns when that is done or enqueued. Requires: whole 64 bytes, aligned to that.
   virtual void clear(um::Range block) const = 0;

@@ -6,8 +6,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/least_slab.h"
 #include "src/link_profiler.h"
 #include "src/link_under_test.h"
+#include "um/ledger.h"
 
 namespace spillway {
 namespace {
@@ -33,6 +35,19 @@ std::optional<Profile> part_of(const RepeatedStep& whole, const Profile& profile
   return times;
 }
 
+// What the device refuses, it refuses now rather than when the tasks have been measured and a plan
+// made.
+void expect_space(um::Device& device, const Measurement& measurement, um::ManagedOptions options) {
+  if (measurement.mode == MemoryMode::kManaged && options.far.file.empty()) {
+    options.size = least_slab(measurement.workload);
+    options.near = std::min(2 * options.page, options.size);  // the least a host maps
+    um::Ledger ledger{options.near};
+    static_cast<void>(device.make_managed_space(options, ledger));
+    return;
+  }
+  static_cast<void>(make_link_under_test(device, measurement.mode, options, options.page));
+}
+
 }  // namespace
 
 std::vector<Profile> measure_profiles(Processor& processor, const Measurement& measurement,
@@ -41,8 +56,7 @@ std::vector<Profile> measure_profiles(Processor& processor, const Measurement& m
   const auto& [workload, limit, mode, space] = measurement;
   um::ManagedOptions options = space;
   options.page = workload.page();
-  // What the device refuses, it refuses now rather than when the tasks have been measured.
-  static_cast<void>(make_link_under_test(*processor.device, mode, options, options.page));
+  expect_space(*processor.device, measurement, options);
   const std::vector<RepeatedStep>& steps = workload.training_steps();
   std::vector<Profile> profiles(steps.size());
   // From the last: the tasks of a sub-step are among those of the ones behind it.

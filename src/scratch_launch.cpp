@@ -36,7 +36,7 @@ Bytes ScratchLaunch::size(const Step& step, prefetch::TaskId task, std::uint32_t
 
 ScratchLaunch::ScratchLaunch(const Step& step, prefetch::TaskId task, std::uint32_t algorithm,
                              const Backend& backend)
-    : backend_{backend} {
+    : backend_{backend}, batch_{empty_batch(backend.batch_memory())} {
   const prefetch::Task& traits = step.graph[task];
   const Launch& launch = step.launches[static_cast<std::size_t>(task)];
   kernel_ = backend.prepare(launch.operation, traits.algorithms[algorithm].name);

@@ -71,7 +71,8 @@ Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Se
 
 Session::Session(Processor& processor, const Workload& workload, const Plans& plans,
                  MemoryMode mode, const um::ManagedOptions& space, const std::atomic<bool>& stop)
-    : ledger_{plans.budget},
+    : batch_memory_{processor.backend->batch_memory()},
+      ledger_{plans.budget},
       near_memory_{processor.device->memory(), ledger_},
       state_{workload.training(), *processor.backend, near_memory_},
       gradients_{workload.training(), near_memory_},

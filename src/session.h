@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +58,9 @@ class Session {
   StepReport evaluate(const StepContext& context) { return run(*evaluation_, context).report; }
   [[nodiscard]] std::size_t evaluation_batch() const { return batches_.size; }
 
+  /// Where batches are best, to be loaded from; outlives the session.
+  [[nodiscard]] std::pmr::memory_resource& batch_memory() const { return batch_memory_; }
+
   [[nodiscard]] State& state() { return state_; }
   /// When everything in the last training step happened; of a batch that is cut, in the last
   /// sub-step.
@@ -95,6 +99,7 @@ class Session {
   StepReport train_in_parts(StepContext context);
   [[nodiscard]] std::vector<const prefetch::StepLayout*> layouts() const;
 
+  std::pmr::memory_resource& batch_memory_;
   um::Ledger ledger_;
   um::LimitedMemory near_memory_;
   State state_;

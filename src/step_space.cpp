@@ -1,6 +1,8 @@
 #include "src/step_space.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 
 #include "prefetch/runtime/copy_memory.h"
 #include "prefetch/runtime/managed_memory.h"
@@ -27,6 +29,20 @@ Bytes slab_size(const std::vector<const StepLayout*>& layouts) {
   return size;
 }
 
+// Of the slab, what any of the steps sends far: the pages of one are those of another.
+Bytes far_part(const std::vector<const StepLayout*>& layouts, Bytes slab, Bytes page) {
+  std::vector<bool> goes_far(slab / page);
+  for (const StepLayout* layout : layouts) {
+    for (const prefetch::Move& move : layout->plan.offloads) {
+      const Bytes begin =
+          layout->placement.blocks[static_cast<std::size_t>(move.data)] + move.offset;
+      const auto first = goes_far.begin() + static_cast<std::ptrdiff_t>(begin / page);
+      std::fill(first, first + static_cast<std::ptrdiff_t>(move.size / page), true);
+    }
+  }
+  return static_cast<std::uint64_t>(std::ranges::count(goes_far, true)) * page;
+}
+
 Bytes far_size(const std::vector<const StepLayout*>& layouts) {
   Bytes size;
   for (const StepLayout* layout : layouts) {
@@ -50,6 +66,7 @@ StepSpace::StepSpace(um::Device& device, MemoryMode mode, um::ManagedOptions opt
   if (mode == MemoryMode::kManaged) {
     options.size = std::max(page, slab_size(layouts));
     options.near = std::min(options.near, options.size);
+    options.far.used = far_part(layouts, options.size, page);
     managed_ = device.make_managed_space(options, ledger);
   } else {
     copy_ = device.make_copy_space({.size = std::max(page, far_size(layouts)),

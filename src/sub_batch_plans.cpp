@@ -4,14 +4,11 @@
 #include <string>
 #include <utility>
 
-#include "prefetch/planners/resident.h"
 #include "prefetch/simulate.h"
 #include "src/sub_step.h"
 
 namespace spillway {
 
-using prefetch::Infeasible;
-using prefetch::Plan;
 using prefetch::SubBatches;
 using prefetch::SubBatchNeed;
 using prefetch::SubBatchTrial;
@@ -42,26 +39,18 @@ SubBatchPlanner::Outcome SubBatchPlanner::try_plan(const SubBatches& batches) {
   } catch (const BudgetTooSmall& refusal) {
     return refusal;
   }
-  const prefetch::Resident resident;
-  const bool stays = task_.request.memory == MemoryMode::kResident;
-  const prefetch::Planner& planner = stays ? resident : *task_.request.planner;
   std::vector<PlannedSubStep> planned;
   std::optional<BudgetTooSmall> most;  // of the refusals
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     const StepToPlan step = workload->training_to_plan(i);
-    auto result = planner.plan(
-        make_problem(step.graph, profiles[i], step.budget(task_.budget), step.page, task_.request));
-    if (auto* const reason = std::get_if<Infeasible>(&result)) {
-      reason->smallest_budget += step.elsewhere;
-      if (!most || reason->smallest_budget > most->smallest()) {
-        most.emplace(to_string(*reason, step.graph, task_.budget), reason->smallest_budget);
-      }
-      continue;
+    try {
+      planned.push_back({.times = workload->training_steps()[i].times,
+                         .graph = &step.graph,
+                         .profile = &profiles[i],
+                         .plan = plan_step(step, profiles[i], task_.budget, task_.request)});
+    } catch (const BudgetTooSmall& refusal) {
+      if (!most || refusal.smallest() > most->smallest()) most = refusal;
     }
-    planned.push_back({.times = workload->training_steps()[i].times,
-                       .graph = &step.graph,
-                       .profile = &profiles[i],
-                       .plan = std::get<Plan>(std::move(result))});
   }
   if (most) return *std::move(most);
   return planned;

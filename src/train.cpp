@@ -38,7 +38,12 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
   const std::uint64_t last = last_step(options, data);
   const std::uint64_t interval =
       options.checkpoint_every > 0 ? options.checkpoint_every : steps_in_epoch;
-  BatchLoader loader{*data.train, options.batch, options.seed, options.first_step};
+  BatchLoader loader{*data.train,
+                     options.batch,
+                     options.seed,
+                     options.first_step,
+                     BatchLoader::kUsualDepth,
+                     session.batch_memory()};
   for (std::uint64_t step = options.first_step; step < last; ++step) {
     const StepReport report =
         session.train({.seed = options.seed,
@@ -57,7 +62,12 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
 }
 
 Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch) {
-  BatchLoader loader{data, batch, evaluation_order(data.size(), batch)};
+  BatchLoader loader{data,
+                     batch,
+                     evaluation_order(data.size(), batch),
+                     /*first_step=*/0,
+                     BatchLoader::kUsualDepth,
+                     session.batch_memory()};
   double loss = 0;
   double correct = 0;
   double count = 0;

@@ -1,5 +1,7 @@
 #include "um/arena.h"
 
+#include <algorithm>
+
 #include "um/error.h"
 
 namespace spillway::um {
@@ -9,16 +11,28 @@ Arena::Arena(Bytes size, Bytes alignment)
   segments_.push_back({.offset = Bytes{}, .size = size_, .is_free = true});
 }
 
-std::optional<Bytes> Arena::allocate(Bytes size) {
+std::optional<Bytes> Arena::allocate(Bytes size) { return allocate(size, alignment_); }
+
+std::optional<Bytes> Arena::allocate(Bytes size, Bytes alignment) {
   expects(size > Bytes{}, "an arena allocation has a size");
+  if (size > size_) return std::nullopt;
   const Bytes needed = round_up(size, alignment_);
+  const auto gap = [&](const Segment& segment) {  // before the first aligned offset
+    return round_up(segment.offset, std::max(alignment, alignment_)) - segment.offset;
+  };
   auto best = segments_.end();
   for (auto it = segments_.begin(); it != segments_.end(); ++it) {
-    if (it->is_free && it->size >= needed && (best == segments_.end() || it->size < best->size)) {
+    if (it->is_free && it->size >= gap(*it) + needed &&
+        (best == segments_.end() || it->size < best->size)) {
       best = it;
     }
   }
   if (best == segments_.end()) return std::nullopt;
+  if (const Bytes before = gap(*best); before > Bytes{}) {
+    segments_.insert(best, {.offset = best->offset, .size = before, .is_free = true});
+    best->offset += before;
+    best->size -= before;
+  }
   if (best->size > needed) {
     segments_.insert(
         std::next(best),
@@ -49,7 +63,16 @@ void Arena::join_with_next(Segments::iterator segment) {
   segments_.erase(next);
 }
 
-void Arena::compact(const std::function<void(Bytes, Bytes, Bytes)>& move) {
+Arena::Segment Arena::largest_free() const {
+  Segment largest{};
+  for (const Segment& segment : segments_) {
+    if (segment.is_free && segment.size >= largest.size) largest = segment;
+  }
+  return largest;
+}
+
+void Arena::compact(const std::function<void(const Slide&)>& slide) {
+  const Segment largest = largest_free();
   Bytes end;
   for (auto it = segments_.begin(); it != segments_.end();) {
     if (it->is_free) {
@@ -57,7 +80,12 @@ void Arena::compact(const std::function<void(Bytes, Bytes, Bytes)>& move) {
       continue;
     }
     if (it->offset != end) {
-      move(it->offset, end, it->size);
+      const bool is_above = largest.offset > it->offset;
+      slide({.from = it->offset,
+             .to = end,
+             .size = it->size,
+             .spare = is_above ? largest.offset : Bytes{},
+             .spare_size = is_above ? largest.size : Bytes{}});
       allocated_.erase(it->offset.count());
       it->offset = end;
       allocated_.emplace(end.count(), it);

@@ -23,13 +23,27 @@ class Arena {
   /// The offset of a free segment of at least `size`: the smallest that fits, the lowest of equals.
   /// Nothing when no single segment fits. Complexity: O(segments).
   [[nodiscard]] std::optional<Bytes> allocate(Bytes size);
+  /// The same at an offset that is a multiple of `alignment`, a power of two; less than the arena's
+  /// own means that.
+  [[nodiscard]] std::optional<Bytes> allocate(Bytes size, Bytes alignment);
   /// Requires: `offset` is allocated.
   void free(Bytes offset);
 
+  /// A segment that changes place.
+  struct Slide {
+    Bytes from;
+    Bytes to;
+    Bytes size;
+    /// The largest free segment, where it is above both. The segments above that slide by at least
+    /// its size, and have none.
+    Bytes spare;
+    Bytes spare_size;
+  };
+
   /// Slides every allocated segment towards offset 0 so that all free bytes become one segment
-  /// (moDNN's defragmentation, without the detour over far memory). Calls `move(from, to, size)`
-  /// for each segment that changes place, in ascending order, so that a memmove is right.
-  void compact(const std::function<void(Bytes from, Bytes to, Bytes size)>& move);
+  /// (moDNN's defragmentation, without the detour over far memory). Calls `slide` for each segment
+  /// that changes place, in ascending order, so that a memmove is right.
+  void compact(const std::function<void(const Slide&)>& slide);
 
   [[nodiscard]] Bytes size() const { return size_; }
   [[nodiscard]] Bytes in_use() const { return in_use_; }
@@ -43,6 +57,7 @@ class Arena {
   using Segments = std::list<Segment>;
 
   void join_with_next(Segments::iterator segment);
+  [[nodiscard]] Segment largest_free() const;  // of size 0 when there is none
 
   Bytes size_;
   Bytes alignment_;

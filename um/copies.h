@@ -23,8 +23,9 @@ class Copies {
   virtual void prefetch(Bytes far_offset, Range near, Completion done) = 0;
 
   /// Copies `from` to a lower address, of which the two may share a part, and waits for that.
-  /// Requires: no copy and no launch under way touches either.
-  virtual void slide(std::span<const std::byte> from, std::byte* to) {
+  /// `spare` is near memory that may be overwritten meanwhile, perhaps none: the more, the faster.
+  /// Requires: no copy and no launch under way touches any of them; `spare` is apart.
+  virtual void slide(std::span<const std::byte> from, std::byte* to, Range /*spare*/) {
     std::memmove(to, from.data(), from.size());
   }
 };

@@ -19,6 +19,16 @@ enum class Paging {
   kMemfdSegv,  ///< a memfd and SIGSEGV (any Linux)
 };
 
+/// What only a GPU is told.
+struct GpuOptions {
+  /// Lets the slab be larger than the GPU's free memory less a margin. Drivers have been seen to
+  /// hang the GPU, for every program, when they must evict.
+  bool oversubscribe = false;
+  /// Tells the driver which pages are dead. Without it they stay where they are until they are
+  /// overwritten: fewer calls, but an eviction would write them back.
+  bool discards = true;
+};
+
 /// What a managed space is made of.
 struct ManagedOptions {
   Bytes size;  ///< bytes of the slab, and of far memory. A multiple of `page`.
@@ -32,13 +42,10 @@ struct ManagedOptions {
   /// Fills what a read must not rely on (populated and discarded pages) with a pattern of NaNs, so
   /// that a test sees a read of it.
   bool poison = false;
-  // A GPU's:
-  /// Lets the slab be larger than the GPU's free memory less a margin. Drivers have been seen to
-  /// hang the GPU, for every program, when they must evict.
-  bool oversubscribe = false;
-  /// Tells the driver which pages are dead. Without it they stay where they are until they are
-  /// overwritten: fewer calls, but an eviction would write them back.
-  bool discards = true;
+  /// Every write is declared by a use, or faults. If not, each page that has been near counts as
+  /// written, whatever brought it there and whatever advice it has, and is saved when it leaves.
+  bool writes_are_declared = true;
+  GpuOptions gpu;
 };
 
 /// A slab of unified memory: more address space than near memory, moved by hints and page faults.
@@ -49,6 +56,10 @@ class ManagedSpace {
   [[nodiscard]] virtual Range slab() = 0;
   [[nodiscard]] virtual Hints& hints() = 0;
   [[nodiscard]] virtual Counters counters() const = 0;
+  /// How many bytes of `range` are near now; on a GPU, as the hints given so far leave it: its
+  /// page faults are seen by nobody. Requires: `range` is of the slab; it may begin and end within
+  /// a page. Complexity: O(pages).
+  [[nodiscard]] virtual Bytes near_bytes(Range range) const = 0;
   /// For the run's summary: "uffd_move, 2 MiB pages, far RAM".
   [[nodiscard]] virtual std::string description() const = 0;
 };

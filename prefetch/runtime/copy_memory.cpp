@@ -246,9 +246,13 @@ void CopyMemory::compact(std::unique_lock<std::mutex>& lock) {
   for (Segment& segment : segments_) {
     if (segment.is_allocated) by_offset.emplace(segment.offset.count(), &segment);
   }
-  arena_.compact([&](Bytes from, Bytes to, Bytes size) {
-    copies_.slide(near_.subspan(from.count(), size.count()), near_.data() + to.count());
-    by_offset.at(from.count())->offset = to;
+  const auto range = [this](Bytes offset, Bytes size) {
+    return near_.subspan(offset.count(), size.count());
+  };
+  arena_.compact([&](const um::Arena::Slide& slide) {
+    copies_.slide(range(slide.from, slide.size), near_.data() + slide.to.count(),
+                  range(slide.spare, slide.spare_size));
+    by_offset.at(slide.from.count())->offset = slide.to;
   });
   ++compactions_;
   is_paused_ = false;

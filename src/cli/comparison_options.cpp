@@ -1,5 +1,7 @@
 #include "src/cli/comparison_options.h"
 
+#include <CLI/CLI.hpp>
+
 #include "src/cli/machine_check.h"
 #include "src/cli/sweep_lists.h"
 

@@ -1,10 +1,14 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "src/cli/cli11.h"
 #include "src/sweep/point.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace spillway::cli {
 

@@ -1,5 +1,6 @@
 #include "src/cli/learning_rate_flags.h"
 
+#include <CLI/CLI.hpp>
 #include <string>
 #include <variant>
 

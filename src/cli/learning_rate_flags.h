@@ -1,10 +1,14 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 
+#include "src/cli/cli11.h"
 #include "src/learning_rate.h"
 #include "src/optimizer.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace spillway::cli {
 

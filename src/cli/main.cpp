@@ -5,10 +5,12 @@
 #include <exception>
 #include <new>
 
+#include "src/cli/bench_command.h"
 #include "src/cli/devices_command.h"
 #include "src/cli/nets_command.h"
 #include "src/cli/plan_command.h"
 #include "src/cli/profile_command.h"
+#include "src/cli/report_command.h"
 #include "src/cli/sweep_command.h"
 #include "src/cli/train_command.h"
 #include "src/executor.h"
@@ -29,6 +31,8 @@ int run(int argc, char** argv) {
   spillway::cli::add_plan_command(app);
   spillway::cli::add_sweep_command(app);
   spillway::cli::add_profile_command(app);
+  spillway::cli::add_bench_command(app);
+  spillway::cli::add_report_command(app);
   spillway::cli::add_nets_command(app);
   spillway::cli::add_devices_command(app);
   try {

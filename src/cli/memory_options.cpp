@@ -1,5 +1,6 @@
 #include "src/cli/memory_options.h"
 
+#include <CLI/CLI.hpp>
 #include <map>
 
 #include "src/cli/duration.h"
@@ -75,6 +76,10 @@ void MemoryOptions::add_space_to(CLI::App& app) {
          "Let --memory managed take more unified memory than a GPU has free; drivers have been "
          "seen to hang the GPU, for every program")
       ->group(kMemory);
+  app.add_flag("--no-discard", no_discard,
+               "With --memory managed, do not tell a GPU's driver which pages are dead: to measure "
+               "what that is worth")
+      ->group(kMemory);
 }
 
 MemoryMode MemoryOptions::mode() const { return kModes.at(memory); }
@@ -82,7 +87,7 @@ MemoryMode MemoryOptions::mode() const { return kModes.at(memory); }
 um::ManagedOptions MemoryOptions::space() const {
   um::ManagedOptions options{.fault_latency = duration(fault_latency),
                              .paging = kPaging.at(paging),
-                             .oversubscribe = oversubscribe};
+                             .gpu = {.oversubscribe = oversubscribe, .discards = !no_discard}};
   if (far != "ram") options.far.file = far.substr(std::string_view{"file:"}.size());
   if (!link_bandwidth.empty()) options.link.bandwidth = um::parse_bandwidth(link_bandwidth);
   options.link.latency = duration(link_latency);

@@ -1,10 +1,14 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "src/cli/cli11.h"
 #include "src/memory_mode.h"
 #include "um/managed_space.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace spillway::cli {
 
@@ -18,6 +22,7 @@ struct MemoryOptions {
   std::string fault_latency;
   std::string paging = "auto";
   bool oversubscribe = false;
+  bool no_discard = false;
 
   /// --memory alone: what a plan depends on.
   void add_mode_to(CLI::App& app);

@@ -1,5 +1,6 @@
 #include "src/cli/network_dump.h"
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <fstream>
 #include <iostream>

@@ -1,9 +1,14 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "nets/catalogue.h"
+#include "src/cli/cli11.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace spillway::cli {
 

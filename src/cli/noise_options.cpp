@@ -1,5 +1,6 @@
 #include "src/cli/noise_options.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "prefetch/simulate.h"

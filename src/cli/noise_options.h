@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,6 +7,11 @@
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
+#include "src/cli/cli11.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace spillway::cli {
 

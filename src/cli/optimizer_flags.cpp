@@ -1,5 +1,6 @@
 #include "src/cli/optimizer_flags.h"
 
+#include <CLI/CLI.hpp>
 #include <variant>
 
 #include "src/cli/number_checks.h"

@@ -1,10 +1,14 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
+#include "src/cli/cli11.h"
 #include "src/optimizer.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace spillway::cli {
 

@@ -1,5 +1,7 @@
 #include "src/cli/plan_options.h"
 
+#include <CLI/CLI.hpp>
+
 #include "prefetch/planners/catalogue.h"
 #include "src/budget.h"
 #include "src/cli/complaint.h"

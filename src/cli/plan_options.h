@@ -1,9 +1,13 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "src/cli/cli11.h"
 #include "src/plans.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace spillway::cli {
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,11 +10,16 @@
 #include "prefetch/profile.h"
 #include "prefetch/trace.h"
 #include "src/backend.h"
+#include "src/cli/cli11.h"
 #include "src/cli/processor_options.h"
 #include "src/cli/workload_options.h"
 #include "src/step_to_plan.h"
 #include "src/workload.h"
 #include "um/bytes.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace spillway::cli {
 

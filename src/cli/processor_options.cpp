@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -58,11 +59,16 @@ std::string check_precision(const std::string& text) {
 
 void ProcessorOptions::add_to(CLI::App& app) {
   add_device_to(app);
+  add_kernels_to(app);
   add_threads_to(app);
   app.add_flag("--count-faults", counts_faults,
                "Count a GPU's page faults and evictions by CUPTI, which costs time; the host's are "
                "always counted")
       ->group(kDevice);
+  add_sharing_to(app);
+}
+
+void ProcessorOptions::add_sharing_to(CLI::App& app) {
   app.add_flag("--shared-gpu", shares_gpu,
                "Others use the GPU: allocate at most 16 GiB of unified memory on it, and at most a "
                "quarter of what is free")
@@ -72,7 +78,13 @@ void ProcessorOptions::add_to(CLI::App& app) {
 void ProcessorOptions::add_sizes_to(CLI::App& app) {
   device = "host";
   add_device_to(app);
+  add_kernels_to(app);
   add_threads_to(app);
+}
+
+void ProcessorOptions::add_memory_to(CLI::App& app) {
+  add_device_to(app);
+  add_sharing_to(app);
 }
 
 void ProcessorOptions::add_device_to(CLI::App& app) {
@@ -81,6 +93,9 @@ void ProcessorOptions::add_device_to(CLI::App& app) {
       ->check(check_device)
       ->capture_default_str()
       ->group(kDevice);
+}
+
+void ProcessorOptions::add_kernels_to(CLI::App& app) {
   app.add_option(
          "--precision", precision,
          "How a GPU stores and multiplies: fp32 (without tensor cores, slow), tf32, or bf16 "

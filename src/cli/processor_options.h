@@ -1,13 +1,17 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <memory>
 #include <string>
 
+#include "src/cli/cli11.h"
 #include "src/host/host_backend.h"
 #include "src/precision.h"
 #include "src/processor.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace spillway::cli {
 
@@ -23,6 +27,8 @@ struct ProcessorOptions {
   void add_to(CLI::App& app);
   /// Only what sizes depend on, on the host unless --device says otherwise.
   void add_sizes_to(CLI::App& app);
+  /// Only what says whose memory, for what runs no kernels.
+  void add_memory_to(CLI::App& app);
   /// --threads alone: what sizes on the host depend on.
   void add_threads_to(CLI::App& app);
 
@@ -39,6 +45,8 @@ struct ProcessorOptions {
 
  private:
   void add_device_to(CLI::App& app);
+  void add_kernels_to(CLI::App& app);
+  void add_sharing_to(CLI::App& app);
   void expect_host_precision() const;
   [[nodiscard]] Processor open_host() const;
   [[nodiscard]] Processor open_cuda() const;

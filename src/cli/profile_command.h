@@ -1,6 +1,6 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "src/cli/cli11.h"
 
 namespace spillway::cli {
 

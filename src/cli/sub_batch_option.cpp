@@ -1,5 +1,6 @@
 #include "src/cli/sub_batch_option.h"
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <optional>
 

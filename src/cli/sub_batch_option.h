@@ -1,12 +1,16 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <optional>
 #include <string>
 
 #include "prefetch/sub_batch.h"
+#include "src/cli/cli11.h"
 #include "src/sub_batch_plans.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace spillway::cli {
 

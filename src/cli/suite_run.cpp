@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "src/cli/sweep_lists.h"
-#include "src/cli/sweep_progress.h"
+#include "src/cli/time_left_line.h"
 #include "src/sweep/suite.h"
 #include "src/sweep/sweep.h"
 
@@ -35,12 +35,14 @@ class SuiteSweep {
 
   [[nodiscard]] std::vector<Point> operator()(const std::string& what, std::span<const Cell> cells,
                                               std::span<const Strategy> strategies) const {
-    SweepProgressLine line{what};
-    return sweep(cells, strategies,
-                 {.threads = threads_,
-                  .noise = kNoise,
-                  .on_progress = [&](const SweepProgress& progress) { line.show(progress); }},
-                 stop_);
+    TimeLeftLine line{what};
+    return sweep(
+        cells, strategies,
+        {.threads = threads_,
+         .noise = kNoise,
+         .on_progress =
+             [&](const SweepProgress& progress) { line.show(progress.done, progress.latest); }},
+        stop_);
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -17,8 +18,8 @@
 #include "src/cli/suite_run.h"
 #include "src/cli/sweep_lists.h"
 #include "src/cli/sweep_output.h"
-#include "src/cli/sweep_progress.h"
 #include "src/cli/sweep_report.h"
+#include "src/cli/time_left_line.h"
 #include "src/cli/workload_options.h"
 #include "src/executor.h"
 #include "src/model_sizing.h"
@@ -101,13 +102,14 @@ void sweep_grid(const Options& options) {
   const Grid grid = make_grid(options);
   const std::vector<Strategy> strategies = options.comparison.strategies();
   const Interrupt interrupt;
-  SweepProgressLine line{"sweep"};
+  TimeLeftLine line{"sweep"};
   const std::vector<Point> points =
       sweep(grid.cells, strategies,
             {.threads = options.threads,
              .whole_blocks = options.comparison.memory == "copy",
              .with_memory = options.output.wants_memory(),
-             .on_progress = [&](const SweepProgress& progress) { line.show(progress); }},
+             .on_progress =
+                 [&](const SweepProgress& progress) { line.show(progress.done, progress.latest); }},
             interrupt.requested());
   line.end();
   if (!options.output.is_on_standard_output()) print_sweep(points);

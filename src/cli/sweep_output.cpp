@@ -1,5 +1,7 @@
 #include "src/cli/sweep_output.h"
 
+#include <CLI/CLI.hpp>
+
 #include "prefetch/json.h"
 #include "src/cli/output_path.h"
 #include "src/cli/plot_script.h"

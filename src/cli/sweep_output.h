@@ -1,8 +1,9 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "src/cli/cli11.h"
 
 namespace spillway::cli {
 

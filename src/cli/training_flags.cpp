@@ -1,5 +1,6 @@
 #include "src/cli/training_flags.h"
 
+#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "src/checkpoint.h"

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <optional>
 #include <string>
 
+#include "src/cli/cli11.h"
 #include "src/cli/learning_rate_flags.h"
 #include "src/cli/memory_options.h"
 #include "src/cli/plan_options.h"
@@ -12,6 +12,10 @@
 #include "src/cli/sub_batch_option.h"
 #include "src/cli/workload_options.h"
 #include "src/train.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace spillway::cli {
 

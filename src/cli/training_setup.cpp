@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdint>
 #include <span>
 #include <utility>
 
@@ -13,11 +12,11 @@
 #include "prefetch/machine.h"
 #include "prefetch/plan_file.h"
 #include "prefetch/profile_file.h"
-#include "prefetch/simulate.h"
 #include "src/cli/progress_line.h"
 #include "src/data/open_dataset.h"
 #include "src/executor.h"
 #include "src/measured_profile.h"
+#include "src/predicted_step.h"
 #include "src/sha256.h"
 #include "src/sub_batch_plans.h"
 
@@ -169,17 +168,7 @@ std::vector<prefetch::Profile> TrainingSetup::find_profiles(Bytes limit) {
 }
 
 um::Nanoseconds TrainingSetup::predicted_step() const {
-  um::Nanoseconds sum{0};
-  for (std::size_t i = 0; i < profiles_.size(); ++i) {
-    const RepeatedStep& part = workload_->training_steps()[i];
-    const prefetch::Plan& plan = plans_.training[i];
-    const um::Nanoseconds once =
-        request_.memory == MemoryMode::kResident
-            ? prefetch::compute_time(profiles_[i], plan.runs)
-            : prefetch::simulate(part.step.graph, plan, profiles_[i]).makespan();
-    sum += static_cast<std::int64_t>(part.times) * once;
-  }
-  return sum;
+  return spillway::predicted_step(*workload_, profiles_, plans_, request_.memory);
 }
 
 CheckpointKey TrainingSetup::checkpoint_key() const {

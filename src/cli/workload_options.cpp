@@ -1,5 +1,6 @@
 #include "src/cli/workload_options.h"
 
+#include <CLI/CLI.hpp>
 #include <map>
 
 #include "nets/catalogue.h"

@@ -1,13 +1,18 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <optional>
 #include <string>
 
 #include "nets/network.h"
+#include "src/cli/cli11.h"
 #include "src/cli/optimizer_flags.h"
 #include "src/step.h"
+
+namespace CLI {
+class App;
+class Range;
+}  // namespace CLI
 
 namespace spillway::cli {
 

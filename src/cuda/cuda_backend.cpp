@@ -76,6 +76,7 @@ CudaBackend::CudaBackend(cudaStream_t stream, const CudaBackendOptions& options)
           CudnnTarget{cudnn_.get()}, EngineRules{.precision = options.precision,
                                                  .deterministic = options.deterministic,
                                                  .most_workspace = options.most_workspace})},
+      batch_memory_{options.batch_memory},
       machine_{.stream = stream,
                .cudnn = cudnn_.get(),
                .cublas = cublas_.get(),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@ struct CudaBackendOptions {
   Precision precision = Precision::kFp32;
   bool deterministic = false;  ///< only engines that give the same bits each time
   um::Bytes most_workspace;    ///< convolution algorithms that need more are not offered
+  /// Where batches are: best pinned. It outlives the backend.
+  std::pmr::memory_resource* batch_memory = std::pmr::new_delete_resource();
 };
 
 /// Kernels on the current CUDA device, made of cuDNN, cuBLASLt and kernels of ours.
@@ -38,6 +41,7 @@ class CudaBackend final : public Backend {
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                 std::string_view algorithm) const override;
+  [[nodiscard]] std::pmr::memory_resource& batch_memory() const override { return *batch_memory_; }
   void clear(um::Range block) const override;
   /// Behind what was enqueued before; return when the copy is made. `block` is memory of the
   /// device.
@@ -57,6 +61,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, DestroyCudnn> cudnn_;
   std::unique_ptr<std::remove_pointer_t<cublasLtHandle_t>, DestroyCublas> cublas_;
   std::unique_ptr<ConvolutionEngines> engines_;
+  std::pmr::memory_resource* batch_memory_;
   Machine machine_;
 };
 

@@ -5,6 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include "src/convolution_geometry.h"
+
 namespace spillway::cuda {
 namespace {
 
@@ -24,14 +26,9 @@ std::vector<ConvolutionProblem> problems_of(const Network& network, std::size_t 
   const nets::Node& place = network.nodes[node];
   const auto& layer = std::get<nets::Convolution>(place.layer);
   const NodeId input = place.inputs.front();
-  const ConvolutionGeometry geometry{.x = {.batch = batch, .image = network[input].output},
-                                     .y = {.batch = batch, .image = place.output},
-                                     .kernel = layer.kernel,
-                                     .stride = layer.stride,
-                                     .padding = layer.padding,
-                                     .bias = layer.bias,
-                                     .dilation = layer.dilation,
-                                     .groups = layer.groups};
+  const ConvolutionGeometry geometry =
+      geometry_of(layer, {.batch = batch, .image = network[input].output},
+                  {.batch = batch, .image = place.output});
   std::vector<ConvolutionProblem> problems{
       problem_of(ConvolutionForward{.geometry = geometry, .relu = is_rectified(network, node)})};
   // Nobody wants the gradient of the images.

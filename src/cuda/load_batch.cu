@@ -1,8 +1,10 @@
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "src/cuda/kernels.h"
 #include "src/cuda/launch.cuh"
-#include "src/cuda/staging.h"
+#include "um/cuda/check.h"
 
 namespace spillway::cuda {
 namespace {
@@ -32,14 +34,13 @@ __global__ void pack_images(const float* images, T* x, Images g) {
   }
 }
 
-// The images go through pinned memory to the workspace as they are, and are laid out there.
+// The images go to the workspace as they are, and are laid out there. Out of Backend's batch
+// memory, which is pinned, both copies are the device's own affair; out of other memory the driver
+// may copy first, while the caller waits.
 class LoadBatchKernel final : public CudaKernel {
  public:
   LoadBatchKernel(const Machine& machine, const LoadBatch& op)
-      : CudaKernel{machine, 2},
-        shape_{op.x},
-        labels_each_{op.labels_each},
-        staging_{workspace_of(machine, op) + um::Bytes{op.label_count() * sizeof(std::int32_t)}} {}
+      : CudaKernel{machine, 2}, shape_{op.x}, labels_each_{op.labels_each} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
@@ -51,10 +52,8 @@ class LoadBatchKernel final : public CudaKernel {
         std::span{batch.images}.subspan(first * shape_.image.elements(), shape_.elements());
     const auto labels =
         std::span{batch.labels}.subspan(first * labels_each_, shape_.batch * labels_each_);
-    staging_.reclaim();
-    staging_.append(std::as_bytes(images), arguments.workspace, stream());
-    staging_.append(std::as_bytes(labels), arguments.operands[1], stream());
-    staging_.finish(stream());
+    copy_in(std::as_bytes(images), arguments.workspace);
+    copy_in(std::as_bytes(labels), arguments.operands[1]);
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
       const Images g{.pixels = shape_.image.height * shape_.image.width,
@@ -66,9 +65,12 @@ class LoadBatchKernel final : public CudaKernel {
     });
   }
 
+  void copy_in(std::span<const std::byte> from, std::byte* to) const {
+    um::check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream()));
+  }
+
   TensorShape shape_;
   std::size_t labels_each_;
-  Staging staging_;
 };
 
 }  // namespace

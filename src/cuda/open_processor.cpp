@@ -32,7 +32,8 @@ Processor open_processor(const CudaRequest& request) {
       open.compute->native(),
       CudaBackendOptions{.precision = request.precision,
                          .deterministic = request.deterministic,
-                         .most_workspace = Bytes{memory.count() / kWorkspacePart}});
+                         .most_workspace = Bytes{memory.count() / kWorkspacePart},
+                         .batch_memory = &open.device->batch_memory()});
   Processor processor;
   processor.device = std::move(open.device);
   processor.compute = std::move(open.compute);

@@ -9,14 +9,22 @@
 namespace spillway {
 
 BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, std::uint64_t seed,
-                         std::uint64_t first_step, std::size_t prefetch_depth)
-    : BatchLoader{dataset, batch, training_order(dataset.size(), batch, seed), first_step,
-                  prefetch_depth} {}
+                         std::uint64_t first_step, std::size_t prefetch_depth,
+                         std::pmr::memory_resource& memory)
+    : BatchLoader{dataset,    batch,          training_order(dataset.size(), batch, seed),
+                  first_step, prefetch_depth, memory} {}
 
 BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder order,
-                         std::uint64_t first_step, std::size_t prefetch_depth)
-    : dataset_{dataset}, batch_{batch}, order_{std::move(order)}, spare_(prefetch_depth) {
+                         std::uint64_t first_step, std::size_t prefetch_depth,
+                         std::pmr::memory_resource& memory)
+    : dataset_{dataset}, batch_{batch}, order_{std::move(order)} {
   um::expects(batch >= 1 && prefetch_depth >= 1, "a batch, and room to load one ahead");
+  batches_.reserve(1 + prefetch_depth);
+  for (std::size_t i = 0; i < 1 + prefetch_depth; ++i) {
+    batches_.push_back(empty_batch(memory));
+    if (i > 0) spare_.push_back(&batches_[i]);
+  }
+  current_ = &batches_[0];  // nobody has got it
   thread_ =
       std::jthread{[this, first_step](const std::stop_token& stop) { load(stop, first_step); }};
 }
@@ -25,20 +33,19 @@ const Batch& BatchLoader::next() {
   std::unique_lock lock{mutex_};
   changed_.wait(lock, [&] { return !loaded_.empty() || failure_; });
   if (loaded_.empty()) std::rethrow_exception(failure_);
-  // The first time, `current_` is the batch without memory that makes one more than the depth.
-  spare_.push_back(std::exchange(current_, std::move(loaded_.front())));
+  spare_.push_back(std::exchange(current_, loaded_.front()));
   loaded_.pop_front();
   changed_.notify_all();
-  return current_;
+  return *current_;
 }
 
 void BatchLoader::load(const std::stop_token& stop, std::uint64_t first_step) {
   try {
     for (std::uint64_t step = first_step;; ++step) {
-      Batch batch;
-      if (!wait_for_spare(stop, batch) || !fill(stop, step, batch)) return;
+      Batch* const batch = wait_for_spare(stop);
+      if (batch == nullptr || !fill(stop, step, *batch)) return;
       const std::lock_guard lock{mutex_};
-      loaded_.push_back(std::move(batch));
+      loaded_.push_back(batch);
       changed_.notify_all();
     }
   } catch (...) {
@@ -48,13 +55,13 @@ void BatchLoader::load(const std::stop_token& stop, std::uint64_t first_step) {
   }
 }
 
-// False when the loader is being destroyed.
-bool BatchLoader::wait_for_spare(const std::stop_token& stop, Batch& spare) {
+// Null when the loader is being destroyed.
+Batch* BatchLoader::wait_for_spare(const std::stop_token& stop) {
   std::unique_lock lock{mutex_};
-  if (!changed_.wait(lock, stop, [&] { return !spare_.empty(); })) return false;
-  spare = std::move(spare_.back());
+  if (!changed_.wait(lock, stop, [&] { return !spare_.empty(); })) return nullptr;
+  Batch* const spare = spare_.back();
   spare_.pop_back();
-  return true;
+  return spare;
 }
 
 // False when the loader is being destroyed.

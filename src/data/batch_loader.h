@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <memory_resource>
 #include <mutex>
 #include <stop_token>
 #include <thread>
@@ -23,14 +24,18 @@ namespace spillway {
 /// Thread safety: none; use from one thread.
 class BatchLoader {
  public:
+  static constexpr std::size_t kUsualDepth = 2;
+
   /// Batches for training, shuffled anew each epoch, from step `first_step` on.
-  /// Requires: `dataset` outlives the loader; batch >= 1; prefetch_depth >= 1.
-  /// Throws: um::Error when the data set has fewer images than a batch.
+  /// Requires: `dataset` and `memory`, in which batches are, outlive the loader; batch >= 1;
+  /// prefetch_depth >= 1. Throws: um::Error when the data set has fewer images than a batch.
   BatchLoader(const Dataset& dataset, std::size_t batch, std::uint64_t seed,
-              std::uint64_t first_step, std::size_t prefetch_depth = 2);
+              std::uint64_t first_step, std::size_t prefetch_depth = kUsualDepth,
+              std::pmr::memory_resource& memory = *std::pmr::new_delete_resource());
   /// Batches in any order, such as evaluation_order(). Padding is black and has the label -1.
   BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder order,
-              std::uint64_t first_step = 0, std::size_t prefetch_depth = 2);
+              std::uint64_t first_step = 0, std::size_t prefetch_depth = kUsualDepth,
+              std::pmr::memory_resource& memory = *std::pmr::new_delete_resource());
 
   ~BatchLoader() = default;  // the thread stops after the image at hand
   BatchLoader(const BatchLoader&) = delete;
@@ -45,17 +50,18 @@ class BatchLoader {
  private:
   void load(const std::stop_token& stop, std::uint64_t first_step);
   [[nodiscard]] bool fill(const std::stop_token& stop, std::uint64_t step, Batch& batch) const;
-  [[nodiscard]] bool wait_for_spare(const std::stop_token& stop, Batch& spare);
+  [[nodiscard]] Batch* wait_for_spare(const std::stop_token& stop);
 
   const Dataset& dataset_;
   std::size_t batch_;
   BatchOrder order_;
-  Batch current_;  // what next() returned last
+  std::vector<Batch> batches_;  // all there are; none moves or gets other memory
+  Batch* current_;              // what next() returned last
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::vector<Batch> spare_;
-  std::deque<Batch> loaded_;
+  std::vector<Batch*> spare_;
+  std::deque<Batch*> loaded_;
   std::exception_ptr failure_;
 
   std::jthread thread_;  // last: it ends before what it uses

@@ -1,3 +1,4 @@
+#include "src/convolution_geometry.h"
 #include "src/layers/layers.h"
 
 namespace spillway::layers {
@@ -9,39 +10,25 @@ namespace {
 
 // The operations of a convolution, and of a transposed one.
 struct Plain {
-  using Geometry = ConvolutionGeometry;
   using Forward = ConvolutionForward;
   using BackwardData = ConvolutionBackwardData;
   using BackwardWeights = ConvolutionBackwardWeights;
 };
 struct Transposed {
-  using Geometry = TransposedConvolutionGeometry;
   using Forward = TransposedConvolutionForward;
   using BackwardData = TransposedConvolutionBackwardData;
   using BackwardWeights = TransposedConvolutionBackwardWeights;
 };
 
-template <class Operations, class Layer>
-typename Operations::Geometry geometry_of(const Layer& layer, const Place& place,
-                                          const StepBuilder& step) {
-  return {.x = step.value(place.inputs[0]).shape,
-          .y = {.batch = step.batch(), .image = step.network()[place.output].output},
-          .kernel = layer.kernel,
-          .stride = layer.stride,
-          .padding = layer.padding,
-          .bias = layer.bias,
-          .dilation = layer.dilation,
-          .groups = layer.groups};
-}
-
 // Saves x for the gradient of the weights, and y when a ReLU ends it. Backward, the weights'
 // gradient comes first: x is not needed after it. The update comes last, since the gradient of x
 // reads the old weights.
-template <class Operations>
-Backward convolve(const typename Operations::Geometry& geometry, const Place& place,
-                  StepBuilder& step) {
+template <class Operations, class Layer>
+Backward convolve(const Layer& layer, const Place& place, StepBuilder& step) {
   const nets::NodeId input = place.inputs[0];
   const Value x = step.value(input);
+  const auto geometry = geometry_of(
+      layer, x.shape, {.batch = step.batch(), .image = step.network()[place.output].output});
   const TrainedBlocks blocks = step.new_parameters(place.name, geometry.parameters());
   const DataId y = step.new_tensor(place.name + ".y", geometry.y);
   step.emit(place.name + ".forward", Phase::kForward,
@@ -71,11 +58,11 @@ Backward convolve(const typename Operations::Geometry& geometry, const Place& pl
 }  // namespace
 
 Backward forward(const nets::Convolution& layer, const Place& place, StepBuilder& step) {
-  return convolve<Plain>(geometry_of<Plain>(layer, place, step), place, step);
+  return convolve<Plain>(layer, place, step);
 }
 
 Backward forward(const nets::TransposedConvolution& layer, const Place& place, StepBuilder& step) {
-  return convolve<Transposed>(geometry_of<Transposed>(layer, place, step), place, step);
+  return convolve<Transposed>(layer, place, step);
 }
 
 }  // namespace spillway::layers

@@ -46,9 +46,10 @@ Batch FamilyGolden::make_batch(const nets::Network& network, std::uint64_t step)
   const auto [height, width] = network.labels();
   const bool is_per_pixel = height * width > 1;
   const auto classes = static_cast<std::int32_t>(network.classes());
-  Batch made{.images = draw(prefix + " images " + number, batch * network.input().elements()),
-             .labels = draw_labels(prefix + " labels " + number, batch * height * width,
-                                   network.classes() + (is_per_pixel ? 1 : 0))};
+  const auto images = draw(prefix + " images " + number, batch * network.input().elements());
+  const auto labels = draw_labels(prefix + " labels " + number, batch * height * width,
+                                  network.classes() + (is_per_pixel ? 1 : 0));
+  Batch made{.images{images.begin(), images.end()}, .labels{labels.begin(), labels.end()}};
   for (std::int32_t& label : made.labels) label = label == classes ? -1 : label;
   return made;
 }

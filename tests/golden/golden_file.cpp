@@ -56,8 +56,9 @@ std::vector<BlockNumbers> GoldenFile::initial_state(const Step& step) const {
 Batch GoldenFile::make_batch(const nets::Network& network, std::uint64_t step) const {
   const std::string prefix = std::to_string(salt) + " ";
   const std::string number = std::to_string(step % batches);
-  return {.images = draw(prefix + "images " + number, batch * network.input().elements()),
-          .labels = draw_labels(prefix + "labels " + number, batch, network.classes())};
+  const auto images = draw(prefix + "images " + number, batch * network.input().elements());
+  const auto labels = draw_labels(prefix + "labels " + number, batch, network.classes());
+  return {.images{images.begin(), images.end()}, .labels{labels.begin(), labels.end()}};
 }
 
 }  // namespace spillway::test

@@ -116,5 +116,34 @@ TEST_F(ChromeTrace, HasNoNegativeTimesAndNoOverlapInALane) {
   EXPECT_EQ(json::parse(trace.dump()), trace);
 }
 
+// What holds near memory adds up to the curve, at each of the curve's moments.
+TEST_F(ChromeTrace, SaysWhoHoldsNearMemory) {
+  const Timeline timeline = simulate(plan, profile);
+  const json& holders = trace.at("spillway").at("near").at("2");
+  for (const MemorySample& sample : memory_curve(graph, plan, timeline)) {
+    const double moment = static_cast<double>(sample.time.count()) * 1e-3;
+    std::uint64_t near = 0;
+    for (const json& holder : holders) {
+      std::uint64_t bytes = 0;
+      for (const json& from : holder.at("bytes_from")) {
+        if (from.at(0) <= moment) bytes = from.at(1);
+      }
+      near += bytes;
+    }
+    EXPECT_EQ(near, sample.near.count()) << moment;
+  }
+  EXPECT_EQ(trace.at("spillway").at("budget_bytes"), plan.budget.count());
+}
+
+// y0 is read by f1 and, going back, by b1: saved. d1 is made going back.
+TEST_F(ChromeTrace, SaysWhatNearMemoryIsFor) {
+  std::map<std::string, std::string> purposes;
+  for (const json& holder : trace.at("spillway").at("near").at("1")) {
+    purposes[holder.at("name")] = holder.at("purpose");
+  }
+  EXPECT_EQ(purposes.at("y0"), "saved");
+  EXPECT_EQ(purposes.at("d1"), "gradient");
+}
+
 }  // namespace
 }  // namespace spillway::prefetch

@@ -19,6 +19,7 @@
 #include "nets/network_family.h"
 #include "src/budget.h"
 #include "src/host/host_processor.h"
+#include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
 #include "um/host/host_device.h"
 
@@ -155,23 +156,11 @@ class EveryNetwork : public testing::TestWithParam<Case> {
             Budget::parse(kBudget)};
   }
 
-  [[nodiscard]] static Batch batch(const nets::Network& network, std::uint64_t step) {
-    Batch batch;
-    for (std::size_t i = 0; i < size().batch * network.input().elements(); ++i) {
-      batch.images.push_back(static_cast<float>((i * 7919 + step * 31) % 257) / 128 - 1);
-    }
-    const auto [height, width] = network.labels();
-    for (std::size_t n = 0; n < size().batch * height * width; ++n) {
-      batch.labels.push_back(static_cast<std::int32_t>((n + step) % kClasses));
-    }
-    return batch;
-  }
-
   // The losses of two steps.
   [[nodiscard]] static std::vector<float> train(NetworkInMemory& net) {
     std::vector<float> losses;
     for (std::uint64_t step = 0; step < 2; ++step) {
-      const Batch images = batch(net.network(), step);
+      const Batch images = test::drawn_batch(net.network(), size().batch, step);
       const StepReport report = net.session().train(
           {.seed = kSeed, .step = step, .learning_rate = 0.001F, .batch = &images});
       losses.push_back(report.loss);

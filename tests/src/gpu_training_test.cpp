@@ -4,13 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
+#include <memory_resource>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "nets/builder.h"
+#include "prefetch/machine.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/data/batch_loader.h"
 #include "src/data/synthetic.h"
@@ -19,6 +22,7 @@
 #include "src/measured_profile.h"
 #include "src/plans.h"
 #include "src/session.h"
+#include "src/train.h"
 #include "src/workload.h"
 #include "tests/refusal.h"
 #include "tests/um/cuda/recording_api.h"
@@ -34,9 +38,11 @@ constexpr nets::Shape kImage{.channels = 3, .height = 32, .width = 32};
 constexpr std::size_t kClasses = 3;
 constexpr std::size_t kBatch = 16;
 
-// The host's kernels with the page of a GPU.
+// The host's kernels with the page of a GPU, and its pinned memory.
 class GpuLikeBackend final : public Backend {
  public:
+  explicit GpuLikeBackend(std::pmr::memory_resource& batches) : batches_{batches} {}
+
   [[nodiscard]] Bytes tensor_bytes(const TensorShape& shape) const override {
     return host_.tensor_bytes(shape);
   }
@@ -69,14 +75,17 @@ class GpuLikeBackend final : public Backend {
     host_.start_threads([] {});
   }
 
+  [[nodiscard]] std::pmr::memory_resource& batch_memory() const override { return batches_; }
+
  private:
+  std::pmr::memory_resource& batches_;
   host::HostBackend host_{1};
 };
 
-Processor recorded_gpu(const um::CudaFacts& facts, const um::CudaOptions& options = {}) {
-  auto device =
-      std::make_unique<um::CudaDevice>(std::make_unique<um::RecordingApi>(facts), options);
-  auto backend = std::make_unique<GpuLikeBackend>();
+Processor recorded_gpu(std::unique_ptr<um::RecordingApi> driver,
+                       const um::CudaOptions& options = {}) {
+  auto device = std::make_unique<um::CudaDevice>(std::move(driver), options);
+  auto backend = std::make_unique<GpuLikeBackend>(device->batch_memory());
   Processor processor;
   processor.compute = device->make_cuda_stream("compute");
   processor.device = std::move(device);
@@ -84,6 +93,10 @@ Processor recorded_gpu(const um::CudaFacts& facts, const um::CudaOptions& option
   processor.compute->synchronize();
   processor.backend = std::move(backend);
   return processor;
+}
+
+Processor recorded_gpu(const um::CudaFacts& facts, const um::CudaOptions& options = {}) {
+  return recorded_gpu(std::make_unique<um::RecordingApi>(facts), options);
 }
 
 Processor this_machine() {
@@ -130,7 +143,7 @@ Trained train(Processor processor, MemoryMode mode, const std::string& planner =
   Session session{processor, workload, plans, mode, {}, stop};
   session.state().initialise(1);
   const SyntheticDataset data{kImage, kClasses, 3 * kBatch, 1, Split::kTrain};
-  BatchLoader loader{data, kBatch, 1, 0};
+  BatchLoader loader{data, kBatch, 1, 0, BatchLoader::kUsualDepth, session.batch_memory()};
   Trained trained;
   for (std::uint64_t step = 0; step < 3; ++step) {
     const StepReport report =
@@ -153,6 +166,48 @@ TEST(GpuTraining, GivesTheHostsBitsInEveryMode) {
       EXPECT_EQ(trained.counters.bytes_offloaded > Bytes{}, mode != MemoryMode::kResident);
     }
   }
+}
+
+// The slab of any plan holds what lives at the same time: more than 4 MiB.
+TEST(GpuTraining, RefusesUnifiedMemoryThatNoPlanFitsBeforeItMeasures) {
+  Processor processor = recorded_gpu(um::RecordingApi::h200(), {.managed_limit = Bytes{4U << 20U}});
+  const nets::Network net = network();
+  const Workload workload{net, *processor.backend, {.batch = kBatch}};
+  const std::atomic<bool> stop = false;
+  bool has_measured = false;
+  const auto measure = [&](MemoryMode mode) {
+    return measure_profile(processor, workload, workload.need().resident, mode, {}, stop,
+                           [&](double) { has_measured = true; });
+  };
+  const std::string sentence = test::refusal([&] { return measure(MemoryMode::kManaged); });
+  EXPECT_NE(sentence.find("more than the limit of 4.00 MiB"), std::string::npos) << sentence;
+  EXPECT_FALSE(has_measured);
+  static_cast<void>(measure(MemoryMode::kCopy));
+  EXPECT_TRUE(has_measured);
+}
+
+TEST(GpuTraining, FillsItsBatchesInPinnedMemory) {
+  auto api = std::make_unique<um::RecordingApi>();
+  um::RecordingApi& driver = *api;
+  Processor processor = recorded_gpu(std::move(api));
+  const nets::Network net = network();
+  const Workload workload{net, *processor.backend, {.batch = kBatch}};
+  const Plans plans = make_plans(
+      workload, prefetch::model_profile(workload.training().graph, prefetch::find_machine("host")),
+      2 * workload.need().roomy, {.memory = MemoryMode::kResident});
+  const std::atomic<bool> stop = false;
+  Session session{processor, workload, plans, MemoryMode::kResident, {}, stop};
+  session.state().initialise(1);
+  const DatasetPair data{
+      .train = std::make_unique<SyntheticDataset>(kImage, kClasses, 4 * kBatch, 1, Split::kTrain),
+      .test = std::make_unique<SyntheticDataset>(kImage, kClasses, kBatch, 1, Split::kTest)};
+  static_cast<void>(driver.take_log());
+  train(session, data, {.batch = kBatch, .steps = 2},
+        {.on_step = [](auto, auto, const auto&) {},
+         .on_evaluation = [](auto, auto, const auto&) {},
+         .on_checkpoint = [](auto) {}});
+  // 16 images of 3 x 32 x 32 floats.
+  EXPECT_GE(std::ranges::count(driver.take_log(), "allocate pinned 192 KiB"), 2);
 }
 
 // As with a driver older than CUDA 13.

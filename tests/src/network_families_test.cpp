@@ -11,6 +11,7 @@
 
 #include "nets/catalogue.h"
 #include "nets/fcn.h"
+#include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
 
 namespace spillway {
@@ -55,22 +56,11 @@ class NetworkFamilies : public testing::TestWithParam<Case> {
     }
     return nets::build_network(net, {.image = nets::Shape{3, side, side}, .classes = kClasses});
   }
-  [[nodiscard]] static Batch batch(const nets::Network& network, std::uint64_t step) {
-    Batch batch;
-    for (std::size_t i = 0; i < GetParam().batch * network.input().elements(); ++i) {
-      batch.images.push_back(static_cast<float>((i * 7919 + step * 31) % 257) / 128 - 1);
-    }
-    const auto [height, width] = network.labels();
-    for (std::size_t n = 0; n < GetParam().batch * height * width; ++n) {
-      batch.labels.push_back(static_cast<std::int32_t>((n + step) % kClasses));
-    }
-    return batch;
-  }
   [[nodiscard]] static Trained train(NetworkInMemory& net) {
     net.session().state().initialise(kSeed);
     Trained trained;
     for (std::uint64_t step = 0; step < 2; ++step) {
-      const Batch images = batch(net.network(), step);
+      const Batch images = test::drawn_batch(net.network(), GetParam().batch, step);
       const StepReport report = net.session().train(
           {.seed = kSeed, .step = step, .learning_rate = 0.001F, .batch = &images});
       trained.losses.push_back(report.loss);

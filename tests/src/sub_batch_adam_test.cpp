@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nets/builder.h"
+#include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
 #include "tests/src/state_numbers.h"
 
@@ -34,18 +35,6 @@ nets::Network network() {
   return net.build(net.linear("fc2", x, {.features = kClasses}));
 }
 
-// Always the same, so that gradients change but little from step to step.
-Batch batch() {
-  Batch batch;
-  for (std::size_t i = 0; i < kBatch * kImage.elements(); ++i) {
-    batch.images.push_back(static_cast<float>(i * 7919 % 257) / 128 - 1);
-  }
-  for (std::size_t n = 0; n < kBatch; ++n) {
-    batch.labels.push_back(static_cast<std::int32_t>(2 * n % kClasses));
-  }
-  return batch;
-}
-
 struct Trained {
   std::vector<float> losses;
   std::vector<BlockNumbers> first;
@@ -68,7 +57,8 @@ class SubBatchAdam : public testing::TestWithParam<bool> {
     net.session().state().initialise(1);
     Trained trained;
     trained.first = test::numbers_of(net.session().state(), net.training_step());
-    const Batch images = batch();
+    // Always the same, so that gradients change but little from step to step.
+    const Batch images = test::drawn_batch(net.network(), kBatch, 0);
     for (std::uint64_t step = 0; step < steps; ++step) {
       const StepReport report =
           net.session().train({.seed = 1, .step = step, .learning_rate = kRate, .batch = &images});

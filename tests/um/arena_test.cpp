@@ -21,6 +21,31 @@ void expect_one_free_segment(Arena& arena) {
   arena.free(*all);
 }
 
+void expect_apart(const std::map<Bytes, Bytes>& live, const Arena::Slide& slide) {
+  for (const auto& [offset, size] : live) {
+    EXPECT_TRUE(slide.spare_size == 0_B || offset + size <= slide.spare ||
+                slide.spare + slide.spare_size <= offset);
+  }
+  EXPECT_TRUE(slide.spare_size == 0_B || slide.from + slide.size <= slide.spare);
+}
+
+// Segments of 10 bytes with 20 free before the first, 30 before the second, 10 before the third.
+TEST(Arena, SlidesByTheLargestFreeSegmentOrHasItToSpare) {
+  Arena arena = small_arena();
+  const std::vector<Bytes> sizes{20_B, 10_B, 30_B, 10_B, 10_B, 20_B};
+  std::vector<Bytes> at;
+  for (const Bytes size : sizes) at.push_back(arena.allocate(size).value());
+  for (const std::size_t i : {0U, 2U, 4U}) arena.free(at[i]);
+  std::vector<Bytes> distances;
+  std::vector<Bytes> spares;
+  arena.compact([&](const Arena::Slide& slide) {
+    distances.push_back(slide.from - slide.to);
+    spares.push_back(slide.spare_size);
+  });
+  EXPECT_EQ(distances, (std::vector<Bytes>{20_B, 50_B, 60_B}));
+  EXPECT_EQ(spares, (std::vector<Bytes>{30_B, 0_B, 0_B}));
+}
+
 TEST(Arena, TakesTheSmallestSegmentThatFits) {
   Arena arena = small_arena();
   const Bytes a = arena.allocate(30_B).value();
@@ -45,6 +70,27 @@ TEST(Arena, JoinsFreedNeighbours) {
   EXPECT_EQ(arena.allocate(100_B), 0_B);
 }
 
+TEST(Arena, AlignsOneAllocationMoreThanTheOthers) {
+  Arena arena = small_arena();
+  const Bytes a = arena.allocate(10_B).value();
+  const Bytes b = arena.allocate(20_B, 32_B).value();
+  EXPECT_EQ(b, 32_B);
+  EXPECT_EQ(arena.in_use(), 30_B);
+  EXPECT_EQ(arena.allocate(22_B), 10_B);                // the gap before it is free
+  EXPECT_EQ(arena.allocate(40_B, 64_B), std::nullopt);  // 64 to 100 are free: 36 bytes
+  EXPECT_EQ(arena.allocate(36_B, 64_B), 64_B);
+  arena.free(10_B);
+  arena.free(64_B);
+  arena.free(b);
+  arena.free(a);
+  EXPECT_EQ(arena.allocate(100_B, 64_B), 0_B);  // one segment again
+}
+
+TEST(Arena, FindsNoRoomForWhatIsLargerThanAllOfIt) {
+  Arena arena = small_arena();
+  EXPECT_EQ(arena.allocate(Bytes{~std::uint64_t{0}}), std::nullopt);
+}
+
 TEST(Arena, CompactionMakesOneFreeSegment) {
   Arena arena = small_arena();
   const Bytes a = arena.allocate(40_B).value();
@@ -52,8 +98,11 @@ TEST(Arena, CompactionMakesOneFreeSegment) {
   arena.free(a);
   EXPECT_EQ(arena.allocate(70_B), std::nullopt);
   std::vector<Bytes> moved;
-  arena.compact([&](Bytes from, Bytes to, Bytes size) { moved = {from, to, size}; });
-  EXPECT_EQ(moved, (std::vector<Bytes>{b, 0_B, 20_B}));
+  arena.compact([&](const Arena::Slide& slide) {
+    moved = {slide.from, slide.to, slide.size, slide.spare, slide.spare_size};
+  });
+  // Free are the first 40 bytes and the last 40.
+  EXPECT_EQ(moved, (std::vector<Bytes>{b, 0_B, 20_B, 60_B, 40_B}));
   EXPECT_EQ(arena.allocate(80_B), 20_B);
   arena.free(0_B);  // b lives at its new place
 }
@@ -79,10 +128,11 @@ TEST(Arena, NeverOverlapsUnderRandomUse) {
       live.emplace(*at, round_up(size, 64_B));
     } else {
       std::map<Bytes, Bytes> after = live;
-      arena.compact([&](Bytes from, Bytes to, Bytes length) {
-        EXPECT_EQ(after.at(from), length);
-        after.erase(from);
-        after.emplace(to, length);
+      arena.compact([&](const Arena::Slide& slide) {
+        EXPECT_EQ(after.at(slide.from), slide.size);
+        after.erase(slide.from);
+        after.emplace(slide.to, slide.size);
+        expect_apart(after, slide);
       });
       live = after;
       expect_one_free_segment(arena);

@@ -169,7 +169,7 @@ TEST_P(DeviceContract, CopiedContentComesBackAsItLeftAndSlides) {
               space->copies().prefetch(2_MiB, space->near().subspan(4096, kPage), std::move(done));
             }),
             nullptr);
-  space->copies().slide(space->near().subspan(4096, kPage), space->near().data());
+  space->copies().slide(space->near().subspan(4096, kPage), space->near().data(), {});
   EXPECT_EQ(read(space->near().first(kPage)), bits);
 }
 

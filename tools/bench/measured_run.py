@@ -16,12 +16,12 @@ class Failure(Exception):
     """A run that gave no result; the text is one sentence for the user."""
 
 
-def find_program(path):
-    """The program at `path`; exits with a sentence when there is none."""
+def find_program(path, how="tools/quickstart, or with"
+                           " 'cmake --preset release && cmake --build --preset release'"):
+    """The program at `path`; exits with a sentence on `how` to build it when there is none."""
     program = pathlib.Path(path).resolve()
     if not program.is_file() or not os.access(program, os.X_OK):
-        sys.exit(f"{sys.argv[0]}: there is no program {program}: build it with tools/quickstart, or"
-                 " with 'cmake --preset release && cmake --build --preset release'")
+        sys.exit(f"{sys.argv[0]}: there is no program {program}: build it with {how}")
     return program
 
 
@@ -56,15 +56,26 @@ def result_of(run):
     return [step["loss"] for step in run["steps"]], run["summary"]["weights_sha256"]
 
 
+def expect_same_network(contestants):
+    """Exits with a sentence unless all runs trained as many parameters."""
+    counts = {run["parameters"] for c in contestants for run in c["runs"]}
+    if len(counts) > 1:
+        sys.exit(f"{sys.argv[0]}: the networks differ: they have {counts} parameters")
+
+
 def circumstances(program):
     """Date, commit and device of what is measured."""
+    return {**surroundings(), "devices": json.loads(call([program, "devices", "--json", "-"]))}
+
+
+def surroundings():
+    """Date, commit and processor, for what does not run the program."""
     return {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "commit": git("rev-parse", "HEAD"),
             "has_local_changes": bool(git("status", "--porcelain", "--untracked-files=no")),
             "processor": processor_name(),
             "processors": len(os.sched_getaffinity(0)),
-            "load_at_start": os.getloadavg()[0],
-            "devices": json.loads(call([program, "devices", "--json", "-"]))}
+            "load_at_start": os.getloadavg()[0]}
 
 
 def git(*words):

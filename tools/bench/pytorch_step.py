@@ -46,19 +46,38 @@ class Bottleneck(nn.Module):
         return torch.relu_(self.inner(x).add_(self.shortcut(x)))
 
 
-def resnet50(classes):
+class BasicBlock(nn.Module):
+    def __init__(self, channels, width, stride):
+        super().__init__()
+        self.inner = nn.Sequential(*unit(channels, width, 3, stride), nn.ReLU(inplace=True),
+                                   *unit(width, width, 3))
+        self.shortcut = nn.Sequential(*(unit(channels, width, 1, stride) if stride != 1 else []))
+
+    def forward(self, x):
+        return torch.relu_(self.inner(x).add_(self.shortcut(x)))
+
+
+def resnet(block, expansion, depths, classes):
     layers = [*unit(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, padding=1)]
     channels = 64
-    for stage, blocks in enumerate([3, 4, 6, 3]):
+    for stage, blocks in enumerate(depths):
         width = 64 << stage
         for i in range(blocks):
-            layers.append(Bottleneck(channels, width, 2 if stage > 0 and i == 0 else 1))
-            channels = 4 * width
+            layers.append(block(channels, width, 2 if stage > 0 and i == 0 else 1))
+            channels = expansion * width
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes)]
     return nn.Sequential(*layers)
 
 
-NETWORKS = {"vgg16": vgg16, "resnet50": resnet50}
+def resnet18(classes):
+    return resnet(BasicBlock, 1, [2, 2, 2, 2], classes)
+
+
+def resnet50(classes):
+    return resnet(Bottleneck, 4, [3, 4, 6, 3], classes)
+
+
+NETWORKS = {"vgg16": vgg16, "resnet18": resnet18, "resnet50": resnet50}
 
 
 def loaded_blas():

@@ -9,17 +9,22 @@ set(um_core "um/[a-z0-9_]+[.]h")  # the seams: headers directly in um/
 set(allow_um               "${um_core}")
 set(allow_um/host          "um/host/|${um_core}")
 # Threads that do jobs in order serve a GPU as well, and its far memory is RAM.
+set(allow_um/dropin        "um/dropin/|${um_core}")
 set(allow_um/cuda          "um/cuda/|um/host/(available_memory|engine|thread_event)[.]h|${um_core}")
 set(allow_nets             "nets/|${um_core}")
-set(allow_prefetch         "prefetch/[a-z0-9_]+[.]h|prefetch/planners/|${um_core}")
+set(allow_prefetch         "prefetch/[a-z0-9_]+[.]h|prefetch/planners/|prefetch/learned/|${um_core}")
 set(allow_prefetch/runtime "prefetch/|${um_core}")
 set(allow_src              "src/[a-z0-9_]+[.]h|src/layers/|src/data/|nets/|prefetch/|${um_core}")
 set(allow_src/host         "src/[a-z0-9_]+[.]h|src/host/|nets/|prefetch/|${um_core}")
 set(allow_src/cuda         "src/[a-z0-9_]+[.]h|src/cuda/|nets/|prefetch/|um/cuda/|${um_core}")
+set(allow_src/bench        "src/[a-z0-9_]+[.]h|src/bench/|src/data/|nets/|prefetch/|${um_core}")
+set(allow_src/report       "src/[a-z0-9_]+[.]h|src/report/|prefetch/[a-z0-9_]+[.]h|${um_core}")
 set(allow_src/sweep        "src/[a-z0-9_]+[.]h|src/sweep/|nets/|prefetch/|${um_core}")
+set(allow_src/dropin       "src/[a-z0-9_]+[.]h|src/dropin/|prefetch/[a-z0-9_]+[.]h|prefetch/learned/|um/")
 set(allow_src/cli          "src/|nets/|prefetch/|um/")
 set(allow_tools            "tools/|src/|nets/|prefetch/|um/")
-set(folders um um/host um/cuda nets prefetch prefetch/runtime src src/host src/cuda src/sweep src/cli tools)
+set(folders um um/host um/cuda um/dropin nets prefetch prefetch/runtime src src/host src/cuda
+    src/bench src/report src/sweep src/dropin src/cli tools)
 
 # Headers of other libraries that only some folders may see.
 set(owners_of_cuda "um/cuda|src/cuda|um/dropin|tests")
@@ -67,10 +72,11 @@ endforeach()
 
 # Every test file is compiled: a file that tests/CMakeLists.txt does not name is a test nobody runs.
 file(GLOB_RECURSE tests RELATIVE ${ROOT}/tests ${ROOT}/tests/*_test.cpp)
-file(READ ${ROOT}/tests/CMakeLists.txt listed)
+file(READ ${ROOT}/tests/CMakeLists.txt text)
+string(REGEX REPLACE "#[^\n]*" "" text "${text}")
+string(REGEX MATCHALL "[A-Za-z0-9_./-]+_test[.]cpp" listed "${text}")  # whole names
 foreach(test IN LISTS tests)
-  string(FIND "${listed}" "${test}" at)
-  if(at EQUAL -1)
+  if(NOT test IN_LIST listed)
     message(SEND_ERROR "tests/${test} is not named in tests/CMakeLists.txt")
   endif()
 endforeach()

@@ -8,7 +8,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/spillwayConfigVersion.cma
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/spillwayConfig.cmake
               ${PROJECT_BINARY_DIR}/spillwayConfigVersion.cmake
-  DESTINATION ${folder})
+  DESTINATION ${folder} COMPONENT um_dropin)
 install(TARGETS spillway RUNTIME)
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/plot/sweep DESTINATION share/spillway/plot)
 install(FILES ${PROJECT_SOURCE_DIR}/tools/plot/lines.py DESTINATION share/spillway/plot)

@@ -1,4 +1,17 @@
-# find_package(spillway): targets spillway::um, spillway::prefetch, spillway::training and so on.
+# find_package(spillway): targets spillway::um_dropin, spillway::um, spillway::training and so on.
+# find_package(spillway COMPONENTS um_dropin): the drop-in allocator alone, which needs no package.
+include(${CMAKE_CURRENT_LIST_DIR}/spillwayDropInTargets.cmake)
+set(spillway_um_dropin_FOUND TRUE)
+foreach(component IN LISTS spillway_FIND_COMPONENTS)
+  if(NOT component STREQUAL "um_dropin" AND spillway_FIND_REQUIRED_${component})
+    set(spillway_FOUND FALSE)
+    set(spillway_NOT_FOUND_MESSAGE "spillway has no component ${component}; it has um_dropin")
+  endif()
+endforeach()
+if(spillway_FIND_COMPONENTS)
+  return()
+endif()
+
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(TBB)

@@ -3,7 +3,7 @@
 import dataclasses
 
 from stages_correct import differing, is_over_budget
-from stages_fast import GOAL
+from stages_overhead import GOAL, has_goal
 
 
 @dataclasses.dataclass
@@ -66,6 +66,9 @@ def of_facts(result):
                         for name in ("renew_far", "bring_back_far"))
         figures.append(Figure("room for what is far, discarded / with its content",
                               f"{renew / bring:.2f}"))
+    if "card" in result:
+        name = result["card"]["properties"].get("deviceName", "unnamed")
+        figures.append(Figure("card as cuDNN sees it", name))
     return figures + of_counts(driver.get("fault_counts", {}))
 
 
@@ -78,10 +81,6 @@ def of_counts(counts):
     evicted = budgeted["out_by_eviction"]
     return [Figure("faults in moves by hints", f"{faults}", "0", faults == 0),
             Figure("bytes evicted in moves by hints", f"{evicted}", "0", evicted == 0)]
-
-
-def of_properties(result):
-    return [Figure("card as cuDNN sees it", result["properties"].get("deviceName", "unnamed"))]
 
 
 def of_identity(result):
@@ -110,6 +109,21 @@ def within_budget(name, runs):
                   not any(is_over_budget(run) for run in runs))
 
 
+def of_engines(result):
+    figures = []
+    for step in result["steps"]:
+        name = (f"convolutions of {step['network']} {step['precision']} batch {step['batch']}: by "
+                "the fastest engines / by those with the least workspace")
+        if "convolutions" not in step:
+            figures.append(Figure(name, step.get("failed", "not measured"), "runs", False))
+            continue
+        tried = sum(len(each["engines"]) for each in step["convolutions"])
+        figures.append(Figure(name, f"{1e3 * step['seconds_by_fastest']:.1f} / "
+                              f"{1e3 * step['seconds_by_least_workspace']:.1f} ms; {tried} engines "
+                              f"for {len(step['convolutions'])} convolutions"))
+    return figures
+
+
 def of_speed(result):
     figures = []
     for pair in result["pairs"]:
@@ -125,22 +139,22 @@ def of_speed(result):
 
 
 def of_overhead(result):
-    figures = []
-    for run in result["runs"]:
-        has_goal = run["budget"] == "40%"
-        name = f"resnet50 at {run['budget']}, {run['memory']}, {run['planner']}"
-        figures.append(overhead_figure(name, run, has_goal))
+    figures = [overhead_figure(name_of(run), run, has_goal(run)) for run in result["runs"]]
     if "large" in result:
         run = result["large"]
         beyond = ", more than the card" if run.get("is_more_than_the_card") else ""
-        name = f"resnet50 batch {run['batch']}{beyond}, at {run['budget']}, {run['memory']}"
-        figures.append(overhead_figure(name, run, False))
+        figures.append(overhead_figure(f"{name_of(run)}, batch {run['batch']}{beyond}", run, False))
     done = [run for run in result["runs"] if "failed" not in run]
     return figures + ([within_budget("overhead", done)] if done else [])
 
 
-def overhead_figure(name, run, has_goal):
-    goal = f"within {100 * GOAL:.0f} % of the prediction" if has_goal else ""
+def name_of(run):
+    without = "" if run["discards"] else ", without discards"
+    return f"{run['network']} at {run['budget']}, {run['memory']}, {run['planner']}{without}"
+
+
+def overhead_figure(name, run, is_judged):
+    goal = f"within {100 * GOAL:.0f} % of the prediction" if is_judged else ""
     if "failed" in run:
         return Figure(name, run["failed"], goal or "runs", False)
     value = f"{1e3 * run['median_step_seconds']:.1f} ms"
@@ -148,9 +162,8 @@ def overhead_figure(name, run, has_goal):
         value += f", {run['ratio_to_resident']:.2f} of resident"
     value += f", {100 * run['over_prediction']:+.0f} % of {1e3 * run['predicted_step_seconds']:.1f}"
     return Figure(name, value, goal,
-                  abs(run["over_prediction"]) <= GOAL if has_goal else None)
+                  abs(run["over_prediction"]) <= GOAL if is_judged else None)
 
 
-STAGES = {"tests": of_tests, "facts": of_facts, "properties": of_properties,
-          "identity": of_identity, "steady": of_steady, "speed": of_speed,
-          "overhead": of_overhead}
+STAGES = {"tests": of_tests, "facts": of_facts, "identity": of_identity, "steady": of_steady,
+          "engines": of_engines, "speed": of_speed, "overhead": of_overhead}

@@ -41,6 +41,8 @@ class CudaApi {
   [[nodiscard]] virtual cudaStream_t make_stream(const std::string& name) = 0;
   virtual void end_stream(cudaStream_t stream) noexcept = 0;
   virtual void synchronize(cudaStream_t stream) = 0;
+  /// Also of the legacy stream, while a stream that waits for it is being captured.
+  [[nodiscard]] virtual bool is_captured(cudaStream_t stream) = 0;
 
   /// An event that keeps its time, and whose waiter sleeps.
   [[nodiscard]] virtual cudaEvent_t make_event() = 0;

@@ -13,9 +13,6 @@ namespace {
 // that it goes from one to the next by itself.
 constexpr std::size_t kCopiesUnderWay = 8;
 
-// Segments slide in pieces, none over itself: by way of the detour when they slide by less.
-constexpr Bytes kDetour = 8_MiB;
-
 }  // namespace
 
 CudaCopySpace::CudaCopySpace(CudaApi& api, Memory& device, Memory& pinned,
@@ -23,7 +20,6 @@ CudaCopySpace::CudaCopySpace(CudaApi& api, Memory& device, Memory& pinned,
     : api_{api},
       near_{device, checked(options).near},
       far_{pinned, options.size},
-      detour_{device, kDetour},
       sliding_{api, "copy slide"},
       in_{api, {.name = "copy in", .streams = 1, .under_way = kCopiesUnderWay}},
       out_{api, {.name = "copy out", .streams = 1, .under_way = kCopiesUnderWay}} {}
@@ -52,17 +48,18 @@ void CudaCopySpace::prefetch(Bytes far_offset, Range near, Completion done) {
               });
 }
 
-void CudaCopySpace::slide(std::span<const std::byte> from, std::byte* to) {
+// In pieces, none over itself: as long as the distance, or by way of the spare memory.
+void CudaCopySpace::slide(std::span<const std::byte> from, std::byte* to, Range spare) {
   const auto distance = static_cast<std::size_t>(from.data() - to);
-  const bool jumps = distance >= std::min<std::size_t>(kDetour.count(), from.size());
-  const std::size_t most = jumps ? distance : kDetour.count();
+  const bool jumps = distance >= std::min(spare.size(), from.size());
+  const std::size_t most = jumps ? distance : spare.size();
   for (std::size_t at = 0; at < from.size(); at += most) {
     const std::span<const std::byte> piece = from.subspan(at, std::min(most, from.size() - at));
     if (jumps) {
       api_.copy(piece, to + at, sliding_.get());
     } else {
-      api_.copy(piece, detour_.data(), sliding_.get());
-      api_.copy(detour_.bytes().first(piece.size()), to + at, sliding_.get());
+      api_.copy(piece, spare.data(), sliding_.get());
+      api_.copy(spare.first(piece.size()), to + at, sliding_.get());
     }
   }
   api_.synchronize(sliding_.get());

@@ -25,14 +25,13 @@ class CudaCopySpace final : public CopySpace, private Copies {
  private:
   void offload(std::span<const std::byte> near, Bytes far_offset, Completion done) override;
   void prefetch(Bytes far_offset, Range near, Completion done) override;
-  void slide(std::span<const std::byte> from, std::byte* to) override;
+  void slide(std::span<const std::byte> from, std::byte* to, Range spare) override;
 
   [[nodiscard]] Range far(Bytes offset, std::span<const std::byte> near) const;
 
   CudaApi& api_;
   Block near_;
   Block far_;
-  Block detour_;  // of what slides by little
   StreamHandle sliding_;
   std::atomic<std::uint64_t> bytes_prefetched_{0};
   std::atomic<std::uint64_t> bytes_offloaded_{0};

@@ -5,6 +5,7 @@
 
 #include "um/cuda/capabilities.h"
 #include "um/cuda/copy_space.h"
+#include "um/cuda/event.h"
 #include "um/cuda/managed_room.h"
 #include "um/cuda/managed_space.h"
 #include "um/cuda/pcie_link.h"
@@ -37,6 +38,17 @@ Bytes CudaDevice::available_memory() const {
 
 std::unique_ptr<CudaStream> CudaDevice::make_cuda_stream(const std::string& name) {
   return std::make_unique<CudaStream>(*api_, compute_, name);
+}
+
+std::unique_ptr<const Event> CudaDevice::record(cudaStream_t stream) {
+  if (api_->is_captured(stream)) {
+    throw Error{
+        "the stream is being captured into a graph, whose work is done later, once or often; free "
+        "its memory when the graph is not used any more"};
+  }
+  auto event = std::make_unique<CudaEvent>(*api_);
+  event->record(stream);
+  return event;
 }
 
 std::unique_ptr<ManagedSpace> CudaDevice::make_managed_space(const ManagedOptions& options,

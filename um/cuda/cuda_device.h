@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "um/cuda/pinned_memory.h"
 #include "um/cuda/stream.h"
 #include "um/device.h"
+#include "um/pmr_memory.h"
 
 namespace spillway::um {
 
@@ -54,8 +56,13 @@ class CudaDevice final : public Device {
 
   /// As make_stream(); a backend launches kernels on its native().
   [[nodiscard]] std::unique_ptr<CudaStream> make_cuda_stream(const std::string& name);
-  /// RAM that copies to and from the GPU by itself: batches on their way in.
+  /// An event that fires when the work so far of a stream, which may be another's, has ended. It
+  /// ends before the device.
+  [[nodiscard]] std::unique_ptr<const Event> record(cudaStream_t stream);
+  /// RAM that the GPU copies to and from by itself.
   [[nodiscard]] Memory& pinned_memory() { return pinned_; }
+  /// The same for containers of the standard library: batches on their way in.
+  [[nodiscard]] std::pmr::memory_resource& batch_memory() { return batch_memory_; }
   [[nodiscard]] const CudaFacts& facts() const { return facts_; }
   /// Null unless CudaOptions asked for them.
   [[nodiscard]] DriverCounters* driver_counters() { return counters_.get(); }
@@ -66,6 +73,7 @@ class CudaDevice final : public Device {
   ComputeStreams compute_;
   DeviceMemory memory_;
   PinnedMemory pinned_;
+  PmrMemory batch_memory_{pinned_};
   CudaManagedMemory managed_;
   std::unique_ptr<DriverCounters> counters_;
 };

@@ -37,7 +37,7 @@ bool CudaEvent::has_fired() const {
   try {
     return api_->has_fired(event_.get());
   } catch (const CudaError&) {
-    return true;
+    return false;
   }
 }
 
@@ -45,7 +45,7 @@ void CudaEvent::wait() const {
   if (wait_until_recorded() == State::kFailed) return;
   try {
     api_->synchronize(event_.get());
-  } catch (const CudaError&) {  // has fired, as the class says
+  } catch (const CudaError&) {  // as the class says
   }
 }
 

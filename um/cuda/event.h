@@ -9,7 +9,8 @@
 namespace spillway::um {
 
 /// An event that the GPU fires: first the stream's thread records it, later the GPU gets there.
-/// One whose recording or work failed has fired: the stream's synchronize() tells why.
+/// One whose recording failed has fired: nothing was before it. When the driver fails, nobody can
+/// tell: it has not fired then, and wait() returns; the stream's synchronize() tells why.
 class CudaEvent final : public Event {
  public:
   explicit CudaEvent(CudaApi& api) : api_{&api}, event_{api} {}

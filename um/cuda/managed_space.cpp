@@ -15,7 +15,7 @@ constexpr std::size_t kPrefetchesUnderWay = 2;
 
 CudaManagedSpace::Slab::Slab(CudaManagedMemory& from, const ManagedOptions& options)
     : memory{from},
-      range{from.allocate(options.size, options.oversubscribe), options.size.count()} {}
+      range{from.allocate(options.size, options.gpu.oversubscribe), options.size.count()} {}
 
 CudaManagedSpace::Slab::~Slab() { memory.free(range.data()); }
 
@@ -27,7 +27,7 @@ CudaManagedSpace::CudaManagedSpace(CudaApi& api, CudaManagedMemory& memory, Comp
       driver_{driver},
       driver_before_{driver == nullptr ? DriverTotals{} : driver->read()},
       page_{options.page},
-      discards_{options.discards},
+      discards_{options.gpu.discards},
       has_discard_{api.facts().has_discard},
       slab_{memory, checked(options, api.facts())},
       pages_{slab_.range, options.page, ledger},
@@ -138,6 +138,11 @@ Counters CudaManagedSpace::counters() const {
     counters.evictions = (now.out_by_eviction - driver_before_.out_by_eviction) / page_;
   }
   return counters;
+}
+
+Bytes CudaManagedSpace::near_bytes(Range range) const {
+  const std::lock_guard lock{mutex_};
+  return pages_.live_bytes(range);
 }
 
 std::string CudaManagedSpace::description() const {

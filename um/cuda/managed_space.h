@@ -33,6 +33,7 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   [[nodiscard]] Range slab() override { return slab_.range; }
   [[nodiscard]] Hints& hints() override { return *this; }
   [[nodiscard]] Counters counters() const override;
+  [[nodiscard]] Bytes near_bytes(Range range) const override;
   [[nodiscard]] std::string description() const override;
 
  private:

@@ -89,6 +89,21 @@ void NearPages::send_away(Range range) {
   }
 }
 
+Bytes NearPages::live_bytes(Range range) const {
+  if (range.empty()) return {};
+  expects(
+      range.data() >= slab_.data() && range.data() + range.size() <= slab_.data() + slab_.size(),
+      "a range of the slab");
+  const auto begin = static_cast<std::size_t>(range.data() - slab_.data());
+  const std::size_t end = begin + range.size();
+  Bytes live;
+  for (std::size_t i = begin / page_; i * page_ < end; ++i) {
+    if (pages_[i].state != State::kLive) continue;
+    live += Bytes{std::min(end, (i + 1) * page_) - std::max(begin, i * page_)};
+  }
+  return live;
+}
+
 std::size_t NearPages::away(Range range) const {
   const Span span = pages_of(range);
   return static_cast<std::size_t>(

@@ -40,6 +40,9 @@ class NearPages {
   [[nodiscard]] std::vector<Range> discard(Range range, bool keeps);
   /// The content of the live pages has gone far: they are away.
   void send_away(Range range);
+  /// How many bytes of `range` are on live pages. Requires: `range` is of the slab; it may begin
+  /// and end within a page.
+  [[nodiscard]] Bytes live_bytes(Range range) const;
   /// How many pages of `range` are away.
   [[nodiscard]] std::size_t away(Range range) const;
 

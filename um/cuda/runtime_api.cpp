@@ -9,8 +9,9 @@
 
 #include "um/cuda/check.h"
 #include "um/cuda/discards.h"
+#include "um/cuda/far_room.h"
+#include "um/cuda/relaxed_capture.h"
 #include "um/error.h"
-#include "um/host/available_memory.h"
 
 namespace spillway::um {
 namespace {
@@ -51,9 +52,6 @@ struct Batch {
   std::vector<std::size_t> sizes;
 };
 
-// RAM that pinned memory leaves to everything else.
-constexpr Bytes kRamMargin = 1_GiB;
-
 class RuntimeApi final : public CudaApi {
  public:
   explicit RuntimeApi(int ordinal) : ordinal_{ordinal} {
@@ -85,6 +83,17 @@ class RuntimeApi final : public CudaApi {
     enter();
     check(cudaStreamSynchronize(stream));
   }
+  [[nodiscard]] bool is_captured(cudaStream_t stream) override {
+    enter();
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    const cudaError_t status = cudaStreamIsCapturing(stream, &capture);
+    if (status == cudaErrorStreamCaptureImplicit) {
+      (void)cudaGetLastError();
+      return true;
+    }
+    check(status);
+    return capture != cudaStreamCaptureStatusNone;
+  }
 
   [[nodiscard]] cudaEvent_t make_event() override {
     enter();
@@ -103,6 +112,7 @@ class RuntimeApi final : public CudaApi {
   }
   [[nodiscard]] bool has_fired(cudaEvent_t event) override {
     enter();
+    const RelaxedCapture relaxed;
     const cudaError_t status = cudaEventQuery(event);
     if (status == cudaErrorNotReady) {
       (void)cudaGetLastError();
@@ -113,6 +123,7 @@ class RuntimeApi final : public CudaApi {
   }
   void synchronize(cudaEvent_t event) override {
     enter();
+    const RelaxedCapture relaxed;
     check(cudaEventSynchronize(event));
   }
   [[nodiscard]] Nanoseconds elapsed(cudaEvent_t from, cudaEvent_t to) override {
@@ -135,13 +146,12 @@ class RuntimeApi final : public CudaApi {
   }
   void free_managed(std::byte* address) noexcept override { forget(cudaFree(address)); }
   [[nodiscard]] std::byte* allocate_pinned(Bytes size) override {
-    const char* const advice = "use a larger budget or a smaller batch, so that less has to be far";
-    expect_available(size + kRamMargin, "pin " + to_string(size) + " of RAM", advice);
+    expect_far_room(size, "pin " + to_string(size) + " of RAM");
     void* address = nullptr;
     const cudaError_t status = cudaHostAlloc(entered(&address), size.count(), cudaHostAllocDefault);
     if (status == cudaErrorMemoryAllocation) {
       (void)cudaGetLastError();
-      throw OutOfMemory{"the driver cannot pin " + to_string(size) + " of RAM; " + advice};
+      throw OutOfMemory{"the driver cannot pin " + to_string(size) + " of RAM; " + kFarAdvice};
     }
     check(status);
     return static_cast<std::byte*>(address);
@@ -161,7 +171,7 @@ class RuntimeApi final : public CudaApi {
     bring(discards_.discard_and_prefetch, ranges, stream);
   }
   void discard(std::span<const Range> ranges, cudaStream_t stream) override {
-    enter();
+    enter_driver();
     Batch batch{ranges};
     check_driver(
         discards_.discard(batch.addresses.data(), batch.sizes.data(), ranges.size(), 0, stream));
@@ -172,13 +182,15 @@ class RuntimeApi final : public CudaApi {
   void end_label() override { nvtxRangePop(); }
 
  private:
-  // The device of a thread is the runtime's state, and 0 for a new one.
+  // The device of a thread is the runtime's state, and 0 for a new one. The runtime is asked each
+  // time: the program may have chosen another device since.
   void enter() const {
-    thread_local int current = -1;
-    if (current == ordinal_) return;
+    int current = -1;
+    if (cudaGetDevice(&current) == cudaSuccess && current == ordinal_) return;
     check(cudaSetDevice(ordinal_));
-    current = ordinal_;
   }
+  // The driver's own functions want a context too, which only this gives to a new thread.
+  void enter_driver() const { check(cudaSetDevice(ordinal_)); }
   void** entered(void** address) const {
     enter();
     return address;
@@ -203,7 +215,7 @@ class RuntimeApi final : public CudaApi {
 
   void bring(Discards::DiscardAndPrefetch call, std::span<const Range> ranges,
              cudaStream_t stream) {
-    enter();
+    enter_driver();
     Batch batch{ranges};
     CUmemLocation near{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal_};
     std::size_t first = 0;

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "um/cuda/far_room.h"
 #include "um/error.h"
 
 namespace spillway::um {
@@ -39,6 +40,10 @@ const ManagedOptions& checked(const ManagedOptions& options, const CudaFacts& fa
   }
   expects(options.size > Bytes{} && options.size.count() % options.page.count() == 0,
           "a managed space consists of whole pages");
+  if (options.far.used > Bytes{}) {
+    expect_far_room(options.far.used, "put " + to_string(options.far.used) +
+                                          " of unified memory, which the plan moves far, in RAM");
+  }
   return options;
 }
 

@@ -16,8 +16,8 @@ void FarFile::read(Bytes offset, std::span<std::byte> to) {
     const ssize_t moved = pread(file_.descriptor(), to.data(), to.size(), at);
     if (moved < 0 && errno == EINTR) continue;
     if (moved <= 0) {  // zero: the file has lost its end
-      throw system_error("cannot read far memory in " + file_.folder().string(),
-                         moved < 0 ? errno : EIO);
+      const int reason = moved < 0 ? errno : EIO;
+      throw system_error("cannot read far memory in " + file_.folder().string(), reason);
     }
     to = to.subspan(static_cast<std::size_t>(moved));
     at += moved;
@@ -31,8 +31,8 @@ void FarFile::write(Bytes offset, std::span<const std::byte> from) {
     const ssize_t moved = pwrite(file_.descriptor(), from.data(), from.size(), at);
     if (moved < 0 && errno == EINTR) continue;
     if (moved <= 0) {  // zero: the file system takes no more, and says not why
-      throw system_error("cannot write far memory in " + file_.folder().string(),
-                         moved < 0 ? errno : EIO);
+      const int reason = moved < 0 ? errno : EIO;  // before the text is made, which may change it
+      throw system_error("cannot write far memory in " + file_.folder().string(), reason);
     }
     from = from.subspan(static_cast<std::size_t>(moved));
     at += moved;

@@ -1,5 +1,7 @@
 #include "um/host/fault_signal.h"
 
+#include <pthread.h>
+
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -28,8 +30,22 @@ struct Handlers {
   std::array<struct sigaction, kSignals.size()> previous{};
   std::array<bool, kSignals.size()> is_installed{};
   std::size_t registrations = 0;
+  bool forgets_in_children = false;
 };
 Handlers handlers;
+
+// A child of fork() has no managed memory, though a copy of these entries: its mappings are not
+// inherited, and the mechanism behind them is still its parent's.
+void forget_in_children() {
+  if (handlers.forgets_in_children) return;
+  const int failure = pthread_atfork([] { handlers.mutex.lock(); }, [] { handlers.mutex.unlock(); },
+                                     [] {
+                                       for (Entry& entry : handlers.entries) entry.target = nullptr;
+                                       handlers.mutex.unlock();
+                                     });
+  if (failure != 0) throw system_error("cannot prepare page faults for fork", failure);
+  handlers.forgets_in_children = true;
+}
 
 bool is_sent_by_a_process(const siginfo_t& info) { return info.si_code <= 0; }
 
@@ -102,6 +118,7 @@ FaultRegistration::FaultRegistration(Range range, FaultTarget& target) {
   if (entry_ == kMostRanges) {
     throw Error{"64 managed memories are in use already; end one before another is made"};
   }
+  forget_in_children();
   if (handlers.registrations == 0) install();
   ++handlers.registrations;
   Entry& entry = handlers.entries[entry_];

@@ -86,8 +86,11 @@ std::unique_ptr<Stream> HostDevice::make_stream(const std::string& name) {
 
 std::unique_ptr<ManagedSpace> HostDevice::make_managed_space(const ManagedOptions& options,
                                                              Ledger& ledger) {
-  if (options.oversubscribe) {
+  if (options.gpu.oversubscribe) {
     throw Error{"the host keeps to its budget: --oversubscribe is for --device cuda"};
+  }
+  if (!options.gpu.discards) {
+    throw Error{"the host always drops dead pages: --no-discard is for --device cuda"};
   }
   return make_managed_region(options, ledger);
 }

@@ -67,6 +67,9 @@ class ManagedRegion final : public ManagedSpace, private Hints, private FaultTar
   [[nodiscard]] Range slab() override { return grid_.slab(); }
   [[nodiscard]] Hints& hints() override { return *this; }
   [[nodiscard]] Counters counters() const override { return residency_.counters(); }
+  [[nodiscard]] Bytes near_bytes(Range range) const override {
+    return residency_.near_bytes(range, grid_);
+  }
   [[nodiscard]] std::string description() const override;
 
  private:

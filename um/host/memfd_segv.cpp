@@ -44,12 +44,14 @@ MemfdSegv::~MemfdSegv() { release(); }
 void MemfdSegv::map_slots(Bytes size) {
   descriptor_ = memfd_create("spillway near memory", MFD_CLOEXEC);
   if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(size.count())) != 0) {
-    throw system_error("cannot make a file in memory of " + to_string(size), errno);
+    const int reason = errno;
+    throw system_error("cannot make a file in memory of " + to_string(size), reason);
   }
   void* const start =
       mmap(nullptr, size.count(), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, /*offset=*/0);
   if (start == MAP_FAILED) {
-    throw system_error("cannot map a file in memory of " + to_string(size), errno);
+    const int reason = errno;
+    throw system_error("cannot map a file in memory of " + to_string(size), reason);
   }
   slots_ = {static_cast<std::byte*>(start), size.count()};
   madvise(start, size.count(), MADV_DONTFORK);

@@ -26,6 +26,12 @@ PageSpan PageGrid::covered(Range range) const {
   return {first, std::max(first, last)};
 }
 
+Bytes PageGrid::shared(Range range, PageIndex index) const {
+  const std::size_t begin = offset_of(range.data());
+  const std::size_t page = index * page_;
+  return Bytes{std::min(begin + range.size(), page + page_) - std::max(begin, page)};
+}
+
 PageSpan PageGrid::whole(Range range) const {
   const PageSpan pages = touched(range);
   expects(range.empty() || (offset_of(range.data()) % page_ == 0 && range.size() % page_ == 0),

@@ -25,6 +25,8 @@ class PageGrid {
   [[nodiscard]] PageSpan touched(Range range) const;
   /// The pages that `range` covers from end to end.
   [[nodiscard]] PageSpan covered(Range range) const;
+  /// How many bytes of `range` are on a page. Requires: the range touches it.
+  [[nodiscard]] Bytes shared(Range range, PageIndex index) const;
   /// Throws: ContractError unless `range` consists of whole pages of the slab.
   [[nodiscard]] PageSpan whole(Range range) const;
 

@@ -19,11 +19,24 @@ constexpr std::chrono::seconds kPatience{10};
 /// Small pages are moved many at a time: a sleep for the link is longer than one takes.
 std::size_t depth_for(Bytes page) { return std::clamp<std::size_t>(2_MiB / page, 1, 32); }
 
+/// Ends the process in place of a page fault that would show or lose what nobody is told of.
+[[noreturn]] void fatal_failure(const std::exception_ptr& failure) noexcept {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& why) {
+    fatal("a page fault cannot be resolved: " + std::string{why.what()} +
+          "; the process ends before content is lost");
+  } catch (...) {
+    fatal("a page fault cannot be resolved: far memory fails");
+  }
+}
+
 }  // namespace
 
 Residency::Residency(const ManagedOptions& options, const PageGeometry& geometry,
                      PageMapper& mapper, PageTransfer& transfer, Ledger& ledger)
     : fault_latency_{options.fault_latency},
+      writes_are_declared_{options.writes_are_declared},
       depth_{depth_for(geometry.page)},
       too_small_{"the near memory of " + to_string(geometry.slots * geometry.page) +
                  " is too small for the pages in use; give it more"},
@@ -36,6 +49,16 @@ Residency::Residency(const ManagedOptions& options, const PageGeometry& geometry
 Counters Residency::counters() const {
   const Lock lock{mutex_};
   return counters_;
+}
+
+Bytes Residency::near_bytes(Range range, const PageGrid& grid) const {
+  const PageSpan pages = grid.touched(range);
+  Bytes near;
+  const Lock lock{mutex_};
+  for (PageIndex index = pages.begin; index < pages.end; ++index) {
+    if (pages_[index].state == PageState::kResident) near += grid.shared(range, index);
+  }
+  return near;
 }
 
 void Residency::fault(PageIndex index) noexcept {
@@ -67,11 +90,11 @@ void Residency::wait_until_settled(Lock& lock, const Page& page) {
 
 // --- room
 
-std::optional<SlotIndex> Residency::find_slot(Lock& lock) {
+Residency::Room Residency::find_room(Lock& lock) {
   while (true) {
-    if (const auto slot = pool_.take()) return slot;
+    if (const auto slot = pool_.take()) return {.slot = slot, .failure = nullptr};
     if (const auto victim = order_.first()) return evict(lock, *victim);
-    if (leaving_ == 0) return std::nullopt;
+    if (leaving_ == 0) return {.slot = std::nullopt, .failure = nullptr};
     changed_.wait(lock);
   }
 }
@@ -79,7 +102,13 @@ std::optional<SlotIndex> Residency::find_slot(Lock& lock) {
 SlotIndex Residency::find_slot_or_die(Lock& lock) noexcept {
   std::optional<Clock::time_point> end;  // of patience with other launches
   while (true) {
-    if (const auto slot = find_slot(lock)) return *slot;
+    const Room room = find_room(lock);
+    if (room.slot) return *room.slot;
+    if (room.failure != nullptr) {
+      if (!writes_are_declared_) fatal_failure(room.failure);
+      if (const auto slot = evict_unsaved(lock)) return *slot;
+      continue;
+    }
     if (filling_ > 0) {
       changed_.wait(lock);
       continue;
@@ -91,12 +120,22 @@ SlotIndex Residency::find_slot_or_die(Lock& lock) noexcept {
   }
 }
 
-/// Returns the slot that `victim` had, still charged.
-SlotIndex Residency::evict(Lock& lock, PageIndex victim) {
-  ++counters_.evictions;
+/// The slot that `victim` had, still charged; when its content cannot be saved, the failure.
+Residency::Room Residency::evict(Lock& lock, PageIndex victim) {
   const Move move = start_leaving(lock, victim);
-  finish_leaving(lock, move);
-  return move.slot;
+  if (!finish_leaving(lock, move)) return {.slot = std::nullopt, .failure = move.failure};
+  ++counters_.evictions;
+  return {.slot = move.slot, .failure = nullptr};
+}
+
+/// Takes the next page away without saving it, for a fault in a launch: the launch goes on to its
+/// end, where check() tells that content is lost.
+std::optional<SlotIndex> Residency::evict_unsaved(Lock& lock) {
+  const auto victim = order_.first();
+  if (!victim) return std::nullopt;
+  Page& page = pages_[*victim];
+  if (page.content == Content::kNear) page.content = Content::kNone;
+  return evict(lock, *victim).slot;
 }
 
 // --- moves
@@ -121,23 +160,38 @@ Residency::Move Residency::start_filling(Lock& lock, PageIndex index, SlotIndex 
   return move;
 }
 
-/// Shows the page when the link has brought it.
+/// Shows the page when the link has brought it. One that far memory did not give stays far, for a
+/// hint; for a fault it is blank in a launch, whose check() tells of it, and else the end.
 void Residency::finish_filling(Lock& lock, const Move& move, Cause cause) {
   lock.unlock();
   if (move.is_transferred) sleep_until(move.end);
-  mapper_.map(move.index, move.slot);
+  const bool is_refused = move.failure != nullptr && cause == Cause::kHint;
+  if (move.failure != nullptr && !is_refused && !writes_are_declared_) fatal_failure(move.failure);
+  if (!is_refused) mapper_.map(move.index, move.slot);
   lock.lock();
-  Page& page = pages_[move.index];
   --filling_;
+  note_failure(move.failure);
+  if (is_refused) {
+    pool_.give(move.slot);
+    refuse(move.index);
+  } else {
+    note_arrival(move, cause);
+  }
+}
+
+/// The page is near and mapped.
+void Residency::note_arrival(const Move& move, Cause cause) {
+  Page& page = pages_[move.index];
   page.state = PageState::kResident;
   page.slot = move.slot;
   if (!move.is_transferred) page.content = Content::kNone;
-  if (page.writers > 0 || page.was_written_while_filling) page.content = Content::kNear;
+  if (!writes_are_declared_ || page.writers > 0 || page.was_written_while_filling) {
+    page.content = Content::kNear;
+  }
   page.was_written_while_filling = false;
   if (cause == Cause::kFault) note_touch(page);
   if (page.pins == 0) order_.append(move.index, page.advice);
   if (move.is_transferred) counters_.bytes_prefetched += Bytes{mapper_.slot(move.slot).size()};
-  note_failure(move.failure);
   changed_.notify_all();
 }
 
@@ -164,29 +218,44 @@ Residency::Move Residency::start_leaving(Lock& lock, PageIndex index) {
   return move;
 }
 
-/// The page has left; its slot is the caller's, still charged.
-void Residency::finish_leaving(Lock& lock, const Move& move) {
+/// True: the page has left, and its slot is the caller's, still charged. False: its content could
+/// not be saved, and it is near again as the one used last.
+bool Residency::finish_leaving(Lock& lock, const Move& move) {
+  const bool stays = move.failure != nullptr;
   if (move.is_transferred) {
     lock.unlock();
     sleep_until(move.end);
+    if (stays) mapper_.map(move.index, move.slot);
     lock.lock();
-    counters_.bytes_offloaded += Bytes{mapper_.slot(move.slot).size()};
   }
   Page& page = pages_[move.index];
   --leaving_;
-  page.state = PageState::kNone;
-  page.slot = kNoSlot;
-  if (move.is_transferred) page.content = Content::kFar;
   note_failure(move.failure);
   changed_.notify_all();
+  if (stays) {
+    page.state = PageState::kResident;
+    if (page.pins == 0) order_.append(move.index, page.advice);
+    return false;
+  }
+  page.state = PageState::kNone;
+  page.slot = kNoSlot;
+  if (move.is_transferred) {
+    page.content = Content::kFar;
+    counters_.bytes_offloaded += Bytes{mapper_.slot(move.slot).size()};
+  }
+  return true;
 }
 
 void Residency::finish_leaving_and_free(Lock& lock, const Move& move) {
-  finish_leaving(lock, move);
-  pool_.give(move.slot);
+  if (finish_leaving(lock, move)) {
+    pool_.give(move.slot);
+  } else {
+    ++counters_.refused_hints;
+  }
 }
 
-void Residency::note_touch(Page& page) noexcept {
+void Residency::note_touch(Page& page) const noexcept {
+  if (!writes_are_declared_) return;  // it counts as written anyway
   const bool is_declared = page.pins > 0;
   const bool is_read = page.advice == Advice::kReadMostly && page.content != Content::kNone;
   if (!is_declared && !is_read) page.content = Content::kNear;

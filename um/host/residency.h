@@ -35,13 +35,15 @@ class Residency {
   Residency(const ManagedOptions& options, const PageGeometry& geometry, PageMapper& mapper,
             PageTransfer& transfer, Ledger& ledger);
 
-  /// Makes a page near that a thread touched. Ends the process when every near page is in use.
+  /// Makes a page near that a thread touched. Ends the process when every near page is in use, and
+  /// where nobody declares uses, whom check() would tell, when far memory fails.
   void fault(PageIndex index) noexcept;
 
-  /// Brings pages near with their content, and counts those it finds no room for. Returns the first
-  /// failure of far memory, else null.
+  /// Brings pages near with their content, and counts those it finds no room for, and those that
+  /// far memory does not give. Returns the first failure of far memory, else null.
   [[nodiscard]] std::exception_ptr fetch(PageSpan pages) noexcept;
-  /// Takes pages away, saving those that are dirty. Leaves out, and counts, those in use.
+  /// Takes pages away, saving those that are dirty. Leaves out, and counts, those in use, and those
+  /// that far memory does not take.
   [[nodiscard]] std::exception_ptr offload(PageSpan pages) noexcept;
 
   void populate(PageSpan pages);
@@ -56,6 +58,8 @@ class Residency {
   void check() const;
 
   [[nodiscard]] Counters counters() const;
+  /// Bytes of `range` that are on resident pages.
+  [[nodiscard]] Bytes near_bytes(Range range, const PageGrid& grid) const;
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -73,18 +77,25 @@ class Residency {
     std::deque<Move> moves;
     std::exception_ptr failure;  // the first
   };
+  /// What a search for room found: a slot; else why the next page cannot leave, or no page at all.
+  struct Room {
+    std::optional<SlotIndex> slot;
+    std::exception_ptr failure;
+  };
   enum class Origin { kTransfer, kBlank, kAbandoned };
   enum class Cause { kFault, kHint };
 
   void wait_until_settled(Lock& lock, const Page& page);
-  [[nodiscard]] std::optional<SlotIndex> find_slot(Lock& lock);
+  [[nodiscard]] Room find_room(Lock& lock);
   [[nodiscard]] SlotIndex find_slot_or_die(Lock& lock) noexcept;
-  [[nodiscard]] SlotIndex evict(Lock& lock, PageIndex victim);
+  [[nodiscard]] Room evict(Lock& lock, PageIndex victim);
+  [[nodiscard]] std::optional<SlotIndex> evict_unsaved(Lock& lock);
 
   [[nodiscard]] Move start_filling(Lock& lock, PageIndex index, SlotIndex slot, Origin origin);
   void finish_filling(Lock& lock, const Move& move, Cause cause);
+  void note_arrival(const Move& move, Cause cause);
   [[nodiscard]] Move start_leaving(Lock& lock, PageIndex index);
-  void finish_leaving(Lock& lock, const Move& move);
+  [[nodiscard]] bool finish_leaving(Lock& lock, const Move& move);
   void finish_leaving_and_free(Lock& lock, const Move& move);
   [[nodiscard]] static Move take_first(Batch& batch);
 
@@ -94,12 +105,13 @@ class Residency {
   void end_page_use(PageIndex index, PageAccess access) noexcept;
   /// A fault outside any declared use may be a write; the first one of a page that is read mostly,
   /// too.
-  static void note_touch(Page& page) noexcept;
+  void note_touch(Page& page) const noexcept;
   void note_failure(const std::exception_ptr& failure);
   /// Requires: the mutex is held. Throws: the first failure.
   void throw_failure() const;
 
   const Nanoseconds fault_latency_;
+  const bool writes_are_declared_;
   const std::size_t depth_;  // pages that an engine has on their way at once
   const std::string too_small_;
   PageMapper& mapper_;

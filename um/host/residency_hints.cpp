@@ -34,17 +34,18 @@ std::exception_ptr Residency::fetch(PageSpan pages) noexcept {
       continue;
     }
     page.state = PageState::kFilling;
-    std::optional<SlotIndex> slot = find_slot(lock);
-    if (!slot && !batch.moves.empty()) {
+    Room room = find_room(lock);
+    if (!room.slot && !batch.moves.empty()) {
       finish_down_to(0);  // now they may be evicted
-      slot = find_slot(lock);
+      room = find_room(lock);
     }
-    if (!slot) {
+    if (!room.slot) {
+      if (batch.failure == nullptr) batch.failure = room.failure;
       refuse(index);
       continue;
     }
     const Origin origin = page.content == Content::kFar ? Origin::kTransfer : Origin::kBlank;
-    batch.moves.push_back(start_filling(lock, index, *slot, origin));
+    batch.moves.push_back(start_filling(lock, index, *room.slot, origin));
     finish_down_to(depth_);
   }
   finish_down_to(0);
@@ -93,7 +94,7 @@ void Residency::populate(PageSpan pages) {
     }
     page.content = Content::kNone;
     page.state = PageState::kFilling;
-    if (const auto slot = find_slot(lock)) {
+    if (const auto slot = find_room(lock).slot) {
       finish_filling(lock, start_filling(lock, index, *slot, Origin::kAbandoned), Cause::kHint);
     } else {
       refuse(index);

@@ -46,7 +46,8 @@ int open_unnamed(const fs::path& folder) {
     descriptor = open_named_and_unlink(folder);  // some file systems have no O_TMPFILE
   }
   if (descriptor < 0) {
-    throw system_error("cannot make a file for far memory in " + folder.string(), errno);
+    const int reason = errno;
+    throw system_error("cannot make a file for far memory in " + folder.string(), reason);
   }
   return descriptor;
 }

@@ -26,7 +26,7 @@ Program::Arguments train_lenet(const Program::Arguments& more) {
 }
 
 TEST(Help, OfEverySubcommandShowsAnExample) {
-  for (const char* command : {"train", "plan", "sweep", "profile", "nets", "devices"}) {
+  for (const char* command : {"train", "plan", "sweep", "profile", "bench", "nets", "devices"}) {
     const Outcome outcome = run_spillway({command, "--help"});
 
     EXPECT_EQ(outcome.exit_code, 0) << command;
@@ -40,7 +40,7 @@ TEST(Help, OfTheProgramNamesEverySubcommand) {
   const Outcome outcome = run_spillway({"--help"});
 
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* command : {"train", "plan", "sweep", "profile", "nets", "devices"}) {
+  for (const char* command : {"train", "plan", "sweep", "profile", "bench", "nets", "devices"}) {
     EXPECT_NE(outcome.output.find(command), std::string::npos) << command;
   }
 }
@@ -207,6 +207,7 @@ TEST(BadInput, RefusesOnTheHostWhatIsAGpus) {
   refuse({"--precision", "bf16"}, "the host computes in fp32");
   refuse({"--shared-gpu"}, "--device cuda");
   refuse({"--oversubscribe"}, "--device cuda");
+  refuse({"--no-discard"}, "--device cuda");
 }
 
 TEST(BadInput, RefusesAnImageTooSmallForTheNetwork) {

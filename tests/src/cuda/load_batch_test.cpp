@@ -12,8 +12,8 @@ class CudaBatchLoading : public DeviceRunner,
   CudaBatchLoading() : DeviceRunner{std::get<0>(GetParam())} {}
 
   [[nodiscard]] Batch batch(unsigned seed) const {
-    Batch batch{.images = host::to_floats(host::random_values(shape_.elements(), seed)),
-                .labels = {}};
+    const Values images = host::random_values(shape_.elements(), seed);
+    Batch batch{.images{images.begin(), images.end()}, .labels = {}};
     for (std::size_t n = 0; n < shape_.batch; ++n) {
       batch.labels.push_back(static_cast<std::int32_t>(n + seed) - 1);
     }
@@ -23,22 +23,20 @@ class CudaBatchLoading : public DeviceRunner,
   const TensorShape shape_ = std::get<1>(GetParam());
 };
 
-// The second batch goes through the same staging memory.
 TEST_P(CudaBatchLoading, PutsEachBatchIntoTheLayout) {
   const LoadBatch op{.x = shape_};
   const std::unique_ptr<Kernel> kernel = make_kernel(machine(), op);
   DeviceBlock workspace{workspace_of(machine(), op)};
   std::vector<Operand> x;
   std::vector<Operand> labels;
+  const std::vector<Batch> batches{batch(0), batch(1)};  // until all work is done
   for (const unsigned i : {0U, 1U}) {
     x.push_back(tensor(shape_));
     labels.push_back(bytes(um::Bytes{shape_.batch * sizeof(std::int32_t)}));
-    Batch batch = this->batch(i);
-    const StepContext context{.batch = &batch};
+    const StepContext context{.batch = &batches[i]};
     const std::vector<std::byte*> operands{x[i].device.data(), labels[i].device.data()};
     kernel->run({.operands = operands, .workspace = workspace.data(), .context = &context});
     host().run(op, {&x[i].host, &labels[i].host}, context);
-    batch.images.assign(batch.images.size(), 0.F);  // as when the loader fills it anew
   }
   for (const unsigned i : {0U, 1U}) {
     expect_equal(shape_, x[i]);
@@ -49,7 +47,6 @@ TEST_P(CudaBatchLoading, PutsEachBatchIntoTheLayout) {
   EXPECT_TRUE(workspace.guard_is_intact());
 }
 
-// The last is more than one piece of staging: 8 x 3 x 256 x 256 floats are 6 MiB.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, CudaBatchLoading,
     ::testing::Combine(kPrecisions,
@@ -64,7 +61,7 @@ class CudaPixelLabels : public DeviceRunner {
 
 TEST_F(CudaPixelLabels, AreCopiedOneForEachPixel) {
   const TensorShape shape{2, {1, 2, 3}};
-  Batch batch{.images = std::vector<float>(12, 0.5F), .labels = {}};
+  Batch batch{.images = std::pmr::vector<float>(12, 0.5F), .labels = {}};
   for (std::int32_t i = 0; i < 12; ++i) batch.labels.push_back(i - 1);
   Operand x = tensor(shape);
   Operand labels = bytes(um::Bytes{12 * sizeof(std::int32_t)});
@@ -79,7 +76,7 @@ class WrongCudaBatch : public DeviceRunner {
 
 TEST_F(WrongCudaBatch, IsTheCallersBug) {
   const TensorShape shape{2, {1, 3, 3}};
-  const Batch batch{.images = std::vector<float>(9), .labels = {0}};
+  const Batch batch{.images = std::pmr::vector<float>(9), .labels = {0}};
   Operand x = tensor(shape);
   Operand labels = bytes(um::Bytes{8});
   EXPECT_THROW(run_on_device(LoadBatch{.x = shape}, {&x, &labels}, {.batch = &batch}),

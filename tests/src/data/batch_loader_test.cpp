@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory_resource>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -42,7 +44,7 @@ class CountingDataset final : public Dataset {
   mutable std::atomic<std::size_t> reads_ = 0;
 };
 
-using Labels = std::vector<std::int32_t>;
+using Labels = std::pmr::vector<std::int32_t>;
 
 std::vector<Labels> labels_of(BatchLoader& loader, int steps) {
   std::vector<Labels> labels(static_cast<std::size_t>(steps));
@@ -98,13 +100,60 @@ TEST(BatchLoader, LoadsNoFurtherAheadThanItsDepth) {
   }
 }
 
+// Notes what is allocated and given back.
+class NotingMemory final : public std::pmr::memory_resource {
+ public:
+  [[nodiscard]] bool has(const void* address) const {
+    const std::lock_guard lock{mutex_};
+    return blocks_.contains(address);
+  }
+  [[nodiscard]] std::size_t allocations() const { return allocations_; }
+  [[nodiscard]] bool is_empty() const { return blocks_.empty(); }
+
+ private:
+  void* do_allocate(std::size_t size, std::size_t alignment) override {
+    void* const block = std::pmr::new_delete_resource()->allocate(size, alignment);
+    const std::lock_guard lock{mutex_};
+    ++allocations_;
+    blocks_.insert(block);
+    return block;
+  }
+  void do_deallocate(void* block, std::size_t size, std::size_t alignment) override {
+    const std::lock_guard lock{mutex_};
+    blocks_.erase(block);
+    std::pmr::new_delete_resource()->deallocate(block, size, alignment);
+  }
+  [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
+    return this == &other;
+  }
+
+  mutable std::mutex mutex_;
+  std::set<const void*> blocks_;
+  std::atomic<std::size_t> allocations_ = 0;
+};
+
+TEST(BatchLoader, HasAllItsBatchesInTheMemoryGivenAndAllocatesNoMoreThanThose) {
+  const CountingDataset dataset{11};
+  NotingMemory memory;
+  {
+    BatchLoader loader{dataset, 2, 7, 0, 3, memory};
+    for (int step = 0; step < 20; ++step) {
+      const Batch& batch = loader.next();
+      EXPECT_TRUE(memory.has(batch.images.data()) && memory.has(batch.labels.data())) << step;
+    }
+  }
+  // Images and labels of three ahead and of the one handed out; of fewer where reading is slow.
+  EXPECT_LE(memory.allocations(), 4U * 2U);
+  EXPECT_TRUE(memory.is_empty());
+}
+
 TEST(BatchLoader, PadsTheLastBatchOfAnEvaluation) {
   const CountingDataset dataset{5};
   BatchLoader loader{dataset, 3, evaluation_order(5, 3)};
   EXPECT_EQ(loader.next().labels, (Labels{0, 1, 2}));
   const Batch& last = loader.next();
   EXPECT_EQ(last.labels, (Labels{3, 4, -1}));
-  EXPECT_EQ(last.images, (std::vector<float>{3, 3, 3, 3, 4, 4, 4, 4, 0, 0, 0, 0}));
+  EXPECT_EQ(last.images, (std::pmr::vector<float>{3, 3, 3, 3, 4, 4, 4, 4, 0, 0, 0, 0}));
 }
 
 TEST(BatchLoader, HandsOverWhatReadingThrewAfterTheBatchesBeforeIt) {

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "src/convolution_geometry.h"
 #include "tests/src/host/kernel_runner.h"
 
 namespace spillway::test {
@@ -37,14 +38,12 @@ constexpr double kWinogradTolerance = 1.4e-5;
 class GoldenLayer : public KernelRunner, public testing::WithParamInterface<LayerGolden> {
  protected:
   void check(const nets::Convolution& layer) {
-    const auto geometry = weighted_geometry<ConvolutionGeometry>(layer);
     check_weighted<ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights>(
-        geometry);
+        geometry_of(layer, g_.x[0], g_.y));
   }
   void check(const nets::TransposedConvolution& layer) {
-    const auto geometry = weighted_geometry<TransposedConvolutionGeometry>(layer);
     check_weighted<TransposedConvolutionForward, TransposedConvolutionBackwardData,
-                   TransposedConvolutionBackwardWeights>(geometry);
+                   TransposedConvolutionBackwardWeights>(geometry_of(layer, g_.x[0], g_.y));
   }
   void check(const nets::Linear& layer) {
     const LinearGeometry geometry{.x = g_.x[0], .features = layer.features, .bias = layer.bias};
@@ -209,17 +208,6 @@ class GoldenLayer : public KernelRunner, public testing::WithParamInterface<Laye
   const LayerGolden& g_ = GetParam();
 
  private:
-  template <class Geometry, class Layer>
-  [[nodiscard]] Geometry weighted_geometry(const Layer& layer) const {
-    return {.x = g_.x[0],
-            .y = g_.y,
-            .kernel = layer.kernel,
-            .stride = layer.stride,
-            .padding = layer.padding,
-            .bias = layer.bias,
-            .dilation = layer.dilation,
-            .groups = layer.groups};
-  }
   [[nodiscard]] Block input(std::size_t number) const {
     const TensorShape& shape = g_.x[number];
     return tensor(shape, g_.drawn("x" + std::to_string(number + 1), shape.elements()));

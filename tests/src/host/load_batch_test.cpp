@@ -8,7 +8,7 @@ class BatchLoading : public KernelRunner, public testing::WithParamInterface<Ten
 TEST_P(BatchLoading, PutsImagesIntoTheLayoutAndCopiesLabels) {
   const TensorShape shape = GetParam();
   const Values images = random_values(shape.elements(), 1);
-  Batch batch{.images = to_floats(images), .labels = {}};
+  Batch batch{.images{images.begin(), images.end()}, .labels = {}};
   for (std::size_t n = 0; n < shape.batch; ++n) {
     batch.labels.push_back(static_cast<std::int32_t>(n) - 1);
   }
@@ -24,7 +24,7 @@ TEST_P(BatchLoading, TakesItsPartOfALargerBatch) {
   const TensorShape shape = GetParam();
   const std::size_t elements = shape.image.elements();
   const Values images = random_values((shape.batch + 3) * elements, 1);
-  Batch batch{.images = to_floats(images), .labels = {}};
+  Batch batch{.images{images.begin(), images.end()}, .labels = {}};
   for (std::size_t n = 0; n < shape.batch + 3; ++n) {
     batch.labels.push_back(static_cast<std::int32_t>(n));
   }
@@ -44,11 +44,11 @@ using WrongBatch = KernelRunner;
 
 TEST_F(WrongBatch, IsTheCallersBug) {
   const TensorShape shape{2, {1, 3, 3}};
-  const Batch batch{.images = std::vector<float>(9), .labels = {0}};
+  const Batch batch{.images = std::pmr::vector<float>(9), .labels = {0}};
   Block x = tensor(shape);
   Block labels{um::Bytes{8}};
   EXPECT_THROW(run(LoadBatch{.x = shape}, {&x, &labels}, {.batch = &batch}), um::ContractError);
-  const Batch enough{.images = std::vector<float>(18), .labels = {0, 1}};
+  const Batch enough{.images = std::pmr::vector<float>(18), .labels = {0, 1}};
   EXPECT_THROW(run(LoadBatch{.x = shape}, {&x, &labels}, {.batch = &enough, .first_sample = 1}),
                um::ContractError);
 }
@@ -57,7 +57,7 @@ class PixelLabels : public KernelRunner {};
 
 TEST_F(PixelLabels, AreCopiedOneForEachPixel) {
   const TensorShape shape{2, {1, 2, 3}};
-  Batch batch{.images = std::vector<float>(12, 0.5F), .labels = {}};
+  Batch batch{.images = std::pmr::vector<float>(12, 0.5F), .labels = {}};
   for (std::int32_t i = 0; i < 12; ++i) batch.labels.push_back(i - 1);
   Block x = tensor(shape);
   Block labels{um::Bytes{12 * sizeof(std::int32_t)}};

@@ -33,7 +33,7 @@ class Run(unittest.TestCase):
         (self.root / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
         with tarfile.open(archive, "w:gz") as tar:
             tar.add(self.root / "manifest.json", arcname="manifest.json")
-            for name in ("spillway", "driver_facts", "card_properties"):
+            for name in ("spillway", "driver_facts", "card_properties", "engine_times"):
                 tar.add(HERE / "fake_spillway.py", arcname=f"bin/{name}", filter=executable)
 
     def run_stages(self, *words, fake=""):
@@ -51,6 +51,15 @@ class Run(unittest.TestCase):
             f"{self.root}/tools/gpu/run: there is no usable GPU: there is no NVIDIA driver"])
         self.assertFalse((self.root / "out").exists())
 
+    def test_stops_at_once_where_others_have_taken_the_memory(self):
+        done = self.run_stages(fake="full")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.splitlines(), [
+            f"{self.root}/tools/gpu/run: cuda:0 has 20.0 GiB free, and 32 are needed; wait until "
+            "others have ended, or leave out engines, speed, overhead"])
+        self.assertFalse((self.root / "out").exists())
+        self.assertEqual(self.run_stages("--quick", "steady", fake="full").returncode, 0)
+
     def test_stops_with_a_sentence_where_a_library_is_missing(self):
         self.pack(cuda_libraries=["libnowhere.so.9"])
         done = self.run_stages()
@@ -66,6 +75,12 @@ class Run(unittest.TestCase):
                          ["facts", "steady"])
         self.assertEqual([line.split()[:2] for line in done.stdout.splitlines()],
                          [["stage", "status"], ["facts", "passed"], ["steady", "passed"]])
+
+    def test_has_at_most_as_many_files_as_come_back(self):
+        self.run_stages("--quick")
+        self.assertEqual(sorted(path.stem for path in (self.root / "out").iterdir()),
+                         ["engines", "facts", "identity", "overhead", "speed", "steady", "summary",
+                          "tests"])  # eight
 
     def test_goes_on_after_a_stage_that_failed_and_says_so_at_the_end(self):
         done = self.run_stages("--quick", "tests", "facts", "steady", fake="managed:faults=1")

@@ -51,8 +51,9 @@ def about(stage, status="passed"):
             "build": {"from": "pack", "commit": "c0ffee"}}
 
 
-def overhead_run(budget, over):
-    return {**training(), "memory": "managed", "budget": budget, "planner": "joint",
+def overhead_run(budget, over, **changes):
+    return {**training(), "network": "resnet50", "memory": "managed", "budget": budget,
+            "planner": "joint", "discards": True, **changes,
             "median_step_seconds": 0.2, "predicted_step_seconds": 0.2 / (1 + over),
             "over_prediction": over, "ratio_to_resident": 1.5}
 
@@ -60,18 +61,24 @@ def overhead_run(budget, over):
 RESULTS = {
     "tests": {**about("tests"),
               "programs": [{"program": "a", "status": 0, "tests": 7, "failures": 0}]},
-    "facts": {**about("facts"), "driver": DRIVER},
-    "properties": {**about("properties"), "properties": {"deviceName": "NVIDIA H200"}},
+    "facts": {**about("facts"), "driver": DRIVER,
+              "card": {"text": "{}", "properties": {"deviceName": "NVIDIA H200"}}},
     "identity": {**about("identity"),
                  "precisions": {"fp32": {"resident": training(), "managed min": training()}}},
     "steady": {**about("steady"), "run": training(), "steady_faults": [0, 0],
                "steady_evictions": [0, 0]},
+    "engines": {**about("engines"),
+                "steps": [{"network": "resnet50", "precision": "bf16", "batch": 256,
+                           "convolutions": [{"engines": [{}, {}, {}]}, {"engines": [{}]}],
+                           "seconds_by_fastest": 0.05, "seconds_by_least_workspace": 0.07}]},
     "speed": {**about("speed"),
               "pairs": [{"network": "resnet50", "precision": "bf16", "batch": 256, "ratio": 1.25,
                          "ours": {"images_per_second": 2500},
                          "pytorch": {"images_per_second": 2000}}]},
     "overhead": {**about("overhead"),
-                 "runs": [overhead_run("40%", 0.08), overhead_run("60%", 0.3)],
+                 "runs": [overhead_run("40%", 0.08), overhead_run("60%", 0.3),
+                          overhead_run("40%", 0.5, planner="on-demand"),
+                          overhead_run("40%", 0.2, discards=False)],
                  "large": {**overhead_run("25%", 0.2), "batch": 1600,
                            "is_more_than_the_card": True}},
 }

@@ -14,6 +14,7 @@ sys.path.insert(0, str(HERE.parents[2] / "tools" / "gpu"))
 import machine
 import stages_correct
 import stages_fast
+import stages_overhead
 from measuring import Bench, Failure
 
 
@@ -30,6 +31,10 @@ class Stages(unittest.TestCase):
         bench = Bench(programs, self.folder, quick=False, gpu=programs.expect_gpu())
         bench.begin_stage(cap, time.monotonic() + cap)
         return bench
+
+    def copy_program(self, *names):
+        for name in names:
+            shutil.copy(self.folder / "spillway", self.folder / name)
 
     def fails(self, stage, bench):
         result = {}
@@ -105,29 +110,77 @@ class Stages(unittest.TestCase):
         reason, _ = self.fails(stages_correct.tests, self.bench(tests=[program]))
         self.assertIn("silent", reason)
 
+    def test_facts_has_the_driver_and_the_card(self):
+        self.copy_program("driver_facts", "card_properties")
+        result = {}
+        stages_correct.facts(self.bench(), result)
+        self.assertEqual(result, {"driver": {}, "card": {"text": "{}", "properties": {}}})
+
+    def test_facts_keeps_the_driver_when_the_card_tells_nothing(self):
+        self.copy_program("driver_facts", "card_properties")
+        reason, result = self.fails(stages_correct.facts, self.bench("no-card"))
+        self.assertEqual(reason, "cuDNN tells nothing")
+        self.assertEqual(result, {"driver": {}})
+
+    def test_engines_times_both_networks_in_both_precisions(self):
+        self.copy_program("engine_times")
+        result = {}
+        stages_fast.engines(self.bench(), result)
+        self.assertEqual([(s["network"], s["batch"], s["precision"]) for s in result["steps"]],
+                         [("resnet50", 256, "bf16"), ("resnet50", 256, "tf32"),
+                          ("vgg16", 128, "bf16"), ("vgg16", 128, "tf32")])
+        self.assertEqual(result["steps"][3]["seconds_by_fastest"], 0.002)
+
+    def test_engines_goes_on_after_a_network_that_fails(self):
+        self.copy_program("engine_times")
+        reason, result = self.fails(stages_fast.engines, self.bench("no-engine"))
+        self.assertEqual(reason,
+                         "resnet50 tf32: cuDNN has no engine; vgg16 tf32: cuDNN has no engine")
+        self.assertIn("convolutions", result["steps"][2])
+
     def test_overhead_passes_when_steps_are_as_predicted(self):
         result = {}
-        stages_fast.overhead(self.bench("managed:seconds=0.109"), result)
-        self.assertEqual(len(result["runs"]), 12)
+        stages_overhead.overhead(self.bench("managed:seconds=0.109"), result)
         self.assertAlmostEqual(result["runs"][0]["over_prediction"], 0.09)
         self.assertAlmostEqual(result["runs"][0]["ratio_to_resident"], 1.09)
 
+    def test_overhead_has_the_budgets_of_both_networks(self):
+        result = {}
+        stages_overhead.overhead(self.bench(), result)
+        runs = {(r["network"], r["budget"], r["memory"], r["planner"], r["discards"])
+                for r in result["runs"]}
+        for network, budget in (("resnet50", "40%"), ("resnet50", "25%"), ("vgg16", "min+20%"),
+                                ("vgg16", "min+50%")):
+            for memory, planner in (("managed", "joint"), ("copy", "joint"), ("copy", "on-demand")):
+                self.assertIn((network, budget, memory, planner, True), runs)
+        for budget in ("60%", "100%"):
+            self.assertIn(("resnet50", budget, "copy", "joint", True), runs)
+        self.assertIn(("resnet50", "40%", "managed", "joint", False), runs)
+        self.assertEqual(result["resident"]["vgg16"]["batch"], 128)
+
     def test_overhead_names_what_is_slower_than_predicted(self):
-        reason, _ = self.fails(stages_fast.overhead, self.bench("copy:seconds=0.12"))
-        self.assertIn("copy joint +20 %, copy capacity +20 %", reason)
+        # But not what swaps on demand: nothing was planned.
+        reason, _ = self.fails(stages_overhead.overhead, self.bench("copy:seconds=0.12"))
+        self.assertTrue(reason.endswith(": copy joint +20 %, copy capacity +20 %"), reason)
 
     def test_overhead_tells_how_many_runs_failed(self):
-        reason, result = self.fails(stages_fast.overhead, self.bench("managed:fail"))
-        self.assertIn("6 of 13 runs failed: there is no room", reason)
+        reason, result = self.fails(stages_overhead.overhead, self.bench("on-demand:fail"))
+        self.assertIn("4 of 20 runs failed: there is no room", reason)
         self.assertIn("median_step_seconds", result["large"])
+
+    def test_overhead_takes_a_batch_whose_unified_memory_fits(self):
+        gib = 1 << 30
+        # 256 images of 50 MiB are 12.5 GiB: within 16, but not within a quarter of 40.
+        self.assertEqual(stages_overhead.managed_batch("resnet50", 256, 80 * gib), 256)
+        self.assertEqual(stages_overhead.managed_batch("resnet50", 256, 40 * gib), 128)
 
     def test_a_large_step_exceeds_a_card_whose_far_memory_fits_in_ram(self):
         resident = {"resident_bytes": 40 << 20, "batch": 1}
         gib = 1 << 30
-        self.assertGreater(stages_fast.large_batch(resident, 80 * gib, 128 * gib) * (40 << 20),
-                           80 * gib)
+        self.assertGreater(
+            stages_overhead.large_batch(resident, 80 * gib, 128 * gib) * (40 << 20), 80 * gib)
         # 0.6 of 64 GiB is three quarters of 51.2 GiB: 1310 images, whole multiples of 64.
-        self.assertEqual(stages_fast.large_batch(resident, 80 * gib, 64 * gib), 1280)
+        self.assertEqual(stages_overhead.large_batch(resident, 80 * gib, 64 * gib), 1280)
 
     def test_a_stage_ends_when_its_time_is_used_up(self):
         program = self.write_program("sleeps", "exec sleep 60")

@@ -34,6 +34,8 @@ class Table(unittest.TestCase):
         self.assertEqual(by_name(results(), "at 40%, managed, joint").value,
                          "200.0 ms, 1.50 of resident, +8 % of 185.2")
         self.assertEqual(by_name(results(), "discarded").value, "0.25")
+        self.assertEqual(by_name(results(), "convolutions of").value,
+                         "50.0 / 70.0 ms; 4 engines for 2 convolutions")
         self.assertEqual(by_name(results(), "link, copy").value,
                          "50.0 GB/s / 50.0 GB/s / 45.0 GB/s / 45.0 GB/s")
 
@@ -57,8 +59,16 @@ class Table(unittest.TestCase):
         found["steady"]["run"]["summary"]["near_peak_bytes"] = 101
         self.assertEqual(missed(found), ["steady: near memory of the budget"])
 
-    def test_has_no_goal_at_other_budgets(self):
-        self.assertIsNone(by_name(results(), "at 60%").is_met)
+    def test_has_no_goal_at_other_budgets_nor_for_other_plans(self):
+        for part in ("at 60%", "on-demand", "without discards"):
+            self.assertIsNone(by_name(results(), part).is_met, part)
+
+    def test_counts_engines_that_could_not_be_timed_as_missed(self):
+        found = results()
+        found["engines"]["steps"] = [{"network": "vgg16", "precision": "tf32", "batch": 128,
+                                      "failed": "there is no room"}]
+        self.assertEqual(by_name(found, "convolutions of vgg16 tf32").value, "there is no room")
+        self.assertEqual(len(missed(found)), 1)
 
     def test_names_a_stage_that_was_cut_short(self):
         found = {"speed": {**about("speed", "failed"), "reason": "its time is used up"}}

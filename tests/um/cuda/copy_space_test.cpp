@@ -84,18 +84,38 @@ TEST_F(CudaCopySpaceTest, RefusesACopyBeyondFarMemory) {
 }
 
 TEST_F(CudaCopySpaceTest, SlidesByLittleWithADetourAndByMuchWithout) {
+  const Range spare = space.near().last(2U << 20U);
   for (const std::size_t distance : {std::size_t{4096}, std::size_t{10} << 20U}) {
     fill_near();
     const std::vector<std::byte> before(space.near().begin(), space.near().end());
     static_cast<void>(api.take_log());
     const std::size_t size = 20U << 20U;
-    space.copies().slide(space.near().subspan(distance, size), space.near().data());
+    space.copies().slide(space.near().subspan(distance, size), space.near().data(), spare);
     EXPECT_TRUE(std::equal(before.begin() + static_cast<std::ptrdiff_t>(distance),
                            before.begin() + static_cast<std::ptrdiff_t>(distance + size),
                            space.near().begin()));
-    // 8 + 8 + 4 MiB, twice each; or 10 + 10 MiB.
-    EXPECT_EQ(api.take_log().size(), distance == 4096 ? 6U : 2U);
+    // 10 times 2 MiB, twice each; or 10 + 10 MiB.
+    EXPECT_EQ(api.take_log().size(), distance == 4096 ? 20U : 2U);
   }
+}
+
+TEST_F(CudaCopySpaceTest, SlidesByTheDistanceWhereNothingIsSpare) {
+  fill_near();
+  const std::vector<std::byte> before(space.near().begin(), space.near().end());
+  static_cast<void>(api.take_log());
+  space.copies().slide(space.near().subspan(4096, 10240), space.near().data(), {});
+  EXPECT_TRUE(
+      std::equal(before.begin() + 4096, before.begin() + 4096 + 10240, space.near().begin()));
+  EXPECT_EQ(api.take_log().size(), 3U);  // 4096 + 4096 + 2048 bytes
+}
+
+TEST_F(CudaCopySpaceTest, TakesNoMoreNearMemoryThanWasAskedFor) {
+  CudaCopySpace{api, device, pinned, {.size = 8_MiB, .near = 32_MiB}};
+  const Log log = api.take_log();
+  EXPECT_EQ(std::ranges::count(log, "allocate device 32.0 MiB"), 1);
+  EXPECT_EQ(std::ranges::count_if(
+                log, [](const std::string& line) { return line.starts_with("allocate device"); }),
+            1);
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ class PlannedStepOnAGpu : public testing::GpuTest {
     const auto space = device_->make_managed_space({.size = layout_->placement.extent,
                                                     .near = plan_.budget,
                                                     .page = kPage,
-                                                    .discards = discards},
+                                                    .gpu = {.discards = discards}},
                                                    ledger_);
     prefetch::ManagedMemory memory{
         *layout_, prefetch::SlabAddress{*layout_, *always_near_, space->slab()}, space->hints()};

@@ -76,6 +76,15 @@ TEST_F(CudaManagedSpaceTest, PopulatesBesideTheComputeStreamWhichWaits) {
   EXPECT_EQ(api->take_log(), Log{});  // it is near
 }
 
+TEST_F(CudaManagedSpaceTest, TellsHowManyBytesTheHintsLeftNear) {
+  make(options());
+  space->hints().populate(pages(1, 2));
+  EXPECT_EQ(space->near_bytes(space->slab()), 4_MiB);
+  EXPECT_EQ(space->near_bytes(pages(0, 2).first((3_MiB).count())), 1_MiB);
+  EXPECT_EQ(move(1, 1, Place::kFar), nullptr);
+  EXPECT_EQ(space->near_bytes(space->slab()), 2_MiB);
+}
+
 TEST_F(CudaManagedSpaceTest, PopulatesWhatIsAwayInOneCall) {
   make(options());
   space->hints().populate(pages(1, 1));
@@ -141,7 +150,7 @@ TEST_F(CudaManagedSpaceTest, DiscardsOnTheStreamThatPopulates) {
 
 TEST_F(CudaManagedSpaceTest, TellsTheDriverNothingOfDeadPagesWhenAskedNotTo) {
   ManagedOptions without = options();
-  without.discards = false;
+  without.gpu.discards = false;
   make(without);
   space->hints().populate(pages(0, 3));
   static_cast<void>(api->take_log());
@@ -176,6 +185,14 @@ TEST_F(CudaManagedSpaceTest, RefusesInOneSentenceWhatAGpuCannotDo) {
   ManagedOptions paged = options();
   paged.paging = Paging::kMemfdSegv;
   expect_refused([&] { make(paged); }, "leave out --paging");
+}
+
+TEST_F(CudaManagedSpaceTest, IsRefusedWhereRamHasNoRoomForWhatWillBeFar) {
+  ManagedOptions far_away = options();
+  far_away.far.used = Bytes{1ULL << 50U};
+  expect_refused([&] { make(far_away); }, "put 1024 TiB of unified memory");
+  far_away.far.used = 2_MiB;
+  make(far_away);
 }
 
 TEST_F(CudaManagedSpaceTest, AllocatesNothingThatTheGpuHasNoRoomFor) {

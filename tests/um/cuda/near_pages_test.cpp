@@ -53,6 +53,17 @@ TEST_F(NearPagesTest, ReleasesWhatWentFar) {
   EXPECT_EQ(text(pages.bring(at(0, 4))), "1+3");
 }
 
+TEST_F(NearPagesTest, CountsTheLiveBytesOfARange) {
+  static_cast<void>(pages.bring(at(1, 2)));
+  EXPECT_EQ(pages.live_bytes(slab), Bytes{2 * kPage});
+  // The last byte of page 0, all of page 1, and ten bytes of page 2.
+  EXPECT_EQ(pages.live_bytes(Range{slab}.subspan(kPage - 1, 1 + kPage + 10)), Bytes{kPage + 10});
+  EXPECT_EQ(pages.live_bytes(Range{slab}.subspan(kPage + 5, 7)), 7_B);
+  EXPECT_EQ(pages.live_bytes({}), 0_B);
+  pages.retire(at(1, 1));  // dead
+  EXPECT_EQ(pages.live_bytes(slab), Bytes{kPage});
+}
+
 TEST_F(NearPagesTest, DropsWhatIsDiscarded) {
   static_cast<void>(pages.bring(at(0, 3)));
   EXPECT_EQ(text(pages.discard(at(1, 3), false)), "1+2");

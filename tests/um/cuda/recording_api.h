@@ -70,6 +70,17 @@ class RecordingApi : public CudaApi {
     failing_ = part;
     failure_ = error;
   }
+  /// The streams are being captured from now on, or no more.
+  void capture(bool is_on) {
+    const std::lock_guard lock{mutex_};
+    is_capturing_ = is_on;
+  }
+  /// What is asked about events fails from now on, unless it is cudaSuccess.
+  void fail_events(cudaError_t error) {
+    const std::lock_guard lock{mutex_};
+    event_failure_ = error;
+    changed_.notify_all();
+  }
   void set_free(Bytes free) {
     const std::lock_guard lock{mutex_};
     free_ = free;
@@ -123,6 +134,11 @@ class RecordingApi : public CudaApi {
     changed_.wait(lock, [&] { return of(stream).pending.empty(); });
   }
 
+  [[nodiscard]] bool is_captured(cudaStream_t /*stream*/) override {
+    const std::lock_guard lock{mutex_};
+    return is_capturing_;
+  }
+
   [[nodiscard]] cudaEvent_t make_event() override {
     const std::lock_guard lock{mutex_};
     events_.emplace_back();
@@ -150,12 +166,14 @@ class RecordingApi : public CudaApi {
   }
   [[nodiscard]] bool has_fired(cudaEvent_t event) override {
     const std::lock_guard lock{mutex_};
+    check(event_failure_);
     return of(event).fired == of(event).recorded;
   }
   void synchronize(cudaEvent_t event) override {
     std::unique_lock lock{mutex_};
     const std::uint64_t number = of(event).recorded;
-    changed_.wait(lock, [&] { return of(event).fired >= number; });
+    changed_.wait(lock, [&] { return of(event).fired >= number || event_failure_ != cudaSuccess; });
+    check(event_failure_);
   }
   [[nodiscard]] Nanoseconds elapsed(cudaEvent_t from, cudaEvent_t to) override {
     const std::lock_guard lock{mutex_};
@@ -265,6 +283,8 @@ class RecordingApi : public CudaApi {
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   bool is_held_ = false;
+  bool is_capturing_ = false;
+  cudaError_t event_failure_ = cudaSuccess;
   Bytes free_{140ULL << 30U};
   std::string failing_;
   cudaError_t failure_ = cudaSuccess;

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <array>
+#include <csignal>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -46,6 +47,20 @@ TEST(Engine, GivesItsThreadTheFirst15CharactersOfItsName) {
     engine.enqueue([&] { pthread_getname_np(pthread_self(), name.data(), name.size()); });
   }
   EXPECT_EQ(std::string{name.data()}, "a name that is ");
+}
+
+// Else a signal that the program waits for in a thread of its own may end it through the engine's.
+TEST(Engine, LeavesSignalsToThreadsOfTheProgramButForPageFaults) {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  {
+    Engine engine{"test"};
+    engine.enqueue([&] { pthread_sigmask(SIG_SETMASK, nullptr, &blocked); });
+  }
+  for (const int theirs : {SIGTERM, SIGINT, SIGUSR1, SIGXFSZ}) {
+    EXPECT_EQ(sigismember(&blocked, theirs), 1) << theirs;
+  }
+  for (const int ours : {SIGSEGV, SIGBUS}) EXPECT_EQ(sigismember(&blocked, ours), 0) << ours;
 }
 
 cpu_set_t cpus_of_this_thread() {

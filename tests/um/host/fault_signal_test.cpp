@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -68,6 +69,21 @@ TEST_F(FaultSignal, ReachesTheTargetOfTheAddress) {
   touch(ours, 77);
   EXPECT_EQ(opener.last(), &ours[77]);
   EXPECT_EQ(ours[77], std::byte{1});  // the touch was done again
+}
+
+TEST_F(FaultSignal, IsNotForAChildProcess) {
+  PageOpener opener{ours};
+  const FaultRegistration registration{ours, opener};
+  const pid_t child = fork();
+  if (child == 0) {
+    touch(ours);
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_NE(status, 0);  // what became of the child is the system's, or a sanitizer's
+  touch(ours);
+  EXPECT_EQ(opener.last(), ours.data());
 }
 
 TEST_F(FaultSignal, SendsEachRangeToItsOwnTarget) {

@@ -56,6 +56,7 @@ class ManagedTestSpace {
 
   [[nodiscard]] Hints& hints() { return space_->hints(); }
   [[nodiscard]] Counters counters() const { return space_->counters(); }
+  [[nodiscard]] Bytes near_bytes(Range range) const { return space_->near_bytes(range); }
   [[nodiscard]] std::uint64_t pages_in_use() const { return ledger_.in_use() / page_; }
   [[nodiscard]] Bytes page() const { return page_; }
   [[nodiscard]] Ledger& ledger() { return ledger_; }

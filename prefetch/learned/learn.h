@@ -1,0 +1,38 @@
+#pragma once
+
+#include <variant>
+
+#include "prefetch/learned/learned_step.h"
+#include "prefetch/learned/recording.h"
+#include "prefetch/plan.h"
+#include "prefetch/profile.h"
+#include "um/bytes.h"
+#include "um/nanoseconds.h"
+
+namespace spillway::prefetch {
+
+/// The memory that a learned plan is for.
+struct LearnOptions {
+  um::Bytes budget;  ///< near memory for the blocks that an iteration touches
+  um::Bytes page;    ///< of the space: a power of two, 4 KiB to 2 MiB
+  LinkProfile link;
+  bool whole_blocks = false;         ///< a block moves as a whole
+  um::Nanoseconds together{10'000};  ///< GroupingOptions::together
+};
+
+/// What was learned of an iteration, and how to move its blocks. Its plan is verified.
+struct Lesson {
+  LearnedStep step;
+  Plan plan;
+  um::Nanoseconds computing{0};  ///< of a cycle that never waits
+  um::Nanoseconds planned{0};    ///< simulated, with the plan
+  um::Nanoseconds on_demand{0};  ///< simulated, by page faults alone (whole blocks: by swapping)
+};
+
+/// Learns from recorded cycles: makes a step of them and plans it (look_ahead_plan()).
+/// Returns NotLearned where no plan keeps the budget, or where page faults alone are as fast.
+/// Requires: at least one cycle; all agree. Pure: the caller may run it on any thread.
+[[nodiscard]] std::variant<Lesson, NotLearned> learn(const RecordedCycles& recorded,
+                                                     const LearnOptions& options);
+
+}  // namespace spillway::prefetch

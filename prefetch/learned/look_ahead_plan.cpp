@@ -1,0 +1,86 @@
+#include "prefetch/learned/look_ahead_plan.h"
+
+#include <array>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "prefetch/cover.h"
+#include "prefetch/far_home.h"
+#include "prefetch/liveness.h"
+#include "prefetch/occupancy.h"
+#include "prefetch/offload_plan.h"
+#include "prefetch/schedule.h"
+#include "prefetch/simulate.h"
+
+namespace spillway::prefetch {
+namespace {
+
+class LookAhead {
+ public:
+  explicit LookAhead(const Problem& problem)
+      : problem_{problem},
+        occupancy_{problem.graph, problem.page},
+        pool_{occupancy_.pool(problem.budget)},
+        runs_{runs_in_order(problem.graph)},
+        lives_{find_lives(problem.graph, runs_)},
+        demand_{demand(problem.graph, occupancy_, runs_, lives_)},
+        order_{by_rest(occupancy_, lives_)} {}
+
+  std::optional<EvaluatedPlan> search() {
+    if (occupancy_.always_near() > problem_.budget) return std::nullopt;
+    constexpr std::array<std::uint64_t, 6> kSixteenthsFree{0, 1, 2, 4, 6, 8};
+    for (const std::uint64_t free : kSixteenthsFree) {
+      const um::Bytes look{pool_.count() / 16 * free};
+      try_far_homes(pool_ - um::round_down(look, problem_.page));
+    }
+    return std::move(best_);
+  }
+
+ private:
+  void try_far_homes(um::Bytes resting) {
+    constexpr std::size_t kGrid = 16;
+    CoverOptions options{
+        .chunk = problem_.chunk, .whole_blocks = problem_.whole_blocks, .far_home = {}};
+    options.far_home.resize(problem_.graph.data.size(), false);
+    std::size_t next = 0;
+    for (std::size_t i = 0; i <= kGrid; ++i) {
+      for (; next < order_.size() * i / kGrid; ++next) {
+        options.far_home[static_cast<std::size_t>(order_[next])] = true;
+      }
+      consider(options, resting);
+    }
+  }
+
+  void consider(const CoverOptions& options, um::Bytes resting) {
+    std::vector<Absence> absences = absences_from_start(occupancy_, lives_, options);
+    const auto chosen = cover(occupancy_, without(demand_, absences), lives_, resting, options);
+    if (!chosen) return;
+    absences.insert(absences.end(), chosen->begin(), chosen->end());
+    EvaluatedPlan now{.plan = empty_plan(problem_, runs_)};
+    add_moves(return_early(absences, demand_, pool_), problem_.profile.link, now.plan);
+    now.makespan = simulate(now.plan, problem_.profile).makespan();
+    if (!best_ || now.makespan < best_->makespan) best_ = std::move(now);
+  }
+
+  const Problem& problem_;
+  const Occupancy occupancy_;
+  const um::Bytes pool_;
+  const std::vector<TaskRun> runs_;
+  const std::vector<Life> lives_;
+  const std::vector<um::Bytes> demand_;
+  const std::vector<DataId> order_;
+  std::optional<EvaluatedPlan> best_;
+};
+
+}  // namespace
+
+std::variant<Plan, Infeasible> look_ahead_plan(const Problem& problem) {
+  auto best = LookAhead{problem}.search();
+  if (!best) return infeasible(problem);
+  best->plan.planner = "look-ahead";
+  return std::move(best->plan);
+}
+
+}  // namespace spillway::prefetch

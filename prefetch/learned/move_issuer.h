@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "prefetch/learned/block_name.h"
+#include "prefetch/learned/learn.h"
+#include "prefetch/learned/move_walk.h"
+#include "prefetch/learned/near_pages.h"
+#include "um/bytes.h"
+#include "um/place.h"
+
+namespace spillway::prefetch {
+
+/// A move that the caller is to issue now, and whose end it reports by its ticket.
+struct Order {
+  std::uint64_t ticket = 0;  ///< no two orders have the same
+  um::Place to = um::Place::kNear;
+  BlockName name;           ///< in the lesson
+  std::uint64_t block = 0;  ///< its owner's id (Follower)
+  um::Bytes offset;         ///< into the block, a multiple of the page
+  um::Bytes size;           ///< up to a page's or the block's end
+};
+
+/// Issues the moves of a lesson, cycle after cycle.
+///
+/// It keeps account of the pages that are near, and never orders more near than the lesson's pool
+/// holds. It does not see what the memory evicts; it takes it that what page faults bring near
+/// beyond the pool has sent away what was used longest ago (as the host device does, and GPUs'
+/// drivers nearly). Otherwise it would hold back all that comes once the program is ahead of it.
+/// What the last run of a cycle lets go is moved when the next cycle has begun, before that one's
+/// moves.
+class MoveIssuer {
+ public:
+  /// Tickets count on from `first_ticket`.
+  MoveIssuer(const Lesson& lesson, std::uint64_t first_ticket);
+  MoveIssuer(const MoveIssuer&) = delete;  // its walks refer to its terms
+  MoveIssuer& operator=(const MoveIssuer&) = delete;
+  ~MoveIssuer() = default;
+
+  /// A block that has content as the first cycle begins: it may be anywhere; it counts as used just
+  /// now.
+  void adopt(BlockName block, um::Bytes size) { static_cast<void>(touch(block, size)); }
+
+  /// A cycle begins. Where the one before was not followed to its end, what should be far is
+  /// sent there first.
+  void begin(bool was_followed);
+  /// Task `task` of the lesson begins, and those before it have ended.
+  void reach(Position task) { current_.advance(task); }
+  /// All orders that may be issued by now. Complexity: O(orders and their pages).
+  std::vector<Order> issue();
+  /// No more orders until begin().
+  void stop() { is_stopped_ = true; }
+
+  /// The program uses a block. True unless it knows the block and not all of it was near.
+  bool touch(BlockName block, um::Bytes size);
+  void release(BlockName block);
+  /// An order has been carried out. Tickets of another issuer are ignored.
+  void complete(std::uint64_t ticket);
+
+  [[nodiscard]] um::Bytes near() const { return near_.near(); }
+  [[nodiscard]] std::uint64_t next_ticket() const { return next_ticket_; }
+
+ private:
+  struct Block {
+    BlockName name;
+    um::Bytes size;
+  };
+  struct Flight {
+    std::uint64_t walk = 0;  // 0: settles
+    std::uint32_t index = 0;
+    um::Place to = um::Place::kNear;
+    PageRange pages;
+    std::uint32_t life = 0;
+  };
+
+  void find_far_home(const Lesson& lesson);
+  void settle();
+  void take(MoveWalk& walk, std::uint64_t id, const std::vector<bool>& used,
+            std::vector<Order>& orders);
+  Order order(const Flight& flight);
+
+  std::map<BlockName, DataId> ids_;
+  std::vector<Block> blocks_;  // by DataId
+  MoveTerms terms_;
+  NearPages near_;
+  std::vector<PageRange> far_home_;
+  Position runs_;
+
+  MoveWalk current_;
+  std::uint64_t current_id_ = 1;
+  std::optional<MoveWalk> tail_;  // of the cycle before
+  std::vector<bool> used_;        // by block: since the cycle began
+  std::vector<bool> none_;        // as long
+  std::vector<Order> settling_;
+  std::map<std::uint64_t, Flight> flights_;  // by ticket
+  std::uint64_t next_ticket_;
+  bool is_stopped_ = true;
+};
+
+}  // namespace spillway::prefetch

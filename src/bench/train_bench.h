@@ -1,0 +1,65 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "src/bench/figure.h"
+#include "src/bench/train_comparison.h"
+#include "src/processor.h"
+#include "um/managed_space.h"
+
+namespace spillway {
+
+/// How a bench of trainings measures.
+struct TrainBenchOptions {
+  um::ManagedOptions space;  ///< far memory, link and paging
+  std::size_t rounds = 3;    ///< at most
+  std::size_t steps = 3;     ///< counted in a round, after one that warms up
+  Seconds most_time{600};    ///< after which nothing further begins
+  std::uint64_t seed = 1;    ///< of weights and images
+};
+
+/// One line for the user: what is being done, and how long it may still take.
+using TellProgress = std::function<void(const std::string& text)>;
+
+/// Fills a comparison: measures each subject once, plans each trial, and lets all of them take
+/// turns, round after round, so that a machine that is busy for a while disturbs them alike.
+class TrainBench {
+ public:
+  /// All arguments but the options must outlive it.
+  TrainBench(Processor& processor, const TrainComparison& comparison, TrainBenchOptions options,
+             const std::atomic<bool>& stop);
+
+  /// Until all rounds are done, all figures have settled, or time is up. Trials that fail are
+  /// recorded as such; the comparison has what there is at any time.
+  /// Throws: Interrupted when `stop` becomes true; um::Error when a subject cannot be measured.
+  void run(const TellProgress& tell);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void measure_subjects(const TellProgress& tell);
+  void plan_trials(const TellProgress& tell);
+  void train_round(std::size_t round, const TellProgress& tell);
+  [[nodiscard]] bool is_settled() const;
+  [[nodiscard]] bool is_time_up() const { return Clock::now() - begin_ >= options_.most_time; }
+  void expect_going_on() const;
+  // At most, when trial `next` of `round` is about to begin.
+  [[nodiscard]] Seconds time_left(std::size_t round, std::size_t next) const;
+
+  [[nodiscard]] Seconds predicted_round(const TrainTrial& trial) const;
+  // What trials took over what was predicted, their sessions' making included.
+  [[nodiscard]] double slowness_so_far() const;
+
+  Processor& processor_;
+  const TrainComparison& comparison_;
+  TrainBenchOptions options_;
+  const std::atomic<bool>& stop_;
+  Clock::time_point begin_ = Clock::now();
+};
+
+}  // namespace spillway

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "prefetch/timeline.h"
+#include "src/bench/figure.h"
+#include "src/bench/train_honesty.h"
+#include "src/bench/train_strategy.h"
+#include "src/bench/train_subject.h"
+#include "src/plans.h"
+#include "src/processor.h"
+#include "src/session.h"
+#include "um/bytes.h"
+#include "um/counters.h"
+#include "um/managed_space.h"
+
+namespace spillway {
+
+/// How a round trains: from the first weights, `warm_ups` and `steps` steps.
+struct TrainRound {
+  const um::ManagedOptions& space;  ///< far memory, link and paging
+  std::size_t warm_ups = 1;         ///< steps that are not counted
+  std::size_t steps = 3;            ///< that are
+  std::uint64_t seed = 1;
+};
+
+/// A strategy at a budget, trained for real in rounds, and what came of it. Once it has failed
+/// it stays so, and says why.
+class TrainTrial {
+ public:
+  /// `subject` must outlive it. `budget` is the whole run's; resident, the most it may need.
+  TrainTrial(const TrainSubject& subject, TrainStrategy strategy, um::Bytes budget,
+             const Settling& settling = {})
+      : subject_{subject}, strategy_{std::move(strategy)}, budget_{budget}, samples_{settling} {}
+
+  [[nodiscard]] const TrainSubject& subject() const { return subject_; }
+  [[nodiscard]] const TrainStrategy& strategy() const { return strategy_; }
+  [[nodiscard]] um::Bytes budget() const { return budget_; }
+
+  /// Requires: a subject that was measured. A budget that is too small is a failure.
+  void plan(const um::Device& device);
+  [[nodiscard]] bool has_failed() const { return !failure_.empty(); }
+  /// A sentence for the user.
+  [[nodiscard]] const std::string& failure() const { return failure_; }
+  /// There after plan(), unless that failed.
+  [[nodiscard]] const std::optional<Plans>& plans() const { return plans_; }
+  [[nodiscard]] Seconds predicted() const { return predicted_; }
+
+  /// Requires: planned, not failed. What goes wrong is a failure, but for Interrupted, which leaves
+  /// the steps that were finished.
+  void train(Processor& processor, const TrainRound& round, const std::atomic<bool>& stop);
+  [[nodiscard]] std::size_t counted_steps() const { return samples_.size(); }
+  [[nodiscard]] const Samples& samples() const { return samples_; }
+  /// Of all counted steps together.
+  [[nodiscard]] const um::Counters& counters() const { return counters_; }
+  [[nodiscard]] Seconds stalled() const { return stalled_; }
+  [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
+  /// Of the last round, its session's making included; zero before the first.
+  [[nodiscard]] Seconds last_round() const { return last_round_; }
+  /// Empty losses before the first round has ended.
+  [[nodiscard]] TrainConduct conduct() const;
+  /// Of the last step; empty before the first.
+  [[nodiscard]] const prefetch::Timeline& timeline() const { return timeline_; }
+
+ private:
+  void train_steps(Session& session, const TrainRound& round);
+  void count(const StepReport& report);
+
+  const TrainSubject& subject_;
+  TrainStrategy strategy_;
+  um::Bytes budget_;
+  std::string failure_;
+  std::optional<Plans> plans_;
+  Seconds predicted_{0};
+  Samples samples_;
+  um::Counters counters_;
+  Seconds stalled_{0};
+  um::Bytes near_peak_;
+  Seconds last_round_{0};
+  std::vector<float> losses_;
+  bool repeats_itself_ = true;
+  prefetch::Timeline timeline_;
+};
+
+/// "resnet18 at batch 16, joint within 512 MiB"
+[[nodiscard]] std::string description(const TrainTrial& trial);
+
+}  // namespace spillway

@@ -1,0 +1,144 @@
+#include "src/cli/bench_train.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/bench/train_strategy.h"
+#include "src/cli/bench_training.h"
+#include "src/cli/bench_training_flags.h"
+#include "src/cli/complaint.h"
+#include "src/cli/number_checks.h"
+#include "src/cli/plan_options.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr const char* kComparison = "What is compared";
+constexpr std::size_t kLargestBatch = 1U << 20U;
+
+struct Options {
+  BenchTrainingFlags flags;
+  std::vector<std::size_t> batches;  // empty: around the network's
+  std::string budget;                // of the series over batches; empty: memory ends at its middle
+  std::vector<std::string> budgets{"100%", "60%", "40%", "25%"};
+  std::vector<std::string> strategies{"on-demand", "capacity", "joint", "copy"};
+  std::vector<std::string> planners;  // further ones
+};
+
+std::string check_strategy(const std::string& name) {
+  return complaint_of([&] { static_cast<void>(find_train_strategy(name)); });
+}
+
+std::vector<TrainStrategy> strategies_of(const Options& options) {
+  std::vector<TrainStrategy> found;
+  for (const auto* names : {&options.strategies, &options.planners}) {
+    for (const std::string& name : *names) {
+      const TrainStrategy strategy = find_train_strategy(name);
+      if (std::ranges::find(found, strategy) == found.end()) found.push_back(strategy);
+    }
+  }
+  return found;
+}
+
+std::vector<std::size_t> batches_of(const Options& options, std::size_t batch) {
+  if (options.batches.empty()) return batches_around(batch, options.flags.quick);
+  const std::set<std::size_t> ascending{options.batches.begin(), options.batches.end()};
+  return {ascending.begin(), ascending.end()};
+}
+
+void add_rows(const Options& options, const NetAtBatch& at, BenchTraining& bench) {
+  const std::vector<TrainStrategy> strategies = strategies_of(options);
+  std::vector<const TrainSubject*> subjects;
+  std::vector<prefetch::NearNeed> needs;
+  for (const std::size_t batch : batches_of(options, at.batch)) {
+    subjects.push_back(&bench.subject({.net = at.net, .batch = batch}));
+    needs.push_back(subjects.back()->workload().need());
+  }
+  const TrainSubject& fixed = bench.subject(at);
+  const um::Bytes middle = budget_at_middle(needs);
+  const NamedBudget budget = options.budget.empty()
+                                 ? NamedBudget{.text = um::to_string(middle), .size = middle}
+                                 : bench.resolve(options.budget, fixed);
+  add_batch_series(bench.comparison(), subjects, strategies, budget);
+  add_budget_series(bench.comparison(), TrainSeries::kBudget, fixed, strategies,
+                    bench.resolve(options.budgets, fixed));
+}
+
+nlohmann::json options_json(const Options& options, const CLI::App& command) {
+  nlohmann::json flags = options.flags.options(command);
+  flags["budgets"] = options.budgets;
+  flags["strategies"] = options.strategies;
+  flags["planners"] = options.planners;
+  return flags;
+}
+
+void bench_train(Options& options, const CLI::App& command) {
+  options.flags.complete(command);
+  if (options.flags.quick && command.count("--budgets") == 0) options.budgets = {"min+50%"};
+  BenchTraining bench{options.flags, "train"};
+  for (const NetAtBatch& at : options.flags.networks()) add_rows(options, at, bench);
+  bench.run(options_json(options, command));
+}
+
+void add_comparison_to(CLI::App& command, Options& options) {
+  command
+      .add_option("--batches", options.batches,
+                  "Batches of the series over batches, with commas between them (default: from a "
+                  "quarter to twice of the network's)")
+      ->delimiter(',')
+      ->check(check_whole_number)
+      ->check(CLI::Range(std::size_t{1}, kLargestBatch))
+      ->group(kComparison);
+  command
+      .add_option("--budget", options.budget,
+                  "Budget of the series over batches, as for spillway train (default: one that the "
+                  "middle batch exceeds when resident)")
+      ->check(check_budget)
+      ->group(kComparison);
+  command
+      .add_option("--budgets", options.budgets,
+                  "Budgets of the series over budgets, at the network's batch, with commas between "
+                  "them (with --quick min+50%)")
+      ->delimiter(',')
+      ->check(check_budget)
+      ->capture_default_str()
+      ->group(kComparison);
+  command
+      .add_option("--strategies", options.strategies,
+                  "What is compared with the resident run: planners over unified memory, and copy, "
+                  "the joint planner with explicit copies")
+      ->delimiter(',')
+      ->check(check_strategy)
+      ->capture_default_str()
+      ->group(kComparison);
+  command
+      .add_option("--planners", options.planners,
+                  "Further planners to compare, such as vdnn-all,modnn,superneurons; spillway plan "
+                  "--help explains them")
+      ->delimiter(',')
+      ->check(check_strategy)
+      ->group(kComparison);
+}
+
+}  // namespace
+
+void add_bench_train(CLI::App& bench) {
+  CLI::App* const command = bench.add_subcommand(
+      "train", "Steps of whole trainings against batch size and against budget");
+  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
+  options->flags.add_to(*command);
+  add_comparison_to(*command, *options);
+  command->footer(
+      "All runs of a network share one profile and take turns. Near memory beyond a budget, or\n"
+      "losses that are not the resident run's, make it fail when everything is written.\n"
+      "Example: spillway bench train --net resnet50:16 --link-bandwidth 2GB/s --json train.json\n"
+      "Example: spillway bench train --net resnet18:32,vgg16:4 --budgets min+50%,min+20% "
+      "--planners "
+      "vdnn-all,modnn");
+  command->callback([options, command] { bench_train(*options, *command); });
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,112 @@
+#include "src/cli/report_command.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "src/cli/output_path.h"
+#include "src/replaced_file.h"
+#include "src/report/page.h"
+#include "src/report/report_data.h"
+#include "src/report/report_input.h"
+#include "um/error.h"
+
+namespace spillway::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> inputs;
+  std::string output = "report.html";
+};
+
+// An old page stays as it is until the new one is whole. What is no regular file, /dev/stdout for
+// one, is refused: it would be replaced.
+void write_page(const std::string& page, const std::string& path) {
+  if (path == "-") {
+    std::cout << page << std::flush;
+    if (!std::cout) throw um::Error{"cannot write to standard output"};
+    return;
+  }
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
+    throw um::Error{path + " is no regular file; give -o another name, or - for standard output"};
+  }
+  const fs::path place =
+      fs::is_symlink(path, ignored) ? fs::weakly_canonical(path) : fs::path{path};
+  ReplacedFile file{place};
+  file.write(std::as_bytes(std::span{page}));
+  file.commit();
+}
+
+// A folder of measurements, or a slip of the pen, must not cost one of them.
+void expect_no_input_replaced(const Options& options) {
+  if (options.output == "-") return;
+  for (const std::string& input : options.inputs) {
+    std::error_code ignored;
+    if (fs::equivalent(input, options.output, ignored)) {
+      throw um::Error{"the report would replace " + input +
+                      ", which it reads; give -o another name"};
+    }
+  }
+  if (fs::path{options.output}.extension() == ".json") {
+    throw um::Error{"the report is no JSON; give -o another name than " + options.output};
+  }
+}
+
+void warn_of_several_machines(const nlohmann::json& data) {
+  const std::size_t count = data.at("machines").size();
+  if (count < 2) return;
+  fmt::print(stderr,
+             "note: the measurements are of {} machines; each has its own section, and nothing is "
+             "compared between them\n",
+             count);
+}
+
+void report(const Options& options) {
+  expect_writable(options.output);
+  expect_no_input_replaced(options);
+  const ReportInputs inputs = read_report_inputs(options.inputs);
+  const nlohmann::json data = report_data(inputs, SPILLWAY_VERSION);
+  warn_of_several_machines(data);
+  for (const std::string& file : inputs.left_out) {
+    fmt::print(stderr, "note: {} is nothing that a report shows; left out\n", file);
+  }
+  write_page(make_page(data), options.output);
+  if (options.output != "-") fmt::print("{}\n", options.output);
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand(
+      "report", "Show measurements, plans and timelines as one HTML page; needs no device");
+  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
+  command
+      ->add_option("inputs", options->inputs,
+                   "Files of spillway bench --json, train --trace, plan --timeline and plan --out, "
+                   "or folders of such .json files")
+      ->required();
+  command
+      ->add_option("-o,--output", options->output,
+                   "Write the page here, - for stdout; an old one stays until the new one is whole")
+      ->capture_default_str();
+  command->footer(
+      "The page opens in any browser from the file itself, without a network. What was measured "
+      "on\n"
+      "different machines stands in sections of its own.\n"
+      "Example: spillway report measurements -o report.html\n"
+      "Example: spillway report link.json train.json step-trace.json -o report.html");
+  command->callback([options] { report(*options); });
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace spillway::cli {
+
+/// `spillway report`: one HTML page from measurements, plans and timelines; needs no device.
+void add_report_command(CLI::App& app);
+
+}  // namespace spillway::cli

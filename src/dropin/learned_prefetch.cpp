@@ -1,0 +1,238 @@
+#include "src/dropin/learned_prefetch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <new>
+#include <utility>
+#include <variant>
+
+#include "um/dropin/misuse.h"
+#include "um/error.h"
+#include "um/host/worker_thread.h"
+#include "um/place.h"
+
+namespace spillway::dropin {
+namespace {
+
+/// What is not learned needs room, too: small allocations, and what comes by page faults.
+um::Bytes budget_of(const um::Space& space) {
+  const um::Bytes spare = std::max(2 * space.page(), um::Bytes{space.near_budget().count() / 16});
+  return um::saturating_difference(space.near_budget(), um::round_up(spare, space.page()));
+}
+
+}  // namespace
+
+LearnedPrefetch::LearnedPrefetch(um::Space& space, const prefetch::LinkProfile& link)
+    : space_{space},
+      size_{choose_pieces(space.near_budget(), space.page())},
+      options_{.budget = budget_of(space), .page = space.page(), .link = link},
+      worker_{[this] { work(); }} {}
+
+LearnedPrefetch::~LearnedPrefetch() {
+  {
+    const std::lock_guard lock{queue_mutex_};
+    is_closed_ = true;
+    changed_.notify_all();
+  }
+  worker_.join();
+  std::unique_lock lock{queue_mutex_};
+  changed_.wait(lock, [this] { return under_way_ == 0; });
+}
+
+template <typename Work>
+void LearnedPrefetch::follow(const Work& work) {
+  if (is_off_) return;
+  try {
+    work();
+  } catch (const std::exception& failure) {
+    switch_off(failure.what());
+  } catch (...) {
+    switch_off("something that is no exception of C++");
+  }
+}
+
+/// Requires: the mutex is held. Moves under way end as they would.
+void LearnedPrefetch::switch_off(const char* why) noexcept {
+  is_off_ = true;
+  try {
+    why_off_ = std::string{"switched off, because learning failed: "} + why;
+  } catch (const std::bad_alloc&) {  // a sentence is not worth more
+  }
+  const std::lock_guard lock{queue_mutex_};
+  is_told_ = false;
+  wants_lesson_ = false;
+  ended_.clear();
+  changed_.notify_all();
+}
+
+// --- what the program does
+
+um::Nanoseconds LearnedPrefetch::now() {
+  const um::Nanoseconds clock = std::chrono::steady_clock::now().time_since_epoch();
+  last_ = std::max(last_, clock - space_.counters().moves.fault_time);
+  return last_;
+}
+
+/// A block's id is its place in the space.
+std::uint64_t LearnedPrefetch::id_of(const um::Range& block) const {
+  return static_cast<std::uint64_t>(block.data() - space_.slab().data());
+}
+
+void LearnedPrefetch::mark() {
+  const std::lock_guard lock{mutex_};
+  follow([this] {
+    const bool is_learning = follower_.is_ready();
+    issue(follower_.mark(now()));
+    if (is_learning || !follower_.is_ready()) return;
+    const std::lock_guard queue{queue_mutex_};
+    wants_lesson_ = true;
+    changed_.notify_all();
+  });
+}
+
+void LearnedPrefetch::allocated(const std::byte* address, um::Bytes size) {
+  const um::Range all{const_cast<std::byte*>(address), size.count()};
+  const std::lock_guard lock{mutex_};
+  follow([&] {
+    for (const um::Range& piece : pieces_of(all, all, size_)) {
+      follower_.allocate(id_of(piece), um::Bytes{piece.size()});
+    }
+  });
+}
+
+void LearnedPrefetch::freeing(const void* address) {
+  const std::lock_guard lock{mutex_};
+  um::Range all;
+  try {
+    all = space_.allocation(address, um::Bytes{});
+  } catch (const um::NotAllocated&) {
+    return;  // whoever frees it is told so
+  }
+  if (all.data() != address) return;
+  follow([&] {
+    for (const um::Range& piece : pieces_of(all, all, size_)) {
+      issue(follower_.free(id_of(piece)));
+    }
+  });
+}
+
+void LearnedPrefetch::touching(const void* address, um::Bytes size, um::Access access) {
+  const std::lock_guard lock{mutex_};
+  const um::Range all = space_.allocation(address, size);
+  const auto begin = static_cast<std::size_t>(static_cast<const std::byte*>(address) - all.data());
+  follow([&] {
+    const um::Nanoseconds at = now();
+    for (const um::Range& piece : pieces_of(all, all.subspan(begin, size.count()), size_)) {
+      issue(follower_.touch(
+          {.block = id_of(piece), .size = um::Bytes{piece.size()}, .access = access, .at = at}));
+    }
+  });
+}
+
+// --- orders
+
+/// Requires: the mutex is held.
+void LearnedPrefetch::issue(const std::vector<prefetch::Order>& orders) {
+  for (const prefetch::Order& order : orders) {
+    {
+      const std::lock_guard lock{queue_mutex_};
+      const auto needed = ended_.size() + under_way_ + 1;
+      if (needed > ended_.capacity()) ended_.reserve(2 * needed + 8);
+      ++under_way_;
+    }
+    const std::byte* const block = space_.slab().data() + order.block;
+    bool is_started = false;
+    try {
+      is_started = space_.start_move(
+          block + order.offset.count(), order.size, order.to,
+          [this, ticket = order.ticket](const std::exception_ptr&) { end(ticket); });
+    } catch (const um::Error&) {
+      // Far memory that failed: the space says so to whoever uses it. Hints may be lost.
+    } catch (...) {
+      end(order.ticket);
+      throw;
+    }
+    if (!is_started) end(order.ticket);
+  }
+}
+
+/// A move may end while it is being ordered: the follower hears of it later, in the worker.
+void LearnedPrefetch::end(std::uint64_t ticket) noexcept {
+  const std::lock_guard lock{queue_mutex_};
+  if (is_told_) ended_.push_back(ticket);
+  --under_way_;
+  changed_.notify_all();
+}
+
+// --- the worker
+
+void LearnedPrefetch::work() {
+  um::prepare_worker_thread("um learn");
+  std::unique_lock lock{queue_mutex_};
+  while (true) {
+    changed_.wait(lock, [this] { return is_closed_ || wants_lesson_ || !ended_.empty(); });
+    if (is_closed_) return;
+    const bool wants_lesson = std::exchange(wants_lesson_, false);
+    is_busy_ = true;
+    lock.unlock();
+    complete();
+    if (wants_lesson) learn_now();
+    lock.lock();
+    is_busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+std::vector<std::uint64_t> LearnedPrefetch::take_ended() {
+  const std::lock_guard lock{queue_mutex_};
+  std::vector<std::uint64_t> tickets = ended_;  // which keeps its room
+  ended_.clear();
+  return tickets;
+}
+
+void LearnedPrefetch::complete() {
+  const std::lock_guard lock{mutex_};
+  follow([this] {
+    for (const std::uint64_t ticket : take_ended()) issue(follower_.complete(ticket));
+  });
+}
+
+void LearnedPrefetch::learn_now() {
+  prefetch::RecordedCycles recorded;
+  {
+    const std::lock_guard lock{mutex_};
+    follow([&] { recorded = follower_.recorded(); });
+    if (is_off_) return;
+  }
+  std::variant<prefetch::Lesson, prefetch::NotLearned> result;
+  try {
+    result = prefetch::learn(recorded, options_);
+  } catch (const std::exception& failure) {
+    result = prefetch::NotLearned{failure.what()};
+  }
+  const std::lock_guard lock{mutex_};
+  follow([&] { follower_.teach(std::move(result)); });
+}
+
+void LearnedPrefetch::wait() {
+  std::unique_lock lock{queue_mutex_};
+  // Not for ever: threads that go on touching keep moves under way.
+  changed_.wait_for(lock, std::chrono::milliseconds{100}, [this] {
+    return under_way_ == 0 && ended_.empty() && !wants_lesson_ && !is_busy_;
+  });
+}
+
+// --- what has happened
+
+prefetch::FollowerCounters LearnedPrefetch::counters() const {
+  const std::lock_guard lock{mutex_};
+  return follower_.counters();
+}
+
+std::string LearnedPrefetch::status() const {
+  const std::lock_guard lock{mutex_};
+  return is_off_ ? why_off_ : follower_.description();
+}
+
+}  // namespace spillway::dropin

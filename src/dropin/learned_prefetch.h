@@ -1,0 +1,91 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "prefetch/learned/follower.h"
+#include "prefetch/learned/learn.h"
+#include "prefetch/profile.h"
+#include "src/dropin/block_pieces.h"
+#include "um/dropin/space.h"
+#include "um/hints.h"
+#include "um/nanoseconds.h"
+
+namespace spillway::dropin {
+
+/// Learned prefetch of one space: tells a Follower what the program does, learns in a thread of its
+/// own, and carries out the follower's orders as hints.
+///
+/// Page faults are not told: what is not touched by spillway_um_touch() is not learned.
+/// Whatever goes wrong in learning is no failure of the program's: learning is switched off then,
+/// and status() says why.
+/// Thread safety: every function may be called from any thread.
+class LearnedPrefetch {
+ public:
+  /// The space outlives it.
+  LearnedPrefetch(um::Space& space, const prefetch::LinkProfile& link);
+  LearnedPrefetch(const LearnedPrefetch&) = delete;
+  LearnedPrefetch& operator=(const LearnedPrefetch&) = delete;
+  /// Waits for its moves, and for a lesson that is being learned.
+  ~LearnedPrefetch();
+
+  /// An iteration ends, and the next begins.
+  void mark();
+  /// The program got an allocation.
+  void allocated(const std::byte* address, um::Bytes size);
+  /// It frees one: called before, so that nothing moves it afterwards. What is no allocation's
+  /// first address is ignored.
+  void freeing(const void* address);
+  /// It is about to use a range. Throws: um::NotAllocated.
+  void touching(const void* address, um::Bytes size, um::Access access);
+
+  /// Until its moves so far, and those that follow from their end, have ended, and nothing is being
+  /// learned.
+  void wait();
+
+  [[nodiscard]] prefetch::FollowerCounters counters() const;
+  /// What it is doing, or why it does nothing: one clause.
+  [[nodiscard]] std::string status() const;
+
+ private:
+  /// Does `work`, unless switched off; switches off when it throws. Requires: the mutex is held.
+  template <typename Work>
+  void follow(const Work& work);
+  void switch_off(const char* why) noexcept;
+  void work();
+  [[nodiscard]] std::vector<std::uint64_t> take_ended();
+  void complete();
+  void learn_now();
+  void issue(const std::vector<prefetch::Order>& orders);
+  void end(std::uint64_t ticket) noexcept;
+  [[nodiscard]] um::Nanoseconds now();
+  [[nodiscard]] std::uint64_t id_of(const um::Range& block) const;
+
+  um::Space& space_;
+  const PieceSize size_;
+  const prefetch::LearnOptions options_;
+
+  mutable std::mutex mutex_;  // guards what follows, and orders the hints; before all others
+  prefetch::Follower follower_;
+  um::Nanoseconds last_{0};
+  bool is_off_ = false;
+  std::string why_off_;
+
+  std::mutex queue_mutex_;  // guards what follows
+  std::condition_variable changed_;
+  // Tickets that the follower has not been told of, with room for those under way.
+  std::vector<std::uint64_t> ended_;
+  std::uint64_t under_way_ = 0;
+  bool wants_lesson_ = false;
+  bool is_busy_ = false;
+  bool is_closed_ = false;
+  bool is_told_ = true;  // of tickets: not when switched off
+
+  std::thread worker_;  // last: starts when all else is there
+};
+
+}  // namespace spillway::dropin

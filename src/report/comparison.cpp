@@ -1,0 +1,120 @@
+#include "src/report/comparison.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace spillway {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kSpreadOfOneRun = 0.03;
+
+// The best known first, then the others by name.
+std::pair<std::size_t, std::string> column_order(const std::string& label) {
+  constexpr std::array<std::string_view, 5> kFirst{"resident", "joint", "copy", "capacity",
+                                                   "on-demand"};
+  const auto* const found = std::ranges::find(kFirst, label);
+  return {static_cast<std::size_t>(found - kFirst.begin()), label};
+}
+
+std::size_t series_order(std::string_view series) {
+  constexpr std::array<std::string_view, 3> kSeries{"budget", "batch", "planner"};
+  return static_cast<std::size_t>(std::ranges::find(kSeries, series) - kSeries.begin());
+}
+
+std::vector<std::string> find_columns(const json& rows) {
+  std::vector<std::string> columns;
+  for (const json& row : rows) {
+    const std::string label = strategy_label(row);
+    if (std::ranges::find(columns, label) == columns.end()) columns.push_back(label);
+  }
+  std::ranges::sort(columns, {}, column_order);
+  return columns;
+}
+
+// A median with how far it may be off.
+struct Range {
+  double from = 0;
+  double to = 0;
+};
+
+Range range_of(const json& row) {
+  const json& seconds = row.at("seconds");
+  const double median = seconds.at("median");
+  const double spread =
+      seconds.at("runs") == 1 ? kSpreadOfOneRun : seconds.at("deviation").get<double>();
+  return {median * (1 - spread), median * (1 + spread)};
+}
+
+std::vector<std::size_t> find_fastest(const ComparisonLine& line, const Comparison& comparison,
+                                      const json& rows) {
+  std::vector<std::size_t> candidates;
+  double least = std::numeric_limits<double>::infinity();
+  Range best;
+  for (std::size_t i = 0; i < line.rows.size(); ++i) {
+    if (!line.rows[i] || comparison.columns[i] == "resident") continue;
+    const json& row = rows[*line.rows[i]];
+    if (!row.contains("seconds")) continue;
+    candidates.push_back(i);
+    if (const double median = row.at("seconds").at("median"); median < least) {
+      least = median;
+      best = range_of(row);
+    }
+  }
+  if (candidates.size() < 2) return {};
+  std::erase_if(candidates,
+                [&](std::size_t i) { return range_of(rows[*line.rows[i]]).from > best.to; });
+  return candidates;
+}
+
+}  // namespace
+
+std::string strategy_label(const json& row) {
+  std::string strategy = row.at("strategy");
+  const std::string memory = row.at("memory");
+  const auto planner = row.find("planner");
+  const bool is_of_another =
+      strategy == "copy" && planner != row.end() && planner->is_string() && *planner != "joint";
+  if (is_of_another) return planner->get<std::string>() + " (copy)";
+  if (memory == "managed" || memory == strategy) return strategy;
+  return strategy + " (" + memory + ")";
+}
+
+Comparison compare(const json& rows) {
+  Comparison comparison{.columns = find_columns(rows), .lines = {}};
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  using Key = std::tuple<std::size_t, std::string, std::uint64_t, std::uint64_t, std::uint64_t>;
+  std::map<Key, ComparisonLine> lines;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const json& row = rows[i];
+    ComparisonLine line{.series = row.at("series"),
+                        .net = row.at("net"),
+                        .image_size = row.at("image_size"),
+                        .batch = row.at("batch"),
+                        .budget = row.at("budget"),
+                        .budget_bytes = row.at("budget_bytes"),
+                        .rows = {},
+                        .fastest = {}};
+    line.rows.resize(comparison.columns.size());
+    const Key key{series_order(line.series), line.net, line.image_size, line.batch,
+                  kMost - line.budget_bytes};
+    const auto column = std::ranges::find(comparison.columns, strategy_label(row));
+    auto& place =
+        lines.try_emplace(key, std::move(line))
+            .first->second.rows[static_cast<std::size_t>(column - comparison.columns.begin())];
+    if (!place) place = i;
+  }
+  for (auto& [key, line] : lines) {
+    line.fastest = find_fastest(line, comparison, rows);
+    comparison.lines.push_back(std::move(line));
+  }
+  return comparison;
+}
+
+}  // namespace spillway

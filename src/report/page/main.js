@@ -1,0 +1,149 @@
+// The page, from top to bottom.
+
+function timelineSection() {
+  const shown = data.timelines.filter(timeline => timeline.end > 0);
+  if (shown.length === 0) return null;
+  return h(
+      "section", {id: "timelines", "aria-labelledby": "timelines-name"},
+      h("h2", {id: "timelines-name"},
+        shown.length === 1 ? "One step in detail" : "Steps in detail"),
+      h("p", {class: "facts", id: "timeline-keys"},
+        "When each task ran, what moved meanwhile, and what was near. These files do not say " +
+            "on which machine."),
+      timelinePictures(shown));
+}
+
+function picturesOf(timeline) {
+  return [timelineFigure(timeline), nearMemoryFigure(timeline)].filter(node => node !== null);
+}
+
+// Two files are shown; of more, the reader chooses two. A picture is made when it is first seen.
+function timelinePictures(shown) {
+  if (shown.length <= 2) return h("div", {class: "figures"}, shown.flatMap(picturesOf));
+  const made = new Map();
+  const [first, second] = startingPair(shown);
+  return h("div", {}, [["Show", first], ["and below it", second]].map(([name, start]) => {
+    const place = h("div", {class: "figures"});
+    const choice =
+        h("select", {"aria-label": `${name} the timeline`},
+          shown.map((timeline, i) => h("option", {value: i}, timeline.file)));
+    const show = () => {
+      const key = `${name} ${choice.value}`;
+      if (!made.has(key)) made.set(key, picturesOf(shown[choice.value]));
+      place.replaceChildren(...made.get(key));
+      redraw();
+    };
+    choice.value = start;
+    choice.addEventListener("change", show);
+    show();
+    return h(
+        "div", {class: "slot"}, h("label", {class: "chooser"}, h("span", {}, name), choice), place);
+  }));
+}
+
+// A step with a plan, and the same without.
+function startingPair(shown) {
+  const files = shown.map(timeline => timeline.file);
+  const find = pattern => files.findIndex(file => pattern.test(file));
+  const planned = [find(/joint.*40/), find(/joint/), 0].find(place => place >= 0);
+  const paged = files.indexOf(files[planned].replace("joint", "on-demand"));
+  return [planned, paged >= 0 && paged !== planned ? paged : (planned + 1) % files.length];
+}
+
+function planSection() {
+  if (data.plans.length === 0) return null;
+  return h(
+      "section", {id: "plans", "aria-labelledby": "plans-name"},
+      h("h2", {id: "plans-name"}, "Plans"),
+      table(
+          ["file", "planner", "budget", "task runs", "run again", "out", "in"],
+          data.plans.map(
+              plan =>
+                  [plan.file,
+                   plan.planner + (plan.residency === "on-demand" ? ", pages on demand" : ""),
+                   bytesText(plan.budget_bytes), plan.runs, plan.run_again,
+                   bytesText(plan.offload_bytes), bytesText(plan.prefetch_bytes)])));
+}
+
+// What this page could show, and does not have.
+function missingSection() {
+  const missing = [];
+  const lacks = (isThere, what, command) => {
+    if (!isThere) missing.push(h("li", {}, what, h("br"), h("code", {}, command)));
+  };
+  lacks(
+      benches("train").some(bench => bench.rows.length > 0),
+      "Strategies against budget and batch, and predictions: ",
+      "spillway bench train --net resnet18:16 --json DIR/train.json");
+  lacks(
+      benches("planners").some(bench => bench.rows.length > 0), "Every planner, executed: ",
+      "spillway bench planners --net resnet18:16 --json DIR/planners.json");
+  lacks(
+      benches("link").some(bench => bench.rows.length > 0),
+      "Bandwidth of the link: ", "spillway bench link --json DIR/link.json");
+  lacks(
+      benches("paging").some(bench => bench.rows.length > 0),
+      "What paging costs: ", "spillway bench paging --json DIR/paging.json");
+  lacks(
+      data.timelines.some(timeline => timeline.end > 0), "The timeline of a step and its memory: ",
+      "spillway train --net resnet18 --batch 16 --data synthetic --steps 3 --budget 40% " +
+          "--trace DIR/step.json");
+  const others = data.left_out.length === 0
+      ? null
+      : h("p", {class: "facts"},
+          `Left out, because they are nothing that this page shows: ${data.left_out.join(", ")}.`);
+  if (missing.length === 0 && !others) return null;
+  return h(
+      "section", {id: "missing", "aria-labelledby": "missing-name"},
+      h("h2", {id: "missing-name"}, "Not in this report"), others,
+      h("ul", {class: "missing"}, missing));
+}
+
+function summaryText() {
+  const files = data.machines.reduce((sum, machine) => sum + machine.benches.length, 0);
+  const dates = data.machines.flatMap(machine => machine.benches.map(bench => bench.date)).sort();
+  const count = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
+  const parts = [
+    files > 0
+        ? `${count(files, "file")} of measurements on ${count(data.machines.length, "machine")}`
+        : "no measurements",
+    data.timelines.length > 0 ? count(data.timelines.length, "timeline") : null,
+    data.plans.length > 0 ? count(data.plans.length, "plan") : null
+  ];
+  const when = dates.length === 0
+      ? ""
+      : ` Measured ${dateText(dates[0])}${
+            dates.length > 1 && dates.at(-1) !== dates[0] ? ` to ${dateText(dates.at(-1))}` : ""}.`;
+  const text = parts.filter(part => part !== null).join(", ") + "." + when;
+  return text[0].toUpperCase() + text.slice(1);
+}
+
+function contents(sections) {
+  if (sections.length < 2) return [];
+  return h(
+      "ul", {},
+      sections.map(
+          section =>
+              h("li", {},
+                h("a", {href: `#${section.id}`}, section.querySelector("h2").textContent))));
+}
+
+assignLooks();
+data.timelines.forEach(prepareTimeline);
+const severalMachines = data.machines.length < 2
+    ? null
+    : h("p", {class: "notice"},
+        `These measurements are of ${data.machines.length} different machines or devices. Each ` +
+            "has a section of its own: times of one say nothing about another, so no table or " +
+            "picture has both.");
+const sections = [
+  ...data.machines.map(machineSection), timelineSection(), planSection(), missingSection()
+].filter(section => section !== null);
+document.getElementById("summary").textContent = summaryText();
+document.getElementById("contents").append(contents(sections));
+document.getElementById("made").textContent =
+    `Made by spillway ${data.version} report. Everything is in this one file; it needs no network.`;
+document.getElementById("main").append(
+    ...[severalMachines].filter(node => node !== null), ...sections);
+followTheme();
+redraw();

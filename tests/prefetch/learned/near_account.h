@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "prefetch/learned/learn.h"
+#include "prefetch/learned/move_issuer.h"
+#include "prefetch/occupancy.h"
+
+namespace spillway::prefetch::testing {
+
+/// A memory that holds a lesson's pool, page by page: orders and touches bring pages near, and it
+/// sends away by itself, when touches take more than it holds, what was used or came longest ago.
+/// Keeps the first order that is wrong.
+class NearAccount {
+ public:
+  explicit NearAccount(const Lesson& lesson)
+      : page_{lesson.plan.page.count()},
+        pool_{Occupancy{lesson.step.graph, lesson.plan.page}.pool(lesson.plan.budget).count()} {
+    const Occupancy occupancy{lesson.step.graph, lesson.plan.page};
+    for (const auto& [name, data] : lesson.step.blocks) {
+      Block& block = blocks_[name];
+      block.size = lesson.step.graph[data].size;
+      block.pages.resize(occupancy.size(data).count() / page_);
+    }
+    for (const auto& [name, block] : blocks_) {
+      if (!name.is_fresh) touch(name, block.size);
+    }
+  }
+
+  void issue(const Order& order) {
+    Block& block = blocks_.at(order.name);
+    const bool comes = order.to == um::Place::kNear;
+    if (order.offset.count() % page_ != 0) wrong("an order within a page");
+    if (order.size == um::Bytes{} || order.offset + order.size > block.size) {
+      wrong("an order that leaves its block");
+    }
+    const std::uint64_t begin = order.offset.count() / page_;
+    const std::uint64_t end = (order.offset + order.size).count() / page_;
+    // Ordered twice, the ends of its range would already be where they are to go.
+    for (const std::uint64_t i : {begin, end - 1}) {
+      const State state = block.pages[i].state;
+      if (comes ? state != State::kFar : state == State::kFar || state == State::kLeaving) {
+        wrong("an order twice");
+      }
+    }
+    for (std::uint64_t i = begin; i < end; ++i) {
+      Page& page = block.pages[i];
+      if (comes ? page.state == State::kFar
+                : page.state == State::kNear || page.state == State::kComing) {
+        page = {.state = comes ? State::kComing : State::kLeaving, .by = order.ticket};
+      }
+    }
+    if (comes && near() > pool_) wrong("more near than the budget");
+  }
+
+  void complete(const Order& order) {
+    Block& block = blocks_.at(order.name);
+    for (Page& page : block.pages) {
+      if (page.by != order.ticket) continue;
+      page = {.state = page.state == State::kComing ? State::kNear : State::kFar};
+      if (page.state == State::kNear) block.last_use = ++uses_;
+    }
+  }
+
+  void touch(BlockName name, um::Bytes size) {
+    const auto found = blocks_.find(name);
+    if (found == blocks_.end() || found->second.size != size) return;
+    for (Page& page : found->second.pages) page = {.state = State::kNear};
+    found->second.last_use = ++uses_;
+    while (near() > pool_ && evict_one(name)) {
+    }
+  }
+  void free(BlockName name) {
+    const auto found = blocks_.find(name);
+    if (found == blocks_.end()) return;
+    for (Page& page : found->second.pages) page = {};
+  }
+
+  [[nodiscard]] std::uint64_t near() const {
+    std::uint64_t pages = 0;
+    for (const auto& [name, block] : blocks_) {
+      for (const Page& page : block.pages) pages += page.state != State::kFar ? 1 : 0;
+    }
+    return pages * page_;
+  }
+  [[nodiscard]] const std::string& first_wrong() const { return wrong_; }
+
+ private:
+  enum class State { kFar, kComing, kNear, kLeaving };
+  struct Page {
+    State state = State::kFar;
+    std::uint64_t by = 0;  // ticket
+  };
+  struct Block {
+    um::Bytes size;
+    std::vector<Page> pages;
+    std::uint64_t last_use = 0;
+  };
+
+  /// The first page of the block used longest ago. False when none may go.
+  bool evict_one(BlockName kept) {
+    Page* victim = nullptr;
+    std::uint64_t oldest = 0;
+    for (auto& [name, block] : blocks_) {
+      if (name == kept || (victim != nullptr && block.last_use >= oldest)) continue;
+      for (Page& page : block.pages) {
+        if (page.state != State::kNear) continue;
+        victim = &page;
+        oldest = block.last_use;
+        break;
+      }
+    }
+    if (victim != nullptr) victim->state = State::kFar;
+    return victim != nullptr;
+  }
+
+  void wrong(const std::string& what) {
+    if (wrong_.empty()) wrong_ = what;
+  }
+
+  std::uint64_t page_;
+  std::uint64_t pool_;
+  std::map<BlockName, Block> blocks_;
+  std::uint64_t uses_ = 0;
+  std::string wrong_;
+};
+
+}  // namespace spillway::prefetch::testing

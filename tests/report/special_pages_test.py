@@ -1,0 +1,127 @@
+"""Pages of unusual files: hostile, few, many, of several machines."""
+
+import sys
+
+from page import CANVAS_COLOURS, Page
+import sample_timeline
+import samples
+
+
+class HostileNames(Page):
+    train = samples.train()
+    train["rows"][1]["net"] = "<img src=x onerror=document.title='hurt'>\u2028</script>"
+    train["machine"]["processor"] = "</script><script>document.title='hurt'</script>"
+    files = {"train": train, "step": sample_timeline.timeline(hostile=True)}
+
+    def test_are_text(self):
+        self.assertEqual(self.browser.complaints(), [])
+        self.assertEqual(self.run_script("return document.title"), "Spillway report")
+        self.assertEqual(self.run_script("return document.querySelectorAll('img').length"), 0)
+        self.assert_shows("<img src=x onerror=")
+        self.assert_shows("</script><script>document.title='hurt'</script>")
+
+
+class TwoMachines(Page):
+    files = {
+        "a": samples.train(),
+        "b": samples.train(
+            seed=4, identity="aaaaaaaaaaaa", processor="Another Processor", load=1.9
+        ),
+    }
+
+    def test_stand_in_sections_of_their_own(self):
+        self.assert_shows("2 different machines")
+        files = self.run_script("""
+            return [...document.querySelectorAll('section[id^=machine]')].map(section =>
+              [...section.querySelectorAll('.comparison caption, figcaption')]
+                .map(one => one.textContent.match(/[ab]\\.json/)[0]))""")
+        self.assertEqual([sorted(set(of)) for of in files], [["a.json"], ["b.json"]])
+
+    def test_tells_of_a_busy_machine(self):
+        self.assert_shows("The machine was busy when b.json began (load 1.90 on 2 processors)")
+
+
+class QuickFigures(Page):
+    files = {"link": samples.link()}
+    files["link"]["options"] |= {
+        "quick": True,
+        "notes": ["file is left out: give --far"],
+        "sizes": None,
+    }
+
+    def test_are_not_passed_off_as_good_ones(self):
+        self.assert_shows("link.json: measured with --quick")
+        self.run_script(
+            "for (const details of document.querySelectorAll('details')) details.open = true"
+        )
+        self.assert_shows("spillway bench link --link-bandwidth 2GB/s --quick --rounds 5")
+        self.assert_shows("file is left out: give --far")
+
+
+class NearlyNothing(Page):
+    files = {"link": samples.bench("link", [])}
+
+    def test_says_what_to_run(self):
+        self.assertEqual(self.browser.complaints(), [])
+        for command in (
+            "bench link",
+            "bench paging",
+            "bench train",
+            "bench planners",
+            "train --net",
+        ):
+            self.assert_shows(f"spillway {command}")
+        self.assertEqual(self.run_script("return document.querySelectorAll('figure').length"), 0)
+
+
+class LongStep(Page):
+    files = {"step": sample_timeline.timeline(tasks=10000)}
+
+    def test_is_drawn_and_moves(self):
+        self.assertEqual(self.browser.complaints(), [])
+        self.assertGreater(self.run_script(CANVAS_COLOURS), 5)
+        left, top, width, _ = self.show_canvas()
+        milliseconds = self.run_script(
+            """
+            const canvas = document.querySelector('canvas');
+            const begin = performance.now();
+            for (let i = 0; i < 20; ++i) {
+              canvas.dispatchEvent(new WheelEvent('wheel', {
+                deltaY: i < 10 ? -200 : 200, clientX: arguments[0], clientY: arguments[1],
+                cancelable: true}));
+              await new Promise(requestAnimationFrame);
+            }
+            return (performance.now() - begin) / 20;""",
+            left + width / 2,
+            top + 40,
+        )
+        print(f"a frame of 20,000 tasks took {milliseconds:.1f} ms", file=sys.stderr)
+        self.browser.point(left + width / 2, top + 32)
+        self.settle()
+        self.assertRegex(self.tip(), r"layer\d+\.")
+
+
+class ManySteps(Page):
+    files = {
+        name: sample_timeline.timeline(tasks=40)
+        for name in ("b-copy-40pct", "b-joint-25pct", "b-joint-40pct", "b-on-demand-40pct")
+    }
+
+    def shown(self):
+        return self.run_script("""
+            return [...document.querySelectorAll('figure:has(canvas) strong')]
+              .map(title => title.textContent)""")
+
+    def test_are_two_of_the_readers_choice(self):
+        self.assertEqual(
+            self.shown(), ["One step: b-joint-40pct.json", "One step: b-on-demand-40pct.json"]
+        )
+        self.run_script("""
+            const choice = document.querySelector('select');
+            choice.value = 0;
+            choice.dispatchEvent(new Event('change'));""")
+        self.assertEqual(
+            self.shown(), ["One step: b-copy-40pct.json", "One step: b-on-demand-40pct.json"]
+        )
+        self.assertGreater(self.run_script(CANVAS_COLOURS), 5)
+        self.assertEqual(self.browser.complaints(), [])

@@ -1,0 +1,72 @@
+#include "src/bench/bench_file.h"
+
+#include <gtest/gtest.h>
+
+#include "prefetch/json.h"
+#include "tests/src/data/temporary_folder.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+const BenchMachine kHere{.processor = "Abacus 3000", .device = "host"};
+const BenchMachine kThere{.processor = "Abacus 3001", .device = "host"};
+
+class BenchFilePath : public testing::Test {
+ protected:
+  void write(const std::string& bench, const BenchMachine& machine) const {
+    prefetch::write_json(to_json(BenchFile{.bench = bench, .machine = machine}), path_);
+  }
+  void expect_refused(const std::string& bench, const std::string& word) const {
+    try {
+      expect_replaceable(path_, bench, kHere);
+      ADD_FAILURE() << "not refused";
+    } catch (const um::Error& error) {
+      EXPECT_NE(std::string{error.what()}.find(word), std::string::npos) << error.what();
+    }
+  }
+
+  const test::TemporaryFolder folder_;
+  const std::string path_ = folder_.path() / "bench.json";
+};
+
+TEST_F(BenchFilePath, MayBeReplacedByTheSameBenchOnTheSameMachine) {
+  EXPECT_NO_THROW(expect_replaceable(path_, "link", kHere));
+  write("link", kHere);
+  EXPECT_NO_THROW(expect_replaceable(path_, "link", kHere));
+}
+
+TEST_F(BenchFilePath, OfAnotherMachineIsNotReplaced) {
+  write("link", kThere);
+  expect_refused("link", "another machine");
+}
+
+TEST_F(BenchFilePath, OfAnotherBenchIsNotReplaced) {
+  write("paging", kHere);
+  expect_refused("link", "bench paging");
+}
+
+TEST(BenchFileJson, HasTheFieldsOfTheFormat) {
+  // 2026-11-22 11:00:00 UTC is 1795345200 seconds after the beginning of 1970.
+  const BenchFile file{.bench = "link",
+                       .begin = std::chrono::system_clock::from_time_t(1'795'345'200),
+                       .took = Seconds{1.5},
+                       .machine = kHere,
+                       .options = {{"far", "ram"}},
+                       .rows = {1, 2}};
+  const nlohmann::json json = to_json(file);
+
+  EXPECT_EQ(json.at("format"), "spillway-bench");
+  EXPECT_EQ(json.at("version"), 1);
+  EXPECT_EQ(json.at("bench"), "link");
+  EXPECT_EQ(json.at("date"), "2026-11-22T11:00:00Z");
+  EXPECT_EQ(json.at("seconds"), 1.5);
+  EXPECT_EQ(json.at("machine").at("id"), kHere.id());
+  EXPECT_EQ(json.at("options"), (nlohmann::json{{"far", "ram"}}));
+  EXPECT_EQ(json.at("rows"), nlohmann::json::array({1, 2}));
+  EXPECT_TRUE(json.at("build").at("version").is_string());
+  EXPECT_TRUE(json.at("build").contains("commit"));
+}
+
+}  // namespace
+}  // namespace spillway

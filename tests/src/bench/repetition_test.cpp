@@ -1,0 +1,121 @@
+#include "src/bench/repetition.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "src/executor.h"
+
+namespace spillway {
+namespace {
+
+// Runs that take the times given, over and over, on a clock that only they move.
+class Script {
+ public:
+  explicit Script(std::vector<double> times) : times_{std::move(times)} {}
+
+  Figure measure(const Repetition& repetition) {
+    return spillway::measure(
+        [this](Phase phase) {
+          if (phase == Phase::kWarmUp) ++warm_ups_;
+          const Seconds time{times_[runs_++ % times_.size()]};
+          now_ += std::chrono::duration_cast<std::chrono::nanoseconds>(time);
+          if (runs_ == stop_after_) stop_ = true;
+          return time;
+        },
+        repetition, stop_, [this] { return now_; });
+  }
+  void stop_after(std::size_t runs) { stop_after_ = runs; }
+
+  [[nodiscard]] std::size_t runs() const { return runs_; }
+  [[nodiscard]] std::size_t warm_ups() const { return warm_ups_; }
+
+ private:
+  std::vector<double> times_;
+  std::size_t runs_ = 0;
+  std::size_t warm_ups_ = 0;
+  std::size_t stop_after_ = 0;
+  std::atomic<bool> stop_ = false;
+  std::chrono::steady_clock::time_point now_;
+};
+
+TEST(Measure, EndsAsSoonAsRunsHaveSettled) {
+  Script script{{1}};
+  const Figure figure =
+      script.measure({.warm_ups = 0, .settling = {.least_runs = 4}, .most_time = Seconds{100}});
+
+  EXPECT_TRUE(figure.settled);
+  EXPECT_EQ(script.runs(), 4U);
+}
+
+// All alike, but the clock reaches 20 seconds only after the twentieth run; looked at first then.
+TEST(Measure, DoesNotTrustRunsOfTooLittleTime) {
+  Script script{{1}};
+  const Figure figure = script.measure({.warm_ups = 0,
+                                        .settling = {.least_runs = 4},
+                                        .least_time = Seconds{20},
+                                        .most_time = Seconds{100}});
+
+  EXPECT_TRUE(figure.settled);
+  EXPECT_EQ(script.runs(), 20U);
+}
+
+// 13 times 1, 2, 3, then 2: the middle of all distances is 0 from the 53rd run on; an eighth after
+// the 51st, where it was looked at last, is the 57th.
+TEST(Measure, LooksAtManyRunsSeldom) {
+  std::vector<double> times;
+  for (int i = 0; i < 13; ++i) times.insert(times.end(), {1, 2, 3});
+  times.resize(200, 2);
+  Script script{times};
+  const Figure figure =
+      script.measure({.warm_ups = 0, .most_runs = 200, .most_time = Seconds{900}});
+
+  EXPECT_TRUE(figure.settled);
+  EXPECT_EQ(figure.runs, 57U);
+}
+
+TEST(Measure, DoesNotCountRunsThatWarmUp) {
+  Script script{{50, 40, 1, 1, 1}};
+  const Figure figure = script.measure(
+      {.warm_ups = 2, .settling = {.least_runs = 3}, .most_runs = 9, .most_time = Seconds{1000}});
+
+  EXPECT_EQ(script.warm_ups(), 2U);
+  EXPECT_EQ(figure.runs, 3U);
+  EXPECT_EQ(figure.most.count(), 1);
+}
+
+// 1, 2, 3, 1, 2, ...: the median distance from the median 2 is half of it or a quarter.
+TEST(Measure, GivesUpAfterTheMostRuns) {
+  Script script{{1, 2, 3}};
+  const Figure figure = script.measure({.warm_ups = 0, .most_runs = 8, .most_time = Seconds{1000}});
+
+  EXPECT_FALSE(figure.settled);
+  EXPECT_EQ(figure.runs, 8U);
+}
+
+// After 1 + 2 + 1 + 2 seconds no further run begins; the warm-up's 1 second is one of them.
+TEST(Measure, GivesUpAfterTheMostTime) {
+  Script script{{1, 2}};
+  const Figure figure = script.measure({.warm_ups = 1, .most_runs = 100, .most_time = Seconds{6}});
+
+  EXPECT_FALSE(figure.settled);
+  EXPECT_EQ(figure.runs, 3U);
+}
+
+TEST(Measure, CountsOneRunHoweverLongTheWarmUpTook) {
+  Script script{{100}};
+
+  EXPECT_EQ(script.measure({.warm_ups = 1, .most_time = Seconds{1}}).runs, 1U);
+}
+
+TEST(Measure, BeginsNoRunAfterItWasStopped) {
+  Script script{{1, 2}};
+  script.stop_after(3);
+
+  EXPECT_THROW(static_cast<void>(script.measure({.most_time = Seconds{1000}})), Interrupted);
+  EXPECT_EQ(script.runs(), 3U);
+}
+
+}  // namespace
+}  // namespace spillway

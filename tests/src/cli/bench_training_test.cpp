@@ -1,0 +1,246 @@
+// `spillway bench train` and `spillway bench planners` on a network that takes no time.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/refused.h"
+#include "tests/src/data/temporary_folder.h"
+
+namespace spillway {
+namespace {
+
+namespace fs = std::filesystem;
+
+using nlohmann::json;
+using test::expect_refused;
+using test::joined;
+using test::Outcome;
+using test::Program;
+using test::run_spillway;
+using test::TemporaryFolder;
+
+// Four convolutions of which each keeps its input, so that half a step's memory can go.
+constexpr const char* kTiny = R"(spillway-network 1
+name tiny
+input 3x16x16
+classes 4
+conv1 convolution channels=8 kernel=3 padding=1
+norm1 batch-norm
+conv2 convolution channels=8 kernel=3 padding=1
+norm2 batch-norm
+conv3 convolution channels=8 kernel=3 padding=1
+norm3 batch-norm
+mean  global-average-pool
+fc    linear features=classes
+loss  softmax-cross-entropy
+)";
+
+class BenchTraining : public testing::Test {
+ protected:
+  BenchTraining() { std::ofstream{net_} << kTiny; }
+
+  [[nodiscard]] Program::Arguments quick(const std::string& bench,
+                                         const Program::Arguments& more) const {
+    return joined(
+        {"bench", bench, "--device", "host", "--threads", "1", "--quick", "--net", net_ + ":16"},
+        more);
+  }
+  // What a bench that must succeed writes to standard output.
+  [[nodiscard]] json result(const std::string& bench, const Program::Arguments& more = {}) const {
+    const Outcome outcome = run_spillway(quick(bench, joined({"--json", "-"}, more)));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    return json::parse(outcome.output, nullptr, false);
+  }
+
+  TemporaryFolder folder_;
+  std::string net_ = folder_.file("tiny.net");
+};
+
+void expect_shape(const json& row) {
+  for (const char* name : {"series", "net", "image_size", "batch", "strategy", "memory", "planner",
+                           "budget", "budget_bytes", "resident_bytes"}) {
+    EXPECT_TRUE(row.contains(name)) << name << " is not in " << row;
+  }
+  if (row.contains("failed")) {
+    EXPECT_FALSE(row.contains("seconds")) << row;
+    return;
+  }
+  EXPECT_GT(row.at("seconds").at("median"), 0);
+  EXPECT_EQ(row.at("seconds").at("runs"), 2) << "one round of two steps";
+  EXPECT_GT(row.at("images_per_second"), 0);
+  EXPECT_GT(row.at("ratio"), 0);
+  EXPECT_GT(row.at("predicted_seconds"), 0);
+  EXPECT_LE(row.at("near_peak_bytes"), row.at("budget_bytes")) << row;
+  EXPECT_EQ(row.at("resident_is"), "measured");
+  for (const char* name : {"bytes_in", "bytes_out", "faults", "stalled_seconds"}) {
+    EXPECT_GE(row.at(name), 0) << name;
+  }
+}
+
+TEST_F(BenchTraining, FillsBothSeries) {
+  const json file = result("train", {"--planners", "vdnn-all"});
+
+  EXPECT_EQ(file.at("format"), "spillway-bench");
+  EXPECT_EQ(file.at("version"), 1);
+  EXPECT_EQ(file.at("bench"), "train");
+  std::map<std::string, std::set<std::string>> strategies;
+  std::map<std::string, std::size_t> rows;
+  for (const json& row : file.at("rows")) {
+    expect_shape(row);
+    ++rows[row.at("series")];
+    strategies[row.at("series")].insert(row.at("strategy"));
+  }
+  const std::set<std::string> all{"resident", "on-demand", "capacity", "joint", "copy", "vdnn-all"};
+  EXPECT_EQ(strategies["batch"], all);
+  EXPECT_EQ(strategies["budget"], all);
+  EXPECT_EQ(rows["batch"], 18U) << "six strategies at batches 8, 16 and 32";
+  EXPECT_EQ(rows["budget"], 6U) << "at batch 16, min+50%";
+}
+
+TEST_F(BenchTraining, CrossesTheEndOfNearMemory) {
+  const json file = result("train", {"--strategies", "joint"});
+
+  std::map<std::size_t, bool> resident_ran;
+  for (const json& row : file.at("rows")) {
+    if (row.at("series") != "batch" || row.at("strategy") != "resident") continue;
+    resident_ran[row.at("batch")] = !row.contains("failed");
+  }
+  EXPECT_EQ(resident_ran, (std::map<std::size_t, bool>{{8, true}, {16, false}, {32, false}}));
+}
+
+TEST_F(BenchTraining, KeepsItsOptions) {
+  const json options = result("train", {"--strategies", "joint,copy", "--batches", "4,8",
+                                        "--link-bandwidth", "2GB/s"})
+                           .at("options");
+
+  EXPECT_EQ(options.at("net"), net_ + ":16");
+  EXPECT_EQ(options.at("rounds"), 1);
+  EXPECT_EQ(options.at("steps"), 2);
+  EXPECT_EQ(options.at("strategies"), (json{"joint", "copy"}));
+  EXPECT_EQ(options.at("batches"), (json{4, 8}));
+  EXPECT_EQ(options.at("link-bandwidth"), "2GB/s");
+}
+
+TEST_F(BenchTraining, ExecutesEveryPlanner) {
+  const json file = result("planners");
+
+  EXPECT_EQ(file.at("bench"), "planners");
+  std::set<std::string> ran;
+  std::size_t rows = 0;
+  for (const json& row : file.at("rows")) {
+    expect_shape(row);
+    EXPECT_EQ(row.at("series"), "planner");
+    if (!row.contains("failed")) ran.insert(row.at("strategy"));
+    ++rows;
+  }
+  EXPECT_GE(rows, 20U) << "nineteen planners and the resident run";
+  for (const char* name : {"joint", "capacity", "modnn", "superneurons", "on-demand"}) {
+    EXPECT_TRUE(ran.contains(name)) << name;
+  }
+}
+
+TEST_F(BenchTraining, ExecutesPlannersWithCopies) {
+  const json file = result("planners", {"--memory", "copy", "--planners", "joint"});
+
+  const json& row = file.at("rows").back();
+  expect_shape(row);
+  EXPECT_EQ(row.at("memory"), "copy");
+  EXPECT_EQ(row.at("planner"), "joint");
+}
+
+TEST_F(BenchTraining, WritesTimelinesAndPlansOfTheFixedBatch) {
+  const fs::path timelines = folder_.path() / "new" / "timelines";
+  const json file =
+      result("train", {"--strategies", "joint", "--batches", "16", "--timelines", timelines});
+
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator{timelines}) {
+    std::string name = entry.path().filename();
+    names.insert(name.substr(name.find("-b16-")));
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"-b16-joint-min+50pct.plan.json",
+                                          "-b16-joint-min+50pct.trace.json",
+                                          "-b16-resident.plan.json", "-b16-resident.trace.json"}));
+}
+
+TEST_F(BenchTraining, PrintsATableWithTheFastestMarked) {
+  const Outcome outcome = run_spillway(quick("train", {"--strategies", "joint,copy"}));
+
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_NE(outcome.output.find("at batch 16, images of 16x16, budget min+50% = "),
+            std::string::npos)
+      << outcome.output;
+  EXPECT_NE(outcome.output.find("\n* "), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("resident failed: all of it resident needs "), std::string::npos);
+}
+
+TEST_F(BenchTraining, KeepsABudgetThatIsTooSmallAsARow) {
+  const json file = result("train", {"--budgets", "1KiB", "--strategies", "joint"});
+
+  EXPECT_NE(file.at("rows").back().at("failed").get<std::string>().find("too small"),
+            std::string::npos);
+}
+
+TEST_F(BenchTraining, RefusesWhatDoesNotFitTheMachine) {
+  expect_refused(1, quick("train", {"--strategies", "copy", "--budget", "100TiB"}),
+                 {"copy within 100 TiB", "are free", "smaller batches or budgets"});
+}
+
+TEST_F(BenchTraining, WritesItsFileWhenItIsStopped) {
+  const std::string path = folder_.file("bench.json");
+  Program program{quick("train", {"--rounds", "100000", "--deviation", "0", "--json", path})};
+  program.wait_for_error("measuring tasks");
+  program.signal(SIGINT);
+  const Outcome outcome = program.finish();
+
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.errors;
+  EXPECT_TRUE(
+      outcome.errors.ends_with("spillway: interrupted; rows that were not reached are left out\n"))
+      << outcome.errors;
+  std::ifstream file{path};
+  EXPECT_EQ(json::parse(file).at("bench"), "train");
+}
+
+TEST_F(BenchTraining, RefusesBadFlags) {
+  const auto refuse = [&](const Program::Arguments& arguments, const std::string& word) {
+    expect_refused(2, joined({"bench"}, arguments), {word});
+  };
+  refuse({"train", "--net", "lenet"}, "'lenet' is no network at a batch: give NAME:BATCH");
+  refuse({"train", "--net", "lenet:0"}, "'lenet:0' is no network at a batch");
+  refuse({"train", "--net", "lenet:8,vgg99:8"}, "there is no network called 'vgg99'");
+  refuse({"train", "--net", "lenet:8,"}, "'' is no network at a batch");
+  refuse({"train", "--batches", "0"}, "--batches");
+  refuse({"train", "--batches", "-1"}, "--batches");
+  refuse({"train", "--budgets", "40%,x"}, "'x' is no budget");
+  refuse({"train", "--budget", "x"}, "'x' is no budget");
+  refuse({"train", "--strategies", "magic"}, "there is no planner called 'magic'");
+  refuse({"planners", "--planners", "magic"}, "there is no planner called 'magic'");
+  refuse({"planners", "--memory", "resident"}, "--memory");
+  refuse({"train", "--rounds", "0"}, "--rounds");
+  refuse({"train", "--steps", "0"}, "--steps");
+  refuse({"train", "--seconds", "0"}, "--seconds");
+}
+
+TEST_F(BenchTraining, ReadsNamesWithCommasAndColons) {
+  const Outcome outcome =
+      run_spillway({"bench", "train", "--device", "host", "--threads", "1", "--quick", "--net",
+                    "resnet:1,1,1,1:2,lenet:4", "--image-size", "32", "--strategies", "joint",
+                    "--batches", "2", "--seconds", "0.001"});
+
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.errors.find("no run was reached in time; give more --seconds"),
+            std::string::npos)
+      << outcome.errors;
+}
+
+}  // namespace
+}  // namespace spillway

@@ -1,0 +1,111 @@
+// `spillway report` as people use it; what the page shows is tests/report's affair.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/refused.h"
+#include "tests/src/data/temporary_folder.h"
+#include "tests/src/report/bench_file.h"
+
+namespace spillway {
+namespace {
+
+namespace fs = std::filesystem;
+
+using nlohmann::json;
+using test::bench_file;
+using test::expect_refused;
+using test::Outcome;
+using test::run_spillway;
+using test::training_row;
+
+class Report : public testing::Test {
+ protected:
+  Report() { write("in/train.json", bench_file("train", {training_row("joint", 40, 1.5)}).dump()); }
+
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories(fs::path{folder_.file(name)}.parent_path());
+    std::ofstream{folder_.file(name)} << text;
+  }
+  [[nodiscard]] std::string text_of(const std::string& name) const {
+    std::ifstream file{folder_.file(name)};
+    return {std::istreambuf_iterator<char>{file}, {}};
+  }
+  // With an old report in place, which must outlive it.
+  void expect_refused_and_old_kept(const std::vector<std::string>& words) const {
+    write("report.html", "old");
+    expect_refused(1, {"report", input_, "-o", page_}, words);
+    EXPECT_EQ(text_of("report.html"), "old");
+    EXPECT_FALSE(fs::exists(page_ + ".partial"));
+  }
+
+  test::TemporaryFolder folder_;
+  std::string input_ = folder_.file("in");
+  std::string page_ = folder_.file("report.html");
+};
+
+TEST_F(Report, IsOnePage) {
+  const Outcome outcome = run_spillway({"report", input_, "-o", page_});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(outcome.output, page_ + "\n");
+  EXPECT_EQ(outcome.errors, "");
+  const std::string page = text_of("report.html");
+  EXPECT_NE(page.find("joint takes 1.50\\u00d7 the resident step"), std::string::npos);
+  const Outcome printed = run_spillway({"report", folder_.file("in/train.json"), "-o", "-"});
+  EXPECT_TRUE(printed.output.starts_with("<!doctype html>"));
+}
+
+TEST_F(Report, SaysWhichMachinesItKeepsApartAndWhatItLeavesOut) {
+  write("in/other.json", bench_file("link", json::array(), "another").dump());
+  write("in/profile.json", R"({"format": "spillway-profile"})");
+  const Outcome outcome = run_spillway({"report", input_, "-o", page_});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_NE(outcome.errors.find("the measurements are of 2 machines"), std::string::npos);
+  EXPECT_NE(outcome.errors.find("profile.json is nothing that a report shows"), std::string::npos);
+}
+
+TEST_F(Report, OfBadFilesLeavesTheOldOne) {
+  write("in/bad.json", "{\"format\"");
+  expect_refused_and_old_kept({"bad.json", "not JSON"});
+  write("in/bad.json", R"({"format": "spillway-bench", "version": 7})");
+  expect_refused_and_old_kept({"bad.json", "version is 7"});
+  write("in/bad.json", R"({"traceEvents": 1})");
+  expect_refused_and_old_kept({"bad.json", "traceEvents is no array"});
+  fs::remove_all(input_);
+  expect_refused_and_old_kept({"cannot read", "No such file"});
+  fs::create_directory(input_);
+  expect_refused_and_old_kept({"there is no .json file in", "spillway bench"});
+}
+
+TEST_F(Report, WantsAPlaceItCanWrite) {
+  expect_refused(1, {"report", input_, "-o", folder_.file("nowhere/x.html")}, {"cannot write"});
+  expect_refused(1, {"report", input_, "-o", input_}, {"cannot write", "directory"});
+  expect_refused(1, {"report", input_, "-o", "/dev/null"}, {"/dev/null is no regular file"});
+  const std::string file = folder_.file("in/train.json");
+  expect_refused(1, {"report", file, "-o", file}, {"would replace", "which it reads"});
+  EXPECT_NE(text_of("in/train.json"), "");
+  expect_refused(1, {"report", input_, "-o", file}, {"no JSON", file});
+}
+
+TEST_F(Report, WantsSomethingToRead) {
+  const Outcome outcome = run_spillway({"report"});
+  EXPECT_EQ(outcome.exit_code, 2);
+}
+
+TEST_F(Report, FollowsALinkToThePage) {
+  write("real.html", "old");
+  fs::create_symlink("real.html", page_);
+  EXPECT_EQ(run_spillway({"report", input_, "-o", page_}).exit_code, 0);
+  EXPECT_TRUE(fs::is_symlink(page_));
+  EXPECT_TRUE(text_of("real.html").starts_with("<!doctype html>"));
+}
+
+}  // namespace
+}  // namespace spillway

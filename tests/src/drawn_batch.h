@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "nets/network.h"
+#include "src/backend.h"
+
+namespace spillway::test {
+
+/// So many images in [-1, 1] of the network's size, which differ from each other and from step to
+/// step, and labels that take turns.
+[[nodiscard]] inline Batch drawn_batch(const nets::Network& network, std::size_t size,
+                                       std::uint64_t step) {
+  Batch batch;
+  for (std::size_t i = 0; i < size * network.input().elements(); ++i) {
+    batch.images.push_back(static_cast<float>((i * 7919 + step * 31) % 257) / 128 - 1);
+  }
+  const auto [height, width] = network.labels();
+  for (std::size_t n = 0; n < size * height * width; ++n) {
+    batch.labels.push_back(static_cast<std::int32_t>((n + step) % network.classes()));
+  }
+  return batch;
+}
+
+}  // namespace spillway::test

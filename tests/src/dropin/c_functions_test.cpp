@@ -1,0 +1,128 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include "tests/src/dropin/space_of_c.h"
+
+namespace spillway::dropin {
+namespace {
+
+TEST_F(SpaceOfC, MovesByHintsAndCountsIt) {
+  std::byte* const two = take(2 * kPage);
+  std::memset(two, 7, 2 * kPage);
+  EXPECT_EQ(spillway_um_offload(space, two, 2 * kPage), SPILLWAY_UM_OK);
+  EXPECT_EQ(spillway_um_synchronize(space), SPILLWAY_UM_OK);
+  EXPECT_EQ(near_bytes(two, 2 * kPage), 0U);
+  EXPECT_EQ(spillway_um_prefetch(space, two, kPage + 1), SPILLWAY_UM_OK);
+  EXPECT_EQ(spillway_um_synchronize(space), SPILLWAY_UM_OK);
+  EXPECT_EQ(near_bytes(two, 2 * kPage), 2 * kPage);
+  EXPECT_EQ(near_bytes(two + 5, 9), 9U);
+  EXPECT_EQ(two[2 * kPage - 1], std::byte{7});
+  EXPECT_EQ(spillway_um_touch(space, two, 1, SPILLWAY_UM_WRITE), SPILLWAY_UM_OK);
+  EXPECT_EQ(spillway_um_advise(space, two, 1, SPILLWAY_UM_ADVICE_READ_MOSTLY), SPILLWAY_UM_OK);
+  EXPECT_EQ(spillway_um_discard(space, two, kPage), SPILLWAY_UM_OK);
+  const spillway_um_counters now = counters();
+  EXPECT_EQ(now.allocations, 1U);
+  EXPECT_EQ(now.allocated_bytes, 2 * kPage);
+  EXPECT_EQ(now.bytes_offloaded, 2 * kPage);
+  EXPECT_EQ(now.bytes_prefetched, 2 * kPage);
+  EXPECT_EQ(now.discarded_pages, 1U);
+  EXPECT_EQ(now.near_bytes, kPage);
+  EXPECT_EQ(now.near_peak_bytes, 2 * kPage);
+  EXPECT_EQ(now.faults, 2U);
+  EXPECT_GT(now.fault_nanoseconds, 0U);
+  EXPECT_EQ(now.touches, 1U);
+}
+
+TEST_F(SpaceOfC, AllocatesAndFreesInTheOrderOfNoStream) {
+  void* address = nullptr;
+  EXPECT_EQ(spillway_um_allocate_async(space, 100, 512, nullptr, &address), SPILLWAY_UM_OK);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(address) % 512, 0U);
+  EXPECT_EQ(spillway_um_free_async(space, address, nullptr), SPILLWAY_UM_OK);
+  EXPECT_EQ(counters().frees, 1U);
+}
+
+TEST_F(SpaceOfC, ASpaceMayEndWithAllocationsAndItsHandleIsNotUsedAgain) {
+  std::memset(take(kPage), 1, kPage);
+  EXPECT_EQ(spillway_um_destroy(space), SPILLWAY_UM_OK);
+  spillway_um_space next{};
+  const spillway_um_options wanted = options();
+  ASSERT_EQ(spillway_um_create(&wanted, &next), SPILLWAY_UM_OK);
+  EXPECT_NE(next.id, space.id);
+  EXPECT_EQ(spillway_um_destroy(next), SPILLWAY_UM_OK);
+}
+
+// Many rounds: the two meet within the call only now and then.
+TEST_F(SpaceOfC, IsDestroyedOnceByThreadsThatDestroyItTogether) {
+  const spillway_um_options wanted = options();
+  for (int round = 0; round < 200; ++round) {
+    spillway_um_space shared{};
+    ASSERT_EQ(spillway_um_create(&wanted, &shared), SPILLWAY_UM_OK);
+    std::atomic<int> waiting = 2;
+    std::atomic<int> destroyed = 0;
+    const auto destroy = [&] {
+      --waiting;
+      while (waiting > 0) std::this_thread::yield();
+      if (spillway_um_destroy(shared) == SPILLWAY_UM_OK) ++destroyed;
+    };
+    std::thread other{destroy};
+    destroy();
+    other.join();
+    ASSERT_EQ(destroyed, 1);
+  }
+}
+
+TEST_F(SpaceOfC, MayBeDestroyedWhileOtherThreadsAreInside) {
+  std::byte* const block = take(16 * kPage);
+  std::atomic<int> inside = 0;
+  const auto call_until_it_is_gone = [&] {
+    spillway_um_status status = SPILLWAY_UM_OK;
+    for (int calls = 0; status == SPILLWAY_UM_OK; ++calls) {
+      status = spillway_um_prefetch(space, block, 16 * kPage);
+      if (status == SPILLWAY_UM_OK) status = spillway_um_synchronize(space);
+      if (calls == 3) ++inside;
+    }
+    EXPECT_EQ(status, SPILLWAY_UM_INVALID_SPACE) << spillway_um_last_error();
+  };
+  std::thread one{call_until_it_is_gone};
+  std::thread other{call_until_it_is_gone};
+  while (inside < 2) std::this_thread::yield();
+  EXPECT_EQ(spillway_um_destroy(space), SPILLWAY_UM_OK);
+  one.join();
+  other.join();
+}
+
+TEST_F(SpaceOfC, GivesAThreadAStackForItsPageFaults) {
+  std::thread{[&] {
+    stack_t stack{};
+    EXPECT_EQ(spillway_um_prepare_thread(space), SPILLWAY_UM_OK) << spillway_um_last_error();
+    EXPECT_EQ(spillway_um_prepare_thread(space), SPILLWAY_UM_OK) << spillway_um_last_error();
+    EXPECT_EQ(sigaltstack(nullptr, &stack), 0);
+    EXPECT_EQ(stack.ss_flags & SS_DISABLE, 0);
+    *take(kPage) = std::byte{1};  // a page fault
+  }}.join();
+  EXPECT_EQ(counters().faults, 1U);
+}
+
+TEST_F(SpaceOfC, SaysWhichDeviceItIsOn) {
+  std::int32_t ordinal = 7;
+  EXPECT_EQ(spillway_um_device(space, &ordinal), SPILLWAY_UM_OK);
+  EXPECT_EQ(ordinal, -1);
+  expect_refused(spillway_um_device(space, nullptr), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "ordinal is NULL");
+}
+
+TEST_F(SpaceOfC, KeepsTheLastErrorOfEachThread) {
+  expect_refused(spillway_um_free(space, this), SPILLWAY_UM_NOT_ALLOCATED, "not an address");
+  std::thread{[] { EXPECT_STREQ(spillway_um_last_error(), ""); }}.join();
+  EXPECT_EQ(spillway_um_free(space, nullptr), SPILLWAY_UM_OK);
+  expect_refused(SPILLWAY_UM_OK, SPILLWAY_UM_OK, "not an address");  // a success leaves it
+}
+
+TEST(Version, IsTheProjects) { EXPECT_STREQ(spillway_um_version(), "0.1.0"); }
+
+}  // namespace
+}  // namespace spillway::dropin

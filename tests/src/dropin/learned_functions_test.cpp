@@ -1,0 +1,201 @@
+// Learned prefetch through the C functions: what is learned, what is not, and that content stays.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "tests/src/dropin/learned_space.h"
+
+namespace spillway::dropin {
+namespace {
+
+using LearnedFunctions = LearnedSpace;
+
+TEST_F(LearnedFunctions, PrefetchAStreamAheadOfItsTouches) {
+  constexpr std::size_t kPages = 24;
+  std::byte* const block = take(kPages);
+  std::memset(block, 0, kPages * kPage);
+  std::size_t wrong = 0;
+  mark();
+  EXPECT_NE(status().find("recording"), std::string::npos) << status();
+  for (std::uint8_t iteration = 0; iteration < 10; ++iteration) {
+    for (std::size_t i = 0; i < kPages; ++i) {
+      touch(block + i * kPage, 1, SPILLWAY_UM_READ_WRITE);
+      wrong += add_one(block + i * kPage, 1, iteration);
+      ok(spillway_um_synchronize(space));  // however busy the machine is, moves are done in time
+    }
+    mark();
+  }
+  EXPECT_EQ(wrong, 0U);
+  const auto seen = counters();
+  EXPECT_EQ(seen.lessons, 1U);
+  // Two are recorded, the third waits for the lesson.
+  EXPECT_EQ(seen.followed, 7U);
+  EXPECT_EQ(seen.hits, 7 * kPages);
+  EXPECT_EQ(seen.misses, 0U);
+  EXPECT_GT(seen.prefetches, 0U);
+  EXPECT_LE(seen.late, kNear);  // where the first cycle began
+  EXPECT_EQ(status().find("following each iteration, planned "), 0U) << status();
+}
+
+// Two arrays of 8 pages, each made of the other by turns.
+TEST_F(LearnedFunctions, LearnAStencilThatSwapsItsArrays) {
+  constexpr std::size_t kPages = 8;
+  std::byte* from = take(kPages);
+  std::byte* to = take(kPages);
+  std::memset(from, 0, kPages * kPage);
+  mark();
+  std::size_t wrong = 0;
+  for (std::uint8_t iteration = 0; iteration < 12; ++iteration) {
+    for (std::size_t i = 0; i < kPages; ++i) {
+      touch(from + i * kPage, 1, SPILLWAY_UM_READ);
+      touch(to + i * kPage, 1, SPILLWAY_UM_WRITE);
+      std::memcpy(to + i * kPage, from + i * kPage, kPage);
+      wrong += add_one(to + i * kPage, 1, iteration);
+    }
+    mark();
+    std::swap(from, to);
+  }
+  EXPECT_EQ(wrong, 0U);
+  // Four are recorded, two wait for the lesson and for the cycle to begin.
+  EXPECT_EQ(counters().followed, 6U);
+  EXPECT_EQ(counters().misses, 0U);
+  EXPECT_EQ(status().find("following cycles of 2 iterations, planned "), 0U) << status();
+}
+
+// Weights that stay, activations that come and go, and state that is made anew of the old one.
+TEST_F(LearnedFunctions, LearnATrainingLoop) {
+  std::byte* const weights = take(8);
+  std::memset(weights, 0, 8 * kPage);
+  std::byte* state = take(1);
+  std::memset(state, 0, kPage);
+  mark();
+  std::size_t wrong = 0;
+  for (std::uint8_t iteration = 0; iteration < 12; ++iteration) {
+    std::array<std::byte*, 4> activations{};
+    for (std::size_t i = 0; i < activations.size(); ++i) {
+      activations[i] = take(1);
+      touch(weights + i * 2 * kPage, 1, SPILLWAY_UM_READ);
+      touch(activations[i], 1, SPILLWAY_UM_WRITE);
+      std::memcpy(activations[i], weights + i * 2 * kPage, kPage);
+    }
+    for (std::size_t i = activations.size(); i-- > 0;) {
+      touch(activations[i], 1, SPILLWAY_UM_READ);
+      touch(weights + i * 2 * kPage, 2, SPILLWAY_UM_READ_WRITE);
+      if (std::memcmp(activations[i], weights + i * 2 * kPage, kPage) != 0) ++wrong;
+      wrong += add_one(weights + i * 2 * kPage, 2, iteration);
+      give(activations[i]);
+    }
+    std::byte* const next = take(1);
+    touch(state, 1, SPILLWAY_UM_READ);
+    touch(next, 1, SPILLWAY_UM_WRITE);
+    std::memcpy(next, state, kPage);
+    wrong += add_one(next, 1, iteration);
+    give(state);
+    state = next;
+    mark();
+  }
+  EXPECT_EQ(wrong, 0U);
+  EXPECT_GE(counters().followed, 4U) << status();
+  EXPECT_EQ(counters().misses, 0U);
+  EXPECT_EQ(status().find("following cycles of 2 iterations, planned "), 0U) << status();
+}
+
+TEST_F(LearnedFunctions, FallBackWhenThePatternChanges) {
+  constexpr std::size_t kPages = 24;
+  std::byte* const block = take(kPages);
+  std::memset(block, 0, kPages * kPage);
+  mark();
+  std::size_t wrong = 0;
+  std::uint8_t iteration = 0;
+  const auto sweep = [&](bool is_backward) {
+    for (std::size_t i = 0; i < kPages; ++i) {
+      const std::size_t at = is_backward ? kPages - 1 - i : i;
+      touch(block + at * kPage, 1, SPILLWAY_UM_READ_WRITE);
+      wrong += add_one(block + at * kPage, 1, iteration);
+    }
+    ++iteration;
+    mark();
+  };
+  for (int i = 0; i < 5; ++i) sweep(false);
+  EXPECT_EQ(counters().followed, 2U);
+  for (int i = 0; i < 10; ++i) sweep(true);
+  EXPECT_EQ(wrong, 0U);
+  EXPECT_EQ(counters().abandoned, 4U);
+  EXPECT_GT(counters().misses, 0U);
+  EXPECT_EQ(counters().lessons, 2U);
+  // Four are abandoned, two recorded, one waits.
+  EXPECT_EQ(counters().followed, 2U + 3U);
+}
+
+TEST_F(LearnedFunctions, LeaveWhatFitsToItself) {
+  std::byte* const block = take(2);
+  mark();
+  for (int i = 0; i < 4; ++i) {
+    touch(block, 2, SPILLWAY_UM_READ_WRITE);
+    mark();
+  }
+  EXPECT_EQ(counters().lessons, 0U);
+  EXPECT_EQ(counters().prefetches, 0U);
+  EXPECT_NE(status().find("page faults alone are as fast"), std::string::npos) << status();
+}
+
+TEST_F(LearnedFunctions, IgnoreAllocationsSmallerThanAPage) {
+  void* small = nullptr;
+  ok(spillway_um_allocate(space, 100, 0, &small));
+  mark();
+  ok(spillway_um_touch(space, small, 100, SPILLWAY_UM_READ));
+  mark();
+  EXPECT_EQ(counters().touches, 0U);
+  give(small);
+}
+
+TEST_F(LearnedFunctions, SayNothingBeforeTheFirstMark) {
+  touch(take(1), 1, SPILLWAY_UM_READ);
+  EXPECT_EQ(counters().iterations, 0U);
+  EXPECT_EQ(counters().touches, 0U);
+  EXPECT_EQ(status(), "no iteration has been marked");
+}
+
+// One thread at a time, so that there is a pattern; the space is destroyed with moves under way.
+TEST_F(LearnedFunctions, EndWithTheirSpace) {
+  std::byte* const block = take(24);
+  for (int i = 0; i < 6; ++i) {
+    for (std::size_t at = 0; at < 24; ++at) touch(block + at * kPage, 1, SPILLWAY_UM_READ_WRITE);
+    ok(spillway_um_mark_iteration(space));
+  }
+  ok(spillway_um_destroy(space));
+  expect_refused(spillway_um_mark_iteration(space), SPILLWAY_UM_INVALID_SPACE, "not alive");
+}
+
+TEST_F(LearnedFunctions, RefuseMisuse) {
+  expect_refused(spillway_um_mark_iteration({}), SPILLWAY_UM_INVALID_SPACE, "handle 0");
+  spillway_um_learned_counters read{};
+  expect_refused(spillway_um_get_learned_counters(space, &read), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "SPILLWAY_UM_LEARNED_COUNTERS_VERSION");
+  expect_refused(spillway_um_get_learned_counters(space, nullptr), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "NULL");
+  expect_refused(spillway_um_get_learned_counters({}, &read), SPILLWAY_UM_INVALID_SPACE, "handle");
+  std::array<char, 4> text{'a', 'b', 'c', 'd'};
+  expect_refused(spillway_um_learned_status(space, nullptr, 4), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "no room");
+  expect_refused(spillway_um_learned_status(space, text.data(), 0), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "no room");
+  ok(spillway_um_learned_status(space, text.data(), text.size()));
+  EXPECT_STREQ(text.data(), "no ");
+  // What is wrong about memory is wrong with marks, too.
+  std::byte* const block = take(2);
+  mark();
+  expect_refused(spillway_um_touch(space, block, 3 * kPage, SPILLWAY_UM_READ),
+                 SPILLWAY_UM_NOT_ALLOCATED, "leaves its allocation");
+  expect_refused(spillway_um_free(space, block + kPage), SPILLWAY_UM_NOT_ALLOCATED, "inside");
+  touch(block, 2, SPILLWAY_UM_READ);
+  give(block);
+  expect_refused(spillway_um_free(space, block), SPILLWAY_UM_NOT_ALLOCATED, "freed");
+  expect_refused(spillway_um_touch(space, block, 1, SPILLWAY_UM_READ), SPILLWAY_UM_NOT_ALLOCATED,
+                 "freed");
+}
+
+}  // namespace
+}  // namespace spillway::dropin

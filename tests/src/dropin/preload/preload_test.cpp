@@ -1,0 +1,218 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace spillway::dropin {
+namespace {
+
+const std::string kOnHost =
+    "SPILLWAY_UM_DEVICE=host SPILLWAY_UM_NEAR=2MiB SPILLWAY_UM_CAPACITY=8MiB ";
+const std::string kOnGpu1 = "LD_LIBRARY_PATH=" FAKE_GPU
+                            " SPILLWAY_UM_DEVICE=cuda:1 SPILLWAY_UM_NEAR=2MiB "
+                            "SPILLWAY_UM_CAPACITY=8MiB ";
+constexpr const char* kNothing = "";
+
+struct Outcome {
+  std::string output;
+  std::string errors;
+  int status = 0;
+};
+
+/// Runs a program with the library in front.
+Outcome run_preloaded(const std::string& environment, const std::string& command) {
+  std::string errors = testing::TempDir() + "preload_errors_XXXXXX";
+  close(mkstemp(errors.data()));
+  Outcome outcome;
+  FILE* const pipe =
+      popen(("env LD_PRELOAD=" PRELOAD " " + environment + command + " 2>" + errors).c_str(), "re");
+  std::array<char, 4096> buffer{};
+  while (fgets(buffer.data(), buffer.size(), pipe) != nullptr) outcome.output += buffer.data();
+  outcome.status = pclose(pipe);
+  std::ostringstream text;
+  text << std::ifstream{errors}.rdbuf();
+  outcome.errors = text.str();
+  std::filesystem::remove(errors);
+  return outcome;
+}
+
+/// What a program that is linked with a shared runtime prints.
+std::string output_of(const std::string& environment, const std::string& calls) {
+  const Outcome outcome = run_preloaded(environment, LINKED " " + calls);
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.errors, "");
+  return outcome.output;
+}
+
+TEST(Preload, ServesLargeAllocationsAndLeavesSmallOnesToTheRuntime) {
+  EXPECT_EQ(output_of(kOnHost, "malloc:1048575 malloc:1048576 free free"),
+            "runtime: cudaMalloc 1048575\nmalloc:1048575 -> 0\n"
+            "malloc:1048576 -> 0\n"
+            "runtime: cudaFree\nfree -> 0\n"
+            "free -> 0\n");
+}
+
+TEST(Preload, ServesFromAsManyBytesAsTheEnvironmentSays) {
+  EXPECT_EQ(output_of(kOnHost + "SPILLWAY_UM_PRELOAD_LEAST=1KiB ", "malloc:1024 malloc:1023"),
+            "malloc:1024 -> 0\n"
+            "runtime: cudaMalloc 1023\nmalloc:1023 -> 0\n");
+}
+
+TEST(Preload, ServesAllocationsInTheOrderOfStreams) {
+  EXPECT_EQ(output_of(kOnHost,
+                      "async:2000000:7 ptsz:2000000:0 free_async:7 free_ptsz:0 "
+                      "async:4096:7 ptsz:4096:0 free_async:7 free_ptsz:0"),
+            "async:2000000:7 -> 0\nptsz:2000000:0 -> 0\nfree_async:7 -> 0\nfree_ptsz:0 -> 0\n"
+            "runtime: cudaMallocAsync 4096\nasync:4096:7 -> 0\n"
+            "runtime: cudaMallocAsync_ptsz 4096\nptsz:4096:0 -> 0\n"
+            "runtime: cudaFreeAsync\nfree_async:7 -> 0\n"
+            "runtime: cudaFreeAsync_ptsz\nfree_ptsz:0 -> 0\n");
+}
+
+TEST(Preload, LeavesWhatHasNoRoomToTheRuntime) {  // 8 MiB: two blocks of 3 MiB
+  EXPECT_EQ(output_of(kOnHost, "malloc:3145728 malloc:3145728 malloc:3145728 free malloc:3145728"),
+            "malloc:3145728 -> 0\nmalloc:3145728 -> 0\n"
+            "runtime: cudaMalloc 3145728\nmalloc:3145728 -> 0\n"
+            "free -> 0\nmalloc:3145728 -> 0\n");
+  EXPECT_EQ(output_of(kOnHost, "malloc:18446744073709551615"),
+            "runtime: cudaMalloc 18446744073709551615\nmalloc:18446744073709551615 -> 2\n");
+}
+
+TEST(Preload, RefusesToFreeTwiceWithoutAskingTheRuntime) {
+  EXPECT_EQ(output_of(kOnHost, "malloc:4194304 malloc:1048576 inside free again null"),
+            "malloc:4194304 -> 0\nmalloc:1048576 -> 0\n"
+            "inside -> 1\nfree -> 0\nagain -> 1\n"
+            "runtime: cudaFree\nnull -> 0\n");
+}
+
+TEST(Preload, ServesDestructorsAtExit) {
+  EXPECT_EQ(output_of(kOnHost, "malloc:4194304 leave"),
+            "malloc:4194304 -> 0\nleave -> 0\nat exit -> 0\n");
+}
+
+TEST(Preload, ServesThreads) {  // eight blocks of 1 MiB at most are 8 MiB
+  const Outcome outcome =
+      run_preloaded(kOnHost + "SPILLWAY_UM_PRELOAD_REPORT=1 ", LINKED " threads");
+  EXPECT_EQ(outcome.output, "threads -> 0\n");
+  EXPECT_NE(outcome.errors.find(": allocations: 400 served (400 MiB), "), std::string::npos)
+      << outcome.errors;
+}
+
+TEST(Preload, ServesModulesThatWereOpenedWithTheirOwnRuntime) {
+  const Outcome outcome = run_preloaded(kOnHost, OPENING " malloc:4096 malloc:4194304 free free");
+  EXPECT_EQ(outcome.output,
+            "runtime: cudaMalloc 4096\nmalloc:4096 -> 0\nmalloc:4194304 -> 0\n"
+            "runtime: cudaFree\nfree -> 0\nfree -> 0\n");
+  EXPECT_EQ(outcome.errors, "");
+}
+
+#ifdef OF_CUDA
+TEST(Preload, StandsInFrontOfTheRuntimeOfCuda) {
+  const Outcome outcome =
+      run_preloaded(kOnHost, OF_CUDA " malloc:4194304 async:2000000:0 free free_async:0");
+  EXPECT_EQ(outcome.output,
+            "malloc:4194304 -> 0\nasync:2000000:0 -> 0\nfree -> 0\nfree_async:0 -> 0\n");
+  EXPECT_EQ(outcome.errors, "");
+}
+#endif
+
+TEST(Preload, ReportsInOneLine) {
+  // 2 MiB of 6 may be near: the others leave when they are written, by pages of 128 KiB.
+  const Outcome outcome =
+      run_preloaded(kOnHost + "SPILLWAY_UM_PRELOAD_REPORT=1 ",
+                    LINKED " malloc:6291456 malloc:6291456 malloc:4096 free free free");
+  EXPECT_NE(outcome.errors.find(
+                ": allocations: 1 served (6.00 MiB), 1 small, 1 refused, 0 on other devices "
+                "or captured; frees: 1 served, 2 of the CUDA runtime's; moved: 0 B near, 4.00 MiB "
+                "far\n"),
+            std::string::npos)
+      << outcome.errors;
+}
+
+// --- a GPU: the host's device behind the plug-in's interface
+
+TEST(PreloadOnAGpu, ServesItsOwnDeviceAlone) {
+  EXPECT_EQ(output_of(kOnGpu1, "malloc:1048576 device:1 malloc:1048576 free"),
+            "runtime: cudaMalloc 1048576\nmalloc:1048576 -> 0\ndevice:1 -> 0\n"
+            "malloc:1048576 -> 0\n"
+            "runtime: cudaFree\nfree -> 0\n");
+}
+
+TEST(PreloadOnAGpu, WaitsForItBeforeItFrees) {
+  EXPECT_EQ(output_of(kOnGpu1, "device:1 malloc:1048576 device:0 free malloc:4096"),
+            "device:1 -> 0\nmalloc:1048576 -> 0\ndevice:0 -> 0\n"
+            "runtime: synchronized device 1\nfree -> 0\n"
+            "runtime: cudaMalloc 4096\nmalloc:4096 -> 0\n");
+}
+
+TEST(PreloadOnAGpu, FreesInTheOrderOfTheStreamThatIsMeant) {  // a thread's own has the number 2
+  EXPECT_EQ(output_of(kOnGpu1,
+                      "device:1 async:1048576:7 ptsz:1048576:0 ptsz:1048576:0 free_async:7 "
+                      "free_ptsz:9 free_ptsz:0"),
+            "device:1 -> 0\nasync:1048576:7 -> 0\nptsz:1048576:0 -> 0\nptsz:1048576:0 -> 0\n"
+            "gpu of opening 1: recorded stream 7\nfree_async:7 -> 0\n"
+            "gpu of opening 1: recorded stream 9\nfree_ptsz:9 -> 0\n"
+            "gpu of opening 1: recorded stream 2\nfree_ptsz:0 -> 0\n");
+}
+
+TEST(PreloadOnAGpu, LeavesWhatIsCapturedToTheRuntime) {  // the stream 12
+  EXPECT_EQ(
+      output_of(kOnGpu1, "device:1 async:1048576:12 async:1048576:7 free_async:12 free_async:12"),
+      "device:1 -> 0\nruntime: cudaMallocAsync 1048576\nasync:1048576:12 -> 0\n"
+      "async:1048576:7 -> 0\n"
+      "runtime: cudaFreeAsync\nfree_async:12 -> 0\n"
+      "free_async:12 -> 1\n");
+}
+
+// --- what it says
+
+/// Everything went to the runtime, and one line of standard error says why.
+void expect_all_left(const std::string& environment, const std::string& why) {
+  const Outcome outcome = run_preloaded(environment, LINKED " malloc:4194304 free malloc:4194304");
+  EXPECT_EQ(outcome.output,
+            "runtime: cudaMalloc 4194304\nmalloc:4194304 -> 0\nruntime: cudaFree\nfree -> 0\n"
+            "runtime: cudaMalloc 4194304\nmalloc:4194304 -> 0\n");
+  EXPECT_EQ(
+      outcome.errors,
+      "spillway_um_preload: preload_linked_program: the CUDA runtime serves all: " + why + "\n");
+}
+
+TEST(Preload, LeavesAllToTheRuntimeWhenTheEnvironmentMakesNoSense) {
+  expect_all_left(kOnHost + "SPILLWAY_UM_PRELOAD_LEAST=much ",
+                  "SPILLWAY_UM_PRELOAD_LEAST is no size; write 1MiB, say");
+  expect_all_left("SPILLWAY_UM_DEVICE=host SPILLWAY_UM_NEAR=some ",
+                  "SPILLWAY_UM_NEAR=some is no size; write 2GiB, say");
+  expect_all_left("SPILLWAY_UM_NEAR=2MiB SPILLWAY_UM_CAPACITY=8MiB SPILLWAY_UM_DEVICE=gpu ",
+                  R"(there is no device "gpu"; use "host", "cuda" or "cuda:N")");
+}
+
+TEST(Preload, SaysNothingWhenItIsToBeQuiet) {
+  const std::string quiet = "SPILLWAY_UM_PRELOAD_QUIET=1 ";
+  EXPECT_EQ(output_of(quiet, "malloc:4194304"),
+            "runtime: cudaMalloc 4194304\nmalloc:4194304 -> 0\n");
+  EXPECT_EQ(run_preloaded(quiet, STATIC).errors, kNothing);
+}
+
+/// `program` succeeds and says that it is not served.
+void expect_warning(const std::string& program, const std::string& name) {
+  const Outcome outcome = run_preloaded(kNothing, program);
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.errors, "spillway_um_preload: " + name +
+                                ": its CUDA runtime is linked into it, so its allocations are not "
+                                "seen here; link it with nvcc -cudart shared\n");
+}
+
+TEST(Preload, WarnsOnceOfARuntimeThatIsLinkedIn) {
+  expect_warning(STATIC, "preload_static_program");
+  expect_warning(DRIVER, "preload_driver_program");
+  EXPECT_EQ(run_preloaded(kNothing, "true").errors, kNothing);  // no program of CUDA's
+}
+
+}  // namespace
+}  // namespace spillway::dropin

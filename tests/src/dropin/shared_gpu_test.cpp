@@ -1,0 +1,29 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace spillway::dropin {
+namespace {
+
+/// What a program prints where GPUs are the host and say how often one was opened.
+std::string output_of(const std::string& program) {
+  FILE* const pipe = popen(("LD_LIBRARY_PATH=" FAKE_GPU " " + program).c_str(), "re");
+  std::array<char, 256> line{};
+  std::string all;
+  while (fgets(line.data(), line.size(), pipe) != nullptr) all += line.data();
+  EXPECT_EQ(pclose(pipe), 0);
+  return all;
+}
+
+// Each device checks what it allocates against the GPU's memory.
+TEST(SpacesOnOneGpu, AreOfOneDevice) {
+  EXPECT_EQ(output_of(TWO_SPACES),
+            "gpu of opening 1: recorded stream 0\n"
+            "gpu of opening 1: recorded stream 0\n"
+            "gpu of opening 3: recorded stream 0\n");  // another GPU's
+}
+
+}  // namespace
+}  // namespace spillway::dropin

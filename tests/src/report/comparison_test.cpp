@@ -1,0 +1,89 @@
+#include "src/report/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/src/report/bench_file.h"
+
+namespace spillway {
+namespace {
+
+using nlohmann::json;
+using test::failed_row;
+using test::figure;
+using test::training_row;
+
+using Columns = std::vector<std::size_t>;
+
+TEST(StrategyLabel, NamesTheMemoryWhereItIsNotTheUsualOne) {
+  EXPECT_EQ(strategy_label(training_row("joint", 40, 1)), "joint");
+  EXPECT_EQ(strategy_label(training_row("copy", 40, 1)), "copy");
+  EXPECT_EQ(strategy_label(training_row("resident", 100, 1)), "resident");
+  json row = training_row("vdnn_all", 40, 1);
+  row["memory"] = "copy";
+  EXPECT_EQ(strategy_label(row), "vdnn_all (copy)");
+  row = training_row("copy", 40, 1);
+  row["planner"] = "capacity";
+  EXPECT_EQ(strategy_label(row), "capacity (copy)");
+}
+
+TEST(Comparison, HasALineABudgetFromTheLargestDown) {
+  const Comparison table =
+      compare(json::array({training_row("on-demand", 40, 3), training_row("joint", 40, 1.1),
+                           training_row("joint", 60, 1.05), training_row("resident", 100, 1)}));
+  EXPECT_EQ(table.columns, (std::vector<std::string>{"resident", "joint", "on-demand"}));
+  ASSERT_EQ(table.lines.size(), 3U);
+  EXPECT_EQ(table.lines[0].budget, "100%");
+  EXPECT_EQ(table.lines[1].budget, "60%");
+  EXPECT_EQ(table.lines[2].budget, "40%");
+  EXPECT_EQ(table.lines[2].rows[1], 1U);
+  EXPECT_EQ(table.lines[2].rows[2], 0U);
+  EXPECT_FALSE(table.lines[2].rows[0].has_value());
+}
+
+TEST(Comparison, KeepsNetworksBatchesAndSeriesApart) {
+  json rows = json::array();
+  for (int i = 0; i < 5; ++i) rows.push_back(training_row("joint", 40, 1));
+  rows[1]["net"] = "vgg16";
+  rows[2]["batch"] = 16;
+  rows[3]["image_size"] = 56;
+  rows[4]["series"] = "batch";
+  EXPECT_EQ(compare(rows).lines.size(), 5U);
+}
+
+// 1.00 s ± 1 % and 1.05 s ± 1 % do not meet; with 3 % they do: 1.03 and 1.0185.
+TEST(Comparison, CallsNoWinnerWithinTheSpread) {
+  json rows = json::array({training_row("joint", 40, 1.0), training_row("copy", 40, 1.05),
+                           training_row("capacity", 40, 2)});
+  EXPECT_EQ(compare(rows).lines[0].fastest, (Columns{0}));
+  rows[0]["seconds"] = figure(1.0, 0.03);
+  rows[1]["seconds"] = figure(1.05, 0.03);
+  EXPECT_EQ(compare(rows).lines[0].fastest, (Columns{0, 1}));
+}
+
+// One run has a deviation of zero, which says nothing: 1.00 and 1.05 may be the same.
+TEST(Comparison, DoesNotTrustASingleRun) {
+  json rows = json::array({training_row("joint", 40, 1.0), training_row("copy", 40, 1.05)});
+  for (json& row : rows) row["seconds"] = figure(row["seconds"]["median"], 0, 1);
+  EXPECT_EQ(compare(rows).lines[0].fastest, (Columns{0, 1}));
+}
+
+TEST(Comparison, LetsNeitherResidentNorFailedStepsWin) {
+  const Comparison table =
+      compare(json::array({training_row("resident", 40, 1.0), failed_row("joint", 40),
+                           training_row("copy", 40, 2), training_row("on-demand", 40, 3)}));
+  EXPECT_EQ(table.lines[0].fastest, (Columns{2}));
+}
+
+TEST(Comparison, HasNoWinnerWithoutALoser) {
+  const Comparison table =
+      compare(json::array({training_row("resident", 40, 1.0), failed_row("joint", 40),
+                           training_row("on-demand", 40, 3)}));
+  EXPECT_EQ(table.lines[0].fastest, Columns{});
+}
+
+}  // namespace
+}  // namespace spillway

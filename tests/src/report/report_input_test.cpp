@@ -1,0 +1,112 @@
+#include "src/report/report_input.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/src/data/temporary_folder.h"
+#include "tests/src/report/bench_file.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+using nlohmann::json;
+using test::bench_file;
+
+class ReportInputFiles : public testing::Test {
+ protected:
+  void write_text(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path{folder_.file(name)}.parent_path());
+    std::ofstream{folder_.file(name)} << text;
+  }
+  void write(const std::string& name, const json& content) const {
+    write_text(name, content.dump());
+  }
+
+  static ReportInputs read(const std::vector<std::string>& paths) {
+    return read_report_inputs(paths);
+  }
+  static std::string complaint(const std::vector<std::string>& paths) {
+    try {
+      read(paths);
+    } catch (const um::Error& error) {
+      return error.what();
+    }
+    return "nothing";
+  }
+  [[nodiscard]] std::string folder() const { return folder_.path().string(); }
+
+  test::TemporaryFolder folder_;
+  json bench_ = bench_file("link", json::array());
+  json trace_ = {{"traceEvents", json::array()}};
+  json plan_ = {{"format", "spillway-plan"}, {"version", 1},
+                {"planner", "joint"},        {"residency", "planned"},
+                {"budget_bytes", 9},         {"runs", json::array()},
+                {"offloads", json::array()}, {"prefetches", json::array()}};
+};
+
+TEST_F(ReportInputFiles, AreAllJsonFilesOfAFolderByName) {
+  write("z.json", bench_);
+  write("steps/a.json", trace_);
+  write("b.json", plan_);
+  write("c.json", json{{"format", "spillway-profile"}});
+  write("d.json", json::array({1}));
+  write_text("notes.txt", "{");
+  const ReportInputs inputs = read({folder()});
+  ASSERT_EQ(inputs.files.size(), 3U);
+  EXPECT_EQ(inputs.files[0].name, "b.json");
+  EXPECT_EQ(inputs.files[0].kind, ReportInputKind::kPlan);
+  EXPECT_EQ(inputs.files[1].name, "steps/a.json");
+  EXPECT_EQ(inputs.files[1].kind, ReportInputKind::kTimeline);
+  EXPECT_EQ(inputs.files[2].name, "z.json");
+  EXPECT_EQ(inputs.files[2].kind, ReportInputKind::kBench);
+  EXPECT_EQ(inputs.left_out, (std::vector<std::string>{"c.json", "d.json"}));
+}
+
+TEST_F(ReportInputFiles, CountOnceHoweverOftenTheyAreGiven) {
+  write("a.json", bench_);
+  EXPECT_EQ(read({folder(), folder_.file("a.json"), folder_.file("a.json")}).files.size(), 1U);
+}
+
+TEST_F(ReportInputFiles, MustBeThere) {
+  EXPECT_NE(complaint({folder()}).find("there is no .json file in " + folder()), std::string::npos);
+  EXPECT_EQ(complaint({folder_.file("x.json")}),
+            "cannot read " + folder_.file("x.json") + ": No such file or directory");
+}
+
+TEST_F(ReportInputFiles, MustBeJsonInAFolderToo) {
+  write_text("a.json", "{");
+  EXPECT_NE(complaint({folder()}).find("a.json: not JSON, at byte 2"), std::string::npos);
+}
+
+TEST_F(ReportInputFiles, MustBeOfThisVersion) {
+  bench_["version"] = 2;
+  write("a.json", bench_);
+  EXPECT_NE(complaint({folder()}).find("version is 2; this program reads version 1"),
+            std::string::npos);
+}
+
+TEST_F(ReportInputFiles, MustBeWholePlans) {
+  plan_["offloads"].push_back({{"size_bytes", "much"}});
+  write("a.json", plan_);
+  EXPECT_NE(complaint({folder()}).find("offloads[0].size_bytes is no whole number"),
+            std::string::npos);
+  plan_["offloads"] = 3;
+  write("a.json", plan_);
+  EXPECT_NE(complaint({folder()}).find("offloads is no array"), std::string::npos);
+}
+
+TEST_F(ReportInputFiles, MustBeSomethingToShow) {
+  write("a.json", json{{"format", "spillway-profile"}, {"version", 1}});
+  EXPECT_NE(complaint({folder_.file("a.json")}).find("neither a measurement of spillway bench"),
+            std::string::npos);
+  EXPECT_NE(complaint({folder()}).find("none of the .json files"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace spillway

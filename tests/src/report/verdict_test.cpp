@@ -1,0 +1,95 @@
+#include "src/report/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/src/report/bench_file.h"
+
+namespace spillway {
+namespace {
+
+using nlohmann::json;
+using test::bench_file;
+using test::failed_row;
+using test::link_row;
+using test::paging_row;
+using test::training_row;
+
+using Sentences = std::vector<std::string>;
+
+TEST(Verdict, BeginsWithTheBudgetNearestFortyPercent) {
+  json rows = json::array({training_row("joint", 60, 1.02), training_row("joint", 42, 1.04),
+                           training_row("copy", 60, 1.05), training_row("copy", 42, 1.1),
+                           training_row("on-demand", 42, 2), training_row("joint", 25, 1.2),
+                           failed_row("copy", 25)});
+  rows[4]["predicted_seconds"] = 1.86;  // 7 % less than 2
+  EXPECT_EQ(verdict(bench_file("train", rows)),
+            (Sentences{
+                "lenet, batch 8, with 42 % of the memory it needs: joint takes 1.04× the resident "
+                "step, copy 1.10× and on-demand 2.00×.",
+                "lenet, batch 8, with 25 % of the memory it needs: joint takes 1.20× the resident "
+                "step.",
+                "joint is the fastest for lenet at batch 8 at all 2 budgets.",
+                "All 6 predictions are within 10 % of the measurement; the furthest is off by −7 % "
+                "(on-demand, lenet, batch 8, 42%).",
+                "1 of 7 cases could not be run; the table says why."}));
+}
+
+TEST(Verdict, CountsTiesApart) {
+  const Sentences said = verdict(bench_file(
+      "planners", json::array({training_row("joint", 60, 1.0), training_row("copy", 60, 1.01),
+                               training_row("joint", 40, 1.0), training_row("copy", 40, 1.5)})));
+  ASSERT_GE(said.size(), 2U);
+  EXPECT_EQ(said[1],
+            "joint is the fastest for lenet at batch 8 at all 2 budgets, 1 of them within the "
+            "spread.");
+}
+
+TEST(Verdict, SaysWhenPredictionsAreOff) {
+  json rows = json::array({training_row("joint", 40, 1.0), training_row("copy", 40, 2.0)});
+  rows[1]["predicted_seconds"] = 2.5;
+  EXPECT_EQ(verdict(bench_file("train", rows)).back(),
+            "1 of 2 predictions are within 10 % of the measurement; the furthest is off by +25 % "
+            "(copy, lenet, batch 8, 40%).");
+}
+
+TEST(Verdict, SaysHowFarBatchesGo) {
+  json rows = json::array({training_row("resident", 100, 1), training_row("joint", 100, 1),
+                           training_row("joint", 50, 1), training_row("on-demand", 50, 2)});
+  for (json& row : rows) row["series"] = "batch";
+  rows[2]["batch"] = 16;  // 8 images a second resident, 6 at batch 16
+  rows[2]["images_per_second"] = 6;
+  rows[3]["batch"] = 16;
+  rows[3]["images_per_second"] = 4;
+  EXPECT_EQ(verdict(bench_file("train", rows)).front(),
+            "lenet fits up to batch 8 in near memory; at batch 16 joint makes 6 images a second, "
+            "75 % of the best that fits.");
+}
+
+TEST(Verdict, RanksTheLinkAndThePaging) {
+  json rows = json::array({link_row(), link_row(), link_row()});
+  rows[1]["way"] = "pinned_copy";
+  rows[1]["bytes_per_second"] = 8e9;
+  rows[2]["bytes"] = 8192;  // which pinned copies were not tried with
+  rows[2]["bytes_per_second"] = 99e9;
+  EXPECT_EQ(verdict(bench_file("link", rows)),
+            (Sentences{"From far to near, 4.00 KiB at a time: pinned copy 8 GB/s and prefetch 4.1 "
+                       "GB/s."}));
+  rows = json::array({paging_row("faults", 2, 9), paging_row("faults", 2, 12),
+                      paging_row("prefetched", 2, 3), paging_row("faults", 0.5, 1)});
+  EXPECT_EQ(verdict(bench_file("paging", rows)),
+            (Sentences{"Touching 2 times as much as near memory holds, over touching plain memory, "
+                       "depending on the pattern: faults 9 to 12× and prefetched 3×."}));
+}
+
+TEST(Verdict, SaysNothingOfNothing) {
+  for (const char* bench : {"train", "planners", "link", "paging"}) {
+    EXPECT_EQ(verdict(bench_file(bench, json::array())), Sentences{}) << bench;
+  }
+}
+
+}  // namespace
+}  // namespace spillway

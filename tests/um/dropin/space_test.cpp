@@ -1,0 +1,188 @@
+#include "um/dropin/space.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <optional>
+
+#include "tests/refusal.h"
+#include "um/dropin/misuse.h"
+#include "um/error.h"
+#include "um/host/host_device.h"
+
+namespace spillway::um {
+namespace {
+
+/// Fires when the test says so.
+class ScriptedEvent final : public Event {
+ public:
+  explicit ScriptedEvent(std::atomic<bool>& fired) : fired_{fired} {}
+  [[nodiscard]] bool has_fired() const override { return fired_; }
+  void wait() const override { fired_ = true; }  // as if the stream got there meanwhile
+
+ private:
+  std::atomic<bool>& fired_;
+};
+
+// Sixteen pages of 64 KiB, of which four may be near.
+class SpaceTest : public testing::Test {
+ protected:
+  static constexpr Bytes kPage = 64_KiB;
+
+  [[nodiscard]] static SpaceOptions options() {
+    return {.near = 4 * kPage, .capacity = 16 * kPage, .page = kPage};
+  }
+  [[nodiscard]] std::byte* take(std::uint64_t pages) { return space->allocate(pages * kPage, 0_B); }
+  [[nodiscard]] static std::byte* page(std::byte* address, std::uint64_t index) {
+    return address + index * kPage.count();
+  }
+
+  HostDevice device;
+  std::optional<Space> space{std::in_place, device, options()};
+};
+
+TEST_F(SpaceTest, HoldsMoreThanIsNear) {
+  std::byte* const all = take(16);
+  std::memset(all, 1, (16 * kPage).count());
+  for (std::uint64_t i = 0; i < 16; ++i) *page(all, i) = static_cast<std::byte>(i);
+  for (std::uint64_t i = 0; i < 16; ++i) EXPECT_EQ(*page(all, i), static_cast<std::byte>(i));
+  EXPECT_EQ(space->counters().near_peak, 4 * kPage);
+  EXPECT_GE(space->counters().moves.evictions, 12U);
+}
+
+TEST_F(SpaceTest, KeepsWritesToWhatWasPrefetched) {
+  std::byte* const two = take(2);
+  std::memset(two, 1, (2 * kPage).count());
+  for (int round = 2; round < 5; ++round) {
+    space->prefetch(two, 2 * kPage, Place::kFar);
+    space->synchronize();
+    EXPECT_EQ(space->near_bytes(two, 2 * kPage), 0_B);
+    space->prefetch(two, 2 * kPage, Place::kNear);
+    space->synchronize();
+    EXPECT_EQ(space->near_bytes(two, 2 * kPage), 2 * kPage);
+    EXPECT_EQ(*page(two, 1), static_cast<std::byte>(round - 1));
+    std::memset(two, round, (2 * kPage).count());  // without a word to the space
+  }
+  EXPECT_EQ(space->counters().moves.faults, 2U);  // the first touches
+}
+
+TEST_F(SpaceTest, APrefetchOfMoreThanIsNearBringsWhatHasRoom) {
+  std::byte* const all = take(16);
+  std::memset(all, 1, (16 * kPage).count());
+  space->prefetch(all, 16 * kPage, Place::kFar);
+  space->synchronize();
+  const Counters before = space->counters().moves;
+  space->prefetch(all, 16 * kPage, Place::kNear);
+  space->synchronize();
+  const Counters after = space->counters().moves;
+  EXPECT_EQ(after.bytes_prefetched - before.bytes_prefetched, 4 * kPage);
+  EXPECT_EQ(after.bytes_offloaded, before.bytes_offloaded);
+  EXPECT_EQ(after.refused_hints, 12U);
+  EXPECT_EQ(space->near_bytes(all, 4 * kPage), 4 * kPage);  // what is used first
+}
+
+TEST_F(SpaceTest, TouchesOfMoreThanIsNearLeaveRoomForFaults) {
+  std::byte* const all = take(16);
+  space->touch(all, 16 * kPage, Access::kReadWrite);
+  for (std::uint64_t i = 0; i < 16; ++i) *page(all, i) = std::byte{1};
+  space->touch(all + 1, 16 * kPage - 2_B, Access::kRead);
+  EXPECT_EQ(space->counters().touches, 2U);
+  EXPECT_EQ(space->counters().moves.faults, 16U);
+}
+
+TEST_F(SpaceTest, WhatIsTouchedIsEvictedLast) {
+  std::byte* const five = take(5);
+  for (std::uint64_t i = 0; i < 4; ++i) *page(five, i) = std::byte{1};
+  space->touch(five, 1_B, Access::kRead);  // else the oldest
+  *page(five, 4) = std::byte{1};
+  EXPECT_EQ(space->near_bytes(page(five, 0), kPage), kPage);
+  EXPECT_EQ(space->near_bytes(page(five, 1), kPage), 0_B);
+}
+
+TEST_F(SpaceTest, RoundsMovesOutwardAndDiscardsInward) {
+  std::byte* const three = take(3);
+  std::memset(three, 1, (3 * kPage).count());
+  space->prefetch(page(three, 1) - 1, 2_B, Place::kFar);  // pages 0 and 1
+  space->synchronize();
+  EXPECT_EQ(space->near_bytes(three, 3 * kPage), kPage);
+  space->discard(three + 1, 3 * kPage - 1_B);              // pages 1 and 2
+  EXPECT_EQ(space->counters().moves.discarded_pages, 1U);  // only 2 was near
+  EXPECT_EQ(*three, std::byte{1});
+  EXPECT_EQ(*(page(three, 1) - 1), std::byte{1});
+}
+
+TEST_F(SpaceTest, FreeingGivesNearMemoryBackWithoutSavingIt) {
+  std::byte* const four = take(4);
+  std::memset(four, 1, (4 * kPage).count());
+  EXPECT_EQ(space->counters().near, 4 * kPage);
+  space->free(four);
+  EXPECT_EQ(space->counters().near, 0_B);
+  EXPECT_EQ(space->counters().moves.bytes_offloaded, 0_B);
+  EXPECT_EQ(space->counters().allocated, 0_B);
+}
+
+TEST_F(SpaceTest, AdviceEndsWithTheAllocation) {
+  std::byte* const first = take(1);
+  space->advise(first, kPage, Advice::kPreferFar);
+  space->free(first);
+  std::byte* const five = take(5);
+  for (std::uint64_t i = 0; i < 3; ++i) *page(five, i + 1) = std::byte{1};
+  *five = std::byte{1};  // the youngest, on the page that had the advice
+  *page(five, 4) = std::byte{1};
+  EXPECT_EQ(space->near_bytes(five, kPage), kPage);
+}
+
+TEST_F(SpaceTest, MemoryFreedOnAStreamIsGivenOutOnlyWhenTheStreamGotThere) {
+  std::atomic<bool> fired = false;
+  std::byte* const first = take(8);
+  space->free_after(first, std::make_unique<ScriptedEvent>(fired));
+  EXPECT_THROW(space->free(first), NotAllocated);
+  EXPECT_EQ(space->counters().frees, 1U);
+  EXPECT_EQ(space->counters().allocated, 8 * kPage);
+  EXPECT_NE(take(8), first);
+  fired = true;
+  EXPECT_EQ(take(8), first);
+}
+
+TEST_F(SpaceTest, WaitsForAStreamRatherThanFindNoRoom) {
+  std::atomic<bool> fired = false;
+  space->free_after(take(16), std::make_unique<ScriptedEvent>(fired));
+  static_cast<void>(take(16));
+  EXPECT_TRUE(fired);
+  EXPECT_THROW(static_cast<void>(take(1)), OutOfMemory);
+}
+
+TEST_F(SpaceTest, ASpaceThatEndsWaitsForStreams) {
+  std::atomic<bool> fired = false;
+  space->free_after(take(1), std::make_unique<ScriptedEvent>(fired));
+  space.reset();
+  EXPECT_TRUE(fired);
+}
+
+TEST_F(SpaceTest, ChoosesPagesThatLeaveSomethingToEvict) {
+  for (const auto& [near, page] : {std::pair{64_MiB, 2_MiB}, std::pair{1_MiB, 64_KiB}}) {
+    space.emplace(device, SpaceOptions{.near = near, .capacity = 2 * near});
+    std::byte* const whole = space->allocate(page, 0_B);
+    space->prefetch(whole, 1_B, Place::kNear);
+    space->synchronize();
+    EXPECT_EQ(space->counters().near, page);
+  }
+}
+
+TEST_F(SpaceTest, RefusesOptionsThatMakeNoSense) {
+  const auto refusal = [&](const SpaceOptions& wanted) {
+    return test::refusal([&] { return Space{device, wanted}.counters().frees; });
+  };
+  EXPECT_EQ(refusal({.capacity = 1_MiB}), "no near memory; give near_bytes");
+  EXPECT_EQ(refusal({.near = 1_MiB}), "no capacity; give capacity_bytes");
+  EXPECT_EQ(refusal({.near = 1_MiB, .capacity = 2_MiB, .page = 5000_B}),
+            "pages of 4.88 KiB; give a power of two from 4 KiB to 2 MiB, or 0");
+  EXPECT_EQ(refusal({.near = 3_MiB, .capacity = 8_MiB, .page = 2_MiB}),
+            "near memory of 3.00 MiB does not hold two pages of 2.00 MiB; give it more, or use "
+            "smaller pages");
+  EXPECT_EQ(refusal({.near = 1_MiB, .capacity = Bytes{~std::uint64_t{0}}}).find("a space of "), 0U);
+}
+
+}  // namespace
+}  // namespace spillway::um

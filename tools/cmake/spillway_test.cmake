@@ -1,0 +1,44 @@
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+# spillway_test(<name> SOURCES ... LINK ... [TIMEOUT seconds] [RANDOM_CASES n] [GPU] [TSAN])
+# Release optimises what a test says itself but little: that compiles in three quarters of the time, and
+# what is tested lies in libraries.
+# RANDOM_CASES: how many cases rapidcheck makes for each property; 100 unless given. Sanitizers, with
+# which a case takes 25 times as long, get a 25th. They draw from a fixed seed; what the environment's
+# RC_PARAMS says is put behind that, after a space of its own, and counts: `RC_PARAMS=' seed=7' ctest`.
+# TSAN: also run by the tsan preset, which builds nothing else, for what several threads do. The
+# label cpu-tsan answers to `ctest -L cpu` and to `-L tsan`; gtest_discover_tests cannot pass on two
+# labels.
+add_custom_target(tsan_tests)
+function(spillway_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 t "GPU;TSAN" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK")
+  add_executable(${name} ${t_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_link_libraries(${name} PRIVATE ${t_LINK} spillway_flags GTest::gtest_main)
+  if(NOT t_TIMEOUT)
+    set(t_TIMEOUT 120)
+  endif()
+  set(properties LABELS cpu TIMEOUT ${t_TIMEOUT})
+  if(t_TSAN)
+    set(properties LABELS cpu-tsan TIMEOUT ${t_TIMEOUT})
+    add_dependencies(tsan_tests ${name})
+  endif()
+  if(t_GPU)
+    set(properties LABELS gpu TIMEOUT ${t_TIMEOUT} RESOURCE_LOCK gpu0)
+  endif()
+  set(random "seed=3")
+  if(t_RANDOM_CASES)
+    if(SPILLWAY_SANITIZE)
+      math(EXPR t_RANDOM_CASES "${t_RANDOM_CASES} / 25")
+    endif()
+    string(APPEND random " max_success=${t_RANDOM_CASES}")
+  endif()
+  list(APPEND properties ENVIRONMENT_MODIFICATION "RC_PARAMS=string_prepend:${random}")
+  if(SPILLWAY_SANITIZE STREQUAL "thread")
+    list(APPEND properties
+      ENVIRONMENT TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:history_size=7)
+  endif()
+  gtest_discover_tests(${name} PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
+endfunction()

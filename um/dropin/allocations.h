@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "um/arena.h"
+#include "um/bytes.h"
+
+namespace spillway::um {
+
+/// The live allocations of a slab, and which of its pages have one. Knows offsets only.
+///
+/// Thread safety: none.
+class Allocations {
+ public:
+  /// Bytes at an offset of the slab.
+  struct Span {
+    Bytes offset;
+    Bytes size;
+  };
+
+  /// The unit of sizes and the least alignment.
+  static constexpr Bytes kUnit{64};
+
+  /// Requires: `slab` is a multiple of `page`, and `page` one of kUnit.
+  Allocations(Bytes slab, Bytes page);
+
+  /// The offset of `size` bytes, which is a multiple of `alignment`, and of a page when they are as
+  /// large as one. Nothing when there is no room. Complexity: O(segments + pages).
+  [[nodiscard]] std::optional<Bytes> allocate(Bytes size, Bytes alignment);
+  /// The allocation is over, but keeps its room until free(). Requires: starts_at(offset).
+  void end(Bytes offset);
+  /// The whole pages that nothing is on any more, as few spans as can be.
+  /// Requires: `offset` has been allocated and not freed, ended or not.
+  [[nodiscard]] std::vector<Span> free(Bytes offset);
+
+  /// Whether a live allocation does.
+  [[nodiscard]] bool starts_at(Bytes offset) const;
+  /// The live allocation that the byte at `offset` is of.
+  [[nodiscard]] std::optional<Span> around(Bytes offset) const;
+
+  /// Bytes taken, in units.
+  [[nodiscard]] Bytes in_use() const { return arena_.in_use(); }
+  [[nodiscard]] Bytes size() const { return arena_.size(); }
+
+ private:
+  struct Entry {
+    Bytes size;  // as asked for
+    bool is_live;
+  };
+
+  Bytes page_;
+  Arena arena_;
+  std::map<std::uint64_t, Entry> entries_;  // by offset
+  std::vector<std::uint32_t> on_page_;      // how many allocations have a byte of it
+};
+
+}  // namespace spillway::um

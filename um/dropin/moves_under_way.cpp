@@ -1,0 +1,24 @@
+#include "um/dropin/moves_under_way.h"
+
+namespace spillway::um {
+
+void MovesUnderWay::start(Place to) {
+  const std::lock_guard lock{mutex_};
+  ++counts_[to == Place::kNear ? 0 : 1].started;
+}
+
+void MovesUnderWay::end(Place to) noexcept {
+  const std::lock_guard lock{mutex_};
+  ++counts_[to == Place::kNear ? 0 : 1].ended;
+  changed_.notify_all();
+}
+
+void MovesUnderWay::wait() {
+  std::unique_lock lock{mutex_};
+  for (const Count& count : counts_) {
+    const std::uint64_t so_far = count.started;
+    changed_.wait(lock, [&] { return count.ended >= so_far; });
+  }
+}
+
+}  // namespace spillway::um

@@ -1,0 +1,251 @@
+#include "um/dropin/space.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "um/dropin/misuse.h"
+#include "um/dropin/space_options.h"
+#include "um/error.h"
+
+namespace spillway::um {
+namespace {
+
+constexpr Bytes kLargestAlignment = 2_MiB;
+
+std::string text(const void* address) {
+  std::ostringstream stream;
+  stream << address;
+  return stream.str();
+}
+
+std::string no_room(Bytes size, Bytes in_use, Bytes capacity) {
+  return "no room for " + to_string(size) + " in one piece: " + to_string(in_use) + " of " +
+         to_string(capacity) + " are allocated; free some, or make a space of more capacity";
+}
+
+}  // namespace
+
+Space::Space(Device& device, const SpaceOptions& options)
+    : options_{managed_options(options, device.evicts())},
+      ledger_{options_.near},
+      managed_{device.make_managed_space(options_, ledger_)},
+      slab_{managed_->slab()},
+      allocations_{options_.size, options_.page},
+      has_advice_(options_.size / options_.page) {}
+
+Space::~Space() {
+  for (const Leaving& each : leaving_) each.event->wait();
+}
+
+// --- allocations
+
+std::byte* Space::allocate(Bytes size, Bytes alignment) {
+  if (size == Bytes{}) throw Misuse{"an allocation of no bytes; ask for at least one"};
+  if (alignment == Bytes{}) alignment = Allocations::kUnit;
+  if (!std::has_single_bit(alignment.count()) || alignment > kLargestAlignment) {
+    throw Misuse{"an alignment of " + std::to_string(alignment.count()) +
+                 " bytes; give a power of two of at most 2 MiB"};
+  }
+  const std::lock_guard lock{mutex_};
+  reclaim();
+  auto offset = allocations_.allocate(size, alignment);
+  while (!offset && wait_for_room()) offset = allocations_.allocate(size, alignment);
+  if (!offset) throw OutOfMemory{no_room(size, allocations_.in_use(), allocations_.size())};
+  ++counters_.allocations;
+  return slab_.data() + offset->count();
+}
+
+void Space::free(const void* address) { free_after(address, nullptr); }
+
+void Space::free_after(const void* address, std::unique_ptr<const Event> event) {
+  const std::lock_guard lock{mutex_};
+  const Bytes offset = offset_of_allocation(address);
+  if (leaving_.size() == leaving_.capacity()) leaving_.reserve(2 * leaving_.size() + 8);
+  allocations_.end(offset);
+  ++counters_.frees;
+  if (event == nullptr || event->has_fired()) {
+    give_back(offset);
+  } else {
+    leaving_.push_back({.offset = offset, .event = std::move(event)});
+  }
+}
+
+/// Requires: the mutex is held, and nothing uses the allocation any more.
+void Space::give_back(Bytes offset) {
+  for (const Allocations::Span& empty : allocations_.free(offset)) {
+    managed_->hints().discard(range(empty));
+    for (auto page = empty.offset / options_.page;
+         page < (empty.offset + empty.size) / options_.page; ++page) {
+      if (!has_advice_[page]) continue;
+      has_advice_[page] = false;
+      managed_->hints().advise(range({.offset = page * options_.page, .size = options_.page}),
+                               Advice::kNone);
+    }
+  }
+}
+
+/// Gives back what streams are done with.
+void Space::reclaim() {
+  const auto done =
+      std::stable_partition(leaving_.begin(), leaving_.end(),
+                            [](const Leaving& each) { return !each.event->has_fired(); });
+  const auto still = static_cast<std::size_t>(done - leaving_.begin());
+  while (leaving_.size() > still) {
+    const Bytes offset = leaving_.back().offset;
+    leaving_.pop_back();  // first: to give it back may fail, and must not be tried again
+    give_back(offset);
+  }
+}
+
+/// False when nothing is left to wait for.
+bool Space::wait_for_room() {
+  if (leaving_.empty()) return false;
+  leaving_.front().event->wait();
+  if (!leaving_.front().event->has_fired()) return false;  // the driver failed: it may be in use
+  const Bytes offset = leaving_.front().offset;
+  leaving_.erase(leaving_.begin());
+  give_back(offset);
+  return true;
+}
+
+Bytes Space::offset_of_allocation(const void* address) const {
+  const Bytes offset = checked(address, Bytes{}).offset;
+  if (allocations_.starts_at(offset)) return offset;
+  throw NotAllocated{text(address) + " is inside an allocation; free its first address, " +
+                     text(slab_.data() + allocations_.around(offset)->offset.count())};
+}
+
+// --- ranges
+
+Allocations::Span Space::checked(const void* address, Bytes size) const {
+  const std::less<> is_before;  // a total order over all addresses
+  const auto* const at = static_cast<const std::byte*>(address);
+  if (is_before(at, slab_.data()) || !is_before(at, slab_.data() + slab_.size())) {
+    throw NotAllocated{text(address) + " is not an address of this space"};
+  }
+  const Bytes offset{static_cast<std::uint64_t>(at - slab_.data())};
+  const auto around = allocations_.around(offset);
+  if (!around) throw NotAllocated{text(address) + " is of no live allocation; was it freed?"};
+  const Bytes left = around->offset + around->size - offset;
+  if (size > left) {
+    throw NotAllocated{"a range of " + std::to_string(size.count()) + " bytes at " + text(address) +
+                       " leaves its allocation, which ends after " + std::to_string(left.count())};
+  }
+  return {.offset = offset, .size = size};
+}
+
+Range Space::range(Allocations::Span span) const {
+  return slab_.subspan(span.offset.count(), span.size.count());
+}
+
+Range Space::whole_pages_around(Allocations::Span span) const {
+  const Bytes begin = round_down(span.offset, options_.page);
+  const Bytes end = round_up(span.offset + span.size, options_.page);
+  return range({.offset = begin, .size = end - begin});
+}
+
+// --- hints
+
+void Space::prefetch(const void* address, Bytes size, Place place) {
+  static_cast<void>(start_move(address, size, place, [](const std::exception_ptr&) {}));
+}
+
+bool Space::start_move(const void* address, Bytes size, Place place, Completion done) {
+  const std::lock_guard lock{mutex_};
+  const Allocations::Span span = checked(address, size);
+  if (size == Bytes{}) return false;
+  Range pages = whole_pages_around(span);
+  if (place == Place::kNear && Bytes{pages.size()} > options_.near) {
+    // The end of the range would evict its beginning.
+    counters_.moves.refused_hints += (Bytes{pages.size()} - options_.near) / options_.page;
+    pages = pages.first(options_.near.count());
+  }
+  try {
+    managed_->hints().prefetch(pages, place,
+                               [this, place, done = std::move(done)](std::exception_ptr failure) {
+                                 moves_.end(place);
+                                 done(std::move(failure));
+                               });
+  } catch (const OutOfMemory&) {  // a GPU's ledger says so at once, the host later, page by page
+    counters_.moves.refused_hints += pages.size() / options_.page.count();
+    return false;
+  }
+  moves_.start(place);
+  return true;
+}
+
+void Space::discard(const void* address, Bytes size) {
+  const std::lock_guard lock{mutex_};
+  const Allocations::Span span = checked(address, size);
+  const Bytes begin = round_up(span.offset, options_.page);
+  const Bytes end = round_down(span.offset + span.size, options_.page);
+  if (begin < end) managed_->hints().discard(range({.offset = begin, .size = end - begin}));
+}
+
+void Space::advise(const void* address, Bytes size, Advice advice) {
+  const std::lock_guard lock{mutex_};
+  const Allocations::Span span = checked(address, size);
+  if (size == Bytes{}) return;
+  managed_->hints().advise(whole_pages_around(span), advice);
+  const Bytes end = round_up(span.offset + size, options_.page);
+  for (auto page = span.offset / options_.page; page < end / options_.page; ++page) {
+    has_advice_[page] = advice != Advice::kNone;
+  }
+}
+
+void Space::touch(const void* address, Bytes size, Access access) {
+  const std::lock_guard lock{mutex_};
+  const Allocations::Span span = checked(address, size);
+  managed_->hints().check();
+  const Bytes end = span.offset + size;
+  for (Bytes at = span.offset; at < end;) {
+    const Bytes next = std::min(end, round_down(at, options_.page) + options_.page);
+    touch_page(range({.offset = at, .size = next - at}), access);
+    at = next;
+  }
+  ++counters_.touches;
+}
+
+/// Page by page, for a moment each: a page in use is not evicted, and another thread's page fault
+/// must find room at any time.
+void Space::touch_page(Range part, Access access) {
+  // What the program says it overwrites is not relied on: it may do so only later.
+  const Access safe = access == Access::kRead ? Access::kRead : Access::kReadWrite;
+  const std::array operands{Use{.range = part, .access = safe}};
+  managed_->hints().begin_use(operands);
+  managed_->hints().end_use(operands);
+}
+
+void Space::synchronize() {
+  moves_.wait();
+  managed_->hints().check();
+}
+
+// --- what has happened
+
+Range Space::allocation(const void* address, Bytes size) const {
+  const std::lock_guard lock{mutex_};
+  return range(*allocations_.around(checked(address, size).offset));
+}
+
+Bytes Space::near_bytes(const void* address, Bytes size) const {
+  const std::lock_guard lock{mutex_};
+  return managed_->near_bytes(range(checked(address, size)));
+}
+
+SpaceCounters Space::counters() const {
+  const std::lock_guard lock{mutex_};
+  SpaceCounters counters = counters_;
+  counters.moves += managed_->counters();
+  counters.allocated = allocations_.in_use();
+  counters.near = ledger_.in_use();
+  counters.near_peak = ledger_.peak();
+  return counters;
+}
+
+}  // namespace spillway::um
