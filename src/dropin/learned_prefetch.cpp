@@ -52,6 +52,12 @@ void LearnedPrefetch::follow(const Work& work) {
   }
 }
 
+template <typename Work>
+void LearnedPrefetch::tell(const Work& work) {
+  told_since_ = waits_;
+  follow(work);
+}
+
 /// Requires: the mutex is held. Moves under way end as they would.
 void LearnedPrefetch::switch_off(const char* why) noexcept {
   is_off_ = true;
@@ -61,8 +67,9 @@ void LearnedPrefetch::switch_off(const char* why) noexcept {
   }
   const std::lock_guard lock{queue_mutex_};
   is_told_ = false;
-  wants_lesson_ = false;
+  lessons_over_ = lessons_wanted_;
   ended_.clear();
+  open_.clear();
   changed_.notify_all();
 }
 
@@ -81,12 +88,12 @@ std::uint64_t LearnedPrefetch::id_of(const um::Range& block) const {
 
 void LearnedPrefetch::mark() {
   const std::lock_guard lock{mutex_};
-  follow([this] {
+  tell([this] {
     const bool is_learning = follower_.is_ready();
     issue(follower_.mark(now()));
     if (is_learning || !follower_.is_ready()) return;
     const std::lock_guard queue{queue_mutex_};
-    wants_lesson_ = true;
+    ++lessons_wanted_;
     changed_.notify_all();
   });
 }
@@ -94,7 +101,7 @@ void LearnedPrefetch::mark() {
 void LearnedPrefetch::allocated(const std::byte* address, um::Bytes size) {
   const um::Range all{const_cast<std::byte*>(address), size.count()};
   const std::lock_guard lock{mutex_};
-  follow([&] {
+  tell([&] {
     for (const um::Range& piece : pieces_of(all, all, size_)) {
       follower_.allocate(id_of(piece), um::Bytes{piece.size()});
     }
@@ -110,7 +117,7 @@ void LearnedPrefetch::freeing(const void* address) {
     return;  // whoever frees it is told so
   }
   if (all.data() != address) return;
-  follow([&] {
+  tell([&] {
     for (const um::Range& piece : pieces_of(all, all, size_)) {
       issue(follower_.free(id_of(piece)));
     }
@@ -121,7 +128,7 @@ void LearnedPrefetch::touching(const void* address, um::Bytes size, um::Access a
   const std::lock_guard lock{mutex_};
   const um::Range all = space_.allocation(address, size);
   const auto begin = static_cast<std::size_t>(static_cast<const std::byte*>(address) - all.data());
-  follow([&] {
+  tell([&] {
     const um::Nanoseconds at = now();
     for (const um::Range& piece : pieces_of(all, all.subspan(begin, size.count()), size_)) {
       issue(follower_.touch(
@@ -135,32 +142,33 @@ void LearnedPrefetch::touching(const void* address, um::Bytes size, um::Access a
 /// Requires: the mutex is held.
 void LearnedPrefetch::issue(const std::vector<prefetch::Order>& orders) {
   for (const prefetch::Order& order : orders) {
+    const Move move{.ticket = order.ticket, .since = told_since_};
     {
       const std::lock_guard lock{queue_mutex_};
       const auto needed = ended_.size() + under_way_ + 1;
       if (needed > ended_.capacity()) ended_.reserve(2 * needed + 8);
+      ++open_[move.since];
       ++under_way_;
     }
     const std::byte* const block = space_.slab().data() + order.block;
     bool is_started = false;
     try {
-      is_started = space_.start_move(
-          block + order.offset.count(), order.size, order.to,
-          [this, ticket = order.ticket](const std::exception_ptr&) { end(ticket); });
+      is_started = space_.start_move(block + order.offset.count(), order.size, order.to,
+                                     [this, move](const std::exception_ptr&) { end(move); });
     } catch (const um::Error&) {
       // Far memory that failed: the space says so to whoever uses it. Hints may be lost.
     } catch (...) {
-      end(order.ticket);
+      end(move);
       throw;
     }
-    if (!is_started) end(order.ticket);
+    if (!is_started) end(move);
   }
 }
 
 /// A move may end while it is being ordered: the follower hears of it later, in the worker.
-void LearnedPrefetch::end(std::uint64_t ticket) noexcept {
+void LearnedPrefetch::end(Move move) noexcept {
   const std::lock_guard lock{queue_mutex_};
-  if (is_told_) ended_.push_back(ticket);
+  if (is_told_) ended_.push_back(move);
   --under_way_;
   changed_.notify_all();
 }
@@ -171,31 +179,42 @@ void LearnedPrefetch::work() {
   um::prepare_worker_thread("um learn");
   std::unique_lock lock{queue_mutex_};
   while (true) {
-    changed_.wait(lock, [this] { return is_closed_ || wants_lesson_ || !ended_.empty(); });
+    changed_.wait(
+        lock, [this] { return is_closed_ || lessons_over_ < lessons_wanted_ || !ended_.empty(); });
     if (is_closed_) return;
-    const bool wants_lesson = std::exchange(wants_lesson_, false);
-    is_busy_ = true;
+    const std::uint64_t wanted = lessons_wanted_;
+    const bool wants_lesson = lessons_over_ < wanted;
     lock.unlock();
     complete();
     if (wants_lesson) learn_now();
     lock.lock();
-    is_busy_ = false;
+    lessons_over_ = wanted;
     changed_.notify_all();
   }
 }
 
-std::vector<std::uint64_t> LearnedPrefetch::take_ended() {
+std::vector<LearnedPrefetch::Move> LearnedPrefetch::take_ended() {
   const std::lock_guard lock{queue_mutex_};
-  std::vector<std::uint64_t> tickets = ended_;  // which keeps its room
+  std::vector<Move> moves = ended_;  // which keeps its room
   ended_.clear();
-  return tickets;
+  return moves;
 }
 
 void LearnedPrefetch::complete() {
   const std::lock_guard lock{mutex_};
   follow([this] {
-    for (const std::uint64_t ticket : take_ended()) issue(follower_.complete(ticket));
+    for (const Move& move : take_ended()) {
+      issue(follower_.complete(move.ticket));
+      close(move.since);
+    }
   });
+}
+
+/// After what follows from its end was ordered, so that a waiter sees that.
+void LearnedPrefetch::close(std::uint64_t since) noexcept {
+  const std::lock_guard lock{queue_mutex_};
+  const auto open = open_.find(since);
+  if (open != open_.end() && --open->second == 0) open_.erase(open);
 }
 
 void LearnedPrefetch::learn_now() {
@@ -217,9 +236,10 @@ void LearnedPrefetch::learn_now() {
 
 void LearnedPrefetch::wait() {
   std::unique_lock lock{queue_mutex_};
-  // Not for ever: threads that go on touching keep moves under way.
-  changed_.wait_for(lock, std::chrono::milliseconds{100}, [this] {
-    return under_way_ == 0 && ended_.empty() && !wants_lesson_ && !is_busy_;
+  const std::uint64_t before = waits_++;
+  const std::uint64_t wanted = lessons_wanted_;
+  changed_.wait(lock, [&] {
+    return lessons_over_ >= wanted && (open_.empty() || open_.begin()->first > before);
   });
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -43,8 +45,8 @@ class LearnedPrefetch {
   /// It is about to use a range. Throws: um::NotAllocated.
   void touching(const void* address, um::Bytes size, um::Access access);
 
-  /// Until its moves so far, and those that follow from their end, have ended, and nothing is being
-  /// learned.
+  /// Until what it was told so far has been learned and its moves have ended, also those that only
+  /// follow from the end of others. What other threads tell it meanwhile is not waited for.
   void wait();
 
   [[nodiscard]] prefetch::FollowerCounters counters() const;
@@ -52,16 +54,26 @@ class LearnedPrefetch {
   [[nodiscard]] std::string status() const;
 
  private:
+  /// A move that the follower ordered.
+  struct Move {
+    std::uint64_t ticket;
+    std::uint64_t since;  ///< `told_since_` when it was ordered
+  };
+
+  /// As follow(), for what the program does. Requires: the mutex is held.
+  template <typename Work>
+  void tell(const Work& work);
   /// Does `work`, unless switched off; switches off when it throws. Requires: the mutex is held.
   template <typename Work>
   void follow(const Work& work);
   void switch_off(const char* why) noexcept;
   void work();
-  [[nodiscard]] std::vector<std::uint64_t> take_ended();
+  [[nodiscard]] std::vector<Move> take_ended();
   void complete();
+  void close(std::uint64_t since) noexcept;
   void learn_now();
   void issue(const std::vector<prefetch::Order>& orders);
-  void end(std::uint64_t ticket) noexcept;
+  void end(Move move) noexcept;
   [[nodiscard]] um::Nanoseconds now();
   [[nodiscard]] std::uint64_t id_of(const um::Range& block) const;
 
@@ -72,18 +84,22 @@ class LearnedPrefetch {
   mutable std::mutex mutex_;  // guards what follows, and orders the hints; before all others
   prefetch::Follower follower_;
   um::Nanoseconds last_{0};
+  std::uint64_t told_since_ = 0;  // how many waits had begun when the program last told something
   bool is_off_ = false;
   std::string why_off_;
 
   std::mutex queue_mutex_;  // guards what follows
   std::condition_variable changed_;
-  // Tickets that the follower has not been told of, with room for those under way.
-  std::vector<std::uint64_t> ended_;
+  // Moves of whose end the follower has not been told, with room for those under way.
+  std::vector<Move> ended_;
   std::uint64_t under_way_ = 0;
-  bool wants_lesson_ = false;
-  bool is_busy_ = false;
+  // How many moves there are, by Move::since, whose end the follower has not dealt with.
+  std::map<std::uint64_t, std::uint64_t> open_;
+  std::uint64_t lessons_wanted_ = 0;
+  std::uint64_t lessons_over_ = 0;  // learned, or not
   bool is_closed_ = false;
-  bool is_told_ = true;  // of tickets: not when switched off
+  bool is_told_ = true;                  // of ends: not when switched off
+  std::atomic<std::uint64_t> waits_{0};  // that have begun; read without the mutex
 
   std::thread worker_;  // last: starts when all else is there
 };

@@ -2,14 +2,20 @@
 
 namespace spillway::um {
 
+void MovesUnderWay::wait_for_room(Place to, std::uint64_t most) {
+  std::unique_lock lock{mutex_};
+  // An end may come before its start.
+  changed_.wait(lock, [&] { return of(to).started < of(to).ended + most; });
+}
+
 void MovesUnderWay::start(Place to) {
   const std::lock_guard lock{mutex_};
-  ++counts_[to == Place::kNear ? 0 : 1].started;
+  ++of(to).started;
 }
 
 void MovesUnderWay::end(Place to) noexcept {
   const std::lock_guard lock{mutex_};
-  ++counts_[to == Place::kNear ? 0 : 1].ended;
+  ++of(to).ended;
   changed_.notify_all();
 }
 

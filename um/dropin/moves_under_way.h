@@ -15,6 +15,8 @@ namespace spillway::um {
 /// Thread safety: every function may be called from any thread.
 class MovesUnderWay {
  public:
+  /// Blocks while `most` moves or more are under way in a direction.
+  void wait_for_room(Place to, std::uint64_t most);
   void start(Place to);
   /// Each start() has one, which may come a moment before it.
   void end(Place to) noexcept;
@@ -26,6 +28,8 @@ class MovesUnderWay {
     std::uint64_t started = 0;
     std::uint64_t ended = 0;
   };
+
+  [[nodiscard]] Count& of(Place to) { return counts_[to == Place::kNear ? 0 : 1]; }
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -17,6 +17,10 @@ namespace {
 
 constexpr Bytes kLargestAlignment = 2_MiB;
 
+/// Under way in one direction before a hint waits: who hints faster than the link moves would else
+/// put every later move behind a queue without end.
+constexpr std::uint64_t kMostMoves = 64;
+
 std::string text(const void* address) {
   std::ostringstream stream;
   stream << address;
@@ -152,6 +156,7 @@ Range Space::whole_pages_around(Allocations::Span span) const {
 // --- hints
 
 void Space::prefetch(const void* address, Bytes size, Place place) {
+  moves_.wait_for_room(place, kMostMoves);
   static_cast<void>(start_move(address, size, place, [](const std::exception_ptr&) {}));
 }
 

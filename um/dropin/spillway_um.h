@@ -139,11 +139,12 @@ SPILLWAY_UM_API spillway_um_status spillway_um_free_async(spillway_um_space spac
 
 /* ---- hints ---- */
 
-/* Starts bringing a range near, and returns. Parts for which near memory has no room are left where
+/* Starts bringing a range near, and returns; waits first while 64 moves of the program's own are
+ * under way in that direction. Parts for which near memory has no room are left where
  * they are: counted, and no failure. Of a range larger than near memory the beginning comes. */
 SPILLWAY_UM_API spillway_um_status spillway_um_prefetch(spillway_um_space space,
                                                         const void* address, size_t bytes);
-/* Starts sending a range far, and returns. */
+/* Starts sending a range far, and returns, as above. */
 SPILLWAY_UM_API spillway_um_status spillway_um_offload(spillway_um_space space, const void* address,
                                                        size_t bytes);
 /* Drops the content of the whole pages in a range, unsaved: indeterminate until it is written. */

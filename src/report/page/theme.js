@@ -34,6 +34,7 @@ function showTheme(theme) {
 }
 
 function currentTheme() {
+  if (isPrinting) return "light";  // paper is white
   return chosenTheme ?? (systemIsDark.matches ? "dark" : "light");
 }
 
@@ -53,11 +54,10 @@ function followTheme() {
       redraw();
     });
   });
-  // Paper is white, and what is folded cannot be opened there.
-  addEventListener("beforeprint", () => {
+  addEventListener("beforeprint", () => {  // what is folded cannot be opened on paper
     for (const details of document.querySelectorAll("td details")) details.open = true;
     isPrinting = true;
-    showTheme("light");
+    showTheme(currentTheme());
   });
   addEventListener("afterprint", () => {
     isPrinting = false;

@@ -44,7 +44,7 @@ TEST_F(LearnedThreads, MayBeUsedByEightThreads) {
 
 // Seven threads fill, move and check what they have allocated before, and allocate what is too
 // small to be learned; meanwhile one goes over its pages again and again.
-TEST_F(LearnedThreads, DISABLED_AreFollowedWhileOtherThreadsMoveTheirOwn) {
+TEST_F(LearnedThreads, AreFollowedWhileOtherThreadsMoveTheirOwn) {
   constexpr std::size_t kOthers = 7;
   constexpr std::size_t kPages = 16;
   std::byte* const block = take(kPages);
