@@ -57,8 +57,8 @@ class Hints {
   virtual void retire(Range /*range*/) {}
 
   /// Drops the content of `range` without write-back and frees its near memory now. Until the next
-  /// write, populate or prefetch a read is indeterminate. Of what was retired, only what has not
-  /// been populated again since. Requires: no launch under way uses what is dropped.
+  /// write, populate or prefetch a read is indeterminate, and undeclared writes are lost. Of what
+  /// was retired, only what is not populated again. Requires: no launch under way uses the dropped.
   virtual void discard(Range range) = 0;
 
   virtual void advise(Range range, Advice advice) = 0;

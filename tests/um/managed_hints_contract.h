@@ -24,8 +24,56 @@ TEST_P(ManagedSpaceContract, DiscardFreesNearMemoryWithoutWriteBack) {
   EXPECT_EQ(space->pages_in_use(), 1U);
   EXPECT_EQ(space->counters().discarded_pages, 2U);
   EXPECT_EQ(space->far().writes, 0);
-  EXPECT_EQ(space->word(0), 0U);  // nothing is left of it
+  EXPECT_EQ(space->near_bytes(space->pages(0, 3)), space->page());
   EXPECT_EQ(space->word(2), 5U);
+}
+
+TEST_P(ManagedSpaceContract, DiscardGivesItsRoomToOtherPages) {
+  make(options(6, 2));
+  for (std::size_t page = 0; page < 2; ++page) space->write(page, 5);
+  space->hints().discard(space->pages(0, 2));
+  space->hints().populate(space->pages(2, 1));
+  space->write(2, 6);
+  space->write(3, 7);  // by a page fault
+  EXPECT_EQ(space->pages_in_use(), 2U);
+  EXPECT_EQ(space->counters().evictions, 0U);
+  space->move(2, 2, Place::kFar);
+  space->write(0, 8);
+  space->write(1, 9);
+  space->move(2, 2, Place::kNear);
+  EXPECT_EQ(space->word(2), 6U);
+  EXPECT_EQ(space->word(3), 7U);
+  EXPECT_EQ(space->word(0), 8U);
+  EXPECT_EQ(space->word(1), 9U);
+}
+
+TEST_P(ManagedSpaceContract, ADiscardedPageIsSavedWhenItWasUsedAgain) {
+  make(options(4, 4));
+  for (std::size_t page = 0; page < 3; ++page) space->write(page, 5);
+  space->hints().discard(space->pages(0, 3));
+  space->hints().populate(space->pages(0, 1));
+  space->write(0, 6);  // populated
+  space->write(1, 7);  // not populated
+  EXPECT_EQ(space->pages_in_use(), 2U);
+  space->move(0, 3, Place::kFar);
+  EXPECT_EQ(space->far().writes, 2);
+  EXPECT_EQ(space->pages_in_use(), 0U);
+  EXPECT_EQ(space->word(0), 6U);
+  EXPECT_EQ(space->word(1), 7U);
+  space->move(2, 1, Place::kNear);
+  EXPECT_EQ(space->word(2), 0U);
+}
+
+TEST_P(ManagedSpaceContract, ADiscardedPageIsNotNearAgainWithoutRoom) {
+  make(options(4, 2));
+  space->write(0, 5);
+  space->hints().discard(space->pages(0, 1));
+  space->ledger().charge(2 * space->page());  // by somebody else
+  space->hints().populate(space->pages(0, 1));
+  EXPECT_EQ(space->counters().refused_hints, 1U);
+  EXPECT_EQ(space->near_bytes(space->pages(0, 1)), 0_B);
+  space->ledger().release(2 * space->page());
+  EXPECT_EQ(space->word(0), 0U);
 }
 
 TEST_P(ManagedSpaceContract, DiscardForgetsFarContentAndAWriteAfterItIsKept) {

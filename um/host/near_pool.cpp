@@ -8,7 +8,7 @@ NearPool::NearPool(SlotIndex slots, Bytes page, Ledger& ledger)
   for (SlotIndex slot = slots; slot > 0; --slot) free_.push_back(slot - 1);
 }
 
-NearPool::~NearPool() { ledger_.release((slots_ - free_.size()) * page_); }
+NearPool::~NearPool() { ledger_.release((slots_ - free_.size() - aside_) * page_); }
 
 std::optional<SlotIndex> NearPool::take() noexcept {
   if (free_.empty() || !ledger_.try_charge(page_)) return std::nullopt;
@@ -18,8 +18,24 @@ std::optional<SlotIndex> NearPool::take() noexcept {
 }
 
 void NearPool::give(SlotIndex slot) noexcept {
-  free_.push_back(slot);  // never more than reserved
+  set_aside();
+  give_aside(slot);
+}
+
+void NearPool::set_aside() noexcept {
+  ++aside_;
   ledger_.release(page_);
+}
+
+bool NearPool::take_back() noexcept {
+  if (!ledger_.try_charge(page_)) return false;
+  --aside_;
+  return true;
+}
+
+void NearPool::give_aside(SlotIndex slot) noexcept {
+  --aside_;
+  free_.push_back(slot);  // never more than reserved
 }
 
 }  // namespace spillway::um

@@ -26,10 +26,18 @@ class NearPool {
   /// Frees `slot` and releases its charge.
   void give(SlotIndex slot) noexcept;
 
+  /// Releases the charge of a slot that is not free yet: a dead page keeps it.
+  void set_aside() noexcept;
+  /// Charges a slot set aside again; false when the ledger is full.
+  [[nodiscard]] bool take_back() noexcept;
+  /// Frees a slot set aside.
+  void give_aside(SlotIndex slot) noexcept;
+
  private:
   const SlotIndex slots_;
   const Bytes page_;
   Ledger& ledger_;
+  std::size_t aside_ = 0;
   std::vector<SlotIndex> free_;  // the last one given is taken first: its memory may be cached
 };
 

@@ -37,6 +37,7 @@ Residency::Residency(const ManagedOptions& options, const PageGeometry& geometry
                      PageMapper& mapper, PageTransfer& transfer, Ledger& ledger)
     : fault_latency_{options.fault_latency},
       writes_are_declared_{options.writes_are_declared},
+      keeps_dead_{options.writes_are_declared && !options.poison},
       depth_{depth_for(geometry.page)},
       too_small_{"the near memory of " + to_string(geometry.slots * geometry.page) +
                  " is too small for the pages in use; give it more"},
@@ -44,6 +45,7 @@ Residency::Residency(const ManagedOptions& options, const PageGeometry& geometry
       transfer_{transfer},
       pages_(geometry.pages),
       order_{geometry.pages},
+      dead_{geometry.pages},
       pool_{geometry.slots, geometry.page, ledger} {}
 
 Counters Residency::counters() const {
@@ -67,6 +69,7 @@ void Residency::fault(PageIndex index) noexcept {
   Lock lock{mutex_};
   Page& page = pages_[index];
   wait_until_settled(lock, page);
+  if (page.state == PageState::kDead) bury(index);  // it was discarded since the touch
   if (page.state == PageState::kNone) {
     page.state = PageState::kFilling;
     const SlotIndex slot = find_slot_or_die(lock);
@@ -93,6 +96,10 @@ void Residency::wait_until_settled(Lock& lock, const Page& page) {
 Residency::Room Residency::find_room(Lock& lock) {
   while (true) {
     if (const auto slot = pool_.take()) return {.slot = slot, .failure = nullptr};
+    if (const auto dead = dead_.first()) {
+      bury(*dead);
+      continue;
+    }
     if (const auto victim = order_.first()) return evict(lock, *victim);
     if (leaving_ == 0) return {.slot = std::nullopt, .failure = nullptr};
     changed_.wait(lock);

@@ -100,6 +100,9 @@ class Residency {
   [[nodiscard]] static Move take_first(Batch& batch);
 
   void refuse(PageIndex index);
+  void let_die(PageIndex index);
+  [[nodiscard]] bool revive(PageIndex index);
+  void bury(PageIndex index);
   void renew(PageIndex index);
   void begin_page_use(PageIndex index, PageAccess access);
   void end_page_use(PageIndex index, PageAccess access) noexcept;
@@ -112,6 +115,7 @@ class Residency {
 
   const Nanoseconds fault_latency_;
   const bool writes_are_declared_;
+  const bool keeps_dead_;    // pages mapped that were discarded
   const std::size_t depth_;  // pages that an engine has on their way at once
   const std::string too_small_;
   PageMapper& mapper_;
@@ -121,6 +125,7 @@ class Residency {
   std::condition_variable changed_;  // a page settled, or a use ended
   std::vector<Page> pages_;
   EvictionOrder order_;  // resident pages without pins
+  EvictionOrder dead_;   // dead pages
   NearPool pool_;
   Counters counters_;
   std::exception_ptr failure_;  // the first

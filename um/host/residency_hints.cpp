@@ -8,7 +8,7 @@ namespace spillway::um {
 namespace {
 
 bool is_settled(const Page& page) {
-  return page.state == PageState::kNone || page.state == PageState::kResident;
+  return page.state != PageState::kFilling && page.state != PageState::kLeaving;
 }
 
 void expect_unused(const Page& page) {
@@ -33,6 +33,7 @@ std::exception_ptr Residency::fetch(PageSpan pages) noexcept {
       renew(index);
       continue;
     }
+    if (page.state == PageState::kDead) bury(index);
     page.state = PageState::kFilling;
     Room room = find_room(lock);
     if (!room.slot && !batch.moves.empty()) {
@@ -64,7 +65,7 @@ std::exception_ptr Residency::offload(PageSpan pages) noexcept {
     Page& page = pages_[index];
     if (!is_settled(page)) finish_down_to(0);
     wait_until_settled(lock, page);
-    if (page.state == PageState::kNone) continue;
+    if (page.state != PageState::kResident) continue;
     if (page.pins > 0) {
       ++counters_.refused_hints;
       continue;
@@ -93,6 +94,10 @@ void Residency::populate(PageSpan pages) {
       continue;
     }
     page.content = Content::kNone;
+    if (page.state == PageState::kDead) {
+      if (revive(index)) continue;
+      bury(index);
+    }
     page.state = PageState::kFilling;
     if (const auto slot = find_room(lock).slot) {
       finish_filling(lock, start_filling(lock, index, *slot, Origin::kAbandoned), Cause::kHint);
@@ -119,11 +124,46 @@ void Residency::discard(PageSpan pages) {
     wait_until_settled(lock, page);
     expect_unused(page);            // a use may have begun meanwhile
     page.content = Content::kNone;  // nothing to save
-    if (page.state == PageState::kResident) {
+    if (page.state != PageState::kResident) continue;
+    if (keeps_dead_) {
+      let_die(index);
+    } else {
       finish_leaving_and_free(lock, start_leaving(lock, index));
-      ++counters_.discarded_pages;
     }
+    ++counters_.discarded_pages;
   }
+}
+
+// Mapping a page and unmapping it interrupts all processors. A step's blocks come back to the
+// addresses of dead ones, mostly soon: then nothing has to be done.
+
+/// Requires: the page is resident, without content and not in use.
+void Residency::let_die(PageIndex index) {
+  order_.remove(index);
+  dead_.append(index, Advice::kNone);
+  pages_[index].state = PageState::kDead;
+  pool_.set_aside();
+  changed_.notify_all();
+}
+
+/// Makes a dead page resident, without content. False when there is no near memory left to charge.
+bool Residency::revive(PageIndex index) {
+  if (!pool_.take_back()) return false;
+  dead_.remove(index);
+  Page& page = pages_[index];
+  page.state = PageState::kResident;
+  if (page.pins == 0) order_.append(index, page.advice);
+  return true;
+}
+
+/// Unmaps a dead page and frees its slot.
+void Residency::bury(PageIndex index) {
+  Page& page = pages_[index];
+  dead_.remove(index);
+  mapper_.unmap(index, page.slot);
+  pool_.give_aside(page.slot);
+  page.slot = kNoSlot;
+  page.state = PageState::kNone;
 }
 
 void Residency::advise(PageSpan pages, Advice advice) {
@@ -164,6 +204,7 @@ void Residency::check() const {
 
 void Residency::begin_page_use(PageIndex index, PageAccess access) {
   Page& page = pages_[index];
+  if (page.state == PageState::kDead && !revive(index)) bury(index);  // so that a touch faults
   const bool is_resident = page.state == PageState::kResident;
   if (is_resident && page.pins == 0) order_.remove(index);
   ++page.pins;

@@ -29,6 +29,23 @@ TEST(NearPool, SaysNoWhenTheLedgerIsFull) {
   EXPECT_TRUE(pool.take());
 }
 
+TEST(NearPool, ChargesNothingForWhatIsSetAside) {
+  Ledger ledger{128_KiB};
+  NearPool pool{2, 64_KiB, ledger};
+  const SlotIndex kept = pool.take().value();
+  pool.set_aside();
+  EXPECT_EQ(ledger.in_use(), Bytes{});
+  EXPECT_NE(pool.take().value(), kept);
+  EXPECT_EQ(pool.take(), std::nullopt);  // the other is aside
+  ledger.charge(64_KiB);                 // by somebody else
+  EXPECT_FALSE(pool.take_back());
+  ledger.release(64_KiB);
+  EXPECT_TRUE(pool.take_back());
+  pool.set_aside();
+  pool.give_aside(kept);
+  EXPECT_EQ(pool.take(), kept);
+}
+
 TEST(NearPool, ReleasesWhatIsTakenWhenItEnds) {
   Ledger ledger{1_MiB};
   {
