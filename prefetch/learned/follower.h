@@ -87,10 +87,7 @@ class Follower {
   /// Requires: is_ready(). Following begins at the next mark at which the cycle does.
   void teach(std::variant<Lesson, NotLearned> result);
 
-  [[nodiscard]] bool is_following() const { return state_ == State::kFollowing; }
   [[nodiscard]] const FollowerCounters& counters() const { return counters_; }
-  /// Why the last iterations could not be learned; empty when they could.
-  [[nodiscard]] const std::string& refusal() const { return refusal_; }
   /// What it is doing, or why it does nothing, for the user: one clause.
   [[nodiscard]] std::string description() const;
   /// Movable bytes that count as near while a lesson is followed.

@@ -36,8 +36,7 @@ std::variant<Lesson, NotLearned> learn(const RecordedCycles& recorded,
                         .profile = profile,
                         .budget = options.budget,
                         .page = options.page,
-                        .chunk = choose_chunk(options),
-                        .whole_blocks = options.whole_blocks};
+                        .chunk = choose_chunk(options)};
   const auto near = OnDemand{}.plan(problem);
   if (const auto* impossible = std::get_if<Infeasible>(&near)) {
     return NotLearned{to_string(*impossible, graph, options.budget)};

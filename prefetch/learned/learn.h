@@ -16,7 +16,6 @@ struct LearnOptions {
   um::Bytes budget;  ///< near memory for the blocks that an iteration touches
   um::Bytes page;    ///< of the space: a power of two, 4 KiB to 2 MiB
   LinkProfile link;
-  bool whole_blocks = false;         ///< a block moves as a whole
   um::Nanoseconds together{10'000};  ///< GroupingOptions::together
 };
 
@@ -26,7 +25,7 @@ struct Lesson {
   Plan plan;
   um::Nanoseconds computing{0};  ///< of a cycle that never waits
   um::Nanoseconds planned{0};    ///< simulated, with the plan
-  um::Nanoseconds on_demand{0};  ///< simulated, by page faults alone (whole blocks: by swapping)
+  um::Nanoseconds on_demand{0};  ///< simulated, by page faults alone
 };
 
 /// Learns from recorded cycles: makes a step of them and plans it (look_ahead_plan()).

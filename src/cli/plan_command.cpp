@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,25 +13,22 @@
 #include <variant>
 #include <vector>
 
-#include "prefetch/bounds_json.h"
 #include "prefetch/chrome_trace.h"
 #include "prefetch/json.h"
-#include "prefetch/paleo.h"
 #include "prefetch/plan_file.h"
 #include "prefetch/simulate.h"
 #include "prefetch/verify.h"
 #include "src/arena_use.h"
 #include "src/budget.h"
 #include "src/cli/arena_report.h"
-#include "src/cli/duration.h"
 #include "src/cli/memory_options.h"
 #include "src/cli/noise_options.h"
 #include "src/cli/output_path.h"
+#include "src/cli/plan_figures.h"
 #include "src/cli/plan_options.h"
 #include "src/cli/plan_subject.h"
 #include "src/cli/sub_batch_figures.h"
 #include "src/cli/sub_batch_option.h"
-#include "src/plan_facts.h"
 #include "src/sub_batch_plans.h"
 #include "src/sub_step.h"
 #include "src/sweep/soundness.h"
@@ -67,15 +63,6 @@ void write_infeasible(const Options& options, const PlanSubject& subject, Bytes 
                        options.json);
 }
 
-// A plan and everything that is said about it.
-struct Planned {
-  prefetch::Plan plan;
-  um::Nanoseconds planning{0};
-  Bytes peak;
-  prefetch::Timeline timeline;
-  prefetch::Bounds bounds;
-};
-
 std::string description(const PlanSubject& subject) {
   return subject.title + (subject.machine ? " on " + subject.machine->name : "");
 }
@@ -95,77 +82,9 @@ Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& r
   return planned;
 }
 
-json to_json(const Planned& planned, const PlanSubject& subject, Bytes budget) {
-  const PlanFacts facts = facts_of(planned.plan, subject.step.graph);
-  return {
-      {"feasible", true},
-      {"planner", planned.plan.planner},
-      {"profile", subject.profile.source},
-      {"budget_bytes", budget.count()},
-      {"min_budget_bytes", subject.step.need.smallest.count()},
-      {"resident_bytes", subject.step.need.resident.count()},
-      {"peak_bytes", planned.peak.count()},
-      {"compute_seconds", um::seconds(prefetch::compute_time(subject.profile, planned.plan.runs))},
-      {"makespan_seconds", um::seconds(planned.timeline.makespan())},
-      {"bounds", prefetch::to_json(planned.bounds)},
-      {"planning_seconds", um::seconds(planned.planning)},
-      {"offloaded_bytes", facts.offloaded.count()},
-      {"prefetched_bytes", facts.prefetched.count()},
-      {"recomputed_tasks", facts.recomputed_tasks},
-      {"algorithms", facts.algorithms},
-      {"tasks", subject.step.graph.tasks.size()},
-      {"verified", true}};
-}
-
-// What OOC-Paleo says of the same step.
-void add_paleo(const Planned& planned, const PlanSubject& subject, json& figures) {
-  const auto strategy = prefetch::paleo_strategy(planned.plan.planner);
-  const auto step =
-      prefetch::paleo_step(subject.step.graph, subject.profile, planned.plan, strategy);
-  figures["paleo_seconds"] = um::seconds(step.makespan);
-  figures["paleo_strategy"] = prefetch::to_string(strategy);
-}
-
 // Where the copy mode would have its blocks.
 void add_places(MemoryMode memory, const std::optional<ArenaUse>& use, json& figures) {
   if (memory == MemoryMode::kCopy && use) figures["placement"] = places_json(*use);
-}
-
-void print(const json& figures) {
-  const auto bytes = [&](const char* key) {
-    return um::to_string(Bytes{figures.at(key).get<std::uint64_t>()});
-  };
-  const auto time = [](const json& seconds) {
-    return duration_text(um::Nanoseconds{std::llround(1e9 * seconds.get<double>())});
-  };
-  fmt::print("  profile          {}\n", figures.at("profile").get<std::string>());
-  fmt::print("  budget           {} (smallest feasible {}, all near {})\n", bytes("budget_bytes"),
-             bytes("min_budget_bytes"), bytes("resident_bytes"));
-  if (figures.at("sub_steps") > 1) {
-    fmt::print("  sub-batches      {} of {} images\n", figures.at("sub_steps").get<std::size_t>(),
-               figures.at("sub_batch").get<std::size_t>());
-  }
-  fmt::print("  peak, verified   {}\n", bytes("peak_bytes"));
-  if (const auto places = figures.find("placement"); places != figures.end()) {
-    fmt::print("  arena            {}\n", describe_places(*places));
-  }
-  fmt::print("  step             {}, of it arithmetic {}\n", time(figures.at("makespan_seconds")),
-             time(figures.at("compute_seconds")));
-  if (figures.contains("paleo_seconds")) {
-    fmt::print("  by OOC-Paleo     {} ({})\n", time(figures.at("paleo_seconds")),
-               figures.at("paleo_strategy").get<std::string>());
-  }
-  if (const auto noise = figures.find("noise"); noise != figures.end()) {
-    fmt::print("  under noise      {} on average, {} at worst\n",
-               time(noise->at("mean_makespan_seconds")), time(noise->at("worst_makespan_seconds")));
-  }
-  fmt::print("  no plan below    {} (moving alone {})\n",
-             time(figures.at("bounds").at("mixed_turnover")),
-             time(figures.at("bounds").at("offload_turnover")));
-  fmt::print("  moved            {} out, {} in, {} tasks run again\n", bytes("offloaded_bytes"),
-             bytes("prefetched_bytes"), figures.at("recomputed_tasks").get<std::uint64_t>());
-  fmt::print("  planned in       {} by {}\n", time(figures.at("planning_seconds")),
-             figures.at("planner").get<std::string>());
 }
 
 void write(const Options& options, const Planned& planned, const prefetch::TaskGraph& graph) {
@@ -188,7 +107,7 @@ void report(const Options& options, const PlanSubject& subject, const prefetch::
   if (!options.json.empty()) prefetch::write_json(figures, options.json);
   if (options.json == "-" || options.out == "-" || options.timeline == "-") return;
   fmt::print("{}\n", subject.title);
-  print(figures);
+  print_figures(figures);
 }
 
 // Of the sub-batch that needs most, one that does not fit before all that do.
@@ -257,7 +176,7 @@ void plan(const Options& options) {
     if (!options.sub_batch.is_off() && plan_in_sub_batches(options, subject, budget)) return;
     const Planned planned = make_plan(subject, budget, request);
     write(options, planned, subject.step.graph);
-    json figures = to_json(planned, subject, budget);
+    json figures = figures_of(planned, subject, budget);
     if (options.model == "paleo") add_paleo(planned, subject, figures);
     if (options.noise.is_wanted()) {
       figures["noise"] = options.noise.try_out(subject.step.graph, planned.plan, subject.profile);

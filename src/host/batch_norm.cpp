@@ -29,30 +29,32 @@ ParameterParts parts_of_norm(const Machine& machine, const TensorShape& x) {
   return parts_of(machine.layout, BatchNormParameters{.channels = x.image.channels});
 }
 
+// Of BatchNormForward or BatchNormInference, which has no workspace: Call leaves that out.
+template <class Op>
+Call forward_call(const Machine& machine, const Op& op) {
+  const auto pd = describe(machine, op);
+  const Desc vector = vector_desc(machine.layout, op.x.image.channels);
+  return {machine.engine,
+          dnnl::batch_normalization_forward(pd),
+          {{DNNL_ARG_SRC, pd.src_desc()},
+           {DNNL_ARG_DST, pd.dst_desc()},
+           {DNNL_ARG_SCALE, vector},
+           {DNNL_ARG_SHIFT, vector},
+           {DNNL_ARG_MEAN, vector},
+           {DNNL_ARG_VARIANCE, vector},
+           {DNNL_ARG_WORKSPACE, pd.workspace_desc()},
+           {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}}};
+}
+
 class BatchNormForwardKernel final : public HostKernel {
  public:
   BatchNormForwardKernel(const Machine& machine, const BatchNormForward& op)
       : HostKernel{machine, op.relu ? 6U : 5U},
         op_{op},
         parts_{parts_of_norm(machine, op.x)},
-        call_{make_call(machine, op)} {}
+        call_{forward_call(machine, op)} {}
 
  private:
-  static Call make_call(const Machine& machine, const BatchNormForward& op) {
-    const auto pd = describe(machine, op);
-    const Desc vector = vector_desc(machine.layout, op.x.image.channels);
-    return {machine.engine,
-            dnnl::batch_normalization_forward(pd),
-            {{DNNL_ARG_SRC, pd.src_desc()},
-             {DNNL_ARG_DST, pd.dst_desc()},
-             {DNNL_ARG_SCALE, vector},
-             {DNNL_ARG_SHIFT, vector},
-             {DNNL_ARG_MEAN, vector},
-             {DNNL_ARG_VARIANCE, vector},
-             {DNNL_ARG_WORKSPACE, pd.workspace_desc()},
-             {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}}};
-  }
-
   void compute(const KernelArguments& arguments) override {
     const auto& operands = arguments.operands;
     const std::size_t second = float_bytes(parts_.second_begin).count();
@@ -91,23 +93,9 @@ class BatchNormInferenceKernel final : public HostKernel {
   BatchNormInferenceKernel(const Machine& machine, const BatchNormInference& op)
       : HostKernel{machine, 4},
         second_{float_bytes(parts_of_norm(machine, op.x).second_begin)},
-        call_{make_call(machine, op)} {}
+        call_{forward_call(machine, op)} {}
 
  private:
-  static Call make_call(const Machine& machine, const BatchNormInference& op) {
-    const auto pd = describe(machine, op);
-    const Desc vector = vector_desc(machine.layout, op.x.image.channels);
-    return {machine.engine,
-            dnnl::batch_normalization_forward(pd),
-            {{DNNL_ARG_SRC, pd.src_desc()},
-             {DNNL_ARG_DST, pd.dst_desc()},
-             {DNNL_ARG_SCALE, vector},
-             {DNNL_ARG_SHIFT, vector},
-             {DNNL_ARG_MEAN, vector},
-             {DNNL_ARG_VARIANCE, vector},
-             {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}}};
-  }
-
   void compute(const KernelArguments& arguments) override {
     const auto& operands = arguments.operands;
     call_.run({{DNNL_ARG_SRC, operands[0]},

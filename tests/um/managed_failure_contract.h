@@ -12,7 +12,36 @@
 
 namespace spillway::um {
 
-TEST_P(ManagedSpaceContract, AFailedOffloadReachesItsCompletionAndTheNextUse) {
+/// A managed space whose far memory fails when the test says.
+class ManagedFailureContract : public ManagedSpaceContract {
+ protected:
+  /// Page 0 of four has 5 in its first and last word, and is far. All could be near.
+  void make_with_far_page() {
+    make(options(4, 4));
+    space->write(0, 5);
+    space->move(0, 1, Place::kFar);
+  }
+  /// Four pages, of which two may be near, whose writes are not declared.
+  void make_undeclared() {
+    ManagedOptions undeclared = options(4, 2);
+    undeclared.writes_are_declared = false;
+    make(undeclared);
+  }
+};
+
+/// What faults in a launch do: far memory that fails throws in their handler.
+class ManagedFaultFailureContract : public ManagedFailureContract {
+ protected:
+  void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "TSan objects to allocating in a signal handler";
+#else
+    ManagedFailureContract::SetUp();
+#endif
+  }
+};
+
+TEST_P(ManagedFailureContract, AFailedOffloadReachesItsCompletionAndTheNextUse) {
   make(options(4, 4));
   space->write(0, 5);
   space->far().fails_to_write = true;
@@ -21,41 +50,29 @@ TEST_P(ManagedSpaceContract, AFailedOffloadReachesItsCompletionAndTheNextUse) {
   EXPECT_THROW(space->write(2, 5), Error);  // and every later one
 }
 
-TEST_P(ManagedSpaceContract, AFailedPrefetchReachesItsCompletionAndTheNextUse) {
-  make(options(4, 4));
-  space->write(0, 5);
-  space->move(0, 1, Place::kFar);
+TEST_P(ManagedFailureContract, AFailedPrefetchReachesItsCompletionAndTheNextUse) {
+  make_with_far_page();
   space->far().fails_to_read = true;
   EXPECT_NE(space->move(0, 1, Place::kNear), nullptr);
   EXPECT_THROW(space->write(1, 5), Error);
 }
 
-TEST_P(ManagedSpaceContract, AFailedFaultReachesTheNextUse) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "far memory that fails throws, and TSan objects to allocating in a handler";
-#endif
-  make(options(4, 4));
-  space->write(0, 5);
-  space->move(0, 1, Place::kFar);
+TEST_P(ManagedFaultFailureContract, AFailedFaultReachesTheNextUse) {
+  make_with_far_page();
   space->far().fails_to_read = true;
   EXPECT_EQ(space->word(0), 0U);  // the thread goes on, with zeros
   EXPECT_THROW(space->write(1, 5), Error);
 }
 
-TEST_P(ManagedSpaceContract, AFailedFaultOfTheLastLaunchIsToldWithoutAnother) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "far memory that fails throws, and TSan objects to allocating in a handler";
-#endif
-  make(options(4, 4));
-  space->write(0, 5);
-  space->move(0, 1, Place::kFar);
+TEST_P(ManagedFaultFailureContract, AFailedFaultOfTheLastLaunchIsToldWithoutAnother) {
+  make_with_far_page();
   EXPECT_NO_THROW(space->hints().check());
   space->far().fails_to_read = true;
   space->use(0, 1, Access::kRead, [&] { EXPECT_EQ(space->word(0), 0U); });
   EXPECT_THROW(space->hints().check(), Error);
 }
 
-TEST_P(ManagedSpaceContract, APageThatCannotBeSavedStaysNear) {
+TEST_P(ManagedFailureContract, APageThatCannotBeSavedStaysNear) {
   make(options(4, 4));
   space->write(0, 5);
   space->far().fails_to_write = true;
@@ -70,7 +87,7 @@ TEST_P(ManagedSpaceContract, APageThatCannotBeSavedStaysNear) {
   EXPECT_EQ(space->last_word(0), 5U);
 }
 
-TEST_P(ManagedSpaceContract, APrefetchTakesNoRoomOfPagesThatCannotBeSaved) {
+TEST_P(ManagedFailureContract, APrefetchTakesNoRoomOfPagesThatCannotBeSaved) {
   make(options(4, 2));
   space->write(0, 5);
   space->write(1, 6);
@@ -84,10 +101,8 @@ TEST_P(ManagedSpaceContract, APrefetchTakesNoRoomOfPagesThatCannotBeSaved) {
   EXPECT_THROW(space->hints().check(), Error);
 }
 
-TEST_P(ManagedSpaceContract, APageThatCannotBePrefetchedStaysFar) {
-  make(options(4, 4));
-  space->write(0, 5);
-  space->move(0, 1, Place::kFar);
+TEST_P(ManagedFailureContract, APageThatCannotBePrefetchedStaysFar) {
+  make_with_far_page();
   space->far().fails_to_read = true;
   EXPECT_NE(space->move(0, 1, Place::kNear), nullptr);
   EXPECT_EQ(space->pages_in_use(), 0U);
@@ -98,10 +113,7 @@ TEST_P(ManagedSpaceContract, APageThatCannotBePrefetchedStaysFar) {
 
 // Page 0 cannot be saved when page 2 wants its room, and becomes the one used last: page 1 goes
 // without being saved.
-TEST_P(ManagedSpaceContract, AFaultInALaunchWithoutRoomReachesTheCheck) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "far memory that fails throws, and TSan objects to allocating in a handler";
-#endif
+TEST_P(ManagedFaultFailureContract, AFaultInALaunchWithoutRoomReachesTheCheck) {
   make(options(4, 2));
   space->write(0, 5);
   space->write(1, 6);
@@ -112,12 +124,10 @@ TEST_P(ManagedSpaceContract, AFaultInALaunchWithoutRoomReachesTheCheck) {
   EXPECT_THROW(space->hints().check(), Error);
 }
 
-TEST_P(ManagedSpaceContract, AFaultWithoutRoomEndsAProcessThatDeclaresNothing) {
+TEST_P(ManagedFailureContract, AFaultWithoutRoomEndsAProcessThatDeclaresNothing) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto touch_three_pages = [&] {
-    ManagedOptions undeclared = options(4, 2);
-    undeclared.writes_are_declared = false;
-    make(undeclared);
+    make_undeclared();
     space->far().fails_to_write = true;
     for (std::size_t page = 0; page < 3; ++page) space->word(page) = 1;
   };
@@ -126,12 +136,10 @@ TEST_P(ManagedSpaceContract, AFaultWithoutRoomEndsAProcessThatDeclaresNothing) {
       "spillway: a page fault cannot be resolved: the test's far memory cannot be written");
 }
 
-TEST_P(ManagedSpaceContract, AFaultOnWhatCannotBeReadEndsAProcessThatDeclaresNothing) {
+TEST_P(ManagedFailureContract, AFaultOnWhatCannotBeReadEndsAProcessThatDeclaresNothing) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto read_back = [&] {
-    ManagedOptions undeclared = options(4, 2);
-    undeclared.writes_are_declared = false;
-    make(undeclared);
+    make_undeclared();
     space->word(0) = 5;
     space->move(0, 1, Place::kFar);
     space->far().fails_to_read = true;

@@ -70,13 +70,24 @@ foreach(top um prefetch nets src tools tests)
   endforeach()
 endforeach()
 
-# Every test file is compiled: a file that tests/CMakeLists.txt does not name is a test nobody runs.
+# Every test file is compiled: one that neither tests/CMakeLists.txt nor a list that it includes names
+# is a test nobody runs.
+set(listed "")
+function(read_list path)
+  file(READ ${ROOT}/tests/${path} text)
+  string(REGEX REPLACE "#[^\n]*" "" text "${text}")
+  string(REGEX MATCHALL "[A-Za-z0-9_./-]+_test[.]cpp" named "${text}")  # whole names
+  string(REGEX MATCHALL "[A-Za-z0-9_./-]+/tests[.]cmake" included "${text}")
+  foreach(inner IN LISTS included)
+    read_list(${inner})
+  endforeach()
+  list(APPEND listed ${named})
+  set(listed "${listed}" PARENT_SCOPE)
+endfunction()
+read_list(CMakeLists.txt)
 file(GLOB_RECURSE tests RELATIVE ${ROOT}/tests ${ROOT}/tests/*_test.cpp)
-file(READ ${ROOT}/tests/CMakeLists.txt text)
-string(REGEX REPLACE "#[^\n]*" "" text "${text}")
-string(REGEX MATCHALL "[A-Za-z0-9_./-]+_test[.]cpp" listed "${text}")  # whole names
 foreach(test IN LISTS tests)
   if(NOT test IN_LIST listed)
-    message(SEND_ERROR "tests/${test} is not named in tests/CMakeLists.txt")
+    message(SEND_ERROR "tests/${test} is named in no list of tests (tests/CMakeLists.txt)")
   endif()
 endforeach()

@@ -110,32 +110,39 @@ def within_budget(name, runs):
 
 
 def of_engines(result):
-    figures = []
-    for step in result["steps"]:
-        name = (f"convolutions of {step['network']} {step['precision']} batch {step['batch']}: by "
-                "the fastest engines / by those with the least workspace")
-        if "convolutions" not in step:
-            figures.append(Figure(name, step.get("failed", "not measured"), "runs", False))
-            continue
-        tried = sum(len(each["engines"]) for each in step["convolutions"])
-        figures.append(Figure(name, f"{1e3 * step['seconds_by_fastest']:.1f} / "
-                              f"{1e3 * step['seconds_by_least_workspace']:.1f} ms; {tried} engines "
-                              f"for {len(step['convolutions'])} convolutions"))
-    return figures
+    return [engines_figure(step) for step in result["steps"]]
+
+
+def engines_figure(step):
+    name = (f"convolutions of {workload_of(step)}: by the fastest engines / by those with the least "
+            "workspace")
+    if "convolutions" not in step:
+        return unmeasured(name, step, "runs")
+    tried = sum(len(each["engines"]) for each in step["convolutions"])
+    return Figure(name, f"{1e3 * step['seconds_by_fastest']:.1f} / "
+                  f"{1e3 * step['seconds_by_least_workspace']:.1f} ms; {tried} engines for "
+                  f"{len(step['convolutions'])} convolutions")
 
 
 def of_speed(result):
-    figures = []
-    for pair in result["pairs"]:
-        name = (f"{pair['network']} {pair['precision']} batch {pair['batch']}: images/s, ours / "
-                "PyTorch's")
-        if "ratio" not in pair:
-            figures.append(Figure(name, pair.get("failed", "not measured"), ">= 1", False))
-            continue
-        ours, theirs = (pair[who]["images_per_second"] for who in ("ours", "pytorch"))
-        figures.append(Figure(name, f"{ours:.0f} / {theirs:.0f} = {pair['ratio']:.2f}", ">= 1",
-                              pair["ratio"] >= 1))
-    return figures
+    return [speed_figure(pair) for pair in result["pairs"]]
+
+
+def speed_figure(pair):
+    name = f"{workload_of(pair)}: images/s, ours / PyTorch's"
+    if "ratio" not in pair:
+        return unmeasured(name, pair, ">= 1")
+    ours, theirs = (pair[who]["images_per_second"] for who in ("ours", "pytorch"))
+    return Figure(name, f"{ours:.0f} / {theirs:.0f} = {pair['ratio']:.2f}", ">= 1",
+                  pair["ratio"] >= 1)
+
+
+def workload_of(item):
+    return f"{item['network']} {item['precision']} batch {item['batch']}"
+
+
+def unmeasured(name, item, goal):
+    return Figure(name, item.get("failed", "not measured"), goal, False)
 
 
 def of_overhead(result):
@@ -156,7 +163,7 @@ def name_of(run):
 def overhead_figure(name, run, is_judged):
     goal = f"within {100 * GOAL:.0f} % of the prediction" if is_judged else ""
     if "failed" in run:
-        return Figure(name, run["failed"], goal or "runs", False)
+        return unmeasured(name, run, goal or "runs")
     value = f"{1e3 * run['median_step_seconds']:.1f} ms"
     if "ratio_to_resident" in run:
         value += f", {run['ratio_to_resident']:.2f} of resident"

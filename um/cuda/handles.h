@@ -7,43 +7,36 @@
 
 namespace spillway::um {
 
-/// Owns a stream of the driver.
-class StreamHandle {
+/// Owns an object of the driver, which `kEnd` gives back.
+template <class Object, void (CudaApi::*kEnd)(Object) noexcept>
+class DriverHandle {
  public:
-  StreamHandle(CudaApi& api, const std::string& name)
-      : api_{&api}, stream_{api.make_stream(name)} {}
-  StreamHandle(StreamHandle&& other) noexcept
-      : api_{other.api_}, stream_{std::exchange(other.stream_, nullptr)} {}
-  StreamHandle(const StreamHandle&) = delete;
-  StreamHandle& operator=(const StreamHandle&) = delete;
-  StreamHandle& operator=(StreamHandle&&) = delete;
-  ~StreamHandle() {
-    if (stream_ != nullptr) api_->end_stream(stream_);
+  DriverHandle(CudaApi& api, Object object) : api_{&api}, object_{object} {}
+  DriverHandle(DriverHandle&& other) noexcept
+      : api_{other.api_}, object_{std::exchange(other.object_, nullptr)} {}
+  DriverHandle(const DriverHandle&) = delete;
+  DriverHandle& operator=(const DriverHandle&) = delete;
+  DriverHandle& operator=(DriverHandle&&) = delete;
+  ~DriverHandle() {
+    if (object_ != nullptr) (api_->*kEnd)(object_);
   }
-  [[nodiscard]] cudaStream_t get() const { return stream_; }
+  [[nodiscard]] Object get() const { return object_; }
 
  private:
   CudaApi* api_;
-  cudaStream_t stream_;
+  Object object_;
+};
+
+/// Owns a stream of the driver.
+class StreamHandle : public DriverHandle<cudaStream_t, &CudaApi::end_stream> {
+ public:
+  StreamHandle(CudaApi& api, const std::string& name) : DriverHandle{api, api.make_stream(name)} {}
 };
 
 /// Owns an event of the driver.
-class EventHandle {
+class EventHandle : public DriverHandle<cudaEvent_t, &CudaApi::end_event> {
  public:
-  explicit EventHandle(CudaApi& api) : api_{&api}, event_{api.make_event()} {}
-  EventHandle(EventHandle&& other) noexcept
-      : api_{other.api_}, event_{std::exchange(other.event_, nullptr)} {}
-  EventHandle(const EventHandle&) = delete;
-  EventHandle& operator=(const EventHandle&) = delete;
-  EventHandle& operator=(EventHandle&&) = delete;
-  ~EventHandle() {
-    if (event_ != nullptr) api_->end_event(event_);
-  }
-  [[nodiscard]] cudaEvent_t get() const { return event_; }
-
- private:
-  CudaApi* api_;
-  cudaEvent_t event_;
+  explicit EventHandle(CudaApi& api) : DriverHandle{api, api.make_event()} {}
 };
 
 }  // namespace spillway::um

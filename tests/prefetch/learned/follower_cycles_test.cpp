@@ -79,9 +79,9 @@ TEST_F(Carrying, SwappedArraysHaveACycleOfTwo) {
   EXPECT_EQ(cycle, 2U);
   EXPECT_EQ(step.ends, (std::vector<std::size_t>{6, 12}));
   sweep(10, 20);  // the lesson begins where its cycle does
-  EXPECT_FALSE(follower.is_following());
+  EXPECT_FALSE(is_following(follower));
   sweep(20, 10);
-  EXPECT_TRUE(follower.is_following());
+  EXPECT_TRUE(is_following(follower));
   for (int i = 0; i < 3; ++i) {
     sweep(10, 20);
     sweep(20, 10);
@@ -98,14 +98,14 @@ TEST_F(Carrying, AnExtraSweepIsLearnedAnew) {
     sweep(10, 20);
     sweep(20, 10);
   }
-  ASSERT_TRUE(follower.is_following());
+  ASSERT_TRUE(is_following(follower));
   sweep(20, 10);
   for (int i = 0; i < 6; ++i) {
     sweep(10, 20);
     sweep(20, 10);
   }
   EXPECT_EQ(follower.counters().lessons, 2U);
-  EXPECT_TRUE(follower.is_following());
+  EXPECT_TRUE(is_following(follower));
   EXPECT_GE(follower.counters().abandoned, 4U);
   EXPECT_GE(follower.counters().followed, 1U);
 }
@@ -121,7 +121,7 @@ TEST_F(Carrying, StateThatIsAllocatedBeforeTheOldOneIsFreedHasACycleOfTwo) {
     EXPECT_TRUE(block.is_offloadable);
   }
   for (int i = 0; i < 2; ++i) advance_state();
-  ASSERT_TRUE(follower.is_following());
+  ASSERT_TRUE(is_following(follower));
   const auto touches = follower.counters().touches;
   for (int i = 0; i < 6; ++i) advance_state();
   EXPECT_EQ(follower.counters().touches - touches, 24U);
@@ -159,7 +159,7 @@ TEST_F(Carrying, WhatTheFirstIterationLeavesBehindIsLearnedOnceItIsOld) {
 TEST_F(Carrying, ABlockMayOutliveItsSuccessorsBirth) {
   mark();
   for (int i = 0; i < 8; ++i) advance_state();
-  ASSERT_TRUE(follower.is_following());
+  ASSERT_TRUE(is_following(follower));
   // Two states are kept for good: their names go to later ones.
   bool has_let_go = false;
   for (int i = 0; i < 4; ++i) {
@@ -173,7 +173,7 @@ TEST_F(Carrying, ABlockMayOutliveItsSuccessorsBirth) {
   EXPECT_TRUE(has_let_go);
   for (std::uint64_t kept = state_ - 3; kept < state_; ++kept) end(follower.free(kept));
   for (int i = 0; i < 12; ++i) advance_state();
-  EXPECT_TRUE(follower.is_following());
+  EXPECT_TRUE(is_following(follower));
 }
 
 }  // namespace

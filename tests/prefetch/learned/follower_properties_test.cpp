@@ -78,7 +78,7 @@ class FollowedProgram {
   // "" as long as all is well.
   [[nodiscard]] std::string wrong() const {
     if (!account_ || !account_->first_wrong().empty()) return account_->first_wrong();
-    if (!follower.is_following() && !follower.near().count()) return "";
+    if (!is_following(follower) && !follower.near().count()) return "";
     return account_->near() == follower.near().count() ? "" : "the accounts differ";
   }
 

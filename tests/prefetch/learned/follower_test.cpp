@@ -69,9 +69,9 @@ TEST_F(TwoBlocks, AreLearnedOnceTwoIterationsAgree) {
   EXPECT_TRUE(follower.is_ready());
   EXPECT_EQ(follower.recorded().iterations.size(), 2U);
   learn_it();
-  EXPECT_FALSE(follower.is_following());
+  EXPECT_FALSE(is_following(follower));
   iterate();
-  EXPECT_TRUE(follower.is_following());
+  EXPECT_TRUE(is_following(follower));
   EXPECT_EQ(follower.counters().recorded, 2U);
   EXPECT_EQ(follower.counters().idle, 1U);
 }
@@ -105,9 +105,9 @@ TEST_F(TwoBlocks, AreLeftAloneAfterTooManyMisses) {
   for (const Order& order : mark()) complete(order);
   static_cast<void>(touch(0));
   static_cast<void>(touch(0));  // a miss: one is allowed
-  EXPECT_TRUE(follower.is_following());
+  EXPECT_TRUE(is_following(follower));
   static_cast<void>(touch(0));
-  EXPECT_FALSE(follower.is_following());
+  EXPECT_FALSE(is_following(follower));
   EXPECT_EQ(text(touch(1)), "");
   const FollowerCounters& counters = follower.counters();
   EXPECT_EQ(counters.hits, 1U);
@@ -115,7 +115,7 @@ TEST_F(TwoBlocks, AreLeftAloneAfterTooManyMisses) {
   EXPECT_EQ(counters.unguided, 7U);  // six before the lesson was followed
   for (const Order& order : mark()) complete(order);
   EXPECT_EQ(counters.abandoned, 1U);
-  EXPECT_TRUE(follower.is_following());
+  EXPECT_TRUE(is_following(follower));
   iterate();
   EXPECT_EQ(counters.followed, 1U);
 }
@@ -127,7 +127,7 @@ TEST_F(TwoBlocks, AreLearnedAnewWhenThePatternChanges) {
     for (int j = 0; j < 3; ++j) static_cast<void>(touch(0));
     for (const Order& order : mark()) complete(order);
   }
-  EXPECT_FALSE(follower.is_following());
+  EXPECT_FALSE(is_following(follower));
   EXPECT_EQ(follower.counters().abandoned, 2U);
   iterate();
   iterate();
@@ -139,7 +139,7 @@ TEST_F(TwoBlocks, RestAfterALessonThatFailed) {
   iterate();
   iterate();
   follower.teach(NotLearned{"because"});
-  EXPECT_EQ(follower.refusal(), "because");
+  EXPECT_EQ(follower.description(), "not learned, another try in 2 iterations: because");
   iterate();
   iterate();
   EXPECT_EQ(follower.counters().recorded, 2U);
@@ -153,7 +153,9 @@ TEST(Follower, SaysThatAnIterationIsTooLong) {
   static_cast<void>(follower.mark(0ns));
   for (int i = 0; i < 2; ++i) static_cast<void>(follower.touch({.size = pages(1)}));
   static_cast<void>(follower.mark(1ns));
-  EXPECT_EQ(follower.refusal(), "the iteration has more than 1 allocations, frees and touches");
+  EXPECT_TRUE(follower.description().ends_with(
+      ": the iteration has more than 1 allocations, frees and touches"))
+      << follower.description();
 }
 
 }  // namespace

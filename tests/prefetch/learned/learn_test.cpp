@@ -54,7 +54,6 @@ TEST(Learn, SaysWhatBudgetWouldDo) {
 struct Stream {
   std::uint64_t oversubscription;
   um::Access access;
-  bool whole_blocks;
 };
 
 class LearnedStream : public ::testing::TestWithParam<Stream> {};
@@ -67,21 +66,19 @@ TEST_P(LearnedStream, IsFasterThanFaults) {
                          .prefetch = um::Bandwidth{12e9},
                          .latency = um::Nanoseconds{10'000}};
   const um::Bytes total = 256_MiB;
-  const auto result = learn_program(stream(64, 4_MiB, given.access, um::Nanoseconds{500'000}),
-                                    {.budget = um::Bytes{total.count() / given.oversubscription},
-                                     .page = 2_MiB,
-                                     .link = link,
-                                     .whole_blocks = given.whole_blocks});
+  const auto result = learn_program(
+      stream(64, 4_MiB, given.access, um::Nanoseconds{500'000}),
+      {.budget = um::Bytes{total.count() / given.oversubscription}, .page = 2_MiB, .link = link});
   const auto& lesson = std::get<Lesson>(result);
   const double computing = um::seconds(lesson.computing);
   const StateHome home{lesson.step.graph, Occupancy{lesson.step.graph, 2_MiB}, lesson.plan};
   std::printf(
-      "stream of %d times the budget%s%s: planned %.3f, on demand %.3f of computing; %s far "
+      "stream of %d times the budget%s: planned %.3f, on demand %.3f of computing; %s far "
       "between iterations, the last run ends at %.3f\n",
       static_cast<int>(given.oversubscription),
       given.access == um::Access::kRead ? ", read" : ", updated",
-      given.whole_blocks ? ", whole blocks" : "", um::seconds(lesson.planned) / computing,
-      um::seconds(lesson.on_demand) / computing, to_string(home.far()).c_str(),
+      um::seconds(lesson.planned) / computing, um::seconds(lesson.on_demand) / computing,
+      to_string(home.far()).c_str(),
       um::seconds(simulate(lesson.plan, lesson.step.profile).runs.back().end) / computing);
   EXPECT_LE(um::seconds(lesson.planned), 1.02 * computing);
   EXPECT_LT(lesson.planned, lesson.on_demand);
@@ -89,12 +86,10 @@ TEST_P(LearnedStream, IsFasterThanFaults) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Streams, LearnedStream,
-                         ::testing::Values(Stream{2, um::Access::kRead, false},
-                                           Stream{4, um::Access::kRead, false},
-                                           Stream{2, um::Access::kReadWrite, false},
-                                           Stream{4, um::Access::kReadWrite, false},
-                                           Stream{2, um::Access::kReadWrite, true},
-                                           Stream{4, um::Access::kReadWrite, true}));
+                         ::testing::Values(Stream{2, um::Access::kRead},
+                                           Stream{4, um::Access::kRead},
+                                           Stream{2, um::Access::kReadWrite},
+                                           Stream{4, um::Access::kReadWrite}));
 
 }  // namespace
 }  // namespace spillway::prefetch

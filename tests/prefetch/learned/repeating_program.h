@@ -37,6 +37,11 @@ struct Program {
   }
 };
 
+/// True while the follower tells its user that it follows what it learned.
+inline bool is_following(const Follower& follower) {
+  return follower.description().starts_with("following ");
+}
+
 /// Recordings of an iteration that repeats.
 inline RecordedCycles twice(const Recording& recording) {
   return {.iterations = {recording, recording}, .cycle = 1};

@@ -1,16 +1,9 @@
 # Fails unless LIBRARY shows the functions of HEADER and nothing else, so that none of its names meets
 # the program's. Run: cmake -DNM=nm -DLIBRARY=libspillway_um.so -DHEADER=spillway_um.h -P check_exports.cmake
 cmake_minimum_required(VERSION 3.25)
-execute_process(COMMAND ${NM} --dynamic --defined-only --format=posix ${LIBRARY}
-  OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX MATCHALL "[^\n]+" lines "${listed}")
-set(names "")
-foreach(line IN LISTS lines)
-  string(REGEX REPLACE "(@| ).*" "" name "${line}")
-  if(NOT line MATCHES "^[A-Z_0-9.]+(@@[^ ]*)? A ")  # the version itself
-    list(APPEND names ${name})
-  endif()
-endforeach()
+include(${CMAKE_CURRENT_LIST_DIR}/../../../tools/cmake/exported_names.cmake)
+exported_names(names ${LIBRARY})
+list(TRANSFORM names REPLACE "@.*" "")
 list(SORT names)
 file(READ ${HEADER} header)
 string(REGEX MATCHALL "SPILLWAY_UM_API[^(;]*[(]" declarations "${header}")

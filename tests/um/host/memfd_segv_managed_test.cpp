@@ -11,6 +11,8 @@ const auto kWays = testing::Values(PagingWay{.paging = Paging::kMemfdSegv, .page
                                    PagingWay{.paging = Paging::kMemfdSegv, .page = 2_MiB});
 
 INSTANTIATE_TEST_SUITE_P(MemfdSegv, ManagedSpaceContract, kWays, name_of);
+INSTANTIATE_TEST_SUITE_P(MemfdSegv, ManagedFailureContract, kWays, name_of);
+INSTANTIATE_TEST_SUITE_P(MemfdSegv, ManagedFaultFailureContract, kWays, name_of);
 INSTANTIATE_TEST_SUITE_P(MemfdSegv, ManagedSpaceStress, kWays, name_of);
 
 }  // namespace

@@ -11,6 +11,8 @@ const auto kWays = testing::Values(PagingWay{.paging = Paging::kUffdMove, .page 
                                    PagingWay{.paging = Paging::kUffdMove, .page = 2_MiB});
 
 INSTANTIATE_TEST_SUITE_P(UffdMove, ManagedSpaceContract, kWays, name_of);
+INSTANTIATE_TEST_SUITE_P(UffdMove, ManagedFailureContract, kWays, name_of);
+INSTANTIATE_TEST_SUITE_P(UffdMove, ManagedFaultFailureContract, kWays, name_of);
 INSTANTIATE_TEST_SUITE_P(UffdMove, ManagedSpaceStress, kWays, name_of);
 
 }  // namespace

@@ -3,14 +3,11 @@
 # outside: its own calls would then come back to LIBRARY.
 # Run: cmake -DNM=nm -DLIBRARY=libspillway_um_preload.so -DPLUGIN=libspillway_um_cuda.so -P check_exports.cmake
 cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/../../../../tools/cmake/exported_names.cmake)
 set(wanted cudaFree cudaFreeAsync cudaFreeAsync_ptsz cudaMalloc cudaMallocAsync cudaMallocAsync_ptsz)
-execute_process(COMMAND ${NM} --dynamic --defined-only --format=posix ${LIBRARY}
-  OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX MATCHALL "[^\n]+" lines "${listed}")
-list(TRANSFORM lines REPLACE " .*" "")
-list(SORT lines)
-if(NOT lines STREQUAL wanted)
-  message(FATAL_ERROR "${LIBRARY} exports\n${lines}\nand not\n${wanted}")
+exported_names(names ${LIBRARY})
+if(NOT names STREQUAL wanted)
+  message(FATAL_ERROR "${LIBRARY} exports\n${names}\nand not\n${wanted}")
 endif()
 if(PLUGIN)
   execute_process(COMMAND ${NM} --dynamic --undefined-only --format=posix ${PLUGIN}

@@ -1,0 +1,39 @@
+# Whole training steps against PyTorch's numbers in golden/*.json, and whole trainings.
+spillway_test(golden_tests
+  SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/golden_file.cpp
+          golden/golden_training.cpp golden/networks.cpp src/golden_test.cpp src/learning_test.cpp
+          src/network_families_test.cpp src/network_in_memory.cpp src/state_numbers.cpp
+          src/sub_batch_adam_test.cpp src/sub_batch_training_test.cpp
+  LINK golden_files spillway::training spillway::host spillway::um nlohmann_json::nlohmann_json
+  TIMEOUT 300)
+if(SPILLWAY_HAS_CUDA)
+  spillway_test(cuda_golden_tests GPU
+    SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/golden_file.cpp
+            golden/golden_training.cpp golden/networks.cpp src/cuda/golden_test.cpp
+            src/network_in_memory.cpp src/state_numbers.cpp
+    LINK golden_files spillway::cuda_backend spillway::training spillway::host spillway::um
+         nlohmann_json::nlohmann_json
+    TIMEOUT 300)
+endif()
+
+# Single layers against PyTorch, in both layouts.
+spillway_test(golden_layer_tests
+  SOURCES golden/drawn_numbers.cpp golden/layer_golden.cpp src/host/layer_golden_test.cpp
+  LINK golden_files spillway::host nlohmann_json::nlohmann_json)
+add_test(NAME golden_layer_tests_with_avx2 COMMAND golden_layer_tests)
+set_tests_properties(golden_layer_tests_with_avx2 PROPERTIES
+  LABELS cpu ENVIRONMENT "DNNL_MAX_CPU_ISA=AVX2")
+
+# The same of a network of each family, and the program that writes these for PyTorch.
+add_library(family_networks STATIC ${PROJECT_SOURCE_DIR}/tools/golden/family_networks.cpp)
+target_include_directories(family_networks PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(family_networks PUBLIC spillway::nets PRIVATE spillway_flags)
+add_executable(write_family_network
+  ${PROJECT_SOURCE_DIR}/tools/golden/write_family_network.cpp)
+target_link_libraries(write_family_network PRIVATE family_networks spillway_flags)
+spillway_test(golden_family_tests
+  SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/family_golden.cpp
+          src/golden_family_test.cpp src/network_in_memory.cpp src/state_numbers.cpp
+  LINK family_networks golden_files spillway::training spillway::host spillway::um
+       nlohmann_json::nlohmann_json
+  TIMEOUT 300)

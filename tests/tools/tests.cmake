@@ -1,0 +1,36 @@
+if(SPILLWAY_HAS_CUDA)
+  # How tools/gpu measures, on a driver that only notes its calls.
+  spillway_test(gpu_facts_tests
+    SOURCES tools/gpu/behaviour_test.cpp tools/gpu/distinct_convolutions_test.cpp
+            tools/gpu/engine_table_test.cpp tools/gpu/link_table_test.cpp
+            tools/gpu/managed_limit_test.cpp tools/gpu/moves_test.cpp tools/gpu/spread_test.cpp
+            tools/gpu/streaming_test.cpp
+    LINK spillway::gpu_facts spillway::host spillway::um)
+endif()
+
+# What tools/gpu makes of a session with a GPU, on a program that only pretends to train.
+if(Python3_FOUND)
+  add_test(NAME gpu_tools
+    COMMAND ${Python3_EXECUTABLE} -B -m unittest discover --buffer --pattern "*_test.py"
+      --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/gpu)
+  set_tests_properties(gpu_tools PROPERTIES LABELS cpu TIMEOUT 300)
+
+  # tools/python over the drop-in, whose sanitizers a Python without them cannot load. PyTorch is
+  # Debian's, whatever Python comes first here.
+  find_program(debian_python python3 PATHS /usr/bin NO_DEFAULT_PATH)
+  set(torch_python ${Python3_EXECUTABLE})
+  if(debian_python)
+    set(torch_python ${debian_python})
+  endif()
+  if(NOT SPILLWAY_SANITIZE)
+    add_test(NAME python_module
+      COMMAND ${Python3_EXECUTABLE} -B -m unittest discover --buffer --pattern "*_test.py"
+        --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/python)
+    add_test(NAME python_torch_hooks
+      COMMAND ${torch_python} -B -m unittest discover --buffer --pattern "*_test.py"
+        --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/python/hooks)
+    set_tests_properties(python_module python_torch_hooks PROPERTIES LABELS cpu TIMEOUT 300
+      ENVIRONMENT SPILLWAY_UM_LIBRARY=$<TARGET_FILE:spillway_um_dropin>
+      SKIP_REGULAR_EXPRESSION "skipped: ")
+  endif()
+endif()
