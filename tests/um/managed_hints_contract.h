@@ -47,6 +47,23 @@ TEST_P(ManagedSpaceContract, DiscardGivesItsRoomToOtherPages) {
   EXPECT_EQ(space->word(1), 9U);
 }
 
+TEST_P(ManagedSpaceContract, PopulatedPagesTakeTheRoomOfDiscardedOnes) {
+  make(options(6, 2));
+  for (std::size_t page = 0; page < 2; ++page) space->write(page, 5);
+  space->hints().discard(space->pages(0, 2));
+  space->hints().populate(space->pages(2, 2));
+  EXPECT_EQ(space->near_bytes(space->pages(2, 2)), 2 * space->page());
+  EXPECT_EQ(space->near_bytes(space->pages(0, 2)), 0_B);
+  space->write(2, 6);
+  space->write(3, 7);
+  EXPECT_EQ(space->counters().faults, 2U);  // the first two writes
+  space->move(2, 2, Place::kFar);
+  EXPECT_EQ(space->far().writes, 2);
+  EXPECT_EQ(space->word(0), 0U);  // by a page fault: it has no content
+  EXPECT_EQ(space->word(2), 6U);
+  EXPECT_EQ(space->word(3), 7U);
+}
+
 TEST_P(ManagedSpaceContract, ADiscardedPageIsSavedWhenItWasUsedAgain) {
   make(options(4, 4));
   for (std::size_t page = 0; page < 3; ++page) space->write(page, 5);

@@ -23,6 +23,7 @@ class NearPool {
 
   /// A slot, charged; nothing when all are in use or the ledger is full.
   [[nodiscard]] std::optional<SlotIndex> take() noexcept;
+  [[nodiscard]] bool has_free() const noexcept { return !free_.empty(); }
   /// Frees `slot` and releases its charge.
   void give(SlotIndex slot) noexcept;
 

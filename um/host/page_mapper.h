@@ -36,6 +36,11 @@ class PageMapper {
   /// Takes the content of `page` back to `slot`: what a thread wrote before is in it, and a later
   /// touch faults.
   virtual void unmap(PageIndex page, SlotIndex slot) noexcept = 0;
+  /// As unmap(`from`) and then map(`to`): moves the memory of `slot` from one page to another.
+  virtual void remap(PageIndex from, PageIndex to, SlotIndex slot) noexcept {
+    unmap(from, slot);
+    map(to, slot);
+  }
   /// "uffd_move"
   [[nodiscard]] virtual std::string_view name() const = 0;
 };

@@ -102,6 +102,7 @@ class Residency {
   void refuse(PageIndex index);
   void let_die(PageIndex index);
   [[nodiscard]] bool revive(PageIndex index);
+  [[nodiscard]] bool inherit(PageIndex index);
   void bury(PageIndex index);
   void renew(PageIndex index);
   void begin_page_use(PageIndex index, PageAccess access);

@@ -98,6 +98,7 @@ void Residency::populate(PageSpan pages) {
       if (revive(index)) continue;
       bury(index);
     }
+    if (inherit(index)) continue;
     page.state = PageState::kFilling;
     if (const auto slot = find_room(lock).slot) {
       finish_filling(lock, start_filling(lock, index, *slot, Origin::kAbandoned), Cause::kHint);
@@ -153,6 +154,23 @@ bool Residency::revive(PageIndex index) {
   Page& page = pages_[index];
   page.state = PageState::kResident;
   if (page.pins == 0) order_.append(index, page.advice);
+  return true;
+}
+
+/// Gives a page that is not near the memory of a dead one, where no other is free. False when that
+/// cannot be.
+bool Residency::inherit(PageIndex index) {
+  const auto dead = dead_.first();
+  if (!dead || pool_.has_free() || !pool_.take_back()) return false;
+  dead_.remove(*dead);
+  Page& from = pages_[*dead];
+  Page& to = pages_[index];
+  mapper_.remap(*dead, index, from.slot);
+  to.slot = std::exchange(from.slot, kNoSlot);
+  from.state = PageState::kNone;
+  to.state = PageState::kResident;
+  if (to.writers > 0) to.content = Content::kNear;
+  if (to.pins == 0) order_.append(index, to.advice);
   return true;
 }
 

@@ -113,14 +113,20 @@ int UffdMove::move(std::byte* to, std::byte* from) const noexcept {
 }
 
 void UffdMove::map(PageIndex page, SlotIndex slot) noexcept {
-  if (move(region_.data() + page * page_, this->slot(slot).data()) != 0) {
-    fatal("the kernel refuses to map a page of managed memory; try --paging memfd");
-  }
+  move_or_die(address(page), this->slot(slot).data());
 }
 
 void UffdMove::unmap(PageIndex page, SlotIndex slot) noexcept {
-  if (move(this->slot(slot).data(), region_.data() + page * page_) != 0) {
-    fatal("the kernel refuses to unmap a page of managed memory; try --paging memfd");
+  move_or_die(this->slot(slot).data(), address(page));
+}
+
+void UffdMove::remap(PageIndex from, PageIndex to, SlotIndex /*slot*/) noexcept {
+  move_or_die(address(to), address(from));
+}
+
+void UffdMove::move_or_die(std::byte* to, std::byte* from) const noexcept {
+  if (move(to, from) != 0) {
+    fatal("the kernel refuses to move a page of managed memory; try --paging memfd");
   }
 }
 

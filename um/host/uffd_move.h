@@ -21,6 +21,7 @@ class UffdMove final : public PageMapper {
   }
   void map(PageIndex page, SlotIndex slot) noexcept override;
   void unmap(PageIndex page, SlotIndex slot) noexcept override;
+  void remap(PageIndex from, PageIndex to, SlotIndex slot) noexcept override;
   [[nodiscard]] std::string_view name() const override { return "uffd_move"; }
 
  private:
@@ -29,6 +30,8 @@ class UffdMove final : public PageMapper {
   void register_range(Range range) const;
   /// Returns 0 or an errno.
   [[nodiscard]] int move(std::byte* to, std::byte* from) const noexcept;
+  void move_or_die(std::byte* to, std::byte* from) const noexcept;
+  [[nodiscard]] std::byte* address(PageIndex page) const { return region_.data() + page * page_; }
   void release() noexcept;
 
   std::size_t page_;
