@@ -12,14 +12,14 @@ std::vector<std::size_t> batches_around(std::size_t batch, bool few) {
       few ? std::vector<std::size_t>{2, 4, 8} : std::vector<std::size_t>{1, 2, 4, 6, 8};
   std::vector<std::size_t> batches;
   for (const std::size_t n : quarters) {
-    if (batch * n % 4 == 0) batches.push_back(batch * n / 4);
+    const std::size_t rounded = batch * n / 4;
+    if (rounded > 0 && (batches.empty() || rounded > batches.back())) batches.push_back(rounded);
   }
   return batches;
 }
 
-um::Bytes budget_at_middle(std::span<const prefetch::NearNeed> needs) {
-  um::expects(!needs.empty(), "at least one batch");
-  const std::size_t middle = needs.size() / 2;
+um::Bytes budget_at_middle(std::span<const prefetch::NearNeed> needs, std::size_t middle) {
+  um::expects(middle < needs.size(), "one of the batches");
   const um::Bytes own = needs[middle].resident;
   const um::Bytes before = middle > 0 ? needs[middle - 1].resident : um::Bytes{};
   const um::Bytes budget{(own.count() + before.count()) / 2};

@@ -13,15 +13,17 @@
 
 namespace spillway {
 
-/// Batches around `batch`, ascending: a quarter, a half, one, one and a half, and twice of it, as
-/// far as they are whole; the middle one is `batch`'s. With `few`, only a half, one and twice.
+/// Batches around `batch`, ascending: a quarter, a half, one, one and a half, and twice of it,
+/// rounded down, without those that round to nothing or to one that is there already. With `few`,
+/// only a half, one and twice. `batch` itself is always there, though not always in the middle.
 [[nodiscard]] std::vector<std::size_t> batches_around(std::size_t batch, bool few);
 
-/// The budget under which near memory runs out at the middle of batches that need `needs`: half
-/// way from the resident need of the batch before it to its own; of a single one, half of what it
-/// needs. At least the smallest feasible budget of the largest batch, where that is still less than
-/// the middle batch needs. Requires: `needs` ascends by batch, at least one.
-[[nodiscard]] um::Bytes budget_at_middle(std::span<const prefetch::NearNeed> needs);
+/// The budget under which near memory runs out at the `middle`-th of batches that need `needs`:
+/// half way from the resident need of the batch before it to its own; of the first one, half of
+/// what it needs. At least the smallest feasible budget of the largest batch, where that is still
+/// less than the middle batch needs. Requires: `needs` ascends by batch, `middle` < its size.
+[[nodiscard]] um::Bytes budget_at_middle(std::span<const prefetch::NearNeed> needs,
+                                         std::size_t middle);
 
 /// A budget, and how the user said it.
 struct NamedBudget {

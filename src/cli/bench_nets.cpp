@@ -12,8 +12,6 @@
 namespace spillway::cli {
 namespace {
 
-constexpr std::size_t kLargestBatch = 1U << 20U;
-
 // "resnet18:16" in its parts; nothing where no number follows the last colon.
 std::optional<NetAtBatch> split(std::string_view text) {
   const std::size_t colon = text.rfind(':');

@@ -180,7 +180,7 @@ void add_bench_paging(CLI::App& bench_group) {
   const auto options = std::make_shared<Options>();  // shared: the callback keeps it
   add_what(*command, *options);
   options->bench.add_to(*command);
-  options->memory.add_space_to(*command);
+  options->memory.add_host_space_to(*command);
   command->footer(
       "Each touch reads and writes a page; `discarded` only writes. `plain` is the time of the "
       "same\n"

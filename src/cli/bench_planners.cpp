@@ -1,23 +1,21 @@
 #include "src/cli/bench_planners.h"
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/bench/train_strategy.h"
 #include "src/cli/bench_training.h"
 #include "src/cli/bench_training_flags.h"
-#include "src/cli/plan_options.h"
 #include "src/cli/sweep_lists.h"
 
 namespace spillway::cli {
 namespace {
 
-constexpr const char* kComparison = "What is compared";
-
 struct Options {
-  BenchTrainingFlags flags;
-  std::vector<std::string> budgets{"60%", "40%", "25%"};
+  BenchTrainingFlags flags{.budgets = {"60%", "40%", "25%"}};
   std::vector<std::string> planners{"all"};
 };
 
@@ -29,47 +27,34 @@ std::vector<TrainStrategy> strategies_of(const Options& options) {
   return strategies;
 }
 
-nlohmann::json options_json(const Options& options, const CLI::App& command) {
-  nlohmann::json flags = options.flags.options(command);
-  flags["budgets"] = options.budgets;
-  flags["planners"] = options.planners;
-  return flags;
-}
-
 void bench_planners(Options& options, const CLI::App& command) {
   options.flags.complete(command);
-  if (options.flags.quick && command.count("--budgets") == 0) options.budgets = {"min+50%"};
   BenchTraining bench{options.flags, "planners"};
   const std::vector<TrainStrategy> strategies = strategies_of(options);
   for (const NetAtBatch& at : options.flags.networks()) {
     const TrainSubject& subject = bench.subject(at);
     add_budget_series(bench.comparison(), TrainSeries::kPlanner, subject, strategies,
-                      bench.resolve(options.budgets, subject));
+                      bench.resolve(options.flags.budgets, subject));
   }
-  bench.run(options_json(options, command));
+  nlohmann::json used = options.flags.options(command);
+  used["planners"] = options.planners;
+  bench.run(std::move(used));
 }
 
 void add_comparison_to(CLI::App& command, Options& options) {
-  command
-      .add_option("--budgets", options.budgets,
-                  "Budgets, as for spillway train, with commas between them (with --quick min+50%)")
-      ->delimiter(',')
-      ->check(check_budget)
-      ->capture_default_str()
-      ->group(kComparison);
   command
       .add_option("--planners", options.planners,
                   "Planners, with commas between them, or all; spillway plan --help explains them")
       ->delimiter(',')
       ->check(check_planners)
       ->capture_default_str()
-      ->group(kComparison);
+      ->group(BenchTrainingFlags::kComparison);
   command
       .add_option("--memory", options.flags.memory.memory,
                   "managed: unified memory driven by hints; copy: explicit copies of whole blocks")
       ->check(CLI::IsMember({"managed", "copy"}))
       ->capture_default_str()
-      ->group(kComparison);
+      ->group(BenchTrainingFlags::kComparison);
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/bench/train_strategy.h"
@@ -12,18 +14,15 @@
 #include "src/cli/complaint.h"
 #include "src/cli/number_checks.h"
 #include "src/cli/plan_options.h"
+#include "src/cli/workload_options.h"
 
 namespace spillway::cli {
 namespace {
 
-constexpr const char* kComparison = "What is compared";
-constexpr std::size_t kLargestBatch = 1U << 20U;
-
 struct Options {
-  BenchTrainingFlags flags;
+  BenchTrainingFlags flags{.budgets = {"100%", "60%", "40%", "25%"}};
   std::vector<std::size_t> batches;  // empty: around the network's
   std::string budget;                // of the series over batches; empty: memory ends at its middle
-  std::vector<std::string> budgets{"100%", "60%", "40%", "25%"};
   std::vector<std::string> strategies{"on-demand", "capacity", "joint", "copy"};
   std::vector<std::string> planners;  // further ones
 };
@@ -49,38 +48,41 @@ std::vector<std::size_t> batches_of(const Options& options, std::size_t batch) {
   return {ascending.begin(), ascending.end()};
 }
 
+// Which of `batches` near memory is to end at, where the user gives no budget: at the network's
+// own, or in the middle of those that the user gives.
+std::size_t middle_of(const Options& options, std::size_t batch,
+                      const std::vector<std::size_t>& batches) {
+  if (!options.batches.empty()) return batches.size() / 2;
+  return static_cast<std::size_t>(std::ranges::find(batches, batch) - batches.begin());
+}
+
 void add_rows(const Options& options, const NetAtBatch& at, BenchTraining& bench) {
   const std::vector<TrainStrategy> strategies = strategies_of(options);
   std::vector<const TrainSubject*> subjects;
   std::vector<prefetch::NearNeed> needs;
-  for (const std::size_t batch : batches_of(options, at.batch)) {
+  const std::vector<std::size_t> batches = batches_of(options, at.batch);
+  for (const std::size_t batch : batches) {
     subjects.push_back(&bench.subject({.net = at.net, .batch = batch}));
     needs.push_back(subjects.back()->workload().need());
   }
   const TrainSubject& fixed = bench.subject(at);
-  const um::Bytes middle = budget_at_middle(needs);
+  const um::Bytes middle = budget_at_middle(needs, middle_of(options, at.batch, batches));
   const NamedBudget budget = options.budget.empty()
                                  ? NamedBudget{.text = um::to_string(middle), .size = middle}
                                  : bench.resolve(options.budget, fixed);
   add_batch_series(bench.comparison(), subjects, strategies, budget);
   add_budget_series(bench.comparison(), TrainSeries::kBudget, fixed, strategies,
-                    bench.resolve(options.budgets, fixed));
-}
-
-nlohmann::json options_json(const Options& options, const CLI::App& command) {
-  nlohmann::json flags = options.flags.options(command);
-  flags["budgets"] = options.budgets;
-  flags["strategies"] = options.strategies;
-  flags["planners"] = options.planners;
-  return flags;
+                    bench.resolve(options.flags.budgets, fixed));
 }
 
 void bench_train(Options& options, const CLI::App& command) {
   options.flags.complete(command);
-  if (options.flags.quick && command.count("--budgets") == 0) options.budgets = {"min+50%"};
   BenchTraining bench{options.flags, "train"};
   for (const NetAtBatch& at : options.flags.networks()) add_rows(options, at, bench);
-  bench.run(options_json(options, command));
+  nlohmann::json used = options.flags.options(command);
+  used["strategies"] = options.strategies;
+  used["planners"] = options.planners;
+  bench.run(std::move(used));
 }
 
 void add_comparison_to(CLI::App& command, Options& options) {
@@ -91,21 +93,13 @@ void add_comparison_to(CLI::App& command, Options& options) {
       ->delimiter(',')
       ->check(check_whole_number)
       ->check(CLI::Range(std::size_t{1}, kLargestBatch))
-      ->group(kComparison);
+      ->group(BenchTrainingFlags::kComparison);
   command
       .add_option("--budget", options.budget,
                   "Budget of the series over batches, as for spillway train (default: one that the "
-                  "middle batch exceeds when resident)")
+                  "network's batch, or the middle one of --batches, exceeds when resident)")
       ->check(check_budget)
-      ->group(kComparison);
-  command
-      .add_option("--budgets", options.budgets,
-                  "Budgets of the series over budgets, at the network's batch, with commas between "
-                  "them (with --quick min+50%)")
-      ->delimiter(',')
-      ->check(check_budget)
-      ->capture_default_str()
-      ->group(kComparison);
+      ->group(BenchTrainingFlags::kComparison);
   command
       .add_option("--strategies", options.strategies,
                   "What is compared with the resident run: planners over unified memory, and copy, "
@@ -113,14 +107,14 @@ void add_comparison_to(CLI::App& command, Options& options) {
       ->delimiter(',')
       ->check(check_strategy)
       ->capture_default_str()
-      ->group(kComparison);
+      ->group(BenchTrainingFlags::kComparison);
   command
       .add_option("--planners", options.planners,
                   "Further planners to compare, such as vdnn-all,modnn,superneurons; spillway plan "
                   "--help explains them")
       ->delimiter(',')
       ->check(check_strategy)
-      ->group(kComparison);
+      ->group(BenchTrainingFlags::kComparison);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "src/cli/bench_options.h"
 #include "src/cli/complaint.h"
 #include "src/cli/number_checks.h"
+#include "src/cli/plan_options.h"
 
 namespace spillway::cli {
 namespace {
@@ -29,6 +30,18 @@ void BenchTrainingFlags::add_to(CLI::App& command) {
                   "Write the last step of each run at the network's batch into this folder, "
                   "predicted and measured, as Chrome traces, and the plans")
       ->group(kOutput);
+  add_budgets_to(command);
+}
+
+void BenchTrainingFlags::add_budgets_to(CLI::App& command) {
+  command
+      .add_option("--budgets", budgets,
+                  "Budgets at the network's batch, as for spillway train, with commas between them "
+                  "(with --quick min+50%)")
+      ->delimiter(',')
+      ->check(check_budget)
+      ->capture_default_str()
+      ->group(kComparison);
 }
 
 void BenchTrainingFlags::add_networks_to(CLI::App& command) {
@@ -92,6 +105,7 @@ void BenchTrainingFlags::complete(const CLI::App& command) {
   if (nets.empty()) nets = quick ? "resnet18:32" : "resnet50:16";
   if (quick && command.count("--rounds") == 0) repeats.rounds = 1;
   if (quick && command.count("--steps") == 0) repeats.steps = 2;
+  if (quick && command.count("--budgets") == 0) budgets = {"min+50%"};
 }
 
 nlohmann::json BenchTrainingFlags::options(const CLI::App& command) const {
@@ -100,6 +114,7 @@ nlohmann::json BenchTrainingFlags::options(const CLI::App& command) const {
   flags["image-size"] = image_size > 0 ? nlohmann::json(image_size) : nlohmann::json();
   flags["rounds"] = repeats.rounds;
   flags["steps"] = repeats.steps;
+  flags["budgets"] = budgets;
   return flags;
 }
 

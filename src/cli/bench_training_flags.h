@@ -23,14 +23,19 @@ struct TrainRepeats {
   double seconds = 600;
 };
 
-/// The flags that `bench train` and `bench planners` share.
+/// The flags that `bench train` and `bench planners` share. What `budgets` are before add_to() is
+/// their default.
 struct BenchTrainingFlags {
+  /// The heading in the help of flags that say what is compared.
+  static constexpr const char* kComparison = "What is compared";
+
   std::string nets;  ///< as parse_nets() reads them; empty: the default
   std::size_t image_size = 0;
   std::string convolution_algorithm = "direct";
   ProcessorOptions processor;
   MemoryOptions memory;
   TrainRepeats repeats;
+  std::vector<std::string> budgets;  ///< at the network's batch
   std::string json;
   std::string timelines;
   bool quick = false;
@@ -54,6 +59,7 @@ struct BenchTrainingFlags {
  private:
   void add_networks_to(CLI::App& command);
   void add_measuring_to(CLI::App& command);
+  void add_budgets_to(CLI::App& command);
 };
 
 }  // namespace spillway::cli

@@ -45,6 +45,19 @@ void MemoryOptions::add_mode_to(CLI::App& app) {
 }
 
 void MemoryOptions::add_space_to(CLI::App& app) {
+  add_host_space_to(app);
+  app.add_flag(
+         "--oversubscribe", oversubscribe,
+         "Let --memory managed take more unified memory than a GPU has free; drivers have been "
+         "seen to hang the GPU, for every program")
+      ->group(kMemory);
+  app.add_flag("--no-discard", no_discard,
+               "With --memory managed, do not tell a GPU's driver which pages are dead: to measure "
+               "what that is worth")
+      ->group(kMemory);
+}
+
+void MemoryOptions::add_host_space_to(CLI::App& app) {
   app.add_option(
          "--far", far,
          "Far memory: ram, or file:PATH (a folder, or a path not yet there); --memory resident "
@@ -70,15 +83,6 @@ void MemoryOptions::add_space_to(CLI::App& app) {
          "it), uffd, memfd")
       ->check(CLI::IsMember{kPaging})
       ->capture_default_str()
-      ->group(kMemory);
-  app.add_flag(
-         "--oversubscribe", oversubscribe,
-         "Let --memory managed take more unified memory than a GPU has free; drivers have been "
-         "seen to hang the GPU, for every program")
-      ->group(kMemory);
-  app.add_flag("--no-discard", no_discard,
-               "With --memory managed, do not tell a GPU's driver which pages are dead: to measure "
-               "what that is worth")
       ->group(kMemory);
 }
 

@@ -28,6 +28,8 @@ struct MemoryOptions {
   void add_mode_to(CLI::App& app);
   /// Everything else: what it takes to run.
   void add_space_to(CLI::App& app);
+  /// The same without what is a GPU's alone, for what runs on the host whatever the machine has.
+  void add_host_space_to(CLI::App& app);
 
   [[nodiscard]] MemoryMode mode() const;
   /// Far memory, link and paging; sizes are not set.

@@ -78,8 +78,8 @@ void report(const Options& options) {
   const ReportInputs inputs = read_report_inputs(options.inputs);
   const nlohmann::json data = report_data(inputs, SPILLWAY_VERSION);
   warn_of_several_machines(data);
-  for (const std::string& file : inputs.left_out) {
-    fmt::print(stderr, "note: {} is nothing that a report shows; left out\n", file);
+  for (const std::string& complaint : inputs.left_out) {
+    fmt::print(stderr, "warning: left out: {}\n", complaint);
   }
   write_page(make_page(data), options.output);
   if (options.output != "-") fmt::print("{}\n", options.output);
@@ -103,7 +103,9 @@ void add_report_command(CLI::App& app) {
   command->footer(
       "The page opens in any browser from the file itself, without a network. What was measured "
       "on\n"
-      "different machines stands in sections of its own.\n"
+      "different machines stands in sections of its own. A .json file of a folder that cannot be\n"
+      "shown is left out, with a warning and its reason on the page; one given by its own name is\n"
+      "an error.\n"
       "Example: spillway report measurements -o report.html\n"
       "Example: spillway report link.json train.json step-trace.json -o report.html");
   command->callback([options] { report(*options); });

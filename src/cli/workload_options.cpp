@@ -13,7 +13,6 @@ namespace {
 
 constexpr const char* kWorkload = "What is trained";
 constexpr std::size_t kClasses = 10;
-constexpr std::size_t kLargestBatch = 1U << 20U;
 constexpr std::size_t kLargestClasses = 1U << 20U;
 constexpr std::size_t kLargestSide = 1U << 14U;
 

@@ -43,6 +43,7 @@ std::vector<Candidate> find_in_folder(const std::string& folder, bool is_only_on
   return found;
 }
 
+// Those given by their own names first: as such they count where a folder has them too.
 std::vector<Candidate> find_candidates(std::span<const std::string> paths) {
   std::vector<Candidate> found;
   for (const std::string& path : paths) {
@@ -55,6 +56,8 @@ std::vector<Candidate> find_candidates(std::span<const std::string> paths) {
       found.push_back(std::move(candidate));
     }
   }
+  std::stable_partition(found.begin(), found.end(),
+                        [](const Candidate& candidate) { return candidate.is_named; });
   return found;
 }
 
@@ -108,6 +111,32 @@ std::optional<ReportInput> read(const Candidate& candidate) {
       .content = *kind == ReportInputKind::kTimeline ? timeline_data(file.root()) : file.value()};
 }
 
+// Throws: um::Error that names its path.
+ReportInput read_or_complain(const Candidate& candidate) {
+  if (auto input = read(candidate)) return std::move(*input);
+  throw um::Error{candidate.path +
+                  (candidate.is_named
+                       ? " is neither a measurement of spillway bench, nor a plan, nor a "
+                         "timeline; leave it out"
+                       : " is neither a measurement, nor a plan, nor a timeline")};
+}
+
+// Why a file was left out, with the name that the reader knows it by.
+std::string complaint_of(const um::Error& error, const Candidate& candidate) {
+  std::string text = error.what();
+  const std::size_t at = text.find(candidate.path);
+  if (at != std::string::npos) text.replace(at, candidate.path.size(), candidate.name);
+  return text;
+}
+
+void expect_something(const ReportInputs& inputs) {
+  if (!inputs.files.empty()) return;
+  const std::size_t others = inputs.left_out.size() - 1;
+  throw um::Error{"none of the .json files can be shown: " + inputs.left_out.front() +
+                  (others > 0 ? "; and " + std::to_string(others) + " more" : "") +
+                  "; make a measurement with 'spillway bench'"};
+}
+
 }  // namespace
 
 ReportInputs read_report_inputs(std::span<const std::string> paths) {
@@ -116,21 +145,14 @@ ReportInputs read_report_inputs(std::span<const std::string> paths) {
   for (const Candidate& candidate : find_candidates(paths)) {
     std::error_code ignored;
     if (!seen.insert(fs::weakly_canonical(candidate.path, ignored)).second) continue;
-    if (auto input = read(candidate)) {
-      inputs.files.push_back(std::move(*input));
-    } else if (candidate.is_named) {
-      throw um::Error{candidate.path +
-                      " is neither a measurement of spillway bench, nor a plan, nor a timeline; "
-                      "leave it out"};
-    } else {
-      inputs.left_out.push_back(candidate.name);
+    try {
+      inputs.files.push_back(read_or_complain(candidate));
+    } catch (const um::Error& error) {
+      if (candidate.is_named) throw;
+      inputs.left_out.push_back(complaint_of(error, candidate));
     }
   }
-  if (inputs.files.empty()) {
-    throw um::Error{
-        "none of the .json files is a measurement, a plan or a timeline; make one with 'spillway "
-        "bench'"};
-  }
+  expect_something(inputs);
   std::ranges::stable_sort(inputs.files, {}, &ReportInput::name);
   return inputs;
 }

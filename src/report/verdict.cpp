@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "src/report/comparison.h"
+#include "src/report/distinct_runs.h"
 #include "um/bytes.h"
 
 namespace spillway {
@@ -185,6 +186,10 @@ void say_predictions(const json& rows, std::vector<std::string>& said) {
       "{}{:.0f} % ({}, {}, batch {}, {})", worst < 0 ? "−" : "+", 100 * std::abs(worst),
       strategy_label(*worst_row), worst_row->at("net").get<std::string>(),
       worst_row->at("batch").get<std::uint64_t>(), worst_row->at("budget").get<std::string>());
+  if (count == 1) {
+    said.push_back(fmt::format("The only prediction is off by {}.", furthest));
+    return;
+  }
   said.push_back(good == count
                      ? fmt::format("All {} predictions are within 10 % of the measurement; the "
                                    "furthest is off by {}.",
@@ -280,8 +285,9 @@ std::vector<std::string> verdict(const json& bench) {
   } else {
     say_budgets(compare(rows), rows, said);
     say_batches(rows, said);
-    say_predictions(rows, said);
-    say_failures(rows, said);
+    const json runs = distinct_runs(rows);
+    say_predictions(runs, said);
+    say_failures(runs, said);
   }
   return said;
 }

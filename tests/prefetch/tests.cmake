@@ -3,9 +3,9 @@ spillway_test(prefetch_tests
           prefetch/capacity_test.cpp prefetch/cover_test.cpp prefetch/dataflow_test.cpp
           prefetch/file_fuzz_test.cpp prefetch/fractional_test.cpp prefetch/ibm_ooc_test.cpp
           prefetch/joint_test.cpp prefetch/largest_first_test.cpp prefetch/liveness_test.cpp
-          prefetch/modnn_test.cpp prefetch/move_log_test.cpp prefetch/offload_scheme_test.cpp
-          prefetch/on_demand_test.cpp prefetch/paleo_test.cpp prefetch/residency_test.cpp
-          prefetch/saved_blocks_test.cpp prefetch/schedule_test.cpp
+          prefetch/modnn_test.cpp prefetch/move_log_test.cpp prefetch/near_use_test.cpp
+          prefetch/offload_scheme_test.cpp prefetch/on_demand_test.cpp prefetch/paleo_test.cpp
+          prefetch/residency_test.cpp prefetch/saved_blocks_test.cpp prefetch/schedule_test.cpp
           prefetch/segment_list_test.cpp prefetch/simulate_test.cpp prefetch/sub_batch_test.cpp
           prefetch/task_graph_test.cpp prefetch/tflms_test.cpp prefetch/trace_checker_test.cpp
           prefetch/vdnn_test.cpp prefetch/verify_test.cpp prefetch/worst_case_test.cpp

@@ -74,6 +74,23 @@ class NearlyNothing(Page):
         self.assertEqual(self.run_script("return document.querySelectorAll('figure').length"), 0)
 
 
+class BadFiles(Page):
+    files = {
+        "train": samples.train(),
+        "later": {"format": "spillway-bench", "version": 7},
+        "<b>odd": {"format": "something-else"},
+    }
+
+    def test_are_named_and_the_rest_is_shown(self):
+        self.assertEqual(self.browser.complaints(), [])
+        self.assert_shows("train.json")
+        self.assert_shows("could not be shown")
+        self.assert_shows("later.json: version is 7; this program reads version 1")
+        self.assert_shows("<b>odd.json is neither a measurement, nor a plan, nor a timeline")
+        self.run_script("document.querySelector('#missing').scrollIntoView()")
+        self.keep_picture("bad_files")
+
+
 class LongStep(Page):
     files = {"step": sample_timeline.timeline(tasks=10000)}
 

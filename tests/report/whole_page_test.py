@@ -82,6 +82,7 @@ class WholePage(Page):
             point.scrollIntoView({block: 'center'});
             const box = point.getBoundingClientRect();
             return [box.left + box.width / 2, box.top + box.height / 2];""")
+        self.settle()  # the scroll event, which hides the tip, comes a frame later
         self.browser.point(x, y)
         self.settle()
         self.assertRegex(self.tip(), r"joint at 100%.*step.*predicted.*near memory")

@@ -202,6 +202,20 @@ function drawLabels(svg, series, x, y, {width, height, margin}) {
   }
 }
 
+// Which of points that are `at` a place in the picture is the nearest to `from`; -1: none is near.
+function nearestPoint(points, from) {
+  const away = points.map(p => Math.hypot(p.at[0] - from[0], p.at[1] - from[1]));
+  const best = away.indexOf(Math.min(...away));
+  return best >= 0 && away[best] < nearness.reach ? best : -1;
+}
+
+// Where an event is, in the units of the picture.
+function placeOf(event, svg) {
+  const box = svg.getBoundingClientRect();
+  const scale = svg.viewBox.baseVal.width / box.width;
+  return [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
+}
+
 // The nearest point tells about itself: under the pointer, or by the arrow keys.
 function followPointer(svg, series, x, y) {
   const points = series.flatMap(one => one.points.map(p => ({...p, at: [x(p.x), y(p.y)]})))
@@ -227,12 +241,8 @@ function followPointer(svg, series, x, y) {
     hideTip();
   };
   svg.addEventListener("pointermove", event => {
-    const box = svg.getBoundingClientRect();
-    const scale = svg.viewBox.baseVal.width / box.width;
-    const from = [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
-    const away = points.map(p => Math.hypot(p.at[0] - from[0], p.at[1] - from[1]));
-    const best = away.indexOf(Math.min(...away));
-    if (best >= 0 && away[best] < nearness.reach)
+    const best = nearestPoint(points, placeOf(event, svg));
+    if (best >= 0)
       show(best);
     else
       leave();

@@ -20,10 +20,7 @@ function linkPoint(row) {
   };
 }
 
-function linkFigure(bench) {
-  const present = Object.keys(directions)
-                      .filter(direction => bench.rows.some(row => row.direction === direction));
-  const points = bench.rows.map(linkPoint);
+function linkAxes(points) {
   const sizes = d3.extent(points, p => p.x);
   const rates = [d3.min(points, p => p.least) / 1.2, d3.max(points, p => p.most) * 1.2];
   const isOneSize = sizes[0] === sizes[1];
@@ -40,6 +37,13 @@ function linkFigure(bench) {
     ticks: powers(...rates, 10),
     format: rate => tickText(rateText(rate))
   };
+  return {x, y};
+}
+
+function linkFigure(bench) {
+  const present = Object.keys(directions)
+                      .filter(direction => bench.rows.some(row => row.direction === direction));
+  const axes = linkAxes(bench.rows.map(linkPoint));
   const ways = [...new Set(bench.rows.map(row => row.way))];
   return figure({
     title: "Bandwidth of the link against size",
@@ -50,20 +54,9 @@ function linkFigure(bench) {
         width, present.length,
         (each, i) => lineChart(each, id, {
           title: directions[present[i]],
-          x,
-          y,
+          ...axes,
           height: 300,
-          series:
-              byImportance(ways)
-                  .map(way => ({
-                         key: way,
-                         name: words(way),
-                         points: bench.rows
-                                     .filter(row => row.way === way && row.direction === present[i])
-                                     .map(linkPoint)
-                                     .sort((a, b) => a.x - b.x)
-                       }))
-                  .filter(one => one.points.length > 0),
+          series: seriesByWay(bench.rows.filter(row => row.direction === present[i]), linkPoint),
         })),
     numbers: linkNumbers(bench),
   });

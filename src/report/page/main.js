@@ -90,12 +90,13 @@ function missingSection() {
           "--trace DIR/step.json");
   const others = data.left_out.length === 0
       ? null
-      : h("p", {class: "facts"},
-          `Left out, because they are nothing that this page shows: ${data.left_out.join(", ")}.`);
+      : h("div", {}, h("p", {class: "facts"}, "Files that were given and could not be shown:"),
+          h("ul", {class: "missing"}, data.left_out.map(complaint => h("li", {}, complaint))));
   if (missing.length === 0 && !others) return null;
   return h(
       "section", {id: "missing", "aria-labelledby": "missing-name"},
       h("h2", {id: "missing-name"}, "Not in this report"), others,
+      others && missing.length > 0 ? h("p", {class: "facts"}, "What else it could show:") : null,
       h("ul", {class: "missing"}, missing));
 }
 

@@ -70,6 +70,14 @@ function stackedPaths(layers, x, y, count) {
       .filter(path => path !== null);
 }
 
+function drawBudget(svg, budget, y, {left, right}) {
+  svg.append("line").attr({class: "budget", x1: left, x2: right, y1: y(budget), y2: y(budget)});
+  svg.append("text")
+      .attr({class: "direct", x: right, y: y(budget) - 5, "text-anchor": "end"})
+      .style("fill", "var(--red)")
+      .text(`budget ${bytesText(budget)}`);
+}
+
 function nearMemoryPicture(width, id, timeline, process) {
   const count = process.compute.length;
   const layers = levelsByTask(process);
@@ -104,14 +112,7 @@ function nearMemoryPicture(width, id, timeline, process) {
       "fill-opacity": nearOpacity
     });
   }
-  if (budget) {
-    svg.append("line").attr(
-        {class: "budget", x1: margin.left, x2: width - margin.right, y1: y(budget), y2: y(budget)});
-    svg.append("text")
-        .attr({class: "direct", x: width - margin.right, y: y(budget) - 5, "text-anchor": "end"})
-        .style("fill", "var(--red)")
-        .text(`budget ${bytesText(budget)}`);
-  }
+  if (budget) drawBudget(svg, budget, y, {left: margin.left, right: width - margin.right});
   followTasks(svg, timeline, process, x, {top: margin.top, bottom: height - margin.bottom});
   return svg.node();
 }

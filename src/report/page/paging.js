@@ -23,10 +23,7 @@ function pagingPoint(row) {
   };
 }
 
-function pagingFigure(bench) {
-  const patterns = [...new Set(bench.rows.map(row => row.pattern))];
-  const ways = [...new Set(bench.rows.map(row => row.way))];
-  const points = bench.rows.map(pagingPoint);
+function pagingAxes(points) {
   const times = [...new Set(points.map(p => p.x))].sort((a, b) => a - b);
   const ratios = [Math.min(0.9, d3.min(points, p => p.least)), d3.max(points, p => p.most) * 1.15];
   const x = {
@@ -42,6 +39,24 @@ function pagingFigure(bench) {
     ticks: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].filter(tick => tick <= ratios[1]),
     format: tick => tick + "×"
   };
+  return {x, y};
+}
+
+function pagingNumbers(bench) {
+  return table(
+      ["pattern", "way", "touched", "ratio", "time", "plain", "faults", "evictions"],
+      bench.rows.map(
+          row =>
+              [row.pattern, row.way, `${plain(row.near_times)}×`, ratioText(row.ratio),
+               secondsText(row.seconds.median), secondsText(row.plain_seconds.median),
+               countText(row.faults ?? 0), countText(row.evictions ?? 0)]));
+}
+
+function pagingFigure(bench) {
+  const patterns = [...new Set(bench.rows.map(row => row.pattern))];
+  const ways = [...new Set(bench.rows.map(row => row.way))];
+  const axes = pagingAxes(bench.rows.map(pagingPoint));
+  const times = axes.x.ticks;
   return figure({
     title: "Paging: time over that of plain memory",
     caption: `By the pattern of touches, lower is better; near memory ends at the dashed line. ${
@@ -52,28 +67,11 @@ function pagingFigure(bench) {
         width, patterns.length,
         (each, i) => lineChart(each, id, {
           title: patterns[i],
-          x,
-          y,
+          ...axes,
           height: 270,
           marks: times[0] < 1 && times.at(-1) > 1 ? [{x: 1, name: ""}] : [],
-          series:
-              byImportance(ways)
-                  .map(way => ({
-                         key: way,
-                         name: words(way),
-                         points: bench.rows
-                                     .filter(row => row.way === way && row.pattern === patterns[i])
-                                     .map(pagingPoint)
-                                     .sort((a, b) => a.x - b.x)
-                       }))
-                  .filter(one => one.points.length > 0),
+          series: seriesByWay(bench.rows.filter(row => row.pattern === patterns[i]), pagingPoint),
         })),
-    numbers: table(
-        ["pattern", "way", "touched", "ratio", "time", "plain", "faults", "evictions"],
-        bench.rows.map(
-            row =>
-                [row.pattern, row.way, `${plain(row.near_times)}×`, ratioText(row.ratio),
-                 secondsText(row.seconds.median), secondsText(row.plain_seconds.median),
-                 countText(row.faults ?? 0), countText(row.evictions ?? 0)])),
+    numbers: pagingNumbers(bench),
   });
 }

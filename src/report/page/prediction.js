@@ -1,16 +1,34 @@
 // Every prediction against its measurement.
 
-function predictionFigure(bench) {
-  const rows = bench.rows.filter(row => ran(row) && row.predicted_seconds);
-  if (rows.length === 0) return null;
-  const times = rows.flatMap(row => [row.seconds.median, row.predicted_seconds]);
-  const domain = [d3.min(times) / 1.15, d3.max(times) * 1.15];
+function predictionTicks(domain) {
   const ticks = [];
   for (const power of powers(domain[0] / 10, domain[1] * 10, 10)) {
     const steps = domain[1] / domain[0] > 20 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 7];
     ticks.push(
         ...steps.map(step => step * power).filter(tick => tick >= domain[0] && tick <= domain[1]));
   }
+  return ticks;
+}
+
+function caseName(row) {
+  return `${row.label}, ${row.net}, batch ${row.batch}, ${row.budget}`;
+}
+
+function predictionNumbers(rows) {
+  return table(
+      ["case", "measured", "predicted", "off by"],
+      rows.map(
+          row =>
+              [caseName(row), secondsText(row.seconds.median), secondsText(row.predicted_seconds),
+               (100 * (row.predicted_seconds / row.seconds.median - 1)).toFixed(1) + " %"]));
+}
+
+function predictionFigure(bench) {
+  const rows = bench.rows.filter(row => ran(row) && row.predicted_seconds);
+  if (rows.length === 0) return null;
+  const times = rows.flatMap(row => [row.seconds.median, row.predicted_seconds]);
+  const domain = [d3.min(times) / 1.15, d3.max(times) * 1.15];
+  const ticks = predictionTicks(domain);
   const series = [...groupBy(rows, row => row.label)].map(
       ([label, own]) => ({
         key: label,
@@ -19,7 +37,7 @@ function predictionFigure(bench) {
         points: own.map(row => ({
                           x: row.seconds.median,
                           y: row.predicted_seconds,
-                          title: `${row.label}, ${row.net}, batch ${row.batch}, ${row.budget}`,
+                          title: caseName(row),
                           facts: stepFacts(row)
                         })),
       }));
@@ -35,12 +53,6 @@ function predictionFigure(bench) {
       series,
       height: Math.min(420, Math.max(300, width * 0.8)),
     }),
-    numbers: table(
-        ["case", "measured", "predicted", "off by"],
-        rows.map(
-            row =>
-                [`${row.label}, ${row.net}, batch ${row.batch}, ${row.budget}`,
-                 secondsText(row.seconds.median), secondsText(row.predicted_seconds),
-                 (100 * (row.predicted_seconds / row.seconds.median - 1)).toFixed(1) + " %"])),
+    numbers: predictionNumbers(rows),
   });
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,27 +24,43 @@ TEST(Batches, LieAroundTheOneGiven) {
   EXPECT_EQ(batches_around(16, true), (std::vector<std::size_t>{8, 16, 32}));
 }
 
-TEST(Batches, AreWhole) {
+TEST(Batches, AreRoundedDownAndDiffer) {
   EXPECT_EQ(batches_around(1, false), (std::vector<std::size_t>{1, 2}));
-  EXPECT_EQ(batches_around(6, false), (std::vector<std::size_t>{3, 6, 9, 12}));
+  EXPECT_EQ(batches_around(2, false), (std::vector<std::size_t>{1, 2, 3, 4}));
+  EXPECT_EQ(batches_around(6, false), (std::vector<std::size_t>{1, 3, 6, 9, 12}));
+  EXPECT_EQ(batches_around(7, false), (std::vector<std::size_t>{1, 3, 7, 10, 14}));
+  EXPECT_EQ(batches_around(1, true), (std::vector<std::size_t>{1, 2}));
+  EXPECT_EQ(batches_around(5, true), (std::vector<std::size_t>{2, 5, 10}));
+}
+
+TEST(Batches, HaveTheOneGiven) {
+  for (std::size_t batch = 1; batch < 20; ++batch) {
+    for (const bool few : {false, true}) {
+      const std::vector<std::size_t> batches = batches_around(batch, few);
+      EXPECT_EQ(std::ranges::count(batches, batch), 1) << batch;
+      EXPECT_TRUE(std::ranges::is_sorted(batches)) << batch;
+    }
+  }
 }
 
 TEST(BudgetAtMiddle, FitsTheBatchBeforeAndNotTheMiddleOne) {
   const std::vector<prefetch::NearNeed> needs{need(10, 100), need(20, 200), need(40, 400)};
 
-  EXPECT_EQ(budget_at_middle(needs), Bytes{150});  // half way from 100 to 200
+  EXPECT_EQ(budget_at_middle(needs, 1), Bytes{150});  // half way from 100 to 200
+  EXPECT_EQ(budget_at_middle(needs, 2), Bytes{300});
 }
 
 TEST(BudgetAtMiddle, LetsTheLargestBatchRunWhereItCan) {
   const std::vector<prefetch::NearNeed> tight{need(50, 100), need(90, 200), need(180, 400)};
   const std::vector<prefetch::NearNeed> hopeless{need(50, 100), need(90, 200), need(210, 400)};
 
-  EXPECT_EQ(budget_at_middle(tight), Bytes{180});
-  EXPECT_EQ(budget_at_middle(hopeless), Bytes{150});
+  EXPECT_EQ(budget_at_middle(tight, 1), Bytes{180});
+  EXPECT_EQ(budget_at_middle(hopeless, 1), Bytes{150});
 }
 
-TEST(BudgetAtMiddle, OfOneBatchIsHalfItsNeed) {
-  EXPECT_EQ(budget_at_middle(std::vector{need(50, 200)}), Bytes{100});
+TEST(BudgetAtMiddle, OfTheFirstBatchIsHalfItsNeed) {
+  EXPECT_EQ(budget_at_middle(std::vector{need(50, 200)}, 0), Bytes{100});
+  EXPECT_EQ(budget_at_middle(std::vector{need(50, 200), need(80, 400)}, 0), Bytes{100});
 }
 
 class Series : public testing::Test {

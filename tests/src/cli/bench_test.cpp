@@ -170,6 +170,27 @@ TEST(BenchProgram, WritesOnlyWhatItReachedWhenItIsInterrupted) {
   EXPECT_LT(file.at("rows").size(), 80U);
 }
 
+// It stops at the second of three rows, each of which takes a second.
+TEST(BenchProgram, KeepsWhatItMeasuredBeforeItWasInterrupted) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() / "bench.json";
+  Program program{
+      {"bench",       "paging", "--near",    "1MiB",    "--page",     "64KiB",
+       "--times",     "2",      "--ways",    "faults",  "--patterns", "stream,reverse,random",
+       "--deviation", "0",      "--repeats", "1000000", "--seconds",  "1",
+       "--json",      path},
+      {},
+      Program::Errors::kTerminal};
+  program.wait_for_error("reverse faults");
+  program.signal(SIGINT);
+
+  EXPECT_EQ(program.finish().exit_code, kInterrupted);
+  const json rows = json::parse(std::ifstream{path}).at("rows");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].at("pattern"), "stream");
+  expect_figure(rows[0].at("seconds"));
+}
+
 TEST(BadBench, WantsABenchThatIsThere) {
   expect_refused(kBadUsage, {"bench"}, {"subcommand is required"});
   expect_refused(kBadUsage, {"bench", "everything"}, {"subcommand is required"});
@@ -190,6 +211,8 @@ TEST(BadBench, RefusesValuesThatMakeNoSense) {
   refuse({"paging", "--patterns", "zigzag"}, {"zigzag", "stride"});
   refuse({"paging", "--ways", "begging"}, {"begging", "advised"});
   refuse({"paging", "--memory", "copy"}, {"--memory"});
+  refuse({"paging", "--oversubscribe"}, {"--oversubscribe"});  // a GPU's
+  refuse({"paging", "--no-discard"}, {"--no-discard"});
   for (const char* bench : {"link", "paging"}) {
     refuse({bench, "--repeats", "0"}, {"--repeats"});
     refuse({bench, "--repeats", "-1"}, {"--repeats"});

@@ -86,6 +86,16 @@ void expect_shape(const json& row) {
   }
 }
 
+// The batches of the series over them, and whether the resident step fits the budget.
+std::map<std::size_t, bool> batches_with_resident(const json& file) {
+  std::map<std::size_t, bool> fits;
+  for (const json& row : file.at("rows")) {
+    if (row.at("series") != "batch" || row.at("strategy") != "resident") continue;
+    fits[row.at("batch")] = !row.contains("failed");
+  }
+  return fits;
+}
+
 TEST_F(BenchTraining, FillsBothSeries) {
   const json file = result("train", {"--planners", "vdnn-all"});
 
@@ -109,12 +119,19 @@ TEST_F(BenchTraining, FillsBothSeries) {
 TEST_F(BenchTraining, CrossesTheEndOfNearMemory) {
   const json file = result("train", {"--strategies", "joint"});
 
-  std::map<std::size_t, bool> resident_ran;
-  for (const json& row : file.at("rows")) {
-    if (row.at("series") != "batch" || row.at("strategy") != "resident") continue;
-    resident_ran[row.at("batch")] = !row.contains("failed");
-  }
-  EXPECT_EQ(resident_ran, (std::map<std::size_t, bool>{{8, true}, {16, false}, {32, false}}));
+  EXPECT_EQ(batches_with_resident(file),
+            (std::map<std::size_t, bool>{{8, true}, {16, false}, {32, false}}));
+}
+
+// 5 is no multiple of 4: batches are rounded down, and memory ends at 5 all the same.
+TEST_F(BenchTraining, CrossesTheEndOfNearMemoryAtAnyBatch) {
+  const Outcome outcome =
+      run_spillway({"bench", "train", "--device", "host", "--threads", "1", "--quick", "--net",
+                    net_ + ":5", "--strategies", "joint", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+
+  EXPECT_EQ(batches_with_resident(json::parse(outcome.output)),
+            (std::map<std::size_t, bool>{{2, true}, {5, false}, {10, false}}));
 }
 
 TEST_F(BenchTraining, KeepsItsOptions) {
@@ -208,6 +225,31 @@ TEST_F(BenchTraining, WritesItsFileWhenItIsStopped) {
       << outcome.errors;
   std::ifstream file{path};
   EXPECT_EQ(json::parse(file).at("bench"), "train");
+}
+
+// In a later round than the first, in which every row was measured.
+TEST_F(BenchTraining, KeepsWhatItMeasuredBeforeItWasStopped) {
+  for (const char* bench : {"train", "planners"}) {
+    const std::string path = folder_.file(std::string{bench} + ".json");
+    Program program{quick(bench, {"--planners", "joint", "--rounds", "100000", "--deviation", "0",
+                                  "--json", path}),
+                    {},
+                    Program::Errors::kTerminal};
+    program.wait_for_error("round 2");  // or a later one: 20, 213
+    program.signal(SIGINT);
+    const Outcome outcome = program.finish();
+
+    EXPECT_EQ(outcome.exit_code, 130) << outcome.errors;
+    std::ifstream file{path};
+    const json rows = json::parse(file).at("rows");
+    EXPECT_GE(rows.size(), 2U) << bench;
+    for (const json& row : rows) {
+      EXPECT_TRUE(row.contains("failed") || row.at("seconds").at("runs") >= 2) << row;
+    }
+    EXPECT_TRUE(std::ranges::any_of(rows, [](const json& row) {
+      return row.at("strategy") == "joint" && row.contains("seconds");
+    })) << rows;
+  }
 }
 
 TEST_F(BenchTraining, RefusesBadFlags) {

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
@@ -33,6 +34,19 @@ Pipe make_pipe() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) fail(errno, "pipe2");
   return {.read_end = ends[0], .write_end = ends[1]};
+}
+
+// What is written to the write end, read back from the terminal's other side.
+Pipe make_terminal() {
+  const int ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (ours < 0) fail(errno, "posix_openpt");
+  std::array<char, 64> name{};
+  if (grantpt(ours) != 0 || unlockpt(ours) != 0 || ptsname_r(ours, name.data(), name.size()) != 0) {
+    fail(errno, "unlockpt");
+  }
+  const int theirs = open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (theirs < 0) fail(errno, "open of a terminal");
+  return {.read_end = ours, .write_end = theirs};
 }
 
 std::vector<char*> pointers(Program::Arguments& texts) {
@@ -88,9 +102,9 @@ void drain(int& descriptor, std::string& text) {
 
 }  // namespace
 
-Program::Program(const Arguments& arguments, const Arguments& environment) {
+Program::Program(const Arguments& arguments, const Arguments& environment, Errors errors_are) {
   const Pipe output = make_pipe();
-  const Pipe errors = make_pipe();
+  const Pipe errors = errors_are == Errors::kTerminal ? make_terminal() : make_pipe();
   process_ = start(arguments, environment, output, errors);
   close(output.write_end);
   close(errors.write_end);

@@ -24,8 +24,12 @@ class Program {
  public:
   using Arguments = std::vector<std::string>;
 
+  /// What its standard error is. On a terminal it tells of its progress ten times a second.
+  enum class Errors { kPipe, kTerminal };
+
   /// Starts it. `environment` ("NAME=VALUE") comes on top of this process's own.
-  explicit Program(const Arguments& arguments, const Arguments& environment = {});
+  explicit Program(const Arguments& arguments, const Arguments& environment = {},
+                   Errors errors = Errors::kPipe);
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
   /// Kills it when it is still there.

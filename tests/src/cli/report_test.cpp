@@ -68,12 +68,26 @@ TEST_F(Report, SaysWhichMachinesItKeepsApartAndWhatItLeavesOut) {
   const Outcome outcome = run_spillway({"report", input_, "-o", page_});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_NE(outcome.errors.find("the measurements are of 2 machines"), std::string::npos);
-  EXPECT_NE(outcome.errors.find("profile.json is nothing that a report shows"), std::string::npos);
+  EXPECT_NE(outcome.errors.find("warning: left out: profile.json is neither a measurement"),
+            std::string::npos)
+      << outcome.errors;
+}
+
+TEST_F(Report, OfAFolderWithABadFileShowsTheRest) {
+  write("in/cut.json", "{\"format\"");
+  const Outcome outcome = run_spillway({"report", input_, "-o", page_});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_TRUE(outcome.errors.starts_with("warning: left out: cut.json: not JSON, at byte "))
+      << outcome.errors;
+  const std::string page = text_of("report.html");
+  EXPECT_NE(page.find("joint takes 1.50\\u00d7 the resident step"), std::string::npos);
+  EXPECT_NE(page.find("cut.json: not JSON"), std::string::npos);
 }
 
 TEST_F(Report, OfBadFilesLeavesTheOldOne) {
+  fs::remove(folder_.file("in/train.json"));
   write("in/bad.json", "{\"format\"");
-  expect_refused_and_old_kept({"bad.json", "not JSON"});
+  expect_refused_and_old_kept({"none of the .json files can be shown", "bad.json", "not JSON"});
   write("in/bad.json", R"({"format": "spillway-bench", "version": 7})");
   expect_refused_and_old_kept({"bad.json", "version is 7"});
   write("in/bad.json", R"({"traceEvents": 1})");
@@ -82,6 +96,14 @@ TEST_F(Report, OfBadFilesLeavesTheOldOne) {
   expect_refused_and_old_kept({"cannot read", "No such file"});
   fs::create_directory(input_);
   expect_refused_and_old_kept({"there is no .json file in", "spillway bench"});
+}
+
+TEST_F(Report, OfABadFileThatIsNamedIsAnError) {
+  write("in/bad.json", "{\"format\"");
+  expect_refused(
+      1, {"report", folder_.file("in/train.json"), folder_.file("in/bad.json"), "-o", page_},
+      {"bad.json", "not JSON"});
+  EXPECT_FALSE(fs::exists(page_));
 }
 
 TEST_F(Report, WantsAPlaceItCanWrite) {

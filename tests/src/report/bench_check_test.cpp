@@ -8,15 +8,10 @@
 #include "tests/src/report/bench_file.h"
 #include "um/error.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using nlohmann::json;
-using test::bench_file;
-using test::failed_row;
-using test::link_row;
-using test::paging_row;
-using test::training_row;
 
 void check(const json& content) {
   const prefetch::JsonFile file{content.dump(), "a.json"};
@@ -86,4 +81,4 @@ TEST(BenchCheck, RefusesFiguresThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test

@@ -44,6 +44,29 @@ TEST(Comparison, HasALineABudgetFromTheLargestDown) {
   EXPECT_FALSE(table.lines[2].rows[0].has_value());
 }
 
+// The run needed 1010 bytes where 1000 had been reckoned, of which the budgets are parts.
+TEST(Comparison, PutsTheResidentRowOnItsHundredPercentLine) {
+  json rows = json::array({training_row("resident", 100, 1), training_row("joint", 100, 1.01),
+                           training_row("joint", 40, 1.5)});
+  rows[0]["budget_bytes"] = 1010;
+  const Comparison table = compare(rows);
+  ASSERT_EQ(table.lines.size(), 2U);
+  EXPECT_EQ(table.lines[0].budget_bytes, 1000U);
+  EXPECT_EQ(table.lines[0].rows[0], 0U);
+  EXPECT_EQ(table.lines[0].rows[1], 1U);
+}
+
+TEST(Comparison, PutsTheResidentRowOnTheLineOfItsOwnSeriesAlone) {
+  json rows = json::array({training_row("resident", 100, 1), training_row("joint", 100, 1.01),
+                           training_row("joint", 100, 1.02)});
+  rows[0]["budget_bytes"] = 1010;
+  rows[1]["series"] = "batch";
+  rows[2]["net"] = "vgg16";
+  const Comparison table = compare(rows);
+  ASSERT_EQ(table.lines.size(), 3U);
+  EXPECT_EQ(table.lines[0].budget_bytes, 1010U);
+}
+
 TEST(Comparison, KeepsNetworksBatchesAndSeriesApart) {
   json rows = json::array();
   for (int i = 0; i < 5; ++i) rows.push_back(training_row("joint", 40, 1));

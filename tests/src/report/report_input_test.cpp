@@ -65,7 +65,9 @@ TEST_F(ReportInputFiles, AreAllJsonFilesOfAFolderByName) {
   EXPECT_EQ(inputs.files[1].kind, ReportInputKind::kTimeline);
   EXPECT_EQ(inputs.files[2].name, "z.json");
   EXPECT_EQ(inputs.files[2].kind, ReportInputKind::kBench);
-  EXPECT_EQ(inputs.left_out, (std::vector<std::string>{"c.json", "d.json"}));
+  EXPECT_EQ(inputs.left_out, (std::vector<std::string>{
+                                 "c.json is neither a measurement, nor a plan, nor a timeline",
+                                 "d.json is neither a measurement, nor a plan, nor a timeline"}));
 }
 
 TEST_F(ReportInputFiles, CountOnceHoweverOftenTheyAreGiven) {
@@ -79,15 +81,50 @@ TEST_F(ReportInputFiles, MustBeThere) {
             "cannot read " + folder_.file("x.json") + ": No such file or directory");
 }
 
-TEST_F(ReportInputFiles, MustBeJsonInAFolderToo) {
+// Cut short, of a later version, damaged, gone: the other two are shown all the same.
+TEST_F(ReportInputFiles, AreLeftOutWithTheReasonWhenTheyAreBad) {
+  write("good.json", bench_);
+  write("steps/good.json", trace_);
+  write_text("steps/cut.json", "{");
+  json later = bench_;
+  later["version"] = 2;
+  write("later.json", later);
+  bench_.erase("machine");
+  write("odd.json", bench_);
+  std::filesystem::create_symlink("nowhere", folder_.file("gone.json"));
+  const ReportInputs inputs = read({folder()});
+  ASSERT_EQ(inputs.files.size(), 2U);
+  EXPECT_EQ(inputs.files[0].name, "good.json");
+  EXPECT_EQ(inputs.files[1].name, "steps/good.json");
+  EXPECT_EQ(inputs.left_out,
+            (std::vector<std::string>{"cannot read gone.json: No such file or directory",
+                                      "later.json: version is 2; this program reads version 1",
+                                      "odd.json: machine is missing",
+                                      "steps/cut.json: not JSON, at byte 2"}));
+}
+
+TEST_F(ReportInputFiles, EndTheReportWhenTheyAreBadAndNamed) {
+  write("good.json", bench_);
+  write_text("bad.json", "{");
+  const std::string bad = folder_.file("bad.json");
+  const std::string words = bad + ": not JSON, at byte 2";
+  EXPECT_EQ(complaint({folder_.file("good.json"), bad}), words);
+  EXPECT_EQ(complaint({folder(), bad}), words) << "though the folder has it too";
+}
+
+TEST_F(ReportInputFiles, MustNotAllBeBad) {
   write_text("a.json", "{");
-  EXPECT_NE(complaint({folder()}).find("a.json: not JSON, at byte 2"), std::string::npos);
+  EXPECT_EQ(complaint({folder()}),
+            "none of the .json files can be shown: a.json: not JSON, at byte 2; make a measurement "
+            "with 'spillway bench'");
+  write_text("b.json", "[");
+  EXPECT_NE(complaint({folder()}).find("at byte 2; and 1 more; make"), std::string::npos);
 }
 
 TEST_F(ReportInputFiles, MustBeOfThisVersion) {
   bench_["version"] = 2;
   write("a.json", bench_);
-  EXPECT_NE(complaint({folder()}).find("version is 2; this program reads version 1"),
+  EXPECT_NE(complaint({folder_.file("a.json")}).find("version is 2; this program reads version 1"),
             std::string::npos);
 }
 

@@ -8,15 +8,10 @@
 
 #include "tests/src/report/bench_file.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using nlohmann::json;
-using test::bench_file;
-using test::failed_row;
-using test::link_row;
-using test::paging_row;
-using test::training_row;
 
 using Sentences = std::vector<std::string>;
 
@@ -56,6 +51,29 @@ TEST(Verdict, SaysWhenPredictionsAreOff) {
             "(copy, lenet, batch 8, 40%).");
 }
 
+// A batch that stands in both series was run once: 4 predictions of 8 rows, and what failed is
+// that the resident step is more than the budget of the batches, and copies within it.
+TEST(Verdict, CountsRunsOfTwoSeriesOnce) {
+  json rows = json::array({failed_row("resident", 40), training_row("joint", 40, 1.2),
+                           failed_row("copy", 40), training_row("resident", 100, 1),
+                           training_row("joint", 40, 1.2), failed_row("copy", 40),
+                           training_row("joint", 60, 1.1), training_row("copy", 60, 1.3)});
+  for (std::size_t i = 0; i < 3; ++i) rows[i]["series"] = "batch";
+  rows[0]["failed"] = "all of it resident needs more than the budget";
+  const Sentences said = verdict(bench_file("train", rows));
+  ASSERT_GE(said.size(), 2U);
+  EXPECT_TRUE(said[said.size() - 2].starts_with("All 4 predictions are within")) << said.back();
+  EXPECT_EQ(said.back(), "2 of 6 cases could not be run; the table says why.");
+}
+
+// Batches below the budget are resident in both series.
+TEST(Verdict, CountsTheResidentRunOnceWhateverTheBudget) {
+  json rows = json::array({training_row("resident", 150, 1), training_row("resident", 100, 1)});
+  rows[0]["series"] = "batch";
+  EXPECT_EQ(verdict(bench_file("train", rows)).back(),
+            "The only prediction is off by −5 % (resident, lenet, batch 8, 150%).");
+}
+
 TEST(Verdict, SaysHowFarBatchesGo) {
   json rows = json::array({training_row("resident", 100, 1), training_row("joint", 100, 1),
                            training_row("joint", 50, 1), training_row("on-demand", 50, 2)});
@@ -92,4 +110,4 @@ TEST(Verdict, SaysNothingOfNothing) {
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test
