@@ -3,6 +3,7 @@
 import gc
 import sys
 import threading
+import time
 import unittest
 from unittest import mock
 
@@ -49,6 +50,27 @@ class Spaces(unittest.TestCase):
         self.assertEqual(space.counters()["touches"], 1)
         space.discard(block)
         self.assertEqual(space.near_bytes(block), 0)
+
+    def test_learn_what_repeats(self):
+        space = self.make()
+        self.assertIn("mark", space.learned_status())
+        block = space.allocate("2MiB")
+        pages = [block.buffer()[at:at + 64 * KIB] for at in range(0, 2 * MIB, 64 * KIB)]
+        space.mark_iteration()
+        for iteration in range(8):
+            for page in pages:
+                space.touch(page)
+                self.assertEqual(page[0], iteration)
+                page[0] = iteration + 1
+                time.sleep(1e-3)  # time in which to prefetch
+            space.mark_iteration()
+            space.synchronize()  # the lesson is learned, and the moves so far are over
+        counters = space.learned_counters()
+        self.assertEqual(counters["iterations"], 8)
+        self.assertEqual(counters["touches"], 8 * len(pages))
+        self.assertEqual(counters["lessons"], 1, space.learned_status())
+        self.assertGreaterEqual(counters["followed"], 5, space.learned_status())
+        self.assertEqual(counters["hits"], counters["followed"] * len(pages))
 
     def test_keep_content_in_a_file(self):
         space = self.make(far="/tmp")

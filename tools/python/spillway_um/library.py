@@ -8,6 +8,7 @@ STATUS_NAMES = ("OK", "INVALID_ARGUMENT", "INVALID_SPACE", "NOT_ALLOCATED", "OUT
                 "FAILED", "INTERNAL")
 OPTIONS_VERSION = 1
 COUNTERS_VERSION = 1
+LEARNED_COUNTERS_VERSION = 1
 ACCESS = {"read": 1, "write": 2, "read write": 3}
 ADVICE = {"none": 0, "prefer near": 1, "prefer far": 2, "read mostly": 3}
 FILE_NAME = "libspillway_um.so"
@@ -33,12 +34,22 @@ class Handle(ctypes.Structure):
     _fields_ = [("id", ctypes.c_uint64)]
 
 
+def counter_fields(*names):
+    return [("version", ctypes.c_uint32), ("reserved", ctypes.c_uint32)] + [
+        (name, ctypes.c_uint64) for name in names]
+
+
 class CounterValues(ctypes.Structure):
-    _fields_ = [("version", ctypes.c_uint32), ("reserved", ctypes.c_uint32)] + [
-        (name, ctypes.c_uint64) for name in (
-            "allocations", "frees", "allocated_bytes", "near_bytes", "near_peak_bytes", "faults",
-            "fault_nanoseconds", "evictions", "bytes_prefetched", "bytes_offloaded",
-            "discarded_pages", "refused_hints", "touches")]
+    _fields_ = counter_fields(
+        "allocations", "frees", "allocated_bytes", "near_bytes", "near_peak_bytes", "faults",
+        "fault_nanoseconds", "evictions", "bytes_prefetched", "bytes_offloaded",
+        "discarded_pages", "refused_hints", "touches")
+
+
+class LearnedCounterValues(ctypes.Structure):
+    _fields_ = counter_fields(
+        "iterations", "recorded", "followed", "abandoned", "idle", "lessons", "touches", "hits",
+        "misses", "unguided", "late", "prefetches", "offloads")
 
 
 ADDRESS, SIZE, POINTER = ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER
@@ -54,6 +65,9 @@ STATUS_FUNCTIONS = {  # each returns a status; after spillway_um_
     "touch": [Handle, ADDRESS, SIZE, ctypes.c_int],
     "synchronize": [Handle],
     "prepare_thread": [Handle],
+    "mark_iteration": [Handle],
+    "get_learned_counters": [Handle, POINTER(LearnedCounterValues)],
+    "learned_status": [Handle, ctypes.c_char_p, SIZE],
     "near_bytes": [Handle, ADDRESS, SIZE, POINTER(ctypes.c_uint64)],
     "get_counters": [Handle, POINTER(CounterValues)],
     "set_default": [POINTER(Options)],

@@ -4,7 +4,8 @@ import ctypes
 import math
 
 from .block import Block
-from .library import (ACCESS, ADVICE, COUNTERS_VERSION, CounterValues, Error, Handle, load)
+from .library import (ACCESS, ADVICE, COUNTERS_VERSION, LEARNED_COUNTERS_VERSION, CounterValues,
+                      Error, Handle, LearnedCounterValues, load)
 from .sizes import byte_count, size_text
 
 
@@ -125,6 +126,24 @@ class Space:
     def prepare_thread(self):
         self.call("prepare_thread")
 
+    # ---- learned prefetch
+
+    def mark_iteration(self):
+        """An iteration of a program that repeats itself ends here; touch() says what it uses."""
+        self.call("mark_iteration")
+
+    def learned_counters(self):
+        """Since the first mark: iterations followed, touches expected (hits) and others."""
+        values = LearnedCounterValues(version=LEARNED_COUNTERS_VERSION)
+        self.call("get_learned_counters", ctypes.byref(values))
+        return counters_of(values)
+
+    def learned_status(self):
+        """What learned prefetch is doing, or why it does nothing: one clause."""
+        text = ctypes.create_string_buffer(500)
+        self.call("learned_status", text, len(text))
+        return text.value.decode(errors="replace")
+
     # ---- what has happened
 
     def near_bytes(self, what):
@@ -136,7 +155,11 @@ class Space:
         """What the space has done since it was made; print it to read it."""
         values = CounterValues(version=COUNTERS_VERSION)
         self.call("get_counters", ctypes.byref(values))
-        return Counters((name, getattr(values, name)) for name, _ in CounterValues._fields_[2:])
+        return counters_of(values)
+
+
+def counters_of(values):
+    return Counters((name, getattr(values, name)) for name, _ in values._fields_[2:])
 
 
 def one_of(names, name, what):
