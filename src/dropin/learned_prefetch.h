@@ -45,8 +45,8 @@ class LearnedPrefetch {
   /// It is about to use a range. Throws: um::NotAllocated.
   void touching(const void* address, um::Bytes size, um::Access access);
 
-  /// Until what it was told so far has been learned and its moves have ended, also those that only
-  /// follow from the end of others. What other threads tell it meanwhile is not waited for.
+  /// Until what it was told so far has been learned and its moves so far have ended; also those
+  /// that follow from their end, unless another thread has told it something since.
   void wait();
 
   [[nodiscard]] prefetch::FollowerCounters counters() const;

@@ -5,8 +5,8 @@ namespace {
 
 // The loops below run over whole tensors: zeros, of which padding consists, stay zeros. An output
 // may be one of the inputs, since each element depends on its own place only. A NaN is no negative
-// number, so it stays and shows in the loss. What is read is read whatever the condition, which a compiler
-// may not decide by itself: a branch for each number makes a loop five times as long.
+// number, so it stays and shows in the loss. What is read is read whatever the condition, which a
+// compiler may not decide by itself: a branch for each number makes a loop take five times as long.
 
 class ReluForwardKernel final : public HostKernel {
  public:

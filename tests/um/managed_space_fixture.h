@@ -21,8 +21,9 @@ inline std::string name_of(const testing::TestParamInfo<PagingWay>& info) {
   return std::to_string(info.param.page / 1_KiB) + "KiB";
 }
 
-/// A managed space paged in one way. managed_space_contract.h, managed_hints_contract.h and
-/// managed_failure_contract.h say what each way has to keep; managed_space_stress.h hammers it.
+/// A managed space paged in one way. managed_space_contract.h, managed_hints_contract.h,
+/// managed_discard_contract.h and managed_failure_contract.h say what each way has to keep;
+/// managed_space_stress.h hammers it.
 class ManagedSpaceContract : public testing::TestWithParam<PagingWay> {
  protected:
   using Clock = std::chrono::steady_clock;

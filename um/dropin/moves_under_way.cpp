@@ -2,14 +2,14 @@
 
 namespace spillway::um {
 
-void MovesUnderWay::wait_for_room(Place to, std::uint64_t most) {
-  std::unique_lock lock{mutex_};
-  // An end may come before its start.
-  changed_.wait(lock, [&] { return of(to).started < of(to).ended + most; });
-}
-
 void MovesUnderWay::start(Place to) {
   const std::lock_guard lock{mutex_};
+  ++of(to).started;
+}
+
+void MovesUnderWay::start_below(std::uint64_t most, Place to) {
+  std::unique_lock lock{mutex_};
+  changed_.wait(lock, [&] { return of(to).started < of(to).ended + most; });
   ++of(to).started;
 }
 

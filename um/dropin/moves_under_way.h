@@ -15,9 +15,10 @@ namespace spillway::um {
 /// Thread safety: every function may be called from any thread.
 class MovesUnderWay {
  public:
-  /// Blocks while `most` moves or more are under way in a direction.
-  void wait_for_room(Place to, std::uint64_t most);
   void start(Place to);
+  /// As start(), once fewer than `most` moves are under way in that direction; until then it
+  /// blocks.
+  void start_below(std::uint64_t most, Place to);
   /// Each start() has one, which may come a moment before it.
   void end(Place to) noexcept;
   /// Blocks until the moves started so far have ended.

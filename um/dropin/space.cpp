@@ -17,9 +17,9 @@ namespace {
 
 constexpr Bytes kLargestAlignment = 2_MiB;
 
-/// Under way in one direction before a hint waits: who hints faster than the link moves would else
-/// put every later move behind a queue without end.
-constexpr std::uint64_t kMostMoves = 64;
+/// Prefetches or offloads under way before another waits: who hints faster than the link moves
+/// would else put every later move behind a queue without end.
+constexpr std::uint64_t kMostHinted = 64;
 
 std::string text(const void* address) {
   std::ostringstream stream;
@@ -156,8 +156,17 @@ Range Space::whole_pages_around(Allocations::Span span) const {
 // --- hints
 
 void Space::prefetch(const void* address, Bytes size, Place place) {
-  moves_.wait_for_room(place, kMostMoves);
-  static_cast<void>(start_move(address, size, place, [](const std::exception_ptr&) {}));
+  if (allocation(address, size).empty() || size == Bytes{}) return;
+  hinted_.start_below(kMostHinted, place);
+  bool is_started = false;
+  try {
+    is_started = start_move(address, size, place,
+                            [this, place](const std::exception_ptr&) { hinted_.end(place); });
+  } catch (...) {
+    hinted_.end(place);
+    throw;
+  }
+  if (!is_started) hinted_.end(place);
 }
 
 bool Space::start_move(const void* address, Bytes size, Place place, Completion done) {

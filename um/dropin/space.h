@@ -101,7 +101,8 @@ class Space {
   const ManagedOptions options_;
   Ledger ledger_;
   MovesUnderWay moves_;
-  const std::unique_ptr<ManagedSpace> managed_;  // its moves use the two above
+  MovesUnderWay hinted_;                         // those of them that prefetch() started
+  const std::unique_ptr<ManagedSpace> managed_;  // its moves use the three above
   const Range slab_;
 
   mutable std::mutex mutex_;  // guards what follows, and the order of hints on one allocation

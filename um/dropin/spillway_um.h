@@ -10,15 +10,14 @@
  *
  * Units: bytes everywhere, unless a name says otherwise.
  *
- * Errors: every function that can fail returns a status. None throws, and none ends the process on
- * misuse. spillway_um_last_error() has the sentence on the calling thread's last failure.
+ * Errors: what can fail returns a status, nothing throws, nothing ends the process on misuse.
+ * spillway_um_last_error() has the sentence on the calling thread's last failure.
  *
  * Thread safety: every function may be called from any thread at any time. A space that one thread
  * destroys while another is inside a call ends when that call has returned.
  *
  * Hints (prefetch, offload, discard, advise, touch) take a range within one allocation. Memory
- * moves in pages: prefetch, offload and advise round their range outward to whole pages, discard
- * inward.
+ * moves in pages: discard rounds its range inward to whole pages, the others outward.
  *
  * fork: a child has no spaces. Every handle of its parent is refused there, and it must not touch
  * their memory (fork and exec, and posix_spawn, are fine). It may make spaces of its own.
@@ -139,9 +138,9 @@ SPILLWAY_UM_API spillway_um_status spillway_um_free_async(spillway_um_space spac
 
 /* ---- hints ---- */
 
-/* Starts bringing a range near, and returns; waits first while 64 moves of the program's own are
- * under way in that direction. Parts for which near memory has no room are left where
- * they are: counted, and no failure. Of a range larger than near memory the beginning comes. */
+/* Starts bringing a range near, and returns, but waits first while 64 that were asked for are under
+ * way. Parts for which near memory has no room are left where they are: counted, and no failure.
+ * Of a range larger than near memory the beginning comes. */
 SPILLWAY_UM_API spillway_um_status spillway_um_prefetch(spillway_um_space space,
                                                         const void* address, size_t bytes);
 /* Starts sending a range far, and returns, as above. */
@@ -176,7 +175,8 @@ SPILLWAY_UM_API spillway_um_status spillway_um_touch(spillway_um_space space, co
                                                      size_t bytes, int access);
 
 /* Waits until the prefetches and offloads so far have ended, learned ones too, and for a lesson
- * that is being learned. Fails when far memory has failed since the space was made. */
+ * that is being learned; what other threads order meanwhile is not waited for. Fails when far
+ * memory has failed since the space was made. */
 SPILLWAY_UM_API spillway_um_status spillway_um_synchronize(spillway_um_space space);
 
 /* For threads that touch a space's memory in code that has no stack to spare: oneDNN's AVX-512

@@ -96,7 +96,7 @@ void Residency::wait_until_settled(Lock& lock, const Page& page) {
 Residency::Room Residency::find_room(Lock& lock) {
   while (true) {
     if (const auto slot = pool_.take()) return {.slot = slot, .failure = nullptr};
-    if (const auto dead = dead_.first()) {
+    if (const auto dead = dead_.first(); dead && !pool_.has_free()) {
       bury(*dead);
       continue;
     }

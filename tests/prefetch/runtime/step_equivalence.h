@@ -74,12 +74,15 @@ inline void check_planned_managed(um::Paging paging) {
   const TaskGraph graph = random_step();
   const Profile profile = random_profile(graph);
   const Plan plan = verified_plan(random_step_problem(graph, profile), "fractional");
-  const Executed executed = execute_managed(graph, plan, paging);
-  RC_ASSERT(executed.result == run_plainly(graph, kSteps));
-  RC_ASSERT(executed.counters.faults == 0U);
-  RC_ASSERT(executed.counters.evictions == 0U);
-  RC_ASSERT(executed.counters.refused_hints == 0U);
-  RC_ASSERT(executed.peak <= peak_of(graph, plan));
+  const ToyResult wanted = run_plainly(graph, kSteps);
+  for (const bool poison : {true, false}) {
+    const Executed executed = execute_managed(graph, plan, paging, poison);
+    RC_ASSERT(executed.result == wanted);
+    RC_ASSERT(executed.counters.faults == 0U);
+    RC_ASSERT(executed.counters.evictions == 0U);
+    RC_ASSERT(executed.counters.refused_hints == 0U);
+    RC_ASSERT(executed.peak <= peak_of(graph, plan));
+  }
 }
 
 /// The same step by page faults alone.

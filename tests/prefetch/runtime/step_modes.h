@@ -55,7 +55,9 @@ inline Executed execute_resident(const TaskGraph& graph, const Plan& plan) {
   return {.result = run_planned(stage.layout, memory, stage.state, kSteps)};
 }
 
-inline Executed execute_managed(const TaskGraph& graph, const Plan& plan, um::Paging paging) {
+/// Dead pages are poisoned, or kept mapped as in a training.
+inline Executed execute_managed(const TaskGraph& graph, const Plan& plan, um::Paging paging,
+                                bool poison = true) {
   Stage stage{graph, plan};
   um::HostDevice device;
   const um::Bytes size = std::max(plan.page, stage.layout.placement.extent);
@@ -63,7 +65,7 @@ inline Executed execute_managed(const TaskGraph& graph, const Plan& plan, um::Pa
                                                 .near = std::min(size, stage.room()),
                                                 .page = plan.page,
                                                 .paging = paging,
-                                                .poison = true},
+                                                .poison = poison},
                                                stage.ledger);
   ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.always_near, space->slab()},
                        space->hints()};

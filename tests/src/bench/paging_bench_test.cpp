@@ -74,6 +74,14 @@ TEST(BenchPaging, DiscardedContentIsNotBroughtBack) {
   EXPECT_EQ(counters.bytes_offloaded, 1_MiB);  // of the first 16 pages, for the other 16
 }
 
+// All of them stay mapped: where a pass overwrites them there is nothing to do.
+TEST(BenchPaging, DiscardedPagesThatFitCostNothing) {
+  const um::Counters counters = counters_of(TouchPattern::kStream, PagingWay::kDiscarded, 0.5);
+
+  EXPECT_EQ(counters.faults, 0U);
+  EXPECT_EQ(counters.discarded_pages, 8U);
+}
+
 // At most 16 of the 32 pages are near when a pass begins, and as many when it ends; all were
 // written.
 TEST(BenchPaging, PrefetchedPagesComeAndGo) {

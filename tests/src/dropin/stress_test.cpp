@@ -36,13 +36,17 @@ struct Tally {
 /// Does whatever comes to mind with blocks of its own.
 class Worker {
  public:
-  Worker(spillway_um_space space, std::uint32_t seed) : space_{space}, random_{seed} {}
+  /// One of all marks iterations, for whose lessons it has no pattern.
+  Worker(spillway_um_space space, std::uint32_t seed, bool marks)
+      : space_{space}, random_{seed}, marks_{marks} {}
 
   Tally work(std::chrono::steady_clock::time_point end) {
     while (std::chrono::steady_clock::now() < end) {
       if (blocks_.size() < 8 && draw(3) == 0) take();
       if (!blocks_.empty()) use(blocks_[draw(blocks_.size())]);
       if (!blocks_.empty() && draw(6) == 0) drop(draw(blocks_.size()));
+      if (marks_ && draw(50) == 0) expect_ok(spillway_um_mark_iteration(space_));
+      if (draw(200) == 0) expect_ok(spillway_um_synchronize(space_));
     }
     while (!blocks_.empty()) drop(0);
     return tally_;
@@ -100,6 +104,7 @@ class Worker {
 
   spillway_um_space space_;
   std::mt19937 random_;
+  bool marks_;
   std::vector<Block> blocks_;
   Tally tally_;
 };
@@ -130,10 +135,10 @@ TEST_P(Stress, EightThreadsLoseNoByteAndTheCountersAddUp) {
   std::vector<Tally> tallies(8);
   std::vector<std::thread> threads;
   for (std::uint32_t i = 0; i < tallies.size(); ++i) {
-    threads.emplace_back([&, i] { tallies[i] = Worker{space, i + 1}.work(end); });
+    threads.emplace_back([&, i] { tallies[i] = Worker{space, i + 1, i == 0}.work(end); });
   }
   for (std::thread& thread : threads) thread.join();
-  Tally all;
+  Tally all{.allocations = 1};  // with which the first mark measured the link
   for (const Tally& each : tallies) {
     all.allocations += each.allocations;
     all.touches += each.touches;

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <functional>
+#include <latch>
 #include <thread>
 
 namespace spillway::um {
@@ -12,20 +12,23 @@ namespace {
 
 class MovesUnderWayTest : public testing::Test {
  protected:
-  /// Runs `wait` in a thread, and `until` once that had time to begin. True when it ended only
-  /// after `until` did.
-  [[nodiscard]] static bool waits(const std::function<void()>& wait,
-                                  const std::function<void()>& until) {
-    std::atomic<bool> has_ended = false;
+  /// Runs `wait` in a thread and `end` in this one. True when the wait ended after `end` began.
+  [[nodiscard]] static bool outlasts(const std::function<void()>& wait,
+                                     const std::function<void()>& end) {
+    std::latch is_running{1};
+    std::atomic<bool> has_begun = false;
+    bool was_late = false;
     std::thread waiter{[&] {
+      is_running.count_down();
       wait();
-      has_ended = true;
+      was_late = has_begun;
     }};
-    std::this_thread::sleep_for(std::chrono::milliseconds{20});
-    const bool was_early = has_ended;
-    until();
+    is_running.wait();
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();  // in which a wait may end too early
+    has_begun = true;
+    end();
     waiter.join();
-    return !was_early;
+    return was_late;
   }
 
   MovesUnderWay moves;
@@ -33,39 +36,38 @@ class MovesUnderWayTest : public testing::Test {
 
 TEST_F(MovesUnderWayTest, AreWaitedForInBothDirections) {
   moves.wait();
-  moves.start(Place::kNear);
-  moves.start(Place::kFar);
-  EXPECT_TRUE(waits([&] { moves.wait(); },
-                    [&] {
-                      moves.end(Place::kNear);
-                      moves.end(Place::kFar);
-                    }));
+  for (const Place last : {Place::kNear, Place::kFar}) {
+    moves.start(Place::kNear);
+    moves.start(Place::kFar);
+    moves.end(last == Place::kNear ? Place::kFar : Place::kNear);
+    EXPECT_TRUE(outlasts([&] { moves.wait(); }, [&] { moves.end(last); }));
+  }
 }
 
 TEST_F(MovesUnderWayTest, ThatStartDuringAWaitAreNotWaitedFor) {
   moves.start(Place::kFar);
-  EXPECT_TRUE(waits([&] { moves.wait(); },
-                    [&] {
-                      moves.start(Place::kFar);
-                      moves.end(Place::kFar);
-                    }));
+  EXPECT_TRUE(outlasts([&] { moves.wait(); },
+                       [&] {
+                         moves.start(Place::kFar);
+                         moves.end(Place::kFar);
+                       }));
 }
 
-TEST_F(MovesUnderWayTest, LeaveRoomForSoManyInADirection) {
-  moves.start(Place::kNear);
-  moves.wait_for_room(Place::kNear, 2);
-  moves.start(Place::kNear);
-  moves.wait_for_room(Place::kFar, 2);
+TEST_F(MovesUnderWayTest, StartOneByOneWhereThereIsAMost) {
+  moves.start_below(2, Place::kNear);
+  moves.start_below(2, Place::kNear);
+  moves.start_below(2, Place::kFar);
   EXPECT_TRUE(
-      waits([&] { moves.wait_for_room(Place::kNear, 2); }, [&] { moves.end(Place::kNear); }));
+      outlasts([&] { moves.start_below(2, Place::kNear); }, [&] { moves.end(Place::kNear); }));
+  EXPECT_TRUE(
+      outlasts([&] { moves.start_below(1, Place::kFar); }, [&] { moves.end(Place::kFar); }));
 }
 
 TEST_F(MovesUnderWayTest, MayEndBeforeTheyStart) {
   moves.end(Place::kNear);
-  moves.wait_for_room(Place::kNear, 1);
   moves.start(Place::kNear);
-  moves.wait_for_room(Place::kNear, 1);
   moves.wait();
+  moves.start_below(1, Place::kNear);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "tests/um/managed_discard_contract.h"
 #include "tests/um/managed_failure_contract.h"
 #include "tests/um/managed_hints_contract.h"
 #include "tests/um/managed_space_contract.h"
