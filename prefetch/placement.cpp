@@ -7,15 +7,32 @@ namespace {
 
 using um::Bytes;
 
-// Something that needs `size` addresses from run `begin` to run `last`.
-struct Tenant {
-  Bytes size;
+struct Interval {
   Position begin;
   Position last;
+};
+
+// Something that needs `size` addresses in some intervals of runs, which are in order.
+struct Tenant {
+  Bytes size;
+  std::vector<Interval> times;
   Bytes* offset;  // where its place is noted
 };
 
-bool share_time(const Tenant& a, const Tenant& b) { return a.begin <= b.last && b.begin <= a.last; }
+bool share_time(const Tenant& a, const Tenant& b) {
+  auto of_a = a.times.begin();
+  auto of_b = b.times.begin();
+  while (of_a != a.times.end() && of_b != b.times.end()) {
+    if (of_a->last < of_b->begin) {
+      ++of_a;
+    } else if (of_b->last < of_a->begin) {
+      ++of_b;
+    } else {
+      return true;
+    }
+  }
+  return false;
+}
 
 // The lowest offset at which `tenant` overlaps none of `placed`, which is in order of offset.
 Bytes lowest_gap(const Tenant& tenant, const std::vector<Tenant>& placed) {
@@ -35,22 +52,18 @@ Placement place(const TaskGraph& graph, const Occupancy& occupancy, std::span<co
   Placement placement{.blocks = std::vector<Bytes>(graph.data.size()),
                       .workspaces = std::vector<Bytes>(runs.size()),
                       .extent = {}};
-  std::vector<Tenant> blocks(graph.data.size());
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    blocks[i] = {.size = {}, .begin = 0, .last = 0, .offset = &placement.blocks[i]};
-  }
+  std::vector<Tenant> tenants(graph.data.size());
   for (const Life& life : lives) {
-    Tenant& tenant = blocks[static_cast<std::size_t>(life.data)];
-    if (tenant.size == Bytes{}) tenant.begin = life.begin();
+    const auto block = static_cast<std::size_t>(life.data);
+    Tenant& tenant = tenants[block];
     tenant.size = occupancy.size(life.data);
-    tenant.last = std::max(tenant.last, life.last());
+    tenant.times.push_back({.begin = life.begin(), .last = life.last()});
+    tenant.offset = &placement.blocks[block];
   }
-  std::vector<Tenant> tenants = std::move(blocks);
   for (Position p = 0; p < runs.size(); ++p) {
     const Bytes workspace = graph[runs[p].task].algorithms[runs[p].algorithm].workspace;
     tenants.push_back({.size = occupancy.workspace_size(workspace),
-                       .begin = p,
-                       .last = p,
+                       .times = {{.begin = p, .last = p}},
                        .offset = &placement.workspaces[p]});
   }
   std::erase_if(tenants, [](const Tenant& tenant) { return tenant.size == Bytes{}; });

@@ -12,7 +12,8 @@
 namespace spillway::prefetch {
 
 /// Where each movable block and each run's workspace lies in one slab of addresses. Blocks that
-/// never live at the same time may share addresses; a block keeps its place through all its lives.
+/// never live at the same time may share addresses, also while a block that was dropped waits to be
+/// computed again; a block has the same place in all its lives.
 struct Placement {
   std::vector<um::Bytes> blocks;      ///< by DataId; meaningless for blocks that are not movable
   std::vector<um::Bytes> workspaces;  ///< by position; meaningless where there is none
@@ -20,7 +21,7 @@ struct Placement {
 };
 
 /// Greedy by size: the largest first, each in the lowest gap that is free throughout its time. All
-/// offsets are multiples of the page. Complexity: O(n^2), n blocks and workspaces.
+/// offsets are multiples of the page. Complexity: O(n^2), n lives and workspaces.
 [[nodiscard]] Placement place(const TaskGraph& graph, const Occupancy& occupancy,
                               std::span<const TaskRun> runs, std::span<const Life> lives);
 

@@ -90,6 +90,24 @@ TEST_F(StepLayoutTest, SlabAddressFindsBlocksWorkspacesAndPartsOfBlocks) {
                um::ContractError);
 }
 
+// x (3 pages) is dropped and made again; z (3 pages) lives meanwhile.
+TEST_F(StepLayoutTest, GivesTheAddressesOfADroppedBlockToOthers) {
+  TaskGraph step;
+  const DataId first = step.add(DataBlock{.name = "x", .size = pages(3)});
+  const DataId between = step.add(DataBlock{.name = "z", .size = pages(3)});
+  const DataId sums = step.add(DataBlock{.name = "s", .size = 16_B});
+  step.add(Task{.name = "make x", .writes = {first}});
+  step.add(Task{.name = "use x", .reads = {first}, .writes = {sums}});
+  step.add(Task{.name = "make z", .writes = {between}});
+  step.add(Task{.name = "use z", .reads = {between}, .writes = {sums}});
+  step.add(Task{.name = "use x again", .reads = {first}, .writes = {sums}});
+  Plan dropping{.graph = fingerprint(step), .budget = pages(6), .page = kPage};
+  dropping.runs = runs_in_order(step);
+  dropping.runs.insert(dropping.runs.begin() + 4,
+                       TaskRun{.task = TaskId{0}, .is_recomputation = true});
+  EXPECT_EQ(StepLayout(step, dropping).placement.extent, pages(3));
+}
+
 struct Tenancy {
   um::Bytes begin, end;
   Position first, last;
@@ -103,7 +121,7 @@ RC_GTEST_PROP(Placement, NeverPutsTwoThingsInOnePlaceAtOneTime, ()) {
   Problem given{.graph = graph, .profile = profile, .budget = {}, .page = kPage};
   given.budget = near_need(graph, Occupancy{graph, kPage}).smallest + pages(2);
   given.may_recompute = true;
-  const Plan plan = std::get<Plan>(find_planner("fractional").plan(given));
+  const Plan plan = std::get<Plan>(find_planner("joint").plan(given));
   const StepLayout layout{graph, plan};
   std::vector<Tenancy> all;
   um::Bytes total;
@@ -111,14 +129,9 @@ RC_GTEST_PROP(Placement, NeverPutsTwoThingsInOnePlaceAtOneTime, ()) {
     if (size > 0_B) all.push_back({offset, offset + size, first, last});
     total += size;
   };
-  std::vector<Tenancy> spans(graph.data.size());
   for (const Life& life : find_lives(graph, plan.runs)) {
-    const auto i = static_cast<std::size_t>(life.data);
-    if (spans[i].end == 0_B) spans[i] = {0_B, layout.occupancy.size(life.data), life.begin(), 0};
-    spans[i].last = life.last();
-  }
-  for (std::size_t i = 0; i < spans.size(); ++i) {
-    add(layout.placement.blocks[i], spans[i].end, spans[i].first, spans[i].last);
+    add(layout.placement.blocks[static_cast<std::size_t>(life.data)],
+        layout.occupancy.size(life.data), life.begin(), life.last());
   }
   for (Position p = 0; p < plan.runs.size(); ++p) {
     add(layout.placement.workspaces[p], layout.runs[p].workspace, p, p);
