@@ -6,8 +6,8 @@
 namespace spillway {
 
 /// Bytes of unified memory, whole pages, that the steps of `workload` take at least, whatever plan
-/// they run under: a block keeps its addresses from its first write to its last read
-/// (prefetch/placement.h), wherever its content is meanwhile and however often it is made again.
+/// they run under: what a task needs at the same time. Plans that drop little take more, since a
+/// block keeps its addresses while its content is far (prefetch/placement.h).
 [[nodiscard]] um::Bytes least_slab(const Workload& workload);
 
 }  // namespace spillway

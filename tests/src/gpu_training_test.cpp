@@ -168,9 +168,9 @@ TEST(GpuTraining, GivesTheHostsBitsInEveryMode) {
   }
 }
 
-// The slab of any plan holds what lives at the same time: more than 4 MiB.
+// The slab of any plan holds what a task needs at the same time: more than 2 MiB.
 TEST(GpuTraining, RefusesUnifiedMemoryThatNoPlanFitsBeforeItMeasures) {
-  Processor processor = recorded_gpu(um::RecordingApi::h200(), {.managed_limit = Bytes{4U << 20U}});
+  Processor processor = recorded_gpu(um::RecordingApi::h200(), {.managed_limit = Bytes{2U << 20U}});
   const nets::Network net = network();
   const Workload workload{net, *processor.backend, {.batch = kBatch}};
   const std::atomic<bool> stop = false;
@@ -180,7 +180,7 @@ TEST(GpuTraining, RefusesUnifiedMemoryThatNoPlanFitsBeforeItMeasures) {
                            [&](double) { has_measured = true; });
   };
   const std::string sentence = test::refusal([&] { return measure(MemoryMode::kManaged); });
-  EXPECT_NE(sentence.find("more than the limit of 4.00 MiB"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("more than the limit of 2.00 MiB"), std::string::npos) << sentence;
   EXPECT_FALSE(has_measured);
   static_cast<void>(measure(MemoryMode::kCopy));
   EXPECT_TRUE(has_measured);

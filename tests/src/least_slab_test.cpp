@@ -30,10 +30,10 @@ class LeastSlab : public testing::Test {
       prefetch::model_profile(workload.training().graph, prefetch::find_machine("v100"));
 };
 
-TEST_F(LeastSlab, IsWhatLivesAtOnceWhenNothingMoves) {
+TEST_F(LeastSlab, IsWhatTheLargestTaskNeeds) {
   const prefetch::Occupancy occupancy{workload.training().graph, workload.page()};
   EXPECT_EQ(least_slab(workload) + occupancy.always_near(),
-            near_need(workload.training().graph, occupancy).resident);
+            near_need(workload.training().graph, occupancy).smallest);
 }
 
 TEST_F(LeastSlab, IsNoMoreThanAnyPlanTakes) {
