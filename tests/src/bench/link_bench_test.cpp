@@ -6,22 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "src/executor.h"
+#include "tests/src/bench/figure_of.h"
 #include "tests/src/bench/watched_device.h"
 
 namespace spillway {
 namespace {
 
 using namespace um::literals;
+using test::figure_of;
 using test::WatchedDevice;
-
-Figure figure_of(double seconds) {
-  return {.median = Seconds{seconds},
-          .least = Seconds{seconds},
-          .most = Seconds{seconds},
-          .deviation = 0,
-          .runs = 5,
-          .settled = true};
-}
 
 LinkRow row_of(Direction direction) {
   return {.way = Way::kPinnedCopy,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/executor.h"
+#include "tests/src/bench/figure_of.h"
 #include "tests/src/bench/watched_device.h"
 #include "um/error.h"
 
@@ -13,6 +14,7 @@ namespace spillway {
 namespace {
 
 using namespace um::literals;
+using test::figure_of;
 using test::WatchedDevice;
 
 // 16 near pages.
@@ -122,15 +124,6 @@ TEST(BenchPaging, WantsADeviceThatEvicts) {
   EXPECT_THROW(
       bench_paging(gpu, options_of(TouchPattern::kStream, PagingWay::kFaults, 2), {}, false),
       um::ContractError);
-}
-
-Figure figure_of(double seconds) {
-  return {.median = Seconds{seconds},
-          .least = Seconds{seconds},
-          .most = Seconds{seconds},
-          .deviation = 0,
-          .runs = 5,
-          .settled = true};
 }
 
 TEST(PagingRow, HasTheFieldsOfTheFormat) {

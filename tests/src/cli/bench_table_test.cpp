@@ -11,20 +11,13 @@
 #include "src/cli/figure_text.h"
 #include "src/cli/link_table.h"
 #include "src/cli/paging_table.h"
+#include "tests/src/bench/figure_of.h"
 
 namespace spillway::cli {
 namespace {
 
 using namespace um::literals;
-
-Figure figure_of(double seconds, bool settled = true) {
-  return {.median = Seconds{seconds},
-          .least = Seconds{seconds},
-          .most = Seconds{seconds},
-          .deviation = 0,
-          .runs = 5,
-          .settled = settled};
-}
+using test::figure_of;
 
 TEST(BenchOptions, MeasureNoFigureInLessThanATwentiethOfASecond) {
   EXPECT_EQ(BenchOptions{}.repetition().least_time, Seconds{0.05});
