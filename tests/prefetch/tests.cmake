@@ -66,11 +66,14 @@ spillway_test(prefetch_runtime_tests
   SOURCES prefetch/runtime/copy_memory_compaction_test.cpp
           prefetch/runtime/copy_memory_places_test.cpp prefetch/runtime/copy_memory_test.cpp
           prefetch/runtime/managed_memory_test.cpp prefetch/runtime/plan_walker_test.cpp
-          prefetch/runtime/step_equivalence_test.cpp prefetch/runtime/step_layout_test.cpp
-          prefetch/runtime/step_runner_test.cpp
+          prefetch/runtime/step_equivalence_test.cpp prefetch/runtime/step_runner_test.cpp
   LINK spillway::prefetch_runtime spillway::um rapidcheck
   TIMEOUT 300 TSAN)
 # Not under TSan: it takes mapping a page anew for a write.
 spillway_test(prefetch_runtime_memfd_tests SOURCES prefetch/runtime/step_equivalence_memfd_test.cpp
+  LINK spillway::prefetch_runtime spillway::um rapidcheck
+  TIMEOUT 300)
+# Not under TSan: `joint` makes its plans in TBB loops, whose hand-over TSan does not see.
+spillway_test(prefetch_step_layout_tests SOURCES prefetch/runtime/step_layout_test.cpp
   LINK spillway::prefetch_runtime spillway::um rapidcheck
   TIMEOUT 300)
