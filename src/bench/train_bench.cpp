@@ -10,7 +10,8 @@
 namespace spillway {
 namespace {
 
-constexpr std::size_t kWarmUps = 1;
+// The first step maps pages; in the second those of a virtual machine are still slow.
+constexpr std::size_t kWarmUps = 2;
 
 std::string place(std::size_t index, std::size_t count) {
   return std::to_string(index + 1) + " of " + std::to_string(count);
@@ -77,13 +78,30 @@ void TrainBench::train_round(std::size_t round, const TellProgress& tell) {
     if (is_time_up()) return;
     tell("round " + place(round, options_.rounds) + ", training " + place(i, trials.size()) + ": " +
          description(trial) + "; at most " + minutes(time_left(round, i)) + " left");
-    trial.train(processor_,
-                {.space = options_.space,
-                 .warm_ups = kWarmUps,
-                 .steps = options_.steps,
-                 .seed = options_.seed},
-                stop_);
+    TrainTrial& resident = comparison_.reference(trial.subject());
+    if (needs_resident_run(trial)) {
+      train(resident);
+      expect_going_on();
+      if (is_time_up()) return;
+    }
+    if (const auto step = resident.last_step()) trial.note_resident(*step);
+    train(trial);
   }
+}
+
+void TrainBench::train(TrainTrial& trial) {
+  trial.train(processor_,
+              {.space = options_.space,
+               .warm_ups = kWarmUps,
+               .steps = options_.steps,
+               .seed = options_.seed},
+              stop_);
+}
+
+bool TrainBench::needs_resident_run(const TrainTrial& trial) const {
+  const TrainTrial& resident = comparison_.reference(trial.subject());
+  return &trial != &resident && !resident.has_failed() &&
+         Clock::now() - resident.last_end() > options_.resident_age;
 }
 
 bool TrainBench::is_settled() const {
@@ -101,7 +119,9 @@ Seconds TrainBench::time_left(std::size_t round, std::size_t next) const {
     const Seconds known = trials[i]->last_round();
     const Seconds once = known > Seconds{0} ? known : slowness * predicted_round(*trials[i]);
     const std::size_t rounds = options_.rounds - round - (i < next ? 1 : 0);
-    left += static_cast<double>(rounds) * once;
+    const Seconds resident = comparison_.reference(trials[i]->subject()).last_round();
+    left += static_cast<double>(rounds) *
+            (once + std::min(1.0, once / options_.resident_age) * resident);
   }
   const Seconds until_cap = options_.most_time - (Clock::now() - begin_);
   return std::clamp(left, Seconds{0}, std::max(Seconds{0}, until_cap));

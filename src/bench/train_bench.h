@@ -18,16 +18,19 @@ namespace spillway {
 struct TrainBenchOptions {
   um::ManagedOptions space;  ///< far memory, link and paging
   std::size_t rounds = 3;    ///< at most
-  std::size_t steps = 3;     ///< counted in a round, after one that warms up
+  std::size_t steps = 3;     ///< counted in a round, after two that warm up
   Seconds most_time{600};    ///< after which nothing further begins
-  std::uint64_t seed = 1;    ///< of weights and images
+  Seconds resident_age{60};  ///< a resident run is repeated where a trial would begin later than
+                             ///< this after it
+  std::uint64_t seed = 1;  ///< of weights and images
 };
 
 /// One line for the user: what is being done, and how long it may still take.
 using TellProgress = std::function<void(const std::string& text)>;
 
 /// Fills a comparison: measures each subject once, plans each trial, and lets all of them take
-/// turns, round after round, so that a machine that is busy for a while disturbs them alike.
+/// turns, round after round, so that a machine that is busy for a while disturbs them alike. Each
+/// trial is compared with a resident run that was not long before it.
 class TrainBench {
  public:
   /// All arguments but the options must outlive it.
@@ -45,6 +48,9 @@ class TrainBench {
   void measure_subjects(const TellProgress& tell);
   void plan_trials(const TellProgress& tell);
   void train_round(std::size_t round, const TellProgress& tell);
+  void train(TrainTrial& trial);
+  // The resident run that `trial` is to be compared with is too long ago.
+  [[nodiscard]] bool needs_resident_run(const TrainTrial& trial) const;
   [[nodiscard]] bool is_settled() const;
   [[nodiscard]] bool is_time_up() const { return Clock::now() - begin_ >= options_.most_time; }
   void expect_going_on() const;

@@ -77,7 +77,7 @@ bool TrainComparison::has_copies() const {
       trials_, [](const auto& trial) { return trial->strategy().memory == MemoryMode::kCopy; });
 }
 
-const TrainTrial& TrainComparison::reference(const TrainSubject& subject) const {
+TrainTrial& TrainComparison::reference(const TrainSubject& subject) const {
   const auto found = std::ranges::find_if(trials_, [&](const auto& trial) {
     return &trial->subject() == &subject && trial->strategy().is_resident();
   });
@@ -85,11 +85,14 @@ const TrainTrial& TrainComparison::reference(const TrainSubject& subject) const 
   return **found;
 }
 
-ResidentStep TrainComparison::resident_step(const TrainSubject& subject) const {
-  const TrainTrial& trial = reference(subject);
-  if (!trial.has_failed() && trial.counted_steps() > 0) {
+ResidentStep TrainComparison::resident_step(const TrainTrial& trial) const {
+  if (trial.strategy().is_resident() && trial.counted_steps() > 0) {
     return {.time = trial.samples().figure().median, .is_measured = true};
   }
+  if (const std::optional<Seconds> beside = trial.resident_beside()) {
+    return {.time = *beside, .is_measured = true};
+  }
+  const TrainSubject& subject = trial.subject();
   const prefetch::Profile& profile = subject.profile(MemoryMode::kResident);
   return {.time = predicted_step(subject.workload(), std::span{&profile, 1},
                                  subject.resident_plans(), MemoryMode::kResident)};
@@ -111,7 +114,7 @@ TrainRow TrainComparison::fill(const PlannedRow& planned) const {
       return row;
     }
   }
-  row.resident = resident_step(trial.subject());
+  row.resident = resident_step(trial);
   row.predicted = trial.predicted();
   row.measurement = measurement_of(trial);
   return row;

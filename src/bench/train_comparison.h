@@ -40,6 +40,8 @@ class TrainComparison {
   [[nodiscard]] um::Bytes measuring_limit(const TrainSubject& subject) const;
   /// True when a trial needs the link of explicit copies.
   [[nodiscard]] bool has_copies() const;
+  /// The resident trial of `subject`, one that add() returned.
+  [[nodiscard]] TrainTrial& reference(const TrainSubject& subject) const;
 
   /// A row that is asked for, and what is run for it.
   struct PlannedRow {
@@ -57,9 +59,8 @@ class TrainComparison {
  private:
   TrainTrial& find_or_add_trial(const TrainSubject& subject, const TrainStrategy& strategy,
                                 um::Bytes budget);
-  // The resident trial of `subject`.
-  [[nodiscard]] const TrainTrial& reference(const TrainSubject& subject) const;
-  [[nodiscard]] ResidentStep resident_step(const TrainSubject& subject) const;
+  // What the steps of `trial` are compared with.
+  [[nodiscard]] ResidentStep resident_step(const TrainTrial& trial) const;
   [[nodiscard]] TrainRow fill(const PlannedRow& planned) const;
 
   um::Bytes resident_limit_;

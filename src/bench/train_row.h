@@ -50,7 +50,7 @@ struct TrainMeasurement {
   Seconds stalled{0};
 };
 
-/// A step of the same network and batch with all in near memory.
+/// A step of the same network and batch with all in near memory, run about the same time.
 struct ResidentStep {
   Seconds time{0};
   bool is_measured = false;  ///< else the sum of its tasks' times

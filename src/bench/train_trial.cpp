@@ -1,7 +1,6 @@
 #include "src/bench/train_trial.h"
 
 #include <algorithm>
-#include <chrono>
 #include <span>
 
 #include "src/predicted_step.h"
@@ -38,7 +37,8 @@ void TrainTrial::plan(const um::Device& device) {
 void TrainTrial::train(Processor& processor, const TrainRound& round,
                        const std::atomic<bool>& stop) {
   um::expects(plans_.has_value() && !has_failed(), "a trial that was planned");
-  const auto begin = std::chrono::steady_clock::now();
+  const Clock::time_point begin = Clock::now();
+  last_step_.reset();
   try {
     Session session{processor, subject_.workload(), *plans_, strategy_.memory, round.space, stop};
     session.state().initialise(round.seed);
@@ -46,11 +46,13 @@ void TrainTrial::train(Processor& processor, const TrainRound& round,
   } catch (const um::Error& error) {
     failure_ = error.what();
   }
-  last_round_ = std::chrono::steady_clock::now() - begin;
+  last_end_ = Clock::now();
+  last_round_ = last_end_ - begin;
 }
 
 void TrainTrial::train_steps(Session& session, const TrainRound& round) {
   std::vector<float> losses;
+  Samples counted;
   for (std::size_t step = 0; step < round.warm_ups + round.steps; ++step) {
     const StepReport report = session.train({.seed = round.seed,
                                              .step = step,
@@ -58,11 +60,19 @@ void TrainTrial::train_steps(Session& session, const TrainRound& round) {
                                              .batch = &subject_.images()});
     losses.push_back(report.loss);
     near_peak_ = std::max(near_peak_, session.near_peak());
-    if (step >= round.warm_ups) count(report);
+    if (step < round.warm_ups) continue;
+    count(report);
+    counted.add(report.duration);
+    last_step_ = counted.figure().median;
   }
   timeline_ = session.timeline();
   if (losses_.empty()) losses_ = losses;
   repeats_itself_ = repeats_itself_ && are_same_losses(losses_, losses);
+}
+
+std::optional<Seconds> TrainTrial::resident_beside() const {
+  if (resident_beside_.size() == 0) return std::nullopt;
+  return resident_beside_.figure().median;
 }
 
 TrainConduct TrainTrial::conduct() const {

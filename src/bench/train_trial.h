@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -33,6 +34,8 @@ struct TrainRound {
 /// it stays so, and says why.
 class TrainTrial {
  public:
+  using Clock = std::chrono::steady_clock;
+
   /// `subject` must outlive it. `budget` is the whole run's; resident, the most it may need.
   TrainTrial(const TrainSubject& subject, TrainStrategy strategy, um::Bytes budget,
              const Settling& settling = {})
@@ -62,6 +65,15 @@ class TrainTrial {
   [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
   /// Of the last round, its session's making included; zero before the first.
   [[nodiscard]] Seconds last_round() const { return last_round_; }
+  /// When the last round ended. Requires: there was one.
+  [[nodiscard]] Clock::time_point last_end() const { return last_end_; }
+  /// The median of the last round's counted steps; nothing where it had none.
+  [[nodiscard]] std::optional<Seconds> last_step() const { return last_step_; }
+
+  /// Notes what a resident step takes about the time of the next round.
+  void note_resident(Seconds step) { resident_beside_.add(step); }
+  /// The median of those that were noted.
+  [[nodiscard]] std::optional<Seconds> resident_beside() const;
   /// Empty losses before the first round has ended.
   [[nodiscard]] TrainConduct conduct() const;
   /// Of the last step; empty before the first.
@@ -82,6 +94,9 @@ class TrainTrial {
   Seconds stalled_{0};
   um::Bytes near_peak_;
   Seconds last_round_{0};
+  Clock::time_point last_end_;
+  std::optional<Seconds> last_step_;
+  Samples resident_beside_;
   std::vector<float> losses_;
   bool repeats_itself_ = true;
   prefetch::Timeline timeline_;

@@ -68,6 +68,19 @@ TEST_F(TrainBenchTest, MeasuresEachStrategyWithinItsBudget) {
   EXPECT_TRUE(comparison_.complaints(true).empty());
 }
 
+TEST_F(TrainBenchTest, RepeatsAResidentRunThatIsLongAgo) {
+  for (const char* strategy : {"resident", "joint", "copy"}) add(strategy, half_way());
+  run({.rounds = 1, .steps = 2, .resident_age = Seconds{0}});
+
+  const std::vector<TrainRow> rows = comparison_.rows();
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].measurement.value().step.runs, 6U) << "once in its turn, once for each other";
+  EXPECT_EQ(rows[1].measurement.value().step.runs, 2U);
+  EXPECT_EQ(rows[2].measurement.value().step.runs, 2U);
+  EXPECT_NE(rows[1].resident.value().time, rows[2].resident.value().time);
+  EXPECT_TRUE(comparison_.complaints(true).empty());
+}
+
 TEST_F(TrainBenchTest, MovesBytesUnderABudget) {
   add("capacity", half_way());
   run();
