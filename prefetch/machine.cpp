@@ -22,8 +22,7 @@ constexpr LinkProfile copy_engines(double gigabytes_per_second) {
 }
 
 // Peaks and efficiencies of the facts on planning, section 4; a100 and h100 by their data sheets
-// with the efficiencies of h200; host: this project's two-core build machine with oneDNN, a fault
-// of a page of 2 MiB by the facts on the host device, section 1.
+// with the efficiencies of h200; host: this project's two-core build machine with oneDNN.
 const std::array<Machine, 6> kMachines{{
     {.name = "k40m",
      .near_memory = 12_GiB,
@@ -69,7 +68,7 @@ const std::array<Machine, 6> kMachines{{
      .link = {.offload = Bandwidth{8e9},
               .prefetch = Bandwidth{8e9},
               .latency = um::Nanoseconds{10'000},
-              .fault = um::Nanoseconds{5'200}}},
+              .faults = um::kHostFaults}},
 }};
 
 double fraction(const JsonView& value) {

@@ -1,8 +1,10 @@
 #include "prefetch/paging_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <deque>
+#include <list>
+#include <optional>
 #include <vector>
 
 #include "prefetch/liveness.h"
@@ -17,20 +19,32 @@ using um::Bytes;
 
 double nanoseconds(um::Nanoseconds time) { return static_cast<double>(time.count()); }
 
+// What a run does to the pages that it touches.
+enum class Touch { kRead, kUpdate, kOverwrite };
+
 // Pages of one slab of addresses, of which only so many are near.
 class PagedSlab {
  public:
   PagedSlab(Bytes extent, Bytes pool, Bytes page, const LinkProfile& link)
       : pages_(extent / page), room_{pool / page}, page_{page}, link_{link} {}
 
-  // Touches the addresses; returns how long that stalls, in nanoseconds.
-  double touch(Bytes offset, Bytes size, bool writes) {
+  // The running task touches the addresses; returns how long that stalls, in nanoseconds.
+  double touch(Bytes offset, Bytes size, Touch how) {
     double stall = 0;
     for (std::uint64_t i = offset / page_; i < (offset + size) / page_; ++i) {
-      if (!pages_[i].is_near) stall += fault(i);
-      if (writes) pages_[i].is_dirty = true;
+      Page& page = pages_[i];
+      if (!page.is_near) stall += fault(page, how);
+      if (how != Touch::kRead) page.is_dirty = true;
+      if (link_.faults.evict_by_use) hold(i);
+      if (!link_.faults.evict_by_use && !page.place) enqueue(i);
     }
     return stall;
+  }
+
+  // The running task ends.
+  void end_run() {
+    for (const std::uint64_t i : held_) enqueue(i);
+    held_.clear();
   }
 
   // Counts from now on.
@@ -40,38 +54,61 @@ class PagedSlab {
   [[nodiscard]] Bytes written_back() const { return written_back_ * page_; }
 
  private:
+  using Order = std::list<std::uint64_t>;
   struct Page {
     bool is_near = false;
     bool is_dirty = false;
-    bool has_far_copy = false;  // it was near before
+    bool has_far_copy = false;             // it was near before
+    bool is_held = false;                  // by the running task
+    std::optional<Order::iterator> place;  // among those that may leave
   };
 
-  double fault(std::uint64_t index) {
-    double time = nanoseconds(link_.fault);
-    if (near_.size() >= room_) time += evict();
-    Page& page = pages_[index];
-    if (page.has_far_copy) {
+  double fault(Page& page, Touch how) {
+    double time = nanoseconds(link_.faults.time);
+    if (near_ >= room_) time += evict();
+    const bool is_spared = link_.faults.spare_overwritten && how == Touch::kOverwrite;
+    if (page.has_far_copy && !is_spared) {
       time += nanoseconds(page_ / link_.prefetch);
       ++fetched_;
     }
-    page = {.is_near = true, .is_dirty = !page.has_far_copy, .has_far_copy = page.has_far_copy};
-    near_.push_back(index);
+    page.is_near = true;
+    page.is_dirty = !page.has_far_copy;
+    ++near_;
     ++faults_;
     return time;
   }
 
   double evict() {
-    Page& page = pages_[near_.front()];
-    near_.pop_front();
+    um::expects(!order_.empty(), "a run fits in near memory");
+    Page& page = pages_[order_.front()];
+    order_.pop_front();
     const bool is_dirty = page.is_dirty;
     page = {.has_far_copy = true};
+    --near_;
     if (!is_dirty) return 0;
     ++written_back_;
     return nanoseconds(page_ / link_.offload);
   }
 
+  // Until the running task ends, the page stays.
+  void hold(std::uint64_t index) {
+    Page& page = pages_[index];
+    if (page.is_held) return;
+    if (page.place) order_.erase(*page.place);
+    page.place.reset();
+    page.is_held = true;
+    held_.push_back(index);
+  }
+
+  void enqueue(std::uint64_t index) {
+    pages_[index].place = order_.insert(order_.end(), index);
+    pages_[index].is_held = false;
+  }
+
   std::vector<Page> pages_;
-  std::deque<std::uint64_t> near_;  // in the order in which they came
+  Order order_;                      // in which pages leave
+  std::vector<std::uint64_t> held_;  // in the order of their first touch
+  std::uint64_t near_ = 0;
   std::uint64_t room_;
   Bytes page_;
   const LinkProfile& link_;
@@ -98,6 +135,7 @@ class PagedSteps {
       now += touch(i);
       const um::Nanoseconds begin{std::llround(now)};
       now += times[i];
+      slab_.end_run();
       result.timeline.runs.push_back({.begin = begin, .end = um::Nanoseconds{std::llround(now)}});
     }
     result.faults = slab_.faults();
@@ -111,15 +149,20 @@ class PagedSteps {
     const TaskRun& run = plan_.runs[position];
     const Task& task = graph_[run.task];
     double stall = 0;
-    for (const DataId id : task.reads) stall += touch(id, false);
-    for (const DataId id : task.writes) stall += touch(id, true);
+    for (const DataId id : task.reads) stall += touch(id, Touch::kRead);
+    for (const DataId id : task.writes) stall += touch(id, kind_of_write(task, id));
     const Bytes workspace = occupancy_.workspace_size(task.algorithms[run.algorithm].workspace);
-    return stall + slab_.touch(placement_.workspaces[position], workspace, true);
+    return stall + slab_.touch(placement_.workspaces[position], workspace, Touch::kOverwrite);
   }
 
-  double touch(DataId id, bool writes) {
+  double touch(DataId id, Touch how) {
     const auto data = static_cast<std::size_t>(id);
-    return slab_.touch(placement_.blocks[data], occupancy_.size(id), writes);
+    return slab_.touch(placement_.blocks[data], occupancy_.size(id), how);
+  }
+
+  static Touch kind_of_write(const Task& task, DataId id) {
+    return std::ranges::find(task.reads, id) != task.reads.end() ? Touch::kUpdate
+                                                                 : Touch::kOverwrite;
   }
 
   const TaskGraph& graph_;

@@ -7,6 +7,7 @@
 #include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
 #include "um/bandwidth.h"
+#include "um/faults.h"
 
 namespace spillway::prefetch {
 
@@ -22,8 +23,7 @@ struct LinkProfile {
   /// Speed of the running task, relative to undisturbed, while one move is under way: 1 where copy
   /// engines do the work, less where copies take a processor's time.
   double compute_speed_while_moving = 1.0;
-  /// Of one page fault, beside the page's transfer. The default is a GPU's: 20 to 50 us are common.
-  um::Nanoseconds fault{20'000};
+  um::Faults faults{};  ///< where nobody hints; the default is a GPU's
 };
 
 /// Times of one step, task by task and algorithm by algorithm, with all operands near.

@@ -28,7 +28,9 @@ json to_json(const LinkProfile& link) {
           {"duplex", link.is_duplex},
           {"copies_while_read", link.copies_while_read},
           {"compute_speed_while_moving", link.compute_speed_while_moving},
-          {"fault_ns", link.fault.count()}};
+          {"fault_ns", link.faults.time.count()},
+          {"faults_spare_overwritten", link.faults.spare_overwritten},
+          {"faults_evict_by_use", link.faults.evict_by_use}};
 }
 
 LinkProfile read_link(const JsonView& link) {
@@ -36,10 +38,13 @@ LinkProfile read_link(const JsonView& link) {
                      .prefetch = um::Bandwidth{read_rate(link.at("prefetch_bytes_per_second"))},
                      .latency = read_duration(link.at("latency_ns")),
                      .is_duplex = link.at("duplex").boolean()};
-  if (link.has("fault_ns")) result.fault = read_duration(link.at("fault_ns"));
-  if (link.has("copies_while_read")) {
-    result.copies_while_read = link.at("copies_while_read").boolean();
-  }
+  if (link.has("fault_ns")) result.faults.time = read_duration(link.at("fault_ns"));
+  const auto read_flag = [&](const char* name, bool& flag) {
+    if (link.has(name)) flag = link.at(name).boolean();
+  };
+  read_flag("faults_spare_overwritten", result.faults.spare_overwritten);
+  read_flag("faults_evict_by_use", result.faults.evict_by_use);
+  read_flag("copies_while_read", result.copies_while_read);
   if (!link.has("compute_speed_while_moving")) return result;
   const JsonView speed = link.at("compute_speed_while_moving");
   result.compute_speed_while_moving = speed.positive_number();

@@ -62,7 +62,8 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
 
   prefetch::LinkProfile result{.offload = link->away(),
                                .prefetch = link->back(),
-                               .fault = device.fault_time() + subject.options.fault_latency};
+                               .faults = device.faults()};
+  result.faults.time += subject.options.fault_latency;
   if (const auto speed = load ? load->stop() : std::nullopt) {
     result.compute_speed_while_moving = std::clamp(*speed, 0.05, 1.0);
   }

@@ -6,10 +6,10 @@
 
 #include "um/bytes.h"
 #include "um/copy_space.h"
+#include "um/faults.h"
 #include "um/ledger.h"
 #include "um/managed_space.h"
 #include "um/memory.h"
-#include "um/nanoseconds.h"
 #include "um/stream.h"
 
 namespace spillway::um {
@@ -31,8 +31,7 @@ class Device {
   /// Near bytes a run could use now, before any budget.
   [[nodiscard]] virtual Bytes available_memory() const = 0;
 
-  /// What a page fault costs beside the transfer of its page, about.
-  [[nodiscard]] virtual Nanoseconds fault_time() const = 0;
+  [[nodiscard]] virtual Faults faults() const = 0;
 
   /// Whether unified memory that no hint moves keeps to the near memory of its space, by evicting.
   [[nodiscard]] virtual bool evicts() const = 0;

@@ -6,12 +6,6 @@
 #include "um/dropin/misuse.h"
 
 namespace spillway::dropin {
-namespace {
-
-/// Beside the page's transfer: the host's own handler resolves it.
-constexpr um::Nanoseconds kHostFault{5'200};
-
-}  // namespace
 
 OpenSpace::OpenSpace(std::shared_ptr<const DropInDevice> device, const SpaceRequest& request)
     : device_{std::move(device)},
@@ -51,7 +45,7 @@ void OpenSpace::mark_iteration() {
   const std::lock_guard lock{first_mark_};  // marks are few
   if (owned_ == nullptr) {
     prefetch::LinkProfile link = link_ ? link_of(*link_) : measure_link(space_);
-    if (device_->ordinal < 0) link.fault = kHostFault;  // else a GPU's
+    if (device_->ordinal < 0) link.faults = um::kHostFaults;  // else a GPU's
     owned_ = std::make_unique<LearnedPrefetch>(space_, link);
     learned_.store(owned_.get(), std::memory_order_release);
   }

@@ -18,7 +18,7 @@ class PagedStepTest : public ::testing::Test {
  protected:
   PagedStep page_in(std::uint64_t pages_near) {
     profile = flat_profile(graph, 100ns);
-    profile.link.fault = 1ns;
+    profile.link.faults.time = 1ns;
     const auto planned = OnDemand{}.plan(problem(graph, profile, pages(pages_near)));
     plan = std::get<Plan>(planned);
     return page_on_demand(graph, plan, profile);
@@ -73,7 +73,7 @@ TEST_F(PagedStepTest, EvictsInTheOrderOfMigrationNotOfUse) {
   // x and a, say; then x: hit. a: hit. b: x hit, b comes and x leaves, as the older. last: b hit; x
   // comes, a leaves; a comes, b leaves: {x, a} again. Least recently used would have kept x.
   Profile times = flat_profile(graph, 100ns);
-  times.link.fault = 1ns;
+  times.link.faults.time = 1ns;
   Plan paged{.planner = "test",
              .graph = fingerprint(graph),
              .budget = Occupancy{graph, kPage}.always_near() + pages(2),
@@ -84,6 +84,44 @@ TEST_F(PagedStepTest, EvictsInTheOrderOfMigrationNotOfUse) {
   EXPECT_EQ(step.faults, 3U);
   EXPECT_EQ(step.timeline.runs[0], (Interval{0ns, 100ns}));
   EXPECT_EQ(step.timeline.runs[1], (Interval{100ns, 200ns}));
+}
+
+// x lives until b is written, a and b until the end; two of the three pages are near. Steady are a
+// and b. "x" evicts a, clean since it was read; "a" evicts b, and "b" evicts a, used longer ago than
+// x; "last" evicts x and brings a, the only page that is not overwritten when it faults.
+TEST_F(PagedStepTest, FollowsADeviceThatEvictsByUseAndKnowsWhatIsOverwritten) {
+  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(1)});
+  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
+  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(1)});
+  graph.add(Task{.name = "x", .writes = {x}});
+  graph.add(Task{.name = "a", .reads = {x}, .writes = {a}});
+  graph.add(Task{.name = "b", .reads = {x}, .writes = {b}});
+  graph.add(Task{.name = "last", .reads = {a, b}});
+  EXPECT_EQ(page_in(2).faults, 3U) << "by migration: 'a' finds a near";
+  EXPECT_EQ(page_in(2).fetched, pages(3));
+
+  profile.link.faults.evict_by_use = true;
+  profile.link.faults.spare_overwritten = true;
+  const PagedStep step = page_on_demand(graph, plan, profile);
+  EXPECT_EQ(step.faults, 4U);
+  EXPECT_EQ(step.fetched, pages(1));
+  EXPECT_EQ(step.written_back, pages(3));
+  EXPECT_EQ(step.timeline.makespan(), 4 * 1ns + 4 * 10ns + 400ns);
+}
+
+// What a task updates in place is not overwritten.
+TEST_F(PagedStepTest, BringsWhatIsReadAndWritten) {
+  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
+  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(1)});
+  graph.add(Task{.name = "a", .writes = {a}});
+  graph.add(Task{.name = "b", .writes = {b}});
+  graph.add(Task{.name = "update a", .reads = {a}, .writes = {a}});
+  graph.add(Task{.name = "read b", .reads = {b}});
+  page_in(1);
+  profile.link.faults.spare_overwritten = true;
+  const PagedStep step = page_on_demand(graph, plan, profile);
+  EXPECT_EQ(step.faults, 4U);
+  EXPECT_EQ(step.fetched, pages(2));
 }
 
 TEST_F(PagedStepTest, FaultsForWorkspacesToo) {
@@ -105,8 +143,8 @@ TEST_F(PagedStepTest, IsWhatSimulatePredictsForPlansWithoutHints) {
 }
 
 TEST(FaultCost, IsAGpusUnlessTheLinkSaysOtherwise) {
-  EXPECT_EQ(find_machine("a100").link.fault, 20us);
-  EXPECT_EQ(find_machine("host").link.fault, 5200ns);
+  EXPECT_EQ(find_machine("a100").link.faults.time, 20us);
+  EXPECT_EQ(find_machine("host").link.faults.time, 5200ns);
 }
 
 }  // namespace

@@ -20,6 +20,9 @@ RC_GTEST_PROP(ProfileFile, GivesBackEveryProfile, ()) {
   const TaskGraph graph = random_graph();
   Profile profile = random_profile(graph);
   profile.link.compute_speed_while_moving = 0.625;
+  profile.link.faults = {.time = 7us,
+                         .spare_overwritten = *rc::gen::arbitrary<bool>(),
+                         .evict_by_use = *rc::gen::arbitrary<bool>()};
   const Profile read = read_profile(JsonFile{to_json(profile, graph).dump(), "p"}, graph);
   RC_ASSERT(read.source == profile.source);
   RC_ASSERT(read.graph == profile.graph);

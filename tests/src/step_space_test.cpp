@@ -28,7 +28,7 @@ class NotingDevice final : public um::Device {
   [[nodiscard]] std::string name() const override { return host_.name(); }
   [[nodiscard]] std::vector<um::Capability> capabilities() const override { return {}; }
   [[nodiscard]] Bytes available_memory() const override { return host_.available_memory(); }
-  [[nodiscard]] um::Nanoseconds fault_time() const override { return host_.fault_time(); }
+  [[nodiscard]] um::Faults faults() const override { return host_.faults(); }
   [[nodiscard]] bool evicts() const override { return host_.evicts(); }
   void prepare_kernel_thread() override { host_.prepare_kernel_thread(); }
   [[nodiscard]] std::unique_ptr<um::Stream> make_stream(const std::string& name) override {

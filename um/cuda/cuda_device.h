@@ -39,8 +39,8 @@ class CudaDevice final : public Device {
   /// What is free, less the margin that unified memory leaves alone.
   [[nodiscard]] Bytes available_memory() const override;
 
-  /// Not measured: 20 to 50 us are common.
-  [[nodiscard]] Nanoseconds fault_time() const override { return Nanoseconds{20'000}; }
+  /// Not measured.
+  [[nodiscard]] Faults faults() const override { return {}; }
 
   /// A driver evicts only when the whole GPU is full.
   [[nodiscard]] bool evicts() const override { return false; }

@@ -13,8 +13,7 @@ class HostDevice final : public Device {
   [[nodiscard]] std::vector<Capability> capabilities() const override;
   [[nodiscard]] Bytes available_memory() const override;
 
-  /// Measured on two machines: facts on the host device, section 1.
-  [[nodiscard]] Nanoseconds fault_time() const override { return Nanoseconds{5'200}; }
+  [[nodiscard]] Faults faults() const override { return kHostFaults; }
 
   [[nodiscard]] bool evicts() const override { return true; }
 

@@ -24,7 +24,7 @@ class WatchedDevice final : public um::Device {
   [[nodiscard]] um::Bytes available_memory() const override {
     return available.value_or(host_.available_memory());
   }
-  [[nodiscard]] um::Nanoseconds fault_time() const override { return host_.fault_time(); }
+  [[nodiscard]] um::Faults faults() const override { return host_.faults(); }
   [[nodiscard]] bool evicts() const override { return !is_gpu; }
   void prepare_kernel_thread() override { host_.prepare_kernel_thread(); }
   [[nodiscard]] std::unique_ptr<um::Stream> make_stream(const std::string& name) override {
