@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <memory>
@@ -12,12 +13,11 @@
 #include "src/cli/bench_machine.h"
 #include "src/cli/bench_options.h"
 #include "src/cli/bench_output.h"
-#include "src/cli/interrupt.h"
 #include "src/cli/link_table.h"
 #include "src/cli/memory_options.h"
+#include "src/cli/partial_measurement.h"
 #include "src/cli/processor_options.h"
 #include "src/cli/time_left_line.h"
-#include "src/executor.h"
 
 namespace spillway::cli {
 namespace {
@@ -60,33 +60,25 @@ std::vector<Way> ways_of(const Options& options) {
   return ways;
 }
 
-// What was found so far, also when the user stops it.
+// What was found so far, however it ends.
 struct Found {
   std::vector<LinkRow> rows;
   std::vector<std::string> notes;
-  bool is_whole = false;
 };
 
-Found measure_all(um::Device& device, const Options& options) {
-  const Interrupt interrupt;
+void measure_all(um::Device& device, const Options& options, const std::atomic<bool>& stop,
+                 Found& found) {
   TimeLeftLine line{"bench link"};
-  Found found;
   const LinkListener listener{
       .on_progress = [&](double done, const std::string& next) { line.show(done, next); },
       .on_row = [&](const LinkRow& row) { found.rows.push_back(row); },
       .on_note = [&](const std::string& note) { found.notes.push_back(note); }};
-  try {
-    bench_link(device,
-               {.sizes = sizes_of(options),
-                .ways = ways_of(options),
-                .space = options.memory.space(),
-                .repetition = options.bench.repetition()},
-               listener, interrupt.requested());
-    found.is_whole = true;
-  } catch (const Interrupted&) {  // the rows so far are written all the same
-  }
-  line.end();
-  return found;
+  bench_link(device,
+             {.sizes = sizes_of(options),
+              .ways = ways_of(options),
+              .space = options.memory.space(),
+              .repetition = options.bench.repetition()},
+             listener, stop);
 }
 
 void bench(const Options& options, const CLI::App& command) {
@@ -94,7 +86,9 @@ void bench(const Options& options, const CLI::App& command) {
   const Processor processor = options.processor.open();
   BenchOutput output{"link", bench_machine(*processor.device, options.memory), options.bench.json};
   output.print_heading();
-  const Found found = measure_all(*processor.device, options);
+  Found found;
+  const PartialMeasurement measurement{
+      [&](const std::atomic<bool>& stop) { measure_all(*processor.device, options, stop, found); }};
   if (output.is_for_people()) {
     fmt::print("{}", link_table(found.rows));
     for (const std::string& note : found.notes) fmt::print("{}\n", note);
@@ -104,7 +98,8 @@ void bench(const Options& options, const CLI::App& command) {
   nlohmann::json flags = flags_json(command);
   flags["notes"] = found.notes;
   output.write(std::move(flags), std::move(rows));
-  if (!found.is_whole) throw Interrupted{"rows that were not reached are left out"};
+  measurement.expect_no_failure();
+  measurement.expect_not_interrupted();
 }
 
 void add_what(CLI::App& command, Options& options) {
