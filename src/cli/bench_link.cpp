@@ -5,7 +5,6 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "src/cli/bench_machine.h"
 #include "src/cli/bench_options.h"
 #include "src/cli/bench_output.h"
+#include "src/cli/bench_subcommand.h"
 #include "src/cli/link_table.h"
 #include "src/cli/memory_options.h"
 #include "src/cli/partial_measurement.h"
@@ -120,21 +120,20 @@ void add_what(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_bench_link(CLI::App& bench_group) {
-  CLI::App* const command = bench_group.add_subcommand(
-      "link", "Time and bandwidth against size: page faults, prefetch, copies, files");
-  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
-  add_what(*command, *options);
-  options->bench.add_to(*command);
-  options->processor.add_memory_to(*command);
-  options->memory.add_space_to(*command);
-  command->footer(
+  const auto [command, options] = add_bench_subcommand<Options>(
+      bench_group, "link", "Time and bandwidth against size: page faults, prefetch, copies, files",
+      bench);
+  add_what(command, options);
+  options.bench.add_to(command);
+  options.processor.add_memory_to(command);
+  options.memory.add_space_to(command);
+  command.footer(
       "In is far to near memory. --far file:PATH says where `file` is measured; all else has far\n"
       "memory in RAM. `held` is how long the call that begins a move keeps its thread; a time "
       "with\n"
       "~ has not settled.\n"
       "Example: spillway bench link --far file:/scratch --json link.json\n"
       "Example: spillway bench link --ways prefetch,pinned_copy --sizes 2MiB,64MiB --paging memfd");
-  command->callback([options, command] { bench(*options, *command); });
 }
 
 }  // namespace spillway::cli

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "src/cli/bench_machine.h"
 #include "src/cli/bench_options.h"
 #include "src/cli/bench_output.h"
+#include "src/cli/bench_subcommand.h"
 #include "src/cli/memory_options.h"
 #include "src/cli/number_checks.h"
 #include "src/cli/paging_table.h"
@@ -170,19 +170,17 @@ void add_what(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_bench_paging(CLI::App& bench_group) {
-  CLI::App* const command = bench_group.add_subcommand(
-      "paging", "Patterns of touches of more memory than is near, on the host");
-  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
-  add_what(*command, *options);
-  options->bench.add_to(*command);
-  options->memory.add_host_space_to(*command);
-  command->footer(
+  const auto [command, options] = add_bench_subcommand<Options>(
+      bench_group, "paging", "Patterns of touches of more memory than is near, on the host", bench);
+  add_what(command, options);
+  options.bench.add_to(command);
+  options.memory.add_host_space_to(command);
+  command.footer(
       "Each touch reads and writes a page; `discarded` only writes. `plain` is the time of the "
       "same\n"
       "touches of memory that is not managed; a time with ~ has not settled.\n"
       "Example: spillway bench paging --json paging.json\n"
       "Example: spillway bench paging --link-bandwidth 2GB/s --times 1.5,4 --patterns random");
-  command->callback([options, command] { bench(*options, *command); });
 }
 
 }  // namespace spillway::cli
