@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <atomic>
 #include <bit>
 #include <chrono>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,12 +12,12 @@
 #include "src/cli/bench_machine.h"
 #include "src/cli/bench_options.h"
 #include "src/cli/bench_output.h"
-#include "src/cli/interrupt.h"
+#include "src/cli/bench_subcommand.h"
 #include "src/cli/link_table.h"
 #include "src/cli/memory_options.h"
+#include "src/cli/partial_measurement.h"
 #include "src/cli/processor_options.h"
 #include "src/cli/time_left_line.h"
-#include "src/executor.h"
 
 namespace spillway::cli {
 namespace {
@@ -60,33 +60,25 @@ std::vector<Way> ways_of(const Options& options) {
   return ways;
 }
 
-// What was found so far, also when the user stops it.
+// What was found so far, however it ends.
 struct Found {
   std::vector<LinkRow> rows;
   std::vector<std::string> notes;
-  bool is_whole = false;
 };
 
-Found measure_all(um::Device& device, const Options& options) {
-  const Interrupt interrupt;
+void measure_all(um::Device& device, const Options& options, const std::atomic<bool>& stop,
+                 Found& found) {
   TimeLeftLine line{"bench link"};
-  Found found;
   const LinkListener listener{
       .on_progress = [&](double done, const std::string& next) { line.show(done, next); },
       .on_row = [&](const LinkRow& row) { found.rows.push_back(row); },
       .on_note = [&](const std::string& note) { found.notes.push_back(note); }};
-  try {
-    bench_link(device,
-               {.sizes = sizes_of(options),
-                .ways = ways_of(options),
-                .space = options.memory.space(),
-                .repetition = options.bench.repetition()},
-               listener, interrupt.requested());
-    found.is_whole = true;
-  } catch (const Interrupted&) {  // the rows so far are written all the same
-  }
-  line.end();
-  return found;
+  bench_link(device,
+             {.sizes = sizes_of(options),
+              .ways = ways_of(options),
+              .space = options.memory.space(),
+              .repetition = options.bench.repetition()},
+             listener, stop);
 }
 
 void bench(const Options& options, const CLI::App& command) {
@@ -94,7 +86,9 @@ void bench(const Options& options, const CLI::App& command) {
   const Processor processor = options.processor.open();
   BenchOutput output{"link", bench_machine(*processor.device, options.memory), options.bench.json};
   output.print_heading();
-  const Found found = measure_all(*processor.device, options);
+  Found found;
+  const PartialMeasurement measurement{
+      [&](const std::atomic<bool>& stop) { measure_all(*processor.device, options, stop, found); }};
   if (output.is_for_people()) {
     fmt::print("{}", link_table(found.rows));
     for (const std::string& note : found.notes) fmt::print("{}\n", note);
@@ -104,7 +98,8 @@ void bench(const Options& options, const CLI::App& command) {
   nlohmann::json flags = flags_json(command);
   flags["notes"] = found.notes;
   output.write(std::move(flags), std::move(rows));
-  if (!found.is_whole) throw Interrupted{"rows that were not reached are left out"};
+  measurement.expect_no_failure();
+  measurement.expect_not_interrupted();
 }
 
 void add_what(CLI::App& command, Options& options) {
@@ -125,21 +120,20 @@ void add_what(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_bench_link(CLI::App& bench_group) {
-  CLI::App* const command = bench_group.add_subcommand(
-      "link", "Time and bandwidth against size: page faults, prefetch, copies, files");
-  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
-  add_what(*command, *options);
-  options->bench.add_to(*command);
-  options->processor.add_memory_to(*command);
-  options->memory.add_space_to(*command);
-  command->footer(
+  const auto [command, options] = add_bench_subcommand<Options>(
+      bench_group, "link", "Time and bandwidth against size: page faults, prefetch, copies, files",
+      bench);
+  add_what(command, options);
+  options.bench.add_to(command);
+  options.processor.add_memory_to(command);
+  options.memory.add_space_to(command);
+  command.footer(
       "In is far to near memory. --far file:PATH says where `file` is measured; all else has far\n"
       "memory in RAM. `held` is how long the call that begins a move keeps its thread; a time "
       "with\n"
       "~ has not settled.\n"
       "Example: spillway bench link --far file:/scratch --json link.json\n"
       "Example: spillway bench link --ways prefetch,pinned_copy --sizes 2MiB,64MiB --paging memfd");
-  command->callback([options, command] { bench(*options, *command); });
 }
 
 }  // namespace spillway::cli

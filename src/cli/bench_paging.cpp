@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,12 +13,12 @@
 #include "src/cli/bench_machine.h"
 #include "src/cli/bench_options.h"
 #include "src/cli/bench_output.h"
-#include "src/cli/interrupt.h"
+#include "src/cli/bench_subcommand.h"
 #include "src/cli/memory_options.h"
 #include "src/cli/number_checks.h"
 #include "src/cli/paging_table.h"
+#include "src/cli/partial_measurement.h"
 #include "src/cli/time_left_line.h"
-#include "src/executor.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
 
@@ -100,21 +100,14 @@ PagingBenchOptions bench_options(const Options& options) {
   return bench;
 }
 
-// The rows so far, also when the user stops it; true when they are all.
-bool measure_all(um::Device& device, const PagingBenchOptions& options,
-                 std::vector<PagingRow>& rows) {
-  const Interrupt interrupt;
+// The rows so far, however it ends.
+void measure_all(um::Device& device, const PagingBenchOptions& options,
+                 const std::atomic<bool>& stop, std::vector<PagingRow>& rows) {
   TimeLeftLine line{"bench paging"};
-  try {
-    bench_paging(
-        device, options,
-        {.on_progress = [&](double done, const std::string& next) { line.show(done, next); },
-         .on_row = [&](const PagingRow& row) { rows.push_back(row); }},
-        interrupt.requested());
-    return true;
-  } catch (const Interrupted&) {
-    return false;
-  }
+  bench_paging(device, options,
+               {.on_progress = [&](double done, const std::string& next) { line.show(done, next); },
+                .on_row = [&](const PagingRow& row) { rows.push_back(row); }},
+               stop);
 }
 
 // What --quick changed too.
@@ -137,12 +130,14 @@ void bench(Options options, const CLI::App& command) {
   BenchOutput output{"paging", bench_machine(device, options.memory), options.bench.json};
   output.print_heading();
   std::vector<PagingRow> rows;
-  const bool is_whole = measure_all(device, what, rows);
+  const PartialMeasurement measurement{
+      [&](const std::atomic<bool>& stop) { measure_all(device, what, stop, rows); }};
   if (output.is_for_people()) fmt::print("{}", paging_table(rows));
   nlohmann::json list = nlohmann::json::array();
   for (const PagingRow& row : rows) list.push_back(to_json(row));
   output.write(flags_used(options, command), std::move(list));
-  if (!is_whole) throw Interrupted{"rows that were not reached are left out"};
+  measurement.expect_no_failure();
+  measurement.expect_not_interrupted();
 }
 
 void add_what(CLI::App& command, Options& options) {
@@ -175,19 +170,17 @@ void add_what(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_bench_paging(CLI::App& bench_group) {
-  CLI::App* const command = bench_group.add_subcommand(
-      "paging", "Patterns of touches of more memory than is near, on the host");
-  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
-  add_what(*command, *options);
-  options->bench.add_to(*command);
-  options->memory.add_host_space_to(*command);
-  command->footer(
+  const auto [command, options] = add_bench_subcommand<Options>(
+      bench_group, "paging", "Patterns of touches of more memory than is near, on the host", bench);
+  add_what(command, options);
+  options.bench.add_to(command);
+  options.memory.add_host_space_to(command);
+  command.footer(
       "Each touch reads and writes a page; `discarded` only writes. `plain` is the time of the "
       "same\n"
       "touches of memory that is not managed; a time with ~ has not settled.\n"
       "Example: spillway bench paging --json paging.json\n"
       "Example: spillway bench paging --link-bandwidth 2GB/s --times 1.5,4 --patterns random");
-  command->callback([options, command] { bench(*options, *command); });
 }
 
 }  // namespace spillway::cli

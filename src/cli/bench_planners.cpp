@@ -1,12 +1,12 @@
 #include "src/cli/bench_planners.h"
 
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "src/bench/train_strategy.h"
+#include "src/cli/bench_subcommand.h"
 #include "src/cli/bench_training.h"
 #include "src/cli/bench_training_flags.h"
 #include "src/cli/sweep_lists.h"
@@ -60,15 +60,13 @@ void add_comparison_to(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_bench_planners(CLI::App& bench) {
-  CLI::App* const command =
-      bench.add_subcommand("planners", "Every planner executed for real at several budgets");
-  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
-  options->flags.add_to(*command);
-  add_comparison_to(*command, *options);
-  command->footer(
+  const auto [command, options] = add_bench_subcommand<Options>(
+      bench, "planners", "Every planner executed for real at several budgets", bench_planners);
+  options.flags.add_to(command);
+  add_comparison_to(command, options);
+  command.footer(
       "A planner that has no plan for a budget is a row that has failed, with the reason.\n"
       "Example: spillway bench planners --net resnet50:16 --budgets 60%,40% --json planners.json");
-  command->callback([options, command] { bench_planners(*options, *command); });
 }
 
 }  // namespace spillway::cli

@@ -1,7 +1,6 @@
 #include "src/cli/bench_train.h"
 
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "src/bench/train_strategy.h"
+#include "src/cli/bench_subcommand.h"
 #include "src/cli/bench_training.h"
 #include "src/cli/bench_training_flags.h"
 #include "src/cli/complaint.h"
@@ -120,19 +120,18 @@ void add_comparison_to(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_bench_train(CLI::App& bench) {
-  CLI::App* const command = bench.add_subcommand(
-      "train", "Steps of whole trainings against batch size and against budget");
-  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
-  options->flags.add_to(*command);
-  add_comparison_to(*command, *options);
-  command->footer(
+  const auto [command, options] = add_bench_subcommand<Options>(
+      bench, "train", "Steps of whole trainings against batch size and against budget",
+      bench_train);
+  options.flags.add_to(command);
+  add_comparison_to(command, options);
+  command.footer(
       "All runs of a network share one profile and take turns. Near memory beyond a budget, or\n"
       "losses that are not the resident run's, make it fail when everything is written.\n"
       "Example: spillway bench train --net resnet50:16 --link-bandwidth 2GB/s --json train.json\n"
       "Example: spillway bench train --net resnet18:32,vgg16:4 --budgets min+50%,min+20% "
       "--planners "
       "vdnn-all,modnn");
-  command->callback([options, command] { bench_train(*options, *command); });
 }
 
 }  // namespace spillway::cli

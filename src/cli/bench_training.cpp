@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <exception>
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -12,10 +12,9 @@
 #include "src/budget.h"
 #include "src/cli/bench_machine.h"
 #include "src/cli/bench_training_table.h"
-#include "src/cli/interrupt.h"
 #include "src/cli/output_path.h"
+#include "src/cli/partial_measurement.h"
 #include "src/cli/progress_line.h"
-#include "src/executor.h"
 #include "um/error.h"
 #include "um/host/available_memory.h"
 
@@ -76,22 +75,15 @@ void BenchTraining::run(nlohmann::json options) {
   const TrainBenchOptions measuring = flags_.measuring();
   expect_room(comparison_, room(), !measuring.space.far.file.empty());
   if (output_.is_for_people()) output_.print_heading();
-  const Interrupt interrupt;
-  std::exception_ptr failure;
-  bool is_interrupted = false;
-  try {
+  const PartialMeasurement measurement{[&](const std::atomic<bool>& stop) {
     ProgressLine progress;
-    TrainBench bench{processor_, comparison_, measuring, interrupt.requested()};
+    TrainBench bench{processor_, comparison_, measuring, stop};
     bench.run([&](const std::string& text) { progress.show(text); });
-  } catch (const Interrupted&) {
-    is_interrupted = true;
-  } catch (...) {  // what was measured till then is not lost
-    failure = std::current_exception();
-  }
+  }};
   report(std::move(options));
-  if (failure) std::rethrow_exception(failure);
+  measurement.expect_no_failure();
   expect_honest();
-  if (is_interrupted) throw Interrupted{"rows that were not reached are left out"};
+  measurement.expect_not_interrupted();
   expect_reached();
 }
 

@@ -31,11 +31,11 @@ Run run_of(const json& row) {
 
 }  // namespace
 
-json distinct_runs(const json& rows) {
-  json distinct = json::array();
+std::vector<std::size_t> distinct_runs(const json& rows) {
+  std::vector<std::size_t> distinct;
   std::set<Run> seen;
-  for (const json& row : rows) {
-    if (seen.insert(run_of(row)).second) distinct.push_back(row);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (seen.insert(run_of(rows[i])).second) distinct.push_back(i);
   }
   return distinct;
 }

@@ -1,13 +1,15 @@
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace spillway {
 
-/// The rows of `bench train` or `bench planners` without those that tell of a run that one before
-/// them tells of: the same network, image size, batch, strategy and budget in two series, and the
+/// Which rows of `bench train` or `bench planners` tell of a run that none before them tells of.
+/// One run is the same network, image size, batch, strategy and budget in two series, and the
 /// resident run, which has no budget, wherever it stands. A row that says why a run is none of its
 /// series ("more than the budget") tells of a case of its own.
-[[nodiscard]] nlohmann::json distinct_runs(const nlohmann::json& rows);
+[[nodiscard]] std::vector<std::size_t> distinct_runs(const nlohmann::json& rows);
 
 }  // namespace spillway

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/report/comparison.h"
+#include "src/report/distinct_runs.h"
 #include "src/report/verdict.h"
 
 namespace spillway {
@@ -37,12 +38,14 @@ json bench_data(const ReportInput& input) {
              {"load", machine.value("load_at_start", json())},
              {"paging", machine.value("paging", json())},
              {"verdict", verdict(content)},
-             {"comparison", nullptr}};
+             {"comparison", nullptr},
+             {"runs", nullptr}};
   for (const char* key : {"bench", "date", "seconds", "build", "options", "rows"}) {
     bench[key] = content.at(key);
   }
   if (bench.at("bench") == "train" || bench.at("bench") == "planners") {
     bench["comparison"] = to_json(compare(content.at("rows")));
+    bench["runs"] = distinct_runs(content.at("rows"));
     for (json& row : bench["rows"]) row["label"] = strategy_label(row);
   }
   return bench;

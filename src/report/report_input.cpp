@@ -17,24 +17,53 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file to read.
+// A file to read, or a folder that cannot be.
 struct Candidate {
   std::string path;
   std::string name;
-  bool is_named = false;  // by the user, rather than found in a folder
+  bool is_named = false;          // by the user, rather than found in a folder
+  std::error_code folder_failed;  // why this folder cannot be read
 };
+
+// What one folder holds.
+struct FolderContent {
+  std::vector<fs::path> files;  // *.json
+  std::vector<fs::path> folders;
+  std::error_code failed;  // why there may be more
+};
+
+FolderContent content_of(const fs::path& folder) {
+  FolderContent content;
+  for (fs::directory_iterator at{folder, content.failed}, end; !content.failed && at != end;
+       at.increment(content.failed)) {
+    std::error_code ignored;
+    if (at->symlink_status(ignored).type() == fs::file_type::directory) {
+      content.folders.push_back(at->path());
+    } else if (at->path().extension() == ".json" && !at->is_directory(ignored)) {
+      content.files.push_back(at->path());
+    }
+  }
+  return content;
+}
 
 std::vector<Candidate> find_in_folder(const std::string& folder, bool is_only_one) {
   std::vector<Candidate> found;
-  std::error_code error;
-  for (fs::recursive_directory_iterator at{folder, error}, end; !error && at != end;
-       at.increment(error)) {
-    std::error_code ignored;
-    if (at->path().extension() != ".json" || at->is_directory(ignored)) continue;
-    const fs::path name = is_only_one ? at->path().lexically_relative(folder) : at->path();
-    found.push_back({.path = at->path().string(), .name = name.string()});
+  const auto add = [&](const fs::path& path, std::error_code failed) {
+    const fs::path name = is_only_one ? path.lexically_relative(folder) : path;
+    found.push_back({.path = path.string(), .name = name.string(), .folder_failed = failed});
+  };
+  std::vector<fs::path> to_read{folder};
+  while (!to_read.empty()) {
+    const fs::path next = std::move(to_read.back());
+    to_read.pop_back();
+    const FolderContent content = content_of(next);
+    if (content.failed && next == folder) {
+      throw um::system_error("cannot read folder " + folder, content.failed.value());
+    }
+    if (content.failed) add(next, content.failed);
+    for (const fs::path& file : content.files) add(file, {});
+    to_read.insert(to_read.end(), content.folders.begin(), content.folders.end());
   }
-  if (error) throw um::system_error("cannot read folder " + folder, error.value());
   if (found.empty()) {
     throw um::Error{"there is no .json file in " + folder +
                     "; make some with 'spillway bench … --json " + folder + "/NAME.json'"};
@@ -113,6 +142,9 @@ std::optional<ReportInput> read(const Candidate& candidate) {
 
 // Throws: um::Error that names its path.
 ReportInput read_or_complain(const Candidate& candidate) {
+  if (candidate.folder_failed) {
+    throw um::system_error("cannot read folder " + candidate.path, candidate.folder_failed.value());
+  }
   if (auto input = read(candidate)) return std::move(*input);
   throw um::Error{candidate.path +
                   (candidate.is_named
@@ -121,12 +153,19 @@ ReportInput read_or_complain(const Candidate& candidate) {
                        : " is neither a measurement, nor a plan, nor a timeline")};
 }
 
-// Why a file was left out, with the name that the reader knows it by.
+// Why it was left out, with the name that the reader knows it by.
 std::string complaint_of(const um::Error& error, const Candidate& candidate) {
   std::string text = error.what();
   const std::size_t at = text.find(candidate.path);
   if (at != std::string::npos) text.replace(at, candidate.path.size(), candidate.name);
   return text;
+}
+
+// The same for all names of one file. What cannot be looked up is nothing else's.
+fs::path place_of(const Candidate& candidate) {
+  std::error_code error;
+  const fs::path place = fs::weakly_canonical(candidate.path, error);
+  return error ? fs::path{candidate.path} : place;
 }
 
 void expect_something(const ReportInputs& inputs) {
@@ -143,8 +182,7 @@ ReportInputs read_report_inputs(std::span<const std::string> paths) {
   ReportInputs inputs;
   std::set<fs::path> seen;
   for (const Candidate& candidate : find_candidates(paths)) {
-    std::error_code ignored;
-    if (!seen.insert(fs::weakly_canonical(candidate.path, ignored)).second) continue;
+    if (!seen.insert(place_of(candidate)).second) continue;
     try {
       inputs.files.push_back(read_or_complain(candidate));
     } catch (const um::Error& error) {

@@ -24,13 +24,14 @@ struct ReportInput {
 /// All files of a report, sorted by name.
 struct ReportInputs {
   std::vector<ReportInput> files;
-  /// JSON files in folders that cannot be shown, each with why: "a.json: not JSON, at byte 2".
+  /// JSON files in folders that cannot be shown, and folders in these that cannot be read, each
+  /// with why: "a.json: not JSON, at byte 2".
   std::vector<std::string> left_out;
 };
 
 /// Reads files, and all *.json files in folders and the folders in these. One that cannot be read,
 /// is not JSON, is of another version, is damaged, or is of no kind that a report knows is left out
-/// when it was found in a folder.
+/// when it was found in a folder, as is a folder in it that cannot be read.
 /// Throws: um::Error that names the file and what is wrong, when it was given by its own name; when
 /// there is nothing to report.
 [[nodiscard]] ReportInputs read_report_inputs(std::span<const std::string> paths);

@@ -285,7 +285,8 @@ std::vector<std::string> verdict(const json& bench) {
   } else {
     say_budgets(compare(rows), rows, said);
     say_batches(rows, said);
-    const json runs = distinct_runs(rows);
+    json runs = json::array();
+    for (const std::size_t i : distinct_runs(rows)) runs.push_back(rows[i]);
     say_predictions(runs, said);
     say_failures(runs, said);
   }

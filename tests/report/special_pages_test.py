@@ -74,6 +74,28 @@ class NearlyNothing(Page):
         self.assertEqual(self.run_script("return document.querySelectorAll('figure').length"), 0)
 
 
+def with_a_shared_run():
+    """A training bench whose first run with a budget stands in the series over batches, too."""
+    train = samples.train()
+    shared = next(row for row in train["rows"] if row["strategy"] == "joint")
+    train["rows"].append(shared | {"series": "batch"})
+    return train
+
+
+class SharedRun(Page):
+    files = {"train": with_a_shared_run()}
+
+    def test_is_one_point_of_the_predictions(self):
+        self.assertEqual(self.browser.complaints(), [])
+        points, lines = self.run_script("""
+            const figure = [...document.querySelectorAll('figure')].find(
+                one => one.textContent.includes('Prediction against measurement'));
+            return ['path.point', 'tbody tr'].map(name => figure.querySelectorAll(name).length);""")
+        told = sum("predicted_seconds" in row for row in self.files["train"]["rows"])
+        self.assertEqual(lines, told - 1)
+        self.assertEqual(points, told - 1)
+
+
 class BadFiles(Page):
     files = {
         "train": samples.train(),

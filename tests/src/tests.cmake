@@ -46,8 +46,8 @@ set_tests_properties(host_tests_with_avx2 PROPERTIES
 # configurations; the tests print that.
 spillway_test(cli_tests
   SOURCES src/cli/bad_budget_test.cpp src/cli/bad_checkpoint_test.cpp src/cli/bad_data_test.cpp
-          src/cli/bad_path_test.cpp src/cli/bad_plan_test.cpp src/cli/bench_test.cpp
-          src/cli/bench_training_test.cpp src/cli/bit_identity_test.cpp
+          src/cli/bad_path_test.cpp src/cli/bad_plan_test.cpp src/cli/bench_failure_test.cpp
+          src/cli/bench_test.cpp src/cli/bench_training_test.cpp src/cli/bit_identity_test.cpp
           src/cli/copy_places_test.cpp src/cli/devices_test.cpp src/cli/interrupt_test.cpp
           src/cli/json_test.cpp src/cli/nets_test.cpp src/cli/network_file_test.cpp
           src/cli/plan_sub_batch_test.cpp src/cli/plan_table_test.cpp src/cli/plan_trace_test.cpp

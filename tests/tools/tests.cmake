@@ -15,13 +15,18 @@ if(Python3_FOUND)
       --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/gpu)
   set_tests_properties(gpu_tools PROPERTIES LABELS cpu TIMEOUT 300)
 
-  # tools/python over the drop-in, whose sanitizers a Python without them cannot load. PyTorch is
-  # Debian's, whatever Python comes first here.
+  # The steps in PyTorch of tools/bench, and tools/python over the drop-in, whose sanitizers a Python
+  # without them cannot load. PyTorch is Debian's, whatever Python comes first here.
   find_program(debian_python python3 PATHS /usr/bin NO_DEFAULT_PATH)
   set(torch_python ${Python3_EXECUTABLE})
   if(debian_python)
     set(torch_python ${debian_python})
   endif()
+  add_test(NAME pytorch_steps
+    COMMAND ${torch_python} -B -m unittest discover --buffer --pattern "*_test.py"
+      --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/bench)
+  set_tests_properties(pytorch_steps PROPERTIES LABELS cpu TIMEOUT 60
+    SKIP_REGULAR_EXPRESSION "skipped: ")
   if(NOT SPILLWAY_SANITIZE)
     add_test(NAME python_module
       COMMAND ${Python3_EXECUTABLE} -B -m unittest discover --buffer --pattern "*_test.py"

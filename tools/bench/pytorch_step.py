@@ -1,4 +1,5 @@
 """Times training steps in PyTorch; tools/bench/pytorch starts it as a process of its own.
+pytorch_out_of_core_step.py takes its steps from here.
 
 The networks are those of nets/vgg.cpp and nets/resnet.cpp (ResNet v1.5: the stride is in the 3x3
 convolution). A step is forward, backward and an update by SGD with momentum and weight decay, in
@@ -6,6 +7,7 @@ fp32, on a batch that lies ready.
 """
 
 import argparse
+import contextlib
 import json
 import time
 
@@ -85,13 +87,21 @@ def loaded_blas():
         return sorted({line.split()[-1] for line in maps if "blas" in line.split()[-1]})
 
 
-def train(options):
+def train(options, *, image_size=224, device="cpu", channels_last=False,
+          wrap=lambda network: network, hooks=contextlib.nullcontext,
+          precision=contextlib.nullcontext):
+    """Parameters, and of each step of a network its seconds and loss.
+
+    `wrap` returns what is trained in a network's place. Each forward pass runs in a context of
+    `hooks()` and one of `precision()`.
+    """
     torch.manual_seed(1)
     torch.set_num_threads(options.threads)
-    layout = torch.channels_last if options.channels_last else torch.contiguous_format
-    network = NETWORKS[options.net](options.classes).to(memory_format=layout).train()
-    images = torch.randn(options.batch, 3, 224, 224).to(memory_format=layout)
-    labels = torch.randint(options.classes, (options.batch,))
+    place = {"device": device,
+             "memory_format": torch.channels_last if channels_last else torch.contiguous_format}
+    network = wrap(NETWORKS[options.net](options.classes)).to(**place).train()
+    images = torch.randn(options.batch, 3, image_size, image_size).to(**place)
+    labels = torch.randint(options.classes, (options.batch,)).to(device)
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(network.parameters(), lr=options.lr, momentum=0.9,
                                 weight_decay=options.weight_decay)
@@ -99,26 +109,35 @@ def train(options):
     for _ in range(options.steps):
         begin = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        loss = criterion(network(images), labels)
+        with hooks(), precision():
+            loss = criterion(network(images), labels)
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
+        if device == "cuda":
+            torch.cuda.synchronize()
         seconds.append(time.perf_counter() - begin)
     return {"parameters": sum(p.numel() for p in network.parameters()),
             "seconds": seconds, "losses": losses}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_step_flags(parser):
+    """Those that train() reads, and --channels-last."""
     parser.add_argument("--net", choices=sorted(NETWORKS), required=True)
     for name in ("--batch", "--classes", "--threads", "--steps"):
         parser.add_argument(name, type=int, required=True)
     for name in ("--lr", "--weight-decay"):
         parser.add_argument(name, type=float, required=True)
     parser.add_argument("--channels-last", action="store_true")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_step_flags(parser)
     options = parser.parse_args()
     print(json.dumps({"pytorch": torch.__version__, "python": torch.__file__,
-                      "blas": loaded_blas(), **train(options)}))
+                      "blas": loaded_blas(),
+                      **train(options, channels_last=options.channels_last)}))
 
 
 if __name__ == "__main__":

@@ -193,9 +193,8 @@ SPILLWAY_UM_API spillway_um_status spillway_um_prepare_thread(spillway_um_space 
  * When the iterations have gone through a cycle twice (a cycle is one iteration, or up to four: two
  * where arrays are swapped, or new state is allocated before the old one is freed), it plans in a
  * thread of its own when to move what, and from the next cycle on prefetches and offloads ahead of
- * the touches. Nothing that a program does is wrong: a touch that was not expected is a miss, after
- * a few the rest of the cycle is left to page faults, and when that goes on it learns anew.
- * Content is never changed.
+ * the touches. Nothing that a program does is wrong or changes content: an unexpected touch is a
+ * miss, after a few the rest of the cycle is left to page faults; when that goes on it learns anew.
  *
  * So touch what you are about to use, in pieces of which several fit in near memory, also on the
  * host: page faults alone are not learned there, since they end where prefetching succeeds. Blocks

@@ -1,4 +1,4 @@
-// Every prediction against its measurement.
+// Every prediction against its measurement: a run that two series share is one.
 
 function predictionTicks(domain) {
   const ticks = [];
@@ -24,7 +24,8 @@ function predictionNumbers(rows) {
 }
 
 function predictionFigure(bench) {
-  const rows = bench.rows.filter(row => ran(row) && row.predicted_seconds);
+  const rows =
+      bench.runs.map(i => bench.rows[i]).filter(row => ran(row) && row.predicted_seconds);
   if (rows.length === 0) return null;
   const times = rows.flatMap(row => [row.seconds.median, row.predicted_seconds]);
   const domain = [d3.min(times) / 1.15, d3.max(times) * 1.15];

@@ -62,6 +62,19 @@ TEST(ReportData, LabelsRowsAndComparesThem) {
   EXPECT_EQ(shown.at("comparison").at("lines")[0].at("fastest"), json::array({0}));
 }
 
+// The middle one stands in the series over batches, too.
+TEST(ReportData, SaysWhichRowsAreRunsOfTheirOwn) {
+  ReportInput input = bench("a", "one");
+  input.content["rows"] =
+      json::array({training_row("joint", 40, 1.1), training_row("joint", 40, 1.1),
+                   training_row("copy", 40, 2)});
+  input.content["rows"][1]["series"] = "batch";
+  const json data = report_data({.files = {input, bench("b", "one", "link")}, .left_out = {}}, "1");
+  const json& benches = data.at("machines")[0].at("benches");
+  EXPECT_EQ(benches[0].at("runs"), json::array({0, 2}));
+  EXPECT_TRUE(benches[1].at("runs").is_null());
+}
+
 // 3 bytes go out; what is clean does not travel.
 TEST(ReportData, SumsUpPlans) {
   const ReportInput plan{.name = "p",

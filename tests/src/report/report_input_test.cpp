@@ -1,11 +1,14 @@
 #include "src/report/report_input.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "tests/src/data/temporary_folder.h"
@@ -17,6 +20,39 @@ namespace {
 
 using nlohmann::json;
 using test::bench_file;
+
+// While it lives, this process may not read a folder: root, whom permissions do not stop, acts as
+// another user, where it can.
+class UnreadableFolder {
+ public:
+  explicit UnreadableFolder(std::string path) : path_{std::move(path)} {
+    std::filesystem::permissions(path_, std::filesystem::perms::none);
+    constexpr uid_t kNobody = 65534;
+    is_other_user_ = geteuid() == 0 && seteuid(kNobody) == 0;
+  }
+  UnreadableFolder(const UnreadableFolder&) = delete;
+  UnreadableFolder& operator=(const UnreadableFolder&) = delete;
+  ~UnreadableFolder() {
+    if (is_other_user_ && seteuid(0) != 0) ADD_FAILURE() << "root cannot be root again";
+    std::filesystem::permissions(path_, std::filesystem::perms::owner_all);
+  }
+
+  // False where nothing stops this user, or all above it is as closed to the other one.
+  [[nodiscard]] bool is_unreadable() const {
+    const std::filesystem::path above = std::filesystem::path{path_}.parent_path();
+    return can_read(above) && !can_read(path_);
+  }
+
+ private:
+  static bool can_read(const std::filesystem::path& folder) {
+    std::error_code error;
+    const std::filesystem::directory_iterator entries{folder, error};
+    return !error;
+  }
+
+  std::string path_;
+  bool is_other_user_ = false;
+};
 
 class ReportInputFiles : public testing::Test {
  protected:
@@ -101,6 +137,41 @@ TEST_F(ReportInputFiles, AreLeftOutWithTheReasonWhenTheyAreBad) {
                                       "later.json: version is 2; this program reads version 1",
                                       "odd.json: machine is missing",
                                       "steps/cut.json: not JSON, at byte 2"}));
+}
+
+// Each of the links leads to itself, so that neither has a place.
+TEST_F(ReportInputFiles, AreEachLeftOutWhenTheyLeadNowhere) {
+  write("good.json", bench_);
+  for (const char* name : {"a.json", "b.json"}) {
+    std::filesystem::create_symlink(name, folder_.file(name));
+  }
+  const std::string reason = ".json: Too many levels of symbolic links";
+  EXPECT_EQ(read({folder()}).left_out,
+            (std::vector<std::string>{"cannot read a" + reason, "cannot read b" + reason}));
+}
+
+TEST_F(ReportInputFiles, OfAFolderThatCannotBeReadAreLeftOutWithTheReason) {
+  write("good.json", bench_);
+  write("steps/a/closed/hidden.json", bench_);
+  write("steps/b/good.json", trace_);
+  const UnreadableFolder closed{folder_.file("steps/a/closed")};
+  if (!closed.is_unreadable()) GTEST_SKIP() << "this user may read every folder";
+
+  const ReportInputs inputs = read({folder()});
+  ASSERT_EQ(inputs.files.size(), 2U);
+  EXPECT_EQ(inputs.files[0].name, "good.json");
+  EXPECT_EQ(inputs.files[1].name, "steps/b/good.json");
+  EXPECT_EQ(inputs.left_out,
+            (std::vector<std::string>{"cannot read folder steps/a/closed: Permission denied"}));
+  EXPECT_EQ(read({folder(), folder_.file("steps")}).left_out,
+            (std::vector<std::string>{"cannot read folder " + folder_.file("steps/a/closed") +
+                                      ": Permission denied"}))
+      << "once, though it is found twice";
+  EXPECT_EQ(complaint({folder_.file("steps/a")}),
+            "none of the .json files can be shown: cannot read folder closed: Permission denied; "
+            "make a measurement with 'spillway bench'");
+  EXPECT_EQ(complaint({folder_.file("steps/a/closed")}),
+            "cannot read folder " + folder_.file("steps/a/closed") + ": Permission denied");
 }
 
 TEST_F(ReportInputFiles, EndTheReportWhenTheyAreBadAndNamed) {

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+namespace spillway::cli {
+
+/// A bench as its flags are declared; CLI11 keeps both members.
+template <typename Options>
+struct BenchSubcommand {
+  CLI::App& command;
+  Options& options;
+};
+
+/// Adds `name` to `bench`, with options of its own; when the user asks for it, `run(options,
+/// command)` is called.
+template <typename Options, typename Run>
+[[nodiscard]] BenchSubcommand<Options> add_bench_subcommand(CLI::App& bench,
+                                                            const std::string& name,
+                                                            const std::string& description,
+                                                            const Run& run) {
+  CLI::App* const command = bench.add_subcommand(name, description);
+  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
+  command->callback([options, command, run] { run(*options, *command); });
+  return {.command = *command, .options = *options};
+}
+
+}  // namespace spillway::cli
