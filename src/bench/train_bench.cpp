@@ -10,9 +10,6 @@
 namespace spillway {
 namespace {
 
-// The first step maps pages; in the second those of a virtual machine are still slow.
-constexpr std::size_t kWarmUps = 2;
-
 std::string place(std::size_t index, std::size_t count) {
   return std::to_string(index + 1) + " of " + std::to_string(count);
 }
@@ -78,30 +75,24 @@ void TrainBench::train_round(std::size_t round, const TellProgress& tell) {
     if (is_time_up()) return;
     tell("round " + place(round, options_.rounds) + ", training " + place(i, trials.size()) + ": " +
          description(trial) + "; at most " + minutes(time_left(round, i)) + " left");
-    TrainTrial& resident = comparison_.reference(trial.subject());
     if (needs_resident_run(trial)) {
-      train(resident);
+      train(comparison_.reference(trial.subject()));
       expect_going_on();
       if (is_time_up()) return;
     }
-    if (const auto step = resident.last_step()) trial.note_resident(*step);
     train(trial);
   }
 }
 
 void TrainBench::train(TrainTrial& trial) {
-  trial.train(processor_,
-              {.space = options_.space,
-               .warm_ups = kWarmUps,
-               .steps = options_.steps,
-               .seed = options_.seed},
+  trial.train(processor_, {.space = options_.space, .steps = options_.steps, .seed = options_.seed},
               stop_);
 }
 
 bool TrainBench::needs_resident_run(const TrainTrial& trial) const {
   const TrainTrial& resident = comparison_.reference(trial.subject());
-  return &trial != &resident && !resident.has_failed() &&
-         Clock::now() - resident.last_end() > options_.resident_age;
+  if (&trial == &resident || resident.turns().empty()) return false;
+  return Clock::now() - resident.turns().back().end > options_.resident_age;
 }
 
 bool TrainBench::is_settled() const {
@@ -128,7 +119,7 @@ Seconds TrainBench::time_left(std::size_t round, std::size_t next) const {
 }
 
 Seconds TrainBench::predicted_round(const TrainTrial& trial) const {
-  return static_cast<double>(kWarmUps + options_.steps) * trial.predicted();
+  return static_cast<double>(TrainRound::kLeastWarmUps + options_.steps) * trial.predicted();
 }
 
 double TrainBench::slowness_so_far() const {

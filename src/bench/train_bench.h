@@ -18,11 +18,11 @@ namespace spillway {
 struct TrainBenchOptions {
   um::ManagedOptions space;  ///< far memory, link and paging
   std::size_t rounds = 3;    ///< at most
-  std::size_t steps = 3;     ///< counted in a round, after two that warm up
+  std::size_t steps = 3;     ///< counted in a round, after those that warm up
   Seconds most_time{600};    ///< after which nothing further begins
   Seconds resident_age{60};  ///< a resident run is repeated where a trial would begin later than
                              ///< this after it
-  std::uint64_t seed = 1;  ///< of weights and images
+  std::uint64_t seed = 1;    ///< of weights and images
 };
 
 /// One line for the user: what is being done, and how long it may still take.
@@ -30,7 +30,7 @@ using TellProgress = std::function<void(const std::string& text)>;
 
 /// Fills a comparison: measures each subject once, plans each trial, and lets all of them take
 /// turns, round after round, so that a machine that is busy for a while disturbs them alike. Each
-/// trial is compared with a resident run that was not long before it.
+/// trial is compared with the resident runs about its time.
 class TrainBench {
  public:
   /// All arguments but the options must outlive it.
@@ -49,7 +49,7 @@ class TrainBench {
   void plan_trials(const TellProgress& tell);
   void train_round(std::size_t round, const TellProgress& tell);
   void train(TrainTrial& trial);
-  // The resident run that `trial` is to be compared with is too long ago.
+  // The last resident run that `trial` could be compared with is too long ago.
   [[nodiscard]] bool needs_resident_run(const TrainTrial& trial) const;
   [[nodiscard]] bool is_settled() const;
   [[nodiscard]] bool is_time_up() const { return Clock::now() - begin_ >= options_.most_time; }

@@ -10,6 +10,7 @@ namespace spillway {
 namespace {
 
 constexpr float kLearningRate = 0.01F;
+constexpr double kHardlyShorter = 0.98;
 
 // Page faults alone keep no budget where nothing evicts before the whole memory is full.
 void expect_budget_kept(const TrainStrategy& strategy, const Plans& plans,
@@ -38,7 +39,6 @@ void TrainTrial::train(Processor& processor, const TrainRound& round,
                        const std::atomic<bool>& stop) {
   um::expects(plans_.has_value() && !has_failed(), "a trial that was planned");
   const Clock::time_point begin = Clock::now();
-  last_step_.reset();
   try {
     Session session{processor, subject_.workload(), *plans_, strategy_.memory, round.space, stop};
     session.state().initialise(round.seed);
@@ -46,33 +46,36 @@ void TrainTrial::train(Processor& processor, const TrainRound& round,
   } catch (const um::Error& error) {
     failure_ = error.what();
   }
-  last_end_ = Clock::now();
-  last_round_ = last_end_ - begin;
+  last_round_ = Clock::now() - begin;
 }
 
 void TrainTrial::train_steps(Session& session, const TrainRound& round) {
   std::vector<float> losses;
-  Samples counted;
-  for (std::size_t step = 0; step < round.warm_ups + round.steps; ++step) {
+  const auto train_step = [&] {
     const StepReport report = session.train({.seed = round.seed,
-                                             .step = step,
+                                             .step = losses.size(),
                                              .learning_rate = kLearningRate,
                                              .batch = &subject_.images()});
     losses.push_back(report.loss);
     near_peak_ = std::max(near_peak_, session.near_peak());
-    if (step < round.warm_ups) continue;
-    count(report);
-    counted.add(report.duration);
-    last_step_ = counted.figure().median;
+    return report;
+  };
+  Seconds before = train_step().duration;
+  while (losses.size() < TrainRound::kMostWarmUps) {
+    const Seconds now = train_step().duration;
+    if (losses.size() >= TrainRound::kLeastWarmUps && now >= kHardlyShorter * before) break;
+    before = now;
   }
+  Samples steps;
+  for (std::size_t i = 0; i < round.steps; ++i) {
+    const StepReport report = train_step();
+    count(report);
+    steps.add(report.duration);
+  }
+  turns_.push_back({.end = Clock::now(), .step = steps.figure().median});
   timeline_ = session.timeline();
   if (losses_.empty()) losses_ = losses;
   repeats_itself_ = repeats_itself_ && are_same_losses(losses_, losses);
-}
-
-std::optional<Seconds> TrainTrial::resident_beside() const {
-  if (resident_beside_.size() == 0) return std::nullopt;
-  return resident_beside_.figure().median;
 }
 
 TrainConduct TrainTrial::conduct() const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,14 @@
 
 namespace spillway {
 
-/// How a round trains: from the first weights, `warm_ups` and `steps` steps.
+/// How a round trains: from the first weights, steps that warm up, then `steps` that count. A
+/// warm-up goes on until a step is hardly shorter than the one before it.
 struct TrainRound {
+  static constexpr std::size_t kLeastWarmUps = 2;
+  static constexpr std::size_t kMostWarmUps = 5;
+
   const um::ManagedOptions& space;  ///< far memory, link and paging
-  std::size_t warm_ups = 1;         ///< steps that are not counted
-  std::size_t steps = 3;            ///< that are
+  std::size_t steps = 3;            ///< that count
   std::uint64_t seed = 1;
 };
 
@@ -65,15 +69,13 @@ class TrainTrial {
   [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
   /// Of the last round, its session's making included; zero before the first.
   [[nodiscard]] Seconds last_round() const { return last_round_; }
-  /// When the last round ended. Requires: there was one.
-  [[nodiscard]] Clock::time_point last_end() const { return last_end_; }
-  /// The median of the last round's counted steps; nothing where it had none.
-  [[nodiscard]] std::optional<Seconds> last_step() const { return last_step_; }
 
-  /// Notes what a resident step takes about the time of the next round.
-  void note_resident(Seconds step) { resident_beside_.add(step); }
-  /// The median of those that were noted.
-  [[nodiscard]] std::optional<Seconds> resident_beside() const;
+  /// A round that did not fail.
+  struct Turn {
+    Clock::time_point end;
+    Seconds step;  ///< the median of those that count
+  };
+  [[nodiscard]] std::span<const Turn> turns() const { return turns_; }
   /// Empty losses before the first round has ended.
   [[nodiscard]] TrainConduct conduct() const;
   /// Of the last step; empty before the first.
@@ -94,9 +96,7 @@ class TrainTrial {
   Seconds stalled_{0};
   um::Bytes near_peak_;
   Seconds last_round_{0};
-  Clock::time_point last_end_;
-  std::optional<Seconds> last_step_;
-  Samples resident_beside_;
+  std::vector<Turn> turns_;
   std::vector<float> losses_;
   bool repeats_itself_ = true;
   prefetch::Timeline timeline_;

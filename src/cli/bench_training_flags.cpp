@@ -79,7 +79,7 @@ void BenchTrainingFlags::add_measuring_to(CLI::App& command) {
       ->group(kMeasuring);
   command
       .add_option("--steps", repeats.steps,
-                  "Steps of a run that count, after two that do not (with --quick 2)")
+                  "Steps of a run that count, after those that warm up (with --quick 2)")
       ->check(check_whole_number)
       ->check(CLI::Range(std::size_t{1}, kMost))
       ->capture_default_str()

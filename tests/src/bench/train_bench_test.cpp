@@ -77,7 +77,7 @@ TEST_F(TrainBenchTest, RepeatsAResidentRunThatIsLongAgo) {
   EXPECT_EQ(rows[0].measurement.value().step.runs, 6U) << "once in its turn, once for each other";
   EXPECT_EQ(rows[1].measurement.value().step.runs, 2U);
   EXPECT_EQ(rows[2].measurement.value().step.runs, 2U);
-  EXPECT_NE(rows[1].resident.value().time, rows[2].resident.value().time);
+  EXPECT_TRUE(rows[2].resident.value().is_measured);
   EXPECT_TRUE(comparison_.complaints(true).empty());
 }
 
