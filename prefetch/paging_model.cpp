@@ -35,14 +35,19 @@ class PagedSlab {
       Page& page = pages_[i];
       if (!page.is_near) stall += fault(page, how);
       if (how != Touch::kRead) page.is_dirty = true;
-      if (link_.faults.evict_by_use) hold(i);
-      if (!link_.faults.evict_by_use && !page.place) enqueue(i);
+      if (!page.is_held && !page.place) enqueue(i);
     }
     return stall;
   }
 
+  // The task that is about to run will touch the addresses.
+  void begin_use(Bytes offset, Bytes size) {
+    if (!link_.faults.evict_by_use) return;
+    for (std::uint64_t i = offset / page_; i < (offset + size) / page_; ++i) hold(i);
+  }
+
   // The running task ends.
-  void end_run() {
+  void end_use() {
     for (const std::uint64_t i : held_) enqueue(i);
     held_.clear();
   }
@@ -107,7 +112,7 @@ class PagedSlab {
 
   std::vector<Page> pages_;
   Order order_;                      // in which pages leave
-  std::vector<std::uint64_t> held_;  // in the order of their first touch
+  std::vector<std::uint64_t> held_;  // in the order of the operands
   std::uint64_t near_ = 0;
   std::uint64_t room_;
   Bytes page_;
@@ -135,7 +140,7 @@ class PagedSteps {
       now += touch(i);
       const um::Nanoseconds begin{std::llround(now)};
       now += times[i];
-      slab_.end_run();
+      slab_.end_use();
       result.timeline.runs.push_back({.begin = begin, .end = um::Nanoseconds{std::llround(now)}});
     }
     result.faults = slab_.faults();
@@ -148,16 +153,19 @@ class PagedSteps {
   double touch(std::size_t position) {
     const TaskRun& run = plan_.runs[position];
     const Task& task = graph_[run.task];
+    const Bytes workspace = occupancy_.workspace_size(task.algorithms[run.algorithm].workspace);
+    for (const DataId id : operands(task)) slab_.begin_use(offset(id), occupancy_.size(id));
+    slab_.begin_use(placement_.workspaces[position], workspace);
     double stall = 0;
     for (const DataId id : task.reads) stall += touch(id, Touch::kRead);
     for (const DataId id : task.writes) stall += touch(id, kind_of_write(task, id));
-    const Bytes workspace = occupancy_.workspace_size(task.algorithms[run.algorithm].workspace);
     return stall + slab_.touch(placement_.workspaces[position], workspace, Touch::kOverwrite);
   }
 
-  double touch(DataId id, Touch how) {
-    const auto data = static_cast<std::size_t>(id);
-    return slab_.touch(placement_.blocks[data], occupancy_.size(id), how);
+  double touch(DataId id, Touch how) { return slab_.touch(offset(id), occupancy_.size(id), how); }
+
+  [[nodiscard]] Bytes offset(DataId id) const {
+    return placement_.blocks[static_cast<std::size_t>(id)];
   }
 
   static Touch kind_of_write(const Task& task, DataId id) {

@@ -18,7 +18,7 @@ using um::Bytes;
 using Clock = std::chrono::steady_clock;
 
 constexpr Bytes kMoved{32ULL << 20U};                       // at a time
-constexpr auto kDuration = std::chrono::milliseconds{400};  // of the measurement
+constexpr auto kDuration = std::chrono::milliseconds{800};  // of the measurement
 
 // The longest task that leaves a quarter of `limit` free.
 std::optional<TaskId> find_load(const Step& step, const prefetch::Profile& profile, Bytes limit) {
@@ -60,9 +60,8 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
   do round_trip();
   while (Clock::now() - begin < kDuration);
 
-  prefetch::LinkProfile result{.offload = link->away(),
-                               .prefetch = link->back(),
-                               .faults = device.faults()};
+  prefetch::LinkProfile result{
+      .offload = link->away(), .prefetch = link->back(), .faults = device.faults()};
   result.faults.time += subject.options.fault_latency;
   if (const auto speed = load ? load->stop() : std::nullopt) {
     result.compute_speed_while_moving = std::clamp(*speed, 0.05, 1.0);

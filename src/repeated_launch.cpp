@@ -10,6 +10,8 @@ namespace {
 // Enough for a GPU to go from one run to the next by itself, and few enough to end soon.
 constexpr int kUnderWay = 2;
 
+constexpr int kRunsAlone = 6;
+
 }  // namespace
 
 RepeatedLaunch::RepeatedLaunch(const Step& step, prefetch::TaskId task, const Backend& backend,
@@ -33,10 +35,10 @@ RepeatedLaunch::~RepeatedLaunch() {
   }
 }
 
-// The shortest of a few runs, after one that warms up.
+// The shortest of a few runs, after one that warms up, and of those that were timed before.
 void RepeatedLaunch::time_alone() {
   launch_->run();
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < kRunsAlone; ++i) {
     stream_.notify([this](Clock::time_point moment) { begin_ = moment; });
     launch_->run();
     stream_.notify([this](Clock::time_point moment) {
@@ -77,6 +79,8 @@ std::optional<double> RepeatedLaunch::stop() {
   stream_.synchronize();
   const um::Nanoseconds time = end_ - begin_;
   if (ended_ == 0 || time.count() <= 0) return std::nullopt;
+  stream_.enqueue([this] { time_alone(); });
+  stream_.synchronize();
   return static_cast<double>((alone_ * ended_).count()) / static_cast<double>(time.count());
 }
 

@@ -18,15 +18,16 @@ namespace spillway {
 /// processor busy, and says how fast that goes.
 class RepeatedLaunch {
  public:
-  /// Times the launch by itself first. Everything must outlive it. Throws: um::OutOfMemory.
+  /// Times the launch by itself first, and again in stop(): memory may be slow while it is new.
+  /// Everything must outlive it. Throws: um::OutOfMemory.
   RepeatedLaunch(const Step& step, prefetch::TaskId task, const Backend& backend,
                  um::Memory& memory, um::Stream& stream);
   RepeatedLaunch(const RepeatedLaunch&) = delete;
   RepeatedLaunch& operator=(const RepeatedLaunch&) = delete;
   ~RepeatedLaunch();
 
-  /// Ends the runs. Returns their speed, 1 being that of the launch by itself; nothing when none
-  /// has ended, or all in no time.
+  /// Ends the runs. Returns their speed, 1 being that of the launch by itself, the fastest time of
+  /// which counts; nothing when none has ended, or all in no time.
   [[nodiscard]] std::optional<double> stop();
 
  private:

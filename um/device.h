@@ -31,6 +31,7 @@ class Device {
   /// Near bytes a run could use now, before any budget.
   [[nodiscard]] virtual Bytes available_memory() const = 0;
 
+  /// How it serves page faults that nobody hints to; what one takes is about right.
   [[nodiscard]] virtual Faults faults() const = 0;
 
   /// Whether unified memory that no hint moves keeps to the near memory of its space, by evicting.

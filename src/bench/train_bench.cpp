@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "src/bench/warm_up.h"
 #include "src/executor.h"
 
 namespace spillway {
@@ -91,7 +92,7 @@ void TrainBench::train(TrainTrial& trial) {
 
 bool TrainBench::needs_resident_run(const TrainTrial& trial) const {
   const TrainTrial& resident = comparison_.reference(trial.subject());
-  if (&trial == &resident || resident.turns().empty()) return false;
+  if (&trial == &resident || resident.has_failed() || resident.turns().empty()) return false;
   return Clock::now() - resident.turns().back().end > options_.resident_age;
 }
 
@@ -103,23 +104,30 @@ bool TrainBench::is_settled() const {
 
 Seconds TrainBench::time_left(std::size_t round, std::size_t next) const {
   const auto trials = comparison_.trials();
-  const double slowness = slowness_so_far();
   Seconds left{0};
   for (std::size_t i = 0; i < trials.size(); ++i) {
-    if (trials[i]->has_failed()) continue;
-    const Seconds known = trials[i]->last_round();
-    const Seconds once = known > Seconds{0} ? known : slowness * predicted_round(*trials[i]);
     const std::size_t rounds = options_.rounds - round - (i < next ? 1 : 0);
-    const Seconds resident = comparison_.reference(trials[i]->subject()).last_round();
-    left += static_cast<double>(rounds) *
-            (once + std::min(1.0, once / options_.resident_age) * resident);
+    left += static_cast<double>(rounds) * time_with_resident_runs(*trials[i]);
   }
   const Seconds until_cap = options_.most_time - (Clock::now() - begin_);
   return std::clamp(left, Seconds{0}, std::max(Seconds{0}, until_cap));
 }
 
+Seconds TrainBench::time_with_resident_runs(const TrainTrial& trial) const {
+  const Seconds own = round_time(trial);
+  const TrainTrial& resident = comparison_.reference(trial.subject());
+  if (&trial == &resident) return own;
+  return own + std::min(1.0, own / options_.resident_age) * round_time(resident);
+}
+
+Seconds TrainBench::round_time(const TrainTrial& trial) const {
+  if (trial.has_failed()) return Seconds{0};
+  if (trial.last_round() > Seconds{0}) return trial.last_round();
+  return slowness_so_far() * predicted_round(trial);
+}
+
 Seconds TrainBench::predicted_round(const TrainTrial& trial) const {
-  return static_cast<double>(TrainRound::kLeastWarmUps + options_.steps) * trial.predicted();
+  return static_cast<double>(kMostWarmUps + options_.steps) * trial.predicted();
 }
 
 double TrainBench::slowness_so_far() const {

@@ -18,7 +18,7 @@ namespace spillway {
 struct TrainBenchOptions {
   um::ManagedOptions space;  ///< far memory, link and paging
   std::size_t rounds = 3;    ///< at most
-  std::size_t steps = 3;     ///< counted in a round, after those that warm up
+  std::size_t steps = 3;     ///< counted in a round, after those that warm up; at least one
   Seconds most_time{600};    ///< after which nothing further begins
   Seconds resident_age{60};  ///< a resident run is repeated where a trial would begin later than
                              ///< this after it
@@ -57,6 +57,10 @@ class TrainBench {
   // At most, when trial `next` of `round` is about to begin.
   [[nodiscard]] Seconds time_left(std::size_t round, std::size_t next) const;
 
+  // What a round of `trial` takes: the last one, or what is expected of the first; none of a failed
+  // one.
+  [[nodiscard]] Seconds round_time(const TrainTrial& trial) const;
+  [[nodiscard]] Seconds time_with_resident_runs(const TrainTrial& trial) const;
   [[nodiscard]] Seconds predicted_round(const TrainTrial& trial) const;
   // What trials took over what was predicted, their sessions' making included.
   [[nodiscard]] double slowness_so_far() const;

@@ -1,12 +1,12 @@
 #include "src/bench/train_comparison.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
+#include "src/bench/turn.h"
 #include "src/predicted_step.h"
 #include "um/error.h"
 
@@ -26,26 +26,6 @@ TrainMeasurement measurement_of(const TrainTrial& trial) {
           .bytes_out = each(all.bytes_offloaded, steps),
           .faults = (all.faults + steps / 2) / steps,
           .stalled = trial.stalled() / static_cast<double>(steps)};
-}
-
-// The median of the three of `turns` that are nearest in time to each turn of `trial`; of all,
-// where it has had none. Requires: some turns.
-Seconds step_about_the_time_of(const TrainTrial& trial, std::span<const TrainTrial::Turn> turns) {
-  constexpr std::size_t kNearest = 3;
-  std::vector<TrainTrial::Turn> by_distance(turns.begin(), turns.end());
-  Samples steps;
-  for (const TrainTrial::Turn& turn : trial.turns()) {
-    std::ranges::sort(by_distance, {}, [&](const TrainTrial::Turn& resident) {
-      return std::chrono::abs(resident.end - turn.end);
-    });
-    for (std::size_t i = 0; i < std::min(kNearest, by_distance.size()); ++i) {
-      steps.add(by_distance[i].step);
-    }
-  }
-  if (steps.size() == 0) {
-    for (const TrainTrial::Turn& turn : turns) steps.add(turn.step);
-  }
-  return steps.figure().median;
 }
 
 }  // namespace
@@ -107,12 +87,12 @@ TrainTrial& TrainComparison::reference(const TrainSubject& subject) const {
 }
 
 ResidentStep TrainComparison::resident_step(const TrainTrial& trial) const {
-  if (trial.strategy().is_resident() && trial.counted_steps() > 0) {
+  if (trial.strategy().is_resident()) {
     return {.time = trial.samples().figure().median, .is_measured = true};
   }
   const TrainSubject& subject = trial.subject();
-  if (const auto turns = reference(subject).turns(); !turns.empty()) {
-    return {.time = step_about_the_time_of(trial, turns), .is_measured = true};
+  if (const auto resident = reference(subject).turns(); !resident.empty()) {
+    return {.time = step_about(trial.turns(), resident), .is_measured = true};
   }
   const prefetch::Profile& profile = subject.profile(MemoryMode::kResident);
   return {.time = predicted_step(subject.workload(), std::span{&profile, 1},

@@ -1,6 +1,7 @@
 #include "src/bench/train_row.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace spillway {
@@ -19,9 +20,15 @@ double spread_of(const Figure& figure) {
   return figure.runs == 1 ? kSpreadOfOneRun : figure.deviation;
 }
 
+// The ratio, which leaves out how fast the machine was at that time.
+double length_of(const TrainRow& row) {
+  return row.ratio().value_or(row.measurement->step.median.count());
+}
+
 // Not told apart by how much they scatter.
-bool is_as_fast(const Figure& a, const Figure& b) {
-  return std::chrono::abs(a.median - b.median) <= spread_of(a) * a.median + spread_of(b) * b.median;
+bool is_as_fast(const TrainRow& a, const TrainRow& b) {
+  return std::abs(length_of(a) - length_of(b)) <= spread_of(a.measurement->step) * length_of(a) +
+                                                      spread_of(b.measurement->step) * length_of(b);
 }
 
 json json_or_null(const std::optional<double>& value) { return value ? json(*value) : json(); }
@@ -115,12 +122,11 @@ std::vector<bool> find_winners(std::span<const TrainRow> rows) {
     for (const TrainRow& other : rows) {
       if (&other == &row || !can_win(other) || !row.key.competes_with(other.key)) continue;
       ++rivals;
-      if (can_win(row) && other.measurement->step.median < fastest->measurement->step.median) {
+      if (can_win(row) && length_of(other) < length_of(*fastest)) {
         fastest = &other;
       }
     }
-    winners.push_back(can_win(row) && rivals > 0 &&
-                      is_as_fast(row.measurement->step, fastest->measurement->step));
+    winners.push_back(can_win(row) && rivals > 0 && is_as_fast(row, *fastest));
   }
   return winners;
 }

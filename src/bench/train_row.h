@@ -75,7 +75,8 @@ struct TrainRow {
 [[nodiscard]] nlohmann::json to_json(const TrainRow& row);
 [[nodiscard]] nlohmann::json to_json(std::span<const TrainRow> rows);
 
-/// For each row, whether it is the fastest of those that it competes with, resident ones left out.
+/// For each row, whether it is the fastest, by ratio(), of those that it competes with, resident
+/// ones left out. Requires: rows that compete have either all a ratio, or none.
 /// Where others are as fast within the deviations of both, all of them are. A row without rival is
 /// not. Complexity: O(rows^2).
 [[nodiscard]] std::vector<bool> find_winners(std::span<const TrainRow> rows);

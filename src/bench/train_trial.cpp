@@ -1,8 +1,11 @@
 #include "src/bench/train_trial.h"
 
 #include <algorithm>
+#include <chrono>
 #include <span>
+#include <utility>
 
+#include "src/bench/warm_up.h"
 #include "src/predicted_step.h"
 #include "um/error.h"
 
@@ -10,7 +13,6 @@ namespace spillway {
 namespace {
 
 constexpr float kLearningRate = 0.01F;
-constexpr double kHardlyShorter = 0.98;
 
 // Page faults alone keep no budget where nothing evicts before the whole memory is full.
 void expect_budget_kept(const TrainStrategy& strategy, const Plans& plans,
@@ -38,18 +40,20 @@ void TrainTrial::plan(const um::Device& device) {
 void TrainTrial::train(Processor& processor, const TrainRound& round,
                        const std::atomic<bool>& stop) {
   um::expects(plans_.has_value() && !has_failed(), "a trial that was planned");
+  using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   try {
     Session session{processor, subject_.workload(), *plans_, strategy_.memory, round.space, stop};
     session.state().initialise(round.seed);
-    train_steps(session, round);
+    const Samples steps = train_steps(session, round);
+    turns_.push_back({.begin = begin, .end = Clock::now(), .step = steps.figure().median});
   } catch (const um::Error& error) {
     failure_ = error.what();
   }
   last_round_ = Clock::now() - begin;
 }
 
-void TrainTrial::train_steps(Session& session, const TrainRound& round) {
+Samples TrainTrial::train_steps(Session& session, const TrainRound& round) {
   std::vector<float> losses;
   const auto train_step = [&] {
     const StepReport report = session.train({.seed = round.seed,
@@ -60,11 +64,10 @@ void TrainTrial::train_steps(Session& session, const TrainRound& round) {
     near_peak_ = std::max(near_peak_, session.near_peak());
     return report;
   };
-  Seconds before = train_step().duration;
-  while (losses.size() < TrainRound::kMostWarmUps) {
-    const Seconds now = train_step().duration;
-    if (losses.size() >= TrainRound::kLeastWarmUps && now >= kHardlyShorter * before) break;
-    before = now;
+  Seconds before{0};
+  Seconds last = train_step().duration;
+  while (!is_warm(losses.size(), before, last)) {
+    before = std::exchange(last, train_step().duration);
   }
   Samples steps;
   for (std::size_t i = 0; i < round.steps; ++i) {
@@ -72,10 +75,10 @@ void TrainTrial::train_steps(Session& session, const TrainRound& round) {
     count(report);
     steps.add(report.duration);
   }
-  turns_.push_back({.end = Clock::now(), .step = steps.figure().median});
   timeline_ = session.timeline();
   if (losses_.empty()) losses_ = losses;
   repeats_itself_ = repeats_itself_ && are_same_losses(losses_, losses);
+  return steps;
 }
 
 TrainConduct TrainTrial::conduct() const {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "src/bench/train_honesty.h"
 #include "src/bench/train_strategy.h"
 #include "src/bench/train_subject.h"
+#include "src/bench/turn.h"
 #include "src/plans.h"
 #include "src/processor.h"
 #include "src/session.h"
@@ -23,14 +23,10 @@
 
 namespace spillway {
 
-/// How a round trains: from the first weights, steps that warm up, then `steps` that count. A
-/// warm-up goes on until a step is hardly shorter than the one before it.
+/// How a round trains: from the first weights, steps that warm up, then `steps` that count.
 struct TrainRound {
-  static constexpr std::size_t kLeastWarmUps = 2;
-  static constexpr std::size_t kMostWarmUps = 5;
-
   const um::ManagedOptions& space;  ///< far memory, link and paging
-  std::size_t steps = 3;            ///< that count
+  std::size_t steps = 3;            ///< that count; at least one
   std::uint64_t seed = 1;
 };
 
@@ -38,8 +34,6 @@ struct TrainRound {
 /// it stays so, and says why.
 class TrainTrial {
  public:
-  using Clock = std::chrono::steady_clock;
-
   /// `subject` must outlive it. `budget` is the whole run's; resident, the most it may need.
   TrainTrial(const TrainSubject& subject, TrainStrategy strategy, um::Bytes budget,
              const Settling& settling = {})
@@ -70,11 +64,7 @@ class TrainTrial {
   /// Of the last round, its session's making included; zero before the first.
   [[nodiscard]] Seconds last_round() const { return last_round_; }
 
-  /// A round that did not fail.
-  struct Turn {
-    Clock::time_point end;
-    Seconds step;  ///< the median of those that count
-  };
+  /// The rounds that came to their end.
   [[nodiscard]] std::span<const Turn> turns() const { return turns_; }
   /// Empty losses before the first round has ended.
   [[nodiscard]] TrainConduct conduct() const;
@@ -82,7 +72,8 @@ class TrainTrial {
   [[nodiscard]] const prefetch::Timeline& timeline() const { return timeline_; }
 
  private:
-  void train_steps(Session& session, const TrainRound& round);
+  // What its steps that count took.
+  Samples train_steps(Session& session, const TrainRound& round);
   void count(const StepReport& report);
 
   const TrainSubject& subject_;

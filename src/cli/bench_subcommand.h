@@ -14,7 +14,7 @@ struct BenchSubcommand {
 };
 
 /// Adds `name` to `bench`, with options of its own; when the user asks for it, `run(options,
-/// command)` is called.
+/// command)` is called, for which `run` is copied.
 template <typename Options, typename Run>
 [[nodiscard]] BenchSubcommand<Options> add_bench_subcommand(CLI::App& bench,
                                                             const std::string& name,

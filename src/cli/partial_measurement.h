@@ -9,8 +9,9 @@
 namespace spillway::cli {
 
 /// A measurement whose figures so far are to be written however it ends: whole, by Ctrl-C, or by a
-/// failure, which waits until they are. While it lives, Ctrl-C does not end the program. At most
-/// one at a time.
+/// failure, which waits until they are. While it lives, a first Ctrl-C does not end the program,
+/// and once the figures are being written it is ignored. Where writing them fails too, only that is
+/// told. At most one at a time.
 class PartialMeasurement {
  public:
   /// Runs `measure`, which is to throw Interrupted when `stop` becomes true, to its end.

@@ -38,39 +38,47 @@ std::vector<std::string> find_columns(const json& rows) {
   return columns;
 }
 
-// A median with how far it may be off.
+// How long a step is, with how far that may be off.
 struct Range {
   double from = 0;
   double to = 0;
 };
 
-Range range_of(const json& row) {
+// `length`: the median, or its ratio.
+Range range_of(const json& row, double length) {
   const json& seconds = row.at("seconds");
-  const double median = seconds.at("median");
   const double spread =
       seconds.at("runs") == 1 ? kSpreadOfOneRun : seconds.at("deviation").get<double>();
-  return {median * (1 - spread), median * (1 + spread)};
+  return {length * (1 - spread), length * (1 + spread)};
+}
+
+// The columns that compete on a line.
+std::vector<std::size_t> find_rivals(const ComparisonLine& line, const Comparison& comparison,
+                                     const json& rows) {
+  std::vector<std::size_t> rivals;
+  for (std::size_t i = 0; i < line.rows.size(); ++i) {
+    const bool competes = line.rows[i] && comparison.columns[i] != "resident";
+    if (competes && rows[*line.rows[i]].contains("seconds")) rivals.push_back(i);
+  }
+  return rivals;
 }
 
 std::vector<std::size_t> find_fastest(const ComparisonLine& line, const Comparison& comparison,
                                       const json& rows) {
-  std::vector<std::size_t> candidates;
-  double least = std::numeric_limits<double>::infinity();
-  Range best;
-  for (std::size_t i = 0; i < line.rows.size(); ++i) {
-    if (!line.rows[i] || comparison.columns[i] == "resident") continue;
-    const json& row = rows[*line.rows[i]];
-    if (!row.contains("seconds")) continue;
-    candidates.push_back(i);
-    if (const double median = row.at("seconds").at("median"); median < least) {
-      least = median;
-      best = range_of(row);
-    }
-  }
-  if (candidates.size() < 2) return {};
-  std::erase_if(candidates,
-                [&](std::size_t i) { return range_of(rows[*line.rows[i]]).from > best.to; });
-  return candidates;
+  std::vector<std::size_t> rivals = find_rivals(line, comparison, rows);
+  if (rivals.size() < 2) return {};
+  const auto row = [&](std::size_t i) -> const json& { return rows[*line.rows[i]]; };
+  const bool have_ratios = std::ranges::all_of(rivals, [&](std::size_t i) {
+    return row(i).contains("ratio") && row(i).at("ratio").is_number();
+  });
+  const auto range = [&](std::size_t i) {
+    const json& length = have_ratios ? row(i).at("ratio") : row(i).at("seconds").at("median");
+    return range_of(row(i), length);
+  };
+  const auto middle = [&](std::size_t i) { return range(i).from + range(i).to; };
+  const Range best = range(*std::ranges::min_element(rivals, {}, middle));
+  std::erase_if(rivals, [&](std::size_t i) { return range(i).from > best.to; });
+  return rivals;
 }
 
 // The bytes of the line that `row` is on: its budget's. What the resident run needed differs a

@@ -36,9 +36,10 @@ struct Comparison {
 
 /// Lines come in the order of series, network, image size, batch, then from the largest budget
 /// down. The resident row, of which the file tells what it needed, is on the line of the budget
-/// that is called as its own ("100%"), whatever that came to in bytes. Two medians are equal within
-/// their spread where their median absolute deviations, 3 % for a single run, make them meet. Of
-/// two rows with one place in the table the first counts.
+/// that is called as its own ("100%"), whatever that came to in bytes. Strategies are
+/// compared by their ratio to the resident step where all on the line have one, else by their
+/// median step. Two are equal within their spread where their median absolute deviations, 3 % for a
+/// single run, make them meet. Of two rows with one place in the table the first counts.
 [[nodiscard]] Comparison compare(const nlohmann::json& rows);
 
 }  // namespace spillway

@@ -87,8 +87,8 @@ TEST_F(PagedStepTest, EvictsInTheOrderOfMigrationNotOfUse) {
 }
 
 // x lives until b is written, a and b until the end; two of the three pages are near. Steady are a
-// and b. "x" evicts a, clean since it was read; "a" evicts b, and "b" evicts a, used longer ago than
-// x; "last" evicts x and brings a, the only page that is not overwritten when it faults.
+// and b. "x" evicts a, clean since it was read; "a" evicts b, and "b" evicts a, used longer ago
+// than x; "last" evicts x and brings a, the only page that is not overwritten when it faults.
 TEST_F(PagedStepTest, FollowsADeviceThatEvictsByUseAndKnowsWhatIsOverwritten) {
   const DataId x = graph.add(DataBlock{.name = "x", .size = pages(1)});
   const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
@@ -107,6 +107,26 @@ TEST_F(PagedStepTest, FollowsADeviceThatEvictsByUseAndKnowsWhatIsOverwritten) {
   EXPECT_EQ(step.fetched, pages(1));
   EXPECT_EQ(step.written_back, pages(3));
   EXPECT_EQ(step.timeline.makespan(), 4 * 1ns + 4 * 10ns + 400ns);
+}
+
+// Three pages are near; steady are x, y and b, used in this order. "a" and "b" overwrite the pages
+// that the last task reads, a, which is far by then, before b, which was used longest ago: x
+// leaves.
+TEST_F(PagedStepTest, KeepsWhatTheRunningTaskUses) {
+  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
+  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(1)});
+  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(1)});
+  const DataId y = graph.add(DataBlock{.name = "y", .size = pages(1)});
+  graph.add(Task{.name = "a", .writes = {a}});
+  graph.add(Task{.name = "b", .writes = {b}});
+  graph.add(Task{.name = "x", .writes = {x}});
+  graph.add(Task{.name = "y", .writes = {y}});
+  graph.add(Task{.name = "a and b", .reads = {a, b}});
+  graph.add(Task{.name = "x and y", .reads = {x, y}});
+  page_in(3);
+  profile.link.faults.evict_by_use = true;
+  const PagedStep step = page_on_demand(graph, plan, profile);
+  EXPECT_EQ(step.timeline.runs[4].begin - step.timeline.runs[3].end, 21ns) << "a comes, x leaves";
 }
 
 // What a task updates in place is not overwritten.
@@ -142,9 +162,15 @@ TEST_F(PagedStepTest, IsWhatSimulatePredictsForPlansWithoutHints) {
   EXPECT_NE(simulate(graph, plan, profile, noise).runs, step.timeline.runs);
 }
 
-TEST(FaultCost, IsAGpusUnlessTheLinkSaysOtherwise) {
-  EXPECT_EQ(find_machine("a100").link.faults.time, 20us);
-  EXPECT_EQ(find_machine("host").link.faults.time, 5200ns);
+TEST(MachineFaults, AreAGpusUnlessTheLinkSaysOtherwise) {
+  const um::Faults gpu = find_machine("a100").link.faults;
+  EXPECT_EQ(gpu.time, 20us);
+  EXPECT_FALSE(gpu.spare_overwritten);
+  EXPECT_FALSE(gpu.evict_by_use);
+  const um::Faults host = find_machine("host").link.faults;
+  EXPECT_EQ(host.time, 5200ns);
+  EXPECT_TRUE(host.spare_overwritten);
+  EXPECT_TRUE(host.evict_by_use);
 }
 
 }  // namespace

@@ -83,7 +83,8 @@ spillway_test(cli_table_tests
 # Small trainings, benched for real.
 spillway_test(train_bench_tests
   SOURCES src/bench/train_bench_test.cpp src/bench/train_honesty_test.cpp
-          src/bench/train_row_test.cpp src/bench/train_series_test.cpp
+          src/bench/train_row_test.cpp src/bench/train_series_test.cpp src/bench/turn_test.cpp
+          src/bench/warm_up_test.cpp
   LINK spillway::bench spillway::host spillway::um)
 
 # Not under TSan: it does not see how TBB hands the cells to its threads.

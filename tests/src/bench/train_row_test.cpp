@@ -133,6 +133,15 @@ TEST(Winner, IsNotToldFromAnotherByOneRunEach) {
   EXPECT_EQ(find_winners(rows), (std::vector<bool>{true, true}));
 }
 
+// The machine was slower when "copy" ran, and the resident step with it.
+TEST(Winner, IsTheFastestBesideItsResidentStep) {
+  std::vector<TrainRow> rows{measured("joint", 2.5), measured("copy", 2.8)};
+  rows[0].resident = {.time = Seconds{2}, .is_measured = true};
+  rows[1].resident = {.time = Seconds{2.5}, .is_measured = true};
+
+  EXPECT_EQ(find_winners(rows), (std::vector<bool>{false, true}));
+}
+
 TEST(Winner, IsNeitherResidentNorFailedNorWithoutRival) {
   const std::vector<TrainRow> rows{measured("resident", 1), row("capacity"),
                                    measured("joint", 2.5)};
