@@ -50,7 +50,6 @@ void TrainTrial::train(Processor& processor, const TrainRound& round,
   } catch (const um::Error& error) {
     failure_ = error.what();
   }
-  last_round_ = Clock::now() - begin;
 }
 
 Samples TrainTrial::train_steps(Session& session, const TrainRound& round) {

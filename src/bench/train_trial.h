@@ -61,8 +61,10 @@ class TrainTrial {
   [[nodiscard]] const um::Counters& counters() const { return counters_; }
   [[nodiscard]] Seconds stalled() const { return stalled_; }
   [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
-  /// Of the last round, its session's making included; zero before the first.
-  [[nodiscard]] Seconds last_round() const { return last_round_; }
+  /// How long the last of turns() took; zero before the first.
+  [[nodiscard]] Seconds last_round() const {
+    return turns_.empty() ? Seconds{0} : turns_.back().end - turns_.back().begin;
+  }
 
   /// The rounds that came to their end.
   [[nodiscard]] std::span<const Turn> turns() const { return turns_; }
@@ -86,7 +88,6 @@ class TrainTrial {
   um::Counters counters_;
   Seconds stalled_{0};
   um::Bytes near_peak_;
-  Seconds last_round_{0};
   std::vector<Turn> turns_;
   std::vector<float> losses_;
   bool repeats_itself_ = true;

@@ -71,13 +71,12 @@ std::vector<std::size_t> find_fastest(const ComparisonLine& line, const Comparis
   const bool have_ratios = std::ranges::all_of(rivals, [&](std::size_t i) {
     return row(i).contains("ratio") && row(i).at("ratio").is_number();
   });
-  const auto range = [&](std::size_t i) {
-    const json& length = have_ratios ? row(i).at("ratio") : row(i).at("seconds").at("median");
-    return range_of(row(i), length);
+  const auto length = [&](std::size_t i) -> double {
+    return have_ratios ? row(i).at("ratio") : row(i).at("seconds").at("median");
   };
-  const auto middle = [&](std::size_t i) { return range(i).from + range(i).to; };
-  const Range best = range(*std::ranges::min_element(rivals, {}, middle));
-  std::erase_if(rivals, [&](std::size_t i) { return range(i).from > best.to; });
+  const std::size_t first = *std::ranges::min_element(rivals, {}, length);
+  const Range best = range_of(row(first), length(first));
+  std::erase_if(rivals, [&](std::size_t i) { return range_of(row(i), length(i)).from > best.to; });
   return rivals;
 }
 

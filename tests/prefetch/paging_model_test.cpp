@@ -23,6 +23,8 @@ class PagedStepTest : public ::testing::Test {
     plan = std::get<Plan>(planned);
     return page_on_demand(graph, plan, profile);
   }
+  DataId page(const char* name) { return graph.add(DataBlock{.name = name, .size = pages(1)}); }
+
   TaskGraph graph;
   Profile profile;
   Plan plan;
@@ -62,9 +64,9 @@ TEST_F(PagedStepTest, FaultsWhereFirstInFirstOutKeepsNothing) {
 // A page that came long ago leaves first, though it is used all the time: x, read by every task,
 // comes before a and b and leaves before them.
 TEST_F(PagedStepTest, EvictsInTheOrderOfMigrationNotOfUse) {
-  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(1)});
-  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
-  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(1)});
+  const DataId x = page("x");
+  const DataId a = page("a");
+  const DataId b = page("b");
   graph.add(Task{.name = "x", .writes = {x}});
   graph.add(Task{.name = "a", .reads = {x}, .writes = {a}});
   graph.add(Task{.name = "b", .reads = {x}, .writes = {b}});
@@ -90,9 +92,9 @@ TEST_F(PagedStepTest, EvictsInTheOrderOfMigrationNotOfUse) {
 // and b. "x" evicts a, clean since it was read; "a" evicts b, and "b" evicts a, used longer ago
 // than x; "last" evicts x and brings a, the only page that is not overwritten when it faults.
 TEST_F(PagedStepTest, FollowsADeviceThatEvictsByUseAndKnowsWhatIsOverwritten) {
-  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(1)});
-  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
-  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(1)});
+  const DataId x = page("x");
+  const DataId a = page("a");
+  const DataId b = page("b");
   graph.add(Task{.name = "x", .writes = {x}});
   graph.add(Task{.name = "a", .reads = {x}, .writes = {a}});
   graph.add(Task{.name = "b", .reads = {x}, .writes = {b}});
@@ -113,10 +115,10 @@ TEST_F(PagedStepTest, FollowsADeviceThatEvictsByUseAndKnowsWhatIsOverwritten) {
 // that the last task reads, a, which is far by then, before b, which was used longest ago: x
 // leaves.
 TEST_F(PagedStepTest, KeepsWhatTheRunningTaskUses) {
-  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
-  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(1)});
-  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(1)});
-  const DataId y = graph.add(DataBlock{.name = "y", .size = pages(1)});
+  const DataId a = page("a");
+  const DataId b = page("b");
+  const DataId x = page("x");
+  const DataId y = page("y");
   graph.add(Task{.name = "a", .writes = {a}});
   graph.add(Task{.name = "b", .writes = {b}});
   graph.add(Task{.name = "x", .writes = {x}});
@@ -131,8 +133,8 @@ TEST_F(PagedStepTest, KeepsWhatTheRunningTaskUses) {
 
 // What a task updates in place is not overwritten.
 TEST_F(PagedStepTest, BringsWhatIsReadAndWritten) {
-  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
-  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(1)});
+  const DataId a = page("a");
+  const DataId b = page("b");
   graph.add(Task{.name = "a", .writes = {a}});
   graph.add(Task{.name = "b", .writes = {b}});
   graph.add(Task{.name = "update a", .reads = {a}, .writes = {a}});
