@@ -33,12 +33,12 @@ template <typename L, typename T>
 
 /// How many layers a layer reads.
 struct InputCount {
-  std::size_t least = 1;
-  std::size_t most = 1;
+  std::size_t min = 1;
+  std::size_t max = 1;
 };
 inline constexpr InputCount kOneInput{};
-inline constexpr InputCount kTwoInputs{.least = 2, .most = 2};
-inline constexpr InputCount kSeveralInputs{.least = 2, .most = SIZE_MAX};
+inline constexpr InputCount kTwoInputs{.min = 2, .max = 2};
+inline constexpr InputCount kSeveralInputs{.min = 2, .max = SIZE_MAX};
 
 /// A layer, by the word that stands for it in a network file.
 template <typename L, typename... T>

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "nets/catalogue.h"
+#include "nets/network_catalogue.h"
 
 namespace spillway::nets {
 

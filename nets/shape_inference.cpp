@@ -187,8 +187,8 @@ class Inference {
 Shape infer_shape(const std::string& name, const Layer& layer, const std::vector<Shape>& inputs) {
   const bool is_concat = std::holds_alternative<Concat>(layer);
   const bool is_pair = std::holds_alternative<Add>(layer) || std::holds_alternative<Crop>(layer);
-  const std::size_t least = is_concat || is_pair ? 2 : 1;
-  um::expects(is_concat ? inputs.size() >= least : inputs.size() == least,
+  const std::size_t min = is_concat || is_pair ? 2 : 1;
+  um::expects(is_concat ? inputs.size() >= min : inputs.size() == min,
               "an Add or Crop of two inputs, a Concat of two or more, or another layer of one");
   return std::visit(Inference{name, layer, inputs}, layer);
 }

@@ -62,13 +62,13 @@ std::vector<Life> find_lives(const TaskGraph& graph, std::span<const TaskRun> ru
   return std::move(finder.lives_);  // all of them, as it found none before
 }
 
-std::vector<Bytes> demand(const TaskGraph& graph, const Occupancy& occupancy,
+std::vector<Bytes> demand(const TaskGraph& graph, const BlockSizes& block_sizes,
                           std::span<const TaskRun> runs, std::span<const Life> lives) {
   std::vector<Bytes> begins(runs.size() + 1);
   std::vector<Bytes> ends(runs.size() + 1);
   for (const Life& life : lives) {
-    begins[life.begin()] += occupancy.size(life.data);
-    ends[life.last() + 1] += occupancy.size(life.data);
+    begins[life.begin()] += block_sizes.size(life.data);
+    ends[life.last() + 1] += block_sizes.size(life.data);
   }
   std::vector<Bytes> result;
   result.reserve(runs.size());
@@ -77,19 +77,19 @@ std::vector<Bytes> demand(const TaskGraph& graph, const Occupancy& occupancy,
     live = live + begins[position] - ends[position];
     const TaskRun& run = runs[position];
     const Bytes workspace = graph[run.task].algorithms[run.algorithm].workspace;
-    result.push_back(live + occupancy.workspace_size(workspace));
+    result.push_back(live + block_sizes.workspace_size(workspace));
   }
   return result;
 }
 
-std::vector<Bytes> working_sets(const TaskGraph& graph, const Occupancy& occupancy,
+std::vector<Bytes> working_sets(const TaskGraph& graph, const BlockSizes& block_sizes,
                                 std::span<const TaskRun> runs) {
   std::vector<Bytes> result;
   result.reserve(runs.size());
   for (const TaskRun& run : runs) {
     const Task& task = graph[run.task];
-    Bytes size = occupancy.workspace_size(task.algorithms[run.algorithm].workspace);
-    for (const DataId id : operands(task)) size += occupancy.size(id);
+    Bytes size = block_sizes.workspace_size(task.algorithms[run.algorithm].workspace);
+    for (const DataId id : operands(task)) size += block_sizes.size(id);
     result.push_back(size);
   }
   return result;

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "prefetch/occupancy.h"
+#include "prefetch/block_sizes.h"
 #include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
 
@@ -67,14 +67,14 @@ class LifeFinder {
 
 /// Movable bytes near during each run when nothing is offloaded: live blocks and the run's
 /// workspace, in whole pages.
-[[nodiscard]] std::vector<um::Bytes> demand(const TaskGraph& graph, const Occupancy& occupancy,
+[[nodiscard]] std::vector<um::Bytes> demand(const TaskGraph& graph, const BlockSizes& block_sizes,
                                             std::span<const TaskRun> runs,
                                             std::span<const Life> lives);
 
 /// Movable bytes that the run at each position cannot do without: its own operands and workspace
 /// (moDNN Eq. 1).
 [[nodiscard]] std::vector<um::Bytes> working_sets(const TaskGraph& graph,
-                                                  const Occupancy& occupancy,
+                                                  const BlockSizes& block_sizes,
                                                   std::span<const TaskRun> runs);
 
 /// The blocks that `task` reads or writes, each once.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "prefetch/occupancy.h"
+#include "prefetch/block_sizes.h"
 #include "um/nanoseconds.h"
 
 namespace spillway::prefetch {
@@ -19,7 +19,7 @@ um::Bytes chunk_for(const LinkProfile& link) {
 }
 
 Infeasible infeasible(const Problem& problem) {
-  const NearNeed need = near_need(problem.graph, Occupancy{problem.graph, problem.page});
+  const NearNeed need = near_need(problem.graph, BlockSizes{problem.graph, problem.page});
   return {.task = need.largest_task, .smallest_budget = need.smallest};
 }
 

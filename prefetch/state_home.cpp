@@ -15,42 +15,42 @@ bool is_offloadable_state(const DataBlock& block) {
 
 // Calls `visit` for each page of state that `move` covers, as far as the block has such pages.
 template <typename Visit>
-void for_each_page(const Move& move, const TaskGraph& graph, const Occupancy& occupancy,
+void for_each_page(const Move& move, const TaskGraph& graph, const BlockSizes& block_sizes,
                    const Visit& visit) {
   const auto data = static_cast<std::size_t>(move.data);
   if (data >= graph.data.size() || !is_offloadable_state(graph.data[data])) return;
-  const std::uint64_t count = occupancy.size(move.data) / occupancy.page();
-  const std::uint64_t begin = move.offset / occupancy.page();
+  const std::uint64_t count = block_sizes.size(move.data) / block_sizes.page();
+  const std::uint64_t begin = move.offset / block_sizes.page();
   if (begin >= count) return;
-  const std::uint64_t size = std::min(move.size / occupancy.page(), count - begin);
+  const std::uint64_t size = std::min(move.size / block_sizes.page(), count - begin);
   for (std::uint64_t page = begin; page < begin + size; ++page) visit(data, page);
 }
 
 }  // namespace
 
-StateHome::StateHome(const TaskGraph& graph, const Occupancy& occupancy, const Plan& plan)
+StateHome::StateHome(const TaskGraph& graph, const BlockSizes& block_sizes, const Plan& plan)
     : far_pages_(graph.data.size()) {
   std::vector<std::vector<std::uint32_t>> first_offload(graph.data.size());  // by block and page
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
     if (!is_offloadable_state(graph.data[i])) continue;
-    const std::uint64_t pages = occupancy.size(DataId(i)) / occupancy.page();
+    const std::uint64_t pages = block_sizes.size(DataId(i)) / block_sizes.page();
     first_offload[i].assign(pages, kNever);
     far_pages_[i].assign(pages, false);
   }
   for (std::uint32_t o = 0; o < plan.offloads.size(); ++o) {
-    for_each_page(plan.offloads[o], graph, occupancy, [&](std::size_t data, std::uint64_t page) {
+    for_each_page(plan.offloads[o], graph, block_sizes, [&](std::size_t data, std::uint64_t page) {
       std::uint32_t& first = first_offload[data][page];
       first = std::min(first, o);
     });
   }
   std::vector<std::vector<bool>> is_moved = far_pages_;
   for (const Move& move : plan.prefetches) {
-    for_each_page(move, graph, occupancy, [&](std::size_t data, std::uint64_t page) {
+    for_each_page(move, graph, block_sizes, [&](std::size_t data, std::uint64_t page) {
       if (is_moved[data][page]) return;
       is_moved[data][page] = true;
       if (move.after.offloads > first_offload[data][page]) return;  // brings back what left
       far_pages_[data][page] = true;
-      far_ += occupancy.page();
+      far_ += block_sizes.page();
     });
   }
 }

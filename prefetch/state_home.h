@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "prefetch/occupancy.h"
+#include "prefetch/block_sizes.h"
 #include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
@@ -13,7 +13,7 @@ namespace spillway::prefetch {
 /// prefetch that waits for no offload of theirs. All others are near. A step must end as it began.
 class StateHome {
  public:
-  StateHome(const TaskGraph& graph, const Occupancy& occupancy, const Plan& plan);
+  StateHome(const TaskGraph& graph, const BlockSizes& block_sizes, const Plan& plan);
 
   /// By page of a movable block; empty for a tensor, and for what moves to no page of it.
   [[nodiscard]] const std::vector<bool>& far_pages(DataId data) const {

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "um/completion.h"
-#include "um/place.h"
+#include "um/memory_tier.h"
 #include "um/range.h"
 
 namespace spillway::um {
@@ -46,7 +46,7 @@ class Hints {
   /// Starts moving the content of `range` to `place`: prefetch (kNear) or offload (kFar; near
   /// memory is free again when `done` is called). Returns before the move ends. Moves in one
   /// direction end in the order of their issue.
-  virtual void prefetch(Range range, Place place, Completion done) = 0;
+  virtual void prefetch(Range range, MemoryTier place, Completion done) = 0;
 
   /// Gives `range` near memory, without its content (discard and prefetch): for what the next
   /// launch overwrites. Launches enqueued from now on find it there.

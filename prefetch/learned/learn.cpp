@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "prefetch/block_sizes.h"
 #include "prefetch/learned/look_ahead_plan.h"
 #include "prefetch/need.h"
-#include "prefetch/occupancy.h"
 #include "prefetch/planner.h"
 #include "prefetch/planners/on_demand.h"
-#include "prefetch/simulate.h"
-#include "prefetch/verify.h"
+#include "prefetch/simulate/simulate.h"
+#include "prefetch/verify/verify.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -23,15 +23,15 @@ um::Bytes choose_chunk(const LearnOptions& options) {
 
 }  // namespace
 
-std::variant<Lesson, NotLearned> learn(const RecordedCycles& recorded,
-                                       const LearnOptions& options) {
+std::variant<ReplayPlan, NotLearned> learn(const RecordedCycles& recorded,
+                                           const LearnOptions& options) {
   const GroupingOptions grouping{.together = options.together,
-                                 .most = um::Bytes{options.budget.count() / 2}};
+                                 .max = um::Bytes{options.budget.count() / 2}};
   auto made = learn_step(recorded, options.link, options.page, grouping);
   if (auto* refused = std::get_if<NotLearned>(&made)) return std::move(*refused);
-  Lesson lesson{.step = std::move(std::get<LearnedStep>(made))};
-  const TaskGraph& graph = lesson.step.graph;
-  const Profile& profile = lesson.step.profile;
+  ReplayPlan replay_plan{.step = std::move(std::get<LearnedStep>(made))};
+  const TaskGraph& graph = replay_plan.step.graph;
+  const Profile& profile = replay_plan.step.profile;
   const Problem problem{.graph = graph,
                         .profile = profile,
                         .budget = options.budget,
@@ -45,18 +45,18 @@ std::variant<Lesson, NotLearned> learn(const RecordedCycles& recorded,
   if (const auto* impossible = std::get_if<Infeasible>(&planned)) {
     return NotLearned{to_string(*impossible, graph, options.budget)};
   }
-  lesson.plan = std::move(std::get<Plan>(planned));
-  const auto verdict = verify(graph, lesson.plan);
+  replay_plan.plan = std::move(std::get<Plan>(planned));
+  const auto verdict = verify(graph, replay_plan.plan);
   if (const auto* violation = std::get_if<Violation>(&verdict)) {
     return NotLearned{"the plan does not hold: " + violation->reason};
   }
-  lesson.computing = compute_time(profile, lesson.plan.runs);
-  lesson.planned = simulate(graph, lesson.plan, profile).makespan();
-  lesson.on_demand = simulate(graph, std::get<Plan>(near), profile).makespan();
-  if (lesson.planned >= lesson.on_demand) {
+  replay_plan.computing = compute_time(profile, replay_plan.plan.runs);
+  replay_plan.planned = simulate(graph, replay_plan.plan, profile).makespan();
+  replay_plan.on_demand = simulate(graph, std::get<Plan>(near), profile).makespan();
+  if (replay_plan.planned >= replay_plan.on_demand) {
     return NotLearned{"page faults alone are as fast as the best plan"};
   }
-  return lesson;
+  return replay_plan;
 }
 
 }  // namespace spillway::prefetch

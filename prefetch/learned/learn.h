@@ -20,7 +20,7 @@ struct LearnOptions {
 };
 
 /// What was learned of an iteration, and how to move its blocks. Its plan is verified.
-struct Lesson {
+struct ReplayPlan {
   LearnedStep step;
   Plan plan;
   um::Nanoseconds computing{0};  ///< of a cycle that never waits
@@ -31,7 +31,7 @@ struct Lesson {
 /// Learns from recorded cycles: makes a step of them and plans it (look_ahead_plan()).
 /// Returns NotLearned where no plan keeps the budget, or where page faults alone are as fast.
 /// Requires: at least one cycle; all agree. Pure: the caller may run it on any thread.
-[[nodiscard]] std::variant<Lesson, NotLearned> learn(const RecordedCycles& recorded,
-                                                     const LearnOptions& options);
+[[nodiscard]] std::variant<ReplayPlan, NotLearned> learn(const RecordedCycles& recorded,
+                                                         const LearnOptions& options);
 
 }  // namespace spillway::prefetch

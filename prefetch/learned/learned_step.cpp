@@ -136,7 +136,7 @@ class StepMaker {
     if (events_[event].iteration != events_[event - 1].iteration) return false;
     const um::Bytes more =
         use.first != kNone && use.last == task() ? um::Bytes{} : um::round_up(use.size, page_);
-    return gap(event - 1, event) <= grouping_.together && in_task_ + more <= grouping_.most;
+    return gap(event - 1, event) <= grouping_.together && in_task_ + more <= grouping_.max;
   }
 
   [[nodiscard]] static bool is_tensor(const Use& use) {
@@ -146,12 +146,12 @@ class StepMaker {
   void add_blocks() {
     for (const auto& [name, use] : uses_) {
       if (use.first == kNone) continue;
-      const bool stays = use.size < page_;
+      const bool intervals = use.size < page_;
       step_.blocks[name] = step_.graph.add(
           DataBlock{.name = (name.is_fresh ? "allocation " : "block ") + std::to_string(name.id),
                     .size = use.size,
-                    .kind = is_tensor(use) && !stays ? DataKind::kTensor : DataKind::kState,
-                    .is_offloadable = !is_tensor(use) && !stays});
+                    .kind = is_tensor(use) && !intervals ? DataKind::kTensor : DataKind::kState,
+                    .is_offloadable = !is_tensor(use) && !intervals});
     }
   }
 

@@ -27,7 +27,7 @@ struct GroupingOptions {
   /// A touch that follows the one before it so soon, with no allocation or free between, belongs to
   /// the same task: one operation that names all its operands and then computes.
   um::Nanoseconds together{10'000};
-  um::Bytes most;  ///< as long as the blocks of the task take no more than this
+  um::Bytes max;  ///< as long as the blocks of the task take no more than this
 };
 
 /// One touch as it is expected when the iteration repeats.

@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/cover.h"
-#include "prefetch/far_home.h"
+#include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
-#include "prefetch/occupancy.h"
-#include "prefetch/offload_plan.h"
-#include "prefetch/schedule.h"
-#include "prefetch/simulate.h"
+#include "prefetch/moves/cover.h"
+#include "prefetch/moves/far_between_steps.h"
+#include "prefetch/moves/offload_plan.h"
+#include "prefetch/moves/schedule.h"
+#include "prefetch/simulate/simulate.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -21,51 +21,53 @@ class LookAhead {
  public:
   explicit LookAhead(const Problem& problem)
       : problem_{problem},
-        occupancy_{problem.graph, problem.page},
-        pool_{occupancy_.pool(problem.budget)},
+        block_sizes_{problem.graph, problem.page},
+        pool_{block_sizes_.pool(problem.budget)},
         runs_{runs_in_order(problem.graph)},
         lives_{find_lives(problem.graph, runs_)},
-        demand_{demand(problem.graph, occupancy_, runs_, lives_)},
-        order_{by_rest(occupancy_, lives_)} {}
+        demand_{demand(problem.graph, block_sizes_, runs_, lives_)},
+        order_{by_rest(block_sizes_, lives_)} {}
 
   std::optional<EvaluatedPlan> search() {
-    if (occupancy_.always_near() > problem_.budget) return std::nullopt;
+    if (block_sizes_.pinned() > problem_.budget) return std::nullopt;
     constexpr std::array<std::uint64_t, 6> kSixteenthsFree{0, 1, 2, 4, 6, 8};
     for (const std::uint64_t free : kSixteenthsFree) {
       const um::Bytes look{pool_.count() / 16 * free};
-      try_far_homes(pool_ - um::round_down(look, problem_.page));
+      try_far_between_steps(pool_ - um::round_down(look, problem_.page));
     }
     return std::move(best_);
   }
 
  private:
-  void try_far_homes(um::Bytes resting) {
+  void try_far_between_steps(um::Bytes resting) {
     constexpr std::size_t kGrid = 16;
     CoverOptions options{
-        .chunk = problem_.chunk, .whole_blocks = problem_.whole_blocks, .far_home = {}};
-    options.far_home.resize(problem_.graph.data.size(), false);
+        .chunk = problem_.chunk, .whole_blocks = problem_.whole_blocks, .far_between_steps = {}};
+    options.far_between_steps.resize(problem_.graph.data.size(), false);
     std::size_t next = 0;
     for (std::size_t i = 0; i <= kGrid; ++i) {
       for (; next < order_.size() * i / kGrid; ++next) {
-        options.far_home[static_cast<std::size_t>(order_[next])] = true;
+        options.far_between_steps[static_cast<std::size_t>(order_[next])] = true;
       }
       consider(options, resting);
     }
   }
 
   void consider(const CoverOptions& options, um::Bytes resting) {
-    std::vector<Absence> absences = absences_from_start(occupancy_, lives_, options);
-    const auto chosen = cover(occupancy_, without(demand_, absences), lives_, resting, options);
+    std::vector<FarInterval> far_intervals =
+        far_intervals_from_start(block_sizes_, lives_, options);
+    const auto chosen =
+        cover(block_sizes_, without(demand_, far_intervals), lives_, resting, options);
     if (!chosen) return;
-    absences.insert(absences.end(), chosen->begin(), chosen->end());
+    far_intervals.insert(far_intervals.end(), chosen->begin(), chosen->end());
     EvaluatedPlan now{.plan = empty_plan(problem_, runs_)};
-    add_moves(return_early(absences, demand_, pool_), problem_.profile.link, now.plan);
+    add_moves(return_early(far_intervals, demand_, pool_), problem_.profile.link, now.plan);
     now.makespan = simulate(now.plan, problem_.profile).makespan();
     if (!best_ || now.makespan < best_->makespan) best_ = std::move(now);
   }
 
   const Problem& problem_;
-  const Occupancy occupancy_;
+  const BlockSizes block_sizes_;
   const um::Bytes pool_;
   const std::vector<TaskRun> runs_;
   const std::vector<Life> lives_;

@@ -3,37 +3,38 @@
 #include <algorithm>
 #include <utility>
 
-#include "prefetch/occupancy.h"
+#include "prefetch/block_sizes.h"
 #include "prefetch/state_home.h"
 
 namespace spillway::prefetch {
 
-MoveIssuer::MoveIssuer(const Lesson& lesson, std::uint64_t first_ticket)
-    : ids_{lesson.step.blocks},
-      blocks_(lesson.step.graph.data.size()),
-      terms_{lesson.step.graph, lesson.plan},
-      near_{lesson.step.graph, Occupancy{lesson.step.graph, lesson.plan.page}},
-      runs_{static_cast<Position>(lesson.plan.runs.size())},
+MoveIssuer::MoveIssuer(const ReplayPlan& replay_plan, std::uint64_t first_ticket)
+    : ids_{replay_plan.step.blocks},
+      blocks_(replay_plan.step.graph.data.size()),
+      terms_{replay_plan.step.graph, replay_plan.plan},
+      near_{replay_plan.step.graph, BlockSizes{replay_plan.step.graph, replay_plan.plan.page}},
+      runs_{static_cast<Position>(replay_plan.plan.runs.size())},
       current_{terms_},
       used_(blocks_.size()),
       none_(blocks_.size()),
       next_ticket_{first_ticket} {
   for (const auto& [name, data] : ids_) {
-    blocks_[static_cast<std::size_t>(data)] = {.name = name, .size = lesson.step.graph[data].size};
+    blocks_[static_cast<std::size_t>(data)] = {.name = name,
+                                               .size = replay_plan.step.graph[data].size};
   }
-  find_far_home(lesson);
+  find_far_between_steps(replay_plan);
 }
 
-void MoveIssuer::find_far_home(const Lesson& lesson) {
-  const Occupancy occupancy{lesson.step.graph, lesson.plan.page};
-  const StateHome home{lesson.step.graph, occupancy, lesson.plan};
+void MoveIssuer::find_far_between_steps(const ReplayPlan& replay_plan) {
+  const BlockSizes block_sizes{replay_plan.step.graph, replay_plan.plan.page};
+  const StateHome home{replay_plan.step.graph, block_sizes, replay_plan.plan};
   for (const auto& [name, data] : ids_) {
     const std::vector<bool>& far = home.far_pages(data);
     for (std::uint64_t page = 0; page < far.size(); ++page) {
       if (!far[page]) continue;
       const std::uint64_t begin = page;
       while (page < far.size() && far[page]) ++page;
-      far_home_.push_back({.data = data, .begin = begin, .end = page});
+      far_between_steps_.push_back({.data = data, .begin = begin, .end = page});
     }
   }
 }
@@ -53,15 +54,15 @@ void MoveIssuer::begin(bool was_followed) {
 }
 
 void MoveIssuer::settle() {
-  for (const PageRange& range : far_home_) {
+  for (const PageRange& range : far_between_steps_) {
     if (!near_.has_content(range.data)) continue;
     const auto moved = near_.send(range);
-    if (moved) settling_.push_back(order({.to = um::Place::kFar, .pages = *moved}));
+    if (moved) settling_.push_back(order({.to = um::MemoryTier::kFar, .pages = *moved}));
   }
 }
 
-std::vector<Order> MoveIssuer::issue() {
-  std::vector<Order> orders = std::exchange(settling_, {});
+std::vector<PrefetchCommand> MoveIssuer::issue() {
+  std::vector<PrefetchCommand> orders = std::exchange(settling_, {});
   if (is_stopped_) return orders;
   if (tail_) {
     take(*tail_, current_id_ - 1, used_, orders);
@@ -73,14 +74,14 @@ std::vector<Order> MoveIssuer::issue() {
 }
 
 void MoveIssuer::take(MoveWalk& walk, std::uint64_t id, const std::vector<bool>& used,
-                      std::vector<Order>& orders) {
+                      std::vector<PrefetchCommand>& orders) {
   while (const auto step = walk.next(near_, used)) {
     orders.push_back(
         order({.walk = id, .index = step->index, .to = step->to, .pages = step->pages}));
   }
 }
 
-Order MoveIssuer::order(const Flight& flight) {
+PrefetchCommand MoveIssuer::order(const Flight& flight) {
   const std::uint64_t ticket = next_ticket_++;
   Flight& kept = flights_[ticket] = flight;
   kept.life = near_.life(flight.pages.data);
@@ -116,7 +117,7 @@ void MoveIssuer::complete(std::uint64_t ticket) {
   const Flight flight = found->second;
   flights_.erase(found);
   if (flight.life == near_.life(flight.pages.data)) {
-    if (flight.to == um::Place::kNear) {
+    if (flight.to == um::MemoryTier::kNear) {
       near_.arrive(flight.pages);
     } else {
       near_.leave(flight.pages);

@@ -6,21 +6,21 @@
 #include <optional>
 #include <vector>
 
+#include "prefetch/learned/believed_pages.h"
 #include "prefetch/learned/block_name.h"
 #include "prefetch/learned/learn.h"
 #include "prefetch/learned/move_walk.h"
-#include "prefetch/learned/near_pages.h"
 #include "um/bytes.h"
-#include "um/place.h"
+#include "um/memory_tier.h"
 
 namespace spillway::prefetch {
 
 /// A move that the caller is to issue now, and whose end it reports by its ticket.
-struct Order {
+struct PrefetchCommand {
   std::uint64_t ticket = 0;  ///< no two orders have the same
-  um::Place to = um::Place::kNear;
+  um::MemoryTier to = um::MemoryTier::kNear;
   BlockName name;           ///< in the lesson
-  std::uint64_t block = 0;  ///< its owner's id (Follower)
+  std::uint64_t block = 0;  ///< its owner's id (Replayer)
   um::Bytes offset;         ///< into the block, a multiple of the page
   um::Bytes size;           ///< up to a page's or the block's end
 };
@@ -36,7 +36,7 @@ struct Order {
 class MoveIssuer {
  public:
   /// Tickets count on from `first_ticket`.
-  MoveIssuer(const Lesson& lesson, std::uint64_t first_ticket);
+  MoveIssuer(const ReplayPlan& replay_plan, std::uint64_t first_ticket);
   MoveIssuer(const MoveIssuer&) = delete;  // its walks refer to its terms
   MoveIssuer& operator=(const MoveIssuer&) = delete;
   ~MoveIssuer() = default;
@@ -51,7 +51,7 @@ class MoveIssuer {
   /// Task `task` of the lesson begins, and those before it have ended.
   void reach(Position task) { current_.advance(task); }
   /// All orders that may be issued by now. Complexity: O(orders and their pages).
-  std::vector<Order> issue();
+  std::vector<PrefetchCommand> issue();
   /// No more orders until begin().
   void stop() { is_stopped_ = true; }
 
@@ -72,22 +72,22 @@ class MoveIssuer {
   struct Flight {
     std::uint64_t walk = 0;  // 0: settles
     std::uint32_t index = 0;
-    um::Place to = um::Place::kNear;
+    um::MemoryTier to = um::MemoryTier::kNear;
     PageRange pages;
     std::uint32_t life = 0;
   };
 
-  void find_far_home(const Lesson& lesson);
+  void find_far_between_steps(const ReplayPlan& replay_plan);
   void settle();
   void take(MoveWalk& walk, std::uint64_t id, const std::vector<bool>& used,
-            std::vector<Order>& orders);
-  Order order(const Flight& flight);
+            std::vector<PrefetchCommand>& orders);
+  PrefetchCommand order(const Flight& flight);
 
   std::map<BlockName, DataId> ids_;
   std::vector<Block> blocks_;  // by DataId
   MoveTerms terms_;
   NearPages near_;
-  std::vector<PageRange> far_home_;
+  std::vector<PageRange> far_between_steps_;
   Position runs_;
 
   MoveWalk current_;
@@ -95,7 +95,7 @@ class MoveIssuer {
   std::optional<MoveWalk> tail_;  // of the cycle before
   std::vector<bool> used_;        // by block: since the cycle began
   std::vector<bool> none_;        // as long
-  std::vector<Order> settling_;
+  std::vector<PrefetchCommand> settling_;
   std::map<std::uint64_t, Flight> flights_;  // by ticket
   std::uint64_t next_ticket_;
   bool is_stopped_ = true;

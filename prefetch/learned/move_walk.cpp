@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "prefetch/occupancy.h"
+#include "prefetch/block_sizes.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -33,7 +33,7 @@ MoveTerms::MoveTerms(const TaskGraph& graph, const Plan& plan)
     : offloads{plan.offloads},
       prefetches{plan.prefetches},
       page{plan.page},
-      pool{Occupancy{graph, plan.page}.pool(plan.budget)} {
+      pool{BlockSizes{graph, plan.page}.pool(plan.budget)} {
   const NextUse next{graph, plan};
   for (const Move& move : offloads) {
     offload_uses.push_back(next(move.data, move.frees_after()));
@@ -66,9 +66,9 @@ PageRange MoveWalk::pages(const Move& move) const {
   return {.data = move.data, .begin = begin, .end = begin + move.size / terms_->page};
 }
 
-void MoveWalk::end(um::Place to, std::uint32_t index) {
-  Queue& queue = to == um::Place::kFar ? offloads_ : prefetches_;
-  std::uint32_t& ended = to == um::Place::kFar ? progress_.offloads : progress_.prefetches;
+void MoveWalk::end(um::MemoryTier to, std::uint32_t index) {
+  Queue& queue = to == um::MemoryTier::kFar ? offloads_ : prefetches_;
+  std::uint32_t& ended = to == um::MemoryTier::kFar ? progress_.offloads : progress_.prefetches;
   queue.has_ended[index] = true;
   while (ended < queue.issued && queue.has_ended[ended]) ++ended;
 }
@@ -92,8 +92,8 @@ std::optional<MoveWalk::Step> MoveWalk::next_offload(NearPages& near,
     if (!is_late && (!progress_.reaches(move.after) || progress_.runs < move.frees_after())) break;
     ++offloads_.issued;
     const auto moved = is_late ? std::nullopt : near.send(pages(move));
-    if (moved) return Step{.to = um::Place::kFar, .index = index, .pages = *moved};
-    end(um::Place::kFar, index);
+    if (moved) return Step{.to = um::MemoryTier::kFar, .index = index, .pages = *moved};
+    end(um::MemoryTier::kFar, index);
   }
   return std::nullopt;
 }
@@ -115,8 +115,8 @@ std::optional<MoveWalk::Step> MoveWalk::next_prefetch(NearPages& near,
     }
     ++prefetches_.issued;
     const auto moved = is_needed ? near.bring(pages(move)) : std::nullopt;
-    if (moved) return Step{.to = um::Place::kNear, .index = index, .pages = *moved};
-    end(um::Place::kNear, index);
+    if (moved) return Step{.to = um::MemoryTier::kNear, .index = index, .pages = *moved};
+    end(um::MemoryTier::kNear, index);
   }
   return std::nullopt;
 }

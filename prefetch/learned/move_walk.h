@@ -5,12 +5,12 @@
 #include <optional>
 #include <vector>
 
-#include "prefetch/learned/near_pages.h"
+#include "prefetch/learned/believed_pages.h"
 #include "prefetch/liveness.h"
 #include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
-#include "um/place.h"
+#include "um/memory_tier.h"
 
 namespace spillway::prefetch {
 
@@ -36,7 +36,7 @@ class MoveWalk {
  public:
   /// One move to issue.
   struct Step {
-    um::Place to = um::Place::kNear;
+    um::MemoryTier to = um::MemoryTier::kNear;
     std::uint32_t index = 0;
     PageRange pages;
   };
@@ -50,7 +50,7 @@ class MoveWalk {
   /// whose iteration has ended; else none), by index.
   std::optional<Step> next(NearPages& near, const std::vector<bool>& used);
   /// A move has ended.
-  void end(um::Place to, std::uint32_t index);
+  void end(um::MemoryTier to, std::uint32_t index);
   /// True when every move was issued or dropped.
   [[nodiscard]] bool is_through() const;
 

@@ -47,7 +47,7 @@ void Recording::touch(const Touch& touch) {
 }
 
 void Recording::add(const RecordedEvent& event) {
-  if (events_.size() == most_events_) {
+  if (events_.size() == max_events_) {
     is_too_long_ = true;
     events_ = {};
   }

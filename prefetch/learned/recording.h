@@ -32,13 +32,13 @@ struct RecordedEvent {
 
 /// What a program did between two iteration marks, in order.
 ///
-/// Memory: at most `most_events` events; after that it keeps nothing more and is too long.
+/// Memory: at most `max_events` events; after that it keeps nothing more and is too long.
 /// Thread safety: none; the caller's lock.
 class Recording {
  public:
   /// `iteration`: its number, as BlockName::born counts them.
-  explicit Recording(std::size_t most_events, std::uint64_t iteration = 0)
-      : most_events_{most_events}, iteration_{iteration} {}
+  explicit Recording(std::size_t max_events, std::uint64_t iteration = 0)
+      : max_events_{max_events}, iteration_{iteration} {}
 
   void allocate(BlockName block, um::Bytes size);
   void free(BlockName block);
@@ -54,7 +54,7 @@ class Recording {
  private:
   void add(const RecordedEvent& event);
 
-  std::size_t most_events_;
+  std::size_t max_events_;
   std::uint64_t iteration_;
   std::vector<RecordedEvent> events_;
   um::Nanoseconds end_{0};

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/offload_plan.h"
-#include "prefetch/saved_blocks.h"
-#include "prefetch/simulate.h"
-#include "prefetch/trip_plan.h"
+#include "prefetch/moves/offload_plan.h"
+#include "prefetch/moves/saved_blocks.h"
+#include "prefetch/moves/swap_plan.h"
+#include "prefetch/simulate/simulate.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -39,53 +39,53 @@ void normalize(std::vector<double>& scores) {
 class Selection {
  public:
   Selection(const Problem& problem, const TripPlanner& planner, std::span<const TaskRun> runs,
-            std::span<const RoundTrip> all)
+            std::span<const Swap> all)
       : all_{all},
         load_{planner.near_during(runs, {})},
-        pool_{planner.occupancy().pool(problem.budget)} {
+        pool_{planner.block_sizes().pool(problem.budget)} {
     for (const TaskRun& run : runs) durations_.push_back(nanoseconds(problem.profile(run)));
     find_time_scores(problem.profile.link);
-    weighted_ = weighted_absences(load_);
+    weighted_ = weighted_far_intervals(load_);
     normalize(weighted_);
   }
 
   // In order of `last`, as `all` is. Requires: `all` keeps the budget.
-  [[nodiscard]] std::vector<RoundTrip> choose(const Weights& weights) const {
+  [[nodiscard]] std::vector<Swap> choose(const Weights& weights) const {
     std::vector<Bytes> load = load_;
     std::vector<bool> is_chosen(all_.size(), false);
     while (const std::optional<std::size_t> i = best(weights, load, is_chosen)) {
       is_chosen[*i] = true;
-      for (Position p = all_[*i].absence.needed; p < all_[*i].back; ++p) {
-        load[p] -= all_[*i].absence.size;
+      for (Position p = all_[*i].far_interval.needed; p < all_[*i].back; ++p) {
+        load[p] -= all_[*i].far_interval.size;
       }
     }
-    std::vector<RoundTrip> trips;
+    std::vector<Swap> swaps;
     for (std::size_t i = 0; i < all_.size(); ++i) {
-      if (is_chosen[i]) trips.push_back(all_[i]);
+      if (is_chosen[i]) swaps.push_back(all_[i]);
     }
-    return trips;
+    return swaps;
   }
 
  private:
   void find_time_scores(const LinkProfile& link) {
     std::vector<double> starts{0};  // by run, and after the last
     for (const double duration : durations_) starts.push_back(starts.back() + duration);
-    for (const RoundTrip& trip : all_) {
-      const Bytes size = trip.absence.size;
-      const double absence = starts[trip.back] - starts[trip.absence.needed];
+    for (const Swap& swap : all_) {
+      const Bytes size = swap.far_interval.size;
+      const double far_interval = starts[swap.back] - starts[swap.far_interval.needed];
       const double transfers = nanoseconds(link.latency + size / link.offload) +
                                nanoseconds(link.latency + size / link.prefetch);
-      const double rest = absence - transfers;
+      const double rest = far_interval - transfers;
       const auto bytes = static_cast<double>(size.count());
-      durations_of_absence_.push_back(absence);
-      areas_of_absence_.push_back(rest >= 0 ? rest * bytes : rest / bytes);
+      far_durations_.push_back(far_interval);
+      far_areas_.push_back(rest >= 0 ? rest * bytes : rest / bytes);
     }
-    normalize(durations_of_absence_);
-    normalize(areas_of_absence_);
+    normalize(far_durations_);
+    normalize(far_areas_);
   }
 
   // By block: the integral of load - budget over its absence.
-  [[nodiscard]] std::vector<double> weighted_absences(std::span<const Bytes> load) const {
+  [[nodiscard]] std::vector<double> weighted_far_intervals(std::span<const Bytes> load) const {
     std::vector<double> sums{0};
     for (std::size_t p = 0; p < load.size(); ++p) {
       const double excess =
@@ -94,8 +94,8 @@ class Selection {
     }
     std::vector<double> result;
     result.reserve(all_.size());
-    for (const RoundTrip& trip : all_) {
-      result.push_back(sums[trip.back] - sums[trip.absence.needed]);
+    for (const Swap& swap : all_) {
+      result.push_back(sums[swap.back] - sums[swap.far_interval.needed]);
     }
     return result;
   }
@@ -106,15 +106,15 @@ class Selection {
     std::vector<std::uint32_t> exceeding{0};  // how many runs before each exceed the budget
     for (const Bytes bytes : load) exceeding.push_back(exceeding.back() + (bytes > pool_ ? 1 : 0));
     if (exceeding.back() == 0) return std::nullopt;
-    std::vector<double> submodular = weighted_absences(load);
+    std::vector<double> submodular = weighted_far_intervals(load);
     normalize(submodular);
     std::optional<std::size_t> best;
     double best_score = 0;
     for (std::size_t i = 0; i < all_.size(); ++i) {
-      if (is_chosen[i] || exceeding[all_[i].back] == exceeding[all_[i].absence.needed]) continue;
-      const double score = weights[0] * durations_of_absence_[i] +
-                           weights[1] * areas_of_absence_[i] + weights[2] * weighted_[i] +
-                           weights[3] * submodular[i];
+      if (is_chosen[i] || exceeding[all_[i].back] == exceeding[all_[i].far_interval.needed])
+        continue;
+      const double score = weights[0] * far_durations_[i] + weights[1] * far_areas_[i] +
+                           weights[2] * weighted_[i] + weights[3] * submodular[i];
       if (!best || score > best_score) {
         best = i;
         best_score = score;
@@ -123,12 +123,12 @@ class Selection {
     return best;
   }
 
-  std::span<const RoundTrip> all_;
+  std::span<const Swap> all_;
   std::vector<Bytes> load_;  // by run, when nothing moves
   Bytes pool_;
-  std::vector<double> durations_;             // by run, ns
-  std::vector<double> durations_of_absence_;  // this and what follows: by block, normalised
-  std::vector<double> areas_of_absence_;
+  std::vector<double> durations_;      // by run, ns
+  std::vector<double> far_durations_;  // this and what follows: by block, normalised
+  std::vector<double> far_areas_;
   std::vector<double> weighted_;
 };
 
@@ -169,7 +169,7 @@ std::variant<Plan, Infeasible> Autoswap::plan(const Problem& problem) const {
   constexpr int kEvaluations = 32;
   const TripPlanner planner{problem};
   const auto all =
-      away_until_used(find_saved_blocks(problem.graph, planner.occupancy(), planner.frugal()));
+      away_until_used(find_saved_blocks(problem.graph, planner.block_sizes(), planner.frugal()));
   const std::vector<TaskRun> runs = planner.fastest_beside(all);
   if (!planner.keeps_budget(runs, all)) return planner.infeasible(all);
   const Selection selection{problem, planner, runs, all};

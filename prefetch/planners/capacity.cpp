@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "prefetch/algorithm_choice.h"
-#include "prefetch/offload_plan.h"
+#include "prefetch/moves/algorithm_choice.h"
+#include "prefetch/moves/offload_plan.h"
 
 namespace spillway::prefetch {
 

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/algorithm_choice.h"
-#include "prefetch/offload_plan.h"
+#include "prefetch/moves/algorithm_choice.h"
+#include "prefetch/moves/offload_plan.h"
 
 namespace spillway::prefetch {
 

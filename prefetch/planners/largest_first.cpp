@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/saved_blocks.h"
-#include "prefetch/trip_plan.h"
+#include "prefetch/moves/saved_blocks.h"
+#include "prefetch/moves/swap_plan.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -18,26 +18,26 @@ namespace {
 using um::Bytes;
 
 // The trips of `all` that are left when the largest blocks stay that fit in `pool` beside `near`.
-std::vector<RoundTrip> without_the_largest(const std::vector<RoundTrip>& all,
-                                           std::vector<Bytes> near, Bytes pool) {
+std::vector<Swap> without_the_largest(const std::vector<Swap>& all, std::vector<Bytes> near,
+                                      Bytes pool) {
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::ranges::greater{},
-                           [&](std::size_t i) { return all[i].absence.size; });
-  std::vector<bool> stays(all.size(), false);
+                           [&](std::size_t i) { return all[i].far_interval.size; });
+  std::vector<bool> intervals(all.size(), false);
   for (const std::size_t i : order) {
-    const auto gap =
-        std::span{near}.subspan(all[i].absence.needed, all[i].back - all[i].absence.needed);
-    const Bytes size = all[i].absence.size;
+    const auto gap = std::span{near}.subspan(all[i].far_interval.needed,
+                                             all[i].back - all[i].far_interval.needed);
+    const Bytes size = all[i].far_interval.size;
     if (std::ranges::any_of(gap, [&](Bytes bytes) { return bytes + size > pool; })) continue;
     for (Bytes& bytes : gap) bytes += size;
-    stays[i] = true;
+    intervals[i] = true;
   }
-  std::vector<RoundTrip> trips;
+  std::vector<Swap> swaps;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!stays[i]) trips.push_back(all[i]);
+    if (!intervals[i]) swaps.push_back(all[i]);
   }
-  return trips;
+  return swaps;
 }
 
 }  // namespace
@@ -45,12 +45,12 @@ std::vector<RoundTrip> without_the_largest(const std::vector<RoundTrip>& all,
 std::variant<Plan, Infeasible> LargestFirst::plan(const Problem& problem) const {
   const TripPlanner planner{problem};
   const auto all =
-      away_until_used(find_saved_blocks(problem.graph, planner.occupancy(), planner.frugal()));
+      away_until_used(find_saved_blocks(problem.graph, planner.block_sizes(), planner.frugal()));
   std::vector<TaskRun> runs = planner.fastest_beside(all);
   if (!planner.keeps_budget(runs, all)) return planner.infeasible(all);
-  const Bytes pool = planner.occupancy().pool(problem.budget);
-  std::vector<RoundTrip> trips = without_the_largest(all, planner.near_during(runs, all), pool);
-  Plan plan = *planner.plan_eagerly(std::move(runs), std::move(trips));
+  const Bytes pool = planner.block_sizes().pool(problem.budget);
+  std::vector<Swap> swaps = without_the_largest(all, planner.near_during(runs, all), pool);
+  Plan plan = *planner.plan_eagerly(std::move(runs), std::move(swaps));
   plan.planner = name();
   return plan;
 }

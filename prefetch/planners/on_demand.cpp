@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/algorithm_choice.h"
+#include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
-#include "prefetch/occupancy.h"
+#include "prefetch/moves/algorithm_choice.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -17,8 +17,12 @@ using um::Bytes;
 // the moves that this takes.
 class Swapper {
  public:
-  Swapper(const TaskGraph& graph, const Occupancy& occupancy, Bytes pool, Plan& plan)
-      : graph_{graph}, occupancy_{occupancy}, pool_{pool}, plan_{plan}, blocks_(graph.data.size()) {
+  Swapper(const TaskGraph& graph, const BlockSizes& block_sizes, Bytes pool, Plan& plan)
+      : graph_{graph},
+        block_sizes_{block_sizes},
+        pool_{pool},
+        plan_{plan},
+        blocks_(graph.data.size()) {
     lives_ = find_lives(graph, plan.runs);
     for (const Life& life : lives_) {
       ends_.emplace_back(life.last(), life.data);
@@ -48,10 +52,10 @@ class Swapper {
     TaskRun& run = plan_.runs[position];
     const Task& task = graph_[run.task];
     std::vector<DataId> used = operands(task);
-    std::erase_if(used, [&](DataId id) { return !occupancy_.is_movable(id); });
-    Bytes wanted = occupancy_.workspace_size(task.algorithms[run.algorithm].workspace);
+    std::erase_if(used, [&](DataId id) { return !block_sizes_.is_movable(id); });
+    Bytes wanted = block_sizes_.workspace_size(task.algorithms[run.algorithm].workspace);
     for (const DataId id : used) {
-      if (!at(id).is_near) wanted += occupancy_.size(id);
+      if (!at(id).is_near) wanted += block_sizes_.size(id);
     }
     while (in_use_ + wanted > pool_) evict(least_recently_used(used), position);
     for (const DataId id : used) bring(id, position, needs_content(task, id));
@@ -73,12 +77,12 @@ class Swapper {
   void evict(DataId id, Position position) {
     plan_.offloads.push_back({.data = id,
                               .offset = {},
-                              .size = occupancy_.size(id),
+                              .size = block_sizes_.size(id),
                               .is_clean = at(id).is_far_valid,
                               .after = {.runs = position}});
     at(id).is_near = false;
     at(id).is_far_valid = true;
-    in_use_ -= occupancy_.size(id);
+    in_use_ -= block_sizes_.size(id);
   }
 
   // State is not overwritten in far memory: it comes near even to be written whole.
@@ -89,12 +93,12 @@ class Swapper {
   void bring(DataId id, Position position, bool reads) {
     Block& block = at(id);
     if (!block.is_near) {
-      in_use_ += occupancy_.size(id);
+      in_use_ += block_sizes_.size(id);
       if (reads && block.is_far_valid) {
         plan_.prefetches.push_back(
             {.data = id,
              .offset = {},
-             .size = occupancy_.size(id),
+             .size = block_sizes_.size(id),
              .after = {.runs = position,
                        .offloads = static_cast<std::uint32_t>(plan_.offloads.size())}});
       }
@@ -107,12 +111,12 @@ class Swapper {
     if (at(id).is_near && graph_[id].kind == DataKind::kState) {
       evict(id, static_cast<Position>(plan_.runs.size()));
     }
-    if (at(id).is_near) in_use_ -= occupancy_.size(id);
+    if (at(id).is_near) in_use_ -= block_sizes_.size(id);
     at(id) = {};
   }
 
   const TaskGraph& graph_;
-  const Occupancy& occupancy_;
+  const BlockSizes& block_sizes_;
   Bytes pool_;
   Plan& plan_;
   std::vector<Block> blocks_;
@@ -125,19 +129,19 @@ class Swapper {
 }  // namespace
 
 std::variant<Plan, Infeasible> OnDemand::plan(const Problem& problem) const {
-  const Occupancy occupancy{problem.graph, problem.page};
-  const Bytes pool = occupancy.pool(problem.budget);
+  const BlockSizes block_sizes{problem.graph, problem.page};
+  const Bytes pool = block_sizes.pool(problem.budget);
   Plan plan{.planner = std::string{name()},
             .graph = fingerprint(problem.graph),
             .budget = problem.budget,
             .page = problem.page,
             .residency = problem.whole_blocks ? Residency::kPlanned : Residency::kOnDemand,
             .runs = fastest_that_fit(problem)};
-  const std::vector<Bytes> sets = working_sets(problem.graph, occupancy, plan.runs);
+  const std::vector<Bytes> sets = working_sets(problem.graph, block_sizes, plan.runs);
   const bool fits = std::ranges::all_of(sets, [&](Bytes set) { return set <= pool; });
-  if (!fits || occupancy.always_near() > problem.budget) return infeasible(problem);
+  if (!fits || block_sizes.pinned() > problem.budget) return infeasible(problem);
   for (Position p = 0; p < plan.runs.size(); ++p) plan.runs[p].after = {.runs = p};
-  if (problem.whole_blocks) Swapper{problem.graph, occupancy, pool, plan}.execute();
+  if (problem.whole_blocks) Swapper{problem.graph, block_sizes, pool, plan}.execute();
   return plan;
 }
 

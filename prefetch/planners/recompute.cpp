@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/decisions.h"
+#include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
-#include "prefetch/occupancy.h"
-#include "prefetch/recomputation.h"
-#include "prefetch/resident_runs.h"
+#include "prefetch/moves/recomputation.h"
+#include "prefetch/moves/resident_runs.h"
+#include "prefetch/planners/joint/decisions.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -19,7 +19,7 @@ using um::Bytes;
 
 // A choice for each droppable block, and what it needs.
 struct Choice {
-  std::vector<Fate> fates;
+  std::vector<RetentionPolicy> policies;
   std::vector<TaskRun> runs;
   um::Nanoseconds time{0};
   Bytes peak;                 // of movable blocks
@@ -35,53 +35,53 @@ class Search {
  public:
   explicit Search(const Problem& problem)
       : problem_{problem},
-        occupancy_{problem.graph, problem.page},
+        block_sizes_{problem.graph, problem.page},
         inserter_{problem.graph},
         in_order_{runs_in_order(problem.graph)},
         order_{problem.may_recompute
                    ? find_recomputable(problem.graph, problem.profile, problem.page, in_order_)
                    : std::vector<Recomputable>{}},
-        least_{evaluate(std::vector<Fate>(order_.size(), Fate::kKeep))} {}
+        min_{evaluate(std::vector<RetentionPolicy>(order_.size(), RetentionPolicy::kKeep))} {}
 
   // Runs that fit, or the sequence that needs least.
   Choice find() {
-    if (fits(least_)) return least_;
+    if (fits(min_)) return min_;
     auto best = best_prefix();
     if (!best) best = descend();
-    return best ? keep_what_fits(*std::move(best)) : least_;
+    return best ? keep_what_fits(*std::move(best)) : min_;
   }
 
   [[nodiscard]] bool fits(const Choice& choice) const {
-    return occupancy_.always_near() + choice.peak <= problem_.budget;
+    return block_sizes_.pinned() + choice.peak <= problem_.budget;
   }
 
  private:
-  [[nodiscard]] Choice evaluate(std::vector<Fate> fates) const {
-    const std::vector<Dropped> dropped = dropped_blocks(order_, fates);
-    Choice choice{.fates = std::move(fates), .runs = inserter_.insert(in_order_, dropped)};
+  [[nodiscard]] Choice evaluate(std::vector<RetentionPolicy> policies) const {
+    const std::vector<Dropped> dropped = dropped_blocks(order_, policies);
+    Choice choice{.policies = std::move(policies), .runs = inserter_.insert(in_order_, dropped)};
     choice.time = compute_time(problem_.profile, choice.runs);
     const std::vector<Life> lives = find_lives(problem_.graph, choice.runs);
-    const std::vector<Bytes> live = demand(problem_.graph, occupancy_, choice.runs, lives);
-    const auto most = std::ranges::max_element(live);
-    if (most == live.end()) return choice;
-    choice.peak = *most;
-    choice.peak_at = static_cast<Position>(most - live.begin());
-    choice.peak_runs = static_cast<std::size_t>(std::ranges::count(live, *most));
+    const std::vector<Bytes> live = demand(problem_.graph, block_sizes_, choice.runs, lives);
+    const auto max = std::ranges::max_element(live);
+    if (max == live.end()) return choice;
+    choice.peak = *max;
+    choice.peak_at = static_cast<Position>(max - live.begin());
+    choice.peak_runs = static_cast<std::size_t>(std::ranges::count(live, *max));
     return choice;
   }
 
   std::optional<Choice> best_prefix() {
     constexpr std::size_t kGrid = 32;
     std::optional<Choice> best;
-    for (const Fate fate : {Fate::kDrop, Fate::kDropPerUse}) {
+    for (const RetentionPolicy policy : {RetentionPolicy::kDrop, RetentionPolicy::kDropPerUse}) {
       std::size_t previous = 0;
       for (std::size_t i = 1; i <= kGrid; ++i) {
         const std::size_t count = order_.size() * i / kGrid;
         if (std::exchange(previous, count) == count) continue;
-        std::vector<Fate> fates(order_.size(), Fate::kKeep);
-        std::fill_n(fates.begin(), count, fate);
-        Choice choice = evaluate(std::move(fates));
-        if (needs_less(choice, least_)) least_ = choice;
+        std::vector<RetentionPolicy> policies(order_.size(), RetentionPolicy::kKeep);
+        std::fill_n(policies.begin(), count, policy);
+        Choice choice = evaluate(std::move(policies));
+        if (needs_less(choice, min_)) min_ = choice;
         if (fits(choice) && (!best || choice.time < best->time)) best = std::move(choice);
       }
     }
@@ -91,24 +91,25 @@ class Search {
   // From the choice that needs least, lowers the peak until it fits.
   std::optional<Choice> descend() {
     evaluations_left_ = 512;
-    while (!fits(least_)) {
+    while (!fits(min_)) {
       if (!lower_peak()) return std::nullopt;
     }
-    return least_;
+    return min_;
   }
 
   // The first change of a block's fate, among those live at the peak, with which less is needed.
   bool lower_peak() {
     const std::vector<bool> live = live_at_peak();
     for (std::size_t i = 0; i < order_.size(); ++i) {
-      if (!live[i] || least_.fates[i] == Fate::kDropPerUse) continue;
+      if (!live[i] || min_.policies[i] == RetentionPolicy::kDropPerUse) continue;
       if (evaluations_left_ == 0) return false;
       --evaluations_left_;
-      std::vector<Fate> fates = least_.fates;
-      fates[i] = fates[i] == Fate::kKeep ? Fate::kDrop : Fate::kDropPerUse;
-      Choice choice = evaluate(std::move(fates));
-      if (!needs_less(choice, least_)) continue;
-      least_ = std::move(choice);
+      std::vector<RetentionPolicy> policies = min_.policies;
+      policies[i] = policies[i] == RetentionPolicy::kKeep ? RetentionPolicy::kDrop
+                                                          : RetentionPolicy::kDropPerUse;
+      Choice choice = evaluate(std::move(policies));
+      if (!needs_less(choice, min_)) continue;
+      min_ = std::move(choice);
       return true;
     }
     return false;
@@ -116,8 +117,8 @@ class Search {
 
   [[nodiscard]] std::vector<bool> live_at_peak() const {
     std::vector<bool> is_live(problem_.graph.data.size(), false);
-    for (const Life& life : find_lives(problem_.graph, least_.runs)) {
-      if (life.begin() <= least_.peak_at && least_.peak_at <= life.last()) {
+    for (const Life& life : find_lives(problem_.graph, min_.runs)) {
+      if (life.begin() <= min_.peak_at && min_.peak_at <= life.last()) {
         is_live[static_cast<std::size_t>(life.data)] = true;
       }
     }
@@ -132,38 +133,38 @@ class Search {
     evaluations_left_ = 256;
     std::vector<std::size_t> expensive_first;
     for (std::size_t i = 0; i < order_.size(); ++i) {
-      if (best.fates[i] != Fate::kKeep) expensive_first.push_back(i);
+      if (best.policies[i] != RetentionPolicy::kKeep) expensive_first.push_back(i);
     }
     std::ranges::stable_sort(expensive_first, std::ranges::greater{},
                              [&](std::size_t i) { return order_[i].cost; });
     for (bool has_changed = true; has_changed && evaluations_left_ > 0;) {
       has_changed = false;
       for (const std::size_t i : expensive_first) {
-        for (const Fate better : {Fate::kKeep, Fate::kDrop}) {
-          if (better < best.fates[i]) has_changed |= improve(best, i, better);
+        for (const RetentionPolicy better : {RetentionPolicy::kKeep, RetentionPolicy::kDrop}) {
+          if (better < best.policies[i]) has_changed |= improve(best, i, better);
         }
       }
     }
     return best;
   }
 
-  bool improve(Choice& best, std::size_t block, Fate fate) {
+  bool improve(Choice& best, std::size_t block, RetentionPolicy policy) {
     if (evaluations_left_ == 0) return false;
     --evaluations_left_;
-    std::vector<Fate> fates = best.fates;
-    fates[block] = fate;
-    Choice choice = evaluate(std::move(fates));
+    std::vector<RetentionPolicy> policies = best.policies;
+    policies[block] = policy;
+    Choice choice = evaluate(std::move(policies));
     if (!fits(choice) || choice.time >= best.time) return false;
     best = std::move(choice);
     return true;
   }
 
   const Problem& problem_;
-  Occupancy occupancy_;
+  BlockSizes block_sizes_;
   RecomputationInserter inserter_;
   std::vector<TaskRun> in_order_;
   std::vector<Recomputable> order_;  // cheapest per byte first
-  Choice least_;                     // the one that needs least of all tried
+  Choice min_;                       // the one that needs least of all tried
   int evaluations_left_ = 0;
 };
 

@@ -2,27 +2,27 @@
 
 #include <algorithm>
 
-#include "prefetch/algorithm_choice.h"
+#include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
-#include "prefetch/occupancy.h"
+#include "prefetch/moves/algorithm_choice.h"
 
 namespace spillway::prefetch {
 
 std::variant<Plan, Infeasible> Resident::plan(const Problem& problem) const {
-  const Occupancy occupancy{problem.graph, problem.page};
-  const um::Bytes pool = occupancy.pool(problem.budget);
+  const BlockSizes block_sizes{problem.graph, problem.page};
+  const um::Bytes pool = block_sizes.pool(problem.budget);
   std::vector<TaskRun> runs = fastest_that_fit(problem);
   const std::vector<Life> lives = find_lives(problem.graph, runs);
   // A fast algorithm whose workspace would raise the peak above the budget is not taken.
-  const std::vector<um::Bytes> live = demand(problem.graph, occupancy, runs, lives);
+  const std::vector<um::Bytes> live = demand(problem.graph, block_sizes, runs, lives);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (live[i] > pool) runs[i].algorithm = 0;
   }
-  const std::vector<um::Bytes> final_live = demand(problem.graph, occupancy, runs, lives);
-  const auto most = std::ranges::max_element(final_live);
-  if (occupancy.always_near() > problem.budget || (most != final_live.end() && *most > pool)) {
-    const um::Bytes need = near_need(problem.graph, occupancy).resident;
-    return Infeasible{.task = TaskId(most - final_live.begin()), .smallest_budget = need};
+  const std::vector<um::Bytes> final_live = demand(problem.graph, block_sizes, runs, lives);
+  const auto max = std::ranges::max_element(final_live);
+  if (block_sizes.pinned() > problem.budget || (max != final_live.end() && *max > pool)) {
+    const um::Bytes need = near_need(problem.graph, block_sizes).resident;
+    return Infeasible{.task = TaskId(max - final_live.begin()), .smallest_budget = need};
   }
   for (Position p = 0; p < runs.size(); ++p) runs[p].after = {.runs = p};
   return Plan{.planner = std::string{name()},

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/offload_plan.h"
-#include "prefetch/saved_blocks.h"
-#include "prefetch/simulate.h"
-#include "prefetch/trip_plan.h"
+#include "prefetch/moves/offload_plan.h"
+#include "prefetch/moves/saved_blocks.h"
+#include "prefetch/moves/swap_plan.h"
+#include "prefetch/simulate/simulate.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -26,13 +26,13 @@ std::vector<std::size_t> tensor_counts(std::size_t all) {
 }
 
 // Each trip ends `distance` layers before the one that uses its block.
-void prefetch_ahead(std::span<RoundTrip> trips, std::span<const BackwardLayer> layers,
+void prefetch_ahead(std::span<Swap> swaps, std::span<const BackwardLayer> layers,
                     std::size_t distance) {
-  for (RoundTrip& trip : trips) {
+  for (Swap& swap : swaps) {
     const auto after =
-        std::ranges::upper_bound(layers, trip.absence.next, {}, &BackwardLayer::begin);
+        std::ranges::upper_bound(layers, swap.far_interval.next, {}, &BackwardLayer::begin);
     const auto use = static_cast<std::size_t>(after - layers.begin()) - 1;
-    trip.back = layers[use - std::min(use, distance)].begin;
+    swap.back = layers[use - std::min(use, distance)].begin;
   }
 }
 
@@ -41,16 +41,16 @@ class Configurations {
   explicit Configurations(const Problem& problem)
       : problem_{problem},
         planner_{problem},
-        saved_{find_saved_blocks(problem.graph, planner_.occupancy(), planner_.frugal())},
+        saved_{find_saved_blocks(problem.graph, planner_.block_sizes(), planner_.frugal())},
         layers_{find_backward_layers(problem.graph, planner_.frugal(), saved_)} {}
 
   std::variant<Plan, Infeasible> best() {
-    const std::vector<RoundTrip> all = away_until_used(saved_);
+    const std::vector<Swap> all = away_until_used(saved_);
     for (const std::size_t count : tensor_counts(all.size())) {
       for (std::size_t distance = 1; distance == 1 || distance < layers_.size(); distance *= 2) {
-        std::vector<RoundTrip> trips{all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)};
-        prefetch_ahead(trips, layers_, distance);
-        consider(std::move(trips));
+        std::vector<Swap> swaps{all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)};
+        prefetch_ahead(swaps, layers_, distance);
+        consider(std::move(swaps));
         if (count == 0) break;  // nothing to prefetch
       }
     }
@@ -59,15 +59,15 @@ class Configurations {
   }
 
  private:
-  void consider(std::vector<RoundTrip> trips) {
-    std::vector<TaskRun> runs = planner_.fastest_beside(trips);
-    if (!planner_.keeps_budget(runs, trips)) {
-      const Infeasible reason = planner_.infeasible(trips);
+  void consider(std::vector<Swap> swaps) {
+    std::vector<TaskRun> runs = planner_.fastest_beside(swaps);
+    if (!planner_.keeps_budget(runs, swaps)) {
+      const Infeasible reason = planner_.infeasible(swaps);
       if (!smallest_ || reason.smallest_budget < smallest_->smallest_budget) smallest_ = reason;
       return;
     }
-    planner_.leave_when_needed(runs, trips);
-    EvaluatedPlan result{.plan = *planner_.plan(std::move(runs), std::move(trips))};
+    planner_.leave_when_needed(runs, swaps);
+    EvaluatedPlan result{.plan = *planner_.plan(std::move(runs), std::move(swaps))};
     result.makespan = simulate(result.plan, problem_.profile).makespan();
     if (!best_ || result.makespan < best_->makespan) best_ = std::move(result);
   }

@@ -34,14 +34,14 @@ FarPlacement::FarPlacement(const StepLayout& layout) : offsets(layout.graph.data
     if (has_place[data]) continue;
     has_place[data] = true;
     offsets[data] = extent;
-    extent += layout.occupancy.size(move.data);
+    extent += layout.block_sizes.size(move.data);
   }
 }
 
-CopyMemory::CopyMemory(const StepLayout& layout, const AlwaysNear& always_near, um::Range near,
+CopyMemory::CopyMemory(const StepLayout& layout, const PinnedBlocks& pinned, um::Range near,
                        um::Copies& copies, um::Ledger& ledger)
     : layout_{layout},
-      always_near_{always_near},
+      pinned_{pinned},
       near_{near},
       copies_{copies},
       ledger_{ledger},
@@ -68,7 +68,7 @@ void CopyMemory::begin_run(Position position) {
   const Progress& after = layout_.plan.runs[position].after;
   if (placed_.fits) {
     walker_.wait_for_moves(after);
-    begin_stays(position);
+    begin_intervals(position);
     return;
   }
   if (wants_compaction_) compact();
@@ -95,13 +95,13 @@ void CopyMemory::end_run(Position position) {
 }
 
 std::byte* CopyMemory::address(DataId id) const {
-  if (!layout_.occupancy.is_movable(id)) return always_near_.address(id);
+  if (!layout_.block_sizes.is_movable(id)) return pinned_.address(id);
   return bytes(segments_[static_cast<std::size_t>(id) + 1]).data();
 }
 
 std::byte* CopyMemory::workspace() const {
   const RunLayout& run = layout_.runs[position_];
-  if (run.has_small_workspace) return always_near_.small_workspace();
+  if (run.has_small_workspace) return pinned_.small_workspace();
   return run.workspace == Bytes{} ? nullptr : bytes(segments_[kWorkspace]).data();
 }
 
@@ -155,18 +155,19 @@ bool CopyMemory::issue_prefetch(std::uint32_t index, um::Completion done) {
   return true;
 }
 
-void CopyMemory::begin_stays(Position position) {
+void CopyMemory::begin_intervals(Position position) {
   const std::lock_guard lock{mutex_};
-  const PlacedStep::Range stays = placed_.begun_by_run(position);
-  for (std::size_t stay = stays.begin; stay < stays.end; ++stay) occupy(stay);
+  const PlacedStep::Range intervals = placed_.begun_by_run(position);
+  for (std::size_t interval = intervals.begin; interval < intervals.end; ++interval)
+    occupy(interval);
 }
 
 // What was there before has left: that is what check_placement() proves.
 void CopyMemory::occupy(std::size_t index) {
-  const Stay& stay = placed_.stays[index];
-  ledger_.charge(stay.size);  // first: it may throw
-  Segment& taken = stay.is_workspace ? segments_[kWorkspace] : segment(stay.data);
-  taken = {.is_allocated = true, .offset = placed_.placement.offsets[index], .size = stay.size};
+  const NearInterval& interval = placed_.intervals[index];
+  ledger_.charge(interval.size);  // first: it may throw
+  Segment& taken = interval.is_workspace ? segments_[kWorkspace] : segment(interval.data);
+  taken = {.is_allocated = true, .offset = placed_.placement.offsets[index], .size = interval.size};
 }
 
 bool CopyMemory::try_make_room(std::uint32_t prefetch) {

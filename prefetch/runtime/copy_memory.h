@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/placed_step.h"
-#include "prefetch/runtime/always_near.h"
+#include "prefetch/placement/placed_step.h"
+#include "prefetch/runtime/pinned_blocks.h"
 #include "prefetch/runtime/plan_walker.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
@@ -39,7 +39,7 @@ class CopyMemory final : public StepMemory {
  public:
   /// The plan moves whole blocks. `near` is the arena's memory; near bytes in use are charged to
   /// `ledger`. All must outlive this.
-  CopyMemory(const StepLayout& layout, const AlwaysNear& always_near, um::Range near,
+  CopyMemory(const StepLayout& layout, const PinnedBlocks& pinned, um::Range near,
              um::Copies& copies, um::Ledger& ledger);
   CopyMemory(const CopyMemory&) = delete;
   CopyMemory& operator=(const CopyMemory&) = delete;
@@ -81,8 +81,8 @@ class CopyMemory final : public StepMemory {
 
   bool issue_offload(std::uint32_t move, um::Completion done);
   bool issue_prefetch(std::uint32_t move, um::Completion done);
-  void begin_stays(Position position);
-  void occupy(std::size_t stay);                                      // requires the lock
+  void begin_intervals(Position position);
+  void occupy(std::size_t interval);                                  // requires the lock
   [[nodiscard]] bool try_make_room(std::uint32_t prefetch);           // requires the lock
   [[nodiscard]] bool try_allocate(Segment& segment, um::Bytes size);  // requires the lock
   void allocate(Segment& segment, um::Bytes size);
@@ -100,7 +100,7 @@ class CopyMemory final : public StepMemory {
   }
 
   const StepLayout& layout_;
-  const AlwaysNear& always_near_;
+  const PinnedBlocks& pinned_;
   um::Range near_;
   um::Copies& copies_;
   um::Ledger& ledger_;

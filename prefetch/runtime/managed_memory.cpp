@@ -26,13 +26,13 @@ ManagedMemory::ManagedMemory(const StepLayout& layout, const SlabAddress& addres
       uses_{find_uses(layout, address)},
       walker_{layout.plan,
               [this](std::uint32_t move, um::Completion done) {
-                hints_.prefetch(address_.pages(layout_.plan.offloads[move]), um::Place::kFar,
+                hints_.prefetch(address_.pages(layout_.plan.offloads[move]), um::MemoryTier::kFar,
                                 std::move(done));
                 return true;
               },
               [this](std::uint32_t move, um::Completion done) {
-                hints_.prefetch(address_.pages(layout_.plan.prefetches[move]), um::Place::kNear,
-                                std::move(done));
+                hints_.prefetch(address_.pages(layout_.plan.prefetches[move]),
+                                um::MemoryTier::kNear, std::move(done));
                 return true;
               }} {}
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "prefetch/plan.h"
-#include "prefetch/timeline.h"
+#include "prefetch/simulate/timeline.h"
 #include "um/completion.h"
 
 namespace spillway::prefetch {

@@ -4,25 +4,25 @@
 
 namespace spillway::prefetch {
 
-SlabAddress::SlabAddress(const StepLayout& layout, const AlwaysNear& always_near, um::Range slab)
-    : layout_{layout}, always_near_{always_near}, slab_{slab} {
+SlabAddress::SlabAddress(const StepLayout& layout, const PinnedBlocks& pinned, um::Range slab)
+    : layout_{layout}, pinned_{pinned}, slab_{slab} {
   um::expects(slab.size() >= layout.placement.extent.count(), "a slab that holds the step");
 }
 
 std::byte* SlabAddress::block(DataId id) const {
-  if (!layout_.occupancy.is_movable(id)) return always_near_.address(id);
+  if (!layout_.block_sizes.is_movable(id)) return pinned_.address(id);
   return pages(id).data();
 }
 
 std::byte* SlabAddress::workspace(Position position) const {
   const RunLayout& run = layout_.runs[position];
-  if (run.has_small_workspace) return always_near_.small_workspace();
+  if (run.has_small_workspace) return pinned_.small_workspace();
   return run.workspace == um::Bytes{} ? nullptr : workspace_pages(position).data();
 }
 
 um::Range SlabAddress::pages(DataId id) const {
   const um::Bytes offset = layout_.placement.blocks[static_cast<std::size_t>(id)];
-  return slab_.subspan(offset.count(), layout_.occupancy.size(id).count());
+  return slab_.subspan(offset.count(), layout_.block_sizes.size(id).count());
 }
 
 um::Range SlabAddress::pages(const Move& move) const {

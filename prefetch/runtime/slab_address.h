@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "prefetch/runtime/always_near.h"
+#include "prefetch/runtime/pinned_blocks.h"
 #include "prefetch/runtime/step_layout.h"
 #include "um/range.h"
 
@@ -13,7 +13,7 @@ namespace spillway::prefetch {
 class SlabAddress {
  public:
   /// Requires: `slab` has at least `layout.placement.extent` bytes.
-  SlabAddress(const StepLayout& layout, const AlwaysNear& always_near, um::Range slab);
+  SlabAddress(const StepLayout& layout, const PinnedBlocks& pinned, um::Range slab);
 
   [[nodiscard]] std::byte* block(DataId id) const;
   /// The workspace of the run at `position`; null when it needs none.
@@ -27,7 +27,7 @@ class SlabAddress {
 
  private:
   const StepLayout& layout_;
-  const AlwaysNear& always_near_;
+  const PinnedBlocks& pinned_;
   um::Range slab_;
 };
 

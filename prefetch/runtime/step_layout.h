@@ -2,10 +2,10 @@
 
 #include <vector>
 
+#include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
-#include "prefetch/occupancy.h"
-#include "prefetch/placement.h"
 #include "prefetch/plan.h"
+#include "prefetch/slab_placement.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
 #include "um/hints.h"
@@ -35,7 +35,7 @@ struct StepLayout {
 
   const TaskGraph& graph;
   const Plan& plan;
-  Occupancy occupancy;
+  BlockSizes block_sizes;
   std::vector<RunLayout> runs;  ///< by position
   Placement placement;          ///< in the slab of the resident and managed modes
 };

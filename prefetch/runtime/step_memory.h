@@ -4,8 +4,8 @@
 #include <exception>
 
 #include "prefetch/liveness.h"
+#include "prefetch/simulate/timeline.h"
 #include "prefetch/task_graph.h"
-#include "prefetch/timeline.h"
 
 namespace spillway::prefetch {
 

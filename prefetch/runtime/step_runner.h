@@ -8,7 +8,7 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/runtime/step_memory.h"
-#include "prefetch/timeline.h"
+#include "prefetch/simulate/timeline.h"
 #include "um/stream.h"
 
 namespace spillway::prefetch {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "prefetch/json.h"
+#include "prefetch/files/json.h"
 #include "src/bench/build.h"
 #include "um/error.h"
 

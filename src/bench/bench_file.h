@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "src/bench/figure.h"
-#include "src/bench/machine.h"
+#include "src/bench/bench_machine.h"
+#include "src/bench/timing_summary.h"
 
 namespace spillway {
 

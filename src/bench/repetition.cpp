@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/executor.h"
+#include "src/execute/executor.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -23,9 +23,9 @@ class SettledCheck {
 
 }  // namespace
 
-Figure measure(const TimedRun& once, const Repetition& repetition, const std::atomic<bool>& stop,
-               const TellTime& now) {
-  um::expects(repetition.most_runs > 0, "a measurement has at least one run");
+TimingSummary measure(const TimedRun& once, const Repetition& repetition,
+                      const std::atomic<bool>& stop, const TellTime& now) {
+  um::expects(repetition.max_runs > 0, "a measurement has at least one run");
   const auto begin = now();
   const auto run = [&](Phase phase) {
     if (stop) throw Interrupted{"what was not reached is left out"};
@@ -38,9 +38,9 @@ Figure measure(const TimedRun& once, const Repetition& repetition, const std::at
   do {
     samples.add(run(Phase::kCounted));
     taken = now() - begin;
-  } while (samples.size() < repetition.most_runs && taken < repetition.most_time &&
-           (taken < repetition.least_time || !has_settled(samples)));
-  return samples.figure();
+  } while (samples.size() < repetition.max_runs && taken < repetition.max_time &&
+           (taken < repetition.min_time || !has_settled(samples)));
+  return samples.timing();
 }
 
 }  // namespace spillway

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <functional>
 
-#include "src/bench/figure.h"
+#include "src/bench/timing_summary.h"
 
 namespace spillway {
 
@@ -13,11 +13,11 @@ namespace spillway {
 struct Repetition {
   std::size_t warm_ups = 1;  ///< runs before those that count
   Settling settling;
-  std::size_t most_runs = 50;  ///< that count; at least one
+  std::size_t max_runs = 50;  ///< that count; at least one
   /// Before which runs have not settled: some microseconds of short runs look steadier than they
   /// are. Warm-ups included.
-  Seconds least_time{0};
-  Seconds most_time{2};  ///< after which no further run begins, warm-ups included
+  Seconds min_time{0};
+  Seconds max_time{2};  ///< after which no further run begins, warm-ups included
 };
 
 /// Whether a run's time is counted.
@@ -30,8 +30,8 @@ using TellTime = std::function<std::chrono::steady_clock::time_point()>;
 /// Runs `once` to warm up, then until its times have settled, which is looked at after each eighth
 /// more of runs, or a cap is reached; at least one run counts. Throws: Interrupted before a run
 /// when `stop` is true; what `once` throws.
-[[nodiscard]] Figure measure(const TimedRun& once, const Repetition& repetition,
-                             const std::atomic<bool>& stop,
-                             const TellTime& now = std::chrono::steady_clock::now);
+[[nodiscard]] TimingSummary measure(const TimedRun& once, const Repetition& repetition,
+                                    const std::atomic<bool>& stop,
+                                    const TellTime& now = std::chrono::steady_clock::now);
 
 }  // namespace spillway

@@ -4,8 +4,8 @@ namespace spillway {
 
 bool is_warm(std::size_t steps, Seconds before, Seconds last) {
   constexpr double kHardlyShorter = 0.98;
-  if (steps < kLeastWarmUps) return false;
-  return steps >= kMostWarmUps || last >= kHardlyShorter * before;
+  if (steps < kMinWarmUps) return false;
+  return steps >= kMaxWarmUps || last >= kHardlyShorter * before;
 }
 
 }  // namespace spillway

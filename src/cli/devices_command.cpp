@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "prefetch/json.h"
-#include "src/cli/cuda_side.h"
+#include "prefetch/files/json.h"
+#include "src/cli/flags/cuda_side.h"
 #include "src/host/host_backend.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
@@ -56,7 +56,7 @@ Found find_host() {
 Found find_gpu(const CudaPlugin& cuda, std::size_t ordinal) {
   const std::string name = fmt::format("cuda:{}", ordinal);
   try {
-    const Processor processor = cuda.open({.ordinal = ordinal});
+    const ExecutionContext processor = cuda.open({.ordinal = ordinal});
     Found found;
     found.name = name;
     describe(*processor.device, found);

@@ -5,15 +5,15 @@
 #include <exception>
 #include <new>
 
-#include "src/cli/bench_command.h"
+#include "src/cli/bench/bench_command.h"
 #include "src/cli/devices_command.h"
 #include "src/cli/nets_command.h"
-#include "src/cli/plan_command.h"
-#include "src/cli/profile_command.h"
+#include "src/cli/plan/plan_command.h"
+#include "src/cli/plan/profile_command.h"
 #include "src/cli/report_command.h"
-#include "src/cli/sweep_command.h"
-#include "src/cli/train_command.h"
-#include "src/executor.h"
+#include "src/cli/sweep/sweep_command.h"
+#include "src/cli/train/train_command.h"
+#include "src/execute/executor.h"
 #include "um/error.h"
 
 namespace {

@@ -14,16 +14,16 @@
 #include <variant>
 #include <vector>
 
-#include "nets/catalogue.h"
+#include "nets/network_catalogue.h"
 #include "nets/network_family.h"
-#include "nets/network_file.h"
-#include "prefetch/json.h"
+#include "nets/text/network_file.h"
+#include "prefetch/files/json.h"
+#include "src/cli/flags/device_flags.h"
+#include "src/cli/flags/output_path.h"
+#include "src/cli/flags/workload_flags.h"
 #include "src/cli/network_dump.h"
-#include "src/cli/output_path.h"
-#include "src/cli/processor_options.h"
-#include "src/cli/workload_options.h"
-#include "src/model_sizing.h"
-#include "src/workload.h"
+#include "src/plan/workload.h"
+#include "src/step/machine_size_model.h"
 
 namespace spillway::cli {
 namespace {
@@ -68,18 +68,18 @@ Bytes saved_activations(const prefetch::TaskGraph& graph) {
 }
 
 NetworkFacts gather(const nets::CatalogueEntry& entry, const nets::NetworkOptions& options,
-                    const Sizing& sizing, std::span<const std::size_t> batches) {
+                    const SizeModel& size_model, std::span<const std::size_t> batches) {
   NetworkFacts facts{.network = nets::build_network(entry, options),
                      .description = std::string{entry.description}};
   facts.parameters = nets::count_parameters(facts.network);
-  const Step step = make_training_step(facts.network, ModelSizing{}, {.batch = 1});
+  const Step step = make_training_step(facts.network, MachineSizeModel{}, {.batch = 1});
   facts.saved_activations = saved_activations(step.graph);
   facts.forward_flops = 0;
   for (const prefetch::Task& task : step.graph.tasks) {
     if (task.phase == prefetch::Phase::kForward) facts.forward_flops += task.flops;
   }
   for (const std::size_t batch : batches) {
-    const Workload workload{facts.network, sizing, {.batch = batch}};
+    const Workload workload{facts.network, size_model, {.batch = batch}};
     facts.needs.push_back({.batch = batch, .need = workload.need()});
   }
   return facts;
@@ -149,7 +149,7 @@ struct Options {
   std::optional<std::size_t> classes;
   std::optional<std::size_t> image_size;
   bool auxiliary_heads = false;
-  ProcessorOptions processor;
+  DeviceFlags processor;
   std::string json;
   NetworkDump dump;
 
@@ -171,13 +171,13 @@ nets::CatalogueEntry open_one(const Options& options) {
 }
 
 // All that have a name, with heads those that have heads, and a member of each family.
-std::vector<NetworkFacts> gather_all(const Options& options, const Sizing& sizing) {
+std::vector<NetworkFacts> gather_all(const Options& options, const SizeModel& size_model) {
   constexpr std::array<std::size_t, 2> kBatches{1, 32};
   std::vector<NetworkFacts> all;
   const auto append = [&](const nets::CatalogueEntry& entry) {
     nets::NetworkOptions changes = options.changes_of(entry);
     changes.auxiliary_heads = changes.auxiliary_heads && entry.build_with_heads != nullptr;
-    all.push_back(gather(entry, changes, sizing, kBatches));
+    all.push_back(gather(entry, changes, size_model, kBatches));
   };
   for (const nets::CatalogueEntry& entry : nets::catalogue()) append(entry);
   for (const nets::NetworkFamily& family : nets::network_families()) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/cli/cli11.h"
+#include "src/cli/flags/cli11.h"
 
 namespace spillway::cli {
 

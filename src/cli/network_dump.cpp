@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "nets/network_text.h"
+#include "nets/text/network_text.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "nets/catalogue.h"
-#include "src/cli/cli11.h"
+#include "nets/network_catalogue.h"
+#include "src/cli/flags/cli11.h"
 
 namespace CLI {
 class App;

@@ -12,11 +12,11 @@
 #include <system_error>
 #include <vector>
 
-#include "src/cli/output_path.h"
-#include "src/replaced_file.h"
-#include "src/report/page.h"
+#include "src/cli/flags/output_path.h"
+#include "src/files/replaced_file.h"
 #include "src/report/report_data.h"
 #include "src/report/report_input.h"
+#include "src/report/report_page.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -2,12 +2,12 @@
 
 #include <variant>
 
-#include "src/cuda/convolution_engines.h"
-#include "src/cuda/kernels.h"
-#include "src/cuda/layout.h"
-#include "src/cuda/library_check.h"
-#include "src/cuda/parameter_layout.h"
-#include "um/cuda/check.h"
+#include "src/cuda/cudnn/convolution_engines.h"
+#include "src/cuda/cudnn/library_check.h"
+#include "src/cuda/kernels/kernels.h"
+#include "src/cuda/layout/layout.h"
+#include "src/cuda/layout/parameter_layout.h"
+#include "um/cuda/driver/check.h"
 #include "um/error.h"
 
 namespace spillway::cuda {
@@ -75,14 +75,14 @@ CudaBackend::CudaBackend(cudaStream_t stream, const CudaBackendOptions& options)
       engines_{std::make_unique<ConvolutionEngines>(
           CudnnTarget{cudnn_.get()}, EngineRules{.precision = options.precision,
                                                  .deterministic = options.deterministic,
-                                                 .most_workspace = options.most_workspace})},
+                                                 .max_workspace = options.max_workspace})},
       batch_memory_{options.batch_memory},
       machine_{.stream = stream,
                .cudnn = cudnn_.get(),
                .cublas = cublas_.get(),
                .precision = options.precision,
                .deterministic = options.deterministic,
-               .most_workspace = options.most_workspace,
+               .max_workspace = options.max_workspace,
                .engines = engines_.get()} {
   check(cudnnSetStream(cudnn_.get(), stream));
 }

@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "src/backend.h"
-#include "src/cuda/machine.h"
+#include "src/cuda/layout/kernel_context.h"
+#include "src/ops/backend.h"
 #include "um/bytes.h"
 
 namespace spillway::cuda {
@@ -18,7 +18,7 @@ namespace spillway::cuda {
 struct CudaBackendOptions {
   Precision precision = Precision::kFp32;
   bool deterministic = false;  ///< only engines that give the same bits each time
-  um::Bytes most_workspace;    ///< convolution algorithms that need more are not offered
+  um::Bytes max_workspace;     ///< convolution algorithms that need more are not offered
   /// Where batches are: best pinned. It outlives the backend.
   std::pmr::memory_resource* batch_memory = std::pmr::new_delete_resource();
 };

@@ -1,10 +1,10 @@
-// libspillway_cuda.so: the CUDA side as src/cuda_plugin.h describes it.
+// libspillway_cuda.so: the CUDA side as src/ops/cuda_plugin.h describes it.
 #include <cstddef>
 
-#include "src/cuda/open_processor.h"
-#include "src/cuda_plugin.h"
-#include "um/cuda/runtime_api.h"
-#include "um/cuda/usability.h"
+#include "src/cuda/open_context.h"
+#include "src/ops/cuda_plugin.h"
+#include "um/cuda/driver/runtime_api.h"
+#include "um/cuda/driver/usability.h"
 #include "um/error.h"
 
 namespace spillway::cuda {
@@ -18,8 +18,8 @@ class Plugin final : public CudaPlugin {
     return static_cast<std::size_t>(answer.devices);
   }
 
-  [[nodiscard]] Processor open(const CudaRequest& request) const override {
-    return open_processor(request);
+  [[nodiscard]] ExecutionContext open(const CudaRequest& request) const override {
+    return open_context(request);
   }
 };
 

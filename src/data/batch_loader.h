@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "src/backend.h"
 #include "src/data/batch_order.h"
 #include "src/data/dataset.h"
+#include "src/ops/backend.h"
 
 namespace spillway {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/input_file.h"
+#include "src/files/input_file.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/input_file.h"
+#include "src/files/input_file.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -102,12 +102,11 @@ class IdxDataset final : public Dataset {
     const std::vector<std::size_t> dimensions = read_dimensions(images_, kImagesMagic);
     image_ = {.channels = 1, .height = dimensions[1], .width = dimensions[2]};
     labels_ = read_labels(open(folder, label_file_.filename()), dimensions[0], images_);
-    const std::size_t least = std::size_t{*std::max_element(labels_.begin(), labels_.end())} + 1;
-    if (least > classes) {
+    const std::size_t min = std::size_t{*std::max_element(labels_.begin(), labels_.end())} + 1;
+    if (min > classes) {
       throw um::Error{"the labels in " + label_file_.string() + " go up to " +
-                      std::to_string(least - 1) + ", but the network has " +
-                      std::to_string(classes) + " classes; use --classes " + std::to_string(least) +
-                      " or more"};
+                      std::to_string(min - 1) + ", but the network has " + std::to_string(classes) +
+                      " classes; use --classes " + std::to_string(min) + " or more"};
     }
   }
 

@@ -24,12 +24,12 @@ ChannelStatistics measure_channels(const Dataset& dataset) {
   const double count = static_cast<double>(dataset.size()) * static_cast<double>(plane);
   ChannelStatistics statistics;
   for (std::size_t c = 0; c < shape.channels; ++c) {
-    constexpr double kLeastVariance = 1e-10;  // far below one grey level, 1 / 255, squared
+    constexpr double kMinVariance = 1e-10;  // far below one grey level, 1 / 255, squared
     const double mean = sum[c] / count;
     const double variance = sum_of_squares[c] / count - mean * mean;
     statistics.mean.push_back(static_cast<float>(mean));
     statistics.deviation.push_back(
-        variance < kLeastVariance ? 1.0F : static_cast<float>(std::sqrt(variance)));
+        variance < kMinVariance ? 1.0F : static_cast<float>(std::sqrt(variance)));
   }
   return statistics;
 }

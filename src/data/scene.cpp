@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/data/figure.h"
+#include "src/data/drawn_shape.h"
 
 namespace spillway {
 namespace {
@@ -41,12 +41,12 @@ Turn turn_of_half_tangent(float t) {
 
 // `hue` counts once around the colour circle from 0 to 1.
 Colour bright_colour(float hue, float brightness) {
-  constexpr float kLeast = 0.15F;
+  constexpr float kMin = 0.15F;
   Colour colour{};
   for (std::size_t c = 0; c < colour.size(); ++c) {
     const float shifted = hue + 1.0F - static_cast<float>(c) / 3.0F;
     const float away = std::abs((shifted - std::floor(shifted)) * 6.0F - 3.0F);  // 3: its own hue
-    colour[c] = brightness * std::clamp(away - 1.0F, kLeast, 1.0F);
+    colour[c] = brightness * std::clamp(away - 1.0F, kMin, 1.0F);
   }
   return colour;
 }

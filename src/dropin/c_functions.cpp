@@ -140,13 +140,15 @@ spillway_um_status spillway_um_free_async(spillway_um_space space, void* address
 
 spillway_um_status spillway_um_prefetch(spillway_um_space space, const void* address,
                                         size_t bytes) {
-  return in_space(
-      space, [&](OpenSpace& in) { in.space().prefetch(address, Bytes{bytes}, um::Place::kNear); });
+  return in_space(space, [&](OpenSpace& in) {
+    in.space().prefetch(address, Bytes{bytes}, um::MemoryTier::kNear);
+  });
 }
 
 spillway_um_status spillway_um_offload(spillway_um_space space, const void* address, size_t bytes) {
-  return in_space(
-      space, [&](OpenSpace& in) { in.space().prefetch(address, Bytes{bytes}, um::Place::kFar); });
+  return in_space(space, [&](OpenSpace& in) {
+    in.space().prefetch(address, Bytes{bytes}, um::MemoryTier::kFar);
+  });
 }
 
 spillway_um_status spillway_um_discard(spillway_um_space space, void* address, size_t bytes) {

@@ -1,8 +1,8 @@
-// libspillway_um_cuda.so: GPUs as src/um_cuda_plugin.h describes them.
+// libspillway_um_cuda.so: GPUs as src/dropin/um_cuda_plugin.h describes them.
 #include <memory>
 #include <utility>
 
-#include "src/um_cuda_plugin.h"
+#include "src/dropin/um_cuda_plugin.h"
 #include "um/cuda/cuda_device.h"
 
 namespace spillway::dropin {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string>
 
-#include "prefetch/learned/follower.h"
+#include "prefetch/learned/replayer.h"
 #include "src/dropin/failure.h"
 #include "src/dropin/live_spaces.h"
 #include "um/dropin/misuse.h"
@@ -15,7 +15,7 @@ using spillway::dropin::guarded;
 using spillway::dropin::live_spaces;
 using spillway::um::Misuse;
 
-void fill(spillway_um_learned_counters& to, const spillway::prefetch::FollowerCounters& from) {
+void fill(spillway_um_learned_counters& to, const spillway::prefetch::ReplayerCounters& from) {
   to = {.version = SPILLWAY_UM_LEARNED_COUNTERS_VERSION,
         .reserved = 0,
         .iterations = from.iterations,
@@ -23,7 +23,7 @@ void fill(spillway_um_learned_counters& to, const spillway::prefetch::FollowerCo
         .followed = from.followed,
         .abandoned = from.abandoned,
         .idle = from.idle,
-        .lessons = from.lessons,
+        .replay_plans = from.replay_plans,
         .touches = from.touches,
         .hits = from.hits,
         .misses = from.misses,
@@ -49,7 +49,7 @@ spillway_um_status spillway_um_get_learned_counters(spillway_um_space space,
     }
     const auto* const learned = open->learned();
     fill(*counters,
-         learned != nullptr ? learned->counters() : spillway::prefetch::FollowerCounters{});
+         learned != nullptr ? learned->counters() : spillway::prefetch::ReplayerCounters{});
   });
 }
 
@@ -59,7 +59,7 @@ spillway_um_status spillway_um_learned_status(spillway_um_space space, char* tex
     if (text == nullptr || bytes == 0) throw Misuse{"no room for text; pass where to put it"};
     const auto* const learned = open->learned();
     const std::string status =
-        learned != nullptr ? learned->status() : spillway::prefetch::Follower{}.description();
+        learned != nullptr ? learned->status() : spillway::prefetch::Replayer{}.description();
     const std::size_t size = std::min(status.size(), bytes - 1);
     std::memcpy(text, status.data(), size);
     text[size] = '\0';

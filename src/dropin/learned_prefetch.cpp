@@ -9,8 +9,8 @@
 
 #include "um/dropin/misuse.h"
 #include "um/error.h"
-#include "um/host/worker_thread.h"
-#include "um/place.h"
+#include "um/memory_tier.h"
+#include "um/threads/worker_thread.h"
 
 namespace spillway::dropin {
 namespace {
@@ -67,7 +67,7 @@ void LearnedPrefetch::switch_off(const char* why) noexcept {
   }
   const std::lock_guard lock{queue_mutex_};
   is_told_ = false;
-  lessons_over_ = lessons_wanted_;
+  replay_plans_over_ = replay_plans_wanted_;
   ended_.clear();
   open_.clear();
   changed_.notify_all();
@@ -89,11 +89,11 @@ std::uint64_t LearnedPrefetch::id_of(const um::Range& block) const {
 void LearnedPrefetch::mark() {
   const std::lock_guard lock{mutex_};
   tell([this] {
-    const bool is_learning = follower_.is_ready();
-    issue(follower_.mark(now()));
-    if (is_learning || !follower_.is_ready()) return;
+    const bool is_learning = replayer_.is_ready();
+    issue(replayer_.mark(now()));
+    if (is_learning || !replayer_.is_ready()) return;
     const std::lock_guard queue{queue_mutex_};
-    ++lessons_wanted_;
+    ++replay_plans_wanted_;
     changed_.notify_all();
   });
 }
@@ -103,7 +103,7 @@ void LearnedPrefetch::allocated(const std::byte* address, um::Bytes size) {
   const std::lock_guard lock{mutex_};
   tell([&] {
     for (const um::Range& piece : pieces_of(all, all, size_)) {
-      follower_.allocate(id_of(piece), um::Bytes{piece.size()});
+      replayer_.allocate(id_of(piece), um::Bytes{piece.size()});
     }
   });
 }
@@ -119,7 +119,7 @@ void LearnedPrefetch::freeing(const void* address) {
   if (all.data() != address) return;
   tell([&] {
     for (const um::Range& piece : pieces_of(all, all, size_)) {
-      issue(follower_.free(id_of(piece)));
+      issue(replayer_.free(id_of(piece)));
     }
   });
 }
@@ -131,7 +131,7 @@ void LearnedPrefetch::touching(const void* address, um::Bytes size, um::Access a
   tell([&] {
     const um::Nanoseconds at = now();
     for (const um::Range& piece : pieces_of(all, all.subspan(begin, size.count()), size_)) {
-      issue(follower_.touch(
+      issue(replayer_.touch(
           {.block = id_of(piece), .size = um::Bytes{piece.size()}, .access = access, .at = at}));
     }
   });
@@ -140,8 +140,8 @@ void LearnedPrefetch::touching(const void* address, um::Bytes size, um::Access a
 // --- orders
 
 /// Requires: the mutex is held.
-void LearnedPrefetch::issue(const std::vector<prefetch::Order>& orders) {
-  for (const prefetch::Order& order : orders) {
+void LearnedPrefetch::issue(const std::vector<prefetch::PrefetchCommand>& orders) {
+  for (const prefetch::PrefetchCommand& order : orders) {
     const Move move{.ticket = order.ticket, .since = told_since_};
     {
       const std::lock_guard lock{queue_mutex_};
@@ -179,16 +179,17 @@ void LearnedPrefetch::work() {
   um::prepare_worker_thread("um learn");
   std::unique_lock lock{queue_mutex_};
   while (true) {
-    changed_.wait(
-        lock, [this] { return is_closed_ || lessons_over_ < lessons_wanted_ || !ended_.empty(); });
+    changed_.wait(lock, [this] {
+      return is_closed_ || replay_plans_over_ < replay_plans_wanted_ || !ended_.empty();
+    });
     if (is_closed_) return;
-    const std::uint64_t wanted = lessons_wanted_;
-    const bool wants_lesson = lessons_over_ < wanted;
+    const std::uint64_t wanted = replay_plans_wanted_;
+    const bool wants_replay_plan = replay_plans_over_ < wanted;
     lock.unlock();
     complete();
-    if (wants_lesson) learn_now();
+    if (wants_replay_plan) learn_now();
     lock.lock();
-    lessons_over_ = wanted;
+    replay_plans_over_ = wanted;
     changed_.notify_all();
   }
 }
@@ -204,7 +205,7 @@ void LearnedPrefetch::complete() {
   const std::lock_guard lock{mutex_};
   follow([this] {
     for (const Move& move : take_ended()) {
-      issue(follower_.complete(move.ticket));
+      issue(replayer_.complete(move.ticket));
       close(move.since);
     }
   });
@@ -221,38 +222,38 @@ void LearnedPrefetch::learn_now() {
   prefetch::RecordedCycles recorded;
   {
     const std::lock_guard lock{mutex_};
-    follow([&] { recorded = follower_.recorded(); });
+    follow([&] { recorded = replayer_.recorded(); });
     if (is_off_) return;
   }
-  std::variant<prefetch::Lesson, prefetch::NotLearned> result;
+  std::variant<prefetch::ReplayPlan, prefetch::NotLearned> result;
   try {
     result = prefetch::learn(recorded, options_);
   } catch (const std::exception& failure) {
     result = prefetch::NotLearned{failure.what()};
   }
   const std::lock_guard lock{mutex_};
-  follow([&] { follower_.teach(std::move(result)); });
+  follow([&] { replayer_.load(std::move(result)); });
 }
 
 void LearnedPrefetch::wait() {
   std::unique_lock lock{queue_mutex_};
   const std::uint64_t before = waits_++;
-  const std::uint64_t wanted = lessons_wanted_;
+  const std::uint64_t wanted = replay_plans_wanted_;
   changed_.wait(lock, [&] {
-    return lessons_over_ >= wanted && (open_.empty() || open_.begin()->first > before);
+    return replay_plans_over_ >= wanted && (open_.empty() || open_.begin()->first > before);
   });
 }
 
 // --- what has happened
 
-prefetch::FollowerCounters LearnedPrefetch::counters() const {
+prefetch::ReplayerCounters LearnedPrefetch::counters() const {
   const std::lock_guard lock{mutex_};
-  return follower_.counters();
+  return replayer_.counters();
 }
 
 std::string LearnedPrefetch::status() const {
   const std::lock_guard lock{mutex_};
-  return is_off_ ? why_off_ : follower_.description();
+  return is_off_ ? why_off_ : replayer_.description();
 }
 
 }  // namespace spillway::dropin

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "prefetch/learned/follower.h"
 #include "prefetch/learned/learn.h"
+#include "prefetch/learned/replayer.h"
 #include "prefetch/profile.h"
 #include "src/dropin/block_pieces.h"
 #include "um/dropin/space.h"
@@ -19,7 +19,7 @@
 
 namespace spillway::dropin {
 
-/// Learned prefetch of one space: tells a Follower what the program does, learns in a thread of its
+/// Learned prefetch of one space: tells a Replayer what the program does, learns in a thread of its
 /// own, and carries out the follower's orders as hints.
 ///
 /// Page faults are not told: what is not touched by spillway_um_touch() is not learned.
@@ -49,7 +49,7 @@ class LearnedPrefetch {
   /// that follow from their end, unless another thread has told it something since.
   void wait();
 
-  [[nodiscard]] prefetch::FollowerCounters counters() const;
+  [[nodiscard]] prefetch::ReplayerCounters counters() const;
   /// What it is doing, or why it does nothing: one clause.
   [[nodiscard]] std::string status() const;
 
@@ -72,7 +72,7 @@ class LearnedPrefetch {
   void complete();
   void close(std::uint64_t since) noexcept;
   void learn_now();
-  void issue(const std::vector<prefetch::Order>& orders);
+  void issue(const std::vector<prefetch::PrefetchCommand>& orders);
   void end(Move move) noexcept;
   [[nodiscard]] um::Nanoseconds now();
   [[nodiscard]] std::uint64_t id_of(const um::Range& block) const;
@@ -82,7 +82,7 @@ class LearnedPrefetch {
   const prefetch::LearnOptions options_;
 
   mutable std::mutex mutex_;  // guards what follows, and orders the hints; before all others
-  prefetch::Follower follower_;
+  prefetch::Replayer replayer_;
   um::Nanoseconds last_{0};
   std::uint64_t told_since_ = 0;  // how many waits had begun when the program last told something
   bool is_off_ = false;
@@ -95,8 +95,8 @@ class LearnedPrefetch {
   std::uint64_t under_way_ = 0;
   // How many moves there are, by Move::since, whose end the follower has not dealt with.
   std::map<std::uint64_t, std::uint64_t> open_;
-  std::uint64_t lessons_wanted_ = 0;
-  std::uint64_t lessons_over_ = 0;  // learned, or not
+  std::uint64_t replay_plans_wanted_ = 0;
+  std::uint64_t replay_plans_over_ = 0;  // learned, or not
   bool is_closed_ = false;
   bool is_told_ = true;                  // of ends: not when switched off
   std::atomic<std::uint64_t> waits_{0};  // that have begun; read without the mutex

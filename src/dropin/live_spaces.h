@@ -8,7 +8,7 @@
 
 #include "src/dropin/open_space.h"
 #include "src/dropin/space_request.h"
-#include "src/um_cuda_plugin.h"
+#include "src/dropin/um_cuda_plugin.h"
 #include "um/dropin/misuse.h"
 
 namespace spillway::dropin {

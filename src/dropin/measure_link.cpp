@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "um/error.h"
-#include "um/place.h"
+#include "um/memory_tier.h"
 
 namespace spillway::dropin {
 namespace {
@@ -19,7 +19,7 @@ constexpr std::uint64_t kPages = 8;
 constexpr int kTimes = 3;
 
 um::Nanoseconds time_of_move(um::Space& space, const std::byte* pages, um::Bytes size,
-                             um::Place place) {
+                             um::MemoryTier place) {
   const auto begin = Clock::now();
   space.prefetch(pages, size, place);
   space.synchronize();
@@ -54,10 +54,10 @@ prefetch::LinkProfile measure_link(um::Space& space) {
   um::Nanoseconds in{um::Nanoseconds::max()};
   try {
     // On a GPU they are far now: the first offload would move nothing.
-    static_cast<void>(time_of_move(space, pages, size, um::Place::kNear));
+    static_cast<void>(time_of_move(space, pages, size, um::MemoryTier::kNear));
     for (int i = 0; i < kTimes; ++i) {
-      out = std::min(out, time_of_move(space, pages, size, um::Place::kFar));
-      in = std::min(in, time_of_move(space, pages, size, um::Place::kNear));
+      out = std::min(out, time_of_move(space, pages, size, um::MemoryTier::kFar));
+      in = std::min(in, time_of_move(space, pages, size, um::MemoryTier::kNear));
     }
   } catch (...) {
     space.free(pages);

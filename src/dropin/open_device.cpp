@@ -7,7 +7,7 @@
 #include <memory>
 #include <string_view>
 
-#include "src/plug_in.h"
+#include "src/plugin/plug_in.h"
 #include "um/dropin/misuse.h"
 #include "um/host/host_device.h"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "src/um_cuda_plugin.h"
+#include "src/dropin/um_cuda_plugin.h"
 
 namespace spillway::dropin {
 

@@ -5,9 +5,9 @@
 #include <type_traits>
 #include <variant>
 
-#include "src/host/clear_memory.h"
-#include "src/host/kernels.h"
-#include "src/host/parameter_layout.h"
+#include "src/host/kernels/kernels.h"
+#include "src/host/layout/clear_memory.h"
+#include "src/host/layout/parameter_layout.h"
 #include "um/error.h"
 
 namespace spillway::host {

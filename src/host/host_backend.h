@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "src/backend.h"
-#include "src/host/host_kernel.h"
-#include "src/host/threads.h"
+#include "src/host/layout/host_kernel.h"
+#include "src/host/layout/threads.h"
+#include "src/ops/backend.h"
 
 namespace spillway::host {
 

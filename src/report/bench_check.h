@@ -1,6 +1,6 @@
 #pragma once
 
-#include "prefetch/json.h"
+#include "prefetch/files/json.h"
 
 namespace spillway {
 

@@ -109,7 +109,7 @@ std::string strategy_label(const json& row) {
 
 Comparison compare(const json& rows) {
   Comparison comparison{.columns = find_columns(rows), .lines = {}};
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
   using Key = std::tuple<std::size_t, std::string, std::uint64_t, std::uint64_t, std::uint64_t>;
   std::map<Key, ComparisonLine> lines;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -124,7 +124,7 @@ Comparison compare(const json& rows) {
                         .fastest = {}};
     line.rows.resize(comparison.columns.size());
     const Key key{series_order(line.series), line.net, line.image_size, line.batch,
-                  kMost - line.budget_bytes};
+                  kMax - line.budget_bytes};
     const auto column = std::ranges::find(comparison.columns, strategy_label(row));
     auto& place =
         lines.try_emplace(key, std::move(line))

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "prefetch/json.h"
+#include "prefetch/files/json.h"
 #include "src/report/bench_check.h"
 #include "src/report/timeline_data.h"
 #include "um/error.h"

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "prefetch/json.h"
+#include "prefetch/files/json.h"
 
 namespace spillway {
 

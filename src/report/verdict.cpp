@@ -23,7 +23,7 @@ using nlohmann::json;
 
 constexpr double kTightBudget = 0.4;  // the part of the resident need that issue 7 asks about
 constexpr double kGoodPrediction = 0.1;
-constexpr std::size_t kMostNamed = 4;
+constexpr std::size_t kMaxNamed = 4;
 
 bool has_figure(const json& row) { return row.contains("seconds"); }
 
@@ -70,13 +70,13 @@ std::vector<std::pair<double, std::string>> standings(const ComparisonLine& line
 std::string ranking(const ComparisonLine& line, const Comparison& table, const json& rows) {
   const auto found = standings(line, table, rows);
   std::vector<std::string> parts;
-  for (std::size_t i = 0; i < std::min(kMostNamed, found.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxNamed, found.size()); ++i) {
     parts.push_back(fmt::format("{}{} {:.2f}×{}", found[i].second, i == 0 ? " takes" : "",
                                 found[i].first, i == 0 ? " the resident step" : ""));
   }
-  if (found.size() > kMostNamed) {
+  if (found.size() > kMaxNamed) {
     parts.push_back(
-        fmt::format("{} more up to {:.2f}×", found.size() - kMostNamed, found.back().first));
+        fmt::format("{} more up to {:.2f}×", found.size() - kMaxNamed, found.back().first));
   }
   return fmt::format("{}, batch {}, with {:.0f} % of the memory it needs: {}.", line.net,
                      line.batch, 100 * share_of(line, rows), joined(parts));
@@ -97,12 +97,12 @@ std::string leader(const std::vector<const ComparisonLine*>& lines, const Compar
     }
   }
   if (contested < 2) return {};
-  const auto most = std::ranges::max_element(firsts, {}, [](const auto& of) { return of.second; });
-  const std::size_t tied = ties[most->first];
-  const std::string where = most->second == contested
+  const auto max = std::ranges::max_element(firsts, {}, [](const auto& of) { return of.second; });
+  const std::size_t tied = ties[max->first];
+  const std::string where = max->second == contested
                                 ? fmt::format("all {} budgets", contested)
-                                : fmt::format("{} of {} budgets", most->second, contested);
-  return fmt::format("{} is the fastest for {} at batch {} at {}{}.", most->first,
+                                : fmt::format("{} of {} budgets", max->second, contested);
+  return fmt::format("{} is the fastest for {} at batch {} at {}{}.", max->first,
                      lines.front()->net, lines.front()->batch, where,
                      tied == 0 ? "" : fmt::format(", {} of them within the spread", tied));
 }

@@ -78,8 +78,8 @@ Goal judge_ratio(std::string name, std::string what, std::span<const Point> poin
 }
 
 // The same over a stronger bound: told, not judged.
-void tell_turnover(std::span<const Point> points, const Choice& is_chosen,
-                   um::Nanoseconds Bounds::*bound, Goal& goal) {
+void tell_transition_bound(std::span<const Point> points, const Choice& is_chosen,
+                           um::Nanoseconds Bounds::*bound, Goal& goal) {
   Goal ignored;
   const Distribution all = collect(points, is_chosen, over_bound(bound), ignored);
   goal.measures.push_back({.name = "turnover_max", .value = all.max()});
@@ -89,7 +89,7 @@ void tell_turnover(std::span<const Point> points, const Choice& is_chosen,
 Goal judge_moving(std::span<const Point> points) {
   Goal goal = judge_ratio("G1", "plans that only move over LB2", points, is_any,
                           over_bound(&Bounds::offload), {1.01, 1.003});
-  tell_turnover(points, is_any, &Bounds::offload_turnover, goal);
+  tell_transition_bound(points, is_any, &Bounds::offload_transition, goal);
   goal.is_partial = !has_whole_suite(points);
   return goal;
 }
@@ -97,7 +97,7 @@ Goal judge_moving(std::span<const Point> points) {
 Goal judge_smallest(std::span<const Point> points) {
   Goal goal = judge_ratio("G4", "mixed plans over LB2mix at the smallest feasible budget", points,
                           is_smallest, over_bound(&Bounds::mixed), {1.35, 1.06});
-  tell_turnover(points, is_smallest, &Bounds::mixed_turnover, goal);
+  tell_transition_bound(points, is_smallest, &Bounds::mixed_transition, goal);
   goal.is_partial = !has_whole_suite(points);
   return goal;
 }
@@ -110,7 +110,7 @@ Goal judge_mixed(std::span<const Point> points) {
   goal.measures.push_back({.name = "hard_max", .value = hard.max()});
   goal.measures.push_back({.name = "hard_mean", .value = hard.mean()});
   goal.measures.push_back({.name = "hard_points", .value = static_cast<double>(hard.count())});
-  tell_turnover(points, is_above_smallest, &Bounds::mixed_turnover, goal);
+  tell_transition_bound(points, is_above_smallest, &Bounds::mixed_transition, goal);
   goal.is_partial = !has_whole_suite(points);
   return goal;
 }

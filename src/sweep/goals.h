@@ -40,10 +40,10 @@ struct SuitePoints {
 
 /// G1: plans that only move over LB2. G2: mixed plans over LB2mix where p >= 1, with the hard
 /// points (some bound above 1.001 of the arithmetic) apart. G3: mixed plans over Beaumont's
-/// Proposition 3. G1, G2 and G4 tell the ratio to the bounds with Turnover, too. G4: mixed plans
-/// over LB2mix at p = 0. G5: planning time. G6: joint choice of algorithms. G7: memory violations,
-/// and what noise costs. A goal is partial where points of the suite that it is about are not there
-/// (suite.h).
+/// Proposition 3. G1, G2 and G4 tell the ratio to the bounds with TransitionBound, too. G4: mixed
+/// plans over LB2mix at p = 0. G5: planning time. G6: joint choice of algorithms. G7: memory
+/// violations, and what noise costs. A goal is partial where points of the suite that it is about
+/// are not there (suite.h).
 [[nodiscard]] std::vector<Goal> judge_goals(const SuitePoints& points);
 
 }  // namespace spillway

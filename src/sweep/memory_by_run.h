@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "prefetch/plan.h"
+#include "prefetch/simulate/timeline.h"
 #include "prefetch/task_graph.h"
-#include "prefetch/timeline.h"
 #include "um/bytes.h"
 
 namespace spillway {

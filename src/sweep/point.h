@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "prefetch/bounds.h"
+#include "prefetch/bounds/bounds.h"
 #include "prefetch/planner.h"
 #include "um/bytes.h"
 #include "um/nanoseconds.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "prefetch/simulate.h"
-#include "prefetch/timeline.h"
+#include "prefetch/simulate/simulate.h"
+#include "prefetch/simulate/timeline.h"
 
 namespace spillway {
 namespace {

@@ -5,10 +5,10 @@
 #include <set>
 #include <tuple>
 
-#include "nets/catalogue.h"
+#include "nets/network_catalogue.h"
 #include "prefetch/planners/catalogue.h"
-#include "src/budget.h"
-#include "src/model_sizing.h"
+#include "src/plan/budget.h"
+#include "src/step/machine_size_model.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -86,63 +86,62 @@ std::shared_ptr<const Workload> SuiteWorkloads::get(const std::string& net, std:
   std::shared_ptr<const Workload>& workload = made_[{net, {batch, convolution}}];
   if (!workload) {
     workload =
-        std::make_shared<const Workload>(nets::build_network(net), ModelSizing{},
+        std::make_shared<const Workload>(nets::build_network(net), MachineSizeModel{},
                                          StepOptions{.batch = batch, .convolution = convolution});
   }
   return workload;
 }
 
-std::vector<Situation> suite_situations(std::span<const SuiteNetwork> networks,
-                                        std::span<const Machine> machines,
-                                        SuiteWorkloads& workloads) {
-  std::vector<Situation> situations;
+std::vector<Scenario> suite_scenarios(std::span<const SuiteNetwork> networks,
+                                      std::span<const Machine> machines,
+                                      SuiteWorkloads& workloads) {
+  std::vector<Scenario> scenarios;
   for (const SuiteNetwork& network : networks) {
     const std::string name{network.name};
     for (const Machine& machine : machines) {
       const std::size_t batch = suite_batch(network, machine.name);
-      situations.push_back(make_situation(
+      scenarios.push_back(make_scenario(
           name, batch, workloads.get(name, batch, ConvolutionAlgorithm::kDirect), machine));
     }
   }
-  return situations;
+  return scenarios;
 }
 
-std::vector<Cell> suite_cells(std::span<const Situation> situations) {
-  std::vector<Cell> cells;
-  for (const Situation& situation : situations) {
-    const std::vector<um::Bytes> budgets =
-        linear_budgets(situation.workload->need(), kSuiteBudgets);
+std::vector<SweepPoint> suite_sweep_points(std::span<const Scenario> scenarios) {
+  std::vector<SweepPoint> sweep_points;
+  for (const Scenario& scenario : scenarios) {
+    const std::vector<um::Bytes> budgets = linear_budgets(scenario.workload->need(), kSuiteBudgets);
     for (std::size_t p = 0; p < budgets.size(); ++p) {
-      cells.push_back({.situation = &situation, .position = p, .budget = budgets[p]});
+      sweep_points.push_back({.scenario = &scenario, .position = p, .budget = budgets[p]});
     }
   }
-  return cells;
+  return sweep_points;
 }
 
-std::vector<Situation> algorithm_situations(std::span<const SuiteNetwork> networks,
-                                            std::span<const Machine> machines,
-                                            SuiteWorkloads& workloads) {
-  std::vector<Situation> situations;
+std::vector<Scenario> algorithm_scenarios(std::span<const SuiteNetwork> networks,
+                                          std::span<const Machine> machines,
+                                          SuiteWorkloads& workloads) {
+  std::vector<Scenario> scenarios;
   for (const SuiteNetwork& network : networks) {
     if (!contains(kAlgorithmNetworks, network.name)) continue;
     const std::string name{network.name};
     for (const Machine& machine : machines) {
       if (!contains(kAlgorithmMachines, machine.name)) continue;
-      situations.push_back(
-          make_situation(name, network.batch,
-                         workloads.get(name, network.batch, ConvolutionAlgorithm::kAuto), machine));
+      scenarios.push_back(
+          make_scenario(name, network.batch,
+                        workloads.get(name, network.batch, ConvolutionAlgorithm::kAuto), machine));
     }
   }
-  return situations;
+  return scenarios;
 }
 
-std::vector<Cell> algorithm_cells(std::span<const Situation> situations) {
-  std::vector<Cell> cells;
-  for (const Situation& situation : situations) {
-    const um::Bytes budget = Budget::parse("min+15%").resolve(situation.workload->need(), {});
-    cells.push_back({.situation = &situation, .position = 0, .budget = budget});
+std::vector<SweepPoint> algorithm_sweep_points(std::span<const Scenario> scenarios) {
+  std::vector<SweepPoint> sweep_points;
+  for (const Scenario& scenario : scenarios) {
+    const um::Bytes budget = Budget::parse("min+15%").resolve(scenario.workload->need(), {});
+    sweep_points.push_back({.scenario = &scenario, .position = 0, .budget = budget});
   }
-  return cells;
+  return sweep_points;
 }
 
 bool has_whole_suite(std::span<const Point> points) {
@@ -167,16 +166,16 @@ bool has_all_algorithm_points(std::span<const Point> points) {
   return true;
 }
 
-Situation large_situation(SuiteWorkloads& workloads) {
+Scenario large_scenario(SuiteWorkloads& workloads) {
   const std::string name = "resnet:6,32,787,6";
   constexpr std::size_t kBatch = 16;
-  return make_situation(name, kBatch, workloads.get(name, kBatch, ConvolutionAlgorithm::kDirect),
-                        prefetch::find_machine("v100"));
+  return make_scenario(name, kBatch, workloads.get(name, kBatch, ConvolutionAlgorithm::kDirect),
+                       prefetch::find_machine("v100"));
 }
 
-Cell large_cell(const Situation& situation) {
-  const um::Bytes budget = Budget::parse("min+10%").resolve(situation.workload->need(), {});
-  return {.situation = &situation, .position = 0, .budget = budget};
+SweepPoint large_sweep_point(const Scenario& scenario) {
+  const um::Bytes budget = Budget::parse("min+10%").resolve(scenario.workload->need(), {});
+  return {.scenario = &scenario, .position = 0, .budget = budget};
 }
 
 }  // namespace spillway

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/machine.h"
-#include "src/step.h"
+#include "prefetch/files/machine.h"
+#include "src/step/step.h"
 #include "src/sweep/point.h"
-#include "src/sweep/situation.h"
+#include "src/sweep/scenario.h"
 
 namespace spillway {
 
@@ -53,21 +53,21 @@ class SuiteWorkloads {
 };
 
 /// One situation for each network and machine; all convolutions use their first algorithm.
-[[nodiscard]] std::vector<Situation> suite_situations(std::span<const SuiteNetwork> networks,
-                                                      std::span<const prefetch::Machine> machines,
-                                                      SuiteWorkloads& workloads);
+[[nodiscard]] std::vector<Scenario> suite_scenarios(std::span<const SuiteNetwork> networks,
+                                                    std::span<const prefetch::Machine> machines,
+                                                    SuiteWorkloads& workloads);
 
 /// The suite's budgets in each situation.
-[[nodiscard]] std::vector<Cell> suite_cells(std::span<const Situation> situations);
+[[nodiscard]] std::vector<SweepPoint> suite_sweep_points(std::span<const Scenario> scenarios);
 
 /// Where the joint choice of convolution algorithms is judged: VGG-16 and ResNet-34 as far as they
 /// are among `networks`, on K40m and V100 as far as they are among `machines`.
-[[nodiscard]] std::vector<Situation> algorithm_situations(
-    std::span<const SuiteNetwork> networks, std::span<const prefetch::Machine> machines,
-    SuiteWorkloads& workloads);
+[[nodiscard]] std::vector<Scenario> algorithm_scenarios(std::span<const SuiteNetwork> networks,
+                                                        std::span<const prefetch::Machine> machines,
+                                                        SuiteWorkloads& workloads);
 
 /// 15 % of the way from the smallest feasible budget to the resident need, in each situation.
-[[nodiscard]] std::vector<Cell> algorithm_cells(std::span<const Situation> situations);
+[[nodiscard]] std::vector<SweepPoint> algorithm_sweep_points(std::span<const Scenario> scenarios);
 
 /// True when `points` hold every network on every machine under every budget of suite S.
 [[nodiscard]] bool has_whole_suite(std::span<const Point> points);
@@ -75,9 +75,9 @@ class SuiteWorkloads {
 [[nodiscard]] bool has_all_algorithm_points(std::span<const Point> points);
 
 /// A step of more than eight thousand tasks on V100: SuperNeurons' ResNet-2500 at batch 16.
-[[nodiscard]] Situation large_situation(SuiteWorkloads& workloads);
+[[nodiscard]] Scenario large_scenario(SuiteWorkloads& workloads);
 /// A tenth of the way from its smallest feasible budget to its resident need: a tenth of that need
 /// is less than its parameters, their gradients and momentum take.
-[[nodiscard]] Cell large_cell(const Situation& situation);
+[[nodiscard]] SweepPoint large_sweep_point(const Scenario& scenario);
 
 }  // namespace spillway

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/sweep/point.h"
-#include "src/sweep/situation.h"
+#include "src/sweep/scenario.h"
 
 namespace spillway {
 
@@ -32,18 +32,19 @@ struct SweepOptions {
 /// points come cell by cell, strategy by strategy, and but for their planning times do not depend
 /// on the number of threads. When `stop` becomes true, no further cell begins, and those that did
 /// not begin are left out.
-[[nodiscard]] std::vector<Point> sweep(std::span<const Cell> cells,
+[[nodiscard]] std::vector<Point> sweep(std::span<const SweepPoint> sweep_points,
                                        std::span<const Strategy> strategies,
                                        const SweepOptions& options, const std::atomic<bool>& stop);
 
 /// Replaces the planning times of the slowest among `points`, one for each of `cells` and made with
 /// `strategy`, by times with nothing beside them, until the slowest of all is such a time; looks
 /// only at steps of at most `tasks` tasks, and plans at most `most` times.
-void time_slowest_alone(std::span<const Cell> cells, const Strategy& strategy,
-                        std::span<Point> points, std::size_t tasks, std::size_t most);
+void time_slowest_alone(std::span<const SweepPoint> sweep_points, const Strategy& strategy,
+                        std::span<Point> points, std::size_t tasks, std::size_t max);
 
 /// The points of one cell, in the order of the strategies.
-[[nodiscard]] std::vector<Point> evaluate(const Cell& cell, std::span<const Strategy> strategies,
+[[nodiscard]] std::vector<Point> evaluate(const SweepPoint& sweep_point,
+                                          std::span<const Strategy> strategies,
                                           const SweepOptions& options);
 
 }  // namespace spillway

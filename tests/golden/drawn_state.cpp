@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "src/parameter.h"
+#include "src/ops/parameter.h"
 #include "tests/golden/drawn_numbers.h"
 
 namespace spillway::test {

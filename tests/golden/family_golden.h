@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "nets/network.h"
-#include "src/backend.h"
-#include "src/optimizer.h"
+#include "src/ops/backend.h"
+#include "src/ops/optimizer.h"
 
 namespace spillway::test {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "src/backend.h"
-#include "src/step.h"
+#include "src/ops/backend.h"
+#include "src/step/step.h"
 #include "tests/src/state_numbers.h"
 
 namespace spillway::test {
@@ -23,7 +23,7 @@ struct OtherOptimizer {
 /// What PyTorch made of a network: tests/golden/<name>.json, written by tools/golden/make_golden.
 struct GoldenFile {
   using Numbers = std::vector<double>;
-  using Blocks = std::map<std::string, Numbers>;  ///< by name, in the order of src/parameter.h
+  using Blocks = std::map<std::string, Numbers>;  ///< by name, in the order of src/ops/parameter.h
 
   std::string name;
   int salt = 0;  ///< part of the names of its sequences of drawn numbers

@@ -62,30 +62,30 @@ std::vector<BlockNumbers> GoldenTraining::state() {
 // With zero momentum before it and no weight decay, a step leaves the gradient as momentum.
 void expect_golden_gradients(const GoldenFile& golden, const MakeNetwork& make,
                              const GoldenTolerance& tolerance) {
-  const double most = tolerance.one_step;
+  const double max = tolerance.one_step;
   GoldenTraining training{golden, SgdOptions{.momentum = golden.sgd.momentum, .weight_decay = 0},
                           make};
   const StepReport report = training.train(0);
-  EXPECT_NEAR(static_cast<double>(report.loss), golden.losses[0], most * golden.losses[0]);
+  EXPECT_NEAR(static_cast<double>(report.loss), golden.losses[0], max * golden.losses[0]);
   GoldenFile::Blocks momenta;
   for (const auto& [name, numbers] : golden.gradients) momenta[name + ".momentum"] = numbers;
-  expect_near(training.state(), ".momentum", momenta, most);
-  expect_near(training.state(), ".running", golden.running_after_first, most);
+  expect_near(training.state(), ".momentum", momenta, max);
+  expect_near(training.state(), ".running", golden.running_after_first, max);
 }
 
 void expect_golden_losses(const GoldenFile& golden, const MakeNetwork& make,
                           const GoldenTolerance& tolerance) {
-  const double most = tolerance.losses * golden.losses[0];
+  const double max = tolerance.losses * golden.losses[0];
   ASSERT_EQ(golden.losses.size(), 10U);
   GoldenTraining training{golden, golden.sgd, make};
   for (std::uint64_t step = 0; step < golden.losses.size(); ++step) {
     const auto loss = static_cast<double>(training.train(step).loss);
-    EXPECT_NEAR(loss, golden.losses[step], most) << "step " << step;
+    EXPECT_NEAR(loss, golden.losses[step], max) << "step " << step;
   }
   expect_near(training.state(), ".running", golden.running_after_last, tolerance.statistics);
   const StepReport report = training.evaluate(golden.losses.size());
   const auto samples = static_cast<double>(golden.batch);
-  EXPECT_NEAR(static_cast<double>(report.loss) / samples, golden.evaluation_loss, most);
+  EXPECT_NEAR(static_cast<double>(report.loss) / samples, golden.evaluation_loss, max);
   EXPECT_EQ(static_cast<double>(report.correct), golden.evaluation_correct);
 }
 

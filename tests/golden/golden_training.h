@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "src/optimizer.h"
-#include "src/session.h"
+#include "src/ops/optimizer.h"
+#include "src/train/session.h"
 #include "tests/golden/golden_file.h"
 #include "tests/src/network_in_memory.h"
 #include "tests/src/state_numbers.h"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "nets/joined_numbers.h"
-#include "nets/layer_text.h"
 #include "nets/shape_inference.h"
+#include "nets/text/layer_text.h"
 #include "tests/golden/drawn_numbers.h"
 
 namespace spillway::test {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "nets/layer.h"
-#include "src/backend.h"
-#include "src/tensor.h"
+#include "src/ops/backend.h"
+#include "src/ops/tensor.h"
 
 namespace spillway::test {
 

@@ -71,10 +71,10 @@ NodeId add_fan(nets::Builder& net) {
 nets::Network branches() {
   nets::Builder net{"branches", {3, 8, 8}};
   NodeId x = add_fan(net);
-  const NodeId most = net.pool("most", x, {});
+  const NodeId max = net.pool("most", x, {});
   x = net.convolution("shrink", x,
                       {.channels = 4, .kernel = square(2), .stride = square(2), .bias = false});
-  x = net.sum("sum5", most, x);
+  x = net.sum("sum5", max, x);
   const NodeId same = net.dropout("dropout", x, {.probability = 0});
   x = net.sum("sum6", net.relu("relu4", same), x);
   x = net.batch_norm("even", x);

@@ -4,22 +4,24 @@ spillway_test(golden_tests
           golden/golden_training.cpp golden/networks.cpp src/golden_test.cpp src/learning_test.cpp
           src/network_families_test.cpp src/network_in_memory.cpp src/state_numbers.cpp
           src/sub_batch_adam_test.cpp src/sub_batch_training_test.cpp
-  LINK golden_files spillway::training spillway::host spillway::um nlohmann_json::nlohmann_json
+  LINK spillway::files spillway::host spillway::prefetch_planners spillway::train
+       spillway::um_host golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)
 if(SPILLWAY_HAS_CUDA)
   spillway_test(cuda_golden_tests GPU
-    SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/golden_file.cpp
-            golden/golden_training.cpp golden/networks.cpp src/cuda/golden_test.cpp
-            src/network_in_memory.cpp src/state_numbers.cpp
-    LINK golden_files spillway::cuda_backend spillway::training spillway::host spillway::um
-         nlohmann_json::nlohmann_json
+  SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/golden_file.cpp
+          golden/golden_training.cpp golden/networks.cpp src/cuda/golden_test.cpp
+          src/network_in_memory.cpp src/state_numbers.cpp
+  LINK spillway::cuda_backend spillway::files spillway::host
+       spillway::prefetch_planners spillway::train spillway::um_cuda_managed spillway::um_host
+       golden_files nlohmann_json::nlohmann_json
     TIMEOUT 300)
 endif()
 
 # Single layers against PyTorch, in both layouts.
 spillway_test(golden_layer_tests
   SOURCES golden/drawn_numbers.cpp golden/layer_golden.cpp src/host/layer_golden_test.cpp
-  LINK golden_files spillway::host nlohmann_json::nlohmann_json)
+  LINK spillway::host spillway::nets_text golden_files nlohmann_json::nlohmann_json)
 add_test(NAME golden_layer_tests_with_avx2 COMMAND golden_layer_tests)
 set_tests_properties(golden_layer_tests_with_avx2 PROPERTIES
   LABELS cpu ENVIRONMENT "DNNL_MAX_CPU_ISA=AVX2")
@@ -34,6 +36,6 @@ target_link_libraries(write_family_network PRIVATE family_networks spillway_flag
 spillway_test(golden_family_tests
   SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/family_golden.cpp
           src/golden_family_test.cpp src/network_in_memory.cpp src/state_numbers.cpp
-  LINK family_networks golden_files spillway::training spillway::host spillway::um
-       nlohmann_json::nlohmann_json
+  LINK spillway::files spillway::host spillway::prefetch_planners spillway::train
+       spillway::um_host family_networks golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)

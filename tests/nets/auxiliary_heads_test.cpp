@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "nets/catalogue.h"
+#include "nets/network_catalogue.h"
 #include "tests/refusal.h"
 
 namespace spillway::nets {

@@ -5,8 +5,8 @@
 #include <sstream>
 #include <string>
 
-#include "nets/network_declaration.h"
-#include "nets/network_file.h"
+#include "nets/text/network_declaration.h"
+#include "nets/text/network_file.h"
 #include "tests/nets/refused_network.h"
 #include "tests/refusal.h"
 
@@ -237,7 +237,7 @@ TEST(BadLayerLine, WithMoreParametersThan64BitsCount) {
 
 TEST(BadLayerLine, WithTooManyLayers) {
   std::string layers;
-  for (std::size_t i = 0; i < kMostLayers; ++i) layers += "r" + std::to_string(i) + " relu\n";
+  for (std::size_t i = 0; i < kMaxLayers; ++i) layers += "r" + std::to_string(i) + " relu\n";
   EXPECT_EQ(refused_layers(layers + kEnd),
             "toy.net:100005: a network has at most 100000 layers, and here comes another");
 }

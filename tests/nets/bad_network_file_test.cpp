@@ -8,8 +8,8 @@
 #include <sstream>
 #include <string>
 
-#include "nets/network_file.h"
-#include "nets/text_lines.h"
+#include "nets/text/network_file.h"
+#include "nets/text/text_lines.h"
 #include "tests/nets/refused_network.h"
 #include "tests/refusal.h"
 #include "tests/src/data/temporary_folder.h"

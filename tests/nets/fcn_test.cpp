@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "nets/catalogue.h"
+#include "nets/network_catalogue.h"
 
 namespace spillway::nets {
 namespace {

@@ -3,7 +3,7 @@
 #include <sstream>
 #include <string>
 
-#include "nets/network_file.h"
+#include "nets/text/network_file.h"
 #include "tests/refusal.h"
 
 namespace spillway::test {

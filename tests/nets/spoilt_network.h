@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "nets/catalogue.h"
-#include "nets/network_text.h"
+#include "nets/network_catalogue.h"
+#include "nets/text/network_text.h"
 
 namespace spillway::test {
 

@@ -7,7 +7,7 @@
 
 namespace spillway::prefetch::testing {
 
-/// What takes how much room near, worked out apart from Occupancy.
+/// What takes how much room near, worked out apart from BlockSizes.
 class CheckedRoom {
  public:
   CheckedRoom(const TaskGraph& graph, const Plan& plan)
@@ -30,9 +30,9 @@ class CheckedRoom {
     return (size + unit - 1) / unit * unit;
   }
   [[nodiscard]] std::uint64_t find_pool(std::uint64_t budget) const {
-    std::uint64_t always_near = 0;
+    std::uint64_t pinned = 0;
     for (std::size_t i = 0; i < graph_.data.size(); ++i) {
-      if (!moves(DataId(i))) always_near += up(graph_.data[i].size.count(), 64);
+      if (!moves(DataId(i))) pinned += up(graph_.data[i].size.count(), 64);
     }
     std::uint64_t small = 0;
     for (const Task& task : graph_.tasks) {
@@ -41,7 +41,7 @@ class CheckedRoom {
         if (4 * size < page_) small = std::max(small, size);
       }
     }
-    return (budget - always_near - up(small, 64)) / page_ * page_;
+    return (budget - pinned - up(small, 64)) / page_ * page_;
   }
 
   const TaskGraph& graph_;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "prefetch/planner.h"
-#include "prefetch/timeline.h"
+#include "prefetch/simulate/timeline.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch::testing {

@@ -4,8 +4,8 @@
 #include <random>
 #include <vector>
 
+#include "prefetch/placement/near_intervals.h"
 #include "prefetch/plan.h"
-#include "prefetch/stays.h"
 
 namespace spillway::prefetch::testing {
 
@@ -47,7 +47,9 @@ class DrawnWalk {
   [[nodiscard]] std::uint32_t run() const { return runs_; }
 
   /// True while the stay occupies near memory.
-  [[nodiscard]] bool is_near(const Stay& stay) const { return has_begun(stay) && !has_ended(stay); }
+  [[nodiscard]] bool is_near(const NearInterval& interval) const {
+    return has_begun(interval) && !has_ended(interval);
+  }
 
  private:
   enum class Event { kBeginRun, kEndRun, kBeginOffload, kEndOffload, kBeginPrefetch, kEndPrefetch };
@@ -105,14 +107,15 @@ class DrawnWalk {
   [[nodiscard]] Progress progress() const {
     return {.runs = runs_, .offloads = offloads_.counted(), .prefetches = prefetches_.counted()};
   }
-  [[nodiscard]] bool has_begun(const Stay& stay) const {
-    if (stay.is_prefetched) return prefetches_.begun > stay.first;
-    return runs_ > stay.first || (is_running_ && runs_ == stay.first);
+  [[nodiscard]] bool has_begun(const NearInterval& interval) const {
+    if (interval.is_prefetched) return prefetches_.begun > interval.first;
+    return runs_ > interval.first || (is_running_ && runs_ == interval.first);
   }
   // A block's room is free when its copy and the tasks that read on have ended.
-  [[nodiscard]] bool has_ended(const Stay& stay) const {
-    if (!stay.is_offloaded) return runs_ > stay.last;
-    return offloads_.has_ended[stay.last] && runs_ >= plan_.offloads[stay.last].frees_after();
+  [[nodiscard]] bool has_ended(const NearInterval& interval) const {
+    if (!interval.is_offloaded) return runs_ > interval.last;
+    return offloads_.has_ended[interval.last] &&
+           runs_ >= plan_.offloads[interval.last].frees_after();
   }
 
   const Plan& plan_;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "prefetch/profile.h"
-#include "prefetch/timeline.h"
+#include "prefetch/simulate/timeline.h"
 
 namespace spillway::prefetch::testing {
 

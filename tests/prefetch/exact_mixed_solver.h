@@ -7,16 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/dataflow.h"
 #include "prefetch/planner.h"
 #include "prefetch/profile.h"
+#include "prefetch/verify/dataflow.h"
 #include "tests/prefetch/exact_solver.h"
 #include "tests/prefetch/promised_contents.h"
 
 namespace spillway::prefetch::testing {
 
 /// The shortest makespan of any schedule that moves whole blocks and runs recomputable forward
-/// tasks again, together at most `most_reruns` times, wherever that leaves every run its right
+/// tasks again, together at most `max_reruns` times, wherever that leaves every run its right
 /// values; nothing when none fits. For graphs of a handful of tasks.
 ///
 /// Looks at every such sequence, those that compute least first, with the best moves for each
@@ -24,8 +24,8 @@ namespace spillway::prefetch::testing {
 /// are reruns that leave no gap: nobody reads what they make, or it was used by the run before.
 class ExactMixedSolver {
  public:
-  ExactMixedSolver(const Problem& problem, int most_reruns)
-      : problem_{problem}, promised_{problem.graph}, most_reruns_{most_reruns} {}
+  ExactMixedSolver(const Problem& problem, int max_reruns)
+      : problem_{problem}, promised_{problem.graph}, max_reruns_{max_reruns} {}
 
   std::optional<um::Nanoseconds> solve() {
     extend(0, 0);
@@ -53,7 +53,7 @@ class ExactMixedSolver {
     runs_.push_back({.task = TaskId(next)});
     extend(next + 1, reruns);
     runs_.pop_back();
-    for (std::size_t t = 0; t < next && reruns < most_reruns_; ++t) {
+    for (std::size_t t = 0; t < next && reruns < max_reruns_; ++t) {
       const bool may_rerun = tasks[t].is_recomputable && tasks[t].phase == Phase::kForward;
       if (!may_rerun || uses_what_it_makes(TaskId(t))) continue;
       runs_.push_back({.task = TaskId(t), .is_recomputation = true});
@@ -89,7 +89,7 @@ class ExactMixedSolver {
 
   const Problem& problem_;
   PromisedContents promised_;
-  int most_reruns_;
+  int max_reruns_;
   std::vector<TaskRun> runs_;  // the sequence in the making
   std::vector<Sequence> sequences_;
 };

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "prefetch/bounds.h"
+#include "prefetch/bounds/bounds.h"
 #include "prefetch/planners/catalogue.h"
-#include "prefetch/simulate.h"
+#include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/random_chain.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
@@ -19,7 +19,7 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-constexpr int kMostReruns = 3;
+constexpr int kMaxReruns = 3;
 
 // chain(2) with blocks of 2 pages: load, f1, f2, loss, b2, b1 of 100 ns each but load, which takes
 // 50 and may run again. In a pool of 8 y0 must be away during b2 (see exact_solver_test.cpp). A
@@ -66,7 +66,7 @@ Profile profile_with_cheap_reruns(const TaskGraph& graph) {
 }
 
 Problem tiny_problem(const TaskGraph& graph, const Profile& profile) {
-  const NearNeed need = near_need(graph, Occupancy{graph, kPage});
+  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
   const std::uint64_t slack = (need.resident - need.smallest) / kPage;
   return {.graph = graph,
           .profile = profile,
@@ -82,17 +82,17 @@ Problem tiny_problem(const TaskGraph& graph, const Profile& profile) {
 void expect_between_bounds_and_joint(const TaskGraph& graph) {
   const Profile profile = profile_with_cheap_reruns(graph);
   const Problem given = tiny_problem(graph, profile);
-  const auto optimum = ExactMixedSolver{given, kMostReruns}.solve();
+  const auto optimum = ExactMixedSolver{given, kMaxReruns}.solve();
   RC_ASSERT(optimum.has_value());
   const Bounds bounds = lower_bounds(given);
-  RC_ASSERT(bounds.mixed <= bounds.mixed_turnover);
-  RC_ASSERT(bounds.mixed_turnover <= *optimum);
-  RC_ASSERT(mixed_turnover_bound(given) == bounds.mixed_turnover);
+  RC_ASSERT(bounds.mixed <= bounds.mixed_transition);
+  RC_ASSERT(bounds.mixed_transition <= *optimum);
+  RC_ASSERT(mixed_transition_bound(given) == bounds.mixed_transition);
   const Plan plan = std::get<Plan>(find_planner("joint").plan(given));
   const auto reruns = std::ranges::count(plan.runs, true, &TaskRun::is_recomputation);
   const bool is_first =
       std::ranges::all_of(plan.runs, [](const TaskRun& run) { return run.algorithm == 0; });
-  if (reruns > kMostReruns || !is_first) return;
+  if (reruns > kMaxReruns || !is_first) return;
   RC_ASSERT(*optimum <= simulate(plan, profile).makespan());
   RC_CLASSIFY(*optimum < *ExactSolver{given}.solve(), "reruns are faster");
 }
@@ -103,7 +103,7 @@ RC_GTEST_PROP(TheMixedOptimum, OfATinyChainIsBetweenBoundsAndJoint, ()) {
 
 RC_GTEST_PROP(TheMixedOptimum, OfATinyGraphIsBetweenBoundsAndJoint, ()) {
   expect_between_bounds_and_joint(
-      random_graph({.most_layers = 3, .has_offloadable_weights = false}));
+      random_graph({.max_layers = 3, .has_offloadable_weights = false}));
 }
 
 }  // namespace

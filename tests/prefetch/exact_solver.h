@@ -37,19 +37,19 @@ class ExactSolver {
 
   ExactSolver(const Problem& problem, const std::vector<TaskRun>& runs)
       : link_{problem.profile.link} {
-    const Occupancy occupancy{problem.graph, problem.page};
+    const BlockSizes block_sizes{problem.graph, problem.page};
     const std::vector<Life> lives = find_lives(problem.graph, runs);
-    pool_ = signed_size(occupancy.pool(problem.budget));
+    pool_ = signed_size(block_sizes.pool(problem.budget));
     for (const TaskRun& run : runs) times_.push_back(problem.profile(run).count());
-    for (const um::Bytes size : demand(problem.graph, occupancy, runs, lives)) {
+    for (const um::Bytes size : demand(problem.graph, block_sizes, runs, lives)) {
       during_.push_back(signed_size(size));
     }
     before_.assign(runs.size() + 1, 0);
     for (const Life& life : lives) {
       for (Position p = life.begin() + 1; p <= life.last(); ++p) {
-        before_[p] += signed_size(occupancy.size(life.data));
+        before_[p] += signed_size(block_sizes.size(life.data));
       }
-      add_rests(life, occupancy.size(life.data));
+      add_rests(life, block_sizes.size(life.data));
     }
   }
 

@@ -5,9 +5,9 @@
 
 #include <string>
 
-#include "prefetch/bounds.h"
+#include "prefetch/bounds/bounds.h"
 #include "prefetch/planners/catalogue.h"
-#include "prefetch/simulate.h"
+#include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/random_chain.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/toy.h"
@@ -57,7 +57,7 @@ TaskGraph tiny_chain() {
 }
 
 Problem tiny_problem(const TaskGraph& graph, const Profile& profile) {
-  const NearNeed need = near_need(graph, Occupancy{graph, kPage});
+  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
   const std::uint64_t slack = (need.resident - need.smallest) / kPage;
   return {.graph = graph,
           .profile = profile,
@@ -81,7 +81,7 @@ RC_GTEST_PROP(TheOptimumOfATinyChain, IsBetweenBoundsAndPlans, ()) {
   RC_ASSERT(optimum.has_value());
   const Bounds bounds = lower_bounds(given);
   RC_ASSERT(bounds.beaumont <= *optimum);
-  RC_ASSERT(bounds.offload_turnover <= *optimum);
+  RC_ASSERT(bounds.offload_transition <= *optimum);
   for (const std::string name : {"greedy", "dynprog"}) {
     const Plan plan = std::get<Plan>(find_planner(name).plan(given));
     RC_ASSERT(simulate(plan, profile).makespan() >= *optimum);

@@ -43,41 +43,41 @@ TEST(Demand, CountsLiveBlocksAndTheWorkspace) {
   graph.tasks[2].algorithms = {{.name = "slow"}, {.name = "fast", .workspace = pages(3)}};
   std::vector<TaskRun> runs = runs_in_order(graph);
   runs[2].algorithm = 1;
-  const Occupancy occupancy{graph, kPage};
-  EXPECT_EQ(demand(graph, occupancy, runs, find_lives(graph, runs)),
+  const BlockSizes block_sizes{graph, kPage};
+  EXPECT_EQ(demand(graph, block_sizes, runs, find_lives(graph, runs)),
             (std::vector{pages(2), pages(4), pages(9), pages(8), pages(10), pages(8)}));
 }
 
 TEST(NearNeed, IsThePeakWhenResidentAndTheLargestTaskAtLeast) {
   const TaskGraph graph = chain(4, pages(2));
-  const NearNeed need = near_need(graph, Occupancy{graph, kPage});
+  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
   EXPECT_EQ(need.resident, pages(14));  // b4: y0 ... y4, d4, d3
   EXPECT_EQ(need.smallest, pages(8));   // any backward task: y, y, d, d
   EXPECT_EQ(graph[need.largest_task].name, "b4");
 }
 
-TEST(Occupancy, KeepsStateAndSmallTensorsNear) {
+TEST(BlockSizes, KeepsStateAndSmallTensorsNear) {
   TaskGraph graph;
   const DataId weight =
       graph.add(DataBlock{.name = "w", .size = pages(9), .kind = DataKind::kState});
   const DataId small = graph.add(DataBlock{.name = "small", .size = 1000_B});
   const DataId large = graph.add(DataBlock{.name = "large", .size = 1024_B});
-  const Occupancy occupancy{graph, kPage};
-  EXPECT_FALSE(occupancy.is_movable(weight));
-  EXPECT_FALSE(occupancy.is_movable(small));
-  EXPECT_EQ(occupancy.size(large), kPage);
-  EXPECT_EQ(occupancy.always_near(), pages(9) + 1024_B);
+  const BlockSizes block_sizes{graph, kPage};
+  EXPECT_FALSE(block_sizes.is_movable(weight));
+  EXPECT_FALSE(block_sizes.is_movable(small));
+  EXPECT_EQ(block_sizes.size(large), kPage);
+  EXPECT_EQ(block_sizes.pinned(), pages(9) + 1024_B);
 }
 
-TEST(Occupancy, SharesOneBufferAmongSmallWorkspaces) {
+TEST(BlockSizes, SharesOneBufferAmongSmallWorkspaces) {
   TaskGraph graph = chain(2, pages(1));
   graph.tasks[1].algorithms = {{.name = "a", .workspace = 100_B}};
   graph.tasks[2].algorithms = {{.name = "b", .workspace = 900_B},
                                {.name = "c", .workspace = 5000_B}};
-  const Occupancy occupancy{graph, kPage};
-  EXPECT_EQ(occupancy.small_workspace(), 900_B);
-  EXPECT_EQ(occupancy.workspace_size(900_B), 0_B);
-  EXPECT_EQ(occupancy.workspace_size(5000_B), pages(2));
+  const BlockSizes block_sizes{graph, kPage};
+  EXPECT_EQ(block_sizes.small_workspace(), 900_B);
+  EXPECT_EQ(block_sizes.workspace_size(900_B), 0_B);
+  EXPECT_EQ(block_sizes.workspace_size(5000_B), pages(2));
 }
 
 TEST(ChoosePage, IsLargeForLargeTensorsAndSmallForSmallOnes) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "prefetch/planners/resident.h"
-#include "prefetch/verify.h"
+#include "prefetch/verify/verify.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {
@@ -16,9 +16,9 @@ TEST(NearNeed, OfAChainIsTheLiveBlocksAtItsTurn) {
   // chain(2, 1 page): when b2 runs, y0, y1, y2, d2 and d1 are live: five pages. b2 itself touches
   // y1, y2, d2, d1: four.
   const TaskGraph graph = chain(2, pages(1));
-  const NearNeed need = near_need(graph, Occupancy{graph, kPage});
+  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
   EXPECT_EQ(need.resident, pages(5));
-  EXPECT_EQ(need.roomy, pages(5));
+  EXPECT_EQ(need.peak_with_workspace, pages(5));
   EXPECT_EQ(need.smallest, pages(4));
   EXPECT_EQ(graph[need.largest_task].name, "b2");
 }
@@ -26,21 +26,21 @@ TEST(NearNeed, OfAChainIsTheLiveBlocksAtItsTurn) {
 TEST(NearNeed, MakesRoomForTheLargestWorkspaceOnlyWhenRoomy) {
   TaskGraph graph = chain(2, pages(1));
   graph.tasks[1].algorithms.push_back({.name = "fast", .workspace = pages(7)});
-  const NearNeed need = near_need(graph, Occupancy{graph, kPage});
+  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
   EXPECT_EQ(need.resident, pages(5));
-  EXPECT_EQ(need.roomy, pages(12));
+  EXPECT_EQ(need.peak_with_workspace, pages(12));
   EXPECT_EQ(need.smallest, pages(4));
 }
 
 TEST(NearNeed, OfNothingIsNothing) {
-  EXPECT_EQ(near_need(TaskGraph{}, Occupancy{TaskGraph{}, kPage}).smallest, 0_B);
+  EXPECT_EQ(near_need(TaskGraph{}, BlockSizes{TaskGraph{}, kPage}).smallest, 0_B);
 }
 
 TEST(NearNeed, IsWhatTheResidentPlannerAsksFor) {
   const TaskGraph graph = chain(4, pages(3));
   const Profile profile = flat_profile(graph, 1ns);
   Problem given = problem(graph, profile, {});
-  given.budget = near_need(graph, Occupancy{graph, kPage}).resident;
+  given.budget = near_need(graph, BlockSizes{graph, kPage}).resident;
   EXPECT_TRUE(std::holds_alternative<Plan>(Resident{}.plan(given)));
   given.budget -= kPage;
   const auto refused = Resident{}.plan(given);
@@ -69,19 +69,19 @@ TEST(Infeasible, SaysTaskAndSmallestBudget) {
             "is 16384 bytes (16.0 KiB)");
 }
 
-TEST(Occupancy, MovesTensorsFromAQuarterPageOn) {
+TEST(BlockSizes, MovesTensorsFromAQuarterPageOn) {
   TaskGraph graph;
   const DataId small = graph.add(DataBlock{.name = "small", .size = 1023_B});
   const DataId large = graph.add(DataBlock{.name = "large", .size = 1024_B});
   const DataId state =
       graph.add(DataBlock{.name = "state", .size = pages(9), .kind = DataKind::kState});
-  const Occupancy occupancy{graph, kPage};
-  EXPECT_FALSE(occupancy.is_movable(small));
-  EXPECT_EQ(occupancy.size(large), kPage);
-  EXPECT_FALSE(occupancy.is_movable(state));
-  EXPECT_EQ(occupancy.always_near(), pages(9) + 1024_B);  // 1023 rounds up to 16 * 64
-  EXPECT_EQ(occupancy.pool(pages(11)), kPage);            // two pages less 1024 bytes: one whole
-  EXPECT_EQ(occupancy.pool(pages(8)), 0_B);
+  const BlockSizes block_sizes{graph, kPage};
+  EXPECT_FALSE(block_sizes.is_movable(small));
+  EXPECT_EQ(block_sizes.size(large), kPage);
+  EXPECT_FALSE(block_sizes.is_movable(state));
+  EXPECT_EQ(block_sizes.pinned(), pages(9) + 1024_B);  // 1023 rounds up to 16 * 64
+  EXPECT_EQ(block_sizes.pool(pages(11)), kPage);       // two pages less 1024 bytes: one whole
+  EXPECT_EQ(block_sizes.pool(pages(8)), 0_B);
 }
 
 TEST(ChoosePage, TakesTheLargestThatLosesLittle) {
@@ -99,7 +99,7 @@ TEST(ChoosePage, TakesTheLargestThatLosesLittle) {
   EXPECT_EQ(page_for(100_B), 4_KiB);
 }
 
-TEST(Verify, RefusesPagingOnDemandWhenWhatIsAlwaysNearDoesNotFit) {
+TEST(Verify, RefusesPagingOnDemandWhenWhatIsPinnedDoesNotFit) {
   TaskGraph graph;
   const DataId weights =
       graph.add(DataBlock{.name = "w", .size = pages(2), .kind = DataKind::kState});

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "prefetch/bounds.h"
+#include "prefetch/bounds/bounds.h"
 #include "prefetch/planners/catalogue.h"
-#include "prefetch/simulate.h"
+#include "prefetch/simulate/simulate.h"
 #include "prefetch/state_home.h"
-#include "prefetch/verify.h"
+#include "prefetch/verify/verify.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/toy.h"
@@ -35,7 +35,7 @@ class OneWeight : public ::testing::Test {
     profile = flat_profile(graph, 100ns);
     plan = {.planner = "test",
             .graph = fingerprint(graph),
-            .budget = Occupancy{graph, kPage}.always_near() + pages(3),
+            .budget = BlockSizes{graph, kPage}.pinned() + pages(3),
             .page = kPage,
             .runs = runs_in_order(graph)};
     for (Position p = 0; p < 3; ++p) plan.runs[p].after = {.runs = p};
@@ -72,9 +72,9 @@ TEST_F(OneWeight, LivesAllStepLong) {
   ASSERT_EQ(lives.size(), 2U);
   EXPECT_TRUE(lives[0].outlives_step());
   EXPECT_EQ(lives[0].last(), 2U);
-  const Occupancy occupancy{graph, kPage};
-  EXPECT_EQ(near_need(graph, occupancy).resident, occupancy.always_near() + pages(5));
-  EXPECT_EQ(near_need(graph, occupancy).smallest, occupancy.always_near() + pages(3));
+  const BlockSizes block_sizes{graph, kPage};
+  EXPECT_EQ(near_need(graph, block_sizes).resident, block_sizes.pinned() + pages(5));
+  EXPECT_EQ(near_need(graph, block_sizes).smallest, block_sizes.pinned() + pages(3));
 }
 
 TEST_F(OneWeight, MayBeFarBetweenSteps) {
@@ -82,7 +82,7 @@ TEST_F(OneWeight, MayBeFarBetweenSteps) {
   EXPECT_EQ(reason(graph, plan), "verified");
   const Timeline timeline = simulate(plan, profile);
   EXPECT_EQ(check_trace(graph, plan, timeline, profile.link), "");
-  EXPECT_EQ(StateHome(graph, Occupancy{graph, kPage}, plan).far(), pages(2));
+  EXPECT_EQ(StateHome(graph, BlockSizes{graph, kPage}, plan).far(), pages(2));
   // In 20 ns, use 100, other 100, in 20, update 100, and out 20 after the last task.
   EXPECT_EQ(timeline.makespan(), 360ns);
 }
@@ -92,9 +92,9 @@ TEST_F(OneWeight, MayBeNearBetweenSteps) {
   EXPECT_EQ(reason(graph, plan), "verified");
   const Timeline timeline = simulate(plan, profile);
   EXPECT_EQ(check_trace(graph, plan, timeline, profile.link), "");
-  EXPECT_EQ(StateHome(graph, Occupancy{graph, kPage}, plan).far(), 0_B);
+  EXPECT_EQ(StateHome(graph, BlockSizes{graph, kPage}, plan).far(), 0_B);
   EXPECT_EQ(memory_curve(graph, plan, timeline).front().near,
-            Occupancy(graph, kPage).always_near() + pages(2));
+            BlockSizes(graph, kPage).pinned() + pages(2));
 }
 
 TEST_F(OneWeight, MustEndTheStepWhereItBegan) {
@@ -137,13 +137,13 @@ TEST_F(OneWeight, StaysNearBetweenStepsWhereThatIsShorter) {
   const auto& made = std::get<Plan>(result);
   EXPECT_EQ(reason(graph, made), "verified");
   EXPECT_EQ(simulate(made, profile).makespan(), 340ns);
-  EXPECT_EQ(StateHome(graph, Occupancy{graph, kPage}, made).far(), 0_B);
+  EXPECT_EQ(StateHome(graph, BlockSizes{graph, kPage}, made).far(), 0_B);
 }
 
 // Two weights of two pages, each read by one task, in a pool of two: while the one is used the
 // other is far, so both are far between steps. In 20 ns, a 100, the second in 20, b 100; neither is
 // written, so that they leave in no time.
-TEST(FarHome, IsWhereWeightsDoNotFitTogether) {
+TEST(FarBetweenSteps, IsWhereWeightsDoNotFitTogether) {
   TaskGraph graph;
   for (const char* name : {"a", "b"}) {
     const DataId weight = graph.add(DataBlock{.name = std::string{"w"} + name,
@@ -156,7 +156,7 @@ TEST(FarHome, IsWhereWeightsDoNotFitTogether) {
   const auto result = find_planner("capacity").plan(problem(graph, profile, pages(2)));
   const auto& plan = std::get<Plan>(result);
   EXPECT_EQ(reason(graph, plan), "verified");
-  EXPECT_EQ(StateHome(graph, Occupancy{graph, kPage}, plan).far(), pages(4));
+  EXPECT_EQ(StateHome(graph, BlockSizes{graph, kPage}, plan).far(), pages(4));
   EXPECT_EQ(simulate(plan, profile).makespan(), 240ns);
 }
 
@@ -175,7 +175,7 @@ TEST_F(OneWeight, TellsGraphsApart) {
 RC_GTEST_PROP(OffloadableState, IsPlannedSoundlyByEveryPlanner, ()) {
   const TaskGraph graph = random_graph({.has_offloadable_weights = true});
   const Profile profile = random_profile(graph);
-  const NearNeed need = near_need(graph, Occupancy{graph, kPage});
+  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
   const std::uint64_t slack = (need.resident - need.smallest) / kPage;
   const Problem given{
       .graph = graph,

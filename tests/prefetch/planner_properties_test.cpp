@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "prefetch/bounds.h"
+#include "prefetch/bounds/bounds.h"
 #include "prefetch/planners/catalogue.h"
-#include "prefetch/simulate.h"
-#include "prefetch/verify.h"
+#include "prefetch/simulate/simulate.h"
+#include "prefetch/verify/verify.h"
 #include "tests/prefetch/random_chain.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
@@ -16,8 +16,8 @@ namespace {
 using namespace testing;
 
 Problem random_problem(const TaskGraph& graph, const Profile& profile) {
-  const Occupancy occupancy{graph, kPage};
-  const NearNeed need = near_need(graph, occupancy);
+  const BlockSizes block_sizes{graph, kPage};
+  const NearNeed need = near_need(graph, block_sizes);
   const std::uint64_t slack = (need.resident - need.smallest) / kPage;
   return {.graph = graph,
           .profile = profile,
@@ -47,7 +47,7 @@ Plan plan_with(const Planner& planner, Problem problem) {
 void expect_sound_plans(const TaskGraph& graph) {
   const Profile profile = random_profile(graph);
   const Problem given = random_problem(graph, profile);
-  const um::Nanoseconds bound = lower_bounds(given).mixed_turnover;
+  const um::Nanoseconds bound = lower_bounds(given).mixed_transition;
   for (const auto& planner : planners()) {
     const Plan plan = plan_with(*planner, given);
     const auto verdict = verify(graph, plan);
@@ -82,7 +82,7 @@ RC_GTEST_PROP(EveryPlanner, IsFeasibleFromTheSmallestBudgetOn, ()) {
   std::vector<const char*> names{"capacity", "fractional", "joint", "on-demand"};
   if (!has_offloadable_weights) names.push_back("modnn");
   Problem given = random_problem(graph, profile);
-  given.budget = near_need(graph, Occupancy{graph, kPage}).smallest;
+  given.budget = near_need(graph, BlockSizes{graph, kPage}).smallest;
   for (const char* name : names) {
     RC_ASSERT(std::holds_alternative<Plan>(find_planner(name).plan(given)));
   }

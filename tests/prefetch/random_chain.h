@@ -68,12 +68,12 @@ class RandomChain {
   DataId dx_{};                              // of the last backward task
 };
 
-/// A random chain of up to `most_layers` layers: forward i reads x(i-1) and writes x(i), and
+/// A random chain of up to `max_layers` layers: forward i reads x(i-1) and writes x(i), and
 /// sometimes, if wanted, a second block that only its backward reads; backward i reads x(i-1), x(i)
 /// and dx(i) and writes dx(i-1). Sizes are 1 to 6 pages, some tasks need a workspace, most may be
 /// recomputed.
-inline TaskGraph random_chain(int most_layers, bool with_second_blocks = true) {
-  return RandomChain{with_second_blocks}.make(*rc::gen::inRange(1, most_layers + 1));
+inline TaskGraph random_chain(int max_layers, bool with_second_blocks = true) {
+  return RandomChain{with_second_blocks}.make(*rc::gen::inRange(1, max_layers + 1));
 }
 
 }  // namespace spillway::prefetch::testing

@@ -14,7 +14,7 @@ namespace spillway::prefetch::testing {
 
 /// What random_graph() draws from.
 struct RandomGraphOptions {
-  int most_layers = 13;
+  int max_layers = 13;
   int in_place_one_in = 4;  ///< so many forward tasks have one that updates a tensor in place
   std::optional<bool> has_offloadable_weights;  ///< drawn unless given: one graph in four
 };
@@ -24,7 +24,7 @@ class RandomStep {
  public:
   explicit RandomStep(const RandomGraphOptions& options)
       : options_{options},
-        layers_{*rc::gen::inRange(1, options.most_layers + 1)},
+        layers_{*rc::gen::inRange(1, options.max_layers + 1)},
         has_offloadable_weights_{options.has_offloadable_weights ? *options.has_offloadable_weights
                                                                  : one_in(4)} {}
 
@@ -44,8 +44,8 @@ class RandomStep {
   static DataId any_of(const std::vector<DataId>& ids) {
     return ids[*rc::gen::inRange<std::size_t>(0, ids.size())];
   }
-  static um::Bytes some_pages(std::uint64_t most) {
-    return pages(*rc::gen::inRange<std::uint64_t>(1, most + 1));
+  static um::Bytes some_pages(std::uint64_t max) {
+    return pages(*rc::gen::inRange<std::uint64_t>(1, max + 1));
   }
   static void read(Task& task, DataId id) {
     if (std::ranges::count(task.reads, id) == 0) task.reads.push_back(id);

@@ -41,7 +41,7 @@ class RandomReruns {
   }
 
  private:
-  static constexpr std::size_t kMostRuns = 200;
+  static constexpr std::size_t kMaxRuns = 200;
   static constexpr int kDeepest = 20;
 
   void forget(int one_in) {
@@ -66,7 +66,7 @@ class RandomReruns {
   }
 
   bool make(Content content, int depth) {
-    if (content <= kInitial || depth > kDeepest || runs_.size() > kMostRuns) return false;
+    if (content <= kInitial || depth > kDeepest || runs_.size() > kMaxRuns) return false;
     const TaskId writer = PromisedContents::writer_of(content);
     const bool has_run = std::ranges::count(runs_, writer, &TaskRun::task) > 0;
     if (!has_run || !graph_[writer].is_recomputable || !provide(writer, depth + 1)) return false;

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
-#include "prefetch/occupancy.h"
 #include "prefetch/planner.h"
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
@@ -66,7 +66,7 @@ inline TaskGraph chain(std::size_t layers, um::Bytes size) {
 inline Problem problem(const TaskGraph& graph, const Profile& profile, um::Bytes pool) {
   return {.graph = graph,
           .profile = profile,
-          .budget = Occupancy{graph, kPage}.always_near() + pool,
+          .budget = BlockSizes{graph, kPage}.pinned() + pool,
           .page = kPage,
           .chunk = pages(4)};
 }

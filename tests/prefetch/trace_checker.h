@@ -8,7 +8,7 @@
 
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
-#include "prefetch/timeline.h"
+#include "prefetch/simulate/timeline.h"
 #include "tests/prefetch/checked_room.h"
 #include "tests/prefetch/engine_overlap.h"
 #include "tests/prefetch/promised_contents.h"
@@ -30,7 +30,7 @@ class TraceChecker {
         dying_{dying_operands(graph, plan.runs)} {
     for (std::size_t i = 0; i < graph.data.size(); ++i) add_pages(DataId(i));
     make_events();
-    find_far_home();
+    find_far_between_steps();
     for (const auto& block : pages_) {
       for (const Page& page : block) in_use_ += page.is_near && room_.moves(page.data) ? page_ : 0;
     }
@@ -112,7 +112,7 @@ class TraceChecker {
   }
 
   // State that comes before it leaves was far from the start.
-  void find_far_home() {
+  void find_far_between_steps() {
     std::vector<std::vector<bool>> has_moved;
     for (const auto& block : pages_) has_moved.emplace_back(block.size(), false);
     for (const Event& event : events_) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "prefetch/planners/fractional.h"
-#include "prefetch/simulate.h"
+#include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {

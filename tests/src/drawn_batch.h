@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "nets/network.h"
-#include "src/backend.h"
+#include "src/ops/backend.h"
 
 namespace spillway::test {
 

@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "nets/catalogue.h"
+#include "nets/network_catalogue.h"
 #include "nets/network_family.h"
-#include "src/budget.h"
-#include "src/host/host_processor.h"
+#include "src/host/host_context.h"
+#include "src/plan/budget.h"
 #include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
 #include "um/host/host_device.h"
@@ -147,7 +147,7 @@ class EveryNetwork : public testing::TestWithParam<Case> {
   [[nodiscard]] static const Size& size() { return sizes().at(GetParam().name()); }
 
   [[nodiscard]] static NetworkInMemory in_memory(MemoryMode memory) {
-    return {host::open_processor(std::make_unique<um::HostDevice>(), kThreads),
+    return {host::open_context(std::make_unique<um::HostDevice>(), kThreads),
             nets::build_network(GetParam().net, {.image = size().image,
                                                  .classes = kClasses,
                                                  .auxiliary_heads = GetParam().has_heads}),

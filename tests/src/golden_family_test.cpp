@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "src/session.h"
+#include "src/train/session.h"
 #include "tests/golden/drawn_state.h"
 #include "tests/golden/family_golden.h"
 #include "tests/src/network_in_memory.h"

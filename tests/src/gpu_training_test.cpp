@@ -13,17 +13,17 @@
 #include <vector>
 
 #include "nets/builder.h"
-#include "prefetch/machine.h"
+#include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/data/batch_loader.h"
 #include "src/data/synthetic.h"
 #include "src/host/host_backend.h"
-#include "src/host/host_processor.h"
-#include "src/measured_profile.h"
-#include "src/plans.h"
-#include "src/session.h"
-#include "src/train.h"
-#include "src/workload.h"
+#include "src/host/host_context.h"
+#include "src/plan/plans.h"
+#include "src/plan/workload.h"
+#include "src/profile/measured_profile.h"
+#include "src/train/session.h"
+#include "src/train/train.h"
 #include "tests/refusal.h"
 #include "tests/um/cuda/recording_api.h"
 #include "um/cuda/cuda_device.h"
@@ -82,26 +82,26 @@ class GpuLikeBackend final : public Backend {
   host::HostBackend host_{1};
 };
 
-Processor recorded_gpu(std::unique_ptr<um::RecordingApi> driver,
-                       const um::CudaOptions& options = {}) {
+ExecutionContext recorded_gpu(std::unique_ptr<um::RecordingApi> driver,
+                              const um::CudaOptions& options = {}) {
   auto device = std::make_unique<um::CudaDevice>(std::move(driver), options);
   auto backend = std::make_unique<GpuLikeBackend>(device->batch_memory());
-  Processor processor;
-  processor.compute = device->make_cuda_stream("compute");
-  processor.device = std::move(device);
-  processor.compute->enqueue([&] { backend->start_threads(); });
-  processor.compute->synchronize();
-  processor.backend = std::move(backend);
-  return processor;
+  ExecutionContext context;
+  context.compute = device->make_cuda_stream("compute");
+  context.device = std::move(device);
+  context.compute->enqueue([&] { backend->start_threads(); });
+  context.compute->synchronize();
+  context.backend = std::move(backend);
+  return context;
 }
 
-Processor recorded_gpu(const um::CudaFacts& facts, const um::CudaOptions& options = {}) {
+ExecutionContext recorded_gpu(const um::CudaFacts& facts, const um::CudaOptions& options = {}) {
   return recorded_gpu(std::make_unique<um::RecordingApi>(facts), options);
 }
 
-Processor this_machine() {
-  Processor processor = host::open_processor(std::make_unique<um::HostDevice>(), 1);
-  return processor;
+ExecutionContext this_machine() {
+  ExecutionContext context = host::open_context(std::make_unique<um::HostDevice>(), 1);
+  return context;
 }
 
 // Blocks of 1 to 4 MiB: some of them move.
@@ -128,19 +128,19 @@ struct Trained {
 };
 
 // Measures, plans the smallest budget, and trains three steps.
-Trained train(Processor processor, MemoryMode mode, const std::string& planner = "joint") {
+Trained train(ExecutionContext context, MemoryMode mode, const std::string& planner = "joint") {
   const nets::Network net = network();
   const Workload workload{
-      net, *processor.backend, {.batch = kBatch, .convolution = ConvolutionAlgorithm::kDirect}};
+      net, *context.backend, {.batch = kBatch, .convolution = ConvolutionAlgorithm::kDirect}};
   const std::atomic<bool> stop = false;
   const Bytes budget =
       mode == MemoryMode::kResident ? workload.need().resident : workload.need().smallest;
   const prefetch::Profile profile =
-      measure_profile(processor, workload, budget, mode, {}, stop, [](double) {});
+      measure_profile(context, workload, budget, mode, {}, stop, [](double) {});
   const Plans plans = make_plans(
       workload, profile, budget,
       {.memory = mode, .planner = &prefetch::find_planner(planner), .may_recompute = false});
-  Session session{processor, workload, plans, mode, {}, stop};
+  Session session{context, workload, plans, mode, {}, stop};
   session.state().initialise(1);
   const SyntheticDataset data{kImage, kClasses, 3 * kBatch, 1, Split::kTrain};
   BatchLoader loader{data, kBatch, 1, 0, BatchLoader::kUsualDepth, session.batch_memory()};
@@ -170,13 +170,14 @@ TEST(GpuTraining, GivesTheHostsBitsInEveryMode) {
 
 // The slab of any plan holds what a task needs at the same time: more than 2 MiB.
 TEST(GpuTraining, RefusesUnifiedMemoryThatNoPlanFitsBeforeItMeasures) {
-  Processor processor = recorded_gpu(um::RecordingApi::h200(), {.managed_limit = Bytes{2U << 20U}});
+  ExecutionContext context =
+      recorded_gpu(um::RecordingApi::h200(), {.managed_limit = Bytes{2U << 20U}});
   const nets::Network net = network();
-  const Workload workload{net, *processor.backend, {.batch = kBatch}};
+  const Workload workload{net, *context.backend, {.batch = kBatch}};
   const std::atomic<bool> stop = false;
   bool has_measured = false;
   const auto measure = [&](MemoryMode mode) {
-    return measure_profile(processor, workload, workload.need().resident, mode, {}, stop,
+    return measure_profile(context, workload, workload.need().resident, mode, {}, stop,
                            [&](double) { has_measured = true; });
   };
   const std::string sentence = test::refusal([&] { return measure(MemoryMode::kManaged); });
@@ -189,14 +190,14 @@ TEST(GpuTraining, RefusesUnifiedMemoryThatNoPlanFitsBeforeItMeasures) {
 TEST(GpuTraining, FillsItsBatchesInPinnedMemory) {
   auto api = std::make_unique<um::RecordingApi>();
   um::RecordingApi& driver = *api;
-  Processor processor = recorded_gpu(std::move(api));
+  ExecutionContext context = recorded_gpu(std::move(api));
   const nets::Network net = network();
-  const Workload workload{net, *processor.backend, {.batch = kBatch}};
+  const Workload workload{net, *context.backend, {.batch = kBatch}};
   const Plans plans = make_plans(
       workload, prefetch::model_profile(workload.training().graph, prefetch::find_machine("host")),
-      2 * workload.need().roomy, {.memory = MemoryMode::kResident});
+      2 * workload.need().peak_with_workspace, {.memory = MemoryMode::kResident});
   const std::atomic<bool> stop = false;
-  Session session{processor, workload, plans, MemoryMode::kResident, {}, stop};
+  Session session{context, workload, plans, MemoryMode::kResident, {}, stop};
   session.state().initialise(1);
   const DatasetPair data{
       .train = std::make_unique<SyntheticDataset>(kImage, kClasses, 4 * kBatch, 1, Split::kTrain),

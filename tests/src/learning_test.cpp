@@ -9,12 +9,12 @@
 #include <span>
 #include <vector>
 
-#include "nets/catalogue.h"
 #include "nets/fcn.h"
+#include "nets/network_catalogue.h"
 #include "src/data/prepared_dataset.h"
 #include "src/data/synthetic.h"
 #include "src/data/synthetic_masks.h"
-#include "src/train.h"
+#include "src/train/train.h"
 #include "tests/src/network_in_memory.h"
 
 namespace spillway {

@@ -5,7 +5,7 @@
 #include <string>
 #include <variant>
 
-#include "nets/catalogue.h"
+#include "nets/network_catalogue.h"
 
 namespace spillway {
 namespace {

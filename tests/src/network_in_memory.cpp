@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/machine.h"
+#include "prefetch/files/machine.h"
+#include "prefetch/moves/sub_batch.h"
 #include "prefetch/planners/catalogue.h"
-#include "prefetch/sub_batch.h"
-#include "src/host/host_processor.h"
+#include "src/host/host_context.h"
 #include "um/host/host_device.h"
 
 namespace spillway::test {
@@ -19,44 +19,45 @@ Plans plan(const Workload& workload, MemoryMode memory, const Budget& budget) {
   for (const RepeatedStep& part : workload.training_steps()) {
     profiles.push_back(prefetch::model_profile(part.step.graph, prefetch::find_machine("v100")));
   }
-  const um::Bytes roomy = 2 * workload.need().roomy;
-  const um::Bytes limit =
-      memory == MemoryMode::kResident ? roomy : budget.resolve(workload.need(), roomy);
+  const um::Bytes peak_with_workspace = 2 * workload.need().peak_with_workspace;
+  const um::Bytes limit = memory == MemoryMode::kResident
+                              ? peak_with_workspace
+                              : budget.resolve(workload.need(), peak_with_workspace);
   return make_plans(workload, profiles, limit,
                     {.memory = memory, .planner = &prefetch::find_planner("joint")});
 }
 
-Processor host_processor() { return host::open_processor(std::make_unique<um::HostDevice>()); }
+ExecutionContext host_context() { return host::open_context(std::make_unique<um::HostDevice>()); }
 
 }  // namespace
 
 NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
                                  MemoryMode memory)
-    : NetworkInMemory{host_processor(), std::move(network), options, memory} {}
+    : NetworkInMemory{host_context(), std::move(network), options, memory} {}
 
-NetworkInMemory::NetworkInMemory(Processor processor, nets::Network network,
+NetworkInMemory::NetworkInMemory(ExecutionContext context, nets::Network network,
                                  const StepOptions& options, MemoryMode memory)
-    : NetworkInMemory{std::move(processor), std::move(network), options, memory,
+    : NetworkInMemory{std::move(context), std::move(network), options, memory,
                       Budget::parse("min")} {}
 
-NetworkInMemory::NetworkInMemory(Processor processor, nets::Network network,
+NetworkInMemory::NetworkInMemory(ExecutionContext context, nets::Network network,
                                  const StepOptions& options, MemoryMode memory,
                                  const Budget& budget)
     : NetworkInMemory{
-          std::move(processor), std::move(network), options, memory, options.batch, budget} {}
+          std::move(context), std::move(network), options, memory, options.batch, budget} {}
 
 NetworkInMemory::NetworkInMemory(nets::Network network, const StepOptions& options,
                                  MemoryMode memory, std::size_t sub_batch)
-    : NetworkInMemory{host_processor(), std::move(network), options,
-                      memory,           sub_batch,          Budget::parse("min")} {}
+    : NetworkInMemory{host_context(), std::move(network), options,
+                      memory,         sub_batch,          Budget::parse("min")} {}
 
-NetworkInMemory::NetworkInMemory(Processor processor, nets::Network network,
+NetworkInMemory::NetworkInMemory(ExecutionContext context, nets::Network network,
                                  const StepOptions& options, MemoryMode memory,
                                  std::size_t sub_batch, const Budget& budget)
-    : processor_{std::move(processor)},
+    : context_{std::move(context)},
       network_{std::move(network)},
-      workload_{network_, *processor_.backend, options, prefetch::cut(options.batch, sub_batch)},
+      workload_{network_, *context_.backend, options, prefetch::cut(options.batch, sub_batch)},
       plans_{plan(workload_, memory, budget)},
-      session_{processor_, workload_, plans_, memory, {.poison = true}, never_} {}
+      session_{context_, workload_, plans_, memory, {.poison = true}, never_} {}
 
 }  // namespace spillway::test

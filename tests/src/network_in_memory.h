@@ -5,12 +5,12 @@
 
 #include "nets/network.h"
 #include "prefetch/plan.h"
-#include "src/budget.h"
-#include "src/memory_mode.h"
-#include "src/plans.h"
-#include "src/processor.h"
-#include "src/session.h"
-#include "src/workload.h"
+#include "src/ops/execution_context.h"
+#include "src/plan/budget.h"
+#include "src/plan/memory_mode.h"
+#include "src/plan/plans.h"
+#include "src/plan/workload.h"
+#include "src/train/session.h"
 
 namespace spillway::test {
 
@@ -20,10 +20,10 @@ class NetworkInMemory {
  public:
   NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory);
   /// On another processor.
-  NetworkInMemory(Processor processor, nets::Network network, const StepOptions& options,
+  NetworkInMemory(ExecutionContext context, nets::Network network, const StepOptions& options,
                   MemoryMode memory);
   /// Likewise, within `budget`, of which a resident run takes no notice.
-  NetworkInMemory(Processor processor, nets::Network network, const StepOptions& options,
+  NetworkInMemory(ExecutionContext context, nets::Network network, const StepOptions& options,
                   MemoryMode memory, const Budget& budget);
   /// Each batch of `options` in sub-batches of at most `sub_batch`.
   NetworkInMemory(nets::Network network, const StepOptions& options, MemoryMode memory,
@@ -37,11 +37,11 @@ class NetworkInMemory {
   [[nodiscard]] const Workload& workload() const { return workload_; }
 
  private:
-  NetworkInMemory(Processor processor, nets::Network network, const StepOptions& options,
+  NetworkInMemory(ExecutionContext context, nets::Network network, const StepOptions& options,
                   MemoryMode memory, std::size_t sub_batch, const Budget& budget);
 
   const std::atomic<bool> never_{false};
-  Processor processor_;
+  ExecutionContext context_;
   nets::Network network_;
   Workload workload_;
   Plans plans_;

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "nets/catalogue.h"
-#include "prefetch/machine.h"
-#include "prefetch/paleo.h"
+#include "nets/network_catalogue.h"
+#include "prefetch/bounds/paleo.h"
+#include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
-#include "src/model_sizing.h"
-#include "src/plans.h"
+#include "src/plan/plans.h"
+#include "src/step/machine_size_model.h"
 
 namespace spillway {
 namespace {
@@ -31,7 +31,7 @@ class PaleoFigure : public testing::TestWithParam<PaleoStrategy> {
   }
 
   nets::Network net = nets::build_network("vgg16");
-  Workload workload{net, ModelSizing{}, {.batch = 128}};
+  Workload workload{net, MachineSizeModel{}, {.batch = 128}};
   prefetch::Profile profile =
       prefetch::model_profile(workload.training().graph, prefetch::find_machine("v100"));
   prefetch::Plan plan;

@@ -5,20 +5,20 @@
 #include <utility>
 
 #include "nets/builder.h"
-#include "prefetch/machine.h"
+#include "prefetch/files/machine.h"
 #include "prefetch/profile.h"
-#include "src/host/host_processor.h"
-#include "src/plans.h"
-#include "src/processor.h"
-#include "src/session.h"
-#include "src/workload.h"
+#include "src/host/host_context.h"
+#include "src/ops/execution_context.h"
+#include "src/plan/plans.h"
+#include "src/plan/workload.h"
+#include "src/train/session.h"
 #include "um/host/host_device.h"
 
 namespace spillway::test {
 
 /// This machine with one kernel thread, whatever its processors.
-[[nodiscard]] inline Processor small_processor() {
-  return host::open_processor(std::make_unique<um::HostDevice>(), 1);
+[[nodiscard]] inline ExecutionContext small_context() {
+  return host::open_context(std::make_unique<um::HostDevice>(), 1);
 }
 
 /// Convolution, batch norm with ReLU, and a linear layer on images of 1x8x8, for three classes.
@@ -33,15 +33,15 @@ namespace spillway::test {
 class SmallTraining {
  public:
   SmallTraining(const nets::Network& network, std::size_t batch)
-      : workload{network, *processor.backend, {.batch = batch}},
+      : workload{network, *context.backend, {.batch = batch}},
         plans{make_plans(
             workload,
             prefetch::model_profile(workload.training().graph, prefetch::find_machine("host")),
-            2 * workload.need().roomy, {.memory = MemoryMode::kResident})},
-        session{processor, workload, plans, MemoryMode::kResident, {}, stop} {}
+            2 * workload.need().peak_with_workspace, {.memory = MemoryMode::kResident})},
+        session{context, workload, plans, MemoryMode::kResident, {}, stop} {}
 
   std::atomic<bool> stop = false;
-  Processor processor = small_processor();
+  ExecutionContext context = small_context();
   Workload workload;
   Plans plans;
   Session session;

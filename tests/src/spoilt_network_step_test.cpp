@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <sstream>
 
-#include "nets/network_file.h"
-#include "prefetch/dataflow.h"
+#include "nets/text/network_file.h"
 #include "prefetch/plan.h"
-#include "src/model_sizing.h"
-#include "src/workload.h"
+#include "prefetch/verify/dataflow.h"
+#include "src/plan/workload.h"
+#include "src/step/machine_size_model.h"
 #include "tests/nets/spoilt_network.h"
 #include "um/error.h"
 
@@ -31,7 +31,7 @@ RC_GTEST_PROP(SpoiltNetworkFile, BecomesStepsThatAreRightOrIsRefusedInOneLine, (
   try {
     const nets::CatalogueEntry entry = nets::read_network(text, "spoilt.net");
     const nets::Network network = entry.build(entry.image, entry.classes);
-    expect_right(Workload{network, ModelSizing{}, {.batch = 3}});
+    expect_right(Workload{network, MachineSizeModel{}, {.batch = 3}});
     RC_TAG("right");
   } catch (const um::Error& error) {
     RC_TAG("refused");

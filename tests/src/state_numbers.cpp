@@ -4,7 +4,7 @@
 #include <numeric>
 #include <span>
 
-#include "src/safetensors.h"
+#include "src/files/safetensors.h"
 #include "tests/src/data/temporary_folder.h"
 
 namespace spillway::test {

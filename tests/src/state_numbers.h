@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "src/state.h"
-#include "src/step.h"
+#include "src/step/step.h"
+#include "src/train/state.h"
 
 namespace spillway::test {
 

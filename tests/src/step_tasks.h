@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/step.h"
+#include "src/step/step.h"
 
 namespace spillway::test {
 

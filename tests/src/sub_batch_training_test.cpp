@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "nets/builder.h"
-#include "prefetch/verify.h"
+#include "prefetch/verify/verify.h"
 #include "tests/src/network_in_memory.h"
 #include "tests/src/state_numbers.h"
 

@@ -75,7 +75,7 @@ class DeviceContract : public ::testing::TestWithParam<DeviceMaker> {
     write(bits, page(index).data());
     managed->hints().end_use({&use, 1});
   }
-  [[nodiscard]] std::exception_ptr move(Range range, Place place) {
+  [[nodiscard]] std::exception_ptr move(Range range, MemoryTier place) {
     std::promise<std::exception_ptr> ended;
     managed->hints().prefetch(
         range, place, [&](std::exception_ptr failure) { ended.set_value(std::move(failure)); });
@@ -102,9 +102,9 @@ TEST_P(DeviceContract, ManagedContentComesBackAsItLeft) {
   const Bits bits = pattern(kPage, 2);
   make_page(1, bits);
   EXPECT_EQ(ledger.in_use(), 2_MiB);
-  EXPECT_EQ(move(page(1), Place::kFar), nullptr);
+  EXPECT_EQ(move(page(1), MemoryTier::kFar), nullptr);
   EXPECT_EQ(ledger.in_use(), 0_MiB);
-  EXPECT_EQ(move(page(1), Place::kNear), nullptr);
+  EXPECT_EQ(move(page(1), MemoryTier::kNear), nullptr);
   EXPECT_EQ(ledger.in_use(), 2_MiB);
   EXPECT_EQ(read(page(1)), bits);
   EXPECT_EQ(managed->counters().bytes_offloaded, 2_MiB);
@@ -126,10 +126,10 @@ TEST_P(DeviceContract, MorePagesThanNearMemoryTakeTurns) {
   make_managed();
   for (unsigned index = 0; index < 4; ++index) {
     make_page(index, pattern(kPage, index));
-    EXPECT_EQ(move(page(index), Place::kFar), nullptr);
+    EXPECT_EQ(move(page(index), MemoryTier::kFar), nullptr);
   }
   for (unsigned index = 0; index < 4; ++index) {
-    EXPECT_EQ(move(page(index), Place::kNear), nullptr);
+    EXPECT_EQ(move(page(index), MemoryTier::kNear), nullptr);
     EXPECT_EQ(read(page(index)), pattern(kPage, index));
     managed->hints().discard(page(index));
   }
@@ -142,7 +142,7 @@ TEST_P(DeviceContract, MovesOfOneDirectionEndInTheOrderOfTheirIssue) {
   std::vector<unsigned> ended;
   std::promise<void> all;
   for (unsigned index = 0; index < 2; ++index) {
-    managed->hints().prefetch(page(index), Place::kFar, [&, index](const std::exception_ptr&) {
+    managed->hints().prefetch(page(index), MemoryTier::kFar, [&, index](const std::exception_ptr&) {
       ended.push_back(index);
       if (index == 1) all.set_value();
     });

@@ -34,10 +34,10 @@ TEST_P(ManagedSpaceContract, DiscardGivesItsRoomToOtherPages) {
   space->write(3, 7);  // by a page fault
   EXPECT_EQ(space->pages_in_use(), 2U);
   EXPECT_EQ(space->counters().evictions, 0U);
-  space->move(2, 2, Place::kFar);
+  space->move(2, 2, MemoryTier::kFar);
   space->write(0, 8);
   space->write(1, 9);
-  space->move(2, 2, Place::kNear);
+  space->move(2, 2, MemoryTier::kNear);
   EXPECT_EQ(space->word(2), 6U);
   EXPECT_EQ(space->word(3), 7U);
   EXPECT_EQ(space->word(0), 8U);
@@ -54,7 +54,7 @@ TEST_P(ManagedSpaceContract, PopulatedPagesTakeTheRoomOfDiscardedOnes) {
   space->write(2, 6);
   space->write(3, 7);
   EXPECT_EQ(space->counters().faults, 2U);  // the first two writes
-  space->move(2, 2, Place::kFar);
+  space->move(2, 2, MemoryTier::kFar);
   EXPECT_EQ(space->far().writes, 2);
   EXPECT_EQ(space->word(0), 0U);  // by a page fault: it has no content
   EXPECT_EQ(space->word(2), 6U);
@@ -69,12 +69,12 @@ TEST_P(ManagedSpaceContract, ADiscardedPageIsSavedWhenItWasUsedAgain) {
   space->write(0, 6);  // populated
   space->write(1, 7);  // not populated
   EXPECT_EQ(space->pages_in_use(), 2U);
-  space->move(0, 3, Place::kFar);
+  space->move(0, 3, MemoryTier::kFar);
   EXPECT_EQ(space->far().writes, 2);
   EXPECT_EQ(space->pages_in_use(), 0U);
   EXPECT_EQ(space->word(0), 6U);
   EXPECT_EQ(space->word(1), 7U);
-  space->move(2, 1, Place::kNear);
+  space->move(2, 1, MemoryTier::kNear);
   EXPECT_EQ(space->word(2), 0U);
 }
 
@@ -93,12 +93,12 @@ TEST_P(ManagedSpaceContract, ADiscardedPageIsNotNearAgainWithoutRoom) {
 TEST_P(ManagedSpaceContract, DiscardForgetsFarContentAndAWriteAfterItIsKept) {
   make(options(4, 2));
   space->write(0, 5);
-  space->move(0, 1, Place::kFar);
+  space->move(0, 1, MemoryTier::kFar);
   space->hints().discard(space->pages(0, 1));
   EXPECT_EQ(space->counters().discarded_pages, 0U);  // it was not near
   space->write(0, 6);
   space->hints().discard(space->pages(1, 3));
-  space->move(0, 1, Place::kFar);
+  space->move(0, 1, MemoryTier::kFar);
   EXPECT_EQ(space->word(0), 6U);
   EXPECT_EQ(space->far().reads, 1);
 }
@@ -112,11 +112,11 @@ TEST_P(ManagedSpaceContract, DiscardOfAnOperandInUseIsABugOfTheCaller) {
 TEST_P(ManagedSpaceContract, DiscardSeesAUseThatBeganWhileItWaitedForAMove) {
   make(options(4, 4));
   space->write(1, 5);
-  space->move(1, 1, Place::kFar);
+  space->move(1, 1, MemoryTier::kFar);
   space->write(0, 5);
   space->far().holds_reads = true;
   std::promise<std::exception_ptr> moved;
-  space->hints().prefetch(space->pages(1, 1), Place::kNear,
+  space->hints().prefetch(space->pages(1, 1), MemoryTier::kNear,
                           [&](std::exception_ptr failure) { moved.set_value(std::move(failure)); });
   while (space->far().reads == 0) std::this_thread::yield();
   std::thread discarder{
@@ -128,7 +128,7 @@ TEST_P(ManagedSpaceContract, DiscardSeesAUseThatBeganWhileItWaitedForAMove) {
     discarder.join();
     EXPECT_EQ(space->word(1), 5U);
   });
-  space->move(1, 1, Place::kFar);
+  space->move(1, 1, MemoryTier::kFar);
   EXPECT_EQ(space->pages_in_use(), 0U);
 }
 

@@ -19,7 +19,7 @@ class ManagedFailureContract : public ManagedSpaceContract {
   void make_with_far_page() {
     make(options(4, 4));
     space->write(0, 5);
-    space->move(0, 1, Place::kFar);
+    space->move(0, 1, MemoryTier::kFar);
   }
   /// Four pages, of which two may be near, whose writes are not declared.
   void make_undeclared() {
@@ -45,7 +45,7 @@ TEST_P(ManagedFailureContract, AFailedOffloadReachesItsCompletionAndTheNextUse) 
   make(options(4, 4));
   space->write(0, 5);
   space->far().fails_to_write = true;
-  EXPECT_NE(space->move(0, 1, Place::kFar), nullptr);
+  EXPECT_NE(space->move(0, 1, MemoryTier::kFar), nullptr);
   EXPECT_THROW(space->write(1, 5), Error);
   EXPECT_THROW(space->write(2, 5), Error);  // and every later one
 }
@@ -53,7 +53,7 @@ TEST_P(ManagedFailureContract, AFailedOffloadReachesItsCompletionAndTheNextUse) 
 TEST_P(ManagedFailureContract, AFailedPrefetchReachesItsCompletionAndTheNextUse) {
   make_with_far_page();
   space->far().fails_to_read = true;
-  EXPECT_NE(space->move(0, 1, Place::kNear), nullptr);
+  EXPECT_NE(space->move(0, 1, MemoryTier::kNear), nullptr);
   EXPECT_THROW(space->write(1, 5), Error);
 }
 
@@ -76,13 +76,13 @@ TEST_P(ManagedFailureContract, APageThatCannotBeSavedStaysNear) {
   make(options(4, 4));
   space->write(0, 5);
   space->far().fails_to_write = true;
-  EXPECT_NE(space->move(0, 1, Place::kFar), nullptr);
+  EXPECT_NE(space->move(0, 1, MemoryTier::kFar), nullptr);
   EXPECT_EQ(space->near_bytes(space->pages(0, 1)), space->page());
   EXPECT_EQ(space->counters().bytes_offloaded, 0_B);
   EXPECT_EQ(space->counters().refused_hints, 1U);
   EXPECT_EQ(space->last_word(0), 5U);
   space->far().fails_to_write = false;
-  EXPECT_EQ(space->move(0, 1, Place::kFar), nullptr);  // as if never tried
+  EXPECT_EQ(space->move(0, 1, MemoryTier::kFar), nullptr);  // as if never tried
   EXPECT_EQ(space->pages_in_use(), 0U);
   EXPECT_EQ(space->last_word(0), 5U);
 }
@@ -92,7 +92,7 @@ TEST_P(ManagedFailureContract, APrefetchTakesNoRoomOfPagesThatCannotBeSaved) {
   space->write(0, 5);
   space->write(1, 6);
   space->far().fails_to_write = true;
-  EXPECT_NE(space->move(2, 1, Place::kNear), nullptr);
+  EXPECT_NE(space->move(2, 1, MemoryTier::kNear), nullptr);
   EXPECT_EQ(space->counters().refused_hints, 1U);
   EXPECT_EQ(space->counters().evictions, 0U);
   EXPECT_EQ(space->near_bytes(space->pages(0, 2)), 2 * space->page());
@@ -104,7 +104,7 @@ TEST_P(ManagedFailureContract, APrefetchTakesNoRoomOfPagesThatCannotBeSaved) {
 TEST_P(ManagedFailureContract, APageThatCannotBePrefetchedStaysFar) {
   make_with_far_page();
   space->far().fails_to_read = true;
-  EXPECT_NE(space->move(0, 1, Place::kNear), nullptr);
+  EXPECT_NE(space->move(0, 1, MemoryTier::kNear), nullptr);
   EXPECT_EQ(space->pages_in_use(), 0U);
   EXPECT_EQ(space->counters().refused_hints, 1U);
   space->far().fails_to_read = false;
@@ -141,7 +141,7 @@ TEST_P(ManagedFailureContract, AFaultOnWhatCannotBeReadEndsAProcessThatDeclaresN
   const auto read_back = [&] {
     make_undeclared();
     space->word(0) = 5;
-    space->move(0, 1, Place::kFar);
+    space->move(0, 1, MemoryTier::kFar);
     space->far().fails_to_read = true;
     static_cast<void>(space->word(0) + 1);
   };

@@ -20,14 +20,14 @@ namespace spillway::um {
 TEST_P(ManagedSpaceContract, PopulateGivesNearMemoryWithoutContent) {
   make(options(4, 2));
   space->write(0, 5);
-  space->move(0, 1, Place::kFar);
+  space->move(0, 1, MemoryTier::kFar);
   space->hints().populate(space->pages(0, 2));
   EXPECT_EQ(space->pages_in_use(), 2U);
   EXPECT_EQ(space->far().reads, 0);
   const std::uint64_t before = space->counters().faults;
   space->write(1, 6);
   EXPECT_EQ(space->counters().faults, before);
-  space->move(0, 2, Place::kFar);
+  space->move(0, 2, MemoryTier::kFar);
   EXPECT_EQ(space->far().writes, 1 + 1);  // page 0 was never written after it: no content to save
   EXPECT_EQ(space->word(1), 6U);
 }
@@ -47,7 +47,7 @@ TEST_P(ManagedSpaceContract, OperandsInUseAreNotEvicted) {
     const std::uint64_t before = space->counters().faults;
     EXPECT_EQ(space->word(0), 5U);
     EXPECT_EQ(space->counters().faults, before);
-    EXPECT_EQ(space->move(0, 1, Place::kFar), nullptr);  // an offload leaves it out, too
+    EXPECT_EQ(space->move(0, 1, MemoryTier::kFar), nullptr);  // an offload leaves it out, too
     EXPECT_EQ(space->counters().refused_hints, 1U);
     EXPECT_EQ(space->word(0), 5U);
     EXPECT_EQ(space->counters().faults, before);
@@ -71,12 +71,12 @@ TEST_P(ManagedSpaceContract, PrefetchWithAllNearMemoryInUseIsRefused) {
   space->write(0, 5);
   space->write(1, 5);
   space->use(0, 2, Access::kRead, [&] {
-    EXPECT_EQ(space->move(2, 3, Place::kNear), nullptr);
+    EXPECT_EQ(space->move(2, 3, MemoryTier::kNear), nullptr);
     space->hints().populate(space->pages(5, 1));
   });
   EXPECT_EQ(space->counters().refused_hints, 3U + 1U);
   EXPECT_EQ(space->counters().evictions, 0U);
-  EXPECT_EQ(space->move(2, 2, Place::kNear), nullptr);  // after the use there is room
+  EXPECT_EQ(space->move(2, 2, MemoryTier::kNear), nullptr);  // after the use there is room
   EXPECT_EQ(space->counters().evictions, 2U);
 }
 
@@ -115,13 +115,13 @@ TEST_P(ManagedSpaceContract, MovesTakeAtLeastTheTimeOfTheLink) {
   slow.link.bandwidth = Bandwidth{static_cast<double>(slow.size.count()) / 0.040};
   make(slow);
   for (std::size_t page = 0; page < 8; ++page) space->write(page, 1);
-  for (const Place place : {Place::kFar, Place::kNear}) {
+  for (const MemoryTier place : {MemoryTier::kFar, MemoryTier::kNear}) {
     const Clock::time_point start = Clock::now();
     space->move(0, 8, place);
     EXPECT_GE(Clock::now() - start, std::chrono::milliseconds{40});
   }
   EXPECT_EQ(space->counters().bytes_offloaded, slow.size);
-  space->move(0, 8, Place::kFar);  // clean: no bytes cross the link
+  space->move(0, 8, MemoryTier::kFar);  // clean: no bytes cross the link
   EXPECT_EQ(space->counters().bytes_offloaded, slow.size);
 }
 
@@ -144,7 +144,7 @@ TEST_P(ManagedSpaceContract, TellsHowManyBytesOfARangeAreNear) {
   EXPECT_EQ(near(space->pages(0, 4).subspan(space->page().count() - 1, 11)), 10_B);
   EXPECT_EQ(near(space->pages(3, 1)), 0_B);
   EXPECT_EQ(near({}), 0_B);
-  space->move(1, 1, Place::kFar);
+  space->move(1, 1, MemoryTier::kFar);
   EXPECT_EQ(near(space->pages(0, 4)), space->page());
   std::vector<std::byte> elsewhere(16);
   EXPECT_THROW(static_cast<void>(near(elsewhere)), ContractError);
@@ -154,16 +154,16 @@ TEST_P(ManagedSpaceContract, KeepsUndeclaredWritesToPrefetchedPagesWhenToldThatT
   ManagedOptions undeclared = options(4, 4);
   undeclared.writes_are_declared = false;
   make(undeclared);
-  space->move(1, 1, Place::kNear);  // a page without content
-  space->word(1) = 6;               // no fault tells of this write
+  space->move(1, 1, MemoryTier::kNear);  // a page without content
+  space->word(1) = 6;                    // no fault tells of this write
   space->write(0, 5);
-  space->move(0, 2, Place::kFar);
+  space->move(0, 2, MemoryTier::kFar);
   space->hints().advise(space->pages(0, 1), Advice::kReadMostly);
-  space->move(0, 1, Place::kNear);
+  space->move(0, 1, MemoryTier::kNear);
   space->word(0) = 7;  // nor of this one
   space->hints().populate(space->pages(2, 1));
   space->word(2) = 8;
-  space->move(0, 4, Place::kFar);
+  space->move(0, 4, MemoryTier::kFar);
   EXPECT_EQ(space->word(0), 7U);
   EXPECT_EQ(space->word(1), 6U);
   EXPECT_EQ(space->word(2), 8U);
@@ -174,9 +174,9 @@ TEST_P(ManagedSpaceContract, KeepsAnUndeclaredWriteDuringAReadOfAnother) {
   undeclared.writes_are_declared = false;
   make(undeclared);
   space->write(0, 5);
-  space->move(0, 1, Place::kFar);
+  space->move(0, 1, MemoryTier::kFar);
   space->use(0, 1, Access::kRead, [&] { space->word(0) = 7; });
-  space->move(0, 1, Place::kFar);
+  space->move(0, 1, MemoryTier::kFar);
   EXPECT_EQ(space->word(0), 7U);
 }
 

@@ -74,9 +74,9 @@ TEST_P(ManagedSpaceContract, AdviceDecidesWhoIsEvictedFirst) {
 TEST_P(ManagedSpaceContract, PrefetchBringsContentSoThatNoFaultFollows) {
   make(options(8, 4));
   for (std::size_t page = 0; page < 4; ++page) space->write(page, 10 + page);
-  EXPECT_EQ(space->move(0, 4, Place::kFar), nullptr);
+  EXPECT_EQ(space->move(0, 4, MemoryTier::kFar), nullptr);
   const Counters before = space->counters();
-  EXPECT_EQ(space->move(0, 4, Place::kNear), nullptr);
+  EXPECT_EQ(space->move(0, 4, MemoryTier::kNear), nullptr);
   for (std::size_t page = 0; page < 4; ++page) EXPECT_EQ(space->word(page), 10 + page);
   const Counters done = space->counters() - before;
   EXPECT_EQ(done.faults, 0U);
@@ -87,7 +87,7 @@ TEST_P(ManagedSpaceContract, OffloadFreesNearMemoryBeforeItsCompletion) {
   make(options(4, 4));
   for (std::size_t page = 0; page < 4; ++page) space->write(page, page);
   EXPECT_EQ(space->pages_in_use(), 4U);
-  EXPECT_EQ(space->move(1, 2, Place::kFar), nullptr);
+  EXPECT_EQ(space->move(1, 2, MemoryTier::kFar), nullptr);
   EXPECT_EQ(space->pages_in_use(), 2U);
   EXPECT_EQ(space->counters().bytes_offloaded, 2 * space->page());
   EXPECT_EQ(space->counters().evictions, 0U);
@@ -96,10 +96,10 @@ TEST_P(ManagedSpaceContract, OffloadFreesNearMemoryBeforeItsCompletion) {
 TEST_P(ManagedSpaceContract, OffloadOfCleanPagesMovesNoBytes) {
   make(options(4, 4));
   space->write(0, 7);
-  space->move(0, 1, Place::kFar);
-  space->move(0, 1, Place::kNear);
+  space->move(0, 1, MemoryTier::kFar);
+  space->move(0, 1, MemoryTier::kNear);
   space->use(0, 1, Access::kRead, [&] { EXPECT_EQ(space->word(0), 7U); });
-  space->move(0, 1, Place::kFar);
+  space->move(0, 1, MemoryTier::kFar);
   EXPECT_EQ(space->far().writes, 1);
   EXPECT_EQ(space->counters().bytes_offloaded, space->page());
   EXPECT_EQ(space->word(0), 7U);
@@ -108,10 +108,10 @@ TEST_P(ManagedSpaceContract, OffloadOfCleanPagesMovesNoBytes) {
 TEST_P(ManagedSpaceContract, ADeclaredWriteMakesACleanPageDirty) {
   make(options(4, 4));
   space->write(0, 7);
-  space->move(0, 1, Place::kFar);
-  space->move(0, 1, Place::kNear);
+  space->move(0, 1, MemoryTier::kFar);
+  space->move(0, 1, MemoryTier::kNear);
   space->write(0, 8);  // no fault: only the declaration tells
-  space->move(0, 1, Place::kFar);
+  space->move(0, 1, MemoryTier::kFar);
   EXPECT_EQ(space->far().writes, 2);
   EXPECT_EQ(space->word(0), 8U);
 }
@@ -119,7 +119,7 @@ TEST_P(ManagedSpaceContract, ADeclaredWriteMakesACleanPageDirty) {
 TEST_P(ManagedSpaceContract, DeclaredReadersFaultPagesInClean) {
   make(options(4, 2));
   for (std::size_t page = 0; page < 4; ++page) space->write(page, page);
-  space->move(0, 4, Place::kFar);
+  space->move(0, 4, MemoryTier::kFar);
   const int before = space->far().writes;
   for (std::size_t page = 0; page < 4; ++page) {
     space->use(page, 1, Access::kRead, [&] { EXPECT_EQ(space->word(page), page); });
@@ -132,14 +132,14 @@ TEST_P(ManagedSpaceContract, ReadMostlyPagesStayCleanWhenTouchedOutsideAUse) {
   make(options(4, 4));
   space->write(0, 7);
   space->write(1, 8);
-  space->move(0, 2, Place::kFar);
+  space->move(0, 2, MemoryTier::kFar);
   space->hints().advise(space->pages(0, 1), Advice::kReadMostly);
   EXPECT_EQ(space->word(0), 7U);
   EXPECT_EQ(space->word(1), 8U);
-  space->move(0, 2, Place::kFar);
+  space->move(0, 2, MemoryTier::kFar);
   EXPECT_EQ(space->far().writes, 2 + 1);  // page 1 might have been written
   space->write(0, 9);
-  space->move(0, 1, Place::kFar);
+  space->move(0, 1, MemoryTier::kFar);
   EXPECT_EQ(space->word(0), 9U);
 }
 
@@ -148,25 +148,25 @@ TEST_P(ManagedSpaceContract, AReadMostlyRangeMayBeInitialisedByTouchingIt) {
   space->hints().advise(space->pages(0, 4), Advice::kReadMostly);
   for (std::size_t page = 0; page < 4; ++page) space->word(page) = 10 + page;
   for (std::size_t page = 0; page < 4; ++page) EXPECT_EQ(space->word(page), 10 + page);
-  space->move(0, 4, Place::kFar);
+  space->move(0, 4, MemoryTier::kFar);
   EXPECT_EQ(space->far().writes, 4);  // once each: the second touch left them clean
 }
 
 TEST_P(ManagedSpaceContract, OverwritingAPageThatIsFarFetchesNothing) {
   make(options(4, 4));
   space->write(0, 7);
-  space->move(0, 1, Place::kFar);
+  space->move(0, 1, MemoryTier::kFar);
   space->use(0, 1, Access::kWrite,
              [&] { std::memset(space->pages(0, 1).data(), 1, space->page().count()); });
   EXPECT_EQ(space->far().reads, 0);
-  space->move(0, 1, Place::kFar);
+  space->move(0, 1, MemoryTier::kFar);
   EXPECT_EQ(space->word(0), 0x0101010101010101U);
 }
 
 TEST_P(ManagedSpaceContract, APageThatIsReadAndOverwrittenAtOnceIsFetched) {
   make(options(4, 4));
   space->write(0, 7);
-  space->move(0, 1, Place::kFar);
+  space->move(0, 1, MemoryTier::kFar);
   space->use(0, 1, Access::kWrite,
              [&] { space->use(0, 1, Access::kRead, [&] { EXPECT_EQ(space->word(0), 7U); }); });
 }
@@ -174,7 +174,7 @@ TEST_P(ManagedSpaceContract, APageThatIsReadAndOverwrittenAtOnceIsFetched) {
 TEST_P(ManagedSpaceContract, OverwritingHalfAPageKeepsTheOtherHalf) {
   make(options(4, 4));
   space->write(0, 7);
-  space->move(0, 1, Place::kFar);
+  space->move(0, 1, MemoryTier::kFar);
   const Use half{.range = space->pages(0, 1).first(space->page().count() / 2),
                  .access = Access::kWrite};
   space->hints().begin_use({&half, 1});

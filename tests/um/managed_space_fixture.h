@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tests/um/host/managed_test_space.h"
-#include "um/host/uffd_probe.h"
+#include "um/host/managed/uffd_probe.h"
 
 namespace spillway::um {
 

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "tests/um/host/temporary_folder.h"
+#include "tests/um/host/fresh_folder.h"
 #include "tests/um/managed_space_fixture.h"
-#include "um/host/far_store.h"
+#include "um/host/far/far_store.h"
 
 namespace spillway::um {
 
@@ -61,7 +61,8 @@ class ManagedSpaceStress : public ManagedSpaceContract {
     while (!is_done) {
       const Range range = memory.space.slab().subspan(random() % (kPages - 4) * memory.page,
                                                       (1 + random() % 4) * memory.page);
-      const Place place = prefetches && random() % 2 == 0 ? Place::kNear : Place::kFar;
+      const MemoryTier place =
+          prefetches && random() % 2 == 0 ? MemoryTier::kNear : MemoryTier::kFar;
       std::promise<void> moved;
       memory.space.hints().prefetch(range, place,
                                     [&](const std::exception_ptr&) { moved.set_value(); });
@@ -83,7 +84,7 @@ class ManagedSpaceStress : public ManagedSpaceContract {
       for (const std::size_t index : {first, first + 1}) memory.word(index, 0) = round;
       memory.space.hints().end_use({&use, 1});
       if (random() % 4 == 0) {  // or else nothing moves it before it is read
-        memory.space.hints().prefetch(range, Place::kFar, [](const std::exception_ptr&) {});
+        memory.space.hints().prefetch(range, MemoryTier::kFar, [](const std::exception_ptr&) {});
       }
       const Use reading{.range = range, .access = Access::kRead};
       memory.space.hints().begin_use({&reading, 1});

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "um/host/thread_event.h"
 #include "um/stream.h"
+#include "um/threads/thread_event.h"
 
 // What every stream has to keep. A test that instantiates it says how streams are made.
 

@@ -1,54 +1,63 @@
-spillway_test(um_core_tests SOURCES um/arena_test.cpp um/bytes_test.cpp um/ledger_test.cpp
+spillway_test(um_core_tests
+  SOURCES um/arena_test.cpp um/bytes_test.cpp um/ledger_test.cpp
   LINK spillway::um_core
   TSAN)
 
 spillway_test(um_host_tests
-  SOURCES um/host/available_memory_test.cpp um/host/copy_bytes_test.cpp um/host/copy_space_test.cpp
-          um/host/engine_test.cpp um/host/far_store_test.cpp um/host/host_device_test.cpp
-          um/host/host_memory_test.cpp um/host/link_test.cpp um/host/sleep_until_test.cpp
-          um/host/thread_stream_test.cpp
-  LINK spillway::um
+  SOURCES um/machine/available_memory_test.cpp um/host/far/copy_bytes_test.cpp
+          um/host/copy_space_test.cpp um/threads/engine_test.cpp um/host/far/far_store_test.cpp
+          um/host/host_device_test.cpp um/host/host_memory_test.cpp um/host/far/link_test.cpp
+          um/threads/sleep_until_test.cpp um/threads/thread_stream_test.cpp
+  LINK spillway::um_host spillway::um_machine
   TSAN)
 
-spillway_test(um_uffd_move_tests SOURCES um/host/uffd_move_managed_test.cpp LINK spillway::um
+spillway_test(um_uffd_move_tests
+  SOURCES um/host/managed/uffd_move_managed_test.cpp
+  LINK spillway::um_host_managed
   TIMEOUT 300 TSAN)
 # Not under TSan: it takes mapping a page anew for a write.
-spillway_test(um_memfd_segv_tests SOURCES um/host/memfd_segv_managed_test.cpp LINK spillway::um
+spillway_test(um_memfd_segv_tests
+  SOURCES um/host/managed/memfd_segv_managed_test.cpp
+  LINK spillway::um_host_managed
   TIMEOUT 300)
 
 # Not under TSan either: it does not see what OpenMP's threads wait for.
 spillway_test(um_paging_tests
-  SOURCES um/host/eviction_order_test.cpp um/host/fault_signal_test.cpp um/host/fault_stack_test.cpp
-          um/host/managed_region_test.cpp um/host/memfd_segv_test.cpp um/host/near_pool_test.cpp
-          um/host/page_grid_test.cpp
-  LINK spillway::um OpenMP::OpenMP_CXX)
+  SOURCES um/host/managed/eviction_order_test.cpp um/host/managed/fault_signal_test.cpp
+          um/host/managed/fault_stack_test.cpp um/host/managed/managed_region_test.cpp
+          um/host/managed/memfd_segv_test.cpp um/host/managed/near_pool_test.cpp
+          um/host/managed/page_grid_test.cpp
+  LINK spillway::um_host_managed spillway::um_machine OpenMP::OpenMP_CXX)
 
 # The space under the drop-in allocator.
 spillway_test(um_space_tests
   SOURCES um/dropin/allocations_test.cpp um/dropin/moves_under_way_test.cpp
           um/dropin/space_test.cpp
-  LINK spillway::um_space spillway::um
+  LINK spillway::um_host spillway::um_space
   TSAN)
 
 if(SPILLWAY_HAS_CUDA)
   # Under TSan with -DSPILLWAY_CUDA=ON: the preset builds without.
   spillway_test(um_cuda_tests
-    SOURCES gpu_test.cpp um/cuda/check_test.cpp um/cuda/copy_space_test.cpp
-            um/cuda/counters_test.cpp um/cuda/cuda_device_test.cpp um/cuda/managed_room_test.cpp
-            um/cuda/managed_space_test.cpp um/cuda/move_queue_test.cpp um/cuda/near_pages_test.cpp
-            um/cuda/stream_test.cpp
-    LINK spillway::um_cuda
+  SOURCES gpu_test.cpp um/cuda/driver/check_test.cpp um/cuda/copy_space_test.cpp
+          um/cuda/driver/driver_counters_test.cpp um/cuda/cuda_device_test.cpp
+          um/cuda/managed/managed_room_test.cpp um/cuda/managed/cuda_managed_space_test.cpp
+          um/cuda/streams/move_queue_test.cpp um/cuda/managed/slab_pages_test.cpp
+          um/cuda/streams/cuda_stream_test.cpp
+  LINK spillway::um_cuda
     TSAN)
   target_include_directories(um_cuda_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
-  spillway_test(um_cuda_space_tests SOURCES um/dropin/cuda_space_test.cpp
-    LINK spillway::um_cuda spillway::um_space
+  spillway_test(um_cuda_space_tests
+  SOURCES um/dropin/cuda_space_test.cpp
+  LINK spillway::um_cuda spillway::um_space
     TSAN)
   target_include_directories(um_cuda_space_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
-  spillway_test(um_cuda_step_tests SOURCES um/cuda/planned_step_test.cpp
-    LINK spillway::um_cuda spillway::prefetch_runtime
+  spillway_test(um_cuda_step_tests
+  SOURCES um/cuda/planned_step_test.cpp
+  LINK spillway::prefetch_runtime spillway::um_cuda
     TSAN)
   spillway_test(um_cuda_gpu_tests GPU
-    SOURCES um/cuda/check_gpu_test.cpp um/cuda/cuda_device_gpu_test.cpp
-            um/cuda/managed_allocation_test.cpp
-    LINK spillway::um_cuda spillway::prefetch_runtime)
+  SOURCES um/cuda/driver/check_gpu_test.cpp um/cuda/cuda_device_gpu_test.cpp
+          um/cuda/managed_allocation_test.cpp
+  LINK spillway::prefetch_runtime spillway::um_cuda)
 endif()

@@ -3,14 +3,14 @@
 #include <array>
 #include <utility>
 
-#include "nets/catalogue.h"
-#include "src/cuda/device_less_planning.h"
+#include "nets/network_catalogue.h"
+#include "src/cuda/cudnn/device_less_planning.h"
 
 namespace spillway::golden {
 namespace {
 
 constexpr std::size_t kBatch = 64;
-constexpr um::Bytes kMostWorkspace{1U << 30U};
+constexpr um::Bytes kMaxWorkspace{1U << 30U};
 
 }  // namespace
 
@@ -25,7 +25,7 @@ std::vector<std::string> cudnn_listing(std::string_view properties) {
                                  ">tests/golden/cudnn_h200.txt"};
   for (const std::string net : {"vgg16", "resnet50"}) {
     for (const auto& [name, precision] : kPrecisions) {
-      const cuda::EngineRules rules{.precision = precision, .most_workspace = kMostWorkspace};
+      const cuda::EngineRules rules{.precision = precision, .max_workspace = kMaxWorkspace};
       for (const auto& planned :
            plan_convolutions(properties, rules, nets::build_network(net), kBatch)) {
         lines.push_back(net + " " + std::string{name} + " " + to_line(planned));

@@ -4,9 +4,9 @@
 #include <array>
 #include <cstddef>
 
-#include "nets/catalogue.h"
 #include "nets/fcn.h"
-#include "nets/network_text.h"
+#include "nets/network_catalogue.h"
+#include "nets/text/network_text.h"
 #include "um/error.h"
 
 namespace spillway::golden {

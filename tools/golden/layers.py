@@ -18,7 +18,7 @@ class Layers:
     def __init__(self, salt, dtype):
         self.salt = salt
         self.dtype = dtype
-        self.trained = {}  # name -> tensors, in the order of src/parameter.h
+        self.trained = {}  # name -> tensors, in the order of src/ops/parameter.h
         self.running = {}  # name -> [mean, variance]
         self.is_training = True
         self.kinks = []

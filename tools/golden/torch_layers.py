@@ -21,7 +21,7 @@ class Context:
 
 
 def trained_shapes(layer, x):
-    """Of the arrays that a layer trains, in the order of src/parameter.h; x is the shape it reads."""
+    """Of the arrays that a layer trains, in the order of src/ops/parameter.h; x is the shape it reads."""
     f = layer.fields
     if layer.kind == "batch-norm":
         return [(x[1],), (x[1],)]

@@ -10,19 +10,19 @@
 #include "tools/gpu/managed_block.h"
 #include "tools/gpu/page_touch.h"
 #include "tools/gpu/spread.h"
-#include "um/place.h"
+#include "um/memory_tier.h"
 
 namespace spillway::gpu {
 namespace {
 
 using nlohmann::json;
 using um::Bytes;
-using um::Place;
+using um::MemoryTier;
 using um::Range;
 
 using Call = std::function<void(cudaStream_t)>;
 
-Call prefetch(um::CudaApi& api, Range range, Place place) {
+Call prefetch(um::CudaApi& api, Range range, MemoryTier place) {
   return [&api, range, place](cudaStream_t stream) { api.prefetch(range, place, stream); };
 }
 
@@ -56,9 +56,9 @@ json measure_free_memory(um::CudaApi& api, um::CudaManagedMemory& managed, MoveT
   {
     const ManagedBlock block{managed, size};
     result["allocated"] = free();
-    timer.run(prefetch(api, block.range(), Place::kNear));
+    timer.run(prefetch(api, block.range(), MemoryTier::kNear));
     const std::uint64_t near = free();
-    timer.run(prefetch(api, block.range(), Place::kFar));
+    timer.run(prefetch(api, block.range(), MemoryTier::kFar));
     const std::uint64_t far = free();
     result["near"] = near;
     result["far"] = far;
@@ -78,16 +78,16 @@ json measure_discard(um::CudaApi& api, um::CudaManagedMemory& managed, MoveTimer
     api.discard_and_prefetch_near({&range, 1}, stream);
   };
   Times times;
-  timer.run(prefetch(api, range, Place::kNear));  // warms up
-  timer.run(prefetch(api, range, Place::kFar));
+  timer.run(prefetch(api, range, MemoryTier::kNear));  // warms up
+  timer.run(prefetch(api, range, MemoryTier::kFar));
   for (int i = 0; i < options.repeats; ++i) {
-    times.add("bring_back_far", timer.time(prefetch(api, range, Place::kNear), false));
-    timer.run(prefetch(api, range, Place::kFar));
+    times.add("bring_back_far", timer.time(prefetch(api, range, MemoryTier::kNear), false));
+    timer.run(prefetch(api, range, MemoryTier::kFar));
     times.add("renew_far", timer.time(renew, false));
     times.add("renew_near", timer.time(renew, false));
     times.add("discard_near", timer.time(discard, false));
-    times.add("bring_back_discarded", timer.time(prefetch(api, range, Place::kNear), false));
-    timer.run(prefetch(api, range, Place::kFar));
+    times.add("bring_back_discarded", timer.time(prefetch(api, range, MemoryTier::kNear), false));
+    timer.run(prefetch(api, range, MemoryTier::kFar));
   }
   json result = times.to_json();
   result["size_bytes"] = options.size.count();
@@ -102,15 +102,15 @@ json measure_faults(um::CudaApi& api, um::CudaManagedMemory& managed, um::Memory
   const Call read = [&](cudaStream_t stream) { api.copy(range, copy.data(), stream); };
   Times times;
   std::vector<double> touching;
-  timer.run(prefetch(api, range, Place::kNear));  // warms up
+  timer.run(prefetch(api, range, MemoryTier::kNear));  // warms up
   timer.run(read);
   for (int i = 0; i < options.repeats; ++i) {
-    timer.run(prefetch(api, range, Place::kFar));
+    timer.run(prefetch(api, range, MemoryTier::kFar));
     times.add("read_far", timer.time(read, false));
-    timer.run(prefetch(api, range, Place::kFar));
+    timer.run(prefetch(api, range, MemoryTier::kFar));
     times.add("bring_then_read", timer.time(
                                      [&](cudaStream_t stream) {
-                                       api.prefetch(range, Place::kNear, stream);
+                                       api.prefetch(range, MemoryTier::kNear, stream);
                                        read(stream);
                                      },
                                      false));

@@ -4,8 +4,8 @@
 
 #include "tools/gpu/move_timer.h"
 #include "um/bytes.h"
-#include "um/cuda/api.h"
-#include "um/cuda/managed_memory.h"
+#include "um/cuda/driver/api.h"
+#include "um/cuda/managed/managed_allocation.h"
 #include "um/memory.h"
 
 namespace spillway::gpu {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "um/cuda/handles.h"
+#include "um/cuda/driver/handles.h"
 
 namespace spillway::gpu {
 namespace {
 
-constexpr std::int64_t kMostCopies = 10'000;
+constexpr std::int64_t kMaxCopies = 10'000;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ void BusyWork::copy(cudaStream_t stream) { api_.copy(from_.bytes(), to_.data(), 
 
 void BusyWork::queue(cudaStream_t stream, um::Nanoseconds time) {
   const std::int64_t copies =
-      copy_time_.count() > 0 ? std::min(time / copy_time_ + 1, kMostCopies) : 1;
+      copy_time_.count() > 0 ? std::min(time / copy_time_ + 1, kMaxCopies) : 1;
   for (std::int64_t i = 0; i < copies; ++i) copy(stream);
 }
 

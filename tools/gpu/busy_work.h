@@ -1,7 +1,7 @@
 #pragma once
 
 #include "um/bytes.h"
-#include "um/cuda/api.h"
+#include "um/cuda/driver/api.h"
 #include "um/memory.h"
 #include "um/nanoseconds.h"
 

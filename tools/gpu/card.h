@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "um/cuda/cuda_facts.h"
+#include "um/cuda/driver/cuda_facts.h"
 #include "um/device.h"
 
 namespace spillway::gpu {

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <string>
 
-#include "src/cuda/cudnn_descriptor.h"
-#include "src/cuda/library_check.h"
+#include "src/cuda/cudnn/cudnn_descriptor.h"
+#include "src/cuda/cudnn/library_check.h"
 #include "um/cuda/cuda_device.h"
 #include "um/error.h"
 

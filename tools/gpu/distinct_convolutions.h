@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "src/step.h"
+#include "src/step/step.h"
 
 namespace spillway::gpu {
 

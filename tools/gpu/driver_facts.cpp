@@ -20,8 +20,8 @@
 #include "tools/gpu/move_timer.h"
 #include "tools/gpu/streaming.h"
 #include "um/cuda/cuda_device.h"
-#include "um/cuda/managed_room.h"
-#include "um/cuda/runtime_api.h"
+#include "um/cuda/driver/runtime_api.h"
+#include "um/cuda/managed/managed_room.h"
 #include "um/error.h"
 
 namespace spillway::gpu {

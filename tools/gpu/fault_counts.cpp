@@ -6,7 +6,7 @@
 #include "tools/gpu/moves.h"
 #include "tools/gpu/page_touch.h"
 #include "um/ledger.h"
-#include "um/place.h"
+#include "um/memory_tier.h"
 
 namespace spillway::gpu {
 namespace {
@@ -15,12 +15,12 @@ using namespace um::literals;
 using nlohmann::json;
 using um::Bytes;
 using um::DriverTotals;
-using um::Place;
+using um::MemoryTier;
 using um::Range;
 
-class RoundTrip {
+class Swap {
  public:
-  RoundTrip(um::CudaDevice& device, um::CudaApi& api, Bytes size)
+  Swap(um::CudaDevice& device, um::CudaApi& api, Bytes size)
       : counters_{*device.driver_counters()},
         api_{api},
         ledger_{size},
@@ -31,25 +31,25 @@ class RoundTrip {
 
   // As a run does: nothing is touched where it is not.
   [[nodiscard]] json budgeted() {
-    move(Place::kNear);
+    move(MemoryTier::kNear);
     for (int i = 0; i < 3; ++i) {
       read();
-      move(Place::kFar);
+      move(MemoryTier::kFar);
       if (i % 2 == 0) {
-        move(Place::kNear);
+        move(MemoryTier::kNear);
       } else {
         space_->hints().populate(slab());
       }
     }
-    move(Place::kNear);  // also waits for the room that was given
+    move(MemoryTier::kNear);  // also waits for the room that was given
     return to_json(counters_.read());
   }
 
   [[nodiscard]] json touched() {
-    move(Place::kFar);
+    move(MemoryTier::kFar);
     read();  // by the GPU, which pulls or maps what is far
     json by_device = to_json(counters_.read());
-    api_.prefetch(slab(), Place::kNear, stream_->native());
+    api_.prefetch(slab(), MemoryTier::kNear, stream_->native());
     api_.synchronize(stream_->native());
     static_cast<void>(touch_pages(slab()));
     return {{"by_device", std::move(by_device)}, {"by_processor", to_json(counters_.read())}};
@@ -58,7 +58,7 @@ class RoundTrip {
  private:
   [[nodiscard]] Range slab() const { return space_->slab(); }
 
-  void move(Place place) {
+  void move(MemoryTier place) {
     Moves moves;
     space_->hints().prefetch(slab(), place, moves.completion());
     static_cast<void>(moves.end());
@@ -95,10 +95,10 @@ json to_json(const DriverTotals& totals) {
 }
 
 json count_faults(um::CudaDevice& device, um::CudaApi& api, Bytes size) {
-  RoundTrip trip{device, api, size};
-  json budgeted = trip.budgeted();
+  Swap swap{device, api, size};
+  json budgeted = swap.budgeted();
   return {
-      {"size_bytes", size.count()}, {"budgeted", std::move(budgeted)}, {"touched", trip.touched()}};
+      {"size_bytes", size.count()}, {"budgeted", std::move(budgeted)}, {"touched", swap.touched()}};
 }
 
 }  // namespace spillway::gpu

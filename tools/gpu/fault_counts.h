@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "um/bytes.h"
-#include "um/cuda/counters.h"
 #include "um/cuda/cuda_device.h"
+#include "um/cuda/driver/driver_counters.h"
 
 namespace spillway::gpu {
 

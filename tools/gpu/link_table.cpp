@@ -8,14 +8,14 @@
 #include "tools/gpu/managed_block.h"
 #include "tools/gpu/noise.h"
 #include "tools/gpu/spread.h"
-#include "um/place.h"
+#include "um/memory_tier.h"
 
 namespace spillway::gpu {
 namespace {
 
 using nlohmann::json;
 using um::Bytes;
-using um::Place;
+using um::MemoryTier;
 using um::Range;
 
 using Call = std::function<void(cudaStream_t)>;
@@ -90,13 +90,13 @@ Way copies(um::CudaApi& api, std::string name, Range near, Range far) {
 }
 
 Way prefetches(um::CudaApi& api, Range slab) {
-  const auto to = [&api, slab](Place place) {
+  const auto to = [&api, slab](MemoryTier place) {
     return [=, &api](Bytes size) -> Call {
       return
           [=, &api](cudaStream_t stream) { api.prefetch(slab.first(size.count()), place, stream); };
     };
   };
-  return {.memory = "managed", .in = to(Place::kNear), .out = to(Place::kFar)};
+  return {.memory = "managed", .in = to(MemoryTier::kNear), .out = to(MemoryTier::kFar)};
 }
 
 }  // namespace
@@ -116,9 +116,9 @@ json measure_links(um::CudaApi& api, const LinkMemory& memory, MoveTimer& timer,
   }
   if (memory.managed != nullptr) {
     const ManagedBlock slab{*memory.managed, size};
-    timer.run([&](cudaStream_t stream) { api.prefetch(slab.range(), Place::kNear, stream); });
+    timer.run([&](cudaStream_t stream) { api.prefetch(slab.range(), MemoryTier::kNear, stream); });
     timer.run([&](cudaStream_t stream) { api.copy(pinned.bytes(), slab.range().data(), stream); });
-    timer.run([&](cudaStream_t stream) { api.prefetch(slab.range(), Place::kFar, stream); });
+    timer.run([&](cudaStream_t stream) { api.prefetch(slab.range(), MemoryTier::kFar, stream); });
     table.measure(prefetches(api, slab.range()));
   }
   return table.take();

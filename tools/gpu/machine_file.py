@@ -1,6 +1,6 @@
 """From measured facts to a machine file (prefetch/README.md), to plan for the card without it."""
 
-CARDS = {  # peaks by data sheet and efficiencies, as in prefetch/machine.cpp
+CARDS = {  # peaks by data sheet and efficiencies, as in prefetch/files/machine.cpp
     "H200": {"flops_per_second": 67e12, "compute_efficiency": 0.65,
              "memory_bytes_per_second": 4800e9, "memory_efficiency": 0.75},
     "H100": {"flops_per_second": 67e12, "compute_efficiency": 0.65,

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "um/bytes.h"
-#include "um/cuda/managed_memory.h"
+#include "um/cuda/managed/managed_allocation.h"
 #include "um/range.h"
 
 namespace spillway::gpu {

@@ -1,6 +1,6 @@
 #include "tools/gpu/managed_limit.h"
 
-#include "um/cuda/managed_room.h"
+#include "um/cuda/managed/managed_room.h"
 #include "um/error.h"
 
 namespace spillway::gpu {

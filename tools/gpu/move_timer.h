@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "tools/gpu/busy_work.h"
-#include "um/cuda/api.h"
-#include "um/cuda/handles.h"
+#include "um/cuda/driver/api.h"
+#include "um/cuda/driver/handles.h"
 
 namespace spillway::gpu {
 

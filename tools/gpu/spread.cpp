@@ -12,13 +12,13 @@ Spread spread_of(std::vector<double> values) {
   const std::size_t middle = values.size() / 2;
   const double median =
       values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-  return {.median = median, .least = values.front(), .most = values.back(), .count = values.size()};
+  return {.median = median, .min = values.front(), .max = values.back(), .count = values.size()};
 }
 
 nlohmann::json to_json(const Spread& spread) {
   return {{"median", spread.median},
-          {"least", spread.least},
-          {"most", spread.most},
+          {"least", spread.min},
+          {"most", spread.max},
           {"count", spread.count}};
 }
 

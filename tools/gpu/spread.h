@@ -9,8 +9,8 @@ namespace spillway::gpu {
 /// What repeated measurements of one figure gave.
 struct Spread {
   double median;  ///< of an even number, the mean of the middle two
-  double least;
-  double most;
+  double min;
+  double max;
   std::size_t count;
 };
 

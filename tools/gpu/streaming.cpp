@@ -21,7 +21,7 @@ using namespace um::literals;
 using nlohmann::json;
 using um::Bytes;
 using um::Completion;
-using um::Place;
+using um::MemoryTier;
 using Clock = Moves::Clock;
 
 constexpr Bytes kPage = 2_MiB;
@@ -110,7 +110,7 @@ json measure_managed(um::Device& device, const StreamingOptions& options) {
   um::Ledger ledger{size};
   const auto space = device.make_managed_space(
       {.size = size, .near = size, .page = kPage, .far = {}, .link = {}}, ledger);
-  const auto move = [&](Place place, um::Range range, Completion done) {
+  const auto move = [&](MemoryTier place, um::Range range, Completion done) {
     space->hints().prefetch(range, place, std::move(done));
   };
   const auto chunk = [&](bool second, std::size_t offset) {
@@ -119,17 +119,17 @@ json measure_managed(um::Device& device, const StreamingOptions& options) {
   };
   // Every page gets a place in both memories, and then its half's.
   Moves moves;
-  move(Place::kNear, space->slab(), moves.completion());
+  move(MemoryTier::kNear, space->slab(), moves.completion());
   static_cast<void>(moves.end());
-  move(Place::kFar, space->slab(), moves.completion());
+  move(MemoryTier::kFar, space->slab(), moves.completion());
   static_cast<void>(moves.end());
-  move(Place::kNear, space->slab().first(options.total.count()), moves.completion());
+  move(MemoryTier::kNear, space->slab().first(options.total.count()), moves.completion());
   static_cast<void>(moves.end());
   const Start in = [&](bool second, std::size_t offset, Completion done) {
-    move(Place::kNear, chunk(second, offset), std::move(done));
+    move(MemoryTier::kNear, chunk(second, offset), std::move(done));
   };
   const Start out = [&](bool second, std::size_t offset, Completion done) {
-    move(Place::kFar, chunk(second, offset), std::move(done));
+    move(MemoryTier::kFar, chunk(second, offset), std::move(done));
   };
   return Streaming{{.in = in, .out = out}, options}.measure();
 }

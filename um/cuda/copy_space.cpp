@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "um/cuda/space_options.h"
+#include "um/cuda/driver/checked_options.h"
 #include "um/error.h"
 
 namespace spillway::um {
@@ -52,9 +52,9 @@ void CudaCopySpace::prefetch(Bytes far_offset, Range near, Completion done) {
 void CudaCopySpace::slide(std::span<const std::byte> from, std::byte* to, Range spare) {
   const auto distance = static_cast<std::size_t>(from.data() - to);
   const bool jumps = distance >= std::min(spare.size(), from.size());
-  const std::size_t most = jumps ? distance : spare.size();
-  for (std::size_t at = 0; at < from.size(); at += most) {
-    const std::span<const std::byte> piece = from.subspan(at, std::min(most, from.size() - at));
+  const std::size_t max = jumps ? distance : spare.size();
+  for (std::size_t at = 0; at < from.size(); at += max) {
+    const std::span<const std::byte> piece = from.subspan(at, std::min(max, from.size() - at));
     if (jumps) {
       api_.copy(piece, to + at, sliding_.get());
     } else {

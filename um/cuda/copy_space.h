@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <string>
 
-#include "um/copy_space.h"
-#include "um/cuda/move_queue.h"
+#include "um/cuda/streams/move_queue.h"
 #include "um/memory.h"
+#include "um/options.h"
+#include "um/space.h"
 
 namespace spillway::um {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "um/cuda/capabilities.h"
 #include "um/cuda/copy_space.h"
-#include "um/cuda/event.h"
-#include "um/cuda/managed_room.h"
-#include "um/cuda/managed_space.h"
+#include "um/cuda/driver/capabilities.h"
+#include "um/cuda/driver/runtime_api.h"
+#include "um/cuda/managed/cuda_managed_space.h"
+#include "um/cuda/managed/managed_room.h"
 #include "um/cuda/pcie_link.h"
-#include "um/cuda/runtime_api.h"
+#include "um/cuda/streams/cuda_event.h"
 #include "um/error.h"
 
 namespace spillway::um {
@@ -68,8 +68,8 @@ std::unique_ptr<CudaDevice> open_cuda_device(int ordinal, const CudaOptions& opt
   auto api = open_runtime_api(ordinal);
   CudaOptions chosen = options;
   if (options.is_shared) {
-    const Bytes most = shared_gpu_limit(api->memory().free);
-    chosen.managed_limit = std::min(chosen.managed_limit.value_or(most), most);
+    const Bytes max = shared_gpu_limit(api->memory().free);
+    chosen.managed_limit = std::min(chosen.managed_limit.value_or(max), max);
   }
   return std::make_unique<CudaDevice>(std::move(api), chosen);
 }

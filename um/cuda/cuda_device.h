@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "um/cuda/api.h"
-#include "um/cuda/compute_streams.h"
-#include "um/cuda/counters.h"
 #include "um/cuda/device_memory.h"
-#include "um/cuda/managed_memory.h"
+#include "um/cuda/driver/api.h"
+#include "um/cuda/driver/driver_counters.h"
+#include "um/cuda/managed/managed_allocation.h"
 #include "um/cuda/pinned_memory.h"
-#include "um/cuda/stream.h"
+#include "um/cuda/pmr_memory.h"
+#include "um/cuda/streams/compute_streams.h"
+#include "um/cuda/streams/cuda_stream.h"
 #include "um/device.h"
-#include "um/pmr_memory.h"
 
 namespace spillway::um {
 

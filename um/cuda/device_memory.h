@@ -3,7 +3,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "um/cuda/api.h"
+#include "um/cuda/driver/api.h"
 #include "um/memory.h"
 
 namespace spillway::um {

@@ -27,9 +27,9 @@ std::optional<std::string> pcie_link(const std::string& bus, const std::filesyst
     return speed.empty() || width.empty() ? std::string{} : speed + " x" + width;
   };
   const std::string now = link("current");
-  const std::string most = link("max");
+  const std::string max = link("max");
   if (now.empty()) return std::nullopt;
-  return most.empty() ? now : now + " (of " + most + ")";
+  return max.empty() ? now : now + " (of " + max + ")";
 }
 
 }  // namespace spillway::um

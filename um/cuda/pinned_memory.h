@@ -4,7 +4,7 @@
 #include <map>
 #include <mutex>
 
-#include "um/cuda/api.h"
+#include "um/cuda/driver/api.h"
 #include "um/memory.h"
 
 namespace spillway::um {

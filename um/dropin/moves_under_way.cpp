@@ -2,18 +2,18 @@
 
 namespace spillway::um {
 
-void MovesUnderWay::start(Place to) {
+void MovesUnderWay::start(MemoryTier to) {
   const std::lock_guard lock{mutex_};
   ++of(to).started;
 }
 
-void MovesUnderWay::start_below(std::uint64_t most, Place to) {
+void MovesUnderWay::start_below(std::uint64_t max, MemoryTier to) {
   std::unique_lock lock{mutex_};
-  changed_.wait(lock, [&] { return of(to).started < of(to).ended + most; });
+  changed_.wait(lock, [&] { return of(to).started < of(to).ended + max; });
   ++of(to).started;
 }
 
-void MovesUnderWay::end(Place to) noexcept {
+void MovesUnderWay::end(MemoryTier to) noexcept {
   const std::lock_guard lock{mutex_};
   ++of(to).ended;
   changed_.notify_all();

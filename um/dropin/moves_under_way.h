@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "um/place.h"
+#include "um/memory_tier.h"
 
 namespace spillway::um {
 
@@ -15,12 +15,12 @@ namespace spillway::um {
 /// Thread safety: every function may be called from any thread.
 class MovesUnderWay {
  public:
-  void start(Place to);
+  void start(MemoryTier to);
   /// As start(), once fewer than `most` moves are under way in that direction; until then it
   /// blocks.
-  void start_below(std::uint64_t most, Place to);
+  void start_below(std::uint64_t max, MemoryTier to);
   /// Each start() has one, which may come a moment before it.
-  void end(Place to) noexcept;
+  void end(MemoryTier to) noexcept;
   /// Blocks until the moves started so far have ended.
   void wait();
 
@@ -30,7 +30,7 @@ class MovesUnderWay {
     std::uint64_t ended = 0;
   };
 
-  [[nodiscard]] Count& of(Place to) { return counts_[to == Place::kNear ? 0 : 1]; }
+  [[nodiscard]] Count& of(MemoryTier to) { return counts_[to == MemoryTier::kNear ? 0 : 1]; }
 
   std::mutex mutex_;
   std::condition_variable changed_;

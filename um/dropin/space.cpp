@@ -19,7 +19,7 @@ constexpr Bytes kLargestAlignment = 2_MiB;
 
 /// Prefetches or offloads under way before another waits: who hints faster than the link moves
 /// would else put every later move behind a queue without end.
-constexpr std::uint64_t kMostHinted = 64;
+constexpr std::uint64_t kMaxHinted = 64;
 
 std::string text(const void* address) {
   std::ostringstream stream;
@@ -155,9 +155,9 @@ Range Space::whole_pages_around(Allocations::Span span) const {
 
 // --- hints
 
-void Space::prefetch(const void* address, Bytes size, Place place) {
+void Space::prefetch(const void* address, Bytes size, MemoryTier place) {
   if (allocation(address, size).empty() || size == Bytes{}) return;
-  hinted_.start_below(kMostHinted, place);
+  hinted_.start_below(kMaxHinted, place);
   bool is_started = false;
   try {
     is_started = start_move(address, size, place,
@@ -169,12 +169,12 @@ void Space::prefetch(const void* address, Bytes size, Place place) {
   if (!is_started) hinted_.end(place);
 }
 
-bool Space::start_move(const void* address, Bytes size, Place place, Completion done) {
+bool Space::start_move(const void* address, Bytes size, MemoryTier place, Completion done) {
   const std::lock_guard lock{mutex_};
   const Allocations::Span span = checked(address, size);
   if (size == Bytes{}) return false;
   Range pages = whole_pages_around(span);
-  if (place == Place::kNear && Bytes{pages.size()} > options_.near) {
+  if (place == MemoryTier::kNear && Bytes{pages.size()} > options_.near) {
     // The end of the range would evict its beginning.
     counters_.moves.refused_hints += (Bytes{pages.size()} - options_.near) / options_.page;
     pages = pages.first(options_.near.count());

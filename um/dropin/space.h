@@ -15,9 +15,10 @@
 #include "um/event.h"
 #include "um/hints.h"
 #include "um/ledger.h"
-#include "um/managed_space.h"
-#include "um/place.h"
+#include "um/memory_tier.h"
+#include "um/options.h"
 #include "um/range.h"
+#include "um/space.h"
 
 namespace spillway::um {
 
@@ -63,10 +64,10 @@ class Space {
   /// Frees when `event` has fired; null: now.
   void free_after(const void* address, std::unique_ptr<const Event> event);
 
-  void prefetch(const void* address, Bytes size, Place place);
+  void prefetch(const void* address, Bytes size, MemoryTier place);
   /// As prefetch(), for who waits for the end: calls `done` then, or returns false when it was
   /// refused.
-  [[nodiscard]] bool start_move(const void* address, Bytes size, Place place, Completion done);
+  [[nodiscard]] bool start_move(const void* address, Bytes size, MemoryTier place, Completion done);
   void discard(const void* address, Bytes size);
   void advise(const void* address, Bytes size, Advice advice);
   void touch(const void* address, Bytes size, Access access);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "um/dropin/space.h"
-#include "um/managed_space.h"
+#include "um/options.h"
 
 namespace spillway::um {
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "um/error.h"
-#include "um/host/far_access.h"
-#include "um/host/sleep_until.h"
+#include "um/host/far/far_access.h"
+#include "um/threads/sleep_until.h"
 
 namespace spillway::um {
 namespace {

@@ -4,11 +4,12 @@
 #include <memory>
 #include <string>
 
-#include "um/copy_space.h"
-#include "um/host/engine.h"
-#include "um/host/far_store.h"
+#include "um/host/far/far_store.h"
+#include "um/host/far/link.h"
 #include "um/host/host_memory.h"
-#include "um/host/link.h"
+#include "um/options.h"
+#include "um/space.h"
+#include "um/threads/engine.h"
 
 namespace spillway::um {
 

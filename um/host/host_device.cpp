@@ -10,12 +10,12 @@
 #include <thread>
 
 #include "um/error.h"
-#include "um/host/available_memory.h"
 #include "um/host/copy_space.h"
-#include "um/host/fault_stack.h"
-#include "um/host/managed_region.h"
-#include "um/host/thread_stream.h"
-#include "um/host/uffd_probe.h"
+#include "um/host/managed/fault_stack.h"
+#include "um/host/managed/managed_region.h"
+#include "um/host/managed/uffd_probe.h"
+#include "um/machine/available_memory.h"
+#include "um/threads/thread_stream.h"
 
 namespace spillway::um {
 namespace {

@@ -1,8 +1,8 @@
 #include "um/host/host_memory.h"
 
 #include "um/error.h"
-#include "um/host/available_memory.h"
-#include "um/host/mapping.h"
+#include "um/machine/available_memory.h"
+#include "um/machine/mapping.h"
 
 namespace spillway::um {
 

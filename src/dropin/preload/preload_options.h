@@ -6,7 +6,7 @@ namespace spillway::dropin {
 
 /// What the environment says about the preloaded library itself.
 struct PreloadOptions {
-  um::Bytes least;     ///< smaller allocations are the CUDA runtime's
+  um::Bytes min;       ///< smaller allocations are the CUDA runtime's
   bool is_quiet;       ///< no warning is printed
   bool has_report;     ///< a line of counters is printed when the process ends
   bool is_understood;  ///< false: `least` is no size, and nothing is served

@@ -59,7 +59,7 @@ void* ServedMemory::allocate_async(std::size_t bytes, CudaStream stream) noexcep
 
 bool ServedMemory::is_wanted(std::size_t bytes) noexcept {
   if (!options().is_understood) return false;
-  if (bytes == 0 || um::Bytes{bytes} < options().least) {
+  if (bytes == 0 || um::Bytes{bytes} < options().min) {
     ++small_;
     return false;
   }

@@ -4,10 +4,10 @@
 
 #include <cstdio>
 
-#include "prefetch/occupancy.h"
-#include "prefetch/simulate.h"
+#include "prefetch/block_sizes.h"
+#include "prefetch/simulate/simulate.h"
 #include "prefetch/state_home.h"
-#include "prefetch/verify.h"
+#include "prefetch/verify/verify.h"
 #include "tests/prefetch/learned/repeating_program.h"
 
 namespace spillway::prefetch {
@@ -20,8 +20,8 @@ LearnOptions toy_options(um::Bytes budget) {
   return {.budget = budget, .page = kPage, .link = toy_link(), .together = 5ns};
 }
 
-std::variant<Lesson, NotLearned> learn_program(const Program& program,
-                                               const LearnOptions& options) {
+std::variant<ReplayPlan, NotLearned> learn_program(const Program& program,
+                                                   const LearnOptions& options) {
   return learn(twice(record(program)), options);
 }
 
@@ -31,11 +31,11 @@ std::variant<Lesson, NotLearned> learn_program(const Program& program,
 TEST(Learn, PlansAnIterationThatDoesNotFit) {
   const auto result =
       learn_program(stream(2, pages(2), um::Access::kRead, 100ns), toy_options(pages(2)));
-  const auto& lesson = std::get<Lesson>(result);
-  EXPECT_EQ(lesson.computing, 200ns);
-  EXPECT_EQ(lesson.planned, 240ns);
-  EXPECT_EQ(lesson.on_demand, 200ns + 4 * 20'010ns + 2 * 10ns);
-  EXPECT_TRUE(std::holds_alternative<Verified>(verify(lesson.step.graph, lesson.plan)));
+  const auto& replay_plan = std::get<ReplayPlan>(result);
+  EXPECT_EQ(replay_plan.computing, 200ns);
+  EXPECT_EQ(replay_plan.planned, 240ns);
+  EXPECT_EQ(replay_plan.on_demand, 200ns + 4 * 20'010ns + 2 * 10ns);
+  EXPECT_TRUE(std::holds_alternative<Verified>(verify(replay_plan.step.graph, replay_plan.plan)));
 }
 
 TEST(Learn, LeavesWhatFitsToFaults) {
@@ -69,20 +69,22 @@ TEST_P(LearnedStream, IsFasterThanFaults) {
   const auto result = learn_program(
       stream(64, 4_MiB, given.access, um::Nanoseconds{500'000}),
       {.budget = um::Bytes{total.count() / given.oversubscription}, .page = 2_MiB, .link = link});
-  const auto& lesson = std::get<Lesson>(result);
-  const double computing = um::seconds(lesson.computing);
-  const StateHome home{lesson.step.graph, Occupancy{lesson.step.graph, 2_MiB}, lesson.plan};
+  const auto& replay_plan = std::get<ReplayPlan>(result);
+  const double computing = um::seconds(replay_plan.computing);
+  const StateHome home{replay_plan.step.graph, BlockSizes{replay_plan.step.graph, 2_MiB},
+                       replay_plan.plan};
   std::printf(
       "stream of %d times the budget%s: planned %.3f, on demand %.3f of computing; %s far "
       "between iterations, the last run ends at %.3f\n",
       static_cast<int>(given.oversubscription),
       given.access == um::Access::kRead ? ", read" : ", updated",
-      um::seconds(lesson.planned) / computing, um::seconds(lesson.on_demand) / computing,
+      um::seconds(replay_plan.planned) / computing, um::seconds(replay_plan.on_demand) / computing,
       to_string(home.far()).c_str(),
-      um::seconds(simulate(lesson.plan, lesson.step.profile).runs.back().end) / computing);
-  EXPECT_LE(um::seconds(lesson.planned), 1.02 * computing);
-  EXPECT_LT(lesson.planned, lesson.on_demand);
-  EXPECT_TRUE(std::holds_alternative<Verified>(verify(lesson.step.graph, lesson.plan)));
+      um::seconds(simulate(replay_plan.plan, replay_plan.step.profile).runs.back().end) /
+          computing);
+  EXPECT_LE(um::seconds(replay_plan.planned), 1.02 * computing);
+  EXPECT_LT(replay_plan.planned, replay_plan.on_demand);
+  EXPECT_TRUE(std::holds_alternative<Verified>(verify(replay_plan.step.graph, replay_plan.plan)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Streams, LearnedStream,

@@ -28,14 +28,14 @@ Program toy() {
                       {.kind = Kind::kFree, .block = 3, .gap = 0ns}}};
 }
 
-LearnedStep step_of(const Program& program, um::Bytes most = pages(100)) {
+LearnedStep step_of(const Program& program, um::Bytes max = pages(100)) {
   return std::get<LearnedStep>(
-      learn_step(twice(record(program)), toy_link(), kPage, {.together = 5ns, .most = most}));
+      learn_step(twice(record(program)), toy_link(), kPage, {.together = 5ns, .max = max}));
 }
 
 std::string refusal(const Program& program) {
   const auto made =
-      learn_step(twice(record(program)), toy_link(), kPage, {.together = 5ns, .most = pages(100)});
+      learn_step(twice(record(program)), toy_link(), kPage, {.together = 5ns, .max = pages(100)});
   const auto* refused = std::get_if<NotLearned>(&made);
   return refused != nullptr ? refused->reason : "";
 }
@@ -86,7 +86,7 @@ TEST(LearnedStep, TakesTheMedianOfTheGaps) {
   for (const auto gap : {900ns, 100ns, 200ns}) {
     recorded.iterations.push_back(record(stream(1, pages(1), um::Access::kRead, gap)));
   }
-  const auto made = learn_step(recorded, toy_link(), kPage, {.most = pages(1)});
+  const auto made = learn_step(recorded, toy_link(), kPage, {.max = pages(1)});
   EXPECT_EQ(std::get<LearnedStep>(made).profile.durations[0][0], 200ns);
 }
 
@@ -105,7 +105,7 @@ TEST(LearnedStep, KeepsWhatIsCarriedOver) {
   const auto made = learn_step(
       {.iterations = {iteration(5, um::Access::kReadWrite), iteration(6, um::Access::kRead)},
        .cycle = 2},
-      toy_link(), kPage, {.most = pages(100)});
+      toy_link(), kPage, {.max = pages(100)});
   const auto& step = std::get<LearnedStep>(made);
   EXPECT_EQ(step.first, 1U);
   EXPECT_EQ(step.ends, (std::vector<std::size_t>{1, 2}));

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "prefetch/block_sizes.h"
 #include "prefetch/learned/learn.h"
 #include "prefetch/learned/move_issuer.h"
-#include "prefetch/occupancy.h"
 
 namespace spillway::prefetch::testing {
 
@@ -16,23 +16,25 @@ namespace spillway::prefetch::testing {
 /// Keeps the first order that is wrong.
 class NearAccount {
  public:
-  explicit NearAccount(const Lesson& lesson)
-      : page_{lesson.plan.page.count()},
-        pool_{Occupancy{lesson.step.graph, lesson.plan.page}.pool(lesson.plan.budget).count()} {
-    const Occupancy occupancy{lesson.step.graph, lesson.plan.page};
-    for (const auto& [name, data] : lesson.step.blocks) {
+  explicit NearAccount(const ReplayPlan& replay_plan)
+      : page_{replay_plan.plan.page.count()},
+        pool_{BlockSizes{replay_plan.step.graph, replay_plan.plan.page}
+                  .pool(replay_plan.plan.budget)
+                  .count()} {
+    const BlockSizes block_sizes{replay_plan.step.graph, replay_plan.plan.page};
+    for (const auto& [name, data] : replay_plan.step.blocks) {
       Block& block = blocks_[name];
-      block.size = lesson.step.graph[data].size;
-      block.pages.resize(occupancy.size(data).count() / page_);
+      block.size = replay_plan.step.graph[data].size;
+      block.pages.resize(block_sizes.size(data).count() / page_);
     }
     for (const auto& [name, block] : blocks_) {
       if (!name.is_fresh) touch(name, block.size);
     }
   }
 
-  void issue(const Order& order) {
+  void issue(const PrefetchCommand& order) {
     Block& block = blocks_.at(order.name);
-    const bool comes = order.to == um::Place::kNear;
+    const bool comes = order.to == um::MemoryTier::kNear;
     if (order.offset.count() % page_ != 0) wrong("an order within a page");
     if (order.size == um::Bytes{} || order.offset + order.size > block.size) {
       wrong("an order that leaves its block");
@@ -56,7 +58,7 @@ class NearAccount {
     if (comes && near() > pool_) wrong("more near than the budget");
   }
 
-  void complete(const Order& order) {
+  void complete(const PrefetchCommand& order) {
     Block& block = blocks_.at(order.name);
     for (Page& page : block.pages) {
       if (page.by != order.ticket) continue;

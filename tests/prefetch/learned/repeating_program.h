@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "prefetch/learned/follower.h"
 #include "prefetch/learned/recording.h"
+#include "prefetch/learned/replayer.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch::testing {
@@ -38,8 +38,8 @@ struct Program {
 };
 
 /// True while the follower tells its user that it follows what it learned.
-inline bool is_following(const Follower& follower) {
-  return follower.description().starts_with("following ");
+inline bool is_following(const Replayer& replayer) {
+  return replayer.description().starts_with("following ");
 }
 
 /// Recordings of an iteration that repeats.
@@ -97,8 +97,8 @@ inline Program random_program(std::mt19937_64& random) {
 }
 
 /// What a recording of one iteration of the program holds.
-inline Recording record(const Program& program, std::size_t most_events = 1000) {
-  Recording recording{most_events};
+inline Recording record(const Program& program, std::size_t max_events = 1000) {
+  Recording recording{max_events};
   um::Nanoseconds now{0};
   for (const Program::Action& action : program.actions) {
     const BlockName name = program.name(action.block);

@@ -60,7 +60,7 @@ TEST(CopyMemory, ARunHasTheRoomThatItsCompactionMade) {
   graph.add(Task{.name = "make", .writes = {x, p}});
   graph.add(Task{.name = "make a", .writes = {a}});
   graph.add(Task{.name = "use x", .reads = {x}, .writes = {c}});
-  add_makers(graph, {k, e, l});
+  add_producers(graph, {k, e, l});
   graph.add(Task{.name = "use a, c, e", .reads = {a, c, e}});
   graph.add(Task{.name = "make d", .writes = {d}});
   graph.add(Task{.name = "use p", .reads = {p, d, k, l}});
@@ -94,7 +94,7 @@ TEST(CopyMemory, DoesNotCompactOnceARetriedPrefetchHasFoundRoom) {
   const DataId b = add_block(graph, "b", 1);
   const DataId y = add_block(graph, "y", 1);
   graph.add(Task{.name = "make p", .writes = {p}});
-  add_makers(graph, {a, x, b, y});
+  add_producers(graph, {a, x, b, y});
   graph.add(Task{.name = "use a, b", .reads = {a, b}});
   graph.add(Task{.name = "use p", .reads = {p}});
   graph.add(Task{.name = "use x, y", .reads = {x, y}});
@@ -134,7 +134,7 @@ TEST(CopyMemory, APrefetchWaitsForTheRunsThatMayTouchItsRoom) {
   const DataId d = add_block(graph, "d", 1);
   const DataId e = add_block(graph, "e", 1);
   graph.add(Task{.name = "make a", .writes = {a, d, e}});
-  add_makers(graph, {add_block(graph, "b", 1), add_block(graph, "c", 1)});
+  add_producers(graph, {add_block(graph, "b", 1), add_block(graph, "c", 1)});
   graph.add(Task{.name = "use a", .reads = {a, d, e}});
   add_unplaceable_runs(graph, 5);
   Plan plan = plain_plan(graph, pages(5));

@@ -17,7 +17,7 @@ TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesLater) {
   const DataId b = add_block(graph, "b", 1);
   const DataId c = add_block(graph, "c", 1);
   const DataId d = add_block(graph, "d", 2);
-  add_makers(graph, {a, b});
+  add_producers(graph, {a, b});
   graph.add(Task{.name = "use a", .reads = {a}, .writes = {c}});
   graph.add(Task{.name = "use b", .reads = {b}, .writes = {d}});
   const Plan plan = plain_plan(graph, pages(3));
@@ -39,7 +39,7 @@ TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesBack) {
   const DataId c = add_block(graph, "c", 1);
   const DataId d = add_block(graph, "d", 1);
   graph.add(Task{.name = "make x", .writes = {x}});
-  add_makers(graph, {a, b, c, d});
+  add_producers(graph, {a, b, c, d});
   graph.add(Task{.name = "use a, c", .reads = {a, c}, .writes = {b}});
   graph.add(Task{.name = "use all", .reads = {x, d}, .writes = {x}});
   graph.tasks[5].reads.push_back(b);
@@ -74,10 +74,10 @@ TEST(FixedPlaces, AreWhereThePlacementSays) {
   ManualStep step{graph, plan};
   const PlacedStep& placed = step.memory.placed();
   ASSERT_TRUE(placed.fits);
-  ASSERT_EQ(placed.stays.size(), 4U);  // a, b, the workspace, a again
-  const auto place = [&](std::size_t stay) {
+  ASSERT_EQ(placed.intervals.size(), 4U);  // a, b, the workspace, a again
+  const auto place = [&](std::size_t interval) {
     return std::as_writable_bytes(std::span{step.near}).data() +
-           placed.placement.offsets[stay].count();
+           placed.placement.offsets[interval].count();
   };
   step.memory.begin_run(0);
   EXPECT_EQ(step.memory.address(a), place(0));

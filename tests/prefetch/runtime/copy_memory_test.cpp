@@ -35,7 +35,7 @@ class SwappedBlock : public ::testing::Test {
 TEST_F(SwappedBlock, FreesItsRoomOnlyWhenTheCopyHasEnded) {
   Stage stage{graph, plan};
   ManualCopies copies;
-  CopyMemory memory{stage.layout, stage.always_near, near_bytes, copies, stage.ledger};
+  CopyMemory memory{stage.layout, stage.pinned, near_bytes, copies, stage.ledger};
   memory.begin_step();
   memory.begin_run(0);
   memory.end_run(0);
@@ -50,7 +50,7 @@ TEST_F(SwappedBlock, FreesItsRoomOnlyWhenTheCopyHasEnded) {
 TEST_F(SwappedBlock, AFailedCopyComesOutOfBeginRun) {
   Stage stage{graph, plan};
   ManualCopies copies;
-  CopyMemory memory{stage.layout, stage.always_near, near_bytes, copies, stage.ledger};
+  CopyMemory memory{stage.layout, stage.pinned, near_bytes, copies, stage.ledger};
   memory.begin_step();
   memory.begin_run(0);
   memory.end_run(0);
@@ -76,7 +76,7 @@ TEST_F(SwappedBlock, RefusesAPlanThatMovesPartsOfBlocks) {
   graph.data[0].size = pages(2);
   Stage stage{graph, plan};
   ManualCopies copies;
-  EXPECT_THROW((CopyMemory{stage.layout, stage.always_near, near_bytes, copies, stage.ledger}),
+  EXPECT_THROW((CopyMemory{stage.layout, stage.pinned, near_bytes, copies, stage.ledger}),
                um::ContractError);
 }
 

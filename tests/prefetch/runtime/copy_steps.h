@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/verify.h"
+#include "prefetch/verify/verify.h"
 #include "tests/prefetch/runtime/manual_moves.h"
 #include "tests/prefetch/runtime/step_modes.h"
 #include "tests/prefetch/toy.h"
@@ -41,7 +41,7 @@ inline Plan plain_plan(const TaskGraph& graph, um::Bytes budget) {
 }
 
 /// One task for each block of `ids`, which writes it.
-inline void add_makers(TaskGraph& graph, std::initializer_list<DataId> ids) {
+inline void add_producers(TaskGraph& graph, std::initializer_list<DataId> ids) {
   for (const DataId id : ids) {
     graph.add(Task{.name = "make " + graph[id].name, .writes = {id}});
   }
@@ -65,8 +65,8 @@ struct ManualStep {
   Stage stage;
   std::vector<std::uint64_t> near;
   ManualCopies copies;
-  CopyMemory memory{stage.layout, stage.always_near, std::as_writable_bytes(std::span{near}),
-                    copies, stage.ledger};
+  CopyMemory memory{stage.layout, stage.pinned, std::as_writable_bytes(std::span{near}), copies,
+                    stage.ledger};
 };
 
 /// Five more runs whose blocks fill `count` pages, at least four, at each run but the third, and

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "prefetch/verify.h"
+#include "prefetch/verify/verify.h"
 #include "tests/prefetch/runtime/step_modes.h"
 #include "tests/prefetch/toy.h"
 #include "um/error.h"
@@ -22,8 +22,8 @@ class RecordedHints final : public um::Hints {
  public:
   explicit RecordedHints(um::Range slab) : slab_{slab} {}
 
-  void prefetch(um::Range range, um::Place place, um::Completion done) override {
-    note((place == um::Place::kNear ? "prefetch " : "offload ") + pages_of(range));
+  void prefetch(um::Range range, um::MemoryTier place, um::Completion done) override {
+    note((place == um::MemoryTier::kNear ? "prefetch " : "offload ") + pages_of(range));
     done(failure);
   }
   void populate(um::Range range) override { note("populate " + pages_of(range)); }
@@ -92,7 +92,7 @@ class ManagedMemoryTest : public ::testing::Test {
   }
 
   void execute(RecordedHints& hints, const Stage& stage) {
-    ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.always_near, slab}, hints};
+    ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.pinned, slab}, hints};
     run_planned(stage.layout, memory, stage.state, 1);
   }
 
@@ -139,7 +139,7 @@ TEST_F(ManagedMemoryTest, AFailedMoveSurfacesWhereItsResultIsNeeded) {
   const Stage stage{graph, plan};
   RecordedHints hints{slab};
   hints.failure = std::make_exception_ptr(um::Error{"the far file cannot be written"});
-  ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.always_near, slab}, hints};
+  ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.pinned, slab}, hints};
   memory.begin_step();
   memory.begin_run(0);
   memory.end_run(0);
@@ -149,7 +149,7 @@ TEST_F(ManagedMemoryTest, AFailedMoveSurfacesWhereItsResultIsNeeded) {
 TEST_F(ManagedMemoryTest, AFailedFaultOfTheLastRunSurfacesAtTheEndOfItsStep) {
   const Stage stage{graph, plan};
   RecordedHints hints{slab};
-  ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.always_near, slab}, hints};
+  ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.pinned, slab}, hints};
   memory.begin_step();
   for (Position p = 0; p < 3; ++p) {
     memory.begin_run(p);

@@ -11,7 +11,7 @@
 #include "tests/prefetch/runtime/manual_moves.h"
 #include "tests/prefetch/toy.h"
 #include "um/error.h"
-#include "um/host/engine.h"
+#include "um/threads/engine.h"
 
 namespace spillway::prefetch {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "prefetch/need.h"
 #include "prefetch/planners/catalogue.h"
-#include "prefetch/verify.h"
+#include "prefetch/verify/verify.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/runtime/step_modes.h"
@@ -41,8 +41,8 @@ inline TaskGraph random_step() {
 
 /// A random budget between the smallest feasible and a little more than all resident.
 inline um::Bytes random_budget(const TaskGraph& graph) {
-  const NearNeed need = near_need(graph, Occupancy{graph, kPage});
-  const std::uint64_t slack = (need.roomy - need.smallest) / kPage;
+  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
+  const std::uint64_t slack = (need.peak_with_workspace - need.smallest) / kPage;
   return need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 2));
 }
 

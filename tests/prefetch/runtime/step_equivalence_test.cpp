@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tests/prefetch/runtime/copy_steps.h"
-#include "um/host/uffd_probe.h"
+#include "um/host/managed/uffd_probe.h"
 
 namespace spillway::prefetch::testing {
 namespace {
@@ -14,7 +14,7 @@ RC_GTEST_PROP(ResidentStep, GivesWhatTheTasksGiveByThemselves, ()) {
   const TaskGraph graph = random_step();
   const Profile profile = random_profile(graph);
   Problem problem = random_step_problem(graph, profile);
-  problem.budget = near_need(graph, Occupancy{graph, kPage}).resident;
+  problem.budget = near_need(graph, BlockSizes{graph, kPage}).resident;
   const Plan plan = verified_plan(problem, "resident");
   RC_ASSERT(execute_resident(graph, plan).result == run_plainly(graph, kSteps));
 }
@@ -52,11 +52,11 @@ RC_GTEST_PROP(CopyStep, GivesTheSameUnderEveryPlanner, ()) {
 // none does.
 RC_GTEST_PROP(CopyStep, GivesTheSameWithPlacesAsTheyCome, ()) {
   TaskGraph graph = random_step();
-  const um::Bytes pool = Occupancy{graph, kPage}.pool(random_budget(graph));
+  const um::Bytes pool = BlockSizes{graph, kPage}.pool(random_budget(graph));
   add_unplaceable_runs(graph, std::max<std::uint64_t>(4, pool / kPage));
   const Profile profile = random_profile(graph);
   Problem problem = random_step_problem(graph, profile);
-  problem.budget = near_need(graph, Occupancy{graph, kPage}).smallest;
+  problem.budget = near_need(graph, BlockSizes{graph, kPage}).smallest;
   problem.whole_blocks = true;
   const Plan plan = verified_plan(problem, "fractional");
   const Executed executed = execute_copy(graph, plan);

@@ -61,11 +61,11 @@ TEST_F(StepLayoutTest, GivesALargeWorkspacePagesAndASmallOneTheSharedBuffer) {
   EXPECT_EQ(layout.placement.extent, pages(5));  // x beside the workspace of "make"
 }
 
-TEST_F(StepLayoutTest, AlwaysNearHoldsStateSmallTensorsAndTheSmallWorkspace) {
+TEST_F(StepLayoutTest, PinnedBlocksHoldStateSmallTensorsAndTheSmallWorkspace) {
   const Stage stage{graph, plan};
   // 100 bytes of workspace take 128, s takes 64.
-  EXPECT_EQ(AlwaysNear::buffer_size(graph, stage.layout.occupancy), 192_B);
-  const AlwaysNear& near = stage.always_near;
+  EXPECT_EQ(PinnedBlocks::buffer_size(graph, stage.layout.block_sizes), 192_B);
+  const PinnedBlocks& near = stage.pinned;
   EXPECT_EQ(near.address(x), nullptr);
   EXPECT_EQ(near.address(w), stage.state.addresses()[2]);
   EXPECT_EQ(near.address(s), near.small_workspace() + 128);
@@ -75,18 +75,18 @@ TEST_F(StepLayoutTest, SlabAddressFindsBlocksWorkspacesAndPartsOfBlocks) {
   const Stage stage{graph, plan};
   std::vector<std::uint64_t> words(5 * kPage.count() / 8);
   const um::Range slab = std::as_writable_bytes(std::span{words});
-  const SlabAddress address{stage.layout, stage.always_near, slab};
+  const SlabAddress address{stage.layout, stage.pinned, slab};
   EXPECT_EQ(address.block(x), slab.data());  // the larger: placed first, at 0
   EXPECT_EQ(address.workspace(0), slab.data() + pages(3).count());
-  EXPECT_EQ(address.workspace(1), stage.always_near.small_workspace());
+  EXPECT_EQ(address.workspace(1), stage.pinned.small_workspace());
   EXPECT_EQ(address.workspace(2), nullptr);
   EXPECT_TRUE(address.workspace_pages(2).empty());
-  EXPECT_EQ(address.block(s), stage.always_near.address(s));
+  EXPECT_EQ(address.block(s), stage.pinned.address(s));
   const um::Range part =
       address.pages(Move{.data = x, .offset = pages(1), .size = pages(2), .after = {}});
   EXPECT_EQ(part.data(), slab.data() + pages(1).count());
   EXPECT_EQ(part.size(), pages(2).count());
-  EXPECT_THROW((SlabAddress{stage.layout, stage.always_near, slab.first(4 * kPage.count())}),
+  EXPECT_THROW((SlabAddress{stage.layout, stage.pinned, slab.first(4 * kPage.count())}),
                um::ContractError);
 }
 
@@ -119,7 +119,7 @@ RC_GTEST_PROP(Placement, NeverPutsTwoThingsInOnePlaceAtOneTime, ()) {
   const TaskGraph graph = random_graph({.has_offloadable_weights = false});
   const Profile profile = random_profile(graph);
   Problem given{.graph = graph, .profile = profile, .budget = {}, .page = kPage};
-  given.budget = near_need(graph, Occupancy{graph, kPage}).smallest + pages(2);
+  given.budget = near_need(graph, BlockSizes{graph, kPage}).smallest + pages(2);
   given.may_recompute = true;
   const Plan plan = std::get<Plan>(find_planner("joint").plan(given));
   const StepLayout layout{graph, plan};
@@ -131,7 +131,7 @@ RC_GTEST_PROP(Placement, NeverPutsTwoThingsInOnePlaceAtOneTime, ()) {
   };
   for (const Life& life : find_lives(graph, plan.runs)) {
     add(layout.placement.blocks[static_cast<std::size_t>(life.data)],
-        layout.occupancy.size(life.data), life.begin(), life.last());
+        layout.block_sizes.size(life.data), life.begin(), life.last());
   }
   for (Position p = 0; p < plan.runs.size(); ++p) {
     add(layout.placement.workspaces[p], layout.runs[p].workspace, p, p);

@@ -28,11 +28,11 @@ struct Stage {
   Stage(const TaskGraph& graph, const Plan& plan)
       : layout{graph, plan},
         state{graph},
-        buffer(AlwaysNear::buffer_size(graph, layout.occupancy).count() / 8 + 1),
-        always_near{graph, layout.occupancy, state.addresses(),
-                    std::as_writable_bytes(std::span{buffer})},
+        buffer(PinnedBlocks::buffer_size(graph, layout.block_sizes).count() / 8 + 1),
+        pinned{graph, layout.block_sizes, state.addresses(),
+               std::as_writable_bytes(std::span{buffer})},
         ledger{plan.budget} {
-    ledger.charge(layout.occupancy.always_near());
+    ledger.charge(layout.block_sizes.pinned());
   }
 
   /// Near bytes that the budget leaves for what moves.
@@ -43,7 +43,7 @@ struct Stage {
   StepLayout layout;
   ToyState state;
   std::vector<std::uint64_t> buffer;  ///< small tensors and workspaces
-  AlwaysNear always_near;
+  PinnedBlocks pinned;
   um::Ledger ledger;
 };
 
@@ -51,7 +51,7 @@ inline Executed execute_resident(const TaskGraph& graph, const Plan& plan) {
   Stage stage{graph, plan};
   std::vector<std::uint64_t> slab(stage.layout.placement.extent.count() / 8);
   ResidentMemory memory{
-      SlabAddress{stage.layout, stage.always_near, std::as_writable_bytes(std::span{slab})}};
+      SlabAddress{stage.layout, stage.pinned, std::as_writable_bytes(std::span{slab})}};
   return {.result = run_planned(stage.layout, memory, stage.state, kSteps)};
 }
 
@@ -67,7 +67,7 @@ inline Executed execute_managed(const TaskGraph& graph, const Plan& plan, um::Pa
                                                 .paging = paging,
                                                 .poison = poison},
                                                stage.ledger);
-  ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.always_near, space->slab()},
+  ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.pinned, space->slab()},
                        space->hints()};
   ToyResult result = run_planned(stage.layout, memory, stage.state, kSteps);
   return {.result = std::move(result), .counters = space->counters(), .peak = stage.ledger.peak()};
@@ -79,7 +79,7 @@ inline Executed execute_copy(const TaskGraph& graph, const Plan& plan) {
   const um::Bytes far = FarPlacement{stage.layout}.extent;
   const auto space =
       device.make_copy_space({.size = std::max(plan.page, far), .near = stage.room()});
-  CopyMemory memory{stage.layout, stage.always_near, space->near(), space->copies(), stage.ledger};
+  CopyMemory memory{stage.layout, stage.pinned, space->near(), space->copies(), stage.ledger};
   ToyResult result = run_planned(stage.layout, memory, stage.state, kSteps);
   return {.result = std::move(result),
           .counters = space->counters(),

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "prefetch/json.h"
+#include "prefetch/files/json.h"
 #include "tests/src/data/temporary_folder.h"
 #include "um/error.h"
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "src/executor.h"
+#include "src/execute/executor.h"
 
 namespace spillway {
 namespace {
@@ -15,7 +15,7 @@ class Script {
  public:
   explicit Script(std::vector<double> times) : times_{std::move(times)} {}
 
-  Figure measure(const Repetition& repetition) {
+  TimingSummary measure(const Repetition& repetition) {
     return spillway::measure(
         [this](Phase phase) {
           if (phase == Phase::kWarmUp) ++warm_ups_;
@@ -42,22 +42,22 @@ class Script {
 
 TEST(Measure, EndsAsSoonAsRunsHaveSettled) {
   Script script{{1}};
-  const Figure figure =
-      script.measure({.warm_ups = 0, .settling = {.least_runs = 4}, .most_time = Seconds{100}});
+  const TimingSummary timing =
+      script.measure({.warm_ups = 0, .settling = {.min_runs = 4}, .max_time = Seconds{100}});
 
-  EXPECT_TRUE(figure.settled);
+  EXPECT_TRUE(timing.settled);
   EXPECT_EQ(script.runs(), 4U);
 }
 
 // All alike, but the clock reaches 20 seconds only after the twentieth run; looked at first then.
 TEST(Measure, DoesNotTrustRunsOfTooLittleTime) {
   Script script{{1}};
-  const Figure figure = script.measure({.warm_ups = 0,
-                                        .settling = {.least_runs = 4},
-                                        .least_time = Seconds{20},
-                                        .most_time = Seconds{100}});
+  const TimingSummary timing = script.measure({.warm_ups = 0,
+                                               .settling = {.min_runs = 4},
+                                               .min_time = Seconds{20},
+                                               .max_time = Seconds{100}});
 
-  EXPECT_TRUE(figure.settled);
+  EXPECT_TRUE(timing.settled);
   EXPECT_EQ(script.runs(), 20U);
 }
 
@@ -68,52 +68,54 @@ TEST(Measure, LooksAtManyRunsSeldom) {
   for (int i = 0; i < 13; ++i) times.insert(times.end(), {1, 2, 3});
   times.resize(200, 2);
   Script script{times};
-  const Figure figure =
-      script.measure({.warm_ups = 0, .most_runs = 200, .most_time = Seconds{900}});
+  const TimingSummary timing =
+      script.measure({.warm_ups = 0, .max_runs = 200, .max_time = Seconds{900}});
 
-  EXPECT_TRUE(figure.settled);
-  EXPECT_EQ(figure.runs, 57U);
+  EXPECT_TRUE(timing.settled);
+  EXPECT_EQ(timing.runs, 57U);
 }
 
 TEST(Measure, DoesNotCountRunsThatWarmUp) {
   Script script{{50, 40, 1, 1, 1}};
-  const Figure figure = script.measure(
-      {.warm_ups = 2, .settling = {.least_runs = 3}, .most_runs = 9, .most_time = Seconds{1000}});
+  const TimingSummary timing = script.measure(
+      {.warm_ups = 2, .settling = {.min_runs = 3}, .max_runs = 9, .max_time = Seconds{1000}});
 
   EXPECT_EQ(script.warm_ups(), 2U);
-  EXPECT_EQ(figure.runs, 3U);
-  EXPECT_EQ(figure.most.count(), 1);
+  EXPECT_EQ(timing.runs, 3U);
+  EXPECT_EQ(timing.max.count(), 1);
 }
 
 // 1, 2, 3, 1, 2, ...: the median distance from the median 2 is half of it or a quarter.
 TEST(Measure, GivesUpAfterTheMostRuns) {
   Script script{{1, 2, 3}};
-  const Figure figure = script.measure({.warm_ups = 0, .most_runs = 8, .most_time = Seconds{1000}});
+  const TimingSummary timing =
+      script.measure({.warm_ups = 0, .max_runs = 8, .max_time = Seconds{1000}});
 
-  EXPECT_FALSE(figure.settled);
-  EXPECT_EQ(figure.runs, 8U);
+  EXPECT_FALSE(timing.settled);
+  EXPECT_EQ(timing.runs, 8U);
 }
 
 // After 1 + 2 + 1 + 2 seconds no further run begins; the warm-up's 1 second is one of them.
 TEST(Measure, GivesUpAfterTheMostTime) {
   Script script{{1, 2}};
-  const Figure figure = script.measure({.warm_ups = 1, .most_runs = 100, .most_time = Seconds{6}});
+  const TimingSummary timing =
+      script.measure({.warm_ups = 1, .max_runs = 100, .max_time = Seconds{6}});
 
-  EXPECT_FALSE(figure.settled);
-  EXPECT_EQ(figure.runs, 3U);
+  EXPECT_FALSE(timing.settled);
+  EXPECT_EQ(timing.runs, 3U);
 }
 
 TEST(Measure, CountsOneRunHoweverLongTheWarmUpTook) {
   Script script{{100}};
 
-  EXPECT_EQ(script.measure({.warm_ups = 1, .most_time = Seconds{1}}).runs, 1U);
+  EXPECT_EQ(script.measure({.warm_ups = 1, .max_time = Seconds{1}}).runs, 1U);
 }
 
 TEST(Measure, BeginsNoRunAfterItWasStopped) {
   Script script{{1, 2}};
   script.stop_after(3);
 
-  EXPECT_THROW(static_cast<void>(script.measure({.most_time = Seconds{1000}})), Interrupted);
+  EXPECT_THROW(static_cast<void>(script.measure({.max_time = Seconds{1000}})), Interrupted);
   EXPECT_EQ(script.runs(), 3U);
 }
 

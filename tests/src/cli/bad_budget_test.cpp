@@ -111,9 +111,9 @@ TEST(BadBudget, OfResidentModeIsTheWholeNeed) {
     expect_refused(1, small_training({"--memory", "resident", "--budget", budget}),
                    {"too small", "smallest budget that works"});
   }
-  const Outcome roomy =
+  const Outcome peak_with_workspace =
       run_spillway(small_training({"--memory", "resident", "--budget", "200%", "--json", "-"}));
-  EXPECT_GT(summary_of(roomy).value("budget_bytes", 0), 0);
+  EXPECT_GT(summary_of(peak_with_workspace).value("budget_bytes", 0), 0);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "tests/src/cli/program.h"
 #include "tests/src/cli/refused.h"
 #include "tests/src/data/temporary_folder.h"
-#include "tests/src/report/bench_file.h"
+#include "tests/src/report/sample_bench_file.h"
 
 namespace spillway {
 namespace {

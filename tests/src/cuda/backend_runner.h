@@ -21,7 +21,7 @@ class BackendRunner : public DeviceRunner {
     DeviceRunner::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     CudaBackendOptions options{.precision = machine().precision,
-                               .most_workspace = um::Bytes{1U << 30U}};
+                               .max_workspace = um::Bytes{1U << 30U}};
     backend_.emplace(machine().stream, options);
     options.deterministic = true;
     deterministic_.emplace(machine().stream, options);

@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "src/cuda/bfloat16.h"
-#include "src/cuda/kernels.h"
-#include "src/cuda/layout.h"
-#include "src/cuda/parameter_layout.h"
+#include "src/cuda/kernels/kernels.h"
+#include "src/cuda/layout/bfloat16.h"
+#include "src/cuda/layout/layout.h"
+#include "src/cuda/layout/parameter_layout.h"
 #include "tests/gpu.h"
 #include "tests/src/host/kernel_runner.h"
-#include "um/cuda/check.h"
+#include "um/cuda/driver/check.h"
 
 namespace spillway::cuda {
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "src/cuda/open_processor.h"
+#include "src/cuda/open_context.h"
 #include "tests/golden/golden_file.h"
 #include "tests/golden/golden_training.h"
 #include "tests/gpu.h"
@@ -37,9 +37,9 @@ class CudaGolden : public ::testing::TestWithParam<const char*> {
 
   static MakeNetwork on_gpu(Precision precision, MemoryMode memory) {
     return [=](nets::Network network, const StepOptions& options) {
-      Processor processor =
-          open_processor({.precision = precision, .deterministic = true, .is_shared = true});
-      return std::make_unique<test::NetworkInMemory>(std::move(processor), std::move(network),
+      ExecutionContext context =
+          open_context({.precision = precision, .deterministic = true, .is_shared = true});
+      return std::make_unique<test::NetworkInMemory>(std::move(context), std::move(network),
                                                      options, memory);
     };
   }

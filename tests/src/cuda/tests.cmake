@@ -1,5 +1,7 @@
-spillway_test(gpu_training_tests SOURCES src/gpu_training_test.cpp
-  LINK spillway::um_cuda spillway::um spillway::training spillway::host)
+spillway_test(gpu_training_tests
+  SOURCES src/gpu_training_test.cpp
+  LINK spillway::host spillway::prefetch_planners spillway::profile spillway::train
+       spillway::um_cuda spillway::um_host)
 add_test(NAME cuda_plugin_symbols
   COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DPREFIX=spillway_cuda
     -DLIBRARY=$<TARGET_FILE:spillway_cuda>
@@ -16,22 +18,24 @@ target_link_libraries(cudnn_listing PUBLIC spillway::cuda_backend PRIVATE spillw
 add_executable(write_cudnn_listing ${PROJECT_SOURCE_DIR}/tools/golden/write_cudnn_listing.cpp)
 target_link_libraries(write_cudnn_listing PRIVATE cudnn_listing spillway_flags)
 spillway_test(cuda_planning_tests
-  SOURCES src/cuda/channel_matrix_test.cpp src/cuda/device_less_planning_test.cpp
-          src/cuda/engine_choice_test.cpp
-  LINK cudnn_listing golden_files
+  SOURCES src/cuda/layout/channel_matrix_test.cpp src/cuda/cudnn/device_less_planning_test.cpp
+          src/cuda/cudnn/engine_choice_test.cpp
+  LINK spillway::cuda_backend cudnn_listing golden_files
   TIMEOUT 300)
 spillway_test(cuda_layout_tests
-  SOURCES src/cuda/bfloat16_test.cpp src/cuda/layout_test.cpp src/cuda/parameter_layout_test.cpp
+  SOURCES src/cuda/layout/bfloat16_test.cpp src/cuda/layout/layout_test.cpp
+          src/cuda/layout/parameter_layout_test.cpp
   LINK spillway::cuda_backend)
 spillway_test(cuda_kernel_tests GPU
-  SOURCES src/cuda/accumulate_gradients_test.cpp src/cuda/adam_update_test.cpp
-          src/cuda/concat_test.cpp src/cuda/crop_test.cpp src/cuda/dropout_test.cpp
-          src/cuda/element_wise_test.cpp src/cuda/load_batch_test.cpp
-          src/cuda/local_response_norm_test.cpp src/cuda/pool_test.cpp
-          src/cuda/sgd_update_test.cpp src/cuda/softmax_cross_entropy_test.cpp
-  LINK spillway::cuda_backend spillway::host)
+  SOURCES src/cuda/kernels/accumulate_gradients_test.cpp src/cuda/kernels/adam_update_test.cpp
+          src/cuda/kernels/concat_test.cpp src/cuda/kernels/crop_test.cpp
+          src/cuda/kernels/dropout_test.cpp src/cuda/kernels/element_wise_test.cpp
+          src/cuda/kernels/load_batch_test.cpp src/cuda/kernels/local_response_norm_test.cpp
+          src/cuda/kernels/pool_test.cpp src/cuda/kernels/sgd_update_test.cpp
+          src/cuda/kernels/softmax_cross_entropy_test.cpp
+  LINK spillway::cuda_backend spillway::host spillway::um_cuda_managed)
 spillway_test(cuda_library_tests GPU
-  SOURCES src/cuda/batch_norm_test.cpp src/cuda/convolution_test.cpp src/cuda/linear_test.cpp
-          src/cuda/transposed_convolution_test.cpp
-  LINK spillway::cuda_backend spillway::host
+  SOURCES src/cuda/cudnn/batch_norm_test.cpp src/cuda/cudnn/convolution_test.cpp
+          src/cuda/cudnn/linear_test.cpp src/cuda/cudnn/transposed_convolution_test.cpp
+  LINK spillway::cuda_backend spillway::cuda_backend spillway::host spillway::um_cuda_managed
   TIMEOUT 300)

@@ -64,10 +64,10 @@ TEST(SyntheticDataset, StaysBetweenBlackAndWhite) {
   const SyntheticDataset dataset{kColour, 1000, 1000, 7, Split::kTrain};
   for (std::size_t i = 0; i < 1000; i += 7) {
     const std::vector<float> image = image_of(dataset, i);
-    const auto [least, most] = std::minmax_element(image.begin(), image.end());
-    EXPECT_GE(*least, 0.0F);
-    EXPECT_LE(*most, 1.0F);
-    EXPECT_GT(*most - *least, 0.2F) << "nothing to see in image " << i;
+    const auto [min, max] = std::minmax_element(image.begin(), image.end());
+    EXPECT_GE(*min, 0.0F);
+    EXPECT_LE(*max, 1.0F);
+    EXPECT_GT(*max - *min, 0.2F) << "nothing to see in image " << i;
   }
 }
 
@@ -95,15 +95,15 @@ double nearest_neighbour_accuracy(const Shape& shape, std::size_t classes, std::
   std::size_t correct = 0;
   for (std::size_t i = 0; i < kTests; ++i) {
     const std::vector<float> image = features(*pair.test, i);
-    float least = std::numeric_limits<float>::max();
+    float min = std::numeric_limits<float>::max();
     std::size_t nearest = 0;
     for (std::size_t k = 0; k < known.size(); ++k) {
       float distance = 0;
       for (std::size_t j = 0; j < image.size(); ++j) {
         distance += (image[j] - known[k][j]) * (image[j] - known[k][j]);
       }
-      if (distance < least) nearest = k;
-      least = std::min(least, distance);
+      if (distance < min) nearest = k;
+      min = std::min(min, distance);
     }
     correct += pair.train->label(nearest) == pair.test->label(i) ? 1 : 0;
   }

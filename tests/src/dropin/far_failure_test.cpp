@@ -8,7 +8,7 @@
 #include <iostream>
 
 #include "tests/src/dropin/space_of_c.h"
-#include "tests/um/host/temporary_folder.h"
+#include "tests/um/host/fresh_folder.h"
 
 namespace spillway::dropin {
 namespace {

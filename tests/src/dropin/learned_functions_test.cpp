@@ -29,7 +29,7 @@ TEST_F(LearnedFunctions, PrefetchAStreamAheadOfItsTouches) {
   }
   EXPECT_EQ(wrong, 0U);
   const auto seen = counters();
-  EXPECT_EQ(seen.lessons, 1U);
+  EXPECT_EQ(seen.replay_plans, 1U);
   // Two are recorded, the third waits for the lesson.
   EXPECT_EQ(seen.followed, 7U);
   EXPECT_EQ(seen.hits, 7 * kPages);
@@ -124,7 +124,7 @@ TEST_F(LearnedFunctions, FallBackWhenThePatternChanges) {
   EXPECT_EQ(wrong, 0U);
   EXPECT_EQ(counters().abandoned, 4U);
   EXPECT_GT(counters().misses, 0U);
-  EXPECT_EQ(counters().lessons, 2U);
+  EXPECT_EQ(counters().replay_plans, 2U);
   // Four are abandoned, two recorded, one waits.
   EXPECT_EQ(counters().followed, 2U + 3U);
 }
@@ -136,7 +136,7 @@ TEST_F(LearnedFunctions, LeaveWhatFitsToItself) {
     touch(block, 2, SPILLWAY_UM_READ_WRITE);
     mark();
   }
-  EXPECT_EQ(counters().lessons, 0U);
+  EXPECT_EQ(counters().replay_plans, 0U);
   EXPECT_EQ(counters().prefetches, 0U);
   EXPECT_NE(status().find("page faults alone are as fast"), std::string::npos) << status();
 }

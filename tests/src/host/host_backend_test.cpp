@@ -3,7 +3,7 @@
 #include <array>
 #include <thread>
 
-#include "src/host/kernels.h"
+#include "src/host/kernels/kernels.h"
 #include "tests/src/host/kernel_runner.h"
 #include "tests/src/host/naive_layers.h"
 

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "src/convolution_geometry.h"
+#include "src/ops/convolution_geometry.h"
 #include "tests/src/host/kernel_runner.h"
 
 namespace spillway::test {
@@ -104,7 +104,7 @@ class GoldenLayer : public KernelRunner, public testing::WithParamInterface<Laye
     run(PoolBackward{.x = g_.x[0], .y = g_.y, .pool = layer}, operands);
     expect_golden("dx1", values(g_.x[0], dx));
   }
-  // As src/layers/pool.cpp has it.
+  // As src/step/layers/pool.cpp has it.
   void check(const nets::GlobalAveragePool& /*layer*/) {
     const nets::Extent all{.height = g_.x[0].image.height, .width = g_.x[0].image.width};
     check(nets::Pool{.kind = nets::PoolKind::kAverage, .kernel = all, .stride = all});
@@ -168,7 +168,7 @@ class GoldenLayer : public KernelRunner, public testing::WithParamInterface<Laye
       expect_golden("dx" + std::to_string(i + 1), values(g_.x[i], gradients[i]));
     }
   }
-  // As src/layers/crop.cpp has it.
+  // As src/step/layers/crop.cpp has it.
   void check(const nets::Crop& layer) {
     const nets::Shape& whole = g_.x[0].image;
     const nets::Extent offset = layer.is_centred

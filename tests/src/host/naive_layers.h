@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "src/operation.h"
+#include "src/ops/operation.h"
 #include "tests/src/host/kernel_runner.h"
 
 namespace spillway::host {

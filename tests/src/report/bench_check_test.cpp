@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "tests/src/report/bench_file.h"
+#include "tests/src/report/sample_bench_file.h"
 #include "um/error.h"
 
 namespace spillway::test {

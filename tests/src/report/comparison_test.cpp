@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/src/report/bench_file.h"
+#include "tests/src/report/sample_bench_file.h"
 
 namespace spillway {
 namespace {

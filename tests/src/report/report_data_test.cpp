@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/src/report/bench_file.h"
+#include "tests/src/report/sample_bench_file.h"
 
 namespace spillway {
 namespace {

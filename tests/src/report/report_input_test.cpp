@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tests/src/data/temporary_folder.h"
-#include "tests/src/report/bench_file.h"
+#include "tests/src/report/sample_bench_file.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "nets/catalogue.h"
+#include "nets/network_catalogue.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -37,32 +37,32 @@ TEST(Suite, AsksForTwelveBudgetsFromTheSmallestOn) {
   SuiteWorkloads workloads;
   const std::array networks{find_suite_network("alexnet")};
   const std::array machines{prefetch::find_machine("k40m"), prefetch::find_machine("h200")};
-  const std::vector<Situation> situations = suite_situations(networks, machines, workloads);
-  const std::vector<Cell> cells = suite_cells(situations);
-  ASSERT_EQ(cells.size(), 24U);
-  const prefetch::NearNeed& need = situations[0].workload->need();
-  EXPECT_EQ(cells[0].budget, need.smallest);
-  EXPECT_EQ(cells[11].position, 11U);
-  EXPECT_EQ(cells[11].budget, need.resident);
-  EXPECT_EQ(cells[12].position, 0U);
-  EXPECT_EQ(situations[1].batch, 4096U);
+  const std::vector<Scenario> scenarios = suite_scenarios(networks, machines, workloads);
+  const std::vector<SweepPoint> sweep_points = suite_sweep_points(scenarios);
+  ASSERT_EQ(sweep_points.size(), 24U);
+  const prefetch::NearNeed& need = scenarios[0].workload->need();
+  EXPECT_EQ(sweep_points[0].budget, need.smallest);
+  EXPECT_EQ(sweep_points[11].position, 11U);
+  EXPECT_EQ(sweep_points[11].budget, need.resident);
+  EXPECT_EQ(sweep_points[12].position, 0U);
+  EXPECT_EQ(scenarios[1].batch, 4096U);
 }
 
 TEST(Suite, FixesAlgorithmsButWhereTheirChoiceIsJudged) {
   SuiteWorkloads workloads;
   const std::array networks{find_suite_network("vgg16")};
   const std::array machines{prefetch::find_machine("v100"), prefetch::find_machine("h200")};
-  const auto most_algorithms = [](const Situation& situation) {
-    std::size_t most = 0;
-    for (const prefetch::Task& task : situation.graph().tasks) {
-      most = std::max(most, task.algorithms.size());
+  const auto max_algorithms = [](const Scenario& scenario) {
+    std::size_t max = 0;
+    for (const prefetch::Task& task : scenario.graph().tasks) {
+      max = std::max(max, task.algorithms.size());
     }
-    return most;
+    return max;
   };
-  EXPECT_EQ(most_algorithms(suite_situations(networks, machines, workloads)[0]), 1U);
-  const std::vector<Situation> free = algorithm_situations(networks, machines, workloads);
+  EXPECT_EQ(max_algorithms(suite_scenarios(networks, machines, workloads)[0]), 1U);
+  const std::vector<Scenario> free = algorithm_scenarios(networks, machines, workloads);
   ASSERT_EQ(free.size(), 1U) << "it is judged on k40m and v100 only";
-  EXPECT_EQ(most_algorithms(free[0]), 2U);
+  EXPECT_EQ(max_algorithms(free[0]), 2U);
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include "nets/catalogue.h"
+#include "nets/network_catalogue.h"
 #include "prefetch/planners/catalogue.h"
-#include "src/model_sizing.h"
+#include "src/step/machine_size_model.h"
 
 namespace spillway {
 namespace {
@@ -21,38 +21,38 @@ using um::Bytes;
 class Sweep : public testing::Test {
  protected:
   Sweep()
-      : situation_{make_situation(
+      : scenario_{make_scenario(
             "lenet", 64,
-            std::make_shared<const Workload>(nets::build_network("lenet"), ModelSizing{},
+            std::make_shared<const Workload>(nets::build_network("lenet"), MachineSizeModel{},
                                              StepOptions{.batch = 64}),
             prefetch::find_machine("v100"))} {
-    const prefetch::NearNeed& need = situation_.workload->need();
-    cells_ = {{.situation = &situation_, .position = 0, .budget = need.smallest - Bytes{1}},
-              {.situation = &situation_, .position = 1, .budget = need.smallest},
-              {.situation = &situation_, .position = 2, .budget = need.resident}};
+    const prefetch::NearNeed& need = scenario_.workload->need();
+    sweep_points_ = {{.scenario = &scenario_, .position = 0, .budget = need.smallest - Bytes{1}},
+                     {.scenario = &scenario_, .position = 1, .budget = need.smallest},
+                     {.scenario = &scenario_, .position = 2, .budget = need.resident}};
   }
 
-  Situation situation_;
-  std::vector<Cell> cells_;
+  Scenario scenario_;
+  std::vector<SweepPoint> sweep_points_;
   std::array<Strategy, 2> strategies_{
       Strategy{.planner = &prefetch::find_planner("fractional")},
       Strategy{.planner = &prefetch::find_planner("resident"), .may_recompute = false}};
   std::atomic<bool> stop_ = false;
 };
 
-TEST_F(Sweep, AnswersEveryStrategyCellByCell) {
-  const std::vector<Point> points = sweep(cells_, strategies_, {}, stop_);
+TEST_F(Sweep, AnswersEveryStrategyPointByPoint) {
+  const std::vector<Point> points = sweep(sweep_points_, strategies_, {}, stop_);
   ASSERT_EQ(points.size(), 6U);
   for (std::size_t i = 0; i < points.size(); ++i) {
     EXPECT_EQ(points[i].key.position, i / 2);
     EXPECT_EQ(points[i].key.planner, i % 2 == 0 ? "fractional" : "resident");
-    EXPECT_EQ(points[i].key.budget, cells_[i / 2].budget);
+    EXPECT_EQ(points[i].key.budget, sweep_points_[i / 2].budget);
   }
 }
 
 TEST_F(Sweep, SaysWhatWouldWorkWhereThereIsNoPlan) {
-  const std::vector<Point> points = sweep(cells_, strategies_, {}, stop_);
-  const prefetch::NearNeed& need = situation_.workload->need();
+  const std::vector<Point> points = sweep(sweep_points_, strategies_, {}, stop_);
+  const prefetch::NearNeed& need = scenario_.workload->need();
   EXPECT_FALSE(points[0].outcome);
   EXPECT_FALSE(points[0].facts.bounds);
   EXPECT_EQ(points[0].smallest_budget, need.smallest);
@@ -64,7 +64,7 @@ TEST_F(Sweep, SaysWhatWouldWorkWhereThereIsNoPlan) {
 
 TEST_F(Sweep, VerifiesAndComparesWithBounds) {
   for (const Point& point :
-       sweep(cells_, strategies_, {.noise = 0.1, .with_memory = true}, stop_)) {
+       sweep(sweep_points_, strategies_, {.noise = 0.1, .with_memory = true}, stop_)) {
     if (!point.outcome) continue;
     EXPECT_EQ(point.outcome->violation, "");
     EXPECT_LE(point.outcome->peak, point.key.budget);
@@ -78,20 +78,20 @@ TEST_F(Sweep, VerifiesAndComparesWithBounds) {
 
 // At the smallest budget LeNet's step waits for the link, unless it may compute again.
 TEST_F(Sweep, BoundsWhatTheStrategiesMayDo) {
-  const std::vector<Point> with = sweep(cells_, strategies_, {}, stop_);
+  const std::vector<Point> with = sweep(sweep_points_, strategies_, {}, stop_);
   for (Strategy& strategy : strategies_) strategy.may_recompute = false;
-  const std::vector<Point> without = sweep(cells_, strategies_, {}, stop_);
+  const std::vector<Point> without = sweep(sweep_points_, strategies_, {}, stop_);
   const prefetch::Bounds& recomputing = *with[2].facts.bounds;
   const prefetch::Bounds& moving = *without[2].facts.bounds;
-  EXPECT_LT(recomputing.mixed_turnover, recomputing.offload_turnover);
-  EXPECT_EQ(moving.mixed_turnover, recomputing.offload_turnover);
-  EXPECT_EQ(with[3].facts.bounds->mixed_turnover, recomputing.mixed_turnover)
+  EXPECT_LT(recomputing.mixed_transition, recomputing.offload_transition);
+  EXPECT_EQ(moving.mixed_transition, recomputing.offload_transition);
+  EXPECT_EQ(with[3].facts.bounds->mixed_transition, recomputing.mixed_transition)
       << "a strategy that may not recompute, beside one that may";
 }
 
 TEST_F(Sweep, GivesTheSameWithAnyNumberOfThreads) {
-  const std::vector<Point> one = sweep(cells_, strategies_, {.threads = 1}, stop_);
-  const std::vector<Point> four = sweep(cells_, strategies_, {.threads = 4}, stop_);
+  const std::vector<Point> one = sweep(sweep_points_, strategies_, {.threads = 1}, stop_);
+  const std::vector<Point> four = sweep(sweep_points_, strategies_, {.threads = 4}, stop_);
   ASSERT_EQ(one.size(), four.size());
   for (std::size_t i = 0; i < one.size(); ++i) {
     EXPECT_EQ(one[i].key.planner, four[i].key.planner);
@@ -106,7 +106,7 @@ TEST_F(Sweep, GivesTheSameWithAnyNumberOfThreads) {
 // moves that were planned.
 TEST_F(Sweep, PredictsWhatPageFaultsCost) {
   strategies_[1] = {.planner = &prefetch::find_planner("on-demand")};
-  const std::vector<Point> points = sweep(cells_, strategies_, {.with_memory = true}, stop_);
+  const std::vector<Point> points = sweep(sweep_points_, strategies_, {.with_memory = true}, stop_);
   ASSERT_TRUE(points[3].outcome);
   EXPECT_GT(*points[3].outcome->makespan, *points[2].outcome->makespan);
   EXPECT_FALSE(points[3].outcome->paleo);
@@ -115,15 +115,15 @@ TEST_F(Sweep, PredictsWhatPageFaultsCost) {
 
 TEST_F(Sweep, LeavesOutWhatItDidNotBegin) {
   stop_ = true;
-  EXPECT_TRUE(sweep(cells_, strategies_, {}, stop_).empty());
+  EXPECT_TRUE(sweep(sweep_points_, strategies_, {}, stop_).empty());
 }
 
 TEST_F(Sweep, TellsHowFarItIs) {
   std::vector<double> done;
   const SweepOptions options{
       .on_progress = [&](const SweepProgress& progress) { done.push_back(progress.done); }};
-  static_cast<void>(sweep(cells_, strategies_, options, stop_));
-  ASSERT_EQ(done.size(), cells_.size());
+  static_cast<void>(sweep(sweep_points_, strategies_, options, stop_));
+  ASSERT_EQ(done.size(), sweep_points_.size());
   EXPECT_TRUE(std::ranges::is_sorted(done));
   EXPECT_DOUBLE_EQ(done.back(), 1);
 }

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "src/profiler.h"
+#include "src/profile/profiler.h"
 #include "tests/src/small_training.h"
 
 namespace spillway::gpu {
@@ -67,13 +67,13 @@ TEST_F(EngineTable, SumsOverAllTasksOfTheStep) {
 }
 
 TEST(EngineTimes, AreMeasuredOfConvolutionsAlone) {
-  const Processor processor = test::small_processor();
+  const ExecutionContext context = test::small_context();
   const DistinctConvolutions convolutions = distinct_convolutions(
-      make_training_step(test::small_network(), *processor.backend, {.batch = 2}));
+      make_training_step(test::small_network(), *context.backend, {.batch = 2}));
   const std::atomic<bool> stop = false;
   const prefetch::Profile times =
-      measure_tasks(convolutions.step, *processor.backend, processor.device->memory(),
-                    Bytes{1U << 24U}, *processor.compute, stop, [](double) {});
+      measure_tasks(convolutions.step, *context.backend, context.device->memory(), Bytes{1U << 24U},
+                    *context.compute, stop, [](double) {});
   const json table = engine_table(convolutions, times);
   ASSERT_EQ(table.at("convolutions").size(), 2U);  // forward, and the gradient of the weights
   EXPECT_GT(table.at("seconds_by_fastest"), 0);

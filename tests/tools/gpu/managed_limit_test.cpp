@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "um/cuda/managed_room.h"
+#include "um/cuda/managed/managed_room.h"
 #include "um/error.h"
 
 namespace spillway::gpu {

@@ -8,8 +8,8 @@ namespace {
 TEST(Spread, TakesTheMiddleOfAnOddNumberOfValues) {
   const Spread spread = spread_of({5, 1, 9});
   EXPECT_EQ(spread.median, 5);
-  EXPECT_EQ(spread.least, 1);
-  EXPECT_EQ(spread.most, 9);
+  EXPECT_EQ(spread.min, 1);
+  EXPECT_EQ(spread.max, 9);
   EXPECT_EQ(spread.count, 3U);
 }
 

@@ -14,8 +14,8 @@
 #include "tests/gpu.h"
 #include "tests/um/device_contract.h"
 #include "tests/um/stream_contract.h"
-#include "um/cuda/check.h"
 #include "um/cuda/cuda_device.h"
+#include "um/cuda/driver/check.h"
 #include "um/error.h"
 
 namespace spillway::um {
@@ -90,8 +90,8 @@ class PlannedStepOnAGpu : public testing::GpuTest {
     compute_ = device_->make_cuda_stream("compute");
     result_ = Block{device_->memory(), kBlock};
     layout_.emplace(graph_, plan_);
-    always_near_.emplace(graph_, layout_->occupancy,
-                         std::vector<std::byte*>(graph_.data.size(), nullptr), Range{});
+    pinned_.emplace(graph_, layout_->block_sizes,
+                    std::vector<std::byte*>(graph_.data.size(), nullptr), Range{});
   }
 
   void launch(prefetch::StepMemory& memory, Position position, int value) {
@@ -130,7 +130,7 @@ class PlannedStepOnAGpu : public testing::GpuTest {
                                                     .gpu = {.discards = discards}},
                                                    ledger_);
     prefetch::ManagedMemory memory{
-        *layout_, prefetch::SlabAddress{*layout_, *always_near_, space->slab()}, space->hints()};
+        *layout_, prefetch::SlabAddress{*layout_, *pinned_, space->slab()}, space->hints()};
     expect_steps_are_right(memory, 2);  // the first also takes far memory from the system
     const Counters before = space->counters();
     expect_steps_are_right(memory, 3);
@@ -148,7 +148,7 @@ class PlannedStepOnAGpu : public testing::GpuTest {
   std::unique_ptr<CudaStream> compute_;
   Block result_;
   std::optional<prefetch::StepLayout> layout_;
-  std::optional<prefetch::AlwaysNear> always_near_;
+  std::optional<prefetch::PinnedBlocks> pinned_;
   Ledger ledger_{48_MiB};
 };
 
@@ -171,7 +171,7 @@ TEST_F(PlannedStepOnAGpu, GivesWhatItShouldByExplicitCopies) {
   open(false);
   const auto space = device_->make_copy_space(
       {.size = prefetch::FarPlacement{*layout_}.extent, .near = plan_.budget});
-  prefetch::CopyMemory memory{*layout_, *always_near_, space->near(), space->copies(), ledger_};
+  prefetch::CopyMemory memory{*layout_, *pinned_, space->near(), space->copies(), ledger_};
   expect_steps_are_right(memory, 3);
 }
 

@@ -8,12 +8,12 @@
 
 #include "tests/um/cuda/recording_api.h"
 #include "tests/um/device_contract.h"
-#include "tests/um/host/temporary_folder.h"
-#include "um/cuda/capabilities.h"
-#include "um/cuda/managed_room.h"
+#include "tests/um/host/fresh_folder.h"
+#include "um/cuda/driver/capabilities.h"
+#include "um/cuda/driver/runtime_api.h"
+#include "um/cuda/driver/usability.h"
+#include "um/cuda/managed/managed_room.h"
 #include "um/cuda/pcie_link.h"
-#include "um/cuda/runtime_api.h"
-#include "um/cuda/usability.h"
 #include "um/error.h"
 
 namespace spillway::um {

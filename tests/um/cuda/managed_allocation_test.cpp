@@ -6,7 +6,7 @@
 
 #include "tests/gpu.h"
 #include "um/bytes.h"
-#include "um/cuda/check.h"
+#include "um/cuda/driver/check.h"
 
 namespace spillway::um {
 namespace {

@@ -11,7 +11,7 @@
 #include "prefetch/runtime/slab_address.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_runner.h"
-#include "prefetch/verify.h"
+#include "prefetch/verify/verify.h"
 #include "tests/um/cuda/recording_api.h"
 #include "um/cuda/cuda_device.h"
 
@@ -54,8 +54,8 @@ class PlannedStep : public ::testing::Test {
     ASSERT_TRUE(std::holds_alternative<prefetch::Verified>(verdict))
         << std::get<prefetch::Violation>(verdict).reason;
     layout.emplace(graph, plan);
-    always_near.emplace(graph, layout->occupancy,
-                        std::vector<std::byte*>(graph.data.size(), nullptr), Range{});
+    pinned.emplace(graph, layout->block_sizes, std::vector<std::byte*>(graph.data.size(), nullptr),
+                   Range{});
     ledger.emplace(plan.budget);
   }
 
@@ -63,7 +63,7 @@ class PlannedStep : public ::testing::Test {
     prepare();
     managed = device.make_managed_space(
         {.size = layout->placement.extent, .near = plan.budget, .page = kPage}, *ledger);
-    const prefetch::SlabAddress address{*layout, *always_near, managed->slab()};
+    const prefetch::SlabAddress address{*layout, *pinned, managed->slab()};
     memory = std::make_unique<prefetch::ManagedMemory>(*layout, address, managed->hints());
     start();
   }
@@ -72,7 +72,7 @@ class PlannedStep : public ::testing::Test {
     prepare();
     copied = device.make_copy_space(
         {.size = prefetch::FarPlacement{*layout}.extent, .near = plan.budget});
-    memory = std::make_unique<prefetch::CopyMemory>(*layout, *always_near, copied->near(),
+    memory = std::make_unique<prefetch::CopyMemory>(*layout, *pinned, copied->near(),
                                                     copied->copies(), *ledger);
     start();
   }
@@ -118,7 +118,7 @@ class PlannedStep : public ::testing::Test {
   TaskGraph graph;
   Plan plan;
   std::optional<prefetch::StepLayout> layout;
-  std::optional<prefetch::AlwaysNear> always_near;
+  std::optional<prefetch::PinnedBlocks> pinned;
   std::optional<Ledger> ledger;
   std::unique_ptr<ManagedSpace> managed;
   std::unique_ptr<CopySpace> copied;

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "tests/um/cuda/recorded_memory.h"
-#include "um/cuda/api.h"
-#include "um/cuda/check.h"
+#include "um/cuda/driver/api.h"
+#include "um/cuda/driver/check.h"
 
 namespace spillway::um {
 
@@ -192,11 +192,11 @@ class RecordingApi : public CudaApi {
     note_locked(of(stream).name + ": copy " + memory_.units(from) + " to " + memory_.place(to));
     std::memcpy(to, from.data(), from.size());
   }
-  void prefetch(Range range, Place to, cudaStream_t stream) override {
+  void prefetch(Range range, MemoryTier to, cudaStream_t stream) override {
     const std::lock_guard lock{mutex_};
-    note_locked(of(stream).name + ": prefetch " + (to == Place::kNear ? "near " : "far ") +
+    note_locked(of(stream).name + ": prefetch " + (to == MemoryTier::kNear ? "near " : "far ") +
                 memory_.units(range));
-    if (to == Place::kNear) {
+    if (to == MemoryTier::kNear) {
       memory_.bring_near(range);
     } else {
       memory_.send_far(range);

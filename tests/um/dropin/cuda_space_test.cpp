@@ -34,11 +34,11 @@ class CudaSpace : public testing::Test {
 
 TEST_F(CudaSpace, HintsBecomeTheDriversMoves) {
   std::byte* const two = take(2);
-  space->prefetch(two, 2_MiB + 1_B, Place::kNear);
+  space->prefetch(two, 2_MiB + 1_B, MemoryTier::kNear);
   space->synchronize();
   EXPECT_TRUE(noted("um in: prefetch near slab 0+2"));
   EXPECT_EQ(space->near_bytes(two, 4_MiB), 4_MiB);
-  space->prefetch(two, 1_B, Place::kFar);
+  space->prefetch(two, 1_B, MemoryTier::kFar);
   space->synchronize();
   EXPECT_TRUE(noted("um out: prefetch far slab 0+1"));
   EXPECT_EQ(space->counters().near, 2_MiB);
@@ -57,11 +57,11 @@ TEST_F(CudaSpace, RefusesPagesThatAreNoPowerOfTwoOfTheDriversUnit) {
 
 TEST_F(CudaSpace, APrefetchBeyondTheBudgetIsRefusedAndCounted) {
   std::byte* const three = take(3);
-  space->prefetch(three, 6_MiB, Place::kNear);  // two pages have room
+  space->prefetch(three, 6_MiB, MemoryTier::kNear);  // two pages have room
   space->synchronize();
   EXPECT_TRUE(noted("um in: prefetch near slab 0+2"));
   EXPECT_EQ(space->counters().moves.refused_hints, 1U);
-  space->prefetch(three + (4_MiB).count(), 2_MiB, Place::kNear);
+  space->prefetch(three + (4_MiB).count(), 2_MiB, MemoryTier::kNear);
   space->synchronize();
   EXPECT_FALSE(noted("prefetch"));
   EXPECT_EQ(space->counters().moves.refused_hints, 2U);
@@ -69,7 +69,7 @@ TEST_F(CudaSpace, APrefetchBeyondTheBudgetIsRefusedAndCounted) {
 
 TEST_F(CudaSpace, NeverDiscardsWhatAnotherStreamMayAlreadyWrite) {
   std::byte* const two = take(2);
-  space->prefetch(two, 4_MiB, Place::kNear);
+  space->prefetch(two, 4_MiB, MemoryTier::kNear);
   space->synchronize();
   space->discard(two, 2_MiB);
   space->free(two);

@@ -36,38 +36,38 @@ class MovesUnderWayTest : public testing::Test {
 
 TEST_F(MovesUnderWayTest, AreWaitedForInBothDirections) {
   moves.wait();
-  for (const Place last : {Place::kNear, Place::kFar}) {
-    moves.start(Place::kNear);
-    moves.start(Place::kFar);
-    moves.end(last == Place::kNear ? Place::kFar : Place::kNear);
+  for (const MemoryTier last : {MemoryTier::kNear, MemoryTier::kFar}) {
+    moves.start(MemoryTier::kNear);
+    moves.start(MemoryTier::kFar);
+    moves.end(last == MemoryTier::kNear ? MemoryTier::kFar : MemoryTier::kNear);
     EXPECT_TRUE(outlasts([&] { moves.wait(); }, [&] { moves.end(last); }));
   }
 }
 
 TEST_F(MovesUnderWayTest, ThatStartDuringAWaitAreNotWaitedFor) {
-  moves.start(Place::kFar);
+  moves.start(MemoryTier::kFar);
   EXPECT_TRUE(outlasts([&] { moves.wait(); },
                        [&] {
-                         moves.start(Place::kFar);
-                         moves.end(Place::kFar);
+                         moves.start(MemoryTier::kFar);
+                         moves.end(MemoryTier::kFar);
                        }));
 }
 
 TEST_F(MovesUnderWayTest, StartOneByOneWhereThereIsAMost) {
-  moves.start_below(2, Place::kNear);
-  moves.start_below(2, Place::kNear);
-  moves.start_below(2, Place::kFar);
-  EXPECT_TRUE(
-      outlasts([&] { moves.start_below(2, Place::kNear); }, [&] { moves.end(Place::kNear); }));
-  EXPECT_TRUE(
-      outlasts([&] { moves.start_below(1, Place::kFar); }, [&] { moves.end(Place::kFar); }));
+  moves.start_below(2, MemoryTier::kNear);
+  moves.start_below(2, MemoryTier::kNear);
+  moves.start_below(2, MemoryTier::kFar);
+  EXPECT_TRUE(outlasts([&] { moves.start_below(2, MemoryTier::kNear); },
+                       [&] { moves.end(MemoryTier::kNear); }));
+  EXPECT_TRUE(outlasts([&] { moves.start_below(1, MemoryTier::kFar); },
+                       [&] { moves.end(MemoryTier::kFar); }));
 }
 
 TEST_F(MovesUnderWayTest, MayEndBeforeTheyStart) {
-  moves.end(Place::kNear);
-  moves.start(Place::kNear);
+  moves.end(MemoryTier::kNear);
+  moves.start(MemoryTier::kNear);
   moves.wait();
-  moves.start_below(1, Place::kNear);
+  moves.start_below(1, MemoryTier::kNear);
 }
 
 }  // namespace

@@ -55,10 +55,10 @@ TEST_F(SpaceTest, KeepsWritesToWhatWasPrefetched) {
   std::byte* const two = take(2);
   std::memset(two, 1, (2 * kPage).count());
   for (int round = 2; round < 5; ++round) {
-    space->prefetch(two, 2 * kPage, Place::kFar);
+    space->prefetch(two, 2 * kPage, MemoryTier::kFar);
     space->synchronize();
     EXPECT_EQ(space->near_bytes(two, 2 * kPage), 0_B);
-    space->prefetch(two, 2 * kPage, Place::kNear);
+    space->prefetch(two, 2 * kPage, MemoryTier::kNear);
     space->synchronize();
     EXPECT_EQ(space->near_bytes(two, 2 * kPage), 2 * kPage);
     EXPECT_EQ(*page(two, 1), static_cast<std::byte>(round - 1));
@@ -70,10 +70,10 @@ TEST_F(SpaceTest, KeepsWritesToWhatWasPrefetched) {
 TEST_F(SpaceTest, APrefetchOfMoreThanIsNearBringsWhatHasRoom) {
   std::byte* const all = take(16);
   std::memset(all, 1, (16 * kPage).count());
-  space->prefetch(all, 16 * kPage, Place::kFar);
+  space->prefetch(all, 16 * kPage, MemoryTier::kFar);
   space->synchronize();
   const Counters before = space->counters().moves;
-  space->prefetch(all, 16 * kPage, Place::kNear);
+  space->prefetch(all, 16 * kPage, MemoryTier::kNear);
   space->synchronize();
   const Counters after = space->counters().moves;
   EXPECT_EQ(after.bytes_prefetched - before.bytes_prefetched, 4 * kPage);
@@ -103,7 +103,7 @@ TEST_F(SpaceTest, WhatIsTouchedIsEvictedLast) {
 TEST_F(SpaceTest, RoundsMovesOutwardAndDiscardsInward) {
   std::byte* const three = take(3);
   std::memset(three, 1, (3 * kPage).count());
-  space->prefetch(page(three, 1) - 1, 2_B, Place::kFar);  // pages 0 and 1
+  space->prefetch(page(three, 1) - 1, 2_B, MemoryTier::kFar);  // pages 0 and 1
   space->synchronize();
   EXPECT_EQ(space->near_bytes(three, 3 * kPage), kPage);
   space->discard(three + 1, 3 * kPage - 1_B);              // pages 1 and 2
@@ -164,7 +164,7 @@ TEST_F(SpaceTest, ChoosesPagesThatLeaveSomethingToEvict) {
   for (const auto& [near, page] : {std::pair{64_MiB, 2_MiB}, std::pair{1_MiB, 64_KiB}}) {
     space.emplace(device, SpaceOptions{.near = near, .capacity = 2 * near});
     std::byte* const whole = space->allocate(page, 0_B);
-    space->prefetch(whole, 1_B, Place::kNear);
+    space->prefetch(whole, 1_B, MemoryTier::kNear);
     space->synchronize();
     EXPECT_EQ(space->counters().near, page);
   }

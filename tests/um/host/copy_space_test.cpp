@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/um/host/temporary_folder.h"
+#include "tests/um/host/fresh_folder.h"
 #include "um/error.h"
 
 namespace spillway::um {

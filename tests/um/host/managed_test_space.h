@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "tests/um/host/scripted_far.h"
-#include "um/host/managed_region.h"
+#include "um/host/managed/managed_region.h"
 
 namespace spillway::um {
 
@@ -47,7 +47,7 @@ class ManagedTestSpace {
     });
   }
   /// Moves `count` pages and waits; what the move's completion got.
-  std::exception_ptr move(std::size_t first, std::size_t count, Place place) {
+  std::exception_ptr move(std::size_t first, std::size_t count, MemoryTier place) {
     std::promise<std::exception_ptr> promise;
     hints().prefetch(pages(first, count), place,
                      [&](std::exception_ptr failure) { promise.set_value(std::move(failure)); });

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "um/error.h"
-#include "um/host/far_store.h"
+#include "um/host/far/far_store.h"
 
 namespace spillway::um {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "tools/bench/dropin_kernels/memory.h"
+#include "tools/bench/dropin_kernels/kernel_memory.h"
 
 namespace spillway::bench {
 

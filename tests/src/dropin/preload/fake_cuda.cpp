@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "src/um_cuda_plugin.h"
+#include "src/dropin/um_cuda_plugin.h"
 #include "um/host/host_device.h"
 
 namespace {

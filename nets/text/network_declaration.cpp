@@ -1,0 +1,259 @@
+#include "nets/text/network_declaration.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "nets/joined_numbers.h"
+
+namespace spillway::nets {
+namespace {
+
+constexpr std::string_view kImage = "image";  // the name of what the first layer reads
+constexpr std::size_t kLongestName = 200;
+
+std::string joined(const std::vector<std::string>& words, std::size_t first) {
+  std::string text;
+  for (std::size_t i = first; i < words.size(); ++i) text += (i > first ? " " : "") + words[i];
+  return text;
+}
+
+// Names become parts of file formats and sentences.
+bool is_name(std::string_view word) {
+  constexpr std::string_view kOthers = "_-.:,/+";
+  return word.size() <= kLongestName && std::ranges::all_of(word, [&](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  kOthers.find(c) != std::string_view::npos;
+         });
+}
+
+const char* const kWhatNamesAre =
+    " is no name; names have letters, digits and _-.:,/+, and at most 200 of them";
+
+// The lines in front of the layers.
+class Header {
+ public:
+  explicit Header(TextLines& lines) : lines_{lines} {}
+
+  [[nodiscard]] NetworkDeclaration read() {
+    read_format();
+    NetworkDeclaration declaration{.file = lines_.file()};
+    read_name(declaration);
+    read_image(declaration);
+    read_classes(declaration);
+    return declaration;
+  }
+
+ private:
+  void read_format() {
+    const TextLine line = next(kNetworkFileFormat);
+    if (joined(line.words, 0) == kNetworkFileFormat) return;
+    if (line.words[0] == "spillway-network" && line.words.size() == 2) {
+      throw lines_.error(line.number, "this is version " + quoted(line.words[1]) +
+                                          " of network files; this program reads version 1");
+    }
+    throw lines_.error(line.number, std::string{"a network file begins with the line '"} +
+                                        kNetworkFileFormat + "', this one with " +
+                                        quoted(joined(line.words, 0)));
+  }
+
+  void read_name(NetworkDeclaration& declaration) {
+    TextLine line = next("name NAME", "name");
+    if (line.words.size() != 2) throw lines_.error(line.number, "a network has one word as a name");
+    if (!is_name(line.words[1])) {
+      throw lines_.error(line.number, quoted(line.words[1]) + kWhatNamesAre);
+    }
+    declaration.name = line.words[1];
+    pending_ = lines_.next();
+    if (!pending_ || pending_->words[0] != "description") return;
+    declaration.description = joined(pending_->words, 1);
+    pending_.reset();
+  }
+
+  void read_image(NetworkDeclaration& declaration) {
+    const TextLine line = next("input CHANNELSxHEIGHTxWIDTH", "input");
+    const auto sides = joined_numbers(joined(line.words, 1), 'x', kLargestSide);
+    if (!sides || sides->size() != 3 || std::ranges::find(*sides, 0U) != sides->end()) {
+      throw lines_.error(line.number, "an input of " + quoted(joined(line.words, 1)) +
+                                          " is no CHANNELSxHEIGHTxWIDTH, each from 1 to " +
+                                          std::to_string(kLargestSide) + ", as 3x224x224 is");
+    }
+    declaration.image = {.channels = sides->at(0), .height = sides->at(1), .width = sides->at(2)};
+  }
+
+  void read_classes(NetworkDeclaration& declaration) {
+    const TextLine line = next("classes NUMBER", "classes");
+    const auto number = joined_numbers(joined(line.words, 1), 'x', kLargestWidth);
+    if (!number || number->size() != 1 || number->front() < 2) {
+      throw lines_.error(line.number, quoted(joined(line.words, 1)) +
+                                          " is no number of classes; it must be a whole number "
+                                          "from 2 to " +
+                                          std::to_string(kLargestWidth));
+    }
+    declaration.classes = number->front();
+  }
+
+  // The next line, which must begin with `word`. `what` belongs there.
+  TextLine next(const std::string& what, std::string_view word = {}) {
+    std::optional<TextLine> line = pending_ ? std::exchange(pending_, {}) : lines_.next();
+    if (!line) {
+      throw um::Error{lines_.file() + (lines_.line() == 0 ? " is empty" : " ends too early") +
+                      "; a line '" + what + "' is missing"};
+    }
+    if (!word.empty() && line->words[0] != word) {
+      throw lines_.error(line->number, "here belongs the line '" + what + "', not " +
+                                           quoted(joined(line->words, 0)));
+    }
+    return *std::move(line);
+  }
+
+  TextLines& lines_;
+  std::optional<TextLine> pending_;  // read, but not looked at
+};
+
+// The lines of the layers.
+class Layers {
+ public:
+  Layers(TextLines& lines, NetworkDeclaration& declaration)
+      : lines_{lines}, declaration_{declaration} {
+    nodes_.emplace(kImage, NodeId{0});
+  }
+
+  void read() {
+    while (const std::optional<TextLine> line = lines_.next()) read_line(*line);
+    if (layers().empty()) {
+      throw um::Error{lines_.file() +
+                      " has no layers; the last one must be the loss, such as "
+                      "'loss softmax-cross-entropy'"};
+    }
+    is_read_.assign(layers().size() + 1, false);
+    for (std::size_t i = 0; i < layers().size(); ++i) resolve(i);
+    for (std::size_t i = 0; i < layers().size(); ++i) expect_role(i);
+  }
+
+ private:
+  [[nodiscard]] std::vector<LayerLine>& layers() { return declaration_.layers; }
+
+  void read_line(const TextLine& line) {
+    if (layers().size() == kMaxLayers) {
+      throw lines_.error(line.number, "a network has at most " + std::to_string(kMaxLayers) +
+                                          " layers, and here comes another");
+    }
+    LayerLine layer{.number = line.number, .name = line.words[0]};
+    if (!is_name(layer.name)) throw lines_.error(line.number, quoted(layer.name) + kWhatNamesAre);
+    if (line.words.size() == 1) {
+      throw lines_.error(line.number, "layer " + layer.name +
+                                          " says nothing but its name; what kind of layer it is "
+                                          "belongs behind that");
+    }
+    layer.text.kind = line.words[1];
+    std::vector<std::string> inputs;
+    for (std::size_t i = 2; i < line.words.size(); ++i) {
+      const std::string& word = line.words[i];
+      const std::size_t equals = word.find('=');
+      if (equals == std::string::npos) {
+        inputs.push_back(word);
+      } else {
+        layer.text.parameters.push_back(
+            {.word = word.substr(0, equals), .value = word.substr(equals + 1)});
+      }
+    }
+    expect_new(layer);
+    layers().push_back(std::move(layer));
+    input_names_.push_back(std::move(inputs));
+  }
+
+  void expect_new(const LayerLine& layer) {
+    const auto id = NodeId(layers().size() + 1);
+    const auto [at, is_new] = nodes_.emplace(layer.name, id);
+    if (is_new) return;
+    const auto index = static_cast<std::size_t>(at->second);
+    throw declaration_.error(
+        layer,
+        "layer " + layer.name + " has the name of " +
+            (index == 0 ? "the network's input"
+                        : "the layer on line " + std::to_string(layers()[index - 1].number)) +
+            "; give it one of its own");
+  }
+
+  // Finds what layer `i` reads; that before it where it does not say.
+  void resolve(std::size_t i) {
+    LayerLine& layer = layers()[i];
+    if (input_names_[i].empty()) layer.inputs = {NodeId(i)};
+    for (const std::string& name : input_names_[i]) layer.inputs.push_back(find(name, i));
+    for (const NodeId input : layer.inputs) is_read_[static_cast<std::size_t>(input)] = true;
+    const InputCount count = input_count(checked_layer(layer));
+    const std::size_t inputs = layer.inputs.size();
+    if (inputs >= count.min && inputs <= count.max) return;
+    throw declaration_.error(
+        layer, "layer " + layer.name + " (" + layer.text.kind + ") reads " +
+                   std::to_string(count.min) + (count.max > count.min ? " or more" : "") +
+                   (count.min > 1 ? " layers" : " layer") + ", not " + std::to_string(inputs) +
+                   "; their names belong behind '" + layer.text.kind + "'");
+  }
+
+  [[nodiscard]] NodeId find(const std::string& name, std::size_t reader) const {
+    const LayerLine& layer = declaration_.layers[reader];
+    const auto found = nodes_.find(name);
+    if (found == nodes_.end()) {
+      throw declaration_.error(layer, "layer " + layer.name + " reads " + quoted(name) +
+                                          ", but there is no layer of that name");
+    }
+    const auto index = static_cast<std::size_t>(found->second);
+    if (index <= reader) return found->second;
+    const std::string place =
+        index == reader + 1
+            ? " itself"
+            : " " + name + " of line " + std::to_string(declaration_.layers[index - 1].number);
+    throw declaration_.error(layer, "layer " + layer.name + " reads" + place +
+                                        ", but a layer can read only layers before it");
+  }
+
+  [[nodiscard]] Layer checked_layer(const LayerLine& layer) const {
+    try {
+      return to_layer(layer.name, layer.text, declaration_.classes);
+    } catch (const um::Error& error) {
+      throw declaration_.error(layer, error.what());
+    }
+  }
+
+  // The last layer is the loss, and all others are read or end auxiliary heads.
+  void expect_role(std::size_t i) {
+    const LayerLine& layer = layers()[i];
+    const bool is_loss = std::holds_alternative<SoftmaxCrossEntropy>(checked_layer(layer));
+    const bool is_last = i + 1 == layers().size();
+    if (is_last && !is_loss) {
+      throw declaration_.error(layer, "layer " + layer.name +
+                                          " is the last one; there a loss belongs, such as 'loss "
+                                          "softmax-cross-entropy'");
+    }
+    if (is_loss && is_read_[i + 1]) {
+      throw declaration_.error(layer, "layer " + layer.name +
+                                          " is a loss, which no other can read; the next line "
+                                          "has to say which layer it reads");
+    }
+    if (!is_last && !is_loss && !is_read_[i + 1]) {
+      throw declaration_.error(layer, "layer " + layer.name +
+                                          " is read by no other; remove it, or name it behind the "
+                                          "kind of the layer that shall read it");
+    }
+  }
+
+  TextLines& lines_;
+  NetworkDeclaration& declaration_;
+  std::unordered_map<std::string, NodeId> nodes_;
+  std::vector<std::vector<std::string>> input_names_;  // by layer
+  std::vector<bool> is_read_;                          // by node
+};
+
+}  // namespace
+
+NetworkDeclaration read_declaration(TextLines& lines) {
+  NetworkDeclaration declaration = Header{lines}.read();
+  Layers{lines, declaration}.read();
+  return declaration;
+}
+
+}  // namespace spillway::nets

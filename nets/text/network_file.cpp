@@ -1,0 +1,135 @@
+#include "nets/text/network_file.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "nets/network_family.h"
+#include "nets/saturated.h"
+#include "nets/shape_inference.h"
+#include "nets/text/network_declaration.h"
+#include "um/error.h"
+
+namespace spillway::nets {
+namespace {
+
+// Makes the network that a file declares, for one image and number of classes.
+class Construction {
+ public:
+  Construction(const NetworkDeclaration& declaration, const Shape& image, std::size_t classes)
+      : declaration_{declaration}, classes_{classes}, network_{.name = declaration.name} {
+    network_.nodes.reserve(declaration.layers.size() + 1);
+    network_.nodes.push_back({.name = "image", .layer = {}, .inputs = {}, .output = image});
+  }
+
+  [[nodiscard]] Network build() {
+    for (const LayerLine& layer : declaration_.layers) {
+      try {
+        add(layer);
+      } catch (const um::Error& error) {
+        throw declaration_.error(layer, error.what());
+      }
+    }
+    expect_classes();
+    expect_parameters();
+    return std::move(network_);
+  }
+
+ private:
+  void add(const LayerLine& line) {
+    Layer layer = to_layer(line.name, line.text, classes_);
+    std::vector<Shape> inputs;
+    inputs.reserve(line.inputs.size());
+    for (const NodeId input : line.inputs) inputs.push_back(network_[input].output);
+    const Shape output = infer_shape(line.name, layer, inputs);
+    elements_ = saturated_sum({elements_, output.elements()});
+    if (elements_ > kMaxElements) {
+      throw um::Error{"layer " + line.name + " makes " + to_string(output) +
+                      ", and with it all layers together more than 2^40 numbers an image"};
+    }
+    network_.nodes.push_back(
+        {.name = line.name, .layer = layer, .inputs = line.inputs, .output = output});
+  }
+
+  void expect_classes() const {
+    const std::size_t made = network_.classes();
+    if (made == classes_) return;
+    const LayerLine& loss = declaration_.layers.back();
+    const std::string& from = network_[loss.inputs[0]].name;
+    throw declaration_.error(loss, "layer " + loss.name + " tells " + std::to_string(classes_) +
+                                       " classes apart, but reads " + std::to_string(made) +
+                                       " numbers from layer " + from +
+                                       "; write the word classes for the number that decides that");
+  }
+
+  void expect_parameters() const {
+    const std::size_t count = count_parameters(network_);
+    if (count == 0) {
+      throw um::Error{declaration_.file +
+                      " has no layer with parameters, so that there is nothing "
+                      "to train; add a convolution or a linear layer"};
+    }
+    if (count > kMaxElements) {
+      throw um::Error{declaration_.file +
+                      " has more than 2^40 parameters; make its layers smaller"};
+    }
+  }
+
+  const NetworkDeclaration& declaration_;
+  std::size_t classes_;
+  Network network_;
+  std::size_t elements_ = 0;  // of all outputs
+};
+
+bool is_built_in(const std::string& name) {
+  for (const CatalogueEntry& entry : catalogue()) {
+    if (entry.name == name) return true;
+  }
+  for (const NetworkFamily& family : network_families()) {
+    if (name.starts_with(family.prefix)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+CatalogueEntry read_network(std::istream& text, const std::string& file) {
+  TextLines lines{text, file};
+  // shared: function objects are copied
+  const auto declaration = std::make_shared<const NetworkDeclaration>(read_declaration(lines));
+  return {.name = declaration->name,
+          .description =
+              declaration->description.empty() ? "a network of your own" : declaration->description,
+          .image = declaration->image,
+          .classes = declaration->classes,
+          .build = [declaration](const Shape& image, std::size_t classes) {
+            return Construction{*declaration, image, classes}.build();
+          }};
+}
+
+CatalogueEntry read_network_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw um::Error{"cannot read " + path + ": it is a folder, not a network file"};
+  }
+  std::ifstream text{path, std::ios::binary};
+  if (!text) throw um::system_error("cannot read network file " + path, errno);
+  return read_network(text, path);
+}
+
+bool is_network_file(const std::string& name_or_path) {
+  if (name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".net")) return true;
+  std::error_code none;  // a name that is too long for a file is no file
+  return !is_built_in(name_or_path) && std::filesystem::exists(name_or_path, none) &&
+         !std::filesystem::is_directory(name_or_path, none);
+}
+
+CatalogueEntry open_network(const std::string& name_or_path) {
+  return is_network_file(name_or_path) ? read_network_file(name_or_path)
+                                       : find_network(name_or_path);
+}
+
+}  // namespace spillway::nets

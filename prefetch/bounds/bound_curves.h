@@ -1,0 +1,192 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "prefetch/bounds/idle_intervals.h"
+
+namespace spillway::prefetch {
+
+/// What never happens ends then.
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// How long it takes at least until some of the bytes that become available one after another have
+/// crossed a link.
+class TransferCurve {
+ public:
+  explicit TransferCurve(double bytes_per_second) : rate_{bytes_per_second} {}
+
+  void add(double available, double size) {
+    parts_.push_back({.available = available, .size = size});
+  }
+
+  // Call it once, after all add().
+  void finish() {
+    std::ranges::stable_sort(parts_, {}, &Part::available);
+    double bytes = 0;
+    double now = 0;
+    for (Part& part : parts_) {
+      now = std::max(now, part.available) + part.size / rate_;
+      bytes += part.size;
+      totals_.push_back(bytes);
+      ends_.push_back(now);
+    }
+  }
+
+  // Increases with `bytes`, and jumps where the next part is not available yet.
+  [[nodiscard]] double time(double bytes) const {
+    if (bytes <= 0) return 0;
+    const auto part = std::ranges::lower_bound(totals_, bytes);
+    if (part == totals_.end()) return kNever;
+    return ends_[static_cast<std::size_t>(part - totals_.begin())] - (*part - bytes) / rate_;
+  }
+  [[nodiscard]] const std::vector<double>& totals() const { return totals_; }
+
+ private:
+  struct Part {
+    double available;
+    double size;
+  };
+  double rate_;
+  std::vector<Part> parts_;
+  std::vector<double> totals_;  // bytes of the first parts together
+  std::vector<double> ends_;    // when they have crossed
+};
+
+/// How long it takes at least to compute some of the dropped bytes again.
+///
+/// A block takes all of its tasks, and those of its ingredients that are not kept; what is kept
+/// takes room in its place. The time of a task is divided among its blocks by size, and so is a
+/// block's: whatever blocks are chosen, their tasks take no less. Of the ingredients those are kept
+/// with which a byte of room costs least.
+class RecomputationCurve {
+ public:
+  /// `times`: by task; must outlive this.
+  explicit RecomputationCurve(std::span<const double> times) : times_{times} {}
+
+  /// `makers`: the tasks that make the block, each once; must outlive this.
+  void add(std::span<const Position> producers, double size) {
+    blocks_.push_back(
+        {.producers = producers, .size = size, .first_recompute_input = recompute_inputs_.size()});
+    note(producers, size);
+  }
+  /// Of the block added last; must outlive this.
+  void add_recompute_input(RecomputeInput&&) = delete;
+  void add_recompute_input(const RecomputeInput& recompute_input) {
+    recompute_inputs_.push_back(&recompute_input);
+    note(recompute_input.producers, recompute_input.size);
+  }
+
+  // Call it once, after all add().
+  void finish() {
+    sum_up_made();
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const std::size_t end =
+          i + 1 < blocks_.size() ? blocks_[i + 1].first_recompute_input : recompute_inputs_.size();
+      Block& block = blocks_[i];
+      const auto all = std::span{recompute_inputs_};
+      block.price =
+          price(block, all.subspan(block.first_recompute_input, end - block.first_recompute_input));
+    }
+    std::erase_if(blocks_, [](const Block& block) { return block.price == kNever; });
+    std::ranges::stable_sort(blocks_, {}, &Block::price);
+    for (const Block& block : blocks_) {
+      totals_.push_back(total() + block.size);
+      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + block.price * block.size);
+    }
+  }
+
+  [[nodiscard]] double total() const { return totals_.empty() ? 0 : totals_.back(); }
+  [[nodiscard]] const std::vector<double>& totals() const { return totals_; }
+
+  [[nodiscard]] double time(double bytes) const {
+    if (bytes <= 0) return 0;
+    const auto found = std::ranges::lower_bound(totals_, bytes);
+    if (found == totals_.end()) return kNever;
+    const auto i = static_cast<std::size_t>(found - totals_.begin());
+    const double total_before = i == 0 ? 0 : totals_[i - 1];
+    const double time_before = i == 0 ? 0 : ends_[i - 1];
+    return time_before +
+           (ends_[i] - time_before) * (bytes - total_before) / (totals_[i] - total_before);
+  }
+
+ private:
+  struct Block {
+    std::span<const Position> producers;
+    double size = 0;
+    std::size_t first_recompute_input = 0;
+    double price = 0;  // seconds a byte
+  };
+  struct Made {
+    Position task;
+    double size;
+  };
+
+  void note(std::span<const Position> producers, double size) {
+    for (const Position producer : producers) made_.push_back({.task = producer, .size = size});
+  }
+
+  // Makes one entry of each task's, in order.
+  void sum_up_made() {
+    std::ranges::sort(made_, {}, [](const Made& made) { return std::pair{made.task, made.size}; });
+    std::size_t count = 0;
+    for (const Made& made : made_) {
+      if (count > 0 && made_[count - 1].task == made.task) {
+        made_[count - 1].size += made.size;
+      } else {
+        made_[count++] = made;
+      }
+    }
+    made_.resize(count);
+  }
+
+  [[nodiscard]] double share(std::span<const Position> producers, double size) const {
+    double time = 0;
+    for (const Position producer : producers) {
+      time += times_[producer] * size /
+              std::ranges::lower_bound(made_, producer, {}, &Made::task)->size;
+    }
+    return time;
+  }
+
+  // The least over which ingredients are kept: the dearest to make again per byte come first.
+  [[nodiscard]] double price(const Block& block,
+                             std::span<const RecomputeInput* const> recompute_inputs) const {
+    double time = share(block.producers, block.size);
+    double room = block.size;
+    std::vector<std::pair<double, double>> made;  // seconds a byte, bytes
+    for (const RecomputeInput* recompute_input : recompute_inputs) {
+      if (recompute_input->producers.empty()) {
+        room -= recompute_input->size;
+        continue;
+      }
+      const double again = share(recompute_input->producers, recompute_input->size);
+      time += again;
+      made.emplace_back(again / recompute_input->size, recompute_input->size);
+    }
+    constexpr double kNoRoom = 1e-9;  // of a byte
+    if (room <= kNoRoom) return kNever;
+    std::ranges::sort(made, std::ranges::greater{});
+    double min = time / room;
+    for (const auto& [again, size] : made) {
+      room -= size;
+      time -= again * size;
+      if (room <= kNoRoom) break;
+      min = std::min(min, time / room);
+    }
+    return min;
+  }
+
+  std::span<const double> times_;
+  std::vector<Block> blocks_;
+  std::vector<const RecomputeInput*> recompute_inputs_;
+  std::vector<Made> made_;      // what each task makes
+  std::vector<double> totals_;  // bytes of the first blocks together
+  std::vector<double> ends_;    // how long they take
+};
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,287 @@
+#include "prefetch/bounds/bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/bounds/bound_curves.h"
+#include "prefetch/bounds/idle_intervals.h"
+#include "prefetch/bounds/transition_bound.h"
+#include "prefetch/liveness.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+double to_double(Bytes size) { return static_cast<double>(size.count()); }
+
+// Rounded down, past what rounding errors may have added: a bound must not be too high.
+um::Nanoseconds at_least(double seconds) {
+  return um::Nanoseconds{static_cast<std::int64_t>(seconds * (1 - 1e-12) * 1e9)};
+}
+
+bool has_offloadable_state(const Problem& problem) {
+  return std::ranges::any_of(problem.graph.data, &DataBlock::is_offloadable);
+}
+
+class StepModel {
+ public:
+  explicit StepModel(const Problem& problem)
+      : graph_{problem.graph},
+        block_sizes_{problem.graph, problem.page},
+        link_{problem.profile.link} {
+    std::vector<TaskRun> runs;
+    before_.push_back(0);
+    for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
+      runs.push_back({.task = TaskId(t)});  // the first algorithm needs the least workspace
+      times_.push_back(um::seconds(*std::ranges::min_element(problem.profile.durations[t])));
+      before_.push_back(before_.back() + times_.back());
+    }
+    const std::vector<Life> lives = find_lives(graph_, runs);
+    const Bytes pool = block_sizes_.pool(problem.budget);
+    for (const Bytes needed : demand(graph_, block_sizes_, runs, lives)) {
+      missing_.push_back(to_double(um::saturating_difference(needed, pool)));
+    }
+    for (const Bytes set : working_sets(graph_, block_sizes_, runs)) {
+      rooms_.push_back(to_double(um::saturating_difference(pool, set)));
+    }
+    rests_ = find_rests(graph_, block_sizes_, lives, before_, problem.may_recompute);
+  }
+
+  [[nodiscard]] double compute() const { return before_.back(); }
+
+  [[nodiscard]] double beaumont() const {
+    const double max = missing_.empty() ? 0 : *std::ranges::max_element(missing_);
+    return std::max(compute(), max * (1 / out() + 1 / in()));
+  }
+
+  // A bound, and the same with what TransitionBound knows.
+  struct Pair {
+    double plain;
+    double with_transition_bound;
+  };
+
+  // For plans that only move: no task starts before its own head, nor before its predecessor has
+  // ended; the mirror image for what follows it. With turnover, nor before what it says.
+  [[nodiscard]] Pair head_and_tail() const {
+    Ends own{.starts = std::vector<double>(times_.size()),
+             .tails = std::vector<double>(times_.size())};
+    for (const Position t : by_missing()) {
+      const Curves curves = curves_at(t, false);
+      own.starts[t] = curves.head.time(missing_[t]);
+      own.tails[t] = curves.tail.time(missing_[t]);
+    }
+    const auto bound = [&](const Ends& ends) {
+      double longest = beaumont();
+      for (std::size_t t = 0; t < times_.size(); ++t) {
+        longest = std::max(longest, ends.starts[t] + times_[t] + ends.tails[t]);
+      }
+      return longest;
+    };
+    const TransitionBound transition_bound{rests_, rooms_, times_, link_, false};
+    return {.plain = bound(raised(own, nullptr)),
+            .with_transition_bound = bound(raised(own, &transition_bound))};
+  }
+
+  // For plans that also recompute: the largest bound of one task; of many tasks, only some count.
+  [[nodiscard]] Pair head_and_tail_with_recomputation() const {
+    const Ends none{.starts = std::vector<double>(times_.size()),
+                    .tails = std::vector<double>(times_.size())};
+    const TransitionBound transition_bound{rests_, rooms_, times_, link_, true};
+    const Ends plain = raised(none, nullptr);
+    const Ends turned = raised(none, &transition_bound);
+    Pair bound{.plain = compute(),
+               .with_transition_bound = times_.empty() ? 0 : times_.front() + turned.tails.front()};
+    for (const Position t : by_missing()) {
+      const Curves curves = curves_at(t, true);
+      bound.plain = at(t, curves, plain.starts[t], plain.tails[t], bound.plain);
+      bound.with_transition_bound =
+          at(t, curves, turned.starts[t], turned.tails[t], bound.with_transition_bound);
+    }
+    return bound;
+  }
+
+ private:
+  [[nodiscard]] double out() const { return link_.offload.bytes_per_second(); }
+  [[nodiscard]] double in() const { return link_.prefetch.bytes_per_second(); }
+
+  // By task: at least so much passes before it starts, and after it has ended.
+  struct Ends {
+    std::vector<double> starts;
+    std::vector<double> tails;
+  };
+
+  // What single tasks ask for, made to agree with what their neighbours do.
+  [[nodiscard]] Ends raised(Ends ends, const TransitionBound* transition_bound) const {
+    raise_starts(transition_bound, ends.starts);
+    raise_tails(transition_bound, ends.tails);
+    return ends;
+  }
+
+  void raise_starts(const TransitionBound* transition_bound, std::vector<double>& starts) const {
+    for (Position t = 1; t < starts.size(); ++t) {
+      starts[t] = std::max(starts[t], starts[t - 1] + times_[t - 1]);
+      if (transition_bound == nullptr) continue;
+      for (Position first = t - std::min(t, TransitionBound::kWindow); first < t; ++first) {
+        starts[t] = std::max(starts[t],
+                             starts[first] + times_[first] + transition_bound->between(first, t));
+      }
+    }
+  }
+
+  void raise_tails(const TransitionBound* transition_bound, std::vector<double>& tails) const {
+    const auto count = static_cast<Position>(tails.size());
+    for (Position t = count; t-- > 0;) {
+      if (t + 1 < count) tails[t] = std::max(tails[t], times_[t + 1] + tails[t + 1]);
+      if (transition_bound == nullptr) continue;
+      for (Position later = t + 1; later < count && later <= t + TransitionBound::kWindow;
+           ++later) {
+        tails[t] =
+            std::max(tails[t], transition_bound->between(t, later) + times_[later] + tails[later]);
+      }
+    }
+  }
+
+  struct Curves {
+    TransferCurve head;
+    TransferCurve tail;
+    RecomputationCurve again;
+  };
+
+  // The tasks that something is missing at, of many tasks some of them; those first that most is
+  // missing at: their bounds are high, and what cannot be higher is soon seen.
+  [[nodiscard]] std::vector<Position> by_missing() const {
+    constexpr std::size_t kMany = 2000;
+    const std::size_t stride = times_.size() > kMany ? 50 : 1;
+    std::vector<Position> order;
+    for (std::size_t t = 0; t < times_.size(); t += stride) {
+      if (missing_[t] > 0) order.push_back(Position(t));
+    }
+    std::ranges::stable_sort(order, std::ranges::greater{},
+                             [&](Position t) { return missing_[t]; });
+    return order;
+  }
+
+  // Of the blocks that may be away at task `t`.
+  [[nodiscard]] Curves curves_at(Position t, bool with_recomputation) const {
+    Curves curves{.head = TransferCurve{out()},
+                  .tail = TransferCurve{in()},
+                  .again = RecomputationCurve{times_}};
+    for (const IdleInterval& gap : rests_) {
+      if (gap.last >= t || gap.next <= t) continue;
+      curves.tail.add(gap.due, gap.size);
+      double available = gap.available;
+      if (with_recomputation && !gap.producers.empty()) {
+        curves.again.add(gap.producers, gap.size);
+        for (const RecomputeInput& recompute_input : gap.recompute_inputs) {
+          if (recompute_input.last >= t) continue;  // counts as a block of its own
+          curves.again.add_recompute_input(recompute_input);
+          available = std::min(available, recompute_input.available);  // may be moved in its place
+        }
+      }
+      curves.head.add(available, gap.size);
+    }
+    curves.head.finish();
+    curves.tail.finish();
+    curves.again.finish();
+    return curves;
+  }
+
+  // The bound of one task, the cheapest division of what is missing at it, or `least` where that is
+  // more. Before it at least `start`, after it at least `end` passes.
+  [[nodiscard]] double at(Position t, const Curves& curves, double start, double end,
+                          double min) const {
+    const auto& [head, tail, again] = curves;
+    const double missing = missing_[t];
+    const double after = compute() - before_[t + 1];
+    const auto bound = [&, &head = head, &tail = tail, &again = again](double moved) {
+      return std::max(start, head.time(moved)) + times_[t] +
+             std::max({end, after + again.time(missing - moved), tail.time(moved)});
+    };
+    double best = bound(missing);
+    for (const double moved : divisions(t, start, end, head, tail, again)) {
+      if (best <= min) return min;
+      best = std::min(best, bound(moved));
+    }
+    return std::max(best, min);
+  }
+
+  // Moved bytes among which the cheapest division is, likely ones first: between two of them both
+  // curves of a maximum are linear and none overtakes the other.
+  [[nodiscard]] std::vector<double> divisions(Position t, double start, double end,
+                                              const TransferCurve& head, const TransferCurve& tail,
+                                              const RecomputationCurve& again) const {
+    const double missing = missing_[t];
+    const double after = compute() - before_[t + 1];
+    const double min = std::max(0.0, missing - again.total());
+    if (min >= missing) return {};
+    std::vector<double> result{min};
+    const auto add = [&](double moved) {
+      if (moved > min && moved < missing) result.push_back(moved);
+    };
+    const auto add_crossing = [&](const auto& is_below) {
+      double low = min;
+      double high = missing;
+      for (int i = 0; i < 64; ++i) {
+        const double middle = low + (high - low) / 2;
+        (is_below(middle) ? low : high) = middle;
+      }
+      add(low);
+      add(high);
+    };
+    add_crossing([&](double moved) { return head.time(moved) <= start; });
+    add_crossing(
+        [&](double moved) { return tail.time(moved) <= after + again.time(missing - moved); });
+    add_crossing([&](double moved) { return tail.time(moved) <= end; });
+    add_crossing([&](double moved) { return after + again.time(missing - moved) >= end; });
+    std::ranges::for_each(head.totals(), add);
+    std::ranges::for_each(tail.totals(), add);
+    for (const double total : again.totals()) add(missing - total);
+    return result;
+  }
+
+  const TaskGraph& graph_;
+  BlockSizes block_sizes_;
+  LinkProfile link_;
+  std::vector<double> times_;    // by task, in seconds
+  std::vector<double> before_;   // by task: the time of all tasks before it
+  std::vector<double> missing_;  // by task: bytes that cannot be near while it runs
+  std::vector<IdleInterval> rests_;
+  std::vector<double> rooms_;  // by task: near bytes beside its operands and workspace
+};
+
+}  // namespace
+
+Bounds lower_bounds(const Problem& problem) {
+  const StepModel step{problem};
+  if (has_offloadable_state(problem)) {
+    const um::Nanoseconds compute = at_least(step.compute());
+    return {.beaumont = compute,
+            .offload = compute,
+            .mixed = compute,
+            .offload_transition = compute,
+            .mixed_transition = compute};
+  }
+  const StepModel::Pair moving = step.head_and_tail();
+  const StepModel::Pair mixed =
+      problem.may_recompute ? step.head_and_tail_with_recomputation() : moving;
+  return {.beaumont = at_least(step.beaumont()),
+          .offload = at_least(moving.plain),
+          .mixed = at_least(mixed.plain),
+          .offload_transition = at_least(moving.with_transition_bound),
+          .mixed_transition = at_least(mixed.with_transition_bound)};
+}
+
+um::Nanoseconds mixed_transition_bound(const Problem& problem) {
+  if (!problem.may_recompute) return lower_bounds(problem).mixed_transition;
+  const StepModel step{problem};
+  return at_least(has_offloadable_state(problem)
+                      ? step.compute()
+                      : step.head_and_tail_with_recomputation().with_transition_bound);
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "prefetch/planner.h"
+#include "um/bandwidth.h"
+
+namespace spillway::prefetch {
+
+/// Minima of a step's makespan that are proved: no plan, whatever its order of moves, is faster.
+///
+/// All of them hold for one and for two copy engines, for moves of whole blocks and of parts, and
+/// for every choice of algorithms (each task counts with its fastest, and with the workspace of the
+/// one that needs least). They hold for plans that run the tasks in the graph's order and move the
+/// blocks that BlockSizes calls movable, in whole pages; splitting tasks or the batch can beat
+/// them. Where state is offloadable, which may begin a step far, all three are the tasks' time
+/// alone.
+struct Bounds {
+  /// Beaumont et al., Proposition 3: the tasks take their time, and what exceeds the budget at the
+  /// peak crosses the link twice. For plans that only move.
+  um::Nanoseconds beaumont{0};
+  /// LB2, head and tail. Before a task starts, its predecessor has started no sooner than its own
+  /// head and has run, and what exceeds the budget at this task has left, no block sooner than it
+  /// is written; after it the mirror image, no block later than it is read. The largest sum of
+  /// head, task and tail over all tasks. For plans that only move; never less than `beaumont`.
+  um::Nanoseconds offload{0};
+  /// LB2mix: of one task at a time, where each byte that is missing at a task was either moved or
+  /// will be computed again after it; the cheapest division counts. Who computes a block again runs
+  /// all tasks that wrote it, and those of what they read that is not kept, at no less than these
+  /// tasks' time per byte (RecomputationCurve). For plans that move and recompute, and move no
+  /// content that was overwritten since; equals `offload` where the problem allows no
+  /// recomputation.
+  um::Nanoseconds mixed{0};
+  /// `offload` with TransitionBound: near tasks that fill near memory make way for each other.
+  um::Nanoseconds offload_transition{0};
+  /// `mixed` with TransitionBound.
+  um::Nanoseconds mixed_transition{0};
+};
+
+/// Where state is offloadable all of them are the time of the tasks.
+/// Requires: the budget is at least near_need().smallest.
+/// Complexity: O(tasks * blocks * log blocks); above 2000 tasks all but `beaumont` look at every
+/// 50th task, which keeps them bounds.
+[[nodiscard]] Bounds lower_bounds(const Problem& problem);
+
+/// Bounds::mixed_transition alone, which takes a fraction of the time where there are many tasks.
+[[nodiscard]] um::Nanoseconds mixed_transition_bound(const Problem& problem);
+
+}  // namespace spillway::prefetch

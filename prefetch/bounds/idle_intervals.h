@@ -1,0 +1,48 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/liveness.h"
+#include "prefetch/task_graph.h"
+
+namespace spillway::prefetch {
+
+/// What a task reads that is needed by nobody later: whoever wants to run the task again keeps it,
+/// moves it, or makes it again, too.
+struct RecomputeInput {
+  std::vector<Position> producers;  ///< the tasks that make it; empty: they may not run again
+  Position last = 0;                ///< its last use
+  double size = 0;                  ///< bytes, divided among the blocks that it is needed for
+  double available = 0;             ///< when its content has been written, at the earliest
+};
+
+/// The time between two uses of a block, in which it may be away. All times are seconds, all sizes
+/// bytes.
+struct IdleInterval {
+  DataId data{};
+  Position written = 0;  ///< the last write before it
+  Position last = 0;
+  Position next = 0;
+  double size = 0;
+  double available = 0;  ///< when its content has been written, at the earliest
+  double due = 0;        ///< the time from its next use to the end, at the least
+  /// The tasks to run again if it was dropped: those that write it, from the one that overwrites it
+  /// on. Empty: it may not be.
+  std::vector<Position> producers;
+  /// Of these tasks: what they read beside the block itself.
+  std::vector<RecomputeInput> recompute_inputs;
+};
+
+/// The rests of all movable tensors of a step in which every task runs once, in order. `lives`: of
+/// that step; `before`: by task, and for the end, the seconds of all tasks before it. Only where
+/// `may_recompute` may anything be dropped.
+/// Complexity: O(accesses * log accesses).
+[[nodiscard]] std::vector<IdleInterval> find_rests(const TaskGraph& graph,
+                                                   const BlockSizes& block_sizes,
+                                                   std::span<const Life> lives,
+                                                   std::span<const double> before,
+                                                   bool may_recompute);
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "prefetch/files/json.h"
+#include "prefetch/task_graph.h"
+
+namespace spillway::prefetch {
+
+/// A fingerprint as files have it under "graph", which says for which graph they were made: 16
+/// hexadecimal digits.
+[[nodiscard]] std::string graph_stamp(std::uint64_t fingerprint);
+
+/// Checks that `file`, the whole of a plan or a profile, was made for `graph`; returns the graph's
+/// fingerprint. Throws: um::Error that names the flags which make another graph.
+[[nodiscard]] std::uint64_t expect_made_for(const TaskGraph& graph, const JsonView& file);
+
+}  // namespace spillway::prefetch

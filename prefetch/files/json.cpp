@@ -1,0 +1,128 @@
+#include "prefetch/files/json.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+
+namespace spillway::prefetch {
+namespace {
+
+constexpr std::size_t kLargestFile = 256ULL << 20U;  // a device may never end
+
+std::string read_file(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  if (!file) throw um::system_error("cannot read " + path, errno);
+  std::string text;
+  constexpr std::size_t kPart = 1ULL << 20U;
+  while (file && text.size() <= kLargestFile) {
+    const std::size_t before = text.size();
+    text.resize(before + kPart);
+    file.read(text.data() + before, kPart);
+    text.resize(before + static_cast<std::size_t>(file.gcount()));
+  }
+  if (file.bad()) throw um::system_error("cannot read " + path, errno);  // a folder, for one
+  if (text.size() > kLargestFile) throw um::Error{path + " is larger than 256 MiB"};
+  return text;
+}
+
+nlohmann::json parse(const std::string& text, const std::string& name) {
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw um::Error{name + ": not JSON, at byte " + std::to_string(error.byte)};
+  } catch (const nlohmann::json::out_of_range&) {
+    throw um::Error{name + ": holds a number that is too large"};
+  }
+}
+
+}  // namespace
+
+bool JsonView::has(const std::string& key) const {
+  if (!value_->is_object()) throw error("is no object");
+  return value_->contains(key);
+}
+
+JsonView JsonView::at(const std::string& key) const {
+  const std::string place = place_ + (place_.ends_with(':') ? " " : ".") + key;
+  if (!has(key)) throw um::Error{place + " is missing"};
+  return {value_->at(key), place};
+}
+
+JsonView JsonView::at(std::size_t index) const {
+  if (index >= size()) throw error("has only " + std::to_string(size()) + " elements");
+  return {value_->at(index), place_ + "[" + std::to_string(index) + "]"};
+}
+
+std::size_t JsonView::size() const {
+  if (!value_->is_array()) throw error("is no array");
+  return value_->size();
+}
+
+std::string JsonView::string() const {
+  if (!value_->is_string()) throw error("is no string");
+  auto text = value_->get<std::string>();
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  if (std::ranges::any_of(text, is_control)) throw error("holds a control character");
+  return text;
+}
+
+bool JsonView::boolean() const {
+  if (!value_->is_boolean()) throw error("is neither true nor false");
+  return value_->get<bool>();
+}
+
+double JsonView::number() const {
+  if (!value_->is_number()) throw error("is no number");
+  const auto number = value_->get<double>();
+  if (!std::isfinite(number) || number < 0) throw error("is negative or too large");
+  return number;
+}
+
+double JsonView::positive_number() const {
+  const double result = number();
+  if (result == 0) throw error("is zero");
+  return result;
+}
+
+std::uint64_t JsonView::integer(std::uint64_t largest) const {
+  if (!value_->is_number_unsigned()) throw error("is no whole number from 0 up");
+  const auto number = value_->get<std::uint64_t>();
+  if (number > largest) throw error("is larger than " + std::to_string(largest));
+  return number;
+}
+
+um::Error JsonView::error(const std::string& complaint) const {
+  return um::Error{place_ + " " + complaint};
+}
+
+JsonFile::JsonFile(const std::string& path) : JsonFile{read_file(path), path} {}
+
+JsonFile::JsonFile(const std::string& text, std::string name)
+    : name_{std::move(name)}, value_(parse(text, name_)) {}
+
+void JsonFile::expect_format(const std::string& format, std::uint64_t version) const {
+  if (const JsonView found = root().at("format"); found.string() != format) {
+    throw found.error("is '" + found.string() + "', not '" + format + "'");
+  }
+  const JsonView found = root().at("version");
+  if (found.integer() != version) {
+    throw found.error("is " + std::to_string(found.integer()) + "; this program reads version " +
+                      std::to_string(version));
+  }
+}
+
+void write_json(const nlohmann::json& value, const std::string& path) {
+  if (path == "-") {
+    std::cout << value.dump() << std::endl;
+    if (!std::cout) throw um::Error{"cannot write to standard output"};
+    return;
+  }
+  std::ofstream file{path, std::ios::binary};
+  file << value.dump(1) << '\n';
+  file.close();
+  if (!file) throw um::system_error("cannot write " + path, errno);
+}
+
+}  // namespace spillway::prefetch

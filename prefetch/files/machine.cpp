@@ -1,0 +1,131 @@
+#include "prefetch/files/machine.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <system_error>
+
+#include "prefetch/files/json.h"
+#include "prefetch/files/profile_file.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace um::literals;
+using um::Bandwidth;
+
+constexpr LinkProfile copy_engines(double gigabytes_per_second) {
+  return {.offload = Bandwidth{gigabytes_per_second * 1e9},
+          .prefetch = Bandwidth{gigabytes_per_second * 1e9},
+          .latency = um::Nanoseconds{10'000},
+          .copies_while_read = true};
+}
+
+// Peaks and efficiencies of the facts on planning, section 4; a100 and h100 by their data sheets
+// with the efficiencies of h200; host: this project's two-core build machine with oneDNN.
+const std::array<Machine, 6> kMachines{{
+    {.name = "k40m",
+     .near_memory = 12_GiB,
+     .flops_per_second = 4.29e12,
+     .compute_efficiency = 0.5,
+     .memory_bandwidth = Bandwidth{288e9},
+     .memory_efficiency = 0.7,
+     .link = copy_engines(11)},
+    {.name = "v100",
+     .near_memory = 16_GiB,
+     .flops_per_second = 15.7e12,
+     .compute_efficiency = 0.65,
+     .memory_bandwidth = Bandwidth{900e9},
+     .memory_efficiency = 0.8,
+     .link = copy_engines(12.5)},
+    {.name = "a100",
+     .near_memory = 40_GiB,
+     .flops_per_second = 19.5e12,
+     .compute_efficiency = 0.65,
+     .memory_bandwidth = Bandwidth{1555e9},
+     .memory_efficiency = 0.75,
+     .link = copy_engines(25)},
+    {.name = "h100",
+     .near_memory = 80_GiB,
+     .flops_per_second = 67e12,
+     .compute_efficiency = 0.65,
+     .memory_bandwidth = Bandwidth{3350e9},
+     .memory_efficiency = 0.75,
+     .link = copy_engines(50)},
+    {.name = "h200",
+     .near_memory = 141_GiB,
+     .flops_per_second = 67e12,
+     .compute_efficiency = 0.65,
+     .memory_bandwidth = Bandwidth{4800e9},
+     .memory_efficiency = 0.75,
+     .link = copy_engines(50)},
+    {.name = "host",
+     .near_memory = 24_GiB,
+     .flops_per_second = 0.5e12,
+     .compute_efficiency = 0.9,
+     .memory_bandwidth = Bandwidth{60e9},
+     .memory_efficiency = 0.6,
+     .link = {.offload = Bandwidth{8e9},
+              .prefetch = Bandwidth{8e9},
+              .latency = um::Nanoseconds{10'000},
+              .faults = um::kHostFaults}},
+}};
+
+double fraction(const JsonView& value) {
+  const double number = value.positive_number();
+  if (number > 1) throw value.error("is larger than 1");
+  if (number < 0.001) throw value.error("is smaller than 0.001");
+  return number;
+}
+
+Machine read_machine(const JsonFile& file) {
+  file.expect_format("spillway-machine", 1);
+  const JsonView root = file.root();
+  return {.name = root.at("name").string(),
+          .near_memory = um::Bytes{root.at("near_memory_bytes").integer()},
+          .flops_per_second = read_rate(root.at("flops_per_second")),
+          .compute_efficiency = fraction(root.at("compute_efficiency")),
+          .memory_bandwidth = Bandwidth{read_rate(root.at("memory_bytes_per_second"))},
+          .memory_efficiency = fraction(root.at("memory_efficiency")),
+          .link = read_link(root.at("link"))};
+}
+
+}  // namespace
+
+std::span<const Machine> built_in_machines() { return kMachines; }
+
+Machine find_machine(const std::string& name_or_path) {
+  const auto found = std::ranges::find(kMachines, name_or_path, &Machine::name);
+  if (found != kMachines.end()) return *found;
+  std::error_code none;  // a name that is too long for a file is no file
+  if (std::filesystem::exists(name_or_path, none)) return read_machine(JsonFile{name_or_path});
+  std::string names;
+  for (const Machine& machine : kMachines) names += machine.name + ", ";
+  throw um::Error{"there is no machine called '" + name_or_path + "' and no such file; there are " +
+                  names + "or a machine file"};
+}
+
+Profile model_profile(const TaskGraph& graph, const Machine& machine) {
+  constexpr double kFastConvolution = 0.55;  // facts on planning, section 4
+  Profile profile{.source = "model " + machine.name,
+                  .graph = fingerprint(graph),
+                  .durations = {},
+                  .link = machine.link};
+  const double flops = machine.flops_per_second * machine.compute_efficiency;
+  const double bytes = machine.memory_bandwidth.bytes_per_second() * machine.memory_efficiency;
+  for (const Task& task : graph.tasks) {
+    const double seconds =
+        std::max(task.flops / flops, static_cast<double>(task.traffic.count()) / bytes);
+    std::vector<um::Nanoseconds> durations;
+    for (std::size_t a = 0; a < task.algorithms.size(); ++a) {
+      const double factor = a == 0 ? 1.0 : kFastConvolution;
+      const double nanoseconds =
+          std::min(seconds * factor * 1e9, static_cast<double>(kLongestDuration));
+      durations.emplace_back(static_cast<std::int64_t>(nanoseconds));
+    }
+    profile.durations.push_back(std::move(durations));
+  }
+  return profile;
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,143 @@
+#include "prefetch/files/plan_file.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "prefetch/files/graph_stamp.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using nlohmann::json;
+
+json to_json(const Progress& after) { return {after.runs, after.offloads, after.prefetches}; }
+
+json to_json(const std::vector<Move>& moves, const TaskGraph& graph) {
+  json all = json::array();
+  for (const Move& move : moves) {
+    json entry{{"data", graph[move.data].name},
+               {"offset_bytes", move.offset.count()},
+               {"size_bytes", move.size.count()},
+               {"after", to_json(move.after)}};
+    if (move.is_clean) entry["clean"] = true;
+    if (move.free_after > 0) entry["free_after"] = move.free_after;
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
+// Ids by name.
+template <class Id, class Named>
+class Names {
+ public:
+  explicit Names(const std::vector<Named>& all) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      um::expects(ids_.emplace(all[i].name, Id(i)).second, "names in a graph are unique");
+    }
+  }
+  [[nodiscard]] Id find(const JsonView& name) const {
+    const auto found = ids_.find(name.string());
+    if (found == ids_.end())
+      throw name.error("is '" + name.string() + "', which the network does not have");
+    return found->second;
+  }
+
+ private:
+  std::unordered_map<std::string, Id> ids_;
+};
+
+std::uint32_t read_count(const JsonView& count) {
+  return static_cast<std::uint32_t>(count.integer(UINT32_MAX));
+}
+
+Progress read_progress(const JsonView& after) {
+  if (after.size() != 3) throw after.error("has not three elements");
+  return {.runs = read_count(after.at(0)),
+          .offloads = read_count(after.at(1)),
+          .prefetches = read_count(after.at(2))};
+}
+
+std::uint32_t read_algorithm(const JsonView& name, const Task& task) {
+  const auto found = std::ranges::find(task.algorithms, name.string(), &Algorithm::name);
+  if (found == task.algorithms.end()) {
+    throw name.error("is '" + name.string() + "', which " + task.name + " does not have here");
+  }
+  return static_cast<std::uint32_t>(found - task.algorithms.begin());
+}
+
+std::vector<TaskRun> read_runs(const JsonView& entries, const TaskGraph& graph) {
+  const Names<TaskId, Task> tasks{graph.tasks};
+  std::vector<TaskRun> runs;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const JsonView entry = entries.at(i);
+    TaskRun run{.task = tasks.find(entry.at("task"))};
+    run.algorithm = read_algorithm(entry.at("algorithm"), graph[run.task]);
+    run.is_recomputation = entry.has("recomputation") && entry.at("recomputation").boolean();
+    run.after = read_progress(entry.at("after"));
+    runs.push_back(run);
+  }
+  return runs;
+}
+
+std::vector<Move> read_moves(const JsonView& entries, const Names<DataId, DataBlock>& blocks) {
+  std::vector<Move> moves;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const JsonView entry = entries.at(i);
+    const bool is_read_on = entry.has("free_after");
+    moves.push_back({.data = blocks.find(entry.at("data")),
+                     .offset = um::Bytes{entry.at("offset_bytes").integer()},
+                     .size = um::Bytes{entry.at("size_bytes").integer()},
+                     .is_clean = entry.has("clean") && entry.at("clean").boolean(),
+                     .after = read_progress(entry.at("after")),
+                     .free_after = is_read_on ? read_count(entry.at("free_after")) : 0});
+  }
+  return moves;
+}
+
+Residency read_residency(const JsonView& name) {
+  if (name.string() == "planned") return Residency::kPlanned;
+  if (name.string() == "on-demand") return Residency::kOnDemand;
+  throw name.error("is neither 'planned' nor 'on-demand'");
+}
+
+}  // namespace
+
+json to_json(const Plan& plan, const TaskGraph& graph) {
+  json runs = json::array();
+  for (const TaskRun& run : plan.runs) {
+    const Task& task = graph[run.task];
+    json entry{{"task", task.name},
+               {"algorithm", task.algorithms[run.algorithm].name},
+               {"after", to_json(run.after)}};
+    if (run.is_recomputation) entry["recomputation"] = true;
+    runs.push_back(std::move(entry));
+  }
+  return {{"format", "spillway-plan"},
+          {"version", 1},
+          {"planner", plan.planner},
+          {"graph", graph_stamp(plan.graph)},
+          {"budget_bytes", plan.budget.count()},
+          {"page_bytes", plan.page.count()},
+          {"residency", plan.residency == Residency::kOnDemand ? "on-demand" : "planned"},
+          {"runs", std::move(runs)},
+          {"offloads", to_json(plan.offloads, graph)},
+          {"prefetches", to_json(plan.prefetches, graph)}};
+}
+
+Plan read_plan(const JsonFile& file, const TaskGraph& graph) {
+  file.expect_format("spillway-plan", 1);
+  const JsonView root = file.root();
+  const std::uint64_t print = expect_made_for(graph, root);
+  const Names<DataId, DataBlock> blocks{graph.data};
+  return {.planner = root.at("planner").string(),
+          .graph = print,
+          .budget = um::Bytes{root.at("budget_bytes").integer()},
+          .page = um::Bytes{root.at("page_bytes").integer()},
+          .residency = read_residency(root.at("residency")),
+          .runs = read_runs(root.at("runs"), graph),
+          .offloads = read_moves(root.at("offloads"), blocks),
+          .prefetches = read_moves(root.at("prefetches"), blocks)};
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,248 @@
+#include "prefetch/files/trace.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "prefetch/files/phase_guess.h"
+#include "prefetch/files/profile_file.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+using um::Nanoseconds;
+
+// Beyond these no sum of sizes or times overflows, and no table of pages or moves exceeds memory.
+constexpr std::uint64_t kMaxEntries = 1ULL << 20U;   // tasks, blocks
+constexpr std::uint64_t kMaxOperands = 1ULL << 12U;  // reads of a task; writes; algorithms
+constexpr std::uint64_t kLargestBlock = 1ULL << 42U;
+constexpr std::uint64_t kLargestTotal = 1ULL << 46U;
+constexpr std::uint64_t kLongestStep = kLongestDuration;
+
+constexpr std::array kPhases{std::pair{"forward", Phase::kForward},
+                             std::pair{"backward", Phase::kBackward},
+                             std::pair{"update", Phase::kUpdate}};
+constexpr std::array kKinds{std::pair{"other", TaskKind::kOther},
+                            std::pair{"convolution", TaskKind::kConvolution},
+                            std::pair{"linear", TaskKind::kLinear},
+                            std::pair{"pool", TaskKind::kPool},
+                            std::pair{"activation", TaskKind::kActivation},
+                            std::pair{"normalization", TaskKind::kNormalization},
+                            std::pair{"dropout", TaskKind::kDropout},
+                            std::pair{"join", TaskKind::kJoin}};
+constexpr std::array kDataKinds{std::pair{"weight", DataKind::kState},
+                                std::pair{"tensor", DataKind::kTensor}};
+
+// One of a few words.
+template <class Choices>
+auto read_choice(const JsonView& value, const Choices& choices) {
+  const std::string word = value.string();
+  std::string words;
+  for (const auto& [name, choice] : choices) {
+    if (word == name) return choice;
+    words += (words.empty() ? "" : ", ") + std::string{name};
+  }
+  throw value.error("is '" + word + "', none of " + words);
+}
+
+std::size_t count_of(const JsonView& array, std::uint64_t max) {
+  if (array.size() > max) {
+    throw array.error("has " + std::to_string(array.size()) + " elements, more than " +
+                      std::to_string(max));
+  }
+  return array.size();
+}
+
+bool read_offloadable(const JsonView& block, DataKind kind) {
+  const JsonView value = block.at("offloadable");
+  if (kind != DataKind::kState) throw value.error("is only for weights: tensors always are");
+  return value.boolean();
+}
+
+// Adds numbers up to a limit.
+class Sum {
+ public:
+  Sum(std::uint64_t limit, std::string what) : limit_{limit}, what_{std::move(what)} {}
+
+  std::uint64_t add(const JsonView& number, std::uint64_t largest) {
+    const std::uint64_t value = number.integer(largest);
+    if (value > limit_ - sum_) {
+      throw number.error("makes all " + what_ + " together more than " + std::to_string(limit_));
+    }
+    sum_ += value;
+    return value;
+  }
+
+ private:
+  std::uint64_t limit_;
+  std::string what_;
+  std::uint64_t sum_ = 0;
+};
+
+// Gives each name that occurs more than once its index.
+template <class Named>
+void make_names_unique(std::vector<Named>& all) {
+  std::unordered_map<std::string, std::size_t> count;
+  for (const Named& named : all) ++count[named.name];
+  std::unordered_set<std::string> taken;
+  for (const auto& [name, times] : count) taken.insert(name);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (count[all[i].name] == 1) continue;
+    std::string& name = all[i].name;
+    do name += " #" + std::to_string(i);
+    while (!taken.insert(name).second);
+  }
+}
+
+class TraceReader {
+ public:
+  TraceReader(const JsonFile& file, const TraceOptions& options)
+      : root_{file.root()}, options_{options} {
+    file.expect_format("spillway-trace", 1);
+  }
+
+  Trace read() {
+    trace_.name = root_.at("name").string();
+    read_data(root_.at("data"));
+    read_tasks(root_.at("tasks"));
+    make_names_unique(trace_.graph.data);
+    make_names_unique(trace_.graph.tasks);
+    fill_phases();
+    return std::move(trace_);
+  }
+
+ private:
+  void read_data(const JsonView& data) {
+    Sum bytes{kLargestTotal, "sizes"};
+    for (std::size_t i = 0; i < count_of(data, kMaxEntries); ++i) {
+      const JsonView block = data.at(i);
+      const JsonView id = block.at("id");
+      const std::uint64_t number = id.integer();
+      if (!ids_.emplace(number, DataId(i)).second) {
+        throw id.error("is " + std::to_string(number) + ", which an earlier block has");
+      }
+      const JsonView kind = block.at("kind");
+      DataBlock read{.name = block.has("name") ? block.at("name").string()
+                                               : kind.string() + " " + std::to_string(number),
+                     .size = Bytes{bytes.add(block.at("bytes"), kLargestBlock)},
+                     .kind = read_choice(kind, kDataKinds)};
+      if (read.kind == DataKind::kState) read.is_offloadable = options_.offload_weights;
+      if (block.has("offloadable")) read.is_offloadable = read_offloadable(block, read.kind);
+      trace_.graph.add(std::move(read));
+    }
+    is_written_.resize(data.size(), false);
+  }
+
+  void read_tasks(const JsonView& tasks) {
+    if (tasks.size() == 0) throw tasks.error("is empty: a step has tasks");
+    Sum duration{kLongestStep, "times"};
+    for (std::size_t i = 0; i < count_of(tasks, kMaxEntries); ++i) {
+      const JsonView entry = tasks.at(i);
+      Task task{.name = entry.at("name").string(),
+                .reads = read_ids(entry.at("reads")),
+                .writes = read_ids(entry.at("writes"))};
+      if (entry.has("kind")) task.kind = read_choice(entry.at("kind"), kKinds);
+      if (entry.has("recomputable")) task.is_recomputable = entry.at("recomputable").boolean();
+      std::optional<Phase>& phase = phases_.emplace_back();
+      if (entry.has("phase")) phase = read_choice(entry.at("phase"), kPhases);
+      read_algorithms(entry, duration, task);
+      note_operands(task);
+      trace_.graph.add(std::move(task));
+    }
+  }
+
+  // Each once, in order of their first mention.
+  [[nodiscard]] std::vector<DataId> read_ids(const JsonView& entries) const {
+    std::vector<DataId> result;
+    for (std::size_t i = 0; i < count_of(entries, kMaxOperands); ++i) {
+      const JsonView entry = entries.at(i);
+      const auto found = ids_.find(entry.integer());
+      if (found == ids_.end()) {
+        throw entry.error("is " + std::to_string(entry.integer()) + ", which is no id in data");
+      }
+      if (std::ranges::count(result, found->second) == 0) result.push_back(found->second);
+    }
+    return result;
+  }
+
+  // The one that needs the least workspace comes first.
+  void read_algorithms(const JsonView& entry, Sum& duration, Task& task) {
+    std::vector<std::pair<Algorithm, Nanoseconds>> read;
+    const auto add = [&](const JsonView& view, std::string name) {
+      const std::uint64_t workspace = view.at("workspace_bytes").integer(kLargestBlock);
+      const std::uint64_t time = duration.add(view.at("duration_ns"), kLongestDuration);
+      read.push_back({{.name = std::move(name), .workspace = Bytes{workspace}},
+                      Nanoseconds{static_cast<std::int64_t>(time)}});
+    };
+    if (entry.has("algorithms")) {
+      const JsonView algorithms = entry.at("algorithms");
+      if (algorithms.size() == 0) throw algorithms.error("is empty: leave it out");
+      for (std::size_t i = 0; i < count_of(algorithms, kMaxOperands); ++i) {
+        const JsonView name = algorithms.at(i).at("name");
+        const auto is_same = [&](const auto& other) { return other.first.name == name.string(); };
+        if (std::ranges::any_of(read, is_same)) {
+          throw name.error("is '" + name.string() + "', which an earlier algorithm has");
+        }
+        add(algorithms.at(i), name.string());
+      }
+    } else {
+      add(entry, Algorithm{}.name);
+    }
+    std::ranges::stable_sort(read, {}, [](const auto& one) { return one.first.workspace; });
+    task.algorithms.clear();
+    std::vector<Nanoseconds>& durations = trace_.durations.emplace_back();
+    for (auto& [algorithm, time] : read) {
+      task.algorithms.push_back(std::move(algorithm));
+      durations.push_back(time);
+    }
+  }
+
+  // What is read and was not written yet comes from outside.
+  void note_operands(Task& task) {
+    for (const DataId id : task.reads) {
+      const auto data = static_cast<std::size_t>(id);
+      if (!is_written_[data]) trace_.graph.data[data].kind = DataKind::kState;
+      task.traffic += trace_.graph[id].size;
+    }
+    for (const DataId id : task.writes) {
+      is_written_[static_cast<std::size_t>(id)] = true;
+      task.traffic += trace_.graph[id].size;
+    }
+  }
+
+  void fill_phases() {
+    const std::vector<Phase> guessed = guess_phases(trace_.graph);
+    for (std::size_t t = 0; t < phases_.size(); ++t) {
+      trace_.graph.tasks[t].phase = phases_[t].value_or(guessed[t]);
+    }
+  }
+
+  JsonView root_;
+  TraceOptions options_;
+  Trace trace_;
+  std::unordered_map<std::uint64_t, DataId> ids_;
+  std::vector<bool> is_written_;              // by block
+  std::vector<std::optional<Phase>> phases_;  // by task, as far as the file says
+};
+
+}  // namespace
+
+Trace read_trace(const JsonFile& file, const TraceOptions& options) {
+  return TraceReader{file, options}.read();
+}
+
+Profile trace_profile(const Trace& trace, const LinkProfile& link) {
+  return {.source = "trace " + trace.name,
+          .graph = fingerprint(trace.graph),
+          .durations = trace.durations,
+          .link = link};
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "prefetch/files/json.h"
+#include "prefetch/profile.h"
+#include "prefetch/task_graph.h"
+#include "um/bandwidth.h"
+
+namespace spillway::prefetch {
+
+/// A step that any framework recorded: what its tasks read and write, and how long they took.
+struct Trace {
+  std::string name;
+  TaskGraph graph;
+  std::vector<std::vector<um::Nanoseconds>> durations;  ///< [task][algorithm]
+};
+
+/// What the reader of a trace may add to it.
+struct TraceOptions {
+  bool offload_weights = false;  ///< weights that say nothing are offloadable
+};
+
+/// Reads a file of format "spillway-trace" version 1 (prefetch/README.md), as far as it says, and
+/// fills in what it leaves open:
+/// - A tensor that a task reads before any task wrote it comes from outside the step: it is state.
+/// - A weight stays near, unless it says that it is offloadable, or all are asked for.
+/// - Names that occur more than once get their index as a suffix: "MatMul_Forward #12".
+/// - Phases as guess_phases() has them.
+/// - A task that does not say that it is recomputable is not: no trace tells whether a task draws
+///   random numbers, and running it again must give the same bits.
+///
+/// Throws: um::Error that names the place of what is wrong.
+/// Complexity: O(size of the file).
+[[nodiscard]] Trace read_trace(const JsonFile& file, const TraceOptions& options = {});
+
+/// The trace's times, and `link`.
+[[nodiscard]] Profile trace_profile(const Trace& trace, const LinkProfile& link);
+
+}  // namespace spillway::prefetch

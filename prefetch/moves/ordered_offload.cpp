@@ -1,0 +1,122 @@
+#include "prefetch/moves/ordered_offload.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "prefetch/moves/cover.h"
+#include "prefetch/moves/schedule.h"
+#include "prefetch/simulate/simulate.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+// Blocks on their way out, the one that the forward pass is done with first at the front.
+std::vector<Activation> in_order_of_leaving(const std::vector<Activation>& saved,
+                                            const std::vector<bool>& chosen) {
+  std::vector<Activation> queue;
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    if (chosen[i]) queue.push_back(saved[i]);
+  }
+  std::ranges::stable_sort(queue, {}, &Activation::last);
+  return queue;
+}
+
+}  // namespace
+
+OrderedOffload::OrderedOffload(const Problem& problem, std::vector<TaskRun> runs)
+    : problem_{problem},
+      block_sizes_{problem.graph, problem.page},
+      pool_{block_sizes_.pool(problem.budget)},
+      runs_{std::move(runs)} {
+  const std::vector<Life> lives = find_lives(problem.graph, runs_);
+  demand_ = demand(problem.graph, block_sizes_, runs_, lives);
+  saved_ = find_activations(problem.graph, block_sizes_, lives);
+}
+
+std::vector<Bytes> OrderedOffload::demand_without(const std::vector<bool>& chosen) const {
+  std::vector<Swap> swaps;
+  for (std::size_t i = 0; i < saved_.size(); ++i) {
+    if (!chosen[i]) continue;
+    const FarInterval far_interval{.size = block_sizes_.size(saved_[i].data),
+                                   .needed = saved_[i].last + 1};
+    swaps.push_back({.far_interval = far_interval, .back = saved_[i].next});
+  }
+  return near_during(swaps, demand_);
+}
+
+bool OrderedOffload::fits(const std::vector<bool>& chosen) const {
+  return block_sizes_.pinned() <= problem_.budget &&
+         std::ranges::all_of(demand_without(chosen), [&](Bytes size) { return size <= pool_; });
+}
+
+std::optional<std::vector<bool>> OrderedOffload::extended(std::vector<bool> chosen) const {
+  const auto with = [&](std::size_t further) {
+    std::vector<bool> result = chosen;
+    for (std::size_t i = 0; i < result.size() && further > 0; ++i) {
+      if (result[i]) continue;
+      result[i] = true;
+      --further;
+    }
+    return result;
+  };
+  std::size_t enough = saved_.size();
+  if (!fits(with(enough))) return std::nullopt;
+  for (std::size_t low = 0; low < enough;) {  // more far never needs more near: bisect
+    const std::size_t middle = low + (enough - low) / 2;
+    if (fits(with(middle))) {
+      enough = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return with(enough);
+}
+
+// Each run that needs more than there is waits for the next blocks in the queue.
+std::vector<FarInterval> OrderedOffload::far_intervals(const std::vector<bool>& chosen) const {
+  const std::vector<Activation> queue = in_order_of_leaving(saved_, chosen);
+  std::vector<FarInterval> result;
+  std::vector<Bytes> come_back(demand_.size() + 1);
+  std::size_t front = 0;
+  Bytes away;
+  for (Position p = 0; p < demand_.size(); ++p) {
+    away -= come_back[p];
+    for (; demand_[p] > pool_ + away; ++front) {
+      const Activation& block = queue[front];
+      if (block.next <= p) continue;  // was never missed
+      const Bytes size = block_sizes_.size(block.data);
+      result.push_back({.data = block.data,
+                        .size = size,
+                        .written = block.written,
+                        .last = block.last,
+                        .next = block.next,
+                        .needed = p});
+      away += size;
+      come_back[block.next] += size;
+    }
+  }
+  return result;
+}
+
+std::optional<EvaluatedPlan> OrderedOffload::plan(const std::vector<bool>& chosen) const {
+  um::expects(chosen.size() == saved_.size(), "a choice for each saved block");
+  if (!fits(chosen)) return std::nullopt;
+  EvaluatedPlan result{.plan = empty_plan(problem_, runs_)};
+  add_moves(return_early(far_intervals(chosen), demand_, pool_), problem_.profile.link,
+            result.plan);
+  result.makespan = simulate(result.plan, problem_.profile).makespan();
+  return result;
+}
+
+Infeasible OrderedOffload::smallest_budget() const {
+  return need_max(block_sizes_, runs_, demand_without(std::vector<bool>(saved_.size(), true)));
+}
+
+Infeasible infeasible_for_activations(const Problem& problem) {
+  return OrderedOffload{problem, runs_in_order(problem.graph)}.smallest_budget();
+}
+
+}  // namespace spillway::prefetch

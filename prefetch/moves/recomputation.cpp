@@ -1,0 +1,233 @@
+#include "prefetch/moves/recomputation.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+#include "prefetch/block_sizes.h"
+
+namespace spillway::prefetch {
+namespace {
+
+bool is_forward(const Task& task) { return task.phase == Phase::kForward; }
+
+// The forward tasks that write each block, in order.
+std::vector<std::vector<TaskId>> find_writers(const TaskGraph& graph) {
+  std::vector<std::vector<TaskId>> writers(graph.data.size());
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    if (!is_forward(graph.tasks[t])) continue;
+    for (const DataId id : graph.tasks[t].writes) {
+      writers[static_cast<std::size_t>(id)].push_back(TaskId(t));
+    }
+  }
+  return writers;
+}
+
+// One sequence in the making.
+class Insertion {
+ public:
+  Insertion(const TaskGraph& graph, const std::vector<std::vector<TaskId>>& writers,
+            const std::vector<TaskRun>& runs, std::span<const Dropped> dropped)
+      : graph_{graph},
+        writers_{writers},
+        runs_{runs},
+        is_missing_(graph.data.size(), false),
+        reuse_(graph.data.size(), Reuse::kUntilLastUse) {
+    for (const Dropped& block : dropped) {
+      is_missing_[index(block.data)] = true;
+      reuse_[index(block.data)] = block.reuse;
+    }
+  }
+
+  std::vector<TaskRun> insert() {
+    result_.reserve(2 * runs_.size());
+    for (const TaskRun& run : runs_) {
+      const Task& task = graph_[run.task];
+      if (!is_forward(task)) make_present(task);
+      result_.push_back(run);
+      give_back(task);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  static std::size_t index(DataId id) { return static_cast<std::size_t>(id); }
+
+  void make_present(const Task& reader) {
+    for (const DataId id : reader.reads) {
+      if (is_missing_[index(id)]) recompute(id);
+    }
+  }
+
+  // `reader` is the task that the borrowed blocks were made again for.
+  void give_back(const Task& reader) {
+    for (const DataId id : borrowed_) {
+      const bool intervals = reuse_[index(id)] == Reuse::kOnceRead && reads(reader, id);
+      is_missing_[index(id)] = !intervals;
+    }
+    borrowed_.clear();
+  }
+
+  static bool reads(const Task& task, DataId id) { return std::ranges::count(task.reads, id) > 0; }
+  [[nodiscard]] bool is_lent(DataId id) const { return reuse_[index(id)] != Reuse::kUntilLastUse; }
+
+  void recompute(DataId id) {
+    is_missing_[index(id)] = false;
+    if (is_lent(id)) borrowed_.push_back(id);
+    for (const TaskId writer : writers_[index(id)]) {
+      make_present(graph_[writer]);
+      result_.push_back({.task = writer,
+                         .algorithm = runs_[static_cast<std::size_t>(writer)].algorithm,
+                         .is_recomputation = true});
+      for (const DataId written : graph_[writer].writes) be_present(written);
+    }
+  }
+
+  // The rerun of a task makes all its outputs.
+  void be_present(DataId id) {
+    if (is_missing_[index(id)] && is_lent(id)) borrowed_.push_back(id);
+    is_missing_[index(id)] = false;
+  }
+
+  const TaskGraph& graph_;
+  const std::vector<std::vector<TaskId>>& writers_;
+  const std::vector<TaskRun>& runs_;
+  std::vector<bool> is_missing_;  // by block
+  std::vector<Reuse> reuse_;      // by block
+  std::vector<DataId> borrowed_;  // made again for the run at hand
+  std::vector<TaskRun> result_;
+};
+
+// Whether the backward pass may read the block, which makes dropping it worth a thought: a backward
+// task does, or the rerun of a task that makes such a block.
+std::vector<bool> find_saved(const TaskGraph& graph) {
+  std::vector<bool> saved(graph.data.size(), false);
+  const auto is_saved = [&](DataId id) -> bool { return saved[static_cast<std::size_t>(id)]; };
+  for (std::size_t t = graph.tasks.size(); t-- > 0;) {
+    const Task& task = graph.tasks[t];
+    const bool may_rerun = task.is_recomputable && std::ranges::any_of(task.writes, is_saved);
+    if (is_forward(task) && !may_rerun) continue;
+    for (const DataId id : task.reads) saved[static_cast<std::size_t>(id)] = true;
+  }
+  return saved;
+}
+
+// Which tasks can run again without harm, whatever else is dropped.
+class Rerun {
+ public:
+  Rerun(const TaskGraph& graph, const std::vector<std::vector<TaskId>>& writers)
+      : graph_{graph},
+        writers_{writers},
+        writes_(graph.data.size()),
+        last_read_(graph.data.size(), 0),
+        readers_(graph.data.size()) {
+    for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+      const Task& task = graph.tasks[t];
+      for (const DataId id : task.writes) writes_[index(id)].push_back(t);
+      for (const DataId id : task.reads) {
+        if (is_forward(task)) {
+          readers_[index(id)].push_back(TaskId(t));
+        } else {
+          last_read_[index(id)] = t;
+        }
+      }
+    }
+  }
+
+  // By block: the last backward task that may make it necessary to run the block's tasks again,
+  // because it reads the block, or one that is made of it; nothing where they must not run again.
+  [[nodiscard]] std::vector<std::optional<std::size_t>> last_reruns() const {
+    std::vector<std::optional<std::size_t>> last(graph_.data.size());
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < graph_.data.size(); ++i) {
+      if (!writers_[i].empty()) order.push_back(i);
+    }
+    // What is made last first: what is made of a block comes before it.
+    std::ranges::stable_sort(order, std::ranges::greater{},
+                             [&](std::size_t i) { return writers_[i].back(); });
+    for (const std::size_t i : order) {
+      std::size_t latest = last_read_[i];
+      for (const TaskId reader : readers_[i]) {
+        for (const DataId made : graph_[reader].writes) {
+          if (index(made) != i && last[index(made)]) {
+            latest = std::max(latest, *last[index(made)]);
+          }
+        }
+      }
+      if (is_harmless(DataId(i), latest)) last[i] = latest;
+    }
+    return last;
+  }
+
+ private:
+  static std::size_t index(DataId id) { return static_cast<std::size_t>(id); }
+
+  // True when the tasks that write `data` can run again up to task `latest`: they make nothing that
+  // another task finishes, and what they read still holds what they read.
+  [[nodiscard]] bool is_harmless(DataId data, std::size_t latest) const {
+    if (graph_[data].kind == DataKind::kState) return false;
+    const std::vector<TaskId>& tasks = writers_[index(data)];
+    return std::ranges::all_of(tasks, [&](TaskId id) {
+      return graph_[id].is_recomputable && finishes_its_outputs(id, tasks) &&
+             finds_its_inputs(id, data, latest);
+    });
+  }
+  // A second update of state would be one too many.
+  [[nodiscard]] bool finishes_its_outputs(TaskId id, const std::vector<TaskId>& tasks) const {
+    return std::ranges::all_of(graph_[id].writes, [&](DataId written) {
+      return graph_[written].kind != DataKind::kState &&
+             std::ranges::includes(tasks, writers_[index(written)]);
+    });
+  }
+  // Tensors must never be written again; state, which is updated after the backward pass of its
+  // layer, not before the rerun.
+  [[nodiscard]] bool finds_its_inputs(TaskId id, DataId data, std::size_t latest) const {
+    return std::ranges::all_of(graph_[id].reads, [&](DataId read) {
+      const std::vector<std::size_t>& writes = writes_[index(read)];
+      const auto next = std::ranges::upper_bound(writes, index(id));
+      if (read == data || next == writes.end()) return true;
+      return graph_[read].kind == DataKind::kState && *next >= latest;
+    });
+  }
+  static std::size_t index(TaskId id) { return static_cast<std::size_t>(id); }
+
+  const TaskGraph& graph_;
+  const std::vector<std::vector<TaskId>>& writers_;
+  std::vector<std::vector<std::size_t>> writes_;  // by block: the tasks that write it
+  std::vector<std::size_t> last_read_;            // by block: its last backward reader
+  std::vector<std::vector<TaskId>> readers_;      // by block: its forward readers
+};
+
+}  // namespace
+
+std::vector<Recomputable> find_recomputable(const TaskGraph& graph, const Profile& profile,
+                                            um::Bytes page, const std::vector<TaskRun>& runs) {
+  const BlockSizes block_sizes{graph, page};
+  const auto writers = find_writers(graph);
+  const auto saved = find_saved(graph);
+  const auto last_reruns = Rerun{graph, writers}.last_reruns();
+  std::vector<Recomputable> result;
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    if (!saved[i] || !last_reruns[i] || !block_sizes.is_movable(DataId(i))) continue;
+    Recomputable block{.data = DataId(i), .size = block_sizes.size(DataId(i))};
+    for (const TaskId writer : writers[i]) {
+      block.cost += profile(writer, runs[static_cast<std::size_t>(writer)].algorithm);
+    }
+    result.push_back(block);
+  }
+  const auto cost_per_byte = [](const Recomputable& block) {
+    return static_cast<double>(block.cost.count()) / static_cast<double>(block.size.count());
+  };
+  std::ranges::stable_sort(result, {}, cost_per_byte);
+  return result;
+}
+
+RecomputationInserter::RecomputationInserter(const TaskGraph& graph)
+    : graph_{graph}, writers_{find_writers(graph)} {}
+
+std::vector<TaskRun> RecomputationInserter::insert(const std::vector<TaskRun>& runs,
+                                                   std::span<const Dropped> dropped) const {
+  return Insertion{graph_, writers_, runs, dropped}.insert();
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,198 @@
+#include "prefetch/moves/schedule.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <tuple>
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+// Bytes near during each run, as absences come back.
+class Room {
+ public:
+  Room(std::span<const Bytes> demand, Bytes pool, std::span<const FarInterval> far_intervals)
+      : near_{without(demand, far_intervals)}, pool_{pool} {}
+
+  // The earliest position from which on `absence` could be near up to its next use.
+  [[nodiscard]] Position earliest(const FarInterval& far_interval) const {
+    Position p = far_interval.next;
+    while (p > far_interval.needed && near_[p - 1] + far_interval.size <= pool_) --p;
+    return p;
+  }
+
+  void take_back(const FarInterval& far_interval, Position from) {
+    for (Position p = from; p < far_interval.next; ++p) near_[p] += far_interval.size;
+  }
+
+ private:
+  std::vector<Bytes> near_;
+  Bytes pool_;
+};
+
+// Which parts of blocks have a far copy, trip after trip.
+class FarCopies {
+ public:
+  explicit FarCopies(std::span<const Swap> swaps) {
+    std::size_t blocks = 0;
+    for (const Swap& swap : swaps) {
+      blocks = std::max(blocks, static_cast<std::size_t>(swap.far_interval.data) + 1);
+    }
+    copies_.resize(blocks);
+  }
+
+  // True when all of `absence` was copied after its block was last written.
+  bool covers(const FarInterval& far_interval) {
+    std::vector<FarInterval>& made = copies_[static_cast<std::size_t>(far_interval.data)];
+    std::erase_if(made, [&](const FarInterval& copy) {
+      return copy.from_start ? far_interval.is_written : copy.last < far_interval.written;
+    });
+    Bytes covered = far_interval.offset;  // in order of offset: one pass
+    for (const FarInterval& copy : made) {
+      if (copy.offset <= covered) covered = std::max(covered, copy.offset + copy.size);
+    }
+    return covered >= far_interval.offset + far_interval.size;
+  }
+
+  void add(const FarInterval& far_interval) {
+    std::vector<FarInterval>& made = copies_[static_cast<std::size_t>(far_interval.data)];
+    const auto after =
+        std::ranges::upper_bound(made, far_interval.offset, {}, &FarInterval::offset);
+    made.insert(after, far_interval);
+  }
+
+ private:
+  std::vector<std::vector<FarInterval>> copies_;  // by block, in order of offset
+};
+
+Move move_of(const FarInterval& far_interval) {
+  return {.data = far_interval.data, .offset = far_interval.offset, .size = far_interval.size};
+}
+
+// Adds `move` to a queue, or makes the last move longer by it where both start under the same
+// conditions and move neighbouring pages: each copy costs latency. Nobody may wait for the last one
+// alone.
+void append(const Move& move, bool may_merge, std::vector<Move>& queue) {
+  if (may_merge && !queue.empty()) {
+    Move& last = queue.back();
+    if (last.data == move.data && last.offset + last.size == move.offset &&
+        last.is_clean == move.is_clean && last.after == move.after &&
+        last.free_after == move.free_after) {
+      last.size += move.size;
+      return;
+    }
+  }
+  queue.push_back(move);
+}
+
+// How many entries of a queue must have ended before each run, from how many it needs itself.
+void accumulate_needs(std::vector<std::uint32_t>& needs) {
+  std::partial_sum(needs.begin(), needs.end(), needs.begin(),
+                   [](std::uint32_t a, std::uint32_t b) { return std::max(a, b); });
+}
+
+// Returns, by trip, how many offloads have ended when its own has; 0 where nothing leaves.
+std::vector<std::uint32_t> add_offloads(std::span<const Swap> swaps, const LinkProfile& link,
+                                        Plan& plan, std::vector<std::uint32_t>& counted_on) {
+  std::vector<std::size_t> order(swaps.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    const FarInterval& far_interval = swaps[i].far_interval;
+    return std::tuple{far_interval.needed, far_interval.last, far_interval.data,
+                      far_interval.offset};
+  });
+  std::vector<std::uint32_t> places(swaps.size());
+  plan.offloads.reserve(swaps.size());
+  FarCopies copies{swaps};
+  for (const Swap& swap : swaps) {
+    if (swap.far_interval.from_start) copies.add(swap.far_interval);
+  }
+  Position needed = 0;  // of the last move
+  for (const std::size_t i : order) {
+    const FarInterval& far_interval = swaps[i].far_interval;
+    if (far_interval.from_start) continue;
+    Move move = move_of(far_interval);
+    move.is_clean = copies.covers(far_interval);
+    move.after.runs = 1 + (link.copies_while_read ? far_interval.written : far_interval.last);
+    move.free_after = move.after.runs <= far_interval.last ? far_interval.last + 1 : 0;
+    if (!move.is_clean) copies.add(far_interval);
+    append(move, far_interval.needed == needed, plan.offloads);
+    needed = far_interval.needed;
+    places[i] = static_cast<std::uint32_t>(plan.offloads.size());
+    counted_on[far_interval.needed] = places[i];
+  }
+  accumulate_needs(counted_on);
+  return places;
+}
+
+}  // namespace
+
+std::vector<Swap> return_early(std::span<const FarInterval> far_intervals,
+                               std::span<const Bytes> demand, Bytes pool) {
+  Room room{demand, pool, far_intervals};
+  std::vector<std::size_t> order(far_intervals.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return far_intervals[i].next; });
+  std::vector<Swap> swaps;
+  Position previous = 0;
+  for (const std::size_t i : order) {
+    const FarInterval& far_interval = far_intervals[i];
+    if (far_interval.to_end) {
+      swaps.push_back({.far_interval = far_interval, .back = far_interval.next});
+      continue;
+    }
+    const Position earliest = room.earliest(far_interval);
+    if (earliest == far_interval.needed && !far_interval.from_start) {
+      room.take_back(far_interval, earliest);
+      continue;
+    }
+    previous = std::max(previous, earliest);  // in order: it cannot start before its predecessor
+    room.take_back(far_interval, previous);
+    swaps.push_back({.far_interval = far_interval, .back = previous});
+  }
+  return swaps;
+}
+
+std::vector<Bytes> near_during(std::span<const Swap> swaps, std::span<const Bytes> demand) {
+  std::vector<FarInterval> far_intervals;
+  far_intervals.reserve(swaps.size());
+  for (const Swap& swap : swaps) {
+    far_intervals.push_back(
+        {.size = swap.far_interval.size, .next = swap.back, .needed = swap.far_interval.needed});
+  }
+  return without(demand, far_intervals);
+}
+
+bool fits(std::span<const Swap> swaps, std::span<const Bytes> demand, Bytes pool) {
+  return std::ranges::all_of(near_during(swaps, demand), [&](Bytes near) { return near <= pool; });
+}
+
+void add_moves(std::vector<Swap> swaps, const LinkProfile& link, Plan& plan) {
+  std::ranges::stable_sort(swaps, {}, [](const Swap& swap) {
+    const FarInterval& far_interval = swap.far_interval;
+    return std::tuple{swap.back, far_interval.next, far_interval.data, far_interval.offset};
+  });
+  std::vector<std::uint32_t> counted_on(plan.runs.size() + 1);  // by run: offloads it waits for
+  const std::vector<std::uint32_t> places = add_offloads(swaps, link, plan, counted_on);
+  plan.prefetches.reserve(swaps.size());
+  std::vector<std::uint32_t> landed(plan.runs.size() + 1);  // by run: prefetches it waits for
+  Position next = 0;                                        // of the last move
+  for (std::size_t i = 0; i < swaps.size(); ++i) {
+    if (swaps[i].far_interval.to_end) continue;
+    Move move = move_of(swaps[i].far_interval);
+    move.after.runs = swaps[i].back;
+    move.after.offloads = std::max(places[i], counted_on[swaps[i].back]);
+    append(move, swaps[i].far_interval.next == next, plan.prefetches);
+    next = swaps[i].far_interval.next;
+    landed[next] = static_cast<std::uint32_t>(plan.prefetches.size());
+  }
+  accumulate_needs(landed);
+  for (Position p = 0; p < plan.runs.size(); ++p) {
+    plan.runs[p].after = {.runs = p, .offloads = counted_on[p], .prefetches = landed[p]};
+  }
+}
+
+}  // namespace spillway::prefetch

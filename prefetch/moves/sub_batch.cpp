@@ -1,0 +1,87 @@
+#include "prefetch/moves/sub_batch.h"
+
+#include <algorithm>
+#include <map>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/liveness.h"
+#include "prefetch/moves/algorithm_choice.h"
+#include "prefetch/plan.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+Bytes largest(const std::vector<Bytes>& sizes) {
+  return sizes.empty() ? Bytes{} : *std::ranges::max_element(sizes);
+}
+
+// Eq. 3, at most `batch`.
+std::size_t next_size(std::size_t size, std::size_t batch, const SubBatchNeed& need, Bytes budget) {
+  const Bytes room = um::saturating_difference(budget, need.weights);
+  if (need.fastest == Bytes{}) return batch;
+  const double scale =
+      static_cast<double>(room.count()) / static_cast<double>(need.fastest.count());
+  const double wanted = static_cast<double>(size) * scale;
+  if (wanted >= static_cast<double>(batch)) return batch;
+  return std::max<std::size_t>(1, static_cast<std::size_t>(wanted));
+}
+
+}  // namespace
+
+SubBatches cut(std::size_t batch, std::size_t size) {
+  um::expects(batch > 0 && size > 0, "batches have samples");
+  size = std::clamp<std::size_t>(size, 1, batch);
+  const std::size_t steps = std::max<std::size_t>(1, (batch + size - 1) / size);
+  return {.size = (batch + steps - 1) / steps, .steps = steps};
+}
+
+SubBatchNeed sub_batch_need(const TaskGraph& graph, const Profile& profile, Bytes page) {
+  const BlockSizes block_sizes{graph, page};
+  return {.weights = block_sizes.pinned(),
+          .fastest = largest(working_sets(graph, block_sizes, fastest_runs(graph, profile))),
+          .min = largest(working_sets(graph, block_sizes, runs_in_order(graph)))};
+}
+
+std::optional<SubBatches> converge_sub_batches(std::size_t batch, Bytes budget,
+                                               const ProfileSubBatch& profile) {
+  constexpr std::size_t kMaxSizes = 64;
+  std::map<std::size_t, bool> fits;  // by size: with its fastest algorithms
+  std::size_t size = batch;
+  while (!fits.contains(size) && fits.size() < kMaxSizes) {
+    const SubBatchNeed need = profile(size);
+    const std::size_t next = next_size(size, batch, need, budget);
+    fits.emplace(size, need.weights + need.fastest <= budget);
+    if (next == size) break;
+    size = next;
+  }
+  const auto largest_that_fits =
+      std::find_if(fits.rbegin(), fits.rend(), [](const auto& entry) { return entry.second; });
+  if (largest_that_fits != fits.rend()) return cut(batch, largest_that_fits->first);
+  const SubBatchNeed one = profile(1);
+  if (one.weights + one.min > budget) return std::nullopt;
+  return SubBatches{.size = 1, .steps = batch};
+}
+
+std::optional<SubBatches> search_sub_batches(std::size_t batch, const TrySubBatches& attempt) {
+  constexpr int kPatience = 4;
+  std::optional<SubBatches> best;
+  um::Nanoseconds shortest{0};
+  int in_vain = 0;
+  for (std::size_t steps = 1; steps <= batch && in_vain < kPatience; ++steps) {
+    const SubBatches candidate = cut(batch, (batch + steps - 1) / steps);
+    if (candidate.steps != steps) continue;  // the same size as fewer steps
+    const SubBatchTrial trial = attempt(candidate);
+    if (best && trial.bound >= shortest) break;
+    if (!trial.total) continue;
+    in_vain = best && *trial.total >= shortest ? in_vain + 1 : 0;
+    if (best && *trial.total >= shortest) continue;
+    best = candidate;
+    shortest = *trial.total;
+  }
+  return best;
+}
+
+}  // namespace spillway::prefetch

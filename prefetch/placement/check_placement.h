@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "prefetch/placement/interval_placement.h"
+#include "prefetch/placement/near_intervals.h"
+#include "prefetch/plan.h"
+#include "prefetch/task_graph.h"
+#include "prefetch/verify/violation.h"
+
+namespace spillway::prefetch {
+
+/// Proves that no two of `stays` that may be at the same time share addresses, whatever the timing
+/// of `plan`, and that all lie within the placement's extent; or says which do not.
+///
+/// Shares nothing with place_intervals(): for each end of a stay it lets everything else of the
+/// plan go on without it for ever; what begins nevertheless may be beside that stay.
+///
+/// Requires: `plan` verifies; `stays` are its. Complexity: O(runs + moves) and the number of pairs
+/// that share addresses.
+[[nodiscard]] std::optional<Violation> check_placement(const TaskGraph& graph, const Plan& plan,
+                                                       std::span<const NearInterval> intervals,
+                                                       const IntervalPlacement& placement);
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "prefetch/liveness.h"
+#include "prefetch/placement/near_intervals.h"
+#include "prefetch/plan.h"
+
+namespace spillway::prefetch {
+
+/// When a stay is, as far as the conditions of a plan say so.
+struct IntervalSpan {
+  Progress begun;  ///< has surely been reached when the stay begins
+  Progress ended;  ///< the stay has surely ended when this has been reached
+  /// The runs from `begin` up to, and without, `end` are those beside which it may be.
+  Position begin = 0;
+  Position end = 0;
+
+  /// True when this has ended before `later` begins, whatever the timing.
+  [[nodiscard]] bool precedes(const IntervalSpan& later) const {
+    return later.begun.reaches(ended);
+  }
+};
+
+/// The spans of `stays`. What an entry of the plan waits for waited for something itself: `begun`
+/// holds all of that. Moves of one direction begin in order, but may be under way together.
+///
+/// Requires: `plan` verifies; `stays` are its. Complexity: O(runs + moves + stays * log runs).
+[[nodiscard]] std::vector<IntervalSpan> find_spans(const Plan& plan,
+                                                   std::span<const NearInterval> intervals);
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,213 @@
+#include "prefetch/placement/interval_placement.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <utility>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/placement/interval_order.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+using Order = std::vector<std::uint32_t>;  // stays, in the order in which they are placed
+
+// Puts stays, one after the other, in the lowest gap that is free throughout their time.
+class Packer {
+ public:
+  Packer(std::span<const NearInterval> intervals, std::span<const IntervalSpan> spans) {
+    for (std::size_t i = 0; i < intervals.size(); ++i) {
+      intervals_.push_back({.size = intervals[i].size,
+                            .begun = {spans[i].begun.runs, spans[i].begun.offloads},
+                            .ended = {spans[i].ended.runs, spans[i].ended.offloads}});
+    }
+  }
+
+  [[nodiscard]] IntervalPlacement pack(const Order& order) {
+    IntervalPlacement result{.offsets = std::vector<Bytes>(intervals_.size()), .extent = {}};
+    placed_.clear();
+    for (const std::uint32_t interval : order) {
+      const Bytes offset = lowest_gap(intervals_[interval]);
+      result.offsets[interval] = intervals_[interval].offset = offset;
+      result.extent = std::max(result.extent, offset + intervals_[interval].size);
+      const auto is_lower = [&](std::uint32_t other) { return intervals_[other].offset <= offset; };
+      placed_.insert(std::ranges::partition_point(placed_, is_lower), interval);
+    }
+    return result;
+  }
+
+ private:
+  struct Point {  // of progress: what decides when a stay may begin, or has ended
+    std::uint32_t runs;
+    std::uint32_t offloads;
+    [[nodiscard]] bool reaches(const Point& other) const {
+      return runs >= other.runs && offloads >= other.offloads;
+    }
+  };
+  struct Tenant {
+    Bytes size;
+    Point begun;
+    Point ended;
+    Bytes offset;
+  };
+
+  [[nodiscard]] Bytes lowest_gap(const Tenant& tenant) const {
+    Bytes offset;
+    for (const std::uint32_t index : placed_) {
+      const Tenant& other = intervals_[index];
+      if (tenant.begun.reaches(other.ended) || other.begun.reaches(tenant.ended)) continue;
+      if (offset + tenant.size <= other.offset) break;
+      offset = std::max(offset, other.offset + other.size);
+    }
+    return offset;
+  }
+
+  std::vector<Tenant> intervals_;
+  Order placed_;  // by offset
+};
+
+template <typename Key>
+Order sorted_by(std::size_t count, const Key& key) {
+  Order order(count);
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, std::greater{}, key);
+  return order;
+}
+
+// By run: its rank among all runs, when those beside which most bytes may be near come last.
+std::vector<std::uint64_t> breadth_ranks(std::span<const NearInterval> intervals,
+                                         std::span<const IntervalSpan> spans, std::size_t runs) {
+  std::vector<std::uint64_t> breadth(runs + 1);  // differences first: unsigned sums wrap around
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    breadth[spans[i].begin] += intervals[i].size.count();
+    breadth[spans[i].end] -= intervals[i].size.count();
+  }
+  std::partial_sum(breadth.begin(), breadth.end(), breadth.begin());
+  const Order widest_first = sorted_by(runs, [&](std::uint32_t run) { return breadth[run]; });
+  std::vector<std::uint64_t> ranks(runs);
+  for (std::size_t i = 0; i < runs; ++i) ranks[widest_first[i]] = runs - i;
+  return ranks;
+}
+
+std::vector<Order> orders_to_try(std::span<const NearInterval> intervals,
+                                 std::span<const IntervalSpan> spans, std::size_t runs) {
+  const std::vector<std::uint64_t> ranks = breadth_ranks(intervals, spans, runs);
+  const auto size = [&](std::uint32_t i) { return intervals[i].size; };
+  const auto length = [&](std::uint32_t i) { return spans[i].end - spans[i].begin; };
+  const auto breadth = [&](std::uint32_t i) {
+    return *std::max_element(ranks.begin() + spans[i].begin, ranks.begin() + spans[i].end);
+  };
+  std::vector<std::uint64_t> breadths;
+  for (std::uint32_t i = 0; i < intervals.size(); ++i) breadths.push_back(breadth(i));
+  const auto order = [&](const auto& key) { return sorted_by(intervals.size(), key); };
+  return {order([&](std::uint32_t i) {
+            return std::pair{size(i), length(i)};
+          }),
+          order([&](std::uint32_t i) {
+            return std::pair{breadths[i], size(i)};
+          }),
+          order([&](std::uint32_t i) {
+            return std::pair{length(i), size(i)};
+          }),
+          order([&](std::uint32_t i) { return length(i) * size(i); }), order([&](std::uint32_t i) {
+            return std::pair{runs - spans[i].begin, length(i)};
+          })};
+}
+
+// An order that was tried.
+struct Trial {
+  Order order;
+  IntervalPlacement placement;
+  std::uint64_t excess;  // bytes of stays beyond the room: says more than the extent alone
+};
+
+// Looks for an order in which all stays lie within `room`.
+class OrderSearch {
+ public:
+  OrderSearch(std::span<const NearInterval> intervals, std::span<const IntervalSpan> spans,
+              Bytes room)
+      : intervals_{intervals}, packer_{intervals, spans}, room_{room} {}
+
+  // Tries `orders`, then variations of those that exceed the room least.
+  IntervalPlacement search(std::vector<Order> orders) {
+    std::vector<Trial> trials;
+    for (Order& order : orders) {
+      trials.push_back(attempt(std::move(order)));
+      if (best_.extent <= room_) return best_;
+    }
+    std::ranges::stable_sort(trials, {}, &Trial::excess);
+    trials.resize(std::min(trials.size(), kStarts));
+    for (Trial& trial : trials) improve(std::move(trial));
+    return best_;
+  }
+
+ private:
+  static constexpr std::size_t kStarts = 3;
+
+  Trial attempt(Order order) {
+    Trial trial{.order = std::move(order), .placement = {}, .excess = 0};
+    trial.placement = packer_.pack(trial.order);
+    if (best_.offsets.empty() || trial.placement.extent < best_.extent) best_ = trial.placement;
+    for (std::uint32_t interval = 0; interval < intervals_.size(); ++interval) {
+      trial.excess += um::saturating_difference(end(trial.placement, interval), room_).count();
+    }
+    return trial;
+  }
+
+  void improve(Trial trial) {
+    constexpr std::size_t kPairs = 120'000'000;
+    const std::size_t max = 100 * intervals_.size();
+    for (std::size_t i = std::min(max, kPairs / (intervals_.size() * intervals_.size())); i > 0;
+         --i) {
+      if (best_.extent <= room_) return;
+      Trial varied = attempt(vary(trial));
+      if (varied.excess <= trial.excess) trial = std::move(varied);
+    }
+  }
+
+  // Moves stays that reach beyond the room, or now and then any others, to other places.
+  Order vary(const Trial& trial) {
+    std::vector<std::size_t> high;
+    for (std::size_t place = 1; place < trial.order.size(); ++place) {
+      if (end(trial.placement, trial.order[place]) > room_) high.push_back(place);
+    }
+    Order order = trial.order;
+    if (high.empty()) return order;  // the first of the order alone is too large
+    do {
+      const bool is_any = draw(2) == 0;
+      const std::size_t from = is_any ? 1 + draw(order.size() - 1) : high[draw(high.size())];
+      const std::size_t to = draw(from);
+      const auto at = [&](std::size_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };
+      const bool is_later = is_any && draw(2) == 0;
+      std::rotate(at(to), is_later ? at(to + 1) : at(from), at(from + 1));
+    } while (draw(2) == 0);
+    return order;
+  }
+
+  [[nodiscard]] Bytes end(const IntervalPlacement& placement, std::uint32_t interval) const {
+    return placement.offsets[interval] + intervals_[interval].size;
+  }
+  std::size_t draw(std::size_t count) { return static_cast<std::size_t>(random_() % count); }
+
+  std::span<const NearInterval> intervals_;
+  Packer packer_;
+  Bytes room_;
+  IntervalPlacement best_;
+  std::mt19937_64 random_{1};
+};
+
+}  // namespace
+
+IntervalPlacement place_intervals(const Plan& plan, std::span<const NearInterval> intervals,
+                                  Bytes room) {
+  if (intervals.empty()) return {};
+  const std::vector<IntervalSpan> spans = find_spans(plan, intervals);
+  return OrderSearch{intervals, spans, room}.search(
+      orders_to_try(intervals, spans, plan.runs.size()));
+}
+
+}  // namespace spillway::prefetch

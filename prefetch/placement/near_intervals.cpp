@@ -1,0 +1,79 @@
+#include "prefetch/placement/near_intervals.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/liveness.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+// The moves of one block that are not yet part of a stay.
+struct Trips {
+  std::vector<std::uint32_t> offloads;
+  std::vector<std::uint32_t> prefetches;
+  std::size_t next = 0;
+};
+
+std::vector<Trips> swaps_by_block(const TaskGraph& graph, const Plan& plan) {
+  std::vector<Trips> swaps(graph.data.size());
+  for (std::uint32_t i = 0; i < plan.offloads.size(); ++i) {
+    swaps[static_cast<std::size_t>(plan.offloads[i].data)].offloads.push_back(i);
+  }
+  for (std::uint32_t i = 0; i < plan.prefetches.size(); ++i) {
+    swaps[static_cast<std::size_t>(plan.prefetches[i].data)].prefetches.push_back(i);
+  }
+  return swaps;
+}
+
+// Cuts a life where the block is away: a whole block that leaves comes back before its next use.
+void add_intervals(const Life& life, um::Bytes size, const Plan& plan, Trips& swaps,
+                   std::vector<NearInterval>& intervals) {
+  NearInterval interval{
+      .data = life.data, .size = um::round_up(size, kSmallestPage), .first = life.begin()};
+  for (; swaps.next < swaps.offloads.size(); ++swaps.next) {
+    const std::uint32_t offload = swaps.offloads[swaps.next];
+    if (plan.offloads[offload].frees_after() > life.last()) break;
+    interval.is_offloaded = true;
+    interval.last = offload;
+    intervals.push_back(interval);
+    interval.is_prefetched = true;
+    interval.first = swaps.prefetches.at(swaps.next);
+    interval.is_offloaded = false;
+  }
+  interval.last = life.last();
+  intervals.push_back(interval);
+}
+
+}  // namespace
+
+std::vector<NearInterval> find_near_intervals(const TaskGraph& graph, const Plan& plan) {
+  um::expects(plan.residency == Residency::kPlanned && moves_whole_blocks(plan, graph),
+              "stays are of whole blocks that a plan moves");
+  const BlockSizes block_sizes{graph, plan.page};
+  std::vector<Trips> swaps = swaps_by_block(graph, plan);
+  std::vector<NearInterval> intervals;
+  for (const Life& life : find_lives(graph, plan.runs)) {
+    if (!block_sizes.is_movable(life.data)) continue;
+    um::expects(!life.outlives_step(), "state that leaves near memory can be planned, not run");
+    add_intervals(life, graph[life.data].size, plan, swaps[static_cast<std::size_t>(life.data)],
+                  intervals);
+  }
+  for (Position p = 0; p < plan.runs.size(); ++p) {
+    const TaskRun& run = plan.runs[p];
+    const um::Bytes workspace = graph[run.task].algorithms[run.algorithm].workspace;
+    if (block_sizes.workspace_size(workspace) == um::Bytes{}) continue;
+    intervals.push_back({.is_workspace = true,
+                         .size = um::round_up(workspace, kSmallestPage),
+                         .first = p,
+                         .last = p});
+  }
+  std::ranges::stable_sort(intervals, {}, [](const NearInterval& interval) {
+    return std::pair{interval.is_prefetched, interval.first};
+  });
+  return intervals;
+}
+
+}  // namespace spillway::prefetch

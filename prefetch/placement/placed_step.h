@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "prefetch/liveness.h"
+#include "prefetch/placement/interval_placement.h"
+#include "prefetch/placement/near_intervals.h"
+#include "prefetch/plan.h"
+#include "prefetch/task_graph.h"
+#include "um/bytes.h"
+
+namespace spillway::prefetch {
+
+/// Where everything movable lies while a step runs in an arena with fixed places.
+struct PlacedStep {
+  std::vector<NearInterval> intervals;
+  IntervalPlacement placement;
+  bool fits = false;  ///< the places lie in the room there is; else they are of no use
+
+  /// The stays that begin with run `position`, as indices from first on.
+  struct Range {
+    std::size_t begin;
+    std::size_t end;
+  };
+  [[nodiscard]] Range begun_by_run(Position position) const;
+  /// The stay that begins with prefetch `index` of the plan, as an index.
+  [[nodiscard]] std::size_t begun_by_prefetch(std::uint32_t index) const;
+};
+
+/// Finds the stays of a step, places them within `room` if it can, and has that checked.
+/// Requires: as find_near_intervals(). Complexity: as place_intervals() and check_placement().
+[[nodiscard]] PlacedStep place_step(const TaskGraph& graph, const Plan& plan, um::Bytes room);
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,190 @@
+#include "prefetch/planners/chain/chain.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/moves/activations.h"
+#include "prefetch/planners/chain/chain_cuts.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+um::Nanoseconds time_of(const Profile& profile, const std::vector<TaskRun>& runs, TaskRange range) {
+  um::Nanoseconds time{0};
+  for (Position p = range.begin; p < range.end; ++p) time += profile(runs[p]);
+  return time;
+}
+
+// Joins neighbours until there are no more than `most`.
+std::vector<TaskRange> join_short(const Profile& profile, const std::vector<TaskRun>& runs,
+                                  const std::vector<Position>& ends, std::size_t max) {
+  std::vector<TaskRange> ranges;
+  std::vector<um::Nanoseconds> times;
+  for (const Position end : ends) {
+    ranges.push_back({.begin = ranges.empty() ? 0 : ranges.back().end, .end = end});
+    times.push_back(time_of(profile, runs, ranges.back()));
+  }
+  while (ranges.size() > max) {
+    std::size_t min = 0;
+    for (std::size_t i = 1; i + 1 < times.size(); ++i) {
+      if (times[i] + times[i + 1] < times[min] + times[min + 1]) min = i;
+    }
+    ranges[min].end = ranges[min + 1].end;
+    times[min] += times[min + 1];
+    const auto next = static_cast<std::ptrdiff_t>(min + 1);
+    ranges.erase(ranges.begin() + next);
+    times.erase(times.begin() + next);
+  }
+  return ranges;
+}
+
+// Fills in the stages whose forward tasks are known.
+class StageFiller {
+ public:
+  StageFiller(const TaskGraph& graph, const BlockSizes& block_sizes,
+              const std::vector<TaskRun>& runs, const std::vector<Life>& lives,
+              const std::vector<TaskRange>& ranges)
+      : graph_{graph},
+        block_sizes_{block_sizes},
+        runs_{runs},
+        lives_{lives},
+        forward_end_{ranges.back().end},
+        stages_(ranges.size()) {
+    for (std::size_t i = 0; i < ranges.size(); ++i) stages_[i].forward = ranges[i];
+    uses_ =
+        find_forward_lives(block_sizes, forward_end_, static_cast<Position>(runs.size()), lives);
+  }
+
+  std::vector<ChainStage> fill(const Profile& profile) {
+    divide_backward();
+    for (ChainStage& stage : stages_) {
+      stage.forward_time = time_of(profile, runs_, stage.forward);
+      stage.backward_time = time_of(profile, runs_, stage.backward);
+      for (Position p = stage.forward.begin; p < stage.forward.end; ++p) {
+        stage.is_recomputable = stage.is_recomputable && graph_.tasks[p].is_recomputable;
+      }
+    }
+    add_blocks();
+    add_gradients();
+    add_extras();
+    return std::move(stages_);
+  }
+
+ private:
+  [[nodiscard]] std::size_t stage_of(Position forward) const {
+    const auto found = std::ranges::upper_bound(
+        stages_, forward, {}, [](const ChainStage& stage) { return stage.forward.end; });
+    return static_cast<std::size_t>(found - stages_.begin());
+  }
+
+  // A stage's backward tasks end with the last that reads a block of its or of a later stage.
+  void divide_backward() {
+    for (const ForwardLife& use : uses_) {
+      Position& end = stages_[stage_of(use.begin)].backward.end;
+      if (use.last >= forward_end_) end = std::max(end, use.last + 1);
+    }
+    Position begin = forward_end_;
+    for (std::size_t i = stages_.size(); i-- > 0;) {
+      TaskRange& range = stages_[i].backward;
+      range = {.begin = begin, .end = std::max(begin, range.end)};
+      begin = range.end;
+    }
+    stages_.front().backward.end = static_cast<Position>(runs_.size());
+  }
+
+  void add_blocks() {
+    for (const ForwardLife& use : uses_) {
+      ChainStage& stage = stages_[stage_of(use.begin)];
+      const bool is_output =
+          use.last_forward >= stage.forward.end && stage.forward.end < forward_end_;
+      const bool is_saved = use.last >= forward_end_;
+      if (is_output) stage.output += use.size;
+      if (is_saved) stage.saved += use.size;
+      if (is_output || is_saved) stage.kept += use.size;
+    }
+  }
+
+  void add_gradients() {
+    for (const Life& life : lives_) {
+      if (life.begin() < forward_end_) continue;
+      for (std::size_t i = 0; i + 1 < stages_.size(); ++i) {
+        const Position boundary = stages_[i].backward.begin;
+        if (life.begin() < boundary && boundary <= life.last()) {
+          stages_[i].gradient += block_sizes_.size(life.data);
+        }
+      }
+    }
+  }
+
+  // The most that a run of `range` needs of the blocks begun from `first` on, each counting up to
+  // `last_near` of it, and of workspace.
+  template <typename LastNear>
+  [[nodiscard]] Bytes max_near(TaskRange range, Position first, const LastNear& last_near) const {
+    std::vector<Bytes> begins(range.end - range.begin + 1);
+    std::vector<Bytes> ends(begins.size());
+    for (const Life& life : lives_) {
+      const Position last = last_near(life);
+      if (life.begin() < first || last < range.begin || life.begin() >= range.end) continue;
+      begins[std::max(life.begin(), range.begin) - range.begin] += block_sizes_.size(life.data);
+      ends[std::min(last + 1, range.end) - range.begin] += block_sizes_.size(life.data);
+    }
+    Bytes max;
+    Bytes near;
+    for (Position p = range.begin; p < range.end; ++p) {
+      near = near + begins[p - range.begin] - ends[p - range.begin];
+      const Bytes workspace = graph_[runs_[p].task].algorithms[runs_[p].algorithm].workspace;
+      max = std::max(max, near + block_sizes_.workspace_size(workspace));
+    }
+    return max;
+  }
+
+  void add_extras() {
+    const auto whole_life = [](const Life& life) { return life.last(); };
+    const auto forward_life = [&](const Life& life) {
+      Position last = life.begin();
+      for (const BlockAccess& access : life.accesses) {
+        if (access.position < forward_end_) last = access.position;
+      }
+      return last;
+    };
+    Bytes input_gradient;
+    for (ChainStage& stage : stages_) {
+      const Position first = stage.forward.begin;
+      stage.forward_extra =
+          um::saturating_difference(max_near(stage.forward, first, whole_life), stage.kept);
+      stage.passing_extra =
+          um::saturating_difference(max_near(stage.forward, first, forward_life), stage.output);
+      stage.backward_extra =
+          um::saturating_difference(max_near(stage.backward, first, whole_life),
+                                    stage.kept + stage.gradient + input_gradient);
+      input_gradient = stage.gradient;
+    }
+  }
+
+  const TaskGraph& graph_;
+  const BlockSizes& block_sizes_;
+  const std::vector<TaskRun>& runs_;
+  const std::vector<Life>& lives_;
+  Position forward_end_;
+  std::vector<ChainStage> stages_;
+  std::vector<ForwardLife> uses_;
+};
+
+}  // namespace
+
+Chain linearise(const TaskGraph& graph, const Profile& profile, const BlockSizes& block_sizes,
+                const std::vector<TaskRun>& runs, std::size_t max) {
+  um::expects(max > 0, "a chain has a stage at least");
+  const std::vector<Life> lives = find_lives(graph, runs);
+  const Position end = forward_end(graph);
+  const std::vector<ForwardLife> uses =
+      find_forward_lives(block_sizes, end, static_cast<Position>(runs.size()), lives);
+  const auto ranges = join_short(profile, runs, find_chain_cuts(uses, end), max);
+  return {.stages = StageFiller{graph, block_sizes, runs, lives, ranges}.fill(profile)};
+}
+
+}  // namespace spillway::prefetch

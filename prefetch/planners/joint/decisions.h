@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "prefetch/moves/recomputation.h"
+#include "prefetch/plan.h"
+#include "prefetch/planner.h"
+
+namespace spillway::prefetch {
+
+/// What becomes of a droppable block between its last use on the way forward and its first on the
+/// way back.
+enum class RetentionPolicy : std::uint8_t {
+  kKeep,       ///< stays, or is moved where memory is short
+  kDrop,       ///< dropped, made again once
+  kDropPerUse  ///< dropped, made again for each use
+};
+
+/// What the inserter is told when `fates` befall `blocks`, one each.
+[[nodiscard]] std::vector<Dropped> dropped_blocks(std::span<const Recomputable> blocks,
+                                                  std::span<const RetentionPolicy> policies);
+
+/// One decision to change.
+struct Change {
+  enum class What : std::uint8_t { kPolicy, kAlgorithm };
+  What what = What::kPolicy;
+  std::uint32_t index = 0;  ///< of a block in DecisionSpace::droppable, or of a task
+  std::uint32_t value = 0;  ///< a RetentionPolicy, or an algorithm
+  friend bool operator==(const Change&, const Change&) = default;
+};
+
+/// Everything about a plan that is decided before its moves: the fate of each droppable block and
+/// the algorithm of each task.
+struct Decisions {
+  std::vector<RetentionPolicy> policies;
+  std::vector<std::uint32_t> algorithms;  ///< by task
+
+  void apply(std::span<const Change> changes);
+};
+
+/// The decisions that a problem leaves open, and the runs that they make. The problem must outlive
+/// it. Thread safety: const functions may be called by several threads.
+class DecisionSpace {
+ public:
+  explicit DecisionSpace(const Problem& problem);
+
+  /// Cheapest per byte first; empty where the problem allows no recomputation.
+  [[nodiscard]] const std::vector<Recomputable>& droppable() const { return droppable_; }
+  /// Tasks that have several algorithms that fit in near memory when everything else is far.
+  [[nodiscard]] const std::vector<TaskId>& choosable() const { return choosable_; }
+
+  /// Keeps everything; each task has its fastest algorithm that fits.
+  [[nodiscard]] const Decisions& start() const { return start_; }
+  [[nodiscard]] std::vector<TaskRun> runs(const Decisions& decisions) const;
+
+ private:
+  RecomputationInserter inserter_;
+  std::vector<TaskRun> in_order_;
+  std::vector<Recomputable> droppable_;
+  std::vector<TaskId> choosable_;
+  Decisions start_;
+};
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,239 @@
+#include "prefetch/planners/joint/joint_search.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/bounds/bounds.h"
+#include "prefetch/need.h"
+#include "prefetch/planners/joint/decisions.h"
+#include "prefetch/planners/joint/neighbourhood.h"
+#include "prefetch/planners/joint/step_evaluator.h"
+#include "prefetch/simulate/simulate.h"
+
+namespace spillway::prefetch {
+namespace {
+
+int max_evaluations(const DecisionSpace& space) {
+  constexpr std::size_t kForEach = 100;
+  return static_cast<int>(kForEach * (space.droppable().size() + space.choosable().size()));
+}
+
+class JointSearch {
+ public:
+  JointSearch(const Problem& problem, const SearchLimits& limits)
+      : problem_{problem},
+        space_{problem},
+        neighbourhood_{space_},
+        evaluator_{problem, space_, std::min(limits.evaluations, max_evaluations(space_))},
+        current_{space_.start()},
+        best_{evaluator_.plan(current_)} {
+    if (!best_) start_frugal();
+    if (best_) good_enough_ = target(limits);
+  }
+
+  std::optional<EvaluatedPlan> search() {
+    if (!best_) return std::nullopt;
+    Incumbent winner{current_, *best_};
+    for (const Decisions& start : choose_starts()) {
+      restart(start);
+      descend(evaluator_.left() - evaluations_per_start_);
+      if (best_->makespan < winner.plan.makespan) winner = {current_, *best_};
+    }
+    current_ = winner.decisions;
+    best_ = std::move(winner.plan);
+    perturb();
+    return std::move(best_);
+  }
+
+ private:
+  [[nodiscard]] um::Nanoseconds target(const SearchLimits& limits) const {
+    const double bound = static_cast<double>(mixed_transition_bound(problem_).count());
+    return um::Nanoseconds{static_cast<std::int64_t>(bound * limits.of_bound)};
+  }
+  [[nodiscard]] bool is_done() const {
+    return evaluator_.left() <= 0 || best_->makespan <= good_enough_;
+  }
+
+  // Fast algorithms may not fit beside what is always near.
+  void start_frugal() {
+    std::ranges::fill(current_.algorithms, 0U);
+    best_ = evaluator_.plan(current_);
+  }
+
+  struct Incumbent {
+    Decisions decisions;
+    EvaluatedPlan plan;
+  };
+
+  // The most promising selections of cheap blocks to drop: how many, and what else counts as cheap.
+  std::vector<Decisions> choose_starts() {
+    constexpr std::size_t kGrid = 24;
+    constexpr std::size_t kFiner = 4;
+    constexpr std::size_t kStarts = 3;
+    const std::size_t all = space_.droppable().size();
+    const std::size_t grid = std::min(all, kGrid);
+    std::vector<Selection> coarse;
+    for (Selection selection :
+         {Selection{}, Selection{.keep_every = 32}, Selection{.keep_every = 12},
+          Selection{.keep_every = 6}, Selection{.tilt = -0.7}, Selection{.tilt = 1.5}}) {
+      for (std::size_t i = 1; i <= grid; ++i) {
+        selection.count = all * i / grid;
+        coarse.push_back(selection);
+      }
+    }
+    std::vector<Attempt> best = evaluate(coarse);
+    best.resize(std::min(best.size(), kStarts));
+    std::vector<Selection> fine;
+    for (const Attempt& attempt : best) {
+      for (std::size_t i = 1; i < 2 * kFiner; ++i) {
+        Selection selection = coarse[attempt.index];
+        selection.count = selection.count + all * i / (kFiner * kGrid) - all / kGrid;
+        if (i != kFiner && selection.count <= all) fine.push_back(selection);
+      }
+    }
+    std::ranges::move(evaluate(fine), std::back_inserter(best));
+    sort_by_makespan(best);
+    best.resize(std::min(best.size(), kStarts));
+    std::vector<Decisions> starts;
+    for (const Attempt& attempt : best) {
+      starts.push_back(current_);
+      starts.back().apply(attempt.edit);
+    }
+    if (starts.empty()) starts.push_back(current_);
+    evaluations_per_start_ = evaluator_.left() / (2 * static_cast<int>(starts.size()));
+    return starts;
+  }
+
+  void restart(const Decisions& start) {
+    current_ = start;
+    best_ = evaluator_.plan(current_);
+    attempt(neighbourhood_.algorithm_ranges(current_,
+                                            std::max<std::size_t>(1, space_.choosable().size())));
+  }
+
+  // Goes downhill until nothing helps any more, or until so many evaluations are left.
+  void descend(int until) {
+    constexpr std::size_t kPieces = 16;
+    std::size_t blocks = std::max<std::size_t>(1, space_.droppable().size() / kPieces);
+    std::size_t tasks = std::max<std::size_t>(1, space_.choosable().size() / kPieces);
+    while (!is_done() && evaluator_.left() > until) {
+      bool has_helped = balance(until);
+      has_helped =
+          attempt(neighbourhood_.ranges(current_, BlockOrder::kByPosition, blocks)) || has_helped;
+      has_helped =
+          attempt(neighbourhood_.ranges(current_, BlockOrder::kByCost, blocks)) || has_helped;
+      has_helped = attempt(neighbourhood_.algorithm_ranges(current_, tasks)) || has_helped;
+      if (has_helped) continue;
+      if (blocks == 1 && tasks == 1) return;
+      blocks = std::max<std::size_t>(1, blocks / 2);
+      tasks = std::max<std::size_t>(1, tasks / 2);
+    }
+  }
+
+  // Drops what the link is too busy for, keeps what it has time for.
+  bool balance(int until) {
+    bool has_helped = false;
+    while (!is_done() && evaluator_.left() > until) {
+      const Timeline timeline = simulate(best_->plan, problem_.profile);
+      const std::vector<double> prices = evaluator_.prices(current_);
+      std::vector<CandidateEdit> edits =
+          neighbourhood_.against_stalls(current_, best_->plan, timeline, prices);
+      std::ranges::move(neighbourhood_.against_cost(current_, best_->plan, prices),
+                        std::back_inserter(edits));
+      if (!attempt(std::move(edits))) break;
+      has_helped = true;
+    }
+    return has_helped;
+  }
+
+  // Leaves the valley by a few random changes and goes downhill from there, again and again.
+  void perturb() {
+    constexpr std::size_t kChanges = 8;
+    constexpr int kDownhill = 200;
+    constexpr std::size_t kExchanges = 64;
+    constexpr int kTries = 4;
+    std::mt19937_64 generator{0};
+    while (!is_done()) {
+      for (int failed = 0; failed < kTries && !is_done(); ++failed) {
+        if (attempt(neighbourhood_.exchanges(current_, evaluator_.prices(current_), kExchanges,
+                                             generator))) {
+          failed = -1;
+        }
+      }
+      const CandidateEdit edit = neighbourhood_.random(current_, kChanges, generator);
+      if (edit.empty()) return;  // nothing is left open
+      Incumbent local_optimum{current_, *best_};
+      current_.apply(edit);
+      best_ = evaluator_.plan(current_);
+      if (best_) balance(evaluator_.left() - kDownhill);
+      if (best_ && best_->makespan < local_optimum.plan.makespan) continue;
+      current_ = local_optimum.decisions;
+      best_ = std::move(local_optimum.plan);
+    }
+  }
+
+  // Evaluates the edits from here, and those that help together; takes the best. True when one
+  // helped.
+  bool attempt(std::vector<CandidateEdit> edits) {
+    std::vector<Attempt> helpful = evaluate(std::move(edits));
+    if (helpful.empty()) return false;
+    std::vector<CandidateEdit> together;
+    CandidateEdit sum = helpful.front().edit;
+    constexpr std::size_t kTogether = 12;
+    for (std::size_t i = 1; i < std::min(helpful.size(), kTogether); ++i) {
+      sum.insert(sum.end(), helpful[i].edit.begin(), helpful[i].edit.end());
+      together.push_back(sum);
+    }
+    std::vector<Attempt> combined = evaluate(std::move(together));
+    std::ranges::move(combined, std::back_inserter(helpful));
+    sort_by_makespan(helpful);
+    current_.apply(helpful.front().edit);
+    best_ = std::move(helpful.front().result);
+    return true;
+  }
+
+  // Those of the edits that make the plan shorter, the best first.
+  std::vector<Attempt> evaluate(std::vector<CandidateEdit> edits) {
+    return evaluator_.shorter(current_, best_->makespan, std::move(edits));
+  }
+  std::vector<Attempt> evaluate(std::span<const Selection> selections) {
+    std::vector<CandidateEdit> edits;
+    edits.reserve(selections.size());
+    for (const Selection& selection : selections) {
+      edits.push_back(neighbourhood_.drop_cheapest(selection));
+    }
+    return evaluate(std::move(edits));
+  }
+
+  const Problem& problem_;
+  DecisionSpace space_;
+  Neighbourhood neighbourhood_;
+  StepEvaluator evaluator_;
+  int evaluations_per_start_ = 0;
+  Decisions current_;
+  std::optional<EvaluatedPlan> best_;  // of current_
+  um::Nanoseconds good_enough_{0};
+};
+
+}  // namespace
+
+SearchLimits limits_for(const Problem& problem) {
+  const NearNeed need = near_need(problem.graph, BlockSizes{problem.graph, problem.page});
+  const um::Bytes missing = um::saturating_difference(need.resident, problem.budget);
+  const auto moves =
+      static_cast<double>(missing.count()) / static_cast<double>(problem.chunk.count());
+  const double entries = std::max(1.0, static_cast<double>(problem.graph.tasks.size()) + moves);
+  return {.evaluations = static_cast<int>(std::clamp(10e6 / entries, 400.0, 20000.0))};
+}
+
+std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLimits& limits) {
+  return JointSearch{problem, limits}.search();
+}
+
+}  // namespace spillway::prefetch

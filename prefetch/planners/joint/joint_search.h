@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+
+#include "prefetch/moves/offload_plan.h"
+#include "prefetch/planner.h"
+
+namespace spillway::prefetch {
+
+/// How long joint_search() may look on. No clock: the same plan on every machine.
+struct SearchLimits {
+  /// Plans made and simulated; at most 100 for each decision that is open.
+  int evaluations = 2000;
+  /// Good enough: the search ends at a makespan of so many lower bounds.
+  double of_bound = 1.0005;
+};
+
+/// Limits that keep planning within a second up to 1000 tasks and within five at 10 000, on two
+/// processors of 2025.
+[[nodiscard]] SearchLimits limits_for(const Problem& problem);
+
+/// Chooses fates of blocks and algorithms together, each candidate judged by the simulated length
+/// of its plan of page-granular moves: the best number of cheapest blocks to drop; then, until the
+/// limits are met, whatever helps most of what would help the longest stalls, of ranges of blocks
+/// (by cost, by position) and of tasks whose decision is changed together, ranges being halved
+/// again and again; then random changes (facts on planning, section 3, PLAN).
+///
+/// Candidates are evaluated in parallel; the result does not depend on how many threads there are.
+/// Nothing when the budget is too small for every plan.
+[[nodiscard]] std::optional<EvaluatedPlan> joint_search(const Problem& problem,
+                                                        const SearchLimits& limits);
+
+}  // namespace spillway::prefetch

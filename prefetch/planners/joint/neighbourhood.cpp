@@ -1,0 +1,300 @@
+#include "prefetch/planners/joint/neighbourhood.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <span>
+
+#include "prefetch/planners/joint/stalls.h"
+
+namespace spillway::prefetch {
+namespace {
+
+constexpr std::uint32_t kNone = ~0U;
+
+// Pieces of `length`, the last one shorter.
+std::vector<std::vector<std::uint32_t>> pieces(const std::vector<std::uint32_t>& all,
+                                               std::size_t length) {
+  std::vector<std::vector<std::uint32_t>> result;
+  for (std::size_t i = 0; i < all.size(); i += length) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto last = all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), i + length));
+    result.emplace_back(first, last);
+  }
+  return result;
+}
+
+std::vector<std::uint32_t> first(const std::vector<std::uint32_t>& all, std::size_t count) {
+  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), count))};
+}
+
+void add_unless_empty(CandidateEdit step, std::vector<CandidateEdit>& steps) {
+  if (!step.empty() && std::ranges::find(steps, step) == steps.end()) {
+    steps.push_back(std::move(step));
+  }
+}
+
+// The cheapest first.
+void sort_by_price(std::vector<std::uint32_t>& blocks, std::span<const double> prices) {
+  std::ranges::stable_sort(blocks, {}, [&](std::uint32_t i) { return prices[i]; });
+}
+
+// Prices of one class differ by at most an eighth. Exact: the same on every machine.
+int price_class(double price) {
+  constexpr int kClasses = 8;  // for each power of two
+  int exponent = 0;
+  const double mantissa = std::frexp(price, &exponent);  // from one half up to one
+  return kClasses * exponent + static_cast<int>(2 * kClasses * (mantissa - 0.5));
+}
+
+// The numbers below `count` in such an order that the first of them, however many, are spread
+// evenly: with their bits reversed (van der Corput).
+std::vector<std::size_t> spread(std::size_t count) {
+  const auto bits = static_cast<int>(std::bit_width(count));
+  std::vector<std::size_t> order;
+  order.reserve(count);
+  for (std::size_t i = 0; i < std::size_t{1} << bits; ++i) {
+    std::size_t reversed = 0;
+    for (int bit = 0; bit < bits; ++bit) reversed |= (i >> bit & 1U) << (bits - 1 - bit);
+    if (reversed < count) order.push_back(reversed);
+  }
+  return order;
+}
+
+Change policy_change(std::uint32_t index, RetentionPolicy policy) {
+  return {
+      .what = Change::What::kPolicy, .index = index, .value = static_cast<std::uint32_t>(policy)};
+}
+
+}  // namespace
+
+Neighbourhood::Neighbourhood(const DecisionSpace& space) : space_{space} {
+  const std::vector<Recomputable>& blocks = space.droppable();
+  by_cost_.resize(blocks.size());
+  std::iota(by_cost_.begin(), by_cost_.end(), 0U);
+  by_position_ = by_cost_;
+  std::ranges::sort(by_position_, {}, [&](std::uint32_t i) { return blocks[i].data; });
+  for (const std::uint32_t i : by_cost_) {
+    const auto data = static_cast<std::size_t>(blocks[i].data);
+    if (index_of_.size() <= data) index_of_.resize(data + 1, kNone);
+    index_of_[data] = i;
+  }
+}
+
+CandidateEdit Neighbourhood::set_policy(const Decisions& from,
+                                        const std::vector<std::uint32_t>& blocks,
+                                        RetentionPolicy policy) const {
+  CandidateEdit step;
+  for (const std::uint32_t i : blocks) {
+    if (from.policies[i] != policy) step.push_back(policy_change(i, policy));
+  }
+  return step;
+}
+
+CandidateEdit Neighbourhood::drop_cheapest(const Selection& selection) const {
+  const std::vector<Recomputable>& blocks = space_.droppable();
+  std::map<int, std::vector<std::uint32_t>> by_price;
+  for (std::size_t place = 0; place < by_position_.size(); ++place) {
+    const Recomputable& block = blocks[by_position_[place]];
+    const double late = static_cast<double>(place) / static_cast<double>(by_position_.size());
+    const double price = static_cast<double>(block.cost.count() + 1) /
+                         static_cast<double>(block.size.count()) * (1 + selection.tilt * late);
+    by_price[price_class(price)].push_back(by_position_[place]);
+  }
+  CandidateEdit step;
+  std::size_t dropped = 0;
+  for (const auto& [price, alike] : by_price) {
+    const std::size_t kept = selection.keep_every > 0 ? alike.size() / selection.keep_every : 0;
+    const std::vector<std::size_t> order = spread(alike.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const bool drop = dropped < selection.count && i + kept < order.size();
+      step.push_back(
+          policy_change(alike[order[i]], drop ? RetentionPolicy::kDrop : RetentionPolicy::kKeep));
+      if (drop) ++dropped;
+    }
+  }
+  return step;
+}
+
+std::vector<CandidateEdit> Neighbourhood::ranges(const Decisions& from, BlockOrder order,
+                                                 std::size_t length) const {
+  std::vector<CandidateEdit> steps;
+  for (const auto& piece : pieces(order == BlockOrder::kByCost ? by_cost_ : by_position_, length)) {
+    for (const RetentionPolicy policy :
+         {RetentionPolicy::kDrop, RetentionPolicy::kDropPerUse, RetentionPolicy::kKeep}) {
+      add_unless_empty(set_policy(from, piece, policy), steps);
+    }
+  }
+  return steps;
+}
+
+std::vector<CandidateEdit> Neighbourhood::algorithm_ranges(const Decisions& from,
+                                                           std::size_t length) const {
+  std::vector<std::uint32_t> tasks;
+  for (const TaskId id : space_.choosable()) tasks.push_back(static_cast<std::uint32_t>(id));
+  std::vector<CandidateEdit> steps;
+  for (const auto& piece : pieces(tasks, length)) {
+    CandidateEdit frugal;
+    CandidateEdit fastest;
+    for (const std::uint32_t task : piece) {
+      const Change::What what = Change::What::kAlgorithm;
+      const std::uint32_t fast = space_.start().algorithms[task];
+      if (from.algorithms[task] != 0) frugal.push_back({.what = what, .index = task, .value = 0});
+      if (from.algorithms[task] != fast) {
+        fastest.push_back({.what = what, .index = task, .value = fast});
+      }
+    }
+    add_unless_empty(std::move(frugal), steps);
+    add_unless_empty(std::move(fastest), steps);
+  }
+  return steps;
+}
+
+std::vector<std::uint32_t> Neighbourhood::droppable_among(const std::vector<DataId>& blocks) const {
+  std::vector<std::uint32_t> found;
+  for (const DataId id : blocks) {
+    const auto data = static_cast<std::size_t>(id);
+    if (data < index_of_.size() && index_of_[data] != kNone) found.push_back(index_of_[data]);
+  }
+  return found;
+}
+
+std::vector<CandidateEdit> Neighbourhood::against_stalls(const Decisions& from, const Plan& plan,
+                                                         const Timeline& timeline,
+                                                         std::span<const double> prices) const {
+  constexpr std::size_t kStalls = 10;
+  std::vector<CandidateEdit> steps;
+  for (const Stall& stall : longest_stalls(plan, timeline, kStalls)) {
+    const TaskRun& run = plan.runs[stall.before];
+    if (run.algorithm != 0) {
+      add_unless_empty({{.what = Change::What::kAlgorithm,
+                         .index = static_cast<std::uint32_t>(run.task),
+                         .value = 0}},
+                       steps);
+    }
+    std::vector<std::uint32_t> blocks = droppable_among(stall.moving);
+    sort_by_price(blocks, prices);
+    for (std::size_t count = 1; count < 2 * blocks.size(); count *= 2) {
+      const auto cheapest = first(blocks, count);
+      add_unless_empty(set_policy(from, cheapest, RetentionPolicy::kDrop), steps);
+      add_unless_empty(set_policy(from, cheapest, RetentionPolicy::kDropPerUse), steps);
+    }
+    std::ranges::reverse(blocks);
+    for (const std::uint32_t block : first(blocks, 2)) {
+      add_unless_empty(set_policy(from, {block}, RetentionPolicy::kDrop), steps);
+    }
+  }
+  return steps;
+}
+
+std::vector<CandidateEdit> Neighbourhood::against_cost(const Decisions& from, const Plan& plan,
+                                                       std::span<const double> prices) const {
+  constexpr std::size_t kSingle = 20;
+  constexpr std::size_t kExchanged = 8;
+  std::vector<std::uint32_t> dropped;
+  for (const std::uint32_t i : by_cost_) {
+    if (from.policies[i] != RetentionPolicy::kKeep) dropped.push_back(i);
+  }
+  sort_by_price(dropped, prices);
+  std::ranges::reverse(dropped);  // the most expensive first
+  std::vector<DataId> moving;
+  for (const Move& move : plan.offloads) moving.push_back(move.data);
+  std::vector<std::uint32_t> moved = droppable_among(moving);
+  std::ranges::sort(moved);
+  moved.erase(std::unique(moved.begin(), moved.end()), moved.end());
+  sort_by_price(moved, prices);
+
+  std::vector<CandidateEdit> steps;
+  for (std::size_t count = 2; count < 2 * dropped.size(); count *= 2) {
+    add_unless_empty(set_policy(from, first(dropped, count), RetentionPolicy::kKeep), steps);
+  }
+  for (const std::uint32_t block : first(dropped, kSingle)) {
+    const CandidateEdit keep = set_policy(from, {block}, RetentionPolicy::kKeep);
+    add_unless_empty(keep, steps);
+    for (const std::uint32_t other : first(moved, kExchanged)) {
+      CandidateEdit exchange = keep;
+      for (const Change& change : set_policy(from, {other}, RetentionPolicy::kDrop))
+        exchange.push_back(change);
+      add_unless_empty(std::move(exchange), steps);
+    }
+  }
+  return steps;
+}
+
+std::vector<std::uint32_t> Neighbourhood::stretch(std::mt19937_64& generator) const {
+  const std::size_t all = by_position_.size();
+  const std::size_t length = std::max<std::size_t>(1, all >> (generator() % 5));
+  const std::size_t begin = generator() % (all - length + 1);
+  const auto first = by_position_.begin() + static_cast<std::ptrdiff_t>(begin);
+  return {first, first + static_cast<std::ptrdiff_t>(length)};
+}
+
+um::Bytes Neighbourhood::size_of(std::uint32_t block) const {
+  return space_.droppable()[block].size;
+}
+
+std::vector<CandidateEdit> Neighbourhood::exchanges(const Decisions& from,
+                                                    std::span<const double> prices,
+                                                    std::size_t count,
+                                                    std::mt19937_64& generator) const {
+  constexpr std::size_t kDraws = 8;  // for each that is wanted
+  std::vector<CandidateEdit> steps;
+  if (by_position_.empty()) return steps;
+  for (std::size_t draw = 0; draw < kDraws * count && steps.size() < count; ++draw) {
+    std::vector<std::uint32_t> kept = stretch(generator);
+    std::vector<std::uint32_t> dropped = stretch(generator);
+    std::erase_if(kept,
+                  [&](std::uint32_t i) { return from.policies[i] == RetentionPolicy::kKeep; });
+    std::erase_if(dropped,
+                  [&](std::uint32_t i) { return from.policies[i] != RetentionPolicy::kKeep; });
+    sort_by_price(kept, prices);
+    std::ranges::reverse(kept);
+    sort_by_price(dropped, prices);
+    kept = first(kept, std::size_t{1} << (generator() % 4));
+    um::Bytes wanted;
+    double gain = 0;
+    for (const std::uint32_t i : kept) {
+      wanted += size_of(i);
+      gain += prices[i] * static_cast<double>(size_of(i).count());
+    }
+    wanted = um::Bytes{wanted.count() * (generator() % 4) / 2};  // none to one and a half
+    std::size_t taken = 0;
+    for (um::Bytes made; taken < dropped.size() && made < wanted; ++taken) {
+      made += size_of(dropped[taken]);
+      gain -= prices[dropped[taken]] * static_cast<double>(size_of(dropped[taken]).count());
+    }
+    if (gain <= 0) continue;
+    CandidateEdit step = set_policy(from, kept, RetentionPolicy::kKeep);
+    const RetentionPolicy policy =
+        generator() % 4 == 0 ? RetentionPolicy::kDropPerUse : RetentionPolicy::kDrop;
+    for (const Change& change : set_policy(from, first(dropped, taken), policy))
+      step.push_back(change);
+    add_unless_empty(std::move(step), steps);
+  }
+  return steps;
+}
+
+CandidateEdit Neighbourhood::random(const Decisions& from, std::size_t max,
+                                    std::mt19937_64& generator) const {
+  const std::size_t blocks = by_cost_.size();
+  const std::size_t tasks = space_.choosable().size();
+  CandidateEdit step;
+  for (std::uint64_t left = generator() % max + 1; left > 0 && blocks + tasks > 0; --left) {
+    const std::uint64_t drawn = generator() % (blocks + tasks);
+    if (drawn < blocks) {
+      const auto index = static_cast<std::uint32_t>(drawn);
+      const auto shift = static_cast<std::uint32_t>(generator() % 2 + 1);
+      const auto now = static_cast<std::uint32_t>(from.policies[index]);
+      step.push_back(policy_change(index, static_cast<RetentionPolicy>((now + shift) % 3)));
+    } else {
+      const auto task = static_cast<std::uint32_t>(space_.choosable()[drawn - blocks]);
+      const std::uint32_t other = from.algorithms[task] == 0 ? space_.start().algorithms[task] : 0;
+      step.push_back({.what = Change::What::kAlgorithm, .index = task, .value = other});
+    }
+  }
+  return step;
+}
+
+}  // namespace spillway::prefetch

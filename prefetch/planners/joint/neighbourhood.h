@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "prefetch/moves/offload_plan.h"
+#include "prefetch/planners/joint/decisions.h"
+#include "prefetch/simulate/timeline.h"
+
+namespace spillway::prefetch {
+
+/// Changes that are tried together.
+using CandidateEdit = std::vector<Change>;
+
+/// An order of the droppable blocks; what is next to each other is changed together.
+enum class BlockOrder {
+  kByCost,     ///< recompute time per byte
+  kByPosition  ///< in the network
+};
+
+/// Which blocks to drop first. Blocks of about the same cost per byte, as repeated layers have, are
+/// taken evenly spread over the network.
+struct Selection {
+  std::size_t count = 0;  ///< so many, those that are cheapest per byte
+  /// A block's cost is taken to grow by so much of itself from the first block of the network to
+  /// the last. Late blocks have less time to be moved before memory is short.
+  double tilt = 0;
+  /// Of blocks that cost about the same, one in so many is kept, from which the others can be made
+  /// again a few at a time; 0: none.
+  std::size_t keep_every = 0;
+};
+
+/// Ways on from some decisions, for a local search over a DecisionSpace.
+class Neighbourhood {
+ public:
+  explicit Neighbourhood(const DecisionSpace& space);
+
+  /// Drops what `selection` says and keeps all other blocks.
+  [[nodiscard]] CandidateEdit drop_cheapest(const Selection& selection) const;
+
+  /// For each range of `length` blocks in `order`: drop all of it, drop it for each use, keep all
+  /// of it; without steps that change nothing (facts on planning, section 3, PLAN step 2).
+  [[nodiscard]] std::vector<CandidateEdit> ranges(const Decisions& from, BlockOrder order,
+                                                  std::size_t length) const;
+
+  /// For each range of `length` tasks with several algorithms: the first one for all, the fastest
+  /// for all.
+  [[nodiscard]] std::vector<CandidateEdit> algorithm_ranges(const Decisions& from,
+                                                            std::size_t length) const;
+
+  /// What would help where `plan`, made from `from`, waits longest: dropping the cheapest of the
+  /// blocks that keep the link busy, and not needing the workspace that is in the way. `prices`: by
+  /// droppable block, what its recomputation costs or would cost per byte.
+  [[nodiscard]] std::vector<CandidateEdit> against_stalls(const Decisions& from, const Plan& plan,
+                                                          const Timeline& timeline,
+                                                          std::span<const double> prices) const;
+
+  /// Keeps what costs most per byte to make again, one by one and together, and exchanges it for
+  /// the cheapest of what `plan` moves.
+  [[nodiscard]] std::vector<CandidateEdit> against_cost(const Decisions& from, const Plan& plan,
+                                                        std::span<const double> prices) const;
+
+  /// `count` exchanges drawn at random that by `prices` make the recomputation cheaper: the most
+  /// expensive dropped blocks of one stretch of the network are kept, the cheapest kept ones of
+  /// another are dropped instead. Fewer where few are found.
+  [[nodiscard]] std::vector<CandidateEdit> exchanges(const Decisions& from,
+                                                     std::span<const double> prices,
+                                                     std::size_t count,
+                                                     std::mt19937_64& generator) const;
+
+  /// One to `most` changes at random.
+  [[nodiscard]] CandidateEdit random(const Decisions& from, std::size_t max,
+                                     std::mt19937_64& generator) const;
+
+ private:
+  [[nodiscard]] CandidateEdit set_policy(const Decisions& from,
+                                         const std::vector<std::uint32_t>& blocks,
+                                         RetentionPolicy policy) const;
+  [[nodiscard]] std::vector<std::uint32_t> droppable_among(const std::vector<DataId>& blocks) const;
+
+  [[nodiscard]] std::vector<std::uint32_t> stretch(std::mt19937_64& generator) const;
+  [[nodiscard]] um::Bytes size_of(std::uint32_t block) const;
+
+  const DecisionSpace& space_;
+  std::vector<std::uint32_t> by_cost_;      // indices of droppable blocks
+  std::vector<std::uint32_t> by_position_;  // likewise
+  std::vector<std::uint32_t> index_of_;     // by DataId: index of the droppable block, or kNone
+};
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,294 @@
+#include "prefetch/planners/modnn/virtual_memory.h"
+
+#include <algorithm>
+
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+using um::Nanoseconds;
+
+constexpr DataId kWorkspace{~0U};
+
+// Places the largest first, each in the smallest gap that holds it. The sizes that found no place
+// remain.
+void place(std::vector<Bytes> gaps, std::vector<Bytes>& sizes) {
+  std::ranges::sort(sizes, std::ranges::greater{});
+  std::erase_if(sizes, [&](Bytes size) {
+    auto best = gaps.end();
+    for (auto gap = gaps.begin(); gap != gaps.end(); ++gap) {
+      if (*gap >= size && (best == gaps.end() || *gap < *best)) best = gap;
+    }
+    if (best == gaps.end()) return false;
+    *best -= size;
+    return true;
+  });
+}
+
+}  // namespace
+
+VirtualMemory::VirtualMemory(const Problem& problem)
+    : block_sizes_{problem.graph, problem.page},
+      link_{problem.profile.link},
+      lives_{find_lives(problem.graph, runs_in_order(problem.graph))},
+      blocks_(problem.graph.data.size()),
+      segments_{block_sizes_.pool(problem.budget) - resident_state(problem.graph, block_sizes_),
+                problem.page} {
+  std::erase_if(lives_, [](const Life& life) { return life.outlives_step(); });
+  for (const Task& task : problem.graph.tasks) {
+    operands_.push_back(operands(task));
+    std::erase_if(operands_.back(), [&](DataId id) {
+      return !block_sizes_.is_movable(id) || problem.graph[id].kind == DataKind::kState;
+    });
+  }
+}
+
+Nanoseconds VirtualMemory::transfer_time(Bytes size) const {
+  return link_.latency + size / link_.prefetch;
+}
+
+Bytes resident_state(const TaskGraph& graph, const BlockSizes& block_sizes) {
+  Bytes size;
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    if (graph.data[i].kind == DataKind::kState) size += block_sizes.size(DataId(i));
+  }
+  return size;
+}
+
+Position VirtualMemory::Block::last_write() const {
+  std::size_t i = next - 1;
+  while (i > 0 && !life->accesses[i].writes) --i;
+  return life->accesses[i].position;
+}
+
+// ---- one run
+
+void VirtualMemory::begin(Position p) {
+  position_ = p;
+  for (; next_life_ < lives_.size() && lives_[next_life_].begin() == p; ++next_life_) {
+    at(lives_[next_life_].data) = {.life = &lives_[next_life_]};
+  }
+  std::vector<DataId> inputs;
+  for (const DataId id : operands_[p]) {
+    if (segments_.contains(id)) continue;
+    if (!allocate(id, size(id), p)) {
+      defragment({});
+      inputs.clear();
+      break;
+    }
+    if (at(id).next > 0) inputs.push_back(id);
+  }
+  for (const DataId id : inputs) load(id);
+  for (const DataId id : operands_[p]) delay_until(at(id).arrives);
+}
+
+void VirtualMemory::end(Position p, Nanoseconds duration) {
+  clocks_.now += duration;
+  finish_.push_back(clocks_.now);
+  if (segments_.contains(kWorkspace)) segments_.free(kWorkspace);
+  for (const DataId id : operands_[p]) {
+    Block& block = at(id);
+    const bool writes = block.life->accesses[block.next].writes;
+    block.is_near = true;
+    block.is_fresh = writes;
+    if (writes) block.is_far_valid = false;
+    block.load.reset();
+    if (++block.next == block.life->accesses.size()) segments_.free(id);
+  }
+}
+
+// ---- room
+
+std::optional<Departure> VirtualMemory::departure(DataId id, Position last) const {
+  if (id == kWorkspace) return std::nullopt;
+  const Block& block = at(id);
+  if (block.is_fresh || block.next == 0 || block.next_use() <= last) return std::nullopt;
+  Departure departure{.ready = finish_[leaves_from(block)], .next = block.next_use()};
+  if (!block.is_far_valid) departure.duration = link_.latency + size(id) / link_.offload;
+  return departure;
+}
+
+// The run after which the copy may start (Fig. 3: the task that generated the block), or where the
+// link cannot copy while tasks read, its last use.
+Position VirtualMemory::leaves_from(const Block& block) const {
+  return link_.copies_while_read && !block.is_far_valid ? block.last_write() : block.last_use();
+}
+
+std::optional<OffloadScheme> VirtualMemory::find(Bytes size, Position last) const {
+  return find_scheme(segments_.segments(), size, clocks_,
+                     [&](DataId id) { return departure(id, last); });
+}
+
+// What runs up to `last` use stays. now() becomes the time from which the room is free, unless it
+// is for a later run.
+bool VirtualMemory::allocate(DataId id, Bytes size, Position last) {
+  if (segments_.allocate(id, size)) return true;
+  const auto scheme = find(size, last);
+  if (!scheme) return false;
+  for (const DataId leaving : scheme->blocks) offload(leaving);
+  if (last == position_) delay_until(clocks_.now + scheme->delay);
+  um::expects(segments_.allocate(id, size), "a scheme makes the room that it was asked for");
+  return true;
+}
+
+void VirtualMemory::offload(DataId id) {
+  Block& block = at(id);
+  if (!block.is_far_valid) {
+    clocks_.link_free = std::max(clocks_.link_free, finish_[leaves_from(block)]) + link_.latency +
+                        size(id) / link_.offload;
+  }
+  log_.offload(id, size(id), leaves_from(block), block.last_use(), block.is_far_valid);
+  block.is_near = false;
+  block.is_far_valid = true;
+  away_.emplace(block.next_use(), id);
+  segments_.free(id);
+}
+
+void VirtualMemory::load(DataId id) {
+  Block& block = at(id);
+  clocks_.link_free = std::max(clocks_.link_free, clocks_.now) + transfer_time(size(id));
+  block.arrives = clocks_.link_free;
+  block.load = log_.load(id, size(id), position_, block.next_use());
+  block.is_near = true;
+  block.is_fresh = true;
+  away_.erase({block.next_use(), id});
+}
+
+// A load whose block leaves again before anyone has used it did not happen.
+void VirtualMemory::take_back(DataId id) {
+  Block& block = at(id);
+  log_.cancel(*block.load);
+  block.load.reset();
+  block.is_near = false;
+  away_.emplace(block.next_use(), id);
+  segments_.free(id);
+}
+
+void VirtualMemory::defragment(Bytes workspace) {
+  for (const Segment& segment : segments_.segments()) {
+    if (!segment.block) continue;
+    const DataId id = *segment.block;
+    if (at(id).load) {
+      take_back(id);
+    } else if (at(id).is_near && at(id).next > 0) {
+      offload(id);
+    } else {
+      segments_.free(id);  // a place for what is not there yet
+    }
+  }
+  delay_until(clocks_.link_free);
+  place_all(workspace);
+}
+
+// In empty memory, the operands of the current run fit one beside the other.
+void VirtualMemory::place_all(Bytes workspace) {
+  for (const DataId id : operands_[position_]) {
+    um::expects(segments_.allocate(id, size(id)), "every run fits alone");
+    if (at(id).next > 0) load(id);
+    delay_until(at(id).arrives);
+  }
+  if (workspace > Bytes{}) {
+    um::expects(segments_.allocate(kWorkspace, workspace), "every run fits alone");
+  }
+}
+
+// ---- workspace
+
+std::optional<OffloadScheme> VirtualMemory::scheme_for_workspace(Bytes size) const {
+  OffloadScheme none;
+  if (size == Bytes{}) return none;
+  for (const Segment& segment : segments_.segments()) {
+    if (!segment.block && segment.size >= size) return none;
+  }
+  return find(size, position_);
+}
+
+void VirtualMemory::take_workspace(Bytes size) {
+  if (size == Bytes{}) return;
+  if (!allocate(kWorkspace, size, position_)) defragment(size);
+}
+
+// ---- looking ahead
+
+std::optional<Position> VirtualMemory::next_missing(Position p) const {
+  const auto found = away_.lower_bound({p + 1, DataId{0}});
+  if (found == away_.end()) return std::nullopt;
+  return found->first;
+}
+
+std::vector<DataId> VirtualMemory::missing(Position s) const {
+  std::vector<DataId> blocks;
+  for (auto it = away_.lower_bound({s, DataId{0}}); it != away_.end() && it->first == s; ++it) {
+    blocks.push_back(it->second);
+  }
+  return blocks;
+}
+
+bool VirtualMemory::prefetch(DataId block, Position s) {
+  if (!allocate(block, size(block), s)) return false;
+  load(block);
+  return true;
+}
+
+// True when the block, near now, will be near when run i starts: as its operand, or because nobody
+// uses it before.
+bool VirtualMemory::stays_until(DataId id, Position i) const {
+  if (id == kWorkspace) return false;
+  if (std::ranges::binary_search(operands_[i], id)) return true;
+  const Block& block = at(id);
+  const bool is_made_now = block.next == 0;
+  if (is_made_now && block.life->accesses.size() == 1) return false;
+  const Position use = is_made_now ? block.life->accesses[1].position : block.next_use();
+  return (is_made_now || block.is_fresh) && use > i;
+}
+
+bool VirtualMemory::can_be_allocated(Position i, std::span<const DataId> more) const {
+  std::vector<Bytes> gaps{Bytes{}};
+  for (const Segment& segment : segments_.segments()) {
+    if (segment.block && stays_until(*segment.block, i)) {
+      gaps.emplace_back();
+    } else {
+      gaps.back() += segment.size;
+    }
+  }
+  std::vector<Bytes> sizes;
+  const auto add = [&](DataId id) {
+    if (!segments_.contains(id)) sizes.push_back(size(id));
+  };
+  std::ranges::for_each(operands_[i], add);
+  for (const DataId id : more) {
+    if (!std::ranges::binary_search(operands_[i], id)) add(id);
+  }
+  place(std::move(gaps), sizes);
+  return sizes.empty();
+}
+
+Nanoseconds VirtualMemory::displaced(std::span<const DataId> blocks, Bytes workspace,
+                                     const OffloadScheme& scheme) const {
+  std::vector<Bytes> gaps;
+  std::vector<Bytes> others;  // without what the scheme takes
+  for (const Segment& segment : segments_.segments()) {
+    if (segment.block) continue;
+    gaps.push_back(segment.size);
+    const Bytes end = scheme.offset + scheme.size;
+    if (segment.offset < scheme.offset || segment.offset >= end) others.push_back(segment.size);
+  }
+  if (scheme.blocks.empty() && workspace > Bytes{}) {  // it takes the smallest gap that holds it
+    std::ranges::sort(others);
+    const auto taken = std::ranges::lower_bound(others, workspace);
+    if (taken != others.end()) *taken -= workspace;
+  }
+  std::vector<Bytes> without;
+  for (const DataId id : blocks) without.push_back(size(id));
+  std::vector<Bytes> with = without;
+  place(std::move(gaps), without);
+  place(std::move(others), with);
+  Nanoseconds time{0};
+  for (const Bytes size : with) time += transfer_time(size);
+  for (const Bytes size : without) time -= transfer_time(size);
+  return std::max(time, Nanoseconds{0});
+}
+
+}  // namespace spillway::prefetch

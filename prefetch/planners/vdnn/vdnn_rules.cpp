@@ -1,0 +1,148 @@
+#include "prefetch/planners/vdnn/vdnn_rules.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+namespace spillway::prefetch {
+namespace {
+
+bool is_convolution(const TaskGraph& graph, const TaskRun& run) {
+  return graph[run.task].kind == TaskKind::kConvolution;
+}
+
+// By block: whether some convolution of the forward pass reads it.
+std::vector<bool> convolution_inputs(const TaskGraph& graph) {
+  std::vector<bool> result(graph.data.size(), false);
+  for (const Task& task : graph.tasks) {
+    if (task.phase != Phase::kForward || task.kind != TaskKind::kConvolution) continue;
+    for (const DataId id : task.reads) result[static_cast<std::size_t>(id)] = true;
+  }
+  return result;
+}
+
+// Their offloads may start, where the link copies while tasks read, with the layer itself: not
+// before the run in front of it has ended, even if the block was written long before.
+std::vector<Swap> offloaded(const TaskGraph& graph, std::span<const SavedBlock> saved,
+                            VdnnPolicy policy) {
+  const std::vector<bool> of_convolution = convolution_inputs(graph);
+  std::vector<Swap> swaps;
+  for (const SavedBlock& block : saved) {
+    const bool is_chosen =
+        policy == VdnnPolicy::kAll || (policy == VdnnPolicy::kConvolutions &&
+                                       of_convolution[static_cast<std::size_t>(block.gap.data)]);
+    const bool is_used_at_once = block.gap.next == block.gap.last + 1;
+    if (!is_chosen || !block.is_input || is_used_at_once) continue;
+    swaps.push_back({.far_interval = block.gap, .back = block.gap.next});
+    FarInterval& far_interval = swaps.back().far_interval;
+    if (far_interval.last > 0)
+      far_interval.written = std::max(far_interval.written, far_interval.last - 1);
+  }
+  return swaps;
+}
+
+// Walks back through the layers and says when each trip ends.
+class PrefetchSearch {
+ public:
+  PrefetchSearch(const TaskGraph& graph, std::span<const TaskRun> runs, std::span<Swap> swaps)
+      : graph_{graph},
+        runs_{runs},
+        swaps_{swaps},
+        of_layer_(runs.size()),
+        of_use_(runs.size()),
+        is_back_(swaps.size(), false) {
+    for (std::size_t i = 0; i < swaps.size(); ++i) {
+      of_layer_[swaps[i].far_interval.last].push_back(i);
+      of_use_[swaps[i].far_interval.next].push_back(i);
+    }
+  }
+
+  void enter(const BackwardLayer& layer) {
+    for (Position p = layer.begin; p < layer.end; ++p) {
+      for (const std::size_t i : of_use_[p]) is_back_[i] = true;  // late ones: on demand
+    }
+    for (Position p = layer.layer; p-- > 0;) {
+      if (is_pending(p)) {
+        prefetch(p, layer);
+        return;
+      }
+      if (is_convolution(graph_, runs_[p])) return;
+    }
+  }
+
+ private:
+  [[nodiscard]] bool is_pending(Position layer) const {
+    return std::ranges::any_of(of_layer_[layer], [&](std::size_t i) { return !is_back_[i]; });
+  }
+
+  void prefetch(Position preceding, const BackwardLayer& layer) {
+    for (const std::size_t i : of_layer_[preceding]) {
+      if (is_back_[i]) continue;
+      is_back_[i] = true;
+      swaps_[i].back = layer.begin;
+      swaps_[i].far_interval.next = layer.end;  // synchronous: the next layer waits
+    }
+  }
+
+  const TaskGraph& graph_;
+  std::span<const TaskRun> runs_;
+  std::span<Swap> swaps_;
+  std::vector<std::vector<std::size_t>> of_layer_;  // by forward run: trips of its inputs
+  std::vector<std::vector<std::size_t>> of_use_;    // by backward run: trips of what it needs
+  std::vector<bool> is_back_;
+};
+
+// By trip: two layers of the policy after the one that it leaves after.
+std::vector<Position> overlapped(const TaskGraph& graph, std::span<const TaskRun> runs,
+                                 std::span<const Swap> swaps, VdnnPolicy policy) {
+  std::vector<Position> limits;
+  for (const Swap& swap : swaps) {
+    Position next = swap.far_interval.last + 1;
+    if (policy == VdnnPolicy::kConvolutions) {
+      while (next < runs.size() && graph[runs[next].task].phase == Phase::kForward &&
+             !is_convolution(graph, runs[next])) {
+        ++next;
+      }
+    }
+    limits.push_back(next + 1);
+  }
+  return limits;
+}
+
+}  // namespace
+
+VdnnRules::VdnnRules(const Problem& problem, VdnnPolicy policy)
+    : planner_{problem}, copies_while_read_{problem.profile.link.copies_while_read} {
+  const std::vector<TaskRun>& runs = planner_.frugal();
+  const auto saved = find_saved_blocks(problem.graph, planner_.block_sizes(), runs);
+  swaps_ = offloaded(problem.graph, saved, policy);
+  PrefetchSearch search{problem.graph, runs, swaps_};
+  for (const BackwardLayer& layer : find_backward_layers(problem.graph, runs, saved)) {
+    search.enter(layer);
+  }
+  overlapped_ = overlapped(problem.graph, runs, swaps_, policy);
+}
+
+std::optional<Plan> VdnnRules::performance_optimal() const { return plan(planner_.fastest()); }
+
+std::optional<Plan> VdnnRules::greedy() const { return plan(planner_.fastest_beside(swaps_)); }
+
+std::optional<Plan> VdnnRules::memory_optimal() const { return plan(planner_.frugal()); }
+
+std::optional<Plan> VdnnRules::plan(std::vector<TaskRun> runs) const {
+  if (!planner_.keeps_budget(runs, swaps_)) return std::nullopt;
+  std::vector<Swap> swaps = swaps_;
+  if (!copies_while_read_) planner_.leave_late(runs, overlapped_, swaps);
+  return planner_.plan(std::move(runs), std::move(swaps));
+}
+
+std::variant<Plan, Infeasible> VdnnRules::plan_statically(std::string_view planner) const {
+  std::optional<Plan> plan = performance_optimal();
+  if (!plan) plan = memory_optimal();
+  if (!plan) return infeasible();
+  plan->planner = planner;
+  return *std::move(plan);
+}
+
+}  // namespace spillway::prefetch

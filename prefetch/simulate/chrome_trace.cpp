@@ -1,0 +1,156 @@
+#include "prefetch/simulate/chrome_trace.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "prefetch/simulate/near_use.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using nlohmann::json;
+
+double microseconds(um::Nanoseconds time) { return static_cast<double>(time.count()) * 1e-3; }
+
+const char* phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::kForward:
+      return "forward";
+    case Phase::kBackward:
+      return "backward";
+    case Phase::kUpdate:
+      return "update";
+  }
+  return "";
+}
+
+class Trace {
+ public:
+  Trace(const TaskGraph& graph, const Plan& plan) : graph_{graph}, plan_{plan} {}
+
+  void add(int process, const NamedTimeline& named) {
+    meta("process_name", process, 0, named.name);
+    meta("thread_name", process, kCompute, "compute");
+    meta("thread_name", process, kWaiting, "waiting");
+    meta("thread_name", process, kOffload, "offload (near to far)");
+    meta("thread_name", process, kPrefetch, "prefetch (far to near)");
+    add_runs(process, named.timeline);
+    add_moves(process, kOffload, plan_.offloads, named.timeline.offloads);
+    add_moves(process, kPrefetch, plan_.prefetches, named.timeline.prefetches);
+    for (const MemorySample& sample : memory_curve(graph_, plan_, named.timeline)) {
+      events_.push_back(
+          {{"ph", "C"},
+           {"name", "near memory (MiB)"},
+           {"pid", process},
+           {"ts", microseconds(sample.time)},
+           {"args",
+            {{"in use", sample.near.count() >> 20U}, {"budget", plan_.budget.count() >> 20U}}}});
+    }
+    near_[std::to_string(process)] = holders(named.timeline);
+  }
+
+  json take() {
+    return {{"displayTimeUnit", "ms"},
+            {"traceEvents", std::move(events_)},
+            {"spillway",
+             {{"planner", plan_.planner},
+              {"budget_bytes", plan_.budget.count()},
+              {"on_demand", plan_.residency == Residency::kOnDemand},
+              {"near", std::move(near_)}}}};
+  }
+
+ private:
+  enum Lane { kCompute = 1, kWaiting, kOffload, kPrefetch };
+
+  void meta(const char* what, int process, int lane, const std::string& name) {
+    events_.push_back(
+        {{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", lane}, {"args", {{"name", name}}}});
+  }
+
+  void span(int process, int lane, const std::string& name, const Interval& interval, json args) {
+    events_.push_back({{"ph", "X"},
+                       {"name", name},
+                       {"pid", process},
+                       {"tid", lane},
+                       {"ts", microseconds(interval.begin)},
+                       {"dur", microseconds(interval.end - interval.begin)},
+                       {"args", std::move(args)}});
+  }
+
+  void add_runs(int process, const Timeline& timeline) {
+    um::Nanoseconds previous_end{0};
+    for (std::size_t i = 0; i < timeline.runs.size(); ++i) {
+      const TaskRun& run = plan_.runs[i];
+      const Task& task = graph_[run.task];
+      const Interval& interval = timeline.runs[i];
+      const std::string suffix = run.is_recomputation ? " (recomputed)" : "";
+      if (interval.begin > previous_end) {
+        span(process, kWaiting, "before " + task.name, {previous_end, interval.begin},
+             json::object());
+      }
+      span(process, kCompute, task.name + suffix, interval,
+           {{"algorithm", task.algorithms[run.algorithm].name}, {"phase", phase_name(task.phase)}});
+      previous_end = interval.end;
+    }
+  }
+
+  void add_moves(int process, int lane, const std::vector<Move>& moves,
+                 const std::vector<Interval>& intervals) {
+    for (std::size_t i = 0; i < intervals.size(); ++i) {
+      span(process, lane, graph_[moves[i].data].name, intervals[i],
+           {{"offset", moves[i].offset.count()},
+            {"bytes", moves[i].is_clean ? 0 : moves[i].size.count()}});
+    }
+  }
+
+  [[nodiscard]] std::string name_of(const NearChange& change) const {
+    switch (change.purpose) {
+      case NearPurpose::kPinned:
+        return "always near";
+      case NearPurpose::kWorkspace:
+        return "workspace of " + graph_[plan_.runs[change.holder].task].name;
+      default:
+        return graph_[DataId(change.holder)].name;
+    }
+  }
+
+  // Each holder of near memory: its name, what it is for, and from which moment on it has how much.
+  [[nodiscard]] json holders(const Timeline& timeline) const {
+    std::map<std::pair<NearPurpose, std::uint32_t>, json> found;
+    std::map<std::pair<NearPurpose, std::uint32_t>, std::int64_t> near;
+    for (const NearChange& change : near_changes(graph_, plan_, timeline)) {
+      const std::pair key{change.purpose, change.holder};
+      json& holder = found[key];
+      if (holder.is_null()) {
+        holder = {{"name", name_of(change)},
+                  {"purpose", to_string(change.purpose)},
+                  {"bytes_from", json::array()}};
+      }
+      near[key] += change.bytes;
+      holder["bytes_from"].push_back(
+          {microseconds(change.time), std::max<std::int64_t>(0, near[key])});
+    }
+    json all = json::array();
+    for (auto& [key, holder] : found) all.push_back(std::move(holder));
+    return all;
+  }
+
+  const TaskGraph& graph_;
+  const Plan& plan_;
+  json events_ = json::array();
+  json near_ = json::object();
+};
+
+}  // namespace
+
+json to_chrome_trace(const TaskGraph& graph, const Plan& plan,
+                     const std::vector<NamedTimeline>& timelines) {
+  Trace trace{graph, plan};
+  int process = 0;
+  for (const NamedTimeline& named : timelines) trace.add(++process, named);
+  return trace.take();
+}
+
+}  // namespace spillway::prefetch

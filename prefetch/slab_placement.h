@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/liveness.h"
+#include "prefetch/plan.h"
+#include "prefetch/task_graph.h"
+#include "um/bytes.h"
+
+namespace spillway::prefetch {
+
+/// Where each movable block and each run's workspace lies in one slab of addresses. Blocks that
+/// never live at the same time may share addresses, also while a block that was dropped waits to be
+/// computed again; a block has the same place in all its lives.
+struct Placement {
+  std::vector<um::Bytes> blocks;      ///< by DataId; meaningless for blocks that are not movable
+  std::vector<um::Bytes> workspaces;  ///< by position; meaningless where there is none
+  um::Bytes extent;                   ///< bytes of the slab
+};
+
+/// Greedy by size: the largest first, each in the lowest gap that is free throughout its time. All
+/// offsets are multiples of the page. Complexity: O(n^2), n lives and workspaces.
+[[nodiscard]] Placement place(const TaskGraph& graph, const BlockSizes& block_sizes,
+                              std::span<const TaskRun> runs, std::span<const Life> lives);
+
+}  // namespace spillway::prefetch

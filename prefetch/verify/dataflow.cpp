@@ -1,0 +1,161 @@
+#include "prefetch/verify/dataflow.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::prefetch {
+namespace {
+
+// Which content a block holds: a number of its own for each state block at the start of the step
+// and for each write of each task.
+using Version = std::uint32_t;
+constexpr Version kNothing = 0;
+
+// What every task once, in order, reads and writes.
+struct Reference {
+  std::vector<Version> initial;               // by block
+  std::vector<Version> final;                 // by block
+  std::vector<std::vector<Version>> reads;    // by task, as Task::reads
+  std::vector<std::vector<Version>> updates;  // by task, as Task::updates_once: before it
+  std::vector<Version> first_written;         // by task: its writes have consecutive versions
+};
+
+std::vector<Version> versions_of(const std::vector<DataId>& ids, const std::vector<Version>& held) {
+  std::vector<Version> versions;
+  versions.reserve(ids.size());
+  for (const DataId id : ids) versions.push_back(held[static_cast<std::size_t>(id)]);
+  return versions;
+}
+
+// Gives what `task` writes the versions from `next` on; returns the one after the last.
+Version write(const Task& task, bool is_recomputation, Version next, std::vector<Version>& held) {
+  for (const DataId id : task.writes) held[static_cast<std::size_t>(id)] = next++;
+  if (is_recomputation) return next;
+  for (const DataId id : task.updates_once) held[static_cast<std::size_t>(id)] = next++;
+  return next;
+}
+
+Reference number_in_order(const TaskGraph& graph) {
+  Version next = kNothing + 1;
+  Reference reference;
+  for (const DataBlock& block : graph.data) {
+    reference.initial.push_back(block.kind == DataKind::kState ? next++ : kNothing);
+  }
+  std::vector<Version> held = reference.initial;
+  for (const Task& task : graph.tasks) {
+    reference.reads.push_back(versions_of(task.reads, held));
+    reference.updates.push_back(versions_of(task.updates_once, held));
+    reference.first_written.push_back(next);
+    next = write(task, false, next, held);
+  }
+  reference.final = std::move(held);
+  return reference;
+}
+
+// Follows the sequence of runs. As long as every run reads what its task reads in order, it writes
+// what its task writes in order, so a version stays the name of one content.
+class Replayer {
+ public:
+  Replayer(const TaskGraph& graph, const Reference& reference)
+      : graph_{graph}, reference_{reference}, held_{reference.initial} {}
+
+  std::optional<Violation> run(const TaskRun& run) {
+    const auto index = static_cast<std::size_t>(run.task);
+    const Task& task = graph_.tasks[index];
+    if (auto violation = compare(run, task.reads, reference_.reads[index])) return violation;
+    if (!run.is_recomputation) {
+      if (auto violation = compare(run, task.updates_once, reference_.updates[index])) {
+        return violation;
+      }
+    }
+    write(task, run.is_recomputation, reference_.first_written[index], held_);
+    return std::nullopt;
+  }
+
+  // State outlives the step.
+  [[nodiscard]] std::optional<Violation> finish() const {
+    for (std::size_t i = 0; i < held_.size(); ++i) {
+      if (graph_.data[i].kind == DataKind::kState && held_[i] != reference_.final[i]) {
+        return Violation{graph_.data[i].name + " ends the step with an older value"};
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  [[nodiscard]] std::optional<Violation> compare(const TaskRun& run, const std::vector<DataId>& ids,
+                                                 const std::vector<Version>& wanted) const {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const Version found = held_[static_cast<std::size_t>(ids[i])];
+      if (found != wanted[i] || found == kNothing) return wrong_read(run, ids[i], found);
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] Violation wrong_read(const TaskRun& run, DataId id, Version found) const {
+    const std::string& name = graph_[run.task].name;
+    const std::string& block = graph_[id].name;
+    if (found == kNothing) {
+      return {name + " reads " + block + " before anything wrote it"};
+    }
+    if (run.is_recomputation) {
+      return {"the recomputation of " + name + " reads other values than its first run"};
+    }
+    return {name + " reads " + block + " after a recomputation gave it an older value"};
+  }
+
+  const TaskGraph& graph_;
+  const Reference& reference_;
+  std::vector<Version> held_;  // by block
+};
+
+std::optional<Violation> check_order(const TaskGraph& graph, std::span<const TaskRun> runs) {
+  std::size_t next = 0;
+  for (const TaskRun& run : runs) {
+    const auto task = static_cast<std::size_t>(run.task);
+    if (task >= graph.tasks.size())
+      return Violation{"a run names task " + std::to_string(task) + ", which is not there"};
+    const std::string& name = graph.tasks[task].name;
+    if (run.algorithm >= graph.tasks[task].algorithms.size()) {
+      return Violation{name + " has no algorithm " + std::to_string(run.algorithm)};
+    }
+    if (run.is_recomputation) {
+      if (task >= next) return Violation{name + " is recomputed before its first run"};
+      if (!graph.tasks[task].is_recomputable) return Violation{name + " cannot be recomputed"};
+    } else if (task != next++) {
+      return Violation{name + " runs out of order"};
+    }
+  }
+  if (next != graph.tasks.size()) return Violation{graph.tasks[next].name + " never runs"};
+  return std::nullopt;
+}
+
+// A recomputation runs the algorithm of the first run: another one rounds differently.
+std::optional<Violation> check_algorithms(const TaskGraph& graph, std::span<const TaskRun> runs) {
+  std::vector<std::uint32_t> algorithm(graph.tasks.size());
+  for (const TaskRun& run : runs) {
+    std::uint32_t& first = algorithm[static_cast<std::size_t>(run.task)];
+    if (!run.is_recomputation) first = run.algorithm;
+    if (run.algorithm != first) {
+      return Violation{"the recomputation of " + graph[run.task].name + " uses another algorithm"};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Violation> check_dataflow(const TaskGraph& graph, std::span<const TaskRun> runs) {
+  if (auto violation = check_order(graph, runs)) return violation;
+  if (auto violation = check_algorithms(graph, runs)) return violation;
+  const Reference reference = number_in_order(graph);
+  Replayer replayer{graph, reference};
+  for (const TaskRun& run : runs) {
+    if (auto violation = replayer.run(run)) return violation;
+  }
+  return replayer.finish();
+}
+
+}  // namespace spillway::prefetch

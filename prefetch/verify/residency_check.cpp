@@ -1,0 +1,220 @@
+#include "prefetch/verify/residency_check.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "prefetch/state_home.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+// What took a page away, beside offloads.
+constexpr std::uint32_t kNear = ~0U;       // nothing: it is near
+constexpr std::uint32_t kAlwaysFar = ~1U;  // it was far already when the step began
+
+// Follows the pages of one block through its lives.
+class BlockResidency {
+ public:
+  BlockResidency(const TaskGraph& graph, const BlockSizes& block_sizes, const Plan& plan,
+                 DataId data)
+      : name_{graph[data].name},
+        plan_{plan},
+        page_{block_sizes.page()},
+        away_(block_sizes.size(data) / block_sizes.page(), kNear),
+        is_far_valid_(away_.size(), false),
+        returns_(away_.size()) {}
+
+  std::vector<std::uint32_t> offloads;    // of this block, as indices into the plan
+  std::vector<std::uint32_t> prefetches;  // likewise
+
+  // `prefetched[q]`: how many prefetches have ended when run q starts. `far_between_steps`: which
+  // pages are far between steps.
+  std::optional<Violation> follow(const Life& life, std::span<const std::uint32_t> prefetched,
+                                  const std::vector<bool>& far_between_steps) {
+    is_far_valid_.assign(is_far_valid_.size(), false);
+    valid_from_ = life.outlives_step() ? 0 : life.begin() + 1;
+    if (life.outlives_step()) {
+      if (auto violation = begin_step(life, prefetched, far_between_steps)) return violation;
+    }
+    for (std::size_t i = 0; i < life.accesses.size(); ++i) {
+      const BlockAccess& access = life.accesses[i];
+      if (std::ranges::any_of(away_, [](std::uint32_t by) { return by != kNear; })) {
+        return Violation{name_ + " is not all near when run " + std::to_string(access.position) +
+                         " uses it"};
+      }
+      if (access.writes) {
+        is_far_valid_.assign(is_far_valid_.size(), false);
+        valid_from_ = access.position + 1;
+      }
+      if (i + 1 == life.accesses.size()) break;
+      const Position next = life.accesses[i + 1].position;
+      if (auto violation = leave(access.position + 1, next)) return violation;
+      if (auto violation = come_back(prefetched[next], next)) return violation;
+    }
+    return life.outlives_step() ? end_step(life, far_between_steps) : std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<Violation> finish() const {
+    if (next_offload_ == offloads.size() && next_prefetch_ == prefetches.size())
+      return std::nullopt;
+    return Violation{name_ + " is moved when nobody needs it"};
+  }
+
+ private:
+  struct Pages {
+    std::size_t begin;
+    std::size_t end;
+  };
+  [[nodiscard]] std::optional<Pages> pages(const Move& move) const {
+    const std::uint64_t page = page_.count();
+    const std::uint64_t begin = move.offset.count();
+    const std::uint64_t size = move.size.count();
+    const std::uint64_t all = away_.size() * page;
+    if (size == 0 || begin % page != 0 || size % page != 0 || begin > all || size > all - begin) {
+      return std::nullopt;
+    }
+    return Pages{.begin = begin / page, .end = (begin + size) / page};
+  }
+
+  // State is where it is between steps, and comes, or leaves and comes, before its first use.
+  std::optional<Violation> begin_step(const Life& life, std::span<const std::uint32_t> prefetched,
+                                      const std::vector<bool>& far_between_steps) {
+    is_far_valid_ = far_between_steps;
+    for (std::size_t page = 0; page < away_.size(); ++page) {
+      if (far_between_steps[page]) away_[page] = kAlwaysFar;
+    }
+    const Position first = life.accesses.front().position;
+    if (auto violation = leave(0, first)) return violation;
+    return come_back(prefetched[first], first);
+  }
+
+  std::optional<Violation> end_step(const Life& life, const std::vector<bool>& far_between_steps) {
+    const Position last = life.accesses.back().position;
+    if (auto violation = leave(last + 1, life.whole_step)) return violation;
+    const auto all = static_cast<std::uint32_t>(plan_.prefetches.size());
+    if (auto violation = come_back(all, life.whole_step)) {
+      return violation;
+    }
+    for (std::size_t page = 0; page < away_.size(); ++page) {
+      if ((away_[page] != kNear) != far_between_steps[page]) {
+        return Violation{name_ + " does not end the step where it began"};
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Applies the offloads whose room is free between two uses of the block: when `begin` runs have
+  // ended or later, before run `next`.
+  std::optional<Violation> leave(Position begin, Position next) {
+    for (; next_offload_ < offloads.size(); ++next_offload_) {
+      const std::uint32_t index = offloads[next_offload_];
+      const Move& move = plan_.offloads[index];
+      if (move.frees_after() > next) break;
+      if (move.frees_after() < begin) return Violation{name_ + " is offloaded while it is in use"};
+      if (move.after.runs < valid_from_)
+        return Violation{name_ + " is offloaded before it is written"};
+      const auto range = pages(move);
+      if (!range)
+        return Violation{"an offload of " + name_ + " does not lie inside it in whole pages"};
+      for (std::size_t page = range->begin; page < range->end; ++page) {
+        if (away_[page] != kNear) return Violation{name_ + " is offloaded twice"};
+        if (move.is_clean && !is_far_valid_[page]) {
+          return Violation{name_ + " is freed without a valid far copy"};
+        }
+        if (!move.is_clean && !is_back(page, move.after)) {
+          return Violation{name_ + " is offloaded before it has come back"};
+        }
+        away_[page] = index;
+        is_far_valid_[page] = true;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Whether the page has come back for sure when the step has come so far.
+  [[nodiscard]] bool is_back(std::size_t page, const Progress& now) const {
+    const Return& last = returns_[page];
+    return now.prefetches >= last.prefetches || now.runs > last.use;
+  }
+
+  // Applies the prefetches that bring back what is away; `ended` of them have ended at the next
+  // use, which is run `use`.
+  std::optional<Violation> come_back(std::uint32_t ended, Position use) {
+    for (; next_prefetch_ < prefetches.size(); ++next_prefetch_) {
+      const std::uint32_t index = prefetches[next_prefetch_];
+      if (index >= ended) break;  // not waited for: belongs to a later use, or the next check fails
+      const Move& move = plan_.prefetches[index];
+      const auto range = pages(move);
+      if (!range)
+        return Violation{"a prefetch of " + name_ + " does not lie inside it in whole pages"};
+      for (std::size_t page = range->begin; page < range->end; ++page) {
+        if (away_[page] == kNear) return Violation{name_ + " is prefetched while it is near"};
+        if (away_[page] != kAlwaysFar && away_[page] >= move.after.offloads) {
+          return Violation{"a prefetch of " + name_ + " does not wait for its offload"};
+        }
+        away_[page] = kNear;
+        returns_[page] = {.prefetches = index + 1, .use = use};
+      }
+    }
+    return std::nullopt;
+  }
+
+  // When a page came back: so many prefetches had ended, or that run had started.
+  struct Return {
+    std::uint32_t prefetches = 0;
+    Position use = 0;
+  };
+
+  const std::string& name_;
+  const Plan& plan_;
+  Bytes page_;
+  std::vector<std::uint32_t> away_;  // by page: the offload that took it away, or kNear
+  std::vector<bool> is_far_valid_;
+  std::vector<Return> returns_;  // by page: the last one
+  Position valid_from_ = 0;  // so many runs have ended when its content is what was written last
+  std::size_t next_offload_ = 0;
+  std::size_t next_prefetch_ = 0;
+};
+
+}  // namespace
+
+std::optional<Violation> check_residency(const TaskGraph& graph, const BlockSizes& block_sizes,
+                                         const Plan& plan, std::span<const Life> lives) {
+  std::vector<BlockResidency> blocks;
+  blocks.reserve(graph.data.size());
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    blocks.emplace_back(graph, block_sizes, plan, DataId(i));
+  }
+  const auto assign = [&](const std::vector<Move>& moves, auto member) {
+    for (std::uint32_t i = 0; i < moves.size(); ++i) {
+      const auto data = static_cast<std::size_t>(moves[i].data);
+      if (data >= blocks.size()) return false;
+      (blocks[data].*member).push_back(i);
+    }
+    return true;
+  };
+  if (!assign(plan.offloads, &BlockResidency::offloads) ||
+      !assign(plan.prefetches, &BlockResidency::prefetches)) {
+    return Violation{"a move names a block that is not there"};
+  }
+  const StateHome home{graph, block_sizes, plan};
+  std::vector<std::uint32_t> prefetched;  // by run, see BlockResidency::follow
+  std::uint32_t max = 0;
+  for (const TaskRun& run : plan.runs)
+    prefetched.push_back(max = std::max(max, run.after.prefetches));
+  for (const Life& life : lives) {
+    auto& block = blocks[static_cast<std::size_t>(life.data)];
+    if (auto violation = block.follow(life, prefetched, home.far_pages(life.data)))
+      return violation;
+  }
+  for (const BlockResidency& block : blocks) {
+    if (auto violation = block.finish()) return violation;
+  }
+  return std::nullopt;
+}
+
+}  // namespace spillway::prefetch

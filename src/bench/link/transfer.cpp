@@ -1,0 +1,82 @@
+#include "src/bench/link/transfer.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "src/bench/link/copy_transfer.h"
+#include "src/bench/link/managed_transfer.h"
+#include "src/bench/link/pageable_transfer.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+using namespace um::literals;
+
+constexpr um::Bytes kGpuPage = 2_MiB;
+constexpr std::array<std::pair<Way, const char*>, 5> kWays{{{Way::kFault, "fault"},
+                                                            {Way::kPrefetch, "prefetch"},
+                                                            {Way::kPageableCopy, "pageable_copy"},
+                                                            {Way::kPinnedCopy, "pinned_copy"},
+                                                            {Way::kFile, "file"}}};
+
+}  // namespace
+
+std::string to_string(Way way) {
+  return std::ranges::find(kWays, way, &std::pair<Way, const char*>::first)->second;
+}
+
+std::string to_string(Direction direction) {
+  if (direction == Direction::kBoth) return "both";
+  return direction == Direction::kIn ? "in" : "out";
+}
+
+std::optional<Way> find_way(const std::string& name) {
+  const auto found = std::ranges::find(kWays, name, &std::pair<Way, const char*>::second);
+  if (found == kWays.end()) return std::nullopt;
+  return found->first;
+}
+
+std::unique_ptr<Transfer> make_transfer(um::Device& device, Way way, um::Bytes size,
+                                        const um::ManagedOptions& space) {
+  um::expects(size >= 4_KiB && std::has_single_bit(size.count()),
+              "a transfer moves a power of two from 4 KiB on");
+  um::ManagedOptions options = space;
+  if (way != Way::kFile) options.far.file.clear();
+  switch (way) {
+    case Way::kFault:
+      return std::make_unique<FaultTransfer>(device, size, options);
+    case Way::kPrefetch:
+      return std::make_unique<PrefetchTransfer>(device, size, options);
+    case Way::kPageableCopy:
+      return make_pageable_transfer(device, size);
+    case Way::kPinnedCopy:
+    case Way::kFile:
+      break;
+  }
+  return std::make_unique<CopyTransfer>(device, size, options);
+}
+
+std::optional<std::string> why_not(const um::Device& device, Way way, Direction direction,
+                                   um::Bytes size) {
+  if (device.evicts()) return std::nullopt;  // the host does it all
+  switch (way) {
+    case Way::kFault:
+      return "a GPU's page faults are those of its kernels; tools/gpu measures them";
+    case Way::kFile:
+      return "a GPU keeps far memory in RAM";
+    case Way::kPrefetch:
+      if (size < kGpuPage) return "a GPU moves unified memory in pages of 2 MiB";
+      break;
+    case Way::kPageableCopy:
+      if (direction != Direction::kOut) return "Spillway copies ordinary memory from a GPU only";
+      break;
+    case Way::kPinnedCopy:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace spillway

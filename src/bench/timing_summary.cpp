@@ -1,0 +1,53 @@
+#include "src/bench/timing_summary.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+// Requires: sorted, at least one.
+Seconds median_of(const std::vector<Seconds>& sorted) {
+  const std::size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+double relative_deviation(const std::vector<Seconds>& times, Seconds median) {
+  if (median <= Seconds{0}) return 0;
+  std::vector<Seconds> distances;
+  distances.reserve(times.size());
+  for (const Seconds time : times) distances.push_back(std::chrono::abs(time - median));
+  std::ranges::sort(distances);
+  return median_of(distances) / median;
+}
+
+}  // namespace
+
+bool Samples::are_settled() const { return !times_.empty() && timing().settled; }
+
+TimingSummary Samples::timing() const {
+  um::expects(!times_.empty(), "a figure of at least one run");
+  std::vector<Seconds> sorted = times_;
+  std::ranges::sort(sorted);
+  const Seconds median = median_of(sorted);
+  const double deviation = relative_deviation(sorted, median);
+  return {.median = median,
+          .min = sorted.front(),
+          .max = sorted.back(),
+          .deviation = deviation,
+          .runs = sorted.size(),
+          .settled = sorted.size() >= settling_.min_runs && deviation <= settling_.deviation};
+}
+
+nlohmann::json to_json(const TimingSummary& timing) {
+  return {{"median", timing.median.count()},
+          {"least", timing.min.count()},
+          {"most", timing.max.count()},
+          {"deviation", timing.deviation},
+          {"runs", timing.runs},
+          {"settled", timing.settled}};
+}
+
+}  // namespace spillway

@@ -1,0 +1,134 @@
+#include "src/bench/train/train_row.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace spillway {
+namespace {
+
+using nlohmann::json;
+
+bool can_win(const TrainRow& row) {
+  return row.measurement.has_value() && !row.key.strategy.is_resident();
+}
+
+// One run alone does not scatter; it is taken to be as far off as a settled figure may be. The same
+// as in src/report/comparison.cpp.
+double spread_of(const TimingSummary& timing) {
+  constexpr double kSpreadOfOneRun = 0.03;
+  return timing.runs == 1 ? kSpreadOfOneRun : timing.deviation;
+}
+
+// The ratio, which leaves out how fast the machine was at that time.
+double length_of(const TrainRow& row) {
+  return row.ratio().value_or(row.measurement->step.median.count());
+}
+
+// Not told apart by how much they scatter.
+bool is_as_fast(const TrainRow& a, const TrainRow& b) {
+  return std::abs(length_of(a) - length_of(b)) <= spread_of(a.measurement->step) * length_of(a) +
+                                                      spread_of(b.measurement->step) * length_of(b);
+}
+
+json json_or_null(const std::optional<double>& value) { return value ? json(*value) : json(); }
+
+json json_or_null(const std::optional<Seconds>& value) {
+  return value ? json(value->count()) : json();
+}
+
+void add(const TrainMeasurement& measurement, json& row) {
+  row["seconds"] = to_json(measurement.step);
+  row["near_peak_bytes"] = measurement.near_peak.count();
+  row["bytes_in"] = measurement.bytes_in.count();
+  row["bytes_out"] = measurement.bytes_out.count();
+  row["faults"] = measurement.faults;
+  row["stalled_seconds"] = measurement.stalled.count();
+}
+
+}  // namespace
+
+std::string_view to_string(TrainSeries series) {
+  switch (series) {
+    case TrainSeries::kBatch:
+      return "batch";
+    case TrainSeries::kBudget:
+      return "budget";
+    case TrainSeries::kPlanner:
+      break;
+  }
+  return "planner";
+}
+
+bool TrainRowKey::competes_with(const TrainRowKey& other) const {
+  return series == other.series && net == other.net && image_size == other.image_size &&
+         batch == other.batch && budget == other.budget;
+}
+
+std::optional<double> TrainRow::images_per_second() const {
+  if (!measurement || measurement->step.median <= Seconds{0}) return std::nullopt;
+  return static_cast<double>(key.batch) / measurement->step.median.count();
+}
+
+std::optional<double> TrainRow::ratio() const {
+  if (!measurement || !resident || resident->time <= Seconds{0}) return std::nullopt;
+  return measurement->step.median / resident->time;
+}
+
+std::optional<double> TrainRow::predicted_over_measured() const {
+  if (!measurement || !predicted || measurement->step.median <= Seconds{0}) return std::nullopt;
+  return *predicted / measurement->step.median;
+}
+
+json to_json(const TrainRow& row) {
+  const TrainRowKey& key = row.key;
+  json result{
+      {"series", to_string(key.series)},
+      {"net", key.net},
+      {"image_size", key.image_size},
+      {"batch", key.batch},
+      {"strategy", key.strategy.name},
+      {"memory", to_string(key.strategy.memory)},
+      {"planner",
+       key.strategy.planner != nullptr ? json(std::string{key.strategy.planner->name()}) : json()},
+      {"budget", key.budget},
+      {"budget_bytes", key.budget_bytes.count()},
+      {"resident_bytes", key.resident_bytes.count()}};
+  if (!row.measurement) {
+    result["failed"] = row.failure;
+    return result;
+  }
+  add(*row.measurement, result);
+  result["images_per_second"] = json_or_null(row.images_per_second());
+  result["ratio"] = json_or_null(row.ratio());
+  result["resident_seconds"] = row.resident ? json(row.resident->time.count()) : json();
+  result["resident_is"] = row.resident && row.resident->is_measured ? "measured" : "simulated";
+  result["predicted_seconds"] = json_or_null(row.predicted);
+  return result;
+}
+
+json to_json(std::span<const TrainRow> rows) {
+  json all = json::array();
+  for (const TrainRow& row : rows) all.push_back(to_json(row));
+  return all;
+}
+
+std::vector<bool> find_winners(std::span<const TrainRow> rows) {
+  std::vector<bool> winners;
+  winners.reserve(rows.size());
+  for (const TrainRow& row : rows) {
+    const TrainRow* fastest = &row;
+    std::size_t rivals = 0;
+    for (const TrainRow& other : rows) {
+      if (&other == &row || !can_win(other) || !row.key.competes_with(other.key)) continue;
+      ++rivals;
+      if (can_win(row) && length_of(other) < length_of(*fastest)) {
+        fastest = &other;
+      }
+    }
+    winners.push_back(can_win(row) && rivals > 0 && is_as_fast(row, *fastest));
+  }
+  return winners;
+}
+
+}  // namespace spillway

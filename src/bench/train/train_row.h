@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/bench/timing_summary.h"
+#include "src/bench/train/train_strategy.h"
+#include "um/bytes.h"
+
+namespace spillway {
+
+/// What changes from row to row.
+enum class TrainSeries {
+  kBatch,   ///< the batch, under one budget
+  kBudget,  ///< the budget, at one batch
+  kPlanner  ///< the planner, at one batch
+};
+
+/// "batch", "budget", "planner".
+[[nodiscard]] std::string_view to_string(TrainSeries series);
+
+/// What a row is about.
+struct TrainRowKey {
+  TrainSeries series = TrainSeries::kBatch;
+  std::string net;
+  std::size_t image_size = 0;
+  std::size_t batch = 0;
+  TrainStrategy strategy;
+  std::string budget;  ///< as the user gave it: "40%", "512 MiB"
+  um::Bytes budget_bytes;
+  um::Bytes resident_bytes;  ///< what a run needs in which nothing moves
+
+  /// True when both rows are compared with each other: all but the strategy is the same.
+  [[nodiscard]] bool competes_with(const TrainRowKey& other) const;
+};
+
+/// What a step of the row came to; means over the steps, but for the figure and the peak.
+struct TrainMeasurement {
+  TimingSummary step;
+  um::Bytes near_peak;
+  um::Bytes bytes_in;
+  um::Bytes bytes_out;
+  std::uint64_t faults = 0;
+  Seconds stalled{0};
+};
+
+/// A step of the same network and batch with all in near memory, run about the same time.
+struct ResidentStep {
+  Seconds time{0};
+  bool is_measured = false;  ///< else the sum of its tasks' times
+};
+
+/// One line of the comparison: a strategy at a budget.
+struct TrainRow {
+  TrainRowKey key;
+  std::optional<ResidentStep> resident;
+  std::optional<Seconds> predicted;             ///< there where there is a plan
+  std::optional<TrainMeasurement> measurement;  ///< not there: it failed
+  std::string failure;                          ///< a sentence
+
+  [[nodiscard]] std::optional<double> images_per_second() const;
+  /// The median step over the resident one.
+  [[nodiscard]] std::optional<double> ratio() const;
+  /// The predicted step over the median one.
+  [[nodiscard]] std::optional<double> predicted_over_measured() const;
+};
+
+/// As "rows" of format spillway-bench, version 1, have it.
+[[nodiscard]] nlohmann::json to_json(const TrainRow& row);
+[[nodiscard]] nlohmann::json to_json(std::span<const TrainRow> rows);
+
+/// For each row, whether it is the fastest, by ratio(), of those that it competes with, resident
+/// ones left out. Requires: rows that compete have either all a ratio, or none.
+/// Where others are as fast within the deviations of both, all of them are. A row without rival is
+/// not. Complexity: O(rows^2).
+[[nodiscard]] std::vector<bool> find_winners(std::span<const TrainRow> rows);
+
+}  // namespace spillway

@@ -1,0 +1,139 @@
+#include "src/cli/bench/bench_link.h"
+
+#include <fmt/core.h>
+
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "src/bench/link/link_bench.h"
+#include "src/cli/bench/bench_flags.h"
+#include "src/cli/bench/bench_machine.h"
+#include "src/cli/bench/bench_output.h"
+#include "src/cli/bench/bench_subcommand.h"
+#include "src/cli/bench/link_table.h"
+#include "src/cli/bench/partial_measurement.h"
+#include "src/cli/flags/device_flags.h"
+#include "src/cli/flags/memory_flags.h"
+#include "src/cli/terminal/time_left_line.h"
+
+namespace spillway::cli {
+namespace {
+
+using namespace um::literals;
+
+struct Options {
+  BenchFlags bench{.repeats = 20'000};
+  DeviceFlags processor;
+  MemoryFlags memory;
+  std::vector<std::string> sizes;
+  std::vector<std::string> ways;
+};
+
+std::string check_size(const std::string& text) {
+  const auto size = um::parse_bytes(text);
+  if (size && *size >= 4_KiB && std::has_single_bit(size->count())) return {};
+  return "'" + text + "' is no size: give a power of two from 4KiB on, such as 16MiB";
+}
+
+std::string check_way(const std::string& text) {
+  if (find_way(text)) return {};
+  return "there is no way '" + text + "'; give fault, prefetch, pageable_copy, pinned_copy or file";
+}
+
+std::vector<um::Bytes> sizes_of(const Options& options) {
+  if (options.sizes.empty() && options.bench.quick) return {4_KiB, 1_MiB, 16_MiB};
+  if (options.sizes.empty()) return link_sizes();
+  std::vector<um::Bytes> sizes;
+  for (const std::string& size : options.sizes) sizes.push_back(*um::parse_bytes(size));
+  return sizes;
+}
+
+std::vector<Way> ways_of(const Options& options) {
+  if (options.ways.empty()) {
+    return {Way::kFault, Way::kPrefetch, Way::kPageableCopy, Way::kPinnedCopy, Way::kFile};
+  }
+  std::vector<Way> ways;
+  for (const std::string& way : options.ways) ways.push_back(*find_way(way));
+  return ways;
+}
+
+// What was found so far, however it ends.
+struct Found {
+  std::vector<LinkRow> rows;
+  std::vector<std::string> notes;
+};
+
+void measure_all(um::Device& device, const Options& options, const std::atomic<bool>& stop,
+                 Found& found) {
+  TimeLeftLine line{"bench link"};
+  const LinkListener listener{
+      .on_progress = [&](double done, const std::string& next) { line.show(done, next); },
+      .on_row = [&](const LinkRow& row) { found.rows.push_back(row); },
+      .on_note = [&](const std::string& note) { found.notes.push_back(note); }};
+  bench_link(device,
+             {.sizes = sizes_of(options),
+              .ways = ways_of(options),
+              .space = options.memory.space(),
+              .repetition = options.bench.repetition()},
+             listener, stop);
+}
+
+void bench(const Options& options, const CLI::App& command) {
+  options.memory.expect_far();
+  const ExecutionContext processor = options.processor.open();
+  BenchOutput output{"link", bench_machine(*processor.device, options.memory), options.bench.json};
+  output.print_heading();
+  Found found;
+  const PartialMeasurement measurement{
+      [&](const std::atomic<bool>& stop) { measure_all(*processor.device, options, stop, found); }};
+  if (output.is_for_people()) {
+    fmt::print("{}", link_table(found.rows));
+    for (const std::string& note : found.notes) fmt::print("{}\n", note);
+  }
+  nlohmann::json rows = nlohmann::json::array();
+  for (const LinkRow& row : found.rows) rows.push_back(to_json(row));
+  nlohmann::json flags = flags_json(command);
+  flags["notes"] = found.notes;
+  output.write(std::move(flags), std::move(rows));
+  measurement.expect_no_failure();
+  measurement.expect_not_interrupted();
+}
+
+void add_what(CLI::App& command, Options& options) {
+  command
+      .add_option("--sizes", options.sizes,
+                  "Bytes to move at once, with commas between them (default: 4KiB to 1GiB, each "
+                  "four times the one before)")
+      ->delimiter(',')
+      ->check(check_size);
+  command
+      .add_option("--ways", options.ways,
+                  "How they are moved: fault, prefetch, pageable_copy, pinned_copy, file (default: "
+                  "all)")
+      ->delimiter(',')
+      ->check(check_way);
+}
+
+}  // namespace
+
+void add_bench_link(CLI::App& bench_group) {
+  const auto [command, options] = add_bench_subcommand<Options>(
+      bench_group, "link", "Time and bandwidth against size: page faults, prefetch, copies, files",
+      bench);
+  add_what(command, options);
+  options.bench.add_to(command);
+  options.processor.add_memory_to(command);
+  options.memory.add_space_to(command);
+  command.footer(
+      "In is far to near memory. --far file:PATH says where `file` is measured; all else has far\n"
+      "memory in RAM. `held` is how long the call that begins a move keeps its thread; a time "
+      "with\n"
+      "~ has not settled.\n"
+      "Example: spillway bench link --far file:/scratch --json link.json\n"
+      "Example: spillway bench link --ways prefetch,pinned_copy --sizes 2MiB,64MiB --paging memfd");
+}
+
+}  // namespace spillway::cli

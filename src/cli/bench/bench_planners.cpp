@@ -1,0 +1,72 @@
+#include "src/cli/bench/bench_planners.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/bench/train/train_strategy.h"
+#include "src/cli/bench/bench_subcommand.h"
+#include "src/cli/bench/bench_training.h"
+#include "src/cli/bench/bench_training_flags.h"
+#include "src/cli/flags/sweep_lists.h"
+
+namespace spillway::cli {
+namespace {
+
+struct Options {
+  BenchTrainingFlags flags{.budgets = {"60%", "40%", "25%"}};
+  std::vector<std::string> planners{"all"};
+};
+
+std::vector<TrainStrategy> strategies_of(const Options& options) {
+  std::vector<TrainStrategy> strategies;
+  for (const Strategy& each : find_strategies(options.planners, true)) {
+    strategies.push_back(planner_strategy(each.planner->name(), options.flags.memory.mode()));
+  }
+  return strategies;
+}
+
+void bench_planners(Options& options, const CLI::App& command) {
+  options.flags.complete(command);
+  BenchTraining bench{options.flags, "planners"};
+  const std::vector<TrainStrategy> strategies = strategies_of(options);
+  for (const NetAtBatch& at : options.flags.networks()) {
+    const TrainSubject& subject = bench.subject(at);
+    add_budget_series(bench.comparison(), TrainSeries::kPlanner, subject, strategies,
+                      bench.resolve(options.flags.budgets, subject));
+  }
+  nlohmann::json used = options.flags.options(command);
+  used["planners"] = options.planners;
+  bench.run(std::move(used));
+}
+
+void add_comparison_to(CLI::App& command, Options& options) {
+  command
+      .add_option("--planners", options.planners,
+                  "Planners, with commas between them, or all; spillway plan --help explains them")
+      ->delimiter(',')
+      ->check(check_planners)
+      ->capture_default_str()
+      ->group(BenchTrainingFlags::kComparison);
+  command
+      .add_option("--memory", options.flags.memory.memory,
+                  "managed: unified memory driven by hints; copy: explicit copies of whole blocks")
+      ->check(CLI::IsMember({"managed", "copy"}))
+      ->capture_default_str()
+      ->group(BenchTrainingFlags::kComparison);
+}
+
+}  // namespace
+
+void add_bench_planners(CLI::App& bench) {
+  const auto [command, options] = add_bench_subcommand<Options>(
+      bench, "planners", "Every planner executed for real at several budgets", bench_planners);
+  options.flags.add_to(command);
+  add_comparison_to(command, options);
+  command.footer(
+      "A planner that has no plan for a budget is a row that has failed, with the reason.\n"
+      "Example: spillway bench planners --net resnet50:16 --budgets 60%,40% --json planners.json");
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,90 @@
+#include "src/cli/bench/bench_training_table.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/cli/flags/duration.h"
+#include "src/cli/terminal/text_table.h"
+#include "um/bytes.h"
+
+namespace spillway::cli {
+namespace {
+
+std::string heading(const TrainRowKey& key) {
+  const std::string size = um::to_string(key.budget_bytes);
+  const bool is_size = key.budget == size;
+  return fmt::format("{} at batch {}, images of {}x{}, budget {}{} (resident {})", key.net,
+                     key.batch, key.image_size, key.image_size, key.budget,
+                     is_size ? "" : " = " + size, um::to_string(key.resident_bytes));
+}
+
+std::string ratio_text(const std::optional<double>& ratio) {
+  return ratio ? fmt::format("{:.2f}", *ratio) : "-";
+}
+
+// Marked with ! where it says little about the step.
+std::string prediction_text(const std::optional<double>& ratio) {
+  constexpr double kMaxOff = 0.15;
+  const bool is_off = ratio && std::abs(*ratio - 1) > kMaxOff;
+  return ratio_text(ratio) + (is_off ? "!" : " ");
+}
+
+std::string time_text(Seconds time) {
+  return duration_text(std::chrono::duration_cast<um::Nanoseconds>(time));
+}
+
+TableLine columns() {
+  return {"  strategy", "step",      "+-", "images/s", "/resident",
+          "predicted/", "near peak", "in", "out",      "faults"};
+}
+
+TableLine line_of(const TrainRow& row, bool wins) {
+  const TrainMeasurement& as = *row.measurement;
+  return {(wins ? "* " : "  ") + row.key.strategy.name,
+          time_text(as.step.median),
+          fmt::format("{:.0f} %", 100 * as.step.deviation),
+          fmt::format("{:.1f}", row.images_per_second().value_or(0)),
+          ratio_text(row.ratio()),
+          prediction_text(row.predicted_over_measured()),
+          um::to_string(as.near_peak),
+          um::to_string(as.bytes_in),
+          um::to_string(as.bytes_out),
+          std::to_string(as.faults)};
+}
+
+// Rows that are compared with each other.
+void print_group(std::span<const TrainRow> rows, const std::vector<bool>& winners,
+                 std::size_t first) {
+  fmt::print("\n{}\n", heading(rows.front().key));
+  std::vector<TableLine> lines{columns()};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].measurement) lines.push_back(line_of(rows[i], winners[first + i]));
+  }
+  if (lines.size() > 1) fmt::print("{}", text_table(lines));
+  for (const TrainRow& row : rows) {
+    if (!row.measurement) fmt::print("  {} failed: {}\n", row.key.strategy.name, row.failure);
+  }
+}
+
+}  // namespace
+
+void print_training_rows(std::span<const TrainRow> rows) {
+  if (rows.empty()) return;
+  const std::vector<bool> winners = find_winners(rows);
+  for (std::size_t first = 0; first < rows.size();) {
+    std::size_t end = first + 1;
+    while (end < rows.size() && rows[end].key.competes_with(rows[first].key)) ++end;
+    print_group(rows.subspan(first, end - first), winners, first);
+    first = end;
+  }
+  fmt::print(
+      "\n*: the fastest of its budget, or not to be told from it. step: median and median absolute "
+      "deviation;\n/resident: over the resident step; predicted/: what was predicted over the "
+      "step, with ! where they differ by more than 15 %; in, out: bytes a step\n");
+}
+
+}  // namespace spillway::cli

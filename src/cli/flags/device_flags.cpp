@@ -1,0 +1,173 @@
+#include "src/cli/flags/device_flags.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "src/cli/flags/cuda_side.h"
+#include "src/host/host_context.h"
+#include "um/error.h"
+#include "um/host/host_device.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr const char* kDevice = "Device";
+constexpr std::string_view kNumbered = "cuda:";
+
+// The number in "cuda:N".
+std::optional<std::size_t> ordinal_of(std::string_view device) {
+  if (!device.starts_with(kNumbered)) return std::nullopt;
+  device.remove_prefix(kNumbered.size());
+  std::size_t ordinal = 0;
+  const auto [end, error] = std::from_chars(device.data(), device.data() + device.size(), ordinal);
+  if (error != std::errc{} || end != device.data() + device.size() || ordinal > 1'000) {
+    return std::nullopt;
+  }
+  return ordinal;
+}
+
+// Why this machine has no GPU to use: empty where there is not even a driver; nothing where it has
+// one, which may still turn out to be of no use.
+std::optional<std::string> why_no_gpu() {
+  if (!has_nvidia_driver()) return "";
+  try {
+    static_cast<void>(load_cuda_side().count_devices());
+    return std::nullopt;
+  } catch (const um::Error& error) {
+    return error.what();
+  }
+}
+
+// auto, host, cuda or cuda:N.
+std::string check_device(const std::string& text) {
+  if (text == "auto" || text == "host" || text == "cuda" || ordinal_of(text)) return {};
+  return "there is no device '" + text + "'; give auto, host or cuda[:N]";
+}
+
+std::string check_precision(const std::string& text) {
+  if (find_precision(text)) return {};
+  return "there is no precision '" + text + "'; give fp32, tf32 or bf16";
+}
+
+}  // namespace
+
+void DeviceFlags::add_to(CLI::App& app) {
+  add_device_to(app);
+  add_kernels_to(app);
+  add_threads_to(app);
+  app.add_flag("--count-faults", counts_faults,
+               "Count a GPU's page faults and evictions by CUPTI, which costs time; the host's are "
+               "always counted")
+      ->group(kDevice);
+  add_sharing_to(app);
+}
+
+void DeviceFlags::add_sharing_to(CLI::App& app) {
+  app.add_flag("--shared-gpu", shares_gpu,
+               "Others use the GPU: allocate at most 16 GiB of unified memory on it, and at most a "
+               "quarter of what is free")
+      ->group(kDevice);
+}
+
+void DeviceFlags::add_sizes_to(CLI::App& app) {
+  device = "host";
+  add_device_to(app);
+  add_kernels_to(app);
+  add_threads_to(app);
+}
+
+void DeviceFlags::add_memory_to(CLI::App& app) {
+  add_device_to(app);
+  add_sharing_to(app);
+}
+
+void DeviceFlags::add_device_to(CLI::App& app) {
+  app.add_option("--device", device,
+                 "auto (a GPU where there is one), host or cuda[:N]; spillway devices lists them")
+      ->check(check_device)
+      ->capture_default_str()
+      ->group(kDevice);
+}
+
+void DeviceFlags::add_kernels_to(CLI::App& app) {
+  app.add_option(
+         "--precision", precision,
+         "How a GPU stores and multiplies: fp32 (without tensor cores, slow), tf32, or bf16 "
+         "(half the activations; parameters stay floats)")
+      ->check(check_precision)
+      ->capture_default_str()
+      ->group(kDevice);
+  app.add_flag("--deterministic", deterministic,
+               "Only kernels that give the same bits in each run; the host's always do")
+      ->group(kDevice);
+}
+
+void DeviceFlags::add_threads_to(CLI::App& app) {
+  app.add_option("--threads", threads,
+                 "Threads of the host's kernels, which results and workspaces depend on (default: "
+                 "all processors)")
+      ->check(CLI::Range(1, 1024))
+      ->group(kDevice);
+}
+
+ExecutionContext DeviceFlags::open() const {
+  if (device == "host") return open_host();
+  if (device == "auto") {
+    if (const auto reason = why_no_gpu()) {
+      if (!reason->empty()) fmt::print(stderr, "note: no GPU is used: {}\n", *reason);
+      return open_host();
+    }
+  }
+  try {
+    return open_cuda();
+  } catch (const um::Error& error) {
+    throw um::Error{std::string{"CUDA cannot be used: "} + error.what()};
+  }
+}
+
+void DeviceFlags::expect_host_precision() const {
+  if (precision == "fp32") return;
+  throw um::Error{"the host computes in fp32, not in " + precision +
+                  "; use --precision fp32 or --device cuda"};
+}
+
+ExecutionContext DeviceFlags::open_host() const {
+  expect_host_precision();
+  if (shares_gpu) throw um::Error{"--shared-gpu is for --device cuda"};
+  return host::open_context(std::make_unique<um::HostDevice>(), thread_count());
+}
+
+ExecutionContext DeviceFlags::open_cuda() const {
+  return load_cuda_side().open({.ordinal = ordinal_of(device).value_or(0),
+                                .precision = chosen_precision(),
+                                .deterministic = deterministic,
+                                .counts_faults = counts_faults,
+                                .is_shared = shares_gpu});
+}
+
+std::shared_ptr<const SizeModel> DeviceFlags::open_size_model() const {
+  if (device == "host") {
+    expect_host_precision();
+    return make_host_backend();
+  }
+  const auto context = std::make_shared<const ExecutionContext>(open());
+  return {context, context->backend.get()};
+}
+
+Precision DeviceFlags::chosen_precision() const { return *find_precision(precision); }
+
+std::size_t DeviceFlags::thread_count() const {
+  return threads > 0 ? static_cast<std::size_t>(threads) : host::usable_cpus();
+}
+
+std::unique_ptr<host::HostBackend> DeviceFlags::make_host_backend() const {
+  return std::make_unique<host::HostBackend>(thread_count());
+}
+
+}  // namespace spillway::cli

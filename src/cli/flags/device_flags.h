@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "src/cli/flags/cli11.h"
+#include "src/host/host_backend.h"
+#include "src/ops/execution_context.h"
+#include "src/ops/precision.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+/// The flags that say on what to run: --device, --threads, and how a GPU computes.
+struct DeviceFlags {
+  std::string device = "auto";
+  int threads = 0;  ///< 0: one for each processor this process may use
+  std::string precision = "fp32";
+  bool deterministic = false;
+  bool counts_faults = false;
+  bool shares_gpu = false;
+
+  void add_to(CLI::App& app);
+  /// Only what sizes depend on, on the host unless --device says otherwise.
+  void add_sizes_to(CLI::App& app);
+  /// Only what says whose memory, for what runs no kernels.
+  void add_memory_to(CLI::App& app);
+  /// --threads alone: what sizes on the host depend on.
+  void add_threads_to(CLI::App& app);
+
+  /// Requires: `precision` has been checked.
+  [[nodiscard]] Precision chosen_precision() const;
+
+  /// Throws: um::Error when the device is not there, or not with so many threads.
+  [[nodiscard]] ExecutionContext open() const;
+  /// The sizes of tensors and the algorithms there; shared, as a GPU's need its processor as long
+  /// as they are used, the host's no device. Throws as open().
+  [[nodiscard]] std::shared_ptr<const SizeModel> open_size_model() const;
+  /// The host's kernels alone. Throws: um::Error when OpenMP will not give so many threads.
+  [[nodiscard]] std::unique_ptr<host::HostBackend> make_host_backend() const;
+
+ private:
+  void add_device_to(CLI::App& app);
+  void add_kernels_to(CLI::App& app);
+  void add_sharing_to(CLI::App& app);
+  void expect_host_precision() const;
+  [[nodiscard]] ExecutionContext open_host() const;
+  [[nodiscard]] ExecutionContext open_cuda() const;
+  [[nodiscard]] std::size_t thread_count() const;
+};
+
+}  // namespace spillway::cli

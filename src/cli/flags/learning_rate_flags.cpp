@@ -1,0 +1,114 @@
+#include "src/cli/flags/learning_rate_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <variant>
+
+#include "src/cli/flags/number_checks.h"
+#include "src/train/settings_json.h"
+#include "um/error.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr const char* kTraining = "Training";
+constexpr float kRateOfAdam = 0.001F;  // as PyTorch's
+
+void add_step_to(CLI::App& command, LearningRateOptions& options) {
+  command
+      .add_option("--step-every", options.step_every,
+                  "--schedule step: steps after which the rate changes")
+      ->check(check_whole_number)
+      ->group(kTraining);
+  command
+      .add_option("--step-factor", options.step_factor,
+                  "--schedule step: what it is multiplied by then")
+      ->check(check_amount)
+      ->capture_default_str()
+      ->group(kTraining);
+}
+
+void add_cosine_to(CLI::App& command, LearningRateOptions& options) {
+  command
+      .add_option("--final-lr", options.final_rate, "--schedule cosine: the rate that it ends with")
+      ->check(check_amount)
+      ->capture_default_str()
+      ->group(kTraining);
+  command
+      .add_option("--cosine-steps", options.cosine_steps,
+                  "--schedule cosine: its steps, the warm-up's included (default: the whole "
+                  "training)")
+      ->check(check_whole_number)
+      ->group(kTraining);
+}
+
+}  // namespace
+
+void LearningRateFlags::add_to(CLI::App& command) {
+  command
+      .add_option("--lr", options.rate,
+                  "Learning rate (default: 0.01; adam and adamw 0.001; with --resume the "
+                  "checkpoint's)")
+      ->check(check_amount)
+      ->group(kTraining);
+  command
+      .add_option_function<std::string>(
+          "--schedule",
+          [this](const std::string& name) { options.schedule = find_schedule(name).value(); },
+          "How the rate changes: constant, step (by a factor every so many steps), or cosine "
+          "(along half a cosine to --final-lr) (default: constant)")
+      ->check(CLI::IsMember({"constant", "step", "cosine"}))
+      ->group(kTraining);
+  command
+      .add_option("--warmup-steps", options.warmup_steps,
+                  "Steps in which the rate rises to the schedule's")
+      ->check(check_whole_number)
+      ->group(kTraining);
+  add_step_to(command, options);
+  add_cosine_to(command, options);
+}
+
+void LearningRateFlags::choose_rate(const CLI::App& command, const OptimizerOptions& optimizer) {
+  if (command.count("--lr") > 0) return;
+  if (std::holds_alternative<AdamOptions>(optimizer)) options.rate = kRateOfAdam;
+}
+
+void LearningRateFlags::restore(const CLI::App& command, const LearningRateOptions& kept) {
+  const auto take = [&](const char* flag, auto LearningRateOptions::*field) {
+    if (command.count(flag) == 0) options.*field = kept.*field;
+  };
+  take("--lr", &LearningRateOptions::rate);
+  take("--schedule", &LearningRateOptions::schedule);
+  take("--warmup-steps", &LearningRateOptions::warmup_steps);
+  take("--step-every", &LearningRateOptions::step_every);
+  take("--step-factor", &LearningRateOptions::step_factor);
+  take("--final-lr", &LearningRateOptions::final_rate);
+  take("--cosine-steps", &LearningRateOptions::cosine_steps);
+}
+
+void LearningRateFlags::expect_fitting(const CLI::App& command) const {
+  const auto refuse_unless = [&](Schedule schedule, const char* flag) {
+    if (options.schedule == schedule || command.count(flag) == 0) return;
+    throw CLI::ValidationError{flag, "is for --schedule " + name_of(schedule)};
+  };
+  refuse_unless(Schedule::kStep, "--step-every");
+  refuse_unless(Schedule::kStep, "--step-factor");
+  refuse_unless(Schedule::kCosine, "--final-lr");
+  refuse_unless(Schedule::kCosine, "--cosine-steps");
+  if (options.schedule == Schedule::kStep && options.step_every == 0) {
+    throw CLI::ValidationError{"--schedule step", "needs --step-every N, N above 0"};
+  }
+}
+
+LearningRateOptions for_whole_training(LearningRateOptions options, std::uint64_t steps) {
+  if (options.schedule != Schedule::kCosine) return options;
+  if (options.cosine_steps == 0) options.cosine_steps = steps;
+  if (options.warmup_steps > 0 && options.warmup_steps >= options.cosine_steps) {
+    throw um::Error{"a warm-up of " + std::to_string(options.warmup_steps) +
+                    " steps leaves nothing of a cosine of " + std::to_string(options.cosine_steps) +
+                    "; give a smaller --warmup-steps"};
+  }
+  return options;
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "src/cli/flags/cli11.h"
+#include "src/ops/optimizer.h"
+#include "src/train/learning_rate.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+/// The flags that say how fast is learned: --lr, --schedule and what schedules have.
+struct LearningRateFlags {
+  LearningRateOptions options;
+
+  void add_to(CLI::App& command);
+  /// Unless --lr is given, the rate that suits `optimizer`: PyTorch's 0.001 for Adam, else 0.01.
+  void choose_rate(const CLI::App& command, const OptimizerOptions& optimizer);
+  /// Takes what `command` was not given from a training that goes on.
+  void restore(const CLI::App& command, const LearningRateOptions& kept);
+  /// Throws: CLI::ValidationError when `command` was given what its schedule does not have, or not
+  /// what it needs.
+  void expect_fitting(const CLI::App& command) const;
+};
+
+/// `options` for a training of `steps` steps: a cosine whose length was not given is as long.
+/// Throws: um::Error when the warm-up leaves nothing of it.
+[[nodiscard]] LearningRateOptions for_whole_training(LearningRateOptions options,
+                                                     std::uint64_t steps);
+
+}  // namespace spillway::cli

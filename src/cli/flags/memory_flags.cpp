@@ -1,0 +1,112 @@
+#include "src/cli/flags/memory_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+#include "src/cli/flags/duration.h"
+#include "um/error.h"
+#include "um/host/far/unnamed_file.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr const char* kMemory = "Memory";
+
+const std::map<std::string, MemoryMode> kModes{{"managed", MemoryMode::kManaged},
+                                               {"copy", MemoryMode::kCopy},
+                                               {"resident", MemoryMode::kResident}};
+const std::map<std::string, um::Paging> kPaging{{"auto", um::Paging::kAuto},
+                                                {"uffd", um::Paging::kUffdMove},
+                                                {"memfd", um::Paging::kMemfdSegv}};
+
+std::string check_far(const std::string& text) {
+  if (text == "ram" || (text.starts_with("file:") && text.size() > 5)) return {};
+  return "'" + text + "' is no far memory: give ram, or file:PATH";
+}
+
+std::string check_duration(const std::string& text) {
+  if (parse_duration(text)) return {};
+  return "'" + text + "' is no time: give a number with ns, us, ms or s, such as 20us";
+}
+
+um::Nanoseconds duration(const std::string& text) {
+  return text.empty() ? um::Nanoseconds{0} : parse_duration(text).value();
+}
+
+}  // namespace
+
+void MemoryFlags::add_mode_to(CLI::App& app) {
+  app.add_option("--memory", memory,
+                 "managed: unified memory driven by hints; copy: explicit copies; resident: all "
+                 "in near memory")
+      ->check(CLI::IsMember{kModes})
+      ->capture_default_str()
+      ->group(kMemory);
+}
+
+void MemoryFlags::add_space_to(CLI::App& app) {
+  add_host_space_to(app);
+  app.add_flag(
+         "--oversubscribe", oversubscribe,
+         "Let --memory managed take more unified memory than a GPU has free; drivers have been "
+         "seen to hang the GPU, for every program")
+      ->group(kMemory);
+  app.add_flag("--no-discard", no_discard,
+               "With --memory managed, do not tell a GPU's driver which pages are dead: to measure "
+               "what that is worth")
+      ->group(kMemory);
+}
+
+void MemoryFlags::add_host_space_to(CLI::App& app) {
+  app.add_option(
+         "--far", far,
+         "Far memory: ram, or file:PATH (a folder, or a path not yet there); --memory resident "
+         "has none")
+      ->check(check_far)
+      ->capture_default_str()
+      ->group(kMemory);
+  app.add_option("--link-bandwidth", link_bandwidth,
+                 "Slow the link to this each way, e.g. 2GB/s (default: as fast as it goes)")
+      ->check(check_bandwidth)
+      ->group(kMemory);
+  app.add_option("--link-latency", link_latency,
+                 "Add this to each transfer over the link, e.g. 10us")
+      ->check(check_duration)
+      ->group(kMemory);
+  app.add_option("--fault-latency", fault_latency,
+                 "Add this to each page fault, e.g. 20us; only --memory managed has any")
+      ->check(check_duration)
+      ->group(kMemory);
+  app.add_option(
+         "--paging", paging,
+         "How --memory managed maps pages and catches faults: auto (uffd where the kernel has "
+         "it), uffd, memfd")
+      ->check(CLI::IsMember{kPaging})
+      ->capture_default_str()
+      ->group(kMemory);
+}
+
+MemoryMode MemoryFlags::mode() const { return kModes.at(memory); }
+
+um::ManagedOptions MemoryFlags::space() const {
+  um::ManagedOptions options{.fault_latency = duration(fault_latency),
+                             .paging = kPaging.at(paging),
+                             .gpu = {.oversubscribe = oversubscribe, .discards = !no_discard}};
+  if (far != "ram") options.far.file = far.substr(std::string_view{"file:"}.size());
+  if (!link_bandwidth.empty()) options.link.bandwidth = um::parse_bandwidth(link_bandwidth);
+  options.link.latency = duration(link_latency);
+  return options;
+}
+
+void MemoryFlags::expect_far() const {
+  const um::ManagedOptions options = space();
+  if (options.far.file.empty()) return;
+  const um::UnnamedFile probe{options.far.file, um::Bytes{}};
+}
+
+std::string check_bandwidth(const std::string& text) {
+  if (um::parse_bandwidth(text)) return {};
+  return "'" + text + "' is no bandwidth: give a rate such as 2GB/s or 500MB/s";
+}
+
+}  // namespace spillway::cli

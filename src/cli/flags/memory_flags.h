@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+
+#include "src/cli/flags/cli11.h"
+#include "src/plan/memory_mode.h"
+#include "um/options.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+/// The flags that say where tensors live: --memory, --far, --link-bandwidth, --paging and their
+/// kin.
+struct MemoryFlags {
+  std::string memory = "managed";
+  std::string far = "ram";
+  std::string link_bandwidth;
+  std::string link_latency;
+  std::string fault_latency;
+  std::string paging = "auto";
+  bool oversubscribe = false;
+  bool no_discard = false;
+
+  /// --memory alone: what a plan depends on.
+  void add_mode_to(CLI::App& app);
+  /// Everything else: what it takes to run.
+  void add_space_to(CLI::App& app);
+  /// The same without what is a GPU's alone, for what runs on the host whatever the machine has.
+  void add_host_space_to(CLI::App& app);
+
+  [[nodiscard]] MemoryMode mode() const;
+  /// Far memory, link and paging; sizes are not set.
+  [[nodiscard]] um::ManagedOptions space() const;
+  /// Throws: um::Error when there can be no far file where the user wants it.
+  void expect_far() const;
+};
+
+/// Complains about what is no rate of a link; a check of CLI11's.
+[[nodiscard]] std::string check_bandwidth(const std::string& text);
+
+}  // namespace spillway::cli

@@ -1,0 +1,118 @@
+#include "src/cli/flags/optimizer_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <variant>
+
+#include "src/cli/flags/number_checks.h"
+#include "src/train/settings_json.h"
+#include "um/error.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr const char* kTraining = "Training";
+constexpr float kDecayOfAdamW = 0.01F;  // as PyTorch's
+
+bool is_given(const CLI::App& command, const char* flag) { return command.count(flag) > 0; }
+
+// Takes over what `command` was not given.
+struct Restore {
+  OptimizerFlags& flags;
+  const CLI::App& command;
+
+  template <class Number>
+  void take(const char* flag, Number& number, const Number& kept) const {
+    if (!is_given(command, flag)) number = kept;
+  }
+  void take_decay(float kept) const {
+    if (!is_given(command, "--weight-decay")) flags.weight_decay = kept;
+  }
+  void operator()(const SgdOptions& kept) const {
+    take("--momentum", flags.momentum, kept.momentum);
+    take("--nesterov", flags.nesterov, kept.nesterov);
+    take_decay(kept.weight_decay);
+  }
+  void operator()(const AdamOptions& kept) const {
+    take("--beta1", flags.beta1, kept.beta1);
+    take("--beta2", flags.beta2, kept.beta2);
+    take("--epsilon", flags.epsilon, kept.epsilon);
+    take_decay(kept.weight_decay);
+  }
+};
+
+}  // namespace
+
+void OptimizerFlags::add_choice_to(CLI::App& app) {
+  app.add_option("--optimizer", name,
+                 "sgd (momentum: one more number for each parameter), adam or adamw (two more)")
+      ->check(CLI::IsMember({"sgd", "adam", "adamw"}))
+      ->capture_default_str()
+      ->group("What is trained");
+}
+
+void OptimizerFlags::add_rates_to(CLI::App& app) {
+  app.add_option("--momentum", momentum, "sgd: part of the last update that is repeated")
+      ->check(check_amount)
+      ->check(CLI::Range(0.F, 1.F))
+      ->capture_default_str()
+      ->group(kTraining);
+  app.add_flag("--nesterov", nesterov, "sgd: Nesterov's momentum, which looks one update ahead")
+      ->group(kTraining);
+  app.add_option("--beta1", beta1, "adam, adamw: part of its mean gradient that a step keeps")
+      ->check(check_below_one)
+      ->capture_default_str()
+      ->group(kTraining);
+  app.add_option("--beta2", beta2, "adam, adamw: part of its mean squared gradient that is kept")
+      ->check(check_below_one)
+      ->capture_default_str()
+      ->group(kTraining);
+  app.add_option("--epsilon", epsilon, "adam, adamw: what is added to the divisor")
+      ->check(check_above_zero)
+      ->capture_default_str()
+      ->group(kTraining);
+  app.add_option("--weight-decay", weight_decay,
+                 "Part of each weight that is added to its gradient, or with adamw, times the "
+                 "rate, taken off the weight; biases and batch norms have none (default: 0; adamw "
+                 "0.01)")
+      ->check(check_amount)
+      ->group(kTraining);
+}
+
+OptimizerOptions OptimizerFlags::options() const {
+  if (name == "sgd") {
+    return SgdOptions{
+        .momentum = momentum, .weight_decay = weight_decay.value_or(0), .nesterov = nesterov};
+  }
+  const bool decoupled = name == "adamw";
+  return AdamOptions{.beta1 = beta1,
+                     .beta2 = beta2,
+                     .epsilon = epsilon,
+                     .weight_decay = weight_decay.value_or(decoupled ? kDecayOfAdamW : 0),
+                     .decoupled = decoupled};
+}
+
+void OptimizerFlags::restore(const CLI::App& command, const OptimizerOptions& kept) {
+  if (is_given(command, "--optimizer") && name != name_of(kept)) {
+    throw um::Error{"the checkpoint is of a training with --optimizer " + name_of(kept) +
+                    "; give that, or another --checkpoint folder"};
+  }
+  name = name_of(kept);
+  std::visit(Restore{*this, command}, kept);
+}
+
+void OptimizerFlags::expect_fitting(const CLI::App& command) const {
+  const bool is_sgd = name == "sgd";
+  for (const char* flag : {"--momentum", "--nesterov"}) {
+    if (is_sgd || !is_given(command, flag)) continue;
+    throw CLI::ValidationError{flag, "is for --optimizer sgd; " + name + " has --beta1"};
+  }
+  for (const char* flag : {"--beta1", "--beta2", "--epsilon"}) {
+    if (!is_sgd || !is_given(command, flag)) continue;
+    throw CLI::ValidationError{flag, "is for --optimizer adam or adamw; sgd has --momentum"};
+  }
+  if (is_sgd && nesterov && momentum == 0) {
+    throw CLI::ValidationError{"--nesterov", "needs a --momentum above 0"};
+  }
+}
+
+}  // namespace spillway::cli

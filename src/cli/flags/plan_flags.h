@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "src/cli/flags/cli11.h"
+#include "src/plan/plans.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+/// The flags that say how to plan: --budget, --planner, --recompute.
+struct PlanFlags {
+  std::string budget = "auto";
+  std::string planner = "joint";
+  std::string recompute = "auto";
+
+  void add_to(CLI::App& app);
+
+  /// True when the user leaves the budget to the program.
+  [[nodiscard]] bool has_automatic_budget() const { return budget == "auto"; }
+  [[nodiscard]] PlanRequest request(MemoryMode memory) const;
+};
+
+/// Complains about what is no budget; a check of CLI11's.
+[[nodiscard]] std::string check_budget(const std::string& text);
+
+}  // namespace spillway::cli

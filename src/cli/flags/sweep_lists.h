@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "prefetch/files/machine.h"
+#include "prefetch/need.h"
+#include "src/sweep/point.h"
+#include "um/bytes.h"
+
+namespace spillway::cli {
+
+/// Complains about what is neither a budget, bytes being given with their unit, nor a number of
+/// budgets; a check of CLI11's.
+[[nodiscard]] std::string check_budgets(const std::string& text);
+
+/// Throws: CLI::ValidationError where a number without unit stands beside other budgets: it might
+/// be bytes, or so many budgets.
+void expect_budgets(const std::vector<std::string>& list);
+
+/// The budgets of a list: each by itself, or, where it is one whole number from 2 to 1000, so many
+/// from the smallest feasible one to the resident need. `available` is the machine's near memory.
+[[nodiscard]] std::vector<um::Bytes> resolve_budgets(const std::vector<std::string>& list,
+                                                     const prefetch::NearNeed& need,
+                                                     um::Bytes available);
+
+/// Complains about what is neither a planner nor "all"; a check of CLI11's.
+[[nodiscard]] std::string check_planners(const std::string& text);
+
+/// The planners of a list, once each; "all" stands for all there are.
+[[nodiscard]] std::vector<Strategy> find_strategies(const std::vector<std::string>& list,
+                                                    bool may_recompute);
+
+/// Complains about what is no factor such as x4 or x0.25; a check of CLI11's.
+[[nodiscard]] std::string check_link_factor(const std::string& text);
+[[nodiscard]] double parse_link_factor(const std::string& text);
+
+[[nodiscard]] std::vector<prefetch::Machine> find_machines(const std::vector<std::string>& list);
+
+}  // namespace spillway::cli

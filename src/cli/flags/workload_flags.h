@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "nets/network.h"
+#include "src/cli/flags/cli11.h"
+#include "src/cli/flags/optimizer_flags.h"
+#include "src/step/step.h"
+
+namespace CLI {
+class App;
+class Range;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+/// The most images that a step may be asked to have.
+inline constexpr std::size_t kLargestBatch = 1U << 20U;
+
+/// The flags that say what is computed: --net, --batch, --optimizer and what changes the
+/// network.
+struct WorkloadFlags {
+  std::string net;
+  std::size_t batch = 0;
+  std::size_t image_size = 0;          ///< 0: the network's own
+  std::optional<std::size_t> classes;  ///< default: 10, but those of a network from a file
+  bool auxiliary_heads = false;
+  std::string convolution_algorithm = "auto";
+  OptimizerFlags optimizer;
+
+  void add_to(CLI::App& app);
+
+  /// Builds it, or reads it from its file. Throws: um::Error when that is not possible, or the
+  /// image too small.
+  [[nodiscard]] nets::Network network() const;
+  [[nodiscard]] StepOptions step() const;
+};
+
+/// Throws: um::Error when `name` is a file's, to which --aux-heads does not apply.
+void expect_built_in(const std::string& name);
+
+/// Checks of CLI11's: a side of an image, a number of classes, the name of a network. A file passes
+/// unread: a broken one is no bad usage.
+[[nodiscard]] CLI::Range image_side();
+[[nodiscard]] CLI::Range class_count();
+[[nodiscard]] std::string check_network(const std::string& name);
+
+}  // namespace spillway::cli

@@ -1,0 +1,54 @@
+#include "src/cli/plan/noise_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "prefetch/simulate/simulate.h"
+#include "src/cli/flags/number_checks.h"
+#include "src/plan/percent.h"
+#include "um/nanoseconds.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr int kDraws = 5;
+
+std::string check_noise(const std::string& text) {
+  const auto fraction = parse_percent(text);
+  if (fraction && *fraction < 1) return {};
+  return "'" + text + "' is no noise: give a percentage below 100%, such as 10%";
+}
+
+}  // namespace
+
+void NoiseFlags::add_to(CLI::App& app) {
+  auto* const fraction =
+      app.add_option("--noise", noise,
+                     "Also simulate with each task's time up to so much shorter or longer, e.g. "
+                     "10%: mean and worst of five draws")
+          ->check(check_noise);
+  app.add_option("--seed", seed, "Of the first draw of --noise; the others count up from it")
+      ->check(check_whole_number)
+      ->needs(fraction);
+}
+
+nlohmann::json NoiseFlags::try_out(const prefetch::TaskGraph& graph, const prefetch::Plan& plan,
+                                   const prefetch::Profile& profile) const {
+  const double fraction = parse_percent(noise).value();
+  double sum = 0;
+  double worst = 0;
+  for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
+    const prefetch::SimulateOptions options{.noise = fraction, .seed = seed + draw};
+    const double makespan =
+        um::seconds(prefetch::simulate(graph, plan, profile, options).makespan());
+    sum += makespan;
+    worst = std::max(worst, makespan);
+  }
+  return {{"fraction", fraction},
+          {"seed", seed},
+          {"draws", kDraws},
+          {"mean_makespan_seconds", sum / kDraws},
+          {"worst_makespan_seconds", worst}};
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,220 @@
+#include "src/cli/plan/plan_command.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "prefetch/files/json.h"
+#include "prefetch/files/plan_file.h"
+#include "prefetch/simulate/chrome_trace.h"
+#include "prefetch/simulate/simulate.h"
+#include "prefetch/verify/verify.h"
+#include "src/cli/flags/memory_flags.h"
+#include "src/cli/flags/output_path.h"
+#include "src/cli/flags/plan_flags.h"
+#include "src/cli/flags/sub_batch_flag.h"
+#include "src/cli/plan/noise_flags.h"
+#include "src/cli/plan/plan_figures.h"
+#include "src/cli/plan/plan_subject.h"
+#include "src/cli/plan/sub_batch_figures.h"
+#include "src/cli/terminal/arena_report.h"
+#include "src/plan/arena_use.h"
+#include "src/plan/budget.h"
+#include "src/plan/sub_batch_plans.h"
+#include "src/step/sub_step.h"
+#include "src/sweep/soundness.h"
+#include "um/nanoseconds.h"
+
+namespace spillway::cli {
+namespace {
+
+using nlohmann::json;
+using um::Bytes;
+
+struct Options {
+  SubjectFlags subject;
+  MemoryFlags memory;
+  PlanFlags plan;
+  NoiseFlags noise;
+  SubBatchOption sub_batch;
+  std::string out;
+  std::string timeline;
+  std::string json;
+  std::string model = "simulate";
+};
+
+void write_infeasible(const Options& options, const PlanSubject& subject, Bytes budget,
+                      Bytes smallest) {
+  if (options.json.empty()) return;
+  prefetch::write_json({{"feasible", false},
+                        {"planner", options.plan.planner},
+                        {"budget_bytes", budget.count()},
+                        {"min_budget_bytes", smallest.count()},
+                        {"resident_bytes", subject.step.need.resident.count()}},
+                       options.json);
+}
+
+std::string description(const PlanSubject& subject) {
+  return subject.title + (subject.machine ? " on " + subject.machine->name : "");
+}
+
+Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+  Planned planned;
+  const auto begin = std::chrono::steady_clock::now();
+  planned.plan = plan_step(subject.step, subject.profile, budget, request);
+  planned.planning = std::chrono::steady_clock::now() - begin;
+  const auto verdict = prefetch::verify(subject.step.graph, planned.plan);
+  if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
+    throw unsound_plan(planned.plan.planner, description(subject), budget, violation->reason);
+  }
+  planned.peak = std::get<prefetch::Verified>(verdict).peak;
+  planned.timeline = prefetch::simulate(subject.step.graph, planned.plan, subject.profile);
+  planned.bounds = step_bounds(subject.step, subject.profile, budget, request);
+  return planned;
+}
+
+// Where the copy mode would have its blocks.
+void add_places(MemoryMode memory, const std::optional<ArenaUse>& use, json& figures) {
+  if (memory == MemoryMode::kCopy && use) figures["placement"] = places_json(*use);
+}
+
+void write(const Options& options, const Planned& planned, const prefetch::TaskGraph& graph) {
+  if (!options.out.empty()) {
+    prefetch::write_json(prefetch::to_json(planned.plan, graph), options.out);
+  }
+  if (options.timeline.empty()) return;
+  prefetch::write_json(
+      prefetch::to_chrome_trace(graph, planned.plan,
+                                {{.name = "predicted", .timeline = planned.timeline}}),
+      options.timeline);
+}
+
+void report(const Options& options, const PlanSubject& subject, const prefetch::SubBatches& batches,
+            json figures) {
+  figures["sub_batch"] = batches.size;
+  figures["sub_steps"] = batches.steps;
+  figures.update(subject.identity);
+  figures["memory"] = options.memory.memory;
+  if (!options.json.empty()) prefetch::write_json(figures, options.json);
+  if (options.json == "-" || options.out == "-" || options.timeline == "-") return;
+  fmt::print("{}\n", subject.title);
+  print_figures(figures);
+}
+
+// Of the sub-batch that needs most, one that does not fit before all that do.
+std::optional<ArenaUse> arena_use_of(const std::vector<PlannedSubStep>& steps) {
+  const auto need = [](const ArenaUse& use) { return std::pair{!use.fits(), use.extent}; };
+  std::optional<ArenaUse> max;
+  for (const PlannedSubStep& step : steps) {
+    const auto use = arena_use(*step.graph, step.plan);
+    if (use && (!max || need(*use) > need(*max))) max = use;
+  }
+  return max;
+}
+
+// False when the batch is not cut.
+bool plan_in_sub_batches(const Options& options, const PlanSubject& subject, Bytes budget) {
+  if (!subject.machine || !subject.network) {
+    throw um::Error{
+        "--sub-batch needs times at other batch sizes, which neither a --profile nor a trace "
+        "has; give --net and --machine instead"};
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  SubBatchPlanner planner{{.network = *subject.network,
+                           .size_model = *subject.size_model,
+                           .machine = *subject.machine,
+                           .step = options.subject.workload.step(),
+                           .budget = budget,
+                           .request = options.plan.request(options.memory.mode())}};
+  const std::size_t batch = options.subject.workload.batch;
+  const prefetch::SubBatches batches = options.sub_batch.resolve(batch, planner);
+  if (batches.steps == 1) return false;
+  if (options.model == "paleo" || options.noise.is_wanted()) {
+    throw um::Error{"--model paleo and --noise are about one step; leave out --sub-batch"};
+  }
+  if (!options.out.empty()) {
+    throw um::Error{
+        "--out is for spillway train --plan, which takes the plan of a whole batch; leave it out, "
+        "and give train the same --sub-batch"};
+  }
+  const std::vector<PlannedSubStep> steps = planner.plan(batches);
+  json figures = figures_of(steps, planner, planner.need(batches), description(subject),
+                            std::chrono::steady_clock::now() - begin);
+  figures["budget_bytes"] = budget.count();
+  add_places(options.memory.mode(), arena_use_of(steps), figures);
+  const PlannedSubStep& last = steps.back();
+  if (normalizes_by_batch(*last.graph)) {
+    fmt::print(stderr, "note: batch norm's statistics change: they are of each sub-batch alone\n");
+  }
+  write(options,
+        {.plan = last.plan, .timeline = prefetch::simulate(*last.graph, last.plan, *last.profile)},
+        *last.graph);
+  report(options, subject, batches, std::move(figures));
+  return true;
+}
+
+void plan(const Options& options) {
+  const Budget budget_text = Budget::parse(options.plan.budget);
+  const PlanRequest request = options.plan.request(options.memory.mode());
+  expect_one_standard_output(
+      {{"--out", options.out}, {"--timeline", options.timeline}, {"--json", options.json}});
+  for (const std::string& path : {options.out, options.timeline, options.json}) {
+    expect_writable(path);
+  }
+  const PlanSubject subject = options.subject.open();
+  const Bytes budget = budget_text.resolve(subject.step.need, subject.available);
+  try {
+    if (!options.sub_batch.is_off() && plan_in_sub_batches(options, subject, budget)) return;
+    const Planned planned = make_plan(subject, budget, request);
+    write(options, planned, subject.step.graph);
+    json figures = figures_of(planned, subject, budget);
+    if (options.model == "paleo") add_paleo(planned, subject, figures);
+    if (options.noise.is_wanted()) {
+      figures["noise"] = options.noise.try_out(subject.step.graph, planned.plan, subject.profile);
+    }
+    add_places(options.memory.mode(), arena_use(subject.step.graph, planned.plan), figures);
+    const std::size_t batch = std::max<std::size_t>(1, options.subject.workload.batch);
+    report(options, subject, prefetch::cut(batch, batch), std::move(figures));
+  } catch (const BudgetTooSmall& complaint) {
+    write_infeasible(options, subject, budget, complaint.smallest());
+    throw;
+  }
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app) {
+  CLI::App* const command =
+      app.add_subcommand("plan", "Plan, verify and simulate a step; needs no device");
+  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
+  options->subject.add_to(*command);
+  options->memory.add_mode_to(*command);
+  options->plan.add_to(*command);
+  options->noise.add_to(*command);
+  options->sub_batch.add_to_plan(*command);
+  command->add_option("--out", options->out, "Write the plan here, for spillway train --plan");
+  command->add_option("--timeline", options->timeline,
+                      "Write the predicted step here as a Chrome trace (opens in Perfetto)");
+  command->add_option("--json", options->json, "Write the figures here as JSON, - for stdout");
+  command
+      ->add_option("--model", options->model,
+                   "simulate: predict the step by simulating the plan; paleo: besides, by the "
+                   "analytic model OOC-Paleo of the strategy closest to the planner's")
+      ->check(CLI::IsMember({"simulate", "paleo"}))
+      ->capture_default_str();
+  command->footer(
+      "Example: spillway plan --net vgg16 --batch 256 --machine v100 --budget 50%\n"
+      "         spillway plan --trace-in step.json --machine a100 --budget 40GB");
+  command->callback([options] { plan(*options); });
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,124 @@
+#include "src/cli/plan/plan_subject.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <utility>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/files/json.h"
+#include "prefetch/files/machine.h"
+#include "prefetch/files/profile_file.h"
+#include "prefetch/need.h"
+#include "src/cli/flags/machine_check.h"
+#include "src/cli/flags/memory_flags.h"
+#include "src/step/machine_size_model.h"
+#include "um/bandwidth.h"
+#include "um/error.h"
+
+namespace spillway::cli {
+namespace {
+
+void add_machine_to(CLI::App& app, SubjectFlags& options) {
+  auto* const machine = app.add_option(
+      "--machine", options.machine,
+      "Machine to plan for: k40m, v100, a100, h100, h200, a file (prefetch/README.md), or host: "
+      "a model of the two-core machine Spillway was built on, with tensors as this machine lays "
+      "them out (default: host); of a trace's machine only its near memory and link count");
+  machine->check(check_machine);
+  app.add_option("--profile", options.profile, "Times measured by spillway profile")
+      ->excludes(machine);
+  app.add_option("--link-bandwidth", options.link_bandwidth,
+                 "Plan for a link of this each way, e.g. 2GB/s (default: the machine's)")
+      ->check(check_bandwidth);
+}
+
+}  // namespace
+
+void SubjectFlags::add_to(CLI::App& app) {
+  workload.add_to(app);
+  context.add_sizes_to(app);
+  for (const char* name : {"--net", "--batch"}) app.get_option(name)->required(false);
+  add_machine_to(app, *this);
+  auto* const trace_in =
+      app.add_option("--trace-in", trace,
+                     "Plan the step in this file, recorded from any framework (spillway-trace, "
+                     "prefetch/README.md), instead of a network's; needs --machine");
+  trace_in->needs("--machine");
+  app.add_flag("--offload-weights", offload_weights,
+               "Weights of a trace that do not say whether they are offloadable are")
+      ->needs(trace_in);
+  for (const char* name : {"--net", "--batch", "--image-size", "--classes", "--conv-algorithm",
+                           "--optimizer", "--threads", "--device", "--precision", "--profile"}) {
+    trace_in->excludes(name);
+  }
+}
+
+PlanSubject SubjectFlags::open() const {
+  PlanSubject subject = trace.empty() ? open_network() : open_trace();
+  if (const auto rate = um::parse_bandwidth(link_bandwidth)) {
+    subject.profile.link.offload = *rate;
+    subject.profile.link.prefetch = *rate;
+    if (subject.machine) subject.machine->link = subject.profile.link;
+  }
+  return subject;
+}
+
+PlanSubject SubjectFlags::open_trace() const {
+  const prefetch::Machine model = prefetch::find_machine(machine);
+  auto read = std::make_unique<const prefetch::Trace>(
+      prefetch::read_trace(prefetch::JsonFile{trace}, {.offload_weights = offload_weights}));
+  const um::Bytes page = prefetch::choose_page(read->graph);
+  const StepToPlan step{.graph = read->graph,
+                        .page = page,
+                        .need = near_need(read->graph, prefetch::BlockSizes{read->graph, page}),
+                        .elsewhere = {}};
+  prefetch::Profile times = prefetch::trace_profile(*read, model.link);
+  std::string title = "trace " + read->name;
+  nlohmann::json identity{{"trace", read->name}};
+  return {.workload = nullptr,
+          .trace = std::move(read),
+          .step = step,
+          .profile = std::move(times),
+          .available = model.near_memory,
+          .title = std::move(title),
+          .identity = std::move(identity)};
+}
+
+PlanSubject SubjectFlags::open_network() const {
+  if (workload.net.empty()) throw CLI::RequiredError{"--net"};
+  if (workload.batch == 0) throw CLI::RequiredError{"--batch"};
+  if (profile.empty() && (context.device != "host" || context.precision != "fp32")) {
+    throw um::Error{
+        "a GPU's times are not modelled for the sizes that it has: give --profile FILE, made "
+        "by spillway profile, or --machine alone"};
+  }
+  std::optional<prefetch::Machine> model;  // else a profile file
+  if (profile.empty()) model = prefetch::find_machine(machine.empty() ? "host" : machine);
+  std::shared_ptr<const SizeModel> size_model;
+  if (!model || model->name == "host") {
+    size_model = context.open_size_model();
+  } else {
+    size_model = std::make_shared<const MachineSizeModel>();
+  }
+  nets::Network network = workload.network();
+  auto built = std::make_unique<const Workload>(network, *size_model, workload.step());
+  const StepToPlan step = built->training_to_plan();
+  prefetch::Profile times = model ? prefetch::model_profile(step.graph, *model)
+                                  : prefetch::read_profile(prefetch::JsonFile{profile}, step.graph);
+  const std::string name = network.name;
+  const um::Bytes available = model ? model->near_memory : step.need.peak_with_workspace;
+  return {.workload = std::move(built),
+          .network = std::move(network),
+          .size_model = std::move(size_model),
+          .machine = std::move(model),
+          .trace = nullptr,
+          .step = step,
+          .profile = std::move(times),
+          .available = available,
+          .title = fmt::format("{} at batch {}", name, workload.batch),
+          .identity = {{"network", name}, {"batch", workload.batch}}};
+}
+
+}  // namespace spillway::cli

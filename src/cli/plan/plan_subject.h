@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "nets/network.h"
+#include "prefetch/files/machine.h"
+#include "prefetch/files/trace.h"
+#include "prefetch/profile.h"
+#include "src/cli/flags/cli11.h"
+#include "src/cli/flags/device_flags.h"
+#include "src/cli/flags/workload_flags.h"
+#include "src/ops/backend.h"
+#include "src/plan/step_to_plan.h"
+#include "src/plan/workload.h"
+#include "um/bytes.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+/// A step to plan, how long its parts take, and where it comes from: a network or a trace.
+struct PlanSubject {
+  std::unique_ptr<const Workload> workload;      ///< null where it is a trace
+  std::optional<nets::Network> network;          ///< what `workload` was made from
+  std::shared_ptr<const SizeModel> size_model;   ///< likewise
+  std::optional<prefetch::Machine> machine;      ///< where times are modelled, not read
+  std::unique_ptr<const prefetch::Trace> trace;  ///< null where it is a network
+  StepToPlan step;
+  prefetch::Profile profile;
+  um::Bytes available;      ///< near memory there is
+  std::string title;        ///< for people: "vgg16 at batch 256"
+  nlohmann::json identity;  ///< the same for programs
+};
+
+/// The flags that say what to plan, and for which machine: --net and its kin or --trace-in;
+/// --machine or --profile, --link-bandwidth.
+struct SubjectFlags {
+  WorkloadFlags workload;
+  DeviceFlags context;
+  std::string trace;
+  bool offload_weights = false;
+  std::string machine;
+  std::string profile;
+  std::string link_bandwidth;
+
+  void add_to(CLI::App& app);
+
+  /// Reads and builds it all. Throws: CLI::RequiredError when there is nothing to plan; um::Error
+  /// when a file is wrong.
+  [[nodiscard]] PlanSubject open() const;
+
+ private:
+  [[nodiscard]] PlanSubject open_trace() const;
+  [[nodiscard]] PlanSubject open_network() const;
+};
+
+}  // namespace spillway::cli

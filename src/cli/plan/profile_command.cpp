@@ -1,0 +1,72 @@
+#include "src/cli/plan/profile_command.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "prefetch/files/json.h"
+#include "prefetch/files/profile_file.h"
+#include "src/cli/flags/device_flags.h"
+#include "src/cli/flags/memory_flags.h"
+#include "src/cli/flags/output_path.h"
+#include "src/cli/flags/plan_flags.h"
+#include "src/cli/flags/workload_flags.h"
+#include "src/cli/terminal/interrupt.h"
+#include "src/cli/terminal/progress_line.h"
+#include "src/plan/budget.h"
+#include "src/plan/plans.h"
+#include "src/profile/measured_profile.h"
+
+namespace spillway::cli {
+namespace {
+
+struct Options {
+  WorkloadFlags workload;
+  DeviceFlags context;
+  MemoryFlags memory;
+  std::string budget = "auto";
+  std::string out = "profile.json";
+};
+
+void profile(const Options& options) {
+  const Budget budget = Budget::parse(options.budget);
+  expect_writable(options.out);
+  const Interrupt interrupt;
+  ExecutionContext context = options.context.open();
+  const nets::Network network = options.workload.network();
+  const Workload workload{network, *context.backend, options.workload.step()};
+  const um::Bytes limit = budget.resolve(workload.need(), context.device->available_memory());
+  expect_feasible(workload.neediest_to_plan(), limit);
+  ProgressLine progress;
+  const prefetch::Profile profile = measure_profile(
+      context, workload, limit, options.memory.mode(), options.memory.space(),
+      interrupt.requested(),
+      [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
+  prefetch::write_json(prefetch::to_json(profile, workload.training().graph), options.out);
+}
+
+}  // namespace
+
+void add_profile_command(CLI::App& app) {
+  CLI::App* const command =
+      app.add_subcommand("profile", "Measure a step, task by task, and the link");
+  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
+  options->workload.add_to(*command);
+  options->context.add_to(*command);
+  options->memory.add_mode_to(*command);
+  options->memory.add_space_to(*command);
+  command
+      ->add_option("--budget", options->budget,
+                   "Near memory that measuring may use; an algorithm that does not fit is not "
+                   "measured and never chosen")
+      ->check(check_budget)
+      ->capture_default_str();
+  command->add_option("--out", options->out, "File to write, - for standard output")
+      ->capture_default_str();
+  command->footer("Example: spillway profile --net resnet50 --batch 32 --out resnet50.json");
+  command->callback([options] { profile(*options); });
+}
+
+}  // namespace spillway::cli

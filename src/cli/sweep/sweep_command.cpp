@@ -1,0 +1,196 @@
+#include "src/cli/sweep/sweep_command.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/cli/flags/comparison_flags.h"
+#include "src/cli/flags/complaint.h"
+#include "src/cli/flags/device_flags.h"
+#include "src/cli/flags/sweep_lists.h"
+#include "src/cli/flags/workload_flags.h"
+#include "src/cli/sweep/suite_report.h"
+#include "src/cli/sweep/suite_run.h"
+#include "src/cli/sweep/sweep_output.h"
+#include "src/cli/sweep/sweep_report.h"
+#include "src/cli/terminal/interrupt.h"
+#include "src/cli/terminal/time_left_line.h"
+#include "src/execute/executor.h"
+#include "src/step/machine_size_model.h"
+#include "src/sweep/soundness.h"
+#include "src/sweep/suite.h"
+#include "src/sweep/sweep.h"
+#include "src/sweep/sweep_json.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr const char* kSuite = "Suite S";
+
+// Suite S instead of a comparison of the user's.
+struct SuiteOptions {
+  bool is_wanted = false;
+  std::vector<std::string> networks;
+};
+
+struct Options {
+  WorkloadFlags workload;
+  ComparisonFlags comparison;
+  SuiteOptions suite;
+  SweepOutput output;
+  int threads = 0;
+};
+
+// One workload for all machines that are not here, one for the host, whose tensors are laid out as
+// this machine's kernels want them.
+std::shared_ptr<const Workload> make_workload(const nets::Network& network, const Options& options,
+                                              const std::string& machine) {
+  if (machine != "host") {
+    return std::make_shared<const Workload>(network, MachineSizeModel{}, options.workload.step());
+  }
+  return std::make_shared<const Workload>(network, *DeviceFlags{}.make_host_backend(),
+                                          options.workload.step());
+}
+
+// Scenarios, and their budgets.
+struct Grid {
+  std::vector<Scenario> scenarios;
+  std::vector<SweepPoint> sweep_points;
+};
+
+Grid make_grid(const Options& options) {
+  const std::vector<prefetch::Machine> machines =
+      find_machines(options.comparison.machines.empty() ? std::vector<std::string>{"v100"}
+                                                        : options.comparison.machines);
+  const nets::Network network = options.workload.network();
+  Grid grid;
+  std::vector<um::Bytes> available;
+  std::shared_ptr<const Workload> modelled;
+  for (const prefetch::Machine& machine : machines) {
+    std::shared_ptr<const Workload> workload = machine.name != "host" && modelled
+                                                   ? modelled
+                                                   : make_workload(network, options, machine.name);
+    if (machine.name != "host") modelled = workload;
+    for (const std::string& link : options.comparison.links) {
+      grid.scenarios.push_back(make_scenario(network.name, options.workload.batch, workload,
+                                             machine, parse_link_factor(link)));
+      available.push_back(machine.near_memory);
+    }
+  }
+  for (std::size_t i = 0; i < grid.scenarios.size(); ++i) {
+    const Scenario& scenario = grid.scenarios[i];
+    const std::vector<um::Bytes> budgets =
+        resolve_budgets(options.comparison.budgets, scenario.workload->need(), available[i]);
+    for (std::size_t p = 0; p < budgets.size(); ++p) {
+      grid.sweep_points.push_back({.scenario = &scenario, .position = p, .budget = budgets[p]});
+    }
+  }
+  return grid;
+}
+
+void expect_finished(const Interrupt& interrupt) {
+  if (interrupt.requested()) throw Interrupted{"points that were not reached are left out"};
+}
+
+void sweep_grid(const Options& options) {
+  const Grid grid = make_grid(options);
+  const std::vector<Strategy> strategies = options.comparison.strategies();
+  const Interrupt interrupt;
+  TimeLeftLine line{"sweep"};
+  const std::vector<Point> points =
+      sweep(grid.sweep_points, strategies,
+            {.threads = options.threads,
+             .whole_blocks = options.comparison.memory == "copy",
+             .with_memory = options.output.wants_memory(),
+             .on_progress =
+                 [&](const SweepProgress& progress) { line.show(progress.done, progress.latest); }},
+            interrupt.requested());
+  line.end();
+  if (!options.output.is_on_standard_output()) print_sweep(points);
+  options.output.write(
+      {{"memory", options.comparison.memory}, {"points", to_json(std::span<const Point>{points})}});
+  expect_sound(points);
+  expect_finished(interrupt);
+}
+
+void sweep_suite(const Options& options) {
+  const Interrupt interrupt;
+  const SuiteResult result = run_suite({.networks = options.suite.networks,
+                                        .machines = options.comparison.machines,
+                                        .threads = options.threads},
+                                       interrupt.requested());
+  if (!options.output.is_on_standard_output()) print_suite(result);
+  options.output.write(to_json(result));
+  for (const auto* points : {&result.moving, &result.mixed, &result.algorithms, &result.large}) {
+    expect_sound(*points);
+  }
+  expect_finished(interrupt);
+}
+
+void sweep(const Options& options) {
+  if (!options.suite.is_wanted && options.workload.net.empty()) throw CLI::RequiredError{"--net"};
+  if (!options.suite.is_wanted && options.workload.batch == 0) throw CLI::RequiredError{"--batch"};
+  if (!options.suite.is_wanted) expect_budgets(options.comparison.budgets);
+  options.output.expect_possible();
+  if (options.suite.is_wanted) {
+    sweep_suite(options);
+  } else {
+    sweep_grid(options);
+  }
+}
+
+void add_suite(CLI::App& command, SuiteOptions& options) {
+  auto* const suite = command.add_flag(
+      "--suite", options.is_wanted,
+      "Evaluate suite S instead, 14 networks on 3 machines under 12 budgets each, and judge the "
+      "goals G1 to G7");
+  suite->group(kSuite);
+  for (const char* name : {"--net", "--batch", "--image-size", "--classes", "--conv-algorithm",
+                           "--budgets", "--planners", "--links", "--recompute", "--memory"}) {
+    suite->excludes(command.get_option(name));
+  }
+  command
+      .add_option("--suite-networks", options.networks,
+                  "Only these networks of the suite, with commas between them")
+      ->delimiter(',')
+      ->check([](const std::string& name) {
+        return complaint_of([&] { static_cast<void>(find_suite_network(name)); });
+      })
+      ->needs(suite)
+      ->group(kSuite);
+}
+
+}  // namespace
+
+void add_sweep_command(CLI::App& app) {
+  CLI::App* const command =
+      app.add_subcommand("sweep", "Compare strategies over budgets and machines; needs no device");
+  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
+  options->workload.add_to(*command);
+  command->get_option("--net")->required(false);
+  command->get_option("--batch")->required(false);
+  options->comparison.add_to(*command);
+  add_suite(*command, options->suite);
+  constexpr int kMaxThreads = 1024;
+  command
+      ->add_option("--threads", options->threads,
+                   "Points evaluated at once (default: one a processor)")
+      ->check(CLI::Range(1, kMaxThreads));
+  options->output.add_to(*command);
+  command->footer(
+      "Prints the makespan of each plan over the time of a step with room for everything and the\n"
+      "fastest algorithms (compute_seconds in the JSON), beside the least that any plan can "
+      "reach.\n"
+      "Example: spillway sweep --net resnet50 --batch 128 --machines v100,k40m --budgets 12\n"
+      "Example: spillway sweep --net vgg16 --batch 256 --budgets min,min+20%,80% --links x0.5,x1\n"
+      "Example: spillway sweep --suite --json suite.json");
+  command->callback([options] { sweep(*options); });
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,104 @@
+#include "src/cli/sweep/sweep_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "src/cli/flags/duration.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr std::size_t kNarrowest = 9;
+
+bool is_same_scenario(const Point& a, const Point& b) {
+  const auto identity = [](const Point& point) {
+    return std::tie(point.key.net, point.key.batch, point.key.machine, point.key.link_factor);
+  };
+  return identity(a) == identity(b);
+}
+
+bool is_same_sweep_point(const Point& a, const Point& b) {
+  return is_same_scenario(a, b) && a.key.position == b.key.position;
+}
+
+// The first points of `points` that are alike.
+template <typename Alike>
+std::span<const Point> first_group(std::span<const Point> points, const Alike& alike) {
+  const auto end = std::ranges::find_if_not(
+      points, [&](const Point& point) { return alike(points.front(), point); });
+  return points.first(static_cast<std::size_t>(end - points.begin()));
+}
+
+std::string sweep_point_text(const Point& point) {
+  if (!point.outcome) return "-";
+  const auto ratio = slowdown(point);
+  return ratio ? fmt::format("{:.4f}", *ratio) : "unsound";
+}
+
+// The strongest bound on what any strategy can reach, over the common denominator.
+std::string bound_text(const Point& point) {
+  if (!point.facts.bounds) return "-";
+  const um::Nanoseconds bound = point.facts.bounds->mixed_transition;
+  return fmt::format("{:.4f}", um::seconds(bound) / um::seconds(point.facts.fastest));
+}
+
+void print_line(const std::vector<std::string>& sweep_points,
+                const std::vector<std::size_t>& widths) {
+  std::string line = fmt::format("{:>11}", sweep_points.front());
+  for (std::size_t i = 1; i < sweep_points.size(); ++i) {
+    line += fmt::format("  {:>{}}", sweep_points[i], widths[i - 1]);
+  }
+  fmt::print("{}\n", line);
+}
+
+// Strategies that have no plan, with the smallest budget that works for each.
+void print_infeasible(std::span<const Point> sweep_points) {
+  std::vector<std::string> said;
+  for (const Point& point : sweep_points) {
+    if (point.outcome || std::ranges::find(said, point.key.planner) != said.end()) continue;
+    fmt::print("  -: {} needs at least {}\n", point.key.planner,
+               um::to_string(point.smallest_budget));
+    said.push_back(point.key.planner);
+  }
+}
+
+void print_scenario(std::span<const Point> points) {
+  const Point& first = points.front();
+  fmt::print("{} at batch {} on {}, link x{:g}: {} with all near ({}); smallest budget {}\n",
+             first.key.net, first.key.batch, first.key.machine, first.key.link_factor,
+             duration_text(first.facts.fastest), um::to_string(first.facts.resident),
+             um::to_string(first.facts.smallest_budget));
+  std::vector<std::string> header{"budget", "bound"};
+  std::vector<std::size_t> widths{kNarrowest};
+  for (const Point& point : first_group(points, is_same_sweep_point)) {
+    header.push_back(point.key.planner);
+    widths.push_back(std::max(kNarrowest, point.key.planner.size()));
+  }
+  print_line(header, widths);
+  for (std::span<const Point> left = points; !left.empty();) {
+    const std::span<const Point> sweep_point = first_group(left, is_same_sweep_point);
+    std::vector<std::string> texts{um::to_string(sweep_point.front().key.budget),
+                                   bound_text(sweep_point.front())};
+    for (const Point& point : sweep_point) texts.push_back(sweep_point_text(point));
+    print_line(texts, widths);
+    left = left.subspan(sweep_point.size());
+  }
+  print_infeasible(points);
+}
+
+}  // namespace
+
+void print_sweep(std::span<const Point> points) {
+  while (!points.empty()) {
+    const std::span<const Point> scenario = first_group(points, is_same_scenario);
+    print_scenario(scenario);
+    points = points.subspan(scenario.size());
+    if (!points.empty()) fmt::print("\n");
+  }
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,48 @@
+#include "src/cli/terminal/progress_line.h"
+
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace spillway::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kOnTerminal{100};
+constexpr std::chrono::seconds kElsewhere{10};
+
+// Width of the terminal; 80 where it does not say.
+int columns() {
+  winsize size{};
+  const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return is_known ? size.ws_col : 80;
+}
+
+}  // namespace
+
+ProgressLine::ProgressLine() : is_terminal_{isatty(STDERR_FILENO) == 1} {}
+
+ProgressLine::~ProgressLine() {
+  if (is_open_) std::fputc('\n', stderr);
+}
+
+void ProgressLine::show(const std::string& text) {
+  if (Clock::now() < next_) return;
+  next_ =
+      Clock::now() + (is_terminal_ ? Clock::duration{kOnTerminal} : Clock::duration{kElsewhere});
+  if (is_terminal_) {
+    fmt::print(stderr, "\r{:.{}}\x1b[K", text, columns() - 1);  // the last one would wrap
+    is_open_ = true;
+  } else {
+    fmt::print(stderr, "{}\n", text);
+  }
+}
+
+void ProgressLine::end() {
+  if (is_open_) std::fputc('\n', stderr);
+  is_open_ = false;
+  next_ = {};
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,131 @@
+#include "src/cli/train/training_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "src/cli/flags/complaint.h"
+#include "src/cli/flags/number_checks.h"
+#include "src/data/open_dataset.h"
+#include "src/train/checkpoint.h"
+#include "um/error.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr const char* kTraining = "Training";
+constexpr const char* kPlanning = "Planning";
+
+std::string check_data_set(const std::string& text) {
+  return complaint_of([&] { expect_data_set(text); });
+}
+
+}  // namespace
+
+void TrainingFlags::add_to(CLI::App& command) {
+  workload.add_to(command);
+  add_training_to(command);
+  workload.optimizer.add_rates_to(command);
+  add_checkpoint_to(command);
+  context.add_to(command);
+  memory.add_mode_to(command);
+  memory.add_space_to(command);
+  plan.add_to(command);
+  sub_batch.add_to_train(command);
+  add_files_to(command);
+}
+
+void TrainingFlags::add_training_to(CLI::App& command) {
+  command
+      .add_option("--data", data,
+                  "synthetic (drawn figures), idx:DIR (MNIST files) or cifar10:DIR (binary "
+                  "version); images are resized to the network's")
+      ->check(check_data_set)
+      ->capture_default_str()
+      ->group(kTraining);
+  command.add_option("--steps", train.steps, "Stop after so many steps")
+      ->check(check_whole_number)
+      ->group(kTraining);
+  command
+      .add_option("--epochs", train.epochs,
+                  "Stop after so many passes over the data (default: 1, unless --steps is given)")
+      ->check(check_whole_number)
+      ->group(kTraining);
+  learning_rate.add_to(command);
+  command
+      .add_option("--seed", train.seed,
+                  "What weights, data order, dropout and synthetic images are drawn from")
+      ->check(check_whole_number)
+      ->capture_default_str()
+      ->group(kTraining);
+}
+
+void TrainingFlags::add_checkpoint_to(CLI::App& command) {
+  auto* const folder =
+      command.add_option("--checkpoint", checkpoint.folder,
+                         "Save the training in this folder at the end of each epoch");
+  folder->group(kTraining);
+  command
+      .add_option("--checkpoint-every", train.checkpoint_every, "Save every so many steps instead")
+      ->check(check_whole_number)
+      ->needs(folder)
+      ->group(kTraining);
+  command
+      .add_flag(
+          "--resume", checkpoint.resume,
+          "Go on from the checkpoint, with its plan, optimizer, rates, sub-batches, threads and "
+          "precision unless they are given anew")
+      ->needs(folder)
+      ->group(kTraining);
+}
+
+void TrainingFlags::add_files_to(CLI::App& command) {
+  command
+      .add_option("--plan", plan_file,
+                  "Use this plan, made by spillway plan --out, and unless --budget says otherwise "
+                  "its budget")
+      ->group(kPlanning);
+  command
+      .add_option("--profile", profile_file,
+                  "Use these times, made by spillway profile, instead of measuring first")
+      ->group(kPlanning);
+}
+
+void TrainingFlags::complete(const CLI::App& command) {
+  learning_rate.choose_rate(command, workload.optimizer.options());
+  if (checkpoint.resume) restore_settings(command);
+  workload.optimizer.expect_fitting(command);
+  learning_rate.expect_fitting(command);
+  train.learning_rate = learning_rate.options;
+}
+
+void TrainingFlags::restore_settings(const CLI::App& command) {
+  const KeptSettings kept = read_settings(checkpoint.folder);
+  learning_rate.restore(command, kept.learning_rate);
+  workload.optimizer.restore(command, kept.optimizer);
+  if (command.count("--threads") == 0) context.threads = static_cast<int>(kept.threads);
+  if (command.count("--precision") == 0) context.precision = to_string(kept.precision);
+  if (command.count("--deterministic") == 0) context.deterministic = kept.deterministic;
+  restore_sub_batch(kept.sub_batch, command.count("--sub-batch") > 0);
+}
+
+void TrainingFlags::restore_sub_batch(std::optional<std::size_t> kept, bool is_given) {
+  const std::string text = kept ? std::to_string(*kept) : "off";
+  if (is_given && !sub_batch.agrees_with(kept, workload.batch)) {
+    throw um::Error{"the checkpoint in " + checkpoint.folder +
+                    " is of a training with --sub-batch " + text +
+                    ", which cannot change; leave out --sub-batch"};
+  }
+  sub_batch.text = text;
+}
+
+void TrainingFlags::expect_files_of_all_steps() const {
+  if (sub_batch.leaves_whole(workload.batch)) return;
+  for (const auto& [flag, file] : {std::pair{"--plan", plan_file}, {"--profile", profile_file}}) {
+    if (file.empty()) continue;
+    throw um::Error{std::string{flag} +
+                    " is about one step, but a batch in sub-batches runs several; leave it out, "
+                    "or train with --sub-batch off"};
+  }
+}
+
+}  // namespace spillway::cli

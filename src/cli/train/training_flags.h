@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "src/cli/flags/cli11.h"
+#include "src/cli/flags/device_flags.h"
+#include "src/cli/flags/learning_rate_flags.h"
+#include "src/cli/flags/memory_flags.h"
+#include "src/cli/flags/plan_flags.h"
+#include "src/cli/flags/sub_batch_flag.h"
+#include "src/cli/flags/workload_flags.h"
+#include "src/train/train.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+/// Where a training is saved, and whether it goes on from there.
+struct CheckpointFlags {
+  std::string folder;  ///< empty: it is not saved
+  bool resume = false;
+};
+
+/// What `spillway train` is asked for.
+struct TrainingFlags {
+  WorkloadFlags workload;
+  DeviceFlags context;
+  MemoryFlags memory;
+  PlanFlags plan;
+  SubBatchOption sub_batch;
+  std::string plan_file;     ///< empty: a planner makes the plan
+  std::string profile_file;  ///< empty: times are measured
+  std::string data = "synthetic";
+  LearningRateFlags learning_rate;
+  TrainOptions train;
+  CheckpointFlags checkpoint;
+
+  void add_to(CLI::App& command);
+
+  /// Fills in what `command` was not given. A training that goes on keeps its settings, but for
+  /// those that are given anew. Throws: um::Error when there is no checkpoint, it is damaged, or
+  /// cuts its batch otherwise; CLI::ValidationError when flags do not fit each other.
+  void complete(const CLI::App& command);
+
+  /// Throws: um::Error when files are given that are of one step, and a batch may run several.
+  void expect_files_of_all_steps() const;
+
+ private:
+  void restore_settings(const CLI::App& command);
+  void restore_sub_batch(std::optional<std::size_t> kept, bool is_given);
+  void add_training_to(CLI::App& command);
+  void add_checkpoint_to(CLI::App& command);
+  void add_files_to(CLI::App& command);
+};
+
+}  // namespace spillway::cli

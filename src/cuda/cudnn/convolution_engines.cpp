@@ -1,0 +1,110 @@
+#include "src/cuda/cudnn/convolution_engines.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/cuda/cudnn/convolution_scratch.h"
+#include "src/cuda/cudnn/engine_choice.h"
+#include "src/cuda/layout/layout.h"
+#include "um/error.h"
+
+namespace spillway::cuda {
+namespace {
+
+// The engines of `candidates` that are worth a measurement, all of which run.
+OfferedEngines choose(const CudnnTarget& target, OfferedEngines candidates, um::Bytes max) {
+  for (;;) {
+    std::vector<um::Bytes> workspaces;
+    workspaces.reserve(candidates.size());
+    for (const auto& engine : candidates) workspaces.push_back(engine->workspace());
+    const std::vector<std::size_t> chosen = choose_engines(workspaces, max);
+    const auto refused = std::find_if(chosen.begin(), chosen.end(), [&](std::size_t i) {
+      return !candidates[i]->make_ready(target);
+    });
+    if (refused != chosen.end()) {
+      candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(*refused));
+      continue;
+    }
+    OfferedEngines engines;
+    for (const std::size_t i : chosen) engines.push_back(std::move(candidates[i]));
+    return engines;
+  }
+}
+
+}  // namespace
+
+bool is_permitted(const EngineConfig& engine, const EngineRules& rules) {
+  if (engine.is_compiled_at_run_time || engine.loses_precision) return false;
+  if (rules.deterministic && !engine.is_deterministic) return false;
+  return rules.precision != Precision::kFp32 || !engine.uses_tensor_cores;
+}
+
+ConvolutionEngine::ConvolutionEngine(EngineConfig config, bool is_fused, um::Bytes scratch)
+    : config_{std::move(config)},
+      is_fused_{is_fused},
+      name_{is_fused ? "fused_" + config_.name : config_.name},
+      workspace_{counted_workspace(config_.workspace + scratch)} {}
+
+bool ConvolutionEngine::make_ready(const CudnnTarget& target) {
+  if (plan_) return true;
+  try {
+    plan_.emplace(target, config_.config);
+  } catch (const CudnnError&) {
+    return false;
+  }
+  // What the configuration said decides how much the kernel gets.
+  return plan_->workspace() <= config_.workspace;
+}
+
+ConvolutionEngines::ConvolutionEngines(CudnnTarget target, EngineRules rules)
+    : target_{std::move(target)}, rules_{rules} {}
+
+const OfferedEngines& ConvolutionEngines::offered(const ConvolutionProblem& problem) {
+  for (const auto& offer : offers_) {
+    if (offer->problem == problem) return offer->engines;
+  }
+  if (!has_whole_groups(problem.geometry)) {
+    throw um::Error{"on a GPU, " + describe(problem) + " in " +
+                    std::to_string(problem.geometry.groups) +
+                    " groups needs numbers of channels that are multiples of " +
+                    std::to_string(Layout::kChannelBlock) + "; choose others, or train on the CPU"};
+  }
+  Offer offer = naming([&] { return describe(problem); }, [&] { return list(problem); });
+  offer.engines = choose(target_, std::move(offer.engines), rules_.max_workspace);
+  if (offer.engines.empty()) {
+    throw um::Error{"cuDNN has no engine for " + describe(problem) + " that takes at most " +
+                    to_string(rules_.max_workspace) +
+                    " of workspace: allow more, or choose another precision"};
+  }
+  return offers_.emplace_back(std::make_unique<Offer>(std::move(offer)))->engines;
+}
+
+const ConvolutionEngine& ConvolutionEngines::named(const ConvolutionProblem& problem,
+                                                   std::string_view name) {
+  const OfferedEngines& engines = offered(problem);
+  const auto found = std::find_if(engines.begin(), engines.end(),
+                                  [&](const auto& engine) { return engine->name() == name; });
+  um::expects(found != engines.end(), "the algorithm is one of algorithms(operation)");
+  return **found;
+}
+
+ConvolutionEngines::Offer ConvolutionEngines::list(const ConvolutionProblem& problem) const {
+  Offer offer{.problem = problem};
+  const um::Bytes scratch = scratch_of(rules_.precision, problem).total();
+  const auto add = [&](CudnnGraph graph, bool is_fused) {
+    const CudnnGraph& kept =
+        *offer.graphs.emplace_back(std::make_unique<CudnnGraph>(std::move(graph)));
+    for (EngineConfig& config : engine_configs(target_, kept)) {
+      if (!is_permitted(config, rules_)) continue;
+      offer.engines.push_back(
+          std::make_unique<ConvolutionEngine>(std::move(config), is_fused, scratch));
+    }
+  };
+  if (problem.pass == ConvolutionPass::kForward && problem.geometry.bias) {
+    add(fused_graph(target_, rules_.precision, problem), /*is_fused=*/true);
+  }
+  add(plain_graph(target_, rules_.precision, problem), /*is_fused=*/false);
+  return offer;
+}
+
+}  // namespace spillway::cuda

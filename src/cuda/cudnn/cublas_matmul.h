@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cublasLt.h>
+
+#include <cstddef>
+#include <string>
+
+#include "src/cuda/layout/kernel_context.h"
+#include "um/bytes.h"
+
+namespace spillway::cuda {
+
+/// D = A B for row-major matrices: (rows x columns) = (rows x inner) (inner x columns). All are
+/// dense and begin at multiples of 16 bytes.
+struct MatmulProblem {
+  std::size_t rows;
+  std::size_t columns;
+  std::size_t inner;
+  bool a_is_transposed = false;  ///< A lies in memory as (inner x rows)
+  bool b_is_transposed = false;  ///< B lies in memory as (columns x inner)
+  bool d_is_float = false;  ///< else D's elements are of the precision's tensors, as A's and B's
+  bool bias = false;        ///< adds a number of D's type to each column
+  bool relu = false;        ///< D = max(0, ...)
+  std::string purpose;      ///< for messages: "the linear layer's forward pass"
+};
+
+/// A product of matrices, made ready for one of cuBLASLt's algorithms: the one that its heuristics
+/// put first among those that take at most 32 MiB and the machine's max_workspace. Sums are
+/// float. On a deterministic machine no sum is split between blocks.
+class Matmul {
+ public:
+  /// Throws: um::Error when cuBLASLt has no algorithm.
+  Matmul(const Machine& machine, MatmulProblem problem);
+
+  [[nodiscard]] um::Bytes workspace() const { return um::Bytes{algorithm_.workspaceSize}; }
+  /// Whether run() adds the bias and applies the ReLU. If not, the caller does.
+  [[nodiscard]] bool is_fused() const { return is_fused_; }
+
+  /// Enqueues the product. `bias` may be null where is_fused() is false or the problem has none.
+  /// Throws: um::Error.
+  void run(const std::byte* a, const std::byte* b, const std::byte* bias, std::byte* d,
+           std::byte* workspace) const;
+
+ private:
+  // Whether cuBLASLt has an algorithm, which is kept.
+  bool find_algorithm(bool fused);
+
+  Machine machine_;
+  MatmulProblem problem_;
+  cublasLtMatmulHeuristicResult_t algorithm_{};
+  bool is_fused_ = false;
+};
+
+}  // namespace spillway::cuda

@@ -1,0 +1,127 @@
+#include "src/cuda/cudnn/cudnn_engine.h"
+
+#include <algorithm>
+#include <set>
+
+namespace spillway::cuda {
+namespace {
+
+// More than cuDNN 9.19 lists for a convolution, which is about 40.
+constexpr std::size_t kMaxConfigs = 256;
+// More settings than any engine has: there are 44 types of them.
+constexpr std::size_t kMaxKnobs = 64;
+
+template <class T>
+bool contains(const std::vector<T>& all, T wanted) {
+  return std::find(all.begin(), all.end(), wanted) != all.end();
+}
+
+std::string name_of(const CudnnDescriptor& engine, const CudnnDescriptor& config) {
+  std::string name =
+      "engine" + std::to_string(engine.get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+  for (const CudnnDescriptor& knob : config.get_descriptors(
+           CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, kMaxKnobs)) {
+    const auto type = knob.get<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
+    const auto value = knob.get<std::int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
+    name += "_k" + std::to_string(static_cast<int>(type)) + "=" + std::to_string(value);
+  }
+  return name;
+}
+
+// cuDNN 9.1 knows the workspace of plans only; an engine that makes none is one that make_ready()
+// refuses later.
+um::Bytes workspace_of([[maybe_unused]] const CudnnTarget& target, const CudnnDescriptor& config) {
+#if CUDNN_VERSION >= 90200
+  const auto bytes = config.get<std::int64_t>(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
+  return um::Bytes{static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0))};
+#else
+  try {
+    return EnginePlan{target, config}.workspace();
+  } catch (const CudnnError&) {
+    return {};
+  }
+#endif
+}
+
+EngineConfig describe(const CudnnTarget& target, CudnnDescriptor config) {
+  const CudnnDescriptor engine =
+      config.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  const auto numerics =
+      engine.get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+  const auto behaviour =
+      engine.get_all<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE);
+  return {.name = name_of(engine, config),
+          .workspace = workspace_of(target, config),
+          .uses_tensor_cores = contains(numerics, CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
+          .is_deterministic = !contains(numerics, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC),
+          .loses_precision = contains(numerics, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) ||
+                             contains(numerics, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION),
+          .is_compiled_at_run_time = contains(behaviour, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION),
+          .config = std::move(config)};
+}
+
+std::vector<CudnnDescriptor> ask([[maybe_unused]] const CudnnTarget& target,
+                                 const CudnnGraph& graph, cudnnBackendHeurMode_t mode) {
+  CudnnDescriptor heuristics{CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR};
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.descriptor());
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
+#if CUDNN_VERSION >= 90800
+  if (target.properties()) {
+    heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *target.properties());
+  }
+#endif
+  try {
+    heuristics.finalize();
+  } catch (const CudnnError& error) {  // how some releases say that the list is empty
+    if (error.is_unsupported()) return {};
+    throw;
+  }
+  return heuristics.get_descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                    CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, kMaxConfigs);
+}
+
+}  // namespace
+
+std::vector<EngineConfig> engine_configs(const CudnnTarget& target, const CudnnGraph& graph) {
+  std::vector<EngineConfig> all;
+  std::set<std::string> names;
+  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    for (CudnnDescriptor& config : ask(target, graph, mode)) {
+      EngineConfig engine = describe(target, std::move(config));
+      if (names.insert(engine.name).second) all.push_back(std::move(engine));
+    }
+  }
+  return all;
+}
+
+EnginePlan::EnginePlan(const CudnnTarget& target, const CudnnDescriptor& config) {
+  plan_.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+#if CUDNN_VERSION >= 90800
+  if (target.properties()) plan_.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *target.properties());
+#endif
+  if (target.handle() != nullptr) plan_.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, target.handle());
+  plan_.finalize();
+}
+
+um::Bytes EnginePlan::workspace() const {
+  const auto bytes = plan_.get<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+  return um::Bytes{static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0))};
+}
+
+void EnginePlan::execute(cudnnHandle_t handle, std::span<const TensorAddress> tensors,
+                         void* workspace) const {
+  std::vector<std::int64_t> ids;
+  std::vector<void*> addresses;
+  for (const TensorAddress& tensor : tensors) {
+    ids.push_back(tensor.id);
+    addresses.push_back(tensor.address);
+  }
+  CudnnDescriptor pack{CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR};
+  pack.set_all<std::int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
+  pack.set_all<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, addresses);
+  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
+  pack.finalize();
+  check_cudnn(cudnnBackendExecute(handle, plan_.get(), pack.get()));
+}
+
+}  // namespace spillway::cuda

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/cuda/cudnn/cudnn_graph.h"
+#include "um/bytes.h"
+
+namespace spillway::cuda {
+
+/// One of cuDNN's engines with its settings: one way to run a graph.
+struct EngineConfig {
+  /// The engine's number and settings, the same for the same way in each process with the same
+  /// version of cuDNN: "engine67_k2=5_k13=0".
+  std::string name;
+  um::Bytes workspace;
+  bool uses_tensor_cores;
+  bool is_deterministic;
+  /// Sums in fewer bits than float, or reads its inputs rounded to fewer than they have.
+  bool loses_precision;
+  /// Needs a driver to be listed at all and takes about half a second to build.
+  bool is_compiled_at_run_time;
+
+  CudnnDescriptor config;
+};
+
+/// What cuDNN offers for `graph`, in the order in which its heuristics (mode A, then the fallback)
+/// expect it to be fast; each once. Throws: CudnnError. Requires: `graph` outlives the result.
+[[nodiscard]] std::vector<EngineConfig> engine_configs(const CudnnTarget& target,
+                                                       const CudnnGraph& graph);
+
+/// Where a tensor of the graph lies in device memory.
+struct TensorAddress {
+  std::int64_t id;
+  void* address;
+};
+
+/// An engine configuration made ready to run. Requires: what it was made of outlives it.
+class EnginePlan {
+ public:
+  /// `config`: EngineConfig's. Throws: CudnnError when the target cannot run it.
+  EnginePlan(const CudnnTarget& target, const CudnnDescriptor& config);
+
+  [[nodiscard]] um::Bytes workspace() const;
+  /// Enqueues the graph on the handle's stream. Throws: CudnnError.
+  void execute(cudnnHandle_t handle, std::span<const TensorAddress> tensors, void* workspace) const;
+
+ private:
+  CudnnDescriptor plan_{CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR};
+};
+
+}  // namespace spillway::cuda

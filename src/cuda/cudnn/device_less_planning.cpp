@@ -1,0 +1,75 @@
+#include "src/cuda/cudnn/device_less_planning.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <variant>
+
+#include "src/ops/convolution_geometry.h"
+
+namespace spillway::cuda {
+namespace {
+
+using nets::Network;
+using nets::NodeId;
+
+// Whether a ReLU reads the node, so that the step ends the convolution with it.
+bool is_rectified(const Network& network, std::size_t node) {
+  return std::any_of(network.nodes.begin(), network.nodes.end(), [&](const nets::Node& reader) {
+    return std::holds_alternative<nets::Relu>(reader.layer) && !reader.inputs.empty() &&
+           reader.inputs.front() == static_cast<NodeId>(node);
+  });
+}
+
+std::vector<ConvolutionProblem> problems_of(const Network& network, std::size_t node,
+                                            std::size_t batch) {
+  const nets::Node& place = network.nodes[node];
+  const auto& layer = std::get<nets::Convolution>(place.layer);
+  const NodeId input = place.inputs.front();
+  const ConvolutionGeometry geometry =
+      geometry_of(layer, {.batch = batch, .image = network[input].output},
+                  {.batch = batch, .image = place.output});
+  std::vector<ConvolutionProblem> problems{
+      problem_of(ConvolutionForward{.geometry = geometry, .relu = is_rectified(network, node)})};
+  // Nobody wants the gradient of the images.
+  if (input != NodeId{0}) problems.push_back(problem_of(ConvolutionBackwardData{geometry}));
+  problems.push_back(problem_of(ConvolutionBackwardWeights{geometry}));
+  return problems;
+}
+
+std::string_view name_of(ConvolutionPass pass) {
+  constexpr std::array<std::string_view, 3> kNames{"forward", "backward_data", "backward_weights"};
+  return kNames.at(static_cast<std::size_t>(pass));
+}
+
+}  // namespace
+
+std::vector<PlannedConvolution> plan_convolutions(std::string_view properties,
+                                                  const EngineRules& rules, const Network& network,
+                                                  std::size_t batch) {
+  ConvolutionEngines engines{CudnnTarget::described(properties), rules};
+  std::vector<PlannedConvolution> all;
+  for (std::size_t node = 1; node < network.nodes.size(); ++node) {
+    if (!std::holds_alternative<nets::Convolution>(network.nodes[node].layer)) continue;
+    for (const ConvolutionProblem& problem : problems_of(network, node, batch)) {
+      const auto is_same = [&](const PlannedConvolution& p) { return p.problem == problem; };
+      if (std::any_of(all.begin(), all.end(), is_same)) continue;
+      PlannedConvolution planned{.layer = network.nodes[node].name, .problem = problem};
+      for (const auto& engine : engines.offered(problem)) {
+        planned.algorithms.push_back({.name = engine->name(), .workspace = engine->workspace()});
+      }
+      all.push_back(std::move(planned));
+    }
+  }
+  return all;
+}
+
+std::string to_line(const PlannedConvolution& planned) {
+  std::string line = planned.layer + " " + std::string{name_of(planned.problem.pass)};
+  for (const AlgorithmInfo& algorithm : planned.algorithms) {
+    line += " " + algorithm.name + ":" + std::to_string(algorithm.workspace.count());
+  }
+  return line;
+}
+
+}  // namespace spillway::cuda

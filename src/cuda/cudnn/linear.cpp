@@ -1,0 +1,144 @@
+#include "src/cuda/cudnn/cublas_matmul.h"
+#include "src/cuda/kernels/bias_relu.h"
+#include "src/cuda/kernels/channel_sums.h"
+#include "src/cuda/kernels/kernels.h"
+#include "src/cuda/layout/cuda_kernel.h"
+#include "src/cuda/layout/kernel_weights.h"
+
+namespace spillway::cuda {
+namespace {
+
+// An image is a row of a matrix, in the order in which it lies in memory, padding included; the
+// weights are (outputs x inputs).
+std::size_t inputs(const LinearGeometry& g) { return Layout::padded(g.x.image).elements(); }
+std::size_t outputs(const LinearGeometry& g) { return Layout::padded(g.features); }
+
+ChannelMatrix outputs_of(const LinearGeometry& g) {
+  return {.rows = g.x.batch, .channels = outputs(g)};
+}
+
+std::string purpose(const std::string& pass, const LinearGeometry& g) {
+  return "the linear layer's " + pass + ", " + std::to_string(g.x.batch) + " x " +
+         to_string(g.x.image) + " to " + std::to_string(g.features);
+}
+
+MatmulProblem problem_of(const LinearForward& op) {
+  const LinearGeometry& g = op.geometry;
+  return {.rows = g.x.batch,
+          .columns = outputs(g),
+          .inner = inputs(g),
+          .b_is_transposed = true,
+          .bias = g.bias,
+          .relu = op.relu,
+          .purpose = purpose("forward pass", g)};
+}
+MatmulProblem problem_of(const LinearBackwardData& op) {
+  const LinearGeometry& g = op.geometry;
+  return {.rows = g.x.batch,
+          .columns = inputs(g),
+          .inner = outputs(g),
+          .purpose = purpose("gradient of the data", g)};
+}
+MatmulProblem problem_of(const LinearBackwardWeights& op) {
+  const LinearGeometry& g = op.geometry;
+  return {.rows = outputs(g),
+          .columns = inputs(g),
+          .inner = g.x.batch,
+          .a_is_transposed = true,
+          .d_is_float = true,
+          .purpose = purpose("gradient of the weights", g)};
+}
+
+// At the start of the workspace of the gradient of the weights.
+um::Bytes sums_bytes(const LinearGeometry& g) {
+  constexpr um::Bytes kAlignment{256};
+  return g.bias ? um::round_up(channel_sums_workspace(outputs_of(g)), kAlignment) : um::Bytes{};
+}
+
+template <class Op>
+class LinearKernel : public CudaKernel {
+ public:
+  LinearKernel(const Machine& machine, const Op& op)
+      : CudaKernel{machine, 3},
+        op_{op},
+        parameters_{machine.precision, op.geometry.parameters()},
+        matmul_{machine, problem_of(op)} {}
+
+ protected:
+  [[nodiscard]] const Op& op() const { return op_; }
+  [[nodiscard]] const Matmul& matmul() const { return matmul_; }
+  [[nodiscard]] const ParameterLayout& parameters() const { return parameters_; }
+
+ private:
+  Op op_;
+  ParameterLayout parameters_;
+  Matmul matmul_;
+};
+
+class ForwardKernel final : public LinearKernel<LinearForward> {
+ public:
+  using LinearKernel::LinearKernel;
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    const LinearGeometry& g = op().geometry;
+    const auto& operands = arguments.operands;
+    matmul().run(operands[0], kernel_weights(parameters(), operands[1]),
+                 kernel_bias(parameters(), operands[1]), operands[2], arguments.workspace);
+    if (matmul().is_fused()) return;
+    add_bias_relu(machine(), outputs_of(g), operands[2], float_bias(parameters(), operands[1]),
+                  op().relu);
+  }
+};
+
+class BackwardDataKernel final : public LinearKernel<LinearBackwardData> {
+ public:
+  using LinearKernel::LinearKernel;
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    const auto& operands = arguments.operands;
+    matmul().run(operands[0], kernel_weights(parameters(), operands[1]), nullptr, operands[2],
+                 arguments.workspace);
+  }
+};
+
+class BackwardWeightsKernel final : public LinearKernel<LinearBackwardWeights> {
+ public:
+  using LinearKernel::LinearKernel;
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    const LinearGeometry& g = op().geometry;
+    const auto& operands = arguments.operands;
+    matmul().run(operands[1], operands[0], nullptr, operands[2],
+                 arguments.workspace + sums_bytes(g).count());
+    if (!g.bias) return;
+    channel_sums(machine(), outputs_of(g), operands[1], arguments.workspace,
+                 float_bias(parameters(), operands[2]));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearForward& op) {
+  return std::make_unique<ForwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearBackwardData& op) {
+  return std::make_unique<BackwardDataKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearBackwardWeights& op) {
+  return std::make_unique<BackwardWeightsKernel>(machine, op);
+}
+
+um::Bytes workspace_of(const Machine& machine, const LinearForward& op) {
+  return Matmul{machine, problem_of(op)}.workspace();
+}
+um::Bytes workspace_of(const Machine& machine, const LinearBackwardData& op) {
+  return Matmul{machine, problem_of(op)}.workspace();
+}
+um::Bytes workspace_of(const Machine& machine, const LinearBackwardWeights& op) {
+  return sums_bytes(op.geometry) + Matmul{machine, problem_of(op)}.workspace();
+}
+
+}  // namespace spillway::cuda

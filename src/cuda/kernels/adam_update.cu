@@ -1,0 +1,91 @@
+#include "src/cuda/kernels/kernels.h"
+#include "src/cuda/kernels/launch.cuh"
+#include "src/cuda/kernels/update_range.cuh"
+#include "src/cuda/layout/parameter_layout.h"
+#include "src/ops/adam_rates.h"
+
+namespace spillway::cuda {
+namespace {
+
+struct AdamBlocks {
+  const float* old_w;
+  const float* old_m;
+  const float* old_v;
+  const float* dw;
+  float* w;  // may be old_w
+  float* m;  // may be old_m
+  float* v;  // may be old_v
+};
+
+struct AdamNumbers {
+  float w;
+  float m;
+  float v;
+};
+
+// Rounds after each operation, as the host does: no fused multiply-adds.
+__device__ AdamNumbers updated(const AdamNumbers& old, float dw, float decay, float shrink,
+                               const AdamRates& rates) {
+  const float gradient = __fadd_rn(dw, __fmul_rn(decay, old.w));
+  const float m = __fadd_rn(old.m, __fmul_rn(rates.new_first, __fsub_rn(gradient, old.m)));
+  const float v = __fadd_rn(__fmul_rn(rates.old_second, old.v),
+                            __fmul_rn(__fmul_rn(rates.new_second, gradient), gradient));
+  const float size = __fadd_rn(__fdiv_rn(__fsqrt_rn(v), rates.root), rates.epsilon);
+  const float change = __fmul_rn(rates.step_size, __fdiv_rn(m, size));
+  return {__fsub_rn(__fmul_rn(shrink, old.w), change), m, v};
+}
+
+// What is padding in parameters, moments and gradient stays zero, as 0 / epsilon is.
+__global__ void adam_update(AdamBlocks blocks, AdamRates rates, UpdateRange range) {
+  for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
+    const float decay = i < range.decayed ? rates.decay : 0.F;
+    const float shrink = i < range.decayed ? rates.shrink : 1.F;
+    Pack<float> w = load(blocks.old_w, i);
+    Pack<float> m = load(blocks.old_m, i);
+    Pack<float> v = load(blocks.old_v, i);
+    const Pack<float> dw = load(blocks.dw, i);
+#pragma unroll
+    for (int l = 0; l < Pack<float>::kLanes; ++l) {
+      const AdamNumbers numbers =
+          updated({w.lanes[l], m.lanes[l], v.lanes[l]}, dw.lanes[l], decay, shrink, rates);
+      w.lanes[l] = numbers.w;
+      m.lanes[l] = numbers.m;
+      v.lanes[l] = numbers.v;
+    }
+    store(blocks.w, i, w);
+    store(blocks.m, i, m);
+    store(blocks.v, i, v);
+    range.store_copy(i, w);
+  }
+}
+
+class AdamUpdateKernel final : public CudaKernel {
+ public:
+  AdamUpdateKernel(const Machine& machine, const AdamUpdate& op)
+      : CudaKernel{machine, 7}, layout_{machine.precision, op.parameters}, op_{op} {}
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    const AdamBlocks blocks{.old_w = tensor<float>(arguments, 0),
+                            .old_m = tensor<float>(arguments, 1),
+                            .old_v = tensor<float>(arguments, 2),
+                            .dw = tensor<float>(arguments, 3),
+                            .w = tensor<float>(arguments, 4),
+                            .m = tensor<float>(arguments, 5),
+                            .v = tensor<float>(arguments, 6)};
+    const UpdateRange range = UpdateRange::of(layout_, op_.parameters, arguments.operands[4]);
+    launch(stream(), range.packs, adam_update, blocks, adam_rates(op_.options, *arguments.context),
+           range);
+  }
+
+  ParameterLayout layout_;
+  AdamUpdate op_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op) {
+  return std::make_unique<AdamUpdateKernel>(machine, op);
+}
+
+}  // namespace spillway::cuda

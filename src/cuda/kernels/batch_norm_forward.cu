@@ -1,0 +1,172 @@
+#include "src/cuda/kernels/batch_norm_kernels.h"
+#include "src/cuda/kernels/launch.cuh"
+#include "src/cuda/kernels/norm_vectors.cuh"
+
+namespace spillway::cuda {
+namespace {
+
+// Mean and sum of squared distances from it, of `count` values; merged by the formulas of Chan,
+// Golub and LeVeque ("Updating formulae and a pairwise algorithm for computing sample variances",
+// 1979). No float is lost to a mean that is large beside the deviation.
+__device__ void merge_moments(float count, float other_count, float other_mean, float other_squares,
+                              float& mean, float& squares) {
+  const float all = count + other_count;
+  const float share = other_count / all;
+  const float distance = other_mean - mean;
+  mean += distance * share;
+  squares += other_squares + distance * distance * count * share;
+}
+
+struct GroupMoments {
+  Group mean;
+  Group squares;
+  float count;
+  __device__ void merge(const GroupMoments& other) {
+    if (other.count == 0.F) return;
+#pragma unroll
+    for (int l = 0; l < kGroupLanes; ++l) {
+      merge_moments(count, other.count, other.mean.lanes[l], other.squares.lanes[l], mean.lanes[l],
+                    squares.lanes[l]);
+    }
+    count += other.count;
+  }
+};
+
+struct ChannelMoments {
+  float mean;
+  float squares;
+  float count;
+  __device__ void merge(const ChannelMoments& other) {
+    if (other.count == 0.F) return;
+    merge_moments(count, other.count, other.mean, other.squares, mean, squares);
+    count += other.count;
+  }
+};
+
+// Of the rows of one thread, in one pass. Values are taken relative to the first one: since it is
+// one of the n values, its distance from their mean is at most sqrt(n) deviations, so that the
+// subtraction at the end costs at most a factor n (some hundreds) of float's 2^-24, mostly none.
+template <class T>
+__device__ GroupMoments moments_of(const ChannelMatrix& matrix, const TilePlace& place,
+                                   const T* __restrict__ x) {
+  GroupMoments moments{};
+  if (!place.is_inside || place.first >= place.end) return moments;
+  const Group shift = load_group(x, place.first * matrix.groups() + place.group);
+  Group sums{};
+  Group squares{};
+#pragma unroll 4
+  for (std::size_t row = place.first; row < place.end; row += place.step) {
+    const Group values = load_group(x, row * matrix.groups() + place.group);
+#pragma unroll
+    for (int l = 0; l < kGroupLanes; ++l) {
+      const float distance = values.lanes[l] - shift.lanes[l];
+      sums.lanes[l] += distance;
+      squares.lanes[l] += distance * distance;
+    }
+  }
+  moments.count = static_cast<float>((place.end - place.first + place.step - 1) / place.step);
+#pragma unroll
+  for (int l = 0; l < kGroupLanes; ++l) {
+    const float mean = sums.lanes[l] / moments.count;
+    moments.mean.lanes[l] = shift.lanes[l] + mean;
+    moments.squares.lanes[l] = fmaxf(squares.lanes[l] - sums.lanes[l] * mean, 0.F);
+  }
+  return moments;
+}
+
+// partials: (2, chunks, channels), means and squares
+template <class T>
+__global__ void __launch_bounds__(kTileThreads)
+    chunk_moments(ChannelMatrix matrix, ChannelTiling tiling, const T* __restrict__ x,
+                  float* __restrict__ partials) {
+  const TilePlace place = tile_place(matrix, tiling);
+  GroupMoments mine = moments_of(matrix, place, x);
+  merge_down(mine);
+  if (!place.is_inside || threadIdx.y != 0) return;
+  store_group(partials, blockIdx.y * matrix.groups() + place.group, mine.mean);
+  store_group(partials, (tiling.chunks + blockIdx.y) * matrix.groups() + place.group, mine.squares);
+}
+
+// saved: (channels) means, (channels) variances
+__global__ void __launch_bounds__(kTileThreads)
+    merge_chunks(ChannelMatrix matrix, ChannelTiling tiling, const float* __restrict__ partials,
+                 float* __restrict__ saved, RunningUpdate update) {
+  const std::size_t channel = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const bool is_inside = channel < matrix.channels;
+  ChannelMoments mine{};
+  for (unsigned chunk = threadIdx.y; is_inside && chunk < tiling.chunks; chunk += blockDim.y) {
+    const std::size_t begin = chunk * tiling.rows_per_chunk;
+    const std::size_t rows = matrix.rows - begin;
+    mine.merge(
+        {.mean = partials[chunk * matrix.channels + channel],
+         .squares = partials[(tiling.chunks + chunk) * matrix.channels + channel],
+         .count = static_cast<float>(rows < tiling.rows_per_chunk ? rows : tiling.rows_per_chunk)});
+  }
+  merge_down(mine);
+  if (!is_inside || threadIdx.y != 0) return;
+  const float variance = mine.squares / mine.count;
+  saved[channel] = mine.mean;
+  saved[matrix.channels + channel] = variance;
+  if (update.running == nullptr) return;
+  float& mean = update.running[channel];
+  float& spread = update.running[matrix.channels + channel];
+  mean = (1.F - update.momentum) * mean + update.momentum * mine.mean;
+  spread = (1.F - update.momentum) * spread + update.momentum * update.unbiased * variance;
+}
+
+// mask: a byte for each group, lane l in bit l: whether y is positive; null if nobody wants it
+template <class T>
+__global__ void __launch_bounds__(kTileThreads)
+    normalise_rows(ChannelMatrix matrix, ChannelTiling tiling, const T* x, T* y,
+                   NormVectors vectors, bool relu, std::uint8_t* __restrict__ mask) {
+  const TilePlace place = tile_place(matrix, tiling);
+  if (!place.is_inside) return;
+  const Group mean = load_group(vectors.mean_variance, place.group);
+  const Group beta = load_group(vectors.gamma_beta, matrix.groups() + place.group);
+  Group scale = load_group(vectors.gamma_beta, place.group);
+  const Group inverse = inverse_deviation(matrix, vectors, place.group);
+#pragma unroll
+  for (int l = 0; l < kGroupLanes; ++l) scale.lanes[l] *= inverse.lanes[l];
+  const auto at = [&](std::size_t row) { return row * matrix.groups() + place.group; };
+  for_each_row<4>(
+      place, [&](std::size_t row) { return load_group(x, at(row)); },
+      [&](std::size_t row, Group& values) {
+        unsigned positive = 0;
+#pragma unroll
+        for (int l = 0; l < kGroupLanes; ++l) {
+          const float value = (values.lanes[l] - mean.lanes[l]) * scale.lanes[l] + beta.lanes[l];
+          positive |= (value > 0.F ? 1U : 0U) << static_cast<unsigned>(l);
+          values.lanes[l] = relu && value < 0.F ? 0.F : value;  // a NaN stays one
+        }
+        store_group(y, at(row), values);
+        if (mask != nullptr) mask[at(row)] = static_cast<std::uint8_t>(positive);
+      });
+}
+
+}  // namespace
+
+um::Bytes norm_workspace(const ChannelMatrix& matrix) {
+  return um::Bytes{2 * tiling_of(matrix).chunks * matrix.channels * sizeof(float)};
+}
+
+void batch_moments(const Machine& machine, const ChannelMatrix& matrix, const std::byte* x,
+                   std::byte* workspace, float* saved, const RunningUpdate& update) {
+  auto* const partials = reinterpret_cast<float*>(workspace);
+  with_element(machine.precision, [&](auto element) {
+    using T = decltype(element);
+    launch_tiles(machine.stream, matrix, chunk_moments<T>, reinterpret_cast<const T*>(x), partials);
+  });
+  launch_over_chunks(machine.stream, matrix, merge_chunks, partials, saved, update);
+}
+
+void normalise(const Machine& machine, const ChannelMatrix& matrix, const NormVectors& vectors,
+               const std::byte* x, std::byte* y, const NormRelu& relu) {
+  with_element(machine.precision, [&](auto element) {
+    using T = decltype(element);
+    launch_tiles(machine.stream, matrix, normalise_rows<T>, reinterpret_cast<const T*>(x),
+                 reinterpret_cast<T*>(y), vectors, relu.applies,
+                 reinterpret_cast<std::uint8_t*>(relu.mask));
+  });
+}
+
+}  // namespace spillway::cuda

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+
+#include "src/cuda/layout/channel_matrix.h"
+#include "src/cuda/layout/kernel_context.h"
+#include "um/bytes.h"
+
+namespace spillway::cuda {
+
+/// What channel_sums() needs.
+[[nodiscard]] um::Bytes channel_sums_workspace(const ChannelMatrix& matrix);
+
+/// Enqueues: sums[c] = the float sum of column c of `x`, always added in the same order.
+void channel_sums(const Machine& machine, const ChannelMatrix& matrix, const std::byte* x,
+                  std::byte* workspace, float* sums);
+
+}  // namespace spillway::cuda

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <cstddef>
+
+#include "src/cuda/layout/channel_matrix.h"
+#include "src/cuda/layout/pack.cuh"
+#include "um/cuda/driver/check.h"
+
+namespace spillway::cuda {
+
+/// The 8 channels of a pixel that a thread handles at once.
+struct Group {
+  float lanes[Layout::kChannelBlock];
+};
+inline constexpr int kGroupLanes = static_cast<int>(Layout::kChannelBlock);
+
+/// Group number `i` of a tensor of T.
+template <class T>
+__device__ Group load_group(const T* tensor, std::size_t i) {
+  constexpr int kPacks = kGroupLanes / Pack<T>::kLanes;
+  Group group;
+#pragma unroll
+  for (int p = 0; p < kPacks; ++p) {
+    const Pack<T> pack = load(tensor, i * kPacks + p);
+#pragma unroll
+    for (int l = 0; l < Pack<T>::kLanes; ++l) group.lanes[p * Pack<T>::kLanes + l] = pack.lanes[l];
+  }
+  return group;
+}
+template <class T>
+__device__ void store_group(T* tensor, std::size_t i, const Group& group) {
+  constexpr int kPacks = kGroupLanes / Pack<T>::kLanes;
+#pragma unroll
+  for (int p = 0; p < kPacks; ++p) {
+    Pack<T> pack;
+#pragma unroll
+    for (int l = 0; l < Pack<T>::kLanes; ++l) pack.lanes[l] = group.lanes[p * Pack<T>::kLanes + l];
+    store(tensor, i * kPacks + p, pack);
+  }
+}
+
+/// What a thread does of a matrix: its group, and the rows first, first + step ... before `end`.
+struct TilePlace {
+  std::size_t group;
+  bool is_inside;  ///< else the thread has no group and only takes part in what its block does
+  std::size_t first;
+  std::size_t end;
+  std::size_t step;
+};
+
+__device__ inline TilePlace tile_place(const ChannelMatrix& matrix, const ChannelTiling& tiling) {
+  const std::size_t group = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::size_t begin = static_cast<std::size_t>(blockIdx.y) * tiling.rows_per_chunk;
+  const std::size_t chunk_end = begin + tiling.rows_per_chunk;
+  return {.group = group,
+          .is_inside = group < matrix.groups(),
+          .first = begin + threadIdx.y,
+          .end = chunk_end < matrix.rows ? chunk_end : matrix.rows,
+          .step = blockDim.y};
+}
+
+/// Calls write(row, read(row)) for the rows of a place, kRows of them read before the first of them
+/// is written: the compiler, which must reckon with a tensor changed in place, would not read
+/// ahead.
+template <int kRows, class Read, class Write>
+__device__ void for_each_row(const TilePlace& place, const Read& read, const Write& write) {
+  for (std::size_t begin = place.first; begin < place.end; begin += kRows * place.step) {
+    decltype(read(begin)) values[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const std::size_t row = begin + r * place.step;
+      if (row < place.end) values[r] = read(row);
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const std::size_t row = begin + r * place.step;
+      if (row < place.end) write(row, values[r]);
+    }
+  }
+}
+
+/// Merges the states of the threads of a column into that of its first thread (threadIdx.y = 0), in
+/// an order that is always the same. To be called by all threads of a block.
+template <class State>
+__device__ void merge_down(State& mine) {
+  __shared__ State states[kTileThreads];
+  const unsigned own = threadIdx.y * blockDim.x + threadIdx.x;
+  states[own] = mine;
+  for (unsigned count = blockDim.y; count > 1;) {
+    const unsigned half = (count + 1) / 2;
+    __syncthreads();
+    if (threadIdx.y + half < count) {
+      mine.merge(states[own + half * blockDim.x]);
+      states[own] = mine;
+    }
+    count = half;
+  }
+}
+
+/// Enqueues `kernel(matrix, tiling, arguments...)` with the threads of the matrix's tiling.
+template <class... Parameters, class... Arguments>
+void launch_tiles(cudaStream_t stream, const ChannelMatrix& matrix, void (*kernel)(Parameters...),
+                  Arguments... arguments) {
+  const ChannelTiling tiling = tiling_of(matrix);
+  kernel<<<dim3{tiling.columns, tiling.chunks}, dim3{tiling.across, tiling.down}, 0, stream>>>(
+      matrix, tiling, arguments...);
+  um::check(cudaGetLastError());
+}
+
+/// The threads of a kernel that goes down the chunks' results of each channel: kChunkThreads for
+/// each of kChunkChannels channels. A thread has channel `channel` and the chunks threadIdx.y,
+/// threadIdx.y + kChunkThreads ...
+inline constexpr unsigned kChunkChannels = 32;
+inline constexpr unsigned kChunkThreads = kTileThreads / kChunkChannels;
+
+template <class... Parameters, class... Arguments>
+void launch_over_chunks(cudaStream_t stream, const ChannelMatrix& matrix,
+                        void (*kernel)(Parameters...), Arguments... arguments) {
+  const auto blocks =
+      static_cast<unsigned>((matrix.channels + kChunkChannels - 1) / kChunkChannels);
+  kernel<<<blocks, dim3{kChunkChannels, kChunkThreads}, 0, stream>>>(matrix, tiling_of(matrix),
+                                                                     arguments...);
+  um::check(cudaGetLastError());
+}
+
+}  // namespace spillway::cuda

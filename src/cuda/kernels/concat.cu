@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <vector>
+
+#include "src/cuda/kernels/kernels.h"
+#include "src/cuda/kernels/launch.cuh"
+
+namespace spillway::cuda {
+namespace {
+
+// Channels of every pixel that one tensor gets from another.
+struct ChannelMove {
+  std::size_t pixels;
+  std::size_t from_channels;  // of a pixel, padding included
+  std::size_t from_first;
+  std::size_t to_channels;
+  std::size_t to_first;
+  std::uint32_t copied;
+  std::uint32_t written;  // more than copied: zeros follow, which are padding
+  bool accumulates;       // adds to what is there
+};
+
+// Wherever the channels begin.
+template <class T>
+__global__ void move_elements(const T* from, T* to, ChannelMove move) {
+  const std::size_t count = move.pixels * move.written;
+  for (std::size_t i = first_item(); i < count; i += item_stride()) {
+    const std::size_t pixel = i / move.written;
+    const std::size_t c = i % move.written;
+    const std::size_t target = pixel * move.to_channels + move.to_first + c;
+    float value = 0.F;
+    if (c < move.copied) {
+      value = load_one(from, pixel * move.from_channels + move.from_first + c);
+      if (move.accumulates) value += load_one(to, target);
+    }
+    store_one(to, target, value);
+  }
+}
+
+// Where all but `copied` are multiples of 8.
+template <class T>
+__global__ void move_packs(const T* from, T* to, ChannelMove move) {
+  constexpr std::uint32_t kLanes = Pack<T>::kLanes;
+  const std::uint32_t of_pixel = move.written / kLanes;
+  const std::size_t count = move.pixels * of_pixel;
+  for (std::size_t i = first_item(); i < count; i += item_stride()) {
+    const std::size_t pixel = i / of_pixel;
+    const std::size_t c = i % of_pixel * kLanes;
+    const std::size_t target = (pixel * move.to_channels + move.to_first + c) / kLanes;
+    Pack<T> pack = load(from, (pixel * move.from_channels + move.from_first + c) / kLanes);
+    if (move.accumulates) {
+      const Pack<T> sum = load(to, target);
+#pragma unroll
+      for (int l = 0; l < Pack<T>::kLanes; ++l) pack.lanes[l] += sum.lanes[l];
+    }
+#pragma unroll
+    for (int l = 0; l < Pack<T>::kLanes; ++l) {
+      if (c + l >= move.copied) pack.lanes[l] = 0.F;
+    }
+    store(to, target, pack);
+  }
+}
+
+template <class T>
+void enqueue_move(cudaStream_t stream, const T* from, T* to, const ChannelMove& move) {
+  const bool is_aligned = move.from_first % Layout::kChannelBlock == 0 &&
+                          move.to_first % Layout::kChannelBlock == 0 &&
+                          move.written % Layout::kChannelBlock == 0;
+  const std::size_t elements = move.pixels * move.written;
+  if (is_aligned) {
+    launch(stream, elements / Pack<T>::kLanes, move_packs<T>, from, to, move);
+  } else {
+    launch(stream, elements, move_elements<T>, from, to, move);
+  }
+}
+
+std::size_t pixels_of(const TensorShape& shape) {
+  return shape.batch * shape.image.height * shape.image.width;
+}
+
+class ConcatForwardKernel final : public CudaKernel {
+ public:
+  ConcatForwardKernel(const Machine& machine, const ConcatForward& op)
+      : CudaKernel{machine, op.parts.size() + 1} {
+    const TensorShape whole = op.whole();
+    std::size_t first = 0;
+    for (const TensorShape& part : op.parts) {
+      const std::size_t channels = part.image.channels;
+      const bool is_last = moves_.size() + 1 == op.parts.size();
+      const std::size_t written = is_last ? Layout::padded(whole.image.channels) - first : channels;
+      moves_.push_back({.pixels = pixels_of(whole),
+                        .from_channels = Layout::padded(channels),
+                        .from_first = 0,
+                        .to_channels = Layout::padded(whole.image.channels),
+                        .to_first = first,
+                        .copied = static_cast<std::uint32_t>(channels),
+                        .written = static_cast<std::uint32_t>(written),
+                        .accumulates = false});
+      first += channels;
+    }
+  }
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    with_element(machine().precision, [&](auto element) {
+      using T = decltype(element);
+      T* const y = tensor<T>(arguments, moves_.size());
+      for (std::size_t i = 0; i < moves_.size(); ++i) {
+        enqueue_move<T>(stream(), tensor<T>(arguments, i), y, moves_[i]);
+      }
+    });
+  }
+
+  std::vector<ChannelMove> moves_;  // by part
+};
+
+// The sums that are read are the blocks that are written.
+class ConcatBackwardKernel final : public CudaKernel {
+ public:
+  ConcatBackwardKernel(const Machine& machine, const ConcatBackward& op)
+      : CudaKernel{machine, 1 + accumulating(op) + op.slices.size()},
+        first_write_{1 + accumulating(op)} {
+    for (const ConcatBackward::Slice& slice : op.slices) {
+      const std::size_t channels = slice.x.image.channels;
+      moves_.push_back({.pixels = pixels_of(op.y),
+                        .from_channels = Layout::padded(op.y.image.channels),
+                        .from_first = slice.first_channel,
+                        .to_channels = Layout::padded(channels),
+                        .to_first = 0,
+                        .copied = static_cast<std::uint32_t>(channels),
+                        .written = static_cast<std::uint32_t>(Layout::padded(channels)),
+                        .accumulates = slice.accumulates});
+    }
+  }
+
+ private:
+  static std::size_t accumulating(const ConcatBackward& op) {
+    return static_cast<std::size_t>(
+        std::count_if(op.slices.begin(), op.slices.end(),
+                      [](const ConcatBackward::Slice& slice) { return slice.accumulates; }));
+  }
+
+  void enqueue(const KernelArguments& arguments) override {
+    with_element(machine().precision, [&](auto element) {
+      using T = decltype(element);
+      const T* const dy = tensor<T>(arguments, 0);
+      for (std::size_t i = 0; i < moves_.size(); ++i) {
+        enqueue_move<T>(stream(), dy, tensor<T>(arguments, first_write_ + i), moves_[i]);
+      }
+    });
+  }
+
+  std::size_t first_write_;
+  std::vector<ChannelMove> moves_;  // by slice
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatForward& op) {
+  return std::make_unique<ConcatForwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatBackward& op) {
+  return std::make_unique<ConcatBackwardKernel>(machine, op);
+}
+
+}  // namespace spillway::cuda

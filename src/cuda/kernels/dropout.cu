@@ -1,0 +1,63 @@
+#include "src/cuda/kernels/kernels.h"
+#include "src/cuda/kernels/launch.cuh"
+#include "src/ops/dropout_mask.h"
+
+namespace spillway::cuda {
+namespace {
+
+// Forward and backward are the same: x times the mask. Padding, which is zero, stays so, whatever
+// is drawn for it. y may be x.
+template <class T>
+__global__ void dropout(const T* x, T* y, DropoutMask mask, std::uint32_t packs_of_pixel,
+                        std::size_t packs) {
+  constexpr int kGroups = Pack<T>::kLanes / DropoutMask::kGroup;  // 2 of bfloat16, 1 of floats
+  for (std::size_t i = first_item(); i < packs; i += item_stride()) {
+    const std::size_t pixel = i / packs_of_pixel;
+    const std::size_t group = i % packs_of_pixel * kGroups;
+    Pack<T> pack = load(x, i);
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      const PhiloxCounter words = mask.words(pixel, group + g);
+#pragma unroll
+      for (int c = 0; c < static_cast<int>(DropoutMask::kGroup); ++c) {
+        float& lane = pack.lanes[g * static_cast<int>(DropoutMask::kGroup) + c];
+        lane = mask.apply(words[c], lane);
+      }
+    }
+    store(y, i, pack);
+  }
+}
+
+class DropoutKernel final : public CudaKernel {
+ public:
+  DropoutKernel(const Machine& machine, const TensorShape& x, float probability,
+                std::uint32_t stream)
+      : CudaKernel{machine, 2}, shape_{x}, probability_{probability}, stream_{stream} {}
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    const DropoutMask mask = dropout_mask(shape_.image, probability_, stream_, *arguments.context);
+    with_element(machine().precision, [&](auto element) {
+      using T = decltype(element);
+      const std::size_t of_pixel = Layout::padded(shape_.image.channels) / Pack<T>::kLanes;
+      const std::size_t packs = pack_count<T>(shape_);
+      launch(stream(), packs, dropout<T>, tensor<T>(arguments, 0), tensor<T>(arguments, 1), mask,
+             static_cast<std::uint32_t>(of_pixel), packs);
+    });
+  }
+
+  TensorShape shape_;
+  float probability_;
+  std::uint32_t stream_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward& op) {
+  return std::make_unique<DropoutKernel>(machine, op.x, op.probability, op.stream);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutBackward& op) {
+  return std::make_unique<DropoutKernel>(machine, op.x, op.probability, op.stream);
+}
+
+}  // namespace spillway::cuda

@@ -1,0 +1,160 @@
+#include "src/cuda/kernels/kernels.h"
+#include "src/cuda/kernels/launch.cuh"
+
+namespace spillway::cuda {
+namespace {
+
+// The kernels below go over whole tensors: zeros, of which padding consists, stay zeros. An output
+// may be one of the inputs, since each element depends on its own place only; so no pointer is
+// __restrict__. A NaN is no negative number, so it stays and shows in the loss.
+
+__device__ float rectified(float value) { return value < 0.F ? 0.F : value; }
+
+template <class T>
+__global__ void relu_forward(const T* x, T* y, std::size_t packs) {
+  for (std::size_t i = first_item(); i < packs; i += item_stride()) {
+    Pack<T> pack = load(x, i);
+#pragma unroll
+    for (float& lane : pack.lanes) lane = rectified(lane);
+    store(y, i, pack);
+  }
+}
+
+template <class T>
+__global__ void relu_backward(const T* y, const T* dy, T* dx, std::size_t packs) {
+  for (std::size_t i = first_item(); i < packs; i += item_stride()) {
+    const Pack<T> output = load(y, i);
+    Pack<T> gradient = load(dy, i);
+#pragma unroll
+    for (int l = 0; l < Pack<T>::kLanes; ++l) {
+      if (!(output.lanes[l] > 0.F)) gradient.lanes[l] = 0.F;
+    }
+    store(dx, i, gradient);
+  }
+}
+
+template <class T, bool kRelu>
+__global__ void add_forward(const T* a, const T* b, T* y, std::size_t packs) {
+  for (std::size_t i = first_item(); i < packs; i += item_stride()) {
+    Pack<T> sum = load(a, i);
+    const Pack<T> other = load(b, i);
+#pragma unroll
+    for (int l = 0; l < Pack<T>::kLanes; ++l) {
+      sum.lanes[l] += other.lanes[l];
+      if (kRelu) sum.lanes[l] = rectified(sum.lanes[l]);
+    }
+    store(y, i, sum);
+  }
+}
+
+// The gradient before a ReLU whose output is y.
+template <class T>
+__global__ void add_gradients_of_relu(const T* a, const T* b, const T* y, T* d, std::size_t packs) {
+  for (std::size_t i = first_item(); i < packs; i += item_stride()) {
+    Pack<T> sum = load(a, i);
+    const Pack<T> other = load(b, i);
+    const Pack<T> output = load(y, i);
+#pragma unroll
+    for (int l = 0; l < Pack<T>::kLanes; ++l) {
+      sum.lanes[l] = output.lanes[l] > 0.F ? sum.lanes[l] + other.lanes[l] : 0.F;
+    }
+    store(d, i, sum);
+  }
+}
+
+class ReluForwardKernel final : public CudaKernel {
+ public:
+  ReluForwardKernel(const Machine& machine, const ReluForward& op)
+      : CudaKernel{machine, 2}, shape_{op.x} {}
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    with_element(machine().precision, [&](auto element) {
+      using T = decltype(element);
+      const std::size_t packs = pack_count<T>(shape_);
+      launch(stream(), packs, relu_forward<T>, tensor<T>(arguments, 0), tensor<T>(arguments, 1),
+             packs);
+    });
+  }
+
+  TensorShape shape_;
+};
+
+class ReluBackwardKernel final : public CudaKernel {
+ public:
+  ReluBackwardKernel(const Machine& machine, const ReluBackward& op)
+      : CudaKernel{machine, 3}, shape_{op.x} {}
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    with_element(machine().precision, [&](auto element) {
+      using T = decltype(element);
+      const std::size_t packs = pack_count<T>(shape_);
+      launch(stream(), packs, relu_backward<T>, tensor<T>(arguments, 0), tensor<T>(arguments, 1),
+             tensor<T>(arguments, 2), packs);
+    });
+  }
+
+  TensorShape shape_;
+};
+
+class AddForwardKernel final : public CudaKernel {
+ public:
+  AddForwardKernel(const Machine& machine, const AddForward& op)
+      : CudaKernel{machine, 3}, shape_{op.x}, relu_{op.relu} {}
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    with_element(machine().precision, [&](auto element) {
+      using T = decltype(element);
+      const std::size_t packs = pack_count<T>(shape_);
+      launch(stream(), packs, relu_ ? add_forward<T, true> : add_forward<T, false>,
+             tensor<T>(arguments, 0), tensor<T>(arguments, 1), tensor<T>(arguments, 2), packs);
+    });
+  }
+
+  TensorShape shape_;
+  bool relu_;
+};
+
+class AddGradientsKernel final : public CudaKernel {
+ public:
+  AddGradientsKernel(const Machine& machine, const AddGradients& op)
+      : CudaKernel{machine, op.relu ? 4U : 3U}, shape_{op.x}, relu_{op.relu} {}
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    with_element(machine().precision, [&](auto element) {
+      using T = decltype(element);
+      const std::size_t packs = pack_count<T>(shape_);
+      T* const a = tensor<T>(arguments, 0);
+      T* const b = tensor<T>(arguments, 1);
+      if (relu_) {
+        launch(stream(), packs, add_gradients_of_relu<T>, a, b, tensor<T>(arguments, 2),
+               tensor<T>(arguments, 3), packs);
+      } else {
+        launch(stream(), packs, add_forward<T, false>, a, b, tensor<T>(arguments, 2), packs);
+      }
+    });
+  }
+
+  TensorShape shape_;
+  bool relu_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluForward& op) {
+  return std::make_unique<ReluForwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& op) {
+  return std::make_unique<ReluBackwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op) {
+  return std::make_unique<AddForwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddGradients& op) {
+  return std::make_unique<AddGradientsKernel>(machine, op);
+}
+
+}  // namespace spillway::cuda

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "src/cuda/layout/cuda_kernel.h"
+#include "src/cuda/layout/layout.h"
+#include "src/cuda/layout/pack.cuh"
+#include "um/cuda/driver/check.h"
+
+namespace spillway::cuda {
+
+/// Threads of a block of the kernels that go over elements.
+constexpr unsigned kThreads = 256;
+/// More blocks than this take turns: some times what fills the largest device.
+constexpr std::size_t kMaxBlocks = 1U << 15U;
+
+/// The first of a thread's items, and the distance to its next: `for (i = first_item(); i < count;
+/// i += item_stride())`.
+__device__ inline std::size_t first_item() {
+  return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ inline std::size_t item_stride() {
+  return static_cast<std::size_t>(gridDim.x) * blockDim.x;
+}
+
+/// Enqueues `kernel(arguments...)` with a thread for each of `items`, or as many blocks as are
+/// useful; nothing for no items.
+template <class... Parameters, class... Arguments>
+void launch(cudaStream_t stream, std::size_t items, void (*kernel)(Parameters...),
+            Arguments... arguments) {
+  if (items == 0) return;
+  const std::size_t blocks = std::min((items + kThreads - 1) / kThreads, kMaxBlocks);
+  kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(arguments...);
+  um::check(cudaGetLastError());
+}
+
+/// Calls visit(T{}) with the element type of the precision's tensors.
+template <class Visit>
+void with_element(Precision precision, const Visit& visit) {
+  if (precision == Precision::kBf16) {
+    visit(__nv_bfloat16{});
+  } else {
+    visit(float{});
+  }
+}
+
+/// Operand number `i` as a tensor of T.
+template <class T>
+T* tensor(const KernelArguments& arguments, std::size_t i) {
+  return reinterpret_cast<T*>(arguments.operands[i]);
+}
+
+/// Packs of a tensor.
+template <class T>
+std::size_t pack_count(const TensorShape& shape) {
+  return Layout::elements(shape) / Pack<T>::kLanes;
+}
+
+}  // namespace spillway::cuda

@@ -1,0 +1,86 @@
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "src/cuda/kernels/kernels.h"
+#include "src/cuda/kernels/launch.cuh"
+#include "um/cuda/driver/check.h"
+
+namespace spillway::cuda {
+namespace {
+
+struct Images {
+  std::size_t pixels;  // of an image
+  std::size_t channels;
+  std::size_t packs_of_pixel;
+  std::size_t packs;  // of all images
+};
+
+// From (N, C, H, W) to (N, H, W, padded C). Neighbouring threads have neighbouring pixels, which
+// are neighbours in memory on both sides where a pixel is one pack.
+template <class T>
+__global__ void pack_images(const float* images, T* x, Images g) {
+  for (std::size_t i = first_item(); i < g.packs; i += item_stride()) {
+    const std::size_t pixel = i % g.pixels;
+    const std::size_t pack = i / g.pixels % g.packs_of_pixel;
+    const std::size_t image = i / g.pixels / g.packs_of_pixel;
+    Pack<T> values;
+#pragma unroll
+    for (int l = 0; l < Pack<T>::kLanes; ++l) {
+      const std::size_t c = pack * Pack<T>::kLanes + l;
+      values.lanes[l] = c < g.channels ? images[(image * g.channels + c) * g.pixels + pixel] : 0.F;
+    }
+    store(x, (image * g.pixels + pixel) * g.packs_of_pixel + pack, values);
+  }
+}
+
+// The images go to the workspace as they are, and are laid out there. Out of Backend's batch
+// memory, which is pinned, both copies are the device's own affair; out of other memory the driver
+// may copy first, while the caller waits.
+class LoadBatchKernel final : public CudaKernel {
+ public:
+  LoadBatchKernel(const Machine& machine, const LoadBatch& op)
+      : CudaKernel{machine, 2}, shape_{op.x}, labels_each_{op.labels_each} {}
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    const Batch& batch = *arguments.context->batch;
+    const std::size_t first = arguments.context->first_sample;
+    um::expects(has_all_samples(batch, shape_, labels_each_, first),
+                "a batch has all samples of the step");
+    const auto images =
+        std::span{batch.images}.subspan(first * shape_.image.elements(), shape_.elements());
+    const auto labels =
+        std::span{batch.labels}.subspan(first * labels_each_, shape_.batch * labels_each_);
+    copy_in(std::as_bytes(images), arguments.workspace);
+    copy_in(std::as_bytes(labels), arguments.operands[1]);
+    with_element(machine().precision, [&](auto element) {
+      using T = decltype(element);
+      const Images g{.pixels = shape_.image.height * shape_.image.width,
+                     .channels = shape_.image.channels,
+                     .packs_of_pixel = Layout::padded(shape_.image.channels) / Pack<T>::kLanes,
+                     .packs = pack_count<T>(shape_)};
+      launch(stream(), g.packs, pack_images<T>, reinterpret_cast<float*>(arguments.workspace),
+             tensor<T>(arguments, 0), g);
+    });
+  }
+
+  void copy_in(std::span<const std::byte> from, std::byte* to) const {
+    um::check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream()));
+  }
+
+  TensorShape shape_;
+  std::size_t labels_each_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op) {
+  return std::make_unique<LoadBatchKernel>(machine, op);
+}
+
+um::Bytes workspace_of(const Machine& /*machine*/, const LoadBatch& op) {
+  return float_bytes(op.x.elements());
+}
+
+}  // namespace spillway::cuda

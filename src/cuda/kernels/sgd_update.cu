@@ -1,0 +1,67 @@
+#include "src/cuda/kernels/kernels.h"
+#include "src/cuda/kernels/launch.cuh"
+#include "src/cuda/kernels/update_range.cuh"
+#include "src/cuda/layout/parameter_layout.h"
+
+namespace spillway::cuda {
+namespace {
+
+struct SgdBlocks {
+  const float* old_w;
+  const float* old_v;
+  const float* dw;
+  float* w;  // may be old_w
+  float* v;  // may be old_v
+};
+
+// Rounds after each operation, as the host does: no fused multiply-adds. What is padding in
+// parameters, momentum and gradient stays zero.
+__global__ void sgd_update(SgdBlocks blocks, SgdOptions options, float rate, UpdateRange range) {
+  for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
+    const float decay = i < range.decayed ? options.weight_decay : 0.F;
+    Pack<float> w = load(blocks.old_w, i);
+    Pack<float> v = load(blocks.old_v, i);
+    const Pack<float> dw = load(blocks.dw, i);
+#pragma unroll
+    for (int l = 0; l < Pack<float>::kLanes; ++l) {
+      const float gradient = __fadd_rn(dw.lanes[l], __fmul_rn(decay, w.lanes[l]));
+      v.lanes[l] = __fadd_rn(__fmul_rn(options.momentum, v.lanes[l]), gradient);
+      const float change = options.nesterov
+                               ? __fadd_rn(gradient, __fmul_rn(options.momentum, v.lanes[l]))
+                               : v.lanes[l];
+      w.lanes[l] = __fsub_rn(w.lanes[l], __fmul_rn(rate, change));
+    }
+    store(blocks.w, i, w);
+    store(blocks.v, i, v);
+    range.store_copy(i, w);
+  }
+}
+
+class SgdUpdateKernel final : public CudaKernel {
+ public:
+  SgdUpdateKernel(const Machine& machine, const SgdUpdate& op)
+      : CudaKernel{machine, 5}, layout_{machine.precision, op.parameters}, op_{op} {}
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    const SgdBlocks blocks{.old_w = tensor<float>(arguments, 0),
+                           .old_v = tensor<float>(arguments, 1),
+                           .dw = tensor<float>(arguments, 2),
+                           .w = tensor<float>(arguments, 3),
+                           .v = tensor<float>(arguments, 4)};
+    const UpdateRange range = UpdateRange::of(layout_, op_.parameters, arguments.operands[3]);
+    launch(stream(), range.packs, sgd_update, blocks, op_.options, arguments.context->learning_rate,
+           range);
+  }
+
+  ParameterLayout layout_;
+  SgdUpdate op_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op) {
+  return std::make_unique<SgdUpdateKernel>(machine, op);
+}
+
+}  // namespace spillway::cuda

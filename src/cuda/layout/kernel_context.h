@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+#include "src/ops/precision.h"
+#include "um/bytes.h"
+
+namespace spillway::cuda {
+
+class ConvolutionEngines;
+
+/// What kernels are made for. All that it points to outlives all kernels.
+struct Machine {
+  cudaStream_t stream = nullptr;  ///< where kernels enqueue their work
+  cudnnHandle_t cudnn = nullptr;
+  cublasLtHandle_t cublas = nullptr;
+  Precision precision = Precision::kFp32;
+  bool deterministic = false;             ///< only engines that give the same bits each time
+  um::Bytes max_workspace;                ///< algorithms that need more are not offered
+  ConvolutionEngines* engines = nullptr;  ///< what cuDNN offers for `precision`
+};
+
+}  // namespace spillway::cuda

@@ -1,0 +1,150 @@
+#include "src/cuda/layout/parameter_layout.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <variant>
+
+#include "src/cuda/layout/bfloat16.h"
+#include "src/cuda/layout/layout.h"
+#include "um/error.h"
+
+namespace spillway::cuda {
+namespace {
+
+constexpr um::Bytes kAlignment{256};
+constexpr std::size_t kBfloat16 = sizeof(Bfloat16);
+
+std::size_t weights_of(const ConvolutionParameters& spec) {
+  return Layout::padded(spec.out) * spec.kernel.height * spec.kernel.width * filter_channels(spec);
+}
+std::size_t weights_of(const TransposedConvolutionParameters& spec) {
+  return weights_of(spec.adjoint());
+}
+std::size_t weights_of(const LinearParameters& spec) {
+  return Layout::padded(spec.out) * Layout::padded(spec.in).elements();
+}
+template <class TwoVectors>
+std::size_t weights_of(const TwoVectors& spec) {
+  return Layout::padded(spec.channels);
+}
+
+template <class Spec>
+constexpr bool kHasWeights =
+    !std::is_same_v<Spec, BatchNormParameters> && !std::is_same_v<Spec, BatchNormStatistics>;
+
+// Numbers of the second part, without padding.
+template <class Spec>
+std::size_t second_count(const Spec& spec) {
+  if constexpr (kHasWeights<Spec>) {
+    return spec.bias ? spec.out : 0;
+  } else {
+    return spec.channels;
+  }
+}
+
+// Each calls visit(index in the canonical order, index in the block) for all of the first part.
+// Weights: `from` is (out, C, H, W) and the block (out, H, W, `stored_channels`).
+template <class Visit>
+void for_each_filter(std::size_t out, const nets::Shape& in, std::size_t stored_channels,
+                     const Visit& visit) {
+  const std::size_t stored = in.height * in.width * stored_channels;
+  for (std::size_t o = 0; o < out; ++o) {
+    std::size_t canonical = o * in.elements();
+    for (std::size_t c = 0; c < in.channels; ++c) {
+      for (std::size_t h = 0; h < in.height; ++h) {
+        for (std::size_t w = 0; w < in.width; ++w) {
+          visit(canonical++, o * stored + (h * in.width + w) * stored_channels + c);
+        }
+      }
+    }
+  }
+}
+
+template <class Visit>
+void for_each_weight(const ConvolutionParameters& spec, const Visit& visit) {
+  for_each_filter(
+      spec.out,
+      {.channels = spec.in / spec.groups, .height = spec.kernel.height, .width = spec.kernel.width},
+      filter_channels(spec), visit);
+}
+template <class Visit>
+void for_each_weight(const TransposedConvolutionParameters& spec, const Visit& visit) {
+  for_each_weight(spec.adjoint(), visit);
+}
+template <class Visit>
+void for_each_weight(const LinearParameters& spec, const Visit& visit) {
+  for_each_filter(spec.out, spec.in, Layout::padded(spec.in.channels), visit);
+}
+template <class TwoVectors, class Visit>
+void for_each_weight(const TwoVectors& spec, const Visit& visit) {
+  for (std::size_t c = 0; c < spec.channels; ++c) visit(c, c);
+}
+
+// Calls visit as above for both parts.
+template <class Visit>
+void for_each_parameter(const ParameterLayout& layout, const ParameterSpec& spec,
+                        const Visit& visit) {
+  std::visit(
+      [&](const auto& alternative) {
+        for_each_weight(alternative, visit);
+        const std::size_t count = second_count(alternative);
+        const std::size_t canonical = element_count(spec) - count;
+        for (std::size_t i = 0; i < count; ++i) visit(canonical + i, layout.weight_count() + i);
+      },
+      spec);
+}
+
+}  // namespace
+
+std::size_t filter_channels(const ConvolutionParameters& spec) {
+  return spec.groups > 1 ? spec.in / spec.groups : Layout::padded(spec.in);
+}
+
+ParameterLayout::ParameterLayout(Precision precision, const ParameterSpec& spec)
+    : weight_count_{std::visit([](const auto& s) { return weights_of(s); }, spec)},
+      bias_count_{std::visit([](const auto& s) { return Layout::padded(second_count(s)); }, spec)},
+      has_bf16_copy_{
+          precision == Precision::kBf16 &&
+          std::visit([](const auto& s) { return kHasWeights<std::decay_t<decltype(s)>>; }, spec)} {}
+
+um::Bytes ParameterLayout::bf16_weights() const {
+  um::expects(has_bf16_copy_, "the block has a bfloat16 copy");
+  return um::round_up(um::Bytes{float_count() * kFloat}, kAlignment);
+}
+
+um::Bytes ParameterLayout::bf16_bias() const {
+  return bf16_weights() + um::Bytes{weight_count_ * kBfloat16};
+}
+
+um::Bytes ParameterLayout::bytes() const {
+  if (!has_bf16_copy_) return um::Bytes{float_count() * kFloat};
+  return bf16_weights() + um::Bytes{float_count() * kBfloat16};
+}
+
+void import_block(Precision precision, const ParameterSpec& spec, std::span<const float> values,
+                  std::span<std::byte> block) {
+  const ParameterLayout layout{precision, spec};
+  um::expects(values.size() == element_count(spec), "as many values as parameters");
+  um::expects(block.size() == layout.bytes().count(), "a block of the layout's size");
+  std::fill(block.begin(), block.end(), std::byte{0});
+  auto* const floats = reinterpret_cast<float*>(block.data());
+  for_each_parameter(layout, spec, [&](std::size_t canonical, std::size_t stored) {
+    floats[stored] = values[canonical];
+  });
+  if (!layout.has_bf16_copy()) return;
+  auto* const copy = reinterpret_cast<Bfloat16*>(block.data() + layout.bf16_weights().count());
+  std::transform(floats, floats + layout.float_count(), copy, to_bfloat16);
+}
+
+void export_block(Precision precision, const ParameterSpec& spec, std::span<const std::byte> block,
+                  std::span<float> values) {
+  const ParameterLayout layout{precision, spec};
+  um::expects(values.size() == element_count(spec), "as many values as parameters");
+  um::expects(block.size() >= layout.float_count() * sizeof(float), "all floats of the block");
+  const auto* const floats = reinterpret_cast<const float*>(block.data());
+  for_each_parameter(layout, spec, [&](std::size_t canonical, std::size_t stored) {
+    values[canonical] = floats[stored];
+  });
+}
+
+}  // namespace spillway::cuda

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "src/ops/cuda_plugin.h"
+#include "src/ops/execution_context.h"
+
+namespace spillway::cuda {
+
+/// A GPU with its kernels and stream. Throws: um::Error when there is no such GPU, or it or a
+/// library cannot be used.
+[[nodiscard]] ExecutionContext open_context(const CudaRequest& request);
+
+}  // namespace spillway::cuda

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/files/input_file.h"
+#include "src/files/replaced_file.h"
+
+namespace spillway {
+
+/// An array of 32-bit floats in a safetensors file (github.com/huggingface/safetensors), the last
+/// dimension next to each other.
+struct StoredTensor {
+  std::string name;
+  std::vector<std::size_t> shape;
+};
+
+/// Writes a safetensors file bit by bit; it is there as a whole after commit(), or not at all.
+class SafetensorsWriter {
+ public:
+  /// Writes the header. Requires: different names, none of them "__metadata__".
+  /// Throws: um::Error when the file cannot be written.
+  SafetensorsWriter(const std::filesystem::path& path, std::span<const StoredTensor> tensors);
+
+  /// Appends values: those of the first tensor, then those of the second, and so on.
+  /// Throws: um::Error when they cannot be written.
+  void append(std::span<const float> values);
+  /// Requires: as many values as the tensors have. Throws: um::Error. Nothing may follow.
+  void commit();
+
+ private:
+  ReplacedFile file_;
+  std::uint64_t missing_ = 0;  // values that are still to come
+};
+
+/// A safetensors file of 32-bit floats that is open for reading.
+class SafetensorsReader {
+ public:
+  /// Throws: um::Error that names the file when it is missing, cut off or not what it should be.
+  explicit SafetensorsReader(const std::filesystem::path& path);
+
+  /// In the order of the file.
+  [[nodiscard]] const std::vector<StoredTensor>& tensors() const { return tensors_; }
+  /// The number of the tensor of this name, or nothing.
+  [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
+  /// Fills `values` with those of tensor number `index`. Requires: as many as its shape has.
+  /// Throws: um::Error when they cannot be read.
+  void read(std::size_t index, std::span<float> values) const;
+
+ private:
+  InputFile file_;
+  std::vector<StoredTensor> tensors_;
+  std::vector<std::uint64_t> offsets_;  // in the file, and where the last tensor ends
+};
+
+}  // namespace spillway

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "src/host/layout/threads.h"
+#include "src/ops/execution_context.h"
+#include "um/device.h"
+
+namespace spillway::host {
+
+/// A processor whose kernels are oneDNN's, with its stream and its team of threads started. Throws:
+/// um::Error when there are not so many threads.
+[[nodiscard]] ExecutionContext open_context(std::unique_ptr<um::Device> device,
+                                            std::size_t threads = usable_cpus());
+
+}  // namespace spillway::host

@@ -1,0 +1,191 @@
+#include <algorithm>
+
+#include "src/host/kernels/kernels.h"
+
+namespace spillway::host {
+namespace {
+
+dnnl::batch_normalization_forward::primitive_desc describe(const Machine& machine,
+                                                           const BatchNormForward& op) {
+  return batch_norm_forward(machine.engine, NormMode::kTraining, machine.layout.desc(op.x),
+                            op.epsilon, op.relu);
+}
+
+dnnl::batch_normalization_forward::primitive_desc describe(const Machine& machine,
+                                                           const BatchNormInference& op) {
+  return batch_norm_forward(machine.engine, NormMode::kInference, machine.layout.desc(op.x),
+                            op.epsilon, op.relu);
+}
+
+dnnl::batch_normalization_backward::primitive_desc describe(const Machine& machine,
+                                                            const BatchNormBackward& op) {
+  const Desc x = machine.layout.desc(op.x);
+  return batch_norm_backward(
+      machine.engine, x, op.epsilon, op.relu,
+      batch_norm_forward(machine.engine, NormMode::kTraining, x, op.epsilon, op.relu));
+}
+
+ParameterParts parts_of_norm(const Machine& machine, const TensorShape& x) {
+  return parts_of(machine.layout, BatchNormParameters{.channels = x.image.channels});
+}
+
+// Of BatchNormForward or BatchNormInference, which has no workspace: Call leaves that out.
+template <class Op>
+Call forward_call(const Machine& machine, const Op& op) {
+  const auto pd = describe(machine, op);
+  const Desc vector = vector_desc(machine.layout, op.x.image.channels);
+  return {machine.engine,
+          dnnl::batch_normalization_forward(pd),
+          {{DNNL_ARG_SRC, pd.src_desc()},
+           {DNNL_ARG_DST, pd.dst_desc()},
+           {DNNL_ARG_SCALE, vector},
+           {DNNL_ARG_SHIFT, vector},
+           {DNNL_ARG_MEAN, vector},
+           {DNNL_ARG_VARIANCE, vector},
+           {DNNL_ARG_WORKSPACE, pd.workspace_desc()},
+           {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}}};
+}
+
+class BatchNormForwardKernel final : public HostKernel {
+ public:
+  BatchNormForwardKernel(const Machine& machine, const BatchNormForward& op)
+      : HostKernel{machine, op.relu ? 6U : 5U},
+        op_{op},
+        parts_{parts_of_norm(machine, op.x)},
+        call_{forward_call(machine, op)} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    const auto& operands = arguments.operands;
+    const std::size_t second = float_bytes(parts_.second_begin).count();
+    call_.run({{DNNL_ARG_SRC, operands[0]},
+               {DNNL_ARG_SCALE, operands[1]},
+               {DNNL_ARG_SHIFT, operands[1] + second},
+               {DNNL_ARG_DST, operands[2]},
+               {DNNL_ARG_MEAN, operands[3]},
+               {DNNL_ARG_VARIANCE, operands[3] + second},
+               {DNNL_ARG_WORKSPACE, op_.relu ? operands[5] : operands[0]},
+               {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
+    zero_gaps(parts_, floats(arguments, 3));
+    if (!arguments.is_recomputation) update(floats(arguments, 3), floats(arguments, 4));
+  }
+
+  // One value a channel has no unbiased variance; its biased one, zero, stands in.
+  void update(const float* saved, float* running) const {
+    const std::size_t values = op_.x.batch * op_.x.image.height * op_.x.image.width;
+    const float unbiased =
+        static_cast<float>(values) / static_cast<float>(std::max<std::size_t>(values - 1, 1));
+    const float keep = 1.F - op_.momentum;
+    for (std::size_t c = 0; c < parts_.first; ++c) {
+      const std::size_t v = parts_.second_begin + c;
+      running[c] = keep * running[c] + op_.momentum * saved[c];
+      running[v] = keep * running[v] + op_.momentum * unbiased * saved[v];
+    }
+  }
+
+  BatchNormForward op_;
+  ParameterParts parts_;
+  Call call_;
+};
+
+class BatchNormInferenceKernel final : public HostKernel {
+ public:
+  BatchNormInferenceKernel(const Machine& machine, const BatchNormInference& op)
+      : HostKernel{machine, 4},
+        second_{float_bytes(parts_of_norm(machine, op.x).second_begin)},
+        call_{forward_call(machine, op)} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    const auto& operands = arguments.operands;
+    call_.run({{DNNL_ARG_SRC, operands[0]},
+               {DNNL_ARG_SCALE, operands[1]},
+               {DNNL_ARG_SHIFT, operands[1] + second_.count()},
+               {DNNL_ARG_MEAN, operands[2]},
+               {DNNL_ARG_VARIANCE, operands[2] + second_.count()},
+               {DNNL_ARG_DST, operands[3]},
+               {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
+  }
+
+  um::Bytes second_;
+  Call call_;
+};
+
+class BatchNormBackwardKernel final : public HostKernel {
+ public:
+  BatchNormBackwardKernel(const Machine& machine, const BatchNormBackward& op)
+      : HostKernel{machine, op.relu ? 7U : 6U},
+        relu_{op.relu},
+        parts_{parts_of_norm(machine, op.x)},
+        call_{make_call(machine, op)} {}
+
+ private:
+  static Call make_call(const Machine& machine, const BatchNormBackward& op) {
+    const auto pd = describe(machine, op);
+    const Desc vector = vector_desc(machine.layout, op.x.image.channels);
+    return {machine.engine,
+            dnnl::batch_normalization_backward(pd),
+            {{DNNL_ARG_SRC, pd.src_desc()},
+             {DNNL_ARG_DIFF_DST, pd.diff_dst_desc()},
+             {DNNL_ARG_DIFF_SRC, pd.diff_src_desc()},
+             {DNNL_ARG_SCALE, vector},
+             {DNNL_ARG_SHIFT, vector},
+             {DNNL_ARG_DIFF_SCALE, vector},
+             {DNNL_ARG_DIFF_SHIFT, vector},
+             {DNNL_ARG_MEAN, vector},
+             {DNNL_ARG_VARIANCE, vector},
+             {DNNL_ARG_WORKSPACE, pd.workspace_desc()},
+             {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}}};
+  }
+
+  void compute(const KernelArguments& arguments) override {
+    const auto& operands = arguments.operands;
+    const std::size_t second = float_bytes(parts_.second_begin).count();
+    const std::size_t dx = relu_ ? 5 : 4;
+    const std::size_t dparameters = dx + 1;
+    zero_gaps(parts_, floats(arguments, dparameters));
+    call_.run({{DNNL_ARG_SRC, operands[0]},
+               {DNNL_ARG_DIFF_DST, operands[1]},
+               {DNNL_ARG_SCALE, operands[2]},
+               {DNNL_ARG_SHIFT, operands[2] + second},
+               {DNNL_ARG_MEAN, operands[3]},
+               {DNNL_ARG_VARIANCE, operands[3] + second},
+               {DNNL_ARG_WORKSPACE, operands[4]},
+               {DNNL_ARG_DIFF_SRC, operands[dx]},
+               {DNNL_ARG_DIFF_SCALE, operands[dparameters]},
+               {DNNL_ARG_DIFF_SHIFT, operands[dparameters] + second},
+               {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
+  }
+
+  bool relu_;
+  ParameterParts parts_;
+  Call call_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const BatchNormForward& op) {
+  return std::make_unique<BatchNormForwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const BatchNormInference& op) {
+  return std::make_unique<BatchNormInferenceKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const BatchNormBackward& op) {
+  return std::make_unique<BatchNormBackwardKernel>(machine, op);
+}
+
+um::Bytes workspace_of(const Machine& machine, const BatchNormForward& op) {
+  return scratchpad_bytes(describe(machine, op));
+}
+um::Bytes workspace_of(const Machine& machine, const BatchNormInference& op) {
+  return scratchpad_bytes(describe(machine, op));
+}
+um::Bytes workspace_of(const Machine& machine, const BatchNormBackward& op) {
+  return scratchpad_bytes(describe(machine, op));
+}
+
+um::Bytes saved_bytes(const Machine& machine, const BatchNormForward& op) {
+  return um::Bytes{describe(machine, op).workspace_desc().get_size()};
+}
+
+}  // namespace spillway::host

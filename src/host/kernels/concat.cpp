@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "src/host/kernels/kernels.h"
+
+namespace spillway::host {
+namespace {
+
+// How the images of a tensor lie in memory.
+struct Grid {
+  Grid(const Layout& layout, const nets::Shape& image)
+      : floats{layout.padded(image).elements()},
+        lanes{layout.lanes(image.channels)},
+        pixels{image.height * image.width} {}
+
+  // Of pixel (0, 0) of a channel, within an image.
+  [[nodiscard]] std::size_t start(std::size_t channel) const {
+    return channel / lanes * lanes * pixels + channel % lanes;
+  }
+
+  std::size_t floats;  // of an image
+  std::size_t lanes;   // channels side by side; the distance between pixels
+  std::size_t pixels;
+};
+
+// Channels that lie side by side in a part and in the whole.
+struct Strip {
+  std::size_t part;
+  std::size_t in_part;   // their channel in the part
+  std::size_t in_whole;  // and in the whole
+  std::size_t channels;
+};
+
+// The strips of a part whose channels begin at `first` of the whole: whole blocks of channels where
+// `first` is a multiple of the block, pieces of blocks elsewhere.
+void append_strips(std::size_t part, std::size_t channels, const Grid& part_grid, std::size_t first,
+                   const Grid& whole, std::vector<Strip>& strips) {
+  for (std::size_t c = 0; c < channels;) {
+    const std::size_t in_whole = first + c;
+    const std::size_t room =
+        std::min(part_grid.lanes - c % part_grid.lanes, whole.lanes - in_whole % whole.lanes);
+    const std::size_t next = std::min(room, channels - c);
+    strips.push_back({.part = part, .in_part = c, .in_whole = in_whole, .channels = next});
+    c += next;
+  }
+}
+
+void copy(const float* from, const Grid& source, float* to, const Grid& target,
+          std::size_t channels) {
+  if (channels == source.lanes && channels == target.lanes) {
+    std::copy_n(from, channels * source.pixels, to);
+    return;
+  }
+  for (std::size_t p = 0; p < source.pixels; ++p) {
+    std::copy_n(from + p * source.lanes, channels, to + p * target.lanes);
+  }
+}
+
+void add(const float* from, const Grid& source, float* to, const Grid& target,
+         std::size_t channels) {
+  const bool is_whole = channels == source.lanes && channels == target.lanes;
+  const std::size_t rows = is_whole ? 1 : source.pixels;
+  const std::size_t length = is_whole ? channels * source.pixels : channels;
+  for (std::size_t p = 0; p < rows; ++p) {
+    const float* const x = from + p * source.lanes;
+    float* const y = to + p * target.lanes;
+#pragma omp simd
+    for (std::size_t i = 0; i < length; ++i) y[i] += x[i];
+  }
+}
+
+// Zeros in the padding channels of an image that has `channels`.
+void clear_padding(float* image, const Grid& grid, std::size_t channels) {
+  const std::size_t padding = grid.floats / grid.pixels - channels;
+  float* const first = image + grid.start(channels);
+  for (std::size_t p = 0; p < grid.pixels && padding > 0; ++p) {
+    std::fill_n(first + p * grid.lanes, padding, 0.F);
+  }
+}
+
+class ConcatForwardKernel final : public HostKernel {
+ public:
+  ConcatForwardKernel(const Machine& machine, const ConcatForward& op)
+      : HostKernel{machine, op.parts.size() + 1},
+        batch_{op.whole().batch},
+        channels_{op.whole().image.channels},
+        whole_{machine.layout, op.whole().image} {
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < op.parts.size(); ++i) {
+      const nets::Shape& image = op.parts[i].image;
+      parts_.emplace_back(machine.layout, image);
+      append_strips(i, image.channels, parts_[i], first, whole_, strips_);
+      first += image.channels;
+    }
+  }
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    float* const y = floats(arguments, parts_.size());
+#pragma omp parallel for collapse(2) schedule(static)
+    for (std::size_t n = 0; n < batch_; ++n) {
+      for (const Strip& strip : strips_) {
+        const Grid& part = parts_[strip.part];
+        const float* const x = floats(arguments, strip.part) + n * part.floats;
+        copy(x + part.start(strip.in_part), part,
+             y + n * whole_.floats + whole_.start(strip.in_whole), whole_, strip.channels);
+      }
+    }
+#pragma omp parallel for schedule(static)
+    for (std::size_t n = 0; n < batch_; ++n) {
+      clear_padding(y + n * whole_.floats, whole_, channels_);
+    }
+  }
+
+  std::size_t batch_;
+  std::size_t channels_;
+  Grid whole_;
+  std::vector<Grid> parts_;
+  std::vector<Strip> strips_;
+};
+
+class ConcatBackwardKernel final : public HostKernel {
+ public:
+  ConcatBackwardKernel(const Machine& machine, const ConcatBackward& op)
+      : HostKernel{machine, 1 + op.slices.size() + accumulating(op)},
+        batch_{op.y.batch},
+        first_write_{1 + accumulating(op)},
+        slices_{op.slices},
+        whole_{machine.layout, op.y.image} {
+    for (std::size_t i = 0; i < slices_.size(); ++i) {
+      const nets::Shape& image = slices_[i].x.image;
+      parts_.emplace_back(machine.layout, image);
+      append_strips(i, image.channels, parts_[i], slices_[i].first_channel, whole_, strips_);
+    }
+  }
+
+ private:
+  static std::size_t accumulating(const ConcatBackward& op) {
+    return static_cast<std::size_t>(
+        std::count_if(op.slices.begin(), op.slices.end(),
+                      [](const ConcatBackward::Slice& slice) { return slice.accumulates; }));
+  }
+
+  // The sums that are read are the blocks that are written.
+  void compute(const KernelArguments& arguments) override {
+    const float* const dy = floats(arguments, 0);
+#pragma omp parallel for collapse(2) schedule(static)
+    for (std::size_t n = 0; n < batch_; ++n) {
+      for (const Strip& strip : strips_) {
+        const Grid& part = parts_[strip.part];
+        float* const dx = floats(arguments, first_write_ + strip.part) + n * part.floats;
+        const auto& move = slices_[strip.part].accumulates ? add : copy;
+        move(dy + n * whole_.floats + whole_.start(strip.in_whole), whole_,
+             dx + part.start(strip.in_part), part, strip.channels);
+      }
+    }
+#pragma omp parallel for collapse(2) schedule(static)
+    for (std::size_t n = 0; n < batch_; ++n) {
+      for (std::size_t i = 0; i < parts_.size(); ++i) {
+        float* const dx = floats(arguments, first_write_ + i) + n * parts_[i].floats;
+        clear_padding(dx, parts_[i], slices_[i].x.image.channels);
+      }
+    }
+  }
+
+  std::size_t batch_;
+  std::size_t first_write_;
+  std::vector<ConcatBackward::Slice> slices_;
+  Grid whole_;
+  std::vector<Grid> parts_;
+  std::vector<Strip> strips_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatForward& op) {
+  return std::make_unique<ConcatForwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatBackward& op) {
+  return std::make_unique<ConcatBackwardKernel>(machine, op);
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,64 @@
+#include "src/host/kernels/kernels.h"
+
+namespace spillway::host {
+namespace {
+
+// The weights' format is oneDNN's choice: forcing one can end in its reference implementation.
+// Padding channels belong to no group, so with groups oneDNN is told of them as of padding.
+ConvolutionDescs describe(const Layout& layout, const ConvolutionGeometry& geometry,
+                          dnnl::algorithm algorithm) {
+  const bool is_grouped = geometry.groups > 1;
+  const auto desc = [&](const TensorShape& shape) {
+    return is_grouped ? layout.unpadded_desc(shape) : layout.desc(shape);
+  };
+  return {.algorithm = algorithm,
+          .x = desc(geometry.x),
+          .weights = any_format(weights_desc(layout, geometry.parameters())),
+          .bias = bias_desc(layout, geometry.parameters()),
+          .y = desc(geometry.y),
+          .strides = dims({geometry.stride.height, geometry.stride.width}),
+          .gaps = dims({geometry.dilation.height - 1, geometry.dilation.width - 1}),
+          .padding = dims({geometry.padding.height, geometry.padding.width})};
+}
+
+std::optional<WeightedPrimitive> weighted(const Layout& layout, const ConvolutionGeometry& geometry,
+                                          Direction direction,
+                                          const dnnl::primitive_desc& primitive) {
+  if (!primitive) return std::nullopt;
+  return WeightedPrimitive{.primitive = primitive,
+                           .direction = direction,
+                           .block_weights = weights_desc(layout, geometry.parameters()),
+                           .parts = parts_of(layout, geometry.parameters())};
+}
+
+}  // namespace
+
+std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
+                                                const ConvolutionForward& operation,
+                                                dnnl::algorithm algorithm) {
+  const ConvolutionDescs descs = describe(machine.layout, operation.geometry, algorithm);
+  return weighted(machine.layout, operation.geometry, Direction::kForward,
+                  convolution_forward(machine.engine, descs, operation.relu));
+}
+
+std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
+                                                const ConvolutionBackwardData& operation,
+                                                dnnl::algorithm algorithm) {
+  const ConvolutionDescs descs = describe(machine.layout, operation.geometry, algorithm);
+  const auto forward = convolution_forward(machine.engine, descs, /*relu=*/false);
+  if (!forward) return std::nullopt;
+  return weighted(machine.layout, operation.geometry, Direction::kBackwardData,
+                  convolution_backward_data(machine.engine, descs, forward));
+}
+
+std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
+                                                const ConvolutionBackwardWeights& operation,
+                                                dnnl::algorithm algorithm) {
+  const ConvolutionDescs descs = describe(machine.layout, operation.geometry, algorithm);
+  const auto forward = convolution_forward(machine.engine, descs, /*relu=*/false);
+  if (!forward) return std::nullopt;
+  return weighted(machine.layout, operation.geometry, Direction::kBackwardWeights,
+                  convolution_backward_weights(machine.engine, descs, forward));
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,86 @@
+#include <algorithm>
+
+#include "src/host/kernels/kernels.h"
+
+namespace spillway::host {
+namespace {
+
+// The rows of a window within a plane of channels that lie side by side.
+struct Window {
+  template <class CropOperation>
+  Window(const Layout& layout, const CropOperation& op)
+      : lanes{layout.lanes(op.x.image.channels)},
+        planes{op.x.batch * layout.padded(op.x.image.channels) / lanes},
+        whole{op.x.image},
+        window{op.y.image},
+        offset{op.offset} {}
+
+  // Floats of a row, of a plane, and where row `row` of the window begins in a plane of x.
+  [[nodiscard]] std::size_t row() const { return window.width * lanes; }
+  [[nodiscard]] std::size_t plane() const { return window.height * row(); }
+  [[nodiscard]] std::size_t whole_plane() const { return whole.height * whole.width * lanes; }
+  [[nodiscard]] std::size_t begin(std::size_t row) const {
+    return ((offset.height + row) * whole.width + offset.width) * lanes;
+  }
+
+  std::size_t lanes;
+  std::size_t planes;  // of the batch
+  nets::Shape whole;
+  nets::Shape window;
+  nets::Extent offset;
+};
+
+class CropForwardKernel final : public HostKernel {
+ public:
+  CropForwardKernel(const Machine& machine, const CropForward& op)
+      : HostKernel{machine, 2}, window_{machine.layout, op} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    const float* const x = floats(arguments, 0);
+    float* const y = floats(arguments, 1);
+#pragma omp parallel for schedule(static)
+    for (std::size_t p = 0; p < window_.planes; ++p) {
+      for (std::size_t row = 0; row < window_.window.height; ++row) {
+        std::copy_n(x + p * window_.whole_plane() + window_.begin(row), window_.row(),
+                    y + p * window_.plane() + row * window_.row());
+      }
+    }
+  }
+
+  Window window_;
+};
+
+class CropBackwardKernel final : public HostKernel {
+ public:
+  CropBackwardKernel(const Machine& machine, const CropBackward& op)
+      : HostKernel{machine, 2}, window_{machine.layout, op} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    const float* const dy = floats(arguments, 0);
+    float* const dx = floats(arguments, 1);
+#pragma omp parallel for schedule(static)
+    for (std::size_t p = 0; p < window_.planes; ++p) {
+      float* const plane = dx + p * window_.whole_plane();
+      std::fill_n(plane, window_.whole_plane(), 0.F);
+      for (std::size_t row = 0; row < window_.window.height; ++row) {
+        std::copy_n(dy + p * window_.plane() + row * window_.row(), window_.row(),
+                    plane + window_.begin(row));
+      }
+    }
+  }
+
+  Window window_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropForward& op) {
+  return std::make_unique<CropForwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropBackward& op) {
+  return std::make_unique<CropBackwardKernel>(machine, op);
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,118 @@
+#include "src/host/kernels/kernels.h"
+
+namespace spillway::host {
+namespace {
+
+// The loops below run over whole tensors: zeros, of which padding consists, stay zeros. An output
+// may be one of the inputs, since each element depends on its own place only. A NaN is no negative
+// number, so it stays and shows in the loss. What is read is read whatever the condition, which a
+// compiler may not decide by itself: a branch for each number makes a loop take five times as long.
+
+class ReluForwardKernel final : public HostKernel {
+ public:
+  ReluForwardKernel(const Machine& machine, const ReluForward& op)
+      : HostKernel{machine, 2}, count_{machine.layout.floats(op.x)} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    const float* const x = floats(arguments, 0);
+    float* const y = floats(arguments, 1);
+#pragma omp parallel for simd schedule(static)
+    for (std::size_t i = 0; i < count_; ++i) y[i] = x[i] < 0.F ? 0.F : x[i];
+  }
+
+  std::size_t count_;
+};
+
+class ReluBackwardKernel final : public HostKernel {
+ public:
+  ReluBackwardKernel(const Machine& machine, const ReluBackward& op)
+      : HostKernel{machine, 3}, count_{machine.layout.floats(op.x)} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    const float* const y = floats(arguments, 0);
+    const float* const dy = floats(arguments, 1);
+    float* const dx = floats(arguments, 2);
+#pragma omp parallel for simd schedule(static)
+    for (std::size_t i = 0; i < count_; ++i) {
+      const float slope = dy[i];
+      dx[i] = y[i] > 0.F ? slope : 0.F;
+    }
+  }
+
+  std::size_t count_;
+};
+
+class AddForwardKernel final : public HostKernel {
+ public:
+  AddForwardKernel(const Machine& machine, const AddForward& op)
+      : HostKernel{machine, 3}, count_{machine.layout.floats(op.x)}, relu_{op.relu} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    const float* const a = floats(arguments, 0);
+    const float* const b = floats(arguments, 1);
+    float* const y = floats(arguments, 2);
+    if (relu_) {
+#pragma omp parallel for simd schedule(static)
+      for (std::size_t i = 0; i < count_; ++i) {
+        const float sum = a[i] + b[i];
+        y[i] = sum < 0.F ? 0.F : sum;
+      }
+    } else {
+#pragma omp parallel for simd schedule(static)
+      for (std::size_t i = 0; i < count_; ++i) y[i] = a[i] + b[i];
+    }
+  }
+
+  std::size_t count_;
+  bool relu_;
+};
+
+class AddGradientsKernel final : public HostKernel {
+ public:
+  AddGradientsKernel(const Machine& machine, const AddGradients& op)
+      : HostKernel{machine, op.relu ? 4U : 3U},
+        count_{machine.layout.floats(op.x)},
+        relu_{op.relu} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    const float* const a = floats(arguments, 0);
+    const float* const b = floats(arguments, 1);
+    if (relu_) {
+      const float* const y = floats(arguments, 2);
+      float* const d = floats(arguments, 3);
+#pragma omp parallel for simd schedule(static)
+      for (std::size_t i = 0; i < count_; ++i) {
+        const float sum = a[i] + b[i];
+        d[i] = y[i] > 0.F ? sum : 0.F;
+      }
+    } else {
+      float* const d = floats(arguments, 2);
+#pragma omp parallel for simd schedule(static)
+      for (std::size_t i = 0; i < count_; ++i) d[i] = a[i] + b[i];
+    }
+  }
+
+  std::size_t count_;
+  bool relu_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluForward& op) {
+  return std::make_unique<ReluForwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& op) {
+  return std::make_unique<ReluBackwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op) {
+  return std::make_unique<AddForwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddGradients& op) {
+  return std::make_unique<AddGradientsKernel>(machine, op);
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,201 @@
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "src/host/kernels/kernels.h"
+
+namespace spillway::host {
+namespace {
+
+// The channels of a pixel, one after the other, with zeros around them for windows to stick out.
+class Line {
+ public:
+  Line(std::size_t channels, std::size_t border)
+      : border_{border}, numbers_(channels + 2 * border, 0.F) {}
+
+  [[nodiscard]] float* channels() { return numbers_.data() + border_; }
+  // The channel that the window of channel 0 begins with.
+  [[nodiscard]] const float* windows() const { return numbers_.data(); }
+
+ private:
+  std::size_t border_;
+  std::vector<float> numbers_;
+};
+
+// What a thread works with.
+struct Lines {
+  Line x;
+  Line windowed;  // what windows are summed of
+  Line sums;
+  Line base;  // k + alpha / size * sum of squares
+  Line y;
+  Line dy;
+};
+
+// What both directions share. oneDNN's own would want twice the memory of x as workspace from one
+// direction to the other, and is fast for one beta only.
+class LrnKernel : public HostKernel {
+ protected:
+  LrnKernel(const Machine& machine, const TensorShape& x, const nets::LocalResponseNorm& norm,
+            std::size_t operands)
+      : HostKernel{machine, operands},
+        images_{x.batch},
+        pixels_{x.image.height * x.image.width},
+        lanes_{machine.layout.lanes(x.image.channels)},
+        channels_{machine.layout.padded(x.image.channels)},
+        norm_{norm},
+        scale_{norm.alpha / static_cast<float>(norm.size)},
+        lines_(machine.threads, make_lines()) {}
+
+  [[nodiscard]] std::size_t images() const { return images_; }
+  [[nodiscard]] std::size_t pixels() const { return pixels_; }
+  [[nodiscard]] std::size_t channels() const { return channels_; }
+  [[nodiscard]] const nets::LocalResponseNorm& norm() const { return norm_; }
+  // alpha / size
+  [[nodiscard]] float scale() const { return scale_; }
+  // Of the thread that asks.
+  [[nodiscard]] Lines& lines() { return lines_[static_cast<std::size_t>(omp_get_thread_num())]; }
+
+  void load(const float* tensor, std::size_t image, std::size_t pixel, Line& line) const {
+    const float* from = tensor + start(image, pixel);
+    for (std::size_t c = 0; c < channels_; c += lanes_, from += lanes_ * pixels_) {
+      std::copy_n(from, lanes_, line.channels() + c);
+    }
+  }
+  void store(Line& line, std::size_t image, std::size_t pixel, float* tensor) const {
+    float* to = tensor + start(image, pixel);
+    for (std::size_t c = 0; c < channels_; c += lanes_, to += lanes_ * pixels_) {
+      std::copy_n(line.channels() + c, lanes_, to);
+    }
+  }
+
+  // The sums of the windows of `of`.
+  void sum_windows(const Line& of, Line& sums) const {
+    float* const sum = sums.channels();
+    std::fill_n(sum, channels_, 0.F);
+    for (std::size_t i = 0; i < norm_.size; ++i) {
+      const float* const term = of.windows() + i;
+#pragma omp simd
+      for (std::size_t c = 0; c < channels_; ++c) sum[c] += term[c];
+    }
+  }
+
+  // lines.base of lines.x
+  void compute_base(Lines& lines) const {
+    const float* const x = lines.x.channels();
+    float* const square = lines.windowed.channels();
+    for (std::size_t c = 0; c < channels_; ++c) square[c] = x[c] * x[c];
+    sum_windows(lines.windowed, lines.sums);
+    const float* const sum = lines.sums.channels();
+    float* const base = lines.base.channels();
+    for (std::size_t c = 0; c < channels_; ++c) base[c] = norm_.k + scale_ * sum[c];
+  }
+
+  // to = from / base^beta
+  void divide_by_power(Line& base_line, const float* from, float* to) const {
+    const float* const base = base_line.channels();
+    if (norm_.beta == 0.75F) {  // roots are vector instructions, powers are not
+#pragma omp simd
+      for (std::size_t c = 0; c < channels_; ++c) {
+        const float root = std::sqrt(base[c]);
+        to[c] = from[c] / (root * std::sqrt(root));
+      }
+    } else {
+      for (std::size_t c = 0; c < channels_; ++c) to[c] = from[c] * std::pow(base[c], -norm_.beta);
+    }
+  }
+
+ private:
+  [[nodiscard]] Lines make_lines() const {
+    const std::size_t border = norm_.size / 2;
+    const Line plain{channels_, 0};
+    const Line bordered{channels_, border};
+    return {
+        .x = plain, .windowed = bordered, .sums = plain, .base = plain, .y = plain, .dy = plain};
+  }
+  [[nodiscard]] std::size_t start(std::size_t image, std::size_t pixel) const {
+    return image * pixels_ * channels_ + pixel * lanes_;
+  }
+
+  std::size_t images_;
+  std::size_t pixels_;
+  std::size_t lanes_;
+  std::size_t channels_;  // padding, which is zero and stays so, included
+  nets::LocalResponseNorm norm_;
+  float scale_;
+  std::vector<Lines> lines_;  // by thread
+};
+
+class LrnForwardKernel final : public LrnKernel {
+ public:
+  LrnForwardKernel(const Machine& machine, const LrnForward& op)
+      : LrnKernel{machine, op.x, op.norm, 2} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    const float* const x = floats(arguments, 0);
+    float* const y = floats(arguments, 1);
+#pragma omp parallel for collapse(2) schedule(static)
+    for (std::size_t n = 0; n < images(); ++n) {
+      for (std::size_t p = 0; p < pixels(); ++p) {
+        Lines& line = lines();
+        load(x, n, p, line.x);
+        compute_base(line);
+        divide_by_power(line.base, line.x.channels(), line.y.channels());
+        store(line.y, n, p, y);
+      }
+    }
+  }
+};
+
+class LrnBackwardKernel final : public LrnKernel {
+ public:
+  LrnBackwardKernel(const Machine& machine, const LrnBackward& op)
+      : LrnKernel{machine, op.x, op.norm, 4} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    float* const dx = floats(arguments, 3);
+#pragma omp parallel for collapse(2) schedule(static)
+    for (std::size_t n = 0; n < images(); ++n) {
+      for (std::size_t p = 0; p < pixels(); ++p) {
+        Lines& line = lines();
+        load(floats(arguments, 0), n, p, line.x);
+        load(floats(arguments, 1), n, p, line.y);
+        load(floats(arguments, 2), n, p, line.dy);
+        compute_base(line);
+        differentiate(line);
+        store(line.dy, n, p, dx);
+      }
+    }
+  }
+
+  // dx = dy / base^beta - 2 alpha / size beta x * the window's sum of dy y / base, over lines.dy.
+  void differentiate(Lines& line) const {
+    const float* const x = line.x.channels();
+    const float* const y = line.y.channels();
+    const float* const base = line.base.channels();
+    float* const dy = line.dy.channels();
+    float* const term = line.windowed.channels();
+    for (std::size_t c = 0; c < channels(); ++c) term[c] = dy[c] * y[c] / base[c];
+    sum_windows(line.windowed, line.sums);
+    divide_by_power(line.base, dy, dy);
+    const float* const sum = line.sums.channels();
+    const float factor = 2 * scale() * norm().beta;
+    for (std::size_t c = 0; c < channels(); ++c) dy[c] -= factor * x[c] * sum[c];
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnForward& op) {
+  return std::make_unique<LrnForwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnBackward& op) {
+  return std::make_unique<LrnBackwardKernel>(machine, op);
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,124 @@
+#include <algorithm>
+
+#include "src/host/kernels/kernels.h"
+
+namespace spillway::host {
+namespace {
+
+dnnl::algorithm algorithm_of(const nets::Pool& pool) {
+  if (pool.kind == nets::PoolKind::kMax) return dnnl::algorithm::pooling_max;
+  return pool.counts_padding ? dnnl::algorithm::pooling_avg_include_padding
+                             : dnnl::algorithm::pooling_avg_exclude_padding;
+}
+
+// Behind the image: as much as before it, and what a last window that sticks out needs.
+std::size_t padding_behind(std::size_t x, std::size_t y, std::size_t kernel, std::size_t stride,
+                           std::size_t padding) {
+  const std::size_t end = (y - 1) * stride + kernel;
+  return std::max(padding, end - std::min(end, x + padding));
+}
+
+template <class PoolOperation>
+PoolDescs describe_pool(const Layout& layout, const PoolOperation& op) {
+  const nets::Pool& pool = op.pool;
+  const nets::Shape& x = op.x.image;
+  const nets::Shape& y = op.y.image;
+  return {.algorithm = algorithm_of(pool),
+          .x = layout.desc(op.x),
+          .y = layout.desc(op.y),
+          .strides = dims({pool.stride.height, pool.stride.width}),
+          .kernel = dims({pool.kernel.height, pool.kernel.width}),
+          .padding = dims({pool.padding.height, pool.padding.width}),
+          .padding_behind = dims({padding_behind(x.height, y.height, pool.kernel.height,
+                                                 pool.stride.height, pool.padding.height),
+                                  padding_behind(x.width, y.width, pool.kernel.width,
+                                                 pool.stride.width, pool.padding.width)})};
+}
+
+dnnl::pooling_forward::primitive_desc describe(const Machine& machine, const PoolForward& op) {
+  return pool_forward(machine.engine, describe_pool(machine.layout, op));
+}
+
+dnnl::pooling_backward::primitive_desc describe(const Machine& machine, const PoolBackward& op) {
+  const PoolDescs descs = describe_pool(machine.layout, op);
+  return pool_backward(machine.engine, descs, pool_forward(machine.engine, descs));
+}
+
+// x -> y, index forward; dy, index -> dx backward. Average pooling has no index.
+class PoolForwardKernel final : public HostKernel {
+ public:
+  PoolForwardKernel(const Machine& machine, const PoolForward& op)
+      : HostKernel{machine, op.pool.kind == nets::PoolKind::kMax ? 3U : 2U},
+        call_{make_call(machine, op)} {}
+
+ private:
+  static Call make_call(const Machine& machine, const PoolForward& op) {
+    const auto pd = describe(machine, op);
+    return {machine.engine,
+            dnnl::pooling_forward(pd),
+            {{DNNL_ARG_SRC, pd.src_desc()},
+             {DNNL_ARG_DST, pd.dst_desc()},
+             {DNNL_ARG_WORKSPACE, pd.workspace_desc()},
+             {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}}};
+  }
+
+  void compute(const KernelArguments& arguments) override {
+    const auto& operands = arguments.operands;
+    call_.run({{DNNL_ARG_SRC, operands[0]},
+               {DNNL_ARG_DST, operands[1]},
+               {DNNL_ARG_WORKSPACE, operands.back()},
+               {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
+  }
+
+  Call call_;
+};
+
+class PoolBackwardKernel final : public HostKernel {
+ public:
+  PoolBackwardKernel(const Machine& machine, const PoolBackward& op)
+      : HostKernel{machine, op.pool.kind == nets::PoolKind::kMax ? 3U : 2U},
+        call_{make_call(machine, op)} {}
+
+ private:
+  static Call make_call(const Machine& machine, const PoolBackward& op) {
+    const auto pd = describe(machine, op);
+    return {machine.engine,
+            dnnl::pooling_backward(pd),
+            {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc()},
+             {DNNL_ARG_WORKSPACE, pd.workspace_desc()},
+             {DNNL_ARG_DIFF_SRC, pd.diff_src_desc()},
+             {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}}};
+  }
+
+  void compute(const KernelArguments& arguments) override {
+    const auto& operands = arguments.operands;
+    call_.run({{DNNL_ARG_DIFF_DST, operands[0]},
+               {DNNL_ARG_WORKSPACE, operands[1]},
+               {DNNL_ARG_DIFF_SRC, operands.back()},
+               {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
+  }
+
+  Call call_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolForward& op) {
+  return std::make_unique<PoolForwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolBackward& op) {
+  return std::make_unique<PoolBackwardKernel>(machine, op);
+}
+
+um::Bytes workspace_of(const Machine& machine, const PoolForward& op) {
+  return scratchpad_bytes(describe(machine, op));
+}
+um::Bytes workspace_of(const Machine& machine, const PoolBackward& op) {
+  return scratchpad_bytes(describe(machine, op));
+}
+
+um::Bytes saved_bytes(const Machine& machine, const PoolForward& op) {
+  return um::Bytes{describe(machine, op).workspace_desc().get_size()};
+}
+
+}  // namespace spillway::host

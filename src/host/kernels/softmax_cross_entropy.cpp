@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "src/host/kernels/kernels.h"
+
+namespace spillway::host {
+namespace {
+
+// What one sample, a position of an image, adds to the result.
+struct Sample {
+  float loss;
+  float correct;
+};
+
+using Row = std::vector<float>;  // logits of a sample
+
+// Where the channels of a sample lie.
+struct Positions {
+  Positions(const Layout& layout, const TensorShape& x)
+      : count{x.batch * x.image.height * x.image.width},
+        pixels{x.image.height * x.image.width},
+        channels{layout.padded(x.image.channels)},
+        lanes{layout.lanes(x.image.channels)} {}
+
+  [[nodiscard]] std::size_t place(std::size_t position, std::size_t channel) const {
+    const std::size_t strip = position / pixels * (channels / lanes) + channel / lanes;
+    return (strip * pixels + position % pixels) * lanes + channel % lanes;
+  }
+
+  std::size_t count;     // of the batch
+  std::size_t pixels;    // of an image
+  std::size_t channels;  // padding included
+  std::size_t lanes;     // channels side by side
+};
+
+float largest(const Row& row) { return *std::max_element(row.begin(), row.end()); }
+
+// Sum of exp(logit - largest), in double: its rounding must not show in the mean loss.
+double exponential_sum(const Row& row, float maximum) {
+  double sum = 0;
+  for (const float logit : row) sum += std::exp(logit - maximum);
+  return sum;
+}
+
+// -log softmax = log sum exp(logit - largest) + largest - logit[label]; the first of equal logits
+// is the prediction.
+Sample judge(const Row& row, std::int32_t label, float maximum, double sum) {
+  if (label < 0) return {.loss = 0, .correct = 0};
+  const auto truth = static_cast<std::size_t>(label);
+  const auto prediction = std::max_element(row.begin(), row.end()) - row.begin();
+  return {.loss = static_cast<float>(std::log(sum)) + (maximum - row[truth]),
+          .correct = prediction == label ? 1.F : 0.F};
+}
+
+// logits, labels -> result, and dlogits when training. A result that is read and the one that is
+// written are one block.
+class SoftmaxCrossEntropyKernel final : public HostKernel {
+ public:
+  SoftmaxCrossEntropyKernel(const Machine& machine, const SoftmaxCrossEntropyTrain& op)
+      : HostKernel{machine, op.accumulates ? 5U : 4U},
+        positions_{machine.layout, op.x},
+        classes_{op.x.image.channels},
+        is_training_{true},
+        weight_{op.weight},
+        accumulates_{op.accumulates} {}
+  SoftmaxCrossEntropyKernel(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op)
+      : HostKernel{machine, 3},
+        positions_{machine.layout, op.x},
+        classes_{op.x.image.channels},
+        is_training_{false} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    const auto* const labels = reinterpret_cast<const std::int32_t*>(arguments.operands[1]);
+    const std::int32_t* const end = labels + positions_.count;
+    const auto is_class = [&](std::int32_t label) {
+      return label < static_cast<std::int32_t>(classes_);
+    };
+    um::expects(std::all_of(labels, end, is_class), "labels are classes");
+    const float share = share_of(labels, *arguments.context);
+    auto* const samples = reinterpret_cast<Sample*>(arguments.workspace);
+#pragma omp parallel
+    {
+      Row row(classes_);
+#pragma omp for schedule(static)
+      for (std::size_t n = 0; n < positions_.count; ++n) {
+        take(floats(arguments, 0), n, row);
+        const float maximum = largest(row);
+        const double sum = exponential_sum(row, maximum);
+        samples[n] = judge(row, labels[n], maximum, sum);
+        if (!is_training_) continue;
+        differentiate(labels[n], maximum, sum, share, row);
+        put(row, n, floats(arguments, accumulates_ ? 4 : 3));
+      }
+    }
+    write_result(samples, is_training_ ? share : 1.F, floats(arguments, accumulates_ ? 3 : 2));
+  }
+
+  // What a position counts for in the loss.
+  [[nodiscard]] float share_of(const std::int32_t* labels, const StepContext& context) const {
+    const auto here = std::count_if(labels, labels + positions_.count,
+                                    [](std::int32_t label) { return label >= 0; });
+    const std::size_t count = context.counted_labels.value_or(static_cast<std::size_t>(here));
+    return count > 0 ? weight_ / static_cast<float>(count) : 0.F;
+  }
+
+  void take(const float* logits, std::size_t position, Row& row) const {
+    for (std::size_t c = 0; c < classes_; ++c) row[c] = logits[positions_.place(position, c)];
+  }
+
+  // May go over the logits, which have been taken.
+  void put(const Row& row, std::size_t position, float* gradient) const {
+    for (std::size_t c = 0; c < positions_.channels; ++c) {
+      gradient[positions_.place(position, c)] = c < classes_ ? row[c] : 0.F;
+    }
+  }
+
+  // From logits to (softmax - one-hot label) / samples.
+  static void differentiate(std::int32_t label, float maximum, double sum, float share, Row& row) {
+    const auto scale = label < 0 ? 0.F : static_cast<float>(static_cast<double>(share) / sum);
+    for (float& value : row) value = std::exp(value - maximum) * scale;
+    if (label >= 0) row[static_cast<std::size_t>(label)] -= share;
+  }
+
+  // In the order of the samples, whichever thread made them; `result` is read where it accumulates.
+  void write_result(const Sample* samples, float scale, float* result) const {
+    double loss = 0;
+    double correct = 0;
+    for (std::size_t n = 0; n < positions_.count; ++n) {
+      loss += static_cast<double>(samples[n].loss);
+      correct += static_cast<double>(samples[n].correct);
+    }
+    const double before = accumulates_ ? static_cast<double>(result[0]) : 0;
+    result[0] = static_cast<float>(before + loss * static_cast<double>(scale));
+    result[1] = static_cast<float>(correct);
+  }
+
+  Positions positions_;
+  std::size_t classes_;
+  bool is_training_;
+  float weight_ = 1;
+  bool accumulates_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEntropyTrain& op) {
+  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op) {
+  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op);
+}
+
+um::Bytes workspace_of(const Machine& machine, const SoftmaxCrossEntropyTrain& op) {
+  return um::Bytes{Positions{machine.layout, op.x}.count * sizeof(Sample)};
+}
+um::Bytes workspace_of(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op) {
+  return um::Bytes{Positions{machine.layout, op.x}.count * sizeof(Sample)};
+}
+
+}  // namespace spillway::host

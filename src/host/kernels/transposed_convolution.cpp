@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "src/host/kernels/kernels.h"
+#include "src/host/kernels/transposed_loops.h"
+
+namespace spillway::host {
+namespace {
+
+// Passes of the adjoint, the convolution that makes x of y: forward is its gradient of the data,
+// backward its forward pass.
+
+// The channels of y that lie side by side, once for each pixel of a strip.
+struct Strips {
+  Strips(const Machine& machine, const TensorShape& y)
+      : batch{y.batch},
+        lanes{machine.layout.lanes(y.image.channels)},
+        blocks{machine.layout.padded(y.image.channels) / lanes},
+        pixels{y.image.height * y.image.width} {}
+
+  [[nodiscard]] std::size_t begin(std::size_t image, std::size_t block) const {
+    return (image * blocks + block) * pixels * lanes;
+  }
+
+  std::size_t batch;
+  std::size_t lanes;
+  std::size_t blocks;
+  std::size_t pixels;
+};
+
+// y = y + bias, then with kRelu max(0, y).
+template <bool kRelu>
+void finish(const Strips& strips, const float* bias, float* y) {
+#pragma omp parallel for collapse(2) schedule(static)
+  for (std::size_t n = 0; n < strips.batch; ++n) {
+    for (std::size_t block = 0; block < strips.blocks; ++block) {
+      float* const strip = y + strips.begin(n, block);
+      for (std::size_t pixel = 0; pixel < strips.pixels; ++pixel) {
+        for (std::size_t lane = 0; lane < strips.lanes; ++lane) {
+          float& value = strip[pixel * strips.lanes + lane];
+          if (bias != nullptr) value += bias[block * strips.lanes + lane];
+          if (kRelu && value < 0.F) value = 0.F;
+        }
+      }
+    }
+  }
+}
+
+class TransposedForwardKernel final : public HostKernel {
+ public:
+  TransposedForwardKernel(const Machine& machine, const TransposedConvolutionForward& op,
+                          const WeightedPrimitive& weighted)
+      : HostKernel{machine, 3},
+        parts_{parts_of(machine.layout, op.geometry.parameters())},
+        strips_{machine, op.geometry.y},
+        relu_{op.relu},
+        adjoint_{make_kernel(machine, weighted)} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    adjoint_->run(arguments);
+    if (parts_.second == 0 && !relu_) return;
+    const float* const bias =
+        parts_.second == 0 ? nullptr : floats(arguments, 1) + parts_.second_begin;
+    (relu_ ? finish<true> : finish<false>)(strips_, bias, floats(arguments, 2));
+  }
+
+  ParameterParts parts_;
+  Strips strips_;
+  bool relu_;
+  std::unique_ptr<Kernel> adjoint_;
+};
+
+// The adjoint reads y where x is meant, and the other way round.
+class TransposedBackwardWeightsKernel final : public HostKernel {
+ public:
+  TransposedBackwardWeightsKernel(const Machine& machine,
+                                  const TransposedConvolutionBackwardWeights& op,
+                                  const WeightedPrimitive& weighted)
+      : HostKernel{machine, 3},
+        parts_{parts_of(machine.layout, op.geometry.parameters())},
+        strips_{machine, op.geometry.y},
+        adjoint_{make_kernel(machine, weighted)} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    const auto& operands = arguments.operands;
+    const std::array<std::byte*, 3> swapped{operands[1], operands[0], operands[2]};
+    KernelArguments of_adjoint = arguments;
+    of_adjoint.operands = swapped;
+    adjoint_->run(of_adjoint);
+    zero_gaps(parts_, floats(arguments, 2));
+    if (parts_.second > 0) {
+      sum_channels(floats(arguments, 1), floats(arguments, 2) + parts_.second_begin);
+    }
+  }
+
+  // Each sum by one thread, in order.
+  void sum_channels(const float* dy, float* sums) const {
+#pragma omp parallel for schedule(static)
+    for (std::size_t block = 0; block < strips_.blocks; ++block) {
+      std::array<double, kMaxLanes> partial{};
+      for (std::size_t n = 0; n < strips_.batch; ++n) {
+        const float* const strip = dy + strips_.begin(n, block);
+        for (std::size_t pixel = 0; pixel < strips_.pixels; ++pixel) {
+          for (std::size_t lane = 0; lane < strips_.lanes; ++lane) {
+            partial[lane] += static_cast<double>(strip[pixel * strips_.lanes + lane]);
+          }
+        }
+      }
+      std::transform(partial.begin(), partial.begin() + static_cast<std::ptrdiff_t>(strips_.lanes),
+                     sums + block * strips_.lanes,
+                     [](double sum) { return static_cast<float>(sum); });
+    }
+  }
+
+  static constexpr std::size_t kMaxLanes = 16;
+  ParameterParts parts_;
+  Strips strips_;
+  std::unique_ptr<Kernel> adjoint_;
+};
+
+// Whether oneDNN has nothing better than its reference implementation, and our loops would do.
+bool takes_loops(const TransposedConvolutionGeometry& geometry, const WeightedPrimitive& weighted) {
+  const std::string_view name{weighted.primitive.impl_info_str()};
+  return geometry.groups == 1 && name.starts_with("ref");
+}
+
+template <class Op>
+um::Bytes workspace(const Machine& machine, const Op& op, const WeightedPrimitive& weighted) {
+  return takes_loops(op.geometry, weighted) ? loops_workspace(op.geometry)
+                                            : workspace_of(machine, weighted);
+}
+
+}  // namespace
+
+std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
+                                                const TransposedConvolutionForward& operation,
+                                                dnnl::algorithm algorithm) {
+  return make_primitive(machine, ConvolutionBackwardData{.geometry = operation.geometry.adjoint()},
+                        algorithm);
+}
+std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
+                                                const TransposedConvolutionBackwardData& operation,
+                                                dnnl::algorithm algorithm) {
+  return make_primitive(machine, ConvolutionForward{.geometry = operation.geometry.adjoint()},
+                        algorithm);
+}
+std::optional<WeightedPrimitive> make_primitive(
+    const Machine& machine, const TransposedConvolutionBackwardWeights& operation,
+    dnnl::algorithm algorithm) {
+  return make_primitive(
+      machine, ConvolutionBackwardWeights{.geometry = operation.geometry.adjoint()}, algorithm);
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                    const TransposedConvolutionForward& operation,
+                                    const WeightedPrimitive& weighted) {
+  if (takes_loops(operation.geometry, weighted)) return make_loops(machine, operation);
+  return std::make_unique<TransposedForwardKernel>(machine, operation, weighted);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                    const TransposedConvolutionBackwardData& /*operation*/,
+                                    const WeightedPrimitive& weighted) {
+  return make_kernel(machine, weighted);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                    const TransposedConvolutionBackwardWeights& operation,
+                                    const WeightedPrimitive& weighted) {
+  if (takes_loops(operation.geometry, weighted)) return make_loops(machine, operation);
+  return std::make_unique<TransposedBackwardWeightsKernel>(machine, operation, weighted);
+}
+
+um::Bytes workspace_of(const Machine& machine, const TransposedConvolutionForward& operation,
+                       const WeightedPrimitive& weighted) {
+  return workspace(machine, operation, weighted);
+}
+um::Bytes workspace_of(const Machine& machine,
+                       const TransposedConvolutionBackwardData& /*operation*/,
+                       const WeightedPrimitive& weighted) {
+  return workspace_of(machine, weighted);
+}
+um::Bytes workspace_of(const Machine& machine,
+                       const TransposedConvolutionBackwardWeights& operation,
+                       const WeightedPrimitive& weighted) {
+  return workspace(machine, operation, weighted);
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "src/host/layout/layout.h"
+#include "src/host/layout/threads.h"
+#include "src/ops/backend.h"
+#include "um/error.h"
+
+namespace spillway::host {
+
+/// What kernels are made for.
+struct Machine {
+  dnnl::engine engine;
+  Layout layout;
+  std::size_t threads;
+};
+
+/// A kernel that runs on the backend's number of threads, whoever calls it.
+class HostKernel : public Kernel {
+ public:
+  void run(const KernelArguments& arguments) final {
+    um::expects(arguments.operands.size() == operands_, "as many operands as the operation lists");
+    const TeamSize team{threads_};
+    compute(arguments);
+  }
+
+ protected:
+  HostKernel(const Machine& machine, std::size_t operands)
+      : threads_{machine.threads}, operands_{operands} {}
+
+ private:
+  virtual void compute(const KernelArguments& arguments) = 0;
+
+  std::size_t threads_;
+  std::size_t operands_;
+};
+
+/// Operand number `i` as floats.
+[[nodiscard]] inline float* floats(const KernelArguments& arguments, std::size_t i) {
+  return reinterpret_cast<float*>(arguments.operands[i]);
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "src/host/layout/layout.h"
+#include "src/host/layout/onednn.h"
+#include "src/ops/parameter.h"
+
+namespace spillway::host {
+
+/// The two parts of a parameter block, in floats: weights and biases, gamma and beta, or mean and
+/// variance. Each part begins at a multiple of 64 bytes; what lies between them is zero.
+struct ParameterParts {
+  std::size_t first;         ///< floats of the first part, padding channels included
+  std::size_t second_begin;  ///< where the second part begins
+  std::size_t second;        ///< floats of the second part; 0 without biases
+  std::size_t total;         ///< floats of the block
+};
+
+[[nodiscard]] ParameterParts parts_of(const Layout& layout, const ParameterSpec& spec);
+
+/// Zeroes the floats of a block that belong to no part.
+void zero_gaps(const ParameterParts& parts, float* block);
+
+/// The weights part for oneDNN. Convolutions: (out / b, in / b, kernel, b in, b out) and variants
+/// for dense sides; with groups, whose channels seldom fill blocks, dense without padding. Linear
+/// layers: (inputs in the order in which an image lies in memory, outputs).
+[[nodiscard]] Desc weights_desc(const Layout& layout, const ConvolutionParameters& spec);
+[[nodiscard]] Desc weights_desc(const Layout& layout, const LinearParameters& spec);
+/// The bias part for oneDNN; empty without biases.
+[[nodiscard]] Desc bias_desc(const Layout& layout, const ConvolutionParameters& spec);
+[[nodiscard]] Desc bias_desc(const Layout& layout, const LinearParameters& spec);
+/// Of as many numbers as there are channels and padding channels.
+[[nodiscard]] Desc vector_desc(const Layout& layout, std::size_t channels);
+
+/// Between the canonical order and a block.
+void import_block(const Layout& layout, const ParameterSpec& spec, std::span<const float> values,
+                  float* block);
+void export_block(const Layout& layout, const ParameterSpec& spec, const float* block,
+                  std::span<float> values);
+
+}  // namespace spillway::host

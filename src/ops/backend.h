@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/ops/operation.h"
+#include "src/ops/parameter.h"
+#include "src/ops/tensor.h"
+#include "um/bytes.h"
+#include "um/range.h"
+
+namespace spillway {
+
+/// Images and labels of one step, in RAM: best in Backend::batch_memory().
+struct Batch {
+  std::pmr::vector<float> images;  ///< (N, C, H, W), dense
+  /// (N), or (N, H, W): one for each pixel. Negative: does not count, such as the border between
+  /// two things, or the padding of a last batch.
+  std::pmr::vector<std::int32_t> labels;
+};
+
+/// A batch that will be in `memory`, which outlives it.
+[[nodiscard]] inline Batch empty_batch(std::pmr::memory_resource& memory) {
+  return {.images = std::pmr::vector<float>(&memory),
+          .labels = std::pmr::vector<std::int32_t>(&memory)};
+}
+
+/// True when `batch` has as many labels as it needs, `labels_each` an image, and the samples of a
+/// tensor `x` of images, from number `first` on.
+[[nodiscard]] inline bool has_all_samples(const Batch& batch, const TensorShape& x,
+                                          std::size_t labels_each, std::size_t first) {
+  const std::size_t count = batch.labels.size() / labels_each;
+  return batch.labels.size() == count * labels_each &&
+         batch.images.size() == count * x.image.elements() && first + x.batch <= count;
+}
+
+/// What kernels need to know of the step they run in.
+struct StepContext {
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;  ///< counts from 0 over the whole training
+  float learning_rate = 0;
+  const Batch* batch = nullptr;  ///< stays as it is until the step has ended
+  std::size_t first_sample = 0;  ///< the step's in `batch`, of which it may be a part
+  /// Labels of the whole batch that count, where the step is a part of it: what the mean loss is
+  /// over.
+  std::optional<std::size_t> counted_labels;
+};
+
+/// One call of a Kernel.
+struct KernelArguments {
+  std::span<std::byte* const>
+      operands;                    ///< in the order of the operation's comment: reads, then writes
+  std::byte* workspace = nullptr;  ///< of the algorithm's workspace size
+  const StepContext* context = nullptr;
+  bool is_recomputation = false;  ///< the operation ran before in this step
+};
+
+/// An operation made ready to run with one algorithm.
+///
+/// Thread safety: run() is called from one thread at a time.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  /// Returns when the work is done (host) or enqueued (CUDA). Writes all bytes of every operand
+  /// that it only writes, padding included. The same arguments always give the same bits.
+  virtual void run(const KernelArguments& arguments) = 0;
+};
+
+/// One way to run an operation, and the scratch bytes it needs.
+struct AlgorithmInfo {
+  std::string name;  ///< "direct", "winograd"; "default" where there is no choice
+  um::Bytes workspace;
+};
+
+/// The sizes and choices that a task graph is made of; needs no device to be asked.
+class SizeModel {
+ public:
+  virtual ~SizeModel() = default;
+  /// Bytes of an activation or gradient of this shape, padding included.
+  [[nodiscard]] virtual um::Bytes tensor_bytes(const TensorShape& shape) const = 0;
+  [[nodiscard]] virtual um::Bytes parameter_bytes(const ParameterSpec& spec) const = 0;
+  /// Bytes of the mask or index that a forward operation saves for its backward; zero for most.
+  [[nodiscard]] virtual um::Bytes saved_bytes(const Operation& operation) const = 0;
+  /// At least one. The first is the baseline: always available, least workspace.
+  [[nodiscard]] virtual std::vector<AlgorithmInfo> algorithms(const Operation& operation) const = 0;
+  /// The unit in which the device moves memory: pages are not smaller.
+  [[nodiscard]] virtual um::Bytes smallest_page() const { return um::Bytes{4096}; }
+};
+
+/// The one seam to cuDNN and oneDNN.
+///
+/// Thread safety: none; use from the thread that runs the kernels.
+class Backend : public SizeModel {
+ public:
+  /// For the run's summary: "oneDNN 2.6.3, avx512_core, 2 threads".
+  [[nodiscard]] virtual std::string description() const = 0;
+  /// Requires: `algorithm` is one of algorithms(operation).
+  [[nodiscard]] virtual std::unique_ptr<Kernel> prepare(const Operation& operation,
+                                                        std::string_view algorithm) const = 0;
+  /// RAM from which LoadBatch is fastest; any other will do. Lives as long as the backend and all
+  /// that is allocated from it. Thread safety: safe to use from several threads at once.
+  [[nodiscard]] virtual std::pmr::memory_resource& batch_memory() const {
+    return *std::pmr::new_delete_resource();
+  }
+  /// Zeroes near memory and leaves none of it in the processor's caches, where that can be. As
+  /// run(), returns when that is done or enqueued. Requires: whole 64 bytes, aligned to that.
+  virtual void clear(um::Range block) const = 0;
+  /// Between the canonical order of parameter.h and this backend's own. Padding becomes zero.
+  /// Requires: `block` has parameter_bytes(spec) bytes, `values` has element_count(spec) numbers.
+  virtual void import_parameters(const ParameterSpec& spec, std::span<const float> values,
+                                 std::byte* block) const = 0;
+  virtual void export_parameters(const ParameterSpec& spec, const std::byte* block,
+                                 std::span<float> values) const = 0;
+};
+
+}  // namespace spillway

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "src/ops/execution_context.h"
+#include "src/ops/precision.h"
+
+namespace spillway {
+
+/// Which GPU to train on, and how.
+struct CudaRequest {
+  std::size_t ordinal = 0;
+  Precision precision = Precision::kFp32;
+  bool deterministic = false;  ///< only kernels that give the same bits each time
+  bool counts_faults = false;  ///< page faults and evictions, by CUPTI; it costs time
+  /// Others use the GPU too: at most 16 GiB of unified memory, and at most a quarter of what is
+  /// free, is allocated at any time.
+  bool is_shared = false;
+};
+
+/// The CUDA side of the program, in a library of its own (libspillway_cuda.so), so that the program
+/// starts where CUDA and cuDNN are absent. What it makes must end before the program unloads it.
+class CudaPlugin {
+ public:
+  virtual ~CudaPlugin() = default;
+  /// How many GPUs there are. Throws: um::Error, one sentence that says why there is none.
+  [[nodiscard]] virtual std::size_t count_devices() const = 0;
+  /// Throws: um::Error when there is no such GPU, or it or a library cannot be used.
+  [[nodiscard]] virtual ExecutionContext open(const CudaRequest& request) const = 0;
+};
+
+/// What the library exports, with C linkage. The build says version and compiler: a program calls
+/// nothing else of a library whose build is not its own, since the two share classes.
+inline constexpr const char* kCudaBuildFunction = "spillway_cuda_build";
+inline constexpr const char* kCudaPluginFunction = "spillway_cuda_plugin";
+using CudaBuildFunction = const char* (*)();
+using CudaPluginFunction = const CudaPlugin* (*)();
+
+}  // namespace spillway

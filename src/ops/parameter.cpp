@@ -1,0 +1,62 @@
+#include "src/ops/parameter.h"
+
+#include <utility>
+
+namespace spillway {
+namespace {
+
+struct Count {
+  std::size_t operator()(const ConvolutionParameters& p) const {
+    return p.out * (p.in / p.groups) * p.kernel.height * p.kernel.width + (p.bias ? p.out : 0);
+  }
+  std::size_t operator()(const TransposedConvolutionParameters& p) const {
+    return (*this)(p.adjoint()) + (p.bias ? p.out : 0);
+  }
+  std::size_t operator()(const LinearParameters& p) const {
+    return p.out * p.in.elements() + (p.bias ? p.out : 0);
+  }
+  std::size_t operator()(const BatchNormParameters& p) const { return 2 * p.channels; }
+  std::size_t operator()(const BatchNormStatistics& p) const { return 2 * p.channels; }
+};
+
+struct Arrays {
+  using Result = std::vector<ParameterArray>;
+
+  Result operator()(const ConvolutionParameters& p) const {
+    return with_bias(p, {p.out, p.in / p.groups, p.kernel.height, p.kernel.width});
+  }
+  Result operator()(const TransposedConvolutionParameters& p) const {
+    return with_bias(p, {p.in, p.out / p.groups, p.kernel.height, p.kernel.width});
+  }
+  Result operator()(const LinearParameters& p) const {
+    return with_bias(p, {p.out, p.in.elements()});
+  }
+  Result operator()(const BatchNormParameters& p) const {
+    return {{".weight", {p.channels}}, {".bias", {p.channels}}};
+  }
+  Result operator()(const BatchNormStatistics& p) const {  // of a block "bn1.running"
+    return {{"_mean", {p.channels}}, {"_var", {p.channels}}};
+  }
+
+  template <class Parameters>
+  static Result with_bias(const Parameters& p, std::vector<std::size_t> weight) {
+    Result arrays{{".weight", std::move(weight)}};
+    if (p.bias) arrays.push_back({".bias", {p.out}});
+    return arrays;
+  }
+};
+
+}  // namespace
+
+std::size_t element_count(const ParameterSpec& spec) { return std::visit(Count{}, spec); }
+
+bool has_weights(const ParameterSpec& spec) {
+  return !std::holds_alternative<BatchNormParameters>(spec) &&
+         !std::holds_alternative<BatchNormStatistics>(spec);
+}
+
+std::vector<ParameterArray> arrays_of(const ParameterSpec& spec) {
+  return std::visit(Arrays{}, spec);
+}
+
+}  // namespace spillway

@@ -1,0 +1,32 @@
+#include "src/plan/plan_facts.h"
+
+namespace spillway {
+
+PlanFacts facts_of(const prefetch::Plan& plan, const prefetch::TaskGraph& graph) {
+  PlanFacts facts;
+  for (const prefetch::Move& move : plan.offloads) {
+    if (!move.is_clean) facts.offloaded += move.size;
+  }
+  for (const prefetch::Move& move : plan.prefetches) facts.prefetched += move.size;
+  for (const prefetch::TaskRun& run : plan.runs) {
+    if (run.is_recomputation) ++facts.recomputed_tasks;
+    const std::string& algorithm = graph[run.task].algorithms[run.algorithm].name;
+    if (algorithm != prefetch::Algorithm{}.name) ++facts.algorithms[algorithm];
+  }
+  return facts;
+}
+
+PlanFacts facts_of(const Plans& plans, const Workload& workload) {
+  PlanFacts sum;
+  for (std::size_t i = 0; i < plans.training.size(); ++i) {
+    const RepeatedStep& part = workload.training_steps()[i];
+    const PlanFacts facts = facts_of(plans.training[i], part.step.graph);
+    sum.offloaded += part.times * facts.offloaded;
+    sum.prefetched += part.times * facts.prefetched;
+    sum.recomputed_tasks += part.times * facts.recomputed_tasks;
+    for (const auto& [name, runs] : facts.algorithms) sum.algorithms[name] += part.times * runs;
+  }
+  return sum;
+}
+
+}  // namespace spillway

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "prefetch/plan.h"
+#include "prefetch/task_graph.h"
+#include "src/plan/plans.h"
+#include "src/plan/workload.h"
+#include "um/bytes.h"
+
+namespace spillway {
+
+/// What users ask about a plan.
+struct PlanFacts {
+  um::Bytes offloaded;   ///< sent over the link in a step
+  um::Bytes prefetched;  ///< fetched over the link in a step
+  std::size_t recomputed_tasks = 0;
+  std::map<std::string, std::size_t> algorithms;  ///< runs of convolutions, by algorithm
+};
+
+[[nodiscard]] PlanFacts facts_of(const prefetch::Plan& plan, const prefetch::TaskGraph& graph);
+
+/// Of a whole batch: sums over its sub-steps.
+[[nodiscard]] PlanFacts facts_of(const Plans& plans, const Workload& workload);
+
+}  // namespace spillway

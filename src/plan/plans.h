@@ -1,0 +1,87 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "prefetch/bounds/bounds.h"
+#include "prefetch/plan.h"
+#include "prefetch/planner.h"
+#include "prefetch/profile.h"
+#include "src/plan/memory_mode.h"
+#include "src/plan/step_to_plan.h"
+#include "src/plan/workload.h"
+#include "um/bytes.h"
+#include "um/error.h"
+
+namespace spillway {
+
+/// How the plans of a run are to be made.
+struct PlanRequest {
+  MemoryMode memory = MemoryMode::kManaged;
+  const prefetch::Planner* planner = nullptr;  ///< not looked at when all stays resident
+  bool may_recompute = true;
+};
+
+/// What a planner is to solve for one step, of which `budget` is what the run leaves it.
+[[nodiscard]] prefetch::Problem make_problem(const prefetch::TaskGraph& graph,
+                                             const prefetch::Profile& profile, um::Bytes budget,
+                                             um::Bytes page, const PlanRequest& request);
+
+/// The plans of a run's steps, verified.
+struct Plans {
+  um::Bytes budget;                      ///< of the whole run
+  std::vector<prefetch::Plan> training;  ///< of each of Workload::training_steps()
+  prefetch::Plan evaluation;
+};
+
+/// A plan that a file holds, and the file's name, for complaints.
+struct PlanOfFile {
+  prefetch::Plan plan;
+  std::string name;
+};
+
+/// No plan of the planner asked for keeps the budget; says what would work.
+class BudgetTooSmall final : public um::Error {
+ public:
+  /// `smallest` is a budget of the whole run.
+  BudgetTooSmall(const std::string& sentence, um::Bytes smallest)
+      : Error{sentence}, smallest_{smallest} {}
+  [[nodiscard]] um::Bytes smallest() const noexcept { return smallest_; }
+
+ private:
+  um::Bytes smallest_;
+};
+
+/// Throws: BudgetTooSmall when no plan can keep `budget`, which is the whole run's.
+void expect_feasible(const StepToPlan& step, um::Bytes budget);
+
+/// Plans the steps of `workload` within `budget`. In resident mode the result's budget is what the
+/// run needs, which must not be more. `profiles` are those of the training steps.
+/// Throws: um::Error, the sentence for the user, when no plan keeps the budget.
+[[nodiscard]] Plans make_plans(const Workload& workload,
+                               std::span<const prefetch::Profile> profiles, um::Bytes budget,
+                               const PlanRequest& request);
+/// The same, of a batch that is not cut.
+[[nodiscard]] Plans make_plans(const Workload& workload, const prefetch::Profile& profile,
+                               um::Bytes budget, const PlanRequest& request);
+
+/// The same, with the training plans of files instead of a planner's. Throws: um::Error when a plan
+/// does not verify, needs more than `budget`, or cannot be executed in the memory mode.
+[[nodiscard]] Plans use_plans(std::vector<PlanOfFile> files, const Workload& workload,
+                              std::span<const prefetch::Profile> profiles, um::Bytes budget,
+                              const PlanRequest& request);
+/// The same, of a batch that is not cut. `name` is the file's.
+[[nodiscard]] Plans use_plan(prefetch::Plan plan, const std::string& name, const Workload& workload,
+                             const prefetch::Profile& profile, um::Bytes budget,
+                             const PlanRequest& request);
+
+/// Plans one step of a run that has `budget`. Throws: BudgetTooSmall when no plan keeps it.
+[[nodiscard]] prefetch::Plan plan_step(const StepToPlan& step, const prefetch::Profile& profile,
+                                       um::Bytes budget, const PlanRequest& request);
+
+/// Minima that no plan of the step can be faster than. Throws: BudgetTooSmall.
+[[nodiscard]] prefetch::Bounds step_bounds(const StepToPlan& step, const prefetch::Profile& profile,
+                                           um::Bytes budget, const PlanRequest& request);
+
+}  // namespace spillway

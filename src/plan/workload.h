@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "nets/network.h"
+#include "prefetch/moves/sub_batch.h"
+#include "prefetch/need.h"
+#include "src/ops/backend.h"
+#include "src/plan/step_to_plan.h"
+#include "src/step/step.h"
+#include "src/step/sub_step.h"
+#include "um/bytes.h"
+
+namespace spillway {
+
+/// The page in which the tensors of a step move: as prefetch::choose_page(), and none smaller than
+/// the device can move.
+[[nodiscard]] um::Bytes step_page(const prefetch::TaskGraph& graph, const SizeModel& size_model);
+
+/// A network made ready to be planned: its steps, the page in which their tensors move, and the
+/// near memory they need. Stays where it is made: plans and layouts point into it.
+class Workload {
+ public:
+  Workload(const nets::Network& network, const SizeModel& size_model, const StepOptions& options);
+  /// Of a batch cut as `batches` says. Evaluation takes as many samples at a time.
+  Workload(const nets::Network& network, const SizeModel& size_model, const StepOptions& options,
+           const prefetch::SubBatches& batches);
+  Workload(const Workload&) = delete;
+  Workload& operator=(const Workload&) = delete;
+  ~Workload() = default;
+
+  /// What a batch runs, in order: one step, or the sub-steps of make_sub_steps().
+  [[nodiscard]] const std::vector<RepeatedStep>& training_steps() const { return training_; }
+  /// The one that updates: the whole batch's, or its last sub-batch's.
+  [[nodiscard]] const Step& training() const { return training_.back().step; }
+  [[nodiscard]] const Step& evaluation() const { return evaluation_; }
+  [[nodiscard]] const prefetch::SubBatches& sub_batches() const { return batches_; }
+  /// The page in which all of them move: what suits the first.
+  [[nodiscard]] um::Bytes page() const { return page_; }
+  /// Number `index` of training_steps().
+  [[nodiscard]] StepToPlan training_to_plan(std::size_t index) const;
+  [[nodiscard]] StepToPlan training_to_plan() const {
+    return training_to_plan(training_.size() - 1);
+  }
+
+  /// What training and evaluation together need; `largest_task` is a task of the training step that
+  /// needs most.
+  [[nodiscard]] const prefetch::NearNeed& need() const { return need_; }
+  /// That step.
+  [[nodiscard]] StepToPlan neediest_to_plan() const { return training_to_plan(neediest_); }
+
+  /// The budget under which each step is to be planned when the whole run has `budget`. The steps
+  /// share near memory: each keeps something of its own always near, the pool of pages is common.
+  [[nodiscard]] um::Bytes training_budget(um::Bytes budget) const;
+  [[nodiscard]] um::Bytes evaluation_budget(um::Bytes budget) const;
+  /// The budget of a whole run whose step training() was planned under `training_budget`.
+  [[nodiscard]] um::Bytes run_budget(um::Bytes training_budget) const;
+
+ private:
+  // What one step keeps always near, and needs.
+  struct Near {
+    um::Bytes always;
+    um::Bytes small;  // of it, all but state
+    prefetch::NearNeed need;
+  };
+  [[nodiscard]] Near near_of(const prefetch::TaskGraph& graph) const;
+
+  prefetch::SubBatches batches_;
+  std::vector<RepeatedStep> training_;
+  Step evaluation_;
+  um::Bytes page_;
+  std::vector<Near> training_near_;  // by index
+  Near evaluation_near_;
+  um::Bytes common_near_;  // what all together keep always near
+  std::size_t neediest_ = 0;
+  prefetch::NearNeed need_;
+};
+
+}  // namespace spillway

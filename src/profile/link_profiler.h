@@ -1,0 +1,31 @@
+#pragma once
+
+#include <atomic>
+
+#include "prefetch/profile.h"
+#include "src/ops/backend.h"
+#include "src/plan/memory_mode.h"
+#include "src/step/step.h"
+#include "um/device.h"
+#include "um/options.h"
+#include "um/stream.h"
+
+namespace spillway {
+
+/// A link to measure, and what may be used for that.
+struct LinkSubject {
+  um::Device& device;
+  MemoryMode mode;             ///< managed: moves of unified memory; else explicit copies
+  um::ManagedOptions options;  ///< page, far memory, link, paging; sizes are chosen here
+  um::Bytes limit;             ///< of near memory
+};
+
+/// Measures bandwidth each way while the stream runs the longest task of `step`, and how much that
+/// task slows down. `profile` says which is the longest. Throws: Interrupted when `stop` becomes
+/// true.
+[[nodiscard]] prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
+                                                 const Backend& backend,
+                                                 const prefetch::Profile& profile,
+                                                 um::Stream& stream, const std::atomic<bool>& stop);
+
+}  // namespace spillway

@@ -1,0 +1,85 @@
+#include "src/profile/measured_profile.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "src/profile/link_profiler.h"
+#include "src/profile/loaded_link.h"
+#include "src/profile/min_slab.h"
+#include "um/ledger.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::Profile;
+
+// The times of `part` out of those of `whole`, which `profile` holds, where it has all its tasks.
+std::optional<Profile> part_of(const RepeatedStep& whole, const Profile& profile,
+                               const RepeatedStep& part) {
+  if (whole.batch != part.batch) return std::nullopt;
+  std::unordered_map<std::string_view, std::size_t> by_name;
+  for (std::size_t t = 0; t < whole.step.graph.tasks.size(); ++t) {
+    by_name.emplace(whole.step.graph.tasks[t].name, t);
+  }
+  Profile times = profile;
+  times.graph = fingerprint(part.step.graph);
+  times.durations.clear();
+  for (const prefetch::Task& task : part.step.graph.tasks) {
+    const auto found = by_name.find(task.name);
+    if (found == by_name.end()) return std::nullopt;
+    times.durations.push_back(profile.durations[found->second]);
+  }
+  return times;
+}
+
+// What the device refuses, it refuses now rather than when the tasks have been measured and a plan
+// made.
+void expect_space(um::Device& device, const Measurement& measurement, um::ManagedOptions options) {
+  if (measurement.mode == MemoryMode::kManaged && options.far.file.empty()) {
+    options.size = min_slab(measurement.workload);
+    options.near = std::min(2 * options.page, options.size);  // the least a host maps
+    um::Ledger ledger{options.near};
+    static_cast<void>(device.make_managed_space(options, ledger));
+    return;
+  }
+  static_cast<void>(make_link_under_test(device, measurement.mode, options, options.page));
+}
+
+}  // namespace
+
+std::vector<Profile> measure_profiles(ExecutionContext& context, const Measurement& measurement,
+                                      const std::atomic<bool>& stop,
+                                      const OnProgress& on_progress) {
+  const auto& [workload, limit, mode, space] = measurement;
+  um::ManagedOptions options = space;
+  options.page = workload.page();
+  expect_space(*context.device, measurement, options);
+  const std::vector<RepeatedStep>& steps = workload.training_steps();
+  std::vector<Profile> profiles(steps.size());
+  // From the last: the tasks of a sub-step are among those of the ones behind it.
+  for (std::size_t i = steps.size(); i-- > 0;) {
+    std::optional<Profile> known;
+    if (i + 1 < steps.size()) known = part_of(steps[i + 1], profiles[i + 1], steps[i]);
+    profiles[i] = known ? *std::move(known)
+                        : measure_tasks(steps[i].step, *context.backend, context.device->memory(),
+                                        std::min(limit, workload.need().resident), *context.compute,
+                                        stop, on_progress);
+  }
+  const prefetch::LinkProfile link =
+      measure_link({.device = *context.device, .mode = mode, .options = options, .limit = limit},
+                   steps.front().step, *context.backend, profiles.front(), *context.compute, stop);
+  for (Profile& profile : profiles) profile.link = link;
+  return profiles;
+}
+
+Profile measure_profile(ExecutionContext& context, const Workload& workload, um::Bytes limit,
+                        MemoryMode mode, const um::ManagedOptions& space,
+                        const std::atomic<bool>& stop, const OnProgress& on_progress) {
+  const Measurement measurement{.workload = workload, .limit = limit, .mode = mode, .space = space};
+  return std::move(measure_profiles(context, measurement, stop, on_progress).front());
+}
+
+}  // namespace spillway

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "prefetch/profile.h"
+#include "src/ops/execution_context.h"
+#include "src/plan/memory_mode.h"
+#include "src/plan/workload.h"
+#include "src/profile/profiler.h"
+#include "um/bytes.h"
+#include "um/options.h"
+
+namespace spillway {
+
+/// What there is to measure, and what may be used for that.
+struct Measurement {
+  const Workload& workload;
+  um::Bytes limit;  ///< of near memory, which is given back
+  /// What far memory, link and paging will be.
+  MemoryMode mode;
+  const um::ManagedOptions& space;
+};
+
+/// Measures the training steps of a workload and the link on `processor`: one profile for each. A
+/// sub-step whose tasks are all in another one of as many samples takes their times, by name.
+/// Throws: um::Error at once when the device cannot make such a space; um::OutOfMemory; Interrupted
+/// when `stop` becomes true.
+[[nodiscard]] std::vector<prefetch::Profile> measure_profiles(ExecutionContext& context,
+                                                              const Measurement& measurement,
+                                                              const std::atomic<bool>& stop,
+                                                              const OnProgress& on_progress);
+
+/// The same of a workload whose batch is not cut.
+[[nodiscard]] prefetch::Profile measure_profile(ExecutionContext& context, const Workload& workload,
+                                                um::Bytes limit, MemoryMode mode,
+                                                const um::ManagedOptions& space,
+                                                const std::atomic<bool>& stop,
+                                                const OnProgress& on_progress);
+
+}  // namespace spillway

@@ -1,0 +1,87 @@
+#include "src/profile/repeated_launch.h"
+
+#include <algorithm>
+
+#include "src/profile/scratch_ring.h"
+
+namespace spillway {
+namespace {
+
+// Enough for a GPU to go from one run to the next by itself, and few enough to end soon.
+constexpr int kUnderWay = 2;
+
+constexpr int kRunsAlone = 6;
+
+}  // namespace
+
+RepeatedLaunch::RepeatedLaunch(const Step& step, prefetch::TaskId task, const Backend& backend,
+                               um::Memory& memory, um::Stream& stream)
+    : scratch_{memory, ScratchLaunch::size(step, task, 0)}, stream_{stream} {
+  stream_.enqueue([&step, task, &backend, this] {
+    ScratchRing ring{scratch_.bytes()};
+    launch_.emplace(step, task, 0, backend);
+    launch_->place(ring);
+    time_alone();
+  });
+  stream_.synchronize();
+  stream_.enqueue([this] { repeat(); });
+}
+
+RepeatedLaunch::~RepeatedLaunch() {
+  ask_to_stop();
+  try {
+    stream_.synchronize();
+  } catch (...) {  // another exception is on its way, or stop() has thrown this one
+  }
+}
+
+// The shortest of a few runs, after one that warms up, and of those that were timed before.
+void RepeatedLaunch::time_alone() {
+  launch_->run();
+  for (int i = 0; i < kRunsAlone; ++i) {
+    stream_.notify([this](Clock::time_point moment) { begin_ = moment; });
+    launch_->run();
+    stream_.notify([this](Clock::time_point moment) {
+      alone_ = std::min<um::Nanoseconds>(alone_, moment - begin_);
+    });
+  }
+}
+
+void RepeatedLaunch::repeat() {
+  stream_.notify([this](Clock::time_point moment) { begin_ = moment; });
+  for (;;) {
+    {
+      std::unique_lock lock{mutex_};
+      changed_.wait(lock, [this] { return under_way_ < kUnderWay; });
+      if (is_stopped_) return;
+      ++under_way_;
+    }
+    launch_->run();
+    stream_.notify([this](Clock::time_point moment) { end_run(moment); });
+  }
+}
+
+void RepeatedLaunch::end_run(Clock::time_point moment) {
+  const std::lock_guard lock{mutex_};
+  --under_way_;
+  ++ended_;
+  end_ = moment;
+  changed_.notify_all();
+}
+
+void RepeatedLaunch::ask_to_stop() {
+  const std::lock_guard lock{mutex_};
+  is_stopped_ = true;
+}
+
+std::optional<double> RepeatedLaunch::stop() {
+  ask_to_stop();
+  stream_.synchronize();
+  const um::Nanoseconds time = end_ - begin_;
+  if (ended_ == 0 || time.count() <= 0) return std::nullopt;
+  stream_.enqueue([this] { time_alone(); });
+  stream_.synchronize();
+  return static_cast<double>((alone_ * ended_).count()) / static_cast<double>(time.count());
+}
+
+}  // namespace spillway

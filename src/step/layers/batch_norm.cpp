@@ -1,0 +1,69 @@
+#include "src/step/layers.h"
+
+namespace spillway::layers {
+
+using prefetch::DataId;
+using prefetch::Phase;
+
+namespace {
+
+Backward forward_inference(const nets::BatchNorm& layer, const Place& place, const Value& x,
+                           DataId parameters, DataId running, StepBuilder& step) {
+  const DataId y =
+      step.may_overwrite(place.inputs[0]) ? x.block : step.new_tensor(place.name + ".y", x.shape);
+  step.emit(place.name + ".forward", Phase::kForward,
+            BatchNormInference{.x = x.shape, .epsilon = layer.epsilon, .relu = place.relu},
+            {.reads = {x.block, parameters, running}, .writes = {y}});
+  step.set_value(place.output, {.shape = x.shape, .block = y});
+  return {};
+}
+
+}  // namespace
+
+// Saves x, the batch's statistics and, when a ReLU ends it, one bit an element of y; y itself is
+// not needed.
+Backward forward(const nets::BatchNorm& layer, const Place& place, StepBuilder& step) {
+  const nets::NodeId input = place.inputs[0];
+  const Value x = step.value(input);
+  const std::size_t channels = x.shape.image.channels;
+  const BatchNormParameters spec{.channels = channels};
+  const TrainedBlocks blocks = step.new_parameters(place.name, spec);
+  const DataId running = step.new_statistics(place.name, channels);
+  if (!step.is_training()) {
+    return forward_inference(layer, place, x, blocks.parameters, running, step);
+  }
+
+  const BatchNormForward operation{
+      .x = x.shape, .epsilon = layer.epsilon, .momentum = layer.momentum, .relu = place.relu};
+  const DataId y = step.new_tensor(place.name + ".y", x.shape);
+  const DataId saved =
+      step.new_bytes(place.name + ".saved",
+                     step.size_model().parameter_bytes(BatchNormStatistics{.channels = channels}));
+  StepBuilder::Operands operands{.reads = {x.block, blocks.parameters},
+                                 .writes = {y, saved, running},
+                                 .updated_once = running};
+  std::vector<DataId> backward_reads{x.block, DataId{}, blocks.parameters, saved};
+  if (place.relu) {
+    const DataId mask =
+        step.new_bytes(place.name + ".mask", step.size_model().saved_bytes(operation));
+    operands.writes.push_back(mask);
+    backward_reads.push_back(mask);
+  }
+  step.emit(place.name + ".forward", Phase::kForward, operation, std::move(operands));
+  step.set_value(place.output, {.shape = x.shape, .block = y});
+
+  return [=, &step](Gradients& gradients) {
+    const Gradient dy = gradients.take(place.output);
+    const DataId dx = dy.may_overwrite ? dy.block : step.new_tensor(place.name + ".dx", x.shape);
+    const DataId gradient = step.new_parameter_gradient(place.name, spec);
+    std::vector<DataId> reads = backward_reads;
+    reads[1] = dy.block;
+    step.emit(place.name + ".backward", Phase::kBackward,
+              BatchNormBackward{.x = x.shape, .epsilon = layer.epsilon, .relu = place.relu},
+              {.reads = reads, .writes = {dx, gradient}});
+    step.emit_update(place.name, spec, blocks, gradient);
+    gradients.contribute(input, dx);
+  };
+}
+
+}  // namespace spillway::layers

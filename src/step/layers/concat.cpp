@@ -1,0 +1,64 @@
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "src/step/layers.h"
+
+namespace spillway::layers {
+
+using prefetch::DataId;
+using prefetch::Phase;
+
+namespace {
+
+// One task for all parts, each of which gets its channels of dy: added to what other readers of the
+// part have contributed, where there is something.
+void go_back(const Place& place, const TensorShape& y, StepBuilder& step, Gradients& gradients) {
+  ConcatBackward operation{.y = y, .slices = {}};
+  StepBuilder::Operands operands{.reads = {gradients.take(place.output).block}, .writes = {}};
+  std::vector<std::pair<nets::NodeId, DataId>> parts;
+  std::size_t first_channel = 0;
+  for (std::size_t i = 0; i < place.inputs.size(); ++i) {
+    const nets::NodeId input = place.inputs[i];
+    const Value x = step.value(input);
+    if (x.needs_gradient) {
+      const std::optional<DataId> sum = gradients.take_partial_sum(input);
+      if (sum) operands.reads.push_back(*sum);
+      const std::string name = place.name + ".dx" + std::to_string(i + 1);
+      parts.emplace_back(input, sum ? *sum : step.new_tensor(name, x.shape));
+      operation.slices.push_back(
+          {.x = x.shape, .first_channel = first_channel, .accumulates = sum.has_value()});
+      operands.writes.push_back(parts.back().second);
+    }
+    first_channel += x.shape.image.channels;
+  }
+  step.emit(place.name + ".backward", Phase::kBackward, operation, std::move(operands));
+  for (const auto& [input, dx] : parts) gradients.contribute(input, dx);
+}
+
+}  // namespace
+
+// Copies what it reads and saves nothing. (To make each part in its place within y would need
+// blocks that are parts of blocks.)
+Backward forward(const nets::Concat& /*layer*/, const Place& place, StepBuilder& step) {
+  ConcatForward operation;
+  std::vector<DataId> reads;
+  bool needs_gradient = false;
+  for (const nets::NodeId input : place.inputs) {
+    const Value& x = step.value(input);
+    operation.parts.push_back(x.shape);
+    reads.push_back(x.block);
+    needs_gradient = needs_gradient || x.needs_gradient;
+  }
+  const TensorShape y_shape = operation.whole();
+  const DataId y = step.new_tensor(place.name + ".y", y_shape);
+  step.emit(place.name + ".forward", Phase::kForward, operation,
+            {.reads = std::move(reads), .writes = {y}});
+  step.set_value(place.output, {.shape = y_shape, .block = y, .needs_gradient = needs_gradient});
+
+  if (!needs_gradient) return {};
+  return [=, &step](Gradients& gradients) { go_back(place, y_shape, step, gradients); };
+}
+
+}  // namespace spillway::layers

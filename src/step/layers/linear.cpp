@@ -1,0 +1,41 @@
+#include "src/step/layers.h"
+
+namespace spillway::layers {
+
+using prefetch::DataId;
+using prefetch::Phase;
+
+// Saves x, and y when a ReLU ends it. Backward, the gradient of x comes first: the gradient of the
+// weights, as large as the weights, need not live through it.
+Backward forward(const nets::Linear& layer, const Place& place, StepBuilder& step) {
+  const nets::NodeId input = place.inputs[0];
+  const Value x = step.value(input);
+  const TensorShape y_shape{.batch = step.batch(), .image = {.channels = layer.features}};
+  const LinearGeometry geometry{.x = x.shape, .features = layer.features, .bias = layer.bias};
+  const TrainedBlocks blocks = step.new_parameters(place.name, geometry.parameters());
+  const DataId y = step.new_tensor(place.name + ".y", y_shape);
+  step.emit(place.name + ".forward", Phase::kForward,
+            LinearForward{.geometry = geometry, .relu = place.relu},
+            {.reads = {x.block, blocks.parameters}, .writes = {y}});
+  step.set_value(place.output, {.shape = y_shape, .block = y, .is_saved = place.relu});
+
+  return [=, &step](Gradients& gradients) {
+    const Gradient dy =
+        place.relu ? gradients.take_before_relu(place.output, y) : gradients.take(place.output);
+    DataId dx{};
+    if (x.needs_gradient) {
+      dx = step.new_tensor(place.name + ".dx", x.shape);
+      step.emit(place.name + ".backward_data", Phase::kBackward,
+                LinearBackwardData{.geometry = geometry},
+                {.reads = {dy.block, blocks.parameters}, .writes = {dx}});
+    }
+    const DataId gradient = step.new_parameter_gradient(place.name, geometry.parameters());
+    step.emit(place.name + ".backward_weights", Phase::kBackward,
+              LinearBackwardWeights{.geometry = geometry},
+              {.reads = {x.block, dy.block}, .writes = {gradient}});
+    step.emit_update(place.name, geometry.parameters(), blocks, gradient);
+    gradients.contribute(input, dx);
+  };
+}
+
+}  // namespace spillway::layers

@@ -1,0 +1,34 @@
+#include "src/step/layers.h"
+
+namespace spillway::layers {
+
+using prefetch::DataId;
+using prefetch::Phase;
+
+// The loss and the gradient of the logits in one task, over the logits. Where there are several,
+// each adds its loss to those before; the last, the network's own, counts what is right.
+Backward forward(const nets::SoftmaxCrossEntropy& layer, const Place& place, StepBuilder& step) {
+  const nets::NodeId input = place.inputs[0];
+  const Value logits = step.value(input);
+  const bool accumulates = step.result().has_value();
+  if (!accumulates) step.set_result(step.new_bytes("result", float_bytes(2)));
+  const DataId result = *step.result();
+  if (!step.is_training()) {
+    step.emit(place.name + ".forward", Phase::kForward,
+              SoftmaxCrossEntropyEvaluate{.x = logits.shape},
+              {.reads = {logits.block, step.labels()}, .writes = {result}});
+    return {};
+  }
+  const DataId gradient =
+      step.may_overwrite(input) ? logits.block : step.new_tensor(place.name + ".dx", logits.shape);
+  StepBuilder::Operands operands{.reads = {logits.block, step.labels()},
+                                 .writes = {result, gradient}};
+  if (accumulates) operands.reads.push_back(result);
+  step.emit(place.name + ".forward", Phase::kForward,
+            SoftmaxCrossEntropyTrain{
+                .x = logits.shape, .weight = layer.weight, .accumulates = accumulates},
+            std::move(operands));
+  return [=](Gradients& gradients) { gradients.contribute(input, gradient); };
+}
+
+}  // namespace spillway::layers

@@ -1,0 +1,71 @@
+#include "src/step/step.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "src/step/fusion.h"
+#include "src/step/gradients.h"
+#include "src/step/layers.h"
+#include "src/step/step_builder.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+template <typename Part>
+void expect_unique(const std::vector<Part>& parts, const nets::Network& network) {
+  std::unordered_set<std::string_view> names;
+  for (const Part& part : parts) {
+    if (names.insert(part.name).second) continue;
+    throw um::Error{"the layers of network " + network.name +
+                    " make two parts of its step called '" + part.name +
+                    "'; give one of the layers another name"};
+  }
+}
+
+Step make_step(const nets::Network& network, const SizeModel& size_model,
+               const StepOptions& options, Purpose purpose) {
+  StepBuilder step{network, size_model, options, purpose};
+  step.emit_load();
+  std::vector<layers::Backward> way_back;
+  for (const FusedLayer& layer : fuse(network)) {
+    const nets::Node& node = network[layer.node];
+    const layers::Place place{
+        .name = node.name, .inputs = node.inputs, .output = layer.output, .relu = layer.relu};
+    way_back.push_back(std::visit(
+        [&](const auto& spec) { return layers::forward(spec, place, step); }, node.layer));
+  }
+  if (purpose == Purpose::kTraining) {
+    Gradients gradients{step};
+    std::for_each(way_back.rbegin(), way_back.rend(), [&](const layers::Backward& backward) {
+      if (backward) backward(gradients);
+    });
+  }
+  Step made = step.take_step();
+  expect_unique_names(made, network);
+  return made;
+}
+
+}  // namespace
+
+void expect_unique_names(const Step& step, const nets::Network& network) {
+  expect_unique(step.graph.data, network);
+  expect_unique(step.graph.tasks, network);
+}
+
+Step make_training_step(const nets::Network& network, const SizeModel& size_model,
+                        const StepOptions& options) {
+  return make_step(network, size_model, options, Purpose::kTraining);
+}
+
+Step make_evaluation_step(const nets::Network& network, const SizeModel& size_model,
+                          const StepOptions& options) {
+  return make_step(nets::without_auxiliary_heads(network), size_model, options,
+                   Purpose::kEvaluation);
+}
+
+}  // namespace spillway

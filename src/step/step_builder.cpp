@@ -1,0 +1,149 @@
+#include "src/step/step_builder.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "src/step/fusion.h"
+#include "src/step/operation_cost.h"
+#include "src/step/operation_kind.h"
+
+namespace spillway {
+
+using prefetch::DataId;
+using prefetch::DataKind;
+
+namespace {
+
+// What the names of the blocks end with that an optimizer keeps, as in PyTorch's state.
+struct OptimizerState {
+  std::vector<const char*> operator()(const SgdOptions& /*sgd*/) const { return {".momentum"}; }
+  std::vector<const char*> operator()(const AdamOptions& /*adam*/) const {
+    return {".exp_avg", ".exp_avg_sq"};
+  }
+};
+
+struct Update {
+  const ParameterSpec& spec;
+  Operation operator()(const SgdOptions& sgd) const {
+    return SgdUpdate{.parameters = spec, .options = sgd};
+  }
+  Operation operator()(const AdamOptions& adam) const {
+    return AdamUpdate{.parameters = spec, .options = adam};
+  }
+};
+
+}  // namespace
+
+StepBuilder::StepBuilder(const nets::Network& network, const SizeModel& size_model,
+                         const StepOptions& options, Purpose purpose)
+    : network_{network},
+      size_model_{size_model},
+      options_{options},
+      purpose_{purpose},
+      readers_{count_readers(network)},
+      values_(network.nodes.size()) {}
+
+const Value& StepBuilder::value(nets::NodeId node) const {
+  return values_[static_cast<std::size_t>(node)];
+}
+
+void StepBuilder::set_value(nets::NodeId node, Value value) {
+  values_[static_cast<std::size_t>(node)] = value;
+}
+
+bool StepBuilder::may_overwrite(nets::NodeId node) const {
+  const auto index = static_cast<std::size_t>(node);
+  return readers_[index] == 1 && !values_[index].is_saved;
+}
+
+DataId StepBuilder::new_tensor(std::string name, const TensorShape& shape) {
+  return new_bytes(std::move(name), size_model_.tensor_bytes(shape));
+}
+
+DataId StepBuilder::new_bytes(std::string name, um::Bytes size) {
+  return step_.graph.add(
+      prefetch::DataBlock{.name = std::move(name), .size = size, .kind = DataKind::kTensor});
+}
+
+TrainedBlocks StepBuilder::new_parameters(const std::string& name, const ParameterSpec& spec) {
+  TrainedBlocks blocks{.parameters = new_state(name, spec, StateRole::kParameters)};
+  if (!is_training()) return blocks;
+  for (const char* suffix : std::visit(OptimizerState{}, options_.optimizer)) {
+    blocks.optimizer.push_back(new_state(name + suffix, spec, StateRole::kOptimizer));
+  }
+  return blocks;
+}
+
+DataId StepBuilder::new_statistics(const std::string& name, std::size_t channels) {
+  return new_state(name + ".running", BatchNormStatistics{.channels = channels},
+                   StateRole::kStatistics);
+}
+
+DataId StepBuilder::new_parameter_gradient(const std::string& name, const ParameterSpec& spec) {
+  return new_bytes(name + ".dw", size_model_.parameter_bytes(spec));
+}
+
+DataId StepBuilder::new_state(const std::string& name, const ParameterSpec& spec, StateRole role) {
+  const DataId id = step_.graph.add(prefetch::DataBlock{
+      .name = name, .size = size_model_.parameter_bytes(spec), .kind = DataKind::kState});
+  step_.state.push_back({.id = id, .name = name, .spec = spec, .role = role});
+  return id;
+}
+
+std::vector<prefetch::Algorithm> StepBuilder::algorithms(const Operation& operation) const {
+  std::vector<prefetch::Algorithm> result;
+  for (const AlgorithmInfo& info : size_model_.algorithms(operation)) {
+    result.push_back({.name = info.name, .workspace = info.workspace});
+  }
+  if (result.size() > 1 && options_.convolution == ConvolutionAlgorithm::kDirect) result.resize(1);
+  if (result.size() > 1 && options_.convolution == ConvolutionAlgorithm::kWinograd) {
+    const auto winograd = std::ranges::find(result, "winograd", &prefetch::Algorithm::name);
+    result = {winograd == result.end() ? result.front() : *winograd};
+  }
+  return result;
+}
+
+void StepBuilder::emit_load() {
+  const TensorShape shape{.batch = batch(), .image = network_.input()};
+  const DataId images = new_tensor("images", shape);
+  const nets::Extent labels = network_.labels();
+  const LoadBatch operation{.x = shape, .labels_each = labels.height * labels.width};
+  labels_ = new_bytes("labels", um::Bytes{operation.label_count() * sizeof(std::int32_t)});
+  emit("load", prefetch::Phase::kForward, operation, {.reads = {}, .writes = {images, labels_}});
+  set_value(nets::NodeId{0}, {.shape = shape, .block = images, .needs_gradient = false});
+}
+
+void StepBuilder::emit(std::string name, prefetch::Phase phase, const Operation& operation,
+                       Operands operands) {
+  const OperationCost cost = cost_of(operation);
+  Launch launch{.operation = operation, .operands = operands.reads};
+  launch.operands.insert(launch.operands.end(), operands.writes.begin(), operands.writes.end());
+  prefetch::Task task{.name = std::move(name),
+                      .phase = phase,
+                      .kind = kind_of(launch.operation),
+                      .reads = std::move(operands.reads),
+                      .writes = std::move(operands.writes),
+                      .algorithms = algorithms(launch.operation),
+                      .flops = cost.flops,
+                      .traffic = cost.traffic,
+                      .is_recomputable = is_recomputable(launch.operation)};
+  if (operands.updated_once) {
+    std::erase(task.writes, *operands.updated_once);
+    task.updates_once = {*operands.updated_once};
+  }
+  step_.graph.add(std::move(task));
+  step_.launches.push_back(std::move(launch));
+}
+
+void StepBuilder::emit_update(const std::string& name, const ParameterSpec& spec,
+                              const TrainedBlocks& blocks, DataId gradient) {
+  Operands operands{.reads = {blocks.parameters}, .writes = {}};
+  operands.reads.insert(operands.reads.end(), blocks.optimizer.begin(), blocks.optimizer.end());
+  operands.writes = operands.reads;
+  operands.reads.push_back(gradient);
+  emit(name + ".update", prefetch::Phase::kUpdate, std::visit(Update{spec}, options_.optimizer),
+       std::move(operands));
+}
+
+}  // namespace spillway

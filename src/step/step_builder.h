@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nets/network.h"
+#include "prefetch/task_graph.h"
+#include "src/ops/backend.h"
+#include "src/step/step.h"
+
+namespace spillway {
+
+/// What a node of the network has made: where it is and how it may be used.
+struct Value {
+  TensorShape shape;
+  prefetch::DataId block{};
+  bool needs_gradient = true;
+  bool is_saved = false;  ///< the layer that made it reads it again on the way back
+};
+
+/// The blocks of a trained layer that outlive the step.
+struct TrainedBlocks {
+  prefetch::DataId parameters{};
+  std::vector<prefetch::DataId> optimizer;  ///< in the order of the update's operands
+};
+
+enum class Purpose { kTraining, kEvaluation };
+
+/// Collects the tasks of a step, launch and graph side by side. Layers are written in terms of it.
+class StepBuilder {
+ public:
+  StepBuilder(const nets::Network& network, const SizeModel& size_model, const StepOptions& options,
+              Purpose purpose);
+
+  [[nodiscard]] bool is_training() const { return purpose_ == Purpose::kTraining; }
+
+  // ---- values of the network's nodes
+  [[nodiscard]] const Value& value(nets::NodeId node) const;
+  void set_value(nets::NodeId node, Value value);
+  /// True when a layer that reads `node` may write its output over it: it is the only reader, and
+  /// nobody needs the content later.
+  [[nodiscard]] bool may_overwrite(nets::NodeId node) const;
+
+  // ---- blocks
+  prefetch::DataId new_tensor(std::string name, const TensorShape& shape);
+  prefetch::DataId new_bytes(std::string name, um::Bytes size);
+  /// A parameter block and, in a training step, what the optimizer keeps beside it.
+  TrainedBlocks new_parameters(const std::string& name, const ParameterSpec& spec);
+  prefetch::DataId new_statistics(const std::string& name, std::size_t channels);
+  /// A block for the gradient of parameters.
+  prefetch::DataId new_parameter_gradient(const std::string& name, const ParameterSpec& spec);
+
+  // ---- tasks
+  /// The first task: makes the value of the image node, and the labels.
+  void emit_load();
+  [[nodiscard]] prefetch::DataId labels() const { return labels_; }
+
+  /// The blocks of one task. A block in both lists is updated in place.
+  struct Operands {
+    std::vector<prefetch::DataId> reads;
+    std::vector<prefetch::DataId> writes;
+    /// One of `writes` that a recomputation leaves alone.
+    std::optional<prefetch::DataId> updated_once;
+  };
+  void emit(std::string name, prefetch::Phase phase, const Operation& operation, Operands operands);
+  /// The update of a parameter block with its gradient.
+  void emit_update(const std::string& name, const ParameterSpec& spec, const TrainedBlocks& blocks,
+                   prefetch::DataId gradient);
+
+  [[nodiscard]] const SizeModel& size_model() const { return size_model_; }
+  [[nodiscard]] std::size_t batch() const { return options_.batch; }
+  [[nodiscard]] const nets::Network& network() const { return network_; }
+  /// Counts from 0: one number for each dropout layer.
+  [[nodiscard]] std::uint32_t next_dropout_stream() { return next_dropout_stream_++; }
+
+  /// The block of the step's result; nothing before the first loss.
+  [[nodiscard]] std::optional<prefetch::DataId> result() const { return result_; }
+  void set_result(prefetch::DataId result) { result_ = step_.result = result; }
+  [[nodiscard]] Step take_step() { return std::move(step_); }
+
+ private:
+  [[nodiscard]] std::vector<prefetch::Algorithm> algorithms(const Operation& operation) const;
+  prefetch::DataId new_state(const std::string& name, const ParameterSpec& spec, StateRole role);
+
+  const nets::Network& network_;
+  const SizeModel& size_model_;
+  StepOptions options_;
+  Purpose purpose_;
+  std::vector<std::size_t> readers_;  // by node
+  std::vector<Value> values_;         // by node
+  prefetch::DataId labels_{};
+  std::optional<prefetch::DataId> result_;
+  std::uint32_t next_dropout_stream_ = 0;
+  Step step_;
+};
+
+}  // namespace spillway

@@ -1,0 +1,154 @@
+#include "src/step/sub_step.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "src/step/operation_cost.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::DataBlock;
+using prefetch::DataId;
+using prefetch::DataKind;
+using prefetch::Phase;
+using prefetch::SubBatches;
+using prefetch::Task;
+using prefetch::TaskGraph;
+
+// Parameter blocks by their gradients.
+using ParametersOf = std::map<DataId, const StateBlock*>;
+
+// An update reads the gradient and writes the block.
+ParametersOf parameters_by_gradient(const Step& training) {
+  std::map<DataId, const StateBlock*> parameters;
+  for (const StateBlock& block : training.state) {
+    if (block.role == StateRole::kParameters) parameters.emplace(block.id, &block);
+  }
+  ParametersOf gradients;
+  for (const Task& task : training.graph.tasks) {
+    if (task.phase != Phase::kUpdate) continue;
+    const auto updated =
+        std::ranges::find_if(task.writes, [&](const DataId id) { return parameters.contains(id); });
+    for (const DataId id : task.reads) {
+      if (training.graph[id].kind == DataKind::kTensor) {
+        gradients.emplace(id, parameters.at(*updated));
+      }
+    }
+  }
+  return gradients;
+}
+
+class SubStepMaker {
+ public:
+  SubStepMaker(const Step& training, SubStepPlace place)
+      : training_{training},
+        place_{place},
+        parameters_{parameters_by_gradient(training)},
+        made_{.graph = {.data = training.graph.data, .tasks = {}},
+              .launches = {},
+              .state = training.state,
+              .result = training.result,
+              .gradients = {}} {
+    for (const auto& [gradient, parameters] : parameters_) {
+      made_.graph.data[static_cast<std::size_t>(gradient)].kind = DataKind::kState;
+      made_.gradients.push_back(gradient);
+    }
+  }
+
+  Step make() {
+    for (std::size_t t = 0; t < training_.launches.size(); ++t) {
+      copy(training_.graph.tasks[t], training_.launches[t]);
+    }
+    return std::move(made_);
+  }
+
+ private:
+  void copy(Task task, Launch launch) {
+    if (task.phase == Phase::kUpdate) {
+      if (place_ == SubStepPlace::kLast) add(std::move(task), std::move(launch));
+      return;
+    }
+    const auto gradient = std::ranges::find_if(
+        task.writes, [this](const DataId id) { return parameters_.contains(id); });
+    if (place_ == SubStepPlace::kFirst || gradient == task.writes.end()) {
+      add(std::move(task), std::move(launch));
+      return;
+    }
+    const DataId sum = *gradient;
+    const DataId part = made_.graph.add(DataBlock{.name = made_.graph[sum].name + "_part",
+                                                  .size = made_.graph[sum].size,
+                                                  .kind = DataKind::kTensor});
+    *gradient = part;
+    std::ranges::replace(launch.operands, sum, part);
+    add(std::move(task), std::move(launch));
+    accumulate(sum, part);
+  }
+
+  void accumulate(DataId sum, DataId part) {
+    const StateBlock& parameters = *parameters_.at(sum);
+    const AccumulateGradients operation{.parameters = parameters.spec};
+    const OperationCost cost = cost_of(operation);
+    add({.name = parameters.name + ".accumulate",
+         .phase = Phase::kBackward,
+         .reads = {sum, part},
+         .writes = {sum},
+         .flops = cost.flops,
+         .traffic = cost.traffic},
+        {.operation = operation, .operands = {sum, part, sum}});
+  }
+
+  void add(Task task, Launch launch) {
+    made_.graph.add(std::move(task));
+    made_.launches.push_back(std::move(launch));
+  }
+
+  const Step& training_;
+  SubStepPlace place_;
+  ParametersOf parameters_;
+  Step made_;
+};
+
+}  // namespace
+
+Step make_sub_step(const Step& training, SubStepPlace place, const nets::Network& network) {
+  Step made = SubStepMaker{training, place}.make();
+  expect_unique_names(made, network);
+  return made;
+}
+
+std::vector<RepeatedStep> make_sub_steps(const nets::Network& network, const SizeModel& size_model,
+                                         const StepOptions& options, const SubBatches& batches) {
+  const auto training = [&](std::size_t batch) {
+    StepOptions own = options;
+    own.batch = batch;
+    return make_training_step(network, size_model, own);
+  };
+  std::vector<RepeatedStep> steps;
+  if (batches.steps == 1) {
+    steps.push_back({.step = training(options.batch), .times = 1, .batch = options.batch});
+    return steps;
+  }
+  const auto add = [&](const Step& whole, SubStepPlace place, std::size_t times,
+                       std::size_t batch) {
+    steps.push_back({.step = make_sub_step(whole, place, network), .times = times, .batch = batch});
+  };
+  const std::size_t last = options.batch - (batches.steps - 1) * batches.size;
+  const Step max = training(batches.size);
+  add(max, SubStepPlace::kFirst, 1, batches.size);
+  if (batches.steps > 2) add(max, SubStepPlace::kMiddle, batches.steps - 2, batches.size);
+  if (last == batches.size) {
+    add(max, SubStepPlace::kLast, 1, last);
+  } else {
+    add(training(last), SubStepPlace::kLast, 1, last);
+  }
+  return steps;
+}
+
+bool normalizes_by_batch(const TaskGraph& training) {
+  return std::ranges::any_of(training.tasks,
+                             [](const Task& task) { return !task.updates_once.empty(); });
+}
+
+}  // namespace spillway

@@ -1,0 +1,47 @@
+#include "src/sweep/scenario.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "um/bandwidth.h"
+#include "um/error.h"
+
+namespace spillway {
+
+using um::Bytes;
+
+prefetch::Machine with_faster_link(prefetch::Machine machine, double factor) {
+  const auto scaled = [&](um::Bandwidth rate) {
+    return um::Bandwidth{rate.bytes_per_second() * factor};
+  };
+  machine.link.offload = scaled(machine.link.offload);
+  machine.link.prefetch = scaled(machine.link.prefetch);
+  return machine;
+}
+
+Scenario make_scenario(std::string net, std::size_t batch, std::shared_ptr<const Workload> workload,
+                       const prefetch::Machine& machine, double link_factor) {
+  prefetch::Profile profile =
+      prefetch::model_profile(workload->training().graph, with_faster_link(machine, link_factor));
+  return {.net = std::move(net),
+          .batch = batch,
+          .machine = machine.name,
+          .link_factor = link_factor,
+          .workload = std::move(workload),
+          .profile = std::move(profile)};
+}
+
+std::vector<Bytes> linear_budgets(const prefetch::NearNeed& need, std::size_t count) {
+  um::expects(count >= 2, "budgets from the smallest to the resident need");
+  const std::uint64_t range = (need.resident - need.smallest).count();
+  const std::uint64_t last = std::max<std::uint64_t>(1, count - 1);
+  std::vector<Bytes> budgets;
+  for (std::size_t p = 0; p < count; ++p) {
+    // In two parts, so that no product is larger than 64 bits.
+    const std::uint64_t way = range / last * p + range % last * p / last;
+    budgets.push_back(need.smallest + Bytes{way});
+  }
+  return budgets;
+}
+
+}  // namespace spillway

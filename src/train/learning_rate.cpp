@@ -1,0 +1,50 @@
+#include "src/train/learning_rate.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+double step_rate(const LearningRateOptions& options, std::uint64_t step) {
+  um::expects(options.step_every > 0, "a schedule of steps says how long they are");
+  const std::uint64_t changes = step / options.step_every;
+  return static_cast<double>(options.rate) *
+         std::pow(static_cast<double>(options.step_factor), static_cast<double>(changes));
+}
+
+double cosine_rate(const LearningRateOptions& options, std::uint64_t step) {
+  const auto first = static_cast<double>(options.rate);
+  const auto last = static_cast<double>(options.final_rate);
+  if (step < options.warmup_steps) return first;
+  if (step >= options.cosine_steps) return last;
+  const double part = static_cast<double>(step - options.warmup_steps) /
+                      static_cast<double>(options.cosine_steps - options.warmup_steps);
+  return last + (first - last) * (1 + std::cos(std::numbers::pi * part)) / 2;
+}
+
+double scheduled_rate(const LearningRateOptions& options, std::uint64_t step) {
+  switch (options.schedule) {
+    case Schedule::kConstant:
+      break;
+    case Schedule::kStep:
+      return step_rate(options, step);
+    case Schedule::kCosine:
+      return cosine_rate(options, step);
+  }
+  return static_cast<double>(options.rate);
+}
+
+}  // namespace
+
+float learning_rate(const LearningRateOptions& options, std::uint64_t step) {
+  double rate = scheduled_rate(options, step);
+  if (step < options.warmup_steps) {
+    rate *= (static_cast<double>(step) + 1) / static_cast<double>(options.warmup_steps);
+  }
+  return static_cast<float>(rate);
+}
+
+}  // namespace spillway

@@ -1,0 +1,138 @@
+#include "src/train/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+um::ManagedOptions with_page(um::ManagedOptions options, um::Bytes page) {
+  options.page = page;
+  return options;
+}
+
+// Time of a step in which no run was under way.
+um::Nanoseconds stalled_time(const prefetch::Timeline& timeline) {
+  um::Nanoseconds stalled{0};
+  um::Nanoseconds previous_end{0};
+  for (const prefetch::Interval& run : timeline.runs) {
+    stalled += run.begin - previous_end;
+    previous_end = run.end;
+  }
+  return stalled;
+}
+
+std::vector<std::byte*> addresses(const Step& step, const State& state,
+                                  const GradientSums& gradients) {
+  std::vector<std::byte*> all = state.addresses(step);
+  gradients.place(step, all);
+  return all;
+}
+
+std::vector<prefetch::StepLayout> layouts_of(const Workload& workload, const Plans& plans) {
+  const std::vector<RepeatedStep>& steps = workload.training_steps();
+  um::expects(plans.training.size() == steps.size(), "a plan for each training step");
+  std::vector<prefetch::StepLayout> layouts;
+  layouts.reserve(steps.size());  // nothing may move: memories and executors refer to them
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    layouts.emplace_back(steps[i].step.graph, plans.training[i]);
+  }
+  return layouts;
+}
+
+std::size_t count_labels(const Batch& batch) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(batch.labels, [](std::int32_t label) { return label >= 0; }));
+}
+
+// The losses are parts of one mean.
+void add(const StepReport& part, StepReport& whole) {
+  whole.loss += part.loss;
+  whole.correct += part.correct;
+  whole.duration += part.duration;
+  whole.stalled += part.stalled;
+  whole.counters += part.counters;
+  whole.near_peak = std::max(whole.near_peak, part.near_peak);
+}
+
+}  // namespace
+
+Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Session& session,
+                        ExecutionContext& context, const std::atomic<bool>& stop)
+    : pinned{layout.graph, layout.block_sizes, addresses(step, session.state_, session.gradients_),
+             session.space_.pinned_buffer()},
+      memory{session.space_.make_memory(layout, pinned)},
+      executor{step, layout.plan, *context.backend, *memory, *context.compute, stop} {}
+
+Session::Session(ExecutionContext& context, const Workload& workload, const Plans& plans,
+                 MemoryMode mode, const um::ManagedOptions& space, const std::atomic<bool>& stop)
+    : batch_memory_{context.backend->batch_memory()},
+      ledger_{plans.budget},
+      near_memory_{context.device->memory(), ledger_},
+      state_{workload.training(), *context.backend, near_memory_},
+      gradients_{workload.training(), near_memory_},
+      batches_{workload.sub_batches()},
+      training_layouts_{layouts_of(workload, plans)},
+      evaluation_layout_{workload.evaluation().graph, plans.evaluation},
+      space_{*context.device, mode,         with_page(space, workload.page()),
+             layouts(),       near_memory_, ledger_},
+      evaluation_{std::make_unique<Runner>(workload.evaluation(), evaluation_layout_, *this,
+                                           context, stop)} {
+  for (std::size_t i = 0; i < training_layouts_.size(); ++i) {
+    const RepeatedStep& part = workload.training_steps()[i];
+    training_.push_back(
+        {.runner = std::make_unique<Runner>(part.step, training_layouts_[i], *this, context, stop),
+         .times = part.times,
+         .batch = part.batch});
+  }
+}
+
+std::vector<const prefetch::StepLayout*> Session::layouts() const {
+  std::vector<const prefetch::StepLayout*> all{&evaluation_layout_};
+  for (const prefetch::StepLayout& layout : training_layouts_) all.push_back(&layout);
+  return all;
+}
+
+StepReport Session::train(const StepContext& context) {
+  if (batches_.steps > 1) return train_in_parts(context);
+  Finished whole = run(*training_.front().runner, context);
+  timeline_ = std::move(whole.timeline);
+  return whole.report;
+}
+
+StepReport Session::train_in_parts(StepContext context) {
+  um::expects(context.batch != nullptr, "a batch to train on");
+  context.counted_labels = count_labels(*context.batch);
+  StepReport whole{.learning_rate = context.learning_rate};
+  for (Part& part : training_) {
+    for (std::size_t i = 0; i < part.times; ++i) {
+      Finished sub = run(*part.runner, context);
+      add(sub.report, whole);
+      timeline_ = std::move(sub.timeline);
+      context.first_sample += part.batch;
+    }
+  }
+  return whole;
+}
+
+Session::Finished Session::run(Runner& runner, const StepContext& context) {
+  const um::Counters before = space_.counters();
+  ledger_.reset_peak();
+  const auto begin = std::chrono::steady_clock::now();
+  StepResult result = runner.executor.run(context);
+  const StepReport report{.loss = result.loss,
+                          .correct = result.correct,
+                          .learning_rate = context.learning_rate,
+                          .duration = std::chrono::steady_clock::now() - begin,
+                          .stalled = stalled_time(result.timeline),
+                          .counters = space_.counters() - before,
+                          .near_peak = ledger_.peak()};
+  near_peak_ = std::max(near_peak_, report.near_peak);
+  return {.report = report, .timeline = std::move(result.timeline)};
+}
+
+}  // namespace spillway

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <memory_resource>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "prefetch/moves/sub_batch.h"
+#include "prefetch/runtime/pinned_blocks.h"
+#include "prefetch/runtime/step_layout.h"
+#include "prefetch/runtime/step_memory.h"
+#include "src/execute/executor.h"
+#include "src/execute/step_space.h"
+#include "src/ops/execution_context.h"
+#include "src/plan/arena_use.h"
+#include "src/plan/memory_mode.h"
+#include "src/plan/plans.h"
+#include "src/plan/workload.h"
+#include "src/train/gradient_sums.h"
+#include "src/train/state.h"
+#include "um/counters.h"
+#include "um/ledger.h"
+#include "um/limited_memory.h"
+#include "um/options.h"
+
+namespace spillway {
+
+/// One step as it went; where its batch is cut, all of its sub-steps together.
+struct StepReport {
+  float loss = 0;     ///< training: mean over the batch; evaluation: sum
+  float correct = 0;  ///< predictions that were right
+  float learning_rate = 0;
+  um::Nanoseconds duration{0};
+  um::Nanoseconds stalled{0};  ///< of it, time in which no kernel ran
+  um::Counters counters;       ///< what the step did to managed or copied memory
+  um::Bytes near_peak;         ///< most near memory in use, everything included
+};
+
+/// A network in memory, ready to train: state, near and far memory within a budget, and the
+/// executors of its steps.
+///
+/// Thread safety: none.
+class Session {
+ public:
+  /// All arguments must outlive it. `space` gives far memory, link and paging. When `stop` becomes
+  /// true the step under way throws Interrupted. Throws: um::Error; um::OutOfMemory.
+  Session(ExecutionContext& context, const Workload& workload, const Plans& plans, MemoryMode mode,
+          const um::ManagedOptions& space, const std::atomic<bool>& stop);
+
+  /// Loads a batch, goes forward and backward, updates the weights. A batch that is cut goes one
+  /// sub-batch after the other; each sample with a label counts for as much as in the whole batch.
+  /// After an exception nothing but destruction is allowed.
+  StepReport train(const StepContext& context);
+  /// Loads evaluation_batch() samples and goes forward.
+  StepReport evaluate(const StepContext& context) { return run(*evaluation_, context).report; }
+  [[nodiscard]] std::size_t evaluation_batch() const { return batches_.size; }
+
+  /// Where batches are best, to be loaded from; outlives the session.
+  [[nodiscard]] std::pmr::memory_resource& batch_memory() const { return batch_memory_; }
+
+  [[nodiscard]] State& state() { return state_; }
+  /// When everything in the last training step happened; of a batch that is cut, in the last
+  /// sub-step.
+  [[nodiscard]] const prefetch::Timeline& timeline() const { return timeline_; }
+  /// The most near memory in use at any time so far.
+  [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
+  /// In copy mode: how the training step uses its arena; of a batch that is cut, the last sub-step.
+  [[nodiscard]] std::optional<ArenaUse> arena_use() const {
+    return space_.arena_use(training_layouts_.back());
+  }
+  /// "unified memory (uffd_move, 2 MiB pages, far RAM)"
+  [[nodiscard]] std::string memory_description() const { return space_.description(); }
+
+ private:
+  // One of the steps with everything it needs to run.
+  struct Runner {
+    Runner(const Step& step, const prefetch::StepLayout& layout, Session& session,
+           ExecutionContext& context, const std::atomic<bool>& stop);
+    prefetch::PinnedBlocks pinned;
+    std::unique_ptr<prefetch::StepMemory> memory;
+    Executor executor;
+  };
+
+  // Some times in a row in a batch, a sub-batch of so many samples each.
+  struct Part {
+    std::unique_ptr<Runner> runner;
+    std::size_t times;
+    std::size_t batch;
+  };
+  struct Finished {
+    StepReport report;
+    prefetch::Timeline timeline;
+  };
+
+  Finished run(Runner& runner, const StepContext& context);
+  StepReport train_in_parts(StepContext context);
+  [[nodiscard]] std::vector<const prefetch::StepLayout*> layouts() const;
+
+  std::pmr::memory_resource& batch_memory_;
+  um::Ledger ledger_;
+  um::LimitedMemory near_memory_;
+  State state_;
+  GradientSums gradients_;
+  prefetch::SubBatches batches_;
+  std::vector<prefetch::StepLayout> training_layouts_;
+  prefetch::StepLayout evaluation_layout_;
+  StepSpace space_;
+  std::vector<Part> training_;
+  std::unique_ptr<Runner> evaluation_;
+  prefetch::Timeline timeline_;
+  um::Bytes near_peak_;
+};
+
+}  // namespace spillway

@@ -1,0 +1,116 @@
+#include "src/train/settings_json.h"
+
+#include <array>
+#include <variant>
+
+#include "src/train/shortest_decimal.h"
+
+namespace spillway {
+namespace {
+
+using nlohmann::json;
+using prefetch::JsonView;
+
+constexpr std::array kSchedules{Schedule::kConstant, Schedule::kStep, Schedule::kCosine};
+
+float real(const JsonView& view, const char* key) {
+  return static_cast<float>(view.at(key).number());
+}
+
+double beta(const JsonView& view, const char* key) {
+  const double value = view.at(key).number();
+  if (value >= 1) throw view.at(key).error("is not below 1");
+  return value;
+}
+
+json to_json(const SgdOptions& sgd) {
+  return {{"momentum", shortest_decimal(sgd.momentum)},
+          {"weight_decay", shortest_decimal(sgd.weight_decay)},
+          {"nesterov", sgd.nesterov}};
+}
+
+json to_json(const AdamOptions& adam) {
+  return {{"beta1", adam.beta1},
+          {"beta2", adam.beta2},
+          {"epsilon", shortest_decimal(adam.epsilon)},
+          {"weight_decay", shortest_decimal(adam.weight_decay)}};
+}
+
+}  // namespace
+
+std::string name_of(const OptimizerOptions& optimizer) {
+  const auto* const adam = std::get_if<AdamOptions>(&optimizer);
+  if (adam == nullptr) return "sgd";
+  return adam->decoupled ? "adamw" : "adam";
+}
+
+std::string name_of(Schedule schedule) {
+  switch (schedule) {
+    case Schedule::kConstant:
+      break;
+    case Schedule::kStep:
+      return "step";
+    case Schedule::kCosine:
+      return "cosine";
+  }
+  return "constant";
+}
+
+std::optional<Schedule> find_schedule(const std::string& name) {
+  for (const Schedule schedule : kSchedules) {
+    if (name_of(schedule) == name) return schedule;
+  }
+  return std::nullopt;
+}
+
+json to_json(const OptimizerOptions& optimizer) {
+  json result = std::visit([](const auto& options) { return to_json(options); }, optimizer);
+  result["name"] = name_of(optimizer);
+  return result;
+}
+
+OptimizerOptions read_optimizer(const JsonView& view) {
+  const std::string name = view.at("name").string();
+  if (name == "sgd") {
+    return SgdOptions{.momentum = real(view, "momentum"),
+                      .weight_decay = real(view, "weight_decay"),
+                      .nesterov = view.at("nesterov").boolean()};
+  }
+  if (name != "adam" && name != "adamw") {
+    throw view.at("name").error("is '" + name + "', not sgd, adam or adamw");
+  }
+  return AdamOptions{.beta1 = beta(view, "beta1"),
+                     .beta2 = beta(view, "beta2"),
+                     .epsilon = static_cast<float>(view.at("epsilon").positive_number()),
+                     .weight_decay = real(view, "weight_decay"),
+                     .decoupled = name == "adamw"};
+}
+
+json to_json(const LearningRateOptions& options) {
+  return {{"name", name_of(options.schedule)},
+          {"rate", shortest_decimal(options.rate)},
+          {"warmup_steps", options.warmup_steps},
+          {"step_every", options.step_every},
+          {"step_factor", shortest_decimal(options.step_factor)},
+          {"final_rate", shortest_decimal(options.final_rate)},
+          {"cosine_steps", options.cosine_steps}};
+}
+
+LearningRateOptions read_learning_rate(const JsonView& view) {
+  const std::string name = view.at("name").string();
+  const std::optional<Schedule> schedule = find_schedule(name);
+  if (!schedule) throw view.at("name").error("is '" + name + "', not constant, step or cosine");
+  const LearningRateOptions options{.rate = real(view, "rate"),
+                                    .schedule = *schedule,
+                                    .warmup_steps = view.at("warmup_steps").integer(),
+                                    .step_every = view.at("step_every").integer(),
+                                    .step_factor = real(view, "step_factor"),
+                                    .final_rate = real(view, "final_rate"),
+                                    .cosine_steps = view.at("cosine_steps").integer()};
+  if (options.schedule == Schedule::kStep && options.step_every == 0) {
+    throw view.at("step_every").error("is zero");
+  }
+  return options;
+}
+
+}  // namespace spillway

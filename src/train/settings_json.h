@@ -1,0 +1,29 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "prefetch/files/json.h"
+#include "src/ops/optimizer.h"
+#include "src/train/learning_rate.h"
+
+namespace spillway {
+
+/// "sgd", "adam" or "adamw".
+[[nodiscard]] std::string name_of(const OptimizerOptions& optimizer);
+/// "constant", "step" or "cosine".
+[[nodiscard]] std::string name_of(Schedule schedule);
+/// Nothing when no schedule has this name.
+[[nodiscard]] std::optional<Schedule> find_schedule(const std::string& name);
+
+/// {"name": "adamw", "beta1": 0.9, ...}, for checkpoints and summaries; and back. Throws: um::Error
+/// when something is missing, or no training has it.
+[[nodiscard]] nlohmann::json to_json(const OptimizerOptions& optimizer);
+[[nodiscard]] OptimizerOptions read_optimizer(const prefetch::JsonView& json);
+
+/// {"name": "cosine", "rate": 0.01, ...}; and back. Throws: likewise.
+[[nodiscard]] nlohmann::json to_json(const LearningRateOptions& options);
+[[nodiscard]] LearningRateOptions read_learning_rate(const prefetch::JsonView& json);
+
+}  // namespace spillway

@@ -1,0 +1,135 @@
+#include "src/train/state.h"
+
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <unordered_map>
+
+#include "prefetch/block_sizes.h"
+#include "src/files/safetensors.h"
+#include "src/files/sha256.h"
+#include "src/train/initial_values.h"
+#include "um/error.h"
+
+namespace spillway {
+
+using um::Bytes;
+
+namespace {
+
+// What a checkpoint consists of, in order.
+std::vector<StoredTensor> tensors_of(const std::vector<StateBlock>& blocks) {
+  std::vector<StoredTensor> tensors;
+  for (const StateBlock& block : blocks) {
+    for (const ParameterArray& array : arrays_of(block.spec)) {
+      tensors.push_back({.name = block.name + array.suffix, .shape = array.shape});
+    }
+  }
+  return tensors;
+}
+
+std::size_t element_count(const std::vector<std::size_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies{});
+}
+
+std::string to_string(const std::vector<std::size_t>& shape) {
+  std::string text;
+  for (const std::size_t extent : shape)
+    text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return "(" + text + ")";
+}
+
+constexpr const char* kForeign = "it is no checkpoint of this network";
+
+// The number in `file`, which is at `path`, of each of the tensors `wanted`.
+std::vector<std::size_t> find_all(const SafetensorsReader& file, const std::filesystem::path& path,
+                                  const std::vector<StoredTensor>& wanted) {
+  std::vector<std::size_t> places;
+  for (const auto& [name, shape] : wanted) {
+    const std::optional<std::size_t> found = file.find(name);
+    if (!found) throw um::Error{path.string() + " has no tensor '" + name + "'; " + kForeign};
+    if (const auto& stored = file.tensors()[*found].shape; stored != shape) {
+      throw um::Error{"tensor '" + name + "' of " + path.string() + " is " + to_string(stored) +
+                      ", but this network's is " + to_string(shape) + "; " + kForeign};
+    }
+    places.push_back(*found);
+  }
+  return places;
+}
+
+}  // namespace
+
+State::State(const Step& step, const Backend& backend, um::Memory& memory)
+    : backend_{backend}, blocks_{step.state} {
+  Bytes size;
+  for (const StateBlock& block : blocks_) {
+    offsets_.push_back(size.count());
+    size += um::round_up(backend_.parameter_bytes(block.spec), prefetch::kNearAlignment);
+  }
+  block_ = um::Block{memory, size};
+  if (size > Bytes{}) backend_.clear(block_.bytes());
+}
+
+void State::initialise(std::uint64_t seed) {
+  std::uint64_t place = 0;  // the same whatever the optimizer keeps
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const auto& [id, name, spec, role] = blocks_[i];
+    const bool is_zero = role == StateRole::kOptimizer;
+    backend_.import_parameters(
+        spec, is_zero ? std::vector<float>(element_count(spec)) : initial_values(spec, seed, place),
+        at(i));
+    if (!is_zero) place += role == StateRole::kParameters ? 2 : 1;
+  }
+}
+
+std::vector<std::byte*> State::addresses(const Step& step) const {
+  std::unordered_map<std::string, std::byte*> by_name;
+  for (std::size_t i = 0; i < blocks_.size(); ++i) by_name.emplace(blocks_[i].name, at(i));
+  std::vector<std::byte*> addresses(step.graph.data.size(), nullptr);
+  for (const StateBlock& block : step.state) {
+    addresses[static_cast<std::size_t>(block.id)] = by_name.at(block.name);
+  }
+  return addresses;
+}
+
+std::string State::sha256() const {
+  Sha256 hash;
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    if (blocks_[i].role == StateRole::kOptimizer) continue;
+    const std::vector<float> numbers = values(i);
+    hash.update(std::as_bytes(std::span{numbers}));
+  }
+  return hash.hex();
+}
+
+void State::save(const std::filesystem::path& path) const {
+  SafetensorsWriter writer{path, tensors_of(blocks_)};
+  for (std::size_t i = 0; i < blocks_.size(); ++i) writer.append(values(i));
+  writer.commit();
+}
+
+void State::load(const std::filesystem::path& path) {
+  const SafetensorsReader file{path};
+  const std::vector<std::size_t> places = find_all(file, path, tensors_of(blocks_));
+  auto place = places.begin();
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const ParameterSpec& spec = blocks_[i].spec;
+    std::vector<float> numbers(element_count(spec));
+    std::span<float> rest{numbers};
+    for (const ParameterArray& array : arrays_of(spec)) {
+      const std::size_t count = element_count(array.shape);
+      file.read(*place++, rest.first(count));
+      rest = rest.subspan(count);
+    }
+    backend_.import_parameters(spec, numbers, at(i));
+  }
+}
+
+std::vector<float> State::values(std::size_t index) const {
+  std::vector<float> numbers(element_count(blocks_[index].spec));
+  backend_.export_parameters(blocks_[index].spec, at(index), numbers);
+  return numbers;
+}
+
+}  // namespace spillway

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "src/ops/backend.h"
+#include "src/step/step.h"
+#include "um/memory.h"
+
+namespace spillway {
+
+/// The numbers that outlive a step: parameters, the optimizer's and running statistics, in one
+/// block of near memory. Backend and memory must outlive it.
+class State {
+ public:
+  /// Allocates the state blocks of `step`, a training step, and zeroes them. Throws:
+  /// um::OutOfMemory.
+  State(const Step& step, const Backend& backend, um::Memory& memory);
+
+  /// Gives every block its initial values (initial_values.h); the optimizer's are zero.
+  void initialise(std::uint64_t seed);
+
+  /// The address of each state block of `step` (the training step, or an evaluation step of the
+  /// same network) by DataId; null for tensors.
+  [[nodiscard]] std::vector<std::byte*> addresses(const Step& step) const;
+
+  /// SHA-256 over all parameters and running statistics as 32-bit floats, in layer order, in the
+  /// canonical order of parameter.h.
+  [[nodiscard]] std::string sha256() const;
+
+  /// Writes all of it as a safetensors file, a block at a time, with the names and shapes that
+  /// PyTorch gives: "conv1.weight", "conv1.bias", "conv1.momentum.weight",
+  /// "conv1.exp_avg_sq.weight", "bn1.running_mean". Throws: um::Error when it cannot be written.
+  void save(const std::filesystem::path& path) const;
+  /// Reads what save() wrote, a block at a time. Throws: um::Error that names the file, and the
+  /// tensor that is missing or has another shape than this network's; nothing is changed then.
+  void load(const std::filesystem::path& path);
+
+ private:
+  [[nodiscard]] std::byte* at(std::size_t index) const { return block_.data() + offsets_[index]; }
+  [[nodiscard]] std::vector<float> values(std::size_t index) const;
+
+  const Backend& backend_;
+  std::vector<StateBlock> blocks_;
+  std::vector<std::size_t> offsets_;
+  um::Block block_;
+};
+
+}  // namespace spillway

@@ -1,0 +1,85 @@
+#include "src/train/train.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "src/data/batch_loader.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+constexpr std::uint64_t kForEver = std::numeric_limits<std::uint64_t>::max();
+
+std::uint64_t earlier_end(const TrainOptions& options, std::uint64_t steps_in_epoch) {
+  const std::uint64_t epochs = options.epochs.value_or(kForEver);
+  const std::uint64_t by_epochs =
+      epochs > kForEver / steps_in_epoch ? kForEver : epochs * steps_in_epoch;
+  return std::min(by_epochs, options.steps.value_or(kForEver));
+}
+
+void expect_number(float loss, std::uint64_t step) {
+  if (std::isfinite(loss)) return;
+  throw um::Error{"the loss of step " + std::to_string(step) +
+                  " is not a number: training has diverged; try a smaller --lr"};
+}
+
+}  // namespace
+
+std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data) {
+  return earlier_end(options, steps_per_epoch(data.train->size(), options.batch));
+}
+
+void train(Session& session, const DatasetPair& data, const TrainOptions& options,
+           const TrainEvents& events) {
+  const std::uint64_t steps_in_epoch = steps_per_epoch(data.train->size(), options.batch);
+  const std::uint64_t last = last_step(options, data);
+  const std::uint64_t interval =
+      options.checkpoint_every > 0 ? options.checkpoint_every : steps_in_epoch;
+  BatchLoader loader{*data.train,
+                     options.batch,
+                     options.seed,
+                     options.first_step,
+                     BatchLoader::kUsualDepth,
+                     session.batch_memory()};
+  for (std::uint64_t step = options.first_step; step < last; ++step) {
+    const StepReport report =
+        session.train({.seed = options.seed,
+                       .step = step,
+                       .learning_rate = learning_rate(options.learning_rate, step),
+                       .batch = &loader.next()});
+    const std::uint64_t done = step + 1;
+    const std::uint64_t epoch = step / steps_in_epoch + 1;
+    events.on_step(done, epoch, report);
+    expect_number(report.loss, done);
+    if (done % steps_in_epoch == 0) {
+      events.on_evaluation(done, epoch, evaluate(session, *data.test, session.evaluation_batch()));
+    }
+    if (done % interval == 0 || done == last) events.on_checkpoint(done);
+  }
+}
+
+Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch) {
+  BatchLoader loader{data,
+                     batch,
+                     evaluation_order(data.size(), batch),
+                     /*first_step=*/0,
+                     BatchLoader::kUsualDepth,
+                     session.batch_memory()};
+  double loss = 0;
+  double correct = 0;
+  double count = 0;
+  for (std::uint64_t step = evaluation_steps(data.size(), batch); step > 0; --step) {
+    const Batch& batch_of_step = loader.next();
+    const StepReport report = session.evaluate({.batch = &batch_of_step});
+    count += static_cast<double>(
+        std::ranges::count_if(batch_of_step.labels, [](std::int32_t label) { return label >= 0; }));
+    loss += static_cast<double>(report.loss);
+    correct += static_cast<double>(report.correct);
+  }
+  return {.loss = loss / count, .accuracy = correct / count};
+}
+
+}  // namespace spillway

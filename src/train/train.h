@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "src/data/dataset.h"
+#include "src/train/learning_rate.h"
+#include "src/train/session.h"
+
+namespace spillway {
+
+/// How long and how fast to train. Steps and epochs count from the very beginning of the training,
+/// also when it goes on from a checkpoint.
+struct TrainOptions {
+  std::size_t batch = 1;
+  std::uint64_t first_step = 0;         ///< steps done before
+  std::optional<std::uint64_t> steps;   ///< stop after so many
+  std::optional<std::uint64_t> epochs;  ///< stop after so many; the first of both limits counts
+  LearningRateOptions learning_rate;
+  std::uint64_t seed = 1;              ///< of data order and dropout
+  std::uint64_t checkpoint_every = 0;  ///< steps; 0: at the end of each epoch
+};
+
+/// The accuracy on the test split.
+struct Evaluation {
+  double loss = 0;      ///< mean over the samples: the images, or the pixels that have a label
+  double accuracy = 0;  ///< part of the samples whose prediction was right
+};
+
+/// What train() reports as it goes. `step` and `epoch` count what is done, from 1.
+struct TrainEvents {
+  std::function<void(std::uint64_t step, std::uint64_t epoch, const StepReport&)> on_step;
+  std::function<void(std::uint64_t step, std::uint64_t epoch, const Evaluation&)> on_evaluation;
+  /// The state may be saved now: every checkpoint_every steps (or each epoch), and at the end.
+  std::function<void(std::uint64_t step)> on_checkpoint;
+};
+
+/// The step with which the training ends.
+[[nodiscard]] std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data);
+
+/// Trains `session` on `data`: a step a batch, each epoch in another order, an evaluation on the
+/// test split at the end of each. Batches are loaded in the background. Throws: Interrupted;
+/// um::Error when data cannot be read, the loss is no longer a number, or a move failed.
+void train(Session& session, const DatasetPair& data, const TrainOptions& options,
+           const TrainEvents& events);
+
+/// The loss and accuracy of `session` on all of `data`, `batch` samples at a time. Requires: those
+/// of Session::evaluation_batch().
+[[nodiscard]] Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch);
+
+}  // namespace spillway

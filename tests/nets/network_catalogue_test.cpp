@@ -1,0 +1,300 @@
+#include "nets/network_catalogue.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+#include "um/error.h"
+
+namespace spillway::nets {
+namespace {
+
+constexpr Shape photo(std::size_t side) { return {.channels = 3, .height = side, .width = side}; }
+
+const Node& find(const Network& network, const std::string& name) {
+  const auto at = std::find_if(network.nodes.begin(), network.nodes.end(),
+                               [&](const Node& node) { return node.name == name; });
+  if (at == network.nodes.end()) throw std::out_of_range{name};
+  return *at;
+}
+
+std::string shape_of(const Network& network, const std::string& name) {
+  return to_string(find(network, name).output);
+}
+
+template <typename Kind>
+std::ptrdiff_t count(const Network& network) {
+  return std::count_if(network.nodes.begin() + 1, network.nodes.end(),
+                       [](const Node& node) { return std::holds_alternative<Kind>(node.layer); });
+}
+
+std::string refusal(std::string_view name, const NetworkOptions& options) {
+  try {
+    return "accepted: " + build_network(name, options).name;
+  } catch (const um::Error& error) {
+    return error.what();
+  }
+}
+
+// The counts of torchvision's models without auxiliary classifiers, of Inception-v4 those of the
+// weights that were published; LeNet-5's is that of the paper with a full second layer, AlexNet's
+// that of one tower. VGG-101 is VGG-13 with 20, 64, 2 and 2 convolutions more in the stages from
+// the second on, each of 9 channels^2 + channels: 133,047,848 + 20 * 147,584 + 64 * 590,080 + 2 * 2
+// * 2,359,808. FCN has VGG-16's convolutions (14,714,688), 7 * 7 * 512 * 4096 + 4096 and 4096^2 +
+// 4096 for the linear layers, 4097 * 21 for the scores; FCN-32s then 21^2 * 64^2, FCN-8s 21^2 *
+// (4^2 + 4^2
+// + 16^2) and 513 * 21 + 257 * 21.
+TEST(Catalogue, NetworksHaveTheParametersOfTheirPapers) {
+  const std::map<std::string, std::size_t> expected{{"lenet", 61'706},
+                                                    {"alexnet", 62'378'344},
+                                                    {"overfeat", 145'920'872},
+                                                    {"vgg11", 132'863'336},
+                                                    {"vgg13", 133'047'848},
+                                                    {"vgg16", 138'357'544},
+                                                    {"vgg19", 143'667'240},
+                                                    {"vgg101", 183'203'880},
+                                                    {"googlenet", 6'624'904},
+                                                    {"inception-v3", 23'834'568},
+                                                    {"inception-v4", 42'679'816},
+                                                    {"resnet18", 11'689'512},
+                                                    {"resnet34", 21'797'672},
+                                                    {"resnet50", 25'557'032},
+                                                    {"resnet101", 44'549'160},
+                                                    {"resnet152", 60'192'808},
+                                                    {"densenet121", 7'978'856},
+                                                    {"densenet161", 28'681'000},
+                                                    {"densenet169", 14'149'480},
+                                                    {"densenet201", 20'013'928},
+                                                    {"fcn8s", 134'489'759},
+                                                    {"fcn32s", 136'152'917}};
+  EXPECT_EQ(catalogue().size(), expected.size());
+  for (const CatalogueEntry& entry : catalogue()) {
+    EXPECT_EQ(count_parameters(build_network(entry.name)), expected.at(std::string{entry.name}))
+        << entry.name;
+  }
+}
+
+TEST(Catalogue, EveryNetworkKeepsThePromisesOfNetwork) {
+  for (const CatalogueEntry& entry : catalogue()) {
+    const Network network = build_network(entry.name);
+    EXPECT_EQ(network.name, entry.name);
+    EXPECT_EQ(network.input(), entry.image);
+    EXPECT_EQ(network.classes(), entry.classes);
+    EXPECT_EQ(count<SoftmaxCrossEntropy>(network), 1);
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < network.nodes.size(); ++i) {
+      EXPECT_TRUE(names.insert(network.nodes[i].name).second) << network.nodes[i].name;
+      EXPECT_EQ(network.nodes[i].inputs.empty(), i == 0);
+      for (const NodeId input : network.nodes[i].inputs) {
+        EXPECT_LT(static_cast<std::size_t>(input), i);
+      }
+    }
+  }
+}
+
+TEST(Catalogue, LenetHasTheShapesOfThePaper) {
+  const Network network = build_network("lenet");
+  EXPECT_EQ(shape_of(network, "conv1"), "6x28x28");
+  EXPECT_EQ(shape_of(network, "conv2"), "16x10x10");
+  EXPECT_EQ(shape_of(network, "pool2"), "16x5x5");
+}
+
+TEST(Catalogue, VggHalvesTheImageFiveTimes) {
+  const Network network = build_network("vgg16");
+  EXPECT_EQ(shape_of(network, "conv1_2"), "64x224x224");
+  EXPECT_EQ(shape_of(network, "pool1"), "64x112x112");
+  EXPECT_EQ(shape_of(network, "pool2"), "128x56x56");
+  EXPECT_EQ(shape_of(network, "pool3"), "256x28x28");
+  EXPECT_EQ(shape_of(network, "pool4"), "512x14x14");
+  EXPECT_EQ(shape_of(network, "pool5"), "512x7x7");
+  EXPECT_EQ(shape_of(network, "fc7"), "4096x1x1");
+}
+
+TEST(Catalogue, VggHasAsManyWeightedLayersAsItsNameSays) {
+  const Network vgg16 = build_network("vgg16");
+  const Network vgg19 = build_network("vgg19");
+  EXPECT_EQ(count<Convolution>(vgg16) + count<Linear>(vgg16), 16);
+  EXPECT_EQ(count<Convolution>(vgg19) + count<Linear>(vgg19), 19);
+  EXPECT_EQ(count<Dropout>(vgg19), 2);
+}
+
+TEST(Catalogue, ResnetHasTheShapesOfThePaper) {
+  const Network network = build_network("resnet50");
+  EXPECT_EQ(shape_of(network, "conv1"), "64x112x112");
+  EXPECT_EQ(shape_of(network, "maxpool"), "64x56x56");
+  EXPECT_EQ(shape_of(network, "layer1.2.relu"), "256x56x56");
+  EXPECT_EQ(shape_of(network, "layer2.3.relu"), "512x28x28");
+  EXPECT_EQ(shape_of(network, "layer3.5.relu"), "1024x14x14");
+  EXPECT_EQ(shape_of(network, "layer4.2.relu"), "2048x7x7");
+  EXPECT_EQ(shape_of(network, "avgpool"), "2048x1x1");
+}
+
+TEST(Catalogue, ResnetBottlenecksStrideOnTheirThreeByThree) {
+  const Network network = build_network("resnet50");
+  EXPECT_EQ(shape_of(network, "layer2.0.conv1"), "128x56x56");
+  EXPECT_EQ(shape_of(network, "layer2.0.conv2"), "128x28x28");
+  EXPECT_EQ(shape_of(network, "layer2.0.downsample.0"), "512x28x28");
+}
+
+TEST(Catalogue, ResnetProjectsOnlyWhereTheShapeChanges) {
+  const Network basic = build_network("resnet18");
+  const Network bottleneck = build_network("resnet50");
+  // 1 + 2 * 8 convolutions in the blocks, and a projection in stages 2 to 4.
+  EXPECT_EQ(count<Convolution>(basic), 17 + 3);
+  // 1 + 3 * 16, and a projection in all four stages.
+  EXPECT_EQ(count<Convolution>(bottleneck), 49 + 4);
+  EXPECT_EQ(count<BatchNorm>(bottleneck), count<Convolution>(bottleneck));
+}
+
+TEST(Catalogue, ResnetAddsTheShortcutBeforeTheLastRelu) {
+  const Network network = build_network("resnet18");
+  const Node& add = find(network, "layer1.1.add");
+  EXPECT_EQ(network[add.inputs[0]].name, "layer1.1.bn2");
+  EXPECT_EQ(network[add.inputs[1]].name, "layer1.0.relu");
+  EXPECT_EQ(network[find(network, "layer1.1.relu").inputs[0]].name, "layer1.1.add");
+}
+
+TEST(Catalogue, ResnetTakesSmallImages) {
+  const Network network = build_network("resnet50", {.image = photo(32), .classes = 10});
+  EXPECT_EQ(network.classes(), 10U);
+  EXPECT_EQ(shape_of(network, "layer1.0.relu"), "256x8x8");
+  EXPECT_EQ(shape_of(network, "layer4.2.relu"), "2048x1x1");
+}
+
+TEST(Catalogue, VggTakesSmallImages) {
+  EXPECT_EQ(shape_of(build_network("vgg16", {.image = photo(32)}), "pool5"), "512x1x1");
+  EXPECT_EQ(shape_of(build_network("vgg19", {.image = photo(64)}), "pool5"), "512x2x2");
+}
+
+TEST(Catalogue, AlexnetHasTheShapesOfThePaper) {
+  const Network network = build_network("alexnet");
+  EXPECT_EQ(shape_of(network, "conv1"), "96x55x55");
+  EXPECT_EQ(shape_of(network, "pool1"), "96x27x27");
+  EXPECT_EQ(shape_of(network, "pool2"), "256x13x13");
+  EXPECT_EQ(shape_of(network, "pool5"), "256x6x6");
+  EXPECT_EQ(count<LocalResponseNorm>(network), 2);
+  // SuperNeurons counts 23 layers, the loss among them.
+  EXPECT_EQ(network.nodes.size(), 1U + 23U);
+}
+
+TEST(Catalogue, GooglenetHasTheShapesOfThePaper) {
+  const Network network = build_network("googlenet");
+  EXPECT_EQ(shape_of(network, "pool1"), "64x56x56");
+  EXPECT_EQ(shape_of(network, "pool2"), "192x28x28");
+  EXPECT_EQ(shape_of(network, "inception3b"), "480x28x28");
+  EXPECT_EQ(shape_of(network, "inception4e"), "832x14x14");
+  EXPECT_EQ(shape_of(network, "inception5b"), "1024x7x7");
+}
+
+TEST(Catalogue, InceptionHasTheShapesOfThePapers) {
+  const Network v3 = build_network("inception-v3");
+  EXPECT_EQ(shape_of(v3, "stem2.pool"), "192x35x35");
+  EXPECT_EQ(shape_of(v3, "mixed3"), "288x35x35");
+  EXPECT_EQ(shape_of(v3, "mixed8"), "768x17x17");
+  EXPECT_EQ(shape_of(v3, "mixed11"), "2048x8x8");
+  const Network v4 = build_network("inception-v4");
+  EXPECT_EQ(shape_of(v4, "stem4"), "384x35x35");
+  EXPECT_EQ(shape_of(v4, "reduction_a"), "1024x17x17");
+  EXPECT_EQ(shape_of(v4, "c3"), "1536x8x8");
+}
+
+TEST(Catalogue, DensenetLayersReadAllBeforeThemInTheirBlock) {
+  const Network network = build_network("densenet121");
+  EXPECT_EQ(shape_of(network, "pool0"), "64x56x56");
+  EXPECT_EQ(shape_of(network, "denseblock1.denselayer6.concat"), "256x56x56");
+  EXPECT_EQ(shape_of(network, "transition3.pool"), "512x7x7");
+  EXPECT_EQ(shape_of(network, "avgpool"), "1024x1x1");
+  const Node& third = find(network, "denseblock2.denselayer2.concat");
+  ASSERT_EQ(third.inputs.size(), 3U);
+  EXPECT_EQ(network[third.inputs[0]].name, "transition1.pool");
+  EXPECT_EQ(network[third.inputs[1]].name, "denseblock2.denselayer1.conv2");
+  EXPECT_EQ(network[third.inputs[2]].name, "denseblock2.denselayer2.conv2");
+}
+
+// A convolution or linear layer with weights of its own is a layer; projections, which the papers
+// leave out, are not.
+TEST(Catalogue, DeepNetworksHaveAsManyLayersAsTheirNamesSay) {
+  const auto layers = [](const char* name) {
+    const Network network = build_network(name);
+    return count<Convolution>(network) + count<Linear>(network);
+  };
+  EXPECT_EQ(layers("vgg11"), 11);
+  EXPECT_EQ(layers("vgg13"), 13);
+  EXPECT_EQ(layers("vgg101"), 101);
+  EXPECT_EQ(layers("resnet34"), 34 + 3);
+  EXPECT_EQ(layers("resnet101"), 101 + 4);
+  EXPECT_EQ(layers("resnet152"), 152 + 4);
+  EXPECT_EQ(layers("densenet121"), 121);
+  EXPECT_EQ(layers("densenet161"), 161);
+  EXPECT_EQ(layers("densenet169"), 169);
+  EXPECT_EQ(layers("densenet201"), 201);
+}
+
+TEST(Catalogue, NamesOfFamiliesSayTheirDepths) {
+  const Network resnet = build_network("resnet:3,4,6,3");
+  EXPECT_EQ(resnet.name, "resnet:3,4,6,3");
+  EXPECT_EQ(resnet.nodes.size(), build_network("resnet50").nodes.size());
+  EXPECT_EQ(count_parameters(resnet), 25'557'032U);
+  EXPECT_EQ(count_parameters(build_network("vgg:2,2,3,3,3")), 138'357'544U);
+  EXPECT_EQ(find_network("vgg:2,22,66,4,4").description,
+            "VGG, 101 layers (after Simonyan and Zisserman, 2014)");
+  // SuperNeurons, table 4: 3 (6 + 32 + 595 + 6) + 2 layers.
+  EXPECT_EQ(find_network("resnet:6,32,595,6").description,
+            "ResNet with bottlenecks, 1919 layers (after He et al., 2015)");
+}
+
+TEST(Catalogue, RefusesDepthsThatAreNone) {
+  for (const char* depths :
+       {"", "6", "6,32,3", "6,32,3,6,", "6,32,3,6,1", "6,32,-3,6", "6,0,3,6", "6,32,2049,6",
+        "6,x,3,6", "6, 32,3,6", "6,,3,6", "6,99999999999999999999,3,6", "6,32,3,6 "}) {
+    const std::string name = std::string{"resnet:"} + depths;
+    EXPECT_EQ(refusal(name, {}),
+              "network '" + name +
+                  "' must say how many bottlenecks, from 1 to 2048, each of its 4 stages has, as "
+                  "resnet:6,32,100,6 does");
+  }
+  EXPECT_EQ(refusal("vgg:2,2,3,3", {}),
+            "network 'vgg:2,2,3,3' must say how many convolutions, from 1 to 2048, each of its 5 "
+            "stages has, as vgg:2,22,66,4,4 does");
+}
+
+TEST(Catalogue, TakesImagesAsSmallAsTheHeadersSay) {
+  const std::map<std::string, std::size_t> sides{
+      {"lenet", 12},     {"alexnet", 67},     {"overfeat", 71},     {"vgg11", 32},
+      {"googlenet", 31}, {"densenet121", 29}, {"inception-v3", 75}, {"inception-v4", 75}};
+  for (const auto& [name, side] : sides) {
+    EXPECT_EQ(refusal(name, {.image = photo(side)}), "accepted: " + name);
+    EXPECT_TRUE(refusal(name, {.image = photo(side - 1)}).ends_with("use a larger --image-size"))
+        << name;
+  }
+}
+
+TEST(Catalogue, RefusesAnImageTooSmallForTheNetwork) {
+  EXPECT_EQ(refusal("vgg16", {.image = photo(31)}),
+            "layer pool5 (max pool 2x2, stride 2) does not fit what it reads, 512x1x1; use a "
+            "larger --image-size");
+  EXPECT_EQ(refusal("lenet", {.image = Shape{.channels = 1, .height = 8, .width = 8}}),
+            "layer conv2 (convolution 5x5, 16 channels) does not fit what it reads, 6x4x4; use a "
+            "larger --image-size");
+}
+
+TEST(Catalogue, RefusesASingleClass) {
+  EXPECT_EQ(refusal("lenet", {.classes = 1}),
+            "network lenet needs at least 2 classes to tell apart, not 1");
+}
+
+TEST(Catalogue, ListsTheNetworksWhenTheNameIsUnknown) {
+  EXPECT_EQ(
+      refusal("resnet19", {}),
+      "there is no network called 'resnet19'; there are lenet, alexnet, overfeat, vgg11, vgg13, "
+      "vgg16, vgg19, vgg101, googlenet, inception-v3, inception-v4, resnet18, resnet34, resnet50, "
+      "resnet101, resnet152, densenet121, densenet161, densenet169, densenet201, fcn8s, fcn32s, "
+      "resnet:n1,n2,n3,n4, vgg:a,b,c,d,e");
+}
+
+}  // namespace
+}  // namespace spillway::nets

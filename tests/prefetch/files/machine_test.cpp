@@ -1,0 +1,109 @@
+#include "prefetch/files/machine.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+
+#include "prefetch/files/json.h"
+#include "prefetch/files/profile_file.h"
+#include "tests/prefetch/toy.h"
+#include "tests/refusal.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using nlohmann::json;
+using test::refusal;
+
+TEST(BuiltInMachines, AreFoundByTheirNamesWhichDiffer) {
+  std::set<std::string> names;
+  for (const Machine& machine : built_in_machines()) {
+    EXPECT_EQ(find_machine(machine.name).near_memory, machine.near_memory);
+    EXPECT_LE(machine.compute_efficiency, 1);
+    EXPECT_LE(machine.memory_efficiency, 1);
+    names.insert(machine.name);
+  }
+  EXPECT_EQ(names.size(), built_in_machines().size());
+}
+
+TEST(FindMachine, ListsTheNamesForAnUnknownOne) {
+  const std::string sentence = refusal([] { return find_machine("tpu"); });
+  EXPECT_NE(sentence.find("'tpu'"), std::string::npos);
+  EXPECT_NE(sentence.find("v100, "), std::string::npos);
+}
+
+class MachineFile : public ::testing::Test {
+ protected:
+  ~MachineFile() override { std::filesystem::remove(path); }
+  [[nodiscard]] Machine find() const {
+    write_json(file, path);
+    return find_machine(path);
+  }
+  std::string path = ::testing::TempDir() + "spillway-machine-" + std::to_string(getpid());
+  json file{{"format", "spillway-machine"},
+            {"version", 1},
+            {"name", "toy"},
+            {"near_memory_bytes", 4096},
+            {"flops_per_second", 1e9},
+            {"compute_efficiency", 0.5},
+            {"memory_bytes_per_second", 1e9},
+            {"memory_efficiency", 1.0},
+            {"link",
+             {{"offload_bytes_per_second", 1e9},
+              {"prefetch_bytes_per_second", 2e9},
+              {"latency_ns", 7},
+              {"duplex", false}}}};
+};
+
+TEST_F(MachineFile, IsRead) {
+  const Machine machine = find();
+  EXPECT_EQ(machine.name, "toy");
+  EXPECT_EQ(machine.near_memory, 4_KiB);
+  EXPECT_EQ(machine.link.prefetch.bytes_per_second(), 2e9);
+  EXPECT_EQ(machine.link.latency, um::Nanoseconds{7});
+  EXPECT_FALSE(machine.link.is_duplex);
+}
+
+TEST_F(MachineFile, IsRefusedWithThePlaceOfWhatIsWrong) {
+  file["compute_efficiency"] = 1.5;
+  EXPECT_EQ(refusal([&] { return find(); }), path + ": compute_efficiency is larger than 1");
+  file.erase("link");
+  file["compute_efficiency"] = 1.0;
+  EXPECT_EQ(refusal([&] { return find(); }), path + ": link is missing");
+}
+
+TEST(FindMachine, RefusesANameThatIsTooLongForAFile) {
+  EXPECT_NE(refusal([] { return find_machine(std::string(5000, 'x')); }).find("no such file"),
+            std::string::npos);
+}
+
+TEST_F(MachineFile, IsRefusedWithRatesThatAreNone) {
+  file["flops_per_second"] = 1e-300;
+  EXPECT_EQ(refusal([&] { return find(); }), path + ": flops_per_second is smaller than 1000");
+  file["flops_per_second"] = 1000;
+  file["compute_efficiency"] = 1e-300;
+  EXPECT_EQ(refusal([&] { return find(); }), path + ": compute_efficiency is smaller than 0.001");
+  file["compute_efficiency"] = 0.001;
+  TaskGraph graph;  // 1e300 flops at one a second: longer than any time there is
+  graph.add(Task{.name = "endless", .flops = 1e300});
+  EXPECT_EQ(model_profile(graph, find()).durations[0][0], um::Nanoseconds{kLongestDuration});
+}
+
+TEST_F(MachineFile, ModelsTheLargerOfArithmeticAndMemoryTime) {
+  // 1e9 flops/s at one half: 1000 flops take 2000 ns. 1e9 bytes/s: 3000 bytes take 3000 ns. The
+  // second algorithm takes 0.55 of the first.
+  TaskGraph graph;
+  graph.add(Task{.name = "flops", .algorithms = {{"a"}, {"b"}}, .flops = 1000, .traffic = 10_B});
+  graph.add(Task{.name = "bytes", .flops = 1000, .traffic = 3000_B});
+  const Profile profile = model_profile(graph, find());
+  EXPECT_EQ(profile.durations[0], (std::vector{um::Nanoseconds{2000}, um::Nanoseconds{1100}}));
+  EXPECT_EQ(profile.durations[1], std::vector{um::Nanoseconds{3000}});
+  EXPECT_EQ(profile.source, "model toy");
+  EXPECT_EQ(profile.graph, fingerprint(graph));
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

@@ -1,0 +1,241 @@
+// Random programs, followed with moves that end in any order, with and without deviations.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "prefetch/learned/replayer.h"
+#include "tests/prefetch/learned/near_account.h"
+#include "tests/prefetch/learned/repeating_program.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+using Kind = RecordedEvent::Kind;
+
+// How often one action of the program is left out, done twice or replaced by another: one in so
+// many; 0 for never.
+struct Deviation {
+  std::uint64_t one_in = 0;
+};
+
+// A program, its follower, and a memory whose moves end when it likes.
+class FollowedProgram {
+ public:
+  FollowedProgram(Program program, std::mt19937_64& random)
+      : program_{std::move(program)}, random_{random}, haste_{random() % 5} {}
+
+  // False when it is not worth following.
+  bool learn_it(um::Bytes budget) {
+    static_cast<void>(replayer.mark(0ns));
+    iterate({});
+    iterate({});
+    if (!replayer.is_ready()) return false;
+    auto result = learn(replayer.recorded(),
+                        {.budget = budget, .page = kPage, .link = toy_link(), .together = 5ns});
+    const bool is_learned = std::holds_alternative<ReplayPlan>(result);
+    if (is_learned) replay_plan_ = std::get<ReplayPlan>(result);
+    replayer.load(std::move(result));
+    if (is_learned) iterate({});
+    return is_learned;
+  }
+
+  void iterate(const Deviation& deviation) {
+    lives_.assign(program_.sizes.size(), std::nullopt);
+    for (const Program::Action& action : program_.actions) {
+      const bool deviates = deviation.one_in != 0 && random_() % deviation.one_in == 0;
+      const std::uint64_t way = deviates ? random_() % 4 : 0;
+      if (!deviates || way != 1 || action.kind != Kind::kTouch) act(action, deviates && way == 3);
+      if (deviates && way != 1) {
+        act({.block = random_() % program_.sizes.size(), .gap = action.gap}, false);
+      }
+      end_some();
+    }
+    if (replay_plan_ && !account_) account_.emplace(*replay_plan_);  // following begins
+    take(replayer.mark(now_));
+  }
+
+  // The same when moves take no time.
+  void iterate_at_once() {
+    is_instant_ = true;
+    iterate({});
+    end_all();
+    is_instant_ = false;
+  }
+
+  void end_all() {
+    while (!under_way_.empty()) end_one();
+  }
+  // "" as long as all is well.
+  [[nodiscard]] std::string wrong() const {
+    if (!account_ || !account_->first_wrong().empty()) return account_->first_wrong();
+    if (!is_following(replayer) && !replayer.near().count()) return "";
+    return account_->near() == replayer.near().count() ? "" : "the accounts differ";
+  }
+
+  Replayer replayer{{.max_misses = 6, .relearn_after = 1000}};
+
+ private:
+  struct Live {
+    BlockName name;  // in the lesson
+    um::Bytes size;
+    std::uint64_t id;
+  };
+
+  void act(const Program::Action& action, bool has_other_size) {
+    now_ += action.gap;
+    if (action.kind == Kind::kAllocate) {
+      const um::Bytes size = program_.sizes[action.block] + (has_other_size ? kPage : um::Bytes{});
+      replayer.allocate(++last_id_, size);
+      lives_[action.block] = {program_.name(action.block), size, last_id_};
+      return;
+    }
+    const auto block = live(action.block);
+    if (!block) return;
+    if (action.kind == Kind::kFree) {
+      lives_[action.block].reset();
+      if (account_) account_->free(block->name);
+      take(replayer.free(block->id));
+      return;
+    }
+    take(replayer.touch(
+        {.block = block->id, .size = block->size, .access = action.access, .at = now_}));
+    if (account_) account_->touch(block->name, block->size);
+  }
+
+  // Nothing for a fresh block that does not live.
+  [[nodiscard]] std::optional<Live> live(std::size_t block) const {
+    if (block >= program_.persistent) return lives_[block];
+    return Live{program_.name(block), program_.sizes[block], 100 + block};
+  }
+
+  void take(const std::vector<PrefetchCommand>& orders) {
+    for (const PrefetchCommand& order : orders) {
+      account_->issue(order);
+      under_way_.push_back(order);
+    }
+  }
+
+  void end_some() {
+    if (is_instant_) end_all();
+    for (std::uint64_t i = 0; i < haste_ && !under_way_.empty(); ++i) {
+      if (random_() % 2 == 0) end_one();
+    }
+  }
+  void end_one() {
+    const auto chosen =
+        static_cast<std::ptrdiff_t>(is_instant_ ? 0 : random_() % under_way_.size());
+    const PrefetchCommand order = under_way_[static_cast<std::size_t>(chosen)];
+    under_way_.erase(under_way_.begin() + chosen);
+    account_->complete(order);
+    take(replayer.complete(order.ticket));
+  }
+
+  Program program_;
+  std::mt19937_64& random_;
+  std::uint64_t haste_;
+  std::optional<ReplayPlan> replay_plan_;
+  std::optional<NearAccount> account_;
+  std::vector<std::optional<Live>> lives_;
+  std::uint64_t last_id_ = 1000;
+  std::vector<PrefetchCommand> under_way_;
+  um::Nanoseconds now_{0};
+  bool is_instant_ = false;
+};
+
+// Between the least that works and all that it touches.
+um::Bytes random_budget(const Program& program, std::mt19937_64& random) {
+  um::Bytes all;
+  for (const um::Bytes size : program.sizes) all += um::round_up(size, kPage);
+  return pages(2 + random() % (all / kPage));
+}
+
+void check_sums(const ReplayerCounters& counters) {
+  RC_ASSERT(counters.iterations ==
+            counters.recorded + counters.followed + counters.abandoned + counters.idle);
+  RC_ASSERT(counters.touches == counters.hits + counters.misses + counters.unguided);
+}
+
+RC_GTEST_PROP(FollowedProgram, ComesToTheEndOfEachIterationInItsBudget, ()) {
+  std::mt19937_64 random{*rc::gen::arbitrary<std::uint64_t>()};
+  const Program program = random_program(random);
+  FollowedProgram followed{program, random};
+  const bool is_learned = followed.learn_it(random_budget(program, random));
+  RC_CLASSIFY(is_learned, "followed");
+  if (!is_learned) return;
+  std::uint64_t touches = 0;
+  for (const Program::Action& action : program.actions) touches += action.kind == Kind::kTouch;
+  constexpr std::uint64_t kIterations = 6;
+  for (std::uint64_t i = 1; i <= kIterations; ++i) {
+    followed.iterate({});
+    RC_ASSERT(followed.wrong() == "");
+    RC_ASSERT(followed.replayer.counters().followed == i);
+    RC_ASSERT(followed.replayer.counters().hits == i * touches);
+  }
+  followed.end_all();
+  RC_ASSERT(followed.wrong() == "");
+  check_sums(followed.replayer.counters());
+  RC_ASSERT(followed.replayer.counters().misses == 0U);
+}
+
+RC_GTEST_PROP(FollowedProgram, MayDeviateAnyhow, ()) {
+  std::mt19937_64 random{*rc::gen::arbitrary<std::uint64_t>()};
+  const Program program = random_program(random);
+  FollowedProgram followed{program, random};
+  const bool is_learned = followed.learn_it(random_budget(program, random));
+  if (!is_learned) return;
+  for (int i = 0; i < 8; ++i) {
+    followed.iterate({.one_in = 4 + 8 * (random() % 3)});
+    RC_ASSERT(followed.wrong() == "");
+    check_sums(followed.replayer.counters());
+  }
+  RC_CLASSIFY(followed.replayer.counters().abandoned > 0, "abandoned");
+  RC_CLASSIFY(followed.replayer.counters().followed > 0, "followed");
+  // The program finds back to what was learned.
+  followed.end_all();
+  followed.iterate({});
+  const std::uint64_t before = followed.replayer.counters().followed;
+  followed.iterate({});
+  RC_ASSERT(followed.replayer.counters().followed == before + 1);
+  RC_ASSERT(followed.wrong() == "");
+}
+
+// What an iteration did.
+using Deeds = std::array<std::uint64_t, 3>;
+
+Deeds deeds_of(FollowedProgram& followed) {
+  const ReplayerCounters before = followed.replayer.counters();
+  followed.iterate_at_once();
+  const ReplayerCounters& after = followed.replayer.counters();
+  return {after.prefetches - before.prefetches, after.offloads - before.offloads,
+          after.late - before.late};
+}
+
+// With moves that end at once every iteration does the same in the end; where the lesson leaves
+// some touches to faults, which send away what they will, a few by turns.
+RC_GTEST_PROP(FollowedProgram, SettlesIntoASteadyState, ()) {
+  std::mt19937_64 random{*rc::gen::arbitrary<std::uint64_t>()};
+  const Program program = random_program(random);
+  FollowedProgram followed{program, random};
+  if (!followed.learn_it(random_budget(program, random))) return;
+  followed.end_all();
+  for (int i = 0; i < 16; ++i) followed.iterate_at_once();
+  std::vector<Deeds> seen;
+  for (int i = 0; i < 24; ++i) seen.push_back(deeds_of(followed));
+  std::ptrdiff_t turns = 1;
+  while (turns <= 8 && !std::equal(seen.begin() + turns, seen.end(), seen.begin())) ++turns;
+  RC_ASSERT(turns <= 8);
+  RC_CLASSIFY(turns == 1, "all the same");
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

@@ -1,0 +1,139 @@
+#include "prefetch/moves/recomputation.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "prefetch/planners/joint/joint.h"
+#include "prefetch/simulate/simulate.h"
+#include "prefetch/verify/dataflow.h"
+#include "prefetch/verify/verify.h"
+#include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/toy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+std::vector<std::string> names(const TaskGraph& graph, const std::vector<TaskRun>& runs) {
+  std::vector<std::string> result;
+  for (const TaskRun& run : runs) {
+    result.push_back(graph[run.task].name + (run.is_recomputation ? " again" : ""));
+  }
+  return result;
+}
+
+// load, f1 to f3, loss, b3 to b1: y0 is no candidate, load is not recomputable.
+class RecomputationTest : public ::testing::Test {
+ protected:
+  TaskGraph graph = chain(3, pages(1));
+  std::vector<TaskRun> runs = runs_in_order(graph);
+};
+
+TEST_F(RecomputationTest, FindsWhatRecomputableTasksMakeCheapestFirst) {
+  Profile profile = flat_profile(graph, 100ns);
+  profile.durations[2][0] = 50ns;  // f2
+  const auto found = find_recomputable(graph, profile, kPage, runs);
+  std::vector<std::string> blocks;
+  for (const Recomputable& block : found) blocks.push_back(graph[block.data].name);
+  EXPECT_EQ(blocks, (std::vector<std::string>{"y2", "y1", "y3"}));
+  EXPECT_EQ(found[0].cost, 50ns);
+}
+
+TEST_F(RecomputationTest, RunsATaskAgainJustBeforeItsOutputIsRead) {
+  EXPECT_EQ(
+      names(graph, RecomputationInserter{graph}.insert(runs, std::vector<Dropped>{{DataId{1}}})),
+      (std::vector<std::string>{"load", "f1", "f2", "f3", "loss", "b3", "f1 again", "b2", "b1"}));
+}
+
+TEST_F(RecomputationTest, RecomputesFirstWhatARecomputationReads) {
+  const auto again =
+      RecomputationInserter{graph}.insert(runs, std::vector<Dropped>{{DataId{1}}, {DataId{2}}});
+  EXPECT_EQ(names(graph, again),
+            (std::vector<std::string>{"load", "f1", "f2", "f3", "loss", "f1 again", "f2 again",
+                                      "b3", "b2", "b1"}));
+}
+
+TEST_F(RecomputationTest, RunsATaskAgainForEveryUseWhereAskedTo) {
+  // b3 needs y2 and y3, b2 needs y1 and y2.
+  const std::vector<Dropped> each{{.data = DataId{2}, .reuse = Reuse::kPerUse}};
+  EXPECT_EQ(names(graph, RecomputationInserter{graph}.insert(runs, each)),
+            (std::vector<std::string>{"load", "f1", "f2", "f3", "loss", "f2 again", "b3",
+                                      "f2 again", "b2", "b1"}));
+}
+
+TEST_F(RecomputationTest, KeepsWhatABackwardTaskReadsItselfWhereAskedTo) {
+  // loss needs y3, made of y2, made of y1: only y3 stays. b3 needs y2 and y3, b2 needs y1 and y2.
+  const std::vector<Dropped> all{{.data = DataId{1}, .reuse = Reuse::kOnceRead},
+                                 {.data = DataId{2}, .reuse = Reuse::kOnceRead},
+                                 {.data = DataId{3}, .reuse = Reuse::kOnceRead}};
+  EXPECT_EQ(
+      names(graph, RecomputationInserter{graph}.insert(runs, all)),
+      (std::vector<std::string>{"load", "f1", "f2", "f3", "f1 again", "f2 again", "f3 again",
+                                "loss", "f1 again", "f2 again", "b3", "f1 again", "b2", "b1"}));
+}
+
+// b3 does not read y2, but f3 does, to make y3 again.
+TEST_F(RecomputationTest, FindsWhatOnlyRecomputationsRead) {
+  for (Task& task : graph.tasks) {
+    if (task.phase == Phase::kBackward) std::erase(task.reads, DataId{2});
+  }
+  const auto found = find_recomputable(graph, flat_profile(graph, 100ns), kPage, runs);
+  EXPECT_TRUE(std::ranges::any_of(found, [](const auto& each) { return each.data == DataId{2}; }));
+}
+
+// In any combination, once or for each use, every run reads the right values.
+RC_GTEST_PROP(Recomputables, CanBeDroppedInAnyCombination, ()) {
+  const TaskGraph graph = random_graph();
+  const std::vector<TaskRun> runs = runs_in_order(graph);
+  std::vector<Dropped> dropped;
+  for (const auto& block : find_recomputable(graph, flat_profile(graph, 100ns), kPage, runs)) {
+    if (*rc::gen::arbitrary<bool>()) continue;
+    dropped.push_back(
+        {.data = block.data,
+         .reuse = *rc::gen::element(Reuse::kUntilLastUse, Reuse::kPerUse, Reuse::kOnceRead)});
+  }
+  const auto wrong = check_dataflow(graph, RecomputationInserter{graph}.insert(runs, dropped));
+  if (wrong) RC_FAIL(wrong->reason);
+}
+
+TEST_F(RecomputationTest, IsPartOfAPlanThatVerifiesAndCannotBeTamperedWith) {
+  // A page takes 10 us each way, a task 100 ns: recomputing beats moving.
+  Profile profile = flat_profile(graph, 100ns);
+  profile.link.offload = profile.link.prefetch = um::Bandwidth{4096e5 / 1.0};
+  Problem given = problem(graph, profile, pages(4));
+  given.may_recompute = true;
+  Plan plan = std::get<Plan>(Joint{}.plan(given));
+  const auto again = std::ranges::find(plan.runs, true, &TaskRun::is_recomputation);
+  ASSERT_NE(again, plan.runs.end());
+  ASSERT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
+  given.may_recompute = false;
+  const Plan moved = std::get<Plan>(Joint{}.plan(given));
+  EXPECT_LT(simulate(plan, profile).makespan(), simulate(moved, profile).makespan());
+
+  again->is_recomputation = false;  // now the task runs twice
+  EXPECT_TRUE(std::holds_alternative<Violation>(verify(graph, plan)));
+  again->is_recomputation = true;
+  graph.tasks[static_cast<std::size_t>(again->task)].is_recomputable = false;
+  plan.graph = fingerprint(graph);
+  const auto verdict = verify(graph, plan);
+  ASSERT_TRUE(std::holds_alternative<Violation>(verdict));
+  EXPECT_NE(std::get<Violation>(verdict).reason.find("cannot be recomputed"), std::string::npos);
+}
+
+TEST_F(RecomputationTest, IsRefusedWithAnotherAlgorithm) {
+  graph.tasks[1].algorithms.push_back({.name = "fast"});
+  Plan plan{.graph = fingerprint(graph), .budget = pages(9), .page = kPage};
+  plan.runs = RecomputationInserter{graph}.insert(runs, std::vector<Dropped>{{DataId{1}}});
+  ASSERT_TRUE(plan.runs[6].is_recomputation);
+  plan.runs[6].algorithm = 1;  // would round differently
+  const auto verdict = verify(graph, plan);
+  ASSERT_TRUE(std::holds_alternative<Violation>(verdict));
+  EXPECT_EQ(std::get<Violation>(verdict).reason, "the recomputation of f1 uses another algorithm");
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

@@ -1,0 +1,126 @@
+#include "prefetch/moves/sub_batch.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/prefetch/toy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+SubBatchNeed need_of(std::uint64_t page_count) {
+  return {.weights = {}, .fastest = pages(page_count), .min = pages(page_count)};
+}
+
+TEST(SubBatches, AreAsEqualAsPossible) {
+  EXPECT_EQ(cut(256, 256), (SubBatches{.size = 256, .steps = 1}));
+  EXPECT_EQ(cut(256, 300), (SubBatches{.size = 256, .steps = 1}));
+  EXPECT_EQ(cut(256, 200), (SubBatches{.size = 128, .steps = 2}));
+  EXPECT_EQ(cut(100, 30), (SubBatches{.size = 25, .steps = 4}));
+  EXPECT_EQ(cut(7, 3), (SubBatches{.size = 3, .steps = 3}));
+}
+
+// Eq. 1: conv reads 2 pages, writes 3; its fastest algorithm adds 4, its first 1. The weights and
+// the small tensor are always near.
+TEST(SubBatchNeed, CountsOperandsAndTheWorkspaceOfTheFastestAlgorithm) {
+  TaskGraph graph;
+  const DataId w = graph.add(DataBlock{.name = "w", .size = pages(5), .kind = DataKind::kState});
+  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(2)});
+  const DataId y = graph.add(DataBlock{.name = "y", .size = pages(3)});
+  graph.add(Task{.name = "load", .writes = {x}});
+  graph.add(Task{.name = "conv",
+                 .reads = {w, x},
+                 .writes = {y},
+                 .algorithms = {{.name = "direct", .workspace = pages(1)},
+                                {.name = "fast", .workspace = pages(4)},
+                                {.name = "huge", .workspace = pages(9)}}});
+  Profile profile = flat_profile(graph, 10ns);
+  profile.durations[1] = {10ns, 5ns, 7ns};
+  const SubBatchNeed need = sub_batch_need(graph, profile, kPage);
+  EXPECT_EQ(need.weights, pages(5));
+  EXPECT_EQ(need.fastest, pages(9));
+  EXPECT_EQ(need.min, pages(6));
+}
+
+// Ten pages a sample and a workspace of 20, in 100 pages: from 32, 32 * 100 / 340 = 9.4, then
+// 9 * 100 / 110 = 8.2, then 8 * 100 / 100 = 8.
+TEST(ConvergedSubBatches, AreAFixedPointOfEquation3) {
+  std::vector<std::size_t> profiled;
+  const auto batches = converge_sub_batches(32, pages(100), [&](std::size_t size) {
+    profiled.push_back(size);
+    return need_of(10 * size + 20);
+  });
+  EXPECT_EQ(batches, (SubBatches{.size = 8, .steps = 4}));
+  EXPECT_EQ(profiled, (std::vector<std::size_t>{32, 9, 8}));
+}
+
+TEST(ConvergedSubBatches, AreTheWholeBatchWhereItFits) {
+  const auto batches = converge_sub_batches(
+      32, pages(340), [](std::size_t size) { return need_of(10 * size + 20); });
+  EXPECT_EQ(batches, (SubBatches{.size = 32, .steps = 1}));
+}
+
+// From 8 samples on there is a workspace of 60 pages: 32 -> 8 (3200 / 380), 8 -> 5 (800 / 140),
+// 5 -> 10 (500 / 50), 10 -> 6 (1000 / 160), 6 -> 10 (600 / 60), for ever. Of what was seen, 5 and 6
+// fit.
+TEST(ConvergedSubBatches, AreTheLargestThatFitWhereSizesOscillate) {
+  int calls = 0;
+  const auto batches = converge_sub_batches(32, pages(100), [&](std::size_t size) {
+    ++calls;
+    return need_of(10 * size + (size >= 8 ? 60 : 0));
+  });
+  EXPECT_EQ(batches, (SubBatches{.size = 6, .steps = 6}));
+  EXPECT_EQ(calls, 5);
+}
+
+// One sample does not fit with its fast algorithm, but with the first.
+TEST(ConvergedSubBatches, AreSingleSamplesWhereOnlyTheFirstAlgorithmsFit) {
+  const auto need = [](std::size_t size) {
+    return SubBatchNeed{
+        .weights = pages(10), .fastest = pages(10 * size + 50), .min = pages(10 * size)};
+  };
+  EXPECT_EQ(converge_sub_batches(4, pages(20), need), (SubBatches{.size = 1, .steps = 4}));
+  EXPECT_FALSE(converge_sub_batches(4, pages(19), need));
+}
+
+// One step does not fit; two take 50, three 45, and four cannot be below 46.
+TEST(SearchedSubBatches, StopWhereSmallerOnesCannotWin) {
+  std::vector<std::size_t> tried;
+  const auto batches = search_sub_batches(32, [&](const SubBatches& candidate) -> SubBatchTrial {
+    tried.push_back(candidate.steps);
+    switch (candidate.steps) {
+      case 1:
+        return {.total = std::nullopt, .bound = 10ns};
+      case 2:
+        return {.total = 50ns, .bound = 40ns};
+      case 3:
+        return {.total = 45ns, .bound = 44ns};
+      default:
+        return {.total = 1ns, .bound = 46ns};
+    }
+  });
+  EXPECT_EQ(batches, (SubBatches{.size = 11, .steps = 3}));
+  EXPECT_EQ(tried, (std::vector<std::size_t>{1, 2, 3, 4}));
+}
+
+// Five samples: 5, 3, 2 and 1 at a time; four sub-batches would be of two again.
+TEST(SearchedSubBatches, TryEachSizeOnce) {
+  std::vector<std::size_t> sizes;
+  const auto batches = search_sub_batches(5, [&](const SubBatches& candidate) -> SubBatchTrial {
+    sizes.push_back(candidate.size);
+    return {};
+  });
+  EXPECT_FALSE(batches);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{5, 3, 2, 1}));
+}
+
+TEST(SearchedSubBatches, PreferTheLargestOfEquallyFast) {
+  const auto batches = search_sub_batches(
+      32, [](const SubBatches&) { return SubBatchTrial{.total = 50ns, .bound = 10ns}; });
+  EXPECT_EQ(batches, (SubBatches{.size = 32, .steps = 1}));
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

@@ -1,0 +1,190 @@
+#include "prefetch/placement/interval_placement.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "prefetch/need.h"
+#include "prefetch/placement/check_placement.h"
+#include "prefetch/planners/catalogue.h"
+#include "prefetch/verify/verify.h"
+#include "tests/prefetch/drawn_walk.h"
+#include "tests/prefetch/random_chain.h"
+#include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/random_profile.h"
+#include "tests/prefetch/swapped_toy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+
+// Pairs of stays, as indices.
+using Pairs = std::set<std::pair<std::size_t, std::size_t>>;
+
+bool share_addresses(const IntervalPlacement& placement, std::span<const NearInterval> intervals,
+                     std::size_t i, std::size_t j) {
+  return placement.offsets[i] < placement.offsets[j] + intervals[j].size &&
+         placement.offsets[j] < placement.offsets[i] + intervals[i].size;
+}
+
+// What the run under way touches must be near: says that the stays are all there are.
+void expect_operands_near(const TaskGraph& graph, const Plan& plan, const DrawnWalk& walk,
+                          std::span<const NearInterval> intervals) {
+  const BlockSizes block_sizes{graph, plan.page};
+  for (const DataId id : operands(graph[plan.runs[walk.run()].task])) {
+    if (!block_sizes.is_movable(id)) continue;
+    RC_ASSERT(std::ranges::count_if(intervals, [&](const NearInterval& interval) {
+                return !interval.is_workspace && interval.data == id && walk.is_near(interval);
+              }) == 1);
+  }
+}
+
+// Walks the plan once and adds the pairs that were near together to `met`.
+void walk_once(const TaskGraph& graph, const Plan& plan, std::span<const NearInterval> intervals,
+               um::Bytes pool, Pairs& met) {
+  DrawnWalk walk{plan, *rc::gen::arbitrary<std::uint64_t>()};
+  while (walk.step()) {
+    if (walk.is_running()) expect_operands_near(graph, plan, walk, intervals);
+    std::vector<std::size_t> near;
+    um::Bytes in_use;
+    for (std::size_t i = 0; i < intervals.size(); ++i) {
+      if (!walk.is_near(intervals[i])) continue;
+      for (const std::size_t other : near) met.emplace(other, i);
+      near.push_back(i);
+      in_use += intervals[i].size;
+    }
+    RC_ASSERT(in_use <= pool);
+  }
+  RC_ASSERT(walk.is_over());
+}
+
+Plan whole_block_plan(const Planner& planner, Problem problem) {
+  auto result = planner.plan(problem);
+  if (const auto* infeasible = std::get_if<Infeasible>(&result)) {
+    problem.budget = infeasible->smallest_budget;
+    result = planner.plan(problem);
+  }
+  return std::get<Plan>(std::move(result));
+}
+
+// Under a plan: the checker accepts what was placed, drawn walks never show two stays in one place,
+// and of every two that a walk shows together the checker refuses to lay one on the other.
+void check_places(const TaskGraph& graph, const Plan& plan) {
+  const std::vector<NearInterval> intervals = find_near_intervals(graph, plan);
+  const um::Bytes pool = BlockSizes{graph, plan.page}.pool(plan.budget);
+  const IntervalPlacement placement = place_intervals(plan, intervals, pool);
+  if (const auto wrong = check_placement(graph, plan, intervals, placement)) RC_FAIL(wrong->reason);
+  Pairs met;
+  for (int i = 0; i < 5; ++i) walk_once(graph, plan, intervals, pool, met);
+  for (const auto& [one, other] : met) {
+    RC_ASSERT(!share_addresses(placement, intervals, one, other));
+    IntervalPlacement mutated = placement;
+    mutated.offsets[one] = placement.offsets[other];
+    mutated.extent += intervals[one].size;
+    RC_ASSERT(check_placement(graph, plan, intervals, mutated).has_value());
+  }
+}
+
+void check_every_planner(const TaskGraph& graph) {
+  const Profile profile = random_profile(graph);
+  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
+  const std::uint64_t slack = (need.resident - need.smallest) / kPage;
+  const Problem problem{
+      .graph = graph,
+      .profile = profile,
+      .budget = need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 2)),
+      .page = kPage,
+      .chunk = pages(4),
+      .whole_blocks = true,
+      .may_recompute = *rc::gen::arbitrary<bool>()};
+  for (const auto& planner : planners()) {
+    const Plan plan = whole_block_plan(*planner, problem);
+    RC_ASSERT(moves_whole_blocks(plan, graph));
+    RC_ASSERT(std::holds_alternative<Verified>(verify(graph, plan)));
+    check_places(graph, plan);
+  }
+}
+
+RC_GTEST_PROP(PlaceIntervals, KeepsApartWhatMeetsInADagUnderAnyTiming, ()) {
+  check_every_planner(random_graph({.has_offloadable_weights = false}));
+}
+
+RC_GTEST_PROP(PlaceIntervals, KeepsApartWhatMeetsInAChainUnderAnyTiming, ()) {
+  check_every_planner(random_chain(12));
+}
+
+// Three pages hold a, then b and its workspace, then a again.
+TEST(PlaceIntervals, LetsThoseShareAddressesThatNeverMeet) {
+  const SwappedToy toy;
+  const std::vector<NearInterval> intervals = find_near_intervals(toy.graph, toy.plan);
+  const IntervalPlacement placement = place_intervals(toy.plan, intervals, pages(3));
+  EXPECT_EQ(placement.extent, pages(3));
+  EXPECT_FALSE(check_placement(toy.graph, toy.plan, intervals, placement).has_value());
+}
+
+// b is made while a may still be leaving: two, two and one pages.
+TEST(PlaceIntervals, KeepsApartWhatMayMeet) {
+  SwappedToy toy;
+  toy.plan.runs[1].after.offloads = 0;
+  const IntervalPlacement placement =
+      place_intervals(toy.plan, find_near_intervals(toy.graph, toy.plan), pages(3));
+  EXPECT_EQ(placement.extent, pages(5));
+}
+
+// Run 0 needs a and c, run 1 c, b and its workspace: four pages at most are in use at any time.
+TEST(PlaceIntervals, LetsThoseShareThatWaitByWayOfOthers) {
+  const SwappedByWayOfAnother toy;
+  ASSERT_TRUE(std::holds_alternative<Verified>(verify(toy.graph, toy.plan)));
+  const IntervalPlacement placement =
+      place_intervals(toy.plan, find_near_intervals(toy.graph, toy.plan), pages(4));
+  EXPECT_EQ(placement.extent, pages(4));
+}
+
+// a comes back when d, made by run 1 beside b and its workspace, has left, and so when run 1 has
+// ended: it may have the place of b, and the four pages of run 1 are enough.
+TEST(PlaceIntervals, KnowWhatAnOffloadWaitedFor) {
+  SwappedToy toy;
+  const DataId d = toy.graph.add(DataBlock{.name = "d", .size = pages(1)});
+  toy.graph.tasks[1].writes.push_back(d);
+  toy.graph.tasks[2].reads.push_back(d);
+  toy.plan.graph = fingerprint(toy.graph);
+  toy.plan.budget = pages(8);  // worst_case_peak() does not look so far
+  toy.plan.offloads.push_back({.data = d, .size = pages(1), .after = {.runs = 2}});
+  toy.plan.prefetches[0].after = {.runs = 0, .offloads = 2};
+  toy.plan.prefetches.push_back({.data = d, .size = pages(1), .after = {.runs = 2, .offloads = 2}});
+  toy.plan.runs[2].after = {.runs = 2, .offloads = 2, .prefetches = 2};
+  ASSERT_TRUE(std::holds_alternative<Verified>(verify(toy.graph, toy.plan)));
+  const IntervalPlacement placement =
+      place_intervals(toy.plan, find_near_intervals(toy.graph, toy.plan), pages(4));
+  EXPECT_EQ(placement.extent, pages(4));
+}
+
+TEST(PlaceIntervals, OfAnEmptyStepTakeNothing) {
+  EXPECT_EQ(place_intervals({}, {}, pages(1)).extent, 0_B);
+}
+
+// A chain of 2000 layers of drawn sizes, all near: 4000 activations and gradients, and a workspace
+// each, in little more than is near at once.
+TEST(PlaceIntervals, PlacesALongStepTightly) {
+  TaskGraph graph = chain(2000, pages(1));
+  for (std::size_t i = 0; i < graph.data.size(); ++i) graph.data[i].size = pages(1 + i * i % 7);
+  for (std::size_t i = 0; i < graph.tasks.size(); ++i) {
+    graph.tasks[i].algorithms[0].workspace = pages(1 + i % 5);
+  }
+  Plan plan{.graph = fingerprint(graph), .budget = pages(1U << 20U), .page = kPage};
+  plan.runs = runs_in_order(graph);
+  plan.budget = std::get<Verified>(verify(graph, plan)).peak;
+  const std::vector<NearInterval> intervals = find_near_intervals(graph, plan);
+  EXPECT_EQ(intervals.size(), 8004U);
+  const IntervalPlacement placement = place_intervals(plan, intervals, plan.budget);
+  EXPECT_FALSE(check_placement(graph, plan, intervals, placement).has_value());
+  EXPECT_LE(100 * placement.extent, 101 * plan.budget);
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

@@ -1,0 +1,77 @@
+#include "prefetch/placement/near_intervals.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/prefetch/swapped_toy.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+
+struct FindNearIntervals : public ::testing::Test, public SwappedToy {};
+
+TEST_F(FindNearIntervals, CutsALifeWhereTheBlockIsAway) {
+  const std::vector<NearInterval> intervals = find_near_intervals(graph, plan);
+  ASSERT_EQ(intervals.size(), 4U);  // a, b, the workspace, a again
+  EXPECT_EQ(intervals[0].data, a);
+  EXPECT_FALSE(intervals[0].is_prefetched);
+  EXPECT_TRUE(intervals[0].is_offloaded);
+  EXPECT_EQ(intervals[0].first, 0U);
+  EXPECT_EQ(intervals[0].last, 0U);
+  EXPECT_EQ(intervals[3].data, a);
+  EXPECT_TRUE(intervals[3].is_prefetched);
+  EXPECT_FALSE(intervals[3].is_offloaded);
+  EXPECT_EQ(intervals[3].first, 0U);
+  EXPECT_EQ(intervals[3].last, 2U);
+}
+
+TEST_F(FindNearIntervals, GivesWorkspacesTheirRun) {
+  const std::vector<NearInterval> intervals = find_near_intervals(graph, plan);
+  EXPECT_EQ(intervals[1].data, b);
+  EXPECT_FALSE(intervals[1].is_workspace);
+  EXPECT_TRUE(intervals[2].is_workspace);
+  EXPECT_EQ(intervals[2].size, pages(1));
+  EXPECT_EQ(intervals[2].first, 1U);
+  EXPECT_EQ(intervals[2].last, 1U);
+}
+
+// A page of 16 KiB: "a", 9 KiB, takes one in the plan but three of 4 KiB in the arena; "b", 3 KiB,
+// less than a quarter of a page, is always near and has no stay.
+TEST_F(FindNearIntervals, TakeWhatCopiesTake) {
+  graph.data[0].size = 9_KiB;
+  graph.data[1].size = 3_KiB;
+  plan.page = plan.offloads[0].size = plan.prefetches[0].size = 16_KiB;
+  const std::vector<NearInterval> intervals = find_near_intervals(graph, plan);
+  ASSERT_EQ(intervals.size(), 3U);
+  EXPECT_EQ(intervals[0].size, 12_KiB);
+  EXPECT_TRUE(intervals[1].is_workspace);
+}
+
+// a, run again, is used up twice: by "use a" and at the end.
+TEST_F(FindNearIntervals, OfABlockMadeAgainAreApart) {
+  plan.offloads = {};
+  plan.prefetches = {};
+  for (TaskRun& run : plan.runs) run.after = {};
+  graph.add(Task{.name = "use a again", .reads = {a}});
+  plan.runs.push_back({.task = TaskId{0}, .is_recomputation = true});
+  plan.runs.push_back({.task = TaskId{3}});
+  const std::vector<NearInterval> intervals = find_near_intervals(graph, plan);
+  ASSERT_EQ(intervals.size(), 4U);
+  EXPECT_EQ(intervals[0].last, 2U);
+  EXPECT_EQ(intervals[3].data, a);
+  EXPECT_EQ(intervals[3].first, 3U);
+  EXPECT_EQ(intervals[3].last, 4U);
+}
+
+TEST_F(FindNearIntervals, RefusesPartsOfBlocksAndPagingOnDemand) {
+  plan.offloads[0].size = pages(1);
+  EXPECT_THROW(static_cast<void>(find_near_intervals(graph, plan)), um::ContractError);
+  plan.offloads = plan.prefetches = {};
+  plan.residency = Residency::kOnDemand;
+  EXPECT_THROW(static_cast<void>(find_near_intervals(graph, plan)), um::ContractError);
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

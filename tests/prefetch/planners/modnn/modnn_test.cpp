@@ -1,0 +1,299 @@
+#include "prefetch/planners/modnn/modnn.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "prefetch/simulate/simulate.h"
+#include "prefetch/verify/verify.h"
+#include "tests/prefetch/toy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+Plan plan_for(const Problem& problem) {
+  Plan plan = std::get<Plan>(Modnn{}.plan(problem));
+  const auto verdict = verify(problem.graph, plan);
+  EXPECT_TRUE(std::holds_alternative<Verified>(verdict)) << std::get<Violation>(verdict).reason;
+  return plan;
+}
+
+std::vector<std::string> names(const TaskGraph& graph, const std::vector<Move>& moves) {
+  std::vector<std::string> result;
+  for (const Move& move : moves) result.push_back(graph[move.data].name);
+  return result;
+}
+
+// x of two pages is made and used, then `big` needs all three pages of the pool, then four small
+// tasks of one page come, then x is used again.
+TaskGraph with_detour() {
+  TaskGraph graph;
+  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(2)});
+  graph.add(Task{.name = "make", .writes = {x}});
+  graph.add(Task{.name = "touch", .reads = {x}});
+  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(3)});
+  graph.add(Task{.name = "big", .writes = {a}});
+  for (const char* name : {"s3", "s4", "s5", "s6"}) {
+    const DataId y = graph.add(DataBlock{.name = name, .size = pages(1)});
+    graph.add(Task{.name = name, .writes = {y}});
+  }
+  graph.add(Task{.name = "use", .reads = {x}});
+  return graph;
+}
+
+// Tasks of 10 ns; x takes 20 ns each way.
+//   Strm_C  make 0-10, touch -20, (x leaves), big 40-50, s3 -60, s4 -70, s5 -80, s6 -90, use -100
+//   Strm_D  x out 20-40                                            x in 70-90
+// EST(use) = 90. Eq. 4 before s4: 60 + 10 + 20 > 90 does not hold; before s5: 70 + 10 + 20 > 90.
+TEST(Modnn, PrefetchesWhenWaitingOneTaskLongerWouldDelay) {
+  const TaskGraph graph = with_detour();
+  const Profile profile = flat_profile(graph, 10ns);
+  const Plan plan = plan_for(problem(graph, profile, pages(3)));
+  ASSERT_EQ(names(graph, plan.offloads), std::vector<std::string>{"x"});
+  ASSERT_EQ(plan.prefetches.size(), 1U);
+  EXPECT_EQ(plan.prefetches[0].after.runs, 5U);
+  const Timeline timeline = simulate(plan, profile);
+  EXPECT_EQ(timeline.runs[2].begin, 40ns);
+  EXPECT_EQ(timeline.prefetches[0], (Interval{70ns, 90ns}));
+  EXPECT_EQ(timeline.makespan(), 100ns);
+}
+
+// The small tasks take 30 ns: big 40-50, s3 -80, s4 -110, s5 -140, s6 -170. Before s5:
+// 110 + 30 + 20 > 170 does not hold; before s6: 140 + 30 + 20 > 170.
+TEST(Modnn, PrefetchesLaterWhereTasksAreLonger) {
+  const TaskGraph graph = with_detour();
+  Profile profile = flat_profile(graph, 10ns);
+  for (std::size_t t = 3; t <= 6; ++t) profile.durations[t] = {30ns};
+  const Plan plan = plan_for(problem(graph, profile, pages(3)));
+  ASSERT_EQ(plan.prefetches.size(), 1U);
+  EXPECT_EQ(plan.prefetches[0].after.runs, 6U);
+  EXPECT_EQ(simulate(plan, profile).makespan(), 180ns);
+}
+
+// As in the first, but s5 needs all of memory: before it Eq. 4 holds and there is no room. x comes
+// beside s6, 80-100, and `use` waits for it.
+TEST(Modnn, DoesNotPrefetchWhereAnOperandLeavesNoRoom) {
+  TaskGraph graph = with_detour();
+  graph.data[4].size = pages(3);  // s5's
+  const Profile profile = flat_profile(graph, 10ns);
+  const Plan plan = plan_for(problem(graph, profile, pages(3)));
+  ASSERT_EQ(plan.prefetches.size(), 1U);
+  EXPECT_EQ(plan.prefetches[0].after.runs, 6U);
+  EXPECT_EQ(simulate(plan, profile).makespan(), 110ns);
+}
+
+// z and x are made, z dies at `touch`; `conv` makes y where z was, so x has the two free pages
+// beside it. A workspace of three pages pushes x out: 20 ns from the end of touch on, when conv
+// could start. After conv there is a rest of 100 ns, in which x can come back unnoticed.
+TaskGraph with_workspace() {
+  TaskGraph graph;
+  const DataId z = graph.add(DataBlock{.name = "z", .size = pages(1)});
+  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(2)});
+  const DataId y = graph.add(DataBlock{.name = "y", .size = pages(1)});
+  graph.add(Task{.name = "first", .writes = {z}});
+  graph.add(Task{.name = "make", .writes = {x}});
+  graph.add(Task{.name = "touch", .reads = {z, x}});
+  graph.add(Task{.name = "conv",
+                 .writes = {y},
+                 .algorithms = {{.name = "direct"}, {.name = "fast", .workspace = pages(3)}}});
+  graph.add(Task{.name = "rest"});
+  graph.add(Task{.name = "use", .reads = {x, y}});
+  return graph;
+}
+
+// conv takes 100 ns, or `fast`; a rest of `rest` follows.
+Plan plan_with_workspace(um::Nanoseconds fast, um::Nanoseconds rest) {
+  const TaskGraph graph = with_workspace();
+  Profile profile = flat_profile(graph, 10ns);
+  profile.durations[3] = {100ns, fast};
+  profile.durations[4] = {rest};
+  return plan_for(problem(graph, profile, pages(5)));
+}
+
+// Eq. 5: 100 - 79 - 20 - 0 > 0.
+TEST(Modnn, TakesAnAlgorithmThatSavesMoreThanItsOffloadsDelay) {
+  const Plan plan = plan_with_workspace(79ns, 100ns);
+  EXPECT_EQ(plan.runs[3].algorithm, 1U);
+  EXPECT_EQ(plan.offloads.size(), 1U);
+}
+
+// Eq. 5: 100 - 81 - 20 - 0 < 0.
+TEST(Modnn, LeavesAnAlgorithmThatSavesLessThanItsOffloadsDelay) {
+  const Plan plan = plan_with_workspace(81ns, 100ns);
+  EXPECT_EQ(plan.runs[3].algorithm, 0U);
+  EXPECT_TRUE(plan.offloads.empty());
+}
+
+// With a rest of 5 ns x comes back 15 ns late. Eq. 5: 100 - 64 - 20 - 15 > 0, 100 - 66 - 20 - 15 <
+// 0.
+TEST(Modnn, CountsTheWayBackOfWhatLeavesForAWorkspace) {
+  EXPECT_EQ(plan_with_workspace(64ns, 5ns).runs[3].algorithm, 1U);
+  EXPECT_EQ(plan_with_workspace(66ns, 5ns).runs[3].algorithm, 0U);
+}
+
+// x is away when conv runs. conv's y and workspace fill the three pages, so x, which could come in
+// beside conv alone, comes after it: 20 ns late.
+TaskGraph with_displaced_prefetch() {
+  TaskGraph graph;
+  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(2)});
+  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(3)});
+  const DataId y = graph.add(DataBlock{.name = "y", .size = pages(1)});
+  graph.add(Task{.name = "make", .writes = {x}});
+  graph.add(Task{.name = "touch", .reads = {x}});
+  graph.add(Task{.name = "big", .writes = {a}});
+  graph.add(Task{.name = "conv",
+                 .writes = {y},
+                 .algorithms = {{.name = "direct"}, {.name = "fast", .workspace = pages(2)}}});
+  graph.add(Task{.name = "use", .reads = {x, y}});
+  return graph;
+}
+
+// conv takes 100 ns, or `fast`. Returns its algorithm, the run before which x comes, the makespan.
+std::tuple<std::uint32_t, std::uint32_t, um::Nanoseconds> displaced_prefetch(um::Nanoseconds fast) {
+  const TaskGraph graph = with_displaced_prefetch();
+  Profile profile = flat_profile(graph, 10ns);
+  profile.durations[3] = {100ns, fast};
+  const Plan plan = plan_for(problem(graph, profile, pages(3)));
+  return {plan.runs[3].algorithm, plan.prefetches.at(0).after.runs,
+          simulate(plan, profile).makespan()};
+}
+
+// Eq. 5: 100 - 60 - 0 - 20 > 0. make 0-10, touch -20, x out -40, big -50, conv -110, x in -130.
+TEST(Modnn, TakesAnAlgorithmThatSavesMoreThanItDelaysAPrefetch) {
+  EXPECT_EQ(displaced_prefetch(60ns), (std::tuple{1U, 4U, 140ns}));
+}
+
+// Eq. 5: 100 - 85 - 0 - 20 < 0. make 0-10, touch -20, x out -40, big -50, conv and x in -150.
+TEST(Modnn, LeavesAnAlgorithmThatSavesLessThanItDelaysAPrefetch) {
+  EXPECT_EQ(displaced_prefetch(85ns), (std::tuple{0U, 3U, 160ns}));
+}
+
+// [a][b][c][ ]: b is dead when `join` needs a, c and two pages for d. Four pages are enough, but
+// the two free ones are apart and a and c must stay: all leaves and what join reads comes back.
+//   Strm_C  ma 0-10, mb -20, mc -30, (defragmentation), join 60-70
+//   Strm_D  a out 10-20, c out 30-40, a in 40-50, c in 50-60
+TEST(Modnn, DefragmentsWhereFreePagesAreApart) {
+  TaskGraph graph;
+  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
+  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(1)});
+  const DataId c = graph.add(DataBlock{.name = "c", .size = pages(1)});
+  const DataId d = graph.add(DataBlock{.name = "d", .size = pages(2)});
+  graph.add(Task{.name = "ma", .writes = {a}});
+  graph.add(Task{.name = "mb", .writes = {b}});
+  graph.add(Task{.name = "mc", .reads = {b}, .writes = {c}});
+  graph.add(Task{.name = "join", .reads = {a, c}, .writes = {d}});
+  const Profile profile = flat_profile(graph, 10ns);
+  const Plan plan = plan_for(problem(graph, profile, pages(4)));
+  EXPECT_EQ(names(graph, plan.offloads), (std::vector<std::string>{"a", "c"}));
+  EXPECT_EQ(names(graph, plan.prefetches), (std::vector<std::string>{"a", "c"}));
+  EXPECT_EQ(simulate(plan, profile).makespan(), 70ns);
+}
+
+// x (2) is away when s makes y (2) beside w (1). Eq. 4 holds before s: 80 + 10 + 20 > 100. x would
+// find room where w is, but big2 (2 and 1) needs room beside it then: 5 of 4 pages. So x stays away
+// until `use`, and w is never moved.
+TEST(Modnn, DoesNotPrefetchWhatDefragmentationWouldThrowOut) {
+  TaskGraph graph;
+  const auto block = [&](const char* name, std::uint64_t size) {
+    return graph.add(DataBlock{.name = name, .size = pages(size)});
+  };
+  const DataId x = block("x", 2);
+  const DataId p = block("p", 2);
+  const DataId w = block("w", 1);
+  graph.add(Task{.name = "make", .writes = {x}});
+  graph.add(Task{.name = "touch", .reads = {x}});
+  graph.add(Task{.name = "big1", .writes = {block("a", 4)}});
+  graph.add(Task{.name = "mp", .writes = {p}});
+  graph.add(Task{.name = "mw", .reads = {p}, .writes = {w}});
+  graph.add(Task{.name = "tw", .reads = {w}});
+  graph.add(Task{.name = "s", .writes = {block("y", 2)}});
+  graph.add(Task{.name = "big2", .writes = {block("b", 2), block("c", 1)}});
+  graph.add(Task{.name = "use", .reads = {x}});
+  graph.add(Task{.name = "usew", .reads = {w}});
+  const Profile profile = flat_profile(graph, 10ns);
+  const Plan plan = plan_for(problem(graph, profile, pages(4)));
+  EXPECT_EQ(names(graph, plan.offloads), std::vector<std::string>{"x"});
+  ASSERT_EQ(plan.prefetches.size(), 1U);
+  EXPECT_EQ(plan.prefetches[0].after.runs, 8U);
+}
+
+// Neither u nor g would delay c, and g is used later. But nobody has used g since it was made.
+TEST(Modnn, OffloadsNothingThatWasNotUsedSinceItWasMade) {
+  TaskGraph graph;
+  const auto block = [&](const char* name) {
+    return graph.add(DataBlock{.name = name, .size = pages(2)});
+  };
+  const DataId u = block("u");
+  const DataId g = block("g");
+  graph.add(Task{.name = "mu", .writes = {u}});
+  graph.add(Task{.name = "tu", .reads = {u}});
+  graph.add(Task{.name = "mg", .writes = {g}});
+  graph.add(Task{.name = "rest"});
+  graph.add(Task{.name = "mc", .writes = {block("c")}});
+  graph.add(Task{.name = "use u", .reads = {u}});
+  graph.add(Task{.name = "use g", .reads = {g}});
+  const Profile profile = flat_profile(graph, 100ns);
+  const Plan plan = plan_for(problem(graph, profile, pages(4)));
+  EXPECT_EQ(names(graph, plan.offloads), std::vector<std::string>{"u"});
+}
+
+TEST(Modnn, MovesNothingWhenEverythingFits) {
+  const TaskGraph graph = chain(4, pages(2));
+  const Profile profile = flat_profile(graph, 100ns);
+  const Plan plan = plan_for(problem(graph, profile, pages(14)));
+  EXPECT_TRUE(plan.offloads.empty());
+  EXPECT_TRUE(plan.prefetches.empty());
+}
+
+// A block that is away twice and does not change is transferred out once.
+TEST(Modnn, JustFreesABlockWithAValidFarCopy) {
+  TaskGraph graph;
+  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(2)});
+  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(3)});
+  graph.add(Task{.name = "make", .writes = {x}});
+  graph.add(Task{.name = "big1", .writes = {a}});
+  graph.add(Task{.name = "use1", .reads = {x}});
+  graph.add(Task{.name = "big2", .writes = {a}});
+  graph.add(Task{.name = "use2", .reads = {x}});
+  const Profile profile = flat_profile(graph, 100ns);
+  const Plan plan = plan_for(problem(graph, profile, pages(3)));
+  ASSERT_EQ(plan.offloads.size(), 2U);
+  EXPECT_FALSE(plan.offloads[0].is_clean);
+  EXPECT_TRUE(plan.offloads[1].is_clean);
+}
+
+// The copy of y0 starts when load has written it, beside its reader f1, where the link can.
+TEST(Modnn, OffloadsBesideTheLastReaderWhereTheLinkCan) {
+  const TaskGraph graph = chain(4, pages(2));
+  Profile profile = flat_profile(graph, 100ns);
+  const auto first = [&] {
+    const Plan plan = plan_for(problem(graph, profile, pages(8)));
+    EXPECT_EQ(graph[plan.offloads.at(0).data].name, "y0");
+    return plan.offloads.at(0);
+  };
+  EXPECT_EQ(first().after.runs, 2U);
+  profile.link.copies_while_read = true;
+  EXPECT_EQ(first().after.runs, 1U);
+  EXPECT_EQ(first().frees_after(), 2U);
+}
+
+// Weights stay, also those that a plan may move: two pages beside the chain's smallest eight.
+TEST(Modnn, LeavesOffloadableStateNear) {
+  TaskGraph graph = chain(4, pages(2));
+  const DataId w = graph.add(
+      DataBlock{.name = "w", .size = pages(2), .kind = DataKind::kState, .is_offloadable = true});
+  graph.tasks[2].reads.push_back(w);
+  const Profile profile = flat_profile(graph, 100ns);
+  const Plan plan = plan_for(problem(graph, profile, pages(10)));
+  EXPECT_EQ(std::ranges::count(plan.offloads, w, &Move::data), 0);
+  const auto result = Modnn{}.plan(problem(graph, profile, pages(9)));
+  ASSERT_TRUE(std::holds_alternative<Infeasible>(result));
+  EXPECT_EQ(std::get<Infeasible>(result).smallest_budget, pages(10));
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

@@ -1,0 +1,73 @@
+#include "prefetch/planners/on_demand.h"
+
+#include <gtest/gtest.h>
+
+#include "prefetch/verify/verify.h"
+#include "tests/prefetch/toy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+// Blocks of one page and room for two.
+//   make a            a
+//   make b            a b
+//   use a             a b
+//   make c    b out   a c      b was used longest ago
+//   use b     a out   b c      a at 2, c at 3
+//   use a     c out   a b      c at 3, b at 4; a dies
+//   use b, c          b c
+TEST(OnDemand, SendsAwayWhatWasUsedLongestAgo) {
+  TaskGraph graph;
+  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
+  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(1)});
+  const DataId c = graph.add(DataBlock{.name = "c", .size = pages(1)});
+  graph.add(Task{.name = "make a", .writes = {a}});
+  graph.add(Task{.name = "make b", .writes = {b}});
+  graph.add(Task{.name = "use a", .reads = {a}});
+  graph.add(Task{.name = "make c", .writes = {c}});
+  graph.add(Task{.name = "use b", .reads = {b}});
+  graph.add(Task{.name = "use a again", .reads = {a}});
+  graph.add(Task{.name = "use b, c", .reads = {b, c}});
+  const Profile profile = flat_profile(graph, 100ns);
+  Problem given = problem(graph, profile, pages(2));
+  given.whole_blocks = true;
+  const Plan plan = std::get<Plan>(OnDemand{}.plan(given));
+  std::vector<DataId> out;
+  for (const Move& move : plan.offloads) out.push_back(move.data);
+  EXPECT_EQ(out, (std::vector{b, a, c}));
+  std::vector<DataId> in;
+  for (const Move& move : plan.prefetches) in.push_back(move.data);
+  EXPECT_EQ(in, (std::vector{b, a, c}));
+  EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
+}
+
+// Room for two pages; c and d have two. a leaves for c, comes back, and leaves for d: the second
+// time without a transfer, unless the use in between changed it.
+TEST(OnDemand, SendsAnUnchangedBlockAwayWithoutATransfer) {
+  for (const bool is_changed : {false, true}) {
+    TaskGraph graph;
+    const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
+    const DataId c = graph.add(DataBlock{.name = "c", .size = pages(2)});
+    const DataId d = graph.add(DataBlock{.name = "d", .size = pages(2)});
+    graph.add(Task{.name = "make a", .writes = {a}});
+    graph.add(Task{.name = "make c", .writes = {c}});
+    graph.add(Task{.name = "use a", .reads = {a}});
+    graph.add(Task{.name = "make d", .writes = {d}});
+    graph.add(Task{.name = "use a again", .reads = {a}});
+    if (is_changed) graph.tasks[2].writes = {a};
+    const Profile profile = flat_profile(graph, 100ns);
+    Problem given = problem(graph, profile, pages(2));
+    given.whole_blocks = true;
+    const Plan plan = std::get<Plan>(OnDemand{}.plan(given));
+    ASSERT_EQ(plan.offloads.size(), 2U);
+    EXPECT_FALSE(plan.offloads[0].is_clean);
+    EXPECT_EQ(plan.offloads[1].is_clean, !is_changed);
+    EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
+  }
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

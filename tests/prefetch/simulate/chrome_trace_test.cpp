@@ -1,0 +1,149 @@
+#include "prefetch/simulate/chrome_trace.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+
+#include "prefetch/planners/fractional.h"
+#include "prefetch/simulate/simulate.h"
+#include "prefetch/state_home.h"
+#include "prefetch/verify/verify.h"
+#include "tests/prefetch/random_graph.h"
+#include "tests/prefetch/random_profile.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+// In near memory there is never more than what verify() promises, and in the end nothing but what
+// always stays, and the state that is near between steps.
+RC_GTEST_PROP(MemoryCurve, StaysBelowTheVerifiedPeak, ()) {
+  const TaskGraph graph = random_graph();
+  const Profile profile = random_profile(graph);
+  Problem given = problem(graph, profile, {});
+  given.budget = near_need(graph, BlockSizes{graph, kPage}).smallest +
+                 pages(*rc::gen::inRange<std::uint64_t>(0, 6));
+  given.may_recompute = *rc::gen::arbitrary<bool>();
+  const Plan plan = std::get<Plan>(Fractional{}.plan(given));
+  const um::Bytes peak = std::get<Verified>(verify(graph, plan)).peak;
+  const auto curve = memory_curve(graph, plan, simulate(plan, profile));
+  um::Nanoseconds previous{-1};
+  for (const MemorySample& sample : curve) {
+    RC_ASSERT(sample.near <= peak);
+    RC_ASSERT(sample.time > previous);
+    previous = sample.time;
+  }
+  const BlockSizes block_sizes{graph, kPage};
+  um::Bytes home = block_sizes.pinned();
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    if (graph.data[i].is_offloadable) home += block_sizes.size(DataId(i));
+  }
+  RC_ASSERT(curve.back().near == home - StateHome(graph, block_sizes, plan).far());
+}
+
+TEST(MemoryCurve, RisesAndFallsWithTheBlocks) {
+  // load writes y0 (0 to 100 ns), f1 reads it and writes y1 (100 to 200), loss reads y1, writes d1
+  // (200 to 300), b1 reads y0, y1, d1, writes d0 (300 to 400). One page each.
+  const TaskGraph graph = chain(1, pages(1));
+  const Profile profile = flat_profile(graph, 100ns);
+  const Plan plan = std::get<Plan>(Fractional{}.plan(problem(graph, profile, pages(4))));
+  std::vector<std::uint64_t> near;
+  for (const MemorySample& sample : memory_curve(graph, plan, simulate(plan, profile))) {
+    near.push_back(sample.near / kPage);
+  }
+  EXPECT_EQ(near, (std::vector<std::uint64_t>{1, 2, 3, 4, 0}));
+}
+
+TEST(MemoryCurve, NeedsATimelineOfAllRuns) {
+  const TaskGraph graph = chain(1, pages(1));
+  const Profile profile = flat_profile(graph, 100ns);
+  const Plan plan = std::get<Plan>(Fractional{}.plan(problem(graph, profile, pages(4))));
+  EXPECT_THROW(static_cast<void>(memory_curve(graph, plan, {})), um::ContractError);
+  Timeline cut_short = simulate(plan, profile);
+  cut_short.runs.pop_back();
+  EXPECT_THROW(static_cast<void>(memory_curve(graph, plan, cut_short)), um::ContractError);
+}
+
+class ChromeTrace : public ::testing::Test {
+ protected:
+  ChromeTrace() {
+    const Timeline timeline = simulate(plan, profile);
+    trace = to_chrome_trace(graph, plan, {{"predicted", timeline}, {"measured", timeline}});
+  }
+  TaskGraph graph = chain(6, pages(2));
+  Profile profile = flat_profile(graph, 100ns);
+  Plan plan = std::get<Plan>(Fractional{}.plan(problem(graph, profile, pages(14))));
+  json trace;
+};
+
+TEST_F(ChromeTrace, HasAProcessATimelineAndALaneAQueue) {
+  std::map<std::pair<int, std::string>, std::size_t> spans;
+  std::map<std::pair<int, int>, std::string> lanes;
+  std::map<int, std::string> processes;
+  for (const json& event : trace.at("traceEvents")) {
+    const int process = event.at("pid");
+    if (event.at("name") == "process_name") processes[process] = event.at("args").at("name");
+    if (event.at("name") == "thread_name") {
+      lanes[{process, event.at("tid")}] = event.at("args").at("name");
+    }
+    if (event.at("ph") == "X") ++spans[{process, lanes.at({process, event.at("tid")})}];
+  }
+  EXPECT_EQ(processes, (std::map<int, std::string>{{1, "predicted"}, {2, "measured"}}));
+  ASSERT_FALSE(plan.offloads.empty());
+  for (const int process : {1, 2}) {
+    EXPECT_EQ((spans[{process, "compute"}]), plan.runs.size());
+    EXPECT_EQ((spans[{process, "offload (near to far)"}]), plan.offloads.size());
+    EXPECT_EQ((spans[{process, "prefetch (far to near)"}]), plan.prefetches.size());
+  }
+}
+
+TEST_F(ChromeTrace, HasNoNegativeTimesAndNoOverlapInALane) {
+  std::map<std::pair<int, int>, double> end;
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    const double begin = event.at("ts");
+    const double duration = event.at("dur");
+    double& previous = end[{event.at("pid"), event.at("tid")}];
+    EXPECT_GE(duration, 0);
+    EXPECT_GE(begin, previous - 1e-6);
+    previous = begin + duration;
+  }
+  EXPECT_EQ(json::parse(trace.dump()), trace);
+}
+
+// What holds near memory adds up to the curve, at each of the curve's moments.
+TEST_F(ChromeTrace, SaysWhoHoldsNearMemory) {
+  const Timeline timeline = simulate(plan, profile);
+  const json& holders = trace.at("spillway").at("near").at("2");
+  for (const MemorySample& sample : memory_curve(graph, plan, timeline)) {
+    const double moment = static_cast<double>(sample.time.count()) * 1e-3;
+    std::uint64_t near = 0;
+    for (const json& holder : holders) {
+      std::uint64_t bytes = 0;
+      for (const json& from : holder.at("bytes_from")) {
+        if (from.at(0) <= moment) bytes = from.at(1);
+      }
+      near += bytes;
+    }
+    EXPECT_EQ(near, sample.near.count()) << moment;
+  }
+  EXPECT_EQ(trace.at("spillway").at("budget_bytes"), plan.budget.count());
+}
+
+// y0 is read by f1 and, going back, by b1: saved. d1 is made going back.
+TEST_F(ChromeTrace, SaysWhatNearMemoryIsFor) {
+  std::map<std::string, std::string> purposes;
+  for (const json& holder : trace.at("spillway").at("near").at("1")) {
+    purposes[holder.at("name")] = holder.at("purpose");
+  }
+  EXPECT_EQ(purposes.at("y0"), "saved");
+  EXPECT_EQ(purposes.at("d1"), "gradient");
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

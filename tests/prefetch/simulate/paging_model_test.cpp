@@ -1,0 +1,179 @@
+#include "prefetch/simulate/paging_model.h"
+
+#include <gtest/gtest.h>
+
+#include "prefetch/files/machine.h"
+#include "prefetch/planners/on_demand.h"
+#include "prefetch/simulate/simulate.h"
+#include "tests/prefetch/toy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+// Tasks of 100 ns, a page in 10 ns each way, a fault 1 ns beside it.
+class PagedStepTest : public ::testing::Test {
+ protected:
+  PagedStep page_in(std::uint64_t pages_near) {
+    profile = flat_profile(graph, 100ns);
+    profile.link.faults.time = 1ns;
+    const auto planned = OnDemand{}.plan(problem(graph, profile, pages(pages_near)));
+    plan = std::get<Plan>(planned);
+    return page_on_demand(graph, plan, profile);
+  }
+  DataId page(const char* name) { return graph.add(DataBlock{.name = name, .size = pages(1)}); }
+
+  TaskGraph graph;
+  Profile profile;
+  Plan plan;
+};
+
+TEST_F(PagedStepTest, NeverStallsWhereAllFits) {
+  graph = chain(3, pages(2));
+  const PagedStep step = page_in(100);
+  EXPECT_EQ(step.faults, 0U);
+  EXPECT_EQ(step.timeline.makespan(), 800ns);  // load, f1 to f3, loss, b3 to b1
+}
+
+// Two blocks of three pages, written in turns, lie at addresses of their own since the last task
+// reads both. Four pages are near. In a steady step
+// - a: of pages a1 a2 a3 (near are, by age: ...) every one comes and one leaves,
+// and so on; where six pages pass in a circle through four places, first in first out keeps none
+// that is needed next: 'a' faults 3 times, 'b' 3, the reader of a then b 6 in all: 12 faults.
+TEST_F(PagedStepTest, FaultsWhereFirstInFirstOutKeepsNothing) {
+  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(3)});
+  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(3)});
+  graph.add(Task{.name = "write a", .writes = {a}});
+  graph.add(Task{.name = "write b", .writes = {b}});
+  graph.add(Task{.name = "read a", .reads = {a}});
+  graph.add(Task{.name = "read b", .reads = {b}});
+  const PagedStep step = page_in(4);
+  EXPECT_EQ(step.faults, 12U);
+  EXPECT_EQ(step.fetched, pages(12));
+  // Each page is written once and read once a step: every second time that it leaves it is clean.
+  EXPECT_EQ(step.written_back, pages(6));
+  // 12 faults and fetches of 11 ns, 6 write-backs of 10 ns, 4 tasks.
+  EXPECT_EQ(step.timeline.makespan(), 12 * 11ns + 6 * 10ns + 400ns);
+  // "write a" writes what leaves when b comes: 3 faults, and the pages that leave for them are
+  // those of b, clean since they were read last.
+  EXPECT_EQ(step.timeline.runs[0], (Interval{33ns, 133ns}));
+}
+
+// A page that came long ago leaves first, though it is used all the time: x, read by every task,
+// comes before a and b and leaves before them.
+TEST_F(PagedStepTest, EvictsInTheOrderOfMigrationNotOfUse) {
+  const DataId x = page("x");
+  const DataId a = page("a");
+  const DataId b = page("b");
+  graph.add(Task{.name = "x", .writes = {x}});
+  graph.add(Task{.name = "a", .reads = {x}, .writes = {a}});
+  graph.add(Task{.name = "b", .reads = {x}, .writes = {b}});
+  graph.add(Task{.name = "last", .reads = {b, x, a}});
+  // Two pages near, three addresses. By age, from a steady start {b, x}: the last task ends with
+  // x and a, say; then x: hit. a: hit. b: x hit, b comes and x leaves, as the older. last: b hit; x
+  // comes, a leaves; a comes, b leaves: {x, a} again. Least recently used would have kept x.
+  Profile times = flat_profile(graph, 100ns);
+  times.link.faults.time = 1ns;
+  Plan paged{.planner = "test",
+             .graph = fingerprint(graph),
+             .budget = BlockSizes{graph, kPage}.pinned() + pages(2),
+             .page = kPage,
+             .residency = Residency::kOnDemand,
+             .runs = runs_in_order(graph)};
+  const PagedStep step = page_on_demand(graph, paged, times);
+  EXPECT_EQ(step.faults, 3U);
+  EXPECT_EQ(step.timeline.runs[0], (Interval{0ns, 100ns}));
+  EXPECT_EQ(step.timeline.runs[1], (Interval{100ns, 200ns}));
+}
+
+// x lives until b is written, a and b until the end; two of the three pages are near. Steady are a
+// and b. "x" evicts a, clean since it was read; "a" evicts b, and "b" evicts a, used longer ago
+// than x; "last" evicts x and brings a, the only page that is not overwritten when it faults.
+TEST_F(PagedStepTest, FollowsADeviceThatEvictsByUseAndKnowsWhatIsOverwritten) {
+  const DataId x = page("x");
+  const DataId a = page("a");
+  const DataId b = page("b");
+  graph.add(Task{.name = "x", .writes = {x}});
+  graph.add(Task{.name = "a", .reads = {x}, .writes = {a}});
+  graph.add(Task{.name = "b", .reads = {x}, .writes = {b}});
+  graph.add(Task{.name = "last", .reads = {a, b}});
+  EXPECT_EQ(page_in(2).faults, 3U) << "by migration: 'a' finds a near";
+  EXPECT_EQ(page_in(2).fetched, pages(3));
+
+  profile.link.faults.evict_by_use = true;
+  profile.link.faults.spare_overwritten = true;
+  const PagedStep step = page_on_demand(graph, plan, profile);
+  EXPECT_EQ(step.faults, 4U);
+  EXPECT_EQ(step.fetched, pages(1));
+  EXPECT_EQ(step.written_back, pages(3));
+  EXPECT_EQ(step.timeline.makespan(), 4 * 1ns + 4 * 10ns + 400ns);
+}
+
+// Three pages are near; steady are x, y and b, used in this order. "a" and "b" overwrite the pages
+// that the last task reads, a, which is far by then, before b, which was used longest ago: x
+// leaves.
+TEST_F(PagedStepTest, KeepsWhatTheRunningTaskUses) {
+  const DataId a = page("a");
+  const DataId b = page("b");
+  const DataId x = page("x");
+  const DataId y = page("y");
+  graph.add(Task{.name = "a", .writes = {a}});
+  graph.add(Task{.name = "b", .writes = {b}});
+  graph.add(Task{.name = "x", .writes = {x}});
+  graph.add(Task{.name = "y", .writes = {y}});
+  graph.add(Task{.name = "a and b", .reads = {a, b}});
+  graph.add(Task{.name = "x and y", .reads = {x, y}});
+  page_in(3);
+  profile.link.faults.evict_by_use = true;
+  const PagedStep step = page_on_demand(graph, plan, profile);
+  EXPECT_EQ(step.timeline.runs[4].begin - step.timeline.runs[3].end, 21ns) << "a comes, x leaves";
+}
+
+// What a task updates in place is not overwritten.
+TEST_F(PagedStepTest, BringsWhatIsReadAndWritten) {
+  const DataId a = page("a");
+  const DataId b = page("b");
+  graph.add(Task{.name = "a", .writes = {a}});
+  graph.add(Task{.name = "b", .writes = {b}});
+  graph.add(Task{.name = "update a", .reads = {a}, .writes = {a}});
+  graph.add(Task{.name = "read b", .reads = {b}});
+  page_in(1);
+  profile.link.faults.spare_overwritten = true;
+  const PagedStep step = page_on_demand(graph, plan, profile);
+  EXPECT_EQ(step.faults, 4U);
+  EXPECT_EQ(step.fetched, pages(2));
+}
+
+TEST_F(PagedStepTest, FaultsForWorkspacesToo) {
+  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(2)});
+  graph.add(Task{.name = "write", .writes = {a}});
+  graph.add(Task{.name = "read", .reads = {a}, .algorithms = {{"only", pages(2)}}});
+  EXPECT_EQ(page_in(4).faults, 0U);
+  graph.tasks[0].algorithms = {{"only", pages(2)}};  // at the address of nobody else
+  EXPECT_EQ(page_in(4).faults, 0U);
+}
+
+TEST_F(PagedStepTest, IsWhatSimulatePredictsForPlansWithoutHints) {
+  graph = chain(4, pages(3));
+  const PagedStep step = page_in(12);
+  EXPECT_GT(step.faults, 0U);
+  EXPECT_EQ(simulate(graph, plan, profile).runs, step.timeline.runs);
+  const SimulateOptions noise{.noise = 0.1, .seed = 3};
+  EXPECT_NE(simulate(graph, plan, profile, noise).runs, step.timeline.runs);
+}
+
+TEST(MachineFaults, AreAGpusUnlessTheLinkSaysOtherwise) {
+  const um::Faults gpu = find_machine("a100").link.faults;
+  EXPECT_EQ(gpu.time, 20us);
+  EXPECT_FALSE(gpu.spare_overwritten);
+  EXPECT_FALSE(gpu.evict_by_use);
+  const um::Faults host = find_machine("host").link.faults;
+  EXPECT_EQ(host.time, 5200ns);
+  EXPECT_TRUE(host.spare_overwritten);
+  EXPECT_TRUE(host.evict_by_use);
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

@@ -1,0 +1,248 @@
+#include "prefetch/verify/verify.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "prefetch/planners/fractional.h"
+#include "prefetch/simulate/simulate.h"
+#include "tests/prefetch/toy.h"
+#include "tests/prefetch/trace_checker.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+// A capacity plan for a chain of six layers at three quarters of its need: it has moves to spoil.
+class VerifyTest : public ::testing::Test {
+ protected:
+  VerifyTest() { plan = std::get<Plan>(Fractional{}.plan(problem(graph, profile, pages(14)))); }
+
+  [[nodiscard]] std::string reason() const {
+    const auto result = verify(graph, plan);
+    return std::holds_alternative<Violation>(result) ? std::get<Violation>(result).reason : "";
+  }
+
+  TaskGraph graph = chain(6, pages(2));
+  Profile profile = flat_profile(graph, 100ns);
+  Plan plan;
+};
+
+TEST_F(VerifyTest, AcceptsAPlannersPlanAndKnowsItsPeak) {
+  ASSERT_FALSE(plan.offloads.empty());
+  const auto result = verify(graph, plan);
+  ASSERT_TRUE(std::holds_alternative<Verified>(result)) << reason();
+  EXPECT_LE(std::get<Verified>(result).peak, pages(14));
+  EXPECT_GT(std::get<Verified>(result).peak, pages(12));
+}
+
+TEST_F(VerifyTest, RefusesAPlanForAnotherGraph) {
+  graph.tasks[0].name = "other";
+  EXPECT_EQ(reason(), "the plan was made for another task graph");
+}
+
+TEST_F(VerifyTest, RefusesASmallerBudget) {
+  plan.budget -= kPage;
+  EXPECT_NE(reason().find("more than its budget"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesAPageThatIsNone) {
+  plan.page = 6_KiB;
+  EXPECT_EQ(reason(), "the page is no power of two");
+  for (const um::Bytes page : {1_B, 2_KiB, 4_MiB}) {
+    plan.page = page;
+    EXPECT_EQ(reason(), "the page is smaller than 4 KiB or larger than 2 MiB");
+  }
+}
+
+TEST_F(VerifyTest, RefusesAMissingTask) {
+  plan.runs.pop_back();
+  EXPECT_EQ(reason(), "b1 never runs");
+}
+
+TEST_F(VerifyTest, RefusesTasksOutOfOrder) {
+  std::swap(plan.runs[1], plan.runs[2]);
+  EXPECT_EQ(reason(), "f2 runs out of order");
+}
+
+TEST_F(VerifyTest, RefusesAMissingPrefetch) {
+  plan.prefetches.pop_back();
+  for (TaskRun& run : plan.runs) {
+    run.after.prefetches =
+        std::min(run.after.prefetches, static_cast<std::uint32_t>(plan.prefetches.size()));
+  }
+  EXPECT_NE(reason().find("is not all near when run"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesARunThatDoesNotWaitForItsPrefetch) {
+  for (TaskRun& run : plan.runs) run.after.prefetches = 0;
+  EXPECT_NE(reason().find("is not all near when run"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesARunThatDoesNotWaitForItsRoom) {
+  for (TaskRun& run : plan.runs) run.after.offloads = 0;
+  EXPECT_NE(reason().find("more than its budget"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesAPrefetchThatOvertakesItsOffload) {
+  plan.prefetches.front().after.offloads = 0;
+  EXPECT_NE(reason().find("does not wait for its offload"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesAPrefetchThatComesTooEarlyForItsRoom) {
+  for (Move& move : plan.prefetches) move.after.runs = 0;
+  EXPECT_NE(reason().find("more than its budget"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesAnOffloadOfABlockInUse) {
+  plan.offloads.front().after.runs = 0;
+  EXPECT_NE(reason().find("is offloaded while it is in use"), std::string::npos);
+}
+
+// The room of a block that is copied while it is read is free only when its readers have ended.
+TEST_F(VerifyTest, RefusesToCountOnTheRoomOfABlockInUse) {
+  profile.link.copies_while_read = true;
+  plan = std::get<Plan>(Fractional{}.plan(problem(graph, profile, pages(14))));
+  ASSERT_EQ(reason(), "");
+  const auto early = std::ranges::find_if(
+      plan.offloads, [](const Move& move) { return move.free_after > move.after.runs; });
+  ASSERT_NE(early, plan.offloads.end());
+  const auto count = static_cast<std::uint32_t>(early - plan.offloads.begin()) + 1;
+  plan.runs[early->free_after - 1].after.offloads = count;
+  EXPECT_NE(reason().find("counts on the room of a block in use"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesACleanOffloadWithoutAFarCopy) {
+  plan.offloads.front().is_clean = true;
+  EXPECT_NE(reason().find("is freed without a valid far copy"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesAMoveThatLeavesItsBlock) {
+  plan.offloads.front().size += pages(2);
+  EXPECT_NE(reason().find("does not lie inside it"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesAMoveOfHalfAPage) {
+  plan.offloads.front().offset += 1_B;
+  EXPECT_NE(reason().find("does not lie inside it"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesAMoveOfWhatIsNotThere) {
+  plan.offloads.front().data = DataId{1000};
+  EXPECT_NE(reason().find("names a block that is not there"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesToWaitForEver) {
+  plan.runs.front().after.offloads = 1;
+  EXPECT_NE(reason().find("waits for ever"), std::string::npos);
+}
+
+TEST_F(VerifyTest, RefusesARecomputationThatReadsOtherValues) {
+  // f2 in place over y1: running f1 and f2 again is fine, f2 alone would read its own output.
+  TaskGraph inplace;
+  const DataId a = inplace.add(DataBlock{.name = "a", .size = pages(1)});
+  const DataId b = inplace.add(DataBlock{.name = "b", .size = pages(1)});
+  inplace.add(Task{.name = "load", .writes = {a}});
+  inplace.add(Task{.name = "double", .reads = {a}, .writes = {a}, .is_recomputable = true});
+  inplace.add(Task{.name = "use", .phase = Phase::kBackward, .reads = {a}, .writes = {b}});
+  Plan again{.graph = fingerprint(inplace),
+             .budget = pages(4),
+             .page = kPage,
+             .runs = runs_in_order(inplace)};
+  again.runs.insert(again.runs.begin() + 2, {.task = TaskId{1}, .is_recomputation = true});
+  const auto result = verify(inplace, again);
+  ASSERT_TRUE(std::holds_alternative<Violation>(result));
+  EXPECT_EQ(std::get<Violation>(result).reason,
+            "the recomputation of double reads other values than its first run");
+}
+
+TEST_F(VerifyTest, AcceptsARecomputationThatLeavesRunningStatisticsAlone) {
+  TaskGraph norm = chain(2, pages(1));
+  const DataId running =
+      norm.add(DataBlock{.name = "running", .size = 8_B, .kind = DataKind::kState});
+  norm.tasks[1].updates_once = {running};
+  Plan again{
+      .graph = fingerprint(norm), .budget = pages(9), .page = kPage, .runs = runs_in_order(norm)};
+  again.runs.insert(again.runs.begin() + 4, {.task = TaskId{1}, .is_recomputation = true});
+  EXPECT_TRUE(std::holds_alternative<Verified>(verify(norm, again)));
+}
+
+TEST_F(VerifyTest, AcceptsPagingOnDemandWhenEachTaskFits) {
+  Plan demand{.graph = fingerprint(graph),
+              .budget = pages(8),
+              .page = kPage,
+              .residency = Residency::kOnDemand,
+              .runs = runs_in_order(graph)};
+  EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, demand)));
+  demand.budget = pages(7);
+  EXPECT_TRUE(std::holds_alternative<Violation>(verify(graph, demand)));
+}
+
+// "make" writes y, "use" and "last" read it, and it is far while "fill" and "again", which need its
+// room, run: it leaves after "make", is back for "use", leaves a second time and is back for
+// "last".
+class TwoTrips : public ::testing::Test {
+ protected:
+  TwoTrips() {
+    const DataId y = graph.add(DataBlock{.name = "y", .size = pages(2)});
+    const DataId a = graph.add(DataBlock{.name = "a", .size = pages(2)});
+    const DataId b = graph.add(DataBlock{.name = "b", .size = pages(2)});
+    graph.add(Task{.name = "make", .writes = {y}});
+    graph.add(Task{.name = "fill", .writes = {a}});
+    graph.add(Task{.name = "use", .reads = {y}});
+    graph.add(Task{.name = "again", .writes = {b}});
+    graph.add(Task{.name = "last", .reads = {y}});
+    plan = {.graph = fingerprint(graph),
+            .budget = BlockSizes{graph, kPage}.pinned() + pages(2),
+            .page = kPage,
+            .runs = runs_in_order(graph)};
+    const auto whole = [&](const Progress& after) {
+      return Move{.data = y, .offset = {}, .size = pages(2), .after = after};
+    };
+    plan.offloads = {whole({.runs = 1}), whole({.runs = 3})};
+    plan.prefetches = {whole({.runs = 2, .offloads = 1}), whole({.runs = 4, .offloads = 2})};
+    plan.runs[1].after = {.runs = 1, .offloads = 1};
+    plan.runs[2].after = {.runs = 2, .prefetches = 1};
+    plan.runs[3].after = {.runs = 3, .offloads = 2};
+    plan.runs[4].after = {.runs = 4, .prefetches = 2};
+  }
+  [[nodiscard]] bool is_accepted() const {
+    return std::holds_alternative<Verified>(verify(graph, plan));
+  }
+  // What the step does when it is executed.
+  [[nodiscard]] std::string fault() const {
+    const Profile profile = flat_profile(graph, 100ns);
+    return check_trace(graph, plan, simulate(plan, profile), profile.link);
+  }
+  TaskGraph graph;
+  Plan plan;
+};
+
+TEST_F(TwoTrips, AreAccepted) {
+  EXPECT_TRUE(is_accepted());
+  EXPECT_EQ(fault(), "");
+}
+
+// "use" is reading y while its second transfer copies it out, once the first prefetch has ended.
+TEST_F(TwoTrips, MayBeginTheSecondWhileTheBlockIsRead) {
+  plan.offloads[1].after = {.runs = 2, .prefetches = 1};
+  plan.offloads[1].free_after = 3;
+  plan.runs[3].after.runs = 3;
+  EXPECT_TRUE(is_accepted());
+  EXPECT_EQ(fault(), "");
+}
+
+// The second transfer may start when "make" has ended and copies pages that the first has sent
+// away.
+TEST_F(TwoTrips, AreRefusedWhenTheSecondCopiesWhatTheFirstHasSentAway) {
+  plan.offloads[1].after = {.runs = 1};
+  plan.offloads[1].free_after = 3;
+  EXPECT_FALSE(is_accepted());
+  EXPECT_NE(fault().find("y is copied out when part of it is not near"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

@@ -1,0 +1,130 @@
+#include "src/bench/link/transfer.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "tests/src/bench/watched_device.h"
+#include "tests/src/data/temporary_folder.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+using namespace um::literals;
+using test::WatchedDevice;
+
+constexpr std::array kDirections{Direction::kIn, Direction::kOut, Direction::kBoth};
+
+// What the managed space moves in the second of two moves alike: the first may have to make
+// content that later ones find.
+um::Counters moved(Way way, Direction direction, um::Bytes size) {
+  WatchedDevice device;
+  const auto transfer = make_transfer(device, way, size, {});
+  transfer->prepare(direction);
+  static_cast<void>(transfer->move(direction));
+  transfer->prepare(direction);
+  const um::Counters before = device.counters();
+  static_cast<void>(transfer->move(direction));
+  return device.counters() - before;
+}
+
+class ManagedTransfer : public testing::TestWithParam<um::Bytes> {};
+
+TEST_P(ManagedTransfer, InMovesNothingOut) {
+  for (const Way way : {Way::kFault, Way::kPrefetch}) {
+    const um::Counters counters = moved(way, Direction::kIn, GetParam());
+
+    EXPECT_EQ(counters.bytes_prefetched, GetParam()) << to_string(way);
+    EXPECT_EQ(counters.bytes_offloaded, 0_B) << to_string(way);
+  }
+}
+
+TEST_P(ManagedTransfer, OutMovesNothingIn) {
+  for (const Way way : {Way::kFault, Way::kPrefetch}) {
+    const um::Counters counters = moved(way, Direction::kOut, GetParam());
+
+    EXPECT_EQ(counters.bytes_prefetched, 0_B) << to_string(way);
+    EXPECT_EQ(counters.bytes_offloaded, GetParam()) << to_string(way);
+  }
+}
+
+TEST_P(ManagedTransfer, BothMovesAsMuchEachWay) {
+  for (const Way way : {Way::kFault, Way::kPrefetch}) {
+    const um::Counters counters = moved(way, Direction::kBoth, GetParam());
+
+    EXPECT_EQ(counters.bytes_prefetched, GetParam()) << to_string(way);
+    EXPECT_EQ(counters.bytes_offloaded, GetParam()) << to_string(way);
+  }
+}
+
+// 4 KiB and 2 MiB are one page, but near memory holds two; 8 MiB are four.
+INSTANTIATE_TEST_SUITE_P(Sizes, ManagedTransfer, testing::Values(4_KiB, 2_MiB, 8_MiB),
+                         [](const auto& size) { return std::to_string(size.param.count()); });
+
+TEST(Transfer, FaultsOncePerPageOnlyWherePagesAreTouched) {
+  EXPECT_EQ(moved(Way::kFault, Direction::kIn, 8_MiB).faults, 4U);
+  EXPECT_EQ(moved(Way::kFault, Direction::kOut, 8_MiB).faults, 4U);
+  EXPECT_EQ(moved(Way::kPrefetch, Direction::kBoth, 8_MiB).faults, 0U);
+}
+
+TEST(Transfer, TakesTimeInEveryWayAndDirection) {
+  const test::TemporaryFolder folder;
+  WatchedDevice device;
+  um::ManagedOptions space;
+  space.far.file = folder.path();
+  for (const char* name : {"fault", "prefetch", "pageable_copy", "pinned_copy", "file"}) {
+    const auto transfer = make_transfer(device, find_way(name).value(), 64_KiB, space);
+    for (const Direction direction : kDirections) {
+      transfer->prepare(direction);
+      const TransferTime time = transfer->move(direction);
+
+      EXPECT_GT(time.whole.count(), 0) << name << " " << to_string(direction);
+      EXPECT_GT(time.call.count(), 0) << name << " " << to_string(direction);
+    }
+  }
+}
+
+TEST(Transfer, KeepsFarMemoryInAFileOnlyWhereTheFileIsMeasured) {
+  const test::TemporaryFolder folder;
+  WatchedDevice device;
+  um::ManagedOptions space;
+  space.far.file = folder.path();
+
+  EXPECT_NE(make_transfer(device, Way::kFile, 4_KiB, space)->description().find("far file in "),
+            std::string::npos);
+  EXPECT_EQ(make_transfer(device, Way::kPinnedCopy, 4_KiB, space)->description(), "far RAM");
+}
+
+TEST(Transfer, MovesPowersOfTwoFromOnePageOn) {
+  WatchedDevice device;
+  for (const um::Bytes size : {0_B, 2_KiB, 12_KiB}) {
+    EXPECT_THROW(static_cast<void>(make_transfer(device, Way::kPinnedCopy, size, {})),
+                 um::ContractError);
+  }
+}
+
+TEST(Transfer, OnAGpuIsWhatSpillwayCanDoThere) {
+  WatchedDevice gpu;
+  gpu.is_gpu = true;
+
+  EXPECT_TRUE(why_not(gpu, Way::kFault, Direction::kIn, 4_MiB));
+  EXPECT_TRUE(why_not(gpu, Way::kFile, Direction::kIn, 4_MiB));
+  EXPECT_TRUE(why_not(gpu, Way::kPrefetch, Direction::kIn, 1_MiB));
+  EXPECT_FALSE(why_not(gpu, Way::kPrefetch, Direction::kIn, 2_MiB));
+  EXPECT_TRUE(why_not(gpu, Way::kPageableCopy, Direction::kBoth, 4_MiB));
+  EXPECT_FALSE(why_not(gpu, Way::kPageableCopy, Direction::kOut, 4_MiB));
+  EXPECT_FALSE(why_not(gpu, Way::kPinnedCopy, Direction::kBoth, 4_KiB));
+  EXPECT_FALSE(why_not(WatchedDevice{}, Way::kFault, Direction::kIn, 4_KiB));
+}
+
+TEST(Way, IsFoundByTheNameThatIsWritten) {
+  for (const Way way :
+       {Way::kFault, Way::kPrefetch, Way::kPageableCopy, Way::kPinnedCopy, Way::kFile}) {
+    EXPECT_EQ(find_way(to_string(way)), way);
+  }
+  EXPECT_FALSE(find_way("carrier_pigeon"));
+}
+
+}  // namespace
+}  // namespace spillway

@@ -1,0 +1,94 @@
+// What the benches are asked for, and what they show to people.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "src/bench/train/train_row.h"
+#include "src/cli/bench/bench_flags.h"
+#include "src/cli/bench/bench_training_table.h"
+#include "src/cli/bench/link_table.h"
+#include "src/cli/bench/paging_table.h"
+#include "src/cli/bench/timing_text.h"
+#include "tests/src/bench/figure_of.h"
+
+namespace spillway::cli {
+namespace {
+
+using namespace um::literals;
+using test::timing_of;
+
+TEST(BenchFlags, MeasureNoFigureInLessThanATwentiethOfASecond) {
+  EXPECT_EQ(BenchFlags{}.repetition().min_time, Seconds{0.05});
+}
+
+TEST(TimeText, MarksWhatHasNotSettled) {
+  EXPECT_EQ(time_text(timing_of(0.002)), "2.000 ms ");
+  EXPECT_EQ(time_text(timing_of(0.002, false)), "2.000 ms~");
+}
+
+LinkRow link_row(Way way, Direction direction, um::Bytes size, double seconds) {
+  return {.way = way,
+          .direction = direction,
+          .size = size,
+          .time = timing_of(seconds),
+          .call = timing_of(1e-6)};
+}
+
+// 4096 bytes in 4.096 us are 1 GB/s; both ways in twice the time as well.
+TEST(LinkTable, HasALineForEachWayAndSize) {
+  const std::vector<LinkRow> rows{link_row(Way::kFault, Direction::kIn, 4_KiB, 4.096e-6),
+                                  link_row(Way::kFault, Direction::kBoth, 4_KiB, 8.192e-6),
+                                  link_row(Way::kFile, Direction::kOut, 4_KiB, 2.048e-6)};
+
+  EXPECT_EQ(link_table(rows),
+            "way        size        in  GB/s       out  GB/s      both  GB/s      held\n"
+            "fault  4.00 KiB  4.10 us   1.00         -        8.19 us   1.00  1.00 us\n"
+            "file   4.00 KiB         -        2.05 us   2.00         -        1.00 us\n");
+}
+
+TEST(PagingTable, HasALineForEachRow) {
+  um::Counters counters;
+  counters.faults = 3;
+  counters.evictions = 2;
+  counters.bytes_prefetched = 2_KiB;
+  const PagingRow row{.pattern = TouchPattern::kStream,
+                      .way = PagingWay::kFaults,
+                      .near_times = 1.5,
+                      .size = 3_KiB,
+                      .near = 2_KiB,
+                      .time = timing_of(0.003),
+                      .plain = timing_of(0.002),
+                      .counters = counters};
+
+  EXPECT_EQ(
+      paging_table({&row, 1}),
+      "size  pattern  way          time      plain  ratio  faults  evictions        in  out\n"
+      "1.5x  stream   faults  3.000 ms   2.000 ms    1.50       3          2  2.00 KiB  0 B\n");
+}
+
+TrainRow train_row(const std::string& strategy, double seconds, double predicted) {
+  TrainRow row;
+  row.key.net = "resnet18";
+  row.key.batch = 16;
+  row.key.strategy = find_train_strategy(strategy);
+  row.measurement = TrainMeasurement{.step = timing_of(seconds)};
+  row.predicted = Seconds{predicted};
+  return row;
+}
+
+// 2 over 2.5 is 20 % off, 2.4 over 2.5 is 4 % off.
+TEST(TrainingTable, MarksPredictionsThatAreFarOff) {
+  const std::vector<TrainRow> rows{train_row("joint", 2.5, 2), train_row("copy", 2.5, 2.4)};
+
+  testing::internal::CaptureStdout();
+  print_training_rows(rows);
+  const std::string table = testing::internal::GetCapturedStdout();
+
+  EXPECT_NE(table.find("0.80!"), std::string::npos) << table;
+  EXPECT_NE(table.find("0.96 "), std::string::npos) << table;
+}
+
+}  // namespace
+}  // namespace spillway::cli

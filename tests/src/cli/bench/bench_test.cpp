@@ -1,0 +1,234 @@
+// `spillway bench` from outside: its files, and what it refuses. Times are not looked at.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/refused.h"
+#include "tests/src/data/temporary_folder.h"
+
+namespace spillway::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kFailure = 1;
+constexpr int kBadUsage = 2;
+constexpr int kInterrupted = 130;
+
+void expect_figure(const json& timing) {
+  EXPECT_GT(timing.at("median"), 0);
+  EXPECT_LE(timing.at("least"), timing.at("median"));
+  EXPECT_GE(timing.at("most"), timing.at("median"));
+  EXPECT_GE(timing.at("deviation"), 0);
+  EXPECT_GE(timing.at("runs"), 1);
+  EXPECT_TRUE(timing.at("settled").is_boolean());
+}
+
+void expect_bench_file(const json& file, const std::string& bench) {
+  EXPECT_EQ(file.at("format"), "spillway-bench");
+  EXPECT_EQ(file.at("version"), 1);
+  EXPECT_EQ(file.at("bench"), bench);
+  EXPECT_EQ(file.at("date").get<std::string>().size(), std::string{"2026-11-22T11:00:00Z"}.size());
+  EXPECT_GT(file.at("seconds"), 0);
+  EXPECT_TRUE(file.at("build").at("version").is_string());
+  EXPECT_EQ(file.at("machine").at("id").get<std::string>().size(), 12U);
+  EXPECT_EQ(file.at("machine").at("device"), "host");
+  EXPECT_GT(file.at("machine").at("memory_bytes"), 0);
+  EXPECT_TRUE(file.at("options").is_object());
+  EXPECT_TRUE(file.at("rows").is_array());
+}
+
+json bench_json(const Program::Arguments& arguments) {
+  const Outcome outcome = run_spillway(joined(arguments, {"--quick", "--json", "-"}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  return json::parse(outcome.output);
+}
+
+TEST(BenchLinkProgram, MeasuresEachWayAndDirection) {
+  const TemporaryFolder folder;
+  const json file = bench_json({"bench", "link", "--device", "host", "--far",
+                                "file:" + folder.path().string(), "--sizes", "4KiB,1MiB"});
+
+  expect_bench_file(file, "link");
+  EXPECT_EQ(file.at("rows").size(), 30U);  // of 5 ways, 2 sizes, 3 directions
+  for (const json& row : file.at("rows")) {
+    expect_figure(row.at("seconds"));
+    expect_figure(row.at("call_seconds"));
+    EXPECT_GT(row.at("bytes_per_second"), 0);
+    EXPECT_TRUE(row.at("bytes") == 4096 || row.at("bytes") == 1048576) << row;
+  }
+}
+
+TEST(BenchLinkProgram, KeepsItsFlagsInTheFile) {
+  const json options =
+      bench_json({"bench", "link", "--device", "host", "--ways", "pinned_copy", "--sizes", "64KiB",
+                  "--link-bandwidth", "2GB/s", "--seconds", "0.5"})
+          .at("options");
+
+  EXPECT_EQ(options.at("link-bandwidth"), "2GB/s");
+  EXPECT_EQ(options.at("seconds"), 0.5);
+  EXPECT_EQ(options.at("deviation"), 0.03);
+  EXPECT_EQ(options.at("quick"), true);
+  EXPECT_EQ(options.at("shared-gpu"), false);
+  EXPECT_EQ(options.at("ways"), "pinned_copy");
+  EXPECT_FALSE(options.contains("json"));
+  EXPECT_FALSE(options.contains("help"));
+}
+
+// 1 MiB over 100 MB/s takes 10.5 ms, and no less however fast the machine is.
+TEST(BenchLinkProgram, MeasuresTheLinkThatWasAskedFor) {
+  for (const char* way : {"prefetch", "pinned_copy"}) {
+    const json file = bench_json({"bench", "link", "--device", "host", "--ways", way, "--sizes",
+                                  "1MiB", "--link-bandwidth", "100MB/s"});
+    for (const json& row : file.at("rows")) {
+      EXPECT_GE(row.at("seconds").at("least"), 0.0104) << row;
+    }
+  }
+}
+
+TEST(BenchPagingProgram, MeasuresEachPatternAndWay) {
+  const json file = bench_json({"bench", "paging"});
+
+  expect_bench_file(file, "paging");
+  EXPECT_TRUE(file.at("machine").at("paging").is_string());
+  EXPECT_EQ(file.at("options").at("near"), "1MiB");  // --quick's
+  EXPECT_EQ(file.at("options").at("page"), "64KiB");
+  EXPECT_EQ(file.at("options").at("times").size(), 2U);
+  EXPECT_EQ(file.at("rows").size(), 32U);  // of 4 patterns, 2 sizes, 4 ways
+  for (const json& row : file.at("rows")) {
+    expect_figure(row.at("seconds"));
+    expect_figure(row.at("plain_seconds"));
+    EXPECT_GT(row.at("ratio"), 0);
+    EXPECT_TRUE(row.at("faults").is_number_unsigned());
+  }
+}
+
+TEST(BenchPagingProgram, PagesInBothMechanisms) {
+  const json file = bench_json({"bench", "paging", "--paging", "memfd", "--patterns", "stream"});
+
+  EXPECT_EQ(file.at("machine").at("paging"), "memfd");
+  EXPECT_EQ(file.at("rows").size(), 8U);
+}
+
+TEST(BenchProgram, ShowsAnExampleInTheHelpOfEachBench) {
+  for (const char* bench : {"link", "paging"}) {
+    const Outcome outcome = run_spillway({"bench", bench, "--help"});
+
+    EXPECT_EQ(outcome.exit_code, 0) << bench;
+    EXPECT_NE(outcome.output.find(std::string{"Example: spillway bench "} + bench),
+              std::string::npos)
+        << outcome.output;
+  }
+}
+
+TEST(BenchProgram, ShowsATableOnStandardOutput) {
+  const Outcome link =
+      run_spillway({"bench", "link", "--device", "host", "--quick", "--sizes", "4KiB"});
+  EXPECT_EQ(link.exit_code, 0);
+  EXPECT_NE(link.output.find("pinned_copy"), std::string::npos) << link.output;
+  EXPECT_NE(link.output.find("give --far file:PATH"), std::string::npos) << link.output;
+
+  const Outcome paging = run_spillway({"bench", "paging", "--quick", "--patterns", "random"});
+  EXPECT_EQ(paging.exit_code, 0);
+  EXPECT_NE(paging.output.find("discarded"), std::string::npos) << paging.output;
+}
+
+TEST(BenchProgram, RefusesToReplaceWhatAnotherMachineMeasured) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() / "bench.json";
+  const Program::Arguments again{"bench",      "paging", "--quick", "--ways", "faults",
+                                 "--patterns", "stream", "--json",  path};
+  EXPECT_EQ(run_spillway(again).exit_code, 0);
+  EXPECT_EQ(run_spillway(again).exit_code, 0);
+
+  expect_refused(kFailure, {"bench", "link", "--quick", "--json", path}, {path, "bench paging"});
+  json file = json::parse(std::ifstream{path});
+  file["machine"]["id"] = "000000000000";
+  std::ofstream{path} << file;
+  expect_refused(kFailure, again, {path, "another machine"});
+}
+
+TEST(BenchProgram, WritesOnlyWhatItReachedWhenItIsInterrupted) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() / "bench.json";
+  Program program{{"bench", "paging", "--near", "1MiB", "--page", "64KiB", "--deviation", "0",
+                   "--repeats", "1000000", "--seconds", "0.2", "--json", path}};
+  program.wait_for_error("bench paging");  // that it has begun
+  program.signal(SIGINT);
+  const Outcome outcome = program.finish();
+
+  EXPECT_EQ(outcome.exit_code, kInterrupted) << outcome.errors;
+  EXPECT_NE(outcome.errors.find("not reached are left out"), std::string::npos);
+  const json file = json::parse(std::ifstream{path});
+  EXPECT_LT(file.at("rows").size(), 80U);
+}
+
+// It stops at the second of three rows, each of which takes a second.
+TEST(BenchProgram, KeepsWhatItMeasuredBeforeItWasInterrupted) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() / "bench.json";
+  Program program{
+      {"bench",       "paging", "--near",    "1MiB",    "--page",     "64KiB",
+       "--times",     "2",      "--ways",    "faults",  "--patterns", "stream,reverse,random",
+       "--deviation", "0",      "--repeats", "1000000", "--seconds",  "1",
+       "--json",      path},
+      {},
+      Program::Errors::kTerminal};
+  program.wait_for_error("reverse faults");
+  program.signal(SIGINT);
+
+  EXPECT_EQ(program.finish().exit_code, kInterrupted);
+  const json rows = json::parse(std::ifstream{path}).at("rows");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].at("pattern"), "stream");
+  expect_figure(rows[0].at("seconds"));
+}
+
+TEST(BadBench, WantsABenchThatIsThere) {
+  expect_refused(kBadUsage, {"bench"}, {"subcommand is required"});
+  expect_refused(kBadUsage, {"bench", "everything"}, {"subcommand is required"});
+}
+
+TEST(BadBench, RefusesValuesThatMakeNoSense) {
+  const auto refuse = [](const Program::Arguments& flags, const std::vector<std::string>& words) {
+    expect_refused(kBadUsage, joined({"bench"}, flags), words);
+  };
+  refuse({"link", "--sizes", "3KiB"}, {"--sizes", "power of two"});
+  refuse({"link", "--sizes", "4KiB,x"}, {"--sizes", "'x'"});
+  refuse({"link", "--ways", "pigeon"}, {"pigeon", "pinned_copy"});
+  refuse({"paging", "--page", "4MiB"}, {"--page", "2MiB"});
+  refuse({"paging", "--near", "lots"}, {"--near", "lots"});
+  refuse({"paging", "--times", "0"}, {"--times", "'0'"});
+  refuse({"paging", "--times", "1,nan"}, {"--times", "'nan'"});
+  refuse({"paging", "--times=-1"}, {"--times", "'-1'"});
+  refuse({"paging", "--patterns", "zigzag"}, {"zigzag", "stride"});
+  refuse({"paging", "--ways", "begging"}, {"begging", "advised"});
+  refuse({"paging", "--memory", "copy"}, {"--memory"});
+  refuse({"paging", "--oversubscribe"}, {"--oversubscribe"});  // a GPU's
+  refuse({"paging", "--no-discard"}, {"--no-discard"});
+  for (const char* bench : {"link", "paging"}) {
+    refuse({bench, "--repeats", "0"}, {"--repeats"});
+    refuse({bench, "--repeats", "-1"}, {"--repeats"});
+    refuse({bench, "--deviation", "nan"}, {"--deviation", "nan"});
+    refuse({bench, "--seconds", "-1"}, {"--seconds", "-1"});
+  }
+}
+
+TEST(BadBench, RefusesWhatThisMachineHasNoRoomFor) {
+  expect_refused(kFailure, {"bench", "paging", "--near", "1000GiB"}, {"smaller --near"});
+  expect_refused(kFailure, {"bench", "paging", "--near", "1MiB"}, {"8 pages", "smaller pages"});
+  expect_refused(kFailure, {"bench", "link", "--far", "file:/no/such/folder/far"},
+                 {"/no/such/folder"});
+  expect_refused(kFailure, {"bench", "link", "--json", "/no/such/folder/link.json"},
+                 {"cannot write", "/no/such/folder/link.json"});
+}
+
+}  // namespace
+}  // namespace spillway::test

@@ -1,0 +1,27 @@
+#include "src/cli/terminal/text_table.h"
+
+#include <gtest/gtest.h>
+
+namespace spillway::cli {
+namespace {
+
+TEST(TextTable, AlignsNamesToTheLeftAndNumbersToTheRight) {
+  EXPECT_EQ(text_table({{"way", "time"}, {"fault", "1"}, {"copy", "100"}}),
+            "way    time\n"
+            "fault     1\n"
+            "copy    100\n");
+}
+
+TEST(TextTable, HasAsManyNamesAsItIsTold) {
+  EXPECT_EQ(text_table({{"a", "bbb", "c"}, {"aa", "b", "cc"}}, 2),
+            "a   bbb   c\n"
+            "aa  b    cc\n");
+}
+
+TEST(TextTable, MayHaveShortLinesAndNone) {
+  EXPECT_EQ(text_table({{"a", "b"}, {"long"}}), "a     b\nlong\n");
+  EXPECT_EQ(text_table({}), "");
+}
+
+}  // namespace
+}  // namespace spillway::cli

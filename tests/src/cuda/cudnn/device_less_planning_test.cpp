@@ -1,0 +1,196 @@
+#include "src/cuda/cudnn/device_less_planning.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "tools/golden/cudnn_listing.h"
+
+namespace spillway::cuda {
+namespace {
+
+using namespace um::literals;
+
+std::string golden_path(const std::string& name) {
+  return std::string{SPILLWAY_GOLDEN_FILES} + "/" + name;
+}
+
+std::string h200() {
+  std::ifstream file{golden_path("h200_device_properties.json")};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+ConvolutionProblem problem(ConvolutionPass pass, bool bias, bool relu) {
+  return {.pass = pass,
+          .geometry = {.x = {.batch = 16, .image = {64, 28, 28}},
+                       .y = {.batch = 16, .image = {128, 28, 28}},
+                       .kernel = nets::square(3),
+                       .stride = nets::square(1),
+                       .padding = nets::square(1),
+                       .bias = bias},
+          .relu = relu};
+}
+
+class DeviceLessPlanning : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (cudnnGetVersion() < 90800) GTEST_SKIP() << "planning without a device takes cuDNN 9.8";
+  }
+  static ConvolutionEngines engines(const EngineRules& rules) {
+    return {CudnnTarget::described(h200()), rules};
+  }
+  static constexpr EngineRules kRules{.precision = Precision::kTf32, .max_workspace = 1_GiB};
+};
+
+// Sentences about the cases below need one that is not trivial.
+constexpr ConvolutionPass kPasses[] = {ConvolutionPass::kForward, ConvolutionPass::kBackwardData,
+                                       ConvolutionPass::kBackwardWeights};
+
+TEST_F(DeviceLessPlanning, OffersTheLeastWorkspaceFirstAndKeepsToTheLimit) {
+  for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
+    ConvolutionEngines all = engines({.precision = precision, .max_workspace = 8_MiB});
+    for (const ConvolutionPass pass : kPasses) {
+      const OfferedEngines& offered = all.offered(problem(pass, false, false));
+      ASSERT_FALSE(offered.empty());
+      for (const auto& engine : offered) {
+        EXPECT_GE(engine->workspace(), offered.front()->workspace());
+        EXPECT_LE(engine->workspace(), 8_MiB);
+      }
+    }
+  }
+}
+
+// Two groups, ResNeXt's small ones, depthwise ones with padding, dilation, and what upsamples FCN's
+// scores: each has engines in each pass, deterministic ones too.
+TEST_F(DeviceLessPlanning, OffersEnginesForGroupsDilationAndLargeKernels) {
+  const auto geometry = [](std::size_t channels, std::size_t side, nets::Extent kernel,
+                           std::size_t stride, std::size_t dilation, std::size_t groups) {
+    const std::size_t padding = stride == 1 ? dilation : 0;
+    const std::size_t y = (side + 2 * padding - dilation * (kernel.width - 1) - 1) / stride + 1;
+    return ConvolutionGeometry{.x = {2, {channels, side, side}},
+                               .y = {2, {channels, y, y}},
+                               .kernel = kernel,
+                               .stride = nets::square(stride),
+                               .padding = nets::square(padding),
+                               .bias = false,
+                               .dilation = nets::square(dilation),
+                               .groups = groups};
+  };
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    ConvolutionEngines all =
+        engines({.precision = precision, .deterministic = true, .max_workspace = 1_GiB});
+    for (const ConvolutionPass pass : kPasses) {
+      for (const ConvolutionGeometry& g :
+           {geometry(64, 14, nets::square(3), 1, 1, 2), geometry(64, 14, nets::square(3), 1, 1, 16),
+            geometry(20, 9, nets::square(3), 1, 1, 20), geometry(32, 13, nets::square(3), 1, 2, 1),
+            geometry(21, 128, nets::square(64), 32, 1, 1)}) {
+        const ConvolutionProblem problem{.pass = pass, .geometry = g};
+        EXPECT_NO_THROW((void)all.offered(problem)) << describe(problem);
+      }
+    }
+  }
+}
+
+TEST_F(DeviceLessPlanning, RefusesGroupsThatPaddingWouldCut) {
+  ConvolutionProblem cut = problem(ConvolutionPass::kForward, false, false);
+  cut.geometry.x.image.channels = 12;
+  cut.geometry.y.image.channels = 6;
+  cut.geometry.groups = 3;
+  ConvolutionEngines none = engines(kRules);
+  EXPECT_THROW((void)none.offered(cut), um::Error);
+}
+
+TEST_F(DeviceLessPlanning, SaysWhenTheLimitIsTooLow) {
+  ConvolutionEngines none = engines({.precision = Precision::kTf32, .max_workspace = 1_KiB});
+  EXPECT_THROW((void)none.offered(problem(ConvolutionPass::kForward, false, false)), um::Error);
+}
+
+TEST_F(DeviceLessPlanning, GivesTheSameNamesAgainAndFindsEnginesByThem) {
+  ConvolutionEngines first = engines(kRules);
+  ConvolutionEngines second = engines(kRules);
+  const ConvolutionProblem forward = problem(ConvolutionPass::kForward, true, true);
+  for (const auto& engine : first.offered(forward)) {
+    EXPECT_EQ(second.named(forward, engine->name()).workspace(), engine->workspace());
+    EXPECT_EQ(&first.named(forward, engine->name()), engine.get());
+  }
+}
+
+TEST_F(DeviceLessPlanning, FusesBiasAndReluInEachPrecision) {
+  for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
+    for (const bool relu : {false, true}) {
+      ConvolutionEngines all = engines({.precision = precision, .max_workspace = 1_GiB});
+      const auto& offered = all.offered(problem(ConvolutionPass::kForward, true, relu));
+      EXPECT_TRUE(std::any_of(offered.begin(), offered.end(),
+                              [](const auto& engine) { return engine->is_fused(); }));
+    }
+  }
+}
+
+TEST_F(DeviceLessPlanning, LeavesTensorCoresOutForFp32Only) {
+  const CudnnTarget target = CudnnTarget::described(h200());
+  const CudnnGraph graph =
+      plain_graph(target, Precision::kFp32, problem(ConvolutionPass::kForward, false, false));
+  std::size_t in_fp32 = 0;
+  std::size_t on_tensor_cores = 0;
+  for (const EngineConfig& engine : engine_configs(target, graph)) {
+    if (engine.uses_tensor_cores) {
+      EXPECT_FALSE(is_permitted(engine, {.precision = Precision::kFp32}));
+      EXPECT_TRUE(is_permitted(engine, {.precision = Precision::kTf32}));
+      ++on_tensor_cores;
+    }
+    in_fp32 += is_permitted(engine, {.precision = Precision::kFp32}) ? 1 : 0;
+  }
+  EXPECT_GT(in_fp32, 0);
+  EXPECT_GT(on_tensor_cores, 0);
+}
+
+TEST_F(DeviceLessPlanning, LeavesOutWhatIsNotDeterministicOnlyWhenAsked) {
+  const CudnnTarget target = CudnnTarget::described(h200());
+  const CudnnGraph graph = plain_graph(target, Precision::kTf32,
+                                       problem(ConvolutionPass::kBackwardWeights, false, false));
+  std::size_t others = 0;
+  for (const EngineConfig& engine : engine_configs(target, graph)) {
+    if (engine.is_deterministic || engine.loses_precision) continue;
+    ++others;
+    EXPECT_FALSE(is_permitted(engine, {.precision = Precision::kTf32, .deterministic = true}));
+    EXPECT_TRUE(is_permitted(engine, {.precision = Precision::kTf32, .deterministic = false}));
+  }
+  EXPECT_GT(others, 0);
+}
+
+// An engine's configuration says how much workspace the kernel gets, its plan how much it takes.
+TEST_F(DeviceLessPlanning, ConfigurationsTellTheWorkspaceOfTheirPlans) {
+  const CudnnTarget target = CudnnTarget::described(h200());
+  for (const ConvolutionPass pass : kPasses) {
+    const CudnnGraph graph = plain_graph(target, Precision::kTf32, problem(pass, false, false));
+    const std::vector<EngineConfig> configs = engine_configs(target, graph);
+    EXPECT_GT(configs.size(), 4);
+    for (const EngineConfig& engine : configs) {
+      EXPECT_EQ(EnginePlan(target, engine.config).workspace(), engine.workspace) << engine.name;
+    }
+  }
+}
+
+TEST_F(DeviceLessPlanning, RefusesADescriptionThatIsNone) {
+  EXPECT_THROW((void)CudnnTarget::described("{}"), CudnnError);
+}
+
+TEST_F(DeviceLessPlanning, OffersOnAnH200WhatTheGoldenFileSays) {
+  std::ifstream file{golden_path("cudnn_h200.txt")};
+  std::vector<std::string> golden;
+  for (std::string line; std::getline(file, line);) golden.push_back(line);
+  ASSERT_FALSE(golden.empty());
+  if (golden.front() != golden::cudnn_version_line()) {
+    GTEST_SKIP() << "golden/cudnn_h200.txt is of " << golden.front() << ", installed is "
+                 << golden::cudnn_version_line()
+                 << ": write it anew with write_cudnn_listing to compare";
+  }
+  const std::vector<std::string> now = golden::cudnn_listing(h200());
+  ASSERT_EQ(now.size(), golden.size());
+  for (std::size_t i = 0; i < now.size(); ++i) EXPECT_EQ(now[i], golden[i]);
+}
+
+}  // namespace
+}  // namespace spillway::cuda

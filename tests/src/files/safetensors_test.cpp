@@ -1,0 +1,235 @@
+#include "src/files/safetensors.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/refusal.h"
+#include "tests/src/data/temporary_folder.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+using test::refusal;
+using test::TemporaryFolder;
+
+std::string content_of(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+// A file with this header, whose length is `longer` too large, and `data` bytes of zero.
+void write_raw(const std::string& path, const std::string& header, std::size_t data,
+               std::uint64_t longer = 0) {
+  std::ofstream file{path, std::ios::binary};
+  const std::uint64_t length = header.size() + longer;
+  for (unsigned shift = 0; shift < 64; shift += 8) file.put(static_cast<char>(length >> shift));
+  file << header << std::string(data, '\0');
+}
+
+struct NamedTensor {
+  std::string name;
+  std::vector<std::size_t> shape;
+  std::vector<float> values;
+};
+
+void write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors) {
+  std::vector<StoredTensor> stored;
+  for (const NamedTensor& tensor : tensors) stored.push_back({tensor.name, tensor.shape});
+  SafetensorsWriter writer{path, stored};
+  for (const NamedTensor& tensor : tensors) writer.append(tensor.values);
+  writer.commit();
+}
+
+std::vector<float> values_of(const SafetensorsReader& file, std::size_t index) {
+  std::size_t count = 1;
+  for (const std::size_t extent : file.tensors().at(index).shape) count *= extent;
+  std::vector<float> values(count);
+  file.read(index, values);
+  return values;
+}
+
+class SafetensorsFile : public testing::Test {
+ protected:
+  [[nodiscard]] std::string path() const { return folder_.file("a.safetensors"); }
+  [[nodiscard]] std::string reason() const {
+    const std::string start = "cannot read " + path() + " as a safetensors file: ";
+    const std::string sentence = refusal([&] { return SafetensorsReader{path()}; });
+    return sentence.starts_with(start) ? sentence.substr(start.size()) : sentence;
+  }
+  [[nodiscard]] std::string reason_of(const std::string& header, std::size_t data,
+                                      std::uint64_t longer = 0) const {
+    write_raw(path(), header, data, longer);
+    return reason();
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(SafetensorsFile, GivesBackWhatWasWritten) {
+  const std::vector<NamedTensor> tensors{
+      {.name = "z.weight", .shape = {2, 3}, .values = {1, -2, 3.5, 0, 1e-30F, 1e30F}},
+      {.name = "empty", .shape = {0, 7}, .values = {}},
+      {.name = "a \"quoted\" scalar", .shape = {}, .values = {42}}};
+  write_safetensors(path(), tensors);
+  const SafetensorsReader file{path()};
+  ASSERT_EQ(file.tensors().size(), 3U);
+  EXPECT_FALSE(file.find("z"));
+  for (const NamedTensor& written : tensors) {
+    const auto at = file.find(written.name);
+    ASSERT_TRUE(at) << written.name;
+    EXPECT_EQ(file.tensors()[*at].shape, written.shape);
+    EXPECT_EQ(values_of(file, *at), written.values);
+  }
+}
+
+// One value of 4 bytes and metadata, which is allowed and not looked at.
+TEST_F(SafetensorsFile, MayHoldMetadata) {
+  EXPECT_EQ(reason_of(R"({"__metadata__": {"format": "pt"},
+                          "w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})",
+                      4),
+            "accepted");
+  EXPECT_EQ(SafetensorsReader{path()}.tensors().size(), 1U);
+}
+
+TEST_F(SafetensorsFile, HasTheBytesOfTheFormat) {
+  write_safetensors(path(), {{.name = "w", .shape = {1}, .values = {1}}});
+  const std::string header = R"({"w":{"data_offsets":[0,4],"dtype":"F32","shape":[1]}})";
+  // 54 bytes, filled with blanks up to 56; 1.0F is 0x3f800000.
+  EXPECT_EQ(content_of(path()),
+            std::string("\x38\0\0\0\0\0\0\0", 8) + header + "  " + std::string("\0\0\x80\x3f", 4));
+}
+
+TEST_F(SafetensorsFile, MayHoldNothing) {
+  write_safetensors(path(), {});
+  EXPECT_TRUE(SafetensorsReader{path()}.tensors().empty());
+}
+
+TEST_F(SafetensorsFile, MayBeWrittenInPiecesOfAnySize) {
+  const std::vector<StoredTensor> tensors{{"a", {2}}, {"b", {3}}};
+  SafetensorsWriter writer{path(), tensors};
+  writer.append(std::vector<float>{1});
+  writer.append(std::vector<float>{2, 3, 4});  // the end of a and the beginning of b
+  writer.append(std::vector<float>{5});
+  writer.commit();
+  EXPECT_EQ(values_of(SafetensorsReader{path()}, 0), (std::vector<float>{1, 2}));
+  EXPECT_EQ(values_of(SafetensorsReader{path()}, 1), (std::vector<float>{3, 4, 5}));
+}
+
+TEST_F(SafetensorsFile, ReplacesTheOldOneAndLeavesNothingBeside) {
+  write_safetensors(path(), {{.name = "old", .shape = {}, .values = {1}}});
+  write_safetensors(path(), {{.name = "new", .shape = {}, .values = {2}}});
+  EXPECT_EQ(SafetensorsReader{path()}.tensors().at(0).name, "new");
+  const std::filesystem::directory_iterator files{folder_.path()};
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+}
+
+TEST_F(SafetensorsFile, StaysOldWhenTheNewOneIsWrong) {
+  write_safetensors(path(), {{.name = "old", .shape = {}, .values = {1}}});
+  const NamedTensor new_one{.name = "new", .shape = {2}, .values = {1, 2}};
+  EXPECT_THROW(write_safetensors(path(), {new_one, new_one}), um::ContractError);
+  NamedTensor wrong = new_one;
+  for (const std::vector<float>& values : {std::vector<float>{1}, std::vector<float>{1, 2, 3}}) {
+    wrong.values = values;
+    EXPECT_THROW(write_safetensors(path(), {wrong}), um::ContractError);
+  }
+  wrong = new_one;
+  wrong.name = "__metadata__";
+  EXPECT_THROW(write_safetensors(path(), {wrong}), um::ContractError);
+  EXPECT_EQ(SafetensorsReader{path()}.tensors().at(0).name, "old");
+}
+
+TEST_F(SafetensorsFile, IsReadIntoAsMuchRoomAsATensorNeeds) {
+  write_safetensors(path(), {{.name = "w", .shape = {2}, .values = {1, 2}}});
+  const SafetensorsReader file{path()};
+  std::vector<float> values(3);
+  EXPECT_THROW(file.read(0, values), um::ContractError);
+}
+
+TEST_F(SafetensorsFile, NeedsAFolder) {
+  const std::string nowhere = folder_.file("missing/a.safetensors");
+  EXPECT_EQ(refusal([&] { write_safetensors(nowhere, {}); }),
+            "cannot create " + nowhere + ".partial: No such file or directory");
+  EXPECT_EQ(refusal([&] { return SafetensorsReader{nowhere}; }),
+            "cannot open " + nowhere + ": No such file or directory");
+}
+
+TEST_F(SafetensorsFile, IsRefusedWhenCutOffAnywhere) {
+  write_safetensors(path(), {{.name = "w", .shape = {3}, .values = {1, 2, 3}}});
+  const std::string whole = content_of(path());
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    std::ofstream{path(), std::ios::binary} << whole.substr(0, size);
+    EXPECT_NE(reason(), "accepted") << size;
+  }
+  EXPECT_EQ(reason(), "its tensors need 12 bytes after the header, but it has 11");
+  std::ofstream{path(), std::ios::binary} << whole.substr(0, 7);
+  EXPECT_EQ(reason(), "it has fewer than 8 bytes");
+}
+
+TEST_F(SafetensorsFile, IsRefusedWithAHeaderLongerThanTheFile) {
+  EXPECT_EQ(reason_of("{}", 0, 1), "its header claims 3 bytes, but the file has 10");
+  EXPECT_EQ(reason_of("{}", 0, std::numeric_limits<std::uint64_t>::max() - 4),
+            "its header claims 18446744073709551613 bytes, but the file has 10");
+}
+
+TEST_F(SafetensorsFile, IsRefusedWithAHeaderThatIsNoJsonObject) {
+  EXPECT_EQ(reason_of("{\"w\": ", 0), "its header is no JSON object");
+  EXPECT_EQ(reason_of("[1, 2]", 0), "its header is no JSON object");
+  EXPECT_EQ(reason_of("{\"w\": 3}", 0), "the entry of tensor 'w' is no JSON object");
+}
+
+TEST_F(SafetensorsFile, IsRefusedWithValuesOfAnotherType) {
+  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F16", "shape": [2], "data_offsets": [0, 4]}})", 4),
+            "tensor 'w' holds F16, and only F32 can be read");
+  EXPECT_EQ(reason_of(R"({"w": {"shape": [1], "data_offsets": [0, 4]}})", 4),
+            "tensor 'w' has no dtype");
+}
+
+TEST_F(SafetensorsFile, IsRefusedWithAWrongShape) {
+  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}})", 4),
+            "tensor 'w' has no list of whole numbers as its shape");
+  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}})", 4),
+            "the bytes of tensor 'w' do not match its shape");
+  // 2^62 + 1 values of 4 bytes are 4 bytes in 64 bits.
+  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [4611686018427387905],
+                               "data_offsets": [0, 4]}})",
+                      4),
+            "the bytes of tensor 'w' do not match its shape");
+}
+
+TEST_F(SafetensorsFile, IsRefusedWithWrongOffsets) {
+  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [1]}})", 4),
+            "tensor 'w' has no list of whole numbers as its data_offsets");
+  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [1], "data_offsets": [4, 0]}})", 4),
+            "tensor 'w' has no begin and end as its data_offsets");
+}
+
+TEST_F(SafetensorsFile, IsRefusedWithOverlapsAndHoles) {
+  const auto two = [](const std::string& offsets) {
+    return R"({"v": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+               "w": {"dtype": "F32", "shape": [2], "data_offsets": )" +
+           offsets + "}}";
+  };
+  EXPECT_EQ(reason_of(two("[4, 12]"), 12), "tensor 'w' overlaps the one before it");
+  EXPECT_EQ(reason_of(two("[12, 20]"), 20), "there is a hole before tensor 'w'");
+  EXPECT_EQ(reason_of(two("[8, 16]"), 17),
+            "its tensors need 16 bytes after the header, but it has 17");
+  EXPECT_EQ(reason_of(two("[8, 16]"), 16), "accepted");
+}
+
+TEST_F(SafetensorsFile, IsRefusedWithMetadataThatIsNoText) {
+  EXPECT_EQ(reason_of(R"({"__metadata__": {"step": 3}})", 0),
+            "its __metadata__ 'step' is no string");
+  EXPECT_EQ(reason_of(R"({"__metadata__": 3})", 0), "its __metadata__ is no JSON object");
+}
+
+}  // namespace
+}  // namespace spillway

@@ -1,0 +1,124 @@
+#include "src/plan/plans.h"
+
+#include <gtest/gtest.h>
+
+#include "nets/network_catalogue.h"
+#include "prefetch/files/machine.h"
+#include "prefetch/planners/catalogue.h"
+#include "prefetch/verify/verify.h"
+#include "src/step/machine_size_model.h"
+#include "tests/refusal.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::Plan;
+using test::refusal;
+using um::Bytes;
+
+class PlansTest : public testing::Test {
+ protected:
+  [[nodiscard]] Bytes middle() const {
+    return workload.need().smallest +
+           Bytes{(workload.need().resident - workload.need().smallest).count() / 2};
+  }
+  [[nodiscard]] PlanRequest request(MemoryMode memory, const char* planner = "joint") const {
+    return {.memory = memory, .planner = &prefetch::find_planner(planner)};
+  }
+  [[nodiscard]] std::string refused(Plan plan, MemoryMode memory, Bytes budget) const {
+    return refusal([&] {
+      return use_plan(std::move(plan), "p.json", workload, profile, budget, request(memory));
+    });
+  }
+  nets::Network net = nets::build_network("vgg16", {.image = nets::Shape{3, 64, 64}});
+  Workload workload{net, MachineSizeModel{}, {.batch = 8}};
+  prefetch::Profile profile =
+      prefetch::model_profile(workload.training().graph, prefetch::find_machine("v100"));
+  const PlanRequest managed = request(MemoryMode::kManaged);
+};
+
+// ---- Workload
+
+TEST_F(PlansTest, NeedsCoverTrainingAndEvaluation) {
+  const prefetch::BlockSizes training{workload.training().graph, workload.page()};
+  const prefetch::NearNeed own = near_need(workload.training().graph, training);
+  EXPECT_GE(workload.need().smallest, own.smallest);
+  EXPECT_LT(workload.need().smallest, workload.need().resident);
+  EXPECT_LE(workload.need().resident, workload.need().peak_with_workspace);
+  EXPECT_EQ(workload.page(), prefetch::choose_page(workload.training().graph));
+}
+
+TEST_F(PlansTest, RunBudgetUndoesTrainingBudget) {
+  const Bytes budget = middle();
+  EXPECT_EQ(workload.run_budget(workload.training_budget(budget)), budget);
+  EXPECT_LE(workload.evaluation_budget(budget), budget);
+}
+
+// ---- plans
+
+TEST_F(PlansTest, AreFeasibleAtTheSmallestBudgetInEveryMode) {
+  for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+    const Plans plans = make_plans(workload, profile, workload.need().smallest, request(memory));
+    const auto verdict = prefetch::verify(workload.training().graph, plans.training.back());
+    EXPECT_LE(std::get<prefetch::Verified>(verdict).peak, workload.need().smallest);
+    EXPECT_FALSE(plans.training.back().offloads.empty());
+  }
+}
+
+TEST_F(PlansTest, AreRefusedBelowTheSmallestBudgetInOneSentenceThatSaysWhatWorks) {
+  const Bytes budget = workload.need().smallest - Bytes{1};
+  const std::string sentence =
+      refusal([&] { return make_plans(workload, profile, budget, managed); });
+  const std::string task = workload.training().graph[workload.need().largest_task].name;
+  EXPECT_NE(sentence.find("task " + task + " needs"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find(std::to_string(workload.need().smallest.count()) + " bytes"),
+            std::string::npos)
+      << sentence;
+}
+
+TEST_F(PlansTest, OfResidentRunsTakeOnlyWhatTheyNeed) {
+  const Plans plans = make_plans(workload, profile, 2 * workload.need().peak_with_workspace,
+                                 request(MemoryMode::kResident));
+  EXPECT_LT(plans.budget, 2 * workload.need().peak_with_workspace);
+  EXPECT_GE(plans.budget, workload.need().resident);
+  EXPECT_TRUE(plans.training.back().offloads.empty());
+  const std::string sentence = refusal(
+      [&] { return make_plans(workload, profile, middle(), request(MemoryMode::kResident)); });
+  EXPECT_NE(sentence, "accepted");
+}
+
+// ---- plans from files
+
+TEST_F(PlansTest, OfAFileAreUsedWhenTheyFit) {
+  const Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed);
+  const Plans plans = use_plan(plan, "p.json", workload, profile, middle(), managed);
+  EXPECT_EQ(plans.training.back(), plan);
+  EXPECT_EQ(plans.budget, middle());
+}
+
+TEST_F(PlansTest, OfAFileAreRefusedWithASmallerBudget) {
+  const Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed);
+  EXPECT_EQ(refused(plan, MemoryMode::kManaged, middle() - Bytes{1}).find("p.json was made for a "),
+            0U);
+}
+
+TEST_F(PlansTest, OfAFileAreRefusedWhenTheyMovePartsOfBlocksInCopyMode) {
+  const Plan demand = plan_step(workload.training_to_plan(), profile, middle(),
+                                request(MemoryMode::kManaged, "on-demand"));
+  EXPECT_EQ(refused(demand, MemoryMode::kCopy, middle()).find("p.json moves parts of blocks"), 0U);
+}
+
+TEST_F(PlansTest, OfAFileAreRefusedWithOtherPages) {
+  Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed);
+  plan.page = 2 * plan.page;
+  EXPECT_EQ(refused(plan, MemoryMode::kManaged, middle()).find("p.json moves pages of "), 0U);
+}
+
+TEST_F(PlansTest, OfAFileAreRefusedWhenTheyDoNotVerify) {
+  Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed);
+  for (prefetch::TaskRun& run : plan.runs) run.after.prefetches = 0;
+  EXPECT_EQ(refused(plan, MemoryMode::kManaged, middle()).find("p.json must not run: "), 0U);
+}
+
+}  // namespace
+}  // namespace spillway

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "um/bytes.h"
+#include "um/cuda/driver/cuda_facts.h"
+#include "um/hints.h"
+#include "um/memory_tier.h"
+#include "um/nanoseconds.h"
+#include "um/range.h"
+
+namespace spillway::um {
+
+/// Near memory as the driver counts it.
+struct NearMemory {
+  Bytes free;
+  Bytes total;
+};
+
+/// The one seam to the CUDA driver: a call each, for one device, without a decision. Everything
+/// that is decided (which call, which stream, what order, who waits) is decided above it, so that
+/// tests without a GPU see it in the calls that a recording implementation notes. Longer than an
+/// interface should be, as the driver's is.
+///
+/// Every function but the ends throws CudaError when the call fails. Ranges of hints lie in one
+/// managed allocation.
+///
+/// Thread safety: safe to call from several threads at once.
+class CudaApi {
+ public:
+  virtual ~CudaApi() = default;
+
+  [[nodiscard]] virtual CudaFacts facts() = 0;
+  [[nodiscard]] virtual NearMemory memory() = 0;
+
+  /// A stream that waits for no other, the legacy stream least of all. `name` is for profilers.
+  [[nodiscard]] virtual cudaStream_t make_stream(const std::string& name) = 0;
+  virtual void end_stream(cudaStream_t stream) noexcept = 0;
+  virtual void synchronize(cudaStream_t stream) = 0;
+  /// Also of the legacy stream, while a stream that waits for it is being captured.
+  [[nodiscard]] virtual bool is_captured(cudaStream_t stream) = 0;
+
+  /// An event that keeps its time, and whose waiter sleeps.
+  [[nodiscard]] virtual cudaEvent_t make_event() = 0;
+  virtual void end_event(cudaEvent_t event) noexcept = 0;
+  virtual void record(cudaEvent_t event, cudaStream_t stream) = 0;
+  /// Later work of `stream` starts only after `event` has fired. The caller does not wait.
+  virtual void wait(cudaStream_t stream, cudaEvent_t event) = 0;
+  [[nodiscard]] virtual bool has_fired(cudaEvent_t event) = 0;
+  /// The caller waits.
+  virtual void synchronize(cudaEvent_t event) = 0;
+  /// Requires: both have fired.
+  [[nodiscard]] virtual Nanoseconds elapsed(cudaEvent_t from, cudaEvent_t to) = 0;
+
+  [[nodiscard]] virtual std::byte* allocate_device(Bytes size) = 0;
+  virtual void free_device(std::byte* address) noexcept = 0;
+  [[nodiscard]] virtual std::byte* allocate_managed(Bytes size) = 0;
+  virtual void free_managed(std::byte* address) noexcept = 0;
+  [[nodiscard]] virtual std::byte* allocate_pinned(Bytes size) = 0;
+  virtual void free_pinned(std::byte* address) noexcept = 0;
+
+  /// Between any two kinds of memory.
+  virtual void copy(std::span<const std::byte> from, std::byte* to, cudaStream_t stream) = 0;
+
+  virtual void prefetch(Range range, MemoryTier place, cudaStream_t stream) = 0;
+  /// Requires: facts().has_discard, and so for the next.
+  virtual void discard(std::span<const Range> ranges, cudaStream_t stream) = 0;
+  virtual void discard_and_prefetch_near(std::span<const Range> ranges, cudaStream_t stream) = 0;
+  virtual void advise(Range range, Advice advice) = 0;
+
+  /// A named range in the pictures of profilers, around what the calling thread does.
+  virtual void begin_label(const std::string& name) = 0;
+  virtual void end_label() = 0;
+};
+
+}  // namespace spillway::um

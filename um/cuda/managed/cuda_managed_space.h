@@ -1,0 +1,85 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "um/cuda/driver/driver_counters.h"
+#include "um/cuda/managed/managed_allocation.h"
+#include "um/cuda/managed/slab_pages.h"
+#include "um/cuda/streams/compute_streams.h"
+#include "um/cuda/streams/move_queue.h"
+#include "um/ledger.h"
+#include "um/options.h"
+#include "um/space.h"
+
+namespace spillway::um {
+
+/// The GPU's unified memory, one slab, moved by the driver's hints. Nothing else calls them.
+/// um/README.md says which call goes to which stream, and why.
+class CudaManagedSpace final : public ManagedSpace, private Hints {
+ public:
+  /// Everything outlives it; `driver` may be null. Throws: Error when the options ask for what a
+  /// GPU cannot do, or for more memory than there is.
+  CudaManagedSpace(CudaApi& api, CudaManagedMemory& memory, ComputeStreams& compute,
+                   DriverCounters* driver, const ManagedOptions& options, Ledger& ledger);
+  CudaManagedSpace(const CudaManagedSpace&) = delete;
+  CudaManagedSpace& operator=(const CudaManagedSpace&) = delete;
+  ~CudaManagedSpace() override;
+
+  [[nodiscard]] Range slab() override { return slab_.range; }
+  [[nodiscard]] Hints& hints() override { return *this; }
+  [[nodiscard]] Counters counters() const override;
+  [[nodiscard]] Bytes near_bytes(Range range) const override;
+  [[nodiscard]] std::string description() const override;
+
+ private:
+  // The slab's memory, given back at the end.
+  struct Slab {
+    Slab(CudaManagedMemory& from, const ManagedOptions& options);
+    Slab(const Slab&) = delete;
+    Slab& operator=(const Slab&) = delete;
+    ~Slab();
+    CudaManagedMemory& memory;
+    Range range;
+  };
+
+  void prefetch(Range range, MemoryTier place, Completion done) override;
+  void populate(Range range) override;
+  void retire(Range range) override;
+  void discard(Range range) override;
+  void advise(Range range, Advice advice) override { api_.advise(range, advice); }
+  void begin_use(std::span<const Use> operands) override;
+  void end_use(std::span<const Use> /*operands*/) noexcept override {}
+  void check() override;
+
+  void bring(Range range, Completion done);
+  void send_away(Range range, Completion done);
+  void give_room(const std::vector<Range>& ranges);
+  void note(std::exception_ptr failure);
+
+  CudaApi& api_;
+  ComputeStreams& compute_;
+  DriverCounters* const driver_;
+  const DriverTotals driver_before_;
+  const Bytes page_;
+  const bool discards_;
+  const bool has_discard_;
+  Slab slab_;
+
+  mutable std::mutex mutex_;  // guards what follows, and the order of calls on upkeep_
+  NearPages pages_;
+  std::exception_ptr failure_;  // of the first move that failed
+  StreamHandle upkeep_;         // room for what is overwritten, and discards
+  EventHandle upkept_;
+  Counters counters_;
+
+  MoveQueue in_;  // the queues last: their moves use the others
+  MoveQueue out_;
+};
+
+}  // namespace spillway::um

@@ -1,0 +1,57 @@
+#include "um/cuda/managed/managed_allocation.h"
+
+#include <cstdint>
+
+#include "um/cuda/managed/managed_room.h"
+#include "um/error.h"
+
+namespace spillway::um {
+namespace {
+
+constexpr Bytes kAlignment = 2_MiB;
+
+// Bytes from `address` to the next aligned one.
+std::size_t gap(const std::byte* address) {
+  const std::uint64_t past = reinterpret_cast<std::uintptr_t>(address) % kAlignment.count();
+  return past == 0 ? 0 : kAlignment.count() - past;
+}
+
+}  // namespace
+
+CudaManagedMemory::Allocation CudaManagedMemory::take(Bytes size, bool oversubscribe) {
+  expect_managed_room(size, {.free = api_.memory().free,
+                             .taken = taken_,
+                             .limit = limit_,
+                             .oversubscribe = oversubscribe});
+  return {.begin = api_.allocate_managed(size), .size = size};
+}
+
+std::byte* CudaManagedMemory::allocate(Bytes size, bool oversubscribe) {
+  const std::lock_guard lock{mutex_};
+  Allocation allocation = take(size, oversubscribe);
+  if (gap(allocation.begin) != 0) {  // the driver promises less
+    api_.free_managed(allocation.begin);
+    allocation = take(size + kAlignment, oversubscribe);
+  }
+  std::byte* const address = allocation.begin + gap(allocation.begin);
+  try {
+    // Once, here: later advice would make every move and page fault wait for it.
+    api_.advise({address, size.count()}, Advice::kPreferNear);
+    allocations_.emplace(address, allocation);
+  } catch (...) {
+    api_.free_managed(allocation.begin);
+    throw;
+  }
+  taken_ += allocation.size;
+  return address;
+}
+
+void CudaManagedMemory::free(std::byte* address) noexcept {
+  const std::lock_guard lock{mutex_};
+  const auto found = allocations_.find(address);
+  api_.free_managed(found->second.begin);
+  taken_ -= found->second.size;
+  allocations_.erase(found);
+}
+
+}  // namespace spillway::um

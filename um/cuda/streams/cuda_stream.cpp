@@ -1,0 +1,152 @@
+#include "um/cuda/streams/cuda_stream.h"
+
+#include <utility>
+
+#include "um/cuda/streams/cuda_event.h"
+#include "um/threads/thread_event.h"
+
+namespace spillway::um {
+
+CudaStream::CudaStream(CudaApi& api, ComputeStreams& siblings, const std::string& name)
+    : api_{api},
+      siblings_{siblings},
+      stream_{api, name},
+      origin_{api},
+      watching_{name + " end"},
+      working_{name} {
+  set_clock();
+  siblings_.add(native());
+}
+
+CudaStream::~CudaStream() {
+  try {
+    synchronize();
+  } catch (...) {  // nobody asked for it: dropped
+  }
+  siblings_.remove(native());
+}
+
+void CudaStream::set_clock() {
+  api_.record(origin_.get(), native());
+  origin_time_ = Clock::now();
+}
+
+void CudaStream::fail(std::exception_ptr failure) noexcept {
+  const std::lock_guard lock{mutex_};
+  if (!failure_) failure_ = std::move(failure);
+}
+
+void CudaStream::do_or_fail(const std::function<void()>& work) noexcept {
+  try {
+    work();
+  } catch (...) {
+    fail(std::current_exception());
+  }
+}
+
+void CudaStream::do_unless_failed(const std::function<void()>& work) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (failure_) return;
+  }
+  do_or_fail(work);
+}
+
+void CudaStream::enqueue(std::function<void()> work) {
+  working_.enqueue([this, work = std::move(work)] { do_unless_failed(work); });
+}
+
+std::shared_ptr<const Event> CudaStream::record() {
+  auto event = std::make_shared<CudaEvent>(api_);
+  working_.enqueue([this, event] { do_or_fail([&] { event->record(native()); }); });
+  return event;
+}
+
+void CudaStream::wait(std::shared_ptr<const Event> event) {
+  working_.enqueue([this, event = std::move(event)] {
+    if (const auto* fired_by_gpu = dynamic_cast<const CudaEvent*>(event.get())) {
+      do_or_fail([&] { fired_by_gpu->make_wait(native()); });
+    } else {
+      event->wait();
+    }
+  });
+}
+
+void CudaStream::synchronize() {
+  ThreadEvent finished;
+  working_.enqueue([&] {
+    finish();
+    finished.fire();
+  });
+  finished.wait();
+  std::exception_ptr failure;
+  {
+    const std::lock_guard lock{mutex_};
+    failure = std::exchange(failure_, nullptr);
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// Waits for the GPU and for the notices, and sets the clock anew: the times between two events are
+/// single floats, exact to the microsecond only while the two are near.
+void CudaStream::finish() {
+  do_or_fail([this] { api_.synchronize(native()); });
+  ThreadEvent told;
+  watching_.enqueue([&told] { told.fire(); });
+  told.wait();
+  do_or_fail([this] { set_clock(); });
+}
+
+void CudaStream::notify(Notice then) {
+  if (working_.is_current()) {
+    ask_for_notice(std::move(then));
+  } else {
+    working_.enqueue([this, then = std::move(then)]() mutable { ask_for_notice(std::move(then)); });
+  }
+}
+
+void CudaStream::ask_for_notice(Notice then) {
+  cudaEvent_t event = nullptr;
+  do_or_fail([&] {
+    event = take_event();
+    api_.record(event, native());
+  });
+  watching_.enqueue([this, event, then = std::move(then)] { give_notice(event, then); });
+}
+
+void CudaStream::give_notice(cudaEvent_t event, const Notice& then) {
+  Clock::time_point moment = Clock::now();
+  do_or_fail([&] {
+    if (event == nullptr) return;
+    api_.synchronize(event);
+    moment = origin_time_ +
+             std::chrono::duration_cast<Clock::duration>(api_.elapsed(origin_.get(), event));
+  });
+  then(moment);
+  const std::lock_guard lock{mutex_};
+  if (event != nullptr) free_events_.push_back(event);
+}
+
+cudaEvent_t CudaStream::take_event() {
+  const std::lock_guard lock{mutex_};
+  if (free_events_.empty()) {
+    events_.emplace_back(api_);
+    return events_.back().get();
+  }
+  auto* const event = free_events_.back();
+  free_events_.pop_back();
+  return event;
+}
+
+void CudaStream::read(std::span<const std::byte> near, std::span<std::byte> into) {
+  api_.copy(near, into.data(), native());
+  api_.synchronize(native());
+}
+
+void CudaStream::label(std::string_view name) {
+  if (is_labelled_) api_.end_label();
+  is_labelled_ = !name.empty();
+  if (is_labelled_) api_.begin_label(std::string{name});
+}
+
+}  // namespace spillway::um

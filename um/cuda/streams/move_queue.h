@@ -1,0 +1,57 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "um/completion.h"
+#include "um/cuda/driver/handles.h"
+#include "um/threads/engine.h"
+
+namespace spillway::um {
+
+/// How the moves of one direction are issued.
+struct MoveLanes {
+  std::string name;           ///< of the thread and the streams: at most 11 characters
+  std::size_t streams = 1;    ///< used in turn
+  std::size_t under_way = 1;  ///< moves issued before the first of them has ended
+};
+
+/// The moves of one direction. One thread makes the calls of the driver, which may take as long as
+/// the move; another waits for the events behind them and tells that moves have ended, in the order
+/// of their issue. With no more moves under way than streams, each call meets an idle stream: on a
+/// busy one the driver puts a prefetch off to a thread of its own.
+///
+/// Its end waits for all moves. Thread safety: safe to call from several threads at once.
+class MoveQueue {
+ public:
+  /// Makes the call of a move on a stream. May throw: then the move has failed.
+  using Call = std::function<void(cudaStream_t)>;
+
+  MoveQueue(CudaApi& api, const MoveLanes& lanes);
+
+  /// Returns before the move is issued.
+  void enqueue(Call call, Completion done);
+
+ private:
+  void issue(const Call& call, Completion done);
+  void end(std::size_t lane, std::exception_ptr failure, const Completion& done);
+
+  CudaApi& api_;
+  std::vector<StreamHandle> streams_;
+  std::vector<EventHandle> events_;  // one for each move under way
+  std::size_t issued_ = 0;           // the issuing thread's
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t free_;  // how many more may be under way
+
+  Engine watching_;  // the engines last: their jobs use the others
+  Engine issuing_;   // and its jobs the one before
+};
+
+}  // namespace spillway::um

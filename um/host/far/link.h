@@ -1,0 +1,35 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+
+#include "um/bytes.h"
+#include "um/nanoseconds.h"
+#include "um/options.h"
+
+namespace spillway::um {
+
+/// One direction of the link between near and far memory: says when each transfer ends if the link
+/// has the bandwidth and latency asked for. Transfers queue behind each other.
+///
+/// Thread safety: every function may be called from any thread, and from a page-fault handler.
+class Link {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Link(const LinkOptions& options) : options_{options} {}
+
+  /// Takes the link for a transfer of `size` that starts now or when the link is free, and returns
+  /// when it will have ended: latency plus size / bandwidth later. Without a bandwidth only the
+  /// latency counts.
+  [[nodiscard]] Clock::time_point reserve(Bytes size) noexcept;
+
+  /// How long `size` occupies the link, without the latency: for pacing the parts of a transfer.
+  [[nodiscard]] Nanoseconds time_of(Bytes size) const noexcept;
+
+ private:
+  LinkOptions options_;
+  std::atomic<Clock::rep> free_at_{0};
+};
+
+}  // namespace spillway::um

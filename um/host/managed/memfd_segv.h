@@ -1,0 +1,35 @@
+#pragma once
+
+#include "um/host/managed/page_mapper.h"
+
+namespace spillway::um {
+
+/// Maps slots of a file in memory at the addresses of pages: any Linux. A touch of a missing page
+/// raises SIGSEGV.
+class MemfdSegv final : public PageMapper {
+ public:
+  /// Takes all near memory now. Throws: Error; OutOfMemory.
+  explicit MemfdSegv(const PageGeometry& geometry);
+  MemfdSegv(const MemfdSegv&) = delete;
+  MemfdSegv& operator=(const MemfdSegv&) = delete;
+  ~MemfdSegv() override;
+
+  [[nodiscard]] Range region() const override { return region_; }
+  [[nodiscard]] Range slot(SlotIndex slot) const override {
+    return slots_.subspan(slot * page_, page_);
+  }
+  void map(PageIndex page, SlotIndex slot) noexcept override;
+  void unmap(PageIndex page, SlotIndex slot) noexcept override;
+  [[nodiscard]] std::string_view name() const override { return "memfd_segv"; }
+
+ private:
+  void map_slots(Bytes size);
+  void release() noexcept;
+
+  std::size_t page_;
+  int descriptor_ = -1;
+  Range region_;
+  Range slots_;
+};
+
+}  // namespace spillway::um

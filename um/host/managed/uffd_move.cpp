@@ -1,0 +1,133 @@
+#include "um/host/managed/uffd_move.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <string>
+
+#include "um/error.h"
+#include "um/host/managed/address_space.h"
+#include "um/host/managed/fatal.h"
+#include "um/machine/mapping.h"
+
+namespace spillway::um {
+namespace {
+
+// From Linux 6.8's linux/userfaultfd.h; Debian 12 has the headers of 6.1.
+constexpr std::uint64_t kFeatureMove = 1U << 16U;
+constexpr std::uint64_t kMoveAllowSourceHoles = 1U << 1U;
+struct UffdioMove {
+  std::uint64_t dst;
+  std::uint64_t src;
+  std::uint64_t len;
+  std::uint64_t mode;
+  std::int64_t move;  // bytes moved, or a negative errno
+};
+const unsigned long kUffdioMove = _IOWR(UFFDIO, 0x05, UffdioMove);
+
+constexpr int kMaxRefusals = 100'000;  // 1 s and more of waiting for a page that the kernel holds
+
+std::uint64_t number_of(const std::byte* address) {
+  return reinterpret_cast<std::uintptr_t>(address);
+}
+
+}  // namespace
+
+UffdMove::UffdMove(const PageGeometry& geometry) : page_{geometry.page.count()} {
+  try {
+    open();
+    region_ = reserve_addresses(geometry.pages * geometry.page, AddressAccess::kReadWrite);
+    slots_ = map_memory(geometry.slots * geometry.page);
+    prepare();
+  } catch (...) {
+    release();
+    throw;
+  }
+}
+
+UffdMove::~UffdMove() { release(); }
+
+void UffdMove::release() noexcept {
+  if (descriptor_ >= 0) close(descriptor_);
+  if (!region_.empty()) release_addresses(region_);
+  unmap_memory(slots_);
+}
+
+void UffdMove::open() {
+  descriptor_ =
+      static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY));
+  if (descriptor_ < 0) throw system_error("the system refuses userfaultfd", errno);
+  uffdio_api api{};
+  api.api = UFFD_API;
+  api.features = UFFD_FEATURE_SIGBUS | kFeatureMove;
+  if (ioctl(descriptor_, UFFDIO_API, &api) != 0) {
+    throw Error{"the kernel has no UFFDIO_MOVE, which came with Linux 6.8"};
+  }
+}
+
+void UffdMove::prepare() {
+  // With pages smaller than huge ones the kernel must not join them to huge ones: a move of a part
+  // would have to split it again.
+  const int advice = Bytes{page_} < 2_MiB ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
+  madvise(region_.data(), region_.size(), advice);
+  madvise(slots_.data(), slots_.size(), advice);
+  touch_memory(slots_);
+  register_range(region_);
+  register_range(slots_);  // a touch of a slot that is mapped as a page is caught, too
+  const int there = move(region_.data(), slots_.data());
+  const int back = there == 0 ? move(slots_.data(), region_.data()) : there;
+  if (back != 0) throw system_error("the kernel refuses to move a page by UFFDIO_MOVE", back);
+}
+
+void UffdMove::register_range(Range range) const {
+  uffdio_register request{};
+  request.range = {.start = number_of(range.data()), .len = range.size()};
+  request.mode = UFFDIO_REGISTER_MODE_MISSING;
+  if (ioctl(descriptor_, UFFDIO_REGISTER, &request) != 0) {
+    throw system_error("the kernel refuses to watch memory for missing pages", errno);
+  }
+}
+
+int UffdMove::move(std::byte* to, std::byte* from) const noexcept {
+  std::size_t moved = 0;
+  for (int refusals = 0; moved < page_;) {
+    UffdioMove request{.dst = number_of(to) + moved,
+                       .src = number_of(from) + moved,
+                       .len = page_ - moved,
+                       .mode = kMoveAllowSourceHoles,
+                       .move = 0};
+    if (ioctl(descriptor_, kUffdioMove, &request) == 0) return 0;
+    const int reason = errno;
+    if (request.move > 0) moved += static_cast<std::size_t>(request.move);
+    if ((reason != EAGAIN && reason != EBUSY) || ++refusals > kMaxRefusals) return reason;
+    const timespec pause{.tv_sec = 0, .tv_nsec = 10'000};
+    if (reason == EBUSY) nanosleep(&pause, nullptr);
+  }
+  return 0;
+}
+
+void UffdMove::map(PageIndex page, SlotIndex slot) noexcept {
+  move_or_die(address(page), this->slot(slot).data());
+}
+
+void UffdMove::unmap(PageIndex page, SlotIndex slot) noexcept {
+  move_or_die(this->slot(slot).data(), address(page));
+}
+
+void UffdMove::remap(PageIndex from, PageIndex to, SlotIndex /*slot*/) noexcept {
+  move_or_die(address(to), address(from));
+}
+
+void UffdMove::move_or_die(std::byte* to, std::byte* from) const noexcept {
+  if (move(to, from) != 0) {
+    fatal("the kernel refuses to move a page of managed memory; try --paging memfd");
+  }
+}
+
+}  // namespace spillway::um

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "um/host/managed/page_mapper.h"
+
+namespace spillway::um {
+
+/// Moves physical pages between slots and pages by UFFDIO_MOVE (Linux 6.8 or newer, no privilege
+/// needed): no copy, and 1 us for a huge page. A touch of a missing page raises SIGBUS.
+class UffdMove final : public PageMapper {
+ public:
+  /// Takes all near memory now, and moves one page to and fro. Throws: Error that says, as half a
+  /// sentence, why the kernel refuses; OutOfMemory.
+  explicit UffdMove(const PageGeometry& geometry);
+  UffdMove(const UffdMove&) = delete;
+  UffdMove& operator=(const UffdMove&) = delete;
+  ~UffdMove() override;
+
+  [[nodiscard]] Range region() const override { return region_; }
+  [[nodiscard]] Range slot(SlotIndex slot) const override {
+    return slots_.subspan(slot * page_, page_);
+  }
+  void map(PageIndex page, SlotIndex slot) noexcept override;
+  void unmap(PageIndex page, SlotIndex slot) noexcept override;
+  void remap(PageIndex from, PageIndex to, SlotIndex slot) noexcept override;
+  [[nodiscard]] std::string_view name() const override { return "uffd_move"; }
+
+ private:
+  void open();
+  void prepare();
+  void register_range(Range range) const;
+  /// Returns 0 or an errno.
+  [[nodiscard]] int move(std::byte* to, std::byte* from) const noexcept;
+  void move_or_die(std::byte* to, std::byte* from) const noexcept;
+  [[nodiscard]] std::byte* address(PageIndex page) const { return region_.data() + page * page_; }
+  void release() noexcept;
+
+  std::size_t page_;
+  int descriptor_ = -1;
+  Range region_;
+  Range slots_;
+};
+
+}  // namespace spillway::um

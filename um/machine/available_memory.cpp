@@ -1,0 +1,102 @@
+#include "um/machine/available_memory.h"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "um/error.h"
+
+namespace spillway::um {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Bytes kNoLimit{std::numeric_limits<std::uint64_t>::max()};
+
+/// The files of one version of memory cgroups.
+struct CgroupFiles {
+  const char* folder;
+  const char* limit;
+  const char* usage;
+  const char*
+      idle_files;  ///< a key in memory.stat: file pages the kernel drops when room is needed
+};
+constexpr CgroupFiles kVersion2{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
+constexpr CgroupFiles kVersion1{"sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                "memory.usage_in_bytes", "total_inactive_file"};
+
+/// The number that follows the word `key` in a file of words.
+std::optional<std::uint64_t> number_after(const fs::path& path, std::string_view key) {
+  std::ifstream file{path};
+  std::string word;
+  while (file >> word) {
+    std::uint64_t number = 0;
+    if (word == key && file >> number) return number;
+  }
+  return std::nullopt;
+}
+
+/// The number a file consists of. Nothing for "max".
+std::optional<std::uint64_t> number_in(const fs::path& path) {
+  std::ifstream file{path};
+  std::uint64_t number = 0;
+  if (file >> number) return number;
+  return std::nullopt;
+}
+
+Bytes room_in_one_cgroup(const fs::path& folder, const CgroupFiles& files) {
+  const auto limit = number_in(folder / files.limit);
+  const auto usage = number_in(folder / files.usage);
+  if (!limit || !usage) return kNoLimit;
+  const Bytes idle{number_after(folder / "memory.stat", files.idle_files).value_or(0)};
+  return saturating_difference(Bytes{*limit}, saturating_difference(Bytes{*usage}, idle));
+}
+
+/// The least room in the cgroup `name` ("/a/b") and those around it. A name from outside this
+/// container's own view is not found here; its top folder is.
+Bytes room_in_cgroups(const fs::path& root, const fs::path& name, const CgroupFiles& files) {
+  const fs::path top = root / files.folder;
+  Bytes room = room_in_one_cgroup(top, files);
+  for (fs::path at = name.relative_path(); !at.empty(); at = at.parent_path()) {
+    room = std::min(room, room_in_one_cgroup(top / at, files));
+  }
+  return room;
+}
+
+Bytes room_in_all_cgroups(const fs::path& root) {
+  Bytes room = kNoLimit;
+  std::ifstream file{root / "proc/self/cgroup"};  // lines such as 0::/a and 4:cpu,memory:/a
+  std::string line;
+  while (std::getline(file, line)) {
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const fs::path name = line.substr(second + 1);
+    if (controllers == ",,") room = std::min(room, room_in_cgroups(root, name, kVersion2));
+    if (controllers.find(",memory,") != std::string::npos) {
+      room = std::min(room, room_in_cgroups(root, name, kVersion1));
+    }
+  }
+  return room;
+}
+
+}  // namespace
+
+Bytes available_memory(const fs::path& root) {
+  const fs::path path = root / "proc/meminfo";
+  const auto kibibytes = number_after(path, "MemAvailable:");
+  if (!kibibytes) throw Error{"cannot read the available memory from " + path.string()};
+  return std::min(*kibibytes * 1_KiB, room_in_all_cgroups(root));
+}
+
+void expect_available(Bytes size, const std::string& deed, const std::string& advice) {
+  const Bytes available = available_memory();
+  if (size <= available) return;
+  throw OutOfMemory{"cannot " + deed + ": " + to_string(available) + " are available; " + advice};
+}
+
+}  // namespace spillway::um

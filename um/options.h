@@ -1,0 +1,71 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "um/bandwidth.h"
+#include "um/bytes.h"
+#include "um/nanoseconds.h"
+
+namespace spillway::um {
+
+/// Far memory: other RAM, or a file.
+struct FarOptions {
+  /// Empty: RAM. Else a path that does not exist yet, or a folder to put the file in.
+  std::string file;
+  /// Of unified memory, the bytes that will ever be far, where that is known: a GPU's driver takes
+  /// RAM for them only as they leave, and nobody could stop then.
+  Bytes used;
+};
+
+/// The link between near and far memory, the same each way.
+struct LinkOptions {
+  std::optional<Bandwidth> bandwidth;  ///< nothing: as fast as the machine copies
+  Nanoseconds latency{0};              ///< added to each move of a page or copy
+};
+
+/// What a copy space is made of.
+struct CopyOptions {
+  Bytes size;  ///< bytes of far memory
+  Bytes near;  ///< bytes of near memory
+  FarOptions far;
+  LinkOptions link;
+};
+
+/// How the host device maps managed pages and catches faults.
+enum class Paging {
+  kAuto,       ///< kUffdMove where the kernel allows it, else kMemfdSegv
+  kUffdMove,   ///< userfaultfd with UFFDIO_MOVE (Linux 6.8 or newer)
+  kMemfdSegv,  ///< a memfd and SIGSEGV (any Linux)
+};
+
+/// What only a GPU is told.
+struct GpuOptions {
+  /// Lets the slab be larger than the GPU's free memory less a margin. Drivers have been seen to
+  /// hang the GPU, for every program, when they must evict.
+  bool oversubscribe = false;
+  /// Tells the driver which pages are dead. Without it they stay where they are until they are
+  /// overwritten: fewer calls, but an eviction would write them back.
+  bool discards = true;
+};
+
+/// What a managed space is made of.
+struct ManagedOptions {
+  Bytes size;  ///< bytes of the slab, and of far memory. A multiple of `page`.
+  Bytes near;  ///< bytes of near memory it may hold. A multiple of `page`.
+  Bytes page;  ///< unit of residency: a power of two, 4 KiB to 2 MiB
+  FarOptions far;
+  LinkOptions link;
+  // The host device's, which does in software what a GPU does itself:
+  Nanoseconds fault_latency{0};  ///< added to each page fault
+  Paging paging = Paging::kAuto;
+  /// Fills what a read must not rely on (populated and discarded pages) with a pattern of NaNs, so
+  /// that a test sees a read of it.
+  bool poison = false;
+  /// Every write is declared by a use, or faults. If not, each page that has been near counts as
+  /// written, whatever brought it there and whatever advice it has, and is saved when it leaves.
+  bool writes_are_declared = true;
+  GpuOptions gpu;
+};
+
+}  // namespace spillway::um

@@ -1,0 +1,59 @@
+#include "um/threads/thread_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "um/threads/thread_event.h"
+
+namespace spillway::um {
+
+void ThreadStream::enqueue(std::function<void()> work) {
+  engine_.enqueue([this, work = std::move(work)] { do_unless_failed(work); });
+}
+
+void ThreadStream::do_unless_failed(const std::function<void()>& work) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (failure_) return;
+  }
+  try {
+    work();
+  } catch (...) {
+    const std::lock_guard lock{mutex_};
+    failure_ = std::current_exception();
+  }
+}
+
+std::shared_ptr<const Event> ThreadStream::record() {
+  auto event = std::make_shared<ThreadEvent>();
+  engine_.enqueue([event] { event->fire(); });
+  return event;
+}
+
+void ThreadStream::wait(std::shared_ptr<const Event> event) {
+  engine_.enqueue([event = std::move(event)] { event->wait(); });
+}
+
+void ThreadStream::synchronize() {
+  record()->wait();
+  std::exception_ptr failure;
+  {
+    const std::lock_guard lock{mutex_};
+    failure = std::exchange(failure_, nullptr);
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+void ThreadStream::notify(Notice then) {
+  if (engine_.is_current()) {
+    then(std::chrono::steady_clock::now());
+  } else {
+    engine_.enqueue([then = std::move(then)] { then(std::chrono::steady_clock::now()); });
+  }
+}
+
+void ThreadStream::read(std::span<const std::byte> near, std::span<std::byte> into) {
+  std::ranges::copy(near, into.begin());
+}
+
+}  // namespace spillway::um

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <exception>
+#include <mutex>
+#include <string>
+
+#include "um/stream.h"
+#include "um/threads/engine.h"
+
+namespace spillway::um {
+
+/// A stream whose work one thread of the host does. Its end waits for all work.
+class ThreadStream final : public Stream {
+ public:
+  /// `name` is the thread's, at most 15 characters.
+  explicit ThreadStream(const std::string& name) : engine_{name} {}
+
+  void enqueue(std::function<void()> work) override;
+  [[nodiscard]] std::shared_ptr<const Event> record() override;
+  void wait(std::shared_ptr<const Event> event) override;
+  void synchronize() override;
+  void notify(Notice then) override;
+  void read(std::span<const std::byte> near, std::span<std::byte> into) override;
+
+ private:
+  void do_unless_failed(const std::function<void()>& work);
+
+  std::mutex mutex_;
+  std::exception_ptr failure_;  // of the first work that threw since the last synchronize()
+  Engine engine_;               // last: its jobs use the others until it ends
+};
+
+}  // namespace spillway::um
