@@ -29,7 +29,7 @@ set_tests_properties(golden_layer_tests_with_avx2 PROPERTIES
 # The same of a network of each family, and the program that writes these for PyTorch.
 add_library(family_networks STATIC ${PROJECT_SOURCE_DIR}/tools/golden/family_networks.cpp)
 target_include_directories(family_networks PUBLIC ${PROJECT_SOURCE_DIR})
-target_link_libraries(family_networks PUBLIC spillway::nets PRIVATE spillway_flags)
+target_link_libraries(family_networks PUBLIC spillway::nets_text PRIVATE spillway_flags)
 add_executable(write_family_network
   ${PROJECT_SOURCE_DIR}/tools/golden/write_family_network.cpp)
 target_link_libraries(write_family_network PRIVATE family_networks spillway_flags)

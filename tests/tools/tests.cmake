@@ -1,15 +1,4 @@
-if(SPILLWAY_HAS_CUDA)
-  # How tools/gpu measures, on a driver that only notes its calls.
-  spillway_test(gpu_facts_tests
-  SOURCES tools/gpu/behaviour_test.cpp tools/gpu/distinct_convolutions_test.cpp
-          tools/gpu/engine_table_test.cpp tools/gpu/link_table_test.cpp
-          tools/gpu/managed_limit_test.cpp tools/gpu/moves_test.cpp tools/gpu/spread_test.cpp
-          tools/gpu/streaming_test.cpp
-  LINK spillway::host spillway::profile spillway::train spillway::um_cuda spillway::um_host
-       spillway::gpu_facts)
-endif()
-
-# What tools/gpu makes of a session with a GPU, on a program that only pretends to train.
+# tools/gpu/run, with programs that only pretend to train and to test.
 if(Python3_FOUND)
   add_test(NAME gpu_tools
     COMMAND ${Python3_EXECUTABLE} -B -m unittest discover --buffer --pattern "*_test.py"

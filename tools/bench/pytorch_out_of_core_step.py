@@ -1,7 +1,8 @@
 """Times training steps in PyTorch with activations in one of several places;
-tools/bench/pytorch_out_of_core starts it as a process of its own.
+tools/bench/pytorch_out_of_core and tools/gpu/run start it as a process of its own.
 
-The work of a step is that of pytorch_step.py; on a GPU in channels-last and, by autocast, bfloat16.
+The work of a step is that of pytorch_step.py; on a GPU in channels-last and, by autocast, bfloat16,
+or in fp32 with TF32.
 """
 
 import argparse
@@ -53,7 +54,7 @@ def saving(options):
 
 def precision(options):
     """Another that it runs in."""
-    if options.device == "cuda":
+    if options.device == "cuda" and options.precision == "bf16":
         return torch.autocast("cuda", torch.bfloat16)
     return contextlib.nullcontext()
 
@@ -66,6 +67,7 @@ def peak_resident_set():
 def measure(options):
     is_gpu = options.device == "cuda"
     torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = True
     steps = train(options, image_size=options.image_size, device=options.device,
                   channels_last=is_gpu or options.channels_last,
                   wrap=Checkpointed if options.way == "checkpoint" else lambda network: network,
@@ -79,6 +81,7 @@ def main():
     add_step_flags(parser)
     parser.add_argument("--way", choices=["resident", "checkpoint", "disk", "cpu"], required=True)
     parser.add_argument("--device", choices=["cpu", "cuda"], required=True)
+    parser.add_argument("--precision", choices=["bf16", "tf32"], default="bf16", help="on a GPU")
     parser.add_argument("--image-size", type=int, required=True)
     parser.add_argument("--folder", help="for --way disk")
     options = parser.parse_args()

@@ -30,7 +30,7 @@ set(folders um um/host um/cuda um/dropin nets prefetch prefetch/runtime src src/
 set(owners_of_cuda "um/cuda|src/cuda|um/dropin|tests")
 set(cuda_headers "cuda|cudnn|cublas|cupti|curand|nccl|nvtx|nv/|thrust/|cub/|driver_types|vector_types|device_launch")
 # Our headers of the CUDA side include them: whoever includes ours is of the CUDA side too.
-set(users_of_cuda "${owners_of_cuda}|src/dropin|tools/golden|tools/gpu")
+set(users_of_cuda "${owners_of_cuda}|src/dropin|tools/golden")
 set(owners_of_tbb "prefetch/runtime|prefetch/planners|src/sweep|tests")
 set(owners_of_dnnl "src/host|tests")
 

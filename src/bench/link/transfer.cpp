@@ -64,7 +64,8 @@ std::optional<std::string> why_not(const um::Device& device, Way way, Direction 
   if (device.evicts()) return std::nullopt;  // the host does it all
   switch (way) {
     case Way::kFault:
-      return "a GPU's page faults are those of its kernels; tools/gpu measures them";
+      return "a GPU's page faults are those of its kernels; spillway train --count-faults counts "
+             "them";
     case Way::kFile:
       return "a GPU keeps far memory in RAM";
     case Way::kPrefetch:

@@ -17,6 +17,10 @@ add_library(cudnn_listing STATIC ${PROJECT_SOURCE_DIR}/tools/golden/cudnn_listin
 target_link_libraries(cudnn_listing PUBLIC spillway::cuda_backend PRIVATE spillway_flags)
 add_executable(write_cudnn_listing ${PROJECT_SOURCE_DIR}/tools/golden/write_cudnn_listing.cpp)
 target_link_libraries(write_cudnn_listing PRIVATE cudnn_listing spillway_flags)
+# Where there is a GPU, it writes the JSON that the listing is made from.
+add_executable(write_device_properties
+  ${PROJECT_SOURCE_DIR}/tools/golden/write_device_properties.cpp)
+target_link_libraries(write_device_properties PRIVATE spillway::cuda_backend spillway_flags)
 spillway_test(cuda_planning_tests
   SOURCES src/cuda/layout/channel_matrix_test.cpp src/cuda/cudnn/device_less_planning_test.cpp
           src/cuda/cudnn/engine_choice_test.cpp

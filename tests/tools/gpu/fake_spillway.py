@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
-"""Stands for the program spillway: takes its flags and writes its JSON, without training anything.
+"""Stands for the programs that tools/gpu/run starts: takes their flags and writes their JSON.
 
-As `driver_facts` or `card_properties` it writes an object, as `engine_times` the times of one
-convolution. FAKE in the environment says what is
-wrong with it: "MEMORY:KEY=VALUE" sets a figure of the summary, or of every step, in that memory mode;
-"MEMORY:fail" or "PLANNER:fail" makes it end with a sentence, "MEMORY:refuse" refuse budgets but min;
-"no-gpu" leaves the machine without one, "full" 20 GiB of it free; "no-engine" lets cuDNN offer none
-in tf32, "no-card" tell nothing of the card.
+FAKE in the environment says what is wrong: "no-gpu"; "MEMORY:KEY=VALUE" sets a figure of the
+summary or of every step of trainings in this memory mode; "MEMORY:fail" ends them with a sentence;
+"MEMORY:refuse" ends those whose budget is not min; "test-fails" lets the GPU test fail.
 """
 
 import json
@@ -14,50 +11,84 @@ import os
 import pathlib
 import sys
 
+name = pathlib.Path(sys.argv[0]).name
 words = sys.argv[1:]
 fake = os.environ.get("FAKE", "").split()
 flag = {words[i]: words[i + 1] for i in range(len(words) - 1) if words[i].startswith("--")}
-memory = flag.get("--memory", "managed")
 
-if "--oversubscribe" in words or (words[0] in ("train", "profile") and "--shared-gpu" not in words):
-    sys.exit("this would take the GPU from others")
-if words[0] == "devices":
+
+def write(path, value):
+    pathlib.Path(path).write_text(json.dumps(value), encoding="utf-8")
+
+
+def devices():
     gpu = {"name": "cuda", "usable": False, "reason": "there is no NVIDIA driver"}
     print(json.dumps([{"name": "host", "usable": True}, gpu if "no-gpu" in fake else
-                      {"name": "cuda:0", "usable": True, "description": "a card",
-                       "available_memory_bytes": (20 if "full" in fake else 80) << 30}]))
-elif pathlib.Path(sys.argv[0]).name == "engine_times":
-    if "--shared-gpu" not in words:
-        sys.exit("this would take the GPU from others")
-    if "no-engine" in fake and flag["--precision"] == "tf32":
-        sys.exit("cuDNN has no engine")
-    engines = [{"name": "slow", "workspace_bytes": 1, "seconds": 0.004},
-               {"name": "fast", "workspace_bytes": 9, "seconds": 0.001}]
-    times = {"convolutions": [{"tasks": ["a", "b"], "engines": engines, "fastest": "fast"}],
-             "seconds_by_fastest": 0.002, "seconds_by_least_workspace": 0.008}
-    pathlib.Path(flag["--out"]).write_text(json.dumps(times), encoding="utf-8")
-elif pathlib.Path(sys.argv[0]).name == "card_properties" and "no-card" in fake:
-    sys.exit("cuDNN tells nothing")
-elif words[0] in ("profile", "--out"):
-    pathlib.Path(flag["--out"]).write_text("{}", encoding="utf-8")
-elif words[0] == "train":
-    summary = {"batch": int(flag["--batch"]), "parameters": 10, "predicted_step_seconds": 0.1,
-               "near_peak_bytes": 50, "budget_bytes": 50, "weights_sha256": "abc",
-               "resident_bytes": int(flag["--batch"]) << 22}
-    step = {"loss": 1.5, "seconds": 0.1, "stalled_seconds": 0.0, "near_peak_bytes": 50,
-            "faults": 0, "evictions": 0}
+                      {"name": "cuda:0", "usable": True, "backend": "cuDNN 9.8",
+                       "description": "cuda:0 (NVIDIA H200, 141.0 GiB)",
+                       "available_memory_bytes": 80 << 30}]))
+
+
+def train():
+    memory = flag["--memory"]
+    summary = {"parameters": 10, "predicted_step_seconds": 0.1, "near_peak_bytes": 50,
+               "budget_bytes": 50, "weights_sha256": "abc"}
+    step = {"loss": 1.5, "seconds": 0.1, "near_peak_bytes": 50, "faults": 0, "evictions": 0}
     for word in fake:
         where, _, what = word.partition(":")
-        if where in (memory, flag.get("--planner")) and what == "fail":
-            sys.exit("there is no room")
-        if where == memory and what == "refuse" and flag["--budget"] != "min":
-            sys.exit("a budget of 1 B is too small")
+        if where != memory:
+            continue
+        if what == "fail" or (what == "refuse" and flag["--budget"] != "min"):
+            sys.exit("there is no room" if what == "fail" else "a budget of 1 B is too small")
         key, _, value = what.partition("=")
-        for place in (summary, step) if where == memory else ():
+        for place in (summary, step):
             if key in place:
                 place[key] = type(place[key])(value)
-    if "--no-discard" in words and memory != "managed":
-        sys.exit("copies discard nothing")
     for i in range(int(flag["--steps"])):
         print(json.dumps({"step": i + 1, **step}))
     print(json.dumps({"summary": summary}))
+
+
+def bench_link():
+    # 2 MB at 50 GB/s take 40 us; as single moves at 25 GB/s they take 80 us.
+    rows = [{"way": way, "direction": direction, "bytes": size, "bytes_per_second": rate}
+            for way in ("prefetch", "pinned_copy") for direction in ("in", "out", "both")
+            for size, rate in ((2_000_000, 25e9), (512_000_000, 50e9))]
+    write(flag["--json"], {"rows": rows})
+
+
+def bench_train():
+    net, batch = flag["--net"].split(":")
+    row = {"series": "budget", "net": net, "batch": int(batch), "budget": "40%",
+           "resident_bytes": int(batch) << 22}
+    done = {**row, "seconds": {"median": 0.12}, "images_per_second": 800.0, "ratio": 1.5,
+            "predicted_seconds": 0.1}
+    write(flag["--json"], {"rows": [
+        {**done, "planner": None, "memory": "resident", "predicted_seconds": None},
+        {**done, "planner": "joint", "memory": "managed"},
+        {**row, "planner": "joint", "memory": "copy", "failed": "1 B is too small: a needs 2 B"}]})
+
+
+def gpu_test():
+    failures = int("test-fails" in fake or os.environ.get("SPILLWAY_REQUIRE_GPU") != "1")
+    write(os.environ["GTEST_OUTPUT"].removeprefix("json:"),
+          {"tests": 2, "failures": failures,
+           "testsuites": [{"testsuite": [{"result": "SKIPPED"}, {"result": "COMPLETED"}]}]})
+    sys.exit(failures)
+
+
+if "--device" in words and ("--oversubscribe" in words or "--shared-gpu" not in words):
+    sys.exit("this could take more unified memory than is safe")
+if name == "ctest":
+    program = str(pathlib.Path(flag["--test-dir"]) / "tests" / "gpu_tests")
+    print(json.dumps({"tests": [{"command": [program, f"--gtest_filter=A.{i}"]} for i in (1, 2)]}))
+elif name == "gpu_tests":
+    gpu_test()
+elif words[0] == "profile":
+    write(flag["--out"], {})
+elif words[0] in ("devices", "train"):
+    {"devices": devices, "train": train}[words[0]]()
+elif words[0] == "bench":
+    {"link": bench_link, "train": bench_train}[words[1]]()
+elif words[0] == "report":
+    write(words[-1], "a page")

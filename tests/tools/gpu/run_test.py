@@ -1,4 +1,4 @@
-"""tools/gpu/run from outside, with a pack of programs that only pretend."""
+"""tools/gpu/run and pack from outside, with programs that only pretend."""
 
 import json
 import os
@@ -10,94 +10,119 @@ import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-TOOLS = HERE.parents[2] / "tools" / "gpu"
+ROOT = HERE.parents[2]
 
 
-def executable(info):
-    info.mode = 0o755
-    return info
+class Tree(unittest.TestCase):
+    """A checkout with a build, in which all programs are the fake one."""
 
-
-class Run(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name) / "tree"
-        shutil.copytree(TOOLS, self.root / "tools" / "gpu")
-        self.pack(cuda_libraries=[])
+        self.root = pathlib.Path(folder.name).resolve() / "tree"
+        no_bytecode = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / "tools" / "gpu", self.root / "tools" / "gpu", ignore=no_bytecode)
+        (self.root / "tools" / "bench").mkdir()
+        for script in (ROOT / "tools" / "bench").glob("*.py"):
+            shutil.copy(script, self.root / "tools" / "bench")
+        for name in ("bin/spillway", "tests/gpu_tests"):
+            self.put(self.root / "build" / "release" / name)
+        self.put(self.root / "path" / "ctest")
+        # Has two options with a value each before the program.
+        self.write("path/compute-sanitizer", "#!/bin/sh\nshift 4\nexec \"$@\"\n")
+        self.write("path/torch.py", "class cuda:\n    is_available = staticmethod(bool)\n")
+        self.results = self.root / "results"
 
-    def pack(self, **changes):
-        archive = self.root / "build" / "gpu" / "spillway-gpu.tar.gz"
-        archive.parent.mkdir(parents=True, exist_ok=True)
-        manifest = {"commit": "c0ffee", "source_root": str(self.root), "tests": [], **changes}
-        (self.root / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-        with tarfile.open(archive, "w:gz") as tar:
-            tar.add(self.root / "manifest.json", arcname="manifest.json")
-            for name in ("spillway", "driver_facts", "card_properties", "engine_times"):
-                tar.add(HERE / "fake_spillway.py", arcname=f"bin/{name}", filter=executable)
+    def put(self, path, source=HERE / "fake_spillway.py"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, path)
+        path.chmod(0o755)
 
-    def run_stages(self, *words, fake=""):
-        environment = {**os.environ, "FAKE": fake, "OUT": str(self.root / "out")}
-        return subprocess.run([self.root / "tools" / "gpu" / "run", *words], env=environment,
-                              capture_output=True, text=True, check=False)
+    def write(self, name, text):
+        (self.root / name).write_text(text, encoding="utf-8")
+        (self.root / name).chmod(0o755)
 
-    def result(self, stage):
-        return json.loads((self.root / "out" / f"{stage}.json").read_text(encoding="utf-8"))
+    def start(self, script, *words, fake="", root=None):
+        root = root or self.root
+        first = self.root / "path"
+        environment = {**os.environ, "FAKE": fake, "PATH": f"{first}:{os.environ['PATH']}",
+                       "PYTHONPATH": str(first)}
+        return subprocess.run([root / "tools" / "gpu" / script, *words], check=False, text=True,
+                              env=environment, capture_output=True)
 
-    def test_stops_at_once_with_a_sentence_where_there_is_no_gpu(self):
-        done = self.run_stages(fake="no-gpu")
+    def run_tool(self, *words, fake=""):
+        return self.start("run", "--results", self.results, *words, fake=fake)
+
+    def checks(self):
+        found = json.loads((self.results / "results.json").read_text(encoding="utf-8"))
+        return {check["name"]: check for check in found["checks"]}
+
+
+class Run(Tree):
+    def test_checks_measures_and_prints_a_table(self):
+        done = self.run_tool()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(list(self.checks()), ["tests", "sanitizer", "identity", "steady", "link",
+                                               "resnet50", "vgg16", "discards", "large",
+                                               "pytorch"])
+        self.assertEqual(done.stdout, (self.results / "summary.md").read_text(encoding="utf-8"))
+        self.assertTrue(done.stdout.startswith("# Spillway on NVIDIA H200\n"))
+        for row in ("| tests with a GPU | 2 run, 0 failed, 1 skipped | ok |",
+                    "| the same tests under compute-sanitizer | 2 run, 0 failed, 1 skipped | ok |",
+                    "| runs with the resident run's bits, bf16 | 7 of 7 | ok |",
+                    "| link, copy: in / out / both at once | 50.0 / 50.0 / 50.0 GB/s | |",
+                    "| resnet50, batch 256, joint (managed) at 40% | 120.0 ms, 800 images/s, 1.50 "
+                    "of resident; predicted 100.0 ms, measured +20 % (the prediction is off) | |",
+                    "| vgg16, batch 128, joint (copy) at 40% | 1 B is too small | |"):
+            self.assertIn(row, done.stdout)
+        self.assertTrue((self.results / "report.html").is_file())
+
+    def test_times_nothing_after_a_failed_check(self):
+        done = self.run_tool(fake="test-fails")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("nothing is timed", done.stderr)
+        self.assertEqual(list(self.checks()), ["tests", "sanitizer", "identity", "steady"])
+        self.assertIn("| tests with a GPU failed; see gpu_tests.log | FAILED |", done.stdout)
+
+    def test_does_one_stage_and_writes_json(self):
+        done = self.run_tool("--stage", "speed", "--quick", "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["checks"][0]["name"], "link")
+        self.assertEqual(self.run_tool("--stage", "sped").returncode, 2)
+
+    def test_stops_with_a_sentence_where_there_is_no_gpu(self):
+        done = self.run_tool(fake="no-gpu")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr.splitlines(), [
             f"{self.root}/tools/gpu/run: there is no usable GPU: there is no NVIDIA driver"])
-        self.assertFalse((self.root / "out").exists())
+        self.assertFalse(self.results.exists())
 
-    def test_stops_at_once_where_others_have_taken_the_memory(self):
-        done = self.run_stages(fake="full")
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.stderr.splitlines(), [
-            f"{self.root}/tools/gpu/run: cuda:0 has 20.0 GiB free, and 32 are needed; wait until "
-            "others have ended, or leave out engines, speed, overhead"])
-        self.assertFalse((self.root / "out").exists())
-        self.assertEqual(self.run_stages("--quick", "steady", fake="full").returncode, 0)
+    def test_builds_the_program_where_there_is_none(self):
+        program = self.root / "build" / "release" / "bin" / "spillway"
+        program.unlink()
+        self.write("path/cmake",
+                   f"#!/bin/sh\n[ $1 = --preset ] || cp {self.root}/path/ctest {program}\n")
+        self.assertEqual(self.run_tool("--stage", "speed").returncode, 0)
 
-    def test_stops_with_a_sentence_where_a_library_is_missing(self):
-        self.pack(cuda_libraries=["libnowhere.so.9"])
-        done = self.run_stages()
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("libnowhere.so.9 was not found", done.stderr)
 
-    def test_writes_a_file_for_each_stage_in_their_order(self):
-        done = self.run_stages("--quick", "steady", "facts")
+class Pack(Tree):
+    def test_makes_an_archive_that_runs_elsewhere(self):
+        build = self.root / "build" / "release"
+        for name in ("bin/spillway", "tests/gpu_tests"):
+            self.put(build / name, pathlib.Path("/bin/true"))  # a program with libraries
+        self.assertIn("there is no", self.start("pack").stderr)  # libspillway_cuda.so
+        self.put(build / "bin" / "libspillway_cuda.so", pathlib.Path("/bin/true"))
+        done = self.start("pack")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(self.result("steady")["status"], "passed")
-        self.assertEqual(self.result("steady")["build"]["commit"], "c0ffee")
-        self.assertEqual([line["stage"] for line in self.result("summary")["stages"]],
-                         ["facts", "steady"])
-        self.assertEqual([line.split()[:2] for line in done.stdout.splitlines()],
-                         [["stage", "status"], ["facts", "passed"], ["steady", "passed"]])
-
-    def test_has_at_most_as_many_files_as_come_back(self):
-        self.run_stages("--quick")
-        self.assertEqual(sorted(path.stem for path in (self.root / "out").iterdir()),
-                         ["engines", "facts", "identity", "overhead", "speed", "steady", "summary",
-                          "tests"])  # eight
-
-    def test_goes_on_after_a_stage_that_failed_and_says_so_at_the_end(self):
-        done = self.run_stages("--quick", "tests", "facts", "steady", fake="managed:faults=1")
-        self.assertEqual(done.returncode, 1)
-        statuses = [line["status"] for line in self.result("summary")["stages"]]
-        self.assertEqual(statuses, ["failed", "passed", "failed"])  # there are no tests
-        self.assertEqual(self.result("steady")["steady_faults"], [1] * 4)
-
-    def test_begins_no_stage_when_the_time_is_used_up(self):
-        done = self.run_stages("--limit", "5", "facts")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("not begun", self.result("facts")["reason"])
-
-    def test_knows_its_stages(self):
-        done = self.run_stages("sped")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("there is no stage 'sped'; there are tests, facts", done.stderr)
+        with tarfile.open(self.root / "build" / "gpu" / "spillway-gpu.tar.gz") as tar:
+            tar.extractall(self.root / "elsewhere")
+        unpacked = self.root / "elsewhere" / "spillway-gpu"
+        for name in ("bin/spillway", "tests/gpu_tests"):
+            self.put(unpacked / "build" / "release" / name)
+        (self.root / "path" / "ctest").unlink()  # there may be none
+        done = self.start("run", "--results", self.results, "--stage", "correct", root=unpacked)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.checks()["tests"]["data"]["programs"][0]["tests"], 2)
 
 
 if __name__ == "__main__":

@@ -127,7 +127,7 @@ TEST(BenchLink, SaysWhatAGpuCannotBeMeasuredBy) {
 
   ASSERT_EQ(heard.rows.size(), 1U);
   EXPECT_EQ(heard.rows.front().direction, Direction::kOut);
-  EXPECT_TRUE(heard.has_note("tools/gpu"));
+  EXPECT_TRUE(heard.has_note("--count-faults"));
 }
 
 TEST(BenchLink, KeepsTheRowsBeforeItWasStopped) {

@@ -1,10 +1,8 @@
-// Writes what cuDNN knows of a GPU, as the JSON from which plans are made where there is none
-// (tests/golden/h200_device_properties.json): card_properties --out FILE [--device N].
-#include <CLI/CLI.hpp>
+// Writes what cuDNN knows of this machine's GPU. From this JSON plans are made where there is no
+// GPU: write_device_properties >tests/golden/h200_device_properties.json
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <string>
 
 #include "src/cuda/cudnn/cudnn_descriptor.h"
@@ -12,7 +10,7 @@
 #include "um/cuda/cuda_device.h"
 #include "um/error.h"
 
-namespace spillway::gpu {
+namespace spillway {
 namespace {
 
 // A handle of cuDNN's, for the thread's device.
@@ -49,31 +47,18 @@ std::string properties_of(cudnnHandle_t handle) {
 #endif
 }
 
-void write(int ordinal, const std::string& path) {
-  // Makes the GPU the thread's.
-  const auto device = um::open_cuda_device(ordinal);
-  std::fprintf(stderr, "card_properties: %s\n", device->name().c_str());
-  const Handle handle;
-  std::ofstream file{path};
-  file << properties_of(handle.get()) << "\n";
-  if (!file.flush()) throw um::Error{"cannot write " + path};
-}
-
 }  // namespace
-}  // namespace spillway::gpu
+}  // namespace spillway
 
-int main(int argc, char** argv) {
+int main() {
   try {
-    std::string out;
-    int device = 0;
-    CLI::App app{"Writes cuDNN's properties of a GPU"};
-    app.add_option("--out", out, "File to write")->required();
-    app.add_option("--device", device, "Number of the GPU")->capture_default_str();
-    CLI11_PARSE(app, argc, argv);
-    spillway::gpu::write(device, out);
+    const auto device = spillway::um::open_cuda_device(0);  // makes the GPU the thread's
+    std::fprintf(stderr, "write_device_properties: %s\n", device->name().c_str());
+    const spillway::Handle handle;
+    std::printf("%s\n", spillway::properties_of(handle.get()).c_str());
     return 0;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "card_properties: %s\n", error.what());
+    std::fprintf(stderr, "write_device_properties: %s\n", error.what());
     return 1;
   }
 }

@@ -1,0 +1,124 @@
+"""The checks of tools/gpu/run, with a program that only pretends to train."""
+
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[2] / "tools" / "gpu"))
+
+import correct
+import speed
+from gpu_bench import Bench, Check, Failure
+from machine_file import link_of, machine_of
+
+GIB = 1 << 30
+
+
+class Checks(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        shutil.copy(HERE / "fake_spillway.py", self.folder / "spillway")
+        (self.folder / "spillway").chmod(0o755)
+        self.check = Check("a check")
+
+    def bench(self, free=80 * GIB):
+        return Bench(self.folder / "spillway", self.folder, False,
+                     {"description": "cuda:0 (NVIDIA H200, 141.0 GiB)",
+                      "available_memory_bytes": free})
+
+    def reason(self, function, fake):
+        with mock.patch.dict(os.environ, FAKE=fake), self.assertRaises(Failure) as caught:
+            function(self.bench(), self.check)
+        return str(caught.exception)
+
+    def test_identity_names_what_has_other_weights_or_losses(self):
+        reason = self.reason(correct.identity, "copy:weights_sha256=other")
+        self.assertIn("fp32 copy 40%", reason)
+        self.assertNotIn("managed", reason)
+        self.assertIn("bf16 managed min", self.reason(correct.identity, "managed:loss=1.25"))
+
+    def test_identity_names_what_overran_its_budget_or_failed(self):
+        self.assertIn("managed 60%", self.reason(correct.identity, "managed:near_peak_bytes=51"))
+        self.assertIn("copy min", self.reason(correct.identity, "copy:fail"))
+
+    def test_identity_leaves_out_budgets_that_no_plan_fits(self):
+        with mock.patch.dict(os.environ, FAKE="copy:refuse"):
+            correct.identity(self.bench(), self.check)
+        self.assertIn("skipped", self.check.data["fp32"]["copy 40%"])
+        self.assertEqual(self.check.rows[0][1:], ["5 of 5", "ok"])
+
+    def test_steady_refuses_faults_and_evictions(self):
+        for what in ("faults", "evictions"):
+            reason = self.reason(correct.steady, f"managed:{what}=3")
+            self.assertIn("page faults or evictions", reason)
+        self.assertIn(["faults in steady steps at 40 %, managed", "30", "FAILED"],
+                      self.check.rows)  # 12 steps but the first two
+
+    def test_large_needs_to_know_an_image(self):
+        self.assertIn("resnet50 was not measured", self.reason(speed.large, ""))
+
+    def compare_with_pytorch(self, parameters):
+        (self.folder / "torch.py").write_text(
+            "class cuda:\n    is_available = staticmethod(lambda: True)\n", encoding="utf-8")
+        step = self.folder / "torch_step.py"
+        found = json.dumps({"parameters": parameters, "seconds": [9, 9, 9, 0.2]})
+        step.write_text(f"print({found!r})", encoding="utf-8")
+        environment = {**os.environ, "PYTHONPATH": str(self.folder)}
+        with mock.patch.multiple(speed, TORCH_STEP=step, own_environment=lambda: environment):
+            speed.pytorch(self.bench(), self.check)
+
+    def test_pytorch_stands_beside_both_networks_in_both_precisions(self):
+        self.compare_with_pytorch(parameters=10)
+        self.assertEqual(len(self.check.rows), 4)
+        self.assertEqual(self.check.rows[3][:2],
+                         ["vgg16 tf32, batch 128: images/s, resident / PyTorch's",
+                          "1280 / 640 = 2.00"])
+
+    def test_pytorch_must_train_the_same_network(self):
+        with self.assertRaisesRegex(Failure, "10 and 11 parameters"):
+            self.compare_with_pytorch(parameters=11)
+
+    def test_a_large_step_exceeds_the_gpu_where_ram_holds_what_is_far(self):
+        image = 40 << 20
+        self.assertGreater(speed.large_batch(image, 80 * GIB, 128 * GIB) * image, 80 * GIB)
+        # 0.6 of 64 GiB is three quarters of 51.2 GiB: 1310 images, whole multiples of 64.
+        self.assertEqual(speed.large_batch(image, 80 * GIB, 64 * GIB), 1280)
+
+    def test_batches_keep_to_the_limit_of_unified_memory(self):
+        # 256 images of 50 MiB are 12.5 GiB: within 16, but not within a quarter of 40.
+        self.assertEqual(self.bench().managed_batch("resnet50", 256), 256)
+        self.assertEqual(self.bench(40 * GIB).managed_batch("resnet50", 256), 128)
+
+
+class MachineFile(unittest.TestCase):
+    def rows(self, both):
+        return [{"way": "prefetch", "direction": direction, "bytes": size, "bytes_per_second": rate}
+                for direction, rates in (("in", (40e9, 50e9)), ("out", (25e9, 50e9)),
+                                         ("both", (25e9, both)))
+                for size, rate in zip((2_000_000, 512_000_000), rates)]
+
+    def test_has_the_largest_moves_rates_and_the_smallest_ones_latency(self):
+        # 2 MB at 50 GB/s take 40 us; at 25 GB/s 80 us.
+        self.assertEqual(link_of(self.rows(both=80e9), "managed"),
+                         {"offload_bytes_per_second": 50_000_000_000,
+                          "prefetch_bytes_per_second": 50_000_000_000, "latency_ns": 40_000,
+                          "duplex": True, "copies_while_read": False})
+        self.assertFalse(link_of(self.rows(both=60e9), "managed")["duplex"])
+
+    def test_is_of_cards_with_known_peaks(self):
+        machine = machine_of("cuda:0 (NVIDIA H200, 141.0 GiB)", "copy", {"a": "link"})
+        self.assertEqual((machine["format"], machine["near_memory_bytes"], machine["link"]),
+                         ("spillway-machine", 141 * GIB, {"a": "link"}))
+        self.assertIsNone(machine_of("cuda:0 (a toaster, 1 GiB)", "copy", {}))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,43 @@
+"""The result files: all figures as JSON, and the Markdown table of them."""
+
+import json
+
+
+class Results:
+    """Both files, written anew after each check: what is there counts if the next one hangs."""
+
+    def __init__(self, folder, card, about):
+        self.folder = folder
+        self.card = card
+        self.about = about
+        self.checks = []
+
+    def add(self, check):
+        self.checks.append(check)
+        (self.folder / "results.json").write_text(self.json(), encoding="utf-8")
+        (self.folder / "summary.md").write_text(self.markdown(), encoding="utf-8")
+
+    def json(self):
+        found = {"format": "spillway-gpu", "version": 1, **self.about,
+                 "checks": [vars(check) for check in self.checks]}
+        return json.dumps(found, indent=1) + "\n"
+
+    def markdown(self):
+        about = self.about
+        driver = about["driver"].get("driver_version", "unknown")
+        changed = " with local changes" if about["has_local_changes"] else ""
+        commit = (about["commit"] or "unknown") + changed
+        lines = [f"# Spillway on {self.card}", "",
+                 f"{about['date']}, commit {commit}, driver {driver}", about["gpu"]["backend"], ""]
+        if about["quick"]:
+            lines += ["With --quick: small batches and few steps.", ""]
+        lines += ["| figure | measured | |", "|---|---|---|"]
+        for check in self.checks:
+            lines += [line(*row) for row in check.rows]
+            if check.status == "failed":
+                lines.append(line(check.name, check.reason, "FAILED"))
+        return "\n".join(lines) + "\n"
+
+
+def line(*cells):
+    return "| " + " | ".join(cell.replace("|", "/") for cell in cells).rstrip() + " |"
