@@ -3,7 +3,7 @@
 namespace spillway::nets {
 namespace {
 
-constexpr BatchNorm kNorm{.epsilon = 1e-3F};  // as in the published weights
+constexpr BatchNorm kUnitNorm{.epsilon = 1e-3F};  // as in the published weights
 
 }  // namespace
 
@@ -19,7 +19,7 @@ NodeId add_units(Builder& net, NodeId x, const std::string& name,
                          .stride = square(stride),
                          .padding = border == Border::kSame ? half : square(0),
                          .bias = false});
-    x = net.relu(place + ".relu", net.batch_norm(place + ".bn", x, kNorm));
+    x = net.relu(place + ".relu", net.batch_norm(place + ".bn", x, kUnitNorm));
   }
   return x;
 }
