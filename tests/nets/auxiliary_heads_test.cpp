@@ -1,27 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 
 #include "nets/network_catalogue.h"
+#include "tests/nets/layers_of.h"
 #include "tests/refusal.h"
 
 namespace spillway::nets {
 namespace {
-
-const Node& find(const Network& network, const std::string& name) {
-  const auto at = std::find_if(network.nodes.begin(), network.nodes.end(),
-                               [&](const Node& node) { return node.name == name; });
-  if (at == network.nodes.end()) throw std::out_of_range{name};
-  return *at;
-}
-
-template <typename Kind>
-std::ptrdiff_t count(const Network& network) {
-  return std::count_if(network.nodes.begin() + 1, network.nodes.end(),
-                       [](const Node& node) { return std::holds_alternative<Kind>(node.layer); });
-}
 
 TEST(AuxiliaryHeads, GivesThePapersHeadsOnRequest) {
   const Network googlenet = build_network("googlenet", {.auxiliary_heads = true});

@@ -10,10 +10,10 @@
 namespace spillway::nets {
 namespace {
 
-constexpr Shape kSmall{.channels = 3, .height = 8, .width = 6};
+constexpr Shape kWide{.channels = 3, .height = 8, .width = 6};
 
 // The sentence with which `build` is refused; "accepted" when it is not.
-std::string refusal(const std::function<void(Builder&)>& build, const Shape& image = kSmall) {
+std::string build_refusal(const std::function<void(Builder&)>& build, const Shape& image = kWide) {
   try {
     Builder net{"toy", image};
     build(net);
@@ -24,7 +24,7 @@ std::string refusal(const std::function<void(Builder&)>& build, const Shape& ima
 }
 
 TEST(Builder, InfersTheShapeOfAWindow) {
-  Builder net{"toy", kSmall};
+  Builder net{"toy", kWide};
   // (8 + 2 - 3) / 2 + 1 = 4 down and (6 + 0 - 5) / 1 + 1 = 2 across.
   const NodeId x = net.convolution("conv", net.input(),
                                    {.channels = 7,
@@ -37,7 +37,7 @@ TEST(Builder, InfersTheShapeOfAWindow) {
 // The kernel of 3 with two between its numbers covers 5: (8 + 0 - 5) / 1 + 1 = 4 down; across,
 // (6 + 2 - 3) / 2 + 1 = 3.
 TEST(Builder, DilationSpreadsAWindow) {
-  Builder net{"toy", kSmall};
+  Builder net{"toy", kWide};
   const NodeId x = net.convolution("conv", net.input(),
                                    {.channels = 6,
                                     .kernel = square(3),
@@ -50,7 +50,7 @@ TEST(Builder, DilationSpreadsAWindow) {
 
 // (8 - 1) 2 - 2 + 3 = 15 down, and 1 more; (6 - 1) 3 - 0 + 2 (2 - 1) + 1 = 18 across.
 TEST(Builder, ATransposedConvolutionMakesWhatAConvolutionWouldRead) {
-  Builder net{"toy", kSmall};
+  Builder net{"toy", kWide};
   const NodeId x = net.transposed_convolution("up", net.input(),
                                               {.channels = 5,
                                                .kernel = {.height = 3, .width = 2},
@@ -65,16 +65,16 @@ TEST(Builder, ATransposedConvolutionMakesWhatAConvolutionWouldRead) {
                                        .stride = {.height = 2, .width = 3},
                                        .padding = {.height = 1, .width = 0},
                                        .dilation = {.height = 1, .width = 2}});
-  EXPECT_EQ(net.shape(back), kSmall);
+  EXPECT_EQ(net.shape(back), kWide);
 }
 
 TEST(Builder, RefusesGroupsThatDoNotDivideTheChannels) {
-  EXPECT_EQ(refusal([](Builder& net) {
+  EXPECT_EQ(build_refusal([](Builder& net) {
               net.convolution("c", net.input(), {.channels = 4, .groups = 2});
             }),
             "layer c (convolution 1x1, 4 channels, 2 groups) needs a number of groups that divides "
             "its 4 channels and the 3 it reads");
-  EXPECT_EQ(refusal([](Builder& net) {
+  EXPECT_EQ(build_refusal([](Builder& net) {
               net.transposed_convolution("c", net.input(), {.channels = 3, .groups = 0});
             }),
             "layer c (transposed convolution 1x1, 3 channels, 0 groups) needs a number of groups "
@@ -82,12 +82,12 @@ TEST(Builder, RefusesGroupsThatDoNotDivideTheChannels) {
 }
 
 TEST(Builder, RefusesATransposedConvolutionThatMakesNothing) {
-  EXPECT_EQ(refusal([](Builder& net) {
+  EXPECT_EQ(build_refusal([](Builder& net) {
               net.transposed_convolution("up", net.input(), {.channels = 2, .padding = square(3)});
             }),
             "layer up (transposed convolution 1x1, 2 channels, padding 3) cuts off all that it "
             "makes of what it reads, 3x8x6; use less padding");
-  EXPECT_EQ(refusal([](Builder& net) {
+  EXPECT_EQ(build_refusal([](Builder& net) {
               net.transposed_convolution("up", net.input(),
                                          {.channels = 2, .output_padding = square(1)});
             }),
@@ -96,7 +96,7 @@ TEST(Builder, RefusesATransposedConvolutionThatMakesNothing) {
 }
 
 TEST(Builder, CropsToAnotherLayersSize) {
-  Builder net{"toy", kSmall};
+  Builder net{"toy", kWide};
   const NodeId half = net.pool("half", net.input(), {});
   EXPECT_EQ(net.shape(net.crop("middle", net.input(), half)),
             (Shape{.channels = 3, .height = 4, .width = 3}));
@@ -107,7 +107,7 @@ TEST(Builder, CropsToAnotherLayersSize) {
 }
 
 TEST(Builder, RefusesToCropBeyondTheImage) {
-  EXPECT_EQ(refusal([](Builder& net) {
+  EXPECT_EQ(build_refusal([](Builder& net) {
               const NodeId half = net.pool("half", net.input(), {});
               net.crop("corner", net.input(), half,
                        {.is_centred = false, .offset = {.height = 5, .width = 3}});
@@ -141,31 +141,31 @@ TEST(Builder, PoolingThatRoundsUpStartsNoWindowInThePaddingBehind) {
 }
 
 TEST(Builder, JoinsChannels) {
-  Builder net{"toy", kSmall};
+  Builder net{"toy", kWide};
   const NodeId five = net.convolution("five", net.input(), {.channels = 5});
   EXPECT_EQ(net.shape(net.concat("all", {net.input(), five, five})),
-            (Shape{.channels = 3 + 5 + 5, .height = kSmall.height, .width = kSmall.width}));
+            (Shape{.channels = 3 + 5 + 5, .height = kWide.height, .width = kWide.width}));
 }
 
 TEST(Builder, InfersTheShapesOfAllOtherLayers) {
-  Builder net{"toy", kSmall};
+  Builder net{"toy", kWide};
   const NodeId norm = net.batch_norm("norm", net.input());
   const NodeId relu = net.relu("relu", norm);
   const NodeId sum = net.sum("sum", norm, relu);
-  EXPECT_EQ(net.shape(sum), kSmall);
-  EXPECT_EQ(net.shape(net.dropout("drop", sum, {})), kSmall);
-  EXPECT_EQ(net.shape(net.local_response_norm("local", sum, {})), kSmall);
+  EXPECT_EQ(net.shape(sum), kWide);
+  EXPECT_EQ(net.shape(net.dropout("drop", sum, {})), kWide);
+  EXPECT_EQ(net.shape(net.local_response_norm("local", sum, {})), kWide);
   EXPECT_EQ(net.shape(net.global_average_pool("mean", sum)), Shape{.channels = 3});
-  EXPECT_EQ(net.shape(net.flatten("flat", sum)), Shape{.channels = kSmall.elements()});
+  EXPECT_EQ(net.shape(net.flatten("flat", sum)), Shape{.channels = kWide.elements()});
   EXPECT_EQ(net.shape(net.linear("fc", sum, {.features = 5})), Shape{.channels = 5});
 }
 
 TEST(Builder, EndsTheNetworkWithTheLoss) {
-  Builder net{"toy", kSmall};
+  Builder net{"toy", kWide};
   const NodeId logits = net.linear("fc", net.input(), {.features = 5});
   const Network network = net.build(logits);
   EXPECT_EQ(network.name, "toy");
-  EXPECT_EQ(network.input(), kSmall);
+  EXPECT_EQ(network.input(), kWide);
   EXPECT_EQ(network.classes(), 5U);
   EXPECT_EQ(network.labels(), square(1));
   EXPECT_TRUE(std::holds_alternative<SoftmaxCrossEntropy>(network.nodes.back().layer));
@@ -173,14 +173,14 @@ TEST(Builder, EndsTheNetworkWithTheLoss) {
 }
 
 TEST(Builder, RefusesAWindowLargerThanTheImage) {
-  EXPECT_EQ(refusal([](Builder& net) { net.pool("pool5", net.input(), {}); },
-                    {.channels = 512, .height = 1, .width = 1}),
+  EXPECT_EQ(build_refusal([](Builder& net) { net.pool("pool5", net.input(), {}); },
+                          {.channels = 512, .height = 1, .width = 1}),
             "layer pool5 (max pool 2x2, stride 2) does not fit what it reads, 512x1x1; use a "
             "larger --image-size");
 }
 
 TEST(Builder, RefusesToAddUnequalShapes) {
-  EXPECT_EQ(refusal([](Builder& net) {
+  EXPECT_EQ(build_refusal([](Builder& net) {
               const NodeId half = net.pool("half", net.input(), {});
               net.sum("sum", net.input(), half);
             }),
@@ -188,7 +188,7 @@ TEST(Builder, RefusesToAddUnequalShapes) {
 }
 
 TEST(Builder, RefusesToJoinImagesOfOtherSizes) {
-  EXPECT_EQ(refusal([](Builder& net) {
+  EXPECT_EQ(build_refusal([](Builder& net) {
               const NodeId half = net.pool("half", net.input(), {});
               net.concat("all", {net.input(), half});
             }),
@@ -197,24 +197,25 @@ TEST(Builder, RefusesToJoinImagesOfOtherSizes) {
 }
 
 TEST(Builder, RefusesALocalResponseNormWithoutAMiddle) {
+  EXPECT_EQ(build_refusal(
+                [](Builder& net) { net.local_response_norm("norm", net.input(), {.size = 4}); }),
+            "layer norm (local response norm over 4 channels) needs an odd number of channels, its "
+            "own in the middle");
   EXPECT_EQ(
-      refusal([](Builder& net) { net.local_response_norm("norm", net.input(), {.size = 4}); }),
-      "layer norm (local response norm over 4 channels) needs an odd number of channels, its "
-      "own in the middle");
-  EXPECT_EQ(refusal([](Builder& net) { net.local_response_norm("norm", net.input(), {.k = 0}); }),
-            "layer norm (local response norm over 5 channels) needs a k above 0 and an alpha and a "
-            "beta of at least 0");
+      build_refusal([](Builder& net) { net.local_response_norm("norm", net.input(), {.k = 0}); }),
+      "layer norm (local response norm over 5 channels) needs a k above 0 and an alpha and a "
+      "beta of at least 0");
 }
 
 TEST(Builder, TakesALossForEachPixel) {
-  Builder net{"toy", kSmall};
+  Builder net{"toy", kWide};
   const Network network = net.build(net.convolution("scores", net.input(), {.channels = 5}));
   EXPECT_EQ(network.classes(), 5U);
   EXPECT_EQ(network.labels(), (Extent{.height = 8, .width = 6}));
 }
 
 TEST(Builder, RefusesLossesOfSeveralSizes) {
-  EXPECT_EQ(refusal([](Builder& net) {
+  EXPECT_EQ(build_refusal([](Builder& net) {
               net.auxiliary_loss("aux", net.pool("half", net.input(), {}), 0.5F);
               [[maybe_unused]] auto network = net.build(net.input());
             }),
@@ -223,27 +224,27 @@ TEST(Builder, RefusesLossesOfSeveralSizes) {
 }
 
 TEST(Builder, RefusesANameUsedBefore) {
-  EXPECT_EQ(refusal([](Builder& net) { net.relu("a", net.relu("a", net.input())); }),
+  EXPECT_EQ(build_refusal([](Builder& net) { net.relu("a", net.relu("a", net.input())); }),
             "network toy has two layers named a; give each layer a name of its own");
 }
 
 TEST(Builder, RefusesAnEmptyImage) {
-  EXPECT_EQ(refusal([](Builder&) {}, {.channels = 3, .height = 0, .width = 8}),
+  EXPECT_EQ(build_refusal([](Builder&) {}, {.channels = 3, .height = 0, .width = 8}),
             "network toy cannot read images of 3x0x8; channels, height and width must be at least "
             "1");
 }
 
 TEST(Builder, RefusesLayersThatMakeNothing) {
-  EXPECT_EQ(refusal([](Builder& net) { net.linear("fc", net.input(), {.features = 0}); }),
+  EXPECT_EQ(build_refusal([](Builder& net) { net.linear("fc", net.input(), {.features = 0}); }),
             "layer fc (linear, 0 features) needs at least one feature");
-  EXPECT_EQ(refusal([](Builder& net) { net.convolution("c", net.input(), {.channels = 0}); }),
+  EXPECT_EQ(build_refusal([](Builder& net) { net.convolution("c", net.input(), {.channels = 0}); }),
             "layer c (convolution 1x1, 0 channels) needs at least one channel");
-  EXPECT_EQ(refusal([](Builder& net) { net.pool("p", net.input(), {.stride = square(0)}); }),
+  EXPECT_EQ(build_refusal([](Builder& net) { net.pool("p", net.input(), {.stride = square(0)}); }),
             "layer p (max pool 2x2, stride 0) needs a kernel and a stride of at least 1");
 }
 
 TEST(Builder, RefusesPoolingOfPaddingAlone) {
-  EXPECT_EQ(refusal([](Builder& net) { net.pool("p", net.input(), {.padding = square(2)}); }),
+  EXPECT_EQ(build_refusal([](Builder& net) { net.pool("p", net.input(), {.padding = square(2)}); }),
             "layer p (max pool 2x2, stride 2, padding 2) has windows that lie in the padding "
             "alone; its padding must be less than its kernel");
 }
@@ -260,7 +261,7 @@ TEST(Builder, RefusesAnAverageThatCountsWhatIsBehindThePadding) {
                 .counts_padding = counts_padding,
                 .rounds_up = true});
     };
-    return refusal(build, {.channels = 1, .height = rows, .width = 7});
+    return build_refusal(build, {.channels = 1, .height = rows, .width = 7});
   };
   EXPECT_EQ(
       average(6, true),
@@ -272,7 +273,7 @@ TEST(Builder, RefusesAnAverageThatCountsWhatIsBehindThePadding) {
 }
 
 TEST(Builder, SaysHowAPoolCountsAndRounds) {
-  EXPECT_EQ(refusal([](Builder& net) {
+  EXPECT_EQ(build_refusal([](Builder& net) {
               net.pool("p", net.input(),
                        {.kind = PoolKind::kAverage,
                         .padding = square(2),
@@ -284,12 +285,12 @@ TEST(Builder, SaysHowAPoolCountsAndRounds) {
 }
 
 TEST(Builder, RefusesToDropEverything) {
-  EXPECT_EQ(refusal([](Builder& net) { net.dropout("d", net.input(), {.probability = 1}); }),
+  EXPECT_EQ(build_refusal([](Builder& net) { net.dropout("d", net.input(), {.probability = 1}); }),
             "layer d (dropout) needs a probability of at least 0 and less than 1");
 }
 
 TEST(Builder, TakesAnInputFromElsewhereForABug) {
-  Builder net{"toy", kSmall};
+  Builder net{"toy", kWide};
   EXPECT_THROW(net.relu("relu", NodeId{7}), um::ContractError);
   EXPECT_THROW(net.add("sum", Add{}, {net.input()}), um::ContractError);
   EXPECT_THROW(net.add("all", Concat{}, {net.input()}), um::ContractError);

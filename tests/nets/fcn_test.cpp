@@ -3,24 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 
 #include "nets/network_catalogue.h"
+#include "tests/nets/layers_of.h"
 
 namespace spillway::nets {
 namespace {
-
-const Node& find(const Network& network, const std::string& name) {
-  const auto at = std::find_if(network.nodes.begin(), network.nodes.end(),
-                               [&](const Node& node) { return node.name == name; });
-  if (at == network.nodes.end()) throw std::out_of_range{name};
-  return *at;
-}
-
-std::string shape_of(const Network& network, const std::string& name) {
-  return to_string(find(network, name).output);
-}
 
 // 500 + 198 pixels padded: 349, 175, 88, 44 and 22 after the poolings, 16 scores, (16 - 1) 32 + 64
 // = 544 upsampled; an odd image takes the same way.

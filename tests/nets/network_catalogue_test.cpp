@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <stdexcept>
 #include <string>
 
+#include "tests/nets/layers_of.h"
 #include "um/error.h"
 
 namespace spillway::nets {
@@ -15,24 +15,7 @@ namespace {
 
 constexpr Shape photo(std::size_t side) { return {.channels = 3, .height = side, .width = side}; }
 
-const Node& find(const Network& network, const std::string& name) {
-  const auto at = std::find_if(network.nodes.begin(), network.nodes.end(),
-                               [&](const Node& node) { return node.name == name; });
-  if (at == network.nodes.end()) throw std::out_of_range{name};
-  return *at;
-}
-
-std::string shape_of(const Network& network, const std::string& name) {
-  return to_string(find(network, name).output);
-}
-
-template <typename Kind>
-std::ptrdiff_t count(const Network& network) {
-  return std::count_if(network.nodes.begin() + 1, network.nodes.end(),
-                       [](const Node& node) { return std::holds_alternative<Kind>(node.layer); });
-}
-
-std::string refusal(std::string_view name, const NetworkOptions& options) {
+std::string build_refusal(std::string_view name, const NetworkOptions& options) {
   try {
     return "accepted: " + build_network(name, options).name;
   } catch (const um::Error& error) {
@@ -252,12 +235,12 @@ TEST(Catalogue, RefusesDepthsThatAreNone) {
        {"", "6", "6,32,3", "6,32,3,6,", "6,32,3,6,1", "6,32,-3,6", "6,0,3,6", "6,32,2049,6",
         "6,x,3,6", "6, 32,3,6", "6,,3,6", "6,99999999999999999999,3,6", "6,32,3,6 "}) {
     const std::string name = std::string{"resnet:"} + depths;
-    EXPECT_EQ(refusal(name, {}),
+    EXPECT_EQ(build_refusal(name, {}),
               "network '" + name +
                   "' must say how many bottlenecks, from 1 to 2048, each of its 4 stages has, as "
                   "resnet:6,32,100,6 does");
   }
-  EXPECT_EQ(refusal("vgg:2,2,3,3", {}),
+  EXPECT_EQ(build_refusal("vgg:2,2,3,3", {}),
             "network 'vgg:2,2,3,3' must say how many convolutions, from 1 to 2048, each of its 5 "
             "stages has, as vgg:2,22,66,4,4 does");
 }
@@ -267,29 +250,30 @@ TEST(Catalogue, TakesImagesAsSmallAsTheHeadersSay) {
       {"lenet", 12},     {"alexnet", 67},     {"overfeat", 71},     {"vgg11", 32},
       {"googlenet", 31}, {"densenet121", 29}, {"inception-v3", 75}, {"inception-v4", 75}};
   for (const auto& [name, side] : sides) {
-    EXPECT_EQ(refusal(name, {.image = photo(side)}), "accepted: " + name);
-    EXPECT_TRUE(refusal(name, {.image = photo(side - 1)}).ends_with("use a larger --image-size"))
+    EXPECT_EQ(build_refusal(name, {.image = photo(side)}), "accepted: " + name);
+    EXPECT_TRUE(
+        build_refusal(name, {.image = photo(side - 1)}).ends_with("use a larger --image-size"))
         << name;
   }
 }
 
 TEST(Catalogue, RefusesAnImageTooSmallForTheNetwork) {
-  EXPECT_EQ(refusal("vgg16", {.image = photo(31)}),
+  EXPECT_EQ(build_refusal("vgg16", {.image = photo(31)}),
             "layer pool5 (max pool 2x2, stride 2) does not fit what it reads, 512x1x1; use a "
             "larger --image-size");
-  EXPECT_EQ(refusal("lenet", {.image = Shape{.channels = 1, .height = 8, .width = 8}}),
+  EXPECT_EQ(build_refusal("lenet", {.image = Shape{.channels = 1, .height = 8, .width = 8}}),
             "layer conv2 (convolution 5x5, 16 channels) does not fit what it reads, 6x4x4; use a "
             "larger --image-size");
 }
 
 TEST(Catalogue, RefusesASingleClass) {
-  EXPECT_EQ(refusal("lenet", {.classes = 1}),
+  EXPECT_EQ(build_refusal("lenet", {.classes = 1}),
             "network lenet needs at least 2 classes to tell apart, not 1");
 }
 
 TEST(Catalogue, ListsTheNetworksWhenTheNameIsUnknown) {
   EXPECT_EQ(
-      refusal("resnet19", {}),
+      build_refusal("resnet19", {}),
       "there is no network called 'resnet19'; there are lenet, alexnet, overfeat, vgg11, vgg13, "
       "vgg16, vgg19, vgg101, googlenet, inception-v3, inception-v4, resnet18, resnet34, resnet50, "
       "resnet101, resnet152, densenet121, densenet161, densenet169, densenet201, fcn8s, fcn32s, "

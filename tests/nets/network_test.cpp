@@ -7,10 +7,10 @@
 namespace spillway::nets {
 namespace {
 
-constexpr Shape kSmall{.channels = 3, .height = 4, .width = 4};
+constexpr Shape kTiny{.channels = 3, .height = 4, .width = 4};
 
 TEST(CountParameters, CountsWeightsAndBiases) {
-  Builder net{"toy", kSmall};
+  Builder net{"toy", kTiny};
   NodeId x = net.convolution("conv", net.input(),
                              {.channels = 5, .kernel = square(3), .padding = square(1)});
   x = net.batch_norm("norm", x);
@@ -20,7 +20,7 @@ TEST(CountParameters, CountsWeightsAndBiases) {
 }
 
 TEST(CountParameters, LeavesOutBiasesThatAreNotThere) {
-  Builder net{"toy", kSmall};
+  Builder net{"toy", kTiny};
   const NodeId x = net.convolution("conv", net.input(), {.channels = 5, .bias = false});
   const Network network = net.build(net.linear("fc", x, {.features = 2, .bias = false}));
   EXPECT_EQ(count_parameters(network), 5U * 3U + 2U * 80U);

@@ -11,32 +11,16 @@ include(GoogleTest)
 # label cpu-tsan answers to `ctest -L cpu` and to `-L tsan`; gtest_discover_tests cannot pass on two
 # labels.
 add_custom_target(tsan_tests)
-
-if(SPILLWAY_SANITIZE)
-  set(test_optimisation -O0)
-else()
-  set(test_optimisation $<$<CONFIG:Release>:-O1>)
-endif()
-
-# What nearly every test includes, compiled once.
-file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp "")
-add_library(test_headers STATIC ${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp)
-target_compile_options(test_headers PRIVATE ${test_optimisation})
-target_link_libraries(test_headers PRIVATE spillway_flags GTest::gtest nlohmann_json::nlohmann_json)
-target_precompile_headers(test_headers PRIVATE
-  <gtest/gtest.h> <nlohmann/json.hpp> <algorithm> <chrono> <filesystem> <fstream> <functional> <map>
-  <memory> <optional> <random> <span> <string> <thread> <variant> <vector>)
-
 function(spillway_test name)
   cmake_parse_arguments(PARSE_ARGV 1 t "GPU;TSAN" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK")
   add_executable(${name} ${t_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_options(${name} PRIVATE ${test_optimisation})
-  target_link_libraries(${name} PRIVATE ${t_LINK} spillway_flags GTest::gtest_main)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
-  if(NOT t_LINK MATCHES "OpenMP")  # whose flag the precompiled headers lack
-    target_precompile_headers(${name} REUSE_FROM test_headers)
+  if(SPILLWAY_SANITIZE)
+    target_compile_options(${name} PRIVATE -O0)
+  else()
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
+  target_link_libraries(${name} PRIVATE ${t_LINK} spillway_flags GTest::gtest_main)
   if(NOT t_TIMEOUT)
     set(t_TIMEOUT 120)
   endif()

@@ -16,7 +16,7 @@ namespace {
 
 using test::difference;
 
-CatalogueEntry read(const std::string& text) {
+CatalogueEntry read_text(const std::string& text) {
   std::istringstream stream{text};
   return read_network(stream, "dumped.net");
 }
@@ -27,7 +27,7 @@ void expect_round_trip(const CatalogueEntry& entry, const NetworkOptions& option
   const Shape image = options.image.value_or(entry.image);
   const std::size_t classes = options.classes.value_or(entry.classes);
   const std::string text = to_text(entry, options);
-  const CatalogueEntry again = read(text);
+  const CatalogueEntry again = read_text(text);
   EXPECT_EQ(again.image, image);
   EXPECT_EQ(again.classes, classes);
   EXPECT_EQ(difference(again.build(image, classes), build_network(entry, options)), "");
@@ -59,7 +59,7 @@ TEST(NetworkText, OfAuxiliaryHeadsGivesTheSameNetworkAgain) {
     expect_round_trip(entry, {.classes = 7, .auxiliary_heads = true});
     const std::string text = to_text(entry, {.auxiliary_heads = true});
     EXPECT_NE(text.find("\nname " + entry.name + "+aux-heads\n"), std::string::npos);
-    EXPECT_EQ(difference(read(text).build(entry.image, 12),
+    EXPECT_EQ(difference(read_text(text).build(entry.image, 12),
                          build_network(entry, {.classes = 12, .auxiliary_heads = true})),
               "");
   }
@@ -72,7 +72,7 @@ TEST(NetworkText, OfLayersTellsNetworksApart) {
                              std::string{"a convolution channels=4 kernel=3 padding=1\n"} + second +
                              "\n" + third + "\nfc linear features=classes\n" +
                              "loss softmax-cross-entropy\n";
-    return layers_text(read(file).build({3, 8, 8}, 4));
+    return layers_text(read_text(file).build({3, 8, 8}, 4));
   };
   const std::string mine = text("b dropout", "c add a b");
   EXPECT_EQ(mine, text("b   dropout a probability=0.5  # a comment", "c add a b"));
@@ -91,8 +91,9 @@ TEST(NetworkText, OfLayersTellsNetworksApart) {
 TEST(NetworkText, LeavesTheNumberOfClassesOpen) {
   for (const CatalogueEntry& entry : catalogue()) {
     SCOPED_TRACE(entry.name);
-    EXPECT_EQ(difference(read(to_text(entry)).build(entry.image, 12), entry.build(entry.image, 12)),
-              "");
+    EXPECT_EQ(
+        difference(read_text(to_text(entry)).build(entry.image, 12), entry.build(entry.image, 12)),
+        "");
   }
 }
 
@@ -101,7 +102,7 @@ TEST(NetworkText, LeavesTheSizeOfTheImageOpen) {
     SCOPED_TRACE(entry.name);
     Shape image = entry.image;
     image.height += 30;
-    EXPECT_EQ(difference(read(to_text(entry)).build(image, 10), entry.build(image, 10)), "");
+    EXPECT_EQ(difference(read_text(to_text(entry)).build(image, 10), entry.build(image, 10)), "");
   }
 }
 
@@ -181,7 +182,7 @@ classes 5
 fc    linear                 features=5  # 5x1x1
 loss  softmax-cross-entropy              # 5x1x1
 )";
-  EXPECT_EQ(to_text(read(text)), text);
+  EXPECT_EQ(to_text(read_text(text)), text);
 }
 
 }  // namespace
