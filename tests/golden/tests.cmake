@@ -6,6 +6,7 @@ spillway_test(golden_tests
           src/sub_batch_adam_test.cpp src/sub_batch_training_test.cpp
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::train
        spillway::um_host golden_files nlohmann_json::nlohmann_json
+  SEPARATE src/sub_batch_adam_test.cpp
   TIMEOUT 300)
 if(SPILLWAY_HAS_CUDA)
   spillway_test(cuda_golden_tests GPU

@@ -19,7 +19,7 @@ namespace {
 
 using test::NetworkInMemory;
 
-constexpr std::uint64_t kSeed = 1;
+constexpr std::uint64_t kFamilySeed = 1;
 constexpr std::size_t kClasses = 10;
 
 struct Case {
@@ -57,12 +57,12 @@ class NetworkFamilies : public testing::TestWithParam<Case> {
     return nets::build_network(net, {.image = nets::Shape{3, side, side}, .classes = kClasses});
   }
   [[nodiscard]] static Trained train(NetworkInMemory& net) {
-    net.session().state().initialise(kSeed);
+    net.session().state().initialise(kFamilySeed);
     Trained trained;
     for (std::uint64_t step = 0; step < 2; ++step) {
       const Batch images = test::drawn_batch(net.network(), GetParam().batch, step);
       const StepReport report = net.session().train(
-          {.seed = kSeed, .step = step, .learning_rate = 0.001F, .batch = &images});
+          {.seed = kFamilySeed, .step = step, .learning_rate = 0.001F, .batch = &images});
       trained.losses.push_back(report.loss);
     }
     trained.weights = net.session().state().sha256();

@@ -1,7 +1,8 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# spillway_test(<name> SOURCES ... LINK ... [TIMEOUT seconds] [RANDOM_CASES n] [GPU] [TSAN])
+# spillway_test(<name> SOURCES ... LINK ... [SEPARATE ...] [TIMEOUT seconds] [RANDOM_CASES n] [GPU] [TSAN])
+# SEPARATE: sources that a unity build compiles alone, since they name things as others of the test do.
 # What a test says itself is optimised but little in release, which compiles in three quarters of the
 # time, and not at all under sanitizers, which halves it: what is tested lies in libraries.
 # RANDOM_CASES: how many cases rapidcheck makes for each property; 100 unless given. Sanitizers, with
@@ -12,9 +13,13 @@ include(GoogleTest)
 # labels.
 add_custom_target(tsan_tests)
 function(spillway_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 t "GPU;TSAN" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 t "GPU;TSAN" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK;SEPARATE")
   add_executable(${name} ${t_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
+  if(t_SEPARATE)
+    set_source_files_properties(${t_SEPARATE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
   if(SPILLWAY_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)
   else()
