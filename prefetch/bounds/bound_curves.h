@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/bounds/idle_intervals.h"
+#include "prefetch/bounds/timed_intervals.h"
 
 namespace spillway::prefetch {
 

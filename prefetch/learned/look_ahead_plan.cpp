@@ -26,7 +26,7 @@ class LookAhead {
         runs_{runs_in_order(problem.graph)},
         lives_{find_lives(problem.graph, runs_)},
         demand_{demand(problem.graph, block_sizes_, runs_, lives_)},
-        order_{by_rest(block_sizes_, lives_)} {}
+        order_{by_idle_time(block_sizes_, lives_)} {}
 
   std::optional<EvaluatedPlan> search() {
     if (block_sizes_.pinned() > problem_.budget) return std::nullopt;

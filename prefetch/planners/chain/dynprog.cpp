@@ -15,7 +15,7 @@ namespace {
 
 // The flags of the saved blocks that make up the offloaded x_i: those that stage i - 1 produces.
 std::vector<bool> choose(const Problem& problem, const std::vector<TaskRun>& runs,
-                         const std::vector<Activation>& saved) {
+                         const std::vector<IdleInterval>& saved) {
   constexpr std::size_t kStages = 4096;
   const BlockSizes block_sizes{problem.graph, problem.page};
   const Chain chain = linearise(problem.graph, problem.profile, block_sizes, runs, kStages);
@@ -25,7 +25,7 @@ std::vector<bool> choose(const Problem& problem, const std::vector<TaskRun>& run
   if (!best) return chosen;
   std::size_t stage = 0;  // saved blocks are in order of production
   for (std::size_t i = 0; i < saved.size(); ++i) {
-    while (chain.stages[stage].forward.end <= saved[i].produced) ++stage;
+    while (chain.stages[stage].forward.end <= saved[i].begin) ++stage;
     chosen[i] = stage + 1 < chain.stages.size() && best->offloaded[stage + 1];
   }
   return chosen;

@@ -24,25 +24,23 @@ std::vector<bool> convolution_inputs(const TaskGraph& graph) {
 
 // Their offloads may start, where the link copies while tasks read, with the layer itself: not
 // before the run in front of it has ended, even if the block was written long before.
-std::vector<Swap> offloaded(const TaskGraph& graph, std::span<const SavedBlock> saved,
+std::vector<Swap> offloaded(const TaskGraph& graph, std::span<const FarInterval> saved,
                             VdnnPolicy policy) {
   const std::vector<bool> of_convolution = convolution_inputs(graph);
   std::vector<Swap> swaps;
-  for (const SavedBlock& block : saved) {
+  for (const FarInterval& block : saved) {
     const bool is_chosen =
         policy == VdnnPolicy::kAll || (policy == VdnnPolicy::kConvolutions &&
-                                       of_convolution[static_cast<std::size_t>(block.gap.data)]);
-    const bool is_used_at_once = block.gap.next == block.gap.last + 1;
-    if (!is_chosen || !block.is_input || is_used_at_once) continue;
-    swaps.push_back({.far_interval = block.gap, .back = block.gap.next});
-    FarInterval& far_interval = swaps.back().far_interval;
-    if (far_interval.last > 0)
-      far_interval.written = std::max(far_interval.written, far_interval.last - 1);
+                                       of_convolution[static_cast<std::size_t>(block.data)]);
+    const bool is_used_at_once = block.next == block.last + 1;
+    if (!is_chosen || !block.follows_a_read() || is_used_at_once) continue;
+    swaps.push_back({block, block.next});
+    if (block.last > 0) swaps.back().written = std::max(block.written, block.last - 1);
   }
   return swaps;
 }
 
-// Walks back through the layers and says when each trip ends.
+// Walks back through the layers and says when each swap ends.
 class PrefetchSearch {
  public:
   PrefetchSearch(const TaskGraph& graph, std::span<const TaskRun> runs, std::span<Swap> swaps)
@@ -53,8 +51,8 @@ class PrefetchSearch {
         of_use_(runs.size()),
         is_back_(swaps.size(), false) {
     for (std::size_t i = 0; i < swaps.size(); ++i) {
-      of_layer_[swaps[i].far_interval.last].push_back(i);
-      of_use_[swaps[i].far_interval.next].push_back(i);
+      of_layer_[swaps[i].last].push_back(i);
+      of_use_[swaps[i].next].push_back(i);
     }
   }
 
@@ -81,24 +79,24 @@ class PrefetchSearch {
       if (is_back_[i]) continue;
       is_back_[i] = true;
       swaps_[i].back = layer.begin;
-      swaps_[i].far_interval.next = layer.end;  // synchronous: the next layer waits
+      swaps_[i].next = layer.end;  // synchronous: the next layer waits
     }
   }
 
   const TaskGraph& graph_;
   std::span<const TaskRun> runs_;
   std::span<Swap> swaps_;
-  std::vector<std::vector<std::size_t>> of_layer_;  // by forward run: trips of its inputs
-  std::vector<std::vector<std::size_t>> of_use_;    // by backward run: trips of what it needs
+  std::vector<std::vector<std::size_t>> of_layer_;  // by forward run: swaps of its inputs
+  std::vector<std::vector<std::size_t>> of_use_;    // by backward run: swaps of what it needs
   std::vector<bool> is_back_;
 };
 
-// By trip: two layers of the policy after the one that it leaves after.
+// By swap: two layers of the policy after the one that it leaves after.
 std::vector<Position> overlapped(const TaskGraph& graph, std::span<const TaskRun> runs,
                                  std::span<const Swap> swaps, VdnnPolicy policy) {
   std::vector<Position> limits;
   for (const Swap& swap : swaps) {
-    Position next = swap.far_interval.last + 1;
+    Position next = swap.last + 1;
     if (policy == VdnnPolicy::kConvolutions) {
       while (next < runs.size() && graph[runs[next].task].phase == Phase::kForward &&
              !is_convolution(graph, runs[next])) {

@@ -7,7 +7,7 @@
 
 #include "prefetch/moves/saved_blocks.h"
 #include "prefetch/moves/schedule.h"
-#include "prefetch/moves/swap_plan.h"
+#include "prefetch/moves/swap_planner.h"
 #include "prefetch/planner.h"
 
 namespace spillway::prefetch {
@@ -55,7 +55,7 @@ class VdnnRules {
  private:
   [[nodiscard]] std::optional<Plan> plan(std::vector<TaskRun> runs) const;
 
-  TripPlanner planner_;
+  SwapPlanner planner_;
   bool copies_while_read_;
   std::vector<Swap> swaps_;
   std::vector<Position> overlapped_;  // by trip: the run that waits for its offload at the latest

@@ -11,9 +11,9 @@ namespace spillway::prefetch {
 
 /// Turns the round trips of a fixed rule into plans of one problem, which must outlive it. The
 /// trips are of a step in which every task runs once, in order.
-class TripPlanner {
+class SwapPlanner {
  public:
-  explicit TripPlanner(const Problem& problem);
+  explicit SwapPlanner(const Problem& problem);
 
   [[nodiscard]] const BlockSizes& block_sizes() const { return block_sizes_; }
   /// Every task once, in order, with its first algorithm: the one with the least workspace.
