@@ -191,7 +191,7 @@ class StepModel {
     return curves;
   }
 
-  // The bound of one task, the cheapest division of what is missing at it, or `least` where that is
+  // The bound of one task, the cheapest division of what is missing at it, or `min` where that is
   // more. Before it at least `start`, after it at least `end` passes.
   [[nodiscard]] double at(Position t, const Curves& curves, double start, double end,
                           double min) const {

@@ -1,5 +1,3 @@
-#include "prefetch/planners/autoswap.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,6 +13,7 @@
 #include "prefetch/moves/offload_plan.h"
 #include "prefetch/moves/saved_blocks.h"
 #include "prefetch/moves/swap_planner.h"
+#include "prefetch/planners/strategies.h"
 #include "prefetch/simulate/simulate.h"
 
 namespace spillway::prefetch {
@@ -164,7 +163,7 @@ class WeightSearch {
 
 }  // namespace
 
-std::variant<Plan, Infeasible> Autoswap::plan(const Problem& problem) const {
+std::variant<Plan, Infeasible> plan_autoswap(const Problem& problem) {
   constexpr int kEvaluations = 32;
   const SwapPlanner planner{problem};
   const auto all =
@@ -183,7 +182,6 @@ std::variant<Plan, Infeasible> Autoswap::plan(const Problem& problem) const {
     best = std::move(result);
     best_weights = weights;
   }
-  best->plan.planner = name();
   return std::move(best->plan);
 }
 

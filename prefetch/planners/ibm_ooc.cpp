@@ -1,5 +1,3 @@
-#include "prefetch/planners/ibm_ooc.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -9,6 +7,7 @@
 
 #include "prefetch/moves/saved_blocks.h"
 #include "prefetch/moves/swap_planner.h"
+#include "prefetch/planners/strategies.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -35,7 +34,7 @@ std::vector<Swap> all_swaps(std::span<const FarInterval> saved,
 
 }  // namespace
 
-std::variant<Plan, Infeasible> IbmOoc::plan(const Problem& problem) const {
+std::variant<Plan, Infeasible> plan_ibm_ooc(const Problem& problem) {
   const SwapPlanner planner{problem};
   const auto saved = find_saved_blocks(problem.graph, planner.block_sizes(), planner.frugal());
   const auto layers = find_backward_layers(problem.graph, planner.frugal(), saved);
@@ -47,7 +46,6 @@ std::variant<Plan, Infeasible> IbmOoc::plan(const Problem& problem) const {
   for (const Swap& swap : swaps) ends_of_next_layers.push_back(swap.last + 2);
   planner.leave_late(runs, ends_of_next_layers, swaps);
   Plan plan = *planner.plan(std::move(runs), std::move(swaps));
-  plan.planner = name();
   return plan;
 }
 

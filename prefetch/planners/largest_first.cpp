@@ -1,5 +1,3 @@
-#include "prefetch/planners/largest_first.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -11,6 +9,7 @@
 
 #include "prefetch/moves/saved_blocks.h"
 #include "prefetch/moves/swap_planner.h"
+#include "prefetch/planners/strategies.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -41,7 +40,7 @@ std::vector<Swap> without_the_largest(const std::vector<Swap>& all, std::vector<
 
 }  // namespace
 
-std::variant<Plan, Infeasible> LargestFirst::plan(const Problem& problem) const {
+std::variant<Plan, Infeasible> plan_largest_first(const Problem& problem) {
   const SwapPlanner planner{problem};
   const auto all =
       away_until_used(find_saved_blocks(problem.graph, planner.block_sizes(), planner.frugal()));
@@ -50,7 +49,6 @@ std::variant<Plan, Infeasible> LargestFirst::plan(const Problem& problem) const 
   const Bytes pool = planner.block_sizes().pool(problem.budget);
   std::vector<Swap> swaps = without_the_largest(all, planner.near_during(runs, all), pool);
   Plan plan = *planner.plan_eagerly(std::move(runs), std::move(swaps));
-  plan.planner = name();
   return plan;
 }
 

@@ -1,5 +1,3 @@
-#include "prefetch/planners/tflms.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -11,6 +9,7 @@
 #include "prefetch/moves/offload_plan.h"
 #include "prefetch/moves/saved_blocks.h"
 #include "prefetch/moves/swap_planner.h"
+#include "prefetch/planners/strategies.h"
 #include "prefetch/simulate/simulate.h"
 
 namespace spillway::prefetch {
@@ -81,9 +80,8 @@ class Configurations {
 
 }  // namespace
 
-std::variant<Plan, Infeasible> Tflms::plan(const Problem& problem) const {
+std::variant<Plan, Infeasible> plan_tflms(const Problem& problem) {
   auto result = Configurations{problem}.best();
-  if (auto* const plan = std::get_if<Plan>(&result)) plan->planner = name();
   return result;
 }
 

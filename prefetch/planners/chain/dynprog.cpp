@@ -1,5 +1,3 @@
-#include "prefetch/planners/chain/dynprog.h"
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "prefetch/moves/ordered_offload.h"
 #include "prefetch/planners/chain/chain.h"
 #include "prefetch/planners/chain/chain_offload.h"
+#include "prefetch/planners/chain/chain_planners.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -33,7 +32,7 @@ std::vector<bool> choose(const Problem& problem, const std::vector<TaskRun>& run
 
 }  // namespace
 
-std::variant<Plan, Infeasible> DynProg::plan(const Problem& problem) const {
+std::variant<Plan, Infeasible> plan_dynprog(const Problem& problem) {
   constexpr int kEvaluations = 2;
   const auto offload_chosen =
       [&](const std::vector<TaskRun>& runs) -> std::optional<EvaluatedPlan> {
@@ -43,7 +42,6 @@ std::variant<Plan, Infeasible> DynProg::plan(const Problem& problem) const {
   };
   auto best = choose_algorithms(problem, offload_chosen, kEvaluations);
   if (!best) return infeasible_for_activations(problem);
-  best->plan.planner = name();
   return std::move(best->plan);
 }
 

@@ -69,7 +69,7 @@ class SuperNeuronsAlexNet : public ::testing::Test {
 
   // What the planner's plan may use at most under any timing.
   [[nodiscard]] um::Bytes planned_peak(const SuperNeuronsOptions& options) const {
-    const Plan plan = std::get<Plan>(SuperNeurons{options}.plan(given));
+    const Plan plan = std::get<Plan>(plan_superneurons(given, options));
     return worst_case_peak(graph, block_sizes, plan, find_lives(graph, plan.runs));
   }
 

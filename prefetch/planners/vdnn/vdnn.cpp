@@ -1,12 +1,21 @@
-#include "prefetch/planners/vdnn/vdnn_rules.h"
+#include "prefetch/planners/vdnn/vdnn.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <utility>
+#include <vector>
+
+#include "prefetch/moves/saved_blocks.h"
+#include "prefetch/moves/schedule.h"
+#include "prefetch/moves/swap_planner.h"
 
 namespace spillway::prefetch {
 namespace {
+
+// Which layers' inputs vDNN offloads.
+enum class VdnnPolicy { kNone, kConvolutions, kAll };
 
 bool is_convolution(const TaskGraph& graph, const TaskRun& run) {
   return graph[run.task].kind == TaskKind::kConvolution;
@@ -108,7 +117,49 @@ std::vector<Position> overlapped(const TaskGraph& graph, std::span<const TaskRun
   return limits;
 }
 
-}  // namespace
+// The rules of vDNN for one problem, which must outlive it (Rhu et al., MICRO 2016, section III).
+//
+// - A layer's input X leaves after the last forward task that reads it (reference count).
+//   vdnn-conv takes the blocks that some convolution reads, vdnn-all every block. An input that
+//   the very next task uses again stays.
+// - Layer-synchronous forward: X is offloaded while its layer reads it, and the next task waits
+//   for that. Where a link cannot copy what tasks read (LinkProfile::copies_while_read), the
+//   offload starts when X's layer has ended; it then overlaps the next layer of the policy
+//   instead, and the task after that waits, but only as far as memory allows: its need is that of
+//   the paper's rule.
+// - Layer-synchronous backward: when a layer's backward pass starts, the nearest preceding layer
+//   whose X is offloaded and not yet prefetched is prefetched; the search does not go past a
+//   convolution (its Figure 10), and the next layer's backward pass waits for it. What is needed
+//   and was not prefetched comes back on demand.
+// - Algorithms are memory-optimal (the first), performance-optimal (the fastest), or greedily
+//   chosen: the fastest that fits beside what is near at its task.
+//
+// vDNN manages the layers before the classifier; the classifier's inputs are small, and here they
+// are treated like all others. Whole blocks; nothing is recomputed.
+class VdnnRules {
+ public:
+  VdnnRules(const Problem& problem, VdnnPolicy policy);
+
+  // Nothing when the rules cannot keep the budget with such algorithms.
+  [[nodiscard]] std::optional<Plan> performance_optimal() const;
+  [[nodiscard]] std::optional<Plan> greedy() const;
+  [[nodiscard]] std::optional<Plan> memory_optimal() const;
+
+  // The static policies: performance-optimal algorithms where the rules keep the budget with them,
+  // else memory-optimal ones.
+  [[nodiscard]] std::variant<Plan, Infeasible> plan_statically() const;
+
+  // The smallest budget that the rules keep: with memory-optimal algorithms.
+  [[nodiscard]] Infeasible infeasible() const { return planner_.infeasible(swaps_); }
+
+ private:
+  [[nodiscard]] std::optional<Plan> plan(std::vector<TaskRun> runs) const;
+
+  SwapPlanner planner_;
+  bool copies_while_read_;
+  std::vector<Swap> swaps_;
+  std::vector<Position> overlapped_;  // by trip: the run that waits for its offload at the latest
+};
 
 VdnnRules::VdnnRules(const Problem& problem, VdnnPolicy policy)
     : planner_{problem}, copies_while_read_{problem.profile.link.copies_while_read} {
@@ -135,12 +186,36 @@ std::optional<Plan> VdnnRules::plan(std::vector<TaskRun> runs) const {
   return planner_.plan(std::move(runs), std::move(swaps));
 }
 
-std::variant<Plan, Infeasible> VdnnRules::plan_statically(std::string_view planner) const {
+std::variant<Plan, Infeasible> VdnnRules::plan_statically() const {
   std::optional<Plan> plan = performance_optimal();
   if (!plan) plan = memory_optimal();
   if (!plan) return infeasible();
-  plan->planner = planner;
   return *std::move(plan);
+}
+
+}  // namespace
+
+std::variant<Plan, Infeasible> plan_vdnn_all(const Problem& problem) {
+  return VdnnRules{problem, VdnnPolicy::kAll}.plan_statically();
+}
+
+std::variant<Plan, Infeasible> plan_vdnn_conv(const Problem& problem) {
+  return VdnnRules{problem, VdnnPolicy::kConvolutions}.plan_statically();
+}
+
+std::variant<Plan, Infeasible> plan_vdnn_dyn(const Problem& problem) {
+  const VdnnRules none{problem, VdnnPolicy::kNone};
+  const VdnnRules convolutions{problem, VdnnPolicy::kConvolutions};
+  const VdnnRules all{problem, VdnnPolicy::kAll};
+  std::optional<Plan> plan = none.performance_optimal();
+  if (!plan) plan = convolutions.performance_optimal();
+  if (!plan) plan = all.performance_optimal();
+  if (!plan) plan = convolutions.greedy();
+  if (!plan) plan = all.greedy();
+  if (plan) return *std::move(plan);
+  const Infeasible by_convolutions = convolutions.infeasible();
+  const Infeasible by_all = all.infeasible();
+  return by_convolutions.smallest_budget < by_all.smallest_budget ? by_convolutions : by_all;
 }
 
 }  // namespace spillway::prefetch
