@@ -7,7 +7,7 @@
 
 namespace spillway::prefetch {
 
-/// Alignment of blocks that are always near; their sizes are rounded to it.
+/// Alignment of pinned blocks; their sizes are rounded to it.
 inline constexpr um::Bytes kNearAlignment{64};
 
 /// The pages there may be: powers of two between these.
@@ -17,8 +17,8 @@ inline constexpr um::Bytes kLargestPage{2ULL << 20U};
 /// How the blocks of a graph occupy near memory when residency is managed in pages.
 ///
 /// A tensor or offloadable state of at least a quarter page is movable and occupies whole pages.
-/// Other state, and what is too small to be worth a page, are always near. A workspace follows the
-/// same rule: small ones share one buffer that is always near.
+/// Other state, and what is too small to be worth a page, is pinned: always near. A workspace
+/// follows the same rule: small ones share one pinned buffer.
 class BlockSizes {
  public:
   BlockSizes(const TaskGraph& graph, um::Bytes page);
@@ -29,7 +29,7 @@ class BlockSizes {
   [[nodiscard]] um::Bytes small_workspace() const { return small_workspace_; }
 
   [[nodiscard]] bool is_movable(DataId id) const { return size(id) > um::Bytes{}; }
-  /// Whole pages of a movable block; zero for one that is always near.
+  /// Whole pages of a movable block; zero for a pinned one.
   [[nodiscard]] um::Bytes size(DataId id) const { return sizes_[static_cast<std::size_t>(id)]; }
   /// Whole pages that `workspace` takes while its task runs; zero for a small one.
   [[nodiscard]] um::Bytes workspace_size(um::Bytes workspace) const;

@@ -26,8 +26,8 @@ struct Infeasible {
   um::Bytes smallest_budget;  ///< the smallest budget that works
 };
 
-/// The least budget that keeps `near` movable bytes during each of `runs`, beside what is always
-/// near, and the task that decides it.
+/// The least budget that keeps `near` movable bytes during each of `runs`, beside what is
+/// pinned, and the task that decides it.
 [[nodiscard]] Infeasible need_max(const BlockSizes& block_sizes, std::span<const TaskRun> runs,
                                   std::span<const um::Bytes> near);
 

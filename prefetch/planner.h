@@ -23,7 +23,7 @@ struct Problem {
 };
 
 /// The size of chunks that keeps what latency costs below a hundredth: at least 100 * latency *
-/// bandwidth and 16 MiB, a power of two (facts on planning, section 4). Chunks that nothing keeps
+/// bandwidth and 16 MiB, a power of two. Chunks that nothing keeps
 /// apart are moved together: add_moves().
 [[nodiscard]] um::Bytes chunk_for(const LinkProfile& link);
 

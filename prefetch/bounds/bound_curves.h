@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/bounds/idle_intervals.h"
+#include "prefetch/bounds/timed_intervals.h"
 
 namespace spillway::prefetch {
 
@@ -59,16 +59,16 @@ class TransferCurve {
 
 /// How long it takes at least to compute some of the dropped bytes again.
 ///
-/// A block takes all of its tasks, and those of its ingredients that are not kept; what is kept
+/// A block takes all of its tasks, and those of its inputs that are not kept; what is kept
 /// takes room in its place. The time of a task is divided among its blocks by size, and so is a
-/// block's: whatever blocks are chosen, their tasks take no less. Of the ingredients those are kept
+/// block's: whatever blocks are chosen, their tasks take no less. Of the inputs those are kept
 /// with which a byte of room costs least.
 class RecomputationCurve {
  public:
   /// `times`: by task; must outlive this.
   explicit RecomputationCurve(std::span<const double> times) : times_{times} {}
 
-  /// `makers`: the tasks that make the block, each once; must outlive this.
+  /// `producers`: the tasks that make the block, each once; must outlive this.
   void add(std::span<const Position> producers, double size) {
     blocks_.push_back(
         {.producers = producers, .size = size, .first_recompute_input = recompute_inputs_.size()});
@@ -153,7 +153,8 @@ class RecomputationCurve {
     return time;
   }
 
-  // The least over which ingredients are kept: the dearest to make again per byte come first.
+  // The least price over the choices of what is kept: the dearest to make again per byte come
+  // first.
   [[nodiscard]] double price(const Block& block,
                              std::span<const RecomputeInput* const> recompute_inputs) const {
     double time = share(block.producers, block.size);

@@ -8,7 +8,7 @@
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/bounds/bound_curves.h"
-#include "prefetch/bounds/idle_intervals.h"
+#include "prefetch/bounds/timed_intervals.h"
 #include "prefetch/bounds/transition_bound.h"
 #include "prefetch/liveness.h"
 
@@ -49,7 +49,7 @@ class StepModel {
     for (const Bytes set : working_sets(graph_, block_sizes_, runs)) {
       rooms_.push_back(to_double(um::saturating_difference(pool, set)));
     }
-    rests_ = find_rests(graph_, block_sizes_, lives, before_, problem.may_recompute);
+    intervals_ = find_timed_intervals(graph_, block_sizes_, lives, before_, problem.may_recompute);
   }
 
   [[nodiscard]] double compute() const { return before_.back(); }
@@ -66,7 +66,7 @@ class StepModel {
   };
 
   // For plans that only move: no task starts before its own head, nor before its predecessor has
-  // ended; the mirror image for what follows it. With turnover, nor before what it says.
+  // ended; the mirror image for what follows it. With a TransitionBound, nor before what that says.
   [[nodiscard]] Pair head_and_tail() const {
     Ends own{.starts = std::vector<double>(times_.size()),
              .tails = std::vector<double>(times_.size())};
@@ -82,7 +82,7 @@ class StepModel {
       }
       return longest;
     };
-    const TransitionBound transition_bound{rests_, rooms_, times_, link_, false};
+    const TransitionBound transition_bound{intervals_, rooms_, times_, link_, false};
     return {.plain = bound(raised(own, nullptr)),
             .with_transition_bound = bound(raised(own, &transition_bound))};
   }
@@ -91,7 +91,7 @@ class StepModel {
   [[nodiscard]] Pair head_and_tail_with_recomputation() const {
     const Ends none{.starts = std::vector<double>(times_.size()),
                     .tails = std::vector<double>(times_.size())};
-    const TransitionBound transition_bound{rests_, rooms_, times_, link_, true};
+    const TransitionBound transition_bound{intervals_, rooms_, times_, link_, true};
     const Ends plain = raised(none, nullptr);
     const Ends turned = raised(none, &transition_bound);
     Pair bound{.plain = compute(),
@@ -171,19 +171,19 @@ class StepModel {
     Curves curves{.head = TransferCurve{out()},
                   .tail = TransferCurve{in()},
                   .again = RecomputationCurve{times_}};
-    for (const IdleInterval& gap : rests_) {
-      if (gap.last >= t || gap.next <= t) continue;
-      curves.tail.add(gap.due, gap.size);
-      double available = gap.available;
-      if (with_recomputation && !gap.producers.empty()) {
-        curves.again.add(gap.producers, gap.size);
-        for (const RecomputeInput& recompute_input : gap.recompute_inputs) {
+    for (const TimedInterval& interval : intervals_) {
+      if (interval.last >= t || interval.next <= t) continue;
+      curves.tail.add(interval.due, interval.size);
+      double available = interval.available;
+      if (with_recomputation && !interval.producers.empty()) {
+        curves.again.add(interval.producers, interval.size);
+        for (const RecomputeInput& recompute_input : interval.recompute_inputs) {
           if (recompute_input.last >= t) continue;  // counts as a block of its own
           curves.again.add_recompute_input(recompute_input);
           available = std::min(available, recompute_input.available);  // may be moved in its place
         }
       }
-      curves.head.add(available, gap.size);
+      curves.head.add(available, interval.size);
     }
     curves.head.finish();
     curves.tail.finish();
@@ -191,7 +191,7 @@ class StepModel {
     return curves;
   }
 
-  // The bound of one task, the cheapest division of what is missing at it, or `least` where that is
+  // The bound of one task, the cheapest division of what is missing at it, or `min` where that is
   // more. Before it at least `start`, after it at least `end` passes.
   [[nodiscard]] double at(Position t, const Curves& curves, double start, double end,
                           double min) const {
@@ -250,7 +250,7 @@ class StepModel {
   std::vector<double> times_;    // by task, in seconds
   std::vector<double> before_;   // by task: the time of all tasks before it
   std::vector<double> missing_;  // by task: bytes that cannot be near while it runs
-  std::vector<IdleInterval> rests_;
+  std::vector<TimedInterval> intervals_;
   std::vector<double> rooms_;  // by task: near bytes beside its operands and workspace
 };
 

@@ -31,7 +31,7 @@ Nanoseconds rounded(double nanoseconds) { return Nanoseconds{std::llround(nanose
 
 // By forward run, and one for what comes before all of them in the backward pass.
 std::vector<Layer> find_layers(const TaskGraph& graph, const Profile& profile,
-                               std::span<const TaskRun> runs, std::span<const SavedBlock> saved) {
+                               std::span<const TaskRun> runs, std::span<const FarInterval> saved) {
   std::vector<Layer> layers(runs.size() + 1);
   for (std::size_t p = 0; p < runs.size(); ++p) {
     if (graph[runs[p].task].phase == Phase::kForward)
@@ -42,8 +42,8 @@ std::vector<Layer> find_layers(const TaskGraph& graph, const Profile& profile,
       layers[backward.layer].backward += nanoseconds(profile(runs[p]));
     }
   }
-  for (const SavedBlock& block : saved) {
-    layers[block.gap.last].buffers += static_cast<double>(block.gap.size.count());
+  for (const FarInterval& block : saved) {
+    layers[block.last].buffers += static_cast<double>(block.size.count());
   }
   std::erase_if(layers, [](const Layer& layer) {
     return layer.forward == 0 && layer.backward == 0 && layer.buffers == 0;
@@ -53,11 +53,11 @@ std::vector<Layer> find_layers(const TaskGraph& graph, const Profile& profile,
 
 // Near memory for saved blocks: what the budget leaves beside all else, at its largest.
 double find_capacity(const TaskGraph& graph, const BlockSizes& block_sizes, Bytes budget,
-                     std::span<const TaskRun> runs, std::span<const SavedBlock> saved) {
+                     std::span<const TaskRun> runs, std::span<const FarInterval> saved) {
   const std::vector<Life> lives = find_lives(graph, runs);
   std::vector<Bytes> other = demand(graph, block_sizes, runs, lives);
   std::vector<bool> is_saved(graph.data.size(), false);
-  for (const SavedBlock& block : saved) is_saved[static_cast<std::size_t>(block.gap.data)] = true;
+  for (const FarInterval& block : saved) is_saved[static_cast<std::size_t>(block.data)] = true;
   for (const Life& life : lives) {
     if (!is_saved[static_cast<std::size_t>(life.data)]) continue;
     for (Position p = life.begin(); p <= life.last(); ++p) other[p] -= block_sizes.size(life.data);
@@ -186,7 +186,7 @@ PaleoStep paleo_step(const TaskGraph& graph, const Profile& profile, const Plan&
   const BlockSizes block_sizes{graph, plan.page};
   std::vector<TaskRun> runs = plan.runs;
   std::erase_if(runs, [](const TaskRun& run) { return run.is_recomputation; });
-  const std::vector<SavedBlock> saved = find_saved_blocks(graph, block_sizes, runs);
+  const std::vector<FarInterval> saved = find_saved_blocks(graph, block_sizes, runs);
   const Paleo paleo{find_layers(graph, profile, runs, saved), profile.link,
                     find_capacity(graph, block_sizes, plan.budget, runs, saved)};
   return strategy == PaleoStrategy::kVdnnLike ? paleo.vdnn_like() : paleo.capacity_based();

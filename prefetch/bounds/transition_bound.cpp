@@ -6,7 +6,7 @@
 
 namespace spillway::prefetch {
 
-TransitionBound::TransitionBound(std::span<const IdleInterval> idle_intervals,
+TransitionBound::TransitionBound(std::span<const TimedInterval> idle_intervals,
                                  std::span<const double> rooms, std::span<const double> times,
                                  const LinkProfile& link, bool may_recompute)
     : rooms_{rooms},
@@ -16,7 +16,7 @@ TransitionBound::TransitionBound(std::span<const IdleInterval> idle_intervals,
       may_recompute_{may_recompute},
       by_next_(times.size()),
       by_written_(times.size()) {
-  for (const IdleInterval& idle : idle_intervals) {
+  for (const TimedInterval& idle : idle_intervals) {
     by_next_[idle.next].push_back(&idle);
     by_written_[idle.written].push_back(&idle);
   }
@@ -32,7 +32,7 @@ double TransitionBound::between(Position first, Position later) const {
 double TransitionBound::arrival(Position first, Position later, double computing) const {
   double bytes = -rooms_[first];
   RecomputationCurve again{times_};
-  for (const IdleInterval* idle : by_next_[later]) {
+  for (const TimedInterval* idle : by_next_[later]) {
     if (idle->last >= first) continue;
     bytes += idle->size;
     if (may_recompute_ && !idle->producers.empty()) again.add(idle->producers, idle->size);
@@ -54,7 +54,7 @@ double TransitionBound::arrival(Position first, Position later, double computing
 double TransitionBound::departure(Position first, Position later) const {
   double bytes = -rooms_[later];
   for (Position t = first; t < later; ++t) {
-    for (const IdleInterval* idle : by_written_[t]) {
+    for (const TimedInterval* idle : by_written_[t]) {
       if (idle->last >= later || idle->next <= later) continue;
       if (!may_recompute_ || idle->producers.empty()) bytes += idle->size;
     }

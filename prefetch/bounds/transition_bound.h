@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "prefetch/bounds/idle_intervals.h"
+#include "prefetch/bounds/timed_intervals.h"
 #include "prefetch/profile.h"
 
 namespace spillway::prefetch {
@@ -16,7 +16,7 @@ class TransitionBound {
  public:
   /// `rooms`: by task, bytes of near memory beside its operands and least workspace. `times`: by
   /// task. All must outlive it.
-  TransitionBound(std::span<const IdleInterval> idle_intervals, std::span<const double> rooms,
+  TransitionBound(std::span<const TimedInterval> idle_intervals, std::span<const double> rooms,
                   std::span<const double> times, const LinkProfile& link, bool may_recompute);
 
   /// How far apart two tasks are looked at.
@@ -35,8 +35,8 @@ class TransitionBound {
   double out_;  // bytes a second
   double in_;   // bytes a second
   bool may_recompute_;
-  std::vector<std::vector<const IdleInterval*>> by_next_;     // by task
-  std::vector<std::vector<const IdleInterval*>> by_written_;  // by task
+  std::vector<std::vector<const TimedInterval*>> by_next_;     // by task
+  std::vector<std::vector<const TimedInterval*>> by_written_;  // by task
 };
 
 }  // namespace spillway::prefetch

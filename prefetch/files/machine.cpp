@@ -21,7 +21,7 @@ constexpr LinkProfile copy_engines(double gigabytes_per_second) {
           .copies_while_read = true};
 }
 
-// Peaks and efficiencies of the facts on planning, section 4; a100 and h100 by their data sheets
+// Peaks and efficiencies as published for the machines; a100 and h100 by their data sheets
 // with the efficiencies of h200; host: this project's two-core build machine with oneDNN.
 const std::array<Machine, 6> kMachines{{
     {.name = "k40m",
@@ -106,7 +106,7 @@ Machine find_machine(const std::string& name_or_path) {
 }
 
 Profile model_profile(const TaskGraph& graph, const Machine& machine) {
-  constexpr double kFastConvolution = 0.55;  // facts on planning, section 4
+  constexpr double kFastConvolution = 0.55;  // of the plain algorithm
   Profile profile{.source = "model " + machine.name,
                   .graph = fingerprint(graph),
                   .durations = {},

@@ -11,8 +11,8 @@ namespace spillway::prefetch {
 struct BlockName {
   bool is_fresh = false;   ///< allocated in this iteration, or in one of the last few
   std::uint64_t id = 0;    ///< the ordinal, or the owner's id
-  std::uint64_t born = 0;  ///< of a fresh one: the iteration that allocated it; in a lesson, which
-                           ///< one of its cycle
+  std::uint64_t born = 0;  ///< of a fresh one: the iteration that allocated it; in a replay plan,
+                           ///< which one of its cycle
   friend constexpr auto operator<=>(const BlockName&, const BlockName&) = default;
 };
 

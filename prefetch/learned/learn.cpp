@@ -7,7 +7,7 @@
 #include "prefetch/learned/look_ahead_plan.h"
 #include "prefetch/need.h"
 #include "prefetch/planner.h"
-#include "prefetch/planners/on_demand.h"
+#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
 
@@ -37,7 +37,7 @@ std::variant<ReplayPlan, NotLearned> learn(const RecordedCycles& recorded,
                         .budget = options.budget,
                         .page = options.page,
                         .chunk = choose_chunk(options)};
-  const auto near = OnDemand{}.plan(problem);
+  const auto near = find_planner("on-demand").plan(problem);
   if (const auto* impossible = std::get_if<Infeasible>(&near)) {
     return NotLearned{to_string(*impossible, graph, options.budget)};
   }

@@ -26,7 +26,7 @@ class LookAhead {
         runs_{runs_in_order(problem.graph)},
         lives_{find_lives(problem.graph, runs_)},
         demand_{demand(problem.graph, block_sizes_, runs_, lives_)},
-        order_{by_rest(block_sizes_, lives_)} {}
+        order_{by_idle_time(block_sizes_, lives_)} {}
 
   std::optional<EvaluatedPlan> search() {
     if (block_sizes_.pinned() > problem_.budget) return std::nullopt;
@@ -39,7 +39,7 @@ class LookAhead {
   }
 
  private:
-  void try_far_between_steps(um::Bytes resting) {
+  void try_far_between_steps(um::Bytes idle_pool) {
     constexpr std::size_t kGrid = 16;
     CoverOptions options{
         .chunk = problem_.chunk, .whole_blocks = problem_.whole_blocks, .far_between_steps = {}};
@@ -49,15 +49,15 @@ class LookAhead {
       for (; next < order_.size() * i / kGrid; ++next) {
         options.far_between_steps[static_cast<std::size_t>(order_[next])] = true;
       }
-      consider(options, resting);
+      consider(options, idle_pool);
     }
   }
 
-  void consider(const CoverOptions& options, um::Bytes resting) {
+  void consider(const CoverOptions& options, um::Bytes idle_pool) {
     std::vector<FarInterval> far_intervals =
         far_intervals_from_start(block_sizes_, lives_, options);
     const auto chosen =
-        cover(block_sizes_, without(demand_, far_intervals), lives_, resting, options);
+        cover(block_sizes_, without(demand_, far_intervals), lives_, idle_pool, options);
     if (!chosen) return;
     far_intervals.insert(far_intervals.end(), chosen->begin(), chosen->end());
     EvaluatedPlan now{.plan = empty_plan(problem_, runs_)};

@@ -57,31 +57,31 @@ void MoveIssuer::settle() {
   for (const PageRange& range : far_between_steps_) {
     if (!near_.has_content(range.data)) continue;
     const auto moved = near_.send(range);
-    if (moved) settling_.push_back(order({.to = um::MemoryTier::kFar, .pages = *moved}));
+    if (moved) settling_.push_back(command({.to = um::MemoryTier::kFar, .pages = *moved}));
   }
 }
 
 std::vector<PrefetchCommand> MoveIssuer::issue() {
-  std::vector<PrefetchCommand> orders = std::exchange(settling_, {});
-  if (is_stopped_) return orders;
+  std::vector<PrefetchCommand> commands = std::exchange(settling_, {});
+  if (is_stopped_) return commands;
   if (tail_) {
-    take(*tail_, current_id_ - 1, used_, orders);
+    take(*tail_, current_id_ - 1, used_, commands);
     // What it still waits for will not happen: the room that it needs is in use.
     if (tail_->is_through() || flights_.empty()) tail_.reset();
   }
-  if (!tail_) take(current_, current_id_, none_, orders);
-  return orders;
+  if (!tail_) take(current_, current_id_, none_, commands);
+  return commands;
 }
 
 void MoveIssuer::take(MoveWalk& walk, std::uint64_t id, const std::vector<bool>& used,
-                      std::vector<PrefetchCommand>& orders) {
+                      std::vector<PrefetchCommand>& commands) {
   while (const auto step = walk.next(near_, used)) {
-    orders.push_back(
-        order({.walk = id, .index = step->index, .to = step->to, .pages = step->pages}));
+    commands.push_back(
+        command({.walk = id, .index = step->index, .to = step->to, .pages = step->pages}));
   }
 }
 
-PrefetchCommand MoveIssuer::order(const Flight& flight) {
+PrefetchCommand MoveIssuer::command(const Flight& flight) {
   const std::uint64_t ticket = next_ticket_++;
   Flight& kept = flights_[ticket] = flight;
   kept.life = near_.life(flight.pages.data);

@@ -17,17 +17,17 @@ namespace spillway::prefetch {
 
 /// A move that the caller is to issue now, and whose end it reports by its ticket.
 struct PrefetchCommand {
-  std::uint64_t ticket = 0;  ///< no two orders have the same
+  std::uint64_t ticket = 0;  ///< no two commands have the same
   um::MemoryTier to = um::MemoryTier::kNear;
-  BlockName name;           ///< in the lesson
+  BlockName name;           ///< in the replay plan
   std::uint64_t block = 0;  ///< its owner's id (Replayer)
   um::Bytes offset;         ///< into the block, a multiple of the page
   um::Bytes size;           ///< up to a page's or the block's end
 };
 
-/// Issues the moves of a lesson, cycle after cycle.
+/// Issues the moves of a replay plan, cycle after cycle.
 ///
-/// It keeps account of the pages that are near, and never orders more near than the lesson's pool
+/// It keeps account of the pages that are near, and never brings more near than the plan's pool
 /// holds. It does not see what the memory evicts; it takes it that what page faults bring near
 /// beyond the pool has sent away what was used longest ago (as the host device does, and GPUs'
 /// drivers nearly). Otherwise it would hold back all that comes once the program is ahead of it.
@@ -48,17 +48,17 @@ class MoveIssuer {
   /// A cycle begins. Where the one before was not followed to its end, what should be far is
   /// sent there first.
   void begin(bool was_followed);
-  /// Task `task` of the lesson begins, and those before it have ended.
+  /// Task `task` of the replay plan begins, and those before it have ended.
   void reach(Position task) { current_.advance(task); }
-  /// All orders that may be issued by now. Complexity: O(orders and their pages).
+  /// All commands that may be issued by now. Complexity: O(commands and their pages).
   std::vector<PrefetchCommand> issue();
-  /// No more orders until begin().
+  /// No more commands until begin().
   void stop() { is_stopped_ = true; }
 
   /// The program uses a block. True unless it knows the block and not all of it was near.
   bool touch(BlockName block, um::Bytes size);
   void release(BlockName block);
-  /// An order has been carried out. Tickets of another issuer are ignored.
+  /// A command has been carried out. Tickets of another issuer are ignored.
   void complete(std::uint64_t ticket);
 
   [[nodiscard]] um::Bytes near() const { return near_.near(); }
@@ -80,8 +80,8 @@ class MoveIssuer {
   void find_far_between_steps(const ReplayPlan& replay_plan);
   void settle();
   void take(MoveWalk& walk, std::uint64_t id, const std::vector<bool>& used,
-            std::vector<PrefetchCommand>& orders);
-  PrefetchCommand order(const Flight& flight);
+            std::vector<PrefetchCommand>& commands);
+  PrefetchCommand command(const Flight& flight);
 
   std::map<BlockName, DataId> ids_;
   std::vector<Block> blocks_;  // by DataId

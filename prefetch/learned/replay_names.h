@@ -8,14 +8,14 @@
 
 namespace spillway::prefetch {
 
-/// Which live block is which block of a lesson: of a cycle of so many iterations, those allocated
-/// in the same iteration of it by the same ordinal follow one another under one name.
+/// Which live block is which block of a replay plan: of a cycle of so many iterations, those
+/// allocated in the same iteration of it by the same ordinal follow one another under one name.
 class ReplayNames {
  public:
   explicit ReplayNames(std::uint64_t cycle) : cycle_{cycle} {}
 
   struct Claim {
-    BlockName name;              ///< in the lesson, if it has that block
+    BlockName name;              ///< in the replay plan, if it has that block
     bool has_displaced = false;  ///< another live block had the name until now
   };
   /// What the block of this name is called from now on: as long as it lives, or until another one

@@ -29,15 +29,15 @@ std::vector<PrefetchCommand> Replayer::mark(um::Nanoseconds at) {
       break;
     case State::kReplaying:
     case State::kAbandoned:
-      end_followed();
+      end_replayed();
       break;
     case State::kLoaded:
       ++counters_.idle;
-      if (phase() == 0) begin_following();
+      if (phase() == 0) begin_replay();
       break;
     default:
       ++counters_.idle;
-      if (state_ == State::kResting && --rest_left_ == 0) begin_recording();
+      if (state_ == State::kPaused && --pause_left_ == 0) begin_recording();
   }
   return issue();
 }
@@ -57,8 +57,8 @@ void Replayer::end_recording(um::Nanoseconds at) {
   ++counters_.recorded;
   current_->end(at);
   if (current_->is_too_long()) {
-    rest("the iteration has more than " + std::to_string(options_.max_events) +
-         " allocations, frees and touches");
+    pause("the iteration has more than " + std::to_string(options_.max_events) +
+          " allocations, frees and touches");
     return;
   }
   recordings_.push_back(
@@ -71,18 +71,18 @@ void Replayer::end_recording(um::Nanoseconds at) {
   state_ = State::kReady;
 }
 
-void Replayer::rest(std::string reason) {
+void Replayer::pause(std::string reason) {
   refusal_ = std::move(reason);
   recordings_.clear();
-  rest_left_ = std::max<std::uint64_t>(1, options_.rest);
-  state_ = State::kResting;
+  pause_left_ = std::max<std::uint64_t>(1, options_.retry_after);
+  state_ = State::kPaused;
 }
 
 void Replayer::load(std::variant<ReplayPlan, NotLearned> result) {
-  um::expects(is_ready(), "a lesson that nobody asked for");
+  um::expects(is_ready(), "a replay plan that nobody asked for");
   recorded_ = {};
   if (auto* refused = std::get_if<NotLearned>(&result)) {
-    rest(std::move(refused->reason));
+    pause(std::move(refused->reason));
     return;
   }
   refusal_.clear();
@@ -92,7 +92,7 @@ void Replayer::load(std::variant<ReplayPlan, NotLearned> result) {
   state_ = State::kLoaded;
 }
 
-void Replayer::begin_following() {
+void Replayer::begin_replay() {
   issuer_.emplace(*replay_plan_, next_ticket_);
   names_.emplace(replay_plan_->step.ends.size());
   for (const auto& [id, block] : live_.all()) {
@@ -101,11 +101,11 @@ void Replayer::begin_following() {
   issuer_->begin(false);
   expected_ = 0;
   misses_ = 0;
-  is_cycle_followed_ = true;
+  is_cycle_replayed_ = true;
   state_ = State::kReplaying;
 }
 
-void Replayer::end_followed() {
+void Replayer::end_replayed() {
   const std::size_t now = phase();
   const std::size_t end =
       replay_plan_->step.ends[(now == 0 ? replay_plan_->step.ends.size() : now) - 1];
@@ -119,10 +119,10 @@ void Replayer::end_followed() {
     return;
   }
   misses_ = 0;
-  is_cycle_followed_ = is_cycle_followed_ && is_followed;
+  is_cycle_replayed_ = is_cycle_replayed_ && is_followed;
   expected_ = now == 0 ? 0 : end;
   if (now == 0) {
-    issuer_->begin(std::exchange(is_cycle_followed_, true));
+    issuer_->begin(std::exchange(is_cycle_replayed_, true));
     state_ = State::kReplaying;
   } else if (!is_followed) {
     state_ = State::kAbandoned;
@@ -173,9 +173,9 @@ std::vector<PrefetchCommand> Replayer::touch(const BlockUse& use) {
     if (state_ == State::kRecording) current_->touch(touch);
   }
   // First what may come for this very task: one move is faster than faults.
-  std::vector<PrefetchCommand> orders = issue();
+  std::vector<PrefetchCommand> commands = issue();
   if (issuer_ && !issuer_->touch(touch.block, touch.size)) ++counters_.late;
-  return orders;
+  return commands;
 }
 
 void Replayer::match(const Touch& touch) {
@@ -226,10 +226,10 @@ std::string Replayer::description() const {
              milliseconds(replay_plan_->on_demand);
     case State::kAbandoned:
       return "off the learned path until the next cycle begins";
-    case State::kResting:
+    case State::kPaused:
       break;
   }
-  return "not learned, another try in " + std::to_string(rest_left_) + " iterations: " + refusal_;
+  return "not learned, another try in " + std::to_string(pause_left_) + " iterations: " + refusal_;
 }
 
 std::vector<PrefetchCommand> Replayer::complete(std::uint64_t ticket) {
@@ -239,12 +239,12 @@ std::vector<PrefetchCommand> Replayer::complete(std::uint64_t ticket) {
 
 std::vector<PrefetchCommand> Replayer::issue() {
   if (!issuer_) return {};
-  std::vector<PrefetchCommand> orders = issuer_->issue();
-  for (PrefetchCommand& order : orders) {
-    order.block = names_->owner(order.name).value();
-    ++(order.to == um::MemoryTier::kNear ? counters_.prefetches : counters_.offloads);
+  std::vector<PrefetchCommand> commands = issuer_->issue();
+  for (PrefetchCommand& command : commands) {
+    command.block = names_->owner(command.name).value();
+    ++(command.to == um::MemoryTier::kNear ? counters_.prefetches : counters_.offloads);
   }
-  return orders;
+  return commands;
 }
 
 }  // namespace spillway::prefetch

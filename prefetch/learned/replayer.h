@@ -23,17 +23,17 @@ struct ReplayerOptions {
   std::size_t look_ahead = 8;       ///< touches that may be left out at a time
   std::size_t longest_cycle = 4;    ///< iterations after which it all repeats; at least 1
   std::uint64_t relearn_after = 4;  ///< iterations abandoned one after another
-  std::uint64_t rest = 32;          ///< iterations before it tries again what it could not learn
+  std::uint64_t retry_after = 32;   ///< iterations before it tries again what it could not learn
 };
 
-/// What a follower has seen. Each iteration that has ended counts once: iterations == recorded +
+/// What a replayer has seen. Each iteration that has ended counts once: iterations == recorded +
 /// followed + abandoned + idle. Each touch counts once: touches == hits + misses + unguided.
 struct ReplayerCounters {
   std::uint64_t iterations = 0;
   std::uint64_t recorded = 0;
   std::uint64_t followed = 0;
   std::uint64_t abandoned = 0;
-  std::uint64_t idle = 0;  ///< waited for a lesson, or rested
+  std::uint64_t idle = 0;  ///< waited for a replay plan, or paused
   std::uint64_t replay_plans = 0;
   std::uint64_t touches = 0;
   std::uint64_t hits = 0;      ///< touches that were the expected ones
@@ -57,8 +57,8 @@ struct BlockUse {
 /// move. A stencil that swaps two arrays has a cycle of two; so has a loop that allocates its new
 /// state before it frees the old one.
 ///
-/// It never waits and never changes a result: orders are hints. A touch that is not the expected
-/// one is a miss; after ReplayerOptions::max_misses the iteration is abandoned: no more orders
+/// It never waits and never changes a result: commands are hints. A touch that is not the expected
+/// one is a miss; after ReplayerOptions::max_misses the iteration is abandoned: no more commands
 /// until a cycle begins. When so many are abandoned in succession it learns anew.
 ///
 /// The same idea as runtime/PlanWalker, whose runs wait for their moves; here nobody waits, so
@@ -77,11 +77,11 @@ class Replayer {
   [[nodiscard]] std::vector<PrefetchCommand> free(std::uint64_t block);
   /// The program is about to use a block.
   [[nodiscard]] std::vector<PrefetchCommand> touch(const BlockUse& use);
-  /// The move of an order has ended, or was refused. Requires: once an order.
+  /// The move of a command has ended, or was refused. Requires: once for each command.
   [[nodiscard]] std::vector<PrefetchCommand> complete(std::uint64_t ticket);
 
   /// True when a cycle was recorded: the caller runs learn(recorded(), …) here or elsewhere, on a
-  /// copy of it, and hands the result to teach(). Until then nothing is recorded or ordered.
+  /// copy of it, and hands the result to load(). Until then nothing is recorded or moved.
   [[nodiscard]] bool is_ready() const { return state_ == State::kReady; }
   [[nodiscard]] const RecordedCycles& recorded() const { return recorded_; }
   /// Requires: is_ready(). Following begins at the next mark at which the cycle does.
@@ -90,19 +90,19 @@ class Replayer {
   [[nodiscard]] const ReplayerCounters& counters() const { return counters_; }
   /// What it is doing, or why it does nothing, for the user: one clause.
   [[nodiscard]] std::string description() const;
-  /// Movable bytes that count as near while a lesson is followed.
+  /// Movable bytes that count as near while a replay plan is followed.
   [[nodiscard]] um::Bytes near() const { return issuer_ ? issuer_->near() : um::Bytes{}; }
 
  private:
-  enum class State { kIdle, kRecording, kReady, kLoaded, kReplaying, kAbandoned, kResting };
+  enum class State { kIdle, kRecording, kReady, kLoaded, kReplaying, kAbandoned, kPaused };
 
   void end_recording(um::Nanoseconds at);
-  void begin_following();
-  void end_followed();
+  void begin_replay();
+  void end_replayed();
   void forget_replay_plan();
   void begin_recording();
-  void rest(std::string reason);
-  /// Where the program is in the lesson's cycle: 0 as it begins.
+  void pause(std::string reason);
+  /// Where the program is in the plan's cycle: 0 as it begins.
   [[nodiscard]] std::size_t phase() const;
   BlockName claim(std::uint64_t block);
   void match(const Touch& touch);
@@ -117,16 +117,16 @@ class Replayer {
   std::vector<Recording> recordings_;  // the last ones
   RecordedCycles recorded_;            // when ready
   std::optional<Recording> current_;
-  std::uint64_t rest_left_ = 0;
+  std::uint64_t pause_left_ = 0;
   std::string refusal_;
 
   std::optional<ReplayPlan> replay_plan_;
   std::optional<ReplayNames> names_;
   std::optional<MoveIssuer> issuer_;
   std::uint64_t next_ticket_ = 1;
-  std::size_t expected_ = 0;       // index into the lesson's touches
+  std::size_t expected_ = 0;       // index into the plan's touches
   std::size_t misses_ = 0;         // of this iteration
-  bool is_cycle_followed_ = true;  // so far
+  bool is_cycle_replayed_ = true;  // so far
   std::uint64_t abandoned_in_succession_ = 0;
 };
 

@@ -8,66 +8,32 @@ namespace {
 
 using um::Bytes;
 
-// The time between two uses of a block, and how much of the block has been sent away in it.
-struct Gap {
-  std::size_t life;
-  Position written;  // the last write before it
-  Position last;
-  Position next;
-  Bytes taken;
-  bool to_end = false;  // what leaves does not come back
-  bool is_written = true;
-};
-
-// Among gaps, the one whose block was used longest ago comes first; of equals the one that lasts
-// longest.
+// Among idle intervals, the one whose block was used longest ago comes first; of equals the one
+// that lasts longest.
 struct LaterFirst {
-  const std::vector<Gap>& gaps;
+  const std::vector<IdleInterval>& idle;
   bool operator()(std::size_t a, std::size_t b) const {
-    if (gaps[a].last != gaps[b].last) return gaps[a].last > gaps[b].last;
-    if (gaps[a].next != gaps[b].next) return gaps[a].next < gaps[b].next;
+    if (idle[a].last != idle[b].last) return idle[a].last > idle[b].last;
+    if (idle[a].next != idle[b].next) return idle[a].next < idle[b].next;
     return a > b;
   }
 };
 
-std::vector<Gap> find_gaps(const BlockSizes& block_sizes, std::span<const Life> lives,
-                           const std::vector<bool>& far_between_steps) {
-  std::vector<Gap> gaps;
-  for (std::size_t i = 0; i < lives.size(); ++i) {
-    const Life& life = lives[i];
-    if (!block_sizes.is_movable(life.data)) continue;
-    Position written = life.begin();
-    bool is_written = !life.outlives_step();
-    const auto note = [&](const BlockAccess& access) {
-      if (access.writes) written = access.position;
-      is_written = is_written || access.writes;
-    };
-    for (std::size_t a = 0; a + 1 < life.accesses.size(); ++a) {
-      const Position last = life.accesses[a].position;
-      const Position next = life.accesses[a + 1].position;
-      note(life.accesses[a]);
-      if (next > last + 1) {
-        gaps.push_back({.life = i,
-                        .written = written,
-                        .last = last,
-                        .next = next,
-                        .taken = {},
-                        .is_written = is_written});
-      }
-    }
+// In order of `last`: where blocks may be far.
+std::vector<IdleInterval> find_candidates(const BlockSizes& block_sizes,
+                                          std::span<const Life> lives,
+                                          const std::vector<bool>& far_between_steps) {
+  std::vector<IdleInterval> idle = find_idle_intervals(block_sizes, lives);
+  for (const Life& life : lives) {
     const auto data = static_cast<std::size_t>(life.data);
     if (data >= far_between_steps.size() || !far_between_steps[data]) continue;
-    note(life.accesses.back());
-    gaps.push_back({.life = i,
-                    .written = written,
-                    .last = life.accesses.back().position,
-                    .next = life.whole_step,
-                    .taken = {},
-                    .to_end = true,
-                    .is_written = is_written});
+    if (!block_sizes.is_movable(life.data)) continue;
+    idle.push_back(idle_interval_at(life, life.whole_step));
+    idle.back().next = life.whole_step;
+    idle.back().to_end = true;
   }
-  std::ranges::stable_sort(gaps, {}, &Gap::last);
-  return gaps;
+  std::ranges::stable_sort(idle, {}, &IdleInterval::last);
+  return idle;
 }
 
 class Cover {
@@ -75,17 +41,23 @@ class Cover {
   Cover(const BlockSizes& block_sizes, std::span<const Life> lives, std::size_t runs,
         const CoverOptions& options)
       : block_sizes_{block_sizes},
-        lives_{lives},
         options_{options},
-        gaps_{find_gaps(block_sizes, lives, options.far_between_steps)},
-        returning_(runs + 1),
-        far_copies_(lives.size()) {}
+        idle_{find_candidates(block_sizes, lives, options.far_between_steps)},
+        taken_(idle_.size()),
+        returning_(runs + 1) {
+    for (const IdleInterval& idle : idle_) {
+      const auto blocks = static_cast<std::size_t>(idle.data) + 1;
+      if (far_copies_.size() < blocks) far_copies_.resize(blocks);
+    }
+  }
 
   // Makes room for run `position`, which needs `demand` when nothing is away. False when that
   // cannot be done.
   bool make_room(Position position, Bytes demand, Bytes pool) {
     away_ -= returning_[position];
-    while (next_gap_ < gaps_.size() && gaps_[next_gap_].last < position) open_.push(next_gap_++);
+    while (next_idle_ < idle_.size() && idle_[next_idle_].last < position) {
+      open_.push(next_idle_++);
+    }
     while (demand > pool + away_) {
       while (!open_.empty() && is_used_up(open_.top(), position)) open_.pop();
       if (open_.empty()) return false;
@@ -96,47 +68,38 @@ class Cover {
 
   // What must have left when `runs` runs have ended, whether or not a run counts on its room.
   void finish(Position runs) {
-    for (std::size_t i = 0; i < gaps_.size(); ++i) {
-      if (gaps_[i].to_end && gaps_[i].taken < size(gaps_[i])) take(i, size(gaps_[i]), runs);
+    for (std::size_t i = 0; i < idle_.size(); ++i) {
+      if (idle_[i].to_end && taken_[i] < size(i)) take(i, size(i), runs);
     }
   }
 
   std::vector<FarInterval> take_result() { return std::move(far_intervals_); }
 
  private:
-  [[nodiscard]] Bytes size(const Gap& gap) const {
-    return block_sizes_.size(lives_[gap.life].data);
+  [[nodiscard]] Bytes size(std::size_t i) const { return block_sizes_.size(idle_[i].data); }
+
+  [[nodiscard]] bool is_used_up(std::size_t i, Position position) const {
+    return idle_[i].next <= position || taken_[i] == size(i);
   }
 
-  [[nodiscard]] bool is_used_up(std::size_t gap, Position position) const {
-    return gaps_[gap].next <= position || gaps_[gap].taken == size(gaps_[gap]);
-  }
-
-  void take(std::size_t index, Bytes wanted, Position position) {
-    Gap& gap = gaps_[index];
-    const Bytes rest = size(gap) - gap.taken;
-    const Bytes amount = options_.whole_blocks ? rest : std::min(rest, wanted);
-    const Bytes end = gap.taken + amount;
-    FarCopy& copy = far_copies_[gap.life];
-    if (copy.made_after < gap.written) copy = {.made_after = gap.written, .size = {}};
-    while (gap.taken < end) {
+  void take(std::size_t i, Bytes wanted, Position position) {
+    const IdleInterval& idle = idle_[i];
+    Bytes& taken = taken_[i];
+    const Bytes left = size(i) - taken;
+    const Bytes amount = options_.whole_blocks ? left : std::min(left, wanted);
+    const Bytes end = taken + amount;
+    FarCopy& copy = far_copies_[static_cast<std::size_t>(idle.data)];
+    if (copy.made_after < idle.written) copy = {.made_after = idle.written, .size = {}};
+    while (taken < end) {
       // Cut where the far copy ends: the first part need not be transferred again.
-      Bytes part = gap.taken < copy.size ? std::min(end, copy.size) - gap.taken : end - gap.taken;
+      Bytes part = taken < copy.size ? std::min(end, copy.size) - taken : end - taken;
       if (!options_.whole_blocks) part = std::min(part, options_.chunk);
-      far_intervals_.push_back({.data = lives_[gap.life].data,
-                                .offset = gap.taken,
-                                .size = part,
-                                .written = gap.written,
-                                .last = gap.last,
-                                .next = gap.next,
-                                .needed = position,
-                                .to_end = gap.to_end,
-                                .is_written = gap.is_written});
-      gap.taken += part;
-      copy.size = std::max(copy.size, gap.taken);
+      far_intervals_.push_back({idle, taken, part, position});
+      taken += part;
+      copy.size = std::max(copy.size, taken);
     }
     away_ += amount;
-    returning_[gap.next] += amount;
+    returning_[idle.next] += amount;
   }
 
   // The leading bytes of a block that went away after it was last written.
@@ -146,15 +109,15 @@ class Cover {
   };
 
   const BlockSizes& block_sizes_;
-  std::span<const Life> lives_;
   CoverOptions options_;
-  std::vector<Gap> gaps_;
+  std::vector<IdleInterval> idle_;
+  std::vector<Bytes> taken_;         // by idle interval: bytes that are far in it
   std::vector<Bytes> returning_;     // by position: bytes that are away no more
-  std::vector<FarCopy> far_copies_;  // by life
+  std::vector<FarCopy> far_copies_;  // by block
   std::vector<FarInterval> far_intervals_;
   Bytes away_;
-  std::size_t next_gap_ = 0;
-  std::priority_queue<std::size_t, std::vector<std::size_t>, LaterFirst> open_{LaterFirst{gaps_}};
+  std::size_t next_idle_ = 0;
+  std::priority_queue<std::size_t, std::vector<std::size_t>, LaterFirst> open_{LaterFirst{idle_}};
 };
 
 }  // namespace

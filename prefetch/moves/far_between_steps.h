@@ -10,13 +10,13 @@
 
 namespace spillway::prefetch {
 
-/// The offloadable state among `lives`, what rests longest between its last use in a step and its
-/// first in the next one first: that far is the best place between steps for.
-[[nodiscard]] std::vector<DataId> by_rest(const BlockSizes& block_sizes,
-                                          std::span<const Life> lives);
+/// The offloadable state among `lives`. What is idle longest between its last use in a step and its
+/// first use in the next one comes first: it gains most from being far between steps.
+[[nodiscard]] std::vector<DataId> by_idle_time(const BlockSizes& block_sizes,
+                                               std::span<const Life> lives);
 
-/// The absences, whole blocks in parts of `options.chunk`, with which the state in
-/// `options.far_home` begins a step: up to its first use.
+/// The far intervals with which the state in `options.far_between_steps` begins a step. Each lasts
+/// up to the block's first use, and has at most `options.chunk` bytes unless whole blocks move.
 [[nodiscard]] std::vector<FarInterval> far_intervals_from_start(const BlockSizes& block_sizes,
                                                                 std::span<const Life> lives,
                                                                 const CoverOptions& options);

@@ -58,7 +58,7 @@ std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs,
 void OffloadPlanner::choose_far_between_steps() {
   constexpr std::size_t kGrid = 8;
   const std::vector<TaskRun> runs = runs_in_order(problem_.graph);
-  const std::vector<DataId> order = by_rest(block_sizes_, find_lives(problem_.graph, runs));
+  const std::vector<DataId> order = by_idle_time(block_sizes_, find_lives(problem_.graph, runs));
   CoverOptions options = options_;
   options.far_between_steps.resize(problem_.graph.data.size(), false);
   LifeFinder finder{problem_.graph};

@@ -21,8 +21,8 @@ struct EvaluatedPlan {
 /// Makes plans for one problem, which must outlive it, from sequences of runs.
 ///
 /// Which offloadable state is far between steps is decided when it is made: of the blocks in order
-/// of by_rest(), the best number of leading ones on a grid of 8, evaluated with every task once.
-/// Thread safety: plan() may be called by several threads at once.
+/// of by_idle_time(), the best number of leading ones on a grid of 8, evaluated with every task
+/// once. Thread safety: plan() may be called by several threads at once.
 class OffloadPlanner {
  public:
   explicit OffloadPlanner(const Problem& problem);

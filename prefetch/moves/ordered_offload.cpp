@@ -14,13 +14,13 @@ namespace {
 using um::Bytes;
 
 // Blocks on their way out, the one that the forward pass is done with first at the front.
-std::vector<Activation> in_order_of_leaving(const std::vector<Activation>& saved,
-                                            const std::vector<bool>& chosen) {
-  std::vector<Activation> queue;
+std::vector<IdleInterval> in_order_of_leaving(const std::vector<IdleInterval>& saved,
+                                              const std::vector<bool>& chosen) {
+  std::vector<IdleInterval> queue;
   for (std::size_t i = 0; i < saved.size(); ++i) {
     if (chosen[i]) queue.push_back(saved[i]);
   }
-  std::ranges::stable_sort(queue, {}, &Activation::last);
+  std::ranges::stable_sort(queue, {}, &IdleInterval::last);
   return queue;
 }
 
@@ -40,9 +40,8 @@ std::vector<Bytes> OrderedOffload::demand_without(const std::vector<bool>& chose
   std::vector<Swap> swaps;
   for (std::size_t i = 0; i < saved_.size(); ++i) {
     if (!chosen[i]) continue;
-    const FarInterval far_interval{.size = block_sizes_.size(saved_[i].data),
-                                   .needed = saved_[i].last + 1};
-    swaps.push_back({.far_interval = far_interval, .back = saved_[i].next});
+    const FarInterval away{saved_[i], {}, block_sizes_.size(saved_[i].data), saved_[i].last + 1};
+    swaps.push_back({away, away.next});
   }
   return near_during(swaps, demand_);
 }
@@ -77,7 +76,7 @@ std::optional<std::vector<bool>> OrderedOffload::extended(std::vector<bool> chos
 
 // Each run that needs more than there is waits for the next blocks in the queue.
 std::vector<FarInterval> OrderedOffload::far_intervals(const std::vector<bool>& chosen) const {
-  const std::vector<Activation> queue = in_order_of_leaving(saved_, chosen);
+  const std::vector<IdleInterval> queue = in_order_of_leaving(saved_, chosen);
   std::vector<FarInterval> result;
   std::vector<Bytes> come_back(demand_.size() + 1);
   std::size_t front = 0;
@@ -85,15 +84,10 @@ std::vector<FarInterval> OrderedOffload::far_intervals(const std::vector<bool>& 
   for (Position p = 0; p < demand_.size(); ++p) {
     away -= come_back[p];
     for (; demand_[p] > pool_ + away; ++front) {
-      const Activation& block = queue[front];
+      const IdleInterval& block = queue[front];
       if (block.next <= p) continue;  // was never missed
       const Bytes size = block_sizes_.size(block.data);
-      result.push_back({.data = block.data,
-                        .size = size,
-                        .written = block.written,
-                        .last = block.last,
-                        .next = block.next,
-                        .needed = p});
+      result.push_back({block, {}, size, p});
       away += size;
       come_back[block.next] += size;
     }

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "prefetch/liveness.h"
-#include "prefetch/moves/activations.h"
 #include "prefetch/moves/cover.h"
 #include "prefetch/moves/offload_plan.h"
+#include "prefetch/moves/saved_blocks.h"
 #include "prefetch/planner.h"
 
 namespace spillway::prefetch {
@@ -27,7 +27,7 @@ class OrderedOffload {
   OrderedOffload(const Problem& problem, std::vector<TaskRun> runs);
 
   /// What may go far, in order of production.
-  [[nodiscard]] const std::vector<Activation>& saved() const { return saved_; }
+  [[nodiscard]] const std::vector<IdleInterval>& saved() const { return saved_; }
 
   /// The plan that offloads those saved blocks whose flag is set. Nothing when some run does not
   /// fit. Requires: `chosen` has a flag for each saved block.
@@ -51,7 +51,7 @@ class OrderedOffload {
   um::Bytes pool_;
   std::vector<TaskRun> runs_;
   std::vector<um::Bytes> demand_;
-  std::vector<Activation> saved_;
+  std::vector<IdleInterval> saved_;
 };
 
 /// What a planner that lets saved blocks alone go far answers where nothing fits: the least budget

@@ -2,66 +2,63 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <utility>
 
 namespace spillway::prefetch {
-namespace {
 
-// The gap of a block between the passes; nothing when only one of them uses it.
-std::optional<SavedBlock> saved_block(const TaskGraph& graph, const BlockSizes& block_sizes,
-                                      std::span<const TaskRun> runs, const Life& life) {
+Position forward_end(const TaskGraph& graph) {
+  const auto end = std::ranges::find_if(
+      graph.tasks, [](const Task& task) { return task.phase != Phase::kForward; });
+  return static_cast<Position>(end - graph.tasks.begin());
+}
+
+std::vector<IdleInterval> find_activations(const TaskGraph& graph, const BlockSizes& block_sizes,
+                                           std::span<const Life> lives) {
+  const Position end = forward_end(graph);
+  std::vector<IdleInterval> saved;
+  for (const Life& life : lives) {
+    if (!block_sizes.is_movable(life.data) || life.begin() >= end || life.last() < end) continue;
+    saved.push_back(idle_interval_at(life, end));
+  }
+  return saved;  // lives are in order of their beginning
+}
+
+std::vector<FarInterval> find_saved_blocks(const TaskGraph& graph, const BlockSizes& block_sizes,
+                                           std::span<const TaskRun> runs) {
   const auto is_backward = [&](const BlockAccess& access) {
     return graph[runs[access.position].task].phase != Phase::kForward;
   };
-  const auto next = std::ranges::find_if(life.accesses, is_backward);
-  if (next == life.accesses.begin() || next == life.accesses.end()) return std::nullopt;
-  const BlockAccess& last = *(next - 1);
-  Position written = life.begin();
-  for (auto access = life.accesses.begin(); access != next; ++access) {
-    if (access->writes) written = access->position;
-  }
-  return SavedBlock{.gap = {.data = life.data,
-                            .offset = {},
-                            .size = block_sizes.size(life.data),
-                            .written = written,
-                            .last = last.position,
-                            .next = next->position,
-                            .needed = last.position + 1},
-                    .is_input = last.reads && !last.writes};
-}
-
-}  // namespace
-
-std::vector<SavedBlock> find_saved_blocks(const TaskGraph& graph, const BlockSizes& block_sizes,
-                                          std::span<const TaskRun> runs) {
-  std::vector<SavedBlock> saved;
+  std::vector<FarInterval> saved;
   for (const Life& life : find_lives(graph, runs)) {
-    if (!block_sizes.is_movable(life.data)) continue;
-    if (const auto block = saved_block(graph, block_sizes, runs, life)) saved.push_back(*block);
+    const auto next = std::ranges::find_if(life.accesses, is_backward);
+    if (!block_sizes.is_movable(life.data) || next == life.accesses.begin() ||
+        next == life.accesses.end()) {
+      continue;
+    }
+    const IdleInterval idle = idle_interval_at(life, next->position);
+    saved.push_back({idle, {}, block_sizes.size(life.data), idle.last + 1});
   }
-  std::ranges::stable_sort(saved, {}, [](const SavedBlock& block) {
-    return std::pair{block.gap.last, block.gap.data};
+  std::ranges::stable_sort(saved, {}, [](const FarInterval& block) {
+    return std::pair{block.last, block.data};
   });
   return saved;
 }
 
-std::vector<Swap> away_until_used(std::span<const SavedBlock> saved) {
+std::vector<Swap> away_until_used(std::span<const FarInterval> saved) {
   std::vector<Swap> swaps;
-  for (const SavedBlock& block : saved) {
-    if (block.gap.next == block.gap.needed) continue;
-    swaps.push_back({.far_interval = block.gap, .back = block.gap.next});
+  for (const FarInterval& block : saved) {
+    if (block.next > block.needed) swaps.push_back({block, block.next});
   }
   return swaps;
 }
 
 std::vector<BackwardLayer> find_backward_layers(const TaskGraph& graph,
                                                 std::span<const TaskRun> runs,
-                                                std::span<const SavedBlock> saved) {
+                                                std::span<const FarInterval> saved) {
   constexpr Position kNone = ~Position{0};
   std::vector<Position> layer_of(graph.data.size(), kNone);
-  for (const SavedBlock& block : saved) {
-    if (block.is_input) layer_of[static_cast<std::size_t>(block.gap.data)] = block.gap.last;
+  for (const FarInterval& block : saved) {
+    if (block.follows_a_read()) layer_of[static_cast<std::size_t>(block.data)] = block.last;
   }
   std::vector<BackwardLayer> layers;
   Position layer = 0;

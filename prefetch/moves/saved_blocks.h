@@ -12,23 +12,28 @@
 
 namespace spillway::prefetch {
 
-/// A movable tensor that the forward pass is done with and the backward pass uses again: what the
-/// papers call a feature map, or an activation.
-struct SavedBlock {
-  FarInterval gap;        ///< the whole block, away from the run after its last forward use on
-  bool is_input = false;  ///< that last use only reads it: it is an input of this layer
-};
+/// The number of forward tasks before the first task of another phase: where the forward pass ends.
+[[nodiscard]] Position forward_end(const TaskGraph& graph);
 
-/// The saved blocks of a step without recomputation, in order of their last forward use. A block
-/// with several forward readers counts as the last one's (vDNN's reference count for forks).
+/// The idle intervals at forward_end() of the movable blocks that are needed on both sides of it:
+/// the activations. They are in order of production, and some may hold no run.
+/// Requires: `lives` are of all tasks in order. Complexity: O(accesses).
+[[nodiscard]] std::vector<IdleInterval> find_activations(const TaskGraph& graph,
+                                                         const BlockSizes& block_sizes,
+                                                         std::span<const Life> lives);
+
+/// The blocks that forward tasks use first and other tasks then use again: what the papers call
+/// feature maps. Each is far, whole, from the run after its last forward use on. A block with
+/// several forward readers counts as the last one's (vDNN's reference count for forks). They are in
+/// order of their last forward use, and some may hold no run.
 /// Requires: every task runs once, in order. Complexity: O(accesses).
-[[nodiscard]] std::vector<SavedBlock> find_saved_blocks(const TaskGraph& graph,
-                                                        const BlockSizes& block_sizes,
-                                                        std::span<const TaskRun> runs);
+[[nodiscard]] std::vector<FarInterval> find_saved_blocks(const TaskGraph& graph,
+                                                         const BlockSizes& block_sizes,
+                                                         std::span<const TaskRun> runs);
 
-/// Each of them away for its whole gap: it leaves at once and comes back only when it is used.
-/// Those are left out whose gap holds no run. In order of `last`.
-[[nodiscard]] std::vector<Swap> away_until_used(std::span<const SavedBlock> saved);
+/// Each of them away for its whole idle interval: it leaves at once and comes back only when it is
+/// used. Those that hold no run are left out. In order of `last`.
+[[nodiscard]] std::vector<Swap> away_until_used(std::span<const FarInterval> saved);
 
 /// Consecutive backward runs of one layer.
 struct BackwardLayer {
@@ -44,6 +49,6 @@ struct BackwardLayer {
 /// Requires and complexity: as find_saved_blocks().
 [[nodiscard]] std::vector<BackwardLayer> find_backward_layers(const TaskGraph& graph,
                                                               std::span<const TaskRun> runs,
-                                                              std::span<const SavedBlock> saved);
+                                                              std::span<const FarInterval> saved);
 
 }  // namespace spillway::prefetch

@@ -11,13 +11,13 @@ namespace {
 
 using um::Bytes;
 
-// Bytes near during each run, as absences come back.
+// Bytes near during each run, as far intervals end.
 class Room {
  public:
   Room(std::span<const Bytes> demand, Bytes pool, std::span<const FarInterval> far_intervals)
       : near_{without(demand, far_intervals)}, pool_{pool} {}
 
-  // The earliest position from which on `absence` could be near up to its next use.
+  // The earliest position from which on its pages could be near up to their next use.
   [[nodiscard]] Position earliest(const FarInterval& far_interval) const {
     Position p = far_interval.next;
     while (p > far_interval.needed && near_[p - 1] + far_interval.size <= pool_) --p;
@@ -33,18 +33,18 @@ class Room {
   Bytes pool_;
 };
 
-// Which parts of blocks have a far copy, trip after trip.
+// Which parts of blocks have a far copy, swap after swap.
 class FarCopies {
  public:
   explicit FarCopies(std::span<const Swap> swaps) {
     std::size_t blocks = 0;
     for (const Swap& swap : swaps) {
-      blocks = std::max(blocks, static_cast<std::size_t>(swap.far_interval.data) + 1);
+      blocks = std::max(blocks, static_cast<std::size_t>(swap.data) + 1);
     }
     copies_.resize(blocks);
   }
 
-  // True when all of `absence` was copied after its block was last written.
+  // True when all of `far_interval` was copied after its block was last written.
   bool covers(const FarInterval& far_interval) {
     std::vector<FarInterval>& made = copies_[static_cast<std::size_t>(far_interval.data)];
     std::erase_if(made, [&](const FarInterval& copy) {
@@ -94,35 +94,33 @@ void accumulate_needs(std::vector<std::uint32_t>& needs) {
                    [](std::uint32_t a, std::uint32_t b) { return std::max(a, b); });
 }
 
-// Returns, by trip, how many offloads have ended when its own has; 0 where nothing leaves.
+// Returns, by swap, how many offloads have ended when its own has; 0 where nothing leaves.
 std::vector<std::uint32_t> add_offloads(std::span<const Swap> swaps, const LinkProfile& link,
                                         Plan& plan, std::vector<std::uint32_t>& counted_on) {
   std::vector<std::size_t> order(swaps.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) {
-    const FarInterval& far_interval = swaps[i].far_interval;
-    return std::tuple{far_interval.needed, far_interval.last, far_interval.data,
-                      far_interval.offset};
+    return std::tuple{swaps[i].needed, swaps[i].last, swaps[i].data, swaps[i].offset};
   });
   std::vector<std::uint32_t> places(swaps.size());
   plan.offloads.reserve(swaps.size());
   FarCopies copies{swaps};
   for (const Swap& swap : swaps) {
-    if (swap.far_interval.from_start) copies.add(swap.far_interval);
+    if (swap.from_start) copies.add(swap);
   }
   Position needed = 0;  // of the last move
   for (const std::size_t i : order) {
-    const FarInterval& far_interval = swaps[i].far_interval;
-    if (far_interval.from_start) continue;
-    Move move = move_of(far_interval);
-    move.is_clean = copies.covers(far_interval);
-    move.after.runs = 1 + (link.copies_while_read ? far_interval.written : far_interval.last);
-    move.free_after = move.after.runs <= far_interval.last ? far_interval.last + 1 : 0;
-    if (!move.is_clean) copies.add(far_interval);
-    append(move, far_interval.needed == needed, plan.offloads);
-    needed = far_interval.needed;
+    const Swap& swap = swaps[i];
+    if (swap.from_start) continue;
+    Move move = move_of(swap);
+    move.is_clean = copies.covers(swap);
+    move.after.runs = 1 + (link.copies_while_read ? swap.written : swap.last);
+    move.free_after = move.after.runs <= swap.last ? swap.last + 1 : 0;
+    if (!move.is_clean) copies.add(swap);
+    append(move, swap.needed == needed, plan.offloads);
+    needed = swap.needed;
     places[i] = static_cast<std::uint32_t>(plan.offloads.size());
-    counted_on[far_interval.needed] = places[i];
+    counted_on[swap.needed] = places[i];
   }
   accumulate_needs(counted_on);
   return places;
@@ -141,7 +139,7 @@ std::vector<Swap> return_early(std::span<const FarInterval> far_intervals,
   for (const std::size_t i : order) {
     const FarInterval& far_interval = far_intervals[i];
     if (far_interval.to_end) {
-      swaps.push_back({.far_interval = far_interval, .back = far_interval.next});
+      swaps.push_back({far_interval, far_interval.next});
       continue;
     }
     const Position earliest = room.earliest(far_interval);
@@ -151,18 +149,14 @@ std::vector<Swap> return_early(std::span<const FarInterval> far_intervals,
     }
     previous = std::max(previous, earliest);  // in order: it cannot start before its predecessor
     room.take_back(far_interval, previous);
-    swaps.push_back({.far_interval = far_interval, .back = previous});
+    swaps.push_back({far_interval, previous});
   }
   return swaps;
 }
 
 std::vector<Bytes> near_during(std::span<const Swap> swaps, std::span<const Bytes> demand) {
-  std::vector<FarInterval> far_intervals;
-  far_intervals.reserve(swaps.size());
-  for (const Swap& swap : swaps) {
-    far_intervals.push_back(
-        {.size = swap.far_interval.size, .next = swap.back, .needed = swap.far_interval.needed});
-  }
+  std::vector<FarInterval> far_intervals{swaps.begin(), swaps.end()};
+  for (std::size_t i = 0; i < swaps.size(); ++i) far_intervals[i].next = swaps[i].back;
   return without(demand, far_intervals);
 }
 
@@ -172,8 +166,7 @@ bool fits(std::span<const Swap> swaps, std::span<const Bytes> demand, Bytes pool
 
 void add_moves(std::vector<Swap> swaps, const LinkProfile& link, Plan& plan) {
   std::ranges::stable_sort(swaps, {}, [](const Swap& swap) {
-    const FarInterval& far_interval = swap.far_interval;
-    return std::tuple{swap.back, far_interval.next, far_interval.data, far_interval.offset};
+    return std::tuple{swap.back, swap.next, swap.data, swap.offset};
   });
   std::vector<std::uint32_t> counted_on(plan.runs.size() + 1);  // by run: offloads it waits for
   const std::vector<std::uint32_t> places = add_offloads(swaps, link, plan, counted_on);
@@ -181,12 +174,12 @@ void add_moves(std::vector<Swap> swaps, const LinkProfile& link, Plan& plan) {
   std::vector<std::uint32_t> landed(plan.runs.size() + 1);  // by run: prefetches it waits for
   Position next = 0;                                        // of the last move
   for (std::size_t i = 0; i < swaps.size(); ++i) {
-    if (swaps[i].far_interval.to_end) continue;
-    Move move = move_of(swaps[i].far_interval);
+    if (swaps[i].to_end) continue;
+    Move move = move_of(swaps[i]);
     move.after.runs = swaps[i].back;
     move.after.offloads = std::max(places[i], counted_on[swaps[i].back]);
-    append(move, swaps[i].far_interval.next == next, plan.prefetches);
-    next = swaps[i].far_interval.next;
+    append(move, swaps[i].next == next, plan.prefetches);
+    next = swaps[i].next;
     landed[next] = static_cast<std::uint32_t>(plan.prefetches.size());
   }
   accumulate_needs(landed);

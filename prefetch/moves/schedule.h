@@ -10,23 +10,22 @@
 
 namespace spillway::prefetch {
 
-/// An absence and when its pages come back.
-struct Swap {
-  FarInterval far_interval;
+/// A far interval with its two moves: an offload and a prefetch.
+struct Swap : FarInterval {
   Position back = 0;  ///< the prefetch may start when all runs before this one have ended
 };
 
-/// Brings each absence back as early as memory allows, in order of next use: from the first run on
-/// from which every run up to its use still fits in `pool`. (Facts on planning, section 3:
-/// SIMULATE's admission rule, made static.) An absence whose room turns out to be free all the time
-/// is left out. What was far from the start is brought back all the same; what stays far is not.
+/// Brings the pages of each far interval back as early as memory allows, in order of next use: from
+/// the first run on from which every run up to their use still fits in `pool`. A far interval whose
+/// room turns out to be free all the time is left out. State that was far from the start is brought
+/// back all the same; state that stays far is not.
 ///
-/// Requires: `absences` cover `demand` down to `pool`. The result is in order of next use.
-/// Complexity: O(absences * runs) at worst, O(absences + runs) where little room is free.
+/// Requires: `far_intervals` cover `demand` down to `pool`. The result is in order of next use.
+/// Complexity: O(intervals * runs) at worst, O(intervals + runs) where little room is free.
 [[nodiscard]] std::vector<Swap> return_early(std::span<const FarInterval> far_intervals,
                                              std::span<const um::Bytes> demand, um::Bytes pool);
 
-/// Movable bytes near during each run while `trips` are away: each block from `needed` up to, and
+/// Movable bytes near during each run while `swaps` are away: each block from `needed` up to, and
 /// without, `back`.
 [[nodiscard]] std::vector<um::Bytes> near_during(std::span<const Swap> swaps,
                                                  std::span<const um::Bytes> demand);
@@ -36,20 +35,20 @@ struct Swap {
 [[nodiscard]] bool fits(std::span<const Swap> swaps, std::span<const um::Bytes> demand,
                         um::Bytes pool);
 
-/// Adds the moves of `trips` to a plan without moves, and gives `plan.runs` their conditions:
+/// Adds the moves of `swaps` to a plan without moves, and gives `plan.runs` their conditions:
 /// - an offload starts when run `last` has ended, or already when run `written` has where the link
 ///   copies while tasks read, and run `needed` waits for it; offloads go in order of `needed`. It
-///   is clean where an earlier trip has made a far copy that is still valid;
+///   is clean where an earlier swap has made a far copy that is still valid;
 /// - a prefetch waits for the runs before `back`, for its own offload, and for all offloads that
 ///   run `back` counts on; run `next` waits for it. Prefetches go in order of `back`, then `next`.
 ///
 /// Neighbouring parts of a block that move under the same conditions become one move.
 ///
-/// Where the trips fit(), these conditions alone keep memory within the pool under any timing.
+/// Where the swaps fit(), these conditions alone keep memory within the pool under any timing.
 /// What was far from the start has no offload, what stays far no prefetch.
-/// Requires: written <= last < needed <= back <= next for each trip that has both; `plan.runs` is
+/// Requires: written <= last < needed <= back <= next for each swap that has both; `plan.runs` is
 /// filled.
-/// Complexity: O(trips * log trips + runs), and the square of a block's number of trips.
+/// Complexity: O(swaps * log swaps + runs), and the square of a block's number of swaps.
 void add_moves(std::vector<Swap> swaps, const LinkProfile& link, Plan& plan);
 
 }  // namespace spillway::prefetch

@@ -21,7 +21,7 @@ class Withheld {
         without_run_{furthest(&Progress::runs, plan.runs.size())},
         without_offload_{furthest(&Progress::offloads, plan.offloads.size())} {}
 
-  /// True when `other` can begin while `stay` has not ended.
+  /// True when `other` can begin while `interval` has not ended.
   [[nodiscard]] bool may_begin_beside(const NearInterval& other,
                                       const NearInterval& interval) const {
     if (!interval.is_offloaded) return can_begin(other, without_run_[interval.last]);
@@ -90,7 +90,7 @@ std::optional<Violation> check_bounds(const TaskGraph& graph, const Plan& plan,
                                       const IntervalPlacement& placement) {
   if (placement.offsets.size() != intervals.size()) {
     return Violation{"the placement has " + std::to_string(placement.offsets.size()) +
-                     " offsets for " + std::to_string(intervals.size()) + " stays"};
+                     " offsets for " + std::to_string(intervals.size()) + " near intervals"};
   }
   for (std::size_t i = 0; i < intervals.size(); ++i) {
     const Bytes offset = placement.offsets[i];

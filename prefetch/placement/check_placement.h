@@ -11,14 +11,15 @@
 
 namespace spillway::prefetch {
 
-/// Proves that no two of `stays` that may be at the same time share addresses, whatever the timing
-/// of `plan`, and that all lie within the placement's extent; or says which do not.
+/// Proves that no two of `intervals` that may be at the same time share addresses, whatever the
+/// timing of `plan`, and that all lie within the placement's extent; or says which do not.
 ///
-/// Shares nothing with place_intervals(): for each end of a stay it lets everything else of the
-/// plan go on without it for ever; what begins nevertheless may be beside that stay.
+/// Shares nothing with place_intervals(): for each end of a near interval it lets everything else
+/// of the plan go on without it for ever; what begins nevertheless may be beside that near
+/// interval.
 ///
-/// Requires: `plan` verifies; `stays` are its. Complexity: O(runs + moves) and the number of pairs
-/// that share addresses.
+/// Requires: `plan` verifies; `intervals` are its. Complexity: O(runs + moves) and the number of
+/// pairs that share addresses.
 [[nodiscard]] std::optional<Violation> check_placement(const TaskGraph& graph, const Plan& plan,
                                                        std::span<const NearInterval> intervals,
                                                        const IntervalPlacement& placement);

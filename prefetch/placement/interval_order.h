@@ -9,10 +9,10 @@
 
 namespace spillway::prefetch {
 
-/// When a stay is, as far as the conditions of a plan say so.
+/// When a near interval is, as far as the conditions of a plan say so.
 struct IntervalSpan {
-  Progress begun;  ///< has surely been reached when the stay begins
-  Progress ended;  ///< the stay has surely ended when this has been reached
+  Progress begun;  ///< has surely been reached when the near interval begins
+  Progress ended;  ///< the near interval has surely ended when this has been reached
   /// The runs from `begin` up to, and without, `end` are those beside which it may be.
   Position begin = 0;
   Position end = 0;
@@ -23,10 +23,11 @@ struct IntervalSpan {
   }
 };
 
-/// The spans of `stays`. What an entry of the plan waits for waited for something itself: `begun`
-/// holds all of that. Moves of one direction begin in order, but may be under way together.
+/// The spans of `intervals`. What an entry of the plan waits for waited for something itself:
+/// `begun` holds all of that. Moves of one direction begin in order, but may be under way together.
 ///
-/// Requires: `plan` verifies; `stays` are its. Complexity: O(runs + moves + stays * log runs).
+/// Requires: `plan` verifies; `intervals` are its. Complexity: O(runs + moves + near intervals *
+/// log runs).
 [[nodiscard]] std::vector<IntervalSpan> find_spans(const Plan& plan,
                                                    std::span<const NearInterval> intervals);
 

@@ -14,9 +14,9 @@ namespace spillway::prefetch {
 namespace {
 
 using um::Bytes;
-using Order = std::vector<std::uint32_t>;  // stays, in the order in which they are placed
+using Order = std::vector<std::uint32_t>;  // near intervals, in the order in which they are placed
 
-// Puts stays, one after the other, in the lowest gap that is free throughout their time.
+// Puts near intervals, one after the other, in the lowest gap that is free throughout their time.
 class Packer {
  public:
   Packer(std::span<const NearInterval> intervals, std::span<const IntervalSpan> spans) {
@@ -41,7 +41,7 @@ class Packer {
   }
 
  private:
-  struct Point {  // of progress: what decides when a stay may begin, or has ended
+  struct Point {  // of progress: what decides when a near interval may begin, or has ended
     std::uint32_t runs;
     std::uint32_t offloads;
     [[nodiscard]] bool reaches(const Point& other) const {
@@ -122,10 +122,10 @@ std::vector<Order> orders_to_try(std::span<const NearInterval> intervals,
 struct Trial {
   Order order;
   IntervalPlacement placement;
-  std::uint64_t excess;  // bytes of stays beyond the room: says more than the extent alone
+  std::uint64_t excess;  // bytes of near intervals beyond the room: says more than the extent alone
 };
 
-// Looks for an order in which all stays lie within `room`.
+// Looks for an order in which all near intervals lie within `room`.
 class OrderSearch {
  public:
   OrderSearch(std::span<const NearInterval> intervals, std::span<const IntervalSpan> spans,
@@ -169,7 +169,7 @@ class OrderSearch {
     }
   }
 
-  // Moves stays that reach beyond the room, or now and then any others, to other places.
+  // Moves near intervals that reach beyond the room, or now and then any others, to other places.
   Order vary(const Trial& trial) {
     std::vector<std::size_t> high;
     for (std::size_t place = 1; place < trial.order.size(); ++place) {

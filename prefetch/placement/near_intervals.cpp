@@ -10,37 +10,37 @@
 namespace spillway::prefetch {
 namespace {
 
-// The moves of one block that are not yet part of a stay.
-struct Trips {
+// The moves of one block that are not yet part of a near interval.
+struct BlockMoves {
   std::vector<std::uint32_t> offloads;
   std::vector<std::uint32_t> prefetches;
   std::size_t next = 0;
 };
 
-std::vector<Trips> swaps_by_block(const TaskGraph& graph, const Plan& plan) {
-  std::vector<Trips> swaps(graph.data.size());
+std::vector<BlockMoves> moves_by_block(const TaskGraph& graph, const Plan& plan) {
+  std::vector<BlockMoves> moves(graph.data.size());
   for (std::uint32_t i = 0; i < plan.offloads.size(); ++i) {
-    swaps[static_cast<std::size_t>(plan.offloads[i].data)].offloads.push_back(i);
+    moves[static_cast<std::size_t>(plan.offloads[i].data)].offloads.push_back(i);
   }
   for (std::uint32_t i = 0; i < plan.prefetches.size(); ++i) {
-    swaps[static_cast<std::size_t>(plan.prefetches[i].data)].prefetches.push_back(i);
+    moves[static_cast<std::size_t>(plan.prefetches[i].data)].prefetches.push_back(i);
   }
-  return swaps;
+  return moves;
 }
 
 // Cuts a life where the block is away: a whole block that leaves comes back before its next use.
-void add_intervals(const Life& life, um::Bytes size, const Plan& plan, Trips& swaps,
+void add_intervals(const Life& life, um::Bytes size, const Plan& plan, BlockMoves& moves,
                    std::vector<NearInterval>& intervals) {
   NearInterval interval{
       .data = life.data, .size = um::round_up(size, kSmallestPage), .first = life.begin()};
-  for (; swaps.next < swaps.offloads.size(); ++swaps.next) {
-    const std::uint32_t offload = swaps.offloads[swaps.next];
+  for (; moves.next < moves.offloads.size(); ++moves.next) {
+    const std::uint32_t offload = moves.offloads[moves.next];
     if (plan.offloads[offload].frees_after() > life.last()) break;
     interval.is_offloaded = true;
     interval.last = offload;
     intervals.push_back(interval);
     interval.is_prefetched = true;
-    interval.first = swaps.prefetches.at(swaps.next);
+    interval.first = moves.prefetches.at(moves.next);
     interval.is_offloaded = false;
   }
   interval.last = life.last();
@@ -51,14 +51,14 @@ void add_intervals(const Life& life, um::Bytes size, const Plan& plan, Trips& sw
 
 std::vector<NearInterval> find_near_intervals(const TaskGraph& graph, const Plan& plan) {
   um::expects(plan.residency == Residency::kPlanned && moves_whole_blocks(plan, graph),
-              "stays are of whole blocks that a plan moves");
+              "near intervals are of whole blocks that a plan moves");
   const BlockSizes block_sizes{graph, plan.page};
-  std::vector<Trips> swaps = swaps_by_block(graph, plan);
+  std::vector<BlockMoves> moves = moves_by_block(graph, plan);
   std::vector<NearInterval> intervals;
   for (const Life& life : find_lives(graph, plan.runs)) {
     if (!block_sizes.is_movable(life.data)) continue;
     um::expects(!life.outlives_step(), "state that leaves near memory can be planned, not run");
-    add_intervals(life, graph[life.data].size, plan, swaps[static_cast<std::size_t>(life.data)],
+    add_intervals(life, graph[life.data].size, plan, moves[static_cast<std::size_t>(life.data)],
                   intervals);
   }
   for (Position p = 0; p < plan.runs.size(); ++p) {

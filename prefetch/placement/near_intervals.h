@@ -22,8 +22,9 @@ struct NearInterval {
   std::uint32_t last = 0;
 };
 
-/// The stays of a step under `plan`, those that runs begin before those that prefetches begin, each
-/// in order. Copies take no more than a block's bytes, so sizes are not rounded to the plan's page.
+/// The near intervals of a step under `plan`, those that runs begin before those that prefetches
+/// begin, each in order. Copies take no more than a block's bytes, so sizes are not rounded to the
+/// plan's page.
 ///
 /// Requires: `plan` verifies against `graph`, moves whole blocks and pages nothing on demand; no
 /// state leaves near memory. Complexity: O(accesses + moves).

@@ -8,7 +8,7 @@
 namespace spillway::prefetch {
 namespace {
 
-// How many of `stays`, which are in order, begin before entry `first` of the queue.
+// How many of `intervals`, which are in order, begin before entry `first` of the queue.
 std::size_t begun_before(std::span<const NearInterval> intervals, bool is_prefetched,
                          std::uint32_t first) {
   const auto is_before = [&](const NearInterval& interval) {
@@ -34,7 +34,7 @@ PlacedStep place_step(const TaskGraph& graph, const Plan& plan, um::Bytes room) 
   step.placement = place_intervals(plan, step.intervals, room);
   step.fits = step.placement.extent <= room;
   const auto violation = check_placement(graph, plan, step.intervals, step.placement);
-  um::expects(!violation, "stays that may be at one time have places of their own");
+  um::expects(!violation, "near intervals that may be at one time have places of their own");
   return step;
 }
 

@@ -19,17 +19,17 @@ struct PlacedStep {
   IntervalPlacement placement;
   bool fits = false;  ///< the places lie in the room there is; else they are of no use
 
-  /// The stays that begin with run `position`, as indices from first on.
+  /// The near intervals that begin with run `position`, as indices from first on.
   struct Range {
     std::size_t begin;
     std::size_t end;
   };
   [[nodiscard]] Range begun_by_run(Position position) const;
-  /// The stay that begins with prefetch `index` of the plan, as an index.
+  /// The near interval that begins with prefetch `index` of the plan, as an index.
   [[nodiscard]] std::size_t begun_by_prefetch(std::uint32_t index) const;
 };
 
-/// Finds the stays of a step, places them within `room` if it can, and has that checked.
+/// Finds the near intervals of a step, places them within `room` if it can, and has that checked.
 /// Requires: as find_near_intervals(). Complexity: as place_intervals() and check_placement().
 [[nodiscard]] PlacedStep place_step(const TaskGraph& graph, const Plan& plan, um::Bytes room);
 

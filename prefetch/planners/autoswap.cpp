@@ -1,5 +1,3 @@
-#include "prefetch/planners/autoswap.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,7 +12,8 @@
 
 #include "prefetch/moves/offload_plan.h"
 #include "prefetch/moves/saved_blocks.h"
-#include "prefetch/moves/swap_plan.h"
+#include "prefetch/moves/swap_planner.h"
+#include "prefetch/planners/strategies.h"
 #include "prefetch/simulate/simulate.h"
 
 namespace spillway::prefetch {
@@ -35,17 +34,17 @@ void normalize(std::vector<double>& scores) {
   for (double& score : scores) score /= largest;
 }
 
-// Chooses blocks until the budget is kept. The trips are of all blocks that may be swapped.
+// Chooses blocks until the budget is kept. The swaps are of all blocks that may be swapped.
 class Selection {
  public:
-  Selection(const Problem& problem, const TripPlanner& planner, std::span<const TaskRun> runs,
+  Selection(const Problem& problem, const SwapPlanner& planner, std::span<const TaskRun> runs,
             std::span<const Swap> all)
       : all_{all},
         load_{planner.near_during(runs, {})},
         pool_{planner.block_sizes().pool(problem.budget)} {
     for (const TaskRun& run : runs) durations_.push_back(nanoseconds(problem.profile(run)));
     find_time_scores(problem.profile.link);
-    weighted_ = weighted_far_intervals(load_);
+    weighted_ = weighted_durations(load_);
     normalize(weighted_);
   }
 
@@ -55,8 +54,8 @@ class Selection {
     std::vector<bool> is_chosen(all_.size(), false);
     while (const std::optional<std::size_t> i = best(weights, load, is_chosen)) {
       is_chosen[*i] = true;
-      for (Position p = all_[*i].far_interval.needed; p < all_[*i].back; ++p) {
-        load[p] -= all_[*i].far_interval.size;
+      for (Position p = all_[*i].needed; p < all_[*i].back; ++p) {
+        load[p] -= all_[*i].size;
       }
     }
     std::vector<Swap> swaps;
@@ -71,21 +70,21 @@ class Selection {
     std::vector<double> starts{0};  // by run, and after the last
     for (const double duration : durations_) starts.push_back(starts.back() + duration);
     for (const Swap& swap : all_) {
-      const Bytes size = swap.far_interval.size;
-      const double far_interval = starts[swap.back] - starts[swap.far_interval.needed];
+      const Bytes size = swap.size;
+      const double duration = starts[swap.back] - starts[swap.needed];
       const double transfers = nanoseconds(link.latency + size / link.offload) +
                                nanoseconds(link.latency + size / link.prefetch);
-      const double rest = far_interval - transfers;
+      const double left = duration - transfers;
       const auto bytes = static_cast<double>(size.count());
-      far_durations_.push_back(far_interval);
-      far_areas_.push_back(rest >= 0 ? rest * bytes : rest / bytes);
+      far_durations_.push_back(duration);
+      far_areas_.push_back(left >= 0 ? left * bytes : left / bytes);
     }
     normalize(far_durations_);
     normalize(far_areas_);
   }
 
-  // By block: the integral of load - budget over its absence.
-  [[nodiscard]] std::vector<double> weighted_far_intervals(std::span<const Bytes> load) const {
+  // By block: the integral of load - budget over its far interval.
+  [[nodiscard]] std::vector<double> weighted_durations(std::span<const Bytes> load) const {
     std::vector<double> sums{0};
     for (std::size_t p = 0; p < load.size(); ++p) {
       const double excess =
@@ -95,7 +94,7 @@ class Selection {
     std::vector<double> result;
     result.reserve(all_.size());
     for (const Swap& swap : all_) {
-      result.push_back(sums[swap.back] - sums[swap.far_interval.needed]);
+      result.push_back(sums[swap.back] - sums[swap.needed]);
     }
     return result;
   }
@@ -106,13 +105,12 @@ class Selection {
     std::vector<std::uint32_t> exceeding{0};  // how many runs before each exceed the budget
     for (const Bytes bytes : load) exceeding.push_back(exceeding.back() + (bytes > pool_ ? 1 : 0));
     if (exceeding.back() == 0) return std::nullopt;
-    std::vector<double> submodular = weighted_far_intervals(load);
+    std::vector<double> submodular = weighted_durations(load);
     normalize(submodular);
     std::optional<std::size_t> best;
     double best_score = 0;
     for (std::size_t i = 0; i < all_.size(); ++i) {
-      if (is_chosen[i] || exceeding[all_[i].back] == exceeding[all_[i].far_interval.needed])
-        continue;
+      if (is_chosen[i] || exceeding[all_[i].back] == exceeding[all_[i].needed]) continue;
       const double score = weights[0] * far_durations_[i] + weights[1] * far_areas_[i] +
                            weights[2] * weighted_[i] + weights[3] * submodular[i];
       if (!best || score > best_score) {
@@ -165,9 +163,9 @@ class WeightSearch {
 
 }  // namespace
 
-std::variant<Plan, Infeasible> Autoswap::plan(const Problem& problem) const {
+std::variant<Plan, Infeasible> plan_autoswap(const Problem& problem) {
   constexpr int kEvaluations = 32;
-  const TripPlanner planner{problem};
+  const SwapPlanner planner{problem};
   const auto all =
       away_until_used(find_saved_blocks(problem.graph, planner.block_sizes(), planner.frugal()));
   const std::vector<TaskRun> runs = planner.fastest_beside(all);
@@ -184,7 +182,6 @@ std::variant<Plan, Infeasible> Autoswap::plan(const Problem& problem) const {
     best = std::move(result);
     best_weights = weights;
   }
-  best->plan.planner = name();
   return std::move(best->plan);
 }
 

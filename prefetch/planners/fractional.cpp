@@ -1,14 +1,13 @@
-#include "prefetch/planners/fractional.h"
-
 #include <utility>
 #include <vector>
 
 #include "prefetch/moves/algorithm_choice.h"
 #include "prefetch/moves/offload_plan.h"
+#include "prefetch/planners/strategies.h"
 
 namespace spillway::prefetch {
 
-std::variant<Plan, Infeasible> Fractional::plan(const Problem& problem) const {
+std::variant<Plan, Infeasible> plan_fractional(const Problem& problem) {
   constexpr int kEvaluations = 64;
   const OffloadPlanner offload{problem};
   const auto by_offloading = [&](std::vector<TaskRun> runs) {
@@ -16,7 +15,6 @@ std::variant<Plan, Infeasible> Fractional::plan(const Problem& problem) const {
   };
   auto best = choose_algorithms(problem, by_offloading, kEvaluations);
   if (!best) return infeasible(problem);
-  best->plan.planner = name();
   return std::move(best->plan);
 }
 

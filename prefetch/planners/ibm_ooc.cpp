@@ -1,5 +1,3 @@
-#include "prefetch/planners/ibm_ooc.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -8,35 +6,36 @@
 #include <vector>
 
 #include "prefetch/moves/saved_blocks.h"
-#include "prefetch/moves/swap_plan.h"
+#include "prefetch/moves/swap_planner.h"
+#include "prefetch/planners/strategies.h"
 
 namespace spillway::prefetch {
 namespace {
 
-// The trip of a block that the backward pass of `layers[use]` is the first to use.
-Swap one_layer_ahead(FarInterval far_interval, std::span<const BackwardLayer> layers,
+// The swap of a block that the backward pass of `layers[use]` is the first to use.
+Swap one_layer_ahead(const FarInterval& block, std::span<const BackwardLayer> layers,
                      std::size_t use) {
-  far_interval.written = far_interval.last;  // swapped out when its layer is concluded
-  far_interval.next = layers[use].begin;     // synchronous: the whole layer waits
-  const Position back = layers[use > 0 ? use - 1 : 0].begin;
-  return {.far_interval = far_interval, .back = back};
+  Swap swap{block, layers[use > 0 ? use - 1 : 0].begin};
+  swap.written = swap.last;       // swapped out when its layer is concluded
+  swap.next = layers[use].begin;  // synchronous: the whole layer waits
+  return swap;
 }
 
-std::vector<Swap> all_swaps(std::span<const SavedBlock> saved,
+std::vector<Swap> all_swaps(std::span<const FarInterval> saved,
                             std::span<const BackwardLayer> layers) {
   std::vector<Swap> swaps;
-  for (const SavedBlock& block : saved) {
-    const auto after = std::ranges::upper_bound(layers, block.gap.next, {}, &BackwardLayer::begin);
+  for (const FarInterval& block : saved) {
+    const auto after = std::ranges::upper_bound(layers, block.next, {}, &BackwardLayer::begin);
     const auto use = static_cast<std::size_t>(after - layers.begin()) - 1;
-    swaps.push_back(one_layer_ahead(block.gap, layers, use));
+    swaps.push_back(one_layer_ahead(block, layers, use));
   }
   return swaps;
 }
 
 }  // namespace
 
-std::variant<Plan, Infeasible> IbmOoc::plan(const Problem& problem) const {
-  const TripPlanner planner{problem};
+std::variant<Plan, Infeasible> plan_ibm_ooc(const Problem& problem) {
+  const SwapPlanner planner{problem};
   const auto saved = find_saved_blocks(problem.graph, planner.block_sizes(), planner.frugal());
   const auto layers = find_backward_layers(problem.graph, planner.frugal(), saved);
   std::vector<Swap> swaps = all_swaps(saved, layers);
@@ -44,10 +43,9 @@ std::variant<Plan, Infeasible> IbmOoc::plan(const Problem& problem) const {
   if (!planner.keeps_budget(runs, swaps)) return planner.infeasible(swaps);
   std::vector<Position> ends_of_next_layers;
   ends_of_next_layers.reserve(swaps.size());
-  for (const Swap& swap : swaps) ends_of_next_layers.push_back(swap.far_interval.last + 2);
+  for (const Swap& swap : swaps) ends_of_next_layers.push_back(swap.last + 2);
   planner.leave_late(runs, ends_of_next_layers, swaps);
   Plan plan = *planner.plan(std::move(runs), std::move(swaps));
-  plan.planner = name();
   return plan;
 }
 

@@ -1,5 +1,3 @@
-#include "prefetch/planners/largest_first.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -10,40 +8,40 @@
 #include <vector>
 
 #include "prefetch/moves/saved_blocks.h"
-#include "prefetch/moves/swap_plan.h"
+#include "prefetch/moves/swap_planner.h"
+#include "prefetch/planners/strategies.h"
 
 namespace spillway::prefetch {
 namespace {
 
 using um::Bytes;
 
-// The trips of `all` that are left when the largest blocks stay that fit in `pool` beside `near`.
+// The swaps of `all` that are left when the largest blocks stay that fit in `pool` beside `near`.
 std::vector<Swap> without_the_largest(const std::vector<Swap>& all, std::vector<Bytes> near,
                                       Bytes pool) {
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::ranges::greater{},
-                           [&](std::size_t i) { return all[i].far_interval.size; });
-  std::vector<bool> intervals(all.size(), false);
+                           [&](std::size_t i) { return all[i].size; });
+  std::vector<bool> stays_near(all.size(), false);
   for (const std::size_t i : order) {
-    const auto gap = std::span{near}.subspan(all[i].far_interval.needed,
-                                             all[i].back - all[i].far_interval.needed);
-    const Bytes size = all[i].far_interval.size;
-    if (std::ranges::any_of(gap, [&](Bytes bytes) { return bytes + size > pool; })) continue;
-    for (Bytes& bytes : gap) bytes += size;
-    intervals[i] = true;
+    const auto away = std::span{near}.subspan(all[i].needed, all[i].back - all[i].needed);
+    const Bytes size = all[i].size;
+    if (std::ranges::any_of(away, [&](Bytes bytes) { return bytes + size > pool; })) continue;
+    for (Bytes& bytes : away) bytes += size;
+    stays_near[i] = true;
   }
   std::vector<Swap> swaps;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!intervals[i]) swaps.push_back(all[i]);
+    if (!stays_near[i]) swaps.push_back(all[i]);
   }
   return swaps;
 }
 
 }  // namespace
 
-std::variant<Plan, Infeasible> LargestFirst::plan(const Problem& problem) const {
-  const TripPlanner planner{problem};
+std::variant<Plan, Infeasible> plan_largest_first(const Problem& problem) {
+  const SwapPlanner planner{problem};
   const auto all =
       away_until_used(find_saved_blocks(problem.graph, planner.block_sizes(), planner.frugal()));
   std::vector<TaskRun> runs = planner.fastest_beside(all);
@@ -51,7 +49,6 @@ std::variant<Plan, Infeasible> LargestFirst::plan(const Problem& problem) const 
   const Bytes pool = planner.block_sizes().pool(problem.budget);
   std::vector<Swap> swaps = without_the_largest(all, planner.near_during(runs, all), pool);
   Plan plan = *planner.plan_eagerly(std::move(runs), std::move(swaps));
-  plan.planner = name();
   return plan;
 }
 

@@ -1,5 +1,3 @@
-#include "prefetch/planners/on_demand.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -7,6 +5,7 @@
 #include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
 #include "prefetch/moves/algorithm_choice.h"
+#include "prefetch/planners/strategies.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -128,10 +127,10 @@ class Swapper {
 
 }  // namespace
 
-std::variant<Plan, Infeasible> OnDemand::plan(const Problem& problem) const {
+std::variant<Plan, Infeasible> plan_on_demand(const Problem& problem) {
   const BlockSizes block_sizes{problem.graph, problem.page};
   const Bytes pool = block_sizes.pool(problem.budget);
-  Plan plan{.planner = std::string{name()},
+  Plan plan{.planner = {},
             .graph = fingerprint(problem.graph),
             .budget = problem.budget,
             .page = problem.page,

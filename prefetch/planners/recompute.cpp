@@ -1,5 +1,3 @@
-#include "prefetch/planners/recompute.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -11,6 +9,7 @@
 #include "prefetch/moves/recomputation.h"
 #include "prefetch/moves/resident_runs.h"
 #include "prefetch/planners/joint/decisions.h"
+#include "prefetch/planners/strategies.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -97,7 +96,7 @@ class Search {
     return min_;
   }
 
-  // The first change of a block's fate, among those live at the peak, with which less is needed.
+  // The first change of a block's policy, among those live at the peak, with which less is needed.
   bool lower_peak() {
     const std::vector<bool> live = live_at_peak();
     for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -170,12 +169,11 @@ class Search {
 
 }  // namespace
 
-std::variant<Plan, Infeasible> Recompute::plan(const Problem& problem) const {
+std::variant<Plan, Infeasible> plan_recompute(const Problem& problem) {
   Search search{problem};
   Choice choice = search.find();
   if (!search.fits(choice)) return need_of(problem, choice.runs);
   Plan plan = plan_without_moves(problem, std::move(choice.runs));
-  plan.planner = name();
   return plan;
 }
 

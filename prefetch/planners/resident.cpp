@@ -1,14 +1,13 @@
-#include "prefetch/planners/resident.h"
-
 #include <algorithm>
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
 #include "prefetch/moves/algorithm_choice.h"
+#include "prefetch/planners/strategies.h"
 
 namespace spillway::prefetch {
 
-std::variant<Plan, Infeasible> Resident::plan(const Problem& problem) const {
+std::variant<Plan, Infeasible> plan_resident(const Problem& problem) {
   const BlockSizes block_sizes{problem.graph, problem.page};
   const um::Bytes pool = block_sizes.pool(problem.budget);
   std::vector<TaskRun> runs = fastest_that_fit(problem);
@@ -25,7 +24,7 @@ std::variant<Plan, Infeasible> Resident::plan(const Problem& problem) const {
     return Infeasible{.task = TaskId(max - final_live.begin()), .smallest_budget = need};
   }
   for (Position p = 0; p < runs.size(); ++p) runs[p].after = {.runs = p};
-  return Plan{.planner = std::string{name()},
+  return Plan{.planner = {},
               .graph = fingerprint(problem.graph),
               .budget = problem.budget,
               .page = problem.page,

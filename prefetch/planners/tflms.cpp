@@ -1,5 +1,3 @@
-#include "prefetch/planners/tflms.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -10,7 +8,8 @@
 
 #include "prefetch/moves/offload_plan.h"
 #include "prefetch/moves/saved_blocks.h"
-#include "prefetch/moves/swap_plan.h"
+#include "prefetch/moves/swap_planner.h"
+#include "prefetch/planners/strategies.h"
 #include "prefetch/simulate/simulate.h"
 
 namespace spillway::prefetch {
@@ -25,12 +24,11 @@ std::vector<std::size_t> tensor_counts(std::size_t all) {
   return counts;
 }
 
-// Each trip ends `distance` layers before the one that uses its block.
+// Each swap ends `distance` layers before the one that uses its block.
 void prefetch_ahead(std::span<Swap> swaps, std::span<const BackwardLayer> layers,
                     std::size_t distance) {
   for (Swap& swap : swaps) {
-    const auto after =
-        std::ranges::upper_bound(layers, swap.far_interval.next, {}, &BackwardLayer::begin);
+    const auto after = std::ranges::upper_bound(layers, swap.next, {}, &BackwardLayer::begin);
     const auto use = static_cast<std::size_t>(after - layers.begin()) - 1;
     swap.back = layers[use - std::min(use, distance)].begin;
   }
@@ -73,8 +71,8 @@ class Configurations {
   }
 
   const Problem& problem_;
-  TripPlanner planner_;
-  std::vector<SavedBlock> saved_;
+  SwapPlanner planner_;
+  std::vector<FarInterval> saved_;
   std::vector<BackwardLayer> layers_;
   std::optional<EvaluatedPlan> best_;
   std::optional<Infeasible> smallest_;
@@ -82,9 +80,8 @@ class Configurations {
 
 }  // namespace
 
-std::variant<Plan, Infeasible> Tflms::plan(const Problem& problem) const {
+std::variant<Plan, Infeasible> plan_tflms(const Problem& problem) {
   auto result = Configurations{problem}.best();
-  if (auto* const plan = std::get_if<Plan>(&result)) plan->planner = name();
   return result;
 }
 

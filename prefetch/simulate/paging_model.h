@@ -24,12 +24,11 @@ struct PagedStep {
 /// workspace in order. A page that is far faults: the time of the link's `faults`, and its
 /// transfer, since a driver does not know that a write-only or dead page need not come; where the
 /// device knows the former (`spare_overwritten`), those that are not overwritten whole. Where there
-/// is no room the page that came near longest ago leaves, whatever its use (facts on unified
-/// memory, section 2: the driver's order is that of migration), or the one that no running task
-/// uses and that was used longest ago (`evict_by_use`); it is written back when it was written
-/// since it came. Nothing overlaps with computing or with another fault.
+/// is no room the page that came near longest ago leaves, whatever its use, or the one that no
+/// running task uses and that was used longest ago (`evict_by_use`); it is written back when it was
+/// written since it came. Nothing overlaps with computing or with another fault.
 ///
-/// The facts give no time for a group of faults of a GPU; here each page of the plan, at most 2
+/// No published time is known for a group of faults of a GPU; here each page of the plan, at most 2
 /// MiB, is one group. Without `evict_by_use` a page may leave while its run still computes; it does
 /// not come back for it.
 ///

@@ -55,7 +55,7 @@ Reference number_in_order(const TaskGraph& graph) {
 }
 
 // Follows the sequence of runs. As long as every run reads what its task reads in order, it writes
-// what its task writes in order, so a version stays the name of one content.
+// what its task writes in order, so a version remains the name of one content.
 class Replayer {
  public:
   Replayer(const TaskGraph& graph, const Reference& reference)

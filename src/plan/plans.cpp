@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "prefetch/files/machine.h"
-#include "prefetch/planners/resident.h"
+#include "prefetch/planners/catalogue.h"
 #include "prefetch/runtime/pinned_blocks.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/verify/verify.h"
@@ -55,9 +55,9 @@ Bytes chunk_for(const TaskGraph& graph, const prefetch::LinkProfile& link) {
 // `step_budget` is what `run_budget` leaves for this step; complaints speak of the run's.
 Plan plan_graph(const TaskGraph& graph, const Profile& profile, Bytes run_budget, Bytes step_budget,
                 Bytes page, const PlanRequest& request) {
-  const prefetch::Resident resident;
-  const bool intervals = request.memory == MemoryMode::kResident;
-  const prefetch::Planner& planner = intervals ? resident : *request.planner;
+  const bool is_resident = request.memory == MemoryMode::kResident;
+  const prefetch::Planner& planner =
+      is_resident ? prefetch::find_planner("resident") : *request.planner;
   auto planned = planner.plan(make_problem(graph, profile, step_budget, page, request));
   if (auto* const reason = std::get_if<Infeasible>(&planned)) {
     reason->smallest_budget += run_budget - step_budget;

@@ -6,7 +6,7 @@ namespace spillway {
 
 /// The sizes of a step on a machine that is not here: dense tensors without padding, and for 3x3
 /// convolutions of stride 1 a fast algorithm with a workspace of 1.125 times what it reads and
-/// makes (facts on planning, section 4).
+/// makes.
 class MachineSizeModel final : public SizeModel {
  public:
   [[nodiscard]] um::Bytes tensor_bytes(const TensorShape& shape) const override;

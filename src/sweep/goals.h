@@ -16,7 +16,7 @@ struct Measure {
   std::optional<double> limit;  ///< at most this; nothing: told, not judged
 };
 
-/// What the product must reach (facts on planning, section 7), and what it did.
+/// What the product must reach, and what it did.
 struct Goal {
   std::string name;               ///< "G1"
   std::string what;               ///< in words

@@ -23,7 +23,7 @@ struct SuiteNetwork {
 };
 
 /// Suite S: fourteen networks on three machines under twelve budgets each, linear from the smallest
-/// feasible one (p = 0) to the resident need (p = 11) (facts on planning, section 4).
+/// feasible one (p = 0) to the resident need (p = 11).
 inline constexpr std::size_t kSuiteBudgets = 12;
 [[nodiscard]] std::span<const SuiteNetwork> suite_networks();
 [[nodiscard]] std::span<const std::string_view> suite_machines();

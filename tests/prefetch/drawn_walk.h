@@ -46,7 +46,7 @@ class DrawnWalk {
   [[nodiscard]] bool is_running() const { return is_running_; }
   [[nodiscard]] std::uint32_t run() const { return runs_; }
 
-  /// True while the stay occupies near memory.
+  /// True while the near interval occupies near memory.
   [[nodiscard]] bool is_near(const NearInterval& interval) const {
     return has_begun(interval) && !has_ended(interval);
   }

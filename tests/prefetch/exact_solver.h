@@ -17,18 +17,18 @@ namespace spillway::prefetch::testing {
 
 /// The shortest makespan of any schedule that executes a sequence of runs, as it is, and offloads
 /// whole blocks between two of their uses; nothing when none fits. For graphs with a handful of
-/// blocks that rest between uses.
+/// blocks that are idle between uses.
 ///
-/// Searches over all decisions: which rests of blocks are spent far, every order of offloads and of
-/// prefetches, and how both interleave with the runs. Whatever starts, starts when something else
-/// ends: any other schedule can be shifted left to one of these. A block may be copied out when the
-/// last run that uses it before its rest has ended, or already when it is written where the link
-/// copies while tasks read; once it has been far and not been written since, its memory is freed in
-/// no time. Its memory is free when both the copy and that run have ended, and taken when a
-/// prefetch starts; on a link that is not duplex one move is under way at a time. (Only a block
-/// that is copied early for a later rest and leaves before it is not looked at.) Of two states
-/// alike in what has been done and what is under way, the one that is never earlier is dropped; the
-/// state that could end the step soonest goes on first.
+/// Searches over all decisions: which idle intervals of blocks are spent far, every order of
+/// offloads and of prefetches, and how both interleave with the runs. Whatever starts, starts when
+/// something else ends: any other schedule can be shifted left to one of these. A block may be
+/// copied out when the last run that uses it before its idle interval has ended, or already when it
+/// is written where the link copies while tasks read; once it has been far and not been written
+/// since, its memory is freed in no time. Its memory is free when both the copy and that run have
+/// ended, and taken when a prefetch starts; on a link that is not duplex one move is under way at a
+/// time. (Only a block that is copied early for a later idle interval and leaves before it is not
+/// looked at.) Of two states alike in what has been done and what is under way, the one that is
+/// never earlier is dropped; the state that could end the step soonest goes on first.
 class ExactSolver {
  public:
   /// Every task once, in order, with its first algorithm.
@@ -83,7 +83,8 @@ class ExactSolver {
     Position next;
     std::int64_t out;  // ns
     std::int64_t in;
-    std::size_t first;  // of the rests of the same content; this one is among those that follow
+    std::size_t
+        first;  // of the idle intervals of the same content; this one is among those that follow
   };
   struct State {
     std::size_t run = 0;  // the next to start
@@ -207,14 +208,14 @@ class ExactSolver {
     push(std::move(next));
   }
 
-  // True when a later rest of the same content is copied out already.
+  // True when a later idle interval of the same content is copied out already.
   [[nodiscard]] bool is_left_for_later(const State& state, std::size_t i) const {
     for (std::size_t j = i + 1; j < blocks_.size() && blocks_[j].first == blocks_[i].first; ++j) {
       if (state.blocks[j] != kNear) return true;
     }
     return false;
   }
-  // True when an earlier rest of the same content is not over.
+  // True when an earlier idle interval of the same content is not over.
   [[nodiscard]] bool is_away(const State& state, std::size_t i) const {
     for (std::size_t j = blocks_[i].first; j < i; ++j) {
       if (state.blocks[j] != kNear && state.blocks[j] != kBack) return true;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "prefetch/planners/resident.h"
+#include "prefetch/planners/catalogue.h"
 #include "prefetch/verify/verify.h"
 #include "tests/prefetch/toy.h"
 
@@ -41,9 +41,9 @@ TEST(NearNeed, IsWhatTheResidentPlannerAsksFor) {
   const Profile profile = flat_profile(graph, 1ns);
   Problem given = problem(graph, profile, {});
   given.budget = near_need(graph, BlockSizes{graph, kPage}).resident;
-  EXPECT_TRUE(std::holds_alternative<Plan>(Resident{}.plan(given)));
+  EXPECT_TRUE(std::holds_alternative<Plan>(find_planner("resident").plan(given)));
   given.budget -= kPage;
-  const auto refused = Resident{}.plan(given);
+  const auto refused = find_planner("resident").plan(given);
   ASSERT_TRUE(std::holds_alternative<Infeasible>(refused));
   EXPECT_EQ(std::get<Infeasible>(refused).smallest_budget, given.budget + kPage);
 }
@@ -54,7 +54,7 @@ TEST(Infeasible, OfAStepWithoutTasksIsRefusedWithoutATask) {
   const Profile profile = flat_profile(graph, 1ns);
   Problem given = problem(graph, profile, {});
   given.budget = pages(1);
-  const auto refused = Resident{}.plan(given);
+  const auto refused = find_planner("resident").plan(given);
   ASSERT_TRUE(std::holds_alternative<Infeasible>(refused));
   EXPECT_EQ(to_string(std::get<Infeasible>(refused), graph, given.budget),
             "a budget of 4.00 KiB is too small; the smallest budget that works is 8192 bytes (8.00 "

@@ -1,6 +1,7 @@
 spillway_test(prefetch_tests
   SOURCES prefetch/moves/algorithm_choice_test.cpp prefetch/planners/autoswap_test.cpp
-          prefetch/planners/capacity_test.cpp prefetch/moves/cover_test.cpp
+          prefetch/planners/capacity_test.cpp prefetch/planners/catalogue_test.cpp
+          prefetch/moves/cover_test.cpp
           prefetch/verify/dataflow_test.cpp prefetch/files/file_fuzz_test.cpp
           prefetch/planners/fractional_test.cpp prefetch/planners/ibm_ooc_test.cpp
           prefetch/planners/joint/joint_test.cpp prefetch/planners/largest_first_test.cpp
@@ -67,11 +68,10 @@ spillway_test(prefetch_chain_tests
   RANDOM_CASES 1000)
 
 spillway_test(prefetch_file_tests
-  SOURCES prefetch/files/bad_machine_test.cpp prefetch/files/bad_profile_test.cpp
-          prefetch/files/bad_trace_test.cpp prefetch/simulate/chrome_trace_test.cpp
+  SOURCES prefetch/files/bad_files_test.cpp prefetch/simulate/chrome_trace_test.cpp
           prefetch/files/json_test.cpp prefetch/files/machine_test.cpp prefetch/need_test.cpp
           prefetch/simulate/paging_model_test.cpp prefetch/files/plan_file_test.cpp
-          prefetch/files/profile_file_test.cpp prefetch/moves/recomputation_test.cpp
+          prefetch/moves/recomputation_test.cpp
           prefetch/planners/superneurons/superneurons_golden_test.cpp
           prefetch/planners/superneurons/superneurons_networks.cpp
           prefetch/planners/superneurons/superneurons_test.cpp prefetch/files/trace_test.cpp

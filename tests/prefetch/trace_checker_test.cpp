@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "prefetch/planners/fractional.h"
+#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/toy.h"
 
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 class TraceCheckerTest : public ::testing::Test {
  protected:
   TraceCheckerTest() {
-    plan = std::get<Plan>(Fractional{}.plan(problem(graph, profile, pages(14))));
+    plan = std::get<Plan>(find_planner("fractional").plan(problem(graph, profile, pages(14))));
     timeline = simulate(plan, profile);
   }
   [[nodiscard]] std::string fault() const {

@@ -10,7 +10,7 @@
 namespace spillway {
 namespace {
 
-// moDNN's Fig. 6 in the convention that reproduces it (facts on planning, section 6): 32-bit
+// moDNN's Fig. 6 in the convention that reproduces it: 32-bit
 // numbers, GiB of 2^30. A layer's output Y and its gradient are counted for every layer that has
 // one of its own: ReLU works in place, a sum adds to one of its inputs, flatten and dropout pass
 // their input on; of the image there is only Y. No liveness.

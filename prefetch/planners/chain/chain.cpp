@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "prefetch/block_sizes.h"
-#include "prefetch/moves/activations.h"
+#include "prefetch/moves/saved_blocks.h"
 #include "prefetch/planners/chain/chain_cuts.h"
 #include "um/error.h"
 

@@ -1,5 +1,3 @@
-#include "prefetch/planners/chain/rotor.h"
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "prefetch/liveness.h"
 #include "prefetch/moves/resident_runs.h"
 #include "prefetch/planners/chain/chain.h"
+#include "prefetch/planners/chain/chain_planners.h"
 #include "prefetch/planners/chain/rotor_table.h"
 #include "prefetch/verify/dataflow.h"
 
@@ -105,12 +104,11 @@ class Sequences {
 
 }  // namespace
 
-std::variant<Plan, Infeasible> Rotor::plan(const Problem& problem) const {
+std::variant<Plan, Infeasible> plan_rotor(const Problem& problem) {
   Sequences sequences{problem};
   auto runs = sequences.find();
   if (!runs) return sequences.smallest_budget();
   Plan plan = plan_without_moves(problem, *std::move(runs));
-  plan.planner = name();
   return plan;
 }
 

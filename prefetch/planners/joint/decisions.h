@@ -10,15 +10,15 @@
 
 namespace spillway::prefetch {
 
-/// What becomes of a droppable block between its last use on the way forward and its first on the
-/// way back.
+/// How long memory keeps a droppable block between its last use on the way forward and its first on
+/// the way back.
 enum class RetentionPolicy : std::uint8_t {
-  kKeep,       ///< stays, or is moved where memory is short
+  kKeep,       ///< kept, or moved where memory is short
   kDrop,       ///< dropped, made again once
   kDropPerUse  ///< dropped, made again for each use
 };
 
-/// What the inserter is told when `fates` befall `blocks`, one each.
+/// What the inserter is told when each of `blocks` has one of `policies`.
 [[nodiscard]] std::vector<Dropped> dropped_blocks(std::span<const Recomputable> blocks,
                                                   std::span<const RetentionPolicy> policies);
 
@@ -31,8 +31,8 @@ struct Change {
   friend bool operator==(const Change&, const Change&) = default;
 };
 
-/// Everything about a plan that is decided before its moves: the fate of each droppable block and
-/// the algorithm of each task.
+/// Everything about a plan that is decided before its moves: the retention policy of each droppable
+/// block and the algorithm of each task.
 struct Decisions {
   std::vector<RetentionPolicy> policies;
   std::vector<std::uint32_t> algorithms;  ///< by task

@@ -152,7 +152,7 @@ class JointSearch {
     return has_helped;
   }
 
-  // Leaves the valley by a few random changes and goes downhill from there, again and again.
+  // Leaves a local optimum by a few random changes and goes downhill from there, again and again.
   void perturb() {
     constexpr std::size_t kChanges = 8;
     constexpr int kDownhill = 200;
@@ -234,6 +234,12 @@ SearchLimits limits_for(const Problem& problem) {
 
 std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLimits& limits) {
   return JointSearch{problem, limits}.search();
+}
+
+std::variant<Plan, Infeasible> plan_joint(const Problem& problem) {
+  auto best = joint_search(problem, limits_for(problem));
+  if (!best) return infeasible(problem);
+  return std::move(best->plan);
 }
 
 }  // namespace spillway::prefetch

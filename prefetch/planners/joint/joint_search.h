@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <variant>
 
 #include "prefetch/moves/offload_plan.h"
 #include "prefetch/planner.h"
@@ -19,15 +20,19 @@ struct SearchLimits {
 /// processors of 2025.
 [[nodiscard]] SearchLimits limits_for(const Problem& problem);
 
-/// Chooses fates of blocks and algorithms together, each candidate judged by the simulated length
-/// of its plan of page-granular moves: the best number of cheapest blocks to drop; then, until the
-/// limits are met, whatever helps most of what would help the longest stalls, of ranges of blocks
-/// (by cost, by position) and of tasks whose decision is changed together, ranges being halved
-/// again and again; then random changes (facts on planning, section 3, PLAN).
+/// Chooses retention policies and algorithms together, each candidate judged by the simulated
+/// length of its plan of page-granular moves: the best number of cheapest blocks to drop; then,
+/// until the limits are met, whatever helps most of what would help the longest stalls, of ranges
+/// of blocks (by cost, by position) and of tasks whose decision is changed together, ranges being
+/// halved again and again; then random changes.
 ///
 /// Candidates are evaluated in parallel; the result does not depend on how many threads there are.
 /// Nothing when the budget is too small for every plan.
 [[nodiscard]] std::optional<EvaluatedPlan> joint_search(const Problem& problem,
                                                         const SearchLimits& limits);
+
+/// The default: page-granular offloading, recomputation (once or for each use) and convolution
+/// algorithms chosen together by joint_search(). Spillway's own.
+[[nodiscard]] std::variant<Plan, Infeasible> plan_joint(const Problem& problem);
 
 }  // namespace spillway::prefetch

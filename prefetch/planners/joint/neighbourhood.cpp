@@ -30,9 +30,9 @@ std::vector<std::uint32_t> first(const std::vector<std::uint32_t>& all, std::siz
   return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), count))};
 }
 
-void add_unless_empty(CandidateEdit step, std::vector<CandidateEdit>& steps) {
-  if (!step.empty() && std::ranges::find(steps, step) == steps.end()) {
-    steps.push_back(std::move(step));
+void add_unless_empty(CandidateEdit edit, std::vector<CandidateEdit>& edits) {
+  if (!edit.empty() && std::ranges::find(edits, edit) == edits.end()) {
+    edits.push_back(std::move(edit));
   }
 }
 
@@ -86,11 +86,11 @@ Neighbourhood::Neighbourhood(const DecisionSpace& space) : space_{space} {
 CandidateEdit Neighbourhood::set_policy(const Decisions& from,
                                         const std::vector<std::uint32_t>& blocks,
                                         RetentionPolicy policy) const {
-  CandidateEdit step;
+  CandidateEdit edit;
   for (const std::uint32_t i : blocks) {
-    if (from.policies[i] != policy) step.push_back(policy_change(i, policy));
+    if (from.policies[i] != policy) edit.push_back(policy_change(i, policy));
   }
-  return step;
+  return edit;
 }
 
 CandidateEdit Neighbourhood::drop_cheapest(const Selection& selection) const {
@@ -103,38 +103,38 @@ CandidateEdit Neighbourhood::drop_cheapest(const Selection& selection) const {
                          static_cast<double>(block.size.count()) * (1 + selection.tilt * late);
     by_price[price_class(price)].push_back(by_position_[place]);
   }
-  CandidateEdit step;
+  CandidateEdit edit;
   std::size_t dropped = 0;
   for (const auto& [price, alike] : by_price) {
     const std::size_t kept = selection.keep_every > 0 ? alike.size() / selection.keep_every : 0;
     const std::vector<std::size_t> order = spread(alike.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
       const bool drop = dropped < selection.count && i + kept < order.size();
-      step.push_back(
+      edit.push_back(
           policy_change(alike[order[i]], drop ? RetentionPolicy::kDrop : RetentionPolicy::kKeep));
       if (drop) ++dropped;
     }
   }
-  return step;
+  return edit;
 }
 
 std::vector<CandidateEdit> Neighbourhood::ranges(const Decisions& from, BlockOrder order,
                                                  std::size_t length) const {
-  std::vector<CandidateEdit> steps;
+  std::vector<CandidateEdit> edits;
   for (const auto& piece : pieces(order == BlockOrder::kByCost ? by_cost_ : by_position_, length)) {
     for (const RetentionPolicy policy :
          {RetentionPolicy::kDrop, RetentionPolicy::kDropPerUse, RetentionPolicy::kKeep}) {
-      add_unless_empty(set_policy(from, piece, policy), steps);
+      add_unless_empty(set_policy(from, piece, policy), edits);
     }
   }
-  return steps;
+  return edits;
 }
 
 std::vector<CandidateEdit> Neighbourhood::algorithm_ranges(const Decisions& from,
                                                            std::size_t length) const {
   std::vector<std::uint32_t> tasks;
   for (const TaskId id : space_.choosable()) tasks.push_back(static_cast<std::uint32_t>(id));
-  std::vector<CandidateEdit> steps;
+  std::vector<CandidateEdit> edits;
   for (const auto& piece : pieces(tasks, length)) {
     CandidateEdit frugal;
     CandidateEdit fastest;
@@ -146,10 +146,10 @@ std::vector<CandidateEdit> Neighbourhood::algorithm_ranges(const Decisions& from
         fastest.push_back({.what = what, .index = task, .value = fast});
       }
     }
-    add_unless_empty(std::move(frugal), steps);
-    add_unless_empty(std::move(fastest), steps);
+    add_unless_empty(std::move(frugal), edits);
+    add_unless_empty(std::move(fastest), edits);
   }
-  return steps;
+  return edits;
 }
 
 std::vector<std::uint32_t> Neighbourhood::droppable_among(const std::vector<DataId>& blocks) const {
@@ -165,28 +165,28 @@ std::vector<CandidateEdit> Neighbourhood::against_stalls(const Decisions& from, 
                                                          const Timeline& timeline,
                                                          std::span<const double> prices) const {
   constexpr std::size_t kStalls = 10;
-  std::vector<CandidateEdit> steps;
+  std::vector<CandidateEdit> edits;
   for (const Stall& stall : longest_stalls(plan, timeline, kStalls)) {
     const TaskRun& run = plan.runs[stall.before];
     if (run.algorithm != 0) {
       add_unless_empty({{.what = Change::What::kAlgorithm,
                          .index = static_cast<std::uint32_t>(run.task),
                          .value = 0}},
-                       steps);
+                       edits);
     }
     std::vector<std::uint32_t> blocks = droppable_among(stall.moving);
     sort_by_price(blocks, prices);
     for (std::size_t count = 1; count < 2 * blocks.size(); count *= 2) {
       const auto cheapest = first(blocks, count);
-      add_unless_empty(set_policy(from, cheapest, RetentionPolicy::kDrop), steps);
-      add_unless_empty(set_policy(from, cheapest, RetentionPolicy::kDropPerUse), steps);
+      add_unless_empty(set_policy(from, cheapest, RetentionPolicy::kDrop), edits);
+      add_unless_empty(set_policy(from, cheapest, RetentionPolicy::kDropPerUse), edits);
     }
     std::ranges::reverse(blocks);
     for (const std::uint32_t block : first(blocks, 2)) {
-      add_unless_empty(set_policy(from, {block}, RetentionPolicy::kDrop), steps);
+      add_unless_empty(set_policy(from, {block}, RetentionPolicy::kDrop), edits);
     }
   }
-  return steps;
+  return edits;
 }
 
 std::vector<CandidateEdit> Neighbourhood::against_cost(const Decisions& from, const Plan& plan,
@@ -206,21 +206,21 @@ std::vector<CandidateEdit> Neighbourhood::against_cost(const Decisions& from, co
   moved.erase(std::unique(moved.begin(), moved.end()), moved.end());
   sort_by_price(moved, prices);
 
-  std::vector<CandidateEdit> steps;
+  std::vector<CandidateEdit> edits;
   for (std::size_t count = 2; count < 2 * dropped.size(); count *= 2) {
-    add_unless_empty(set_policy(from, first(dropped, count), RetentionPolicy::kKeep), steps);
+    add_unless_empty(set_policy(from, first(dropped, count), RetentionPolicy::kKeep), edits);
   }
   for (const std::uint32_t block : first(dropped, kSingle)) {
     const CandidateEdit keep = set_policy(from, {block}, RetentionPolicy::kKeep);
-    add_unless_empty(keep, steps);
+    add_unless_empty(keep, edits);
     for (const std::uint32_t other : first(moved, kExchanged)) {
       CandidateEdit exchange = keep;
       for (const Change& change : set_policy(from, {other}, RetentionPolicy::kDrop))
         exchange.push_back(change);
-      add_unless_empty(std::move(exchange), steps);
+      add_unless_empty(std::move(exchange), edits);
     }
   }
-  return steps;
+  return edits;
 }
 
 std::vector<std::uint32_t> Neighbourhood::stretch(std::mt19937_64& generator) const {
@@ -240,9 +240,9 @@ std::vector<CandidateEdit> Neighbourhood::exchanges(const Decisions& from,
                                                     std::size_t count,
                                                     std::mt19937_64& generator) const {
   constexpr std::size_t kDraws = 8;  // for each that is wanted
-  std::vector<CandidateEdit> steps;
-  if (by_position_.empty()) return steps;
-  for (std::size_t draw = 0; draw < kDraws * count && steps.size() < count; ++draw) {
+  std::vector<CandidateEdit> edits;
+  if (by_position_.empty()) return edits;
+  for (std::size_t draw = 0; draw < kDraws * count && edits.size() < count; ++draw) {
     std::vector<std::uint32_t> kept = stretch(generator);
     std::vector<std::uint32_t> dropped = stretch(generator);
     std::erase_if(kept,
@@ -266,35 +266,35 @@ std::vector<CandidateEdit> Neighbourhood::exchanges(const Decisions& from,
       gain -= prices[dropped[taken]] * static_cast<double>(size_of(dropped[taken]).count());
     }
     if (gain <= 0) continue;
-    CandidateEdit step = set_policy(from, kept, RetentionPolicy::kKeep);
+    CandidateEdit edit = set_policy(from, kept, RetentionPolicy::kKeep);
     const RetentionPolicy policy =
         generator() % 4 == 0 ? RetentionPolicy::kDropPerUse : RetentionPolicy::kDrop;
     for (const Change& change : set_policy(from, first(dropped, taken), policy))
-      step.push_back(change);
-    add_unless_empty(std::move(step), steps);
+      edit.push_back(change);
+    add_unless_empty(std::move(edit), edits);
   }
-  return steps;
+  return edits;
 }
 
 CandidateEdit Neighbourhood::random(const Decisions& from, std::size_t max,
                                     std::mt19937_64& generator) const {
   const std::size_t blocks = by_cost_.size();
   const std::size_t tasks = space_.choosable().size();
-  CandidateEdit step;
+  CandidateEdit edit;
   for (std::uint64_t left = generator() % max + 1; left > 0 && blocks + tasks > 0; --left) {
     const std::uint64_t drawn = generator() % (blocks + tasks);
     if (drawn < blocks) {
       const auto index = static_cast<std::uint32_t>(drawn);
       const auto shift = static_cast<std::uint32_t>(generator() % 2 + 1);
       const auto now = static_cast<std::uint32_t>(from.policies[index]);
-      step.push_back(policy_change(index, static_cast<RetentionPolicy>((now + shift) % 3)));
+      edit.push_back(policy_change(index, static_cast<RetentionPolicy>((now + shift) % 3)));
     } else {
       const auto task = static_cast<std::uint32_t>(space_.choosable()[drawn - blocks]);
       const std::uint32_t other = from.algorithms[task] == 0 ? space_.start().algorithms[task] : 0;
-      step.push_back({.what = Change::What::kAlgorithm, .index = task, .value = other});
+      edit.push_back({.what = Change::What::kAlgorithm, .index = task, .value = other});
     }
   }
-  return step;
+  return edit;
 }
 
 }  // namespace spillway::prefetch

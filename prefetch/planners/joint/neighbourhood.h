@@ -42,7 +42,7 @@ class Neighbourhood {
   [[nodiscard]] CandidateEdit drop_cheapest(const Selection& selection) const;
 
   /// For each range of `length` blocks in `order`: drop all of it, drop it for each use, keep all
-  /// of it; without steps that change nothing (facts on planning, section 3, PLAN step 2).
+  /// of it; without edits that change nothing.
   [[nodiscard]] std::vector<CandidateEdit> ranges(const Decisions& from, BlockOrder order,
                                                   std::size_t length) const;
 
@@ -71,7 +71,7 @@ class Neighbourhood {
                                                      std::size_t count,
                                                      std::mt19937_64& generator) const;
 
-  /// One to `most` changes at random.
+  /// One to `max` changes at random.
   [[nodiscard]] CandidateEdit random(const Decisions& from, std::size_t max,
                                      std::mt19937_64& generator) const;
 

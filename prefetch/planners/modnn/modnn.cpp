@@ -144,11 +144,10 @@ Infeasible min(const Problem& problem) {
 
 }  // namespace
 
-std::variant<Plan, Infeasible> Modnn::plan(const Problem& problem) const {
+std::variant<Plan, Infeasible> plan_modnn(const Problem& problem) {
   const Infeasible need = min(problem);
   if (need.smallest_budget > problem.budget) return need;
   Plan plan = VirtualExecution{problem}.execute();
-  plan.planner = name();
   return plan;
 }
 

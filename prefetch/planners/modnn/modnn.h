@@ -29,14 +29,6 @@ namespace spillway::prefetch {
 ///
 /// Moves whole blocks, recomputes nothing. Deterministic. Complexity: O(runs * segments) where
 /// memory suffices, times the tasks that are looked ahead where it does not.
-class Modnn final : public Planner {
- public:
-  [[nodiscard]] std::string_view name() const override { return "modnn"; }
-  [[nodiscard]] std::string_view description() const override {
-    return "virtual execution: offload what delays least, prefetch just in time (moDNN Alg. 1)";
-  }
-  [[nodiscard]] SubBatchRule sub_batch_rule() const override { return SubBatchRule::kWorkingSet; }
-  [[nodiscard]] std::variant<Plan, Infeasible> plan(const Problem& problem) const override;
-};
+[[nodiscard]] std::variant<Plan, Infeasible> plan_modnn(const Problem& problem);
 
 }  // namespace spillway::prefetch

@@ -36,17 +36,6 @@ const Switch& find_switch(std::string_view name) {
                   names};
 }
 
-std::string name_of(const SuperNeuronsOptions& options) {
-  std::string name = "superneurons";
-  char before = ':';
-  for (const Switch& each : kSwitches) {
-    if (options.*each.part) continue;
-    name += before + std::string{each.name};
-    before = ',';
-  }
-  return name;
-}
-
 // Gives each task its fastest algorithm that fits beside what is near at its runs. `near` counts
 // the first algorithms' workspaces.
 void choose_algorithms_beside(const std::vector<Bytes>& near, const Problem& problem,
@@ -67,6 +56,17 @@ void choose_algorithms_beside(const std::vector<Bytes>& near, const Problem& pro
 
 }  // namespace
 
+std::string superneurons_name(const SuperNeuronsOptions& options) {
+  std::string name = "superneurons";
+  char before = ':';
+  for (const Switch& each : kSwitches) {
+    if (options.*each.part) continue;
+    name += before + std::string{each.name};
+    before = ',';
+  }
+  return name;
+}
+
 SuperNeuronsOptions parse_superneurons_switches(std::string_view text) {
   SuperNeuronsOptions options;
   while (true) {
@@ -77,18 +77,16 @@ SuperNeuronsOptions parse_superneurons_switches(std::string_view text) {
   }
 }
 
-SuperNeurons::SuperNeurons(const SuperNeuronsOptions& options)
-    : options_{options}, name_{name_of(options)} {}
-
-std::variant<Plan, Infeasible> SuperNeurons::plan(const Problem& problem) const {
+std::variant<Plan, Infeasible> plan_superneurons(const Problem& problem,
+                                                 const SuperNeuronsOptions& options) {
   const TaskGraph& graph = problem.graph;
   const BlockSizes block_sizes{graph, problem.page};
   std::vector<TaskRun> runs = runs_in_order(graph);
-  if (options_.recompute && problem.may_recompute) {
+  if (options.recompute && problem.may_recompute) {
     const auto dropped = drop_cheap_layers(problem, runs, RecomputationStrategy::kCostAware);
     runs = RecomputationInserter{graph}.insert(runs, dropped);
   }
-  const TensorPool tensors{graph, block_sizes, runs, options_.offload};
+  const TensorPool tensors{graph, block_sizes, runs, options.offload};
   const TensorPool::Floor floor = tensors.floor();
   const Bytes smallest = block_sizes.pinned() + floor.size;
   if (smallest > problem.budget) {
@@ -97,14 +95,13 @@ std::variant<Plan, Infeasible> SuperNeurons::plan(const Problem& problem) const 
   }
   std::vector<Swap> swaps =
       tensors.swaps(block_sizes.pool(problem.budget),
-                    options_.tensor_cache ? TensorPolicy::kCached : TensorPolicy::kEager);
-  if (options_.workspace) {
+                    options.tensor_cache ? TensorPolicy::kCached : TensorPolicy::kEager);
+  if (options.workspace) {
     const std::vector<Bytes> near = near_during(swaps, tensors.demand());
     choose_algorithms_beside(near, problem, block_sizes, runs);
   }
   Plan plan = empty_plan(problem, std::move(runs));
   add_moves(std::move(swaps), problem.profile.link, plan);
-  plan.planner = name();
   return plan;
 }
 

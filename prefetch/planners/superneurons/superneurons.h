@@ -34,21 +34,10 @@ struct SuperNeuronsOptions {
 ///
 /// These rules reach no lower than TensorPool::floor(): below it there is no plan, where other
 /// strategies may have one. The paper's heap and its fragmentation are not modelled.
-class SuperNeurons final : public Planner {
- public:
-  explicit SuperNeurons(const SuperNeuronsOptions& options = {});
+[[nodiscard]] std::variant<Plan, Infeasible> plan_superneurons(
+    const Problem& problem, const SuperNeuronsOptions& options = {});
 
-  /// "superneurons", and after a colon what is switched off: "superneurons:no-cache,no-recompute".
-  [[nodiscard]] std::string_view name() const override { return name_; }
-  [[nodiscard]] std::string_view description() const override {
-    return "offload convolutions' outputs, run cheap layers again (SuperNeurons); parts switched "
-           "off: superneurons:no-offload,no-cache,no-recompute,no-workspace";
-  }
-  [[nodiscard]] std::variant<Plan, Infeasible> plan(const Problem& problem) const override;
-
- private:
-  SuperNeuronsOptions options_;
-  std::string name_;
-};
+/// "superneurons", and after a colon what is switched off: "superneurons:no-cache,no-recompute".
+[[nodiscard]] std::string superneurons_name(const SuperNeuronsOptions& options);
 
 }  // namespace spillway::prefetch

@@ -68,14 +68,8 @@ TensorPool::TensorPool(const TaskGraph& graph, const BlockSizes& block_sizes,
 
 TensorPool::Floor TensorPool::floor() const {
   std::vector<Swap> all;
-  for (const Life& life : tensors_) {
-    for (std::size_t a = 0; a + 1 < life.accesses.size(); ++a) {
-      const Position next = life.accesses[a + 1].position;
-      const Position needed = life.accesses[a].position + 1;
-      const FarInterval far_interval{
-          .size = block_sizes_.size(life.data), .next = next, .needed = needed};
-      all.push_back({.far_interval = far_interval, .back = next});
-    }
+  for (const IdleInterval& idle : find_idle_intervals(block_sizes_, tensors_)) {
+    all.push_back({{idle, {}, block_sizes_.size(idle.data), idle.last + 1}, idle.next});
   }
   const std::vector<Bytes> near = near_during(all, demand_);
   const auto max = std::ranges::max_element(near);
@@ -90,41 +84,31 @@ std::vector<Swap> TensorPool::swaps(Bytes pool, TensorPolicy policy) const {
   std::ranges::stable_sort(*far_intervals, {}, &FarInterval::next);
   std::vector<Swap> swaps;
   for (const FarInterval& far_interval : *far_intervals) {
-    swaps.push_back({.far_interval = far_interval, .back = far_interval.next});
+    swaps.push_back({far_interval, far_interval.next});
   }
   std::vector<Bytes> near = near_during(swaps, demand_);
   for (Swap& swap : swaps) {
-    const Bytes size = swap.far_interval.size;
-    const Position wanted = fetch_position(swap.far_interval);
-    while (swap.back > wanted && near[swap.back - 1] + size <= pool) near[--swap.back] += size;
+    const Position wanted = fetch_position(swap);
+    while (swap.back > wanted && near[swap.back - 1] + swap.size <= pool) {
+      near[--swap.back] += swap.size;
+    }
   }
   return swaps;
 }
 
 // What memory makes leave, leaves before the next convolution; what it does not, too.
 void TensorPool::leave_eagerly(std::vector<FarInterval>& far_intervals) const {
-  for (const Life& life : tensors_) {
-    Position written = life.begin();
-    for (std::size_t a = 0; a + 1 < life.accesses.size(); ++a) {
-      const Position last = life.accesses[a].position;
-      const Position next = life.accesses[a + 1].position;
-      if (life.accesses[a].writes) written = last;
-      if (!is_forward_[last] || is_forward_[next]) continue;
-      const auto convolution = std::ranges::upper_bound(forward_, last);
-      if (convolution == forward_.end() || *convolution >= next) continue;
-      const auto known = std::ranges::find_if(far_intervals, [&](const FarInterval& far_interval) {
-        return far_interval.data == life.data && far_interval.last == last;
-      });
-      if (known != far_intervals.end()) {
-        known->needed = std::min(known->needed, *convolution);
-        continue;
-      }
-      far_intervals.push_back({.data = life.data,
-                               .size = block_sizes_.size(life.data),
-                               .written = written,
-                               .last = last,
-                               .next = next,
-                               .needed = *convolution});
+  for (const IdleInterval& idle : find_idle_intervals(block_sizes_, tensors_)) {
+    if (!is_forward_[idle.last] || is_forward_[idle.next]) continue;
+    const auto convolution = std::ranges::upper_bound(forward_, idle.last);
+    if (convolution == forward_.end() || *convolution >= idle.next) continue;
+    const auto known = std::ranges::find_if(far_intervals, [&](const FarInterval& each) {
+      return each.data == idle.data && each.last == idle.last;
+    });
+    if (known != far_intervals.end()) {
+      known->needed = std::min(known->needed, *convolution);
+    } else {
+      far_intervals.push_back({idle, {}, block_sizes_.size(idle.data), *convolution});
     }
   }
 }

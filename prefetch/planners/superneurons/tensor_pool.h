@@ -49,8 +49,8 @@ class TensorPool {
   };
   [[nodiscard]] Floor floor() const;
 
-  /// The round trips that keep every run within `pool`.
-  /// Requires: pool >= floor().size. Complexity: that of cover(), then O(trips * runs).
+  /// The swaps that keep every run within `pool`.
+  /// Requires: pool >= floor().size. Complexity: that of cover(), then O(swaps * runs).
   [[nodiscard]] std::vector<Swap> swaps(um::Bytes pool, TensorPolicy policy) const;
 
  private:

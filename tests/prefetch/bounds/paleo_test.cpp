@@ -1,7 +1,7 @@
 #include "prefetch/bounds/paleo.h"
 
 #include "prefetch/moves/offload_plan.h"
-#include "prefetch/planners/ibm_ooc.h"
+#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/drawn_chain.h"
 
@@ -36,7 +36,7 @@ TEST_F(PaleoTest, VdnnLikeIsTheSumOfItsSections) {
 }
 
 TEST_F(PaleoTest, VdnnLikeIsWhatTheSimulatorSaysOfIbmOoc) {
-  const Plan plan = plan_with(IbmOoc{}, 10);
+  const Plan plan = plan_with("ibm-ooc", 10);
   EXPECT_EQ(step(PaleoStrategy::kVdnnLike, 10).makespan, simulate(plan, profile).makespan());
 }
 

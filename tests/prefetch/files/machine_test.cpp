@@ -8,6 +8,7 @@
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/profile_file.h"
+#include "tests/prefetch/small_machine.h"
 #include "tests/prefetch/toy.h"
 #include "tests/refusal.h"
 
@@ -43,36 +44,16 @@ class MachineFile : public ::testing::Test {
     return find_machine(path);
   }
   std::string path = ::testing::TempDir() + "spillway-machine-" + std::to_string(getpid());
-  json file{{"format", "spillway-machine"},
-            {"version", 1},
-            {"name", "toy"},
-            {"near_memory_bytes", 4096},
-            {"flops_per_second", 1e9},
-            {"compute_efficiency", 0.5},
-            {"memory_bytes_per_second", 1e9},
-            {"memory_efficiency", 1.0},
-            {"link",
-             {{"offload_bytes_per_second", 1e9},
-              {"prefetch_bytes_per_second", 2e9},
-              {"latency_ns", 7},
-              {"duplex", false}}}};
+  json file = small_machine();
 };
 
 TEST_F(MachineFile, IsRead) {
   const Machine machine = find();
   EXPECT_EQ(machine.name, "toy");
-  EXPECT_EQ(machine.near_memory, 4_KiB);
-  EXPECT_EQ(machine.link.prefetch.bytes_per_second(), 2e9);
-  EXPECT_EQ(machine.link.latency, um::Nanoseconds{7});
-  EXPECT_FALSE(machine.link.is_duplex);
-}
-
-TEST_F(MachineFile, IsRefusedWithThePlaceOfWhatIsWrong) {
-  file["compute_efficiency"] = 1.5;
-  EXPECT_EQ(refusal([&] { return find(); }), path + ": compute_efficiency is larger than 1");
-  file.erase("link");
-  file["compute_efficiency"] = 1.0;
-  EXPECT_EQ(refusal([&] { return find(); }), path + ": link is missing");
+  EXPECT_EQ(machine.near_memory, 32_MiB);
+  EXPECT_EQ(machine.link.prefetch.bytes_per_second(), 2e10);
+  EXPECT_EQ(machine.link.latency, um::Nanoseconds{1000});
+  EXPECT_TRUE(machine.link.is_duplex);
 }
 
 TEST(FindMachine, RefusesANameThatIsTooLongForAFile) {
@@ -80,12 +61,8 @@ TEST(FindMachine, RefusesANameThatIsTooLongForAFile) {
             std::string::npos);
 }
 
-TEST_F(MachineFile, IsRefusedWithRatesThatAreNone) {
-  file["flops_per_second"] = 1e-300;
-  EXPECT_EQ(refusal([&] { return find(); }), path + ": flops_per_second is smaller than 1000");
+TEST_F(MachineFile, ModelsNoTimeLongerThanTheLongest) {
   file["flops_per_second"] = 1000;
-  file["compute_efficiency"] = 1e-300;
-  EXPECT_EQ(refusal([&] { return find(); }), path + ": compute_efficiency is smaller than 0.001");
   file["compute_efficiency"] = 0.001;
   TaskGraph graph;  // 1e300 flops at one a second: longer than any time there is
   graph.add(Task{.name = "endless", .flops = 1e300});

@@ -11,9 +11,9 @@
 
 namespace spillway::prefetch::testing {
 
-/// A memory that holds a lesson's pool, page by page: orders and touches bring pages near, and it
-/// sends away by itself, when touches take more than it holds, what was used or came longest ago.
-/// Keeps the first order that is wrong.
+/// A memory that holds a replay plan's pool, page by page: commands and touches bring pages near,
+/// and it sends away by itself, when touches take more than it holds, what was used or came longest
+/// ago. Keeps the first order that is wrong.
 class NearAccount {
  public:
   explicit NearAccount(const ReplayPlan& replay_plan)

@@ -37,7 +37,7 @@ struct Program {
   }
 };
 
-/// True while the follower tells its user that it follows what it learned.
+/// True while the replayer tells its user that it follows what it learned.
 inline bool is_following(const Replayer& replayer) {
   return replayer.description().starts_with("following ");
 }

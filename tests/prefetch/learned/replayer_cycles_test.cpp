@@ -35,10 +35,10 @@ class Carrying : public ::testing::Test {
     if (const auto* replay_plan = std::get_if<ReplayPlan>(&result)) step = replay_plan->step;
     replayer.load(std::move(result));
   }
-  void end(const std::vector<PrefetchCommand>& orders) {
-    for (const PrefetchCommand& order : orders) {
-      ordered.insert(order.block);
-      end(replayer.complete(order.ticket));
+  void end(const std::vector<PrefetchCommand>& commands) {
+    for (const PrefetchCommand& command : commands) {
+      ordered.insert(command.block);
+      end(replayer.complete(command.ticket));
     }
   }
 
@@ -78,7 +78,7 @@ TEST_F(Carrying, SwappedArraysHaveACycleOfTwo) {
   }
   EXPECT_EQ(cycle, 2U);
   EXPECT_EQ(step.ends, (std::vector<std::size_t>{6, 12}));
-  sweep(10, 20);  // the lesson begins where its cycle does
+  sweep(10, 20);  // the replay plan begins where its cycle does
   EXPECT_FALSE(is_following(replayer));
   sweep(20, 10);
   EXPECT_TRUE(is_following(replayer));

@@ -28,7 +28,7 @@ struct Deviation {
   std::uint64_t one_in = 0;
 };
 
-// A program, its follower, and a memory whose moves end when it likes.
+// A program, its replayer, and a memory whose moves end when it likes.
 class FollowedProgram {
  public:
   FollowedProgram(Program program, std::mt19937_64& random)
@@ -86,7 +86,7 @@ class FollowedProgram {
 
  private:
   struct Live {
-    BlockName name;  // in the lesson
+    BlockName name;  // in the replay plan
     um::Bytes size;
     std::uint64_t id;
   };
@@ -118,10 +118,10 @@ class FollowedProgram {
     return Live{program_.name(block), program_.sizes[block], 100 + block};
   }
 
-  void take(const std::vector<PrefetchCommand>& orders) {
-    for (const PrefetchCommand& order : orders) {
-      account_->issue(order);
-      under_way_.push_back(order);
+  void take(const std::vector<PrefetchCommand>& commands) {
+    for (const PrefetchCommand& command : commands) {
+      account_->issue(command);
+      under_way_.push_back(command);
     }
   }
 
@@ -136,8 +136,8 @@ class FollowedProgram {
         static_cast<std::ptrdiff_t>(is_instant_ ? 0 : random_() % under_way_.size());
     const PrefetchCommand order = under_way_[static_cast<std::size_t>(chosen)];
     under_way_.erase(under_way_.begin() + chosen);
-    account_->complete(order);
-    take(replayer.complete(order.ticket));
+    account_->complete(command);
+    take(replayer.complete(command.ticket));
   }
 
   Program program_;
@@ -220,8 +220,8 @@ Deeds deeds_of(FollowedProgram& followed) {
           after.late - before.late};
 }
 
-// With moves that end at once every iteration does the same in the end; where the lesson leaves
-// some touches to faults, which send away what they will, a few by turns.
+// With moves that end at once every iteration does the same in the end; where the replay plan
+// leaves some touches to faults, which send away what they will, a few by turns.
 RC_GTEST_PROP(FollowedProgram, SettlesIntoASteadyState, ()) {
   std::mt19937_64 random{*rc::gen::arbitrary<std::uint64_t>()};
   const Program program = random_program(random);

@@ -26,13 +26,13 @@ class TwoBlocks : public ::testing::Test {
     return replayer.mark(now_);
   }
   void iterate() {
-    for (const PrefetchCommand& order : touch(0)) complete(order);
-    for (const PrefetchCommand& order : touch(1)) complete(order);
-    for (const PrefetchCommand& order : mark()) complete(order);
+    for (const PrefetchCommand& command : touch(0)) complete(command);
+    for (const PrefetchCommand& command : touch(1)) complete(command);
+    for (const PrefetchCommand& command : mark()) complete(command);
   }
   // Ends an order, and all that follow from it.
-  void complete(const PrefetchCommand& order) {
-    for (const PrefetchCommand& next : replayer.complete(order.ticket)) complete(next);
+  void complete(const PrefetchCommand& command) {
+    for (const PrefetchCommand& next : replayer.complete(command.ticket)) complete(next);
   }
   void learn_it() {
     ASSERT_TRUE(replayer.is_ready());
@@ -47,17 +47,17 @@ class TwoBlocks : public ::testing::Test {
     static_cast<void>(touch(0));
     static_cast<void>(touch(1));
   }
-  static std::string text(const PrefetchCommands& orders) {
+  static std::string text(const PrefetchCommands& commands) {
     std::string result;
-    for (const PrefetchCommand& order : orders) {
-      result += order.to == um::MemoryTier::kNear ? "near " : "far ";
-      result += std::to_string(order.block) + " ";
+    for (const PrefetchCommand& command : commands) {
+      result += command.to == um::MemoryTier::kNear ? "near " : "far ";
+      result += std::to_string(command.block) + " ";
     }
     return result;
   }
 
   Program program = stream(2, pages(2), um::Access::kRead, 100ns);
-  Replayer replayer{{.max_misses = 1, .relearn_after = 2, .rest = 2}};
+  Replayer replayer{{.max_misses = 1, .relearn_after = 2, .retry_after = 2}};
   um::Nanoseconds now_{0};
 };
 
@@ -102,7 +102,7 @@ TEST_F(TwoBlocks, AreMovedAheadOfTheirTouches) {
 
 TEST_F(TwoBlocks, AreLeftAloneAfterTooManyMisses) {
   learn_and_begin();
-  for (const PrefetchCommand& order : mark()) complete(order);
+  for (const PrefetchCommand& command : mark()) complete(command);
   static_cast<void>(touch(0));
   static_cast<void>(touch(0));  // a miss: one is allowed
   EXPECT_TRUE(is_following(replayer));
@@ -112,8 +112,8 @@ TEST_F(TwoBlocks, AreLeftAloneAfterTooManyMisses) {
   const ReplayerCounters& counters = replayer.counters();
   EXPECT_EQ(counters.hits, 1U);
   EXPECT_EQ(counters.misses, 2U);
-  EXPECT_EQ(counters.unguided, 7U);  // six before the lesson was followed
-  for (const PrefetchCommand& order : mark()) complete(order);
+  EXPECT_EQ(counters.unguided, 7U);  // six before the replay plan was followed
+  for (const PrefetchCommand& command : mark()) complete(command);
   EXPECT_EQ(counters.abandoned, 1U);
   EXPECT_TRUE(is_following(replayer));
   iterate();
@@ -122,10 +122,10 @@ TEST_F(TwoBlocks, AreLeftAloneAfterTooManyMisses) {
 
 TEST_F(TwoBlocks, AreLearnedAnewWhenThePatternChanges) {
   learn_and_begin();
-  for (const PrefetchCommand& order : mark()) complete(order);
+  for (const PrefetchCommand& command : mark()) complete(command);
   for (int i = 0; i < 2; ++i) {
     for (int j = 0; j < 3; ++j) static_cast<void>(touch(0));
-    for (const PrefetchCommand& order : mark()) complete(order);
+    for (const PrefetchCommand& command : mark()) complete(command);
   }
   EXPECT_FALSE(is_following(replayer));
   EXPECT_EQ(replayer.counters().abandoned, 2U);

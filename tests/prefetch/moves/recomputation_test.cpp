@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "prefetch/planners/joint/joint.h"
+#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/dataflow.h"
 #include "prefetch/verify/verify.h"
@@ -106,12 +106,12 @@ TEST_F(RecomputationTest, IsPartOfAPlanThatVerifiesAndCannotBeTamperedWith) {
   profile.link.offload = profile.link.prefetch = um::Bandwidth{4096e5 / 1.0};
   Problem given = problem(graph, profile, pages(4));
   given.may_recompute = true;
-  Plan plan = std::get<Plan>(Joint{}.plan(given));
+  Plan plan = std::get<Plan>(find_planner("joint").plan(given));
   const auto again = std::ranges::find(plan.runs, true, &TaskRun::is_recomputation);
   ASSERT_NE(again, plan.runs.end());
   ASSERT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
   given.may_recompute = false;
-  const Plan moved = std::get<Plan>(Joint{}.plan(given));
+  const Plan moved = std::get<Plan>(find_planner("joint").plan(given));
   EXPECT_LT(simulate(plan, profile).makespan(), simulate(moved, profile).makespan());
 
   again->is_recomputation = false;  // now the task runs twice

@@ -11,7 +11,7 @@ namespace {
 
 using namespace testing;
 
-std::vector<SavedBlock> saved_in(const TaskGraph& graph) {
+std::vector<FarInterval> saved_in(const TaskGraph& graph) {
   return find_saved_blocks(graph, BlockSizes{graph, kPage}, runs_in_order(graph));
 }
 
@@ -21,17 +21,17 @@ TEST(SavedBlocks, AreWhatBothPassesUse) {
   const TaskGraph graph = chain(2, pages(2));
   const auto saved = saved_in(graph);
   ASSERT_EQ(saved.size(), 3U);
-  EXPECT_EQ(graph[saved[0].gap.data].name, "y0");
-  EXPECT_EQ(saved[0].gap.written, 0U);
-  EXPECT_EQ(saved[0].gap.last, 1U);
-  EXPECT_EQ(saved[0].gap.needed, 2U);
-  EXPECT_EQ(saved[0].gap.next, 5U);
-  EXPECT_EQ(saved[0].gap.size, pages(2));
-  EXPECT_TRUE(saved[0].is_input);
-  EXPECT_EQ(saved[1].gap.last, 2U);
-  EXPECT_EQ(saved[1].gap.next, 4U);
-  EXPECT_EQ(graph[saved[2].gap.data].name, "y2");
-  EXPECT_FALSE(saved[2].is_input);
+  EXPECT_EQ(graph[saved[0].data].name, "y0");
+  EXPECT_EQ(saved[0].written, 0U);
+  EXPECT_EQ(saved[0].last, 1U);
+  EXPECT_EQ(saved[0].needed, 2U);
+  EXPECT_EQ(saved[0].next, 5U);
+  EXPECT_EQ(saved[0].size, pages(2));
+  EXPECT_TRUE(saved[0].follows_a_read());
+  EXPECT_EQ(saved[1].last, 2U);
+  EXPECT_EQ(saved[1].next, 4U);
+  EXPECT_EQ(graph[saved[2].data].name, "y2");
+  EXPECT_FALSE(saved[2].follows_a_read());
 }
 
 // f2 also reads y0, as the end of a shortcut does: y0 leaves after f2.
@@ -39,8 +39,8 @@ TEST(SavedBlocks, LeaveAfterTheLastForwardReaderOfAFork) {
   TaskGraph graph = chain(2, pages(2));
   graph.tasks[2].reads.push_back(DataId{0});
   const auto saved = saved_in(graph);
-  EXPECT_EQ(graph[saved[0].gap.data].name, "y0");
-  EXPECT_EQ(saved[0].gap.last, 2U);
+  EXPECT_EQ(graph[saved[0].data].name, "y0");
+  EXPECT_EQ(saved[0].last, 2U);
 }
 
 // f1 and f2 overwrite y0 in place: what is saved of it is what f2 wrote.
@@ -50,9 +50,9 @@ TEST(SavedBlocks, AreLastWrittenByTheLastForwardWriter) {
   graph.tasks[2].reads.push_back(DataId{0});
   graph.tasks[2].writes.push_back(DataId{0});
   const auto saved = saved_in(graph);
-  EXPECT_EQ(graph[saved[0].gap.data].name, "y0");
-  EXPECT_EQ(saved[0].gap.written, 2U);
-  EXPECT_FALSE(saved[0].is_input);
+  EXPECT_EQ(graph[saved[0].data].name, "y0");
+  EXPECT_EQ(saved[0].written, 2U);
+  EXPECT_FALSE(saved[0].follows_a_read());
 }
 
 TEST(BackwardLayers, FollowTheInputsThatTheyRead) {

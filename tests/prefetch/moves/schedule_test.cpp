@@ -20,13 +20,8 @@ class ScheduleTest : public ::testing::Test {
   }
   // x is away between its uses `last` and `last` + 4, and run `last` + 2 counts on that.
   static FarInterval far_interval(Position last, Position written = 0) {
-    return {.data = DataId{0},
-            .offset = {},
-            .size = pages(2),
-            .written = written,
-            .last = last,
-            .next = last + 4,
-            .needed = last + 2};
+    const IdleInterval idle{.written = written, .last = last, .next = last + 4};
+    return {idle, {}, pages(2), last + 2};
   }
   void schedule(const std::vector<FarInterval>& far_intervals) {
     add_moves(return_early(far_intervals, demand, pages(5)), {}, plan);
@@ -46,7 +41,7 @@ TEST_F(ScheduleTest, EveryMoveWaitsForWhatItCountsOn) {
   EXPECT_EQ(plan.runs[8].after, (Progress{8, 1, 1}));
 }
 
-TEST_F(ScheduleTest, LeavesOutAnAbsenceWhoseRoomIsFreeAllTheTime) {
+TEST_F(ScheduleTest, LeavesOutAFarIntervalWhoseRoomIsFreeAllTheTime) {
   schedule({far_interval(0)});
   EXPECT_TRUE(plan.offloads.empty());
   EXPECT_TRUE(plan.prefetches.empty());
@@ -101,26 +96,24 @@ TEST_F(ScheduleTest, CopiesWhileTasksReadWhereTheLinkCan) {
 }
 
 TEST_F(ScheduleTest, KnowsWhatFits) {
-  const std::vector<Swap> swaps{{.far_interval = far_interval(4), .back = 7},
-                                {.far_interval = far_interval(8), .back = 11}};
+  const std::vector<Swap> swaps{{far_interval(4), 7}, {far_interval(8), 11}};
   EXPECT_TRUE(fits(swaps, demand, pages(5)));
   EXPECT_FALSE(fits(swaps, demand, pages(4)));  // runs 2, 6 and 10 need 5
   EXPECT_FALSE(fits(std::span{swaps}.first(1), demand, pages(5)));
-  const std::vector<Swap> early{{.far_interval = far_interval(4), .back = 6},
-                                {.far_interval = far_interval(8), .back = 11}};
+  const std::vector<Swap> early{{far_interval(4), 6}, {far_interval(8), 11}};
   EXPECT_FALSE(fits(early, demand, pages(5)));
 }
 
-TEST_F(ScheduleTest, KeepsACleanAbsenceClean) {
+TEST_F(ScheduleTest, KeepsACleanFarIntervalClean) {
   schedule({far_interval(4), far_interval(8)});
   ASSERT_EQ(plan.offloads.size(), 2U);
   EXPECT_FALSE(plan.offloads[0].is_clean);
   EXPECT_TRUE(plan.offloads[1].is_clean);
 }
 
-// The first absence is left out, so the second has no far copy to rely on; it makes the one that
-// the third relies on.
-TEST_F(ScheduleTest, TransfersOnceInAChainOfCleanAbsencesWhoseBeginningIsLeftOut) {
+// The first far interval is left out, so the second has no far copy to rely on; it makes the one
+// that the third relies on.
+TEST_F(ScheduleTest, TransfersOnceInAChainOfCleanFarIntervalsWhoseBeginningIsLeftOut) {
   schedule({far_interval(0), far_interval(4), far_interval(8)});
   ASSERT_EQ(plan.offloads.size(), 2U);
   EXPECT_FALSE(plan.offloads[0].is_clean);

@@ -9,8 +9,8 @@ namespace {
 
 using namespace testing;
 
-// The stays are a, b, the workspace, and a again. All that overlap must lie apart: b beside its
-// workspace.
+// The near intervals are a, b, the workspace, and a again. All that overlap must lie apart: b
+// beside its workspace.
 struct CheckPlacement : public ::testing::Test, public SwappedToy {
   [[nodiscard]] std::string complaint() const {
     const auto violation =
@@ -75,7 +75,7 @@ TEST_F(CheckPlacement, RefusesWhatDoesNotLieInTheExtentInPages) {
   placement.offsets[2] = pages(2) + 64_B;
   EXPECT_EQ(complaint(), "the workspace of make b does not lie at a multiple of 4 KiB");
   placement.offsets.pop_back();
-  EXPECT_EQ(complaint(), "the placement has 3 offsets for 4 stays");
+  EXPECT_EQ(complaint(), "the placement has 3 offsets for 4 near intervals");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace {
 
 using namespace testing;
 
-// Pairs of stays, as indices.
+// Pairs of near intervals, as indices.
 using Pairs = std::set<std::pair<std::size_t, std::size_t>>;
 
 bool share_addresses(const IntervalPlacement& placement, std::span<const NearInterval> intervals,
@@ -32,7 +32,7 @@ bool share_addresses(const IntervalPlacement& placement, std::span<const NearInt
          placement.offsets[j] < placement.offsets[i] + intervals[i].size;
 }
 
-// What the run under way touches must be near: says that the stays are all there are.
+// What the run under way touches must be near: says that the near intervals are all there are.
 void expect_operands_near(const TaskGraph& graph, const Plan& plan, const DrawnWalk& walk,
                           std::span<const NearInterval> intervals) {
   const BlockSizes block_sizes{graph, plan.page};
@@ -72,8 +72,9 @@ Plan whole_block_plan(const Planner& planner, Problem problem) {
   return std::get<Plan>(std::move(result));
 }
 
-// Under a plan: the checker accepts what was placed, drawn walks never show two stays in one place,
-// and of every two that a walk shows together the checker refuses to lay one on the other.
+// Under a plan: the checker accepts what was placed, drawn walks never show two near intervals in
+// one place, and of every two that a walk shows together the checker refuses to lay one on the
+// other.
 void check_places(const TaskGraph& graph, const Plan& plan) {
   const std::vector<NearInterval> intervals = find_near_intervals(graph, plan);
   const um::Bytes pool = BlockSizes{graph, plan.page}.pool(plan.budget);

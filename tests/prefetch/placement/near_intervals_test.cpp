@@ -38,7 +38,7 @@ TEST_F(FindNearIntervals, GivesWorkspacesTheirRun) {
 }
 
 // A page of 16 KiB: "a", 9 KiB, takes one in the plan but three of 4 KiB in the arena; "b", 3 KiB,
-// less than a quarter of a page, is always near and has no stay.
+// less than a quarter of a page, is always near and has no near interval.
 TEST_F(FindNearIntervals, TakeWhatCopiesTake) {
   graph.data[0].size = 9_KiB;
   graph.data[1].size = 3_KiB;

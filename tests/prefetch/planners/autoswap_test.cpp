@@ -1,6 +1,3 @@
-#include "prefetch/planners/autoswap.h"
-
-#include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/drawn_chain.h"
 
 namespace spillway::prefetch {
@@ -11,23 +8,13 @@ using namespace std::chrono_literals;
 
 // y0 has one page, y1 four, all other blocks two. The loads are 7, 9, 11, 13, 15, 13 and 11 pages
 // from f2 to b2, so with 13 pages two must be away at b4, where y0, y1 and y2 can be.
-class AutoswapTest : public DrawnChain {
- protected:
-  AutoswapTest() {
-    graph.data[0].size = pages(1);
-    graph.data[1].size = pages(4);
-  }
-};
+using AutoswapTest = UnevenChain;
 
-TEST_F(AutoswapTest, MovesNothingWhereAllFits) {
-  EXPECT_TRUE(plan_with(Autoswap{}, 15).offloads.empty());
-}
-
-// By WDOA (load - budget, summed over the absence: y0 -12, y1 -4, y2 0) y2 is chosen: out 400-550,
-// back 700-850, b3 waits 150 ns. By AOA y1 would be, and b2 would wait for it from 800 to 1000; by
-// DOA y0 and then y1.
+// By WDOA (load - budget, summed over the far interval: y0 -12, y1 -4, y2 0) y2 is chosen: out
+// 400-550, back 700-850, b3 waits 150 ns. By AOA y1 would be, and b2 would wait for it from 800 to
+// 1000; by DOA y0 and then y1.
 TEST_F(AutoswapTest, TakesTheWeightsWithTheShortestStep) {
-  const Plan plan = plan_with(Autoswap{}, 13);
+  const Plan plan = plan_with("autoswap", 13);
   EXPECT_EQ(names(plan.offloads), "y2");
   const Timeline timeline = simulate(plan, profile);
   EXPECT_EQ(timeline.prefetches[0], interval(700, 850));
@@ -37,18 +24,13 @@ TEST_F(AutoswapTest, TakesTheWeightsWithTheShortestStep) {
 // A page in 10 ns: y2 would make b3 wait 20 ns; what is away longer comes back beside b3, unseen.
 TEST_F(AutoswapTest, WeighsDurationsWhereTheLinkIsFast) {
   profile.link = toy_link();
-  const Plan plan = plan_with(Autoswap{}, 13);
+  const Plan plan = plan_with("autoswap", 13);
   EXPECT_EQ(simulate(plan, profile).makespan(), 1000ns);
   for (const Move& move : plan.offloads) EXPECT_NE(graph[move.data].name, "y2");
 }
 
 TEST_F(AutoswapTest, IsDeterministic) {
-  EXPECT_EQ(plan_with(Autoswap{}, 11), plan_with(Autoswap{}, 11));
-}
-
-// b2 reads y1 and y2 and has d2 and d1.
-TEST_F(AutoswapTest, SaysWhatTheSmallestBudgetIs) {
-  EXPECT_EQ(refusal_of(Autoswap{}, 9).smallest_budget, pages(10));
+  EXPECT_EQ(plan_with("autoswap", 11), plan_with("autoswap", 11));
 }
 
 }  // namespace

@@ -1,6 +1,3 @@
-#include "prefetch/planners/ibm_ooc.h"
-
-#include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/drawn_chain.h"
 
 namespace spillway::prefetch {
@@ -20,7 +17,7 @@ using IbmOocTest = DrawnChain;
 //   offloads  y0 200-350  y1 350-500  y2 500-650  y3 650-800  y4 800-950
 //   prefetch  y4 950-1100  y3 1100-1250  y2 1250-1400  y1 1400-1550  y0 1550-1700
 TEST_F(IbmOocTest, MovesEverythingAndWaitsBetweenThePasses) {
-  const Plan plan = plan_with(IbmOoc{}, 10);
+  const Plan plan = plan_with("ibm-ooc", 10);
   EXPECT_EQ(names(plan.offloads), "y0 y1 y2 y3 y4");
   EXPECT_EQ(names(plan.prefetches), "y4 y3 y2 y1 y0");
   const Timeline timeline = simulate(plan, profile);
@@ -34,29 +31,24 @@ TEST_F(IbmOocTest, MovesEverythingAndWaitsBetweenThePasses) {
 }
 
 TEST_F(IbmOocTest, MovesEverythingEvenWhenEverythingFits) {
-  EXPECT_EQ(plan_with(IbmOoc{}, 14).offloads.size(), 5U);
+  EXPECT_EQ(plan_with("ibm-ooc", 14).offloads.size(), 5U);
 }
 
 TEST_F(IbmOocTest, SwapsOutWhenALayerIsConcludedWhateverTheLink) {
   profile.link.copies_while_read = true;
-  EXPECT_EQ(plan_with(IbmOoc{}, 14).offloads[0].after.runs, 2U);  // f1 has ended
-}
-
-// As in vDNN, b4 has y2 beside its own data.
-TEST_F(IbmOocTest, SaysWhatTheSmallestBudgetIs) {
-  EXPECT_EQ(refusal_of(IbmOoc{}, 9).smallest_budget, pages(10));
+  EXPECT_EQ(plan_with("ibm-ooc", 14).offloads[0].after.runs, 2U);  // f1 has ended
 }
 
 // A workspace of 6 pages beside y1 and y2: no room for y0 during f2.
 TEST_F(IbmOocTest, WaitsAtOnceWhereMemoryIsShort) {
-  EXPECT_EQ(plan_with(IbmOoc{}, 10).runs[2].after.offloads, 0U);
+  EXPECT_EQ(plan_with("ibm-ooc", 10).runs[2].after.offloads, 0U);
   graph.tasks[2].algorithms[0].workspace = pages(6);
-  EXPECT_EQ(plan_with(IbmOoc{}, 10).runs[2].after.offloads, 1U);
+  EXPECT_EQ(plan_with("ibm-ooc", 10).runs[2].after.offloads, 1U);
 }
 
 // y1, which b2 needs, comes back beside b3.
 TEST_F(IbmOocTest, SwapsInOneLayerAhead) {
-  const Plan plan = plan_with(IbmOoc{}, 14);
+  const Plan plan = plan_with("ibm-ooc", 14);
   EXPECT_EQ(plan.prefetches[3].after.runs, 7U);
   EXPECT_EQ(plan.runs[8].after.prefetches, 4U);
 }

@@ -1,7 +1,6 @@
-#include "prefetch/planners/on_demand.h"
-
 #include <gtest/gtest.h>
 
+#include "prefetch/planners/catalogue.h"
 #include "prefetch/verify/verify.h"
 #include "tests/prefetch/toy.h"
 
@@ -34,7 +33,7 @@ TEST(OnDemand, SendsAwayWhatWasUsedLongestAgo) {
   const Profile profile = flat_profile(graph, 100ns);
   Problem given = problem(graph, profile, pages(2));
   given.whole_blocks = true;
-  const Plan plan = std::get<Plan>(OnDemand{}.plan(given));
+  const Plan plan = std::get<Plan>(find_planner("on-demand").plan(given));
   std::vector<DataId> out;
   for (const Move& move : plan.offloads) out.push_back(move.data);
   EXPECT_EQ(out, (std::vector{b, a, c}));
@@ -61,7 +60,7 @@ TEST(OnDemand, SendsAnUnchangedBlockAwayWithoutATransfer) {
     const Profile profile = flat_profile(graph, 100ns);
     Problem given = problem(graph, profile, pages(2));
     given.whole_blocks = true;
-    const Plan plan = std::get<Plan>(OnDemand{}.plan(given));
+    const Plan plan = std::get<Plan>(find_planner("on-demand").plan(given));
     ASSERT_EQ(plan.offloads.size(), 2U);
     EXPECT_FALSE(plan.offloads[0].is_clean);
     EXPECT_EQ(plan.offloads[1].is_clean, !is_changed);

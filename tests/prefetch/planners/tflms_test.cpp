@@ -1,6 +1,3 @@
-#include "prefetch/planners/tflms.h"
-
-#include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/drawn_chain.h"
 
 namespace spillway::prefetch {
@@ -11,15 +8,11 @@ using namespace std::chrono_literals;
 
 using TflmsTest = DrawnChain;
 
-TEST_F(TflmsTest, OffloadsNoTensorWhereAllFit) {
-  EXPECT_TRUE(plan_with(Tflms{}, 14).offloads.empty());
-}
-
 // Only b4 exceeds 12 pages, so one tensor is enough, the first one, y0. One layer ahead of b1 it
 // comes back from 800 (b3 has ended) to 950, and b1 waits 50 ns; two layers ahead from 700 to 850,
 // and nothing waits; four layers ahead it would be back beside b4, which has no room.
 TEST_F(TflmsTest, TakesTheBestNumberOfTensorsAndDistance) {
-  const Plan plan = plan_with(Tflms{}, 12);
+  const Plan plan = plan_with("tflms", 12);
   EXPECT_EQ(names(plan.offloads), "y0");
   EXPECT_EQ(plan.offloads[0].after.runs, 2U);
   EXPECT_EQ(plan.prefetches[0].after.runs, 7U);
@@ -35,18 +28,13 @@ TEST_F(TflmsTest, TakesTheBestNumberOfTensorsAndDistance) {
 //   offloads  y0 200-350  y1 350-500
 //   prefetch  y1 700-850  y0 850-1000
 TEST_F(TflmsTest, DelaysNoRunButForItsMemoryAndItsBlocks) {
-  const Plan plan = plan_with(Tflms{}, 10);
+  const Plan plan = plan_with("tflms", 10);
   EXPECT_EQ(names(plan.offloads), "y0 y1");
   const Timeline timeline = simulate(plan, profile);
   EXPECT_EQ(timeline.runs[7], interval(700, 800));
   EXPECT_EQ(timeline.prefetches[0], interval(700, 850));
   EXPECT_EQ(timeline.prefetches[1], interval(850, 1000));
   EXPECT_EQ(timeline.makespan(), 1100ns);
-}
-
-// Beside b4's own data there is always the tensor of the layer ahead.
-TEST_F(TflmsTest, SaysWhatTheSmallestBudgetIs) {
-  EXPECT_EQ(refusal_of(Tflms{}, 9).smallest_budget, pages(10));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "prefetch/files/machine.h"
-#include "prefetch/planners/on_demand.h"
+#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/toy.h"
 
@@ -19,7 +19,7 @@ class PagedStepTest : public ::testing::Test {
   PagedStep page_in(std::uint64_t pages_near) {
     profile = flat_profile(graph, 100ns);
     profile.link.faults.time = 1ns;
-    const auto planned = OnDemand{}.plan(problem(graph, profile, pages(pages_near)));
+    const auto planned = find_planner("on-demand").plan(problem(graph, profile, pages(pages_near)));
     plan = std::get<Plan>(planned);
     return page_on_demand(graph, plan, profile);
   }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "prefetch/planners/fractional.h"
+#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/toy.h"
 #include "tests/prefetch/trace_checker.h"
@@ -19,7 +19,9 @@ using namespace std::chrono_literals;
 // A capacity plan for a chain of six layers at three quarters of its need: it has moves to spoil.
 class VerifyTest : public ::testing::Test {
  protected:
-  VerifyTest() { plan = std::get<Plan>(Fractional{}.plan(problem(graph, profile, pages(14)))); }
+  VerifyTest() {
+    plan = std::get<Plan>(find_planner("fractional").plan(problem(graph, profile, pages(14))));
+  }
 
   [[nodiscard]] std::string reason() const {
     const auto result = verify(graph, plan);
@@ -105,7 +107,7 @@ TEST_F(VerifyTest, RefusesAnOffloadOfABlockInUse) {
 // The room of a block that is copied while it is read is free only when its readers have ended.
 TEST_F(VerifyTest, RefusesToCountOnTheRoomOfABlockInUse) {
   profile.link.copies_while_read = true;
-  plan = std::get<Plan>(Fractional{}.plan(problem(graph, profile, pages(14))));
+  plan = std::get<Plan>(find_planner("fractional").plan(problem(graph, profile, pages(14))));
   ASSERT_EQ(reason(), "");
   const auto early = std::ranges::find_if(
       plan.offloads, [](const Move& move) { return move.free_after > move.after.runs; });

@@ -1,10 +1,9 @@
-#include "prefetch/planners/modnn/modnn.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <tuple>
 
+#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
 #include "tests/prefetch/toy.h"
@@ -16,7 +15,7 @@ using namespace testing;
 using namespace std::chrono_literals;
 
 Plan plan_for(const Problem& problem) {
-  Plan plan = std::get<Plan>(Modnn{}.plan(problem));
+  Plan plan = std::get<Plan>(find_planner("modnn").plan(problem));
   const auto verdict = verify(problem.graph, plan);
   EXPECT_TRUE(std::holds_alternative<Verified>(verdict)) << std::get<Violation>(verdict).reason;
   return plan;
@@ -241,14 +240,6 @@ TEST(Modnn, OffloadsNothingThatWasNotUsedSinceItWasMade) {
   EXPECT_EQ(names(graph, plan.offloads), std::vector<std::string>{"u"});
 }
 
-TEST(Modnn, MovesNothingWhenEverythingFits) {
-  const TaskGraph graph = chain(4, pages(2));
-  const Profile profile = flat_profile(graph, 100ns);
-  const Plan plan = plan_for(problem(graph, profile, pages(14)));
-  EXPECT_TRUE(plan.offloads.empty());
-  EXPECT_TRUE(plan.prefetches.empty());
-}
-
 // A block that is away twice and does not change is transferred out once.
 TEST(Modnn, JustFreesABlockWithAValidFarCopy) {
   TaskGraph graph;
@@ -290,7 +281,7 @@ TEST(Modnn, LeavesOffloadableStateNear) {
   const Profile profile = flat_profile(graph, 100ns);
   const Plan plan = plan_for(problem(graph, profile, pages(10)));
   EXPECT_EQ(std::ranges::count(plan.offloads, w, &Move::data), 0);
-  const auto result = Modnn{}.plan(problem(graph, profile, pages(9)));
+  const auto result = find_planner("modnn").plan(problem(graph, profile, pages(9)));
   ASSERT_TRUE(std::holds_alternative<Infeasible>(result));
   EXPECT_EQ(std::get<Infeasible>(result).smallest_budget, pages(10));
 }

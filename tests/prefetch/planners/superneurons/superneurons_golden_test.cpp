@@ -38,7 +38,7 @@ std::size_t index_of_max(const std::vector<um::Bytes>& bytes) {
 // AlexNet at batch 200, with memory for everything.
 class SuperNeuronsAlexNet : public ::testing::Test {
  protected:
-  // The tensors near during `step`, while `trips` are away.
+  // The tensors near during `step`, while `swaps` are away.
   [[nodiscard]] std::size_t tensors_near(Position step, const std::vector<Swap>& swaps) const {
     const Position p = position(step);
     const auto lives = find_lives(graph, runs);
@@ -46,7 +46,7 @@ class SuperNeuronsAlexNet : public ::testing::Test {
       return life.begin() <= p && p <= life.last() && graph[life.data].size > um::Bytes{};
     });
     const auto away = std::ranges::count_if(
-        swaps, [&](const Swap& swap) { return swap.far_interval.needed <= p && p < swap.back; });
+        swaps, [&](const Swap& swap) { return swap.needed <= p && p < swap.back; });
     return static_cast<std::size_t>(live - away);
   }
 
@@ -69,7 +69,7 @@ class SuperNeuronsAlexNet : public ::testing::Test {
 
   // What the planner's plan may use at most under any timing.
   [[nodiscard]] um::Bytes planned_peak(const SuperNeuronsOptions& options) const {
-    const Plan plan = std::get<Plan>(SuperNeurons{options}.plan(given));
+    const Plan plan = std::get<Plan>(plan_superneurons(given, options));
     return worst_case_peak(graph, block_sizes, plan, find_lives(graph, plan.runs));
   }
 

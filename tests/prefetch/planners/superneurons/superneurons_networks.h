@@ -10,7 +10,7 @@
 
 namespace spillway::prefetch::testing {
 
-/// Builds training steps the way SuperNeurons counts them (facts on planning, section 6): every
+/// Builds training steps the way SuperNeurons counts them: every
 /// layer's output is a tensor of its own, fp32; convolution, pooling, linear, dropout and batch
 /// normalization make a gradient for their input; the backward passes of ReLU, LRN and softmax are
 /// in place. Images, labels, weights and their gradients, masks and workspaces take nothing.

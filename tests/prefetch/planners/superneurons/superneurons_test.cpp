@@ -50,7 +50,7 @@ class SuperNeuronsTest : public ::testing::Test {
     }
     Problem given = problem(graph, profile, pool);
     given.may_recompute = may_recompute;
-    Plan plan = std::get<Plan>(SuperNeurons{options}.plan(given));
+    Plan plan = std::get<Plan>(plan_superneurons(given, options));
     const auto verdict = verify(graph, plan);
     if (const auto* violation = std::get_if<Violation>(&verdict))
       ADD_FAILURE() << violation->reason;
@@ -135,19 +135,21 @@ TEST_F(SuperNeuronsTest, FetchesLaterWhereTheConvolutionLeavesNoRoom) {
 // All that may be far is far: during R3 backward r1 + r2 + c3 + r3 + d3 = 5 pages are near.
 TEST_F(SuperNeuronsTest, SaysWhatItsOwnRulesNeed) {
   profile = flat_profile(graph, 100ns);
-  const SuperNeurons planner{{.recompute = false}};
-  const auto result = planner.plan(problem(graph, profile, pages(4)));
+  const auto planned = [&](um::Bytes pool) {
+    return plan_superneurons(problem(graph, profile, pool), {.recompute = false});
+  };
+  const auto result = planned(pages(4));
   ASSERT_TRUE(std::holds_alternative<Infeasible>(result));
   EXPECT_EQ(std::get<Infeasible>(result).smallest_budget, pages(5));
   EXPECT_EQ(graph[std::get<Infeasible>(result).task].name, "relu3.backward");
-  EXPECT_TRUE(std::holds_alternative<Plan>(planner.plan(problem(graph, profile, pages(5)))));
+  EXPECT_TRUE(std::holds_alternative<Plan>(planned(pages(5))));
   EXPECT_LT(near_need(graph, BlockSizes{graph, kPage}).smallest, pages(5));
 }
 
 TEST_F(SuperNeuronsTest, NeedsTheWholeStepWithoutOffloading) {
   profile = flat_profile(graph, 100ns);
-  const SuperNeurons planner{{.offload = false, .recompute = false}};
-  const auto result = planner.plan(problem(graph, profile, pages(6)));
+  const auto result = plan_superneurons(problem(graph, profile, pages(6)),
+                                        {.offload = false, .recompute = false});
   EXPECT_EQ(std::get<Infeasible>(result).smallest_budget, pages(7));
   EXPECT_TRUE(plan_with({.offload = false, .recompute = false}, pages(7)).offloads.empty());
 }

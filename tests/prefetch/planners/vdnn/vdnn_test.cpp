@@ -1,9 +1,5 @@
 #include <string>
 
-#include "prefetch/planners/vdnn/vdnn_all.h"
-#include "prefetch/planners/vdnn/vdnn_conv.h"
-#include "prefetch/planners/vdnn/vdnn_dyn.h"
-#include "prefetch/simulate/simulate.h"
 #include "tests/prefetch/drawn_chain.h"
 
 namespace spillway::prefetch {
@@ -17,10 +13,6 @@ class Vdnn : public DrawnChain {
   void make_convolutions(std::initializer_list<std::size_t> layers) {
     for (const std::size_t layer : layers) graph.tasks[layer].kind = TaskKind::kConvolution;
   }
-  void give_fast_algorithm(std::size_t task, um::Bytes workspace) {
-    graph.tasks[task].algorithms = {{.name = "slow"}, {.name = "fast", .workspace = workspace}};
-    profile.durations[task] = {100ns, 60ns};
-  }
 };
 
 // y0 leaves after f1 and overlaps f2; f3 waits. y3's room is needed by the loss, which cannot
@@ -32,7 +24,7 @@ class Vdnn : public DrawnChain {
 //   offloads  y0 200-350  y1 350-500  y2 500-650  y3 650-800
 //   prefetch  y3 800-950  y2 950-1100  y1 1100-1250  y0 1250-1400
 TEST_F(Vdnn, AllMovesOneLayerAfterTheOther) {
-  const Plan plan = plan_with(VdnnAll{}, 10);
+  const Plan plan = plan_with("vdnn-all", 10);
   EXPECT_EQ(names(plan.offloads), "y0 y1 y2 y3");
   EXPECT_EQ(names(plan.prefetches), "y3 y2 y1 y0");
   const Timeline timeline = simulate(plan, profile);
@@ -54,7 +46,7 @@ TEST_F(Vdnn, AllMovesOneLayerAfterTheOther) {
 //   prefetch  y3 700-850  y2 850-1000  y1 1000-1150  y0 1150-1300
 TEST_F(Vdnn, AllOverlapsTheLayerItselfWhereTheLinkCopiesWhatTasksRead) {
   profile.link.copies_while_read = true;
-  const Timeline timeline = simulate(plan_with(VdnnAll{}, 14), profile);
+  const Timeline timeline = simulate(plan_with("vdnn-all", 14), profile);
   EXPECT_EQ(timeline.runs[1], interval(100, 200));
   EXPECT_EQ(timeline.runs[2], interval(250, 350));
   EXPECT_EQ(timeline.runs[5], interval(700, 800));
@@ -68,41 +60,35 @@ TEST_F(Vdnn, AllOverlapsTheLayerItselfWhereTheLinkCopiesWhatTasksRead) {
 TEST_F(Vdnn, AllOffloadsAForkWithItsLastReader) {
   profile.link.copies_while_read = true;
   graph.tasks[3].reads.push_back(DataId{0});
-  const Plan plan = plan_with(VdnnAll{}, 14);
+  const Plan plan = plan_with("vdnn-all", 14);
   EXPECT_EQ(names(plan.offloads), "y1 y0 y2 y3");
   EXPECT_EQ(plan.offloads[1].after.runs, 3U);
   EXPECT_EQ(plan.runs[3].after.offloads, 1U);
   EXPECT_EQ(plan.runs[4].after.offloads, 3U);
 }
 
-// Near at b4: y2 (one layer ahead), y3, y4, d4, d3.
-TEST_F(Vdnn, AllNeedsTwoLayersInTheBackwardPass) {
-  const Infeasible refusal = refusal_of(VdnnAll{}, 9);
-  EXPECT_EQ(refusal.smallest_budget, pages(10));
-  EXPECT_EQ(graph[refusal.task].name, "b4");
-}
-
 // A workspace of 6 pages beside y1 and y2 leaves no room for y0: f2 waits for its offload.
 TEST_F(Vdnn, AllOverlapsNothingWhereMemoryIsShort) {
-  EXPECT_EQ(plan_with(VdnnAll{}, 10).runs[2].after.offloads, 0U);
+  EXPECT_EQ(plan_with("vdnn-all", 10).runs[2].after.offloads, 0U);
   graph.tasks[2].algorithms[0].workspace = pages(6);
-  EXPECT_EQ(plan_with(VdnnAll{}, 10).runs[2].after.offloads, 1U);
+  EXPECT_EQ(plan_with("vdnn-all", 10).runs[2].after.offloads, 1U);
 }
 
 TEST_F(Vdnn, AllTakesFastAlgorithmsForTheWholeNetworkOrForNoTask) {
-  give_fast_algorithm(6, pages(4));
-  give_fast_algorithm(1, pages(4));
-  EXPECT_EQ(plan_with(VdnnAll{}, 14).runs[6].algorithm, 1U);
-  EXPECT_EQ(plan_with(VdnnAll{}, 14).runs[1].algorithm, 1U);
-  EXPECT_EQ(plan_with(VdnnAll{}, 13).runs[6].algorithm, 0U);
-  EXPECT_EQ(plan_with(VdnnAll{}, 13).runs[1].algorithm, 0U);  // although it would fit
+  give_fast_algorithm(6, pages(4), 60ns);
+  give_fast_algorithm(1, pages(4), 60ns);
+  EXPECT_EQ(plan_with("vdnn-all", 14).runs[6].algorithm, 1U);
+  EXPECT_EQ(plan_with("vdnn-all", 14).runs[1].algorithm, 1U);
+  EXPECT_EQ(plan_with("vdnn-all", 13).runs[6].algorithm, 0U);
+  EXPECT_EQ(plan_with("vdnn-all", 13).runs[1].algorithm,
+            0U);  // although it would fit
 }
 
 // y1 leaves after f2, overlaps f3 and the next convolution f4, and the loss waits; y3 comes back
 // beside the loss, and beside b4 the search finds y1 past f3, which is no convolution.
 TEST_F(Vdnn, ConvLeavesOtherBlocksAloneAndSearchesPastOtherLayers) {
   make_convolutions({2, 4});
-  const Plan plan = plan_with(VdnnConv{}, 14);
+  const Plan plan = plan_with("vdnn-conv", 14);
   EXPECT_EQ(names(plan.offloads), "y1 y3");
   EXPECT_EQ(plan.runs[4].after.offloads, 0U);
   EXPECT_EQ(plan.runs[5].after.offloads, 2U);
@@ -116,7 +102,7 @@ TEST_F(Vdnn, ConvLeavesOtherBlocksAloneAndSearchesPastOtherLayers) {
 // y0; beside b3 it finds it.
 TEST_F(Vdnn, ConvDoesNotSearchPastAConvolution) {
   make_convolutions({1, 3});
-  const Plan plan = plan_with(VdnnConv{}, 14);
+  const Plan plan = plan_with("vdnn-conv", 14);
   EXPECT_EQ(names(plan.prefetches), "y2 y0");
   EXPECT_EQ(plan.prefetches[0].after.runs, 5U);
   EXPECT_EQ(plan.prefetches[1].after.runs, 7U);
@@ -126,7 +112,7 @@ TEST_F(Vdnn, ConvDoesNotSearchPastAConvolution) {
 // is back), 10 with y0 and y1 away; its fast algorithm needs 4 more.
 TEST_F(Vdnn, DynTriesThePoliciesInThePublishedOrder) {
   make_convolutions({1, 3});
-  give_fast_algorithm(6, pages(4));
+  give_fast_algorithm(6, pages(4), 60ns);
   struct Trial {
     std::uint64_t pool;
     std::string offloads;
@@ -134,19 +120,18 @@ TEST_F(Vdnn, DynTriesThePoliciesInThePublishedOrder) {
   };
   for (const Trial& trial : {Trial{18, "", 1}, Trial{17, "y0 y2", 1}, Trial{15, "y0 y1 y2 y3", 1},
                              Trial{13, "y0 y2", 0}, Trial{11, "y0 y1 y2 y3", 0}}) {
-    const Plan plan = plan_with(VdnnDyn{}, trial.pool);
+    const Plan plan = plan_with("vdnn-dyn", trial.pool);
     EXPECT_EQ(names(plan.offloads), trial.offloads) << trial.pool;
     EXPECT_EQ(plan.runs[6].algorithm, trial.algorithm) << trial.pool;
   }
-  EXPECT_EQ(refusal_of(VdnnDyn{}, 9).smallest_budget, pages(10));
 }
 
 // Of two fast algorithms only the one that does not fit is taken back.
 TEST_F(Vdnn, DynDowngradesOnlyTheTaskThatDoesNotFit) {
   make_convolutions({1, 3});
-  give_fast_algorithm(6, pages(4));
-  give_fast_algorithm(1, pages(4));
-  const Plan plan = plan_with(VdnnDyn{}, 13);
+  give_fast_algorithm(6, pages(4), 60ns);
+  give_fast_algorithm(1, pages(4), 60ns);
+  const Plan plan = plan_with("vdnn-dyn", 13);
   EXPECT_EQ(plan.runs[6].algorithm, 0U);
   EXPECT_EQ(plan.runs[1].algorithm, 1U);
 }

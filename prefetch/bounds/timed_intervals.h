@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "prefetch/block_sizes.h"
+#include "prefetch/idle_interval.h"
 #include "prefetch/liveness.h"
 #include "prefetch/task_graph.h"
 
@@ -18,16 +19,12 @@ struct RecomputeInput {
   double available = 0;             ///< when its content has been written, at the earliest
 };
 
-/// The time between two uses of a block, in which it may be away. All times are seconds, all sizes
-/// bytes.
-struct IdleInterval {
-  DataId data{};
-  Position written = 0;  ///< the last write before it
-  Position last = 0;
-  Position next = 0;
+/// An idle interval between two uses of a block, with what a bound needs to know of it. All times
+/// are seconds, all sizes bytes.
+struct TimedInterval : IdleInterval {
   double size = 0;
   double available = 0;  ///< when its content has been written, at the earliest
-  double due = 0;        ///< the time from its next use to the end, at the least
+  double due = 0;        ///< the time from its next use to the end, at least
   /// The tasks to run again if it was dropped: those that write it, from the one that overwrites it
   /// on. Empty: it may not be.
   std::vector<Position> producers;
@@ -35,14 +32,14 @@ struct IdleInterval {
   std::vector<RecomputeInput> recompute_inputs;
 };
 
-/// The rests of all movable tensors of a step in which every task runs once, in order. `lives`: of
-/// that step; `before`: by task, and for the end, the seconds of all tasks before it. Only where
-/// `may_recompute` may anything be dropped.
+/// The idle intervals of all movable tensors of a step in which every task runs once, in order.
+/// `lives`: of that step; `before`: by task, and for the end, the seconds of all tasks before it.
+/// Only where `may_recompute` may anything be dropped.
 /// Complexity: O(accesses * log accesses).
-[[nodiscard]] std::vector<IdleInterval> find_rests(const TaskGraph& graph,
-                                                   const BlockSizes& block_sizes,
-                                                   std::span<const Life> lives,
-                                                   std::span<const double> before,
-                                                   bool may_recompute);
+[[nodiscard]] std::vector<TimedInterval> find_timed_intervals(const TaskGraph& graph,
+                                                              const BlockSizes& block_sizes,
+                                                              std::span<const Life> lives,
+                                                              std::span<const double> before,
+                                                              bool may_recompute);
 
 }  // namespace spillway::prefetch

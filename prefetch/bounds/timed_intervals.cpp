@@ -1,4 +1,4 @@
-#include "prefetch/bounds/idle_intervals.h"
+#include "prefetch/bounds/timed_intervals.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,11 +14,11 @@ namespace {
 
 double to_double(um::Bytes size) { return static_cast<double>(size.count()); }
 
-class IdleIntervalFinder {
+class TimedIntervalFinder {
  public:
-  IdleIntervalFinder(const TaskGraph& graph, const BlockSizes& block_sizes,
-                     std::span<const Life> lives, std::span<const double> before,
-                     bool may_recompute)
+  TimedIntervalFinder(const TaskGraph& graph, const BlockSizes& block_sizes,
+                      std::span<const Life> lives, std::span<const double> before,
+                      bool may_recompute)
       : graph_{graph},
         block_sizes_{block_sizes},
         lives_{lives},
@@ -30,37 +30,37 @@ class IdleIntervalFinder {
     }
   }
 
-  std::vector<IdleInterval> find() {
-    for (const Life& life : lives_) {
-      if (block_sizes_.is_movable(life.data) && !life.outlives_step()) add_rests(life);
+  std::vector<TimedInterval> find() {
+    for (const IdleInterval& idle : find_idle_intervals(block_sizes_, lives_)) {
+      if (graph_[idle.data].kind == DataKind::kTensor) add(idle);
     }
     if (may_recompute_) add_recompute_inputs();
-    return std::move(rests_);
+    return std::move(intervals_);
   }
 
  private:
-  void add_rests(const Life& life) {
-    std::vector<Position> producers;
-    bool is_recomputable = may_recompute_;
-    for (std::size_t a = 0; a + 1 < life.accesses.size(); ++a) {
-      const BlockAccess& access = life.accesses[a];
-      if (access.writes) {
-        producers.push_back(access.position);
-        is_recomputable = is_recomputable && graph_.tasks[access.position].is_recomputable;
-      }
-      um::expects(!producers.empty(), "a tensor is written before it is read");
-      const Position next = life.accesses[a + 1].position;
-      if (next <= access.position + 1) continue;
-      rests_.push_back({.data = life.data,
-                        .written = producers.back(),
-                        .last = access.position,
-                        .next = next,
-                        .size = to_double(block_sizes_.size(life.data)),
-                        .available = before_[producers.back() + 1],
-                        .due = before_.back() - before_[next],
-                        .producers = is_recomputable ? producers : std::vector<Position>{},
-                        .recompute_inputs = {}});
+  void add(const IdleInterval& idle) {
+    std::vector<Position> producers = writers(lives_[life_at(idle.data, idle.last)], idle.next);
+    um::expects(!producers.empty(), "a tensor is written before it is read");
+    TimedInterval interval{idle};
+    interval.size = to_double(block_sizes_.size(idle.data));
+    interval.available = before_[idle.written + 1];
+    interval.due = before_.back() - before_[idle.next];
+    if (may_recompute_ && may_rerun(producers)) interval.producers = std::move(producers);
+    intervals_.push_back(std::move(interval));
+  }
+
+  // The tasks before `end` that write a life.
+  static std::vector<Position> writers(const Life& life, Position end) {
+    std::vector<Position> result;
+    for (const BlockAccess& access : life.accesses) {
+      if (access.writes && access.position < end) result.push_back(access.position);
     }
+    return result;
+  }
+  [[nodiscard]] bool may_rerun(std::span<const Position> tasks) const {
+    return std::ranges::all_of(tasks,
+                               [&](Position task) { return graph_.tasks[task].is_recomputable; });
   }
 
   // A life that tasks to be run again read, and the last of them.
@@ -69,21 +69,21 @@ class IdleIntervalFinder {
   void add_recompute_inputs() {
     std::vector<Reads> reads;
     std::vector<std::set<DataId>> needed_for(lives_.size());
-    for (const IdleInterval& idle : rests_) {
+    for (const TimedInterval& idle : intervals_) {
       reads.push_back(reads_of(idle));
       for (const auto& [life, reader] : reads.back()) needed_for[life].insert(idle.data);
     }
-    for (std::size_t r = 0; r < rests_.size(); ++r) {
+    for (std::size_t r = 0; r < intervals_.size(); ++r) {
       for (const auto& [life, reader] : reads[r]) {
-        rests_[r].recompute_inputs.push_back(
+        intervals_[r].recompute_inputs.push_back(
             recompute_input(lives_[life], reader, needed_for[life].size()));
       }
     }
   }
 
-  [[nodiscard]] Reads reads_of(const IdleInterval& idle) const {
+  [[nodiscard]] Reads reads_of(const TimedInterval& idle) const {
     Reads reads;
-    for (const Position producer : idle.producers) {  // in order: the last one stays
+    for (const Position producer : idle.producers) {  // in order: the last one counts
       for (const DataId id : graph_.tasks[producer].reads) {
         if (id != idle.data && is_movable_tensor(id)) reads[life_at(id, producer)] = producer;
       }
@@ -98,17 +98,11 @@ class IdleIntervalFinder {
   [[nodiscard]] RecomputeInput recompute_input(const Life& life, Position reader,
                                                std::size_t users) const {
     RecomputeInput result{
-        .producers = {},
+        .producers = writers(life, reader),
         .last = life.last(),
         .size = to_double(block_sizes_.size(life.data)) / static_cast<double>(users),
         .available = before_[life.begin() + 1]};
-    for (const BlockAccess& access : life.accesses) {
-      if (access.writes && access.position < reader) result.producers.push_back(access.position);
-    }
-    const bool may_rerun = std::ranges::all_of(result.producers, [&](Position producer) {
-      return graph_.tasks[producer].is_recomputable;
-    });
-    if (!may_rerun) result.producers.clear();
+    if (!may_rerun(result.producers)) result.producers.clear();
     return result;
   }
 
@@ -127,15 +121,17 @@ class IdleIntervalFinder {
   std::span<const double> before_;
   bool may_recompute_;
   std::vector<std::vector<std::size_t>> lives_of_;  // by block, in order
-  std::vector<IdleInterval> rests_;
+  std::vector<TimedInterval> intervals_;
 };
 
 }  // namespace
 
-std::vector<IdleInterval> find_rests(const TaskGraph& graph, const BlockSizes& block_sizes,
-                                     std::span<const Life> lives, std::span<const double> before,
-                                     bool may_recompute) {
-  return IdleIntervalFinder{graph, block_sizes, lives, before, may_recompute}.find();
+std::vector<TimedInterval> find_timed_intervals(const TaskGraph& graph,
+                                                const BlockSizes& block_sizes,
+                                                std::span<const Life> lives,
+                                                std::span<const double> before,
+                                                bool may_recompute) {
+  return TimedIntervalFinder{graph, block_sizes, lives, before, may_recompute}.find();
 }
 
 }  // namespace spillway::prefetch

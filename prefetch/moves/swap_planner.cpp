@@ -1,4 +1,4 @@
-#include "prefetch/moves/swap_plan.h"
+#include "prefetch/moves/swap_planner.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -13,17 +13,17 @@ namespace spillway::prefetch {
 
 using um::Bytes;
 
-TripPlanner::TripPlanner(const Problem& problem)
+SwapPlanner::SwapPlanner(const Problem& problem)
     : problem_{problem},
       block_sizes_{problem.graph, problem.page},
       frugal_{runs_in_order(problem.graph)},
       lives_{find_lives(problem.graph, frugal_)} {}
 
-std::vector<TaskRun> TripPlanner::fastest() const {
+std::vector<TaskRun> SwapPlanner::fastest() const {
   return fastest_runs(problem_.graph, problem_.profile);
 }
 
-std::vector<TaskRun> TripPlanner::fastest_beside(std::span<const Swap> swaps) const {
+std::vector<TaskRun> SwapPlanner::fastest_beside(std::span<const Swap> swaps) const {
   const std::vector<Bytes> near = near_during(frugal_, swaps);
   const Bytes pool = block_sizes_.pool(problem_.budget);
   std::vector<TaskRun> runs = frugal_;
@@ -36,66 +36,64 @@ std::vector<TaskRun> TripPlanner::fastest_beside(std::span<const Swap> swaps) co
   return runs;
 }
 
-std::vector<Bytes> TripPlanner::near_during(std::span<const TaskRun> runs,
+std::vector<Bytes> SwapPlanner::near_during(std::span<const TaskRun> runs,
                                             std::span<const Swap> swaps) const {
   return prefetch::near_during(swaps, demand(problem_.graph, block_sizes_, runs, lives_));
 }
 
-bool TripPlanner::keeps_budget(std::span<const TaskRun> runs, std::span<const Swap> swaps) const {
+bool SwapPlanner::keeps_budget(std::span<const TaskRun> runs, std::span<const Swap> swaps) const {
   const Bytes pool = block_sizes_.pool(problem_.budget);
   return block_sizes_.pinned() <= problem_.budget &&
          fits(swaps, demand(problem_.graph, block_sizes_, runs, lives_), pool);
 }
 
-std::optional<Plan> TripPlanner::plan(std::vector<TaskRun> runs, std::vector<Swap> swaps) const {
+std::optional<Plan> SwapPlanner::plan(std::vector<TaskRun> runs, std::vector<Swap> swaps) const {
   if (!keeps_budget(runs, swaps)) return std::nullopt;
   Plan plan = empty_plan(problem_, std::move(runs));
   add_moves(std::move(swaps), problem_.profile.link, plan);
   return plan;
 }
 
-std::optional<Plan> TripPlanner::plan_eagerly(std::vector<TaskRun> runs,
+std::optional<Plan> SwapPlanner::plan_eagerly(std::vector<TaskRun> runs,
                                               std::vector<Swap> swaps) const {
   if (!keeps_budget(runs, swaps)) return std::nullopt;
   leave_when_needed(runs, swaps);
-  std::vector<FarInterval> far_intervals;
-  far_intervals.reserve(swaps.size());
-  for (const Swap& swap : swaps) far_intervals.push_back(swap.far_interval);
+  const std::vector<FarInterval> far_intervals{swaps.begin(), swaps.end()};
   const std::vector<Bytes> live = demand(problem_.graph, block_sizes_, runs, lives_);
   const Bytes pool = block_sizes_.pool(problem_.budget);
   return plan(std::move(runs), return_early(far_intervals, live, pool));
 }
 
-Infeasible TripPlanner::infeasible(std::span<const Swap> swaps) const {
+Infeasible SwapPlanner::infeasible(std::span<const Swap> swaps) const {
   return need_max(block_sizes_, frugal_, near_during(frugal_, swaps));
 }
 
-void TripPlanner::leave_late(std::span<const TaskRun> runs, std::span<const Position> limits,
+void SwapPlanner::leave_late(std::span<const TaskRun> runs, std::span<const Position> limits,
                              std::span<Swap> swaps) const {
-  um::expects(limits.size() == swaps.size(), "one limit for each trip");
+  um::expects(limits.size() == swaps.size(), "one limit for each swap");
   const Bytes pool = block_sizes_.pool(problem_.budget);
   std::vector<Bytes> near = near_during(runs, swaps);
   for (std::size_t i = 0; i < swaps.size(); ++i) {
-    FarInterval& far_interval = swaps[i].far_interval;
-    const Position limit = std::min(limits[i], swaps[i].back);
-    while (far_interval.needed < limit && near[far_interval.needed] + far_interval.size <= pool) {
-      near[far_interval.needed++] += far_interval.size;
+    Swap& swap = swaps[i];
+    const Position limit = std::min(limits[i], swap.back);
+    while (swap.needed < limit && near[swap.needed] + swap.size <= pool) {
+      near[swap.needed++] += swap.size;
     }
   }
 }
 
-void TripPlanner::leave_when_needed(std::span<const TaskRun> runs, std::span<Swap> swaps) const {
+void SwapPlanner::leave_when_needed(std::span<const TaskRun> runs, std::span<Swap> swaps) const {
   const Bytes pool = block_sizes_.pool(problem_.budget);
   std::vector<Bytes> near = demand(problem_.graph, block_sizes_, runs, lives_);
   std::size_t oldest = 0;  // of those that may still stay
   for (Position p = 0; p < near.size(); ++p) {
-    while (near[p] > pool && oldest < swaps.size() && swaps[oldest].far_interval.last < p) {
+    while (near[p] > pool && oldest < swaps.size() && swaps[oldest].last < p) {
       Swap& swap = swaps[oldest++];
-      swap.far_interval.needed = std::min(p, swap.back);
-      for (Position q = p; q < swap.back; ++q) near[q] -= swap.far_interval.size;
+      swap.needed = std::min(p, swap.back);
+      for (Position q = p; q < swap.back; ++q) near[q] -= swap.size;
     }
   }
-  for (Swap& swap : swaps.subspan(oldest)) swap.far_interval.needed = swap.back;
+  for (Swap& swap : swaps.subspan(oldest)) swap.needed = swap.back;
 }
 
 }  // namespace spillway::prefetch

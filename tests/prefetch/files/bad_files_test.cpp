@@ -1,0 +1,277 @@
+// Files of every kind, each spoilt in one place: the refusal names the place and the cause.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+#include "prefetch/files/graph_stamp.h"
+#include "prefetch/files/json.h"
+#include "prefetch/files/machine.h"
+#include "prefetch/files/plan_file.h"
+#include "prefetch/files/profile_file.h"
+#include "prefetch/files/trace.h"
+#include "prefetch/planners/catalogue.h"
+#include "tests/prefetch/small_machine.h"
+#include "tests/prefetch/small_trace.h"
+#include "tests/prefetch/tampered.h"
+#include "tests/prefetch/toy.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+using nlohmann::json;
+using test::refusal;
+
+// Of the link of a machine and of a profile.
+constexpr std::array kLinkTamperings{
+    Tampering{"/link", "", "missing"},
+    Tampering{"/link", "[]", "no object"},
+    Tampering{"/link/offload_bytes_per_second", "", "missing"},
+    Tampering{"/link/offload_bytes_per_second", "null", "no number"},
+    Tampering{"/link/offload_bytes_per_second", "0", "zero"},
+    Tampering{"/link/offload_bytes_per_second", "999", "smaller than 1000"},
+    Tampering{"/link/prefetch_bytes_per_second", "0", "zero"},
+    Tampering{"/link/prefetch_bytes_per_second", "-1", "negative or too large"},
+    Tampering{"/link/latency_ns", "", "missing"},
+    Tampering{"/link/latency_ns", "1.5", "no whole number from 0 up"},
+    Tampering{"/link/latency_ns", "1000000000000001", "larger than 1000000000000000"},
+    Tampering{"/link/duplex", "1", "neither true nor false"},
+    Tampering{"/link/compute_speed_while_moving", "0", "zero"},
+    Tampering{"/link/compute_speed_while_moving", "1.01", "larger than 1"},
+    Tampering{"/link/fault_ns", "-1", "no whole number from 0 up"},
+    Tampering{"/link/fault_ns", "1000000000000001", "larger than 1000000000000000"},
+    Tampering{"/link/faults_spare_overwritten", "1", "neither true nor false"},
+    Tampering{"/link/faults_evict_by_use", "\"no\"", "neither true nor false"},
+};
+
+constexpr std::array kMachineTamperings{
+    Tampering{"/format", "\"machine\"", "'machine', not 'spillway-machine'"},
+    Tampering{"/format", "", "missing"},
+    Tampering{"/version", "0", "reads version 1"},
+    Tampering{"/version", "\"1\"", "no whole number from 0 up"},
+    Tampering{"/name", "", "missing"},
+    Tampering{"/name", "3", "no string"},
+    Tampering{"/near_memory_bytes", "", "missing"},
+    Tampering{"/near_memory_bytes", "-4096", "no whole number from 0 up"},
+    Tampering{"/near_memory_bytes", "1e12", "no whole number from 0 up"},
+    Tampering{"/flops_per_second", "", "missing"},
+    Tampering{"/flops_per_second", "0", "zero"},
+    Tampering{"/flops_per_second", "-1e12", "negative or too large"},
+    Tampering{"/flops_per_second", "999", "smaller than 1000"},
+    Tampering{"/flops_per_second", "1e-300", "smaller than 1000"},
+    Tampering{"/compute_efficiency", "2", "larger than 1"},
+    Tampering{"/compute_efficiency", "0", "zero"},
+    Tampering{"/compute_efficiency", "0.0001", "smaller than 0.001"},
+    Tampering{"/memory_bytes_per_second", "\"fast\"", "no number"},
+    Tampering{"/memory_bytes_per_second", "1e-300", "smaller than 1000"},
+    Tampering{"/memory_efficiency", "null", "no number"},
+};
+
+class BadMachine : public ::testing::Test {
+ protected:
+  ~BadMachine() override { std::filesystem::remove(path); }
+  std::string path = ::testing::TempDir() + "spillway-bad-machine-" + std::to_string(getpid());
+};
+
+TEST_F(BadMachine, IsRefusedWithThePlaceOfWhatIsWrong) {
+  const auto read = [&](const json& file) {
+    write_json(file, path);
+    return find_machine(path);
+  };
+  expect_refusals(small_machine(), path, kMachineTamperings, read);
+  expect_refusals(small_machine(), path, kLinkTamperings, read);
+}
+
+TEST_F(BadMachine, IsRefusedWhenItIsNoFileOfText) {
+  std::ofstream{path} << "name: toy";
+  EXPECT_EQ(refusal([&] { return find_machine(path); }), path + ": not JSON, at byte 2");
+  EXPECT_EQ(refusal([&] { return find_machine("/dev/zero"); }), "/dev/zero is larger than 256 MiB");
+}
+
+constexpr std::array kProfileTamperings{
+    Tampering{"/format", "null", "no string"},
+    Tampering{"/format", "\"spillway-trace\"", "'spillway-trace', not 'spillway-profile'"},
+    Tampering{"/version", "", "missing"},
+    Tampering{"/version", "3", "reads version 1"},
+    Tampering{"/source", "", "missing"},
+    Tampering{"/source", "[]", "no string"},
+    Tampering{"/source", "\"\\u0007\"", "control character"},
+    Tampering{"/graph", "", "missing"},
+    Tampering{"/graph", "1234", "no string"},
+    Tampering{"/graph", "\"other\"", "another step or machine"},
+    Tampering{"/tasks", "", "missing"},
+    Tampering{"/tasks", "{}", "no array"},
+    Tampering{"/tasks/5", "", "are 5, but the network here has 6", "tasks"},
+    Tampering{"/tasks/2", "3", "no object"},
+    Tampering{"/tasks/2/task", "", "missing"},
+    Tampering{"/tasks/2/task", "\"Update\"", "'Update', not Loss"},
+    Tampering{"/tasks/2/duration_ns", "", "missing"},
+    Tampering{"/tasks/2/duration_ns", "300", "no object"},
+    Tampering{"/tasks/4/duration_ns/fast", "", "missing"},
+    Tampering{"/tasks/4/duration_ns/fast", "\"1s\"", "no whole number from 0 up"},
+    Tampering{"/tasks/4/duration_ns/fast", "-5", "no whole number from 0 up"},
+    Tampering{"/tasks/4/duration_ns/fast", "2000000000000000", "larger than 1000000000000000"},
+};
+
+TEST(BadProfile, IsRefusedWithThePlaceOfWhatIsWrong) {
+  const Trace trace = read_trace(JsonFile{small_trace().dump(), "t"});
+  const json good = to_json(trace_profile(trace, toy_link()), trace.graph);
+  const auto read = [&](const json& file) {
+    return read_profile(JsonFile{file.dump(), "p"}, trace.graph);
+  };
+  expect_refusals(good, "p", kProfileTamperings, read);
+  expect_refusals(good, "p", kLinkTamperings, read);
+}
+
+// The graph has the same tasks, as with a larger batch.
+TEST(BadProfile, IsRefusedForAnotherGraph) {
+  const TaskGraph graph = chain(2, pages(1));
+  const json file = to_json(flat_profile(graph, 100ns), graph);
+  EXPECT_EQ(file["graph"], graph_stamp(fingerprint(graph)));
+  const std::string sentence = refusal([&] {
+    return read_profile(JsonFile{file.dump(), "p"}, chain(2, pages(2)));
+  });
+  EXPECT_TRUE(sentence.starts_with("p: graph belongs to another step or machine ("));
+  EXPECT_NE(sentence.find("--batch"), std::string::npos);
+}
+
+// Of the file of a plan with moves for a chain of six layers.
+constexpr std::array kPlanTamperings{
+    Tampering{"/format", "", "missing"},
+    Tampering{"/version", "", "missing"},
+    Tampering{"/version", "2", "reads version 1"},
+    Tampering{"/planner", "", "missing"},
+    Tampering{"/graph", "", "missing"},
+    Tampering{"/budget_bytes", "", "missing"},
+    Tampering{"/budget_bytes", "\"much\"", "no whole number from 0 up"},
+    Tampering{"/page_bytes", "", "missing"},
+    Tampering{"/residency", "", "missing"},
+    Tampering{"/residency", "\"sometimes\"", "neither 'planned' nor 'on-demand'"},
+    Tampering{"/runs", "", "missing"},
+    Tampering{"/runs/3/task", "\"f99\"", "'f99', which the network does not have"},
+    Tampering{"/runs/0/algorithm", "\"magic\"", "'magic', which load does not have here"},
+    Tampering{"/runs/1/after", "[1, 2]", "has not three elements"},
+    Tampering{"/runs/1/after", "[1, 2, 4294967296]", "larger than 4294967295", "runs[1].after[2]"},
+    Tampering{"/offloads", "", "missing"},
+    Tampering{"/offloads/0/data", "\"z\"", "'z', which the network does not have"},
+    Tampering{"/prefetches", "", "missing"},
+    Tampering{"/prefetches", "{}", "no array"},
+};
+
+class BadPlan : public ::testing::Test {
+ protected:
+  BadPlan() {
+    const Profile profile = flat_profile(graph, 100ns);
+    const auto planned = find_planner("fractional").plan(problem(graph, profile, pages(14)));
+    file = to_json(std::get<Plan>(planned), graph);
+  }
+  [[nodiscard]] Plan read(const json& value) const {
+    return read_plan(JsonFile{value.dump(), "p"}, graph);
+  }
+  TaskGraph graph = chain(6, pages(2));
+  json file;
+};
+
+TEST_F(BadPlan, IsRefusedWithThePlaceOfWhatIsWrong) {
+  expect_refusals(file, "p", kPlanTamperings, [&](const json& value) { return read(value); });
+}
+
+TEST_F(BadPlan, IsRefusedForAnotherGraph) {
+  graph.tasks[0].flops += 1;  // a cost does not make another graph
+  EXPECT_EQ(refusal([&] { return read(file); }), "accepted");
+  graph.data[0].size = pages(3);
+  const std::string sentence = refusal([&] { return read(file); });
+  EXPECT_TRUE(sentence.starts_with("p: graph belongs to another step or machine (" +
+                                   std::string{file["graph"]} + ", here " +
+                                   graph_stamp(fingerprint(graph)) + ")"));
+}
+
+TEST_F(BadPlan, IsNotReadForAGraphWithTwoBlocksOfOneName) {
+  graph.data[1].name = graph.data[0].name;
+  file["graph"] = graph_stamp(fingerprint(graph));
+  EXPECT_THROW(static_cast<void>(read(file)), um::ContractError);
+}
+
+constexpr std::array kTraceTamperings{
+    Tampering{"/format", "\"spillway-plan\"", "'spillway-plan', not 'spillway-trace'"},
+    Tampering{"/version", "2", "reads version 1"},
+    Tampering{"/version", "", "missing"},
+    Tampering{"/name", "", "missing"},
+    Tampering{"/name", "\"a\\nb\"", "control character"},
+    Tampering{"/data", "", "missing"},
+    Tampering{"/data", "7", "no array"},
+    Tampering{"/data/1", "[]", "no object"},
+    Tampering{"/data/1/id", "", "missing"},
+    Tampering{"/data/1/id", "\"x\"", "no whole number from 0 up"},
+    Tampering{"/data/1/id", "7", "7, which an earlier block has"},
+    Tampering{"/data/1/bytes", "-1", "no whole number from 0 up"},
+    Tampering{"/data/1/bytes", "1.5", "no whole number from 0 up"},
+    Tampering{"/data/1/bytes", "18446744073709551615", "larger than 4398046511104"},
+    Tampering{"/data/1/kind", "\"bias\"", "'bias', none of weight, tensor"},
+    Tampering{"/data/2/name", "null", "no string"},
+    Tampering{"/data/0/offloadable", "1", "neither true nor false"},
+    Tampering{"/data/1/offloadable", "true", "only for weights"},
+    Tampering{"/tasks", "", "missing"},
+    Tampering{"/tasks", "[]", "empty"},
+    Tampering{"/tasks/3", "null", "no object"},
+    Tampering{"/tasks/3/name", "", "missing"},
+    Tampering{"/tasks/3/reads", "", "missing"},
+    Tampering{"/tasks/3/reads/1", "99", "99, which is no id in data"},
+    Tampering{"/tasks/3/reads/1", "-20", "no whole number from 0 up"},
+    Tampering{"/tasks/3/writes", "21", "no array"},
+    Tampering{"/tasks/3/writes/0", "8", "8, which is no id in data"},
+    Tampering{"/tasks/3/duration_ns", "", "missing"},
+    Tampering{"/tasks/3/duration_ns", "-1", "no whole number from 0 up"},
+    Tampering{"/tasks/3/duration_ns", "1000000000000001", "larger than 1000000000000000"},
+    Tampering{"/tasks/3/duration_ns", "1000000000000000", "all times together"},
+    Tampering{"/tasks/3/workspace_bytes", "", "missing"},
+    Tampering{"/tasks/3/workspace_bytes", "true", "no whole number from 0 up"},
+    Tampering{"/tasks/3/phase", "\"loss\"", "'loss', none of forward, backward, update"},
+    Tampering{"/tasks/3/kind", "\"conv\"", "'conv', none of other, convolution, linear"},
+    Tampering{"/tasks/3/recomputable", "1", "neither true nor false"},
+    Tampering{"/tasks/4/algorithms", "[]", "empty"},
+    Tampering{"/tasks/4/algorithms/1/name", "\"fast\"", "which an earlier algorithm has"},
+    Tampering{"/tasks/4/algorithms/1/duration_ns", "", "missing"},
+};
+
+Trace read_text(const std::string& text) { return read_trace(JsonFile{text, "t"}); }
+
+TEST(BadTrace, IsRefusedWithThePlaceOfWhatIsWrong) {
+  expect_refusals(small_trace(), "t", kTraceTamperings,
+                  [](const json& file) { return read_text(file.dump()); });
+}
+
+TEST(BadTrace, IsRefusedWhenItIsNoJson) {
+  const auto complaint = [](const std::string& text) {
+    return refusal([&] { return read_text(text); });
+  };
+  EXPECT_EQ(complaint(R"({"format": NaN})"), "t: not JSON, at byte 12");
+  const std::string text = small_trace().dump();
+  EXPECT_TRUE(complaint(text.substr(0, text.size() / 2)).starts_with("t: not JSON, at byte"));
+  EXPECT_EQ(complaint("[1]"), "t: is no object");
+}
+
+// 17 blocks of 4 TiB: the last one makes it more than 64.
+TEST(BadTrace, IsRefusedWithMoreBytesThanAnyMemory) {
+  json file = small_trace();
+  file["data"] = json::array();
+  for (int i = 0; i < 17; ++i) {
+    file["data"].push_back({{"id", i}, {"bytes", 1ULL << 42U}, {"kind", "tensor"}});
+  }
+  EXPECT_EQ(refusal([&] { return read_text(file.dump()); }),
+            "t: data[16].bytes makes all sizes together more than 70368744177664");
+}
+
+TEST(BadTrace, IsRefusedWithMoreOperandsThanAnyTask) {
+  json file = small_trace();
+  file["tasks"][0]["reads"] = std::vector<int>(4097, 10);
+  EXPECT_EQ(refusal([&] { return read_text(file.dump()); }),
+            "t: tasks[0].reads has 4097 elements, more than 4096");
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

@@ -1,0 +1,64 @@
+// What several planners have in common on the same chain.
+#include "prefetch/planners/catalogue.h"
+
+#include "tests/prefetch/drawn_chain.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+struct SmallestBudget {
+  const char* planner;
+  std::uint64_t pages;
+  const char* task = "b4";
+};
+
+TEST_F(ToyChain, IsMovedNowhereWhenEverythingFits) {
+  for (const char* planner : {"autoswap", "capacity", "dynprog", "fractional", "greedy", "joint",
+                              "largest-first", "modnn", "tflms"}) {
+    const Plan plan = plan_with(planner, 14);
+    EXPECT_TRUE(plan.offloads.empty() && plan.prefetches.empty()) << planner;
+  }
+}
+
+// b4 needs y3, y4, d4 and d3; the layer-synchronous ones have y2 beside them, one layer ahead.
+TEST_F(ToyChain, HasASmallestBudgetForEachPlanner) {
+  for (const SmallestBudget& wanted :
+       {SmallestBudget{"capacity", 8}, SmallestBudget{"dynprog", 8},
+        SmallestBudget{"fractional", 8}, SmallestBudget{"greedy", 8}, SmallestBudget{"joint", 8},
+        SmallestBudget{"ibm-ooc", 10}, SmallestBudget{"tflms", 10}, SmallestBudget{"vdnn-all", 10},
+        SmallestBudget{"vdnn-dyn", 10}}) {
+    const Infeasible refusal = refusal_of(wanted.planner, wanted.pages - 1);
+    EXPECT_EQ(refusal.smallest_budget, with_pool(wanted.pages).budget) << wanted.planner;
+    EXPECT_EQ(graph[refusal.task].name, wanted.task) << wanted.planner;
+    EXPECT_EQ(plan_with(wanted.planner, wanted.pages).budget, with_pool(wanted.pages).budget);
+  }
+}
+
+// b2 reads y1 and y2 and has d2 and d1.
+TEST_F(UnevenChain, HasASmallestBudgetForEachPlanner) {
+  for (const char* planner : {"autoswap", "largest-first"}) {
+    const Infeasible refusal = refusal_of(planner, 9);
+    EXPECT_EQ(refusal.smallest_budget, pages(10)) << planner;
+    EXPECT_EQ(graph[refusal.task].name, "b2") << planner;
+    EXPECT_TRUE(plan_with(planner, 15).offloads.empty()) << planner;
+  }
+}
+
+// f3 has a fast algorithm with a workspace of six pages. With room for it, it is taken; where it
+// would push out more than it saves, it is not: a page takes 4 us then.
+TEST_F(ToyChain, GetsAFastAlgorithmOnlyWhereItsWorkspacePays) {
+  for (const char* planner : {"fractional", "joint"}) {
+    profile.link = toy_link();
+    give_fast_algorithm(3, pages(6), 60ns);
+    EXPECT_EQ(plan_with(planner, 14).runs[3].algorithm, 1U) << planner;
+    give_fast_algorithm(3, pages(6), 99ns);
+    profile.link = {.offload = um::Bandwidth{1e9}, .prefetch = um::Bandwidth{1e9}};
+    EXPECT_EQ(plan_with(planner, 10).runs[3].algorithm, 0U) << planner;
+  }
+}
+
+}  // namespace
+}  // namespace spillway::prefetch
