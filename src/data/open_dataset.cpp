@@ -9,7 +9,6 @@
 #include "src/data/idx.h"
 #include "src/data/prepared_dataset.h"
 #include "src/data/synthetic.h"
-#include "src/data/synthetic_masks.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -1,12 +1,35 @@
 #include "src/data/scene.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-
-#include "src/data/drawn_shape.h"
 
 namespace spillway {
 namespace {
+
+// How far the point (u, v) lies outside each figure, negative inside; close to the edge it is a
+// distance. Figures fill the square from -1 to 1.
+float length(float u, float v) { return std::sqrt(u * u + v * v); }
+
+float box(float u, float v, float half_width, float half_height) {
+  return std::max(std::abs(u) - half_width, std::abs(v) - half_height);
+}
+
+float disc(float u, float v) { return length(u, v) - 0.9F; }
+float ring(float u, float v) { return std::abs(length(u, v) - 0.7F) - 0.2F; }
+float square(float u, float v) { return box(u, v, 0.8F, 0.8F); }
+float frame(float u, float v) { return std::abs(box(u, v, 0.7F, 0.7F)) - 0.2F; }
+float triangle(float u, float v) {  // point up; 0.866 and 0.5: cosine and sine of 30 degrees
+  return std::max(v - 0.5F, 0.866F * std::abs(u) - 0.5F * v - 0.5F);
+}
+float cross(float u, float v) { return std::min(box(u, v, 0.3F, 0.95F), box(u, v, 0.95F, 0.3F)); }
+float diamond(float u, float v) { return 0.707F * (std::abs(u) + std::abs(v) - 0.95F); }
+float bar(float u, float v) { return box(u, v, 0.95F, 0.3F); }
+float half_disc(float u, float v) { return std::max(length(u, v) - 0.95F, v); }
+float two_discs(float u, float v) { return length(std::abs(u) - 0.55F, v) - 0.4F; }
+
+constexpr std::array kFigures{disc,  ring,    square, frame,     triangle,
+                              cross, diamond, bar,    half_disc, two_discs};
 
 constexpr std::size_t kHues = 10;
 constexpr float kStripesAcross = 1.75F;  // per radius
@@ -23,10 +46,10 @@ struct Look {
 };
 
 Look look_of(std::size_t label, std::size_t classes, bool is_grey) {
-  const std::size_t looks = (classes + kFigures - 1) / kFigures;  // for each figure
+  const std::size_t looks = (classes + kFigures.size() - 1) / kFigures.size();  // for each figure
   const std::size_t hues = is_grey ? 1 : std::min(looks, kHues);
-  const std::size_t look = label / kFigures;
-  return {.figure = label % kFigures,
+  const std::size_t look = label / kFigures.size();
+  return {.figure = label % kFigures.size(),
           .hue = look % hues,
           .hues = hues,
           .pattern = look / hues,
@@ -56,6 +79,35 @@ Colour dull_colour(Random& random) {
   Colour colour{};
   for (float& value : colour) value = light + random.uniform(-0.05F, 0.05F);
   return colour;
+}
+
+// How much of a pixel the figure covers, and how light its stripes are there.
+struct Ink {
+  float cover = 0;
+  float light = 1;
+};
+
+Ink ink_at(const Scene& scene, std::size_t x, std::size_t y) {
+  const float dx = (static_cast<float>(x) + 0.5F - scene.centre_x) / scene.radius;
+  const float dy = (static_cast<float>(y) + 0.5F - scene.centre_y) / scene.radius;
+  constexpr float kReach = 1.5F;  // beyond the corner of a turned square
+  if (std::abs(dx) > kReach || std::abs(dy) > kReach) return {};
+  const float u = scene.turn.cosine * dx + scene.turn.sine * dy;
+  const float v = scene.turn.cosine * dy - scene.turn.sine * dx;
+  const float outside = kFigures[scene.figure](u, v) * scene.radius;  // pixels
+  Ink ink{.cover = std::clamp(0.5F - outside, 0.0F, 1.0F)};
+  if (ink.cover > 0 && scene.is_striped) {
+    const float across = (scene.stripes.cosine * u + scene.stripes.sine * v) * kStripesAcross;
+    const float place = across + scene.stripe_phase;
+    ink.light = place - std::floor(place) < 0.5F ? 1.0F : kDark;
+  }
+  return ink;
+}
+
+// Uniform noise from 16 of the 64 bits.
+float noise_of(std::uint64_t bits, std::size_t which) {
+  const auto part = static_cast<float>((bits >> (16 * which)) & 0xFFFFU);
+  return kNoise * (part * (2.0F / 65536.0F) - 1.0F);
 }
 
 }  // namespace
@@ -88,39 +140,6 @@ Scene compose_scene(std::size_t label, std::size_t classes, const nets::Shape& s
   scene.right = dull_colour(random);
   return scene;
 }
-
-namespace {
-
-// How much of a pixel the figure covers, and how light its stripes are there.
-struct Ink {
-  float cover = 0;
-  float light = 1;
-};
-
-Ink ink_at(const Scene& scene, std::size_t x, std::size_t y) {
-  const float dx = (static_cast<float>(x) + 0.5F - scene.centre_x) / scene.radius;
-  const float dy = (static_cast<float>(y) + 0.5F - scene.centre_y) / scene.radius;
-  constexpr float kReach = 1.5F;  // beyond the corner of a turned square
-  if (std::abs(dx) > kReach || std::abs(dy) > kReach) return {};
-  const float u = scene.turn.cosine * dx + scene.turn.sine * dy;
-  const float v = scene.turn.cosine * dy - scene.turn.sine * dx;
-  const float outside = outside_figure(scene.figure, u, v) * scene.radius;  // pixels
-  Ink ink{.cover = std::clamp(0.5F - outside, 0.0F, 1.0F)};
-  if (ink.cover > 0 && scene.is_striped) {
-    const float across = (scene.stripes.cosine * u + scene.stripes.sine * v) * kStripesAcross;
-    const float place = across + scene.stripe_phase;
-    ink.light = place - std::floor(place) < 0.5F ? 1.0F : kDark;
-  }
-  return ink;
-}
-
-// Uniform noise from 16 of the 64 bits.
-float noise_of(std::uint64_t bits, std::size_t which) {
-  const auto part = static_cast<float>((bits >> (16 * which)) & 0xFFFFU);
-  return kNoise * (part * (2.0F / 65536.0F) - 1.0F);
-}
-
-}  // namespace
 
 void draw_scene(const Scene& scene, const nets::Shape& shape, Random& random,
                 std::span<float> image) {

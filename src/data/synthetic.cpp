@@ -3,6 +3,16 @@
 #include "um/error.h"
 
 namespace spillway {
+namespace {
+
+template <typename Set>
+DatasetPair make_pair(const nets::Shape& image, std::size_t classes, std::uint64_t seed) {
+  return {
+      .train = std::make_unique<Set>(image, classes, kSyntheticTrainImages, seed, Split::kTrain),
+      .test = std::make_unique<Set>(image, classes, kSyntheticTestImages, seed, Split::kTest)};
+}
+
+}  // namespace
 
 SyntheticDataset::SyntheticDataset(const nets::Shape& image, std::size_t classes, std::size_t size,
                                    std::uint64_t seed, Split split)
@@ -31,11 +41,22 @@ Scene SyntheticDataset::scene(std::size_t index) const {
   return compose_scene(index % classes_, classes_, image_, random);
 }
 
+std::string SyntheticMasks::name() const {
+  return "synthetic images whose pixels are of " + std::to_string(classes()) + " classes";
+}
+
+void SyntheticMasks::labels(std::size_t index, std::span<std::int32_t> labels) const {
+  um::expects(labels.size() == labels_each(*this), "room for a label for each pixel");
+  mark_scene(scene(index), image(), label(index), labels);
+}
+
 DatasetPair make_synthetic(const nets::Shape& image, std::size_t classes, std::uint64_t seed) {
-  return {.train = std::make_unique<SyntheticDataset>(image, classes, kSyntheticTrainImages, seed,
-                                                      Split::kTrain),
-          .test = std::make_unique<SyntheticDataset>(image, classes, kSyntheticTestImages, seed,
-                                                     Split::kTest)};
+  return make_pair<SyntheticDataset>(image, classes, seed);
+}
+
+DatasetPair make_synthetic_masks(const nets::Shape& image, std::size_t classes,
+                                 std::uint64_t seed) {
+  return make_pair<SyntheticMasks>(image, classes, seed);
 }
 
 }  // namespace spillway

@@ -15,7 +15,7 @@ enum class Split : std::uint8_t { kTrain, kTest };
 /// of random light, with mild noise. A class is a figure with a colour and a pattern of stripes;
 /// grey images have no colours and more patterns. Image `index` is a function of the seed, the
 /// split and `index` alone. As many images of each class as of any other, or one more.
-class SyntheticDataset final : public Dataset {
+class SyntheticDataset : public Dataset {
  public:
   /// Requires: an image that is not empty, at least one class, size >= 1.
   SyntheticDataset(const nets::Shape& image, std::size_t classes, std::size_t size,
@@ -27,6 +27,8 @@ class SyntheticDataset final : public Dataset {
   [[nodiscard]] std::size_t size() const override { return size_; }
   void read(std::size_t index, std::span<float> image) const override;
   [[nodiscard]] std::int32_t label(std::size_t index) const override;
+
+ protected:
   /// What image `index` shows, but for the noise.
   [[nodiscard]] Scene scene(std::size_t index) const;
 
@@ -42,10 +44,32 @@ class SyntheticDataset final : public Dataset {
   Split split_;
 };
 
+/// The same images with a label for each pixel: 0 for the background, 1 + the figure's class within
+/// the figure, -1 on its edge, which is some of both (as the borders of PASCAL VOC's segments do
+/// not count).
+class SyntheticMasks final : public SyntheticDataset {
+ public:
+  /// Requires: an image that is not empty, at least two classes, the background's included, size >=
+  /// 1.
+  SyntheticMasks(const nets::Shape& image, std::size_t classes, std::size_t size,
+                 std::uint64_t seed, Split split)
+      : SyntheticDataset{image, classes - 1, size, seed, split} {}
+
+  [[nodiscard]] std::string name() const override;
+  [[nodiscard]] std::size_t classes() const override { return SyntheticDataset::classes() + 1; }
+  [[nodiscard]] std::int32_t label(std::size_t index) const override {
+    return 1 + SyntheticDataset::label(index);
+  }
+  [[nodiscard]] bool labels_pixels() const override { return true; }
+  void labels(std::size_t index, std::span<std::int32_t> labels) const override;
+};
+
 /// Images to learn from and to test on.
 inline constexpr std::size_t kSyntheticTrainImages = 50'000;
 inline constexpr std::size_t kSyntheticTestImages = 1'000;
 [[nodiscard]] DatasetPair make_synthetic(const nets::Shape& image, std::size_t classes,
                                          std::uint64_t seed);
+[[nodiscard]] DatasetPair make_synthetic_masks(const nets::Shape& image, std::size_t classes,
+                                               std::uint64_t seed);
 
 }  // namespace spillway

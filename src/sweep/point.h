@@ -18,7 +18,7 @@ struct Strategy {
   bool may_recompute = true;
 };
 
-/// What was asked: a strategy under a budget in a situation.
+/// What was asked: a strategy under a budget in a scenario.
 struct PointKey {
   std::string net;
   std::size_t batch = 0;

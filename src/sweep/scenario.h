@@ -23,7 +23,7 @@ struct Scenario {
   std::size_t batch = 0;
   std::string machine;
   double link_factor = 1;  ///< the machine's link times this
-  /// Shared by the situations that differ in the machine alone.
+  /// Shared by the scenarios that differ in the machine alone.
   std::shared_ptr<const Workload> workload;
   prefetch::Profile profile;
 
@@ -34,19 +34,19 @@ struct Scenario {
 /// leaves at least a kilobyte a second.
 [[nodiscard]] prefetch::Machine with_faster_link(prefetch::Machine machine, double factor);
 
-/// The situation of `workload` on a machine to plan for, its times from the machine's model.
+/// The scenario of `workload` on a machine to plan for, its times from the machine's model.
 [[nodiscard]] Scenario make_scenario(std::string net, std::size_t batch,
                                      std::shared_ptr<const Workload> workload,
                                      const prefetch::Machine& machine, double link_factor = 1);
 
-/// A budget in a situation. The situation must outlive it.
+/// A budget in a scenario. The scenario must outlive it.
 struct SweepPoint {
   const Scenario* scenario = nullptr;
   std::size_t position = 0;  ///< of the budget in its list: "p"
   um::Bytes budget;          ///< of the whole run
 };
 
-/// The steps of a way of `count` budgets from the smallest feasible one to the resident need, both
+/// `count` equally spaced budgets from the smallest feasible one to the resident need, both
 /// included. Requires: at least two.
 [[nodiscard]] std::vector<um::Bytes> linear_budgets(const prefetch::NearNeed& need,
                                                     std::size_t count);

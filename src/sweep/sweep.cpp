@@ -164,27 +164,6 @@ std::vector<Point> evaluate(const SweepPoint& sweep_point, std::span<const Strat
   return points;
 }
 
-void time_slowest_alone(std::span<const SweepPoint> sweep_points, const Strategy& strategy,
-                        std::span<Point> points, std::size_t tasks, std::size_t max) {
-  um::expects(points.size() <= sweep_points.size(), "a cell for each point");
-  std::vector<bool> is_timed(points.size(), false);
-  const auto planning = [&](std::size_t i) {
-    const bool counts = points[i].outcome && points[i].facts.tasks <= tasks;
-    return counts ? points[i].outcome->planning : Nanoseconds{0};
-  };
-  for (std::size_t n = 0; n < max && !points.empty(); ++n) {
-    std::size_t slowest = 0;
-    for (std::size_t i = 1; i < points.size(); ++i) {
-      if (planning(i) > planning(slowest)) slowest = i;
-    }
-    if (is_timed[slowest] || planning(slowest) == Nanoseconds{0}) return;
-    const SweepPoint& sweep_point = sweep_points[slowest];
-    const Point again = evaluate(sweep_point, strategy, points[slowest].facts, {});
-    points[slowest].outcome->planning = again.outcome->planning;
-    is_timed[slowest] = true;
-  }
-}
-
 std::vector<Point> sweep(std::span<const SweepPoint> sweep_points,
                          std::span<const Strategy> strategies, const SweepOptions& options,
                          const std::atomic<bool>& stop) {
@@ -193,8 +172,8 @@ std::vector<Point> sweep(std::span<const SweepPoint> sweep_points,
   ProgressReport progress{sweep_points, options};
   const auto evaluate_one = [&](std::size_t i) {
     if (stop) return;
-    // Isolated: a planner that waits for its own parallel work must not take up another cell, whose
-    // time would count as its own.
+    // Isolated: a planner that waits for its own parallel work must not take up another point,
+    // whose time would count as its own.
     tbb::this_task_arena::isolate(
         [&] { by_sweep_point[i] = evaluate(sweep_points[i], strategies, options); });
     progress.finished(sweep_points[i]);

@@ -30,22 +30,6 @@ json outcome_json(const PlanOutcome& outcome) {
   return object;
 }
 
-json goal_json(const Goal& goal) {
-  json object{{"what", goal.what}, {"points", goal.points}, {"missing", goal.missing}};
-  if (goal.points == 0) {
-    object.update({{"value", nullptr}, {"goal", nullptr}, {"met", nullptr}});
-    return object;
-  }
-  object["met"] = is_met(goal);
-  if (goal.is_partial) object["partial"] = true;
-  for (std::size_t i = 0; i < goal.measures.size(); ++i) {
-    const Measure& measure = goal.measures[i];
-    object[i == 0 ? "value" : measure.name] = measure.value;
-    if (measure.limit) object[i == 0 ? "goal" : measure.name + "_goal"] = *measure.limit;
-  }
-  return object;
-}
-
 }  // namespace
 
 json to_json(const Point& point) {
@@ -77,12 +61,6 @@ json to_json(std::span<const Point> points) {
   json array = json::array();
   for (const Point& point : points) array.push_back(to_json(point));
   return array;
-}
-
-json to_json(std::span<const Goal> goals) {
-  json object = json::object();
-  for (const Goal& goal : goals) object[goal.name] = goal_json(goal);
-  return object;
 }
 
 }  // namespace spillway

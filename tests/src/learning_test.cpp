@@ -13,7 +13,6 @@
 #include "nets/network_catalogue.h"
 #include "src/data/prepared_dataset.h"
 #include "src/data/synthetic.h"
-#include "src/data/synthetic_masks.h"
 #include "src/train/train.h"
 #include "tests/src/network_in_memory.h"
 

@@ -1,7 +1,7 @@
 spillway_test(data_tests
   SOURCES src/data/batch_loader_test.cpp src/data/batch_order_test.cpp src/data/cifar10_test.cpp
           src/data/idx_test.cpp src/data/open_dataset_test.cpp src/data/resize_test.cpp
-          src/data/synthetic_masks_test.cpp src/data/synthetic_test.cpp
+          src/data/synthetic_test.cpp
           src/files/replaced_file_test.cpp src/files/safetensors_test.cpp
           src/files/sha256_test.cpp
   LINK spillway::data spillway::files
@@ -93,10 +93,9 @@ spillway_test(train_bench_tests
           src/bench/round_test.cpp src/bench/warm_up_test.cpp
   LINK spillway::bench_train spillway::host spillway::um_host)
 
-# Not under TSan: it does not see how TBB hands the cells to its threads.
+# Not under TSan: it does not see how TBB hands the sweep points to its threads.
 spillway_test(sweep_tests
-  SOURCES src/sweep/goals_test.cpp src/sweep/scenario_test.cpp src/sweep/soundness_test.cpp
-          src/sweep/suite_test.cpp src/sweep/sweep_test.cpp
+  SOURCES src/sweep/scenario_test.cpp src/sweep/soundness_test.cpp src/sweep/sweep_test.cpp
   LINK spillway::prefetch_planners spillway::sweep)
 
 # Every network of the catalogue, which takes 25 times as long under sanitizers: golden_tests has

@@ -12,8 +12,12 @@ if(Python3_FOUND)
   if(debian_python)
     set(torch_python ${debian_python})
   endif()
+  add_test(NAME suite_goals
+    COMMAND ${Python3_EXECUTABLE} -B -m unittest discover --buffer --pattern "suite_*_test.py"
+      --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/bench)
+  set_tests_properties(suite_goals PROPERTIES LABELS cpu TIMEOUT 60)
   add_test(NAME pytorch_steps
-    COMMAND ${torch_python} -B -m unittest discover --buffer --pattern "*_test.py"
+    COMMAND ${torch_python} -B -m unittest discover --buffer --pattern "pytorch_*_test.py"
       --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/bench)
   set_tests_properties(pytorch_steps PROPERTIES LABELS cpu TIMEOUT 60
     SKIP_REGULAR_EXPRESSION "skipped: ")

@@ -31,8 +31,7 @@ void ComparisonFlags::add_sweep_points_to(CLI::App& app) {
       ->capture_default_str()
       ->group(kComparison);
   app.add_option("--machines", machines,
-                 "Machines or machine files, with commas between them (default: v100; for the "
-                 "suite k40m,v100,h200)")
+                 "Machines or machine files, with commas between them (default: v100)")
       ->delimiter(',')
       ->check(check_machine)
       ->group(kComparison);

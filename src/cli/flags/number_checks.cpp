@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <system_error>
 
+#include "src/plan/percent.h"
+
 namespace spillway::cli {
 namespace {
 
@@ -39,6 +41,12 @@ std::string check_above_zero(const std::string& text) {
   float number = 0;
   if (is_all(text, number) && std::isfinite(number) && number > 0) return {};
   return "'" + text + "' is no number above 0";
+}
+
+std::string check_noise(const std::string& text) {
+  const auto fraction = parse_percent(text);
+  if (fraction && *fraction < 1) return {};
+  return "'" + text + "' is no noise: give a percentage below 100%, such as 10%";
 }
 
 }  // namespace spillway::cli

@@ -13,5 +13,7 @@ namespace spillway::cli {
 [[nodiscard]] std::string check_below_one(const std::string& text);
 /// A number above 0 that is not infinite.
 [[nodiscard]] std::string check_above_zero(const std::string& text);
+/// A percentage below 100 %, by which tasks' times differ from what they should be.
+[[nodiscard]] std::string check_noise(const std::string& text);
 
 }  // namespace spillway::cli

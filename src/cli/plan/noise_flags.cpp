@@ -13,12 +13,6 @@ namespace {
 
 constexpr int kDraws = 5;
 
-std::string check_noise(const std::string& text) {
-  const auto fraction = parse_percent(text);
-  if (fraction && *fraction < 1) return {};
-  return "'" + text + "' is no noise: give a percentage below 100%, such as 10%";
-}
-
 }  // namespace
 
 void NoiseFlags::add_to(CLI::App& app) {

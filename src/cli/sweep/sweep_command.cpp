@@ -1,7 +1,5 @@
 #include "src/cli/sweep/sweep_command.h"
 
-#include <fmt/core.h>
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,39 +9,29 @@
 #include <vector>
 
 #include "src/cli/flags/comparison_flags.h"
-#include "src/cli/flags/complaint.h"
 #include "src/cli/flags/device_flags.h"
+#include "src/cli/flags/number_checks.h"
 #include "src/cli/flags/sweep_lists.h"
 #include "src/cli/flags/workload_flags.h"
-#include "src/cli/sweep/suite_report.h"
-#include "src/cli/sweep/suite_run.h"
 #include "src/cli/sweep/sweep_output.h"
 #include "src/cli/sweep/sweep_report.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/time_left_line.h"
 #include "src/execute/executor.h"
+#include "src/plan/percent.h"
 #include "src/step/machine_size_model.h"
 #include "src/sweep/soundness.h"
-#include "src/sweep/suite.h"
 #include "src/sweep/sweep.h"
 #include "src/sweep/sweep_json.h"
 
 namespace spillway::cli {
 namespace {
 
-constexpr const char* kSuite = "Suite S";
-
-// Suite S instead of a comparison of the user's.
-struct SuiteOptions {
-  bool is_wanted = false;
-  std::vector<std::string> networks;
-};
-
 struct Options {
   WorkloadFlags workload;
   ComparisonFlags comparison;
-  SuiteOptions suite;
   SweepOutput output;
+  std::string noise;
   int threads = 0;
 };
 
@@ -98,7 +86,9 @@ void expect_finished(const Interrupt& interrupt) {
   if (interrupt.requested()) throw Interrupted{"points that were not reached are left out"};
 }
 
-void sweep_grid(const Options& options) {
+void sweep(const Options& options) {
+  expect_budgets(options.comparison.budgets);
+  options.output.expect_possible();
   const Grid grid = make_grid(options);
   const std::vector<Strategy> strategies = options.comparison.strategies();
   const Interrupt interrupt;
@@ -107,6 +97,7 @@ void sweep_grid(const Options& options) {
       sweep(grid.sweep_points, strategies,
             {.threads = options.threads,
              .whole_blocks = options.comparison.memory == "copy",
+             .noise = options.noise.empty() ? 0 : parse_percent(options.noise).value(),
              .with_memory = options.output.wants_memory(),
              .on_progress =
                  [&](const SweepProgress& progress) { line.show(progress.done, progress.latest); }},
@@ -119,53 +110,6 @@ void sweep_grid(const Options& options) {
   expect_finished(interrupt);
 }
 
-void sweep_suite(const Options& options) {
-  const Interrupt interrupt;
-  const SuiteResult result = run_suite({.networks = options.suite.networks,
-                                        .machines = options.comparison.machines,
-                                        .threads = options.threads},
-                                       interrupt.requested());
-  if (!options.output.is_on_standard_output()) print_suite(result);
-  options.output.write(to_json(result));
-  for (const auto* points : {&result.moving, &result.mixed, &result.algorithms, &result.large}) {
-    expect_sound(*points);
-  }
-  expect_finished(interrupt);
-}
-
-void sweep(const Options& options) {
-  if (!options.suite.is_wanted && options.workload.net.empty()) throw CLI::RequiredError{"--net"};
-  if (!options.suite.is_wanted && options.workload.batch == 0) throw CLI::RequiredError{"--batch"};
-  if (!options.suite.is_wanted) expect_budgets(options.comparison.budgets);
-  options.output.expect_possible();
-  if (options.suite.is_wanted) {
-    sweep_suite(options);
-  } else {
-    sweep_grid(options);
-  }
-}
-
-void add_suite(CLI::App& command, SuiteOptions& options) {
-  auto* const suite = command.add_flag(
-      "--suite", options.is_wanted,
-      "Evaluate suite S instead, 14 networks on 3 machines under 12 budgets each, and judge the "
-      "goals G1 to G7");
-  suite->group(kSuite);
-  for (const char* name : {"--net", "--batch", "--image-size", "--classes", "--conv-algorithm",
-                           "--budgets", "--planners", "--links", "--recompute", "--memory"}) {
-    suite->excludes(command.get_option(name));
-  }
-  command
-      .add_option("--suite-networks", options.networks,
-                  "Only these networks of the suite, with commas between them")
-      ->delimiter(',')
-      ->check([](const std::string& name) {
-        return complaint_of([&] { static_cast<void>(find_suite_network(name)); });
-      })
-      ->needs(suite)
-      ->group(kSuite);
-}
-
 }  // namespace
 
 void add_sweep_command(CLI::App& app) {
@@ -173,23 +117,24 @@ void add_sweep_command(CLI::App& app) {
       app.add_subcommand("sweep", "Compare strategies over budgets and machines; needs no device");
   const auto options = std::make_shared<Options>();  // shared: the callback keeps it
   options->workload.add_to(*command);
-  command->get_option("--net")->required(false);
-  command->get_option("--batch")->required(false);
   options->comparison.add_to(*command);
-  add_suite(*command, options->suite);
   constexpr int kMaxThreads = 1024;
   command
       ->add_option("--threads", options->threads,
                    "Points evaluated at once (default: one a processor)")
       ->check(CLI::Range(1, kMaxThreads));
+  command
+      ->add_option("--noise", options->noise,
+                   "Also simulate each plan with each task's time up to so much shorter or longer, "
+                   "e.g. 10%: noise_loss and noise_peak_bytes in the JSON")
+      ->check(check_noise);
   options->output.add_to(*command);
   command->footer(
       "Prints the makespan of each plan over the time of a step with room for everything and the\n"
       "fastest algorithms (compute_seconds in the JSON), beside the least that any plan can "
       "reach.\n"
       "Example: spillway sweep --net resnet50 --batch 128 --machines v100,k40m --budgets 12\n"
-      "Example: spillway sweep --net vgg16 --batch 256 --budgets min,min+20%,80% --links x0.5,x1\n"
-      "Example: spillway sweep --suite --json suite.json");
+      "Example: spillway sweep --net vgg16 --batch 256 --budgets min,min+20%,80% --links x0.5,x1");
   command->callback([options] { sweep(*options); });
 }
 

@@ -4,8 +4,7 @@
 
 namespace spillway::cli {
 
-/// `spillway sweep`: plans over budgets, planners and machines, or the whole of suite S; needs no
-/// device.
+/// `spillway sweep`: plans over budgets, planners and machines; needs no device.
 void add_sweep_command(CLI::App& app);
 
 }  // namespace spillway::cli

@@ -147,33 +147,11 @@ TEST(SweepTable, GivesShortStepsInUnitsThatSuitThem) {
   EXPECT_NE(first.find(" us with all near"), std::string::npos) << first;
 }
 
-TEST(SweepSuite, JudgesTheGoalsByName) {
-  const Outcome outcome = run_spillway(
-      {"sweep", "--suite", "--suite-networks", "alexnet", "--machines", "v100", "--json", "-"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  const json suite = json::parse(outcome.output);
-  EXPECT_EQ(suite.at("points").size(), 24U) << "12 budgets, plans that move and mixed ones";
-  const json& goals = suite.at("goals");
-  EXPECT_EQ(goals.size(), 7U);
-  for (const char* name : {"G1", "G2", "G3", "G4", "G5", "G7"}) {
-    EXPECT_TRUE(goals.at(name).at("value").is_number()) << name;
-    EXPECT_TRUE(goals.at(name).at("goal").is_number()) << name;
-    EXPECT_EQ(goals.at(name).at("met"), false) << name << " is about all networks";
-    EXPECT_EQ(goals.at(name).at("partial"), true) << name;
-  }
-  EXPECT_TRUE(goals.at("G6").at("met").is_null()) << "AlexNet says nothing about algorithms";
-  EXPECT_EQ(goals.at("G7").at("value"), 0) << "memory violations";
-}
-
-TEST(SweepSuite, CallsGoalsPartialThatAreAboutMore) {
-  const Outcome outcome =
-      run_spillway({"sweep", "--suite", "--suite-networks", "alexnet", "--machines", "k40m"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  for (const char* name : {"G1", "G2", "G3", "G4", "G5", "G7"}) {
-    EXPECT_NE(outcome.output.find(std::string{name} + " partial"), std::string::npos)
-        << outcome.output;
-  }
-  EXPECT_EQ(outcome.output.find(" met "), std::string::npos) << outcome.output;
+TEST(SweepJson, TellsWhatNoiseCostsWhenAsked) {
+  const json points = points_of(run_spillway(
+      sweep_lenet({"--budgets", "min", "--planners", "joint", "--noise", "10%", "--json", "-"})));
+  EXPECT_LT(points[0].at("noise_loss"), 0.1);
+  EXPECT_LE(points[0].at("noise_peak_bytes"), points[0].at("budget_bytes"));
 }
 
 // A thousand budgets take minutes, so that the signal meets some of them.
@@ -220,10 +198,7 @@ TEST(BadSweep, IsOneSentence) {
   expect_refused(kBadUsage, sweep_lenet({"--links", "x0"}), {"'x0' is no factor"});
   expect_refused(kBadUsage, sweep_lenet({"--links", "fast"}), {"'fast' is no factor"});
   expect_refused(kBadUsage, sweep_lenet({"--threads", "0"}), {"--threads"});
-  expect_refused(kBadUsage, sweep_lenet({"--suite"}), {"--suite"});
-  expect_refused(kBadUsage, sweep_lenet({"--suite-networks", "vgg16"}), {"--suite"});
-  expect_refused(kBadUsage, {"sweep", "--suite", "--suite-networks", "lenet"},
-                 {"no network called 'lenet' in the suite"});
+  expect_refused(kBadUsage, sweep_lenet({"--noise", "100%"}), {"'100%' is no noise"});
   expect_refused(kBadUsage, sweep_lenet({"--plot-of", "link"}), {"--plot"});
 }
 
