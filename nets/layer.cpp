@@ -39,7 +39,9 @@ struct Text {
                                               : labelled("output padding", layer.output_padding));
   }
   std::string operator()(const BatchNorm& /*layer*/) const { return "batch norm"; }
-  std::string operator()(const Relu& /*layer*/) const { return "ReLU"; }
+  template <class Plain>
+  requires requires { Plain::kText; }
+  std::string operator()(const Plain& /*layer*/) const { return std::string{Plain::kText}; }
   std::string operator()(const Pool& layer) const {
     return (layer.kind == PoolKind::kMax ? "max pool " : "average pool ") + across(layer.kernel) +
            labelled("stride", layer.stride) + padding(layer.padding) +

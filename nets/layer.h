@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "nets/shape.h"
@@ -43,7 +44,10 @@ struct BatchNorm {
   float momentum = 0.1F;  ///< running = (1 - momentum) running + momentum batch
 };
 
-struct Relu {};
+struct Relu {
+  static constexpr std::string_view kText = "ReLU";
+  static constexpr bool kKeepsShape = true;  ///< makes what it reads, element by element
+};
 
 enum class PoolKind { kMax, kAverage };
 

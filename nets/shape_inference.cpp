@@ -103,7 +103,9 @@ class Inference {
                   "needs an epsilon above 0 and a momentum from 0 to 1");
     return x();
   }
-  Shape operator()(const Relu& /*layer*/) const { return x(); }
+  template <class Plain>
+  requires Plain::kKeepsShape
+  Shape operator()(const Plain& /*layer*/) const { return x(); }
   Shape operator()(const Dropout& layer) const {
     refuse_unless(layer.probability >= 0 && layer.probability < 1,
                   "needs a probability of at least 0 and less than 1");

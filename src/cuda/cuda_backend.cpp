@@ -15,24 +15,6 @@ namespace {
 
 constexpr std::string_view kDefault = "default";
 
-template <class Op, class... Ops>
-constexpr bool kIsOneOf = (std::is_same_v<Op, Ops> || ...);
-
-template <class Op>
-constexpr bool kIsConvolution =
-    kIsOneOf<Op, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
-             TransposedConvolutionForward, TransposedConvolutionBackwardData,
-             TransposedConvolutionBackwardWeights>;
-
-template <class Op>
-constexpr bool kHasWorkspace =
-    kIsOneOf<Op, LoadBatch, BatchNormForward, BatchNormInference, BatchNormBackward, LinearForward,
-             LinearBackwardData, LinearBackwardWeights, SoftmaxCrossEntropyTrain,
-             SoftmaxCrossEntropyEvaluate>;
-
-template <class Op>
-constexpr bool kSaves = kIsOneOf<Op, BatchNormForward, PoolForward>;
-
 cudnnHandle_t make_cudnn() {
   cudnnHandle_t handle = nullptr;
   check(cudnnCreate(&handle));
@@ -100,7 +82,9 @@ um::Bytes CudaBackend::parameter_bytes(const ParameterSpec& spec) const {
 um::Bytes CudaBackend::saved_bytes(const Operation& operation) const {
   return std::visit(
       [&](const auto& op) -> um::Bytes {
-        if constexpr (kSaves<std::decay_t<decltype(op)>>) return cuda::saved_bytes(machine_, op);
+        if constexpr (std::decay_t<decltype(op)>::kRow.saves) {
+          return cuda::saved_bytes(machine_, op);
+        }
         return {};
       },
       operation);
@@ -110,11 +94,14 @@ std::vector<AlgorithmInfo> CudaBackend::algorithms(const Operation& operation) c
   return std::visit(
       [&](const auto& op) -> std::vector<AlgorithmInfo> {
         using Op = std::decay_t<decltype(op)>;
-        if constexpr (kIsConvolution<Op>) {
+        if constexpr (Op::kRow.has_algorithms) {
           return algorithms_of(machine_, op);
         } else {
           um::Bytes workspace;
-          if constexpr (kHasWorkspace<Op>) workspace = workspace_of(machine_, op);
+          if constexpr (Op::kRow.workspace == Workspace::kCuda ||
+                        Op::kRow.workspace == Workspace::kBoth) {
+            workspace = workspace_of(machine_, op);
+          }
           return {{.name = std::string{kDefault}, .workspace = workspace}};
         }
       },
@@ -137,7 +124,7 @@ std::unique_ptr<Kernel> CudaBackend::prepare(const Operation& operation,
                                              std::string_view algorithm) const {
   return std::visit(
       [&](const auto& op) -> std::unique_ptr<Kernel> {
-        if constexpr (kIsConvolution<std::decay_t<decltype(op)>>) {
+        if constexpr (std::decay_t<decltype(op)>::kRow.has_algorithms) {
           return make_kernel(machine_, op, algorithm);
         } else {
           um::expects(algorithm == kDefault, "the algorithm is one of algorithms(operation)");

@@ -18,11 +18,6 @@ constexpr std::string_view kWinograd = "winograd";
 constexpr std::string_view kDefault = "default";
 
 template <class Op>
-constexpr bool kIsConvolution =
-    std::is_same_v<Op, ConvolutionForward> || std::is_same_v<Op, ConvolutionBackwardData> ||
-    std::is_same_v<Op, ConvolutionBackwardWeights>;
-
-template <class Op>
 constexpr bool kIsTransposedConvolution = std::is_same_v<Op, TransposedConvolutionForward> ||
                                           std::is_same_v<Op, TransposedConvolutionBackwardData> ||
                                           std::is_same_v<Op, TransposedConvolutionBackwardWeights>;
@@ -31,16 +26,6 @@ template <class Op>
 constexpr bool kIsLinear =
     std::is_same_v<Op, LinearForward> || std::is_same_v<Op, LinearBackwardData> ||
     std::is_same_v<Op, LinearBackwardWeights>;
-
-template <class Op>
-constexpr bool kHasWorkspace =
-    std::is_same_v<Op, BatchNormForward> || std::is_same_v<Op, BatchNormInference> ||
-    std::is_same_v<Op, BatchNormBackward> || std::is_same_v<Op, PoolForward> ||
-    std::is_same_v<Op, PoolBackward> || std::is_same_v<Op, SoftmaxCrossEntropyTrain> ||
-    std::is_same_v<Op, SoftmaxCrossEntropyEvaluate>;
-
-template <class Op>
-constexpr bool kSaves = std::is_same_v<Op, BatchNormForward> || std::is_same_v<Op, PoolForward>;
 
 dnnl::algorithm algorithm_named(std::string_view name) {
   um::expects(name == kDirect || name == kWinograd, "convolutions are direct or winograd");
@@ -69,7 +54,8 @@ template <class Op>
 um::Bytes default_workspace(const Machine& machine, const Op& op) {
   if constexpr (kIsLinear<Op>) {
     return workspace_of(machine, make_primitive(machine, op));
-  } else if constexpr (kHasWorkspace<Op>) {
+  } else if constexpr (Op::kRow.workspace == Workspace::kHost ||
+                       Op::kRow.workspace == Workspace::kBoth) {
     return workspace_of(machine, op);
   } else {
     return {};
@@ -106,7 +92,9 @@ um::Bytes HostBackend::saved_bytes(const Operation& operation) const {
   const TeamSize team{machine_.threads};
   return std::visit(
       [&](const auto& op) -> um::Bytes {
-        if constexpr (kSaves<std::decay_t<decltype(op)>>) return host::saved_bytes(machine_, op);
+        if constexpr (std::decay_t<decltype(op)>::kRow.saves) {
+          return host::saved_bytes(machine_, op);
+        }
         return {};
       },
       operation);
@@ -117,7 +105,7 @@ std::vector<AlgorithmInfo> HostBackend::algorithms(const Operation& operation) c
   return std::visit(
       [&](const auto& op) -> std::vector<AlgorithmInfo> {
         using Op = std::decay_t<decltype(op)>;
-        if constexpr (kIsConvolution<Op> || kIsTransposedConvolution<Op>) {
+        if constexpr (Op::kRow.has_algorithms) {
           return convolution_algorithms(machine_, op);
         } else {
           return {{.name = std::string{kDefault}, .workspace = default_workspace(machine_, op)}};
@@ -137,7 +125,7 @@ std::unique_ptr<Kernel> HostBackend::prepare(const Operation& operation,
   return std::visit(
       [&](const auto& op) -> std::unique_ptr<Kernel> {
         using Op = std::decay_t<decltype(op)>;
-        if constexpr (kIsConvolution<Op> || kIsTransposedConvolution<Op>) {
+        if constexpr (Op::kRow.has_algorithms) {
           const auto weighted = make_primitive(machine_, op, algorithm_named(algorithm));
           um::expects(weighted.has_value(), "the algorithm is one of algorithms(operation)");
           if constexpr (kIsTransposedConvolution<Op>) {

@@ -56,7 +56,7 @@ struct StepContext {
 /// One call of a Kernel.
 struct KernelArguments {
   std::span<std::byte* const>
-      operands;                    ///< in the order of the operation's comment: reads, then writes
+      operands;  ///< in the order of the operation's Reads and Writes: operands_of()
   std::byte* workspace = nullptr;  ///< of the algorithm's workspace size
   const StepContext* context = nullptr;
   bool is_recomputation = false;  ///< the operation ran before in this step

@@ -76,10 +76,9 @@ Gradient Gradients::add(const Gradient& a, const Gradient& b, const TensorShape&
   const Gradient& first = a.may_overwrite ? a : b;
   const Gradient& second = a.may_overwrite ? b : a;
   const DataId sum = first.may_overwrite ? first.block : builder_.new_tensor(name, shape);
-  StepBuilder::Operands operands{.reads = {first.block, second.block}, .writes = {sum}};
-  if (relu_output != nullptr) operands.reads.push_back(*relu_output);
+  const DataId y = relu_output == nullptr ? DataId{} : *relu_output;
   builder_.emit(name, Phase::kBackward, AddGradients{.x = shape, .relu = relu_output != nullptr},
-                std::move(operands));
+                {.a = first.block, .b = second.block, .y = y}, {.d = sum});
   return {.block = sum, .may_overwrite = true};
 }
 
@@ -87,7 +86,7 @@ Gradient Gradients::relu_backward(const Gradient& gradient, const TensorShape& s
                                   const std::string& name, DataId relu_output) {
   const DataId dx = gradient.may_overwrite ? gradient.block : builder_.new_tensor(name, shape);
   builder_.emit(name, Phase::kBackward, ReluBackward{.x = shape},
-                {.reads = {relu_output, gradient.block}, .writes = {dx}});
+                {.y = relu_output, .dy = gradient.block}, {.dx = dx});
   return {.block = dx, .may_overwrite = true};
 }
 

@@ -25,7 +25,7 @@ struct StepOptions {
   OptimizerOptions optimizer;
 };
 
-/// The kernel call of one task: `operands` in the order of the operation's comment.
+/// The kernel call of one task: `operands` in the order of the operation's Reads and Writes.
 struct Launch {
   Operation operation;
   std::vector<prefetch::DataId> operands;

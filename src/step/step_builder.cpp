@@ -5,8 +5,6 @@
 #include <variant>
 
 #include "src/step/fusion.h"
-#include "src/step/operation_cost.h"
-#include "src/step/operation_kind.h"
 
 namespace spillway {
 
@@ -23,15 +21,28 @@ struct OptimizerState {
   }
 };
 
-struct Update {
-  const ParameterSpec& spec;
-  Operation operator()(const SgdOptions& sgd) const {
-    return SgdUpdate{.parameters = spec, .options = sgd};
+prefetch::TaskKind task_kind(OperationKind kind) {
+  using prefetch::TaskKind;
+  switch (kind) {
+    case OperationKind::kOther:
+      break;
+    case OperationKind::kConvolution:
+      return TaskKind::kConvolution;
+    case OperationKind::kLinear:
+      return TaskKind::kLinear;
+    case OperationKind::kPool:
+      return TaskKind::kPool;
+    case OperationKind::kActivation:
+      return TaskKind::kActivation;
+    case OperationKind::kNormalization:
+      return TaskKind::kNormalization;
+    case OperationKind::kDropout:
+      return TaskKind::kDropout;
+    case OperationKind::kJoin:
+      return TaskKind::kJoin;
   }
-  Operation operator()(const AdamOptions& adam) const {
-    return AdamUpdate{.parameters = spec, .options = adam};
-  }
-};
+  return TaskKind::kOther;
+}
 
 }  // namespace
 
@@ -110,27 +121,23 @@ void StepBuilder::emit_load() {
   const nets::Extent labels = network_.labels();
   const LoadBatch operation{.x = shape, .labels_each = labels.height * labels.width};
   labels_ = new_bytes("labels", um::Bytes{operation.label_count() * sizeof(std::int32_t)});
-  emit("load", prefetch::Phase::kForward, operation, {.reads = {}, .writes = {images, labels_}});
+  emit("load", prefetch::Phase::kForward, operation, {}, {.x = images, .labels = labels_});
   set_value(nets::NodeId{0}, {.shape = shape, .block = images, .needs_gradient = false});
 }
 
-void StepBuilder::emit(std::string name, prefetch::Phase phase, const Operation& operation,
-                       Operands operands) {
+void StepBuilder::emit_task(prefetch::Task task, const Operation& operation,
+                            std::optional<DataId> updated_once) {
+  Launch launch{.operation = operation, .operands = task.reads};
+  launch.operands.insert(launch.operands.end(), task.writes.begin(), task.writes.end());
   const OperationCost cost = cost_of(operation);
-  Launch launch{.operation = operation, .operands = operands.reads};
-  launch.operands.insert(launch.operands.end(), operands.writes.begin(), operands.writes.end());
-  prefetch::Task task{.name = std::move(name),
-                      .phase = phase,
-                      .kind = kind_of(launch.operation),
-                      .reads = std::move(operands.reads),
-                      .writes = std::move(operands.writes),
-                      .algorithms = algorithms(launch.operation),
-                      .flops = cost.flops,
-                      .traffic = cost.traffic,
-                      .is_recomputable = is_recomputable(launch.operation)};
-  if (operands.updated_once) {
-    std::erase(task.writes, *operands.updated_once);
-    task.updates_once = {*operands.updated_once};
+  task.kind = task_kind(row_of(operation).kind);
+  task.algorithms = algorithms(operation);
+  task.flops = cost.flops;
+  task.traffic = cost.traffic;
+  task.is_recomputable = row_of(operation).is_recomputable;
+  if (updated_once) {
+    std::erase(task.writes, *updated_once);
+    task.updates_once = {*updated_once};
   }
   step_.graph.add(std::move(task));
   step_.launches.push_back(std::move(launch));
@@ -138,12 +145,21 @@ void StepBuilder::emit(std::string name, prefetch::Phase phase, const Operation&
 
 void StepBuilder::emit_update(const std::string& name, const ParameterSpec& spec,
                               const TrainedBlocks& blocks, DataId gradient) {
-  Operands operands{.reads = {blocks.parameters}, .writes = {}};
-  operands.reads.insert(operands.reads.end(), blocks.optimizer.begin(), blocks.optimizer.end());
-  operands.writes = operands.reads;
-  operands.reads.push_back(gradient);
-  emit(name + ".update", prefetch::Phase::kUpdate, std::visit(Update{spec}, options_.optimizer),
-       std::move(operands));
+  const std::string task = name + ".update";
+  const auto& own = blocks.optimizer;
+  if (const auto* const sgd = std::get_if<SgdOptions>(&options_.optimizer)) {
+    emit(task, prefetch::Phase::kUpdate, SgdUpdate{.parameters = spec, .options = *sgd},
+         {.parameters = blocks.parameters, .momentum = own[0], .dparameters = gradient},
+         {.parameters = blocks.parameters, .momentum = own[0]});
+    return;
+  }
+  emit(task, prefetch::Phase::kUpdate,
+       AdamUpdate{.parameters = spec, .options = std::get<AdamOptions>(options_.optimizer)},
+       {.parameters = blocks.parameters,
+        .first_moment = own[0],
+        .second_moment = own[1],
+        .dparameters = gradient},
+       {.parameters = blocks.parameters, .first_moment = own[0], .second_moment = own[1]});
 }
 
 }  // namespace spillway

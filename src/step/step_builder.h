@@ -59,14 +59,19 @@ class StepBuilder {
   void emit_load();
   [[nodiscard]] prefetch::DataId labels() const { return labels_; }
 
-  /// The blocks of one task. A block in both lists is updated in place.
-  struct Operands {
-    std::vector<prefetch::DataId> reads;
-    std::vector<prefetch::DataId> writes;
-    /// One of `writes` that a recomputation leaves alone.
-    std::optional<prefetch::DataId> updated_once;
-  };
-  void emit(std::string name, prefetch::Phase phase, const Operation& operation, Operands operands);
+  /// One task, with its blocks by the operation's names. A block of both is updated in place.
+  /// `updated_once` is one of `writes` that a recomputation leaves alone.
+  template <class Op>
+  void emit(std::string name, prefetch::Phase phase, const Op& operation,
+            const typename Op::template Reads<prefetch::DataId>& reads,
+            const typename Op::template Writes<prefetch::DataId>& writes,
+            std::optional<prefetch::DataId> updated_once = {}) {
+    emit_task({.name = std::move(name),
+               .phase = phase,
+               .reads = listed<prefetch::DataId>(reads, read_count(operation)),
+               .writes = listed<prefetch::DataId>(writes, write_count(operation))},
+              operation, updated_once);
+  }
   /// The update of a parameter block with its gradient.
   void emit_update(const std::string& name, const ParameterSpec& spec, const TrainedBlocks& blocks,
                    prefetch::DataId gradient);
@@ -83,6 +88,8 @@ class StepBuilder {
   [[nodiscard]] Step take_step() { return std::move(step_); }
 
  private:
+  void emit_task(prefetch::Task task, const Operation& operation,
+                 std::optional<prefetch::DataId> updated_once);
   [[nodiscard]] std::vector<prefetch::Algorithm> algorithms(const Operation& operation) const;
   prefetch::DataId new_state(const std::string& name, const ParameterSpec& spec, StateRole role);
 

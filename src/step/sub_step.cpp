@@ -4,8 +4,6 @@
 #include <map>
 #include <utility>
 
-#include "src/step/operation_cost.h"
-
 namespace spillway {
 namespace {
 
@@ -92,7 +90,8 @@ class SubStepMaker {
     const OperationCost cost = cost_of(operation);
     add({.name = parameters.name + ".accumulate",
          .phase = Phase::kBackward,
-         .reads = {sum, part},
+         .reads =
+             listed<DataId>(AccumulateGradients::Reads<DataId>{.sum = sum, .dparameters = part}, 2),
          .writes = {sum},
          .flops = cost.flops,
          .traffic = cost.traffic},

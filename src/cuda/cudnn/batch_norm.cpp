@@ -7,9 +7,7 @@
 namespace spillway::cuda {
 namespace {
 
-float* floats(const KernelArguments& arguments, std::size_t i) {
-  return reinterpret_cast<float*>(arguments.operands[i]);
-}
+float* floats(std::byte* operand) { return reinterpret_cast<float*>(operand); }
 
 // What makes the biased variance of a batch unbiased. One value a channel has no unbiased variance;
 // its biased one, zero, stands in.
@@ -21,20 +19,21 @@ float unbiased(const ChannelMatrix& matrix) {
 class BatchNormForwardKernel final : public CudaKernel {
  public:
   BatchNormForwardKernel(const Machine& machine, const BatchNormForward& op)
-      : CudaKernel{machine, op.relu ? 6U : 5U}, op_{op}, matrix_{matrix_of(op.x)} {}
+      : CudaKernel{machine, operand_count(op)}, op_{op}, matrix_{matrix_of(op.x)} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
-    const auto& operands = arguments.operands;
-    float* const saved = floats(arguments, 3);
-    batch_moments(machine(), matrix_, operands[0], arguments.workspace, saved,
-                  {.running = arguments.is_recomputation ? nullptr : floats(arguments, 4),
+    const auto operands = operands_of(op_, arguments.operands);
+    float* const saved = floats(operands.out.saved);
+    batch_moments(machine(), matrix_, operands.in.x, arguments.workspace, saved,
+                  {.running = arguments.is_recomputation ? nullptr : floats(operands.out.running),
                    .momentum = op_.momentum,
                    .unbiased = unbiased(matrix_)});
     normalise(machine(), matrix_,
-              {.gamma_beta = floats(arguments, 1), .mean_variance = saved, .epsilon = op_.epsilon},
-              operands[0], operands[2],
-              {.applies = op_.relu, .mask = op_.relu ? operands[5] : nullptr});
+              {.gamma_beta = floats(operands.in.parameters),
+               .mean_variance = saved,
+               .epsilon = op_.epsilon},
+              operands.in.x, operands.out.y, {.applies = op_.relu, .mask = operands.out.mask});
   }
 
   BatchNormForward op_;
@@ -44,15 +43,16 @@ class BatchNormForwardKernel final : public CudaKernel {
 class BatchNormInferenceKernel final : public CudaKernel {
  public:
   BatchNormInferenceKernel(const Machine& machine, const BatchNormInference& op)
-      : CudaKernel{machine, 4}, op_{op} {}
+      : CudaKernel{machine, operand_count(op)}, op_{op} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of<BatchNormInference>(arguments.operands);
     normalise(machine(), matrix_of(op_.x),
-              {.gamma_beta = floats(arguments, 1),
-               .mean_variance = floats(arguments, 2),
+              {.gamma_beta = floats(operands.in.parameters),
+               .mean_variance = floats(operands.in.running),
                .epsilon = op_.epsilon},
-              arguments.operands[0], arguments.operands[3], {.applies = op_.relu, .mask = nullptr});
+              operands.in.x, operands.out.y, {.applies = op_.relu, .mask = nullptr});
   }
 
   BatchNormInference op_;
@@ -61,20 +61,18 @@ class BatchNormInferenceKernel final : public CudaKernel {
 class BatchNormBackwardKernel final : public CudaKernel {
  public:
   BatchNormBackwardKernel(const Machine& machine, const BatchNormBackward& op)
-      : CudaKernel{machine, op.relu ? 7U : 6U}, op_{op}, matrix_{matrix_of(op.x)} {}
+      : CudaKernel{machine, operand_count(op)}, op_{op}, matrix_{matrix_of(op.x)} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
-    const auto& operands = arguments.operands;
-    const std::size_t dx = op_.relu ? 5 : 4;
-    float* const gradient = floats(arguments, dx + 1);
-    const NormVectors vectors{.gamma_beta = floats(arguments, 2),
-                              .mean_variance = floats(arguments, 3),
+    const auto operands = operands_of(op_, arguments.operands);
+    float* const gradient = floats(operands.out.dparameters);
+    const NormVectors vectors{.gamma_beta = floats(operands.in.parameters),
+                              .mean_variance = floats(operands.in.saved),
                               .epsilon = op_.epsilon};
-    const NormOperands read{
-        .x = operands[0], .dy = operands[1], .mask = op_.relu ? operands[4] : nullptr};
+    const NormOperands read{.x = operands.in.x, .dy = operands.in.dy, .mask = operands.in.mask};
     batch_slopes(machine(), matrix_, vectors, read, arguments.workspace, gradient);
-    normalise_backward(machine(), matrix_, vectors, read, gradient, operands[dx]);
+    normalise_backward(machine(), matrix_, vectors, read, gradient, operands.out.dx);
   }
 
   BatchNormBackward op_;

@@ -12,11 +12,11 @@ class ForwardKernel final : public ConvolutionKernel {
 
  private:
   void enqueue(const KernelArguments& arguments) override {
-    std::byte* const block = arguments.operands[1];
-    std::byte* const y = arguments.operands[2];
-    std::vector<TensorAddress> tensors{{kTensorX, arguments.operands[0]},
-                                       {kTensorW, kernel_weights(parameters(), block)},
-                                       {kTensorY, y}};
+    const auto operands = operands_of<ConvolutionForward>(arguments.operands);
+    std::byte* const block = operands.in.parameters;
+    std::byte* const y = operands.out.y;
+    std::vector<TensorAddress> tensors{
+        {kTensorX, operands.in.x}, {kTensorW, kernel_weights(parameters(), block)}, {kTensorY, y}};
     if (engine().is_fused()) tensors.push_back({kTensorBias, kernel_bias(parameters(), block)});
     execute(tensors, arguments.workspace);
     if (engine().is_fused()) return;
@@ -31,7 +31,9 @@ class BackwardDataKernel final : public ConvolutionKernel {
 
  private:
   void enqueue(const KernelArguments& arguments) override {
-    execute_with_weights(kTensorY, kTensorX, arguments);
+    const auto operands = operands_of<ConvolutionBackwardData>(arguments.operands);
+    execute_with_weights({kTensorY, operands.in.dy}, operands.in.parameters,
+                         {kTensorX, operands.out.dx}, arguments.workspace);
   }
 };
 
@@ -41,14 +43,14 @@ class BackwardWeightsKernel final : public ConvolutionKernel {
 
  private:
   void enqueue(const KernelArguments& arguments) override {
-    const auto& operands = arguments.operands;
-    execute_gradient(operands[0], operands[1], operands[2], arguments.workspace);
+    const auto operands = operands_of<ConvolutionBackwardWeights>(arguments.operands);
+    execute_gradient(operands.in.x, operands.in.dy, operands.out.dparameters, arguments.workspace);
     const ConvolutionGeometry& g = problem().geometry;
     if (!g.bias) return;
     const ConvolutionScratch scratch = scratch_of(machine().precision, problem());
-    channel_sums(machine(), matrix_of(g.y), operands[1],
+    channel_sums(machine(), matrix_of(g.y), operands.in.dy,
                  arguments.workspace + scratch.gradient.count(),
-                 float_bias(parameters(), operands[2]));
+                 float_bias(parameters(), operands.out.dparameters));
   }
 };
 

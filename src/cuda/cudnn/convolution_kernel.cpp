@@ -6,13 +6,11 @@
 
 namespace spillway::cuda {
 
-void ConvolutionKernel::execute_with_weights(std::int64_t from, std::int64_t to,
-                                             const KernelArguments& arguments) const {
-  const auto& operands = arguments.operands;
-  const std::array<TensorAddress, 3> tensors{{{from, operands[0]},
-                                              {kTensorW, kernel_weights(parameters_, operands[1])},
-                                              {to, operands[2]}}};
-  execute(tensors, arguments.workspace);
+void ConvolutionKernel::execute_with_weights(const TensorAddress& from, std::byte* block,
+                                             const TensorAddress& to, std::byte* workspace) const {
+  const std::array<TensorAddress, 3> tensors{
+      {from, {kTensorW, kernel_weights(parameters_, block)}, to}};
+  execute(tensors, workspace);
 }
 
 void ConvolutionKernel::execute_gradient(std::byte* x, std::byte* dy, std::byte* block,

@@ -33,10 +33,9 @@ class ConvolutionKernel : public CudaKernel {
     naming([&] { return describe(problem_); },
            [&] { engine_.plan().execute(machine().cudnn, tensors, workspace); });
   }
-  /// Of a pass that makes tensor `to`, in the third operand, of tensor `from`, in the first, with
-  /// the weights in the second.
-  void execute_with_weights(std::int64_t from, std::int64_t to,
-                            const KernelArguments& arguments) const;
+  /// Of a pass that makes tensor `to` of tensor `from` with the weights of `block`.
+  void execute_with_weights(const TensorAddress& from, std::byte* block, const TensorAddress& to,
+                            std::byte* workspace) const;
   /// Of a pass that makes the gradient of the weights, from operands of the convolution: as floats,
   /// whatever the engine writes. The scratch is at the start of `workspace`.
   void execute_gradient(std::byte* x, std::byte* dy, std::byte* block, std::byte* workspace) const;

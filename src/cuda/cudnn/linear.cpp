@@ -59,7 +59,7 @@ template <class Op>
 class LinearKernel : public CudaKernel {
  public:
   LinearKernel(const Machine& machine, const Op& op)
-      : CudaKernel{machine, 3},
+      : CudaKernel{machine, operand_count(op)},
         op_{op},
         parameters_{machine.precision, op.geometry.parameters()},
         matmul_{machine, problem_of(op)} {}
@@ -81,13 +81,14 @@ class ForwardKernel final : public LinearKernel<LinearForward> {
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of<LinearForward>(arguments.operands);
     const LinearGeometry& g = op().geometry;
-    const auto& operands = arguments.operands;
-    matmul().run(operands[0], kernel_weights(parameters(), operands[1]),
-                 kernel_bias(parameters(), operands[1]), operands[2], arguments.workspace);
+    matmul().run(operands.in.x, kernel_weights(parameters(), operands.in.parameters),
+                 kernel_bias(parameters(), operands.in.parameters), operands.out.y,
+                 arguments.workspace);
     if (matmul().is_fused()) return;
-    add_bias_relu(machine(), outputs_of(g), operands[2], float_bias(parameters(), operands[1]),
-                  op().relu);
+    add_bias_relu(machine(), outputs_of(g), operands.out.y,
+                  float_bias(parameters(), operands.in.parameters), op().relu);
   }
 };
 
@@ -97,9 +98,9 @@ class BackwardDataKernel final : public LinearKernel<LinearBackwardData> {
 
  private:
   void enqueue(const KernelArguments& arguments) override {
-    const auto& operands = arguments.operands;
-    matmul().run(operands[0], kernel_weights(parameters(), operands[1]), nullptr, operands[2],
-                 arguments.workspace);
+    const auto operands = operands_of<LinearBackwardData>(arguments.operands);
+    matmul().run(operands.in.dy, kernel_weights(parameters(), operands.in.parameters), nullptr,
+                 operands.out.dx, arguments.workspace);
   }
 };
 
@@ -109,13 +110,13 @@ class BackwardWeightsKernel final : public LinearKernel<LinearBackwardWeights> {
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of<LinearBackwardWeights>(arguments.operands);
     const LinearGeometry& g = op().geometry;
-    const auto& operands = arguments.operands;
-    matmul().run(operands[1], operands[0], nullptr, operands[2],
+    matmul().run(operands.in.dy, operands.in.x, nullptr, operands.out.dparameters,
                  arguments.workspace + sums_bytes(g).count());
     if (!g.bias) return;
-    channel_sums(machine(), outputs_of(g), operands[1], arguments.workspace,
-                 float_bias(parameters(), operands[2]));
+    channel_sums(machine(), outputs_of(g), operands.in.dy, arguments.workspace,
+                 float_bias(parameters(), operands.out.dparameters));
   }
 };
 

@@ -44,11 +44,12 @@ class ForwardKernel final : public TransposedKernel<TransposedConvolutionForward
 
  private:
   void enqueue(const KernelArguments& arguments) override {
-    const auto& operands = arguments.operands;
-    execute_with_weights(kTensorY, kTensorX, arguments);
+    const auto operands = operands_of<TransposedConvolutionForward>(arguments.operands);
+    execute_with_weights({kTensorY, operands.in.x}, operands.in.parameters,
+                         {kTensorX, operands.out.y}, arguments.workspace);
     if (!op().geometry.bias && !op().relu) return;
-    add_bias_relu(machine(), matrix_of(op().geometry.y), operands[2],
-                  float_bias(parameters(), operands[1]), op().relu);
+    add_bias_relu(machine(), matrix_of(op().geometry.y), operands.out.y,
+                  float_bias(parameters(), operands.in.parameters), op().relu);
   }
 };
 
@@ -58,7 +59,9 @@ class BackwardDataKernel final : public TransposedKernel<TransposedConvolutionBa
 
  private:
   void enqueue(const KernelArguments& arguments) override {
-    execute_with_weights(kTensorX, kTensorY, arguments);
+    const auto operands = operands_of<TransposedConvolutionBackwardData>(arguments.operands);
+    execute_with_weights({kTensorX, operands.in.dy}, operands.in.parameters,
+                         {kTensorY, operands.out.dx}, arguments.workspace);
   }
 };
 
@@ -68,13 +71,13 @@ class BackwardWeightsKernel final : public TransposedKernel<TransposedConvolutio
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of<TransposedConvolutionBackwardWeights>(arguments.operands);
     const TransposedConvolutionGeometry& g = op().geometry;
-    const auto& operands = arguments.operands;
-    execute_gradient(operands[1], operands[0], operands[2],
+    execute_gradient(operands.in.dy, operands.in.x, operands.out.dparameters,
                      arguments.workspace + sums_bytes(g).count());
     if (!g.bias) return;
-    channel_sums(machine(), matrix_of(g.y), operands[1], arguments.workspace,
-                 float_bias(parameters(), operands[2]));
+    channel_sums(machine(), matrix_of(g.y), operands.in.dy, arguments.workspace,
+                 float_bias(parameters(), operands.out.dparameters));
   }
 };
 

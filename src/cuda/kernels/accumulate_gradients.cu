@@ -21,13 +21,14 @@ __global__ void accumulate_gradients(const float* old_sum, const float* part, fl
 class AccumulateGradientsKernel final : public CudaKernel {
  public:
   AccumulateGradientsKernel(const Machine& machine, const AccumulateGradients& op)
-      : CudaKernel{machine, 3}, layout_{machine.precision, op.parameters} {}
+      : CudaKernel{machine, operand_count(op)}, layout_{machine.precision, op.parameters} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of<AccumulateGradients>(arguments.operands);
     const std::size_t packs = layout_.float_count() / Pack<float>::kLanes;
-    launch(stream(), packs, accumulate_gradients, tensor<float>(arguments, 0),
-           tensor<float>(arguments, 1), tensor<float>(arguments, 2), packs);
+    launch(stream(), packs, accumulate_gradients, tensor<float>(operands.in.sum),
+           tensor<float>(operands.in.dparameters), tensor<float>(operands.out.sum), packs);
   }
 
   ParameterLayout layout_;

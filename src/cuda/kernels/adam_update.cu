@@ -62,18 +62,21 @@ __global__ void adam_update(AdamBlocks blocks, AdamRates rates, UpdateRange rang
 class AdamUpdateKernel final : public CudaKernel {
  public:
   AdamUpdateKernel(const Machine& machine, const AdamUpdate& op)
-      : CudaKernel{machine, 7}, layout_{machine.precision, op.parameters}, op_{op} {}
+      : CudaKernel{machine, operand_count(op)},
+        layout_{machine.precision, op.parameters},
+        op_{op} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
-    const AdamBlocks blocks{.old_w = tensor<float>(arguments, 0),
-                            .old_m = tensor<float>(arguments, 1),
-                            .old_v = tensor<float>(arguments, 2),
-                            .dw = tensor<float>(arguments, 3),
-                            .w = tensor<float>(arguments, 4),
-                            .m = tensor<float>(arguments, 5),
-                            .v = tensor<float>(arguments, 6)};
-    const UpdateRange range = UpdateRange::of(layout_, op_.parameters, arguments.operands[4]);
+    const auto operands = operands_of<AdamUpdate>(arguments.operands);
+    const AdamBlocks blocks{.old_w = tensor<float>(operands.in.parameters),
+                            .old_m = tensor<float>(operands.in.first_moment),
+                            .old_v = tensor<float>(operands.in.second_moment),
+                            .dw = tensor<float>(operands.in.dparameters),
+                            .w = tensor<float>(operands.out.parameters),
+                            .m = tensor<float>(operands.out.first_moment),
+                            .v = tensor<float>(operands.out.second_moment)};
+    const UpdateRange range = UpdateRange::of(layout_, op_.parameters, operands.out.parameters);
     launch(stream(), range.packs, adam_update, blocks, adam_rates(op_.options, *arguments.context),
            range);
   }

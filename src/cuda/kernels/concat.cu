@@ -80,7 +80,7 @@ std::size_t pixels_of(const TensorShape& shape) {
 class ConcatForwardKernel final : public CudaKernel {
  public:
   ConcatForwardKernel(const Machine& machine, const ConcatForward& op)
-      : CudaKernel{machine, op.parts.size() + 1} {
+      : CudaKernel{machine, operand_count(op)}, op_{op} {
     const TensorShape whole = op.whole();
     std::size_t first = 0;
     for (const TensorShape& part : op.parts) {
@@ -101,15 +101,17 @@ class ConcatForwardKernel final : public CudaKernel {
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of(op_, arguments.operands);
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
-      T* const y = tensor<T>(arguments, moves_.size());
+      T* const y = tensor<T>(operands.out.y);
       for (std::size_t i = 0; i < moves_.size(); ++i) {
-        enqueue_move<T>(stream(), tensor<T>(arguments, i), y, moves_[i]);
+        enqueue_move<T>(stream(), tensor<T>(operands.in.parts[i]), y, moves_[i]);
       }
     });
   }
 
+  ConcatForward op_;
   std::vector<ChannelMove> moves_;  // by part
 };
 
@@ -117,8 +119,7 @@ class ConcatForwardKernel final : public CudaKernel {
 class ConcatBackwardKernel final : public CudaKernel {
  public:
   ConcatBackwardKernel(const Machine& machine, const ConcatBackward& op)
-      : CudaKernel{machine, 1 + accumulating(op) + op.slices.size()},
-        first_write_{1 + accumulating(op)} {
+      : CudaKernel{machine, operand_count(op)}, op_{op} {
     for (const ConcatBackward::Slice& slice : op.slices) {
       const std::size_t channels = slice.x.image.channels;
       moves_.push_back({.pixels = pixels_of(op.y),
@@ -133,23 +134,18 @@ class ConcatBackwardKernel final : public CudaKernel {
   }
 
  private:
-  static std::size_t accumulating(const ConcatBackward& op) {
-    return static_cast<std::size_t>(
-        std::count_if(op.slices.begin(), op.slices.end(),
-                      [](const ConcatBackward::Slice& slice) { return slice.accumulates; }));
-  }
-
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of(op_, arguments.operands);
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
-      const T* const dy = tensor<T>(arguments, 0);
+      const T* const dy = tensor<T>(operands.in.dy);
       for (std::size_t i = 0; i < moves_.size(); ++i) {
-        enqueue_move<T>(stream(), dy, tensor<T>(arguments, first_write_ + i), moves_[i]);
+        enqueue_move<T>(stream(), dy, tensor<T>(operands.out.parts[i]), moves_[i]);
       }
     });
   }
 
-  std::size_t first_write_;
+  ConcatBackward op_;
   std::vector<ChannelMove> moves_;  // by slice
 };
 

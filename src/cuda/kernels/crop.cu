@@ -35,15 +35,26 @@ __global__ void overlay(const T* source, T* target, Overlay g) {
   }
 }
 
+std::byte* source_of(const Operands<CropForward>& operands) { return operands.in.x; }
+std::byte* source_of(const Operands<CropBackward>& operands) { return operands.in.dy; }
+std::byte* target_of(const Operands<CropForward>& operands) { return operands.out.y; }
+std::byte* target_of(const Operands<CropBackward>& operands) { return operands.out.dx; }
+
+template <class Op>
 class CropKernel final : public CudaKernel {
  public:
-  CropKernel(const Machine& machine, const TensorShape& source, const TensorShape& target, int down,
-             int across)
-      : CudaKernel{machine, 2}, source_{source}, target_{target}, down_{down}, across_{across} {}
+  CropKernel(const Machine& machine, const Op& op, const TensorShape& source,
+             const TensorShape& target, int down, int across)
+      : CudaKernel{machine, operand_count(op)},
+        source_{source},
+        target_{target},
+        down_{down},
+        across_{across} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
-    with_element(machine().precision, [&](auto element) {
+    const auto operands = operands_of<Op>(arguments.operands);
+    with_element(this->machine().precision, [&](auto element) {
       using T = decltype(element);
       const Overlay g{.target_height = static_cast<int>(target_.image.height),
                       .target_width = static_cast<int>(target_.image.width),
@@ -53,8 +64,8 @@ class CropKernel final : public CudaKernel {
                       .across = across_,
                       .packs_of_pixel = Layout::padded(target_.image.channels) / Pack<T>::kLanes,
                       .packs = pack_count<T>(target_)};
-      launch(stream(), g.packs, overlay<T>, tensor<const T>(arguments, 0), tensor<T>(arguments, 1),
-             g);
+      launch(stream(), g.packs, overlay<T>, tensor<const T>(source_of(operands)),
+             tensor<T>(target_of(operands)), g);
     });
   }
 
@@ -67,12 +78,14 @@ class CropKernel final : public CudaKernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropForward& op) {
-  return std::make_unique<CropKernel>(machine, op.x, op.y, static_cast<int>(op.offset.height),
-                                      static_cast<int>(op.offset.width));
+  return std::make_unique<CropKernel<CropForward>>(machine, op, op.x, op.y,
+                                                   static_cast<int>(op.offset.height),
+                                                   static_cast<int>(op.offset.width));
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropBackward& op) {
-  return std::make_unique<CropKernel>(machine, op.y, op.x, -static_cast<int>(op.offset.height),
-                                      -static_cast<int>(op.offset.width));
+  return std::make_unique<CropKernel<CropBackward>>(machine, op, op.y, op.x,
+                                                    -static_cast<int>(op.offset.height),
+                                                    -static_cast<int>(op.offset.width));
 }
 
 }  // namespace spillway::cuda

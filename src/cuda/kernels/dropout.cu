@@ -28,20 +28,24 @@ __global__ void dropout(const T* x, T* y, DropoutMask mask, std::uint32_t packs_
   }
 }
 
+// Forward and backward are the same: x, or dy, times the mask.
 class DropoutKernel final : public CudaKernel {
  public:
-  DropoutKernel(const Machine& machine, const TensorShape& x, float probability,
-                std::uint32_t stream)
-      : CudaKernel{machine, 2}, shape_{x}, probability_{probability}, stream_{stream} {}
+  DropoutKernel(const Machine& machine, const DropoutForward& op)
+      : CudaKernel{machine, operand_count(op)},
+        shape_{op.x},
+        probability_{op.probability},
+        stream_{op.stream} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of<DropoutForward>(arguments.operands);
     const DropoutMask mask = dropout_mask(shape_.image, probability_, stream_, *arguments.context);
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
       const std::size_t of_pixel = Layout::padded(shape_.image.channels) / Pack<T>::kLanes;
       const std::size_t packs = pack_count<T>(shape_);
-      launch(stream(), packs, dropout<T>, tensor<T>(arguments, 0), tensor<T>(arguments, 1), mask,
+      launch(stream(), packs, dropout<T>, tensor<T>(operands.in.x), tensor<T>(operands.out.y), mask,
              static_cast<std::uint32_t>(of_pixel), packs);
     });
   }
@@ -54,10 +58,10 @@ class DropoutKernel final : public CudaKernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward& op) {
-  return std::make_unique<DropoutKernel>(machine, op.x, op.probability, op.stream);
+  return std::make_unique<DropoutKernel>(machine, op);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutBackward& op) {
-  return std::make_unique<DropoutKernel>(machine, op.x, op.probability, op.stream);
+  return make_kernel(machine, forward_of(op));
 }
 
 }  // namespace spillway::cuda

@@ -65,14 +65,15 @@ __global__ void add_gradients_of_relu(const T* a, const T* b, const T* y, T* d, 
 class ReluForwardKernel final : public CudaKernel {
  public:
   ReluForwardKernel(const Machine& machine, const ReluForward& op)
-      : CudaKernel{machine, 2}, shape_{op.x} {}
+      : CudaKernel{machine, operand_count(op)}, shape_{op.x} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of<ReluForward>(arguments.operands);
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
       const std::size_t packs = pack_count<T>(shape_);
-      launch(stream(), packs, relu_forward<T>, tensor<T>(arguments, 0), tensor<T>(arguments, 1),
+      launch(stream(), packs, relu_forward<T>, tensor<T>(operands.in.x), tensor<T>(operands.out.y),
              packs);
     });
   }
@@ -83,15 +84,16 @@ class ReluForwardKernel final : public CudaKernel {
 class ReluBackwardKernel final : public CudaKernel {
  public:
   ReluBackwardKernel(const Machine& machine, const ReluBackward& op)
-      : CudaKernel{machine, 3}, shape_{op.x} {}
+      : CudaKernel{machine, operand_count(op)}, shape_{op.x} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of<ReluBackward>(arguments.operands);
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
       const std::size_t packs = pack_count<T>(shape_);
-      launch(stream(), packs, relu_backward<T>, tensor<T>(arguments, 0), tensor<T>(arguments, 1),
-             tensor<T>(arguments, 2), packs);
+      launch(stream(), packs, relu_backward<T>, tensor<T>(operands.in.y), tensor<T>(operands.in.dy),
+             tensor<T>(operands.out.dx), packs);
     });
   }
 
@@ -101,15 +103,16 @@ class ReluBackwardKernel final : public CudaKernel {
 class AddForwardKernel final : public CudaKernel {
  public:
   AddForwardKernel(const Machine& machine, const AddForward& op)
-      : CudaKernel{machine, 3}, shape_{op.x}, relu_{op.relu} {}
+      : CudaKernel{machine, operand_count(op)}, shape_{op.x}, relu_{op.relu} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of<AddForward>(arguments.operands);
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
       const std::size_t packs = pack_count<T>(shape_);
       launch(stream(), packs, relu_ ? add_forward<T, true> : add_forward<T, false>,
-             tensor<T>(arguments, 0), tensor<T>(arguments, 1), tensor<T>(arguments, 2), packs);
+             tensor<T>(operands.in.a), tensor<T>(operands.in.b), tensor<T>(operands.out.y), packs);
     });
   }
 
@@ -120,26 +123,26 @@ class AddForwardKernel final : public CudaKernel {
 class AddGradientsKernel final : public CudaKernel {
  public:
   AddGradientsKernel(const Machine& machine, const AddGradients& op)
-      : CudaKernel{machine, op.relu ? 4U : 3U}, shape_{op.x}, relu_{op.relu} {}
+      : CudaKernel{machine, operand_count(op)}, op_{op} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of(op_, arguments.operands);
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
-      const std::size_t packs = pack_count<T>(shape_);
-      T* const a = tensor<T>(arguments, 0);
-      T* const b = tensor<T>(arguments, 1);
-      if (relu_) {
-        launch(stream(), packs, add_gradients_of_relu<T>, a, b, tensor<T>(arguments, 2),
-               tensor<T>(arguments, 3), packs);
+      const std::size_t packs = pack_count<T>(op_.x);
+      T* const a = tensor<T>(operands.in.a);
+      T* const b = tensor<T>(operands.in.b);
+      T* const d = tensor<T>(operands.out.d);
+      if (op_.relu) {
+        launch(stream(), packs, add_gradients_of_relu<T>, a, b, tensor<T>(operands.in.y), d, packs);
       } else {
-        launch(stream(), packs, add_forward<T, false>, a, b, tensor<T>(arguments, 2), packs);
+        launch(stream(), packs, add_forward<T, false>, a, b, d, packs);
       }
     });
   }
 
-  TensorShape shape_;
-  bool relu_;
+  AddGradients op_;
 };
 
 }  // namespace

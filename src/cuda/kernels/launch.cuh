@@ -50,8 +50,8 @@ void with_element(Precision precision, const Visit& visit) {
 
 /// Operand number `i` as a tensor of T.
 template <class T>
-T* tensor(const KernelArguments& arguments, std::size_t i) {
-  return reinterpret_cast<T*>(arguments.operands[i]);
+T* tensor(std::byte* operand) {
+  return reinterpret_cast<T*>(operand);
 }
 
 /// Packs of a tensor.

@@ -40,10 +40,11 @@ __global__ void pack_images(const float* images, T* x, Images g) {
 class LoadBatchKernel final : public CudaKernel {
  public:
   LoadBatchKernel(const Machine& machine, const LoadBatch& op)
-      : CudaKernel{machine, 2}, shape_{op.x}, labels_each_{op.labels_each} {}
+      : CudaKernel{machine, operand_count(op)}, shape_{op.x}, labels_each_{op.labels_each} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of<LoadBatch>(arguments.operands);
     const Batch& batch = *arguments.context->batch;
     const std::size_t first = arguments.context->first_sample;
     um::expects(has_all_samples(batch, shape_, labels_each_, first),
@@ -53,7 +54,7 @@ class LoadBatchKernel final : public CudaKernel {
     const auto labels =
         std::span{batch.labels}.subspan(first * labels_each_, shape_.batch * labels_each_);
     copy_in(std::as_bytes(images), arguments.workspace);
-    copy_in(std::as_bytes(labels), arguments.operands[1]);
+    copy_in(std::as_bytes(labels), operands.out.labels);
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
       const Images g{.pixels = shape_.image.height * shape_.image.width,
@@ -61,7 +62,7 @@ class LoadBatchKernel final : public CudaKernel {
                      .packs_of_pixel = Layout::padded(shape_.image.channels) / Pack<T>::kLanes,
                      .packs = pack_count<T>(shape_)};
       launch(stream(), g.packs, pack_images<T>, reinterpret_cast<float*>(arguments.workspace),
-             tensor<T>(arguments, 0), g);
+             tensor<T>(operands.out.x), g);
     });
   }
 

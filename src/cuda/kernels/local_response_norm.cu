@@ -128,16 +128,17 @@ void expect_room(const Norm& norm) {
 class LrnForwardKernel final : public CudaKernel {
  public:
   LrnForwardKernel(const Machine& machine, const LrnForward& op)
-      : CudaKernel{machine, 2}, norm_{norm_of(op.x, op.norm)} {
+      : CudaKernel{machine, operand_count(op)}, norm_{norm_of(op.x, op.norm)} {
     expect_room(norm_);
   }
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of<LrnForward>(arguments.operands);
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
-      launch_pixels(stream(), norm_, kForwardLines, lrn_forward<T>, tensor<T>(arguments, 0),
-                    tensor<T>(arguments, 1));
+      launch_pixels(stream(), norm_, kForwardLines, lrn_forward<T>, tensor<T>(operands.in.x),
+                    tensor<T>(operands.out.y));
     });
   }
 
@@ -147,16 +148,18 @@ class LrnForwardKernel final : public CudaKernel {
 class LrnBackwardKernel final : public CudaKernel {
  public:
   LrnBackwardKernel(const Machine& machine, const LrnBackward& op)
-      : CudaKernel{machine, 4}, norm_{norm_of(op.x, op.norm)} {
+      : CudaKernel{machine, operand_count(op)}, norm_{norm_of(op.x, op.norm)} {
     expect_room(norm_);
   }
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of<LrnBackward>(arguments.operands);
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
-      launch_pixels(stream(), norm_, kBackwardLines, lrn_backward<T>, tensor<T>(arguments, 0),
-                    tensor<T>(arguments, 1), tensor<T>(arguments, 2), tensor<T>(arguments, 3));
+      launch_pixels(stream(), norm_, kBackwardLines, lrn_backward<T>, tensor<T>(operands.in.x),
+                    tensor<T>(operands.in.y), tensor<T>(operands.in.dy),
+                    tensor<T>(operands.out.dx));
     });
   }
 

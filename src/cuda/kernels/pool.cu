@@ -217,24 +217,26 @@ Geometry geometry_of(const PoolOperation& op) {
 
 bool is_max(const nets::Pool& pool) { return pool.kind == nets::PoolKind::kMax; }
 
-// x -> y, index forward; dy, index -> dx backward. Average pooling has no index.
+// Average pooling has no index.
 class PoolForwardKernel final : public CudaKernel {
  public:
   PoolForwardKernel(const Machine& machine, const PoolForward& op)
-      : CudaKernel{machine, is_max(op.pool) ? 3U : 2U}, op_{op} {
+      : CudaKernel{machine, operand_count(op)}, op_{op} {
     um::expects(!is_max(op.pool) || op.pool.kernel.height * op.pool.kernel.width <= kMaxTaps,
                 "a byte says where in its window a maximum is");
   }
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of(op_, arguments.operands);
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
       const Geometry g = geometry_of<T>(op_);
-      const T* const x = tensor<T>(arguments, 0);
-      T* const y = tensor<T>(arguments, 1);
+      const T* const x = tensor<T>(operands.in.x);
+      T* const y = tensor<T>(operands.out.y);
       if (is_max(op_.pool)) {
-        launch(stream(), g.y_packs, max_forward<T>, x, y, tensor<std::uint8_t>(arguments, 2), g);
+        launch(stream(), g.y_packs, max_forward<T>, x, y, tensor<std::uint8_t>(operands.out.index),
+               g);
       } else {
         launch(stream(), g.y_packs, average_forward<T>, x, y, g);
       }
@@ -247,19 +249,20 @@ class PoolForwardKernel final : public CudaKernel {
 class PoolBackwardKernel final : public CudaKernel {
  public:
   PoolBackwardKernel(const Machine& machine, const PoolBackward& op)
-      : CudaKernel{machine, is_max(op.pool) ? 3U : 2U}, op_{op} {}
+      : CudaKernel{machine, operand_count(op)}, op_{op} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of(op_, arguments.operands);
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
       const Geometry g = geometry_of<T>(op_);
-      const T* const dy = tensor<T>(arguments, 0);
+      const T* const dy = tensor<T>(operands.in.dy);
       if (is_max(op_.pool)) {
-        launch(stream(), g.x_packs, max_backward<T>, dy, tensor<const std::uint8_t>(arguments, 1),
-               tensor<T>(arguments, 2), g);
+        launch(stream(), g.x_packs, max_backward<T>, dy,
+               tensor<const std::uint8_t>(operands.in.index), tensor<T>(operands.out.dx), g);
       } else {
-        launch(stream(), g.x_packs, average_backward<T>, dy, tensor<T>(arguments, 1), g);
+        launch(stream(), g.x_packs, average_backward<T>, dy, tensor<T>(operands.out.dx), g);
       }
     });
   }

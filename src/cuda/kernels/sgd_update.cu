@@ -40,16 +40,19 @@ __global__ void sgd_update(SgdBlocks blocks, SgdOptions options, float rate, Upd
 class SgdUpdateKernel final : public CudaKernel {
  public:
   SgdUpdateKernel(const Machine& machine, const SgdUpdate& op)
-      : CudaKernel{machine, 5}, layout_{machine.precision, op.parameters}, op_{op} {}
+      : CudaKernel{machine, operand_count(op)},
+        layout_{machine.precision, op.parameters},
+        op_{op} {}
 
  private:
   void enqueue(const KernelArguments& arguments) override {
-    const SgdBlocks blocks{.old_w = tensor<float>(arguments, 0),
-                           .old_v = tensor<float>(arguments, 1),
-                           .dw = tensor<float>(arguments, 2),
-                           .w = tensor<float>(arguments, 3),
-                           .v = tensor<float>(arguments, 4)};
-    const UpdateRange range = UpdateRange::of(layout_, op_.parameters, arguments.operands[3]);
+    const auto operands = operands_of<SgdUpdate>(arguments.operands);
+    const SgdBlocks blocks{.old_w = tensor<float>(operands.in.parameters),
+                           .old_v = tensor<float>(operands.in.momentum),
+                           .dw = tensor<float>(operands.in.dparameters),
+                           .w = tensor<float>(operands.out.parameters),
+                           .v = tensor<float>(operands.out.momentum)};
+    const UpdateRange range = UpdateRange::of(layout_, op_.parameters, operands.out.parameters);
     launch(stream(), range.packs, sgd_update, blocks, op_.options, arguments.context->learning_rate,
            range);
   }

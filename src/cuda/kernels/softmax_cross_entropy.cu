@@ -162,52 +162,49 @@ Rows rows_of(const TensorShape& x) {
           .stride = static_cast<int>(Layout::padded(x.image.channels))};
 }
 
-// logits, labels -> result, and dlogits when training. A result that is read and the one that is
-// written are one block.
+// dlogits when training. A result that is read and the one that is written are one block.
+template <class Op>
 class SoftmaxCrossEntropyKernel final : public CudaKernel {
  public:
-  SoftmaxCrossEntropyKernel(const Machine& machine, const SoftmaxCrossEntropyTrain& op)
-      : CudaKernel{machine, op.accumulates ? 5U : 4U},
-        rows_{rows_of(op.x)},
-        is_training_{true},
-        weight_{op.weight},
-        accumulates_{op.accumulates} {}
-  SoftmaxCrossEntropyKernel(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op)
-      : CudaKernel{machine, 3}, rows_{rows_of(op.x)}, is_training_{false} {}
+  SoftmaxCrossEntropyKernel(const Machine& machine, const Op& op)
+      : CudaKernel{machine, operand_count(op)}, op_{op}, rows_{rows_of(op.x)} {}
 
  private:
+  static constexpr bool kIsTraining = std::is_same_v<Op, SoftmaxCrossEntropyTrain>;
+
   void enqueue(const KernelArguments& arguments) override {
     const Workspace space{arguments.workspace};
-    const std::size_t result = accumulates_ ? 3 : 2;
-    const auto* const labels = tensor<const std::int32_t>(arguments, 1);
-    if (is_training_) {
+    const auto operands = operands_of(op_, arguments.operands);
+    const auto* const labels = tensor<const std::int32_t>(operands.in.labels);
+    std::byte* dlogits = nullptr;
+    bool accumulates = false;
+    if constexpr (kIsTraining) {
+      dlogits = operands.out.dlogits;
+      accumulates = op_.accumulates;
       launch(stream(), 1, compute_share, labels, rows_.count,
-             arguments.context->counted_labels.value_or(0), weight_, space.share);
+             arguments.context->counted_labels.value_or(0), op_.weight, space.share);
     }
     with_element(machine().precision, [&](auto element) {
       using T = decltype(element);
-      T* const dlogits = is_training_ ? tensor<T>(arguments, result + 1) : nullptr;
-      launch(stream(), rows_.count * kWarp,
-             is_training_ ? softmax_rows<T, true> : softmax_rows<T, false>,
-             tensor<const T>(arguments, 0), labels, rows_, space.share, space.samples, dlogits);
+      launch(stream(), rows_.count * kWarp, softmax_rows<T, kIsTraining>,
+             tensor<const T>(operands.in.logits), labels, rows_, space.share, space.samples,
+             tensor<T>(dlogits));
     });
     launch(stream(), 1, write_result, space.samples, rows_.count,
-           is_training_ ? space.share : nullptr, accumulates_, tensor<float>(arguments, result));
+           kIsTraining ? space.share : nullptr, accumulates, tensor<float>(operands.out.result));
   }
 
+  Op op_;
   Rows rows_;
-  bool is_training_;
-  float weight_ = 1;
-  bool accumulates_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEntropyTrain& op) {
-  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op);
+  return std::make_unique<SoftmaxCrossEntropyKernel<SoftmaxCrossEntropyTrain>>(machine, op);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op) {
-  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op);
+  return std::make_unique<SoftmaxCrossEntropyKernel<SoftmaxCrossEntropyEvaluate>>(machine, op);
 }
 
 um::Bytes workspace_of(const Machine& /*machine*/, const SoftmaxCrossEntropyTrain& op) {

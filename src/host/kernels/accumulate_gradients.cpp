@@ -8,13 +8,15 @@ namespace {
 class AccumulateGradientsKernel final : public HostKernel {
  public:
   AccumulateGradientsKernel(const Machine& machine, const AccumulateGradients& op)
-      : HostKernel{machine, 3}, count_{parts_of(machine.layout, op.parameters).total} {}
+      : HostKernel{machine, operand_count(op)},
+        count_{parts_of(machine.layout, op.parameters).total} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const float* const old_sum = floats(arguments, 0);
-    const float* const part = floats(arguments, 1);
-    float* const sum = floats(arguments, 2);
+    const auto operands = operands_of<AccumulateGradients>(arguments.operands);
+    const float* const old_sum = floats(operands.in.sum);
+    const float* const part = floats(operands.in.dparameters);
+    float* const sum = floats(operands.out.sum);
 #pragma omp parallel for simd schedule(static) if (parallel : count_ >= kWorthATeam)
     for (std::size_t i = 0; i < count_; ++i) sum[i] = old_sum[i] + part[i];
   }

@@ -12,19 +12,20 @@ namespace {
 class AdamUpdateKernel final : public HostKernel {
  public:
   AdamUpdateKernel(const Machine& machine, const AdamUpdate& op)
-      : HostKernel{machine, 7},
+      : HostKernel{machine, operand_count(op)},
         range_{UpdateRange::of(machine.layout, op.parameters)},
         options_{op.options} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const float* const old_w = floats(arguments, 0);
-    const float* const old_m = floats(arguments, 1);
-    const float* const old_v = floats(arguments, 2);
-    const float* const dw = floats(arguments, 3);
-    float* const w = floats(arguments, 4);
-    float* const m = floats(arguments, 5);
-    float* const v = floats(arguments, 6);
+    const auto operands = operands_of<AdamUpdate>(arguments.operands);
+    const float* const old_w = floats(operands.in.parameters);
+    const float* const old_m = floats(operands.in.first_moment);
+    const float* const old_v = floats(operands.in.second_moment);
+    const float* const dw = floats(operands.in.dparameters);
+    float* const w = floats(operands.out.parameters);
+    float* const m = floats(operands.out.first_moment);
+    float* const v = floats(operands.out.second_moment);
     const AdamRates rates = adam_rates(options_, *arguments.context);
     // Clang 14 takes no structured bindings into a team.
     const std::size_t count = range_.count;

@@ -49,25 +49,26 @@ Call forward_call(const Machine& machine, const Op& op) {
 class BatchNormForwardKernel final : public HostKernel {
  public:
   BatchNormForwardKernel(const Machine& machine, const BatchNormForward& op)
-      : HostKernel{machine, op.relu ? 6U : 5U},
+      : HostKernel{machine, operand_count(op)},
         op_{op},
         parts_{parts_of_norm(machine, op.x)},
         call_{forward_call(machine, op)} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const auto& operands = arguments.operands;
+    const auto operands = operands_of(op_, arguments.operands);
     const std::size_t second = float_bytes(parts_.second_begin).count();
-    call_.run({{DNNL_ARG_SRC, operands[0]},
-               {DNNL_ARG_SCALE, operands[1]},
-               {DNNL_ARG_SHIFT, operands[1] + second},
-               {DNNL_ARG_DST, operands[2]},
-               {DNNL_ARG_MEAN, operands[3]},
-               {DNNL_ARG_VARIANCE, operands[3] + second},
-               {DNNL_ARG_WORKSPACE, op_.relu ? operands[5] : operands[0]},
+    call_.run({{DNNL_ARG_SRC, operands.in.x},
+               {DNNL_ARG_SCALE, operands.in.parameters},
+               {DNNL_ARG_SHIFT, operands.in.parameters + second},
+               {DNNL_ARG_DST, operands.out.y},
+               {DNNL_ARG_MEAN, operands.out.saved},
+               {DNNL_ARG_VARIANCE, operands.out.saved + second},
+               {DNNL_ARG_WORKSPACE, operands.out.mask},
                {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
-    zero_gaps(parts_, floats(arguments, 3));
-    if (!arguments.is_recomputation) update(floats(arguments, 3), floats(arguments, 4));
+    zero_gaps(parts_, floats(operands.out.saved));
+    if (!arguments.is_recomputation)
+      update(floats(operands.out.saved), floats(operands.out.running));
   }
 
   // One value a channel has no unbiased variance; its biased one, zero, stands in.
@@ -91,19 +92,19 @@ class BatchNormForwardKernel final : public HostKernel {
 class BatchNormInferenceKernel final : public HostKernel {
  public:
   BatchNormInferenceKernel(const Machine& machine, const BatchNormInference& op)
-      : HostKernel{machine, 4},
+      : HostKernel{machine, operand_count(op)},
         second_{float_bytes(parts_of_norm(machine, op.x).second_begin)},
         call_{forward_call(machine, op)} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const auto& operands = arguments.operands;
-    call_.run({{DNNL_ARG_SRC, operands[0]},
-               {DNNL_ARG_SCALE, operands[1]},
-               {DNNL_ARG_SHIFT, operands[1] + second_.count()},
-               {DNNL_ARG_MEAN, operands[2]},
-               {DNNL_ARG_VARIANCE, operands[2] + second_.count()},
-               {DNNL_ARG_DST, operands[3]},
+    const auto operands = operands_of<BatchNormInference>(arguments.operands);
+    call_.run({{DNNL_ARG_SRC, operands.in.x},
+               {DNNL_ARG_SCALE, operands.in.parameters},
+               {DNNL_ARG_SHIFT, operands.in.parameters + second_.count()},
+               {DNNL_ARG_MEAN, operands.in.running},
+               {DNNL_ARG_VARIANCE, operands.in.running + second_.count()},
+               {DNNL_ARG_DST, operands.out.y},
                {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
   }
 
@@ -114,8 +115,8 @@ class BatchNormInferenceKernel final : public HostKernel {
 class BatchNormBackwardKernel final : public HostKernel {
  public:
   BatchNormBackwardKernel(const Machine& machine, const BatchNormBackward& op)
-      : HostKernel{machine, op.relu ? 7U : 6U},
-        relu_{op.relu},
+      : HostKernel{machine, operand_count(op)},
+        op_{op},
         parts_{parts_of_norm(machine, op.x)},
         call_{make_call(machine, op)} {}
 
@@ -139,25 +140,23 @@ class BatchNormBackwardKernel final : public HostKernel {
   }
 
   void compute(const KernelArguments& arguments) override {
-    const auto& operands = arguments.operands;
+    const auto operands = operands_of(op_, arguments.operands);
     const std::size_t second = float_bytes(parts_.second_begin).count();
-    const std::size_t dx = relu_ ? 5 : 4;
-    const std::size_t dparameters = dx + 1;
-    zero_gaps(parts_, floats(arguments, dparameters));
-    call_.run({{DNNL_ARG_SRC, operands[0]},
-               {DNNL_ARG_DIFF_DST, operands[1]},
-               {DNNL_ARG_SCALE, operands[2]},
-               {DNNL_ARG_SHIFT, operands[2] + second},
-               {DNNL_ARG_MEAN, operands[3]},
-               {DNNL_ARG_VARIANCE, operands[3] + second},
-               {DNNL_ARG_WORKSPACE, operands[4]},
-               {DNNL_ARG_DIFF_SRC, operands[dx]},
-               {DNNL_ARG_DIFF_SCALE, operands[dparameters]},
-               {DNNL_ARG_DIFF_SHIFT, operands[dparameters] + second},
+    zero_gaps(parts_, floats(operands.out.dparameters));
+    call_.run({{DNNL_ARG_SRC, operands.in.x},
+               {DNNL_ARG_DIFF_DST, operands.in.dy},
+               {DNNL_ARG_SCALE, operands.in.parameters},
+               {DNNL_ARG_SHIFT, operands.in.parameters + second},
+               {DNNL_ARG_MEAN, operands.in.saved},
+               {DNNL_ARG_VARIANCE, operands.in.saved + second},
+               {DNNL_ARG_WORKSPACE, operands.in.mask},
+               {DNNL_ARG_DIFF_SRC, operands.out.dx},
+               {DNNL_ARG_DIFF_SCALE, operands.out.dparameters},
+               {DNNL_ARG_DIFF_SHIFT, operands.out.dparameters + second},
                {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
   }
 
-  bool relu_;
+  BatchNormBackward op_;
   ParameterParts parts_;
   Call call_;
 };

@@ -83,7 +83,8 @@ void clear_padding(float* image, const Grid& grid, std::size_t channels) {
 class ConcatForwardKernel final : public HostKernel {
  public:
   ConcatForwardKernel(const Machine& machine, const ConcatForward& op)
-      : HostKernel{machine, op.parts.size() + 1},
+      : HostKernel{machine, operand_count(op)},
+        op_{op},
         batch_{op.whole().batch},
         channels_{op.whole().image.channels},
         whole_{machine.layout, op.whole().image} {
@@ -98,12 +99,13 @@ class ConcatForwardKernel final : public HostKernel {
 
  private:
   void compute(const KernelArguments& arguments) override {
-    float* const y = floats(arguments, parts_.size());
+    const auto operands = operands_of(op_, arguments.operands);
+    float* const y = floats(operands.out.y);
 #pragma omp parallel for collapse(2) schedule(static)
     for (std::size_t n = 0; n < batch_; ++n) {
       for (const Strip& strip : strips_) {
         const Grid& part = parts_[strip.part];
-        const float* const x = floats(arguments, strip.part) + n * part.floats;
+        const float* const x = floats(operands.in.parts[strip.part]) + n * part.floats;
         copy(x + part.start(strip.in_part), part,
              y + n * whole_.floats + whole_.start(strip.in_whole), whole_, strip.channels);
       }
@@ -114,6 +116,7 @@ class ConcatForwardKernel final : public HostKernel {
     }
   }
 
+  ConcatForward op_;
   std::size_t batch_;
   std::size_t channels_;
   Grid whole_;
@@ -124,34 +127,28 @@ class ConcatForwardKernel final : public HostKernel {
 class ConcatBackwardKernel final : public HostKernel {
  public:
   ConcatBackwardKernel(const Machine& machine, const ConcatBackward& op)
-      : HostKernel{machine, 1 + op.slices.size() + accumulating(op)},
+      : HostKernel{machine, operand_count(op)},
+        op_{op},
         batch_{op.y.batch},
-        first_write_{1 + accumulating(op)},
-        slices_{op.slices},
         whole_{machine.layout, op.y.image} {
-    for (std::size_t i = 0; i < slices_.size(); ++i) {
-      const nets::Shape& image = slices_[i].x.image;
+    for (std::size_t i = 0; i < op_.slices.size(); ++i) {
+      const nets::Shape& image = op_.slices[i].x.image;
       parts_.emplace_back(machine.layout, image);
-      append_strips(i, image.channels, parts_[i], slices_[i].first_channel, whole_, strips_);
+      append_strips(i, image.channels, parts_[i], op_.slices[i].first_channel, whole_, strips_);
     }
   }
 
  private:
-  static std::size_t accumulating(const ConcatBackward& op) {
-    return static_cast<std::size_t>(
-        std::count_if(op.slices.begin(), op.slices.end(),
-                      [](const ConcatBackward::Slice& slice) { return slice.accumulates; }));
-  }
-
   // The sums that are read are the blocks that are written.
   void compute(const KernelArguments& arguments) override {
-    const float* const dy = floats(arguments, 0);
+    const auto operands = operands_of(op_, arguments.operands);
+    const float* const dy = floats(operands.in.dy);
 #pragma omp parallel for collapse(2) schedule(static)
     for (std::size_t n = 0; n < batch_; ++n) {
       for (const Strip& strip : strips_) {
         const Grid& part = parts_[strip.part];
-        float* const dx = floats(arguments, first_write_ + strip.part) + n * part.floats;
-        const auto& move = slices_[strip.part].accumulates ? add : copy;
+        float* const dx = floats(operands.out.parts[strip.part]) + n * part.floats;
+        const auto& move = op_.slices[strip.part].accumulates ? add : copy;
         move(dy + n * whole_.floats + whole_.start(strip.in_whole), whole_,
              dx + part.start(strip.in_part), part, strip.channels);
       }
@@ -159,15 +156,14 @@ class ConcatBackwardKernel final : public HostKernel {
 #pragma omp parallel for collapse(2) schedule(static)
     for (std::size_t n = 0; n < batch_; ++n) {
       for (std::size_t i = 0; i < parts_.size(); ++i) {
-        float* const dx = floats(arguments, first_write_ + i) + n * parts_[i].floats;
-        clear_padding(dx, parts_[i], slices_[i].x.image.channels);
+        float* const dx = floats(operands.out.parts[i]) + n * parts_[i].floats;
+        clear_padding(dx, parts_[i], op_.slices[i].x.image.channels);
       }
     }
   }
 
+  ConcatBackward op_;
   std::size_t batch_;
-  std::size_t first_write_;
-  std::vector<ConcatBackward::Slice> slices_;
   Grid whole_;
   std::vector<Grid> parts_;
   std::vector<Strip> strips_;

@@ -33,12 +33,13 @@ struct Window {
 class CropForwardKernel final : public HostKernel {
  public:
   CropForwardKernel(const Machine& machine, const CropForward& op)
-      : HostKernel{machine, 2}, window_{machine.layout, op} {}
+      : HostKernel{machine, operand_count(op)}, window_{machine.layout, op} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const float* const x = floats(arguments, 0);
-    float* const y = floats(arguments, 1);
+    const auto operands = operands_of<CropForward>(arguments.operands);
+    const float* const x = floats(operands.in.x);
+    float* const y = floats(operands.out.y);
 #pragma omp parallel for schedule(static)
     for (std::size_t p = 0; p < window_.planes; ++p) {
       for (std::size_t row = 0; row < window_.window.height; ++row) {
@@ -54,12 +55,13 @@ class CropForwardKernel final : public HostKernel {
 class CropBackwardKernel final : public HostKernel {
  public:
   CropBackwardKernel(const Machine& machine, const CropBackward& op)
-      : HostKernel{machine, 2}, window_{machine.layout, op} {}
+      : HostKernel{machine, operand_count(op)}, window_{machine.layout, op} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const float* const dy = floats(arguments, 0);
-    float* const dx = floats(arguments, 1);
+    const auto operands = operands_of<CropBackward>(arguments.operands);
+    const float* const dy = floats(operands.in.dy);
+    float* const dx = floats(operands.out.dx);
 #pragma omp parallel for schedule(static)
     for (std::size_t p = 0; p < window_.planes; ++p) {
       float* const plane = dx + p * window_.whole_plane();

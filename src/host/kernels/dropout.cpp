@@ -6,24 +6,24 @@
 namespace spillway::host {
 namespace {
 
-// Forward and backward are the same: x times the mask.
+// Forward and backward are the same: x, or dy, times the mask.
 class DropoutKernel final : public HostKernel {
  public:
-  DropoutKernel(const Machine& machine, const TensorShape& x, float probability,
-                std::uint32_t stream)
-      : HostKernel{machine, 2},
+  DropoutKernel(const Machine& machine, const DropoutForward& op)
+      : HostKernel{machine, operand_count(op)},
         layout_{machine.layout},
-        shape_{x},
-        probability_{probability},
-        stream_{stream} {}
+        shape_{op.x},
+        probability_{op.probability},
+        stream_{op.stream} {}
 
  private:
   static constexpr std::size_t kWords = DropoutMask::kGroup;
 
   void compute(const KernelArguments& arguments) override {
+    const auto operands = operands_of<DropoutForward>(arguments.operands);
     const DropoutMask mask = dropout_mask(shape_.image, probability_, stream_, *arguments.context);
-    const float* const x = floats(arguments, 0);
-    float* const y = floats(arguments, 1);
+    const float* const x = floats(operands.in.x);
+    float* const y = floats(operands.out.y);
     const nets::Shape image = layout_.padded(shape_.image);
     const std::size_t pixels = image.height * image.width;
     const std::size_t groups = (image.channels + kWords - 1) / kWords;
@@ -54,10 +54,10 @@ class DropoutKernel final : public HostKernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward& op) {
-  return std::make_unique<DropoutKernel>(machine, op.x, op.probability, op.stream);
+  return std::make_unique<DropoutKernel>(machine, op);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutBackward& op) {
-  return std::make_unique<DropoutKernel>(machine, op.x, op.probability, op.stream);
+  return make_kernel(machine, forward_of(op));
 }
 
 }  // namespace spillway::host

@@ -11,12 +11,13 @@ namespace {
 class ReluForwardKernel final : public HostKernel {
  public:
   ReluForwardKernel(const Machine& machine, const ReluForward& op)
-      : HostKernel{machine, 2}, count_{machine.layout.floats(op.x)} {}
+      : HostKernel{machine, operand_count(op)}, count_{machine.layout.floats(op.x)} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const float* const x = floats(arguments, 0);
-    float* const y = floats(arguments, 1);
+    const auto operands = operands_of<ReluForward>(arguments.operands);
+    const float* const x = floats(operands.in.x);
+    float* const y = floats(operands.out.y);
 #pragma omp parallel for simd schedule(static)
     for (std::size_t i = 0; i < count_; ++i) y[i] = x[i] < 0.F ? 0.F : x[i];
   }
@@ -27,13 +28,14 @@ class ReluForwardKernel final : public HostKernel {
 class ReluBackwardKernel final : public HostKernel {
  public:
   ReluBackwardKernel(const Machine& machine, const ReluBackward& op)
-      : HostKernel{machine, 3}, count_{machine.layout.floats(op.x)} {}
+      : HostKernel{machine, operand_count(op)}, count_{machine.layout.floats(op.x)} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const float* const y = floats(arguments, 0);
-    const float* const dy = floats(arguments, 1);
-    float* const dx = floats(arguments, 2);
+    const auto operands = operands_of<ReluBackward>(arguments.operands);
+    const float* const y = floats(operands.in.y);
+    const float* const dy = floats(operands.in.dy);
+    float* const dx = floats(operands.out.dx);
 #pragma omp parallel for simd schedule(static)
     for (std::size_t i = 0; i < count_; ++i) {
       const float slope = dy[i];
@@ -47,13 +49,16 @@ class ReluBackwardKernel final : public HostKernel {
 class AddForwardKernel final : public HostKernel {
  public:
   AddForwardKernel(const Machine& machine, const AddForward& op)
-      : HostKernel{machine, 3}, count_{machine.layout.floats(op.x)}, relu_{op.relu} {}
+      : HostKernel{machine, operand_count(op)},
+        count_{machine.layout.floats(op.x)},
+        relu_{op.relu} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const float* const a = floats(arguments, 0);
-    const float* const b = floats(arguments, 1);
-    float* const y = floats(arguments, 2);
+    const auto operands = operands_of<AddForward>(arguments.operands);
+    const float* const a = floats(operands.in.a);
+    const float* const b = floats(operands.in.b);
+    float* const y = floats(operands.out.y);
     if (relu_) {
 #pragma omp parallel for simd schedule(static)
       for (std::size_t i = 0; i < count_; ++i) {
@@ -73,31 +78,29 @@ class AddForwardKernel final : public HostKernel {
 class AddGradientsKernel final : public HostKernel {
  public:
   AddGradientsKernel(const Machine& machine, const AddGradients& op)
-      : HostKernel{machine, op.relu ? 4U : 3U},
-        count_{machine.layout.floats(op.x)},
-        relu_{op.relu} {}
+      : HostKernel{machine, operand_count(op)}, op_{op}, count_{machine.layout.floats(op.x)} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const float* const a = floats(arguments, 0);
-    const float* const b = floats(arguments, 1);
-    if (relu_) {
-      const float* const y = floats(arguments, 2);
-      float* const d = floats(arguments, 3);
+    const auto operands = operands_of(op_, arguments.operands);
+    const float* const a = floats(operands.in.a);
+    const float* const b = floats(operands.in.b);
+    float* const d = floats(operands.out.d);
+    if (op_.relu) {
+      const float* const y = floats(operands.in.y);
 #pragma omp parallel for simd schedule(static)
       for (std::size_t i = 0; i < count_; ++i) {
         const float sum = a[i] + b[i];
         d[i] = y[i] > 0.F ? sum : 0.F;
       }
     } else {
-      float* const d = floats(arguments, 2);
 #pragma omp parallel for simd schedule(static)
       for (std::size_t i = 0; i < count_; ++i) d[i] = a[i] + b[i];
     }
   }
 
+  AddGradients op_;
   std::size_t count_;
-  bool relu_;
 };
 
 }  // namespace

@@ -8,25 +8,26 @@ namespace {
 class LoadBatchKernel final : public HostKernel {
  public:
   LoadBatchKernel(const Machine& machine, const LoadBatch& op)
-      : HostKernel{machine, 2},
+      : HostKernel{machine, operand_count(op)},
         layout_{machine.layout},
         shape_{op.x},
         labels_each_{op.labels_each} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
+    const auto operands = operands_of<LoadBatch>(arguments.operands);
     const Batch& batch = *arguments.context->batch;
     const std::size_t from = shape_.image.elements();
     const std::size_t first = arguments.context->first_sample;
     um::expects(has_all_samples(batch, shape_, labels_each_, first),
                 "a batch has all samples of the step");
     const std::size_t to = layout_.padded(shape_.image).elements();
-    float* const x = floats(arguments, 0);
+    float* const x = floats(operands.out.x);
 #pragma omp parallel for schedule(static)
     for (std::size_t n = 0; n < shape_.batch; ++n) {
       copy_image(batch.images.data() + (first + n) * from, x + n * to);
     }
-    std::memcpy(arguments.operands[1], batch.labels.data() + first * labels_each_,
+    std::memcpy(operands.out.labels, batch.labels.data() + first * labels_each_,
                 shape_.batch * labels_each_ * sizeof(std::int32_t));
   }
 

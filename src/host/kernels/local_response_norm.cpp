@@ -39,15 +39,15 @@ struct Lines {
 // direction to the other, and is fast for one beta only.
 class LrnKernel : public HostKernel {
  protected:
-  LrnKernel(const Machine& machine, const TensorShape& x, const nets::LocalResponseNorm& norm,
-            std::size_t operands)
-      : HostKernel{machine, operands},
-        images_{x.batch},
-        pixels_{x.image.height * x.image.width},
-        lanes_{machine.layout.lanes(x.image.channels)},
-        channels_{machine.layout.padded(x.image.channels)},
-        norm_{norm},
-        scale_{norm.alpha / static_cast<float>(norm.size)},
+  template <class Op>
+  LrnKernel(const Machine& machine, const Op& op)
+      : HostKernel{machine, operand_count(op)},
+        images_{op.x.batch},
+        pixels_{op.x.image.height * op.x.image.width},
+        lanes_{machine.layout.lanes(op.x.image.channels)},
+        channels_{machine.layout.padded(op.x.image.channels)},
+        norm_{op.norm},
+        scale_{op.norm.alpha / static_cast<float>(op.norm.size)},
         lines_(machine.threads, make_lines()) {}
 
   [[nodiscard]] std::size_t images() const { return images_; }
@@ -131,13 +131,13 @@ class LrnKernel : public HostKernel {
 
 class LrnForwardKernel final : public LrnKernel {
  public:
-  LrnForwardKernel(const Machine& machine, const LrnForward& op)
-      : LrnKernel{machine, op.x, op.norm, 2} {}
+  LrnForwardKernel(const Machine& machine, const LrnForward& op) : LrnKernel{machine, op} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const float* const x = floats(arguments, 0);
-    float* const y = floats(arguments, 1);
+    const auto operands = operands_of<LrnForward>(arguments.operands);
+    const float* const x = floats(operands.in.x);
+    float* const y = floats(operands.out.y);
 #pragma omp parallel for collapse(2) schedule(static)
     for (std::size_t n = 0; n < images(); ++n) {
       for (std::size_t p = 0; p < pixels(); ++p) {
@@ -153,19 +153,19 @@ class LrnForwardKernel final : public LrnKernel {
 
 class LrnBackwardKernel final : public LrnKernel {
  public:
-  LrnBackwardKernel(const Machine& machine, const LrnBackward& op)
-      : LrnKernel{machine, op.x, op.norm, 4} {}
+  LrnBackwardKernel(const Machine& machine, const LrnBackward& op) : LrnKernel{machine, op} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    float* const dx = floats(arguments, 3);
+    const auto operands = operands_of<LrnBackward>(arguments.operands);
+    float* const dx = floats(operands.out.dx);
 #pragma omp parallel for collapse(2) schedule(static)
     for (std::size_t n = 0; n < images(); ++n) {
       for (std::size_t p = 0; p < pixels(); ++p) {
         Lines& line = lines();
-        load(floats(arguments, 0), n, p, line.x);
-        load(floats(arguments, 1), n, p, line.y);
-        load(floats(arguments, 2), n, p, line.dy);
+        load(floats(operands.in.x), n, p, line.x);
+        load(floats(operands.in.y), n, p, line.y);
+        load(floats(operands.in.dy), n, p, line.dy);
         compute_base(line);
         differentiate(line);
         store(line.dy, n, p, dx);

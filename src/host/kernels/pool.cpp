@@ -44,12 +44,11 @@ dnnl::pooling_backward::primitive_desc describe(const Machine& machine, const Po
   return pool_backward(machine.engine, descs, pool_forward(machine.engine, descs));
 }
 
-// x -> y, index forward; dy, index -> dx backward. Average pooling has no index.
+// Average pooling has no index.
 class PoolForwardKernel final : public HostKernel {
  public:
   PoolForwardKernel(const Machine& machine, const PoolForward& op)
-      : HostKernel{machine, op.pool.kind == nets::PoolKind::kMax ? 3U : 2U},
-        call_{make_call(machine, op)} {}
+      : HostKernel{machine, operand_count(op)}, op_{op}, call_{make_call(machine, op)} {}
 
  private:
   static Call make_call(const Machine& machine, const PoolForward& op) {
@@ -63,21 +62,21 @@ class PoolForwardKernel final : public HostKernel {
   }
 
   void compute(const KernelArguments& arguments) override {
-    const auto& operands = arguments.operands;
-    call_.run({{DNNL_ARG_SRC, operands[0]},
-               {DNNL_ARG_DST, operands[1]},
-               {DNNL_ARG_WORKSPACE, operands.back()},
+    const auto operands = operands_of(op_, arguments.operands);
+    call_.run({{DNNL_ARG_SRC, operands.in.x},
+               {DNNL_ARG_DST, operands.out.y},
+               {DNNL_ARG_WORKSPACE, operands.out.index},
                {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
   }
 
+  PoolForward op_;
   Call call_;
 };
 
 class PoolBackwardKernel final : public HostKernel {
  public:
   PoolBackwardKernel(const Machine& machine, const PoolBackward& op)
-      : HostKernel{machine, op.pool.kind == nets::PoolKind::kMax ? 3U : 2U},
-        call_{make_call(machine, op)} {}
+      : HostKernel{machine, operand_count(op)}, op_{op}, call_{make_call(machine, op)} {}
 
  private:
   static Call make_call(const Machine& machine, const PoolBackward& op) {
@@ -91,13 +90,14 @@ class PoolBackwardKernel final : public HostKernel {
   }
 
   void compute(const KernelArguments& arguments) override {
-    const auto& operands = arguments.operands;
-    call_.run({{DNNL_ARG_DIFF_DST, operands[0]},
-               {DNNL_ARG_WORKSPACE, operands[1]},
-               {DNNL_ARG_DIFF_SRC, operands.back()},
+    const auto operands = operands_of(op_, arguments.operands);
+    call_.run({{DNNL_ARG_DIFF_DST, operands.in.dy},
+               {DNNL_ARG_WORKSPACE, operands.in.index},
+               {DNNL_ARG_DIFF_SRC, operands.out.dx},
                {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
   }
 
+  PoolBackward op_;
   Call call_;
 };
 

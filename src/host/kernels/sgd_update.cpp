@@ -8,17 +8,18 @@ namespace {
 class SgdUpdateKernel final : public HostKernel {
  public:
   SgdUpdateKernel(const Machine& machine, const SgdUpdate& op)
-      : HostKernel{machine, 5},
+      : HostKernel{machine, operand_count(op)},
         range_{UpdateRange::of(machine.layout, op.parameters)},
         options_{op.options} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const float* const old_w = floats(arguments, 0);
-    const float* const old_v = floats(arguments, 1);
-    const float* const dw = floats(arguments, 2);
-    float* const w = floats(arguments, 3);
-    float* const v = floats(arguments, 4);
+    const auto operands = operands_of<SgdUpdate>(arguments.operands);
+    const float* const old_w = floats(operands.in.parameters);
+    const float* const old_v = floats(operands.in.momentum);
+    const float* const dw = floats(operands.in.dparameters);
+    float* const w = floats(operands.out.parameters);
+    float* const v = floats(operands.out.momentum);
     const float rate = arguments.context->learning_rate;
     // Clang 14 takes no structured bindings into a team.
     const std::size_t count = range_.count;

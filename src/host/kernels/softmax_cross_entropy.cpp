@@ -54,26 +54,22 @@ Sample judge(const Row& row, std::int32_t label, float maximum, double sum) {
           .correct = prediction == label ? 1.F : 0.F};
 }
 
-// logits, labels -> result, and dlogits when training. A result that is read and the one that is
-// written are one block.
+// dlogits when training. A result that is read and the one that is written are one block.
+template <class Op>
 class SoftmaxCrossEntropyKernel final : public HostKernel {
  public:
-  SoftmaxCrossEntropyKernel(const Machine& machine, const SoftmaxCrossEntropyTrain& op)
-      : HostKernel{machine, op.accumulates ? 5U : 4U},
+  SoftmaxCrossEntropyKernel(const Machine& machine, const Op& op)
+      : HostKernel{machine, operand_count(op)},
+        op_{op},
         positions_{machine.layout, op.x},
-        classes_{op.x.image.channels},
-        is_training_{true},
-        weight_{op.weight},
-        accumulates_{op.accumulates} {}
-  SoftmaxCrossEntropyKernel(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op)
-      : HostKernel{machine, 3},
-        positions_{machine.layout, op.x},
-        classes_{op.x.image.channels},
-        is_training_{false} {}
+        classes_{op.x.image.channels} {}
 
  private:
+  static constexpr bool kIsTraining = std::is_same_v<Op, SoftmaxCrossEntropyTrain>;
+
   void compute(const KernelArguments& arguments) override {
-    const auto* const labels = reinterpret_cast<const std::int32_t*>(arguments.operands[1]);
+    const auto operands = operands_of(op_, arguments.operands);
+    const auto* const labels = reinterpret_cast<const std::int32_t*>(operands.in.labels);
     const std::int32_t* const end = labels + positions_.count;
     const auto is_class = [&](std::int32_t label) {
       return label < static_cast<std::int32_t>(classes_);
@@ -86,16 +82,17 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
       Row row(classes_);
 #pragma omp for schedule(static)
       for (std::size_t n = 0; n < positions_.count; ++n) {
-        take(floats(arguments, 0), n, row);
+        take(floats(operands.in.logits), n, row);
         const float maximum = largest(row);
         const double sum = exponential_sum(row, maximum);
         samples[n] = judge(row, labels[n], maximum, sum);
-        if (!is_training_) continue;
-        differentiate(labels[n], maximum, sum, share, row);
-        put(row, n, floats(arguments, accumulates_ ? 4 : 3));
+        if constexpr (kIsTraining) {
+          differentiate(labels[n], maximum, sum, share, row);
+          put(row, n, floats(operands.out.dlogits));
+        }
       }
     }
-    write_result(samples, is_training_ ? share : 1.F, floats(arguments, accumulates_ ? 3 : 2));
+    write_result(samples, kIsTraining ? share : 1.F, floats(operands.out.result));
   }
 
   // What a position counts for in the loss.
@@ -103,7 +100,9 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
     const auto here = std::count_if(labels, labels + positions_.count,
                                     [](std::int32_t label) { return label >= 0; });
     const std::size_t count = context.counted_labels.value_or(static_cast<std::size_t>(here));
-    return count > 0 ? weight_ / static_cast<float>(count) : 0.F;
+    float weight = 1;
+    if constexpr (kIsTraining) weight = op_.weight;
+    return count > 0 ? weight / static_cast<float>(count) : 0.F;
   }
 
   void take(const float* logits, std::size_t position, Row& row) const {
@@ -132,25 +131,26 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
       loss += static_cast<double>(samples[n].loss);
       correct += static_cast<double>(samples[n].correct);
     }
-    const double before = accumulates_ ? static_cast<double>(result[0]) : 0;
+    double before = 0;
+    if constexpr (kIsTraining) {
+      if (op_.accumulates) before = static_cast<double>(result[0]);
+    }
     result[0] = static_cast<float>(before + loss * static_cast<double>(scale));
     result[1] = static_cast<float>(correct);
   }
 
+  Op op_;
   Positions positions_;
   std::size_t classes_;
-  bool is_training_;
-  float weight_ = 1;
-  bool accumulates_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEntropyTrain& op) {
-  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op);
+  return std::make_unique<SoftmaxCrossEntropyKernel<SoftmaxCrossEntropyTrain>>(machine, op);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op) {
-  return std::make_unique<SoftmaxCrossEntropyKernel>(machine, op);
+  return std::make_unique<SoftmaxCrossEntropyKernel<SoftmaxCrossEntropyEvaluate>>(machine, op);
 }
 
 um::Bytes workspace_of(const Machine& machine, const SoftmaxCrossEntropyTrain& op) {

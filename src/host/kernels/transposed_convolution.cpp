@@ -51,7 +51,7 @@ class TransposedForwardKernel final : public HostKernel {
  public:
   TransposedForwardKernel(const Machine& machine, const TransposedConvolutionForward& op,
                           const WeightedPrimitive& weighted)
-      : HostKernel{machine, 3},
+      : HostKernel{machine, operand_count(op)},
         parts_{parts_of(machine.layout, op.geometry.parameters())},
         strips_{machine, op.geometry.y},
         relu_{op.relu},
@@ -59,11 +59,12 @@ class TransposedForwardKernel final : public HostKernel {
 
  private:
   void compute(const KernelArguments& arguments) override {
+    const auto operands = operands_of<TransposedConvolutionForward>(arguments.operands);
     adjoint_->run(arguments);
     if (parts_.second == 0 && !relu_) return;
     const float* const bias =
-        parts_.second == 0 ? nullptr : floats(arguments, 1) + parts_.second_begin;
-    (relu_ ? finish<true> : finish<false>)(strips_, bias, floats(arguments, 2));
+        parts_.second == 0 ? nullptr : floats(operands.in.parameters) + parts_.second_begin;
+    (relu_ ? finish<true> : finish<false>)(strips_, bias, floats(operands.out.y));
   }
 
   ParameterParts parts_;
@@ -78,21 +79,22 @@ class TransposedBackwardWeightsKernel final : public HostKernel {
   TransposedBackwardWeightsKernel(const Machine& machine,
                                   const TransposedConvolutionBackwardWeights& op,
                                   const WeightedPrimitive& weighted)
-      : HostKernel{machine, 3},
+      : HostKernel{machine, operand_count(op)},
         parts_{parts_of(machine.layout, op.geometry.parameters())},
         strips_{machine, op.geometry.y},
         adjoint_{make_kernel(machine, weighted)} {}
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const auto& operands = arguments.operands;
-    const std::array<std::byte*, 3> swapped{operands[1], operands[0], operands[2]};
+    const auto operands = operands_of<TransposedConvolutionBackwardWeights>(arguments.operands);
+    const std::array<std::byte*, 3> swapped{operands.in.dy, operands.in.x,
+                                            operands.out.dparameters};
     KernelArguments of_adjoint = arguments;
     of_adjoint.operands = swapped;
     adjoint_->run(of_adjoint);
-    zero_gaps(parts_, floats(arguments, 2));
+    zero_gaps(parts_, floats(operands.out.dparameters));
     if (parts_.second > 0) {
-      sum_channels(floats(arguments, 1), floats(arguments, 2) + parts_.second_begin);
+      sum_channels(floats(operands.in.dy), floats(operands.out.dparameters) + parts_.second_begin);
     }
   }
 

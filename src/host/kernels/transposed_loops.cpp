@@ -99,9 +99,9 @@ class Loops : public HostKernel {
  protected:
   // The canonical numbers, (in, out, taps) and biases, of a block in the workspace, and room for as
   // many behind them.
-  [[nodiscard]] float* export_weights(const KernelArguments& arguments, std::size_t block) const {
+  [[nodiscard]] float* export_weights(const KernelArguments& arguments, std::byte* block) const {
     auto* const values = reinterpret_cast<float*>(arguments.workspace);
-    export_block(layout_, g_.parameters(), floats(arguments, block),
+    export_block(layout_, g_.parameters(), floats(block),
                  std::span{values, element_count(g_.parameters())});
     return values;
   }
@@ -125,7 +125,8 @@ class ForwardLoops final : public Loops {
  private:
   // Weights as (taps, in, out).
   void compute(const KernelArguments& arguments) override {
-    const float* const canonical = export_weights(arguments, 1);
+    const auto operands = operands_of<TransposedConvolutionForward>(arguments.operands);
+    const float* const canonical = export_weights(arguments, operands.in.parameters);
     float* const weights = ordered(arguments);
     const std::size_t out = g_.y.image.channels;
     const std::size_t in = g_.x.image.channels;
@@ -145,8 +146,8 @@ class ForwardLoops final : public Loops {
       for (std::size_t n = 0; n < g_.y.batch; ++n) {
         for (std::size_t row = 0; row < g_.y.image.height; ++row) {
           start(bias, sums);
-          add_row(floats(arguments, 0), weights, n, row, pixel, sums);
-          write_row(n, row, sums, floats(arguments, 2));
+          add_row(floats(operands.in.x), weights, n, row, pixel, sums);
+          write_row(n, row, sums, floats(operands.out.y));
         }
       }
     }
@@ -194,8 +195,9 @@ class BackwardWeightsLoops final : public Loops {
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const float* const x = floats(arguments, 0);
-    const float* const dy = floats(arguments, 1);
+    const auto operands = operands_of<TransposedConvolutionBackwardWeights>(arguments.operands);
+    const float* const x = floats(operands.in.x);
+    const float* const dy = floats(operands.in.dy);
     auto* const gradient = reinterpret_cast<float*>(arguments.workspace);
     const std::size_t out = g_.y.image.channels;
     const std::size_t in = g_.x.image.channels;
@@ -219,7 +221,7 @@ class BackwardWeightsLoops final : public Loops {
     }
     if (g_.bias) sum_channels(dy, gradient + weights_of(g_));
     import_block(layout_, g_.parameters(), std::span{gradient, element_count(g_.parameters())},
-                 floats(arguments, 2));
+                 floats(operands.out.dparameters));
   }
 
   // Pixels of x and of y that this tap joins.

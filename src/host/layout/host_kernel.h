@@ -37,9 +37,7 @@ class HostKernel : public Kernel {
   std::size_t operands_;
 };
 
-/// Operand number `i` as floats.
-[[nodiscard]] inline float* floats(const KernelArguments& arguments, std::size_t i) {
-  return reinterpret_cast<float*>(arguments.operands[i]);
-}
+/// An operand as floats.
+[[nodiscard]] inline float* floats(std::byte* operand) { return reinterpret_cast<float*>(operand); }
 
 }  // namespace spillway::host

@@ -88,25 +88,35 @@ class WeightedKernel final : public HostKernel {
 
  private:
   void compute(const KernelArguments& arguments) override {
-    const auto& operands = arguments.operands;
     std::byte* const scratchpad = arguments.workspace + reordered_bytes_.count();
     if (direction_ == Direction::kBackwardWeights) {
-      compute_weights(operands[0], operands[1], operands[2], arguments.workspace, scratchpad);
-      return;
+      const auto operands = operands_of<LinearBackwardWeights>(arguments.operands);
+      compute_weights(operands.in.x, operands.in.dy, operands.out.dparameters, arguments.workspace,
+                      scratchpad);
+    } else if (direction_ == Direction::kForward) {
+      const auto operands = operands_of<LinearForward>(arguments.operands);
+      std::byte* const block = operands.in.parameters;
+      call_.run({{DNNL_ARG_SRC, operands.in.x},
+                 {DNNL_ARG_WEIGHTS, own_weights_of(block, arguments.workspace, scratchpad)},
+                 {DNNL_ARG_BIAS, bias_of(block)},
+                 {DNNL_ARG_DST, operands.out.y},
+                 {DNNL_ARG_SCRATCHPAD, scratchpad}});
+    } else {
+      const auto operands = operands_of<LinearBackwardData>(arguments.operands);
+      std::byte* const block = operands.in.parameters;
+      call_.run({{DNNL_ARG_DIFF_DST, operands.in.dy},
+                 {DNNL_ARG_WEIGHTS, own_weights_of(block, arguments.workspace, scratchpad)},
+                 {DNNL_ARG_DIFF_SRC, operands.out.dx},
+                 {DNNL_ARG_SCRATCHPAD, scratchpad}});
     }
-    std::byte* const block = operands[1];
-    std::byte* weights = block;
-    if (reorder_) {
-      weights = arguments.workspace;
-      reorder_->run(
-          {{DNNL_ARG_FROM, block}, {DNNL_ARG_TO, weights}, {DNNL_ARG_SCRATCHPAD, scratchpad}});
-    }
-    const bool is_forward = direction_ == Direction::kForward;
-    call_.run({{is_forward ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST, operands[0]},
-               {DNNL_ARG_WEIGHTS, weights},
-               {DNNL_ARG_BIAS, bias_of(block)},
-               {is_forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_SRC, operands[2]},
-               {DNNL_ARG_SCRATCHPAD, scratchpad}});
+  }
+
+  // In the primitive's own format.
+  std::byte* own_weights_of(std::byte* block, std::byte* reordered, std::byte* scratchpad) {
+    if (!reorder_) return block;
+    reorder_->run(
+        {{DNNL_ARG_FROM, block}, {DNNL_ARG_TO, reordered}, {DNNL_ARG_SCRATCHPAD, scratchpad}});
+    return reordered;
   }
 
   void compute_weights(std::byte* x, std::byte* dy, std::byte* block, std::byte* reordered,

@@ -15,7 +15,7 @@ Backward forward(const nets::Add& /*layer*/, const Place& place, StepBuilder& st
   const bool needs_gradient = x.needs_gradient || step.value(b).needs_gradient;
   const DataId y = step.may_overwrite(a) ? x.block : step.new_tensor(place.name + ".y", x.shape);
   step.emit(place.name + ".forward", Phase::kForward, AddForward{.x = x.shape, .relu = place.relu},
-            {.reads = {x.block, step.value(b).block}, .writes = {y}});
+            {.a = x.block, .b = step.value(b).block}, {.y = y});
   step.set_value(
       place.output,
       {.shape = x.shape, .block = y, .needs_gradient = needs_gradient, .is_saved = place.relu});

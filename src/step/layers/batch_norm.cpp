@@ -13,7 +13,7 @@ Backward forward_inference(const nets::BatchNorm& layer, const Place& place, con
       step.may_overwrite(place.inputs[0]) ? x.block : step.new_tensor(place.name + ".y", x.shape);
   step.emit(place.name + ".forward", Phase::kForward,
             BatchNormInference{.x = x.shape, .epsilon = layer.epsilon, .relu = place.relu},
-            {.reads = {x.block, parameters, running}, .writes = {y}});
+            {.x = x.block, .parameters = parameters, .running = running}, {.y = y});
   step.set_value(place.output, {.shape = x.shape, .block = y});
   return {};
 }
@@ -39,28 +39,26 @@ Backward forward(const nets::BatchNorm& layer, const Place& place, StepBuilder& 
   const DataId saved =
       step.new_bytes(place.name + ".saved",
                      step.size_model().parameter_bytes(BatchNormStatistics{.channels = channels}));
-  StepBuilder::Operands operands{.reads = {x.block, blocks.parameters},
-                                 .writes = {y, saved, running},
-                                 .updated_once = running};
-  std::vector<DataId> backward_reads{x.block, DataId{}, blocks.parameters, saved};
-  if (place.relu) {
-    const DataId mask =
-        step.new_bytes(place.name + ".mask", step.size_model().saved_bytes(operation));
-    operands.writes.push_back(mask);
-    backward_reads.push_back(mask);
-  }
-  step.emit(place.name + ".forward", Phase::kForward, operation, std::move(operands));
+  const DataId mask =
+      place.relu ? step.new_bytes(place.name + ".mask", step.size_model().saved_bytes(operation))
+                 : DataId{};
+  step.emit(place.name + ".forward", Phase::kForward, operation,
+            {.x = x.block, .parameters = blocks.parameters},
+            {.y = y, .saved = saved, .running = running, .mask = mask}, running);
   step.set_value(place.output, {.shape = x.shape, .block = y});
 
   return [=, &step](Gradients& gradients) {
     const Gradient dy = gradients.take(place.output);
     const DataId dx = dy.may_overwrite ? dy.block : step.new_tensor(place.name + ".dx", x.shape);
     const DataId gradient = step.new_parameter_gradient(place.name, spec);
-    std::vector<DataId> reads = backward_reads;
-    reads[1] = dy.block;
     step.emit(place.name + ".backward", Phase::kBackward,
               BatchNormBackward{.x = x.shape, .epsilon = layer.epsilon, .relu = place.relu},
-              {.reads = reads, .writes = {dx, gradient}});
+              {.x = x.block,
+               .dy = dy.block,
+               .parameters = blocks.parameters,
+               .saved = saved,
+               .mask = mask},
+              {.dx = dx, .dparameters = gradient});
     step.emit_update(place.name, spec, blocks, gradient);
     gradients.contribute(input, dx);
   };

@@ -16,7 +16,9 @@ namespace {
 // part have contributed, where there is something.
 void go_back(const Place& place, const TensorShape& y, StepBuilder& step, Gradients& gradients) {
   ConcatBackward operation{.y = y, .slices = {}};
-  StepBuilder::Operands operands{.reads = {gradients.take(place.output).block}, .writes = {}};
+  const DataId dy = gradients.take(place.output).block;
+  std::vector<DataId> sums;
+  std::vector<DataId> written;
   std::vector<std::pair<nets::NodeId, DataId>> parts;
   std::size_t first_channel = 0;
   for (std::size_t i = 0; i < place.inputs.size(); ++i) {
@@ -24,16 +26,17 @@ void go_back(const Place& place, const TensorShape& y, StepBuilder& step, Gradie
     const Value x = step.value(input);
     if (x.needs_gradient) {
       const std::optional<DataId> sum = gradients.take_partial_sum(input);
-      if (sum) operands.reads.push_back(*sum);
+      if (sum) sums.push_back(*sum);
       const std::string name = place.name + ".dx" + std::to_string(i + 1);
       parts.emplace_back(input, sum ? *sum : step.new_tensor(name, x.shape));
       operation.slices.push_back(
           {.x = x.shape, .first_channel = first_channel, .accumulates = sum.has_value()});
-      operands.writes.push_back(parts.back().second);
+      written.push_back(parts.back().second);
     }
     first_channel += x.shape.image.channels;
   }
-  step.emit(place.name + ".backward", Phase::kBackward, operation, std::move(operands));
+  step.emit(place.name + ".backward", Phase::kBackward, operation, {.dy = dy, .sums = sums},
+            {.parts = written});
   for (const auto& [input, dx] : parts) gradients.contribute(input, dx);
 }
 
@@ -53,8 +56,7 @@ Backward forward(const nets::Concat& /*layer*/, const Place& place, StepBuilder&
   }
   const TensorShape y_shape = operation.whole();
   const DataId y = step.new_tensor(place.name + ".y", y_shape);
-  step.emit(place.name + ".forward", Phase::kForward, operation,
-            {.reads = std::move(reads), .writes = {y}});
+  step.emit(place.name + ".forward", Phase::kForward, operation, {.parts = reads}, {.y = y});
   step.set_value(place.output, {.shape = y_shape, .block = y, .needs_gradient = needs_gradient});
 
   if (!needs_gradient) return {};

@@ -33,7 +33,7 @@ Backward convolve(const Layer& layer, const Place& place, StepBuilder& step) {
   const DataId y = step.new_tensor(place.name + ".y", geometry.y);
   step.emit(place.name + ".forward", Phase::kForward,
             typename Operations::Forward{.geometry = geometry, .relu = place.relu},
-            {.reads = {x.block, blocks.parameters}, .writes = {y}});
+            {.x = x.block, .parameters = blocks.parameters}, {.y = y});
   step.set_value(place.output, {.shape = geometry.y, .block = y, .is_saved = place.relu});
 
   return [=, &step](Gradients& gradients) {
@@ -42,13 +42,13 @@ Backward convolve(const Layer& layer, const Place& place, StepBuilder& step) {
     const DataId gradient = step.new_parameter_gradient(place.name, geometry.parameters());
     step.emit(place.name + ".backward_weights", Phase::kBackward,
               typename Operations::BackwardWeights{.geometry = geometry},
-              {.reads = {x.block, dy.block}, .writes = {gradient}});
+              {.x = x.block, .dy = dy.block}, {.dparameters = gradient});
     DataId dx{};
     if (x.needs_gradient) {
       dx = step.new_tensor(place.name + ".dx", x.shape);
       step.emit(place.name + ".backward_data", Phase::kBackward,
                 typename Operations::BackwardData{.geometry = geometry},
-                {.reads = {dy.block, blocks.parameters}, .writes = {dx}});
+                {.dy = dy.block, .parameters = blocks.parameters}, {.dx = dx});
     }
     step.emit_update(place.name, geometry.parameters(), blocks, gradient);
     gradients.contribute(input, dx);

@@ -17,8 +17,7 @@ Backward forward(const nets::Crop& layer, const Place& place, StepBuilder& step)
                        : layer.offset;
   const DataId y = step.new_tensor(place.name + ".y", y_shape);
   step.emit(place.name + ".forward", Phase::kForward,
-            CropForward{.x = x.shape, .y = y_shape, .offset = offset},
-            {.reads = {x.block}, .writes = {y}});
+            CropForward{.x = x.shape, .y = y_shape, .offset = offset}, {.x = x.block}, {.y = y});
   step.set_value(place.output, {.shape = y_shape, .block = y, .needs_gradient = x.needs_gradient});
 
   if (!x.needs_gradient) return {};
@@ -26,8 +25,7 @@ Backward forward(const nets::Crop& layer, const Place& place, StepBuilder& step)
     const DataId dy = gradients.take(place.output).block;
     const DataId dx = step.new_tensor(place.name + ".dx", x.shape);
     step.emit(place.name + ".backward", Phase::kBackward,
-              CropBackward{.x = x.shape, .y = y_shape, .offset = offset},
-              {.reads = {dy}, .writes = {dx}});
+              CropBackward{.x = x.shape, .y = y_shape, .offset = offset}, {.dy = dy}, {.dx = dx});
     gradients.contribute(input, dx);
   };
 }

@@ -20,7 +20,7 @@ Backward forward(const nets::Dropout& layer, const Place& place, StepBuilder& st
       step.may_overwrite(input) ? x.block : step.new_tensor(place.name + ".y", x.shape);
   step.emit(place.name + ".forward", Phase::kForward,
             DropoutForward{.x = x.shape, .probability = layer.probability, .stream = stream},
-            {.reads = {x.block}, .writes = {y}});
+            {.x = x.block}, {.y = y});
   step.set_value(place.output, {.shape = x.shape, .block = y, .needs_gradient = x.needs_gradient});
 
   if (!x.needs_gradient) return {};
@@ -29,7 +29,7 @@ Backward forward(const nets::Dropout& layer, const Place& place, StepBuilder& st
     const DataId dx = dy.may_overwrite ? dy.block : step.new_tensor(place.name + ".dx", x.shape);
     step.emit(place.name + ".backward", Phase::kBackward,
               DropoutBackward{.x = x.shape, .probability = layer.probability, .stream = stream},
-              {.reads = {dy.block}, .writes = {dx}});
+              {.dy = dy.block}, {.dx = dx});
     gradients.contribute(input, dx);
   };
 }

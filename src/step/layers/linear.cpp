@@ -16,7 +16,7 @@ Backward forward(const nets::Linear& layer, const Place& place, StepBuilder& ste
   const DataId y = step.new_tensor(place.name + ".y", y_shape);
   step.emit(place.name + ".forward", Phase::kForward,
             LinearForward{.geometry = geometry, .relu = place.relu},
-            {.reads = {x.block, blocks.parameters}, .writes = {y}});
+            {.x = x.block, .parameters = blocks.parameters}, {.y = y});
   step.set_value(place.output, {.shape = y_shape, .block = y, .is_saved = place.relu});
 
   return [=, &step](Gradients& gradients) {
@@ -27,12 +27,12 @@ Backward forward(const nets::Linear& layer, const Place& place, StepBuilder& ste
       dx = step.new_tensor(place.name + ".dx", x.shape);
       step.emit(place.name + ".backward_data", Phase::kBackward,
                 LinearBackwardData{.geometry = geometry},
-                {.reads = {dy.block, blocks.parameters}, .writes = {dx}});
+                {.dy = dy.block, .parameters = blocks.parameters}, {.dx = dx});
     }
     const DataId gradient = step.new_parameter_gradient(place.name, geometry.parameters());
     step.emit(place.name + ".backward_weights", Phase::kBackward,
-              LinearBackwardWeights{.geometry = geometry},
-              {.reads = {x.block, dy.block}, .writes = {gradient}});
+              LinearBackwardWeights{.geometry = geometry}, {.x = x.block, .dy = dy.block},
+              {.dparameters = gradient});
     step.emit_update(place.name, geometry.parameters(), blocks, gradient);
     gradients.contribute(input, dx);
   };

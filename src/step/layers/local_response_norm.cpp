@@ -11,7 +11,7 @@ Backward forward(const nets::LocalResponseNorm& layer, const Place& place, StepB
   const Value x = step.value(input);
   const DataId y = step.new_tensor(place.name + ".y", x.shape);
   step.emit(place.name + ".forward", Phase::kForward, LrnForward{.x = x.shape, .norm = layer},
-            {.reads = {x.block}, .writes = {y}});
+            {.x = x.block}, {.y = y});
   step.set_value(
       place.output,
       {.shape = x.shape, .block = y, .needs_gradient = x.needs_gradient, .is_saved = true});
@@ -21,7 +21,7 @@ Backward forward(const nets::LocalResponseNorm& layer, const Place& place, StepB
     const Gradient dy = gradients.take(place.output);
     const DataId dx = dy.may_overwrite ? dy.block : step.new_tensor(place.name + ".dx", x.shape);
     step.emit(place.name + ".backward", Phase::kBackward, LrnBackward{.x = x.shape, .norm = layer},
-              {.reads = {x.block, y, dy.block}, .writes = {dx}});
+              {.x = x.block, .y = y, .dy = dy.block}, {.dx = dx});
     gradients.contribute(input, dx);
   };
 }

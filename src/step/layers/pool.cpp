@@ -12,23 +12,21 @@ Backward forward(const nets::Pool& layer, const Place& place, StepBuilder& step)
   const TensorShape y_shape{.batch = step.batch(), .image = step.network()[place.output].output};
   const PoolForward operation{.x = x.shape, .y = y_shape, .pool = layer};
   const DataId y = step.new_tensor(place.name + ".y", y_shape);
-  StepBuilder::Operands operands{.reads = {x.block}, .writes = {y}};
-  std::vector<DataId> saved;
-  if (layer.kind == nets::PoolKind::kMax) {
-    saved = {step.new_bytes(place.name + ".index", step.size_model().saved_bytes(operation))};
-    operands.writes.push_back(saved[0]);
-  }
-  step.emit(place.name + ".forward", Phase::kForward, operation, std::move(operands));
+  const DataId index =
+      layer.kind == nets::PoolKind::kMax
+          ? step.new_bytes(place.name + ".index", step.size_model().saved_bytes(operation))
+          : DataId{};
+  step.emit(place.name + ".forward", Phase::kForward, operation, {.x = x.block},
+            {.y = y, .index = index});
   step.set_value(place.output, {.shape = y_shape, .block = y, .needs_gradient = x.needs_gradient});
 
   if (!x.needs_gradient) return {};
   return [=, &step](Gradients& gradients) {
-    std::vector<DataId> reads{gradients.take(place.output).block};
-    reads.insert(reads.end(), saved.begin(), saved.end());
+    const DataId dy = gradients.take(place.output).block;
     const DataId dx = step.new_tensor(place.name + ".dx", x.shape);
     step.emit(place.name + ".backward", Phase::kBackward,
-              PoolBackward{.x = x.shape, .y = y_shape, .pool = layer},
-              {.reads = reads, .writes = {dx}});
+              PoolBackward{.x = x.shape, .y = y_shape, .pool = layer}, {.dy = dy, .index = index},
+              {.dx = dx});
     gradients.contribute(input, dx);
   };
 }

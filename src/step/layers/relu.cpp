@@ -11,8 +11,8 @@ Backward forward(const nets::Relu& /*layer*/, const Place& place, StepBuilder& s
   const Value x = step.value(input);
   const DataId y =
       step.may_overwrite(input) ? x.block : step.new_tensor(place.name + ".y", x.shape);
-  step.emit(place.name + ".forward", Phase::kForward, ReluForward{.x = x.shape},
-            {.reads = {x.block}, .writes = {y}});
+  step.emit(place.name + ".forward", Phase::kForward, ReluForward{.x = x.shape}, {.x = x.block},
+            {.y = y});
   step.set_value(
       place.output,
       {.shape = x.shape, .block = y, .needs_gradient = x.needs_gradient, .is_saved = true});

@@ -16,18 +16,16 @@ Backward forward(const nets::SoftmaxCrossEntropy& layer, const Place& place, Ste
   if (!step.is_training()) {
     step.emit(place.name + ".forward", Phase::kForward,
               SoftmaxCrossEntropyEvaluate{.x = logits.shape},
-              {.reads = {logits.block, step.labels()}, .writes = {result}});
+              {.logits = logits.block, .labels = step.labels()}, {.result = result});
     return {};
   }
   const DataId gradient =
       step.may_overwrite(input) ? logits.block : step.new_tensor(place.name + ".dx", logits.shape);
-  StepBuilder::Operands operands{.reads = {logits.block, step.labels()},
-                                 .writes = {result, gradient}};
-  if (accumulates) operands.reads.push_back(result);
   step.emit(place.name + ".forward", Phase::kForward,
             SoftmaxCrossEntropyTrain{
                 .x = logits.shape, .weight = layer.weight, .accumulates = accumulates},
-            std::move(operands));
+            {.logits = logits.block, .labels = step.labels(), .result = result},
+            {.result = result, .dlogits = gradient});
   return [=](Gradients& gradients) { gradients.contribute(input, gradient); };
 }
 

@@ -13,7 +13,6 @@
 #include "prefetch/plan.h"
 #include "prefetch/verify/dataflow.h"
 #include "src/step/machine_size_model.h"
-#include "src/step/operation_kind.h"
 #include "tests/refusal.h"
 #include "tests/src/step_tasks.h"
 
@@ -72,7 +71,8 @@ TEST_P(BuiltInStep, LaunchesMatchTasksOperandForOperand) {
       std::vector<DataId> operands = step->launches[t].operands;
       for (const DataId id : task.updates_once) EXPECT_EQ(std::erase(operands, id), 1U);
       EXPECT_EQ(operands, wanted) << task.name;
-      EXPECT_EQ(task.is_recomputable, is_recomputable(step->launches[t].operation)) << task.name;
+      EXPECT_EQ(task.is_recomputable, row_of(step->launches[t].operation).is_recomputable)
+          << task.name;
     }
   }
 }

@@ -1,0 +1,246 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "nets/layer.h"
+#include "src/ops/operation_row.h"
+#include "src/ops/tensor.h"
+
+namespace spillway {
+
+/// x, parameters -> y, saved (C mean, C variance of the batch), running (BatchNormStatistics), mask
+/// (only with `relu`; Backend::saved_bytes() bytes). `running` is updated, unless the run is a
+/// recomputation: running = (1 - momentum) running + momentum batch, with the unbiased variance.
+struct BatchNormForward {
+  TensorShape x;
+  float epsilon;
+  float momentum;
+  bool relu = false;
+
+  static constexpr OperationRow kRow{.kind = OperationKind::kNormalization,
+                                     .is_recomputable = true,
+                                     .workspace = Workspace::kBoth,
+                                     .saves = true};
+  template <class T>
+  struct Reads {
+    T x;
+    T parameters;
+  };
+  template <class T>
+  struct Writes {
+    T y;
+    T saved;
+    T running;
+    T mask;
+  };
+  [[nodiscard]] std::size_t write_count() const { return relu ? 4 : 3; }
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 8); }
+};
+/// x, parameters, running -> y. Uses the running statistics.
+struct BatchNormInference {
+  TensorShape x;
+  float epsilon;
+  bool relu = false;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kBoth};
+  template <class T>
+  struct Reads {
+    T x;
+    T parameters;
+    T running;
+  };
+  template <class T>
+  struct Writes {
+    T y;
+  };
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 2); }
+};
+/// x, dy, parameters, saved, mask (only with `relu`) -> dx, dparameters. (dx may be dy)
+struct BatchNormBackward {
+  TensorShape x;
+  float epsilon;
+  bool relu = false;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kBoth};
+  template <class T>
+  struct Reads {
+    T x;
+    T dy;
+    T parameters;
+    T saved;
+    T mask;
+  };
+  template <class T>
+  struct Writes {
+    T dx;
+    T dparameters;
+  };
+  [[nodiscard]] std::size_t read_count() const { return relu ? 5 : 4; }
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 5, 12); }
+};
+
+/// x -> y (y may be x)
+struct ReluForward {
+  TensorShape x;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kActivation, .is_recomputable = true, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T x;
+  };
+  template <class T>
+  struct Writes {
+    T y;
+  };
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 1); }
+};
+/// y, dy -> dx, zero where y is zero. (dx may be dy)
+struct ReluBackward {
+  TensorShape x;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T y;
+    T dy;
+  };
+  template <class T>
+  struct Writes {
+    T dx;
+  };
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 1); }
+};
+
+/// a, b -> y; with `relu`, y = max(0, a + b). (y may be a)
+struct AddForward {
+  TensorShape x;
+  bool relu = false;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kJoin, .is_recomputable = true, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T a;
+    T b;
+  };
+  template <class T>
+  struct Writes {
+    T y;
+  };
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 1); }
+};
+/// a, b, y (only with `relu`) -> d: a + b, with `relu` zero where y is zero. (d may be a)
+struct AddGradients {
+  TensorShape x;
+  bool relu = false;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T a;
+    T b;
+    T y;
+  };
+  template <class T>
+  struct Writes {
+    T d;
+  };
+  [[nodiscard]] std::size_t read_count() const { return relu ? 3 : 2; }
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, relu ? 4 : 3, 1); }
+};
+
+/// Squares, a window's sum and a power for each element; backward, a second window's sum.
+[[nodiscard]] inline OperationCost lrn_cost(const TensorShape& x,
+                                            const nets::LocalResponseNorm& norm,
+                                            std::size_t operands, std::size_t sums) {
+  return element_wise_cost(x, operands, static_cast<double>(sums * norm.size + 10));
+}
+
+/// x -> y
+struct LrnForward {
+  TensorShape x;
+  nets::LocalResponseNorm norm;
+
+  static constexpr OperationRow kRow{.kind = OperationKind::kNormalization,
+                                     .is_recomputable = true,
+                                     .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T x;
+  };
+  template <class T>
+  struct Writes {
+    T y;
+  };
+  [[nodiscard]] OperationCost cost() const { return lrn_cost(x, norm, 2, 1); }
+};
+/// x, y, dy -> dx (dx may be dy)
+struct LrnBackward {
+  TensorShape x;
+  nets::LocalResponseNorm norm;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T x;
+    T y;
+    T dy;
+  };
+  template <class T>
+  struct Writes {
+    T dx;
+  };
+  [[nodiscard]] OperationCost cost() const { return lrn_cost(x, norm, 4, 2); }
+};
+
+/// x -> y (y may be x). The mask is a function of StepContext's seed and step, `stream` and the
+/// element's place in the whole batch, so that backward and recomputation draw the same one.
+struct DropoutForward {
+  TensorShape x;
+  float probability;
+  std::uint32_t stream;  ///< one number per dropout layer
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kDropout, .is_recomputable = true, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T x;
+  };
+  template <class T>
+  struct Writes {
+    T y;
+  };
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 10); }
+};
+/// dy -> dx (dx may be dy)
+struct DropoutBackward {
+  TensorShape x;
+  float probability;
+  std::uint32_t stream;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T dy;
+  };
+  template <class T>
+  struct Writes {
+    T dx;
+  };
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 10); }
+};
+
+/// What backward computes too: dy times the mask.
+[[nodiscard]] inline DropoutForward forward_of(const DropoutBackward& op) {
+  return {.x = op.x, .probability = op.probability, .stream = op.stream};
+}
+
+}  // namespace spillway

@@ -1,0 +1,200 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "nets/layer.h"
+#include "src/ops/operation_row.h"
+#include "src/ops/tensor.h"
+
+namespace spillway {
+
+/// batch -> x, labels (int32). Copies images and labels of StepContext::batch, from first_sample
+/// on.
+struct LoadBatch {
+  TensorShape x;
+  std::size_t labels_each = 1;  ///< of an image
+
+  [[nodiscard]] std::size_t label_count() const { return x.batch * labels_each; }
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kCuda};
+  template <class T>
+  struct Reads {};
+  template <class T>
+  struct Writes {
+    T x;
+    T labels;
+  };
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 0); }
+};
+
+[[nodiscard]] inline OperationCost pool_cost(const TensorShape& x, const TensorShape& y,
+                                             const nets::Pool& pool) {
+  const std::size_t taps = pool.kernel.height * pool.kernel.width;
+  return {.flops = static_cast<double>(y.elements() * taps),
+          .traffic = float_bytes(x.elements() + y.elements())};
+}
+
+/// x -> y, index (only max pooling; Backend::saved_bytes() bytes: where each maximum came from).
+struct PoolForward {
+  TensorShape x;
+  TensorShape y;
+  nets::Pool pool;
+
+  static constexpr OperationRow kRow{.kind = OperationKind::kPool,
+                                     .is_recomputable = true,
+                                     .workspace = Workspace::kHost,
+                                     .saves = true};
+  template <class T>
+  struct Reads {
+    T x;
+  };
+  template <class T>
+  struct Writes {
+    T y;
+    T index;
+  };
+  [[nodiscard]] std::size_t write_count() const {
+    return pool.kind == nets::PoolKind::kMax ? 2 : 1;
+  }
+  [[nodiscard]] OperationCost cost() const { return pool_cost(x, y, pool); }
+};
+/// dy, index (only max pooling) -> dx
+struct PoolBackward {
+  TensorShape x;
+  TensorShape y;
+  nets::Pool pool;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kHost};
+  template <class T>
+  struct Reads {
+    T dy;
+    T index;
+  };
+  template <class T>
+  struct Writes {
+    T dx;
+  };
+  [[nodiscard]] std::size_t read_count() const { return pool.kind == nets::PoolKind::kMax ? 2 : 1; }
+  [[nodiscard]] OperationCost cost() const { return pool_cost(x, y, pool); }
+};
+
+/// x1, x2, ... -> y: their channels one after the other, copied.
+struct ConcatForward {
+  std::vector<TensorShape> parts;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kJoin, .is_recomputable = true, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    std::span<const T> parts;
+    static Reads of(std::span<const T> list) { return {list}; }
+    [[nodiscard]] std::vector<T> listed() const { return {parts.begin(), parts.end()}; }
+  };
+  template <class T>
+  struct Writes {
+    T y;
+  };
+  [[nodiscard]] std::size_t read_count() const { return parts.size(); }
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(whole(), 2, 0); }
+
+  /// Of y.
+  [[nodiscard]] TensorShape whole() const {
+    TensorShape shape = parts.front();
+    shape.image.channels = 0;
+    for (const TensorShape& part : parts) shape.image.channels += part.image.channels;
+    return shape;
+  }
+};
+/// dy, the d... of the slices that accumulate -> d... of each slice: its channels of dy, added to
+/// what is there where it accumulates.
+struct ConcatBackward {
+  /// What one of the parts gets.
+  struct Slice {
+    TensorShape x;
+    std::size_t first_channel;  ///< in y
+    bool accumulates;
+  };
+  TensorShape y;
+  std::vector<Slice> slices;  ///< of the parts that need a gradient
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T dy;
+    std::span<const T> sums;
+    static Reads of(std::span<const T> list) { return {list[0], list.subspan(1)}; }
+    [[nodiscard]] std::vector<T> listed() const {
+      std::vector<T> list{dy};
+      list.insert(list.end(), sums.begin(), sums.end());
+      return list;
+    }
+  };
+  template <class T>
+  struct Writes {
+    std::span<const T> parts;
+    static Writes of(std::span<const T> list) { return {list}; }
+    [[nodiscard]] std::vector<T> listed() const { return {parts.begin(), parts.end()}; }
+  };
+  [[nodiscard]] std::size_t read_count() const {
+    return 1 + static_cast<std::size_t>(std::ranges::count_if(slices, &Slice::accumulates));
+  }
+  [[nodiscard]] std::size_t write_count() const { return slices.size(); }
+  /// Each slice is read and written, and read again where it accumulates.
+  [[nodiscard]] OperationCost cost() const {
+    OperationCost cost;
+    for (const Slice& slice : slices) {
+      const OperationCost part =
+          element_wise_cost(slice.x, slice.accumulates ? 3 : 2, slice.accumulates ? 1 : 0);
+      cost.flops += part.flops;
+      cost.traffic += part.traffic;
+    }
+    return cost;
+  }
+};
+
+/// x -> y: the window of x that begins at `offset`.
+struct CropForward {
+  TensorShape x;
+  TensorShape y;
+  nets::Extent offset;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kPool, .is_recomputable = true, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T x;
+  };
+  template <class T>
+  struct Writes {
+    T y;
+  };
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(y, 2, 0); }
+};
+/// dy -> dx: zero beside the window
+struct CropBackward {
+  TensorShape x;
+  TensorShape y;
+  nets::Extent offset;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T dy;
+  };
+  template <class T>
+  struct Writes {
+    T dx;
+  };
+  [[nodiscard]] OperationCost cost() const {
+    return {.flops = 0, .traffic = float_bytes(x.elements() + y.elements())};
+  }
+};
+
+}  // namespace spillway

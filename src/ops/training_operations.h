@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstddef>
+
+#include "src/ops/operation_row.h"
+#include "src/ops/optimizer.h"
+#include "src/ops/parameter.h"
+#include "src/ops/tensor.h"
+
+namespace spillway {
+
+/// logits (N, C, H, W), labels (N, H, W int32), result (only where it accumulates) -> result (float
+/// loss, float number of correct predictions), dlogits (gradient of the loss). The loss is `weight`
+/// times the mean over the positions whose label is not negative, added to the loss that is in
+/// `result` where it accumulates. (dlogits may be logits) Where StepContext counts labels, the mean
+/// is over those, of which these are a part.
+struct SoftmaxCrossEntropyTrain {
+  TensorShape x;
+  float weight = 1;
+  bool accumulates = false;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kBoth};
+  template <class T>
+  struct Reads {
+    T logits;
+    T labels;
+    T result;
+  };
+  template <class T>
+  struct Writes {
+    T result;
+    T dlogits;
+  };
+  [[nodiscard]] std::size_t read_count() const { return accumulates ? 3 : 2; }
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 10); }
+};
+/// logits, labels -> result (float sum of losses, float number of correct predictions) over the
+/// positions whose label is not negative.
+struct SoftmaxCrossEntropyEvaluate {
+  TensorShape x;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kBoth};
+  template <class T>
+  struct Reads {
+    T logits;
+    T labels;
+  };
+  template <class T>
+  struct Writes {
+    T result;
+  };
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 1, 10); }
+};
+
+/// Of an operation on so many blocks of parameters.
+[[nodiscard]] inline OperationCost update_cost(const ParameterSpec& parameters, double flops_each,
+                                               std::size_t blocks) {
+  const std::size_t count = element_count(parameters);
+  return {.flops = flops_each * static_cast<double>(count), .traffic = float_bytes(blocks * count)};
+}
+
+/// parameters, momentum, dparameters -> parameters, momentum (optimizer.h)
+struct SgdUpdate {
+  ParameterSpec parameters;
+  SgdOptions options;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T parameters;
+    T momentum;
+    T dparameters;
+  };
+  template <class T>
+  struct Writes {
+    T parameters;
+    T momentum;
+  };
+  [[nodiscard]] OperationCost cost() const {
+    return update_cost(parameters, options.nesterov ? 7.0 : 5.0, 5);
+  }
+};
+/// parameters, first moment, second moment, dparameters -> parameters, first moment, second moment
+/// (optimizer.h; t is StepContext's step, counted from 1)
+struct AdamUpdate {
+  ParameterSpec parameters;
+  AdamOptions options;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T parameters;
+    T first_moment;
+    T second_moment;
+    T dparameters;
+  };
+  template <class T>
+  struct Writes {
+    T parameters;
+    T first_moment;
+    T second_moment;
+  };
+  [[nodiscard]] OperationCost cost() const { return update_cost(parameters, 15, 7); }
+};
+
+/// sum, dparameters -> sum (in place): what the sub-batches before have left, plus dparameters.
+struct AccumulateGradients {
+  ParameterSpec parameters;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T sum;
+    T dparameters;
+  };
+  template <class T>
+  struct Writes {
+    T sum;
+  };
+  [[nodiscard]] OperationCost cost() const { return update_cost(parameters, 1, 3); }
+};
+
+}  // namespace spillway
