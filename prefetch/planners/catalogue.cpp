@@ -1,6 +1,7 @@
 #include "prefetch/planners/catalogue.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <string>
 #include <utility>
@@ -43,69 +44,81 @@ class NamedStrategy final : public Planner {
   SubBatchRule rule_;
 };
 
-NamedStrategy superneurons(const SuperNeuronsOptions& options) {
-  return {superneurons_name(options),
-          "offload convolutions' outputs, run cheap layers again (SuperNeurons); parts switched "
-          "off: superneurons:no-offload,no-cache,no-recompute,no-workspace",
-          [=](const Problem& problem) { return plan_superneurons(problem, options); }};
-}
+constexpr const char* kSuperNeurons =
+    "offloads convolutions' outputs, recomputes cheap layers (SuperNeurons); "
+    "superneurons:no-offload,no-cache,no-recompute,no-workspace switches parts off";
 
-std::vector<NamedStrategy> make_all() {
-  return {
-      {"autoswap", "swap blocks by a weighted sum of four priority scores; best weights (AutoSwap)",
-       plan_autoswap},
-      {"capacity",
-       "keeps near what fits, moves the rest in whole blocks as early as there is room "
-       "(UM-Chainer)",
-       plan_capacity},
-      {"dynprog", "offload the activations that a dynamic program chooses (Beaumont et al. 5)",
-       plan_dynprog},
-      {"fractional",
-       "moves just the parts of blocks that do not fit, the longest unused first "
-       "(Beaumont et al., section 4)",
-       plan_fractional},
-      {"greedy", "offload the first activations, as many as do not fit (Beaumont et al. 4)",
-       plan_greedy},
-      {"ibm-ooc", "swap out after every layer's forward pass, in one layer ahead (IBM's Chainer)",
-       plan_ibm_ooc},
-      {"joint",
-       "moves parts of blocks, runs tasks again and picks algorithms, all chosen together "
-       "(Spillway's own)",
-       plan_joint},
-      {"largest-first", "offload everything saved, then keep the largest blocks that fit",
-       plan_largest_first},
-      {"modnn",
-       "virtual execution: offload what delays least, prefetch just in time (moDNN Alg. 1)",
-       plan_modnn, SubBatchRule::kWorkingSet},
-      {"on-demand",
-       "no foresight: page faults alone, each for one page of the plan, which is 2 MiB, or down "
-       "to 4 KiB where tensors are small (managed); or swap when needed (copy)",
-       plan_on_demand},
-      {"recompute", "moves nothing; drops what is cheap to compute again until the rest fits",
-       plan_recompute},
-      {"resident", "moves nothing; needs a budget that holds the whole step", plan_resident},
-      {"rotor", "moves nothing; recomputes, optimally for a chain (rotor, RR-9302)", plan_rotor},
-      superneurons({}),
-      {"tflms", "offload the first n saved tensors, prefetch d layers ahead; best n and d (TFLMS)",
-       plan_tflms},
-      {"vdnn-all", "offload the input of every layer, layer by layer (vDNN)", plan_vdnn_all},
-      {"vdnn-conv", "offload the inputs of convolutions alone, layer by layer (vDNN)",
-       plan_vdnn_conv},
-      {"vdnn-dyn", "nothing, convolutions or all offloaded, as the budget demands (vDNN)",
-       plan_vdnn_dyn},
-      // moDNN section V-B does not say which of vDNN's policies it extends: here the dynamic one.
-      {"vdnn+", "vdnn-dyn with sub-batches by working set (moDNN V-B; see --sub-batch)",
-       plan_vdnn_dyn, SubBatchRule::kWorkingSet},
-  };
-}
+struct Row {
+  const char* name;
+  const char* description;
+  std::variant<Plan, Infeasible> (*strategy)(const Problem&);
+  SubBatchRule rule = SubBatchRule::kSearch;
+};
+
+constexpr std::array kRows{
+    Row{"autoswap",
+        "swaps the blocks with the best weighted score; searches for the weights (AutoSwap)",
+        plan_autoswap},
+    Row{"capacity",
+        "offloads whole blocks until the rest fits; prefetches as early as there is room "
+        "(UM-Chainer)",
+        plan_capacity},
+    Row{"dynprog",
+        "offloads the activations that a dynamic program chooses (Beaumont et al., section 5)",
+        plan_dynprog},
+    Row{"fractional",
+        "offloads only the parts of blocks that do not fit, the longest unused first "
+        "(Beaumont et al., section 4)",
+        plan_fractional},
+    Row{"greedy",
+        "offloads the first activations, as many as do not fit (Beaumont et al., section 4)",
+        plan_greedy},
+    Row{"ibm-ooc",
+        "offloads after every layer's forward pass, prefetches one layer ahead (IBM's Chainer)",
+        plan_ibm_ooc},
+    Row{"joint",
+        "offloads parts of blocks, recomputes, and picks convolution algorithms, all "
+        "chosen together (Spillway's own)",
+        plan_joint},
+    Row{"largest-first", "offloads all activations, then keeps the largest blocks that fit",
+        plan_largest_first},
+    Row{"modnn",
+        "executes the step in estimated time: offloads what delays least, prefetches "
+        "just in time (moDNN, Algorithm 1)",
+        plan_modnn, SubBatchRule::kWorkingSet},
+    Row{"on-demand",
+        "no foresight: page faults alone (managed), or least-recently-used swapping when a "
+        "task needs a block (copy)",
+        plan_on_demand},
+    Row{"recompute",
+        "moves nothing; drops activations that are cheap to recompute until the rest fits",
+        plan_recompute},
+    Row{"resident", "moves nothing; needs a budget that holds the whole step", plan_resident},
+    Row{"rotor", "moves nothing; recomputes, optimally for a chain (rotor, RR-9302)", plan_rotor},
+    Row{"superneurons", kSuperNeurons,
+        [](const Problem& problem) { return plan_superneurons(problem); }},
+    Row{"tflms",
+        "offloads the first n activations, prefetches d layers ahead; tries n and d (TFLMS)",
+        plan_tflms},
+    Row{"vdnn-all", "offloads the input of every layer, layer by layer (vDNN)", plan_vdnn_all},
+    Row{"vdnn-conv", "offloads the inputs of convolutions, layer by layer (vDNN)", plan_vdnn_conv},
+    Row{"vdnn-dyn",
+        "offloads nothing, convolutions' inputs or all inputs, as the budget demands (vDNN)",
+        plan_vdnn_dyn},
+    // moDNN section V-B does not say which of vDNN's policies it extends: here the dynamic one.
+    Row{"vdnn+", "vdnn-dyn in sub-batches by working set (moDNN, section V-B); see --sub-batch",
+        plan_vdnn_dyn, SubBatchRule::kWorkingSet},
+};
 
 std::vector<NamedStrategy> make_superneurons_variants() {
   std::vector<NamedStrategy> all;
   for (unsigned parts = 0; parts < 16; ++parts) {
-    all.push_back(superneurons({.offload = (parts & 1U) != 0,
-                                .tensor_cache = (parts & 2U) != 0,
-                                .recompute = (parts & 4U) != 0,
-                                .workspace = (parts & 8U) != 0}));
+    const SuperNeuronsOptions options{.offload = (parts & 1U) != 0,
+                                      .tensor_cache = (parts & 2U) != 0,
+                                      .recompute = (parts & 4U) != 0,
+                                      .workspace = (parts & 8U) != 0};
+    all.emplace_back(superneurons_name(options), kSuperNeurons,
+                     [=](const Problem& problem) { return plan_superneurons(problem, options); });
   }
   return all;
 }
@@ -125,8 +138,9 @@ const Planner& find_variant(std::string_view name, std::string_view switches) {
 const std::vector<std::unique_ptr<const Planner>>& planners() {
   static const std::vector<std::unique_ptr<const Planner>> all = [] {  // constant data
     std::vector<std::unique_ptr<const Planner>> result;
-    for (NamedStrategy& strategy : make_all()) {
-      result.push_back(std::make_unique<NamedStrategy>(std::move(strategy)));
+    for (const Row& row : kRows) {
+      result.push_back(
+          std::make_unique<NamedStrategy>(row.name, row.description, row.strategy, row.rule));
     }
     return result;
   }();

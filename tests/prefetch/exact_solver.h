@@ -49,7 +49,7 @@ class ExactSolver {
       for (Position p = life.begin() + 1; p <= life.last(); ++p) {
         before_[p] += signed_size(block_sizes.size(life.data));
       }
-      add_rests(life, block_sizes.size(life.data));
+      add_idle_intervals(life, block_sizes.size(life.data));
     }
   }
 
@@ -105,7 +105,7 @@ class ExactSolver {
     return static_cast<std::int64_t>(size.count());
   }
 
-  void add_rests(const Life& life, um::Bytes size) {
+  void add_idle_intervals(const Life& life, um::Bytes size) {
     if (size == um::Bytes{} || life.outlives_step()) return;
     Position written = life.begin();
     std::size_t first = blocks_.size();

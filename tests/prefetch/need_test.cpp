@@ -23,7 +23,7 @@ TEST(NearNeed, OfAChainIsTheLiveBlocksAtItsTurn) {
   EXPECT_EQ(graph[need.largest_task].name, "b2");
 }
 
-TEST(NearNeed, MakesRoomForTheLargestWorkspaceOnlyWhenRoomy) {
+TEST(NearNeed, CountsTheLargestWorkspaceOnlyInThePeakWithWorkspace) {
   TaskGraph graph = chain(2, pages(1));
   graph.tasks[1].algorithms.push_back({.name = "fast", .workspace = pages(7)});
   const NearNeed need = near_need(graph, BlockSizes{graph, kPage});

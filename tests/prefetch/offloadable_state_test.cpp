@@ -44,7 +44,7 @@ class OneWeight : public ::testing::Test {
     return {.data = w, .offset = {}, .size = pages(2), .is_clean = is_clean, .after = after};
   }
   // Far between steps: comes, is freed clean, comes again, leaves.
-  void be_far_at_home() {
+  void begin_far() {
     plan.prefetches = {whole({}), whole({.runs = 2, .offloads = 1})};
     plan.offloads = {whole({.runs = 1}, true), whole({.runs = 3})};
     plan.runs[0].after.prefetches = 1;
@@ -52,7 +52,7 @@ class OneWeight : public ::testing::Test {
     plan.runs[2].after.prefetches = 2;
   }
   // Near between steps: leaves once and comes back.
-  void be_near_at_home() {
+  void begin_near() {
     for (Position p = 0; p < 3; ++p) plan.runs[p].after = {.runs = p};
     plan.offloads = {whole({.runs = 1})};
     plan.prefetches = {whole({.runs = 2, .offloads = 1})};
@@ -78,7 +78,7 @@ TEST_F(OneWeight, LivesAllStepLong) {
 }
 
 TEST_F(OneWeight, MayBeFarBetweenSteps) {
-  be_far_at_home();
+  begin_far();
   EXPECT_EQ(reason(graph, plan), "verified");
   const Timeline timeline = simulate(plan, profile);
   EXPECT_EQ(check_trace(graph, plan, timeline, profile.link), "");
@@ -88,7 +88,7 @@ TEST_F(OneWeight, MayBeFarBetweenSteps) {
 }
 
 TEST_F(OneWeight, MayBeNearBetweenSteps) {
-  be_near_at_home();
+  begin_near();
   EXPECT_EQ(reason(graph, plan), "verified");
   const Timeline timeline = simulate(plan, profile);
   EXPECT_EQ(check_trace(graph, plan, timeline, profile.link), "");
@@ -98,31 +98,31 @@ TEST_F(OneWeight, MayBeNearBetweenSteps) {
 }
 
 TEST_F(OneWeight, MustEndTheStepWhereItBegan) {
-  be_far_at_home();
+  begin_far();
   plan.offloads.pop_back();
   EXPECT_EQ(reason(graph, plan), "w does not end the step where it began");
-  be_near_at_home();
+  begin_near();
   plan.offloads.push_back(whole({.runs = 3}));
   EXPECT_EQ(reason(graph, plan), "w does not end the step where it began");
 }
 
 TEST_F(OneWeight, MustBeNearWhenItIsUsed) {
-  be_far_at_home();
+  begin_far();
   plan.runs[0].after.prefetches = 0;
   EXPECT_NE(reason(graph, plan), "verified");
 }
 
 TEST_F(OneWeight, MustBeWrittenBackOnceItWasUpdated) {
-  be_far_at_home();
+  begin_far();
   plan.offloads.back().is_clean = true;
   EXPECT_EQ(reason(graph, plan), "w is freed without a valid far copy");
-  be_near_at_home();
-  plan.offloads.front().is_clean = true;  // near at home: nobody made a far copy
+  begin_near();
+  plan.offloads.front().is_clean = true;  // near between steps: nobody made a far copy
   EXPECT_EQ(reason(graph, plan), "w is freed without a valid far copy");
 }
 
 TEST_F(OneWeight, CountsInTheBudgetWhileItIsNear) {
-  be_far_at_home();
+  begin_far();
   plan.budget -= pages(1);
   EXPECT_NE(reason(graph, plan), "verified");
   plan.budget += pages(1);

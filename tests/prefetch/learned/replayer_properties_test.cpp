@@ -134,7 +134,7 @@ class FollowedProgram {
   void end_one() {
     const auto chosen =
         static_cast<std::ptrdiff_t>(is_instant_ ? 0 : random_() % under_way_.size());
-    const PrefetchCommand order = under_way_[static_cast<std::size_t>(chosen)];
+    const PrefetchCommand command = under_way_[static_cast<std::size_t>(chosen)];
     under_way_.erase(under_way_.begin() + chosen);
     account_->complete(command);
     take(replayer.complete(command.ticket));

@@ -30,7 +30,7 @@ class TwoBlocks : public ::testing::Test {
     for (const PrefetchCommand& command : touch(1)) complete(command);
     for (const PrefetchCommand& command : mark()) complete(command);
   }
-  // Ends an order, and all that follow from it.
+  // Ends a command, and all that follow from it.
   void complete(const PrefetchCommand& command) {
     for (const PrefetchCommand& next : replayer.complete(command.ticket)) complete(next);
   }
@@ -134,7 +134,7 @@ TEST_F(TwoBlocks, AreLearnedAnewWhenThePatternChanges) {
   EXPECT_TRUE(replayer.is_ready());
 }
 
-TEST_F(TwoBlocks, RestAfterAReplayPlanThatFailed) {
+TEST_F(TwoBlocks, ArePausedAfterAReplayPlanThatFailed) {
   static_cast<void>(mark());
   iterate();
   iterate();

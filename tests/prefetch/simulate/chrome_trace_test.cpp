@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 
 // In near memory there is never more than what verify() promises, and in the end nothing but what
-// always stays, and the state that is near between steps.
+// is pinned, and the state that is near between steps.
 RC_GTEST_PROP(MemoryCurve, StaysBelowTheVerifiedPeak, ()) {
   const TaskGraph graph = random_graph();
   const Profile profile = random_profile(graph);
@@ -39,11 +39,11 @@ RC_GTEST_PROP(MemoryCurve, StaysBelowTheVerifiedPeak, ()) {
     previous = sample.time;
   }
   const BlockSizes block_sizes{graph, kPage};
-  um::Bytes home = block_sizes.pinned();
+  um::Bytes state = block_sizes.pinned();
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
-    if (graph.data[i].is_offloadable) home += block_sizes.size(DataId(i));
+    if (graph.data[i].is_offloadable) state += block_sizes.size(DataId(i));
   }
-  RC_ASSERT(curve.back().near == home - StateHome(graph, block_sizes, plan).far());
+  RC_ASSERT(curve.back().near == state - StateHome(graph, block_sizes, plan).far());
 }
 
 TEST(MemoryCurve, RisesAndFallsWithTheBlocks) {

@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
+#include <array>
+#include <cstdint>
 
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
@@ -46,11 +47,6 @@ TEST_F(VerifyTest, RefusesAPlanForAnotherGraph) {
   EXPECT_EQ(reason(), "the plan was made for another task graph");
 }
 
-TEST_F(VerifyTest, RefusesASmallerBudget) {
-  plan.budget -= kPage;
-  EXPECT_NE(reason().find("more than its budget"), std::string::npos);
-}
-
 TEST_F(VerifyTest, RefusesAPageThatIsNone) {
   plan.page = 6_KiB;
   EXPECT_EQ(reason(), "the page is no power of two");
@@ -60,48 +56,59 @@ TEST_F(VerifyTest, RefusesAPageThatIsNone) {
   }
 }
 
-TEST_F(VerifyTest, RefusesAMissingTask) {
-  plan.runs.pop_back();
-  EXPECT_EQ(reason(), "b1 never runs");
-}
+// One way to spoil the plan, and a part of the sentence that refuses it.
+struct Spoilt {
+  void (*spoil)(Plan& plan);
+  const char* cause;
+};
 
-TEST_F(VerifyTest, RefusesTasksOutOfOrder) {
-  std::swap(plan.runs[1], plan.runs[2]);
-  EXPECT_EQ(reason(), "f2 runs out of order");
-}
+constexpr std::array kSpoilt{
+    Spoilt{[](Plan& plan) { plan.budget -= kPage; }, "more than its budget"},
+    Spoilt{[](Plan& plan) { plan.runs.pop_back(); }, "b1 never runs"},
+    Spoilt{[](Plan& plan) { std::swap(plan.runs[1], plan.runs[2]); }, "f2 runs out of order"},
+    // A prefetch is missing.
+    Spoilt{[](Plan& plan) {
+             plan.prefetches.pop_back();
+             const auto left = static_cast<std::uint32_t>(plan.prefetches.size());
+             for (TaskRun& run : plan.runs) {
+               run.after.prefetches = std::min(run.after.prefetches, left);
+             }
+           },
+           "is not all near when run"},
+    // Runs wait for no prefetch, or for no room.
+    Spoilt{[](Plan& plan) {
+             for (TaskRun& run : plan.runs) run.after.prefetches = 0;
+           },
+           "is not all near when run"},
+    Spoilt{[](Plan& plan) {
+             for (TaskRun& run : plan.runs) run.after.offloads = 0;
+           },
+           "more than its budget"},
+    // Prefetches overtake their offloads, or come too early for their room.
+    Spoilt{[](Plan& plan) { plan.prefetches.front().after.offloads = 0; },
+           "does not wait for its offload"},
+    Spoilt{[](Plan& plan) {
+             for (Move& move : plan.prefetches) move.after.runs = 0;
+           },
+           "more than its budget"},
+    Spoilt{[](Plan& plan) { plan.offloads.front().after.runs = 0; },
+           "is offloaded while it is in use"},
+    Spoilt{[](Plan& plan) { plan.offloads.front().is_clean = true; },
+           "is freed without a valid far copy"},
+    Spoilt{[](Plan& plan) { plan.offloads.front().size += pages(2); }, "does not lie inside it"},
+    Spoilt{[](Plan& plan) { plan.offloads.front().offset += 1_B; }, "does not lie inside it"},
+    Spoilt{[](Plan& plan) { plan.offloads.front().data = DataId{1000}; },
+           "names a block that is not there"},
+    Spoilt{[](Plan& plan) { plan.runs.front().after.offloads = 1; }, "waits for ever"},
+};
 
-TEST_F(VerifyTest, RefusesAMissingPrefetch) {
-  plan.prefetches.pop_back();
-  for (TaskRun& run : plan.runs) {
-    run.after.prefetches =
-        std::min(run.after.prefetches, static_cast<std::uint32_t>(plan.prefetches.size()));
+TEST_F(VerifyTest, RefusesAPlanThatIsSpoiltInOnePlace) {
+  const Plan good = plan;
+  for (const Spoilt& spoilt : kSpoilt) {
+    plan = good;
+    spoilt.spoil(plan);
+    EXPECT_NE(reason().find(spoilt.cause), std::string::npos) << spoilt.cause << ": " << reason();
   }
-  EXPECT_NE(reason().find("is not all near when run"), std::string::npos);
-}
-
-TEST_F(VerifyTest, RefusesARunThatDoesNotWaitForItsPrefetch) {
-  for (TaskRun& run : plan.runs) run.after.prefetches = 0;
-  EXPECT_NE(reason().find("is not all near when run"), std::string::npos);
-}
-
-TEST_F(VerifyTest, RefusesARunThatDoesNotWaitForItsRoom) {
-  for (TaskRun& run : plan.runs) run.after.offloads = 0;
-  EXPECT_NE(reason().find("more than its budget"), std::string::npos);
-}
-
-TEST_F(VerifyTest, RefusesAPrefetchThatOvertakesItsOffload) {
-  plan.prefetches.front().after.offloads = 0;
-  EXPECT_NE(reason().find("does not wait for its offload"), std::string::npos);
-}
-
-TEST_F(VerifyTest, RefusesAPrefetchThatComesTooEarlyForItsRoom) {
-  for (Move& move : plan.prefetches) move.after.runs = 0;
-  EXPECT_NE(reason().find("more than its budget"), std::string::npos);
-}
-
-TEST_F(VerifyTest, RefusesAnOffloadOfABlockInUse) {
-  plan.offloads.front().after.runs = 0;
-  EXPECT_NE(reason().find("is offloaded while it is in use"), std::string::npos);
 }
 
 // The room of a block that is copied while it is read is free only when its readers have ended.
@@ -115,31 +122,6 @@ TEST_F(VerifyTest, RefusesToCountOnTheRoomOfABlockInUse) {
   const auto count = static_cast<std::uint32_t>(early - plan.offloads.begin()) + 1;
   plan.runs[early->free_after - 1].after.offloads = count;
   EXPECT_NE(reason().find("counts on the room of a block in use"), std::string::npos);
-}
-
-TEST_F(VerifyTest, RefusesACleanOffloadWithoutAFarCopy) {
-  plan.offloads.front().is_clean = true;
-  EXPECT_NE(reason().find("is freed without a valid far copy"), std::string::npos);
-}
-
-TEST_F(VerifyTest, RefusesAMoveThatLeavesItsBlock) {
-  plan.offloads.front().size += pages(2);
-  EXPECT_NE(reason().find("does not lie inside it"), std::string::npos);
-}
-
-TEST_F(VerifyTest, RefusesAMoveOfHalfAPage) {
-  plan.offloads.front().offset += 1_B;
-  EXPECT_NE(reason().find("does not lie inside it"), std::string::npos);
-}
-
-TEST_F(VerifyTest, RefusesAMoveOfWhatIsNotThere) {
-  plan.offloads.front().data = DataId{1000};
-  EXPECT_NE(reason().find("names a block that is not there"), std::string::npos);
-}
-
-TEST_F(VerifyTest, RefusesToWaitForEver) {
-  plan.runs.front().after.offloads = 1;
-  EXPECT_NE(reason().find("waits for ever"), std::string::npos);
 }
 
 TEST_F(VerifyTest, RefusesARecomputationThatReadsOtherValues) {
@@ -186,9 +168,9 @@ TEST_F(VerifyTest, AcceptsPagingOnDemandWhenEachTaskFits) {
 // "make" writes y, "use" and "last" read it, and it is far while "fill" and "again", which need its
 // room, run: it leaves after "make", is back for "use", leaves a second time and is back for
 // "last".
-class TwoTrips : public ::testing::Test {
+class TwoSwaps : public ::testing::Test {
  protected:
-  TwoTrips() {
+  TwoSwaps() {
     const DataId y = graph.add(DataBlock{.name = "y", .size = pages(2)});
     const DataId a = graph.add(DataBlock{.name = "a", .size = pages(2)});
     const DataId b = graph.add(DataBlock{.name = "b", .size = pages(2)});
@@ -223,13 +205,13 @@ class TwoTrips : public ::testing::Test {
   Plan plan;
 };
 
-TEST_F(TwoTrips, AreAccepted) {
+TEST_F(TwoSwaps, AreAccepted) {
   EXPECT_TRUE(is_accepted());
   EXPECT_EQ(fault(), "");
 }
 
 // "use" is reading y while its second transfer copies it out, once the first prefetch has ended.
-TEST_F(TwoTrips, MayBeginTheSecondWhileTheBlockIsRead) {
+TEST_F(TwoSwaps, MayBeginTheSecondWhileTheBlockIsRead) {
   plan.offloads[1].after = {.runs = 2, .prefetches = 1};
   plan.offloads[1].free_after = 3;
   plan.runs[3].after.runs = 3;
@@ -239,7 +221,7 @@ TEST_F(TwoTrips, MayBeginTheSecondWhileTheBlockIsRead) {
 
 // The second transfer may start when "make" has ended and copies pages that the first has sent
 // away.
-TEST_F(TwoTrips, AreRefusedWhenTheSecondCopiesWhatTheFirstHasSentAway) {
+TEST_F(TwoSwaps, AreRefusedWhenTheSecondCopiesWhatTheFirstHasSentAway) {
   plan.offloads[1].after = {.runs = 1};
   plan.offloads[1].free_after = 3;
   EXPECT_FALSE(is_accepted());
