@@ -87,6 +87,8 @@ class HostRunner : public host::KernelRunner {
 struct Operand {
   host::Block host;
   DeviceBlock device;
+
+  [[nodiscard]] std::vector<std::byte> bytes() const { return device.bytes(); }
 };
 
 /// Runs operations on the host backend and by the device's kernels, from the same numbers.

@@ -31,13 +31,14 @@ spillway_test(cuda_layout_tests
           src/cuda/layout/parameter_layout_test.cpp
   LINK spillway::cuda_backend)
 spillway_test(cuda_kernel_tests GPU
-  SOURCES src/cuda/kernels/accumulate_gradients_test.cpp src/cuda/kernels/adam_update_test.cpp
-          src/cuda/kernels/concat_test.cpp src/cuda/kernels/crop_test.cpp
-          src/cuda/kernels/dropout_test.cpp src/cuda/kernels/element_wise_test.cpp
-          src/cuda/kernels/load_batch_test.cpp src/cuda/kernels/local_response_norm_test.cpp
-          src/cuda/kernels/pool_test.cpp src/cuda/kernels/sgd_update_test.cpp
+  SOURCES ${operation_tests} src/cuda/kernels/load_batch_test.cpp
           src/cuda/kernels/softmax_cross_entropy_test.cpp
   LINK spillway::cuda_backend spillway::host spillway::um_cuda_managed)
+target_compile_definitions(cuda_kernel_tests PRIVATE SPILLWAY_KERNELS_OF_CUDA)
+# The same operations on tensors of bfloat16.
+add_test(NAME cuda_kernel_tests_in_bf16 COMMAND cuda_kernel_tests)
+set_tests_properties(cuda_kernel_tests_in_bf16 PROPERTIES
+  LABELS gpu TIMEOUT 120 RESOURCE_LOCK gpu0 ENVIRONMENT SPILLWAY_TEST_PRECISION=bf16)
 spillway_test(cuda_library_tests GPU
   SOURCES src/cuda/cudnn/batch_norm_test.cpp src/cuda/cudnn/convolution_test.cpp
           src/cuda/cudnn/linear_test.cpp src/cuda/cudnn/transposed_convolution_test.cpp

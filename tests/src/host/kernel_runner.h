@@ -63,6 +63,10 @@ class Block {
   std::vector<std::byte> bytes_;
 };
 
+/// Tensors hold floats here.
+inline Values rounded(Values values) { return values; }
+inline bool has_float_tensors() { return true; }
+
 /// Runs operations on the host backend and moves values in and out of its layout.
 class KernelRunner : public ::testing::Test {
  protected:
@@ -100,7 +104,8 @@ class KernelRunner : public ::testing::Test {
     backend_.import_parameters(spec, to_floats(values), block.data());
     return block;
   }
-  [[nodiscard]] Values values(const ParameterSpec& spec, Block& block) const {
+  [[nodiscard]] Values values(const ParameterSpec& spec, Block& block,
+                              bool /*has_copy*/ = false) const {
     std::vector<float> result(element_count(spec));
     backend_.export_parameters(spec, block.data(), result);
     // Imported again, it has the same bits: so all that is not a parameter is zero.
@@ -108,6 +113,14 @@ class KernelRunner : public ::testing::Test {
     backend_.import_parameters(spec, result, again.data());
     EXPECT_EQ(again.bytes(), block.bytes()) << "padding of the parameters is zero";
     return {result.begin(), result.end()};
+  }
+
+  /// Nothing to say here: this is the host.
+  template <class Shape>
+  void expect_same_on_host(const Shape& /*shape*/, const Block& /*block*/,
+                           double /*tolerance*/ = 0) const {}
+  [[nodiscard]] Block saved_by(const Operation& operation) const {
+    return Block{backend_.saved_bytes(operation)};
   }
 
   [[nodiscard]] std::string first_algorithm(const Operation& operation) const {

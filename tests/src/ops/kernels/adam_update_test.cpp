@@ -1,19 +1,22 @@
 #include <cmath>
 #include <tuple>
 
-#include "tests/src/host/kernel_runner.h"
+#include "tests/src/ops/kernel_runner.h"
 
-namespace spillway::host {
+namespace spillway::test {
 namespace {
 
 class AdamUpdates : public KernelRunner,
-                    public testing::WithParamInterface<std::tuple<ParameterSpec, bool>> {};
+                    public ::testing::WithParamInterface<std::tuple<ParameterSpec, bool>> {};
 
 // Weight decay applies to so many of the first numbers of the canonical order: not to biases, which
-// are the last 20 and 10, nor to gamma and beta.
+// are the last, nor to gamma and beta.
 std::size_t decayed(const ParameterSpec& spec) {
   if (std::holds_alternative<BatchNormParameters>(spec)) return 0;
-  return std::holds_alternative<ConvolutionParameters>(spec) ? 20 * 3 * 3 * 3 : 10 * 6 * 2 * 2;
+  const auto* const convolution = std::get_if<ConvolutionParameters>(&spec);
+  if (convolution == nullptr) return 10 * 6 * 2 * 2;
+  return convolution->out * convolution->in * convolution->kernel.height *
+         convolution->kernel.width;
 }
 
 // One number, its moments and how they change: Kingma and Ba's Algorithm 1 as PyTorch has it.
@@ -63,17 +66,19 @@ TEST_P(AdamUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
     second.push_back(number.v);
   }
   // Some thirty roundings of numbers up to 2; the moments are smaller.
-  expect_near(values(spec, w), weights, 2e-6);
-  expect_near(values(spec, m), first, 2e-7);
-  expect_near(values(spec, v), second, 2e-9);
+  host::expect_near(values(spec, w, /*has_copy=*/true), weights, 2e-6);
+  host::expect_near(values(spec, m), first, 2e-7);
+  host::expect_near(values(spec, v), second, 2e-9);
+  for (Block* block : {&w, &m, &v}) expect_same_on_host(spec, *block);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Specs, AdamUpdates,
-    testing::Combine(testing::Values(ConvolutionParameters{20, 3, nets::square(3), true},
-                                     LinearParameters{10, {6, 2, 2}, true},
-                                     BatchNormParameters{33}),
-                     testing::Bool()));
+    ::testing::Combine(::testing::Values(ConvolutionParameters{20, 3, nets::square(3), true},
+                                         ConvolutionParameters{33, 40, nets::square(1), false},
+                                         LinearParameters{10, {6, 2, 2}, true},
+                                         BatchNormParameters{33}),
+                       ::testing::Bool()));
 
 class LargeAdamUpdate : public KernelRunner {};
 
@@ -93,4 +98,4 @@ TEST_F(LargeAdamUpdate, GivesEveryNumberTheSameBits) {
 }
 
 }  // namespace
-}  // namespace spillway::host
+}  // namespace spillway::test

@@ -1,7 +1,6 @@
-#include "tests/src/host/kernel_runner.h"
-#include "tests/src/host/naive_layers.h"
+#include "tests/src/ops/kernel_runner.h"
 
-namespace spillway::host {
+namespace spillway::test {
 namespace {
 
 struct Case {
@@ -10,7 +9,7 @@ struct Case {
   nets::Extent offset;
 };
 
-class Crop : public KernelRunner, public testing::WithParamInterface<Case> {
+class Crop : public KernelRunner, public ::testing::WithParamInterface<Case> {
  protected:
   // Calls visit(place in y, place in x).
   template <class Visit>
@@ -53,10 +52,10 @@ TEST_P(Crop, BackwardPutsItBackAmongZeros) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Windows, Crop,
-                         testing::Values(Case{{3, {21, 7, 9}}, {4, 5}, {2, 3}},
-                                         Case{{2, {3, 6, 5}}, {6, 1}, {0, 4}},  // dense, the last
-                                         Case{{1, {2, 5, 5}}, {3, 3}, {1, 1}},
-                                         Case{{2, {16, 4, 3}}, {4, 3}, {0, 0}}));  // all of it
+                         ::testing::Values(Case{{3, {21, 7, 9}}, {4, 5}, {2, 3}},
+                                           Case{{2, {3, 6, 5}}, {6, 1}, {0, 4}},  // dense, the last
+                                           Case{{1, {2, 5, 5}}, {3, 3}, {1, 1}},
+                                           Case{{2, {16, 4, 3}}, {4, 3}, {0, 0}}));  // all of it
 
 }  // namespace
-}  // namespace spillway::host
+}  // namespace spillway::test

@@ -1,18 +1,21 @@
 #include <tuple>
 
-#include "tests/src/host/kernel_runner.h"
+#include "tests/src/ops/kernel_runner.h"
 
-namespace spillway::host {
+namespace spillway::test {
 namespace {
 
 class SgdUpdates : public KernelRunner,
-                   public testing::WithParamInterface<std::tuple<ParameterSpec, bool>> {};
+                   public ::testing::WithParamInterface<std::tuple<ParameterSpec, bool>> {};
 
 // Weight decay applies to so many of the first numbers of the canonical order: not to biases, which
-// are the last 20 and 10, nor to gamma and beta.
+// are the last, nor to gamma and beta.
 std::size_t decayed(const ParameterSpec& spec) {
   if (std::holds_alternative<BatchNormParameters>(spec)) return 0;
-  return std::holds_alternative<ConvolutionParameters>(spec) ? 20 * 3 * 3 * 3 : 10 * 6 * 2 * 2;
+  const auto* const convolution = std::get_if<ConvolutionParameters>(&spec);
+  if (convolution == nullptr) return 10 * 6 * 2 * 2;
+  return convolution->out * convolution->in * convolution->kernel.height *
+         convolution->kernel.width;
 }
 
 // PyTorch's rule, twice: g = dw + 0.1 w; v = 0.5 v + g; w = w - 0.25 v, or with Nesterov's momentum
@@ -35,17 +38,20 @@ TEST_P(SgdUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
       w[i] -= 0.25 * (nesterov ? g + 0.5 * v[i] : v[i]);
     }
   }
-  // Some ten roundings of numbers up to 2.
-  expect_near(values(spec, w_block), w, 1e-6);
-  expect_near(values(spec, v_block), v, 1e-6);
+  // Parameters are floats in all precisions. Some ten roundings of numbers up to 2.
+  host::expect_near(values(spec, w_block, /*has_copy=*/true), w, 1e-6);
+  host::expect_near(values(spec, v_block), v, 1e-6);
+  expect_same_on_host(spec, w_block);
+  expect_same_on_host(spec, v_block);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Specs, SgdUpdates,
-    testing::Combine(testing::Values(ConvolutionParameters{20, 3, nets::square(3), true},
-                                     LinearParameters{10, {6, 2, 2}, true},
-                                     BatchNormParameters{33}),
-                     testing::Bool()));
+    ::testing::Combine(::testing::Values(ConvolutionParameters{20, 3, nets::square(3), true},
+                                         ConvolutionParameters{33, 40, nets::square(1), false},
+                                         LinearParameters{10, {6, 2, 2}, true},
+                                         BatchNormParameters{33}),
+                       ::testing::Bool()));
 
 }  // namespace
-}  // namespace spillway::host
+}  // namespace spillway::test

@@ -2,11 +2,9 @@
 #include <ostream>
 
 #include "nets/shape_inference.h"
-#include "tests/src/host/kernel_runner.h"
-#include "tests/src/host/naive_layers.h"
-#include "tests/src/host/numeric_gradient.h"
+#include "tests/src/ops/kernel_runner.h"
 
-namespace spillway::host {
+namespace spillway::test {
 namespace {
 
 struct Case {
@@ -22,7 +20,7 @@ void PrintTo(const Case& c, std::ostream* out) {
        << (c.pool.kind == nets::PoolKind::kMax ? " maximum" : " average");
 }
 
-class Pool : public KernelRunner, public testing::WithParamInterface<Case> {
+class Pool : public KernelRunner, public ::testing::WithParamInterface<Case> {
  protected:
   [[nodiscard]] bool is_max() const { return forward_.pool.kind == nets::PoolKind::kMax; }
   void run_forward(Block& x, Block& y, Block& index) {
@@ -36,7 +34,7 @@ class Pool : public KernelRunner, public testing::WithParamInterface<Case> {
     operands.push_back(&dx);
     run(PoolBackward{.x = forward_.x, .y = forward_.y, .pool = forward_.pool}, operands);
   }
-  [[nodiscard]] Block index() const { return Block{backend().saved_bytes(forward_)}; }
+  [[nodiscard]] Block index() { return saved_by(forward_); }
 
   const PoolForward forward_{
       .x = GetParam().x,
@@ -55,6 +53,7 @@ TEST_P(Pool, ForwardTakesWhatEachWindowHas) {
   Block where = index();
   run_forward(x, y, where);
   expect_near(values(forward_.y, y), naive_pool(forward_, x_), is_max() ? 0 : tolerance_);
+  expect_same_on_host(forward_.y, y, is_max() ? 0 : 2 * tolerance_);
 }
 
 TEST_P(Pool, GradientIsTheSlopeOfTheForwardPass) {
@@ -66,7 +65,11 @@ TEST_P(Pool, GradientIsTheSlopeOfTheForwardPass) {
   Block dx = tensor(forward_.x);
   run_backward(dy, where, dx);
   const auto loss = [&](const Values& at) { return dot(dy_, naive_pool(forward_, at)); };
-  expect_near(values(forward_.x, dx), numeric_gradient(x_, loss), tolerance_);
+  // Of equal numbers the first counts, and a maximum has no slope.
+  if (has_float_tensors() || !is_max()) {
+    expect_near(values(forward_.x, dx), numeric_gradient(x_, loss), tolerance_);
+  }
+  expect_same_on_host(forward_.x, dx, 2 * tolerance_);
 }
 
 TEST_P(Pool, GivesTheSameBitsAgainIndexIncluded) {
@@ -101,11 +104,13 @@ nets::Pool rounded_up(nets::PoolKind kind, nets::Extent kernel, nets::Extent str
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Pool,
-    testing::Values(
+    ::testing::Values(
         Case{{3, {16, 6, 4}}, {kMax}}, Case{{1, {20, 5, 7}}, {kMax}},  // a row and a column left
         Case{{3, {6, 7, 7}}, {kMax, nets::square(3), nets::square(2), nets::square(1)}},
         Case{{1, {3, 6, 5}}, {kMax, {3, 2}, {2, 1}, {1, 0}}},
         Case{{1, {33, 4, 4}}, {kMax, nets::square(3), nets::square(1), nets::square(1)}},
+        Case{{2, {8, 16, 16}}, {kMax, nets::square(16), nets::square(16)}},  // 256 taps
+        Case{{2, {8, 9, 9}}, {kMax, nets::square(2), nets::square(3)}},      // with gaps between
         Case{{3, {10, 6, 4}}, {kAverage}},
         Case{{1, {16, 5, 5}}, {kAverage, nets::square(3), nets::square(2), nets::square(1)}},
         Case{{3, {3, 5, 4}}, {kAverage, {2, 3}, {1, 2}, {1, 1}}},
@@ -118,4 +123,4 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{2, {20, 6, 8}}, rounded_up(kAverage, nets::square(3), nets::square(2))}));
 
 }  // namespace
-}  // namespace spillway::host
+}  // namespace spillway::test

@@ -1,12 +1,14 @@
+#include <cmath>
 #include <functional>
+#include <limits>
 
-#include "tests/src/host/kernel_runner.h"
+#include "tests/src/ops/kernel_runner.h"
 
-namespace spillway::host {
+namespace spillway::test {
 namespace {
 
-// All results are exact: one float operation, or none.
-class ElementWise : public KernelRunner, public testing::WithParamInterface<TensorShape> {
+// All results are exact: one float operation, or none, rounded once.
+class ElementWise : public KernelRunner, public ::testing::WithParamInterface<TensorShape> {
  protected:
   [[nodiscard]] Values expected(const std::function<float(float, float, float)>& f) const {
     Values result(a_.size());
@@ -17,12 +19,13 @@ class ElementWise : public KernelRunner, public testing::WithParamInterface<Tens
     return result;
   }
   // The operation writes `result` into a new block and the same bits over operand `over`.
-  void expect_result(const Operation& operation, std::vector<Block*> operands, std::size_t over,
+  template <class Op>
+  void expect_result(const Op& operation, std::vector<Block*> operands, std::size_t over,
                      const Values& result) {
     Block fresh = tensor(shape_);
     operands.push_back(&fresh);
     run(operation, operands);
-    EXPECT_EQ(values(shape_, fresh), result);
+    expect_near(values(shape_, fresh), result, 0);
     operands.back() = operands[over];
     run(operation, operands);
     EXPECT_EQ(operands[over]->bytes(), fresh.bytes());
@@ -81,9 +84,21 @@ TEST_P(ElementWise, AddGradientsWithReluIsZeroWhereTheOutputWas) {
                 expected([](float p, float q, float r) { return r == 0 ? 0.F : p + q; }));
 }
 
+TEST_P(ElementWise, ReluLetsNansThrough) {
+  Values x(shape_.elements(), -1.0);
+  x.back() = std::numeric_limits<double>::quiet_NaN();
+  Block block = tensor(shape_, x);
+  run(ReluForward{.x = shape_}, {&block, &block});
+  const Values y = values(shape_, block);
+  EXPECT_TRUE(std::isnan(y.back()));
+  EXPECT_EQ(y.front(), 0);
+}
+
+// The last has more packs than threads of a block, and its last block has threads without one.
 INSTANTIATE_TEST_SUITE_P(Shapes, ElementWise,
-                         testing::Values(TensorShape{1, {3, 5, 3}}, TensorShape{3, {6, 2, 5}},
-                                         TensorShape{3, {16, 3, 3}}, TensorShape{1, {33, 1, 1}}));
+                         ::testing::Values(TensorShape{1, {3, 5, 3}}, TensorShape{3, {6, 2, 5}},
+                                           TensorShape{3, {16, 3, 3}}, TensorShape{1, {33, 1, 1}},
+                                           TensorShape{5, {24, 13, 11}}));
 
 }  // namespace
-}  // namespace spillway::host
+}  // namespace spillway::test
