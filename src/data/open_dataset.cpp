@@ -1,6 +1,8 @@
 #include "src/data/open_dataset.h"
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -14,11 +16,6 @@
 
 namespace spillway {
 namespace {
-
-// Of CIFAR-10's training images.
-ChannelStatistics cifar10_statistics() {
-  return {.mean = {0.4914F, 0.4822F, 0.4465F}, .deviation = {0.2470F, 0.2435F, 0.2616F}};
-}
 
 // Close to those of drawn images of any size, seed and number of classes.
 ChannelStatistics synthetic_statistics(std::size_t channels) {
@@ -35,8 +32,33 @@ DatasetPair prepare(DatasetPair stored, const ChannelStatistics& statistics,
           .test = std::make_unique<PreparedDataset>(std::move(stored.test), statistics, image)};
 }
 
-constexpr std::string_view kIdx = "idx";
-constexpr std::string_view kCifar10 = "cifar10";
+// A data set of files, as `--data` names it. A new one is a row of the table below.
+struct FileDataset {
+  std::string_view kind;
+  DatasetPair (*open)(const std::filesystem::path& folder, std::size_t classes);
+  ChannelStatistics (*statistics)(const Dataset& train);
+};
+
+constexpr std::array kFileDatasets{
+    FileDataset{"idx", open_idx, measure_channels},
+    FileDataset{"cifar10", open_cifar10, [](const Dataset& /*train*/) {
+                  return ChannelStatistics{.mean = {0.4914F, 0.4822F, 0.4465F},
+                                           .deviation = {0.2470F, 0.2435F, 0.2616F}};
+                }}};
+
+// "synthetic, idx:DIR and cifar10:DIR"
+std::string listed_datasets() {
+  std::string text = "synthetic";
+  for (const FileDataset& row : kFileDatasets) {
+    text += (&row == &kFileDatasets.back() ? " and " : ", ") + std::string{row.kind} + ":DIR";
+  }
+  return text;
+}
+
+const FileDataset* find_dataset(std::string_view kind) {
+  const auto* const row = std::ranges::find(kFileDatasets, kind, &FileDataset::kind);
+  return row == kFileDatasets.end() ? nullptr : row;
+}
 
 // "idx:DIR" as "idx" and "DIR".
 struct Spec {
@@ -70,9 +92,9 @@ void expect_pixel_labels(std::string_view spec, const DatasetOptions& options) {
 void expect_data_set(std::string_view spec) {
   if (spec == "synthetic") return;
   const Spec parts{spec};
-  if (parts.kind != kIdx && parts.kind != kCifar10) {
-    throw um::Error{"there is no data set '" + std::string{spec} +
-                    "'; there are synthetic, idx:DIR and cifar10:DIR"};
+  if (find_dataset(parts.kind) == nullptr) {
+    throw um::Error{"there is no data set '" + std::string{spec} + "'; there are " +
+                    listed_datasets()};
   }
   if (parts.folder.empty()) {
     throw um::Error{"data set " + parts.kind + " needs the folder of its files: " + parts.kind +
@@ -90,12 +112,10 @@ DatasetPair open_dataset(std::string_view spec, const DatasetOptions& options) {
                    synthetic_statistics(options.image.channels), options);
   }
   const auto [kind, folder] = Spec{spec};
-  if (kind == kCifar10) {
-    return prepare(open_cifar10(folder, options.classes), cifar10_statistics(), options);
-  }
-  DatasetPair idx = open_idx(folder, options.classes);
-  const ChannelStatistics statistics = measure_channels(*idx.train);
-  return prepare(std::move(idx), statistics, options);
+  const FileDataset& files = *find_dataset(kind);
+  DatasetPair stored = files.open(folder, options.classes);
+  const ChannelStatistics statistics = files.statistics(*stored.train);
+  return prepare(std::move(stored), statistics, options);
 }
 
 }  // namespace spillway
