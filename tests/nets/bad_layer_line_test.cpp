@@ -86,9 +86,9 @@ TEST(BadLayerLine, WithALossBeforeItsEnd) {
 
 TEST(BadLayerLine, WithALayerThatThereIsNot) {
   EXPECT_TRUE(
-      refused_layer("a gelu").starts_with("toy.net:5: layer a is a 'gelu', which is no layer; "
+      refused_layer("a swish").starts_with("toy.net:5: layer a is a 'swish', which is no layer; "
                                           "there are convolution, transposed-convolution, "))
-      << refused_layer("a gelu");
+      << refused_layer("a swish");
   EXPECT_EQ(refused_layer("a"),
             "toy.net:5: layer a says nothing but its name; what kind of layer it is belongs behind "
             "that");
