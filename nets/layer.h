@@ -111,9 +111,15 @@ struct SoftmaxCrossEntropy {
   float weight = 1;
 };
 
+/// y = x P(X <= x) for a standard normal X, by the error function (Hendrycks and Gimpel, 2016).
+struct Gelu {
+  static constexpr std::string_view kText = "GELU";
+  static constexpr bool kKeepsShape = true;
+};
+
 using Layer = std::variant<Convolution, TransposedConvolution, BatchNorm, Relu, Pool,
                            GlobalAveragePool, LocalResponseNorm, Linear, Dropout, Add, Concat, Crop,
-                           Flatten, SoftmaxCrossEntropy>;
+                           Flatten, SoftmaxCrossEntropy, Gelu>;
 
 /// What a layer does, for sentences: "max pool 2x2, stride 2", "convolution 3x3, 64 channels".
 [[nodiscard]] std::string to_string(const Layer& layer);

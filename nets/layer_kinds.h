@@ -113,7 +113,8 @@ inline constexpr std::tuple kLayerKinds{
                      with_default("offset", &Crop::offset)),
     layer_kind<Flatten>("flatten", kOneInput),
     layer_kind<SoftmaxCrossEntropy>("softmax-cross-entropy", kOneInput,  //
-                                    with_default("weight", &SoftmaxCrossEntropy::weight))};
+                                    with_default("weight", &SoftmaxCrossEntropy::weight)),
+    layer_kind<Gelu>("gelu", kOneInput)};
 
 /// The entry of the layer `L`.
 template <typename L>

@@ -116,6 +116,40 @@ struct ReluBackward {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 1); }
 };
 
+/// x -> y
+struct GeluForward {
+  TensorShape x;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kActivation, .is_recomputable = true, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T x;
+  };
+  template <class T>
+  struct Writes {
+    T y;
+  };
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 12); }
+};
+/// x, dy -> dx (dx may be dy)
+struct GeluBackward {
+  TensorShape x;
+
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T x;
+    T dy;
+  };
+  template <class T>
+  struct Writes {
+    T dx;
+  };
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 24); }
+};
+
 /// a, b -> y; with `relu`, y = max(0, a + b). (y may be a)
 struct AddForward {
   TensorShape x;

@@ -19,11 +19,12 @@ using Operation =
     std::variant<LoadBatch, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
                  TransposedConvolutionForward, TransposedConvolutionBackwardData,
                  TransposedConvolutionBackwardWeights, BatchNormForward, BatchNormInference,
-                 BatchNormBackward, ReluForward, ReluBackward, AddForward, AddGradients,
-                 PoolForward, PoolBackward, LrnForward, LrnBackward, ConcatForward, ConcatBackward,
-                 CropForward, CropBackward, LinearForward, LinearBackwardData,
-                 LinearBackwardWeights, DropoutForward, DropoutBackward, SoftmaxCrossEntropyTrain,
-                 SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate, AccumulateGradients>;
+                 BatchNormBackward, ReluForward, ReluBackward, GeluForward, GeluBackward,
+                 AddForward, AddGradients, PoolForward, PoolBackward, LrnForward, LrnBackward,
+                 ConcatForward, ConcatBackward, CropForward, CropBackward, LinearForward,
+                 LinearBackwardData, LinearBackwardWeights, DropoutForward, DropoutBackward,
+                 SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate,
+                 AccumulateGradients>;
 
 /// The row and the cost of any operation.
 [[nodiscard]] inline const OperationRow& row_of(const Operation& operation) {

@@ -34,6 +34,7 @@ using Backward = std::function<void(Gradients&)>;
                                StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::BatchNorm& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Relu& layer, const Place& place, StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::Gelu& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::Pool& layer, const Place& place, StepBuilder& step);
 [[nodiscard]] Backward forward(const nets::GlobalAveragePool& layer, const Place& place,
                                StepBuilder& step);

@@ -33,6 +33,33 @@ __global__ void relu_backward(const T* y, const T* dy, T* dx, std::size_t packs)
   }
 }
 
+// P(X <= x) of a standard normal X. The complement of the error function keeps small ones exact.
+__device__ float normal_below(float x) { return 0.5F * erfcf(-x * 0.707106781F); }
+
+template <class T>
+__global__ void gelu_forward(const T* x, T* y, std::size_t packs) {
+  for (std::size_t i = first_item(); i < packs; i += item_stride()) {
+    Pack<T> pack = load(x, i);
+#pragma unroll
+    for (float& lane : pack.lanes) lane *= normal_below(lane);
+    store(y, i, pack);
+  }
+}
+
+template <class T>
+__global__ void gelu_backward(const T* x, const T* dy, T* dx, std::size_t packs) {
+  for (std::size_t i = first_item(); i < packs; i += item_stride()) {
+    const Pack<T> at = load(x, i);
+    Pack<T> gradient = load(dy, i);
+#pragma unroll
+    for (int l = 0; l < Pack<T>::kLanes; ++l) {
+      const float density = 0.398942280F * expf(-at.lanes[l] * at.lanes[l] / 2);
+      gradient.lanes[l] *= normal_below(at.lanes[l]) + at.lanes[l] * density;
+    }
+    store(dx, i, gradient);
+  }
+}
+
 template <class T, bool kRelu>
 __global__ void add_forward(const T* a, const T* b, T* y, std::size_t packs) {
   for (std::size_t i = first_item(); i < packs; i += item_stride()) {
@@ -100,6 +127,44 @@ class ReluBackwardKernel final : public CudaKernel {
   TensorShape shape_;
 };
 
+class GeluForwardKernel final : public CudaKernel {
+ public:
+  GeluForwardKernel(const Machine& machine, const GeluForward& op)
+      : CudaKernel{machine, operand_count(op)}, shape_{op.x} {}
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of<GeluForward>(arguments.operands);
+    with_element(machine().precision, [&](auto element) {
+      using T = decltype(element);
+      const std::size_t packs = pack_count<T>(shape_);
+      launch(stream(), packs, gelu_forward<T>, tensor<T>(operands.in.x), tensor<T>(operands.out.y),
+             packs);
+    });
+  }
+
+  TensorShape shape_;
+};
+
+class GeluBackwardKernel final : public CudaKernel {
+ public:
+  GeluBackwardKernel(const Machine& machine, const GeluBackward& op)
+      : CudaKernel{machine, operand_count(op)}, shape_{op.x} {}
+
+ private:
+  void enqueue(const KernelArguments& arguments) override {
+    const auto operands = operands_of<GeluBackward>(arguments.operands);
+    with_element(machine().precision, [&](auto element) {
+      using T = decltype(element);
+      const std::size_t packs = pack_count<T>(shape_);
+      launch(stream(), packs, gelu_backward<T>, tensor<T>(operands.in.x), tensor<T>(operands.in.dy),
+             tensor<T>(operands.out.dx), packs);
+    });
+  }
+
+  TensorShape shape_;
+};
+
 class AddForwardKernel final : public CudaKernel {
  public:
   AddForwardKernel(const Machine& machine, const AddForward& op)
@@ -152,6 +217,12 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluForward& o
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& op) {
   return std::make_unique<ReluBackwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluForward& op) {
+  return std::make_unique<GeluForwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluBackward& op) {
+  return std::make_unique<GeluBackwardKernel>(machine, op);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op) {
   return std::make_unique<AddForwardKernel>(machine, op);

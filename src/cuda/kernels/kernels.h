@@ -55,6 +55,8 @@ namespace spillway::cuda {
                                                   const BatchNormBackward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluForward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluForward& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluBackward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddGradients& op);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolForward& op);

@@ -1,3 +1,6 @@
+#include <cmath>
+#include <numbers>
+
 #include "src/host/kernels/kernels.h"
 
 namespace spillway::host {
@@ -40,6 +43,49 @@ class ReluBackwardKernel final : public HostKernel {
     for (std::size_t i = 0; i < count_; ++i) {
       const float slope = dy[i];
       dx[i] = y[i] > 0.F ? slope : 0.F;
+    }
+  }
+
+  std::size_t count_;
+};
+
+// P(X <= x) of a standard normal X. The complement of the error function keeps small ones exact.
+float normal_below(float x) { return 0.5F * std::erfc(-x * std::numbers::sqrt2_v<float> / 2); }
+
+class GeluForwardKernel final : public HostKernel {
+ public:
+  GeluForwardKernel(const Machine& machine, const GeluForward& op)
+      : HostKernel{machine, operand_count(op)}, count_{machine.layout.floats(op.x)} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    const auto operands = operands_of<GeluForward>(arguments.operands);
+    const float* const x = floats(operands.in.x);
+    float* const y = floats(operands.out.y);
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < count_; ++i) y[i] = x[i] * normal_below(x[i]);
+  }
+
+  std::size_t count_;
+};
+
+class GeluBackwardKernel final : public HostKernel {
+ public:
+  GeluBackwardKernel(const Machine& machine, const GeluBackward& op)
+      : HostKernel{machine, operand_count(op)}, count_{machine.layout.floats(op.x)} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    const auto operands = operands_of<GeluBackward>(arguments.operands);
+    const float* const x = floats(operands.in.x);
+    const float* const dy = floats(operands.in.dy);
+    float* const dx = floats(operands.out.dx);
+    constexpr float kDensityAtZero =
+        std::numbers::inv_sqrtpi_v<float> / std::numbers::sqrt2_v<float>;
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < count_; ++i) {
+      const float density = kDensityAtZero * std::exp(-x[i] * x[i] / 2);
+      dx[i] = dy[i] * (normal_below(x[i]) + x[i] * density);
     }
   }
 
@@ -110,6 +156,12 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluForward& o
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& op) {
   return std::make_unique<ReluBackwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluForward& op) {
+  return std::make_unique<GeluForwardKernel>(machine, op);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluBackward& op) {
+  return std::make_unique<GeluBackwardKernel>(machine, op);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op) {
   return std::make_unique<AddForwardKernel>(machine, op);

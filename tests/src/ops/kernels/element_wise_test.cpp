@@ -55,6 +55,37 @@ TEST_P(ElementWise, ReluBackwardIsZeroWhereTheOutputWas) {
                 expected([](float p, float, float r) { return r == 0 ? 0.F : p; }));
 }
 
+// A few float roundings of numbers around 1.
+constexpr double kGeluTolerance = 1e-6;
+
+double gelu(double x) { return x / 2 * std::erfc(-x / std::sqrt(2.0)); }
+
+TEST_P(ElementWise, GeluIsEachNumberTimesTheShareOfNormalOnesBelow) {
+  Block x = tensor(shape_, a_);
+  Block y = tensor(shape_);
+  run(GeluForward{.x = shape_}, {&x, &y});
+  Values wanted = a_;
+  for (double& value : wanted) value = gelu(value);
+  expect_near(values(shape_, y), wanted, kGeluTolerance);
+  expect_same_on_host(shape_, y, kGeluTolerance);
+}
+
+TEST_P(ElementWise, GeluBackwardIsItsSlopeInPlaceToo) {
+  Block x = tensor(shape_, a_);
+  Block dy = tensor(shape_, b_);
+  Block dx = tensor(shape_);
+  run(GeluBackward{.x = shape_}, {&x, &dy, &dx});
+  Values slopes(a_.size());
+  for (std::size_t i = 0; i < a_.size(); ++i) {
+    constexpr double kStep = 1e-5;
+    slopes[i] = b_[i] * (gelu(a_[i] + kStep) - gelu(a_[i] - kStep)) / (2 * kStep);
+  }
+  expect_near(values(shape_, dx), slopes, kGeluTolerance);
+  expect_same_on_host(shape_, dx, kGeluTolerance);
+  run(GeluBackward{.x = shape_}, {&x, &dy, &dy});
+  EXPECT_EQ(dy.bytes(), dx.bytes());
+}
+
 TEST_P(ElementWise, AddSums) {
   Block a = tensor(shape_, a_);
   Block b = tensor(shape_, b_);
