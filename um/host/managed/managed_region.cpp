@@ -73,7 +73,7 @@ class ManagedRegion final : public ManagedSpace, private Hints, private FaultTar
   [[nodiscard]] std::string description() const override;
 
  private:
-  void prefetch(Range range, MemoryTier place, Completion done) override;
+  void prefetch(Range range, MemoryTier tier, Completion done) override;
   void populate(Range range) override { residency_.populate(grid_.whole(range)); }
   void discard(Range range) override { residency_.discard(grid_.whole(range)); }
   void advise(Range range, Advice advice) override {
@@ -106,9 +106,9 @@ std::string ManagedRegion::description() const {
          transfer_.far().description();
 }
 
-void ManagedRegion::prefetch(Range range, MemoryTier place, Completion done) {
+void ManagedRegion::prefetch(Range range, MemoryTier tier, Completion done) {
   const PageSpan pages = grid_.whole(range);
-  if (place == MemoryTier::kNear) {
+  if (tier == MemoryTier::kNear) {
     in_.enqueue([this, pages, done = std::move(done)] { done(residency_.fetch(pages)); });
   } else {
     out_.enqueue([this, pages, done = std::move(done)] { done(residency_.offload(pages)); });

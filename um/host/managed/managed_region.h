@@ -2,10 +2,10 @@
 
 #include <memory>
 
+#include "um/device_spaces.h"
 #include "um/host/far/far_store.h"
 #include "um/ledger.h"
 #include "um/options.h"
-#include "um/space.h"
 
 namespace spillway::um {
 
