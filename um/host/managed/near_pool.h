@@ -27,7 +27,7 @@ class NearPool {
   /// Frees `slot` and releases its charge.
   void give(SlotIndex slot) noexcept;
 
-  /// Releases the charge of a slot that is not free yet: a dead page keeps it.
+  /// Releases the charge of a slot that is not free yet: a released page keeps it.
   void set_aside() noexcept;
   /// Charges a slot set aside again; false when the ledger is full.
   [[nodiscard]] bool take_back() noexcept;

@@ -23,7 +23,7 @@ enum class PageState : std::uint8_t {
   kFilling,   ///< some thread is bringing it near: a touch faults and waits
   kResident,  ///< near and mapped
   kLeaving,   ///< unmapped, and some thread is still saving what it holds
-  kDead,      ///< not near, for it was discarded; still mapped to a slot that is free to be taken
+  kReleased,  ///< not near, for it was discarded; still mapped to a slot that is free to be taken
 };
 
 /// Where the content of a page that is not on its way is.
@@ -40,10 +40,15 @@ struct Page {
   Advice advice = Advice::kNone;
   /// A use that writes began and ended while the page was filling.
   bool was_written_while_filling = false;
-  SlotIndex slot = kNoSlot;       ///< its near memory, while resident, leaving or dead
+  SlotIndex slot = kNoSlot;       ///< its near memory, while resident, leaving or released
   std::uint32_t pins = 0;         ///< operands of launches under way that hold it
   std::uint32_t writers = 0;      ///< those of them that write
   std::uint32_t overwriters = 0;  ///< those of them that write every byte and read none
+
+  /// No thread is moving it.
+  [[nodiscard]] bool is_settled() const {
+    return state != PageState::kFilling && state != PageState::kLeaving;
+  }
 };
 
 }  // namespace spillway::um

@@ -1,0 +1,134 @@
+#include "um/host/managed/page_table.h"
+
+#include <utility>
+
+#include "um/error.h"
+
+namespace spillway::um {
+
+PageTable::PageTable(const PageGeometry& geometry, PageMapper& mapper, Ledger& ledger)
+    : mapper_{mapper},
+      pages_(geometry.pages),
+      order_{geometry.pages},
+      released_{geometry.pages},
+      pool_{geometry.slots, geometry.page, ledger} {}
+
+void PageTable::wait_until_settled(Lock& lock, const Page& page) {
+  while (!page.is_settled()) changed_.wait(lock);
+}
+
+std::optional<SlotIndex> PageTable::take_free_slot() {
+  while (true) {
+    if (const auto slot = pool_.take()) return slot;
+    const auto released = released_.first();
+    if (!released || pool_.has_free()) return std::nullopt;
+    unmap_released(*released);
+  }
+}
+
+void PageTable::become_resident(PageIndex index) {
+  Page& page = pages_[index];
+  page.state = PageState::kResident;
+  if (page.pins == 0) order_.append(index, page.advice);
+}
+
+void PageTable::become_leaving(PageIndex index) {
+  Page& page = pages_[index];
+  expects(page.state == PageState::kResident && page.pins == 0, "a page in use does not leave");
+  order_.remove(index);
+  page.state = PageState::kLeaving;
+}
+
+void PageTable::renew(PageIndex index) {
+  const Page& page = pages_[index];
+  if (page.state != PageState::kResident || page.pins > 0) return;
+  order_.remove(index);
+  order_.append(index, page.advice);
+}
+
+void PageTable::release_lazily(PageIndex index) {
+  order_.remove(index);
+  released_.append(index, Advice::kNone);
+  pages_[index].state = PageState::kReleased;
+  pool_.set_aside();
+  changed_.notify_all();
+}
+
+bool PageTable::reuse_mapping(PageIndex index) {
+  if (!pool_.take_back()) return false;
+  released_.remove(index);
+  become_resident(index);
+  return true;
+}
+
+bool PageTable::take_slot(PageIndex index) {
+  const auto released = released_.first();
+  if (!released || pool_.has_free() || !pool_.take_back()) return false;
+  released_.remove(*released);
+  Page& from = pages_[*released];
+  Page& to = pages_[index];
+  mapper_.remap(*released, index, from.slot);
+  to.slot = std::exchange(from.slot, kNoSlot);
+  from.state = PageState::kNone;
+  if (to.writers > 0) to.content = Content::kNear;
+  become_resident(index);
+  return true;
+}
+
+void PageTable::unmap_released(PageIndex index) {
+  Page& page = pages_[index];
+  released_.remove(index);
+  mapper_.unmap(index, page.slot);
+  pool_.give_aside(page.slot);
+  page.slot = kNoSlot;
+  page.state = PageState::kNone;
+}
+
+void PageTable::begin_use(std::span<const Use> operands, const PageGrid& grid) {
+  for (const Use& use : operands) static_cast<void>(grid.touched(use.range));  // all or none
+  for (const Use& use : operands) {
+    const PageSpan pages = grid.touched(use.range);
+    for (PageIndex index = pages.begin; index < pages.end; ++index) {
+      begin_page_use(index, PageAccess::of(use, grid, index));
+    }
+  }
+  ++launches_;
+}
+
+void PageTable::begin_page_use(PageIndex index, PageAccess access) {
+  Page& page = pages_[index];
+  if (page.state == PageState::kReleased && !reuse_mapping(index)) {
+    unmap_released(index);  // so that a touch faults
+  }
+  const bool is_resident = page.state == PageState::kResident;
+  if (is_resident && page.pins == 0) order_.remove(index);
+  ++page.pins;
+  if (!access.writes) return;
+  ++page.writers;
+  if (access.overwrites) ++page.overwriters;
+  if (is_resident) page.content = Content::kNear;
+}
+
+void PageTable::end_use(std::span<const Use> operands, const PageGrid& grid) noexcept {
+  for (const Use& use : operands) {
+    const PageSpan pages = grid.touched(use.range);
+    for (PageIndex index = pages.begin; index < pages.end; ++index) {
+      end_page_use(index, PageAccess::of(use, grid, index));
+    }
+  }
+  --launches_;
+  changed_.notify_all();
+}
+
+void PageTable::end_page_use(PageIndex index, PageAccess access) noexcept {
+  Page& page = pages_[index];
+  --page.pins;
+  if (access.writes) {
+    --page.writers;
+    if (access.overwrites) --page.overwriters;
+    if (page.state == PageState::kFilling) page.was_written_while_filling = true;
+  }
+  if (page.pins == 0 && page.state == PageState::kResident) order_.append(index, page.advice);
+}
+
+}  // namespace spillway::um
