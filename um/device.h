@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "um/bytes.h"
+#include "um/device_spaces.h"
 #include "um/faults.h"
 #include "um/ledger.h"
 #include "um/memory.h"
 #include "um/options.h"
-#include "um/space.h"
 #include "um/stream.h"
 
 namespace spillway::um {

@@ -43,10 +43,10 @@ class Hints {
  public:
   virtual ~Hints() = default;
 
-  /// Starts moving the content of `range` to `place`: prefetch (kNear) or offload (kFar; near
+  /// Starts moving the content of `range` to `tier`: prefetch (kNear) or offload (kFar; near
   /// memory is free again when `done` is called). Returns before the move ends. Moves in one
   /// direction end in the order of their issue.
-  virtual void prefetch(Range range, MemoryTier place, Completion done) = 0;
+  virtual void prefetch(Range range, MemoryTier tier, Completion done) = 0;
 
   /// Gives `range` near memory, without its content (discard and prefetch): for what the next
   /// launch overwrites. Launches enqueued from now on find it there.

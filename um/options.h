@@ -44,8 +44,8 @@ struct GpuOptions {
   /// Lets the slab be larger than the GPU's free memory less a margin. Drivers have been seen to
   /// hang the GPU, for every program, when they must evict.
   bool oversubscribe = false;
-  /// Tells the driver which pages are dead. Without it they stay where they are until they are
-  /// overwritten: fewer calls, but an eviction would write them back.
+  /// Tells the driver which pages were discarded. Without it they stay where they are until they
+  /// are overwritten: fewer calls, but an eviction would write them back.
   bool discards = true;
 };
 

@@ -19,9 +19,9 @@ constexpr std::uint64_t kPages = 8;
 constexpr int kTimes = 3;
 
 um::Nanoseconds time_of_move(um::Space& space, const std::byte* pages, um::Bytes size,
-                             um::MemoryTier place) {
+                             um::MemoryTier tier) {
   const auto begin = Clock::now();
-  space.prefetch(pages, size, place);
+  space.prefetch(pages, size, tier);
   space.synchronize();
   return std::max(um::Nanoseconds{1}, um::Nanoseconds{Clock::now() - begin});
 }

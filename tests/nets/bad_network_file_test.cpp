@@ -12,7 +12,7 @@
 #include "nets/text/text_lines.h"
 #include "tests/nets/refused_network.h"
 #include "tests/refusal.h"
-#include "tests/src/data/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway::nets {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "src/files/safetensors.h"
-#include "tests/src/data/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway::test {
 namespace {

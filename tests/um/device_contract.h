@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "um/device.h"
+#include "um/error.h"
 
 // What every device has to keep. A test that instantiates it says how the device is opened.
 
@@ -75,10 +76,10 @@ class DeviceContract : public ::testing::TestWithParam<DeviceMaker> {
     write(bits, page(index).data());
     managed->hints().end_use({&use, 1});
   }
-  [[nodiscard]] std::exception_ptr move(Range range, MemoryTier place) {
+  [[nodiscard]] std::exception_ptr move(Range range, MemoryTier tier) {
     std::promise<std::exception_ptr> ended;
     managed->hints().prefetch(
-        range, place, [&](std::exception_ptr failure) { ended.set_value(std::move(failure)); });
+        range, tier, [&](std::exception_ptr failure) { ended.set_value(std::move(failure)); });
     return ended.get_future().get();
   }
 
@@ -136,19 +137,33 @@ TEST_P(DeviceContract, MorePagesThanNearMemoryTakeTurns) {
   EXPECT_LE(ledger.peak(), 4_MiB);
 }
 
-TEST_P(DeviceContract, MovesOfOneDirectionEndInTheOrderOfTheirIssue) {
+TEST_P(DeviceContract, MovesOfOneDirectionEndInTheOrderOfTheirIssueAndAllAtTheSpacesEnd) {
   make_managed();
   for (unsigned index = 0; index < 2; ++index) make_page(index, pattern(kPage, index));
-  std::vector<unsigned> ended;
-  std::promise<void> all;
-  for (unsigned index = 0; index < 2; ++index) {
-    managed->hints().prefetch(page(index), MemoryTier::kFar, [&, index](const std::exception_ptr&) {
-      ended.push_back(index);
-      if (index == 1) all.set_value();
-    });
+  std::vector<int> ended;
+  for (int move = 0; move < 8; ++move) {  // the large one first
+    managed->hints().prefetch(page(0, move == 0 ? 2 : 1), MemoryTier::kFar,
+                              [&, move](const std::exception_ptr&) { ended.push_back(move); });
   }
-  all.get_future().wait();
-  EXPECT_EQ(ended, (std::vector<unsigned>{0, 1}));
+  managed.reset();
+  EXPECT_EQ(ended, (std::vector{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+TEST_P(DeviceContract, CopiesOfOneDirectionEndInTheOrderOfTheirIssueAndAllAtTheSpacesEnd) {
+  auto space = device->make_copy_space({.size = 4_MiB, .near = 8_MiB});
+  std::vector<int> ended;
+  for (int copy = 0; copy < 8; ++copy) {
+    space->copies().offload(space->near().first(copy % 2 == 0 ? 4U << 20U : 4096U), 0_B,
+                            [&, copy](const std::exception_ptr&) { ended.push_back(copy); });
+  }
+  space.reset();
+  EXPECT_EQ(ended, (std::vector{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+TEST_P(DeviceContract, RefusesACopyBeyondFarMemory) {
+  const auto space = device->make_copy_space({.size = 4_MiB, .near = 8_MiB});
+  EXPECT_THROW(space->copies().prefetch(4_MiB, space->near().first(4096), {}), ContractError);
+  EXPECT_THROW(space->copies().offload(space->near().first(512), 0_B, {}), ContractError);
 }
 
 TEST_P(DeviceContract, CopiedContentComesBackAsItLeftAndSlides) {
@@ -164,11 +179,15 @@ TEST_P(DeviceContract, CopiedContentComesBackAsItLeftAndSlides) {
               space->copies().offload(space->near().first(kPage), 2_MiB, std::move(done));
             }),
             nullptr);
+  EXPECT_EQ(space->counters().bytes_offloaded, 2_MiB);
+  EXPECT_EQ(space->counters().bytes_prefetched, 0_MiB);
   write(Bits(kPage), space->near().data());
   EXPECT_EQ(copy([&](Completion done) {
               space->copies().prefetch(2_MiB, space->near().subspan(4096, kPage), std::move(done));
             }),
             nullptr);
+  EXPECT_EQ(space->counters().bytes_offloaded, 2_MiB);
+  EXPECT_EQ(space->counters().bytes_prefetched, 2_MiB);
   space->copies().slide(space->near().subspan(4096, kPage), space->near().data(), {});
   EXPECT_EQ(read(space->near().first(kPage)), bits);
 }

@@ -115,9 +115,9 @@ TEST_P(ManagedSpaceContract, MovesTakeAtLeastTheTimeOfTheLink) {
   slow.link.bandwidth = Bandwidth{static_cast<double>(slow.size.count()) / 0.040};
   make(slow);
   for (std::size_t page = 0; page < 8; ++page) space->write(page, 1);
-  for (const MemoryTier place : {MemoryTier::kFar, MemoryTier::kNear}) {
+  for (const MemoryTier tier : {MemoryTier::kFar, MemoryTier::kNear}) {
     const Clock::time_point start = Clock::now();
-    space->move(0, 8, place);
+    space->move(0, 8, tier);
     EXPECT_GE(Clock::now() - start, std::chrono::milliseconds{40});
   }
   EXPECT_EQ(space->counters().bytes_offloaded, slow.size);

@@ -18,7 +18,8 @@ struct PagingWay {
 };
 
 inline std::string name_of(const testing::TestParamInfo<PagingWay>& info) {
-  return std::to_string(info.param.page / 1_KiB) + "KiB";
+  return (info.param.paging == Paging::kUffdMove ? "UffdMove" : "MemfdSegv") +
+         std::to_string(info.param.page / 1_KiB) + "KiB";
 }
 
 /// A managed space paged in one way. managed_space_contract.h, managed_hints_contract.h,

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/um/host/fresh_folder.h"
+#include "tests/temporary_folder.h"
 #include "tests/um/managed_space_fixture.h"
 #include "um/host/far/far_store.h"
 
@@ -61,10 +61,10 @@ class ManagedSpaceStress : public ManagedSpaceContract {
     while (!is_done) {
       const Range range = memory.space.slab().subspan(random() % (kPages - 4) * memory.page,
                                                       (1 + random() % 4) * memory.page);
-      const MemoryTier place =
+      const MemoryTier tier =
           prefetches && random() % 2 == 0 ? MemoryTier::kNear : MemoryTier::kFar;
       std::promise<void> moved;
-      memory.space.hints().prefetch(range, place,
+      memory.space.hints().prefetch(range, tier,
                                     [&](const std::exception_ptr&) { moved.set_value(); });
       moved.get_future().wait();
     }
@@ -157,7 +157,7 @@ TEST_P(ManagedSpaceStress, LosesNoUpdateOutsideUsesBesideOffloads) {
 }
 
 TEST_P(ManagedSpaceStress, LosesNoUpdateOnAFile) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   ManagedOptions on_disk = options(kPages + kDyingPages, 8);
   on_disk.far.file = folder.path() / "far";
   expect_exact(on_disk, /*declares=*/true, /*prefetches=*/true);

@@ -12,14 +12,16 @@ spillway_test(um_host_tests
   TSAN)
 
 spillway_test(um_uffd_move_tests
-  SOURCES um/host/managed/uffd_move_managed_test.cpp
+  SOURCES um/host/managed/paging_contract_test.cpp
   LINK spillway::um_host_managed
   TIMEOUT 300 TSAN)
+target_compile_definitions(um_uffd_move_tests PRIVATE SPILLWAY_PAGING=kUffdMove)
 # Not under TSan: it takes mapping a page anew for a write.
 spillway_test(um_memfd_segv_tests
-  SOURCES um/host/managed/memfd_segv_managed_test.cpp
+  SOURCES um/host/managed/paging_contract_test.cpp
   LINK spillway::um_host_managed
   TIMEOUT 300)
+target_compile_definitions(um_memfd_segv_tests PRIVATE SPILLWAY_PAGING=kMemfdSegv)
 
 # Not under TSan either: it does not see what OpenMP's threads wait for.
 spillway_test(um_paging_tests
@@ -58,6 +60,6 @@ if(SPILLWAY_HAS_CUDA)
     TSAN)
   spillway_test(um_cuda_gpu_tests GPU
   SOURCES um/cuda/driver/check_gpu_test.cpp um/cuda/cuda_device_gpu_test.cpp
-          um/cuda/managed_allocation_test.cpp
+          um/cuda/managed/cuda_managed_memory_test.cpp
   LINK spillway::prefetch_runtime spillway::um_cuda)
 endif()

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "um/cuda/streams/move_queue.h"
+#include "um/device_spaces.h"
 #include "um/memory.h"
 #include "um/options.h"
-#include "um/space.h"
 
 namespace spillway::um {
 

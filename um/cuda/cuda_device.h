@@ -9,7 +9,7 @@
 #include "um/cuda/device_memory.h"
 #include "um/cuda/driver/api.h"
 #include "um/cuda/driver/driver_counters.h"
-#include "um/cuda/managed/managed_allocation.h"
+#include "um/cuda/managed/cuda_managed_memory.h"
 #include "um/cuda/pinned_memory.h"
 #include "um/cuda/pmr_memory.h"
 #include "um/cuda/streams/compute_streams.h"

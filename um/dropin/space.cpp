@@ -155,41 +155,41 @@ Range Space::whole_pages_around(Allocations::Span span) const {
 
 // --- hints
 
-void Space::prefetch(const void* address, Bytes size, MemoryTier place) {
+void Space::prefetch(const void* address, Bytes size, MemoryTier tier) {
   if (allocation(address, size).empty() || size == Bytes{}) return;
-  hinted_.start_below(kMaxHinted, place);
+  hinted_.start_below(kMaxHinted, tier);
   bool is_started = false;
   try {
-    is_started = start_move(address, size, place,
-                            [this, place](const std::exception_ptr&) { hinted_.end(place); });
+    is_started = start_move(address, size, tier,
+                            [this, tier](const std::exception_ptr&) { hinted_.end(tier); });
   } catch (...) {
-    hinted_.end(place);
+    hinted_.end(tier);
     throw;
   }
-  if (!is_started) hinted_.end(place);
+  if (!is_started) hinted_.end(tier);
 }
 
-bool Space::start_move(const void* address, Bytes size, MemoryTier place, Completion done) {
+bool Space::start_move(const void* address, Bytes size, MemoryTier tier, Completion done) {
   const std::lock_guard lock{mutex_};
   const Allocations::Span span = checked(address, size);
   if (size == Bytes{}) return false;
   Range pages = whole_pages_around(span);
-  if (place == MemoryTier::kNear && Bytes{pages.size()} > options_.near) {
+  if (tier == MemoryTier::kNear && Bytes{pages.size()} > options_.near) {
     // The end of the range would evict its beginning.
     counters_.moves.refused_hints += (Bytes{pages.size()} - options_.near) / options_.page;
     pages = pages.first(options_.near.count());
   }
   try {
-    managed_->hints().prefetch(pages, place,
-                               [this, place, done = std::move(done)](std::exception_ptr failure) {
-                                 moves_.end(place);
+    managed_->hints().prefetch(pages, tier,
+                               [this, tier, done = std::move(done)](std::exception_ptr failure) {
+                                 moves_.end(tier);
                                  done(std::move(failure));
                                });
   } catch (const OutOfMemory&) {  // a GPU's ledger says so at once, the host later, page by page
     counters_.moves.refused_hints += pages.size() / options_.page.count();
     return false;
   }
-  moves_.start(place);
+  moves_.start(tier);
   return true;
 }
 

@@ -10,6 +10,7 @@
 #include "um/completion.h"
 #include "um/counters.h"
 #include "um/device.h"
+#include "um/device_spaces.h"
 #include "um/dropin/allocations.h"
 #include "um/dropin/moves_under_way.h"
 #include "um/event.h"
@@ -18,7 +19,6 @@
 #include "um/memory_tier.h"
 #include "um/options.h"
 #include "um/range.h"
-#include "um/space.h"
 
 namespace spillway::um {
 
@@ -64,10 +64,10 @@ class Space {
   /// Frees when `event` has fired; null: now.
   void free_after(const void* address, std::unique_ptr<const Event> event);
 
-  void prefetch(const void* address, Bytes size, MemoryTier place);
+  void prefetch(const void* address, Bytes size, MemoryTier tier);
   /// As prefetch(), for who waits for the end: calls `done` then, or returns false when it was
   /// refused.
-  [[nodiscard]] bool start_move(const void* address, Bytes size, MemoryTier place, Completion done);
+  [[nodiscard]] bool start_move(const void* address, Bytes size, MemoryTier tier, Completion done);
   void discard(const void* address, Bytes size);
   void advise(const void* address, Bytes size, Advice advice);
   void touch(const void* address, Bytes size, Access access);

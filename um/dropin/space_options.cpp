@@ -59,7 +59,7 @@ ManagedOptions managed_options(const SpaceOptions& options, bool evicts) {
                  "; use larger pages, or more near memory, which allows them"};
   }
   // A GPU's driver discards in the order of a stream that the program's own do not wait for: what
-  // they write early would be dropped. Dead pages stay near there until they are overwritten.
+  // they write early would be dropped. Discarded pages stay near there until they are overwritten.
   // A device that evicts by itself drops them in the order of the calls.
   return {.size = size,
           .near = near,

@@ -4,11 +4,11 @@
 #include <memory>
 #include <string>
 
+#include "um/device_spaces.h"
 #include "um/host/far/far_store.h"
 #include "um/host/far/link.h"
 #include "um/host/host_memory.h"
 #include "um/options.h"
-#include "um/space.h"
 #include "um/threads/engine.h"
 
 namespace spillway::um {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "um/bytes.h"
+#include "um/device_spaces.h"
 #include "um/range.h"
-#include "um/space.h"
 
 namespace spillway {
 

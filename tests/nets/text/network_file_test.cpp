@@ -11,7 +11,7 @@
 
 #include "nets/layer_kinds.h"
 #include "tests/nets/same_network.h"
-#include "tests/src/data/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway::nets {
 namespace {

@@ -49,14 +49,8 @@ TEST(CopyMemory, CompactsForAPrefetchThatFindsNoPiece) {
 // not cut d's share from it before d has it.
 TEST(CopyMemory, ARunHasTheRoomThatItsCompactionMade) {
   TaskGraph graph;
-  const DataId x = add_block(graph, "x", 1);
-  const DataId p = add_block(graph, "p", 2);
-  const DataId a = add_block(graph, "a", 1);
-  const DataId c = add_block(graph, "c", 1);
-  const DataId k = add_block(graph, "k", 1);
-  const DataId e = add_block(graph, "e", 1);
-  const DataId l = add_block(graph, "l", 1);
-  const DataId d = add_block(graph, "d", 2);
+  const auto [x, p, a, c, k, e, l, d] = add_blocks(
+      graph, {{"x", 1}, {"p", 2}, {"a", 1}, {"c", 1}, {"k", 1}, {"e", 1}, {"l", 1}, {"d", 2}});
   graph.add(Task{.name = "make", .writes = {x, p}});
   graph.add(Task{.name = "make a", .writes = {a}});
   graph.add(Task{.name = "use x", .reads = {x}, .writes = {c}});
@@ -88,11 +82,8 @@ TEST(CopyMemory, ARunHasTheRoomThatItsCompactionMade) {
 // compacting.
 TEST(CopyMemory, DoesNotCompactOnceARetriedPrefetchHasFoundRoom) {
   TaskGraph graph;
-  const DataId p = add_block(graph, "p", 2);
-  const DataId a = add_block(graph, "a", 1);
-  const DataId x = add_block(graph, "x", 1);
-  const DataId b = add_block(graph, "b", 1);
-  const DataId y = add_block(graph, "y", 1);
+  const auto [p, a, x, b, y] =
+      add_blocks(graph, {{"p", 2}, {"a", 1}, {"x", 1}, {"b", 1}, {"y", 1}});
   graph.add(Task{.name = "make p", .writes = {p}});
   add_producers(graph, {a, x, b, y});
   graph.add(Task{.name = "use a, b", .reads = {a, b}});
@@ -130,9 +121,7 @@ TEST(CopyMemory, DoesNotCompactOnceARetriedPrefetchHasFoundRoom) {
 // page, a copy may not. The offloads of d and e tell that the walker has tried.
 TEST(CopyMemory, APrefetchWaitsForTheRunsThatMayTouchItsRoom) {
   TaskGraph graph;
-  const DataId a = add_block(graph, "a", 1);
-  const DataId d = add_block(graph, "d", 1);
-  const DataId e = add_block(graph, "e", 1);
+  const auto [a, d, e] = add_blocks(graph, {{"a", 1}, {"d", 1}, {"e", 1}});
   graph.add(Task{.name = "make a", .writes = {a, d, e}});
   add_producers(graph, {add_block(graph, "b", 1), add_block(graph, "c", 1)});
   graph.add(Task{.name = "use a", .reads = {a, d, e}});

@@ -13,10 +13,7 @@ TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesLater) {
   // Three pages. a, b and c fill them; a and c die, and d needs two pages in one piece: b must not
   // lie in the middle, where it would if each took the first free page.
   TaskGraph graph;
-  const DataId a = add_block(graph, "a", 1);
-  const DataId b = add_block(graph, "b", 1);
-  const DataId c = add_block(graph, "c", 1);
-  const DataId d = add_block(graph, "d", 2);
+  const auto [a, b, c, d] = add_blocks(graph, {{"a", 1}, {"b", 1}, {"c", 1}, {"d", 2}});
   add_producers(graph, {a, b});
   graph.add(Task{.name = "use a", .reads = {a}, .writes = {c}});
   graph.add(Task{.name = "use b", .reads = {b}, .writes = {d}});
@@ -33,11 +30,8 @@ TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesBack) {
   // Four pages. x (two pages) leaves after the first run; a, b, c, d fill the arena; a and c die,
   // so that x has two pages to come back to: a and c must lie side by side.
   TaskGraph graph;
-  const DataId x = add_block(graph, "x", 2);
-  const DataId a = add_block(graph, "a", 1);
-  const DataId b = add_block(graph, "b", 1);
-  const DataId c = add_block(graph, "c", 1);
-  const DataId d = add_block(graph, "d", 1);
+  const auto [x, a, b, c, d] =
+      add_blocks(graph, {{"x", 2}, {"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}});
   graph.add(Task{.name = "make x", .writes = {x}});
   add_producers(graph, {a, b, c, d});
   graph.add(Task{.name = "use a, c", .reads = {a, c}, .writes = {b}});
@@ -60,8 +54,7 @@ TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesBack) {
 // says, whatever was there before.
 TEST(FixedPlaces, AreWhereThePlacementSays) {
   TaskGraph graph;
-  const DataId a = add_block(graph, "a", 2);
-  const DataId b = add_block(graph, "b", 3);
+  const auto [a, b] = add_blocks(graph, {{"a", 2}, {"b", 3}});
   graph.add(Task{.name = "make a", .writes = {a}});
   graph.add(Task{.name = "make b", .writes = {b}});
   graph.add(Task{.name = "use a", .reads = {a}, .algorithms = {{.workspace = pages(2)}}});

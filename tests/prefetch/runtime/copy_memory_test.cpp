@@ -15,8 +15,7 @@ using namespace std::chrono_literals;
 class SwappedBlock : public ::testing::Test {
  protected:
   SwappedBlock() {
-    const DataId a = add_block(graph, "a", 1);
-    const DataId b = add_block(graph, "b", 1);
+    const auto [a, b] = add_blocks(graph, {{"a", 1}, {"b", 1}});
     graph.add(Task{.name = "make a", .writes = {a}});
     graph.add(Task{.name = "make b", .writes = {b}});
     graph.add(Task{.name = "use a", .reads = {a}, .writes = {a}});
@@ -85,9 +84,7 @@ TEST_F(SwappedBlock, RefusesAPlanThatMovesPartsOfBlocks) {
 // That the copy of c, the fourth, has been issued shows that b was freed before.
 TEST(CopyMemory, ACleanOffloadDoesNotCountForTheCopyBeforeIt) {
   TaskGraph graph;
-  const DataId a = add_block(graph, "a", 1);
-  const DataId b = add_block(graph, "b", 1);
-  const DataId c = add_block(graph, "c", 1);
+  const auto [a, b, c] = add_blocks(graph, {{"a", 1}, {"b", 1}, {"c", 1}});
   graph.add(Task{.name = "make b", .writes = {b}});
   graph.add(Task{.name = "wait"});
   graph.add(Task{.name = "use b", .reads = {b}});

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -30,6 +31,17 @@ class ManualCopies final : public um::Copies {
 
 inline DataId add_block(TaskGraph& graph, const char* name, std::uint64_t count) {
   return graph.add(DataBlock{.name = name, .size = pages(count)});
+}
+
+/// Adds a block of so many pages for each name.
+template <std::size_t kCount>
+std::array<DataId, kCount> add_blocks(
+    TaskGraph& graph, const std::pair<const char*, std::uint64_t> (&blocks)[kCount]) {
+  std::array<DataId, kCount> ids{};
+  for (std::size_t i = 0; i < kCount; ++i) {
+    ids[i] = add_block(graph, blocks[i].first, blocks[i].second);
+  }
+  return ids;
 }
 
 /// Every task once, each after the one before it.
@@ -75,9 +87,8 @@ struct ManualStep {
 /// the last (run 4), while run 5 leaves it only an end. Allocated as they come, they are compacted
 /// twice: for runs 4 and 5.
 inline void add_unplaceable_runs(TaskGraph& graph, std::uint64_t count) {
-  const DataId first = add_block(graph, "first", 1);
-  const DataId second = add_block(graph, "second", 1);
-  const DataId third = add_block(graph, "third", 1);
+  const auto [first, second, third] =
+      add_blocks(graph, {{"first", 1}, {"second", 1}, {"third", 1}});
   const auto add = [&](std::vector<DataId> reads, std::vector<DataId> writes, std::uint64_t fill) {
     const std::string name = "fill " + std::to_string(graph.tasks.size());
     if (fill > 0) writes.push_back(add_block(graph, name.c_str(), fill));

@@ -22,8 +22,8 @@ class RecordedHints final : public um::Hints {
  public:
   explicit RecordedHints(um::Range slab) : slab_{slab} {}
 
-  void prefetch(um::Range range, um::MemoryTier place, um::Completion done) override {
-    note((place == um::MemoryTier::kNear ? "prefetch " : "offload ") + pages_of(range));
+  void prefetch(um::Range range, um::MemoryTier tier, um::Completion done) override {
+    note((tier == um::MemoryTier::kNear ? "prefetch " : "offload ") + pages_of(range));
     done(failure);
   }
   void populate(um::Range range) override { note("populate " + pages_of(range)); }

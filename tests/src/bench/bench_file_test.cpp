@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "prefetch/files/json.h"
-#include "tests/src/data/temporary_folder.h"
+#include "tests/temporary_folder.h"
 #include "um/error.h"
 
 namespace spillway {

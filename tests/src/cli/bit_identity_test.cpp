@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/src/cli/program.h"
-#include "tests/src/data/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "tests/src/cli/program.h"
 #include "tests/src/cli/refused.h"
-#include "tests/src/data/temporary_folder.h"
 #include "tests/src/report/sample_bench_file.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway {
 namespace {

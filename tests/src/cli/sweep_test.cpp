@@ -15,7 +15,7 @@
 
 #include "tests/src/cli/program.h"
 #include "tests/src/cli/refused.h"
-#include "tests/src/data/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway {
 namespace {

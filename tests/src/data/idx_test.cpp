@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/refusal.h"
-#include "tests/src/data/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "src/data/prepared_dataset.h"
 #include "tests/refusal.h"
-#include "tests/src/data/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway {
 namespace {

@@ -8,7 +8,7 @@
 #include <iostream>
 
 #include "tests/src/dropin/space_of_c.h"
-#include "tests/um/host/fresh_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway::dropin {
 namespace {
@@ -37,7 +37,7 @@ class FarFailure : public SpaceOfC {
     return all;
   }
 
-  um::TemporaryFolder folder;
+  test::TemporaryFolder folder;
   std::string path;
   spillway_um_options wanted;
 };

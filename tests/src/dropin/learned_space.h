@@ -13,29 +13,22 @@
 namespace spillway::dropin {
 
 /// Thirty-two pages of 64 KiB of which eight may be near, behind a slow link, so that faults cost.
-class LearnedSpace : public testing::Test {
+class LearnedSpace : public SpaceOfC {
  protected:
   static constexpr std::size_t kNear = 8;
 
   void SetUp() override {
-    spillway_um_options wanted;
-    spillway_um_options_init(&wanted);
+    spillway_um_options wanted = options();
     wanted.near_bytes = kNear * kPage;
     wanted.capacity_bytes = 32 * kPage;
-    wanted.page_bytes = kPage;
     wanted.link_bytes_per_second = 2e9;
-    ASSERT_EQ(spillway_um_create(&wanted, &space), SPILLWAY_UM_OK) << spillway_um_last_error();
+    make(wanted);
   }
-  void TearDown() override { static_cast<void>(spillway_um_destroy(space)); }
 
   static void ok(spillway_um_status status) {
     EXPECT_EQ(status, SPILLWAY_UM_OK) << spillway_um_last_error();
   }
-  [[nodiscard]] std::byte* take(std::size_t pages) const {
-    void* address = nullptr;
-    ok(spillway_um_allocate(space, pages * kPage, 0, &address));
-    return static_cast<std::byte*>(address);
-  }
+  [[nodiscard]] std::byte* take(std::size_t pages) const { return SpaceOfC::take(pages * kPage); }
   void give(void* address) const { ok(spillway_um_free(space, address)); }
   void touch(std::byte* address, std::size_t pages, int access) const {
     ok(spillway_um_touch(space, address, pages * kPage, access));
@@ -74,8 +67,6 @@ class LearnedSpace : public testing::Test {
     }
     return wrong;
   }
-
-  spillway_um_space space{};
 };
 
 }  // namespace spillway::dropin

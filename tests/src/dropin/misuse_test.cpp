@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "tests/src/dropin/space_of_c.h"
-#include "tests/um/host/fresh_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway::dropin {
 namespace {
@@ -170,7 +170,7 @@ TEST_F(Misused, Options) {
 }
 
 TEST_F(Misused, AFarFileThatIsLargerThanItsFileSystem) {
-  const um::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   spillway_um_options wanted = options();
   const std::string path = folder.path().string();
   wanted.far_path = path.c_str();
@@ -181,7 +181,7 @@ TEST_F(Misused, AFarFileThatIsLargerThanItsFileSystem) {
 }
 
 TEST_F(Misused, AFullFileSystem) {
-  const um::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const std::string path = folder.path().string();
   if (mount("spillway", path.c_str(), "tmpfs", 0, "size=512k") != 0) {
     GTEST_SKIP() << "only root may mount a small file system: " << std::strerror(errno);

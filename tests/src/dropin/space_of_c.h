@@ -23,8 +23,8 @@ class SpaceOfC : public testing::Test {
     wanted.page_bytes = kPage;
     return wanted;
   }
-  void SetUp() override {
-    const spillway_um_options wanted = options();
+  void SetUp() override { make(options()); }
+  void make(const spillway_um_options& wanted) {
     ASSERT_EQ(spillway_um_create(&wanted, &space), SPILLWAY_UM_OK) << spillway_um_last_error();
   }
   void TearDown() override { static_cast<void>(spillway_um_destroy(space)); }

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "tests/refusal.h"
-#include "tests/src/data/temporary_folder.h"
+#include "tests/temporary_folder.h"
 #include "um/error.h"
 
 namespace spillway {

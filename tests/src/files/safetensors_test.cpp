@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tests/refusal.h"
-#include "tests/src/data/temporary_folder.h"
+#include "tests/temporary_folder.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "tests/src/data/temporary_folder.h"
 #include "tests/src/report/sample_bench_file.h"
+#include "tests/temporary_folder.h"
 #include "um/error.h"
 
 namespace spillway {

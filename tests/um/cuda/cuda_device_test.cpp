@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <fstream>
 
+#include "tests/temporary_folder.h"
 #include "tests/um/cuda/recording_api.h"
 #include "tests/um/device_contract.h"
-#include "tests/um/host/fresh_folder.h"
 #include "um/cuda/driver/capabilities.h"
 #include "um/cuda/driver/runtime_api.h"
 #include "um/cuda/driver/usability.h"
@@ -97,7 +97,7 @@ TEST(Capabilities, SayWhyNotMore) {
 }
 
 TEST(PcieLink, IsReadFromLinux) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto device = folder.path() / "0000:1b:00.0";
   std::filesystem::create_directories(device);
   EXPECT_EQ(pcie_link("0000:1B:00.0", folder.path()), std::nullopt);

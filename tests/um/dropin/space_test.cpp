@@ -6,7 +6,6 @@
 #include <cstring>
 #include <optional>
 
-#include "tests/refusal.h"
 #include "um/dropin/misuse.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
@@ -168,20 +167,6 @@ TEST_F(SpaceTest, ChoosesPagesThatLeaveSomethingToEvict) {
     space->synchronize();
     EXPECT_EQ(space->counters().near, page);
   }
-}
-
-TEST_F(SpaceTest, RefusesOptionsThatMakeNoSense) {
-  const auto refusal = [&](const SpaceOptions& wanted) {
-    return test::refusal([&] { return Space{device, wanted}.counters().frees; });
-  };
-  EXPECT_EQ(refusal({.capacity = 1_MiB}), "no near memory; give near_bytes");
-  EXPECT_EQ(refusal({.near = 1_MiB}), "no capacity; give capacity_bytes");
-  EXPECT_EQ(refusal({.near = 1_MiB, .capacity = 2_MiB, .page = 5000_B}),
-            "pages of 4.88 KiB; give a power of two from 4 KiB to 2 MiB, or 0");
-  EXPECT_EQ(refusal({.near = 3_MiB, .capacity = 8_MiB, .page = 2_MiB}),
-            "near memory of 3.00 MiB does not hold two pages of 2.00 MiB; give it more, or use "
-            "smaller pages");
-  EXPECT_EQ(refusal({.near = 1_MiB, .capacity = Bytes{~std::uint64_t{0}}}).find("a space of "), 0U);
 }
 
 }  // namespace

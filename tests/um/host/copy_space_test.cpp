@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/um/host/fresh_folder.h"
+#include "tests/temporary_folder.h"
 #include "um/error.h"
 
 namespace spillway::um {
@@ -78,7 +78,7 @@ void expect_round_trip(const CopyOptions& options) {
 TEST(CopySpace, BringsBackWhatWasOffloadedToRam) { expect_round_trip(small_space()); }
 
 TEST(CopySpace, BringsBackWhatWasOffloadedToAFile) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   CopyOptions options = small_space();
   options.far.file = folder.path();
   expect_round_trip(options);
@@ -86,33 +86,11 @@ TEST(CopySpace, BringsBackWhatWasOffloadedToAFile) {
 
 TEST(CopySpace, SaysWhereItsFarMemoryIs) {
   EXPECT_EQ(HostCopySpace{small_space()}.description(), "far RAM");
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   CopyOptions options = small_space();
   options.far.file = folder.path();
   const std::string description = HostCopySpace{options}.description();
   EXPECT_EQ(description.find("far file in " + folder.path().string() + ", "), 0U) << description;
-}
-
-TEST(CopySpace, CountsTheBytesOfEachDirection) {
-  HostCopySpace space{small_space()};
-  offload(space, space.near().first(8192), 0_B);
-  prefetch(space, 0_B, space.near().first(4096));
-  EXPECT_EQ(space.counters().bytes_offloaded, 8_KiB);
-  EXPECT_EQ(space.counters().bytes_prefetched, 4_KiB);
-}
-
-TEST(CopySpace, EndsCopiesInTheOrderOfTheirIssueAndAllAtItsEnd) {
-  std::vector<int> ended;
-  {
-    HostCopySpace space{small_space()};
-    for (int i = 0; i < 20; ++i) {
-      const std::size_t size = i % 2 == 0 ? 4 << 20 : 4096;
-      space.copies().offload(space.near().first(size), 0_B,
-                             [&ended, i](const std::exception_ptr&) { ended.push_back(i); });
-    }
-  }
-  ASSERT_EQ(ended.size(), 20U);
-  EXPECT_TRUE(std::is_sorted(ended.begin(), ended.end()));
 }
 
 // 4 MiB at 100 MiB/s and 10 ms latency, twice the same way: at least 2 * (40 + 10) ms, though both
@@ -136,14 +114,8 @@ TEST(CopySpace, KeepsToTheTimesOfItsLinkInEachDirection) {
   other.wait();
 }
 
-TEST(CopySpace, RefusesACopyBeyondTheFarStore) {
-  HostCopySpace space{small_space()};
-  EXPECT_THROW(space.copies().prefetch(16_MiB, space.near().first(4096), {}), ContractError);
-  EXPECT_THROW(space.copies().offload(space.near().first(512), 0_B, {}), ContractError);
-}
-
 TEST(CopySpace, TellsTheCompletionWhenACopyFailsAndCountsNothing) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   CopyOptions options = small_space();
   options.far.file = folder.path();
   HostCopySpace space{options};

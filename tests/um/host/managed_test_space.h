@@ -47,9 +47,9 @@ class ManagedTestSpace {
     });
   }
   /// Moves `count` pages and waits; what the move's completion got.
-  std::exception_ptr move(std::size_t first, std::size_t count, MemoryTier place) {
+  std::exception_ptr move(std::size_t first, std::size_t count, MemoryTier tier) {
     std::promise<std::exception_ptr> promise;
-    hints().prefetch(pages(first, count), place,
+    hints().prefetch(pages(first, count), tier,
                      [&](std::exception_ptr failure) { promise.set_value(std::move(failure)); });
     return promise.get_future().get();
   }

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "tests/um/host/fresh_folder.h"
+#include "tests/temporary_folder.h"
 #include "um/error.h"
 
 namespace spillway::um {
@@ -31,7 +31,7 @@ class AvailableMemory : public testing::Test {
   [[nodiscard]] Bytes available() const { return available_memory(root_.path()); }
 
  private:
-  TemporaryFolder root_;
+  test::TemporaryFolder root_;
 };
 
 TEST_F(AvailableMemory, IsWhatTheSystemHasWithoutCgroups) { EXPECT_EQ(available(), 1000_KiB); }

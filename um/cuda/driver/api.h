@@ -66,7 +66,7 @@ class CudaApi {
   /// Between any two kinds of memory.
   virtual void copy(std::span<const std::byte> from, std::byte* to, cudaStream_t stream) = 0;
 
-  virtual void prefetch(Range range, MemoryTier place, cudaStream_t stream) = 0;
+  virtual void prefetch(Range range, MemoryTier tier, cudaStream_t stream) = 0;
   /// Requires: facts().has_discard, and so for the next.
   virtual void discard(std::span<const Range> ranges, cudaStream_t stream) = 0;
   virtual void discard_and_prefetch_near(std::span<const Range> ranges, cudaStream_t stream) = 0;

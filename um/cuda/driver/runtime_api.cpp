@@ -23,17 +23,17 @@ void check_driver(CUresult status, Caller where = Caller::here()) {
 
 #if CUDART_VERSION >= 13000
 using Location = cudaMemLocation;
-Location location(MemoryTier place, int ordinal) {
-  return place == MemoryTier::kNear ? Location{.type = cudaMemLocationTypeDevice, .id = ordinal}
-                                    : Location{.type = cudaMemLocationTypeHost, .id = 0};
+Location location(MemoryTier tier, int ordinal) {
+  return tier == MemoryTier::kNear ? Location{.type = cudaMemLocationTypeDevice, .id = ordinal}
+                                   : Location{.type = cudaMemLocationTypeHost, .id = 0};
 }
 cudaError_t prefetch_range(Range range, Location to, cudaStream_t stream) {
   return cudaMemPrefetchAsync(range.data(), range.size(), to, 0, stream);
 }
 #else
 using Location = int;
-Location location(MemoryTier place, int ordinal) {
-  return place == MemoryTier::kNear ? ordinal : cudaCpuDeviceId;
+Location location(MemoryTier tier, int ordinal) {
+  return tier == MemoryTier::kNear ? ordinal : cudaCpuDeviceId;
 }
 cudaError_t prefetch_range(Range range, Location to, cudaStream_t stream) {
   return cudaMemPrefetchAsync(range.data(), range.size(), to, stream);
@@ -163,9 +163,9 @@ class RuntimeApi final : public CudaApi {
     check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyDefault, stream));
   }
 
-  void prefetch(Range range, MemoryTier place, cudaStream_t stream) override {
+  void prefetch(Range range, MemoryTier tier, cudaStream_t stream) override {
     enter();
-    check(prefetch_range(range, location(place, ordinal_), stream));
+    check(prefetch_range(range, location(tier, ordinal_), stream));
   }
   void discard_and_prefetch_near(std::span<const Range> ranges, cudaStream_t stream) override {
     bring(discards_.discard_and_prefetch, ranges, stream);
@@ -237,8 +237,8 @@ class RuntimeApi final : public CudaApi {
 
 void RuntimeApi::advise(Range range, Advice advice) {
   enter();
-  const auto give = [&](cudaMemoryAdvise what, MemoryTier place) {
-    check(cudaMemAdvise(range.data(), range.size(), what, location(place, ordinal_)));
+  const auto give = [&](cudaMemoryAdvise what, MemoryTier tier) {
+    check(cudaMemAdvise(range.data(), range.size(), what, location(tier, ordinal_)));
   };
   give(advice == Advice::kReadMostly ? cudaMemAdviseSetReadMostly : cudaMemAdviseUnsetReadMostly,
        MemoryTier::kNear);

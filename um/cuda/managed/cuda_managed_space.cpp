@@ -47,8 +47,8 @@ void CudaManagedSpace::note(std::exception_ptr failure) {
   if (failure != nullptr && failure_ == nullptr) failure_ = std::move(failure);
 }
 
-void CudaManagedSpace::prefetch(Range range, MemoryTier place, Completion done) {
-  if (place == MemoryTier::kNear) {
+void CudaManagedSpace::prefetch(Range range, MemoryTier tier, Completion done) {
+  if (tier == MemoryTier::kNear) {
     bring(range, std::move(done));
   } else {
     send_away(range, std::move(done));

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "um/cuda/driver/driver_counters.h"
-#include "um/cuda/managed/managed_allocation.h"
+#include "um/cuda/managed/cuda_managed_memory.h"
 #include "um/cuda/managed/slab_pages.h"
 #include "um/cuda/streams/compute_streams.h"
 #include "um/cuda/streams/move_queue.h"
+#include "um/device_spaces.h"
 #include "um/ledger.h"
 #include "um/options.h"
-#include "um/space.h"
 
 namespace spillway::um {
 
@@ -48,7 +48,7 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
     Range range;
   };
 
-  void prefetch(Range range, MemoryTier place, Completion done) override;
+  void prefetch(Range range, MemoryTier tier, Completion done) override;
   void populate(Range range) override;
   void retire(Range range) override;
   void discard(Range range) override;
@@ -72,7 +72,7 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   Slab slab_;
 
   mutable std::mutex mutex_;  // guards what follows, and the order of calls on upkeep_
-  NearPages pages_;
+  SlabPages pages_;
   std::exception_ptr failure_;  // of the first move that failed
   StreamHandle upkeep_;         // room for what is overwritten, and discards
   EventHandle upkept_;

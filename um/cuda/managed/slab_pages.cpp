@@ -6,14 +6,14 @@
 
 namespace spillway::um {
 
-NearPages::NearPages(Range slab, Bytes page, Ledger& ledger)
+SlabPages::SlabPages(Range slab, Bytes page, Ledger& ledger)
     : slab_{slab}, page_{page.count()}, ledger_{ledger}, pages_(slab.size() / page.count()) {
   expects(slab.size() % page_ == 0, "a slab of whole pages");
 }
 
-NearPages::~NearPages() { send_away(slab_); }
+SlabPages::~SlabPages() { send_away(slab_); }
 
-NearPages::Span NearPages::pages_of(Range range) const {
+SlabPages::Span SlabPages::pages_of(Range range) const {
   expects(
       range.data() >= slab_.data() && range.data() + range.size() <= slab_.data() + slab_.size(),
       "a range of the slab");
@@ -23,7 +23,7 @@ NearPages::Span NearPages::pages_of(Range range) const {
 }
 
 template <class Pred>
-std::vector<Range> NearPages::ranges_where(Span span, const Pred& pred) const {
+std::vector<Range> SlabPages::ranges_where(Span span, const Pred& pred) const {
   std::vector<Range> ranges;
   for (std::size_t index = span.begin; index < span.end; ++index) {
     if (!pred(pages_[index])) continue;
@@ -37,7 +37,7 @@ std::vector<Range> NearPages::ranges_where(Span span, const Pred& pred) const {
   return ranges;
 }
 
-std::vector<Range> NearPages::bring(Range range) {
+std::vector<Range> SlabPages::bring(Range range) {
   const Span span = pages_of(range);
   std::uint64_t added = 0;
   for (std::size_t i = span.begin; i < span.end; ++i) added += pages_[i].state != State::kLive;
@@ -48,29 +48,29 @@ std::vector<Range> NearPages::bring(Range range) {
   return away;
 }
 
-void NearPages::retire(Range range) {
+void SlabPages::retire(Range range) {
   const Span span = pages_of(range);
   for (std::size_t i = span.begin; i < span.end; ++i) {
     ++pages_[i].discards_due;
     if (pages_[i].state != State::kLive) continue;
-    pages_[i].state = State::kDead;
+    pages_[i].state = State::kRetired;
     ledger_.release(Bytes{page_});
   }
 }
 
-std::vector<Range> NearPages::discard(Range range, bool keeps) {
+std::vector<Range> SlabPages::discard(Range range, bool keeps) {
   const Span span = pages_of(range);
   for (std::size_t i = span.begin; i < span.end; ++i) {
     Page& page = pages_[i];
     if (page.discards_due > 0) {
       --page.discards_due;
     } else if (page.state == State::kLive) {  // nothing was said of it before
-      page.state = State::kDead;
+      page.state = State::kRetired;
       ledger_.release(Bytes{page_});
     }
   }
   const auto is_over = [](const Page& page) {
-    return page.state == State::kDead && page.discards_due == 0;
+    return page.state == State::kRetired && page.discards_due == 0;
   };
   if (keeps) return {};
   std::vector<Range> dropped = ranges_where(span, is_over);
@@ -80,7 +80,7 @@ std::vector<Range> NearPages::discard(Range range, bool keeps) {
   return dropped;
 }
 
-void NearPages::send_away(Range range) {
+void SlabPages::send_away(Range range) {
   const Span span = pages_of(range);
   for (std::size_t i = span.begin; i < span.end; ++i) {
     if (pages_[i].state != State::kLive) continue;
@@ -89,7 +89,7 @@ void NearPages::send_away(Range range) {
   }
 }
 
-Bytes NearPages::live_bytes(Range range) const {
+Bytes SlabPages::live_bytes(Range range) const {
   if (range.empty()) return {};
   expects(
       range.data() >= slab_.data() && range.data() + range.size() <= slab_.data() + slab_.size(),
@@ -104,7 +104,7 @@ Bytes NearPages::live_bytes(Range range) const {
   return live;
 }
 
-std::size_t NearPages::away(Range range) const {
+std::size_t SlabPages::away(Range range) const {
   const Span span = pages_of(range);
   return static_cast<std::size_t>(
       std::count_if(pages_.begin() + static_cast<std::ptrdiff_t>(span.begin),

@@ -13,30 +13,30 @@ namespace spillway::um {
 /// What is near of a managed slab, page by page, as the hints given so far leave it; charges a
 /// ledger for the live pages. No driver tells what is near: this is kept beside it.
 ///
-/// A page is *away*; *live* (near, with content or about to get some); or *dead* (near, and what it
-/// holds is needed at most by launches already enqueued). Launches execute in order, so a dead page
-/// that becomes live again needs nothing from the driver, and may not be discarded for its last
-/// life any more.
+/// A page is *away*; *live* (near, with content or about to get some); or *retired* (near, and only
+/// launches already enqueued need what it holds). Launches execute in order, so a retired page that
+/// becomes live again needs nothing from the driver, and its last life may not be discarded any
+/// more.
 ///
 /// Thread safety: none.
-class NearPages {
+class SlabPages {
  public:
   /// The ledger outlives it. Requires: `slab` consists of whole pages.
-  NearPages(Range slab, Bytes page, Ledger& ledger);
-  NearPages(const NearPages&) = delete;
-  NearPages& operator=(const NearPages&) = delete;
+  SlabPages(Range slab, Bytes page, Ledger& ledger);
+  SlabPages(const SlabPages&) = delete;
+  SlabPages& operator=(const SlabPages&) = delete;
   /// Gives back every charge.
-  ~NearPages();
+  ~SlabPages();
 
   // Each of these requires: `range` consists of whole pages of the slab.
 
   /// Makes all pages live. Returns the ranges that were away, in order and as few as can be.
   /// Throws: OutOfMemory, and nothing is changed.
   [[nodiscard]] std::vector<Range> bring(Range range);
-  /// Makes live pages dead. One discard() follows for each.
+  /// Makes live pages retired. One discard() follows for each.
   void retire(Range range);
   /// Ends a life of each page that is near. Returns what must be dropped by the driver and is away
-  /// now. When `keeps` it stays near, dead, instead.
+  /// now. When `keeps` it stays near, retired, instead.
   [[nodiscard]] std::vector<Range> discard(Range range, bool keeps);
   /// The content of the live pages has gone far: they are away.
   void send_away(Range range);
@@ -47,7 +47,7 @@ class NearPages {
   [[nodiscard]] std::size_t away(Range range) const;
 
  private:
-  enum class State : std::uint8_t { kAway, kLive, kDead };
+  enum class State : std::uint8_t { kAway, kLive, kRetired };
   struct Page {
     State state = State::kAway;
     std::uint32_t discards_due = 0;  // lives that are over but for launches under way

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "tests/src/bench/watched_device.h"
-#include "tests/src/data/temporary_folder.h"
+#include "tests/temporary_folder.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "tests/src/cli/program.h"
-#include "tests/src/data/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway {
 namespace {

@@ -39,9 +39,9 @@ class CudaManagedSpaceTest : public ::testing::Test {
   [[nodiscard]] Range pages(std::size_t first, std::size_t count) {
     return space->slab().subspan(first * (2_MiB).count(), count * (2_MiB).count());
   }
-  [[nodiscard]] std::exception_ptr move(std::size_t first, std::size_t count, MemoryTier place) {
+  [[nodiscard]] std::exception_ptr move(std::size_t first, std::size_t count, MemoryTier tier) {
     std::promise<std::exception_ptr> ended;
-    space->hints().prefetch(pages(first, count), place, [&](std::exception_ptr failure) {
+    space->hints().prefetch(pages(first, count), tier, [&](std::exception_ptr failure) {
       ended.set_value(std::move(failure));
     });
     return ended.get_future().get();

@@ -29,7 +29,7 @@ class NearPagesTest : public ::testing::Test {
 
   std::vector<std::byte> slab = std::vector<std::byte>(6 * kPage);
   Ledger ledger{Bytes{4 * kPage}};
-  NearPages pages{slab, Bytes{kPage}, ledger};
+  SlabPages pages{slab, Bytes{kPage}, ledger};
 };
 
 TEST_F(NearPagesTest, BringsOnlyWhatIsAwayInAsFewRangesAsCanBe) {
@@ -60,7 +60,7 @@ TEST_F(NearPagesTest, CountsTheLiveBytesOfARange) {
   EXPECT_EQ(pages.live_bytes(Range{slab}.subspan(kPage - 1, 1 + kPage + 10)), Bytes{kPage + 10});
   EXPECT_EQ(pages.live_bytes(Range{slab}.subspan(kPage + 5, 7)), 7_B);
   EXPECT_EQ(pages.live_bytes({}), 0_B);
-  pages.retire(at(1, 1));  // dead
+  pages.retire(at(1, 1));  // retired
   EXPECT_EQ(pages.live_bytes(slab), Bytes{kPage});
 }
 
@@ -115,11 +115,11 @@ TEST_F(NearPagesTest, RefusesWhatIsNotWholePagesOfTheSlab) {
   EXPECT_THROW(pages.retire(elsewhere), ContractError);
 }
 
-TEST(NearPages, GivesBackItsChargeAtItsEnd) {
+TEST(SlabPages, GivesBackItsChargeAtItsEnd) {
   std::vector<std::byte> slab(2 * kPage);
   Ledger ledger{Bytes{2 * kPage}};
   {
-    NearPages pages{slab, Bytes{kPage}, ledger};
+    SlabPages pages{slab, Bytes{kPage}, ledger};
     static_cast<void>(pages.bring(slab));
   }
   EXPECT_EQ(ledger.in_use(), Bytes{});

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/um/host/fresh_folder.h"
+#include "tests/temporary_folder.h"
 #include "um/error.h"
 #include "um/host/far/unnamed_file.h"
 #include "um/machine/mapping.h"
@@ -59,7 +59,7 @@ class FarStoreContract : public testing::TestWithParam<Kind> {
   }
 
  private:
-  TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
 };
 
 INSTANTIATE_TEST_SUITE_P(FarStores, FarStoreContract, testing::Values(Kind::kRam, Kind::kFile),
@@ -143,14 +143,14 @@ std::string refusal(const fs::path& path) {
 }
 
 TEST(FarFile, HasNoNameWhileItIsInUse) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto in_folder = make_far_store({.file = folder.path()}, 4_KiB);
   const auto named = make_far_store({.file = folder.path() / "far"}, 4_KiB);
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
 TEST(FarFile, TakesAllItsRoomNow) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const UnnamedFile file{folder.path(), 4_MiB};
   struct stat info {};
   ASSERT_EQ(fstat(file.descriptor(), &info), 0);
@@ -158,7 +158,7 @@ TEST(FarFile, TakesAllItsRoomNow) {
 }
 
 TEST(FarFile, NamesItsFolderWhenTheSystemRefusesAReadOrAWrite) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto far = make_far_store({.file = folder.path()}, 4_KiB);
   const Pages page{4_KiB};
   ASSERT_EQ(mprotect(page.bytes().data(), page.bytes().size(), PROT_NONE), 0);
@@ -169,14 +169,14 @@ TEST(FarFile, NamesItsFolderWhenTheSystemRefusesAReadOrAWrite) {
 }
 
 TEST(FarFile, SaysWhereItIs) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const std::string description =
       make_far_store({.file = folder.path() / "far"}, 4_KiB)->description();
   EXPECT_EQ(description.find("file in " + folder.path().string() + ", "), 0U) << description;
 }
 
 TEST(FarFile, RefusesAFolderThatIsNotThere) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   EXPECT_EQ(refusal(folder.path() / "none" / "far"),
             "cannot put far memory in " + (folder.path() / "none/far").string() +
                 ": there is no folder " + (folder.path() / "none").string() +
@@ -184,13 +184,13 @@ TEST(FarFile, RefusesAFolderThatIsNotThere) {
 }
 
 TEST(FarFile, RefusesAPathBelowAFile) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   std::ofstream{folder.path() / "file"} << "text";
   EXPECT_NE(refusal(folder.path() / "file" / "far").find("there is no folder"), std::string::npos);
 }
 
 TEST(FarFile, RefusesAFileThatExistsAndLeavesItAlone) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const fs::path path = folder.path() / "file";
   std::ofstream{path} << "text";
   EXPECT_EQ(refusal(path), "cannot put far memory in " + path.string() +

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/um/host/fresh_folder.h"
+#include "tests/temporary_folder.h"
 #include "um/error.h"
 #include "um/host/managed/uffd_probe.h"
 #include "um/machine/available_memory.h"
@@ -45,7 +45,7 @@ TEST(ManagedRegion, SaysHowItPages) {
 }
 
 TEST(ManagedRegion, SaysWhereItsFarFileIs) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   Ledger ledger{1_GiB};
   ManagedOptions wanted = options(4, 2, 64_KiB);
   wanted.far.file = folder.path();
@@ -118,22 +118,6 @@ TEST(ManagedRegion, SeveralLiveSideBySide) {
   };
   EXPECT_TRUE(holds(first->slab(), std::byte{1}));
   EXPECT_TRUE(holds(second->slab(), std::byte{2}));
-}
-
-TEST(ManagedRegion, MovesEndInTheOrderOfTheirIssue) {
-  Ledger ledger{1_GiB};
-  std::vector<int> ended;
-  {
-    const auto region = make_managed_region(options(8, 8, 64_KiB), ledger);
-    std::fill(region->slab().begin(), region->slab().end(), std::byte{1});
-    for (int move = 0; move < 8; ++move) {  // the large one first
-      const Range range = move == 0 ? region->slab() : region->slab().first(64 << 10);
-      region->hints().prefetch(range, MemoryTier::kFar, [&ended, move](const std::exception_ptr&) {
-        ended.push_back(move);
-      });
-    }
-  }  // the engines finish first
-  EXPECT_EQ(ended, (std::vector{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
 TEST(ManagedRegion, PagesStillMoveAfterAFork) {

@@ -1,4 +1,4 @@
-#include "um/cuda/managed/managed_allocation.h"
+#include "um/cuda/managed/cuda_managed_memory.h"
 
 #include <cstdint>
 

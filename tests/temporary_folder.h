@@ -3,22 +3,23 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "um/error.h"
+
 namespace spillway::test {
 
-/// An empty folder of the running test's own, removed at its end.
+/// A fresh empty folder, removed with all it holds at the end of its life.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::path{testing::TempDir()} /
-            (std::string{"spillway-"} + test->test_suite_name() + "-" + test->name());
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
+    std::string name = testing::TempDir() + "spillway-test-XXXXXX";
+    um::expects(mkdtemp(name.data()) != nullptr, "a test can make a temporary folder");
+    path_ = name;
   }
   ~TemporaryFolder() {
     std::error_code ignored;
@@ -26,8 +27,6 @@ class TemporaryFolder {
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  TemporaryFolder(TemporaryFolder&&) = delete;
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }

@@ -1,0 +1,22 @@
+// Built once for each mechanism: SPILLWAY_PAGING says which.
+#include "tests/um/managed_discard_contract.h"
+#include "tests/um/managed_failure_contract.h"
+#include "tests/um/managed_hints_contract.h"
+#include "tests/um/managed_space_contract.h"
+#include "tests/um/managed_space_stress.h"
+
+namespace spillway::um {
+namespace {
+
+constexpr Paging kPaging = Paging::SPILLWAY_PAGING;
+const auto kWays = testing::Values(PagingWay{.paging = kPaging, .page = 4_KiB},
+                                   PagingWay{.paging = kPaging, .page = 64_KiB},
+                                   PagingWay{.paging = kPaging, .page = 2_MiB});
+
+INSTANTIATE_TEST_SUITE_P(Paging, ManagedSpaceContract, kWays, name_of);
+INSTANTIATE_TEST_SUITE_P(Paging, ManagedFailureContract, kWays, name_of);
+INSTANTIATE_TEST_SUITE_P(Paging, ManagedFaultFailureContract, kWays, name_of);
+INSTANTIATE_TEST_SUITE_P(Paging, ManagedSpaceStress, kWays, name_of);
+
+}  // namespace
+}  // namespace spillway::um
