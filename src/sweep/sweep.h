@@ -1,9 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -30,11 +30,11 @@ struct SweepOptions {
 
 /// Plans each cell with each strategy, verifies, simulates. Cells are evaluated in parallel; the
 /// points come cell by cell, strategy by strategy, and but for their planning times do not depend
-/// on the number of threads. When `stop` becomes true, no further cell begins, and those that did
+/// on the number of threads. When `stop` is requested, no further cell begins, and those that did
 /// not begin are left out.
 [[nodiscard]] std::vector<Point> sweep(std::span<const SweepPoint> sweep_points,
                                        std::span<const Strategy> strategies,
-                                       const SweepOptions& options, const std::atomic<bool>& stop);
+                                       const SweepOptions& options, const std::stop_token& stop);
 
 /// Replaces the planning times of the slowest among `points`, one for each of `cells` and made with
 /// `strategy`, by times with nothing beside them, until the slowest of all is such a time; looks

@@ -31,7 +31,7 @@ std::vector<prefetch::Machine> find_suite_machines(const std::vector<std::string
 
 class SuiteSweep {
  public:
-  SuiteSweep(int threads, const std::atomic<bool>& stop) : threads_{threads}, stop_{stop} {}
+  SuiteSweep(int threads, std::stop_token stop) : threads_{threads}, stop_{std::move(stop)} {}
 
   [[nodiscard]] std::vector<Point> operator()(const std::string& what,
                                               std::span<const SweepPoint> sweep_points,
@@ -48,12 +48,12 @@ class SuiteSweep {
 
  private:
   int threads_;
-  const std::atomic<bool>& stop_;
+  std::stop_token stop_;
 };
 
 }  // namespace
 
-SuiteResult run_suite(const SuiteRequest& request, const std::atomic<bool>& stop) {
+SuiteResult run_suite(const SuiteRequest& request, const std::stop_token& stop) {
   const std::vector<SuiteNetwork> networks = find_networks(request.networks);
   const std::vector<prefetch::Machine> machines = find_suite_machines(request.machines);
   const SuiteSweep evaluate_all{request.threads, stop};
@@ -69,9 +69,11 @@ SuiteResult run_suite(const SuiteRequest& request, const std::atomic<bool>& stop
   for (std::size_t i = 0; i < points.size(); ++i) {
     (i % 2 == 0 ? result.moving : result.mixed).push_back(points[i]);
   }
-  if (!stop) time_slowest_alone(sweep_points, suite_mixed(), result.mixed, kSmallStep, kTimedAlone);
+  if (!stop.stop_requested()) {
+    time_slowest_alone(sweep_points, suite_mixed(), result.mixed, kSmallStep, kTimedAlone);
+  }
   result.algorithms = evaluate_all("algorithms", algorithm_sweep_points(with_algorithms), mixed);
-  if (request.networks.empty() && !stop) {
+  if (request.networks.empty() && !stop.stop_requested()) {
     const Scenario large = large_scenario(workloads);
     result.large = evaluate_all("large step", std::array{large_sweep_point(large)}, mixed);
   }

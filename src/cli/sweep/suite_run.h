@@ -1,6 +1,6 @@
 #pragma once
 
-#include <atomic>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -25,8 +25,8 @@ struct SuiteResult {
   std::vector<Goal> goals;
 };
 
-/// Evaluates suite S and judges the goals; progress goes to standard error. When `stop` becomes
-/// true, judges what there is. Throws: um::Error.
-[[nodiscard]] SuiteResult run_suite(const SuiteRequest& request, const std::atomic<bool>& stop);
+/// Evaluates suite S and judges the goals; progress goes to standard error. When `stop` is
+/// requested, judges what there is. Throws: um::Error.
+[[nodiscard]] SuiteResult run_suite(const SuiteRequest& request, const std::stop_token& stop);
 
 }  // namespace spillway::cli

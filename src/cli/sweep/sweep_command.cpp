@@ -95,7 +95,8 @@ Grid make_grid(const Options& options) {
 }
 
 void expect_finished(const Interrupt& interrupt) {
-  if (interrupt.requested()) throw Interrupted{"points that were not reached are left out"};
+  if (interrupt.token().stop_requested())
+    throw Interrupted{"points that were not reached are left out"};
 }
 
 void sweep_grid(const Options& options) {
@@ -110,7 +111,7 @@ void sweep_grid(const Options& options) {
              .with_memory = options.output.wants_memory(),
              .on_progress =
                  [&](const SweepProgress& progress) { line.show(progress.done, progress.latest); }},
-            interrupt.requested());
+            interrupt.token());
   line.end();
   if (!options.output.is_on_standard_output()) print_sweep(points);
   options.output.write(
@@ -124,7 +125,7 @@ void sweep_suite(const Options& options) {
   const SuiteResult result = run_suite({.networks = options.suite.networks,
                                         .machines = options.comparison.machines,
                                         .threads = options.threads},
-                                       interrupt.requested());
+                                       interrupt.token());
   if (!options.output.is_on_standard_output()) print_suite(result);
   options.output.write(to_json(result));
   for (const auto* points : {&result.moving, &result.mixed, &result.algorithms, &result.large}) {
