@@ -24,11 +24,11 @@ class SettledCheck {
 }  // namespace
 
 TimingSummary measure(const TimedRun& once, const Repetition& repetition,
-                      const std::atomic<bool>& stop, const TellTime& now) {
+                      const std::stop_token& stop, const TellTime& now) {
   um::expects(repetition.max_runs > 0, "a measurement has at least one run");
   const auto begin = now();
   const auto run = [&](Phase phase) {
-    if (stop) throw Interrupted{"what was not reached is left out"};
+    if (stop.stop_requested()) throw Interrupted{"what was not reached is left out"};
     return once(phase);
   };
   for (std::size_t i = 0; i < repetition.warm_ups; ++i) run(Phase::kWarmUp);

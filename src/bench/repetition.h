@@ -1,9 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <stop_token>
 
 #include "src/bench/timing_summary.h"
 
@@ -29,9 +29,9 @@ using TellTime = std::function<std::chrono::steady_clock::time_point()>;
 
 /// Runs `once` to warm up, then until its times have settled, which is looked at after each eighth
 /// more of runs, or a cap is reached; at least one run counts. Throws: Interrupted before a run
-/// when `stop` is true; what `once` throws.
+/// when `stop` is requested; what `once` throws.
 [[nodiscard]] TimingSummary measure(const TimedRun& once, const Repetition& repetition,
-                                    const std::atomic<bool>& stop,
+                                    const std::stop_token& stop,
                                     const TellTime& now = std::chrono::steady_clock::now);
 
 }  // namespace spillway

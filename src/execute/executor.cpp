@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <utility>
 
 namespace spillway {
 
@@ -10,12 +11,12 @@ using prefetch::Position;
 using prefetch::TaskRun;
 
 Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& backend,
-                   prefetch::StepMemory& memory, um::Stream& stream, const std::atomic<bool>& stop)
+                   prefetch::StepMemory& memory, um::Stream& stream, std::stop_token stop)
     : step_{step},
       plan_{plan},
       memory_{memory},
       stream_{stream},
-      stop_{stop},
+      stop_{std::move(stop)},
       runner_{plan, memory, stream},
       kernels_(step.launches.size()) {
   stream_.enqueue([&] {
@@ -38,7 +39,7 @@ StepResult Executor::run(const StepContext& context) {
 
 void Executor::run_all(const StepContext& context, StepResult& result) {
   result.timeline = runner_.run([&](Position position) {
-    if (stop_) throw Interrupted{};
+    if (stop_.stop_requested()) throw Interrupted{};
     run_one(position, context);
   });
   // Two floats are too small to be moved, and nothing has overwritten them.

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <atomic>
 #include <exception>
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include "prefetch/plan.h"
@@ -38,10 +38,10 @@ struct StepResult {
 /// StepMemory has them. All arguments must outlive it.
 class Executor {
  public:
-  /// Prepares the kernels, on `stream`. When `stop` becomes true, the step under way ends with
+  /// Prepares the kernels, on `stream`. When `stop` is requested, the step under way ends with
   /// Interrupted after the current task.
   Executor(const Step& step, const prefetch::Plan& plan, const Backend& backend,
-           prefetch::StepMemory& memory, um::Stream& stream, const std::atomic<bool>& stop);
+           prefetch::StepMemory& memory, um::Stream& stream, std::stop_token stop);
 
   /// Throws: Interrupted; um::Error when a move failed. After that nothing but destruction is
   /// allowed.
@@ -55,7 +55,7 @@ class Executor {
   const prefetch::Plan& plan_;
   prefetch::StepMemory& memory_;
   um::Stream& stream_;
-  const std::atomic<bool>& stop_;
+  std::stop_token stop_;
   prefetch::StepRunner runner_;
   std::vector<std::unique_ptr<Kernel>> kernels_;  // by TaskId
   std::vector<std::byte*> operands_;              // of the current run

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "src/ops/backend.h"
+#include "src/ops/precision.h"
 #include "um/device.h"
 #include "um/stream.h"
 
@@ -26,7 +27,10 @@ struct ExecutionContext {
     }
   }
 
-  std::size_t threads = 1;  ///< of the kernels: bits depend on it
+  // Of the kernels; bits depend on all of it:
+  std::size_t threads = 1;
+  Precision precision = Precision::kFp32;
+  bool deterministic = false;  ///< only kernels that give the same bits in each run
   std::unique_ptr<um::Device> device;
   std::unique_ptr<um::Stream> compute;  // a GPU's backend ends before the stream it was made for
   std::unique_ptr<Backend> backend;

@@ -41,7 +41,7 @@ Bytes moved_size(Bytes page, Bytes limit) {
 
 prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
                                    const Backend& backend, const prefetch::Profile& profile,
-                                   um::Stream& stream, const std::atomic<bool>& stop) {
+                                   um::Stream& stream, const std::stop_token& stop) {
   um::Device& device = subject.device;
   const auto link = make_link_under_test(device, subject.mode, subject.options,
                                          moved_size(subject.options.page, subject.limit));
@@ -50,7 +50,7 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
     load = std::make_unique<RepeatedLaunch>(step, *task, backend, device.memory(), stream);
   }
   const auto round_trip = [&] {
-    if (stop) throw Interrupted{};
+    if (stop.stop_requested()) throw Interrupted{};
     link->move_away();
     link->move_back();
   };

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <atomic>
+#include <stop_token>
 
 #include "prefetch/profile.h"
 #include "src/ops/backend.h"
@@ -21,11 +21,11 @@ struct LinkSubject {
 };
 
 /// Measures bandwidth each way while the stream runs the longest task of `step`, and how much that
-/// task slows down. `profile` says which is the longest. Throws: Interrupted when `stop` becomes
-/// true.
+/// task slows down. `profile` says which is the longest. Throws: Interrupted when `stop` is
+/// requested.
 [[nodiscard]] prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
                                                  const Backend& backend,
                                                  const prefetch::Profile& profile,
-                                                 um::Stream& stream, const std::atomic<bool>& stop);
+                                                 um::Stream& stream, const std::stop_token& stop);
 
 }  // namespace spillway

@@ -51,8 +51,7 @@ void expect_space(um::Device& device, const Measurement& measurement, um::Manage
 }  // namespace
 
 std::vector<Profile> measure_profiles(ExecutionContext& context, const Measurement& measurement,
-                                      const std::atomic<bool>& stop,
-                                      const OnProgress& on_progress) {
+                                      const std::stop_token& stop, const OnProgress& on_progress) {
   const auto& [workload, limit, mode, space] = measurement;
   um::ManagedOptions options = space;
   options.page = workload.page();
@@ -77,7 +76,7 @@ std::vector<Profile> measure_profiles(ExecutionContext& context, const Measureme
 
 Profile measure_profile(ExecutionContext& context, const Workload& workload, um::Bytes limit,
                         MemoryMode mode, const um::ManagedOptions& space,
-                        const std::atomic<bool>& stop, const OnProgress& on_progress) {
+                        const std::stop_token& stop, const OnProgress& on_progress) {
   const Measurement measurement{.workload = workload, .limit = limit, .mode = mode, .space = space};
   return std::move(measure_profiles(context, measurement, stop, on_progress).front());
 }

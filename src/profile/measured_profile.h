@@ -1,6 +1,6 @@
 #pragma once
 
-#include <atomic>
+#include <stop_token>
 #include <vector>
 
 #include "prefetch/profile.h"
@@ -25,17 +25,17 @@ struct Measurement {
 /// Measures the training steps of a workload and the link on `processor`: one profile for each. A
 /// sub-step whose tasks are all in another one of as many samples takes their times, by name.
 /// Throws: um::Error at once when the device cannot make such a space; um::OutOfMemory; Interrupted
-/// when `stop` becomes true.
+/// when `stop` is requested.
 [[nodiscard]] std::vector<prefetch::Profile> measure_profiles(ExecutionContext& context,
                                                               const Measurement& measurement,
-                                                              const std::atomic<bool>& stop,
+                                                              const std::stop_token& stop,
                                                               const OnProgress& on_progress);
 
 /// The same of a workload whose batch is not cut.
 [[nodiscard]] prefetch::Profile measure_profile(ExecutionContext& context, const Workload& workload,
                                                 um::Bytes limit, MemoryMode mode,
                                                 const um::ManagedOptions& space,
-                                                const std::atomic<bool>& stop,
+                                                const std::stop_token& stop,
                                                 const OnProgress& on_progress);
 
 }  // namespace spillway

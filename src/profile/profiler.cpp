@@ -116,7 +116,7 @@ bool is_enough(std::size_t times, Clock::duration elapsed) {
 }  // namespace
 
 prefetch::Profile measure_tasks(const Step& step, const Backend& backend, um::Memory& memory,
-                                Bytes limit, um::Stream& stream, const std::atomic<bool>& stop,
+                                Bytes limit, um::Stream& stream, const std::stop_token& stop,
                                 const OnProgress& on_progress) {
   prefetch::Profile profile{.source = "measured, " + backend.description(),
                             .graph = prefetch::fingerprint(step.graph)};
@@ -129,7 +129,7 @@ prefetch::Profile measure_tasks(const Step& step, const Backend& backend, um::Me
       constexpr std::size_t kUsualPasses = 4;
       const auto all = static_cast<double>(kUsualPasses * timer->runs_of_tasks());
       timer->run(is_timed, [&] {
-        if (stop) throw Interrupted{};
+        if (stop.stop_requested()) throw Interrupted{};
         if (done < all) on_progress(done++ / all);
       });
     });

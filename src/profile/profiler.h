@@ -1,7 +1,7 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
+#include <stop_token>
 
 #include "prefetch/profile.h"
 #include "src/ops/backend.h"
@@ -20,10 +20,10 @@ using OnProgress = std::function<void(double)>;
 /// algorithm, where that is more. Each time is the median of a few runs (of two the faster) after a
 /// first one that warms up. An algorithm that does not fit gets the time of the first: no reason to
 /// choose it. The link of the result is left to measure_link(). Throws: um::OutOfMemory when
-/// `memory` has no room; Interrupted when `stop` becomes true.
+/// `memory` has no room; Interrupted when `stop` is requested.
 [[nodiscard]] prefetch::Profile measure_tasks(const Step& step, const Backend& backend,
                                               um::Memory& memory, um::Bytes limit,
-                                              um::Stream& stream, const std::atomic<bool>& stop,
+                                              um::Stream& stream, const std::stop_token& stop,
                                               const OnProgress& on_progress);
 
 }  // namespace spillway

@@ -166,12 +166,12 @@ std::vector<Point> evaluate(const SweepPoint& sweep_point, std::span<const Strat
 
 std::vector<Point> sweep(std::span<const SweepPoint> sweep_points,
                          std::span<const Strategy> strategies, const SweepOptions& options,
-                         const std::atomic<bool>& stop) {
+                         const std::stop_token& stop) {
   namespace tbb = oneapi::tbb;
   std::vector<std::vector<Point>> by_sweep_point(sweep_points.size());
   ProgressReport progress{sweep_points, options};
   const auto evaluate_one = [&](std::size_t i) {
-    if (stop) return;
+    if (stop.stop_requested()) return;
     // Isolated: a planner that waits for its own parallel work must not take up another point,
     // whose time would count as its own.
     tbb::this_task_arena::isolate(

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -30,11 +30,11 @@ struct SweepOptions {
 
 /// Plans each sweep point with each strategy, verifies and simulates the plans. Sweep points are
 /// evaluated in parallel. Results come by sweep point, then by strategy, and do not depend on the
-/// number of threads, planning times aside. When `stop` becomes true, no further sweep point
+/// number of threads, planning times aside. When `stop` is requested, no further sweep point
 /// begins, and those that did not begin are left out.
 [[nodiscard]] std::vector<Point> sweep(std::span<const SweepPoint> sweep_points,
                                        std::span<const Strategy> strategies,
-                                       const SweepOptions& options, const std::atomic<bool>& stop);
+                                       const SweepOptions& options, const std::stop_token& stop);
 
 /// The points of one sweep point, in the order of the strategies.
 [[nodiscard]] std::vector<Point> evaluate(const SweepPoint& sweep_point,

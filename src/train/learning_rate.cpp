@@ -47,4 +47,15 @@ float learning_rate(const LearningRateOptions& options, std::uint64_t step) {
   return static_cast<float>(rate);
 }
 
+LearningRateOptions for_whole_training(LearningRateOptions options, std::uint64_t steps) {
+  if (options.schedule != Schedule::kCosine) return options;
+  if (options.cosine_steps == 0) options.cosine_steps = steps;
+  if (options.warmup_steps > 0 && options.warmup_steps >= options.cosine_steps) {
+    throw um::Error{"a warm-up of " + std::to_string(options.warmup_steps) +
+                    " steps leaves nothing of a cosine of " + std::to_string(options.cosine_steps) +
+                    "; give a smaller --warmup-steps"};
+  }
+  return options;
+}
+
 }  // namespace spillway

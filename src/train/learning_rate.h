@@ -28,4 +28,9 @@ struct LearningRateOptions {
 /// doubles and rounds once.
 [[nodiscard]] float learning_rate(const LearningRateOptions& options, std::uint64_t step);
 
+/// `options` for a training of `steps` steps: a cosine whose length was not given is as long.
+/// Throws: um::Error when the warm-up leaves nothing of it.
+[[nodiscard]] LearningRateOptions for_whole_training(LearningRateOptions options,
+                                                     std::uint64_t steps);
+
 }  // namespace spillway

@@ -62,14 +62,14 @@ void add(const StepReport& part, StepReport& whole) {
 }  // namespace
 
 Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Session& session,
-                        ExecutionContext& context, const std::atomic<bool>& stop)
+                        ExecutionContext& context, const std::stop_token& stop)
     : pinned{layout.graph, layout.block_sizes, addresses(step, session.state_, session.gradients_),
              session.space_.pinned_buffer()},
       memory{session.space_.make_memory(layout, pinned)},
       executor{step, layout.plan, *context.backend, *memory, *context.compute, stop} {}
 
 Session::Session(ExecutionContext& context, const Workload& workload, const Plans& plans,
-                 MemoryMode mode, const um::ManagedOptions& space, const std::atomic<bool>& stop)
+                 MemoryMode mode, const um::ManagedOptions& space, const std::stop_token& stop)
     : batch_memory_{context.backend->batch_memory()},
       ledger_{plans.budget},
       near_memory_{context.device->memory(), ledger_},
@@ -88,6 +88,7 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
         {.runner = std::make_unique<Runner>(part.step, training_layouts_[i], *this, context, stop),
          .times = part.times,
          .batch = part.batch});
+    batch_ += part.times * part.batch;
   }
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <memory_resource>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -45,10 +45,10 @@ struct StepReport {
 /// Thread safety: none.
 class Session {
  public:
-  /// All arguments must outlive it. `space` gives far memory, link and paging. When `stop` becomes
-  /// true the step under way throws Interrupted. Throws: um::Error; um::OutOfMemory.
+  /// All arguments but `stop` must outlive it. `space` gives far memory, link and paging. When
+  /// `stop` is requested the step under way throws Interrupted. Throws: um::Error; um::OutOfMemory.
   Session(ExecutionContext& context, const Workload& workload, const Plans& plans, MemoryMode mode,
-          const um::ManagedOptions& space, const std::atomic<bool>& stop);
+          const um::ManagedOptions& space, const std::stop_token& stop = {});
 
   /// Loads a batch, goes forward and backward, updates the weights. A batch that is cut goes one
   /// sub-batch after the other; each sample with a label counts for as much as in the whole batch.
@@ -56,6 +56,7 @@ class Session {
   StepReport train(const StepContext& context);
   /// Loads evaluation_batch() samples and goes forward.
   StepReport evaluate(const StepContext& context) { return run(*evaluation_, context).report; }
+  [[nodiscard]] std::size_t batch() const { return batch_; }  ///< samples that train() loads
   [[nodiscard]] std::size_t evaluation_batch() const { return batches_.size; }
 
   /// Where batches are best, to be loaded from; outlives the session.
@@ -78,7 +79,7 @@ class Session {
   // One of the steps with everything it needs to run.
   struct Runner {
     Runner(const Step& step, const prefetch::StepLayout& layout, Session& session,
-           ExecutionContext& context, const std::atomic<bool>& stop);
+           ExecutionContext& context, const std::stop_token& stop);
     prefetch::PinnedBlocks pinned;
     std::unique_ptr<prefetch::StepMemory> memory;
     Executor executor;
@@ -104,6 +105,7 @@ class Session {
   um::LimitedMemory near_memory_;
   State state_;
   GradientSums gradients_;
+  std::size_t batch_ = 0;
   prefetch::SubBatches batches_;
   std::vector<prefetch::StepLayout> training_layouts_;
   prefetch::StepLayout evaluation_layout_;

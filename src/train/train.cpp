@@ -28,22 +28,18 @@ void expect_number(float loss, std::uint64_t step) {
 
 }  // namespace
 
-std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data) {
-  return earlier_end(options, steps_per_epoch(data.train->size(), options.batch));
+std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data, std::size_t batch) {
+  return earlier_end(options, steps_per_epoch(data.train->size(), batch));
 }
 
 void train(Session& session, const DatasetPair& data, const TrainOptions& options,
            const TrainEvents& events) {
-  const std::uint64_t steps_in_epoch = steps_per_epoch(data.train->size(), options.batch);
-  const std::uint64_t last = last_step(options, data);
+  const std::uint64_t steps_in_epoch = steps_per_epoch(data.train->size(), session.batch());
+  const std::uint64_t last = earlier_end(options, steps_in_epoch);
   const std::uint64_t interval =
       options.checkpoint_every > 0 ? options.checkpoint_every : steps_in_epoch;
-  BatchLoader loader{*data.train,
-                     options.batch,
-                     options.seed,
-                     options.first_step,
-                     BatchLoader::kUsualDepth,
-                     session.batch_memory()};
+  BatchLoader loader{*data.train,        session.batch(),          options.seed,
+                     options.first_step, BatchLoader::kUsualDepth, session.batch_memory()};
   for (std::uint64_t step = options.first_step; step < last; ++step) {
     const StepReport report =
         session.train({.seed = options.seed,
@@ -52,12 +48,12 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
                        .batch = &loader.next()});
     const std::uint64_t done = step + 1;
     const std::uint64_t epoch = step / steps_in_epoch + 1;
-    events.on_step(done, epoch, report);
+    if (events.on_step) events.on_step(done, epoch, report);
     expect_number(report.loss, done);
-    if (done % steps_in_epoch == 0) {
+    if (done % steps_in_epoch == 0 && events.on_evaluation) {
       events.on_evaluation(done, epoch, evaluate(session, *data.test, session.evaluation_batch()));
     }
-    if (done % interval == 0 || done == last) events.on_checkpoint(done);
+    if ((done % interval == 0 || done == last) && events.on_checkpoint) events.on_checkpoint(done);
   }
 }
 

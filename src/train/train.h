@@ -14,7 +14,6 @@ namespace spillway {
 /// How long and how fast to train. Steps and epochs count from the very beginning of the training,
 /// also when it goes on from a checkpoint.
 struct TrainOptions {
-  std::size_t batch = 1;
   std::uint64_t first_step = 0;         ///< steps done before
   std::optional<std::uint64_t> steps;   ///< stop after so many
   std::optional<std::uint64_t> epochs;  ///< stop after so many; the first of both limits counts
@@ -29,7 +28,8 @@ struct Evaluation {
   double accuracy = 0;  ///< part of the samples whose prediction was right
 };
 
-/// What train() reports as it goes. `step` and `epoch` count what is done, from 1.
+/// What train() reports as it goes, to whoever listens: each may be empty. `step` and `epoch` count
+/// what is done, from 1.
 struct TrainEvents {
   std::function<void(std::uint64_t step, std::uint64_t epoch, const StepReport&)> on_step;
   std::function<void(std::uint64_t step, std::uint64_t epoch, const Evaluation&)> on_evaluation;
@@ -37,8 +37,9 @@ struct TrainEvents {
   std::function<void(std::uint64_t step)> on_checkpoint;
 };
 
-/// The step with which the training ends.
-[[nodiscard]] std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data);
+/// The step with which a training in batches of `batch` ends.
+[[nodiscard]] std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data,
+                                      std::size_t batch);
 
 /// Trains `session` on `data`: a step a batch, each epoch in another order, an evaluation on the
 /// test split at the end of each. Batches are loaded in the background. Throws: Interrupted;

@@ -10,4 +10,31 @@ execute_process(COMMAND_ERROR_IS_FATAL ANY
     -DCMAKE_PREFIX_PATH=${FOLDER}/installed -DCMAKE_BUILD_TYPE=${CONFIG}
     -DCMAKE_CXX_COMPILER=${COMPILER})
 execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND ${CMAKE_COMMAND} --build ${FOLDER}/build)
-execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND ${FOLDER}/build/consumer)
+execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND ${FOLDER}/build/train_lenet
+  OUTPUT_VARIABLE said ECHO_OUTPUT_VARIABLE)
+if(NOT said MATCHES "step 20: loss [0-9.]+\n20 steps in [0-9.]+ MiB of [0-9.]+ MiB\n$")
+  message(FATAL_ERROR "train_lenet did not report its 20 steps")
+endif()
+
+# Configures a project that does nothing but `find_package(spillway ${arguments})`.
+function(find_spillway arguments)
+  file(WRITE ${FOLDER}/finds/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)\n"
+    "project(finds LANGUAGES CXX)\nfind_package(spillway ${arguments})\n")
+  execute_process(OUTPUT_QUIET RESULT_VARIABLE result ERROR_VARIABLE errors
+    COMMAND ${CMAKE_COMMAND} -G ${GENERATOR} -S ${FOLDER}/finds -B ${FOLDER}/finds/build
+      -DCMAKE_PREFIX_PATH=${FOLDER}/installed -DCMAKE_CXX_COMPILER=${COMPILER})
+  set(result ${result} PARENT_SCOPE)
+  string(REGEX REPLACE "[ \n]+" " " errors "${errors}")
+  set(errors "${errors}" PARENT_SCOPE)
+endfunction()
+
+foreach(arguments "REQUIRED" "REQUIRED COMPONENTS um_dropin trainer" "COMPONENTS trainr")
+  find_spillway("${arguments}")
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "find_package(spillway ${arguments}): ${errors}")
+  endif()
+endforeach()
+find_spillway("REQUIRED COMPONENTS trainr")
+if(result EQUAL 0 OR NOT errors MATCHES "spillway has no component trainr; it has um_dropin and trainer")
+  message(FATAL_ERROR "find_package(spillway COMPONENTS trainr) does not say what is wrong: ${errors}")
+endif()

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <memory_resource>
 #include <string>
@@ -132,15 +131,14 @@ Trained train(ExecutionContext context, MemoryMode mode, const std::string& plan
   const nets::Network net = network();
   const Workload workload{
       net, *context.backend, {.batch = kBatch, .convolution = ConvolutionAlgorithm::kDirect}};
-  const std::atomic<bool> stop = false;
   const Bytes budget =
       mode == MemoryMode::kResident ? workload.need().resident : workload.need().smallest;
   const prefetch::Profile profile =
-      measure_profile(context, workload, budget, mode, {}, stop, [](double) {});
+      measure_profile(context, workload, budget, mode, {}, {}, [](double) {});
   const Plans plans = make_plans(
       workload, profile, budget,
       {.memory = mode, .planner = &prefetch::find_planner(planner), .may_recompute = false});
-  Session session{context, workload, plans, mode, {}, stop};
+  Session session{context, workload, plans, mode, {}};
   session.state().initialise(1);
   const SyntheticDataset data{kImage, kClasses, 3 * kBatch, 1, Split::kTrain};
   BatchLoader loader{data, kBatch, 1, 0, BatchLoader::kUsualDepth, session.batch_memory()};
@@ -174,10 +172,9 @@ TEST(GpuTraining, RefusesUnifiedMemoryThatNoPlanFitsBeforeItMeasures) {
       recorded_gpu(um::RecordingApi::h200(), {.managed_limit = Bytes{2U << 20U}});
   const nets::Network net = network();
   const Workload workload{net, *context.backend, {.batch = kBatch}};
-  const std::atomic<bool> stop = false;
   bool has_measured = false;
   const auto measure = [&](MemoryMode mode) {
-    return measure_profile(context, workload, workload.need().resident, mode, {}, stop,
+    return measure_profile(context, workload, workload.need().resident, mode, {}, {},
                            [&](double) { has_measured = true; });
   };
   const std::string sentence = test::refusal([&] { return measure(MemoryMode::kManaged); });
@@ -196,14 +193,13 @@ TEST(GpuTraining, FillsItsBatchesInPinnedMemory) {
   const Plans plans = make_plans(
       workload, prefetch::model_profile(workload.training().graph, prefetch::find_machine("host")),
       2 * workload.need().peak_with_workspace, {.memory = MemoryMode::kResident});
-  const std::atomic<bool> stop = false;
-  Session session{context, workload, plans, MemoryMode::kResident, {}, stop};
+  Session session{context, workload, plans, MemoryMode::kResident, {}};
   session.state().initialise(1);
   const DatasetPair data{
       .train = std::make_unique<SyntheticDataset>(kImage, kClasses, 4 * kBatch, 1, Split::kTrain),
       .test = std::make_unique<SyntheticDataset>(kImage, kClasses, kBatch, 1, Split::kTest)};
   static_cast<void>(driver.take_log());
-  train(session, data, {.batch = kBatch, .steps = 2},
+  train(session, data, {.steps = 2},
         {.on_step = [](auto, auto, const auto&) {},
          .on_evaluation = [](auto, auto, const auto&) {},
          .on_checkpoint = [](auto) {}});

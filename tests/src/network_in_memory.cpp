@@ -58,6 +58,6 @@ NetworkInMemory::NetworkInMemory(ExecutionContext context, nets::Network network
       network_{std::move(network)},
       workload_{network_, *context_.backend, options, prefetch::cut(options.batch, sub_batch)},
       plans_{plan(workload_, memory, budget)},
-      session_{context_, workload_, plans_, memory, {.poison = true}, never_} {}
+      session_{context_, workload_, plans_, memory, {.poison = true}} {}
 
 }  // namespace spillway::test

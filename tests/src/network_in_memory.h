@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 
 #include "nets/network.h"
@@ -40,7 +39,6 @@ class NetworkInMemory {
   NetworkInMemory(ExecutionContext context, nets::Network network, const StepOptions& options,
                   MemoryMode memory, std::size_t sub_batch, const Budget& budget);
 
-  const std::atomic<bool> never_{false};
   ExecutionContext context_;
   nets::Network network_;
   Workload workload_;

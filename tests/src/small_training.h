@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -38,9 +37,8 @@ class SmallTraining {
             workload,
             prefetch::model_profile(workload.training().graph, prefetch::find_machine("host")),
             2 * workload.need().peak_with_workspace, {.memory = MemoryMode::kResident})},
-        session{context, workload, plans, MemoryMode::kResident, {}, stop} {}
+        session{context, workload, plans, MemoryMode::kResident, {}} {}
 
-  std::atomic<bool> stop = false;
   ExecutionContext context = small_context();
   Workload workload;
   Plans plans;

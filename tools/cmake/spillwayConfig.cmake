@@ -1,17 +1,25 @@
-# find_package(spillway): targets spillway::um_dropin, spillway::um, spillway::training and so on.
+# find_package(spillway COMPONENTS trainer): spillway::trainer, which trains within a memory budget.
 # find_package(spillway COMPONENTS um_dropin): the drop-in allocator alone, which needs no package.
-include(${CMAKE_CURRENT_LIST_DIR}/spillwayDropInTargets.cmake)
-set(spillway_um_dropin_FOUND TRUE)
+# find_package(spillway): both, and a target for each folder: spillway::um_host, spillway::plan, ...
 foreach(component IN LISTS spillway_FIND_COMPONENTS)
-  if(NOT component STREQUAL "um_dropin" AND spillway_FIND_REQUIRED_${component})
+  if(NOT component MATCHES "^(um_dropin|trainer)$" AND spillway_FIND_REQUIRED_${component})
     set(spillway_FOUND FALSE)
-    set(spillway_NOT_FOUND_MESSAGE "spillway has no component ${component}; it has um_dropin")
+    set(spillway_NOT_FOUND_MESSAGE "spillway has no component ${component}; it has um_dropin and trainer")
+    return()
   endif()
 endforeach()
-if(spillway_FIND_COMPONENTS)
+
+include(${CMAKE_CURRENT_LIST_DIR}/spillwayDropInTargets.cmake)
+set(spillway_um_dropin_FOUND TRUE)
+if(spillway_FIND_COMPONENTS AND NOT "trainer" IN_LIST spillway_FIND_COMPONENTS)
   return()
 endif()
 
+if(NOT EXISTS ${CMAKE_CURRENT_LIST_DIR}/spillwayTargets.cmake)
+  set(spillway_FOUND FALSE)
+  set(spillway_NOT_FOUND_MESSAGE "only the component um_dropin of spillway is installed here")
+  return()
+endif()
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(TBB)
@@ -20,6 +28,9 @@ find_dependency(OpenSSL COMPONENTS Crypto)
 find_dependency(dnnl)
 find_dependency(fmt)
 find_dependency(nlohmann_json)
-find_dependency(CLI11)
-find_package(CUDAToolkit QUIET)  # spillway::um_cuda alone needs it
+if(NOT spillway_FIND_COMPONENTS)
+  find_dependency(CLI11)
+  find_package(CUDAToolkit QUIET)  # spillway::um_cuda alone needs it
+endif()
 include(${CMAKE_CURRENT_LIST_DIR}/spillwayTargets.cmake)
+set(spillway_trainer_FOUND TRUE)

@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "um/error.h"
 
@@ -18,8 +19,8 @@ constexpr std::array kDirections{Direction::kIn, Direction::kOut, Direction::kBo
 class LinkMeasurement {
  public:
   LinkMeasurement(um::Device& device, const LinkBenchOptions& options, const LinkListener& listener,
-                  const std::atomic<bool>& stop)
-      : device_{device}, options_{options}, listener_{listener}, stop_{stop} {}
+                  std::stop_token stop)
+      : device_{device}, options_{options}, listener_{listener}, stop_{std::move(stop)} {}
 
   void run() {
     const std::vector<um::Bytes> sizes = sizes_with_room();
@@ -114,7 +115,7 @@ class LinkMeasurement {
   um::Device& device_;
   const LinkBenchOptions& options_;
   const LinkListener& listener_;
-  const std::atomic<bool>& stop_;
+  std::stop_token stop_;
   std::size_t rows_ = 0;
   std::size_t reached_ = 0;
   std::set<std::string> notes_;
@@ -143,7 +144,7 @@ std::vector<um::Bytes> link_sizes() {
 }
 
 void bench_link(um::Device& device, const LinkBenchOptions& options, const LinkListener& listener,
-                const std::atomic<bool>& stop) {
+                const std::stop_token& stop) {
   LinkMeasurement{device, options, listener, stop}.run();
 }
 

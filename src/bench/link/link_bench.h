@@ -1,8 +1,8 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -50,9 +50,9 @@ struct LinkListener {
 
 /// Measures each way and size, in, out and both. Sizes that would take more than half of what the
 /// device has available are left out, with a note. To be called by a thread that touches no other
-/// managed memory. Throws: Interrupted when `stop` becomes true; um::Error when memory cannot be
+/// managed memory. Throws: Interrupted when `stop` is requested; um::Error when memory cannot be
 /// had.
 void bench_link(um::Device& device, const LinkBenchOptions& options, const LinkListener& listener,
-                const std::atomic<bool>& stop);
+                const std::stop_token& stop);
 
 }  // namespace spillway

@@ -31,7 +31,7 @@ class PagingRace {
   }
 
   [[nodiscard]] PagingRow measure(TouchPattern pattern, PagingWay way,
-                                  const std::atomic<bool>& stop) {
+                                  const std::stop_token& stop) {
     const TouchedPages plain_pages = pages_of(plain_.bytes(), pattern);
     const TouchedPages managed_pages = pages_of(space_->slab(), pattern);
     clear();
@@ -145,7 +145,7 @@ nlohmann::json to_json(const PagingRow& row) {
 }
 
 void bench_paging(um::Device& device, const PagingBenchOptions& options,
-                  const PagingListener& listener, const std::atomic<bool>& stop) {
+                  const PagingListener& listener, const std::stop_token& stop) {
   um::expects(device.evicts(), "only a device that evicts has anything to measure");
   const std::size_t rows =
       options.near_times.size() * options.patterns.size() * options.ways.size();

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -54,9 +54,9 @@ struct PagingListener {
 [[nodiscard]] um::Bytes paged_size(um::Bytes near, double near_times, um::Bytes page);
 
 /// Measures every size, pattern and way, in this order. Requires: a device that evicts. Throws:
-/// Interrupted when `stop` becomes true; um::Error when memory cannot be had; ContractError when
+/// Interrupted when `stop` is requested; um::Error when memory cannot be had; ContractError when
 /// managed memory does not hold at the end what plain memory does.
 void bench_paging(um::Device& device, const PagingBenchOptions& options,
-                  const PagingListener& listener, const std::atomic<bool>& stop);
+                  const PagingListener& listener, const std::stop_token& stop);
 
 }  // namespace spillway

@@ -24,8 +24,11 @@ std::string minutes(Seconds time) {
 }  // namespace
 
 TrainBench::TrainBench(ExecutionContext& context, const TrainComparison& comparison,
-                       TrainBenchOptions options, const std::atomic<bool>& stop)
-    : context_{context}, comparison_{comparison}, options_{std::move(options)}, stop_{stop} {}
+                       TrainBenchOptions options, std::stop_token stop)
+    : context_{context},
+      comparison_{comparison},
+      options_{std::move(options)},
+      stop_{std::move(stop)} {}
 
 void TrainBench::run(const TellProgress& tell) {
   measure_subjects(tell);
@@ -37,7 +40,7 @@ void TrainBench::run(const TellProgress& tell) {
 }
 
 void TrainBench::expect_going_on() const {
-  if (stop_) throw Interrupted{};
+  if (stop_.stop_requested()) throw Interrupted{};
 }
 
 void TrainBench::measure_subjects(const TellProgress& tell) {

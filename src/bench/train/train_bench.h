@@ -1,10 +1,10 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 
 #include "src/bench/timing_summary.h"
@@ -35,11 +35,11 @@ class TrainBench {
  public:
   /// All arguments but the options must outlive it.
   TrainBench(ExecutionContext& context, const TrainComparison& comparison,
-             TrainBenchOptions options, const std::atomic<bool>& stop);
+             TrainBenchOptions options, std::stop_token stop);
 
   /// Until all rounds are done, all figures have settled, or time is up. Trials that fail are
   /// recorded as such; the comparison has what there is at any time.
-  /// Throws: Interrupted when `stop` becomes true; um::Error when a subject cannot be measured.
+  /// Throws: Interrupted when `stop` is requested; um::Error when a subject cannot be measured.
   void run(const TellProgress& tell);
 
  private:
@@ -68,7 +68,7 @@ class TrainBench {
   ExecutionContext& context_;
   const TrainComparison& comparison_;
   TrainBenchOptions options_;
-  const std::atomic<bool>& stop_;
+  std::stop_token stop_;
   Clock::time_point begin_ = Clock::now();
 };
 

@@ -27,7 +27,7 @@ std::string TrainSubject::description() const {
 }
 
 void TrainSubject::measure(ExecutionContext& context, const Means& means,
-                           const std::atomic<bool>& stop, const OnProgress& on_progress) {
+                           const std::stop_token& stop, const OnProgress& on_progress) {
   profile_ = measure_profile(context, workload_, means.limit, MemoryMode::kManaged, means.space,
                              stop, on_progress);
   if (!means.with_copies) return;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 
 #include "nets/network.h"
@@ -45,7 +45,7 @@ class TrainSubject {
     bool with_copies = false;         ///< the link of explicit copies too
   };
   /// Measures the tasks, and the link as unified memory uses it. Throws: um::Error; Interrupted.
-  void measure(ExecutionContext& context, const Means& means, const std::atomic<bool>& stop,
+  void measure(ExecutionContext& context, const Means& means, const std::stop_token& stop,
                const OnProgress& on_progress);
   /// Times of the tasks, and of the link as `memory` uses it. Requires: measured.
   [[nodiscard]] const prefetch::Profile& profile(MemoryMode memory) const;

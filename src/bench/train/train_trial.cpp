@@ -38,7 +38,7 @@ void TrainTrial::plan(const um::Device& device) {
 }
 
 void TrainTrial::train(ExecutionContext& context, const TrainRound& round,
-                       const std::atomic<bool>& stop) {
+                       const std::stop_token& stop) {
   um::expects(plans_.has_value() && !has_failed(), "a trial that was planned");
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();

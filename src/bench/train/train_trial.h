@@ -1,10 +1,10 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -54,7 +54,7 @@ class TrainTrial {
 
   /// Requires: planned, not failed. What goes wrong is a failure, but for Interrupted, which leaves
   /// the steps that were finished.
-  void train(ExecutionContext& context, const TrainRound& round, const std::atomic<bool>& stop);
+  void train(ExecutionContext& context, const TrainRound& round, const std::stop_token& stop);
   [[nodiscard]] std::size_t counted_steps() const { return samples_.size(); }
   [[nodiscard]] const Samples& samples() const { return samples_; }
   /// Of all counted steps together.

@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <atomic>
 #include <bit>
 #include <chrono>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -66,7 +66,7 @@ struct Found {
   std::vector<std::string> notes;
 };
 
-void measure_all(um::Device& device, const Options& options, const std::atomic<bool>& stop,
+void measure_all(um::Device& device, const Options& options, const std::stop_token& stop,
                  Found& found) {
   TimeLeftLine line{"bench link"};
   const LinkListener listener{
@@ -88,7 +88,7 @@ void bench(const Options& options, const CLI::App& command) {
   output.print_heading();
   Found found;
   const PartialMeasurement measurement{
-      [&](const std::atomic<bool>& stop) { measure_all(*processor.device, options, stop, found); }};
+      [&](const std::stop_token& stop) { measure_all(*processor.device, options, stop, found); }};
   if (output.is_for_people()) {
     fmt::print("{}", link_table(found.rows));
     for (const std::string& note : found.notes) fmt::print("{}\n", note);

@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -101,8 +101,8 @@ PagingBenchOptions bench_flags(const Options& options) {
 }
 
 // The rows so far, however it ends.
-void measure_all(um::Device& device, const PagingBenchOptions& options,
-                 const std::atomic<bool>& stop, std::vector<PagingRow>& rows) {
+void measure_all(um::Device& device, const PagingBenchOptions& options, const std::stop_token& stop,
+                 std::vector<PagingRow>& rows) {
   TimeLeftLine line{"bench paging"};
   bench_paging(device, options,
                {.on_progress = [&](double done, const std::string& next) { line.show(done, next); },
@@ -131,7 +131,7 @@ void bench(Options options, const CLI::App& command) {
   output.print_heading();
   std::vector<PagingRow> rows;
   const PartialMeasurement measurement{
-      [&](const std::atomic<bool>& stop) { measure_all(device, what, stop, rows); }};
+      [&](const std::stop_token& stop) { measure_all(device, what, stop, rows); }};
   if (output.is_for_people()) fmt::print("{}", paging_table(rows));
   nlohmann::json list = nlohmann::json::array();
   for (const PagingRow& row : rows) list.push_back(to_json(row));

@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <memory>
+#include <stop_token>
 #include <utility>
 
 #include "src/bench/train/train_timelines.h"
@@ -75,7 +75,7 @@ void BenchTraining::run(nlohmann::json options) {
   const TrainBenchOptions measuring = flags_.measuring();
   expect_room(comparison_, room(), !measuring.space.far.file.empty());
   if (output_.is_for_people()) output_.print_heading();
-  const PartialMeasurement measurement{[&](const std::atomic<bool>& stop) {
+  const PartialMeasurement measurement{[&](const std::stop_token& stop) {
     ProgressLine progress;
     TrainBench bench{context_, comparison_, measuring, stop};
     bench.run([&](const std::string& text) { progress.show(text); });

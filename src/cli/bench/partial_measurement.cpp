@@ -5,9 +5,9 @@
 namespace spillway::cli {
 
 PartialMeasurement::PartialMeasurement(
-    const std::function<void(const std::atomic<bool>& stop)>& measure) {
+    const std::function<void(const std::stop_token& stop)>& measure) {
   try {
-    measure(interrupt_.requested());
+    measure(interrupt_.token());
   } catch (const Interrupted&) {
     is_interrupted_ = true;
   } catch (...) {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <atomic>
 #include <exception>
 #include <functional>
+#include <stop_token>
 
 #include "src/cli/terminal/interrupt.h"
 
@@ -14,8 +14,8 @@ namespace spillway::cli {
 /// told. At most one at a time.
 class PartialMeasurement {
  public:
-  /// Runs `measure`, which is to throw Interrupted when `stop` becomes true, to its end.
-  explicit PartialMeasurement(const std::function<void(const std::atomic<bool>& stop)>& measure);
+  /// Runs `measure`, which is to throw Interrupted when `stop` is requested, to its end.
+  explicit PartialMeasurement(const std::function<void(const std::stop_token& stop)>& measure);
 
   /// Throws: what `measure` did, unless that was Interrupted.
   void expect_no_failure() const;

@@ -117,6 +117,13 @@ void DeviceFlags::add_threads_to(CLI::App& app) {
 }
 
 ExecutionContext DeviceFlags::open() const {
+  ExecutionContext context = open_chosen();
+  context.precision = chosen_precision();
+  context.deterministic = deterministic;
+  return context;
+}
+
+ExecutionContext DeviceFlags::open_chosen() const {
   if (device == "host") return open_host();
   if (device == "auto") {
     if (const auto reason = why_no_gpu()) {

@@ -6,7 +6,6 @@
 
 #include "src/cli/flags/number_checks.h"
 #include "src/train/settings_json.h"
-#include "um/error.h"
 
 namespace spillway::cli {
 namespace {
@@ -98,17 +97,6 @@ void LearningRateFlags::expect_fitting(const CLI::App& command) const {
   if (options.schedule == Schedule::kStep && options.step_every == 0) {
     throw CLI::ValidationError{"--schedule step", "needs --step-every N, N above 0"};
   }
-}
-
-LearningRateOptions for_whole_training(LearningRateOptions options, std::uint64_t steps) {
-  if (options.schedule != Schedule::kCosine) return options;
-  if (options.cosine_steps == 0) options.cosine_steps = steps;
-  if (options.warmup_steps > 0 && options.warmup_steps >= options.cosine_steps) {
-    throw um::Error{"a warm-up of " + std::to_string(options.warmup_steps) +
-                    " steps leaves nothing of a cosine of " + std::to_string(options.cosine_steps) +
-                    "; give a smaller --warmup-steps"};
-  }
-  return options;
 }
 
 }  // namespace spillway::cli

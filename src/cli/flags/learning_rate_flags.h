@@ -26,9 +26,4 @@ struct LearningRateFlags {
   void expect_fitting(const CLI::App& command) const;
 };
 
-/// `options` for a training of `steps` steps: a cosine whose length was not given is as long.
-/// Throws: um::Error when the warm-up leaves nothing of it.
-[[nodiscard]] LearningRateOptions for_whole_training(LearningRateOptions options,
-                                                     std::uint64_t steps);
-
 }  // namespace spillway::cli

@@ -19,8 +19,6 @@ struct PlanFlags {
 
   void add_to(CLI::App& app);
 
-  /// True when the user leaves the budget to the program.
-  [[nodiscard]] bool has_automatic_budget() const { return budget == "auto"; }
   [[nodiscard]] PlanRequest request(MemoryMode memory) const;
 };
 

@@ -41,8 +41,7 @@ void profile(const Options& options) {
   expect_feasible(workload.neediest_to_plan(), limit);
   ProgressLine progress;
   const prefetch::Profile profile = measure_profile(
-      context, workload, limit, options.memory.mode(), options.memory.space(),
-      interrupt.requested(),
+      context, workload, limit, options.memory.mode(), options.memory.space(), interrupt.token(),
       [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
   prefetch::write_json(prefetch::to_json(profile, workload.training().graph), options.out);
 }

@@ -83,7 +83,8 @@ Grid make_grid(const Options& options) {
 }
 
 void expect_finished(const Interrupt& interrupt) {
-  if (interrupt.requested()) throw Interrupted{"points that were not reached are left out"};
+  if (interrupt.token().stop_requested())
+    throw Interrupted{"points that were not reached are left out"};
 }
 
 void sweep(const Options& options) {
@@ -101,7 +102,7 @@ void sweep(const Options& options) {
              .with_memory = options.output.wants_memory(),
              .on_progress =
                  [&](const SweepProgress& progress) { line.show(progress.done, progress.latest); }},
-            interrupt.requested());
+            interrupt.token());
   line.end();
   if (!options.output.is_on_standard_output()) print_sweep(points);
   options.output.write(

@@ -98,6 +98,20 @@ void TrainingFlags::complete(const CLI::App& command) {
   train.learning_rate = learning_rate.options;
 }
 
+TrainerOptions TrainingFlags::trainer() const {
+  return {.network = workload.network(),
+          .data = data,
+          .step = workload.step(),
+          .memory = {.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
+          .planning = {.planner = plan.planner,
+                       .may_recompute = plan.recompute == "auto",
+                       .sub_batch = sub_batch.text,
+                       .plan_file = plan_file,
+                       .profile_file = profile_file},
+          .training = train,
+          .checkpoint = checkpoint};
+}
+
 void TrainingFlags::restore_settings(const CLI::App& command) {
   const KeptSettings kept = read_settings(checkpoint.folder);
   learning_rate.restore(command, kept.learning_rate);

@@ -11,19 +11,13 @@
 #include "src/cli/flags/plan_flags.h"
 #include "src/cli/flags/sub_batch_flag.h"
 #include "src/cli/flags/workload_flags.h"
-#include "src/train/train.h"
+#include "src/train/trainer.h"
 
 namespace CLI {
 class App;
 }  // namespace CLI
 
 namespace spillway::cli {
-
-/// Where a training is saved, and whether it goes on from there.
-struct CheckpointFlags {
-  std::string folder;  ///< empty: it is not saved
-  bool resume = false;
-};
 
 /// What `spillway train` is asked for.
 struct TrainingFlags {
@@ -37,7 +31,7 @@ struct TrainingFlags {
   std::string data = "synthetic";
   LearningRateFlags learning_rate;
   TrainOptions train;
-  CheckpointFlags checkpoint;
+  CheckpointOptions checkpoint;
 
   void add_to(CLI::App& command);
 
@@ -45,6 +39,9 @@ struct TrainingFlags {
   /// those that are given anew. Throws: um::Error when there is no checkpoint, it is damaged, or
   /// cuts its batch otherwise; CLI::ValidationError when flags do not fit each other.
   void complete(const CLI::App& command);
+
+  /// What the library is asked for. Throws: um::Error when there is no such network.
+  [[nodiscard]] TrainerOptions trainer() const;
 
   /// Throws: um::Error when files are given that are of one step, and a batch may run several.
   void expect_files_of_all_steps() const;

@@ -3,9 +3,7 @@
 #include <fmt/core.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "src/train/shortest_decimal.h"
 #include "um/nanoseconds.h"
@@ -32,17 +30,17 @@ um::Bytes peak_resident_set() {
   return um::Bytes{static_cast<std::uint64_t>(usage.ru_maxrss) << 10U};
 }
 
+// Of the prediction.
+double error_of(const TrainingSummary& summary) {
+  return um::seconds(summary.predicted_step) / um::seconds(summary.median_step) - 1;
+}
+
 }  // namespace
 
 TrainingReport::TrainingReport(const std::string& json_path, std::size_t batch, um::Bytes budget)
     : json_{json_path}, batch_{batch}, budget_{budget} {}
 
 void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepReport& report) {
-  durations_.push_back(report.duration);
-  counters_ += report.counters;
-  stalled_ += report.stalled;
-  if (!first_loss_) first_loss_ = report.loss;
-  last_loss_ = report.loss;
   json line{{"step", step},
             {"epoch", epoch},
             {"loss", report.loss},
@@ -62,7 +60,6 @@ void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepRep
 
 void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
                                 const Evaluation& evaluation) {
-  evaluation_ = evaluation;
   json_.write({{"evaluation",
                 {{"step", step},
                  {"epoch", epoch},
@@ -74,37 +71,28 @@ void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
   progress_.end();
 }
 
-um::Nanoseconds TrainingReport::median_step() const {
-  std::vector<um::Nanoseconds> times = durations_;
-  if (times.size() > 1) times.erase(times.begin());
-  if (times.empty()) return um::Nanoseconds{0};
-  std::ranges::sort(times);
-  return times[times.size() / 2];
-}
-
-void TrainingReport::finish(json summary, um::Nanoseconds predicted) {
+void TrainingReport::finish(json line, const TrainingSummary& summary) {
   progress_.end();
-  const um::Nanoseconds median = median_step();
-  summary.update(to_json(counters_));
-  summary["stalled_seconds"] = um::seconds(stalled_);
-  summary["steps_run"] = durations_.size();
-  summary["median_step_seconds"] = um::seconds(median);
-  summary["images_per_second"] = images_per_second(median);
-  summary["predicted_step_seconds"] = um::seconds(predicted);
-  summary["prediction_error"] = nullptr;
-  if (durations_.size() > 1) {  // the first step warms up
-    summary["prediction_error"] = um::seconds(predicted) / um::seconds(median) - 1;
+  line.update(to_json(summary.counters));
+  line["stalled_seconds"] = um::seconds(summary.stalled);
+  line["steps_run"] = summary.steps_run;
+  line["median_step_seconds"] = um::seconds(summary.median_step);
+  line["images_per_second"] = images_per_second(summary.median_step);
+  line["predicted_step_seconds"] = um::seconds(summary.predicted_step);
+  line["prediction_error"] = nullptr;
+  if (summary.steps_run > 1) {  // the first step warms up
+    line["prediction_error"] = error_of(summary);
   }
-  if (first_loss_) {
-    summary["first_loss"] = *first_loss_;
-    summary["last_loss"] = last_loss_;
+  if (summary.steps_run > 0) {
+    line["first_loss"] = summary.first_loss;
+    line["last_loss"] = summary.last_loss;
   }
-  if (evaluation_) {
-    summary["test_accuracy"] = evaluation_->accuracy;
-    summary["test_loss"] = evaluation_->loss;
+  if (summary.evaluation) {
+    line["test_accuracy"] = summary.evaluation->accuracy;
+    line["test_loss"] = summary.evaluation->loss;
   }
-  summary["peak_resident_set_bytes"] = peak_resident_set().count();
-  json_.write({{"summary", summary}});
+  line["peak_resident_set_bytes"] = peak_resident_set().count();
+  json_.write({{"summary", line}});
   print(summary);
 }
 
@@ -112,27 +100,25 @@ double TrainingReport::images_per_second(um::Nanoseconds step) const {
   return step.count() == 0 ? 0 : static_cast<double>(batch_) / um::seconds(step);
 }
 
-void TrainingReport::print(const json& summary) const {
-  const auto bytes = [&](const char* key) {
-    return um::to_string(um::Bytes{summary.at(key).get<std::uint64_t>()});
-  };
+void TrainingReport::print(const TrainingSummary& summary) const {
   fmt::print(stderr, "{} steps, median {:.4f} s ({:.1f} images/s), waiting {:.2f} s in all\n",
-             durations_.size(), summary.at("median_step_seconds").get<double>(),
-             summary.at("images_per_second").get<double>(),
-             summary.at("stalled_seconds").get<double>());
+             summary.steps_run, um::seconds(summary.median_step),
+             images_per_second(summary.median_step), um::seconds(summary.stalled));
+  const um::Counters& counters = summary.counters;
   fmt::print(stderr, "near peak {} of {}; moved {} in, {} out; {} faults, {} evictions\n",
-             bytes("near_peak_bytes"), bytes("budget_bytes"), bytes("bytes_prefetched"),
-             bytes("bytes_offloaded"), summary.at("faults").get<std::uint64_t>(),
-             summary.at("evictions").get<std::uint64_t>());
-  if (const auto refused = summary.at("refused_hints").get<std::uint64_t>(); refused > 0) {
-    fmt::print(stderr, "{} prefetched pages were refused for want of near memory\n", refused);
+             um::to_string(summary.near_peak), um::to_string(budget_),
+             um::to_string(counters.bytes_prefetched), um::to_string(counters.bytes_offloaded),
+             counters.faults, counters.evictions);
+  if (counters.refused_hints > 0) {
+    fmt::print(stderr, "{} prefetched pages were refused for want of near memory\n",
+               counters.refused_hints);
   }
-  fmt::print(stderr, "weights {}\n", summary.at("weights_sha256").get<std::string>());
-  const json& error = summary.at("prediction_error");
-  if (error.is_null()) return;
-  fmt::print(stderr, "predicted step {:.4f} s ({:+.1f} %){}\n",
-             summary.at("predicted_step_seconds").get<double>(), 100 * error.get<double>(),
-             std::abs(error.get<double>()) > kLargestError
+  fmt::print(stderr, "weights {}\n", summary.weights_sha256);
+  if (summary.steps_run < 2) return;
+  const double error = error_of(summary);
+  fmt::print(stderr, "predicted step {:.4f} s ({:+.1f} %){}\n", um::seconds(summary.predicted_step),
+             100 * error,
+             std::abs(error) > kLargestError
                  ? ": more than 15 % off; perhaps the machine was busy, or the times are of another"
                  : "");
 }

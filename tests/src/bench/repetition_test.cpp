@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <stop_token>
 #include <vector>
 
 #include "src/execute/executor.h"
@@ -21,10 +22,10 @@ class Script {
           if (phase == Phase::kWarmUp) ++warm_ups_;
           const Seconds time{times_[runs_++ % times_.size()]};
           now_ += std::chrono::duration_cast<std::chrono::nanoseconds>(time);
-          if (runs_ == stop_after_) stop_ = true;
+          if (runs_ == stop_after_) stop_.request_stop();
           return time;
         },
-        repetition, stop_, [this] { return now_; });
+        repetition, stop_.get_token(), [this] { return now_; });
   }
   void stop_after(std::size_t runs) { stop_after_ = runs; }
 
@@ -36,7 +37,7 @@ class Script {
   std::size_t runs_ = 0;
   std::size_t warm_ups_ = 0;
   std::size_t stop_after_ = 0;
-  std::atomic<bool> stop_ = false;
+  std::stop_source stop_;
   std::chrono::steady_clock::time_point now_;
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <stop_token>
 #include <vector>
 
 #include "src/execute/executor.h"
@@ -22,10 +23,10 @@ using um::Bytes;
 class Profiling : public testing::Test {
  protected:
   [[nodiscard]] prefetch::Profile measure(Bytes limit) {
-    return measure_tasks(step, *context.backend, memory, limit, *context.compute, stop,
+    return measure_tasks(step, *context.backend, memory, limit, *context.compute, stop.get_token(),
                          [&](double part) { progress.push_back(part); });
   }
-  std::atomic<bool> stop = false;
+  std::stop_source stop;
   ExecutionContext context = test::small_context();
   Step step = make_training_step(test::small_network(), *context.backend, {.batch = 2});
   um::Ledger ledger{Bytes{1ULL << 30U}};
@@ -50,10 +51,10 @@ TEST_F(Profiling, RefusesASpaceThatCannotBeMadeBeforeItMeasures) {
   um::ManagedOptions space;
   space.far.file = "/no/such/folder/far";
   for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
-    EXPECT_THROW(
-        static_cast<void>(measure_profile(context, workload, Bytes{1ULL << 24U}, mode, space, stop,
-                                          [&](double part) { progress.push_back(part); })),
-        um::Error)
+    EXPECT_THROW(static_cast<void>(measure_profile(context, workload, Bytes{1ULL << 24U}, mode,
+                                                   space, stop.get_token(),
+                                                   [&](double part) { progress.push_back(part); })),
+                 um::Error)
         << to_string(mode);
   }
   EXPECT_TRUE(progress.empty());
@@ -78,7 +79,7 @@ TEST_F(Profiling, TakesAtMostItsLimitOrTheLargestTaskAndGivesItBack) {
 }
 
 TEST_F(Profiling, EndsWhenTheUserStopsIt) {
-  stop = true;
+  stop.request_stop();
   EXPECT_THROW(static_cast<void>(measure(Bytes{1ULL << 24U})), Interrupted);
 }
 
@@ -90,7 +91,7 @@ TEST_F(Profiling, MeasuresAnEmulatedLinkAsNoFasterThanItIs) {
   for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
     const prefetch::LinkProfile link = measure_link(
         {.device = *context.device, .mode = mode, .options = options, .limit = Bytes{1ULL << 24U}},
-        step, *context.backend, profile, *context.compute, stop);
+        step, *context.backend, profile, *context.compute, stop.get_token());
     for (const um::Bandwidth found : {link.offload, link.prefetch}) {
       EXPECT_GT(found.bytes_per_second(), 0);
       EXPECT_LE(found.bytes_per_second(), max.bytes_per_second());

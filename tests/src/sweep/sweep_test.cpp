@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include "nets/network_catalogue.h"
@@ -37,11 +37,11 @@ class Sweep : public testing::Test {
   std::array<Strategy, 2> strategies_{
       Strategy{.planner = &prefetch::find_planner("fractional")},
       Strategy{.planner = &prefetch::find_planner("resident"), .may_recompute = false}};
-  std::atomic<bool> stop_ = false;
+  std::stop_source stop_;
 };
 
 TEST_F(Sweep, AnswersEveryStrategyPointByPoint) {
-  const std::vector<Point> points = sweep(sweep_points_, strategies_, {}, stop_);
+  const std::vector<Point> points = sweep(sweep_points_, strategies_, {}, stop_.get_token());
   ASSERT_EQ(points.size(), 6U);
   for (std::size_t i = 0; i < points.size(); ++i) {
     EXPECT_EQ(points[i].key.position, i / 2);
@@ -51,7 +51,7 @@ TEST_F(Sweep, AnswersEveryStrategyPointByPoint) {
 }
 
 TEST_F(Sweep, SaysWhatWouldWorkWhereThereIsNoPlan) {
-  const std::vector<Point> points = sweep(sweep_points_, strategies_, {}, stop_);
+  const std::vector<Point> points = sweep(sweep_points_, strategies_, {}, stop_.get_token());
   const prefetch::NearNeed& need = scenario_.workload->need();
   EXPECT_FALSE(points[0].outcome);
   EXPECT_FALSE(points[0].facts.bounds);
@@ -64,7 +64,7 @@ TEST_F(Sweep, SaysWhatWouldWorkWhereThereIsNoPlan) {
 
 TEST_F(Sweep, VerifiesAndComparesWithBounds) {
   for (const Point& point :
-       sweep(sweep_points_, strategies_, {.noise = 0.1, .with_memory = true}, stop_)) {
+       sweep(sweep_points_, strategies_, {.noise = 0.1, .with_memory = true}, stop_.get_token())) {
     if (!point.outcome) continue;
     EXPECT_EQ(point.outcome->violation, "");
     EXPECT_LE(point.outcome->peak, point.key.budget);
@@ -78,9 +78,9 @@ TEST_F(Sweep, VerifiesAndComparesWithBounds) {
 
 // At the smallest budget LeNet's step waits for the link, unless it may compute again.
 TEST_F(Sweep, BoundsWhatTheStrategiesMayDo) {
-  const std::vector<Point> with = sweep(sweep_points_, strategies_, {}, stop_);
+  const std::vector<Point> with = sweep(sweep_points_, strategies_, {}, stop_.get_token());
   for (Strategy& strategy : strategies_) strategy.may_recompute = false;
-  const std::vector<Point> without = sweep(sweep_points_, strategies_, {}, stop_);
+  const std::vector<Point> without = sweep(sweep_points_, strategies_, {}, stop_.get_token());
   const prefetch::Bounds& recomputing = *with[2].facts.bounds;
   const prefetch::Bounds& moving = *without[2].facts.bounds;
   EXPECT_LT(recomputing.mixed_transition, recomputing.offload_transition);
@@ -90,8 +90,10 @@ TEST_F(Sweep, BoundsWhatTheStrategiesMayDo) {
 }
 
 TEST_F(Sweep, GivesTheSameWithAnyNumberOfThreads) {
-  const std::vector<Point> one = sweep(sweep_points_, strategies_, {.threads = 1}, stop_);
-  const std::vector<Point> four = sweep(sweep_points_, strategies_, {.threads = 4}, stop_);
+  const std::vector<Point> one =
+      sweep(sweep_points_, strategies_, {.threads = 1}, stop_.get_token());
+  const std::vector<Point> four =
+      sweep(sweep_points_, strategies_, {.threads = 4}, stop_.get_token());
   ASSERT_EQ(one.size(), four.size());
   for (std::size_t i = 0; i < one.size(); ++i) {
     EXPECT_EQ(one[i].key.planner, four[i].key.planner);
@@ -106,7 +108,8 @@ TEST_F(Sweep, GivesTheSameWithAnyNumberOfThreads) {
 // moves that were planned.
 TEST_F(Sweep, PredictsWhatPageFaultsCost) {
   strategies_[1] = {.planner = &prefetch::find_planner("on-demand")};
-  const std::vector<Point> points = sweep(sweep_points_, strategies_, {.with_memory = true}, stop_);
+  const std::vector<Point> points =
+      sweep(sweep_points_, strategies_, {.with_memory = true}, stop_.get_token());
   ASSERT_TRUE(points[3].outcome);
   EXPECT_GT(*points[3].outcome->makespan, *points[2].outcome->makespan);
   EXPECT_FALSE(points[3].outcome->paleo);
@@ -114,15 +117,15 @@ TEST_F(Sweep, PredictsWhatPageFaultsCost) {
 }
 
 TEST_F(Sweep, LeavesOutWhatItDidNotBegin) {
-  stop_ = true;
-  EXPECT_TRUE(sweep(sweep_points_, strategies_, {}, stop_).empty());
+  stop_.request_stop();
+  EXPECT_TRUE(sweep(sweep_points_, strategies_, {}, stop_.get_token()).empty());
 }
 
 TEST_F(Sweep, TellsHowFarItIs) {
   std::vector<double> done;
   const SweepOptions options{
       .on_progress = [&](const SweepProgress& progress) { done.push_back(progress.done); }};
-  static_cast<void>(sweep(sweep_points_, strategies_, options, stop_));
+  static_cast<void>(sweep(sweep_points_, strategies_, options, stop_.get_token()));
   ASSERT_EQ(done.size(), sweep_points_.size());
   EXPECT_TRUE(std::ranges::is_sorted(done));
   EXPECT_DOUBLE_EQ(done.back(), 1);

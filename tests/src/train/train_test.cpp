@@ -31,8 +31,7 @@ DatasetPair small_data() {
 class Train : public testing::Test {
  protected:
   Train() { training.session.state().initialise(1); }
-  void train(TrainOptions options) {
-    options.batch = 3;
+  void train(const TrainOptions& options) {
     spillway::train(
         training.session, data, options,
         {.on_step =
@@ -129,10 +128,7 @@ TEST(TrainingOfANetwork, MayBeginWithALayerThatTrainsNothing) {
     test::SmallTraining training{builder.build(builder.linear("fc2", hidden, {.features = 3})), 3};
     training.session.state().initialise(1);
     const double before = evaluate(training.session, *data.train, 3).loss;
-    train(training.session, data, {.batch = 3, .epochs = 20, .learning_rate = {.rate = 0.05F}},
-          {.on_step = [](auto, auto, const StepReport&) {},
-           .on_evaluation = [](auto, auto, const Evaluation&) {},
-           .on_checkpoint = [](auto) {}});
+    train(training.session, data, {.epochs = 20, .learning_rate = {.rate = 0.05F}}, {});
     EXPECT_LT(evaluate(training.session, *data.train, 3).loss, 0.8 * before) << name;
   }
 }

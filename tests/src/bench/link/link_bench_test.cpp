@@ -71,7 +71,7 @@ Heard bench(WatchedDevice& device, std::vector<um::Bytes> sizes, std::vector<Way
       {.on_progress = [&](double done, const std::string&) { heard.progress.push_back(done); },
        .on_row = [&](const LinkRow& row) { heard.rows.push_back(row); },
        .on_note = [&](const std::string& note) { heard.notes.push_back(note); }},
-      false);
+      {});
   return heard;
 }
 
@@ -132,17 +132,18 @@ TEST(BenchLink, SaysWhatAGpuCannotBeMeasuredBy) {
 
 TEST(BenchLink, KeepsTheRowsBeforeItWasStopped) {
   WatchedDevice device;
-  std::atomic<bool> stop = false;
+  std::stop_source stop;
   std::size_t rows = 0;
   const LinkListener listener{.on_progress = [](double, const std::string&) {},
                               .on_row =
                                   [&](const LinkRow&) {
                                     ++rows;
-                                    stop = true;
+                                    stop.request_stop();
                                   },
                               .on_note = [](const std::string&) {}};
 
-  EXPECT_THROW(bench_link(device, {.sizes = {4_KiB}, .ways = {Way::kPinnedCopy}}, listener, stop),
+  EXPECT_THROW(bench_link(device, {.sizes = {4_KiB}, .ways = {Way::kPinnedCopy}}, listener,
+                          stop.get_token()),
                Interrupted);
   EXPECT_EQ(rows, 1U);
 }

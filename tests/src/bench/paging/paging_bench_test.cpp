@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <stop_token>
 
 #include "src/execute/executor.h"
 #include "tests/src/bench/figure_of.h"
@@ -34,7 +35,7 @@ std::vector<PagingRow> bench(const PagingBenchOptions& options) {
   bench_paging(device, options,
                {.on_progress = [](double, const std::string&) {},
                 .on_row = [&](const PagingRow& row) { rows.push_back(row); }},
-               false);
+               {});
   return rows;
 }
 
@@ -112,18 +113,19 @@ TEST(BenchPaging, EndsWhenItIsStopped) {
   const PagingListener deaf{.on_progress = [](double, const std::string&) {},
                             .on_row = [](const PagingRow&) {}};
 
-  EXPECT_THROW(
-      bench_paging(device, options_of(TouchPattern::kStream, PagingWay::kFaults, 2), deaf, true),
-      Interrupted);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_THROW(bench_paging(device, options_of(TouchPattern::kStream, PagingWay::kFaults, 2), deaf,
+                            stop.get_token()),
+               Interrupted);
 }
 
 TEST(BenchPaging, WantsADeviceThatEvicts) {
   WatchedDevice gpu;
   gpu.is_gpu = true;
 
-  EXPECT_THROW(
-      bench_paging(gpu, options_of(TouchPattern::kStream, PagingWay::kFaults, 2), {}, false),
-      um::ContractError);
+  EXPECT_THROW(bench_paging(gpu, options_of(TouchPattern::kStream, PagingWay::kFaults, 2), {}, {}),
+               um::ContractError);
 }
 
 TEST(PagingRow, HasTheFieldsOfTheFormat) {

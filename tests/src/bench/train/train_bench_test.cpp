@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -32,7 +32,7 @@ class TrainBenchTest : public testing::Test {
     comparison_.add_row(series, subject_, find_train_strategy(strategy), "b", budget);
   }
   void run(TrainBenchOptions options) {
-    TrainBench{context_, comparison_, options, stop_}.run([](const std::string&) {});
+    TrainBench{context_, comparison_, options, stop_.get_token()}.run([](const std::string&) {});
   }
   void run() { run({.rounds = 2, .steps = 2}); }
   [[nodiscard]] Bytes half_way() const {
@@ -40,7 +40,7 @@ class TrainBenchTest : public testing::Test {
     return Bytes{(need.smallest.count() + need.resident.count()) / 2};
   }
 
-  std::atomic<bool> stop_ = false;
+  std::stop_source stop_;
   ExecutionContext context_ = test::small_context();
   TrainComparison comparison_;
   const TrainSubject& subject_ = comparison_.add(std::make_unique<TrainSubject>(
@@ -126,9 +126,11 @@ TEST_F(TrainBenchTest, EndsWhenTimeIsUp) {
 TEST_F(TrainBenchTest, KeepsWhatThereIsWhenItIsStopped) {
   add("joint", Bytes{1});
   add("copy", half_way());
-  TrainBench bench{context_, comparison_, {}, stop_};
+  TrainBench bench{context_, comparison_, {}, stop_.get_token()};
 
-  EXPECT_THROW(bench.run([&](const std::string& text) { stop_ = text.starts_with("round"); }),
+  EXPECT_THROW(bench.run([&](const std::string& text) {
+    if (text.starts_with("round")) stop_.request_stop();
+  }),
                Interrupted);
 
   const std::vector<TrainRow> rows = comparison_.rows();
@@ -140,7 +142,7 @@ TEST_F(TrainBenchTest, TellsTheTimeLeft) {
   add("joint", half_way());
   std::vector<std::string> said;
   const TrainBenchOptions options{.rounds = 1, .steps = 1};
-  TrainBench{context_, comparison_, options, stop_}.run(
+  TrainBench{context_, comparison_, options, stop_.get_token()}.run(
       [&](const std::string& text) { said.push_back(text); });
 
   EXPECT_TRUE(std::ranges::any_of(said, [](const std::string& text) {

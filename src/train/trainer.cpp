@@ -1,0 +1,254 @@
+#include "src/train/trainer.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <utility>
+
+#include "nets/text/network_text.h"
+#include "prefetch/files/json.h"
+#include "prefetch/files/machine.h"
+#include "prefetch/files/plan_file.h"
+#include "prefetch/files/profile_file.h"
+#include "prefetch/planners/catalogue.h"
+#include "src/data/open_dataset.h"
+#include "src/files/sha256.h"
+#include "src/plan/budget.h"
+#include "src/plan/predicted_step.h"
+#include "src/plan/sub_batch_choice.h"
+#include "src/plan/sub_batch_plans.h"
+#include "src/profile/measured_profile.h"
+
+namespace spillway {
+
+using um::Bytes;
+
+namespace {
+
+constexpr std::string_view kAutomatic = "auto";  // a budget that is left to us
+
+// The model of a machine that its name names ("NVIDIA H200"), else of the one Spillway was built
+// on.
+prefetch::Machine closest_model(std::string device) {
+  std::ranges::transform(device, device.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const prefetch::Machine& machine : prefetch::built_in_machines()) {
+    if (device.find(machine.name) != std::string::npos) return machine;
+  }
+  return prefetch::find_machine("host");
+}
+
+DatasetPair open_data(const TrainerOptions& options) {
+  return open_dataset(options.data, {.image = options.network.input(),
+                                     .classes = options.network.classes(),
+                                     .batch = options.step.batch,
+                                     .seed = options.training.seed,
+                                     .labels = options.network.labels()});
+}
+
+// With an end, and the learning rate's schedule for so long a training.
+TrainOptions whole_training(TrainOptions options, const DatasetPair& data, std::size_t batch) {
+  if (!options.steps && !options.epochs) options.epochs = 1;
+  options.learning_rate =
+      for_whole_training(options.learning_rate, last_step(options, data, batch));
+  return options;
+}
+
+}  // namespace
+
+Trainer::Trainer(ExecutionContext context, TrainerOptions options, TrainerEvents events,
+                 std::stop_token stop)
+    : options_{std::move(options)},
+      events_{std::move(events)},
+      stop_{std::move(stop)},
+      request_{.memory = options_.memory.mode,
+               .planner = &prefetch::find_planner(options_.planning.planner),
+               .may_recompute = options_.planning.may_recompute},
+      data_{open_data(options_)},
+      context_{std::move(context)} {
+  options_.training = whole_training(options_.training, data_, options_.step.batch);
+  workload_.emplace(options_.network, *context_.backend, options_.step);
+  whole_need_ = workload_->need();
+  expect_going_on();
+  if (options_.checkpoint.resume) open_folder();
+  cut_batch();
+  make_plans_of_steps();
+  expect_going_on();
+  // A training that is refused leaves no folder behind.
+  if (!options_.checkpoint.resume && !options_.checkpoint.folder.empty()) open_folder();
+  session_.emplace(context_, *workload_, plans_, options_.memory.mode, options_.memory.space,
+                   stop_);
+  expect_going_on();
+  start();
+}
+
+TrainingSummary Trainer::run() {
+  SummaryOfSteps steps{options_.training.first_step};
+  train(*session_, data_, options_.training,
+        {.on_step =
+             [&](auto step, auto epoch, const StepReport& report) {
+               steps.add(step, report);
+               if (events_.on_step) events_.on_step(step, epoch, report);
+             },
+         .on_evaluation =
+             [&](auto step, auto epoch, const Evaluation& evaluation) {
+               steps.add(evaluation);
+               if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
+             },
+         .on_checkpoint = [&](auto step) { save(step); }});
+  TrainingSummary summary = steps.summary();
+  summary.predicted_step = predicted_step(*workload_, profiles_, plans_, options_.memory.mode);
+  summary.budget = plans_.budget;
+  summary.near_peak = session_->near_peak();
+  summary.weights_sha256 = session_->state().sha256();
+  return summary;
+}
+
+// First values, or those of the checkpoint.
+void Trainer::start() {
+  if (options_.checkpoint.resume) {
+    options_.training.first_step = folder_->load(checkpoint_key(), session_->state());
+  } else {
+    options_.training.first_step = 0;
+    session_->state().initialise(options_.training.seed);
+  }
+  if (!folder_) return;
+  const std::vector<RepeatedStep>& steps = workload_->training_steps();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    folder_->save_plan(i, steps.size(), plans_.training[i], steps[i].step.graph);
+  }
+}
+
+void Trainer::save(std::uint64_t step) {
+  if (!folder_) return;
+  const prefetch::SubBatches& batches = workload_->sub_batches();
+  folder_->save(
+      {.key = checkpoint_key(),
+       .settings = {.learning_rate = options_.training.learning_rate,
+                    .optimizer = options_.step.optimizer,
+                    .threads = context_.threads,
+                    .precision = context_.precision,
+                    .deterministic = context_.deterministic,
+                    .sub_batch = batches.steps > 1 ? std::optional{batches.size} : std::nullopt},
+       .step = step},
+      session_->state());
+}
+
+void Trainer::open_folder() {
+  folder_.emplace(options_.checkpoint.folder);
+  if (options_.checkpoint.resume) {
+    folder_->expect(checkpoint_key());
+  } else {
+    folder_->expect_empty();  // another training may have been faster
+  }
+}
+
+// Page faults alone keep no budget where nothing evicts before the whole memory is full.
+void Trainer::expect_budget_kept(std::span<const PlanOfFile> files) const {
+  const bool by_faults = files.empty()
+                             ? request_.planner->name() == "on-demand"
+                             : std::ranges::any_of(files, [](const PlanOfFile& file) {
+                                 return file.plan.residency == prefetch::Residency::kOnDemand;
+                               });
+  if (request_.memory != MemoryMode::kManaged || !by_faults || context_.device->evicts()) return;
+  throw um::Error{"page faults alone keep no budget on " + context_.device->name() +
+                  ": use another planner, --memory copy, or --device host"};
+}
+
+void Trainer::cut_batch() {
+  const SubBatchChoice choice{options_.planning.sub_batch};
+  expect_sub_batch(choice.text);
+  if (choice.is_off()) return;
+  const prefetch::Machine model = closest_model(context_.device->name());
+  SubBatchPlanner planner{{.network = options_.network,
+                           .size_model = *context_.backend,
+                           .machine = model,
+                           .step = options_.step,
+                           .budget = find_limit(nullptr),
+                           .request = request_}};
+  const prefetch::SubBatches batches = choice.resolve(options_.step.batch, planner);
+  if (batches.steps == 1) return;
+  workload_.emplace(options_.network, *context_.backend, options_.step, batches);
+}
+
+void Trainer::make_plans_of_steps() {
+  std::vector<PlanOfFile> files = read_plans();
+  expect_budget_kept(files);
+  const Bytes limit = find_limit(files.empty() ? nullptr : &files.back().plan);
+  expect_feasible(workload_->neediest_to_plan(), limit);
+  profiles_ = find_profiles(limit);
+  expect_going_on();
+  if (!files.empty()) {
+    plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);
+    return;
+  }
+  std::size_t tasks = 0;
+  for (const RepeatedStep& part : workload_->training_steps()) {
+    tasks += part.step.graph.tasks.size();
+  }
+  if (events_.on_planning) events_.on_planning(tasks);
+  plans_ = make_plans(*workload_, profiles_, limit, request_);
+}
+
+// The plans to use instead of a planner's; none when there are none.
+std::vector<PlanOfFile> Trainer::read_plans() const {
+  const std::string& given = options_.planning.plan_file;
+  const std::vector<RepeatedStep>& steps = workload_->training_steps();
+  std::vector<PlanOfFile> files;
+  if (given.empty() && !options_.checkpoint.resume) return files;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const std::string path = given.empty() ? folder_->plan_path(i, steps.size()) : given;
+    files.push_back(
+        {.plan = prefetch::read_plan(prefetch::JsonFile{path}, steps[i].step.graph), .name = path});
+  }
+  return files;
+}
+
+// The budget, or in resident mode, where none is given, what the run may at most turn out to need.
+Bytes Trainer::find_limit(const prefetch::Plan* plan) const {
+  const Bytes available = context_.device->available_memory();
+  const bool is_given = options_.memory.budget != kAutomatic;
+  if (request_.memory == MemoryMode::kResident && !is_given) return available;
+  const Bytes limit = plan != nullptr && !is_given
+                          ? workload_->run_budget(plan->budget)
+                          : Budget::parse(options_.memory.budget)
+                                .resolve(is_given ? whole_need_ : workload_->need(), available);
+  if (limit > available) {
+    throw um::Error{"a budget of " + um::to_string(limit) + " is more than the " +
+                    um::to_string(available) + " of memory that are free; give a smaller --budget" +
+                    (is_given ? "" : " to spillway plan")};
+  }
+  return limit;
+}
+
+std::vector<prefetch::Profile> Trainer::find_profiles(Bytes limit) {
+  const std::string& given = options_.planning.profile_file;
+  if (!given.empty()) return {prefetch::read_profile(prefetch::JsonFile{given}, graph())};
+  return measure_profiles(context_,
+                          {.workload = *workload_,
+                           .limit = limit,
+                           .mode = request_.memory,
+                           .space = options_.memory.space},
+                          stop_, [&](double fraction) {
+                            if (events_.on_measuring) events_.on_measuring(fraction);
+                          });
+}
+
+CheckpointKey Trainer::checkpoint_key() const {
+  const nets::Network& network = options_.network;
+  Sha256 layers;
+  const std::string text = nets::layers_text(network);
+  layers.update(std::as_bytes(std::span{text}));
+  return {.network = network.name + ' ' + nets::to_string(network.input()) + ", " +
+                     std::to_string(network.classes()) + " classes",
+          .layers = layers.hex(),
+          .data = options_.data,
+          .batch = options_.step.batch,
+          .seed = options_.training.seed};
+}
+
+void Trainer::expect_going_on() const {
+  if (stop_.stop_requested()) throw Interrupted{};
+}
+
+}  // namespace spillway

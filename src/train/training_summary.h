@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/train/session.h"
+#include "src/train/train.h"
+#include "um/bytes.h"
+#include "um/counters.h"
+#include "um/nanoseconds.h"
+
+namespace spillway {
+
+/// What a training came to.
+struct TrainingSummary {
+  std::uint64_t steps = 0;  ///< done, counted from the very beginning
+  /// Of the steps run now; losses are 0 where there are none.
+  std::uint64_t steps_run = 0;
+  float first_loss = 0;
+  float last_loss = 0;
+  um::Counters counters;                 ///< their sum
+  um::Nanoseconds stalled{0};            ///< their sum
+  std::optional<Evaluation> evaluation;  ///< the last one
+
+  um::Nanoseconds median_step{0};     ///< without the first, which warms up, where there are others
+  um::Nanoseconds predicted_step{0};  ///< by the plan
+  um::Bytes budget;
+  um::Bytes near_peak;         ///< the most near memory in use at any time
+  std::string weights_sha256;  ///< of all weights, in layer order
+};
+
+/// Adds up the steps of a training.
+class SummaryOfSteps {
+ public:
+  explicit SummaryOfSteps(std::uint64_t steps_before) { summary_.steps = steps_before; }
+  void add(std::uint64_t step, const StepReport& report);
+  void add(const Evaluation& evaluation) { summary_.evaluation = evaluation; }
+  [[nodiscard]] TrainingSummary summary() const;
+
+ private:
+  TrainingSummary summary_;
+  std::vector<um::Nanoseconds> durations_;
+};
+
+}  // namespace spillway

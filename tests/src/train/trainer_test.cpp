@@ -1,0 +1,101 @@
+#include "src/train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/refusal.h"
+#include "tests/src/data/temporary_folder.h"
+#include "tests/src/small_training.h"
+
+namespace spillway {
+namespace {
+
+TrainerOptions small_options(std::uint64_t steps) {
+  return {.network = test::small_network(),
+          .step = {.batch = 3, .convolution = ConvolutionAlgorithm::kDirect},
+          .memory = {.budget = "min+50%"},
+          .training = {.steps = steps}};
+}
+
+TEST(Trainer, ReportsWhatItDoes) {
+  std::vector<double> measured;
+  std::vector<std::size_t> planned;
+  std::vector<std::uint64_t> steps;
+  Trainer trainer{test::small_context(),
+                  small_options(3),
+                  {.on_measuring = [&](double fraction) { measured.push_back(fraction); },
+                   .on_planning = [&](std::size_t tasks) { planned.push_back(tasks); },
+                   .on_step = [&](auto step, auto, const auto&) { steps.push_back(step); }}};
+  EXPECT_FALSE(measured.empty());
+  EXPECT_EQ(planned, std::vector{trainer.graph().tasks.size()});
+  EXPECT_TRUE(steps.empty()) << "before it runs";
+
+  const TrainingSummary summary = trainer.run();
+
+  EXPECT_EQ(steps, (std::vector<std::uint64_t>{1, 2, 3}));
+  EXPECT_EQ(summary.steps, 3U);
+  EXPECT_GT(summary.near_peak, um::Bytes{});
+  EXPECT_LE(summary.near_peak, summary.budget);
+  EXPECT_EQ(summary.weights_sha256.size(), 64U);
+}
+
+TEST(Trainer, NeedsNobodyWhoListens) {
+  Trainer trainer{test::small_context(), small_options(2)};
+  EXPECT_EQ(trainer.run().steps_run, 2U);
+}
+
+TEST(Trainer, StopsInTheStepAfterItWasAsked) {
+  std::stop_source stop;
+  std::uint64_t last = 0;
+  Trainer trainer{test::small_context(),
+                  small_options(9),
+                  {.on_step =
+                       [&](auto step, auto, const auto&) {
+                         last = step;
+                         if (step == 2) stop.request_stop();
+                       }},
+                  stop.get_token()};
+  EXPECT_THROW(trainer.run(), Interrupted);
+  EXPECT_EQ(last, 2U);
+}
+
+TEST(Trainer, StopsWhileItMeasures) {
+  std::stop_source stop;
+  const TrainerEvents events{.on_measuring = [&](double) { stop.request_stop(); }};
+  EXPECT_THROW((Trainer{test::small_context(), small_options(9), events, stop.get_token()}),
+               Interrupted);
+}
+
+TEST(Trainer, RefusesABudgetInOneSentence) {
+  TrainerOptions options = small_options(1);
+  for (const auto& [budget, cause] : {std::pair{"1KiB", "smallest"}, {"much", "'much'"}}) {
+    options.memory.budget = budget;
+    const std::string sentence = test::refusal([&] { Trainer{test::small_context(), options}; });
+    EXPECT_NE(sentence.find(cause), std::string::npos) << sentence;
+    EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
+  }
+}
+
+TEST(Trainer, GoesOnToTheSameWeights) {
+  const test::TemporaryFolder folder;
+  const std::string whole = Trainer{test::small_context(), small_options(4)}.run().weights_sha256;
+  TrainerOptions options = small_options(2);
+  options.checkpoint.folder = folder.file("checkpoint");
+  Trainer{test::small_context(), options}.run();
+
+  options.checkpoint.resume = true;
+  options.training.steps = 4;
+  const TrainingSummary resumed = Trainer{test::small_context(), options}.run();
+
+  EXPECT_EQ(resumed.steps, 4U);
+  EXPECT_EQ(resumed.steps_run, 2U);
+  EXPECT_EQ(resumed.weights_sha256, whole);
+}
+
+}  // namespace
+}  // namespace spillway
