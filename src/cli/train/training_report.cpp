@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/train/shortest_decimal.h"
+#include "um/count_of.h"
 #include "um/nanoseconds.h"
 
 namespace spillway::cli {
@@ -116,16 +117,17 @@ void TrainingReport::print(const json& summary) const {
   const auto bytes = [&](const char* key) {
     return um::to_string(um::Bytes{summary.at(key).get<std::uint64_t>()});
   };
-  fmt::print(stderr, "{} steps, median {:.4f} s ({:.1f} images/s), waiting {:.2f} s in all\n",
-             durations_.size(), summary.at("median_step_seconds").get<double>(),
-             summary.at("images_per_second").get<double>(),
-             summary.at("stalled_seconds").get<double>());
-  fmt::print(stderr, "near peak {} of {}; moved {} in, {} out; {} faults, {} evictions\n",
-             bytes("near_peak_bytes"), bytes("budget_bytes"), bytes("bytes_prefetched"),
-             bytes("bytes_offloaded"), summary.at("faults").get<std::uint64_t>(),
-             summary.at("evictions").get<std::uint64_t>());
+  fmt::print(
+      stderr, "{}, median {:.4f} s ({:.1f} images/s), waiting {:.2f} s in all\n",
+      um::count_of(durations_.size(), "step"), summary.at("median_step_seconds").get<double>(),
+      summary.at("images_per_second").get<double>(), summary.at("stalled_seconds").get<double>());
+  fmt::print(stderr, "near peak {} of {}; moved {} in, {} out; {}, {}\n", bytes("near_peak_bytes"),
+             bytes("budget_bytes"), bytes("bytes_prefetched"), bytes("bytes_offloaded"),
+             um::count_of(summary.at("faults").get<std::uint64_t>(), "fault"),
+             um::count_of(summary.at("evictions").get<std::uint64_t>(), "eviction"));
   if (const auto refused = summary.at("refused_hints").get<std::uint64_t>(); refused > 0) {
-    fmt::print(stderr, "{} prefetched pages were refused for want of near memory\n", refused);
+    fmt::print(stderr, "{} not prefetched for want of near memory\n",
+               um::count_of(refused, "page"));
   }
   fmt::print(stderr, "weights {}\n", summary.at("weights_sha256").get<std::string>());
   const json& error = summary.at("prediction_error");
