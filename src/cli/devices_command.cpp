@@ -127,10 +127,11 @@ void show(const std::string& json_path) {
 }  // namespace
 
 void add_devices_command(CLI::App& app) {
-  CLI::App* const command =
-      app.add_subcommand("devices", "What was found, what it can do, and why not more");
+  CLI::App* const command = app.add_subcommand(
+      "devices", "List devices, their capabilities, and why a device cannot be used");
   const auto json = std::make_shared<std::string>();  // shared: the callback keeps it
-  command->add_option("--json", *json, "Write the same as JSON to this file, - for stdout");
+  command->add_option("--json", *json,
+                      "Write the list as JSON to this file, - for standard output");
   command->footer("Example: spillway devices");
   command->callback([json] { show(*json); });
 }

@@ -31,8 +31,8 @@ namespace {
 using um::Bytes;
 
 constexpr const char* kClassesNote =
-    "With the classes the networks were published with; train, plan and profile take 10 unless "
-    "--classes says\notherwise: nets --classes 10 gives the figures of those.\n";
+    "These figures are for the published number of classes. Other subcommands use 10 classes by\n"
+    "default; nets --classes 10 shows the figures for these.\n";
 
 // What a network takes at one batch on this machine.
 struct BatchNeed {
@@ -117,13 +117,14 @@ void print_list(const std::vector<NetworkFacts>& all) {
 }
 
 void print_families() {
-  fmt::print("\nThe last are examples; such names say how deep the stages are:\n");
+  fmt::print(
+      "\nThe last rows are examples of families, whose names give the depths of the stages:\n");
   for (const nets::NetworkFamily& family : nets::network_families()) {
     fmt::print("{:<20} {} in each stage, as {}\n", family.form, family.what, family.example);
   }
   fmt::print(
-      "A name that ends in .net is the file of a network of your own: spillway nets lenet --dump\n"
-      "my.net writes an example.\n");
+      "A name that ends in .net is a network file; spillway nets lenet --dump my.net writes an\n"
+      "example.\n");
 }
 
 void print_one(const NetworkFacts& facts) {
@@ -144,7 +145,7 @@ void print_one(const NetworkFacts& facts) {
   }
 }
 
-struct Options {
+struct Flags {
   std::string name;
   std::optional<std::size_t> classes;
   std::optional<std::size_t> image_size;
@@ -165,17 +166,17 @@ struct Options {
   }
 };
 
-nets::CatalogueEntry open_one(const Options& options) {
-  if (options.auxiliary_heads) expect_built_in(options.name);
-  return nets::open_network(options.name);
+nets::CatalogueEntry open_one(const Flags& flags) {
+  if (flags.auxiliary_heads) expect_built_in(flags.name);
+  return nets::open_network(flags.name);
 }
 
 // All that have a name, with heads those that have heads, and a member of each family.
-std::vector<NetworkFacts> gather_all(const Options& options, const SizeModel& size_model) {
+std::vector<NetworkFacts> gather_all(const Flags& flags, const SizeModel& size_model) {
   constexpr std::array<std::size_t, 2> kBatches{1, 32};
   std::vector<NetworkFacts> all;
   const auto append = [&](const nets::CatalogueEntry& entry) {
-    nets::NetworkOptions changes = options.changes_of(entry);
+    nets::NetworkOptions changes = flags.changes_of(entry);
     changes.auxiliary_heads = changes.auxiliary_heads && entry.build_with_heads != nullptr;
     all.push_back(gather(entry, changes, size_model, kBatches));
   };
@@ -186,74 +187,72 @@ std::vector<NetworkFacts> gather_all(const Options& options, const SizeModel& si
   return all;
 }
 
-void dump(const Options& options) {
-  expect_writable(options.dump.path);
-  const nets::CatalogueEntry entry = open_one(options);
-  options.dump.write(entry, options.changes_of(entry));
+void dump(const Flags& flags) {
+  expect_writable(flags.dump.path);
+  const nets::CatalogueEntry entry = open_one(flags);
+  flags.dump.write(entry, flags.changes_of(entry));
 }
 
-void list(const Options& options) {
+void list(const Flags& flags) {
   constexpr std::array<std::size_t, 5> kDetailed{1, 8, 16, 32, 64};
-  expect_writable(options.json);
-  const auto backend = options.processor.make_host_backend();
+  expect_writable(flags.json);
+  const auto backend = flags.processor.make_host_backend();
   std::vector<NetworkFacts> all;
-  if (options.name.empty()) {
-    all = gather_all(options, *backend);
+  if (flags.name.empty()) {
+    all = gather_all(flags, *backend);
   } else {
-    const nets::CatalogueEntry entry = open_one(options);
-    all.push_back(gather(entry, options.changes_of(entry), *backend, kDetailed));
+    const nets::CatalogueEntry entry = open_one(flags);
+    all.push_back(gather(entry, flags.changes_of(entry), *backend, kDetailed));
   }
-  if (!options.json.empty()) {
+  if (!flags.json.empty()) {
     nlohmann::json array = nlohmann::json::array();
     for (const NetworkFacts& facts : all) array.push_back(to_json(facts));
-    prefetch::write_json(array, options.json);
-    if (options.json == "-") return;
+    prefetch::write_json(array, flags.json);
+    if (flags.json == "-") return;
   }
-  if (options.name.empty()) {
+  if (flags.name.empty()) {
     print_list(all);
     print_families();
   } else {
     print_one(all.front());
   }
-  if (!options.classes && !nets::is_network_file(options.name)) fmt::print("\n{}", kClassesNote);
+  if (!flags.classes && !nets::is_network_file(flags.name)) fmt::print("\n{}", kClassesNote);
 }
 
 }  // namespace
 
 void add_nets_command(CLI::App& app) {
-  CLI::App* const command =
-      app.add_subcommand("nets", "Parameters, activation bytes and smallest feasible budgets");
-  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
+  CLI::App* const command = app.add_subcommand(
+      "nets", "List networks: parameters, activation bytes and smallest feasible budgets");
+  const auto flags = std::make_shared<Flags>();  // shared: the callback keeps it
   CLI::Option* const name =
       command
-          ->add_option("name", options->name,
-                       "One network in detail, resnet:6,32,100,6 and a file that ends in .net too "
-                       "(default: all, in a table)")
+          ->add_option(
+              "name", flags->name,
+              "Network to describe: a name, resnet:6,32,100,6, or a network file that ends in .net "
+              "(default: a table of all)")
           ->check(check_network);
-  command
-      ->add_option("--classes", options->classes,
-                   "Classes that the networks tell apart (default: as many as each was published "
-                   "with)")
+  command->add_option("--classes", flags->classes, "Number of classes (default: as published)")
       ->check(class_count());
   command
-      ->add_option("--image-size", options->image_size,
-                   "Side of the square images (default: the network's)")
+      ->add_option("--image-size", flags->image_size,
+                   "Height and width of the images (default: the network's)")
       ->check(image_side())
       ->needs(name);
-  command->add_flag("--aux-heads", options->auxiliary_heads,
-                    "Networks that have auxiliary heads with them: googlenet, inception-v3");
-  options->processor.add_threads_to(*command);
+  command->add_flag("--aux-heads", flags->auxiliary_heads,
+                    "Add the auxiliary classifier losses of googlenet and inception-v3");
+  flags->processor.add_threads_to(*command);
   CLI::Option* const json = command->add_option(
-      "--json", options->json, "Write the same as JSON to this file, - for stdout");
-  options->dump.add_to(*command)->needs(name)->excludes(json);
+      "--json", flags->json, "Write the list as JSON to this file, - for standard output");
+  flags->dump.add_to(*command)->needs(name)->excludes(json);
   command->footer(
       "Example: spillway nets resnet50\n"
-      "         spillway nets resnet50 --dump my.net");
-  command->callback([options] {
-    if (options->dump.is_wanted()) {
-      dump(*options);
+      "Example: spillway nets resnet50 --dump my.net");
+  command->callback([flags] {
+    if (flags->dump.is_wanted()) {
+      dump(*flags);
     } else {
-      list(*options);
+      list(*flags);
     }
   });
 }

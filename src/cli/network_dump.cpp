@@ -14,7 +14,7 @@ CLI::Option* NetworkDump::add_to(CLI::App& app) {
   return app
       .add_option_function<std::string>(
           "--dump", [this](const std::string& value) { path = value.empty() ? "-" : value; },
-          "Write the network here instead, as a file that --net reads, - (and nothing) for stdout")
+          "Write the network to this file, which --net reads; - or nothing for standard output")
       ->expected(0, 1)
       ->type_name("FILE");
 }

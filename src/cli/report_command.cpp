@@ -12,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include "src/bench/build.h"
 #include "src/cli/flags/output_path.h"
 #include "src/files/replaced_file.h"
 #include "src/report/report_data.h"
@@ -24,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct Flags {
   std::vector<std::string> inputs;
   std::string output = "report.html";
 };
@@ -49,17 +50,17 @@ void write_page(const std::string& page, const std::string& path) {
 }
 
 // A folder of measurements, or a slip of the pen, must not cost one of them.
-void expect_no_input_replaced(const Options& options) {
-  if (options.output == "-") return;
-  for (const std::string& input : options.inputs) {
+void expect_no_input_replaced(const Flags& flags) {
+  if (flags.output == "-") return;
+  for (const std::string& input : flags.inputs) {
     std::error_code ignored;
-    if (fs::equivalent(input, options.output, ignored)) {
+    if (fs::equivalent(input, flags.output, ignored)) {
       throw um::Error{"the report would replace " + input +
                       ", which it reads; give -o another name"};
     }
   }
-  if (fs::path{options.output}.extension() == ".json") {
-    throw um::Error{"the report is no JSON; give -o another name than " + options.output};
+  if (fs::path{flags.output}.extension() == ".json") {
+    throw um::Error{"the report is no JSON; give -o another name than " + flags.output};
   }
 }
 
@@ -72,43 +73,43 @@ void warn_of_several_machines(const nlohmann::json& data) {
              count);
 }
 
-void report(const Options& options) {
-  expect_writable(options.output);
-  expect_no_input_replaced(options);
-  const ReportInputs inputs = read_report_inputs(options.inputs);
-  const nlohmann::json data = report_data(inputs, SPILLWAY_VERSION);
+void report(const Flags& flags) {
+  expect_writable(flags.output);
+  expect_no_input_replaced(flags);
+  const ReportInputs inputs = read_report_inputs(flags.inputs);
+  const nlohmann::json data = report_data(inputs, build_version());
   warn_of_several_machines(data);
   for (const std::string& complaint : inputs.left_out) {
     fmt::print(stderr, "warning: left out: {}\n", complaint);
   }
-  write_page(make_page(data), options.output);
-  if (options.output != "-") fmt::print("{}\n", options.output);
+  write_page(make_page(data), flags.output);
+  if (flags.output != "-") fmt::print("{}\n", flags.output);
 }
 
 }  // namespace
 
 void add_report_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
-      "report", "Show measurements, plans and timelines as one HTML page; needs no device");
-  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
+      "report", "Make one HTML page of measurements, plans and timelines; needs no device");
+  const auto flags = std::make_shared<Flags>();  // shared: the callback keeps it
   command
-      ->add_option("inputs", options->inputs,
-                   "Files of spillway bench --json, train --trace, plan --timeline and plan --out, "
-                   "or folders of such .json files")
+      ->add_option(
+          "inputs", flags->inputs,
+          "Files written by bench --json, train --trace, plan --timeline and plan --out, or "
+          "folders of such files")
       ->required();
   command
-      ->add_option("-o,--output", options->output,
-                   "Write the page here, - for stdout; an old one stays until the new one is whole")
+      ->add_option("-o,--output", flags->output,
+                   "Write the page to this file, - for standard output")
       ->capture_default_str();
   command->footer(
-      "The page opens in any browser from the file itself, without a network. What was measured "
-      "on\n"
-      "different machines stands in sections of its own. A .json file of a folder that cannot be\n"
-      "shown is left out, with a warning and its reason on the page; one given by its own name is\n"
-      "an error.\n"
+      "Any browser opens the page, also without a network. Each machine has its own section.\n"
+      "A .json file in a folder that cannot be shown is left out with a warning; one given by "
+      "name\n"
+      "is an error.\n"
       "Example: spillway report measurements -o report.html\n"
       "Example: spillway report link.json train.json step-trace.json -o report.html");
-  command->callback([options] { report(*options); });
+  command->callback([flags] { report(*flags); });
 }
 
 }  // namespace spillway::cli

@@ -157,4 +157,6 @@ void HostBackend::export_parameters(const ParameterSpec& spec, const std::byte* 
   export_block(machine_.layout, spec, reinterpret_cast<const float*>(block), values);
 }
 
+std::string kernel_library() { return onednn_version(); }
+
 }  // namespace spillway::host

@@ -45,4 +45,7 @@ class HostBackend final : public Backend {
   Machine machine_;
 };
 
+/// The library of the kernels and its version: "oneDNN 2.6.3".
+[[nodiscard]] std::string kernel_library();
+
 }  // namespace spillway::host

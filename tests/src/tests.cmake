@@ -87,7 +87,8 @@ spillway_test(bench_tests
           src/bench/paging/touch_pattern_test.cpp src/bench/link/transfer_test.cpp
   LINK spillway::bench_link spillway::bench_paging spillway::execute spillway::um_host)
 spillway_test(cli_table_tests
-  SOURCES src/cli/bench/bench_table_test.cpp src/cli/terminal/text_table_test.cpp
+  SOURCES src/cli/bench/bench_table_test.cpp src/cli/flags/nearest_name_test.cpp
+          src/cli/terminal/text_table_test.cpp
   LINK spillway::cli_bench)
 
 # Small trainings, benched for real.

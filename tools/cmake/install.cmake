@@ -12,3 +12,16 @@ install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/spillwayConfig.cmake
 install(TARGETS spillway RUNTIME)
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/plot/sweep DESTINATION share/spillway/plot)
 install(FILES ${PROJECT_SOURCE_DIR}/tools/plot/lines.py DESTINATION share/spillway/plot)
+
+# The manual page and the shells' completions are what the program prints about itself.
+function(spillway_install_document format destination name)
+  set(made ${PROJECT_BINARY_DIR}/documents/${name})
+  install(CODE "
+    file(MAKE_DIRECTORY \"${PROJECT_BINARY_DIR}/documents\")
+    execute_process(COMMAND \"$<TARGET_FILE:spillway>\" document ${format}
+      OUTPUT_FILE \"${made}\" COMMAND_ERROR_IS_FATAL ANY)
+    file(INSTALL \"${made}\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${destination}\")")
+endfunction()
+spillway_install_document(man share/man/man1 spillway.1)
+spillway_install_document(bash share/bash-completion/completions spillway)
+spillway_install_document(zsh share/zsh/site-functions _spillway)

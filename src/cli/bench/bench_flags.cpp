@@ -36,29 +36,29 @@ nlohmann::json json_of(const CLI::Option& option) {
 }  // namespace
 
 void BenchFlags::add_to(CLI::App& command) {
-  command.add_option("--json", json, "Write what was measured to this file, - for stdout")
+  command
+      .add_option("--json", json,
+                  "Write the measurements as JSON to this file, - for standard output")
       ->group(kMeasuring);
   command
       .add_flag("--quick", quick,
-                "Small sizes and two runs of each, to see that it works; no "
-                "figures to show to anybody")
+                "Trial run with small sizes and two repetitions; its figures mean "
+                "nothing")
       ->group(kMeasuring);
   constexpr std::size_t kMaxRepeats = 1'000'000;
-  command.add_option("--repeats", repeats, "Measure a figure at most so many times")
+  command.add_option("--repeats", repeats, "Maximum repetitions of each measurement")
       ->check(check_whole_number)
       ->check(CLI::Range(std::size_t{1}, kMaxRepeats))
       ->capture_default_str()
       ->group(kMeasuring);
   command
       .add_option("--deviation", deviation,
-                  "A figure has settled when its runs deviate by no more than this part of their "
-                  "median (median absolute deviation)")
+                  "Stop repeating when the median absolute deviation is at most this part of the "
+                  "median")
       ->check(check_amount)
       ->capture_default_str()
       ->group(kMeasuring);
-  command
-      .add_option("--seconds", seconds,
-                  "Begin no further run of a figure after so many seconds, settled or not")
+  command.add_option("--seconds", seconds, "Time limit of each measurement in seconds")
       ->check(check_amount)
       ->capture_default_str()
       ->group(kMeasuring);

@@ -105,14 +105,13 @@ void bench(const Options& options, const CLI::App& command) {
 void add_what(CLI::App& command, Options& options) {
   command
       .add_option("--sizes", options.sizes,
-                  "Bytes to move at once, with commas between them (default: 4KiB to 1GiB, each "
-                  "four times the one before)")
+                  "Transfer sizes, separated by commas (default: 4KiB to 1GiB in powers of four)")
       ->delimiter(',')
       ->check(check_size);
   command
-      .add_option("--ways", options.ways,
-                  "How they are moved: fault, prefetch, pageable_copy, pinned_copy, file (default: "
-                  "all)")
+      .add_option(
+          "--ways", options.ways,
+          "Kinds of transfers: fault, prefetch, pageable_copy, pinned_copy, file (default: all)")
       ->delimiter(',')
       ->check(check_way);
 }
@@ -121,17 +120,17 @@ void add_what(CLI::App& command, Options& options) {
 
 void add_bench_link(CLI::App& bench_group) {
   const auto [command, options] = add_bench_subcommand<Options>(
-      bench_group, "link", "Time and bandwidth against size: page faults, prefetch, copies, files",
+      bench_group, "link",
+      "Measure time and bandwidth of page faults, prefetches, copies and files against size",
       bench);
   add_what(command, options);
   options.bench.add_to(command);
   options.processor.add_memory_to(command);
   options.memory.add_space_to(command);
   command.footer(
-      "In is far to near memory. --far file:PATH says where `file` is measured; all else has far\n"
-      "memory in RAM. `held` is how long the call that begins a move keeps its thread; a time "
-      "with\n"
-      "~ has not settled.\n"
+      "`in` is from far to near memory. --far file:PATH is the file of the way `file`; the other\n"
+      "ways have far memory in RAM. `held` is the time for which the call that starts a transfer\n"
+      "blocks its thread. A ~ marks a time that exceeds --deviation.\n"
       "Example: spillway bench link --far file:/scratch --json link.json\n"
       "Example: spillway bench link --ways prefetch,pinned_copy --sizes 2MiB,64MiB --paging memfd");
 }

@@ -141,27 +141,25 @@ void bench(Options options, const CLI::App& command) {
 }
 
 void add_what(CLI::App& command, Options& options) {
-  command.add_option("--near", options.near, "Near memory to page in (--quick: 1MiB)")
+  command.add_option("--near", options.near, "Size of near memory (--quick: 1MiB)")
       ->check(check_near)
       ->capture_default_str();
-  command.add_option("--page", options.page, "Bytes of a page (--quick: 64KiB)")
+  command.add_option("--page", options.page, "Page size (--quick: 64KiB)")
       ->check(check_page)
       ->capture_default_str();
   command
       .add_option("--times", options.times,
-                  "How many near memories large the touched memory is, with commas between them "
+                  "Sizes of the accessed memory as multiples of near memory, separated by commas "
                   "(--quick: 0.5,2)")
       ->delimiter(',')
       ->check(check_above_zero)
       ->check(CLI::Range(0.25, 1000.0))
       ->capture_default_str();
-  command.add_option("--patterns", options.patterns, "Orders of touches, with commas between them")
+  command.add_option("--patterns", options.patterns, "Access patterns, separated by commas")
       ->delimiter(',')
       ->check(check_pattern)
       ->capture_default_str();
-  command
-      .add_option("--ways", options.ways,
-                  "What the program tells of its touches, with commas between them")
+  command.add_option("--ways", options.ways, "Hints that the program gives, separated by commas")
       ->delimiter(',')
       ->check(check_way)
       ->capture_default_str();
@@ -171,14 +169,14 @@ void add_what(CLI::App& command, Options& options) {
 
 void add_bench_paging(CLI::App& bench_group) {
   const auto [command, options] = add_bench_subcommand<Options>(
-      bench_group, "paging", "Patterns of touches of more memory than is near, on the host", bench);
+      bench_group, "paging", "Measure access patterns to more memory than is near, on the host",
+      bench);
   add_what(command, options);
   options.bench.add_to(command);
   options.memory.add_host_space_to(command);
   command.footer(
-      "Each touch reads and writes a page; `discarded` only writes. `plain` is the time of the "
-      "same\n"
-      "touches of memory that is not managed; a time with ~ has not settled.\n"
+      "Each access reads and writes a page; `discarded` only writes. `plain` is the time of the\n"
+      "same accesses to ordinary memory. A ~ marks a time that exceeds --deviation.\n"
       "Example: spillway bench paging --json paging.json\n"
       "Example: spillway bench paging --link-bandwidth 2GB/s --times 1.5,4 --patterns random");
 }

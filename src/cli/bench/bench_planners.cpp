@@ -44,14 +44,14 @@ void bench_planners(Options& options, const CLI::App& command) {
 void add_comparison_to(CLI::App& command, Options& options) {
   command
       .add_option("--planners", options.planners,
-                  "Planners, with commas between them, or all; spillway plan --help explains them")
+                  "Planners, separated by commas, or all; spillway plan --help explains them")
       ->delimiter(',')
       ->check(check_planners)
       ->capture_default_str()
       ->group(BenchTrainingFlags::kComparison);
   command
       .add_option("--memory", options.flags.memory.memory,
-                  "managed: unified memory driven by hints; copy: explicit copies of whole blocks")
+                  "managed: unified memory with hints; copy: explicit copies of whole blocks")
       ->check(CLI::IsMember({"managed", "copy"}))
       ->capture_default_str()
       ->group(BenchTrainingFlags::kComparison);
@@ -61,11 +61,12 @@ void add_comparison_to(CLI::App& command, Options& options) {
 
 void add_bench_planners(CLI::App& bench) {
   const auto [command, options] = add_bench_subcommand<Options>(
-      bench, "planners", "Every planner executed for real at several budgets", bench_planners);
+      bench, "planners", "Measure training steps of every planner at several budgets",
+      bench_planners);
   options.flags.add_to(command);
   add_comparison_to(command, options);
   command.footer(
-      "A planner that has no plan for a budget is a row that has failed, with the reason.\n"
+      "The row of a planner that has no plan for a budget says why.\n"
       "Example: spillway bench planners --net resnet50:16 --budgets 60%,40% --json planners.json");
 }
 

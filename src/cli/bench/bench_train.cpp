@@ -87,31 +87,35 @@ void bench_train(Options& options, const CLI::App& command) {
 
 void add_comparison_to(CLI::App& command, Options& options) {
   command
-      .add_option("--batches", options.batches,
-                  "Batches of the series over batches, with commas between them (default: from a "
-                  "quarter to twice of the network's)")
+      .add_option(
+          "--batches", options.batches,
+          "Batch sizes of the series over batch sizes, separated by commas (default: from a "
+          "quarter to twice the network's)")
       ->delimiter(',')
       ->check(check_whole_number)
       ->check(CLI::Range(std::size_t{1}, kLargestBatch))
       ->group(BenchTrainingFlags::kComparison);
   command
-      .add_option("--budget", options.budget,
-                  "Budget of the series over batches, as for spillway train (default: one that the "
-                  "network's batch, or the middle one of --batches, exceeds when resident)")
+      .add_option(
+          "--budget", options.budget,
+          "Budget of the series over batch sizes, as for spillway train (default: less than "
+          "the resident need at the network's batch size, or at the middle of --batches)")
       ->check(check_budget)
       ->group(BenchTrainingFlags::kComparison);
   command
-      .add_option("--strategies", options.strategies,
-                  "What is compared with the resident run: planners over unified memory, and copy, "
-                  "the joint planner with explicit copies")
+      .add_option(
+          "--strategies", options.strategies,
+          "Compared with the resident run: planners with unified memory, and copy, which is "
+          "the joint planner with explicit copies")
       ->delimiter(',')
       ->check(check_strategy)
       ->capture_default_str()
       ->group(BenchTrainingFlags::kComparison);
   command
-      .add_option("--planners", options.planners,
-                  "Further planners to compare, such as vdnn-all,modnn,superneurons; spillway plan "
-                  "--help explains them")
+      .add_option(
+          "--planners", options.planners,
+          "More planners to compare, e.g. vdnn-all,modnn,superneurons; spillway plan --help "
+          "explains them")
       ->delimiter(',')
       ->check(check_strategy)
       ->group(BenchTrainingFlags::kComparison);
@@ -121,13 +125,12 @@ void add_comparison_to(CLI::App& command, Options& options) {
 
 void add_bench_train(CLI::App& bench) {
   const auto [command, options] = add_bench_subcommand<Options>(
-      bench, "train", "Steps of whole trainings against batch size and against budget",
-      bench_train);
+      bench, "train", "Measure training steps against batch size and against budget", bench_train);
   options.flags.add_to(command);
   add_comparison_to(command, options);
   command.footer(
-      "All runs of a network share one profile and take turns. Near memory beyond a budget, or\n"
-      "losses that are not the resident run's, make it fail when everything is written.\n"
+      "All runs of a network share one profile and take turns. The exit status is 1, after all\n"
+      "output, if near memory exceeded a budget or a loss differs from the resident run's.\n"
       "Example: spillway bench train --net resnet50:16 --link-bandwidth 2GB/s --json train.json\n"
       "Example: spillway bench train --net resnet18:32,vgg16:4 --budgets min+50%,min+20% "
       "--planners "

@@ -23,12 +23,14 @@ void BenchTrainingFlags::add_to(CLI::App& command) {
   context.add_to(command);
   memory.add_space_to(command);
   add_measuring_to(command);
-  command.add_option("--json", json, "Write what was measured to this file, - for stdout")
+  command
+      .add_option("--json", json,
+                  "Write the measurements as JSON to this file, - for standard output")
       ->group(kOutput);
   command
       .add_option("--timelines", timelines,
-                  "Write the last step of each run at the network's batch into this folder, "
-                  "predicted and measured, as Chrome traces, and the plans")
+                  "Write Chrome traces of the last step of each run at the network's batch size, "
+                  "predicted and measured, and the plans to this folder")
       ->group(kOutput);
   add_budgets_to(command);
 }
@@ -36,8 +38,8 @@ void BenchTrainingFlags::add_to(CLI::App& command) {
 void BenchTrainingFlags::add_budgets_to(CLI::App& command) {
   command
       .add_option("--budgets", budgets,
-                  "Budgets at the network's batch, as for spillway train, with commas between them "
-                  "(with --quick min+50%)")
+                  "Budgets at the network's batch size, as for spillway train, separated by commas "
+                  "(--quick: min+50%)")
       ->delimiter(',')
       ->check(check_budget)
       ->capture_default_str()
@@ -47,18 +49,20 @@ void BenchTrainingFlags::add_budgets_to(CLI::App& command) {
 void BenchTrainingFlags::add_networks_to(CLI::App& command) {
   command
       .add_option("--net", nets,
-                  "Networks, each with its batch, as resnet50:16,vgg16:8 (default: resnet50:16; "
-                  "with --quick resnet18:32, images of 64x64)")
+                  "Networks with their batch sizes: resnet50:16,vgg16:8 (default: resnet50:16; "
+                  "--quick: resnet18:32 with images of 64x64)")
       ->check(check_nets)
       ->group(kNetworks);
   command
-      .add_option("--image-size", image_size, "Side of the square images (default: the networks')")
+      .add_option("--image-size", image_size,
+                  "Height and width of the images (default: the networks')")
       ->check(image_side())
       ->group(kNetworks);
   command
-      .add_option("--conv-algorithm", convolution_algorithm,
-                  "Convolution algorithms: direct, winograd, or auto, with which plans may choose, "
-                  "so that losses depend on the plan and are not compared")
+      .add_option(
+          "--conv-algorithm", convolution_algorithm,
+          "Convolution algorithms: direct, winograd, or auto. With auto the plan chooses, so "
+          "losses differ and are not compared")
       ->check(CLI::IsMember({"direct", "winograd", "auto"}))
       ->capture_default_str()
       ->group(kNetworks);
@@ -67,34 +71,33 @@ void BenchTrainingFlags::add_networks_to(CLI::App& command) {
 void BenchTrainingFlags::add_measuring_to(CLI::App& command) {
   command
       .add_flag("--quick", quick,
-                "A small network, few runs and few steps, to see that it works; no figures to show "
-                "to anybody")
+                "Trial run with a small network and few steps; its figures mean nothing")
       ->group(kMeasuring);
   command
       .add_option("--rounds", repeats.rounds,
-                  "Let all runs take turns at most so often (with --quick 1)")
+                  "Maximum rounds, in each of which every run takes one turn (--quick: 1)")
       ->check(check_whole_number)
       ->check(CLI::Range(std::size_t{1}, kMax))
       ->capture_default_str()
       ->group(kMeasuring);
   command
       .add_option("--steps", repeats.steps,
-                  "Steps of a run that count, after those that warm up (with --quick 2)")
+                  "Measured steps of each run, after the warm-up (--quick: 2)")
       ->check(check_whole_number)
       ->check(CLI::Range(std::size_t{1}, kMax))
       ->capture_default_str()
       ->group(kMeasuring);
   command
-      .add_option("--deviation", repeats.deviation,
-                  "End before the last round when the steps of each run deviate by no more than "
-                  "this part of their median (median absolute deviation)")
+      .add_option(
+          "--deviation", repeats.deviation,
+          "Stop early when the median absolute deviation of each run's steps is at most this "
+          "part of their median")
       ->check(check_amount)
       ->capture_default_str()
       ->group(kMeasuring);
   command
       .add_option("--seconds", repeats.seconds,
-                  "Begin no further run after so many seconds, those of measuring and planning "
-                  "included")
+                  "Time limit in seconds, including profiling and planning")
       ->check(check_above_zero)
       ->capture_default_str()
       ->group(kMeasuring);

@@ -62,16 +62,17 @@ void DeviceFlags::add_to(CLI::App& app) {
   add_kernels_to(app);
   add_threads_to(app);
   app.add_flag("--count-faults", counts_faults,
-               "Count a GPU's page faults and evictions by CUPTI, which costs time; the host's are "
-               "always counted")
+               "Count a GPU's page faults and evictions with CUPTI, which slows the run. The host "
+               "always counts them")
       ->group(kDevice);
   add_sharing_to(app);
 }
 
 void DeviceFlags::add_sharing_to(CLI::App& app) {
-  app.add_flag("--shared-gpu", shares_gpu,
-               "Others use the GPU: allocate at most 16 GiB of unified memory on it, and at most a "
-               "quarter of what is free")
+  app.add_flag(
+         "--shared-gpu", shares_gpu,
+         "Share the GPU with other programs: allocate at most 16 GiB of unified memory, and at "
+         "most a quarter of the free memory")
       ->group(kDevice);
 }
 
@@ -89,7 +90,7 @@ void DeviceFlags::add_memory_to(CLI::App& app) {
 
 void DeviceFlags::add_device_to(CLI::App& app) {
   app.add_option("--device", device,
-                 "auto (a GPU where there is one), host or cuda[:N]; spillway devices lists them")
+                 "auto (a GPU if there is one), host or cuda[:N]; spillway devices lists them")
       ->check(check_device)
       ->capture_default_str()
       ->group(kDevice);
@@ -98,20 +99,20 @@ void DeviceFlags::add_device_to(CLI::App& app) {
 void DeviceFlags::add_kernels_to(CLI::App& app) {
   app.add_option(
          "--precision", precision,
-         "How a GPU stores and multiplies: fp32 (without tensor cores, slow), tf32, or bf16 "
-         "(half the activations; parameters stay floats)")
+         "Precision on a GPU: fp32 (no tensor cores, slow), tf32, or bf16 (activations in bf16, "
+         "parameters in fp32)")
       ->check(check_precision)
       ->capture_default_str()
       ->group(kDevice);
   app.add_flag("--deterministic", deterministic,
-               "Only kernels that give the same bits in each run; the host's always do")
+               "Use only deterministic kernels; the host's kernels always are")
       ->group(kDevice);
 }
 
 void DeviceFlags::add_threads_to(CLI::App& app) {
   app.add_option("--threads", threads,
-                 "Threads of the host's kernels, which results and workspaces depend on (default: "
-                 "all processors)")
+                 "Threads of the host's kernels; results depend on their number (default: all "
+                 "processors)")
       ->check(CLI::Range(1, 1024))
       ->group(kDevice);
 }

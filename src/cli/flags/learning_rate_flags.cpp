@@ -16,12 +16,10 @@ constexpr float kRateOfAdam = 0.001F;  // as PyTorch's
 void add_step_to(CLI::App& command, LearningRateOptions& options) {
   command
       .add_option("--step-every", options.step_every,
-                  "--schedule step: steps after which the rate changes")
+                  "--schedule step: steps between two decays of the learning rate")
       ->check(check_whole_number)
       ->group(kTraining);
-  command
-      .add_option("--step-factor", options.step_factor,
-                  "--schedule step: what it is multiplied by then")
+  command.add_option("--step-factor", options.step_factor, "--schedule step: decay factor (gamma)")
       ->check(check_amount)
       ->capture_default_str()
       ->group(kTraining);
@@ -29,13 +27,14 @@ void add_step_to(CLI::App& command, LearningRateOptions& options) {
 
 void add_cosine_to(CLI::App& command, LearningRateOptions& options) {
   command
-      .add_option("--final-lr", options.final_rate, "--schedule cosine: the rate that it ends with")
+      .add_option("--final-lr", options.final_rate,
+                  "--schedule cosine: minimum learning rate, used from the last step on")
       ->check(check_amount)
       ->capture_default_str()
       ->group(kTraining);
   command
       .add_option("--cosine-steps", options.cosine_steps,
-                  "--schedule cosine: its steps, the warm-up's included (default: the whole "
+                  "--schedule cosine: length in steps, including the warm-up (default: the whole "
                   "training)")
       ->check(check_whole_number)
       ->group(kTraining);
@@ -45,22 +44,21 @@ void add_cosine_to(CLI::App& command, LearningRateOptions& options) {
 
 void LearningRateFlags::add_to(CLI::App& command) {
   command
-      .add_option("--lr", options.rate,
-                  "Learning rate (default: 0.01; adam and adamw 0.001; with --resume the "
-                  "checkpoint's)")
+      .add_option(
+          "--lr", options.rate,
+          "Initial learning rate (default: sgd 0.01, adam and adamw 0.001; --resume takes the "
+          "checkpoint's)")
       ->check(check_amount)
       ->group(kTraining);
   command
       .add_option_function<std::string>(
           "--schedule",
           [this](const std::string& name) { options.schedule = find_schedule(name).value(); },
-          "How the rate changes: constant, step (by a factor every so many steps), or cosine "
-          "(along half a cosine to --final-lr) (default: constant)")
+          "Learning rate schedule: constant, step (decay every --step-every steps), or cosine "
+          "annealing to --final-lr (default: constant)")
       ->check(CLI::IsMember({"constant", "step", "cosine"}))
       ->group(kTraining);
-  command
-      .add_option("--warmup-steps", options.warmup_steps,
-                  "Steps in which the rate rises to the schedule's")
+  command.add_option("--warmup-steps", options.warmup_steps, "Steps of linear warm-up")
       ->check(check_whole_number)
       ->group(kTraining);
   add_step_to(command, options);

@@ -37,8 +37,8 @@ um::Nanoseconds duration(const std::string& text) {
 
 void MemoryFlags::add_mode_to(CLI::App& app) {
   app.add_option("--memory", memory,
-                 "managed: unified memory driven by hints; copy: explicit copies; resident: all "
-                 "in near memory")
+                 "managed: unified memory with prefetch and eviction hints; copy: explicit copies; "
+                 "resident: everything in near memory")
       ->check(CLI::IsMember{kModes})
       ->capture_default_str()
       ->group(kMemory);
@@ -48,39 +48,38 @@ void MemoryFlags::add_space_to(CLI::App& app) {
   add_host_space_to(app);
   app.add_flag(
          "--oversubscribe", oversubscribe,
-         "Let --memory managed take more unified memory than a GPU has free; drivers have been "
-         "seen to hang the GPU, for every program")
+         "Let --memory managed allocate more unified memory than the GPU has free. Some drivers "
+         "hang the GPU for all programs when they must evict")
       ->group(kMemory);
   app.add_flag("--no-discard", no_discard,
-               "With --memory managed, do not tell a GPU's driver which pages are dead: to measure "
-               "what that is worth")
+               "Do not discard dead pages of --memory managed on a GPU, to measure the benefit of "
+               "discarding")
       ->group(kMemory);
 }
 
 void MemoryFlags::add_host_space_to(CLI::App& app) {
   app.add_option(
          "--far", far,
-         "Far memory: ram, or file:PATH (a folder, or a path not yet there); --memory resident "
-         "has none")
+         "Far memory: ram, or file:PATH, where PATH is a folder or a new file. --memory resident "
+         "has no far memory")
       ->check(check_far)
       ->capture_default_str()
       ->group(kMemory);
   app.add_option("--link-bandwidth", link_bandwidth,
-                 "Slow the link to this each way, e.g. 2GB/s (default: as fast as it goes)")
+                 "Limit the link's bandwidth in each direction, e.g. 2GB/s (default: no limit)")
       ->check(check_bandwidth)
       ->group(kMemory);
   app.add_option("--link-latency", link_latency,
-                 "Add this to each transfer over the link, e.g. 10us")
+                 "Latency added to each transfer over the link, e.g. 10us")
       ->check(check_duration)
       ->group(kMemory);
   app.add_option("--fault-latency", fault_latency,
-                 "Add this to each page fault, e.g. 20us; only --memory managed has any")
+                 "Latency added to each page fault of --memory managed, e.g. 20us")
       ->check(check_duration)
       ->group(kMemory);
-  app.add_option(
-         "--paging", paging,
-         "How --memory managed maps pages and catches faults: auto (uffd where the kernel has "
-         "it), uffd, memfd")
+  app.add_option("--paging", paging,
+                 "How --memory managed handles page faults on the host: uffd (userfaultfd), memfd "
+                 "(memfd and SIGSEGV), or auto (uffd where the kernel supports it)")
       ->check(CLI::IsMember{kPaging})
       ->capture_default_str()
       ->group(kMemory);

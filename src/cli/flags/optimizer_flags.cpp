@@ -44,36 +44,36 @@ struct Restore {
 
 void OptimizerFlags::add_choice_to(CLI::App& app) {
   app.add_option("--optimizer", name,
-                 "sgd (momentum: one more number for each parameter), adam or adamw (two more)")
+                 "sgd (one state value per parameter), adam or adamw (two per parameter)")
       ->check(CLI::IsMember({"sgd", "adam", "adamw"}))
       ->capture_default_str()
       ->group("What is trained");
 }
 
 void OptimizerFlags::add_rates_to(CLI::App& app) {
-  app.add_option("--momentum", momentum, "sgd: part of the last update that is repeated")
+  app.add_option("--momentum", momentum, "sgd: momentum coefficient")
       ->check(check_amount)
       ->check(CLI::Range(0.F, 1.F))
       ->capture_default_str()
       ->group(kTraining);
-  app.add_flag("--nesterov", nesterov, "sgd: Nesterov's momentum, which looks one update ahead")
-      ->group(kTraining);
-  app.add_option("--beta1", beta1, "adam, adamw: part of its mean gradient that a step keeps")
+  app.add_flag("--nesterov", nesterov, "sgd: Nesterov momentum")->group(kTraining);
+  app.add_option("--beta1", beta1, "adam, adamw: decay rate of the first moment")
       ->check(check_below_one)
       ->capture_default_str()
       ->group(kTraining);
-  app.add_option("--beta2", beta2, "adam, adamw: part of its mean squared gradient that is kept")
+  app.add_option("--beta2", beta2, "adam, adamw: decay rate of the second moment")
       ->check(check_below_one)
       ->capture_default_str()
       ->group(kTraining);
-  app.add_option("--epsilon", epsilon, "adam, adamw: what is added to the divisor")
+  app.add_option("--epsilon", epsilon,
+                 "adam, adamw: term added to the denominator for numerical stability")
       ->check(check_above_zero)
       ->capture_default_str()
       ->group(kTraining);
-  app.add_option("--weight-decay", weight_decay,
-                 "Part of each weight that is added to its gradient, or with adamw, times the "
-                 "rate, taken off the weight; biases and batch norms have none (default: 0; adamw "
-                 "0.01)")
+  app.add_option(
+         "--weight-decay", weight_decay,
+         "Weight decay: an L2 penalty, or decoupled decay with adamw. It applies to weights, "
+         "not to biases and batch norms (default: 0; adamw 0.01)")
       ->check(check_amount)
       ->group(kTraining);
 }

@@ -4,6 +4,7 @@
 
 #include "prefetch/planners/catalogue.h"
 #include "src/cli/flags/complaint.h"
+#include "src/cli/flags/nearest_name.h"
 #include "src/plan/budget.h"
 
 namespace spillway::cli {
@@ -11,12 +12,8 @@ namespace {
 
 constexpr const char* kPlanning = "Planning";
 
-std::string check_planner(const std::string& name) {
-  return complaint_of([&] { static_cast<void>(prefetch::find_planner(name)); });
-}
-
 std::string planner_help() {
-  std::string text = "Strategy, which --memory resident does not use:";
+  std::string text = "Planner; --memory resident uses none:";
   for (const auto& planner : prefetch::planners()) {
     text += "\n  " + std::string{planner->name()} + ": " + std::string{planner->description()};
   }
@@ -28,10 +25,9 @@ std::string planner_help() {
 void PlanFlags::add_to(CLI::App& app) {
   app.add_option(
          "--budget", budget,
-         "Near memory for everything: bytes (512MiB), a part of what the resident run "
-         "needs (40%), the smallest feasible (min), a way from there to the resident need "
-         "(min+20%), or auto: what a run that moves nothing needs, where the machine has it, "
-         "else nine tenths of what is free")
+         "Limit on near memory: bytes (512MiB), a part of the resident run's need (40%), the "
+         "smallest feasible budget (min), a point between that and the resident need (min+20%), "
+         "or auto: the resident need, or nine tenths of the free memory if that is less")
       ->check(check_budget)
       ->capture_default_str()
       ->group(kPlanning);
@@ -39,8 +35,9 @@ void PlanFlags::add_to(CLI::App& app) {
       ->check(check_planner)
       ->capture_default_str()
       ->group(kPlanning);
-  app.add_option("--recompute", recompute,
-                 "auto: run cheap layers again where that beats moving their outputs; off: never")
+  app.add_option(
+         "--recompute", recompute,
+         "auto: recompute layers where that is faster than moving their outputs; off: never")
       ->check(CLI::IsMember({"auto", "off"}))
       ->capture_default_str()
       ->group(kPlanning);
@@ -50,6 +47,15 @@ PlanRequest PlanFlags::request(MemoryMode memory) const {
   return {.memory = memory,
           .planner = &prefetch::find_planner(planner),
           .may_recompute = recompute == "auto"};
+}
+
+std::string check_planner(const std::string& name) {
+  const std::string complaint =
+      complaint_of([&] { static_cast<void>(prefetch::find_planner(name)); });
+  if (complaint.empty() || name.find(':') != std::string::npos) return complaint;
+  std::vector<std::string> names;
+  for (const auto& planner : prefetch::planners()) names.emplace_back(planner->name());
+  return suggest_name("planner", name, names, complaint);
 }
 
 std::string check_budget(const std::string& text) {

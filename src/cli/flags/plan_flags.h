@@ -25,4 +25,7 @@ struct PlanFlags {
 /// Complains about what is no budget; a check of CLI11's.
 [[nodiscard]] std::string check_budget(const std::string& text);
 
+/// Complains about a name of no planner; a check of CLI11's.
+[[nodiscard]] std::string check_planner(const std::string& name);
+
 }  // namespace spillway::cli

@@ -19,19 +19,18 @@ void SubBatchOption::add_to(CLI::App& app, const std::string& help) {
 
 void SubBatchOption::add_to_plan(CLI::App& app) {
   add_to(app,
-         "Plan the batch in sub-batches of at most so many images, whose gradients are added up; "
-         "auto: by moDNN's Eq. 3 for modnn and vdnn+, by trial for the others; off. The figures "
-         "are the whole batch's, --timeline is its last sub-batch's; needs --machine");
+         "Gradient accumulation over sub-batches of at most N images: N, auto (by moDNN's Eq. 3 "
+         "for modnn and vdnn+, by trial for the others), or off. Figures are for the whole batch, "
+         "--timeline is of its last sub-batch. Needs --machine");
 }
 
 void SubBatchOption::add_to_train(CLI::App& app) {
   add_to(
       app,
-      "Train each batch in sub-batches of at most so many images, whose gradients are added up "
-      "before the weights change; auto: as spillway plan chooses, by modelled times; off. A "
-      "--budget in percent or from min is of the whole batch. Batch norm's statistics are of "
-      "each sub-batch alone. With --resume it is the checkpoint's; --plan and --profile are of one "
-      "step, and go with off alone");
+      "Gradient accumulation over sub-batches of at most N images: N, auto (chosen as by spillway "
+      "plan), or off. A --budget in percent or from min refers to the whole batch. Batch norm "
+      "normalizes each sub-batch by itself. --resume takes the checkpoint's; --plan and --profile "
+      "need off");
 }
 
 }  // namespace spillway::cli

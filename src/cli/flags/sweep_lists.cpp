@@ -9,6 +9,7 @@
 
 #include "prefetch/planners/catalogue.h"
 #include "src/cli/flags/complaint.h"
+#include "src/cli/flags/plan_flags.h"
 #include "src/plan/budget.h"
 #include "src/sweep/scenario.h"
 #include "um/error.h"
@@ -68,7 +69,7 @@ std::vector<um::Bytes> resolve_budgets(const std::vector<std::string>& list,
 
 std::string check_planners(const std::string& text) {
   if (text == "all") return {};
-  return complaint_of([&] { static_cast<void>(prefetch::find_planner(text)); });
+  return check_planner(text);
 }
 
 std::vector<Strategy> find_strategies(const std::vector<std::string>& list, bool may_recompute) {

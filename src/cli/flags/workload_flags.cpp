@@ -6,6 +6,7 @@
 #include "nets/network_catalogue.h"
 #include "nets/text/network_file.h"
 #include "src/cli/flags/complaint.h"
+#include "src/cli/flags/nearest_name.h"
 #include "um/error.h"
 
 namespace spillway::cli {
@@ -24,32 +25,33 @@ const std::map<std::string, ConvolutionAlgorithm> kAlgorithms{
 }  // namespace
 
 void WorkloadFlags::add_to(CLI::App& app) {
-  app.add_option("--net", net,
-                 "Network; spillway nets lists them; resnet:n1,n2,n3,n4 and vgg:a,b,c,d,e name the "
-                 "depths of their stages; a name that ends in .net or has a / is the file of a "
-                 "network of your own, written as spillway nets NAME --dump writes any of them")
+  app.add_option(
+         "--net", net,
+         "Network: a name that spillway nets lists, resnet:6,32,100,6 or vgg:2,22,66,4,4 with "
+         "the depths of the stages, or a network file (a name that ends in .net or has a "
+         "/; spillway nets NAME --dump FILE writes one)")
       ->required()
       ->check(check_network)
       ->group(kWorkload);
-  app.add_option("--batch", batch, "Images a step")
+  app.add_option("--batch", batch, "Batch size: images in each step")
       ->required()
       ->check(CLI::Range(std::size_t{1}, kLargestBatch))
       ->group(kWorkload);
-  app.add_option("--image-size", image_size, "Side of the square images (default: the network's)")
+  app.add_option("--image-size", image_size,
+                 "Height and width of the images (default: the network's)")
       ->check(image_side())
       ->group(kWorkload);
-  app.add_option("--classes", classes,
-                 "Classes that the network tells apart (default: 10; a file's are its own)")
+  app.add_option("--classes", classes, "Number of classes (default: 10, or the network file's)")
       ->check(class_count())
       ->group(kWorkload);
   app.add_flag("--aux-heads", auxiliary_heads,
-               "Train with the losses on the way of googlenet or inception-v3")
+               "Add the auxiliary classifier losses of googlenet or inception-v3")
       ->group(kWorkload);
   app.add_option(
          "--conv-algorithm", convolution_algorithm,
-         "Convolution algorithms to choose from: auto (all), direct, or winograd, which "
-         "means direct where Winograd's does not apply; on a GPU direct is the one with the least "
-         "workspace, and there is no winograd")
+         "Convolution algorithms that plans may choose: auto (all), direct, or winograd (direct "
+         "where Winograd does not apply). On a GPU, direct is the engine with the smallest "
+         "workspace, and winograd does not exist")
       ->check(CLI::IsMember{kAlgorithms})
       ->capture_default_str()
       ->group(kWorkload);
@@ -89,7 +91,11 @@ CLI::Range class_count() { return {std::size_t{2}, kLargestClasses}; }
 
 std::string check_network(const std::string& name) {
   if (nets::is_network_file(name)) return {};
-  return complaint_of([&] { static_cast<void>(nets::find_network(name)); });
+  const std::string complaint = complaint_of([&] { static_cast<void>(nets::find_network(name)); });
+  if (complaint.empty() || name.find_first_of(":+") != std::string::npos) return complaint;
+  std::vector<std::string> names;
+  for (const nets::CatalogueEntry& entry : nets::catalogue()) names.push_back(entry.name);
+  return suggest_name("network", name, names, complaint);
 }
 
 }  // namespace spillway::cli

@@ -17,11 +17,12 @@ constexpr int kDraws = 5;
 
 void NoiseFlags::add_to(CLI::App& app) {
   auto* const fraction =
-      app.add_option("--noise", noise,
-                     "Also simulate with each task's time up to so much shorter or longer, e.g. "
-                     "10%: mean and worst of five draws")
+      app.add_option(
+             "--noise", noise,
+             "Also simulate with task times varied at random by up to this much, e.g. 10%: mean "
+             "and worst of five runs")
           ->check(check_noise);
-  app.add_option("--seed", seed, "Of the first draw of --noise; the others count up from it")
+  app.add_option("--seed", seed, "Random seed of the first run of --noise; the others follow")
       ->check(check_whole_number)
       ->needs(fraction);
 }

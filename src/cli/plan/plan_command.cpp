@@ -194,26 +194,29 @@ void plan(const Options& options) {
 
 void add_plan_command(CLI::App& app) {
   CLI::App* const command =
-      app.add_subcommand("plan", "Plan, verify and simulate a step; needs no device");
+      app.add_subcommand("plan", "Plan, verify and simulate a training step; needs no device");
   const auto options = std::make_shared<Options>();  // shared: the callback keeps it
   options->subject.add_to(*command);
   options->memory.add_mode_to(*command);
   options->plan.add_to(*command);
   options->noise.add_to(*command);
   options->sub_batch.add_to_plan(*command);
-  command->add_option("--out", options->out, "Write the plan here, for spillway train --plan");
+  command->add_option("--out", options->out,
+                      "Write the plan to this file, for spillway train --plan");
   command->add_option("--timeline", options->timeline,
-                      "Write the predicted step here as a Chrome trace (opens in Perfetto)");
-  command->add_option("--json", options->json, "Write the figures here as JSON, - for stdout");
+                      "Write a Chrome trace of the predicted step to this file; Perfetto opens it");
+  command->add_option("--json", options->json,
+                      "Write the figures as JSON to this file, - for standard output");
   command
-      ->add_option("--model", options->model,
-                   "simulate: predict the step by simulating the plan; paleo: besides, by the "
-                   "analytic model OOC-Paleo of the strategy closest to the planner's")
+      ->add_option(
+          "--model", options->model,
+          "simulate: predict the step time by simulating the plan; paleo: also by OOC-Paleo, "
+          "an analytic model, for the strategy closest to the planner")
       ->check(CLI::IsMember({"simulate", "paleo"}))
       ->capture_default_str();
   command->footer(
       "Example: spillway plan --net vgg16 --batch 256 --machine v100 --budget 50%\n"
-      "         spillway plan --trace-in step.json --machine a100 --budget 40GB");
+      "Example: spillway plan --trace-in step.json --machine a100 --budget 40GB");
   command->callback([options] { plan(*options); });
 }
 

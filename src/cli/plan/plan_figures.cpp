@@ -14,6 +14,7 @@
 #include "src/cli/terminal/arena_report.h"
 #include "src/plan/plan_facts.h"
 #include "um/bytes.h"
+#include "um/count_of.h"
 #include "um/nanoseconds.h"
 
 namespace spillway::cli {
@@ -62,8 +63,8 @@ void print_figures(const json& figures) {
   fmt::print("  budget           {} (smallest feasible {}, all near {})\n", bytes("budget_bytes"),
              bytes("min_budget_bytes"), bytes("resident_bytes"));
   if (figures.at("sub_steps") > 1) {
-    fmt::print("  sub-batches      {} of {} images\n", figures.at("sub_steps").get<std::size_t>(),
-               figures.at("sub_batch").get<std::size_t>());
+    fmt::print("  sub-batches      {} of {}\n", figures.at("sub_steps").get<std::size_t>(),
+               um::count_of(figures.at("sub_batch").get<std::size_t>(), "image"));
   }
   fmt::print("  peak, verified   {}\n", bytes("peak_bytes"));
   if (const auto places = figures.find("placement"); places != figures.end()) {
@@ -82,8 +83,9 @@ void print_figures(const json& figures) {
   fmt::print("  no plan below    {} (moving alone {})\n",
              time(figures.at("bounds").at("mixed_turnover")),
              time(figures.at("bounds").at("offload_turnover")));
-  fmt::print("  moved            {} out, {} in, {} tasks run again\n", bytes("offloaded_bytes"),
-             bytes("prefetched_bytes"), figures.at("recomputed_tasks").get<std::uint64_t>());
+  fmt::print("  moved            {} out, {} in, {} recomputed\n", bytes("offloaded_bytes"),
+             bytes("prefetched_bytes"),
+             um::count_of(figures.at("recomputed_tasks").get<std::uint64_t>(), "task"));
   fmt::print("  planned in       {} by {}\n", time(figures.at("planning_seconds")),
              figures.at("planner").get<std::string>());
 }

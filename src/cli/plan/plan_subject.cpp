@@ -23,14 +23,15 @@ namespace {
 void add_machine_to(CLI::App& app, SubjectFlags& options) {
   auto* const machine = app.add_option(
       "--machine", options.machine,
-      "Machine to plan for: k40m, v100, a100, h100, h200, a file (prefetch/README.md), or host: "
-      "a model of the two-core machine Spillway was built on, with tensors as this machine lays "
-      "them out (default: host); of a trace's machine only its near memory and link count");
+      "Machine model to plan for: k40m, v100, a100, h100, h200, a machine file "
+      "(prefetch/README.md), or host, a model of a two-core machine with this machine's tensor "
+      "layouts (default: host). A trace uses only its near memory and link");
   machine->check(check_machine);
-  app.add_option("--profile", options.profile, "Times measured by spillway profile")
+  app.add_option("--profile", options.profile,
+                 "Profile file with measured times, written by spillway profile")
       ->excludes(machine);
   app.add_option("--link-bandwidth", options.link_bandwidth,
-                 "Plan for a link of this each way, e.g. 2GB/s (default: the machine's)")
+                 "Bandwidth of the link in each direction, e.g. 2GB/s (default: the machine's)")
       ->check(check_bandwidth);
 }
 
@@ -43,11 +44,11 @@ void SubjectFlags::add_to(CLI::App& app) {
   add_machine_to(app, *this);
   auto* const trace_in =
       app.add_option("--trace-in", trace,
-                     "Plan the step in this file, recorded from any framework (spillway-trace, "
-                     "prefetch/README.md), instead of a network's; needs --machine");
+                     "Plan a recorded step of any framework instead of a network (spillway-trace, "
+                     "prefetch/README.md); needs --machine");
   trace_in->needs("--machine");
   app.add_flag("--offload-weights", offload_weights,
-               "Weights of a trace that do not say whether they are offloadable are")
+               "Let plans offload the weights of a trace that does not say whether they may")
       ->needs(trace_in);
   for (const char* name : {"--net", "--batch", "--image-size", "--classes", "--conv-algorithm",
                            "--optimizer", "--threads", "--device", "--precision", "--profile"}) {

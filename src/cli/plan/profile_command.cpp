@@ -49,8 +49,8 @@ void profile(const Options& options) {
 }  // namespace
 
 void add_profile_command(CLI::App& app) {
-  CLI::App* const command =
-      app.add_subcommand("profile", "Measure a step, task by task, and the link");
+  CLI::App* const command = app.add_subcommand(
+      "profile", "Measure the time of each task of a training step, and the link");
   const auto options = std::make_shared<Options>();  // shared: the callback keeps it
   options->workload.add_to(*command);
   options->context.add_to(*command);
@@ -58,11 +58,11 @@ void add_profile_command(CLI::App& app) {
   options->memory.add_space_to(*command);
   command
       ->add_option("--budget", options->budget,
-                   "Near memory that measuring may use; an algorithm that does not fit is not "
-                   "measured and never chosen")
+                   "Near memory for the measurement; algorithms that do not fit are left out")
       ->check(check_budget)
       ->capture_default_str();
-  command->add_option("--out", options->out, "File to write, - for standard output")
+  command
+      ->add_option("--out", options->out, "Write the profile to this file, - for standard output")
       ->capture_default_str();
   command->footer("Example: spillway profile --net resnet50 --batch 32 --out resnet50.json");
   command->callback([options] { profile(*options); });

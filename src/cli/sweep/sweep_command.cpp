@@ -115,14 +115,14 @@ void sweep(const Options& options) {
 
 void add_sweep_command(CLI::App& app) {
   CLI::App* const command =
-      app.add_subcommand("sweep", "Compare strategies over budgets and machines; needs no device");
+      app.add_subcommand("sweep", "Compare planners over budgets and machines; needs no device");
   const auto options = std::make_shared<Options>();  // shared: the callback keeps it
   options->workload.add_to(*command);
   options->comparison.add_to(*command);
   constexpr int kMaxThreads = 1024;
   command
       ->add_option("--threads", options->threads,
-                   "Points evaluated at once (default: one a processor)")
+                   "Points evaluated in parallel (default: one per processor)")
       ->check(CLI::Range(1, kMaxThreads));
   command
       ->add_option("--noise", options->noise,
@@ -131,9 +131,8 @@ void add_sweep_command(CLI::App& app) {
       ->check(check_noise);
   options->output.add_to(*command);
   command->footer(
-      "Prints the makespan of each plan over the time of a step with room for everything and the\n"
-      "fastest algorithms (compute_seconds in the JSON), beside the least that any plan can "
-      "reach.\n"
+      "Prints the simulated step time of each plan, relative to a step with unlimited near memory\n"
+      "and the fastest algorithms (compute_seconds in the JSON), and a lower bound for any plan.\n"
       "Example: spillway sweep --net resnet50 --batch 128 --machines v100,k40m --budgets 12\n"
       "Example: spillway sweep --net vgg16 --batch 256 --budgets min,min+20%,80% --links x0.5,x1");
   command->callback([options] { sweep(*options); });

@@ -9,16 +9,18 @@
 namespace spillway::cli {
 
 void SweepOutput::add_to(CLI::App& app) {
-  app.add_option("--json", json, "Write all points here as JSON, - for stdout");
+  app.add_option("--json", json, "Write all points as JSON to this file, - for standard output");
   auto* const picture = app.add_option(
-      "--plot", plot, "Draw the points into this PNG, PDF or SVG; needs Python's matplotlib");
-  app.add_option("--plot-of", plot_of,
-                 "makespan against budget, against the speed of the link, or near memory task by "
-                 "task (default: link where more links than budgets are compared, else makespan)")
+      "--plot", plot, "Plot the points to this PNG, PDF or SVG file; needs Python's matplotlib");
+  app.add_option(
+         "--plot-of", plot_of,
+         "makespan: step time against budget; link: step time against link bandwidth; memory: "
+         "near memory per task (default: link if there are more links than budgets, else "
+         "makespan)")
       ->check(CLI::IsMember({"makespan", "link", "memory"}))
       ->needs(picture);
   app.add_flag("--memory-curves", memory_curves,
-               "Keep in the JSON how much near memory each task of a plan meets");
+               "Add the near memory in use at each task to the JSON");
 }
 
 void SweepOutput::expect_possible() const {

@@ -26,6 +26,7 @@
 #include "src/train/settings_json.h"
 #include "src/train/shortest_decimal.h"
 #include "src/train/trainer.h"
+#include "um/count_of.h"
 
 namespace spillway::cli {
 namespace {
@@ -92,10 +93,10 @@ class Training {
     for (const auto& [name, count] : facts.algorithms) {
       algorithms += fmt::format("{}{} {}", algorithms.empty() ? "" : ", ", count, name);
     }
-    fmt::print(stderr,
-               "plan of {}: {} out and {} in a step, {} tasks run again; convolutions: {}\n",
+    fmt::print(stderr, "plan of {}: {} out and {} in a step, {} recomputed; convolutions: {}\n",
                trainer_.plan().planner, um::to_string(facts.offloaded),
-               um::to_string(facts.prefetched), facts.recomputed_tasks, algorithms);
+               um::to_string(facts.prefetched), um::count_of(facts.recomputed_tasks, "task"),
+               algorithms);
     if (const auto use = trainer_.session().arena_use()) {
       fmt::print(stderr, "arena: {}\n", describe_places(places_json(*use)));
     }
@@ -106,8 +107,8 @@ class Training {
 
   void describe_sub_batches() const {
     if (sub_batches().steps == 1) return;
-    fmt::print(stderr, "each batch in {} sub-batches of {} images{}\n", sub_batches().steps,
-               sub_batches().size,
+    fmt::print(stderr, "each batch in {} sub-batches of {}{}\n", sub_batches().steps,
+               um::count_of(sub_batches().size, "image"),
                batch() % sub_batches().size == 0 ? "" : ", the last one smaller");
     if (normalizes_by_batch(trainer_.graph())) {
       fmt::print(stderr,
@@ -201,12 +202,13 @@ void add_train_command(CLI::App& app) {
   options->flags.add_to(*command);
   command
       ->add_option("--trace", options->trace,
-                   "Write the last step (of sub-batches, the last one's) here as a Chrome trace, "
-                   "predicted and measured (opens in Perfetto)")
+                   "Write a Chrome trace of the last step (or its last sub-batch), predicted and "
+                   "measured, to this file; Perfetto opens it")
       ->group("Output");
   command
-      ->add_option("--json", options->json,
-                   "Write one JSON object a step here, and a summary; - for standard output")
+      ->add_option(
+          "--json", options->json,
+          "Write one JSON object per step and a summary to this file, - for standard output")
       ->group("Output");
   command->footer(
       "Example: spillway train --net resnet50 --batch 32 --steps 20 --budget 40% --json -");

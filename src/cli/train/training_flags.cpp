@@ -37,23 +37,23 @@ void TrainingFlags::add_to(CLI::App& command) {
 void TrainingFlags::add_training_to(CLI::App& command) {
   command
       .add_option("--data", data,
-                  "synthetic (drawn figures), idx:DIR (MNIST files) or cifar10:DIR (binary "
-                  "version); images are resized to the network's")
+                  "Data set: synthetic (generated images), idx:DIR (files in MNIST's format) or "
+                  "cifar10:DIR (binary version). Images are resized to the network's input")
       ->check(check_data_set)
       ->capture_default_str()
       ->group(kTraining);
-  command.add_option("--steps", train.steps, "Stop after so many steps")
+  command.add_option("--steps", train.steps, "Stop after this many steps")
       ->check(check_whole_number)
       ->group(kTraining);
   command
       .add_option("--epochs", train.epochs,
-                  "Stop after so many passes over the data (default: 1, unless --steps is given)")
+                  "Stop after this many epochs (default: 1, unless --steps is given)")
       ->check(check_whole_number)
       ->group(kTraining);
   learning_rate.add_to(command);
   command
       .add_option("--seed", train.seed,
-                  "What weights, data order, dropout and synthetic images are drawn from")
+                  "Random seed of weights, data order, dropout and synthetic images")
       ->check(check_whole_number)
       ->capture_default_str()
       ->group(kTraining);
@@ -62,18 +62,19 @@ void TrainingFlags::add_training_to(CLI::App& command) {
 void TrainingFlags::add_checkpoint_to(CLI::App& command) {
   auto* const folder =
       command.add_option("--checkpoint", checkpoint.folder,
-                         "Save the training in this folder at the end of each epoch");
+                         "Folder of the checkpoint, written at the end of each epoch");
   folder->group(kTraining);
   command
-      .add_option("--checkpoint-every", train.checkpoint_every, "Save every so many steps instead")
+      .add_option("--checkpoint-every", train.checkpoint_every,
+                  "Write the checkpoint every N steps instead")
       ->check(check_whole_number)
       ->needs(folder)
       ->group(kTraining);
   command
       .add_flag(
           "--resume", checkpoint.resume,
-          "Go on from the checkpoint, with its plan, optimizer, rates, sub-batches, threads and "
-          "precision unless they are given anew")
+          "Continue from the checkpoint, with its plan, optimizer, schedule, sub-batches, threads "
+          "and precision unless flags change them")
       ->needs(folder)
       ->group(kTraining);
 }
@@ -81,12 +82,12 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
 void TrainingFlags::add_files_to(CLI::App& command) {
   command
       .add_option("--plan", plan_file,
-                  "Use this plan, made by spillway plan --out, and unless --budget says otherwise "
-                  "its budget")
+                  "Plan file, written by spillway plan --out; its budget holds unless --budget is "
+                  "given")
       ->group(kPlanning);
   command
       .add_option("--profile", profile_file,
-                  "Use these times, made by spillway profile, instead of measuring first")
+                  "Profile written by spillway profile, used instead of measuring")
       ->group(kPlanning);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "src/train/shortest_decimal.h"
+#include "um/count_of.h"
 #include "um/nanoseconds.h"
 
 namespace spillway::cli {
@@ -101,17 +102,17 @@ double TrainingReport::images_per_second(um::Nanoseconds step) const {
 }
 
 void TrainingReport::print(const TrainingSummary& summary) const {
-  fmt::print(stderr, "{} steps, median {:.4f} s ({:.1f} images/s), waiting {:.2f} s in all\n",
-             summary.steps_run, um::seconds(summary.median_step),
+  fmt::print(stderr, "{}, median {:.4f} s ({:.1f} images/s), waiting {:.2f} s in all\n",
+             um::count_of(summary.steps_run, "step"), um::seconds(summary.median_step),
              images_per_second(summary.median_step), um::seconds(summary.stalled));
   const um::Counters& counters = summary.counters;
-  fmt::print(stderr, "near peak {} of {}; moved {} in, {} out; {} faults, {} evictions\n",
+  fmt::print(stderr, "near peak {} of {}; moved {} in, {} out; {}, {}\n",
              um::to_string(summary.near_peak), um::to_string(budget_),
              um::to_string(counters.bytes_prefetched), um::to_string(counters.bytes_offloaded),
-             counters.faults, counters.evictions);
+             um::count_of(counters.faults, "fault"), um::count_of(counters.evictions, "eviction"));
   if (counters.refused_hints > 0) {
-    fmt::print(stderr, "{} prefetched pages were refused for want of near memory\n",
-               counters.refused_hints);
+    fmt::print(stderr, "{} not prefetched for want of near memory\n",
+               um::count_of(counters.refused_hints, "page"));
   }
   fmt::print(stderr, "weights {}\n", summary.weights_sha256);
   if (summary.steps_run < 2) return;

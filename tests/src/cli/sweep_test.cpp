@@ -194,7 +194,7 @@ TEST(BadSweep, IsOneSentence) {
                    {"has no unit", "whole number from 2 to 1000 alone"});
   }
   expect_refused(kBadUsage, sweep_lenet({"--planners", "best"}), {"no planner called 'best'"});
-  expect_refused(kBadUsage, sweep_lenet({"--machines", "v1000"}), {"no machine called 'v1000'"});
+  expect_refused(kBadUsage, sweep_lenet({"--machines", "abacus"}), {"no machine called 'abacus'"});
   expect_refused(kBadUsage, sweep_lenet({"--links", "x0"}), {"'x0' is no factor"});
   expect_refused(kBadUsage, sweep_lenet({"--links", "fast"}), {"'fast' is no factor"});
   expect_refused(kBadUsage, sweep_lenet({"--threads", "0"}), {"--threads"});

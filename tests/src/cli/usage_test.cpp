@@ -25,13 +25,16 @@ Program::Arguments train_lenet(const Program::Arguments& more) {
   return joined({"train", "--net", "lenet"}, more);
 }
 
+const Program::Arguments kSubcommands{"train",  "plan", "sweep",   "profile", "bench",
+                                      "report", "nets", "devices", "document"};
+
 TEST(Help, OfEverySubcommandShowsAnExample) {
-  for (const char* command : {"train", "plan", "sweep", "profile", "bench", "nets", "devices"}) {
+  for (const std::string& command : kSubcommands) {
     const Outcome outcome = run_spillway({command, "--help"});
 
     EXPECT_EQ(outcome.exit_code, 0) << command;
     EXPECT_EQ(outcome.errors, "");
-    EXPECT_NE(outcome.output.find("Example: spillway " + std::string{command}), std::string::npos)
+    EXPECT_NE(outcome.output.find("Example: spillway " + command), std::string::npos)
         << outcome.output;
   }
 }
@@ -40,14 +43,65 @@ TEST(Help, OfTheProgramNamesEverySubcommand) {
   const Outcome outcome = run_spillway({"--help"});
 
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* command : {"train", "plan", "sweep", "profile", "bench", "nets", "devices"}) {
+  for (const std::string& command : kSubcommands) {
     EXPECT_NE(outcome.output.find(command), std::string::npos) << command;
+  }
+}
+
+TEST(Documents, NameEverySubcommandAndTheFlagsOfTraining) {
+  for (const char* format : {"man", "bash", "zsh"}) {
+    const Outcome outcome = run_spillway({"document", format});
+
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    for (const std::string& command : kSubcommands) {
+      EXPECT_NE(outcome.output.find(command), std::string::npos) << format << ": " << command;
+    }
+    for (const char* word : {"budget", "momentum", "joint"}) {
+      EXPECT_NE(outcome.output.find(word), std::string::npos) << format << ": " << word;
+    }
+  }
+}
+
+TEST(Documents, CompleteNetworksAndMemoryModes) {
+  for (const char* shell : {"bash", "zsh"}) {
+    const std::string script = run_spillway({"document", shell}).output;
+
+    EXPECT_NE(script.find("'train --net') choices='lenet "), std::string::npos) << script;
+    EXPECT_NE(script.find("'train --memory') choices='copy managed resident'"), std::string::npos);
+    EXPECT_NE(script.find("'bench train --net') choices='lenet "), std::string::npos);
   }
 }
 
 TEST(BadUsage, WantsASubcommandThatIsThere) {
   expect_refused(kBadUsage, {}, {"subcommand is required"});
-  expect_refused(kBadUsage, {"trian"}, {"subcommand is required"});
+  expect_refused(kBadUsage, {"frobnicate"}, {"'frobnicate'", "train", "devices"});
+}
+
+// One sentence, which names what is meant.
+void expect_meant(const Program::Arguments& arguments, const std::string& wrong,
+                  const std::string& meant) {
+  const std::string sentence =
+      expect_refused(kBadUsage, arguments, {"'" + wrong + "'", "did you mean '" + meant + "'?"});
+  EXPECT_EQ(sentence.find("there are"), std::string::npos) << sentence;
+}
+
+TEST(BadUsage, AsksForTheNearestSubcommandAndFlag) {
+  expect_meant({"trian", "--net", "lenet"}, "trian", "train");
+  expect_meant({"bench", "Link"}, "Link", "link");
+  expect_meant({"train", "--net", "lenet", "--bacth", "8"}, "--bacth", "--batch");
+  expect_meant(small_training({"--bugdet=40%"}), "--bugdet", "--budget");
+  expect_meant({"bench", "train", "--round", "1"}, "--round", "--rounds");
+  expect_meant({"nets", "--clases", "10"}, "--clases", "--classes");
+}
+
+TEST(BadUsage, AsksForTheNearestNetworkPlannerAndMachine) {
+  expect_meant({"train", "--net", "ResNet-50", "--batch", "8"}, "ResNet-50", "resnet50");
+  expect_meant({"nets", "alexnet3"}, "alexnet3", "alexnet");
+  expect_meant({"bench", "train", "--net", "Lenet:8"}, "Lenet", "lenet");
+  expect_meant(small_training({"--planner", "jiont"}), "jiont", "joint");
+  expect_meant({"sweep", "--net", "lenet", "--batch", "8", "--planners", "joint,vdnn_all"},
+               "vdnn_all", "vdnn-all");
+  expect_meant({"plan", "--net", "lenet", "--batch", "8", "--machine", "V-100"}, "V-100", "v100");
 }
 
 TEST(BadUsage, NamesTheFlagItDoesNotKnow) {
@@ -142,10 +196,10 @@ TEST(BadUsage, ListsWhatAFlagMayBe) {
 }
 
 TEST(BadUsage, ListsTheNetworksThereAre) {
-  const std::vector<std::string> words{"'alexnet3'", "lenet", "resnet50"};
-  expect_refused(kBadUsage, {"train", "--net", "alexnet3", "--batch", "8"}, words);
-  expect_refused(kBadUsage, {"plan", "--net", "alexnet3", "--batch", "8"}, words);
-  expect_refused(kBadUsage, {"nets", "alexnet3"}, words);
+  const std::vector<std::string> words{"'perceptron'", "lenet", "resnet50"};
+  expect_refused(kBadUsage, {"train", "--net", "perceptron", "--batch", "8"}, words);
+  expect_refused(kBadUsage, {"plan", "--net", "perceptron", "--batch", "8"}, words);
+  expect_refused(kBadUsage, {"nets", "perceptron"}, words);
 }
 
 TEST(BadValues, ThatAreDepthsOfANetworkAreToldWhatDepthsAre) {

@@ -193,7 +193,7 @@ TEST(BenchProgram, KeepsWhatItMeasuredBeforeItWasInterrupted) {
 
 TEST(BadBench, WantsABenchThatIsThere) {
   expect_refused(kBadUsage, {"bench"}, {"subcommand is required"});
-  expect_refused(kBadUsage, {"bench", "everything"}, {"subcommand is required"});
+  expect_refused(kBadUsage, {"bench", "everything"}, {"'everything'", "link"});
 }
 
 TEST(BadBench, RefusesValuesThatMakeNoSense) {
