@@ -104,8 +104,7 @@ class Inference {
     return x();
   }
   template <class Plain>
-  requires Plain::kKeepsShape
-  Shape operator()(const Plain& /*layer*/) const { return x(); }
+  requires Plain::kKeepsShape Shape operator()(const Plain& /*layer*/) const { return x(); }
   Shape operator()(const Dropout& layer) const {
     refuse_unless(layer.probability >= 0 && layer.probability < 1,
                   "needs a probability of at least 0 and less than 1");

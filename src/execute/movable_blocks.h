@@ -2,13 +2,19 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "prefetch/runtime/pinned_blocks.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
 #include "src/plan/arena_use.h"
+#include "src/plan/memory_mode.h"
 #include "um/counters.h"
+#include "um/device.h"
+#include "um/ledger.h"
+#include "um/memory.h"
+#include "um/options.h"
 
 namespace spillway {
 
@@ -29,5 +35,11 @@ class MovableBlocks {
   /// "unified memory (uffd_move, 2 MiB pages, far RAM)"
   [[nodiscard]] virtual std::string description() const = 0;
 };
+
+/// The blocks of the steps that are laid out as `layouts` say. Parameters as StepSpace's.
+[[nodiscard]] std::unique_ptr<MovableBlocks> make_movable_blocks(
+    um::Device& device, MemoryMode mode, um::ManagedOptions options,
+    std::span<const prefetch::StepLayout* const> layouts, um::Memory& near_memory,
+    um::Ledger& ledger);
 
 }  // namespace spillway

@@ -87,7 +87,7 @@ TEST(BadLayerLine, WithALossBeforeItsEnd) {
 TEST(BadLayerLine, WithALayerThatThereIsNot) {
   EXPECT_TRUE(
       refused_layer("a swish").starts_with("toy.net:5: layer a is a 'swish', which is no layer; "
-                                          "there are convolution, transposed-convolution, "))
+                                           "there are convolution, transposed-convolution, "))
       << refused_layer("a swish");
   EXPECT_EQ(refused_layer("a"),
             "toy.net:5: layer a says nothing but its name; what kind of layer it is belongs behind "

@@ -1,0 +1,143 @@
+#include "src/execute/movable_blocks.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "prefetch/runtime/copy_memory.h"
+#include "prefetch/runtime/managed_memory.h"
+#include "prefetch/runtime/resident_memory.h"
+#include "prefetch/runtime/slab_address.h"
+#include "um/device_spaces.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::PinnedBlocks;
+using prefetch::SlabAddress;
+using prefetch::StepLayout;
+using prefetch::StepMemory;
+using um::Bytes;
+using Layouts = std::span<const StepLayout* const>;
+
+Bytes slab_size(Layouts layouts) {
+  Bytes size;
+  for (const StepLayout* layout : layouts) size = std::max(size, layout->placement.extent);
+  return size;
+}
+
+Bytes far_size(Layouts layouts) {
+  Bytes size;
+  for (const StepLayout* layout : layouts) {
+    size = std::max(size, prefetch::FarPlacement{*layout}.extent);
+  }
+  return size;
+}
+
+// Of the slab, what any of the steps sends far: the pages of one are those of another.
+Bytes far_part(Layouts layouts, Bytes slab, Bytes page) {
+  std::vector<bool> goes_far(slab / page);
+  for (const StepLayout* layout : layouts) {
+    for (const prefetch::Move& move : layout->plan.offloads) {
+      const Bytes begin =
+          layout->placement.blocks[static_cast<std::size_t>(move.data)] + move.offset;
+      const auto first = goes_far.begin() + static_cast<std::ptrdiff_t>(begin / page);
+      std::fill(first, first + static_cast<std::ptrdiff_t>(move.size / page), true);
+    }
+  }
+  return static_cast<std::uint64_t>(std::ranges::count(goes_far, true)) * page;
+}
+
+// Everything near all the time, in one slab.
+class ResidentBlocks final : public MovableBlocks {
+ public:
+  ResidentBlocks(Layouts layouts, um::Memory& near_memory)
+      : slab_{near_memory, slab_size(layouts)} {}
+
+  [[nodiscard]] std::unique_ptr<StepMemory> make_memory(const StepLayout& layout,
+                                                        const PinnedBlocks& pinned) override {
+    return std::make_unique<prefetch::ResidentMemory>(SlabAddress{layout, pinned, slab_.bytes()});
+  }
+  [[nodiscard]] std::string description() const override { return "everything resident"; }
+
+ private:
+  um::Block slab_;
+};
+
+// Unified memory driven by a plan's hints.
+class ManagedBlocks final : public MovableBlocks {
+ public:
+  ManagedBlocks(um::Device& device, um::ManagedOptions options, Layouts layouts,
+                um::Ledger& ledger) {
+    options.size = std::max(options.page, slab_size(layouts));
+    options.near = std::min(options.near, options.size);
+    options.far.used = far_part(layouts, options.size, options.page);
+    space_ = device.make_managed_space(options, ledger);
+  }
+
+  [[nodiscard]] std::unique_ptr<StepMemory> make_memory(const StepLayout& layout,
+                                                        const PinnedBlocks& pinned) override {
+    return std::make_unique<prefetch::ManagedMemory>(
+        layout, SlabAddress{layout, pinned, space_->slab()}, space_->hints());
+  }
+  [[nodiscard]] um::Counters counters() const override { return space_->counters(); }
+  [[nodiscard]] std::string description() const override {
+    return "unified memory (" + space_->description() + ")";
+  }
+
+ private:
+  std::unique_ptr<um::ManagedSpace> space_;
+};
+
+// Explicit copies between an arena of near memory and far memory.
+class CopiedBlocks final : public MovableBlocks {
+ public:
+  CopiedBlocks(um::Device& device, const um::ManagedOptions& options, Layouts layouts,
+               um::Ledger& ledger)
+      : ledger_{ledger},
+        space_{device.make_copy_space({.size = std::max(options.page, far_size(layouts)),
+                                       .near = options.near,
+                                       .far = options.far,
+                                       .link = options.link})} {}
+
+  [[nodiscard]] std::unique_ptr<StepMemory> make_memory(const StepLayout& layout,
+                                                        const PinnedBlocks& pinned) override {
+    auto memory = std::make_unique<prefetch::CopyMemory>(layout, pinned, space_->near(),
+                                                         space_->copies(), ledger_);
+    arena_uses_[&layout] = {.extent = memory->placed().placement.extent,
+                            .room = Bytes{space_->near().size()}};
+    return memory;
+  }
+  [[nodiscard]] std::optional<ArenaUse> arena_use(const StepLayout& layout) const override {
+    const auto found = arena_uses_.find(&layout);
+    if (found == arena_uses_.end()) return std::nullopt;
+    return found->second;
+  }
+  [[nodiscard]] um::Counters counters() const override { return space_->counters(); }
+  [[nodiscard]] std::string description() const override {
+    return "explicit copies (" + space_->description() + ")";
+  }
+
+ private:
+  um::Ledger& ledger_;
+  std::unique_ptr<um::CopySpace> space_;
+  std::map<const StepLayout*, ArenaUse> arena_uses_;
+};
+
+}  // namespace
+
+std::unique_ptr<MovableBlocks> make_movable_blocks(um::Device& device, MemoryMode mode,
+                                                   um::ManagedOptions options, Layouts layouts,
+                                                   um::Memory& near_memory, um::Ledger& ledger) {
+  if (mode == MemoryMode::kResident) return std::make_unique<ResidentBlocks>(layouts, near_memory);
+  options.near = um::round_down(ledger.limit() - ledger.in_use(), options.page);
+  if (mode == MemoryMode::kCopy) {
+    return std::make_unique<CopiedBlocks>(device, options, layouts, ledger);
+  }
+  return std::make_unique<ManagedBlocks>(device, std::move(options), layouts, ledger);
+}
+
+}  // namespace spillway
