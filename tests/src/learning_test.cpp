@@ -38,14 +38,12 @@ double mean(std::span<const float> values) {
 
 // The losses of `steps` steps from the usual initial values.
 std::vector<float> train_for(std::uint64_t steps, NetworkInMemory& net, const DatasetPair& data,
-                             std::size_t batch, float learning_rate) {
+                             float learning_rate) {
   net.session().state().initialise(kSeed);
   std::vector<float> losses;
   train(net.session(), data,
-        {.batch = batch, .steps = steps, .learning_rate = {.rate = learning_rate}, .seed = kSeed},
-        {.on_step = [&](auto, auto, const StepReport& report) { losses.push_back(report.loss); },
-         .on_evaluation = [](auto, auto, const Evaluation&) {},
-         .on_checkpoint = [](auto) {}});
+        {.steps = steps, .learning_rate = {.rate = learning_rate}, .seed = kSeed},
+        {.on_step = [&](auto, auto, const StepReport& report) { losses.push_back(report.loss); }});
   return losses;
 }
 
@@ -56,7 +54,7 @@ TEST(Learning, LenetTellsDrawnImagesApartThatItNeverSaw) {
                       MemoryMode::kResident};
   const DatasetPair data{.train = drawn_images(net.network(), 10'000, Split::kTrain),
                          .test = drawn_images(net.network(), 400, Split::kTest)};
-  const std::vector<float> losses = train_for(200, net, data, 32, 0.01F);
+  const std::vector<float> losses = train_for(200, net, data, 0.01F);
   const std::span<const float> all{losses};
   EXPECT_LT(mean(all.last(20)), mean(all.first(20)) / 2);
   EXPECT_GT(evaluate(net.session(), *data.test, 32).accuracy, 0.8);
@@ -71,7 +69,7 @@ TEST(Learning, Resnet18KnowsImagesAgain) {
       MemoryMode::kResident};
   const DatasetPair data{.train = drawn_images(net.network(), 32, Split::kTrain),
                          .test = drawn_images(net.network(), 32, Split::kTest)};
-  const std::vector<float> losses = train_for(30, net, data, 16, 0.002F);
+  const std::vector<float> losses = train_for(30, net, data, 0.002F);
   const std::span<const float> all{losses};
   EXPECT_LT(mean(all.last(4)), mean(all.first(4)) / 2);
   EXPECT_GT(evaluate(net.session(), *data.train, 16).accuracy, 0.8);
@@ -91,7 +89,7 @@ TEST(Learning, FcnFindsTheFiguresItWasShown) {
         net.network().input());
   };
   const DatasetPair data{.train = masks(Split::kTrain), .test = masks(Split::kTest)};
-  const std::vector<float> losses = train_for(24, net, data, 2, 0.005F);
+  const std::vector<float> losses = train_for(24, net, data, 0.005F);
   const std::span<const float> all{losses};
   EXPECT_LT(mean(all.last(4)), mean(all.first(4)) / 2);
   std::vector<std::int32_t> labels(32 * 40);
