@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "um/amount.h"
-
 namespace spillway::um {
 namespace {
 

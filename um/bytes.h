@@ -55,6 +55,10 @@ class Bytes {
 /// For people: "512 B", "1.50 MiB", "24.0 GiB".
 [[nodiscard]] std::string to_string(Bytes size);
 
+/// Reads a number with an optional byte unit, "1.5 GiB" or "40GB", as bytes. Nothing when `text` is
+/// no finite, non-negative amount.
+[[nodiscard]] std::optional<double> parse_amount(std::string_view text);
+
 /// Reads what people type: "4096", "512MiB", "1.5 GiB", "40GB" (units of 1000), "64k" is refused.
 /// Nothing when `text` is no such amount, is negative, or does not fit in 64 bits.
 [[nodiscard]] std::optional<Bytes> parse_bytes(std::string_view text);
