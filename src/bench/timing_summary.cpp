@@ -29,7 +29,7 @@ double relative_deviation(const std::vector<Seconds>& times, Seconds median) {
 bool Samples::are_settled() const { return !times_.empty() && timing().settled; }
 
 TimingSummary Samples::timing() const {
-  um::expects(!times_.empty(), "a figure of at least one run");
+  um::expects(!times_.empty(), "a timing of at least one run");
   std::vector<Seconds> sorted = times_;
   std::ranges::sort(sorted);
   const Seconds median = median_of(sorted);

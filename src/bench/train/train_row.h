@@ -40,7 +40,7 @@ struct TrainRowKey {
   [[nodiscard]] bool competes_with(const TrainRowKey& other) const;
 };
 
-/// What a step of the row came to; means over the steps, but for the figure and the peak.
+/// What a step of the row came to; means over the steps, but for the timing and the peak.
 struct TrainMeasurement {
   TimingSummary step;
   um::Bytes near_peak;
