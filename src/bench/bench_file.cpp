@@ -1,10 +1,11 @@
 #include "src/bench/bench_file.h"
 
+#include <algorithm>
+#include <array>
 #include <ctime>
 #include <filesystem>
 #include <system_error>
 
-#include "prefetch/files/json.h"
 #include "src/bench/build.h"
 #include "um/error.h"
 
@@ -43,6 +44,22 @@ Origin origin_of(const std::string& path) {
   }
 }
 
+std::optional<std::string> find_bench(const std::string& name) {
+  constexpr std::array kBenches{"link", "paging", "train", "planners"};
+  return std::ranges::find(kBenches, name) == kBenches.end() ? std::nullopt : std::optional{name};
+}
+
+void expect_machine(const prefetch::JsonView& machine) {
+  for (const char* key : {"id", "processor", "kernel", "device"}) {
+    static_cast<void>(machine.at(key).string());
+  }
+  for (const char* key : {"processors", "memory_bytes"}) {
+    static_cast<void>(machine.at(key).integer());
+  }
+  static_cast<void>(number_or_zero(machine, "load_at_start"));
+  if (const auto paging = find_value(machine, "paging")) static_cast<void>(paging->string());
+}
+
 }  // namespace
 
 nlohmann::json to_json(const BenchFile& file) {
@@ -58,6 +75,29 @@ nlohmann::json to_json(const BenchFile& file) {
           {"machine", to_json(file.machine)},
           {"options", file.options},
           {"rows", file.rows}};
+}
+
+std::optional<prefetch::JsonView> find_value(const prefetch::JsonView& object,
+                                             const std::string& key) {
+  if (!object.has(key) || object.at(key).is_null()) return std::nullopt;
+  return object.at(key);
+}
+
+double number_or_zero(const prefetch::JsonView& object, const std::string& key) {
+  const auto value = find_value(object, key);
+  return value ? value->number() : 0;
+}
+
+void expect_bench_file(const prefetch::JsonView& file) {
+  static_cast<void>(read_word(file.at("bench"), find_bench));
+  static_cast<void>(file.at("date").string());
+  static_cast<void>(file.at("seconds").number());
+  static_cast<void>(file.at("build").at("version").string());
+  if (const auto commit = find_value(file.at("build"), "commit")) {
+    static_cast<void>(commit->string());
+  }
+  expect_machine(file.at("machine"));
+  static_cast<void>(file.at("options").has(""));  // it is an object
 }
 
 void expect_replaceable(const std::string& path, const std::string& bench,

@@ -2,8 +2,11 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "prefetch/files/json.h"
 #include "src/bench/bench_machine.h"
 #include "src/bench/timing_summary.h"
 
@@ -20,6 +23,35 @@ struct BenchFile {
 };
 
 [[nodiscard]] nlohmann::json to_json(const BenchFile& file);
+
+/// Throws: um::Error that names the place, unless `file` has what to_json() writes around the rows.
+/// Members that this program does not know may be there.
+void expect_bench_file(const prefetch::JsonView& file);
+
+/// The rows of a file, each read by `read`.
+template <typename Row>
+[[nodiscard]] std::vector<Row> read_rows(const prefetch::JsonView& file,
+                                         Row (*read)(const prefetch::JsonView&)) {
+  const prefetch::JsonView rows = file.at("rows");
+  std::vector<Row> all;
+  for (std::size_t i = 0; i < rows.size(); ++i) all.push_back(read(rows.at(i)));
+  return all;
+}
+
+/// Member `key` of `object`; nothing where it is not there or null.
+[[nodiscard]] std::optional<prefetch::JsonView> find_value(const prefetch::JsonView& object,
+                                                           const std::string& key);
+/// The number at `key`, 0 where there is none.
+[[nodiscard]] double number_or_zero(const prefetch::JsonView& object, const std::string& key);
+
+/// What `find` makes of a word. Throws: um::Error where it is nothing.
+template <typename Value>
+[[nodiscard]] Value read_word(const prefetch::JsonView& word,
+                              std::optional<Value> (*find)(const std::string&)) {
+  const std::optional<Value> found = find(word.string());
+  if (!found) throw word.error("is '" + word.string() + "', which this program does not know");
+  return *found;
+}
 
 /// Throws: um::Error when there is a bench file at `path` that `bench` on `machine` would replace,
 /// although it is of another bench or machine. Anything else may be replaced, also what is no bench

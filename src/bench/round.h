@@ -14,9 +14,9 @@ struct Round {
   Seconds step;  ///< the median of those that count
 };
 
-/// What a resident step took about the time of `turns`: the median over the three of `resident`
+/// What a resident step took about the time of `rounds`: the median over the three of `resident`
 /// nearest to each of them, by the time between the two, or as many as there are; of all where
-/// there are no `turns`. Requires: some `resident`.
+/// there are no `rounds`. Requires: some `resident`.
 [[nodiscard]] Seconds step_about(std::span<const Round> rounds, std::span<const Round> resident);
 
 }  // namespace spillway

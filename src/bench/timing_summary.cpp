@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "prefetch/files/json.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -28,7 +29,7 @@ double relative_deviation(const std::vector<Seconds>& times, Seconds median) {
 bool Samples::are_settled() const { return !times_.empty() && timing().settled; }
 
 TimingSummary Samples::timing() const {
-  um::expects(!times_.empty(), "a figure of at least one run");
+  um::expects(!times_.empty(), "a timing of at least one run");
   std::vector<Seconds> sorted = times_;
   std::ranges::sort(sorted);
   const Seconds median = median_of(sorted);
@@ -42,12 +43,22 @@ TimingSummary Samples::timing() const {
 }
 
 nlohmann::json to_json(const TimingSummary& timing) {
-  return {{"median", timing.median.count()},
-          {"least", timing.min.count()},
-          {"most", timing.max.count()},
-          {"deviation", timing.deviation},
-          {"runs", timing.runs},
-          {"settled", timing.settled}};
+  return {
+      {"median", timing.median.count()}, {"min", timing.min.count()}, {"max", timing.max.count()},
+      {"deviation", timing.deviation},   {"runs", timing.runs},       {"settled", timing.settled}};
+}
+
+TimingSummary read_timing(const prefetch::JsonView& timing) {
+  const TimingSummary read{.median = Seconds{timing.at("median").positive_number()},
+                           .min = Seconds{timing.at("min").positive_number()},
+                           .max = Seconds{timing.at("max").number()},
+                           .deviation = timing.at("deviation").number(),
+                           .runs = timing.at("runs").integer(),
+                           .settled = timing.at("settled").boolean()};
+  if (read.min > read.median) throw timing.at("min").error("is more than the median");
+  if (read.max < read.median) throw timing.at("max").error("is less than the median");
+  if (read.runs == 0) throw timing.at("runs").error("is zero");
+  return read;
 }
 
 }  // namespace spillway

@@ -7,6 +7,10 @@
 
 namespace spillway {
 
+namespace prefetch {
+class JsonView;
+}  // namespace prefetch
+
 /// What benches count time in.
 using Seconds = std::chrono::duration<double>;
 
@@ -43,7 +47,11 @@ class Samples {
   std::vector<Seconds> times_;
 };
 
-/// {"median", "least", "most", "deviation", "runs", "settled"}, in seconds.
+/// {"median", "min", "max", "deviation", "runs", "settled"}, in seconds.
 [[nodiscard]] nlohmann::json to_json(const TimingSummary& timing);
+
+/// What to_json() wrote. Throws: um::Error that names the place of a time that is not above zero,
+/// or of what cannot be.
+[[nodiscard]] TimingSummary read_timing(const prefetch::JsonView& timing);
 
 }  // namespace spillway

@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
+#include "src/bench/bench_file.h"
 #include "src/report/comparison.h"
-#include "src/report/distinct_runs.h"
 #include "src/report/verdict.h"
 
 namespace spillway {
@@ -19,12 +20,12 @@ json to_json(const Comparison& comparison) {
   for (const ComparisonLine& line : comparison.lines) {
     json rows = json::array();
     for (const auto& row : line.rows) rows.push_back(row ? json(*row) : json(nullptr));
-    lines.push_back({{"series", line.series},
-                     {"net", line.net},
-                     {"image_size", line.image_size},
-                     {"batch", line.batch},
-                     {"budget", line.budget},
-                     {"budget_bytes", line.budget_bytes},
+    lines.push_back({{"series", to_string(line.key.series)},
+                     {"net", line.key.net},
+                     {"image_size", line.key.image_size},
+                     {"batch", line.key.batch},
+                     {"budget", line.key.budget},
+                     {"budget_bytes", line.key.budget_bytes.count()},
                      {"rows", std::move(rows)},
                      {"fastest", line.fastest}});
   }
@@ -37,16 +38,18 @@ json bench_data(const ReportInput& input) {
   json bench{{"file", input.name},
              {"load", machine.value("load_at_start", json())},
              {"paging", machine.value("paging", json())},
-             {"verdict", verdict(content)},
+             {"verdict", verdict({content, input.name + ":"})},
              {"comparison", nullptr},
              {"runs", nullptr}};
   for (const char* key : {"bench", "date", "seconds", "build", "options", "rows"}) {
     bench[key] = content.at(key);
   }
   if (bench.at("bench") == "train" || bench.at("bench") == "planners") {
-    bench["comparison"] = to_json(compare(content.at("rows")));
-    bench["runs"] = distinct_runs(content.at("rows"));
-    for (json& row : bench["rows"]) row["label"] = strategy_label(row);
+    const std::vector<TrainRow> rows = read_rows({content, input.name + ":"}, read_train_row);
+    bench["comparison"] = to_json(compare(rows));
+    bench["runs"] = distinct_runs(rows);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      bench["rows"][i]["label"] = strategy_label(rows[i]);
   }
   return bench;
 }

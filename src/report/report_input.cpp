@@ -8,7 +8,10 @@
 #include <utility>
 
 #include "prefetch/files/json.h"
-#include "src/report/bench_check.h"
+#include "src/bench/bench_file.h"
+#include "src/bench/link/link_bench.h"
+#include "src/bench/paging/paging_bench.h"
+#include "src/bench/train/train_row.h"
 #include "src/report/timeline_data.h"
 #include "um/error.h"
 
@@ -102,6 +105,19 @@ std::optional<ReportInputKind> kind_of(const nlohmann::json& content) {
   if (format == "spillway-plan") return ReportInputKind::kPlan;
   const bool is_trace = content.is_object() && content.contains("traceEvents");
   return is_trace ? std::optional{ReportInputKind::kTimeline} : std::nullopt;
+}
+
+// Members that the report does not know may be there.
+void check_bench(const prefetch::JsonView& file) {
+  expect_bench_file(file);
+  const std::string bench = file.at("bench").string();
+  if (bench == "link") {
+    static_cast<void>(read_rows(file, read_link_row));
+  } else if (bench == "paging") {
+    static_cast<void>(read_rows(file, read_paging_row));
+  } else {
+    static_cast<void>(read_rows(file, read_train_row));
+  }
 }
 
 // That a plan has what report_data() counts. Whether it is right is verify()'s affair.

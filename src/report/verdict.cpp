@@ -9,27 +9,24 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
+#include "src/bench/bench_file.h"
+#include "src/bench/link/link_bench.h"
+#include "src/bench/paging/paging_bench.h"
 #include "src/report/comparison.h"
-#include "src/report/distinct_runs.h"
 #include "um/bytes.h"
 
 namespace spillway {
 namespace {
 
-using nlohmann::json;
+using Rows = std::span<const TrainRow>;
 
 constexpr double kTightBudget = 0.4;  // the part of the resident need that issue 7 asks about
 constexpr double kGoodPrediction = 0.1;
 constexpr std::size_t kMaxNamed = 4;
-
-bool has_figure(const json& row) { return row.contains("seconds"); }
-
-bool has_ratio(const json& row) {
-  return has_figure(row) && row.contains("ratio") && !row.at("ratio").is_null();
-}
 
 std::string joined(const std::vector<std::string>& parts) {
   std::string text;
@@ -44,22 +41,23 @@ std::string joined(const std::vector<std::string>& parts) {
 using Subject = std::tuple<std::string, std::uint64_t, std::uint64_t>;
 using Subjects = std::map<Subject, std::vector<const ComparisonLine*>>;
 
-double share_of(const ComparisonLine& line, const json& rows) {
+double share_of(const ComparisonLine& line, Rows rows) {
   for (const auto& index : line.rows) {
-    if (!index || !has_figure(rows[*index])) continue;
-    return static_cast<double>(line.budget_bytes) / rows[*index].at("resident_bytes").get<double>();
+    if (!index || !rows[*index].measurement) continue;
+    return static_cast<double>(line.key.budget_bytes.count()) /
+           static_cast<double>(rows[*index].key.resident_bytes.count());
   }
   return 1;
 }
 
 // Strategies of a line by their ratio.
 std::vector<std::pair<double, std::string>> standings(const ComparisonLine& line,
-                                                      const Comparison& table, const json& rows) {
+                                                      const Comparison& table, Rows rows) {
   std::vector<std::pair<double, std::string>> found;
   for (std::size_t i = 0; i < line.rows.size(); ++i) {
-    if (!line.rows[i] || table.columns[i] == "resident" || !has_ratio(rows[*line.rows[i]]))
-      continue;
-    found.emplace_back(rows[*line.rows[i]].at("ratio").get<double>(), table.columns[i]);
+    if (!line.rows[i] || table.columns[i] == "resident") continue;
+    if (const auto ratio = rows[*line.rows[i]].ratio())
+      found.emplace_back(*ratio, table.columns[i]);
   }
   std::ranges::sort(found);
   return found;
@@ -67,7 +65,7 @@ std::vector<std::pair<double, std::string>> standings(const ComparisonLine& line
 
 // "resnet18, batch 32, with 40 % of the memory it needs: joint takes 1.04× the resident step, copy
 // 1.10× and on-demand 2.30×."
-std::string ranking(const ComparisonLine& line, const Comparison& table, const json& rows) {
+std::string ranking(const ComparisonLine& line, const Comparison& table, Rows rows) {
   const auto found = standings(line, table, rows);
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < std::min(kMaxNamed, found.size()); ++i) {
@@ -78,13 +76,13 @@ std::string ranking(const ComparisonLine& line, const Comparison& table, const j
     parts.push_back(
         fmt::format("{} more up to {:.2f}×", found.size() - kMaxNamed, found.back().first));
   }
-  return fmt::format("{}, batch {}, with {:.0f} % of the memory it needs: {}.", line.net,
-                     line.batch, 100 * share_of(line, rows), joined(parts));
+  return fmt::format("{}, batch {}, with {:.0f} % of the memory it needs: {}.", line.key.net,
+                     line.key.batch, 100 * share_of(line, rows), joined(parts));
 }
 
 // Of the lines that more than one strategy ran.
 std::string leader(const std::vector<const ComparisonLine*>& lines, const Comparison& table,
-                   const json& rows) {
+                   Rows rows) {
   std::map<std::string, std::size_t> firsts;
   std::map<std::string, std::size_t> ties;
   std::size_t contested = 0;
@@ -103,22 +101,22 @@ std::string leader(const std::vector<const ComparisonLine*>& lines, const Compar
                                 ? fmt::format("all {} budgets", contested)
                                 : fmt::format("{} of {} budgets", max->second, contested);
   return fmt::format("{} is the fastest for {} at batch {} at {}{}.", max->first,
-                     lines.front()->net, lines.front()->batch, where,
+                     lines.front()->key.net, lines.front()->key.batch, where,
                      tied == 0 ? "" : fmt::format(", {} of them within the spread", tied));
 }
 
-void say_budgets(const Comparison& table, const json& rows, std::vector<std::string>& said) {
+void say_budgets(const Comparison& table, Rows rows, std::vector<std::string>& said) {
   Subjects subjects;
   for (const ComparisonLine& line : table.lines) {
-    if (line.series == "batch" || standings(line, table, rows).empty()) continue;
-    subjects[{line.net, line.image_size, line.batch}].push_back(&line);
+    if (line.key.series == TrainSeries::kBatch || standings(line, table, rows).empty()) continue;
+    subjects[{line.key.net, line.key.image_size, line.key.batch}].push_back(&line);
   }
   for (const auto& [subject, lines] : subjects) {
     const auto* const tight = *std::ranges::min_element(lines, {}, [&](const ComparisonLine* line) {
       return std::abs(share_of(*line, rows) - kTightBudget);
     });
     said.push_back(ranking(*tight, table, rows));
-    if (lines.back()->budget_bytes < tight->budget_bytes) {
+    if (lines.back()->key.budget_bytes < tight->key.budget_bytes) {
       said.push_back(ranking(*lines.back(), table, rows));
     }
     if (std::string sentence = leader(lines, table, rows); !sentence.empty()) {
@@ -136,14 +134,14 @@ struct Reach {
   std::string strategy;
 };
 
-void say_batches(const json& rows, std::vector<std::string>& said) {
+void say_batches(Rows rows, std::vector<std::string>& said) {
   std::map<std::pair<std::string, std::uint64_t>, Reach> reaches;
-  for (const json& row : rows) {
-    if (row.at("series") != "batch" || !has_figure(row)) continue;
-    Reach& reach = reaches[{row.at("net"), row.at("image_size")}];
-    const std::uint64_t batch = row.at("batch");
-    const double rate = row.at("images_per_second");
-    if (strategy_label(row) == "resident") {
+  for (const TrainRow& row : rows) {
+    if (row.key.series != TrainSeries::kBatch || !row.measurement) continue;
+    Reach& reach = reaches[{row.key.net, row.key.image_size}];
+    const std::uint64_t batch = row.key.batch;
+    const double rate = row.images_per_second().value_or(0);
+    if (row.key.strategy.is_resident()) {
       reach.resident_batch = std::max(reach.resident_batch, batch);
       reach.resident_rate = std::max(reach.resident_rate, rate);
     } else if (std::pair{batch, rate} > std::pair{reach.batch, reach.rate}) {
@@ -162,30 +160,26 @@ void say_batches(const json& rows, std::vector<std::string>& said) {
   }
 }
 
-void say_predictions(const json& rows, std::vector<std::string>& said) {
+void say_predictions(Rows rows, std::vector<std::string>& said) {
   std::size_t count = 0;
   std::size_t good = 0;
   double worst = 0;
-  const json* worst_row = nullptr;
-  for (const json& row : rows) {
-    if (!has_figure(row) || !row.contains("predicted_seconds") ||
-        row.at("predicted_seconds").is_null()) {
-      continue;
-    }
-    const double measured = row.at("seconds").at("median");
-    const double off = row.at("predicted_seconds").get<double>() / measured - 1;
+  const TrainRow* worst_row = nullptr;
+  for (const std::size_t i : distinct_runs(rows)) {
+    const auto ratio = rows[i].predicted_over_measured();
+    if (!ratio) continue;
+    const double off = *ratio - 1;
     ++count;
     if (std::abs(off) <= kGoodPrediction) ++good;
     if (worst_row == nullptr || std::abs(off) > std::abs(worst)) {
       worst = off;
-      worst_row = &row;
+      worst_row = &rows[i];
     }
   }
   if (count == 0) return;
   const std::string furthest = fmt::format(
       "{}{:.0f} % ({}, {}, batch {}, {})", worst < 0 ? "−" : "+", 100 * std::abs(worst),
-      strategy_label(*worst_row), worst_row->at("net").get<std::string>(),
-      worst_row->at("batch").get<std::uint64_t>(), worst_row->at("budget").get<std::string>());
+      strategy_label(*worst_row), worst_row->key.net, worst_row->key.batch, worst_row->key.budget);
   if (count == 1) {
     said.push_back(fmt::format("The only prediction is off by {}.", furthest));
     return;
@@ -199,37 +193,38 @@ void say_predictions(const json& rows, std::vector<std::string>& said) {
                                    good, count, furthest));
 }
 
-void say_failures(const json& rows, std::vector<std::string>& said) {
-  const auto failed = std::ranges::count_if(rows, [](const json& row) { return !has_figure(row); });
+void say_failures(Rows rows, std::vector<std::string>& said) {
+  const std::vector<std::size_t> runs = distinct_runs(rows);
+  const auto failed =
+      std::ranges::count_if(runs, [&](std::size_t i) { return !rows[i].measurement; });
   if (failed == 0) return;
   said.push_back(
-      fmt::format("{} of {} cases could not be run; the table says why.", failed, rows.size()));
+      fmt::format("{} of {} cases could not be run; the table says why.", failed, runs.size()));
 }
 
 // The largest size that every way of a direction has: small ones fit in the processor's cache.
-std::uint64_t common_size(const json& rows, const std::string& direction) {
-  std::map<std::string, std::set<std::uint64_t>> sizes;  // by way
-  for (const json& row : rows) {
-    if (row.at("direction") != direction) continue;
-    sizes[row.at("way")].insert(row.at("bytes").get<std::uint64_t>());
+um::Bytes common_size(std::span<const LinkRow> rows, Direction direction) {
+  std::map<Way, std::set<um::Bytes>> sizes;
+  for (const LinkRow& row : rows) {
+    if (row.direction == direction) sizes[row.way].insert(row.size);
   }
-  std::uint64_t largest = 0;
+  um::Bytes largest;
   if (sizes.empty()) return largest;
-  for (const std::uint64_t size : sizes.begin()->second) {
+  for (const um::Bytes size : sizes.begin()->second) {
     const auto has = [&](const auto& way) { return way.second.contains(size); };
     if (std::ranges::all_of(sizes, has)) largest = size;
   }
   return largest;
 }
 
-void say_link(const json& rows, std::vector<std::string>& said) {
-  for (const auto& [direction, name] :
-       {std::pair{"in", "From far to near"}, std::pair{"out", "From near to far"}}) {
-    const std::uint64_t size = common_size(rows, direction);
+void say_link(std::span<const LinkRow> rows, std::vector<std::string>& said) {
+  for (const auto& [direction, name] : {std::pair{Direction::kIn, "From far to near"},
+                                        std::pair{Direction::kOut, "From near to far"}}) {
+    const um::Bytes size = common_size(rows, direction);
     std::vector<std::pair<double, std::string>> ways;
-    for (const json& row : rows) {
-      if (row.at("direction") != direction || row.at("bytes") != size) continue;
-      ways.emplace_back(row.at("bytes_per_second").get<double>(), row.at("way"));
+    for (const LinkRow& row : rows) {
+      if (row.direction != direction || row.size != size) continue;
+      ways.emplace_back(row.bytes_per_second(), to_string(row.way));
     }
     if (ways.empty()) continue;
     std::ranges::sort(ways, std::greater{});
@@ -239,22 +234,21 @@ void say_link(const json& rows, std::vector<std::string>& said) {
       std::ranges::replace(way, '_', ' ');
       parts.push_back(fmt::format("{} {:.3g} GB/s", way, rate / 1e9));
     }
-    said.push_back(
-        fmt::format("{}, {} at a time: {}.", name, um::to_string(um::Bytes{size}), joined(parts)));
+    said.push_back(fmt::format("{}, {} at a time: {}.", name, um::to_string(size), joined(parts)));
   }
 }
 
-void say_paging(const json& rows, std::vector<std::string>& said) {
+void say_paging(std::span<const PagingRow> rows, std::vector<std::string>& said) {
   double nearest = 0;  // to twice the near memory, above it
-  for (const json& row : rows) {
-    const double times = row.at("near_times");
+  for (const PagingRow& row : rows) {
+    const double times = row.near_times;
     if (times > 1 && (nearest == 0 || std::abs(times - 2) < std::abs(nearest - 2))) nearest = times;
   }
   std::map<std::string, std::pair<double, double>> ranges;  // of ratios, by way
-  for (const json& row : rows) {
-    if (row.at("near_times") != nearest) continue;
-    const double ratio = row.at("ratio");
-    const auto at = ranges.try_emplace(row.at("way"), ratio, ratio).first;
+  for (const PagingRow& row : rows) {
+    if (row.near_times != nearest) continue;
+    const double ratio = row.ratio();
+    const auto at = ranges.try_emplace(to_string(row.way), ratio, ratio).first;
     at->second.first = std::min(at->second.first, ratio);
     at->second.second = std::max(at->second.second, ratio);
   }
@@ -274,21 +268,19 @@ void say_paging(const json& rows, std::vector<std::string>& said) {
 
 }  // namespace
 
-std::vector<std::string> verdict(const json& bench) {
+std::vector<std::string> verdict(const prefetch::JsonView& bench) {
   std::vector<std::string> said;
-  const json& rows = bench.at("rows");
-  const std::string kind = bench.at("bench");
+  const std::string kind = bench.at("bench").string();
   if (kind == "link") {
-    say_link(rows, said);
+    say_link(read_rows(bench, read_link_row), said);
   } else if (kind == "paging") {
-    say_paging(rows, said);
+    say_paging(read_rows(bench, read_paging_row), said);
   } else {
+    const std::vector<TrainRow> rows = read_rows(bench, read_train_row);
     say_budgets(compare(rows), rows, said);
     say_batches(rows, said);
-    json runs = json::array();
-    for (const std::size_t i : distinct_runs(rows)) runs.push_back(rows[i]);
-    say_predictions(runs, said);
-    say_failures(runs, said);
+    say_predictions(rows, said);
+    say_failures(rows, said);
   }
   return said;
 }

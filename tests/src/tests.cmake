@@ -113,8 +113,7 @@ if(NOT SPILLWAY_SANITIZE)
 endif()
 
 spillway_test(report_tests
-  SOURCES src/report/bench_check_test.cpp src/report/comparison_test.cpp
-          src/report/report_page_test.cpp src/report/report_data_test.cpp
-          src/report/report_input_test.cpp src/report/timeline_data_test.cpp
-          src/report/verdict_test.cpp
+  SOURCES src/report/comparison_test.cpp src/report/report_data_test.cpp
+          src/report/report_input_test.cpp src/report/report_page_test.cpp
+          src/report/timeline_data_test.cpp src/report/verdict_test.cpp
   LINK spillway::report)

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "src/bench/bench_file.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -135,6 +136,20 @@ nlohmann::json to_json(const LinkRow& row) {
           {"seconds", to_json(row.time)},
           {"bytes_per_second", row.bytes_per_second()},
           {"call_seconds", to_json(row.call)}};
+}
+
+LinkRow read_link_row(const prefetch::JsonView& row) {
+  if (row.at("bytes").integer() == 0) throw row.at("bytes").error("is zero");
+  LinkRow read{.way = read_word(row.at("way"), find_way),
+               .direction = read_word(row.at("direction"), find_direction),
+               .size = um::Bytes{row.at("bytes").integer()},
+               .time = read_timing(row.at("seconds")),
+               .call = {}};
+  // Of a call too short for the clock, zero is what was measured.
+  if (const auto call = find_value(row, "call_seconds")) {
+    read.call.median = Seconds{call->at("median").number()};
+  }
+  return read;
 }
 
 std::vector<um::Bytes> link_sizes() {

@@ -27,6 +27,8 @@ struct LinkRow {
 
 /// As a row of a bench file.
 [[nodiscard]] nlohmann::json to_json(const LinkRow& row);
+/// What to_json() wrote. Throws: um::Error that names the place of what is wrong.
+[[nodiscard]] LinkRow read_link_row(const prefetch::JsonView& row);
 
 /// What to measure.
 struct LinkBenchOptions {

@@ -39,6 +39,13 @@ std::optional<Way> find_way(const std::string& name) {
   return found->first;
 }
 
+std::optional<Direction> find_direction(const std::string& name) {
+  for (const Direction direction : {Direction::kIn, Direction::kOut, Direction::kBoth}) {
+    if (to_string(direction) == name) return direction;
+  }
+  return std::nullopt;
+}
+
 std::unique_ptr<Transfer> make_transfer(um::Device& device, Way way, um::Bytes size,
                                         const um::ManagedOptions& space) {
   um::expects(size >= 4_KiB && std::has_single_bit(size.count()),

@@ -28,8 +28,9 @@ enum class Direction { kIn, kOut, kBoth };
 [[nodiscard]] std::string to_string(Way way);
 [[nodiscard]] std::string to_string(Direction direction);
 
-/// Nothing when no way is called `name`.
+/// Nothing when no way, or direction, is called `name`.
 [[nodiscard]] std::optional<Way> find_way(const std::string& name);
+[[nodiscard]] std::optional<Direction> find_direction(const std::string& name);
 
 /// How long a transfer took.
 struct TransferTime {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "src/bench/bench_file.h"
 #include "src/bench/link/move_timer.h"
 #include "um/error.h"
 #include "um/ledger.h"
@@ -142,6 +143,22 @@ nlohmann::json to_json(const PagingRow& row) {
           {"evictions", row.counters.evictions},
           {"bytes_in", row.counters.bytes_prefetched.count()},
           {"bytes_out", row.counters.bytes_offloaded.count()}};
+}
+
+PagingRow read_paging_row(const prefetch::JsonView& row) {
+  um::Counters counters;
+  counters.faults = row.at("faults").integer();
+  counters.evictions = row.at("evictions").integer();
+  counters.bytes_prefetched = um::Bytes{row.at("bytes_in").integer()};
+  counters.bytes_offloaded = um::Bytes{row.at("bytes_out").integer()};
+  return {.pattern = read_word(row.at("pattern"), find_pattern),
+          .way = read_word(row.at("way"), find_paging_way),
+          .near_times = row.at("near_times").positive_number(),
+          .size = um::Bytes{row.at("bytes").integer()},
+          .near = um::Bytes{row.at("near_bytes").integer()},
+          .time = read_timing(row.at("seconds")),
+          .plain = read_timing(row.at("plain_seconds")),
+          .counters = counters};
 }
 
 void bench_paging(um::Device& device, const PagingBenchOptions& options,

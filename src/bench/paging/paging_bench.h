@@ -32,6 +32,8 @@ struct PagingRow {
 
 /// As a row of a bench file.
 [[nodiscard]] nlohmann::json to_json(const PagingRow& row);
+/// What to_json() wrote. Throws: um::Error that names the place of what is wrong.
+[[nodiscard]] PagingRow read_paging_row(const prefetch::JsonView& row);
 
 /// What to measure.
 struct PagingBenchOptions {

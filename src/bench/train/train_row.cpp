@@ -4,17 +4,21 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "prefetch/planners/catalogue.h"
+#include "src/bench/bench_file.h"
+#include "um/error.h"
+
 namespace spillway {
 namespace {
 
 using nlohmann::json;
+using prefetch::JsonView;
 
 bool can_win(const TrainRow& row) {
   return row.measurement.has_value() && !row.key.strategy.is_resident();
 }
 
-// One run alone does not scatter; it is taken to be as far off as a settled figure may be. The same
-// as in src/report/comparison.cpp.
+// One run alone does not scatter; it is taken to be as far off as a settled figure may be.
 double spread_of(const TimingSummary& timing) {
   constexpr double kSpreadOfOneRun = 0.03;
   return timing.runs == 1 ? kSpreadOfOneRun : timing.deviation;
@@ -35,6 +39,44 @@ json json_or_null(const std::optional<double>& value) { return value ? json(*val
 
 json json_or_null(const std::optional<Seconds>& value) {
   return value ? json(value->count()) : json();
+}
+
+std::optional<TrainSeries> find_series(const std::string& name) {
+  for (const TrainSeries series :
+       {TrainSeries::kBatch, TrainSeries::kBudget, TrainSeries::kPlanner}) {
+    if (to_string(series) == name) return series;
+  }
+  return std::nullopt;
+}
+
+std::optional<MemoryMode> find_memory(const std::string& name) {
+  for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy, MemoryMode::kResident}) {
+    if (to_string(mode) == name) return mode;
+  }
+  return std::nullopt;
+}
+
+// Null where this program has none of that name.
+std::optional<const prefetch::Planner*> find_planner(const std::string& name) {
+  const auto found = std::ranges::find(prefetch::planners(), name,
+                                       [](const auto& planner) { return planner->name(); });
+  return found == prefetch::planners().end() ? nullptr : found->get();
+}
+
+TrainRowKey read_key(const JsonView& row) {
+  TrainStrategy strategy{.name = row.at("strategy").string(),
+                         .memory = read_word(row.at("memory"), find_memory)};
+  if (const auto planner = find_value(row, "planner")) {
+    strategy.planner = read_word(*planner, find_planner);
+  }
+  return {.series = read_word(row.at("series"), find_series),
+          .net = row.at("net").string(),
+          .image_size = row.at("image_size").integer(),
+          .batch = row.at("batch").integer(),
+          .strategy = std::move(strategy),
+          .budget = row.at("budget").string(),
+          .budget_bytes = um::Bytes{row.at("budget_bytes").integer()},
+          .resident_bytes = um::Bytes{row.at("resident_bytes").integer()}};
 }
 
 void add(const TrainMeasurement& measurement, json& row) {
@@ -111,6 +153,30 @@ json to_json(std::span<const TrainRow> rows) {
   json all = json::array();
   for (const TrainRow& row : rows) all.push_back(to_json(row));
   return all;
+}
+
+TrainRow read_train_row(const JsonView& row) {
+  TrainRow read{.key = read_key(row)};
+  if (const auto failed = find_value(row, "failed")) {
+    read.failure = failed->string();
+    if (row.has("seconds")) throw row.at("seconds").error("stands beside 'failed'");
+    return read;
+  }
+  if (read.key.resident_bytes == um::Bytes{}) throw row.at("resident_bytes").error("is zero");
+  read.measurement = {.step = read_timing(row.at("seconds")),
+                      .near_peak = um::Bytes{row.at("near_peak_bytes").integer()},
+                      .bytes_in = um::Bytes{row.at("bytes_in").integer()},
+                      .bytes_out = um::Bytes{row.at("bytes_out").integer()},
+                      .faults = row.at("faults").integer(),
+                      .stalled = Seconds{row.at("stalled_seconds").number()}};
+  if (const auto resident = find_value(row, "resident_seconds")) {
+    read.resident = {.time = Seconds{resident->positive_number()},
+                     .is_measured = row.at("resident_is").string() == "measured"};
+  }
+  if (const auto predicted = find_value(row, "predicted_seconds")) {
+    read.predicted = Seconds{predicted->positive_number()};
+  }
+  return read;
 }
 
 std::vector<bool> find_winners(std::span<const TrainRow> rows) {

@@ -40,7 +40,7 @@ struct TrainRowKey {
   [[nodiscard]] bool competes_with(const TrainRowKey& other) const;
 };
 
-/// What a step of the row came to; means over the steps, but for the figure and the peak.
+/// What a step of the row came to; means over the steps, but for the timing and the peak.
 struct TrainMeasurement {
   TimingSummary step;
   um::Bytes near_peak;
@@ -74,6 +74,8 @@ struct TrainRow {
 /// As "rows" of format spillway-bench, version 1, have it.
 [[nodiscard]] nlohmann::json to_json(const TrainRow& row);
 [[nodiscard]] nlohmann::json to_json(std::span<const TrainRow> rows);
+/// What to_json() wrote. Throws: um::Error that names the place of what is wrong.
+[[nodiscard]] TrainRow read_train_row(const prefetch::JsonView& row);
 
 /// For each row, whether it is the fastest, by ratio(), of those that it competes with, resident
 /// ones left out. Requires: rows that compete have either all a ratio, or none.

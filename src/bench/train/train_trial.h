@@ -61,7 +61,7 @@ class TrainTrial {
   [[nodiscard]] const um::Counters& counters() const { return counters_; }
   [[nodiscard]] Seconds stalled() const { return stalled_; }
   [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
-  /// How long the last of turns() took; zero before the first.
+  /// How long the last of rounds() took; zero before the first.
   [[nodiscard]] Seconds last_round() const {
     return rounds_.empty() ? Seconds{0} : rounds_.back().end - rounds_.back().begin;
   }

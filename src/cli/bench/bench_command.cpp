@@ -1,9 +1,6 @@
 #include "src/cli/bench/bench_command.h"
 
-#include "src/cli/bench/bench_link.h"
-#include "src/cli/bench/bench_paging.h"
-#include "src/cli/bench/bench_planners.h"
-#include "src/cli/bench/bench_train.h"
+#include "src/cli/bench/bench_subcommand.h"
 
 namespace spillway::cli {
 

@@ -1,5 +1,3 @@
-#include "src/cli/bench/bench_link.h"
-
 #include <fmt/core.h>
 
 #include <bit>
@@ -10,10 +8,9 @@
 
 #include "src/bench/link/link_bench.h"
 #include "src/cli/bench/bench_flags.h"
-#include "src/cli/bench/bench_machine.h"
 #include "src/cli/bench/bench_output.h"
 #include "src/cli/bench/bench_subcommand.h"
-#include "src/cli/bench/link_table.h"
+#include "src/cli/bench/bench_tables.h"
 #include "src/cli/bench/partial_measurement.h"
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/memory_flags.h"

@@ -4,8 +4,13 @@
 #include <string>
 
 #include "src/bench/bench_file.h"
+#include "src/cli/flags/memory_flags.h"
+#include "um/device.h"
 
 namespace spillway::cli {
+
+/// This machine as a bench file names it, with `device` and how it pages under `memory`.
+[[nodiscard]] BenchMachine bench_machine(const um::Device& device, const MemoryFlags& memory);
 
 /// Where one bench's rows go. Made before the bench begins, so that a long one does not find out at
 /// its end that its file cannot be written.

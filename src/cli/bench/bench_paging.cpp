@@ -1,5 +1,3 @@
-#include "src/cli/bench/bench_paging.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,10 +9,9 @@
 
 #include "src/bench/paging/paging_bench.h"
 #include "src/cli/bench/bench_flags.h"
-#include "src/cli/bench/bench_machine.h"
 #include "src/cli/bench/bench_output.h"
 #include "src/cli/bench/bench_subcommand.h"
-#include "src/cli/bench/paging_table.h"
+#include "src/cli/bench/bench_tables.h"
 #include "src/cli/bench/partial_measurement.h"
 #include "src/cli/flags/memory_flags.h"
 #include "src/cli/flags/number_checks.h"

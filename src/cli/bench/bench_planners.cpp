@@ -1,5 +1,3 @@
-#include "src/cli/bench/bench_planners.h"
-
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>

@@ -26,4 +26,10 @@ template <typename Options, typename Run>
   return {.command = *command, .options = *options};
 }
 
+/// Each adds `spillway bench NAME` to `bench`.
+void add_bench_link(CLI::App& bench);
+void add_bench_paging(CLI::App& bench);
+void add_bench_planners(CLI::App& bench);
+void add_bench_train(CLI::App& bench);
+
 }  // namespace spillway::cli

@@ -1,5 +1,3 @@
-#include "src/cli/bench/bench_train.h"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>

@@ -9,8 +9,7 @@
 #include <utility>
 
 #include "src/bench/train/train_timelines.h"
-#include "src/cli/bench/bench_machine.h"
-#include "src/cli/bench/bench_training_table.h"
+#include "src/cli/bench/bench_tables.h"
 #include "src/cli/bench/partial_measurement.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/progress_line.h"

@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "src/cli/flags/duration.h"
+#include "src/cli/terminal/text_table.h"
 
 namespace spillway::cli {
 namespace {
-
-constexpr std::size_t kNarrowest = 9;
 
 bool is_same_scenario(const Point& a, const Point& b) {
   const auto identity = [](const Point& point) {
@@ -46,15 +45,6 @@ std::string bound_text(const Point& point) {
   return fmt::format("{:.4f}", um::seconds(bound) / um::seconds(point.facts.fastest));
 }
 
-void print_line(const std::vector<std::string>& sweep_points,
-                const std::vector<std::size_t>& widths) {
-  std::string line = fmt::format("{:>11}", sweep_points.front());
-  for (std::size_t i = 1; i < sweep_points.size(); ++i) {
-    line += fmt::format("  {:>{}}", sweep_points[i], widths[i - 1]);
-  }
-  fmt::print("{}\n", line);
-}
-
 // Strategies that have no plan, with the smallest budget that works for each.
 void print_infeasible(std::span<const Point> sweep_points) {
   std::vector<std::string> said;
@@ -72,21 +62,18 @@ void print_scenario(std::span<const Point> points) {
              first.key.net, first.key.batch, first.key.machine, first.key.link_factor,
              duration_text(first.facts.fastest), um::to_string(first.facts.resident),
              um::to_string(first.facts.smallest_budget));
-  std::vector<std::string> header{"budget", "bound"};
-  std::vector<std::size_t> widths{kNarrowest};
+  std::vector<TableLine> lines{{"budget", "bound"}};
   for (const Point& point : first_group(points, is_same_sweep_point)) {
-    header.push_back(point.key.planner);
-    widths.push_back(std::max(kNarrowest, point.key.planner.size()));
+    lines.front().push_back(point.key.planner);
   }
-  print_line(header, widths);
   for (std::span<const Point> left = points; !left.empty();) {
     const std::span<const Point> sweep_point = first_group(left, is_same_sweep_point);
-    std::vector<std::string> texts{um::to_string(sweep_point.front().key.budget),
-                                   bound_text(sweep_point.front())};
-    for (const Point& point : sweep_point) texts.push_back(sweep_point_text(point));
-    print_line(texts, widths);
+    lines.push_back(
+        {um::to_string(sweep_point.front().key.budget), bound_text(sweep_point.front())});
+    for (const Point& point : sweep_point) lines.back().push_back(sweep_point_text(point));
     left = left.subspan(sweep_point.size());
   }
+  fmt::print("{}", text_table(lines, 0));
   print_infeasible(points);
 }
 

@@ -51,8 +51,8 @@ function placeLabels(ends, top, bottom) {
   return sorted;
 }
 
-// spec: {x, y: {domain, isLog, ticks, format, label}, series: [{key, name, points: [{x, y, least,
-// most, title, facts, open}], isLoose}], marks: [{x, name}], band: share or 0, title, hasLabels,
+// spec: {x, y: {domain, isLog, ticks, format, label}, series: [{key, name, points: [{x, y, min,
+// max, title, facts, open}], isLoose}], marks: [{x, name}], band: share or 0, title, hasLabels,
 // height}. A loose series is points without a line.
 function lineChart(width, id, spec) {
   const hasLabels = spec.hasLabels && width > 300;
@@ -154,8 +154,8 @@ function drawSeries(svg, one, x, y) {
         .attr("d", d3.svg.line().x(p => x(p.x)).y(p => y(p.y))(one.points.filter(p => !p.open)));
   }
   for (const p of one.points) {
-    if (p.least !== undefined && p.most > p.least) {
-      const ends = [y(p.least), y(p.most)];
+    if (p.min !== undefined && p.max > p.min) {
+      const ends = [y(p.min), y(p.max)];
       group.append("path")
           .attr("class", "spread")
           .style("stroke", paint)

@@ -86,7 +86,7 @@ function shareOf(row) {
 function stepFacts(row) {
   const facts = [
     ["step", secondsText(row.seconds.median)],
-    ["least to most", `${secondsText(row.seconds.least)} to ${secondsText(row.seconds.most)}`],
+    ["min to max", `${secondsText(row.seconds.min)} to ${secondsText(row.seconds.max)}`],
     ["runs", `${row.seconds.runs}${row.seconds.settled ? "" : ", not settled"}`]
   ];
   if (row.ratio)

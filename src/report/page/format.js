@@ -80,11 +80,11 @@ function dateText(iso) {
 }
 
 // "0.213 s (0.209 to 0.224, 5 runs)"
-function figureText(figure) {
-  const rest = figure.runs === 1
+function timingText(timing) {
+  const rest = timing.runs === 1
       ? "one run"
-      : `${secondsText(figure.least)} to ${secondsText(figure.most)}, ${figure.runs} runs`;
-  return `${secondsText(figure.median)} (${rest}${figure.settled ? "" : ", not settled"})`;
+      : `${secondsText(timing.min)} to ${secondsText(timing.max)}, ${timing.runs} runs`;
+  return `${secondsText(timing.median)} (${rest}${timing.settled ? "" : ", not settled"})`;
 }
 
 function table(head, rows, attributes = {}) {

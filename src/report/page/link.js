@@ -8,13 +8,13 @@ const directions = {
 
 function linkPoint(row) {
   const scale = row.bytes_per_second * row.seconds.median;
-  const facts = [["bandwidth", rateText(row.bytes_per_second)], ["time", figureText(row.seconds)]];
+  const facts = [["bandwidth", rateText(row.bytes_per_second)], ["time", timingText(row.seconds)]];
   if (row.call_seconds) facts.push(["the call alone", secondsText(row.call_seconds.median)]);
   return {
     x: row.bytes,
     y: row.bytes_per_second,
-    least: scale / row.seconds.most,
-    most: scale / row.seconds.least,
+    min: scale / row.seconds.max,
+    max: scale / row.seconds.min,
     title: `${words(row.way)}, ${bytesText(row.bytes)} ${directions[row.direction]}`,
     facts
   };
@@ -22,7 +22,7 @@ function linkPoint(row) {
 
 function linkAxes(points) {
   const sizes = d3.extent(points, p => p.x);
-  const rates = [d3.min(points, p => p.least) / 1.2, d3.max(points, p => p.most) * 1.2];
+  const rates = [d3.min(points, p => p.min) / 1.2, d3.max(points, p => p.max) * 1.2];
   const isOneSize = sizes[0] === sizes[1];
   const x = {
     domain: isOneSize ? [sizes[0] / 2, sizes[1] * 2] : sizes,
@@ -68,7 +68,7 @@ function linkNumbers(bench) {
       bench.rows.map(
           row =>
               [words(row.way), directions[row.direction], bytesText(row.bytes),
-               rateText(row.bytes_per_second), figureText(row.seconds),
+               rateText(row.bytes_per_second), timingText(row.seconds),
                row.call_seconds ? secondsText(row.call_seconds.median) : "—"]));
 }
 

@@ -83,19 +83,19 @@ function nearMemoryPicture(width, id, timeline, process) {
   const layers = levelsByTask(process);
   const totals = d3.range(count).map(i => d3.sum(purposes, ([name]) => layers.get(name)[i]));
   const budget = timeline.budget_bytes;
-  const most = Math.max(d3.max(totals), budget ?? 0) * 1.08;
+  const max = Math.max(d3.max(totals), budget ?? 0) * 1.08;
   const [height, margin] = [
     Math.round(Math.min(320, Math.max(240, width * 0.4))),
     {top: 14, right: 14, bottom: 44, left: 62}
   ];
   const x = d3.scale.linear().domain([0, count]).range([margin.left, width - margin.right]);
-  const y = d3.scale.linear().domain([0, most]).range([height - margin.bottom, margin.top]);
+  const y = d3.scale.linear().domain([0, max]).range([height - margin.bottom, margin.top]);
   const svg =
       d3.select(document.createElementNS("http://www.w3.org/2000/svg", "svg"))
           .attr(
               {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": id, tabindex: 0});
-  const step = Math.pow(2, Math.ceil(Math.log(most / 6) / Math.LN2));
-  const yTicks = d3.range(0, most, step);
+  const step = Math.pow(2, Math.ceil(Math.log(max / 6) / Math.LN2));
+  const yTicks = d3.range(0, max, step);
   drawAxes(
       svg, {
         x: {

@@ -16,8 +16,8 @@ function overheadPoint(row) {
   return {
     x: 100 * shareOf(row),
     y: row.ratio,
-    least: row.seconds.least * scale,
-    most: row.seconds.most * scale,
+    min: row.seconds.min * scale,
+    max: row.seconds.max * scale,
     title: `${row.label} at ${row.budget}`,
     facts: stepFacts(row)
   };
@@ -46,8 +46,8 @@ function overheadSpec(rows, isLog, withPredictions) {
   const series = overheadSeries(rows, withPredictions);
   const points = series.flatMap(one => one.points);
   const shares = points.map(p => p.x);
-  const from = Math.min(1, d3.min(points, p => p.least ?? p.y));
-  const to = d3.max(points, p => p.most ?? p.y);
+  const from = Math.min(1, d3.min(points, p => p.min ?? p.y));
+  const to = d3.max(points, p => p.max ?? p.y);
   const domain = isLog ? [from * 0.97, to * 1.06]
                        : [Math.min(from, 1) - 0.04 * (to - from), to + 0.05 * (to - from)];
   const logTicks = [0.5, 0.7, 1, 1.2, 1.5, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100, 200, 500];

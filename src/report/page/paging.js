@@ -3,7 +3,7 @@
 function pagingPoint(row) {
   const scale = 1 / row.plain_seconds.median;
   const facts = [
-    ["touching it", figureText(row.seconds)],
+    ["touching it", timingText(row.seconds)],
     ["plain memory", secondsText(row.plain_seconds.median)], ["ratio", ratioText(row.ratio)],
     ["touched", bytesText(row.bytes)]
   ];
@@ -16,8 +16,8 @@ function pagingPoint(row) {
   return {
     x: row.near_times,
     y: row.ratio,
-    least: row.seconds.least * scale,
-    most: row.seconds.most * scale,
+    min: row.seconds.min * scale,
+    max: row.seconds.max * scale,
     title: `${row.pattern}, ${row.way}, ${plain(row.near_times)} times near memory`,
     facts
   };
@@ -25,7 +25,7 @@ function pagingPoint(row) {
 
 function pagingAxes(points) {
   const times = [...new Set(points.map(p => p.x))].sort((a, b) => a - b);
-  const ratios = [Math.min(0.9, d3.min(points, p => p.least)), d3.max(points, p => p.most) * 1.15];
+  const ratios = [Math.min(0.9, d3.min(points, p => p.min)), d3.max(points, p => p.max) * 1.15];
   const x = {
     domain: [times[0] * 0.9, times.at(-1) * 1.08],
     isLog: true,

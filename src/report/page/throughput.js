@@ -5,8 +5,8 @@ function throughputPoint(row) {
   return {
     x: row.batch,
     y: row.images_per_second,
-    least: images / row.seconds.most,
-    most: images / row.seconds.least,
+    min: images / row.seconds.max,
+    max: images / row.seconds.min,
     title: `${row.label} at batch ${row.batch}`,
     facts: stepFacts(row)
   };
@@ -18,9 +18,9 @@ function throughputFigure(bench, rows) {
       ([label, own]) =>
           ({key: label, name: label, points: own.map(throughputPoint).sort((a, b) => a.x - b.x)}));
   const batches = [...new Set(measured.map(row => row.batch))].sort((a, b) => a - b);
-  const most = d3.max(series.flatMap(one => one.points), p => Math.max(p.y, p.most));
+  const max = d3.max(series.flatMap(one => one.points), p => Math.max(p.y, p.max));
   const last = d3.max(measured.filter(row => row.label === "resident"), row => row.batch);
-  const y = {domain: [0, most * 1.08]};
+  const y = {domain: [0, max * 1.08]};
   return figure({
     title: `Images a second against batch: ${subject(rows[0])}`,
     caption:
@@ -47,7 +47,7 @@ function throughputFigure(bench, rows) {
         ["strategy", "batch", "images/s", "step", "over resident"],
         measured.map(
             row =>
-                [row.label, row.batch, digits(row.images_per_second), figureText(row.seconds),
+                [row.label, row.batch, digits(row.images_per_second), timingText(row.seconds),
                  row.ratio ? ratioText(row.ratio) : "—"])),
   });
 }

@@ -82,8 +82,8 @@ class TimelineView {
   }
 
   look(from, to) {
-    const least = Math.min(this.timeline.end, 2);  // microseconds
-    const size = Math.min(this.timeline.end, Math.max(least, to - from));
+    const min = Math.min(this.timeline.end, 2);  // microseconds
+    const size = Math.min(this.timeline.end, Math.max(min, to - from));
     const start = Math.min(Math.max(0, from), this.timeline.end - size);
     this.view = [start, start + size];
     this.later();

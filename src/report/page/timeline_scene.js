@@ -189,8 +189,8 @@ class TimelineScene {
   drawCurve(context, lane) {
     if (lane.process.curve.length === 0) return;
     const budget = this.timeline.budget_bytes ? this.timeline.budget_bytes / 1048576 : null;
-    const most = Math.max(d3.max(lane.process.curve, sample => sample[1]), budget ?? 0) * 1.35 || 1;
-    const y = mib => lane.y + lane.height * (1 - mib / most);
+    const max = Math.max(d3.max(lane.process.curve, sample => sample[1]), budget ?? 0) * 1.35 || 1;
+    const y = mib => lane.y + lane.height * (1 - mib / max);
     context.fillStyle = this.paints.blue;
     context.globalAlpha = 0.35;
     const {curve, end} = lane.process;

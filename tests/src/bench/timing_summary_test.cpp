@@ -51,12 +51,12 @@ TEST(Samples, HaveSettledWhenTheyDeviateLittleAndAreEnough) {
   EXPECT_FALSE(samples_of({8, 10, 12}, settling).are_settled());
 }
 
-TEST(FigureJson, HasTheFieldsOfTheFormat) {
+TEST(TimingJson, HasTheFieldsOfTheFormat) {
   const nlohmann::json json = to_json(samples_of({2, 2}).timing());
 
   EXPECT_EQ(json, (nlohmann::json{{"median", 2.0},
-                                  {"least", 2.0},
-                                  {"most", 2.0},
+                                  {"min", 2.0},
+                                  {"max", 2.0},
                                   {"deviation", 0.0},
                                   {"runs", 2},
                                   {"settled", false}}));

@@ -199,6 +199,45 @@ TEST_F(ReportInputFiles, MustBeOfThisVersion) {
             std::string::npos);
 }
 
+// The page divides by these numbers, and takes their logarithms.
+TEST_F(ReportInputFiles, MustHaveWhatTheBenchesWrite) {
+  struct Damage {
+    const char* bench;
+    json row;
+    const char* member;
+    json value;
+    const char* place;
+    const char* cause;
+  };
+  const json train = test::training_row("joint", 40, 2);
+  const json link = test::link_row();
+  for (const Damage& damage : std::vector<Damage>{
+           {"train", train, "/rows/0/seconds/median", "2 s", "rows[0].seconds.median", "no number"},
+           {"train", train, "/rows/0/failed", "too small", "rows[0].seconds", "beside 'failed'"},
+           {"train", train, "/rows/0/resident_bytes", 0, "rows[0].resident_bytes", "zero"},
+           {"train", train, "/rows/0/series", "x", "rows[0].series", "'x'"},
+           {"link", link, "/rows/0/seconds/median", 0, "rows[0].seconds.median", "zero"},
+           {"link", link, "/rows/0/seconds/min", 2e-6, "rows[0].seconds.min", "more than"},
+           {"link", link, "/rows/0/bytes", 0, "rows[0].bytes", "zero"},
+           {"paging", test::paging_row("faults", 2, 9), "/rows/0/ratio", 9, "", ""},
+           {"racing", link, "/seconds", 1, "bench", "'racing'"},
+           {"link", link, "/machine/id", 3, "machine.id", "no string"},
+           {"link", link, "/options", 3, "options", "no object"},
+           {"link", link, "/more", 3, "", ""},
+           {"planners", test::failed_row("copy", 40), "/rows/0/more", "text", "", ""}}) {
+    json content = bench_file(damage.bench, json::array({damage.row}));
+    content[json::json_pointer{damage.member}] = damage.value;
+    write("a.json", content);
+    const std::string said = complaint({folder_.file("a.json")});
+    if (*damage.cause == 0) {
+      EXPECT_EQ(said, "nothing") << damage.member;
+      continue;
+    }
+    EXPECT_NE(said.find(std::string{"a.json: "} + damage.place), std::string::npos) << said;
+    EXPECT_NE(said.find(damage.cause), std::string::npos) << said;
+  }
+}
+
 TEST_F(ReportInputFiles, MustBeWholePlans) {
   plan_["offloads"].push_back({{"size_bytes", "much"}});
   write("a.json", plan_);

@@ -5,13 +5,13 @@
 
 namespace spillway::test {
 
-/// A figure whose runs were all within `deviation` of the median.
-inline nlohmann::json figure(double median, double deviation = 0.01, int runs = 5) {
+/// A timing whose runs were all within `deviation` of the median.
+inline nlohmann::json timing(double median, double deviation = 0.01, int runs = 5) {
   return {{"median", median},
-          {"least", median * (1 - deviation)},
-          {"most", median * (1 + deviation)},
+          {"min", median * (1 - deviation)},
+          {"max", median * (1 + deviation)},
           {"deviation", deviation},
-          {"runs", runs},
+          {"runs", static_cast<unsigned>(runs)},
           {"settled", true}};
 }
 
@@ -21,24 +21,24 @@ inline nlohmann::json training_row(const std::string& strategy, int percent, dou
   const bool is_mode = strategy == "resident" || strategy == "copy";
   return {{"series", "budget"},
           {"net", "lenet"},
-          {"image_size", 28},
-          {"batch", 8},
+          {"image_size", 28U},
+          {"batch", 8U},
           {"strategy", strategy},
           {"memory", is_mode ? strategy : "managed"},
           {"planner", is_mode ? nlohmann::json{} : nlohmann::json(strategy)},
           {"budget", std::to_string(percent) + "%"},
-          {"budget_bytes", 10 * percent},
-          {"resident_bytes", 1000},
-          {"seconds", figure(seconds)},
+          {"budget_bytes", 10U * static_cast<unsigned>(percent)},
+          {"resident_bytes", 1000U},
+          {"seconds", timing(seconds)},
           {"images_per_second", 8 / seconds},
           {"ratio", seconds},
           {"resident_seconds", 1.0},
           {"resident_is", "measured"},
           {"predicted_seconds", 0.95 * seconds},
-          {"near_peak_bytes", 10 * percent},
-          {"bytes_in", 0},
-          {"bytes_out", 0},
-          {"faults", 0},
+          {"near_peak_bytes", 10U * static_cast<unsigned>(percent)},
+          {"bytes_in", 0U},
+          {"bytes_out", 0U},
+          {"faults", 0U},
           {"stalled_seconds", 0.0}};
 }
 
@@ -56,7 +56,7 @@ inline nlohmann::json failed_row(const std::string& strategy, int percent) {
 inline nlohmann::json bench_file(const std::string& bench, nlohmann::json rows,
                                  const std::string& machine = "0123456789ab") {
   return {{"format", "spillway-bench"},
-          {"version", 1},
+          {"version", 1U},
           {"bench", bench},
           {"date", "2026-11-22T11:00:00Z"},
           {"seconds", 12.5},
@@ -64,8 +64,8 @@ inline nlohmann::json bench_file(const std::string& bench, nlohmann::json rows,
           {"machine",
            {{"id", machine},
             {"processor", "A Processor"},
-            {"processors", 2},
-            {"memory_bytes", 1000000},
+            {"processors", 2U},
+            {"memory_bytes", 1000000U},
             {"kernel", "6.18"},
             {"device", "host"},
             {"paging", nullptr},
@@ -75,23 +75,23 @@ inline nlohmann::json bench_file(const std::string& bench, nlohmann::json rows,
 }
 
 inline nlohmann::json link_row() {
-  return {{"way", "prefetch"},       {"direction", "in"},           {"bytes", 4096},
-          {"seconds", figure(1e-6)}, {"bytes_per_second", 4.096e9}, {"call_seconds", nullptr}};
+  return {{"way", "prefetch"},       {"direction", "in"},           {"bytes", 4096U},
+          {"seconds", timing(1e-6)}, {"bytes_per_second", 4.096e9}, {"call_seconds", nullptr}};
 }
 
 inline nlohmann::json paging_row(const std::string& way, double near_times, double ratio) {
   return {{"pattern", "stream"},
           {"way", way},
           {"near_times", near_times},
-          {"bytes", 2000},
-          {"near_bytes", 1000},
-          {"seconds", figure(ratio)},
-          {"plain_seconds", figure(1)},
+          {"bytes", 2000U},
+          {"near_bytes", 1000U},
+          {"seconds", timing(ratio)},
+          {"plain_seconds", timing(1)},
           {"ratio", ratio},
-          {"faults", 3},
-          {"evictions", 2},
-          {"bytes_in", 1},
-          {"bytes_out", 0}};
+          {"faults", 3U},
+          {"evictions", 2U},
+          {"bytes_in", 1U},
+          {"bytes_out", 0U}};
 }
 
 }  // namespace spillway::test

@@ -15,13 +15,15 @@ using nlohmann::json;
 
 using Sentences = std::vector<std::string>;
 
+Sentences said_of(const json& bench) { return verdict({bench, "bench:"}); }
+
 TEST(Verdict, BeginsWithTheBudgetNearestFortyPercent) {
   json rows = json::array({training_row("joint", 60, 1.02), training_row("joint", 42, 1.04),
                            training_row("copy", 60, 1.05), training_row("copy", 42, 1.1),
                            training_row("on-demand", 42, 2), training_row("joint", 25, 1.2),
                            failed_row("copy", 25)});
   rows[4]["predicted_seconds"] = 1.86;  // 7 % less than 2
-  EXPECT_EQ(verdict(bench_file("train", rows)),
+  EXPECT_EQ(said_of(bench_file("train", rows)),
             (Sentences{
                 "lenet, batch 8, with 42 % of the memory it needs: joint takes 1.04× the resident "
                 "step, copy 1.10× and on-demand 2.00×.",
@@ -34,7 +36,7 @@ TEST(Verdict, BeginsWithTheBudgetNearestFortyPercent) {
 }
 
 TEST(Verdict, CountsTiesApart) {
-  const Sentences said = verdict(bench_file(
+  const Sentences said = said_of(bench_file(
       "planners", json::array({training_row("joint", 60, 1.0), training_row("copy", 60, 1.01),
                                training_row("joint", 40, 1.0), training_row("copy", 40, 1.5)})));
   ASSERT_GE(said.size(), 2U);
@@ -46,7 +48,7 @@ TEST(Verdict, CountsTiesApart) {
 TEST(Verdict, SaysWhenPredictionsAreOff) {
   json rows = json::array({training_row("joint", 40, 1.0), training_row("copy", 40, 2.0)});
   rows[1]["predicted_seconds"] = 2.5;
-  EXPECT_EQ(verdict(bench_file("train", rows)).back(),
+  EXPECT_EQ(said_of(bench_file("train", rows)).back(),
             "1 of 2 predictions are within 10 % of the measurement; the furthest is off by +25 % "
             "(copy, lenet, batch 8, 40%).");
 }
@@ -60,7 +62,7 @@ TEST(Verdict, CountsRunsOfTwoSeriesOnce) {
                            training_row("joint", 60, 1.1), training_row("copy", 60, 1.3)});
   for (std::size_t i = 0; i < 3; ++i) rows[i]["series"] = "batch";
   rows[0]["failed"] = "all of it resident needs more than the budget";
-  const Sentences said = verdict(bench_file("train", rows));
+  const Sentences said = said_of(bench_file("train", rows));
   ASSERT_GE(said.size(), 2U);
   EXPECT_TRUE(said[said.size() - 2].starts_with("All 4 predictions are within")) << said.back();
   EXPECT_EQ(said.back(), "2 of 6 cases could not be run; the table says why.");
@@ -70,7 +72,7 @@ TEST(Verdict, CountsRunsOfTwoSeriesOnce) {
 TEST(Verdict, CountsTheResidentRunOnceWhateverTheBudget) {
   json rows = json::array({training_row("resident", 150, 1), training_row("resident", 100, 1)});
   rows[0]["series"] = "batch";
-  EXPECT_EQ(verdict(bench_file("train", rows)).back(),
+  EXPECT_EQ(said_of(bench_file("train", rows)).back(),
             "The only prediction is off by −5 % (resident, lenet, batch 8, 150%).");
 }
 
@@ -78,11 +80,11 @@ TEST(Verdict, SaysHowFarBatchesGo) {
   json rows = json::array({training_row("resident", 100, 1), training_row("joint", 100, 1),
                            training_row("joint", 50, 1), training_row("on-demand", 50, 2)});
   for (json& row : rows) row["series"] = "batch";
-  rows[2]["batch"] = 16;  // 8 images a second resident, 6 at batch 16
-  rows[2]["images_per_second"] = 6;
-  rows[3]["batch"] = 16;
-  rows[3]["images_per_second"] = 4;
-  EXPECT_EQ(verdict(bench_file("train", rows)).front(),
+  rows[2]["batch"] = 16U;  // 8 images a second resident, 6 at batch 16
+  rows[2]["seconds"] = timing(16.0 / 6);
+  rows[3]["batch"] = 16U;
+  rows[3]["seconds"] = timing(16.0 / 4);
+  EXPECT_EQ(said_of(bench_file("train", rows)).front(),
             "lenet fits up to batch 8 in near memory; at batch 16 joint makes 6 images a second, "
             "75 % of the best that fits.");
 }
@@ -90,22 +92,21 @@ TEST(Verdict, SaysHowFarBatchesGo) {
 TEST(Verdict, RanksTheLinkAndThePaging) {
   json rows = json::array({link_row(), link_row(), link_row()});
   rows[1]["way"] = "pinned_copy";
-  rows[1]["bytes_per_second"] = 8e9;
-  rows[2]["bytes"] = 8192;  // which pinned copies were not tried with
-  rows[2]["bytes_per_second"] = 99e9;
-  EXPECT_EQ(verdict(bench_file("link", rows)),
+  rows[1]["seconds"] = timing(4096 / 8e9);
+  rows[2]["bytes"] = 8192U;  // which pinned copies were not tried with
+  EXPECT_EQ(said_of(bench_file("link", rows)),
             (Sentences{"From far to near, 4.00 KiB at a time: pinned copy 8 GB/s and prefetch 4.1 "
                        "GB/s."}));
   rows = json::array({paging_row("faults", 2, 9), paging_row("faults", 2, 12),
                       paging_row("prefetched", 2, 3), paging_row("faults", 0.5, 1)});
-  EXPECT_EQ(verdict(bench_file("paging", rows)),
+  EXPECT_EQ(said_of(bench_file("paging", rows)),
             (Sentences{"Touching 2 times as much as near memory holds, over touching plain memory, "
                        "depending on the pattern: faults 9 to 12× and prefetched 3×."}));
 }
 
 TEST(Verdict, SaysNothingOfNothing) {
   for (const char* bench : {"train", "planners", "link", "paging"}) {
-    EXPECT_EQ(verdict(bench_file(bench, json::array())), Sentences{}) << bench;
+    EXPECT_EQ(said_of(bench_file(bench, json::array())), Sentences{}) << bench;
   }
 }
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/execute/executor.h"
-#include "tests/src/bench/figure_of.h"
+#include "tests/src/bench/timing_of.h"
 #include "tests/src/bench/watched_device.h"
 
 namespace spillway {

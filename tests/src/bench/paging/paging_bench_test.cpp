@@ -7,7 +7,7 @@
 #include <stop_token>
 
 #include "src/execute/executor.h"
-#include "tests/src/bench/figure_of.h"
+#include "tests/src/bench/timing_of.h"
 #include "tests/src/bench/watched_device.h"
 #include "um/error.h"
 

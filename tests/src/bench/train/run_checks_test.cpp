@@ -20,13 +20,13 @@ RunRecord good(const std::string& name) {
           .repeats_itself = true};
 }
 
-TEST(Honesty, FindsNothingWhereAllIsAsItMustBe) {
+TEST(RunChecks, FindsNothingWhereAllIsAsItMustBe) {
   const RunRecord resident = good("resident");
 
   EXPECT_TRUE(complaints_about(good("joint"), &resident).empty());
 }
 
-TEST(Honesty, NamesNearMemoryBeyondTheBudget) {
+TEST(RunChecks, NamesNearMemoryBeyondTheBudget) {
   RunRecord joint = good("joint");
   joint.near_peak = Bytes{101};
 
@@ -35,7 +35,7 @@ TEST(Honesty, NamesNearMemoryBeyondTheBudget) {
       std::vector<std::string>{"joint, took 101 B of near memory, more than its budget of 100 B"});
 }
 
-TEST(Honesty, NamesOtherLosses) {
+TEST(RunChecks, NamesOtherLosses) {
   const RunRecord resident = good("resident");
   RunRecord joint = good("joint");
   joint.losses[1] = std::nextafter(joint.losses[1], 3.0F);
@@ -45,7 +45,7 @@ TEST(Honesty, NamesOtherLosses) {
   EXPECT_TRUE(complaints_about(joint, nullptr).empty()) << "where plans choose algorithms";
 }
 
-TEST(Honesty, NamesRoundsThatDiffer) {
+TEST(RunChecks, NamesRoundsThatDiffer) {
   const RunRecord resident = good("resident");
   RunRecord joint = good("joint");
   joint.repeats_itself = false;

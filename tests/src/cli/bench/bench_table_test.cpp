@@ -7,11 +7,8 @@
 
 #include "src/bench/train/train_row.h"
 #include "src/cli/bench/bench_flags.h"
-#include "src/cli/bench/bench_training_table.h"
-#include "src/cli/bench/link_table.h"
-#include "src/cli/bench/paging_table.h"
-#include "src/cli/bench/timing_text.h"
-#include "tests/src/bench/figure_of.h"
+#include "src/cli/bench/bench_tables.h"
+#include "tests/src/bench/timing_of.h"
 
 namespace spillway::cli {
 namespace {

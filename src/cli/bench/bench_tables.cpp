@@ -1,10 +1,10 @@
-#include "src/cli/bench/bench_training_table.h"
+#include "src/cli/bench/bench_tables.h"
 
 #include <fmt/core.h>
 
+#include <chrono>
 #include <cmath>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "src/cli/flags/duration.h"
@@ -13,6 +13,16 @@
 
 namespace spillway::cli {
 namespace {
+
+bool are_on_one_line(const LinkRow& a, const LinkRow& b) {
+  return a.way == b.way && a.size == b.size;
+}
+
+// Columns after the way and the size.
+std::size_t column_of(Direction direction) {
+  constexpr std::size_t kFirst = 2;
+  return kFirst + 2 * static_cast<std::size_t>(direction);
+}
 
 std::string heading(const TrainRowKey& key) {
   const std::string size = um::to_string(key.budget_bytes);
@@ -33,7 +43,7 @@ std::string prediction_text(const std::optional<double>& ratio) {
   return ratio_text(ratio) + (is_off ? "!" : " ");
 }
 
-std::string time_text(Seconds time) {
+std::string duration_of(Seconds time) {
   return duration_text(std::chrono::duration_cast<um::Nanoseconds>(time));
 }
 
@@ -45,7 +55,7 @@ TableLine columns() {
 TableLine line_of(const TrainRow& row, bool wins) {
   const TrainMeasurement& as = *row.measurement;
   return {(wins ? "* " : "  ") + row.key.strategy.name,
-          time_text(as.step.median),
+          duration_of(as.step.median),
           fmt::format("{:.0f} %", 100 * as.step.deviation),
           fmt::format("{:.1f}", row.images_per_second().value_or(0)),
           ratio_text(row.ratio()),
@@ -71,6 +81,43 @@ void print_group(std::span<const TrainRow> rows, const std::vector<bool>& winner
 }
 
 }  // namespace
+
+std::string time_text(const TimingSummary& timing) {
+  const auto median = std::chrono::round<um::Nanoseconds>(timing.median);
+  return duration_text(median) + (timing.settled ? ' ' : '~');
+}
+
+std::string link_table(std::span<const LinkRow> rows) {
+  std::vector<TableLine> lines{
+      {"way", "size", "in", "GB/s", "out", "GB/s", "both", "GB/s", "held"}};
+  const LinkRow* previous = nullptr;
+  for (const LinkRow& row : rows) {
+    if (previous == nullptr || !are_on_one_line(*previous, row)) {
+      lines.push_back({to_string(row.way), um::to_string(row.size), "-", "", "-", "", "-", "",
+                       time_text(row.call)});
+    }
+    previous = &row;
+    TableLine& line = lines.back();
+    line[column_of(row.direction)] = time_text(row.time);
+    line[column_of(row.direction) + 1] = fmt::format("{:.2f}", row.bytes_per_second() * 1e-9);
+  }
+  return text_table(lines);
+}
+
+std::string paging_table(std::span<const PagingRow> rows) {
+  std::vector<TableLine> lines{
+      {"size", "pattern", "way", "time", "plain", "ratio", "faults", "evictions", "in", "out"}};
+  for (const PagingRow& row : rows) {
+    lines.push_back({fmt::format("{:g}x", row.near_times), to_string(row.pattern),
+                     to_string(row.way), time_text(row.time), time_text(row.plain),
+                     fmt::format("{:.2f}", row.ratio()), fmt::format("{}", row.counters.faults),
+                     fmt::format("{}", row.counters.evictions),
+                     um::to_string(row.counters.bytes_prefetched),
+                     um::to_string(row.counters.bytes_offloaded)});
+  }
+  constexpr std::size_t kNames = 3;
+  return text_table(lines, kNames);
+}
 
 void print_training_rows(std::span<const TrainRow> rows) {
   if (rows.empty()) return;
