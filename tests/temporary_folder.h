@@ -17,7 +17,7 @@ namespace spillway::test {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = testing::TempDir() + "spillway-test-XXXXXX";
+    std::string name = ::testing::TempDir() + "spillway-test-XXXXXX";
     um::expects(mkdtemp(name.data()) != nullptr, "a test can make a temporary folder");
     path_ = name;
   }

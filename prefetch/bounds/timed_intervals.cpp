@@ -12,7 +12,7 @@
 namespace spillway::prefetch {
 namespace {
 
-double to_double(um::Bytes size) { return static_cast<double>(size.count()); }
+double as_double(um::Bytes size) { return static_cast<double>(size.count()); }
 
 class TimedIntervalFinder {
  public:
@@ -43,7 +43,7 @@ class TimedIntervalFinder {
     std::vector<Position> producers = writers(lives_[life_at(idle.data, idle.last)], idle.next);
     um::expects(!producers.empty(), "a tensor is written before it is read");
     TimedInterval interval{idle};
-    interval.size = to_double(block_sizes_.size(idle.data));
+    interval.size = as_double(block_sizes_.size(idle.data));
     interval.available = before_[idle.written + 1];
     interval.due = before_.back() - before_[idle.next];
     if (may_recompute_ && may_rerun(producers)) interval.producers = std::move(producers);
@@ -100,7 +100,7 @@ class TimedIntervalFinder {
     RecomputeInput result{
         .producers = writers(life, reader),
         .last = life.last(),
-        .size = to_double(block_sizes_.size(life.data)) / static_cast<double>(users),
+        .size = as_double(block_sizes_.size(life.data)) / static_cast<double>(users),
         .available = before_[life.begin() + 1]};
     if (!may_rerun(result.producers)) result.producers.clear();
     return result;

@@ -13,7 +13,8 @@ namespace {
 
 using um::Nanoseconds;
 
-// A queue whose entry `next` is either waiting or has `left` nanoseconds of undisturbed work to do.
+// A queue whose entry `next` is either waiting or has `left` nanoseconds_of of undisturbed work to
+// do.
 struct Queue {
   std::vector<double> work;  // by entry
   std::vector<Progress> after;
@@ -38,7 +39,7 @@ struct Queue {
   }
 };
 
-double nanoseconds(Nanoseconds duration) { return static_cast<double>(duration.count()); }
+double nanoseconds_of(Nanoseconds duration) { return static_cast<double>(duration.count()); }
 
 Queue move_queue(const std::vector<Move>& moves, um::Bandwidth bandwidth, Nanoseconds latency,
                  std::vector<Interval>& intervals) {
@@ -46,7 +47,7 @@ Queue move_queue(const std::vector<Move>& moves, um::Bandwidth bandwidth, Nanose
   queue.work.reserve(moves.size());
   queue.after.reserve(moves.size());
   for (const Move& move : moves) {
-    queue.work.push_back(move.is_clean ? 0 : nanoseconds(latency + move.size / bandwidth));
+    queue.work.push_back(move.is_clean ? 0 : nanoseconds_of(latency + move.size / bandwidth));
     queue.after.push_back(move.after);
   }
   intervals.resize(moves.size());
@@ -119,7 +120,7 @@ class Simulation {
     if (queue.left <= kRounding) queue.end(time());
   }
 
-  // Slow links and large graphs may take longer than there are nanoseconds.
+  // Slow links and large graphs may take longer than there are nanoseconds_of.
   [[nodiscard]] Nanoseconds time() const {
     constexpr double kEnd = 0x1p62;
     // NOLINTNEXTLINE(bugprone-incorrect-roundings): never negative, and called for every entry

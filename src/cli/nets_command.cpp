@@ -145,7 +145,7 @@ void print_one(const NetworkFacts& facts) {
   }
 }
 
-struct Flags {
+struct NetsFlags {
   std::string name;
   std::optional<std::size_t> classes;
   std::optional<std::size_t> image_size;
@@ -166,13 +166,13 @@ struct Flags {
   }
 };
 
-nets::CatalogueEntry open_one(const Flags& flags) {
+nets::CatalogueEntry open_one(const NetsFlags& flags) {
   if (flags.auxiliary_heads) expect_built_in(flags.name);
   return nets::open_network(flags.name);
 }
 
 // All that have a name, with heads those that have heads, and a member of each family.
-std::vector<NetworkFacts> gather_all(const Flags& flags, const SizeModel& size_model) {
+std::vector<NetworkFacts> gather_all(const NetsFlags& flags, const SizeModel& size_model) {
   constexpr std::array<std::size_t, 2> kBatches{1, 32};
   std::vector<NetworkFacts> all;
   const auto append = [&](const nets::CatalogueEntry& entry) {
@@ -187,13 +187,13 @@ std::vector<NetworkFacts> gather_all(const Flags& flags, const SizeModel& size_m
   return all;
 }
 
-void dump(const Flags& flags) {
+void dump(const NetsFlags& flags) {
   expect_writable(flags.dump.path);
   const nets::CatalogueEntry entry = open_one(flags);
   flags.dump.write(entry, flags.changes_of(entry));
 }
 
-void list(const Flags& flags) {
+void list(const NetsFlags& flags) {
   constexpr std::array<std::size_t, 5> kDetailed{1, 8, 16, 32, 64};
   expect_writable(flags.json);
   const auto backend = flags.processor.make_host_backend();
@@ -224,7 +224,7 @@ void list(const Flags& flags) {
 void add_nets_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
       "nets", "List networks: parameters, activation bytes and smallest feasible budgets");
-  const auto flags = std::make_shared<Flags>();  // shared: the callback keeps it
+  const auto flags = std::make_shared<NetsFlags>();  // shared: the callback keeps it
   CLI::Option* const name =
       command
           ->add_option(

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags {
+struct ReportFlags {
   std::vector<std::string> inputs;
   std::string output = "report.html";
 };
@@ -50,7 +50,7 @@ void write_page(const std::string& page, const std::string& path) {
 }
 
 // A folder of measurements, or a slip of the pen, must not cost one of them.
-void expect_no_input_replaced(const Flags& flags) {
+void expect_no_input_replaced(const ReportFlags& flags) {
   if (flags.output == "-") return;
   for (const std::string& input : flags.inputs) {
     std::error_code ignored;
@@ -73,7 +73,7 @@ void warn_of_several_machines(const nlohmann::json& data) {
              count);
 }
 
-void report(const Flags& flags) {
+void report(const ReportFlags& flags) {
   expect_writable(flags.output);
   expect_no_input_replaced(flags);
   const ReportInputs inputs = read_report_inputs(flags.inputs);
@@ -91,7 +91,7 @@ void report(const Flags& flags) {
 void add_report_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
       "report", "Make one HTML page of measurements, plans and timelines; needs no device");
-  const auto flags = std::make_shared<Flags>();  // shared: the callback keeps it
+  const auto flags = std::make_shared<ReportFlags>();  // shared: the callback keeps it
   command
       ->add_option(
           "inputs", flags->inputs,

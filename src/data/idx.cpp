@@ -34,7 +34,7 @@ std::string hexadecimal(std::uint32_t value) {
   return text.str();
 }
 
-InputFile open(const std::filesystem::path& folder, const std::string& name) {
+InputFile open_part(const std::filesystem::path& folder, const std::string& name) {
   std::error_code error;  // InputFile says why a path cannot be looked at
   if (!std::filesystem::exists(folder / name, error) && !error) {
     throw um::Error{"there is no file " + (folder / name).string() +
@@ -96,12 +96,12 @@ std::vector<std::uint8_t> read_labels(const InputFile& file, std::size_t images,
 class IdxDataset final : public Dataset {
  public:
   IdxDataset(const std::filesystem::path& folder, const std::string& split, std::size_t classes)
-      : images_{open(folder, split + "-images-idx3-ubyte")},
+      : images_{open_part(folder, split + "-images-idx3-ubyte")},
         label_file_{folder / (split + "-labels-idx1-ubyte")},
         classes_{classes} {
     const std::vector<std::size_t> dimensions = read_dimensions(images_, kImagesMagic);
     image_ = {.channels = 1, .height = dimensions[1], .width = dimensions[2]};
-    labels_ = read_labels(open(folder, label_file_.filename()), dimensions[0], images_);
+    labels_ = read_labels(open_part(folder, label_file_.filename()), dimensions[0], images_);
     const std::size_t min = std::size_t{*std::max_element(labels_.begin(), labels_.end())} + 1;
     if (min > classes) {
       throw um::Error{"the labels in " + label_file_.string() + " go up to " +

@@ -10,10 +10,10 @@ namespace {
 
 using um::Bytes;
 
-std::size_t index(DataId id) { return static_cast<std::size_t>(id); }
+std::size_t index_of(DataId id) { return static_cast<std::size_t>(id); }
 
 bool touches(const std::vector<DataId>& ids, const std::vector<bool>& marked) {
-  return std::ranges::any_of(ids, [&](DataId id) -> bool { return marked[index(id)]; });
+  return std::ranges::any_of(ids, [&](DataId id) -> bool { return marked[index_of(id)]; });
 }
 
 // By task: whether it is a backward task of a convolution. It reads the weights, or makes the
@@ -22,12 +22,14 @@ std::vector<bool> find_convolutions_backward(const TaskGraph& graph) {
   std::vector<bool> is_weights(graph.data.size(), false);
   for (const Task& task : graph.tasks) {
     if (task.kind != TaskKind::kConvolution) continue;
-    for (const DataId id : task.reads) is_weights[index(id)] = graph[id].kind == DataKind::kState;
+    for (const DataId id : task.reads)
+      is_weights[index_of(id)] = graph[id].kind == DataKind::kState;
   }
   std::vector<bool> is_gradient(graph.data.size(), false);
   for (const Task& task : graph.tasks) {
     if (task.phase != Phase::kUpdate || !touches(task.reads, is_weights)) continue;
-    for (const DataId id : task.reads) is_gradient[index(id)] = graph[id].kind == DataKind::kTensor;
+    for (const DataId id : task.reads)
+      is_gradient[index_of(id)] = graph[id].kind == DataKind::kTensor;
   }
   std::vector<bool> result;
   for (const Task& task : graph.tasks) {
@@ -41,7 +43,7 @@ std::vector<bool> find_outputs_of_convolutions(const TaskGraph& graph) {
   std::vector<bool> result(graph.data.size(), false);
   for (const Task& task : graph.tasks) {
     if (task.kind != TaskKind::kConvolution) continue;
-    for (const DataId id : task.writes) result[index(id)] = true;
+    for (const DataId id : task.writes) result[index_of(id)] = true;
   }
   return result;
 }
@@ -56,7 +58,7 @@ TensorPool::TensorPool(const TaskGraph& graph, const BlockSizes& block_sizes,
   const std::vector<Life> lives = find_lives(graph, runs);
   demand_ = prefetch::demand(graph, block_sizes, runs, lives);
   std::ranges::copy_if(lives, std::back_inserter(tensors_), [&](const Life& life) {
-    return may_offload && is_output[index(life.data)] && block_sizes.is_movable(life.data);
+    return may_offload && is_output[index_of(life.data)] && block_sizes.is_movable(life.data);
   });
   for (Position p = 0; p < runs.size(); ++p) {
     const Task& task = graph[runs[p].task];

@@ -21,7 +21,7 @@ namespace {
 
 using namespace um::literals;
 
-struct Options {
+struct LinkFlags {
   BenchFlags bench{.repeats = 20'000};
   DeviceFlags processor;
   MemoryFlags memory;
@@ -35,12 +35,12 @@ std::string check_size(const std::string& text) {
   return "'" + text + "' is no size: give a power of two from 4KiB on, such as 16MiB";
 }
 
-std::string check_way(const std::string& text) {
+std::string check_link_way(const std::string& text) {
   if (find_way(text)) return {};
   return "there is no way '" + text + "'; give fault, prefetch, pageable_copy, pinned_copy or file";
 }
 
-std::vector<um::Bytes> sizes_of(const Options& options) {
+std::vector<um::Bytes> sizes_of(const LinkFlags& options) {
   if (options.sizes.empty() && options.bench.quick) return {4_KiB, 1_MiB, 16_MiB};
   if (options.sizes.empty()) return link_sizes();
   std::vector<um::Bytes> sizes;
@@ -48,7 +48,7 @@ std::vector<um::Bytes> sizes_of(const Options& options) {
   return sizes;
 }
 
-std::vector<Way> ways_of(const Options& options) {
+std::vector<Way> ways_of(const LinkFlags& options) {
   if (options.ways.empty()) {
     return {Way::kFault, Way::kPrefetch, Way::kPageableCopy, Way::kPinnedCopy, Way::kFile};
   }
@@ -63,7 +63,7 @@ struct Found {
   std::vector<std::string> notes;
 };
 
-void measure_all(um::Device& device, const Options& options, const std::stop_token& stop,
+void measure_all(um::Device& device, const LinkFlags& options, const std::stop_token& stop,
                  Found& found) {
   TimeLeftLine line{"bench link"};
   const LinkListener listener{
@@ -78,7 +78,7 @@ void measure_all(um::Device& device, const Options& options, const std::stop_tok
              listener, stop);
 }
 
-void bench(const Options& options, const CLI::App& command) {
+void run_link(const LinkFlags& options, const CLI::App& command) {
   options.memory.expect_far();
   const ExecutionContext processor = options.processor.open();
   BenchOutput output{"link", bench_machine(*processor.device, options.memory), options.bench.json};
@@ -99,7 +99,7 @@ void bench(const Options& options, const CLI::App& command) {
   measurement.expect_not_interrupted();
 }
 
-void add_what(CLI::App& command, Options& options) {
+void add_link_flags(CLI::App& command, LinkFlags& options) {
   command
       .add_option("--sizes", options.sizes,
                   "Transfer sizes, separated by commas (default: 4KiB to 1GiB in powers of four)")
@@ -110,17 +110,17 @@ void add_what(CLI::App& command, Options& options) {
           "--ways", options.ways,
           "Kinds of transfers: fault, prefetch, pageable_copy, pinned_copy, file (default: all)")
       ->delimiter(',')
-      ->check(check_way);
+      ->check(check_link_way);
 }
 
 }  // namespace
 
 void add_bench_link(CLI::App& bench_group) {
-  const auto [command, options] = add_bench_subcommand<Options>(
+  const auto [command, options] = add_bench_subcommand<LinkFlags>(
       bench_group, "link",
       "Measure time and bandwidth of page faults, prefetches, copies and files against size",
-      bench);
-  add_what(command, options);
+      run_link);
+  add_link_flags(command, options);
   options.bench.add_to(command);
   options.processor.add_memory_to(command);
   options.memory.add_space_to(command);

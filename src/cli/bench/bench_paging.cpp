@@ -27,7 +27,7 @@ using namespace um::literals;
 // Fewer pages would leave nothing to advise or to ask for ahead.
 constexpr std::size_t kFewestPages = 8;
 
-struct Options {
+struct PagingFlags {
   BenchFlags bench{.repeats = 1'000, .seconds = 0.5};
   MemoryFlags memory;
   std::string near = "128MiB";
@@ -53,20 +53,20 @@ std::string check_pattern(const std::string& text) {
   return "there is no pattern '" + text + "'; give stream, stride, reverse or random";
 }
 
-std::string check_way(const std::string& text) {
+std::string check_paging_way(const std::string& text) {
   if (find_paging_way(text)) return {};
   return "there is no way '" + text + "'; give faults, advised, prefetched or discarded";
 }
 
 // Small amounts where the user wants a quick look and gave no others.
-void make_quick(Options& options, const CLI::App& command) {
+void make_quick(PagingFlags& options, const CLI::App& command) {
   const auto is_given = [&](const char* flag) { return command.get_option(flag)->count() > 0; };
   if (!is_given("--page")) options.page = "64KiB";
   if (!is_given("--near")) options.near = "1MiB";
   if (!is_given("--times")) options.times = {0.5, 2};
 }
 
-um::Bytes near_of(const Options& options, um::Bytes page) {
+um::Bytes near_of(const PagingFlags& options, um::Bytes page) {
   const um::Bytes near = um::round_down(*um::parse_bytes(options.near), 2 * page);
   if (near < kFewestPages * page) {
     throw um::Error{"--near " + options.near + " does not hold " + std::to_string(kFewestPages) +
@@ -86,7 +86,7 @@ void expect_room(const um::Device& device, const PagingBenchOptions& options) {
                   um::to_string(available) + " available; give a smaller --near or --times"};
 }
 
-PagingBenchOptions bench_flags(const Options& options) {
+PagingBenchOptions bench_flags(const PagingFlags& options) {
   PagingBenchOptions bench{.near_times = options.times,
                            .space = options.memory.space(),
                            .repetition = options.bench.repetition()};
@@ -108,7 +108,7 @@ void measure_all(um::Device& device, const PagingBenchOptions& options, const st
 }
 
 // What --quick changed too.
-nlohmann::json flags_used(const Options& options, const CLI::App& command) {
+nlohmann::json flags_used(const PagingFlags& options, const CLI::App& command) {
   nlohmann::json flags = flags_json(command);
   flags["near"] = options.near;
   flags["page"] = options.page;
@@ -118,7 +118,7 @@ nlohmann::json flags_used(const Options& options, const CLI::App& command) {
   return flags;
 }
 
-void bench(Options options, const CLI::App& command) {
+void run_paging(PagingFlags options, const CLI::App& command) {
   if (options.bench.quick) make_quick(options, command);
   options.memory.expect_far();
   um::HostDevice device;
@@ -137,7 +137,7 @@ void bench(Options options, const CLI::App& command) {
   measurement.expect_not_interrupted();
 }
 
-void add_what(CLI::App& command, Options& options) {
+void add_paging_flags(CLI::App& command, PagingFlags& options) {
   command.add_option("--near", options.near, "Size of near memory (--quick: 1MiB)")
       ->check(check_near)
       ->capture_default_str();
@@ -158,17 +158,17 @@ void add_what(CLI::App& command, Options& options) {
       ->capture_default_str();
   command.add_option("--ways", options.ways, "Hints that the program gives, separated by commas")
       ->delimiter(',')
-      ->check(check_way)
+      ->check(check_paging_way)
       ->capture_default_str();
 }
 
 }  // namespace
 
 void add_bench_paging(CLI::App& bench_group) {
-  const auto [command, options] = add_bench_subcommand<Options>(
+  const auto [command, options] = add_bench_subcommand<PagingFlags>(
       bench_group, "paging", "Measure access patterns to more memory than is near, on the host",
-      bench);
-  add_what(command, options);
+      run_paging);
+  add_paging_flags(command, options);
   options.bench.add_to(command);
   options.memory.add_host_space_to(command);
   command.footer(

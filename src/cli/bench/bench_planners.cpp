@@ -12,12 +12,12 @@
 namespace spillway::cli {
 namespace {
 
-struct Options {
+struct PlannersFlags {
   BenchTrainingFlags flags{.budgets = {"60%", "40%", "25%"}};
   std::vector<std::string> planners{"all"};
 };
 
-std::vector<TrainStrategy> strategies_of(const Options& options) {
+std::vector<TrainStrategy> planners_of(const PlannersFlags& options) {
   std::vector<TrainStrategy> strategies;
   for (const Strategy& each : find_strategies(options.planners, true)) {
     strategies.push_back(planner_strategy(each.planner->name(), options.flags.memory.mode()));
@@ -25,10 +25,10 @@ std::vector<TrainStrategy> strategies_of(const Options& options) {
   return strategies;
 }
 
-void bench_planners(Options& options, const CLI::App& command) {
+void bench_planners(PlannersFlags& options, const CLI::App& command) {
   options.flags.complete(command);
   BenchTraining bench{options.flags, "planners"};
-  const std::vector<TrainStrategy> strategies = strategies_of(options);
+  const std::vector<TrainStrategy> strategies = planners_of(options);
   for (const NetAtBatch& at : options.flags.networks()) {
     const TrainSubject& subject = bench.subject(at);
     add_budget_series(bench.comparison(), TrainSeries::kPlanner, subject, strategies,
@@ -39,7 +39,7 @@ void bench_planners(Options& options, const CLI::App& command) {
   bench.run(std::move(used));
 }
 
-void add_comparison_to(CLI::App& command, Options& options) {
+void add_planners_to(CLI::App& command, PlannersFlags& options) {
   command
       .add_option("--planners", options.planners,
                   "Planners, separated by commas, or all; spillway plan --help explains them")
@@ -58,11 +58,11 @@ void add_comparison_to(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_bench_planners(CLI::App& bench) {
-  const auto [command, options] = add_bench_subcommand<Options>(
+  const auto [command, options] = add_bench_subcommand<PlannersFlags>(
       bench, "planners", "Measure training steps of every planner at several budgets",
       bench_planners);
   options.flags.add_to(command);
-  add_comparison_to(command, options);
+  add_planners_to(command, options);
   command.footer(
       "The row of a planner that has no plan for a budget says why.\n"
       "Example: spillway bench planners --net resnet50:16 --budgets 60%,40% --json planners.json");

@@ -17,7 +17,7 @@
 namespace spillway::cli {
 namespace {
 
-struct Options {
+struct TrainFlags {
   BenchTrainingFlags flags{.budgets = {"100%", "60%", "40%", "25%"}};
   std::vector<std::size_t> batches;  // empty: around the network's
   std::string budget;                // of the series over batches; empty: memory ends at its middle
@@ -29,7 +29,7 @@ std::string check_strategy(const std::string& name) {
   return complaint_of([&] { static_cast<void>(find_train_strategy(name)); });
 }
 
-std::vector<TrainStrategy> strategies_of(const Options& options) {
+std::vector<TrainStrategy> strategies_of(const TrainFlags& options) {
   std::vector<TrainStrategy> found;
   for (const auto* names : {&options.strategies, &options.planners}) {
     for (const std::string& name : *names) {
@@ -40,7 +40,7 @@ std::vector<TrainStrategy> strategies_of(const Options& options) {
   return found;
 }
 
-std::vector<std::size_t> batches_of(const Options& options, std::size_t batch) {
+std::vector<std::size_t> batches_of(const TrainFlags& options, std::size_t batch) {
   if (options.batches.empty()) return batches_around(batch, options.flags.quick);
   const std::set<std::size_t> ascending{options.batches.begin(), options.batches.end()};
   return {ascending.begin(), ascending.end()};
@@ -48,13 +48,13 @@ std::vector<std::size_t> batches_of(const Options& options, std::size_t batch) {
 
 // Which of `batches` near memory is to end at, where the user gives no budget: at the network's
 // own, or in the middle of those that the user gives.
-std::size_t middle_of(const Options& options, std::size_t batch,
+std::size_t middle_of(const TrainFlags& options, std::size_t batch,
                       const std::vector<std::size_t>& batches) {
   if (!options.batches.empty()) return batches.size() / 2;
   return static_cast<std::size_t>(std::ranges::find(batches, batch) - batches.begin());
 }
 
-void add_rows(const Options& options, const NetAtBatch& at, BenchTraining& bench) {
+void add_rows(const TrainFlags& options, const NetAtBatch& at, BenchTraining& bench) {
   const std::vector<TrainStrategy> strategies = strategies_of(options);
   std::vector<const TrainSubject*> subjects;
   std::vector<prefetch::NearNeed> needs;
@@ -73,7 +73,7 @@ void add_rows(const Options& options, const NetAtBatch& at, BenchTraining& bench
                     bench.resolve(options.flags.budgets, fixed));
 }
 
-void bench_train(Options& options, const CLI::App& command) {
+void bench_train(TrainFlags& options, const CLI::App& command) {
   options.flags.complete(command);
   BenchTraining bench{options.flags, "train"};
   for (const NetAtBatch& at : options.flags.networks()) add_rows(options, at, bench);
@@ -83,7 +83,7 @@ void bench_train(Options& options, const CLI::App& command) {
   bench.run(std::move(used));
 }
 
-void add_comparison_to(CLI::App& command, Options& options) {
+void add_comparison_to(CLI::App& command, TrainFlags& options) {
   command
       .add_option(
           "--batches", options.batches,
@@ -122,7 +122,7 @@ void add_comparison_to(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_bench_train(CLI::App& bench) {
-  const auto [command, options] = add_bench_subcommand<Options>(
+  const auto [command, options] = add_bench_subcommand<TrainFlags>(
       bench, "train", "Measure training steps against batch size and against budget", bench_train);
   options.flags.add_to(command);
   add_comparison_to(command, options);

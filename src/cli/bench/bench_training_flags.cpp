@@ -11,7 +11,7 @@ namespace spillway::cli {
 namespace {
 
 constexpr const char* kNetworks = "What is trained";
-constexpr const char* kMeasuring = "Measuring";
+constexpr const char* kMeasured = "Measuring";
 constexpr const char* kOutput = "Output";
 constexpr std::size_t kMax = 100'000;
 constexpr std::size_t kQuickImage = 64;
@@ -72,21 +72,21 @@ void BenchTrainingFlags::add_measuring_to(CLI::App& command) {
   command
       .add_flag("--quick", quick,
                 "Trial run with a small network and few steps; its figures mean nothing")
-      ->group(kMeasuring);
+      ->group(kMeasured);
   command
       .add_option("--rounds", repeats.rounds,
                   "Maximum rounds, in each of which every run takes one turn (--quick: 1)")
       ->check(check_whole_number)
       ->check(CLI::Range(std::size_t{1}, kMax))
       ->capture_default_str()
-      ->group(kMeasuring);
+      ->group(kMeasured);
   command
       .add_option("--steps", repeats.steps,
                   "Measured steps of each run, after the warm-up (--quick: 2)")
       ->check(check_whole_number)
       ->check(CLI::Range(std::size_t{1}, kMax))
       ->capture_default_str()
-      ->group(kMeasuring);
+      ->group(kMeasured);
   command
       .add_option(
           "--deviation", repeats.deviation,
@@ -94,13 +94,13 @@ void BenchTrainingFlags::add_measuring_to(CLI::App& command) {
           "part of their median")
       ->check(check_amount)
       ->capture_default_str()
-      ->group(kMeasuring);
+      ->group(kMeasured);
   command
       .add_option("--seconds", repeats.seconds,
                   "Time limit in seconds, including profiling and planning")
       ->check(check_above_zero)
       ->capture_default_str()
-      ->group(kMeasuring);
+      ->group(kMeasured);
 }
 
 void BenchTrainingFlags::complete(const CLI::App& command) {

@@ -10,7 +10,7 @@
 namespace spillway::cli {
 namespace {
 
-constexpr const char* kTraining = "Training";
+constexpr const char* kOptimizer = "Training";
 constexpr float kDecayOfAdamW = 0.01F;  // as PyTorch's
 
 bool is_given(const CLI::App& command, const char* flag) { return command.count(flag) > 0; }
@@ -55,27 +55,27 @@ void OptimizerFlags::add_rates_to(CLI::App& app) {
       ->check(check_amount)
       ->check(CLI::Range(0.F, 1.F))
       ->capture_default_str()
-      ->group(kTraining);
-  app.add_flag("--nesterov", nesterov, "sgd: Nesterov momentum")->group(kTraining);
+      ->group(kOptimizer);
+  app.add_flag("--nesterov", nesterov, "sgd: Nesterov momentum")->group(kOptimizer);
   app.add_option("--beta1", beta1, "adam, adamw: decay rate of the first moment")
       ->check(check_below_one)
       ->capture_default_str()
-      ->group(kTraining);
+      ->group(kOptimizer);
   app.add_option("--beta2", beta2, "adam, adamw: decay rate of the second moment")
       ->check(check_below_one)
       ->capture_default_str()
-      ->group(kTraining);
+      ->group(kOptimizer);
   app.add_option("--epsilon", epsilon,
                  "adam, adamw: term added to the denominator for numerical stability")
       ->check(check_above_zero)
       ->capture_default_str()
-      ->group(kTraining);
+      ->group(kOptimizer);
   app.add_option(
          "--weight-decay", weight_decay,
          "Weight decay: an L2 penalty, or decoupled decay with adamw. It applies to weights, "
          "not to biases and batch norms (default: 0; adamw 0.01)")
       ->check(check_amount)
-      ->group(kTraining);
+      ->group(kOptimizer);
 }
 
 OptimizerOptions OptimizerFlags::options() const {

@@ -40,7 +40,7 @@ namespace {
 using nlohmann::json;
 using um::Bytes;
 
-struct Options {
+struct PlanCommandFlags {
   SubjectFlags subject;
   MemoryFlags memory;
   PlanFlags plan;
@@ -52,7 +52,7 @@ struct Options {
   std::string model = "simulate";
 };
 
-void write_infeasible(const Options& options, const PlanSubject& subject, Bytes budget,
+void write_infeasible(const PlanCommandFlags& options, const PlanSubject& subject, Bytes budget,
                       Bytes smallest) {
   if (options.json.empty()) return;
   prefetch::write_json({{"feasible", false},
@@ -87,7 +87,8 @@ void add_places(MemoryMode memory, const std::optional<ArenaUse>& use, json& fig
   if (memory == MemoryMode::kCopy && use) figures["placement"] = places_json(*use);
 }
 
-void write(const Options& options, const Planned& planned, const prefetch::TaskGraph& graph) {
+void write(const PlanCommandFlags& options, const Planned& planned,
+           const prefetch::TaskGraph& graph) {
   if (!options.out.empty()) {
     prefetch::write_json(prefetch::to_json(planned.plan, graph), options.out);
   }
@@ -98,8 +99,8 @@ void write(const Options& options, const Planned& planned, const prefetch::TaskG
       options.timeline);
 }
 
-void report(const Options& options, const PlanSubject& subject, const prefetch::SubBatches& batches,
-            json figures) {
+void report(const PlanCommandFlags& options, const PlanSubject& subject,
+            const prefetch::SubBatches& batches, json figures) {
   figures["sub_batch"] = batches.size;
   figures["sub_steps"] = batches.steps;
   figures.update(subject.identity);
@@ -122,7 +123,8 @@ std::optional<ArenaUse> arena_use_of(const std::vector<PlannedSubStep>& steps) {
 }
 
 // False when the batch is not cut.
-bool plan_in_sub_batches(const Options& options, const PlanSubject& subject, Bytes budget) {
+bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& subject,
+                         Bytes budget) {
   if (!subject.machine || !subject.network) {
     throw um::Error{
         "--sub-batch needs times at other batch sizes, which neither a --profile nor a trace "
@@ -162,7 +164,7 @@ bool plan_in_sub_batches(const Options& options, const PlanSubject& subject, Byt
   return true;
 }
 
-void plan(const Options& options) {
+void plan(const PlanCommandFlags& options) {
   const Budget budget_text = Budget::parse(options.plan.budget);
   const PlanRequest request = options.plan.request(options.memory.mode());
   expect_one_standard_output(
@@ -195,7 +197,7 @@ void plan(const Options& options) {
 void add_plan_command(CLI::App& app) {
   CLI::App* const command =
       app.add_subcommand("plan", "Plan, verify and simulate a training step; needs no device");
-  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
+  const auto options = std::make_shared<PlanCommandFlags>();  // shared: the callback keeps it
   options->subject.add_to(*command);
   options->memory.add_mode_to(*command);
   options->plan.add_to(*command);

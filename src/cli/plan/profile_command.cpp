@@ -22,7 +22,7 @@
 namespace spillway::cli {
 namespace {
 
-struct Options {
+struct ProfileFlags {
   WorkloadFlags workload;
   DeviceFlags context;
   MemoryFlags memory;
@@ -30,7 +30,7 @@ struct Options {
   std::string out = "profile.json";
 };
 
-void profile(const Options& options) {
+void profile(const ProfileFlags& options) {
   const Budget budget = Budget::parse(options.budget);
   expect_writable(options.out);
   const Interrupt interrupt;
@@ -51,7 +51,7 @@ void profile(const Options& options) {
 void add_profile_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
       "profile", "Measure the time of each task of a training step, and the link");
-  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
+  const auto options = std::make_shared<ProfileFlags>();  // shared: the callback keeps it
   options->workload.add_to(*command);
   options->context.add_to(*command);
   options->memory.add_mode_to(*command);

@@ -27,7 +27,7 @@
 namespace spillway::cli {
 namespace {
 
-struct Options {
+struct SweepFlags {
   WorkloadFlags workload;
   ComparisonFlags comparison;
   SweepOutput output;
@@ -37,7 +37,8 @@ struct Options {
 
 // One workload for all machines that are not here, one for the host, whose tensors are laid out as
 // this machine's kernels want them.
-std::shared_ptr<const Workload> make_workload(const nets::Network& network, const Options& options,
+std::shared_ptr<const Workload> make_workload(const nets::Network& network,
+                                              const SweepFlags& options,
                                               const std::string& machine) {
   if (machine != "host") {
     return std::make_shared<const Workload>(network, MachineSizeModel{}, options.workload.step());
@@ -52,7 +53,7 @@ struct Grid {
   std::vector<SweepPoint> sweep_points;
 };
 
-Grid make_grid(const Options& options) {
+Grid make_grid(const SweepFlags& options) {
   const std::vector<prefetch::Machine> machines =
       find_machines(options.comparison.machines.empty() ? std::vector<std::string>{"v100"}
                                                         : options.comparison.machines);
@@ -87,7 +88,7 @@ void expect_finished(const Interrupt& interrupt) {
     throw Interrupted{"points that were not reached are left out"};
 }
 
-void sweep(const Options& options) {
+void sweep(const SweepFlags& options) {
   expect_budgets(options.comparison.budgets);
   options.output.expect_possible();
   const Grid grid = make_grid(options);
@@ -116,7 +117,7 @@ void sweep(const Options& options) {
 void add_sweep_command(CLI::App& app) {
   CLI::App* const command =
       app.add_subcommand("sweep", "Compare planners over budgets and machines; needs no device");
-  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
+  const auto options = std::make_shared<SweepFlags>();  // shared: the callback keeps it
   options->workload.add_to(*command);
   options->comparison.add_to(*command);
   constexpr int kMaxThreads = 1024;

@@ -33,7 +33,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct TrainCommandFlags {
   TrainingFlags flags;
   std::string trace;
   std::string json;
@@ -42,7 +42,7 @@ struct Options {
 // One training, from its setup to the last line of its report.
 class Training {
  public:
-  Training(const Options& options, std::stop_token stop)
+  Training(const TrainCommandFlags& options, std::stop_token stop)
       : options_{options},
         trainer_{options.flags.context.open(), options.flags.trainer(), events(), std::move(stop)} {
     progress_.end();
@@ -173,13 +173,13 @@ class Training {
                          options_.trace);
   }
 
-  const Options& options_;
+  const TrainCommandFlags& options_;
   ProgressLine progress_;
   std::optional<TrainingReport> report_;
   Trainer trainer_;
 };
 
-void train(Options& options) {
+void train(TrainCommandFlags& options) {
   TrainingFlags& flags = options.flags;
   flags.expect_files_of_all_steps();
   expect_one_standard_output({{"--json", options.json}, {"--trace", options.trace}});
@@ -198,7 +198,7 @@ void train(Options& options) {
 
 void add_train_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("train", "Train a network within a memory budget");
-  const auto options = std::make_shared<Options>();  // shared: the callback keeps it
+  const auto options = std::make_shared<TrainCommandFlags>();  // shared: the callback keeps it
   options->flags.add_to(*command);
   command
       ->add_option("--trace", options->trace,

@@ -38,7 +38,7 @@ class TransposedKernel : public ConvolutionKernel {
   Op op_;
 };
 
-class ForwardKernel final : public TransposedKernel<TransposedConvolutionForward> {
+class TransposedForward final : public TransposedKernel<TransposedConvolutionForward> {
  public:
   using TransposedKernel::TransposedKernel;
 
@@ -53,7 +53,7 @@ class ForwardKernel final : public TransposedKernel<TransposedConvolutionForward
   }
 };
 
-class BackwardDataKernel final : public TransposedKernel<TransposedConvolutionBackwardData> {
+class TransposedBackwardData final : public TransposedKernel<TransposedConvolutionBackwardData> {
  public:
   using TransposedKernel::TransposedKernel;
 
@@ -65,7 +65,8 @@ class BackwardDataKernel final : public TransposedKernel<TransposedConvolutionBa
   }
 };
 
-class BackwardWeightsKernel final : public TransposedKernel<TransposedConvolutionBackwardWeights> {
+class TransposedBackwardWeights final
+    : public TransposedKernel<TransposedConvolutionBackwardWeights> {
  public:
   using TransposedKernel::TransposedKernel;
 
@@ -98,17 +99,17 @@ std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const TransposedConvolutionForward& op,
                                     std::string_view algorithm) {
-  return std::make_unique<ForwardKernel>(machine, op, algorithm);
+  return std::make_unique<TransposedForward>(machine, op, algorithm);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const TransposedConvolutionBackwardData& op,
                                     std::string_view algorithm) {
-  return std::make_unique<BackwardDataKernel>(machine, op, algorithm);
+  return std::make_unique<TransposedBackwardData>(machine, op, algorithm);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const TransposedConvolutionBackwardWeights& op,
                                     std::string_view algorithm) {
-  return std::make_unique<BackwardWeightsKernel>(machine, op, algorithm);
+  return std::make_unique<TransposedBackwardWeights>(machine, op, algorithm);
 }
 
 }  // namespace spillway::cuda

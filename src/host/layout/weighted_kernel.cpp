@@ -8,7 +8,7 @@ namespace {
 
 using dnnl::query;
 
-constexpr um::Bytes kAlignment{64};
+constexpr um::Bytes kWeightAlignment{64};
 
 // The weights as the primitive reads or writes them.
 Desc own_weights(const WeightedPrimitive& weighted) {
@@ -33,7 +33,7 @@ dnnl::reorder::primitive_desc reorder_of(const dnnl::engine& engine,
 // Bytes of the reordered weights at the start of the workspace.
 um::Bytes reordered_bytes(const WeightedPrimitive& weighted) {
   if (!needs_reorder(weighted)) return {};
-  return um::round_up(um::Bytes{own_weights(weighted).get_size()}, kAlignment);
+  return um::round_up(um::Bytes{own_weights(weighted).get_size()}, kWeightAlignment);
 }
 
 Call make_call(const dnnl::engine& engine, const WeightedPrimitive& weighted) {

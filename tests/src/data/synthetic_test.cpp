@@ -14,8 +14,8 @@ namespace {
 
 using nets::Shape;
 
-constexpr Shape kColour{.channels = 3, .height = 32, .width = 32};
-constexpr Shape kGrey{.channels = 1, .height = 28, .width = 28};
+constexpr Shape kColourImage{.channels = 3, .height = 32, .width = 32};
+constexpr Shape kGreyImage{.channels = 1, .height = 28, .width = 28};
 
 std::vector<float> image_of(const Dataset& dataset, std::size_t index) {
   std::vector<float> image(dataset.image().elements());
@@ -24,8 +24,8 @@ std::vector<float> image_of(const Dataset& dataset, std::size_t index) {
 }
 
 TEST(SyntheticDataset, DrawsTheSameImageEachTime) {
-  const SyntheticDataset a{kColour, 10, 100, 7, Split::kTrain};
-  const SyntheticDataset b{kColour, 10, 5000, 7, Split::kTrain};
+  const SyntheticDataset a{kColourImage, 10, 100, 7, Split::kTrain};
+  const SyntheticDataset b{kColourImage, 10, 5000, 7, Split::kTrain};
   const std::vector<float> first = image_of(a, 42);
   EXPECT_NE(image_of(a, 43), first);
   EXPECT_EQ(image_of(a, 42), first);
@@ -35,22 +35,22 @@ TEST(SyntheticDataset, DrawsTheSameImageEachTime) {
 // Written down once from a drawing, so that a change of the drawings is noticed: a training that
 // goes on from a checkpoint must see the same images.
 TEST(SyntheticDataset, DrawsTheSameImageAsEver) {
-  const SyntheticDataset dataset{kGrey, 10, 100, 7, Split::kTrain};
+  const SyntheticDataset dataset{kGreyImage, 10, 100, 7, Split::kTrain};
   const std::vector<float> image = image_of(dataset, 42);
   EXPECT_FLOAT_EQ(image[0], 0.25888276F);
   EXPECT_FLOAT_EQ(image[14 * 28 + 14], 0.84120476F);
 }
 
 TEST(SyntheticDataset, DrawsOtherImagesForAnotherSeedOrSplit) {
-  const SyntheticDataset dataset{kColour, 10, 100, 7, Split::kTrain};
-  EXPECT_NE(image_of(SyntheticDataset{kColour, 10, 100, 8, Split::kTrain}, 42),
+  const SyntheticDataset dataset{kColourImage, 10, 100, 7, Split::kTrain};
+  EXPECT_NE(image_of(SyntheticDataset{kColourImage, 10, 100, 8, Split::kTrain}, 42),
             image_of(dataset, 42));
-  EXPECT_NE(image_of(SyntheticDataset{kColour, 10, 100, 7, Split::kTest}, 42),
+  EXPECT_NE(image_of(SyntheticDataset{kColourImage, 10, 100, 7, Split::kTest}, 42),
             image_of(dataset, 42));
 }
 
 TEST(SyntheticDataset, HasAsManyImagesOfEachClass) {
-  const SyntheticDataset dataset{kColour, 7, 100, 7, Split::kTrain};
+  const SyntheticDataset dataset{kColourImage, 7, 100, 7, Split::kTrain};
   std::map<std::int32_t, int> counts;
   for (std::size_t i = 0; i < dataset.size(); ++i) ++counts[dataset.label(i)];
   EXPECT_EQ(counts.size(), 7U);
@@ -61,7 +61,7 @@ TEST(SyntheticDataset, HasAsManyImagesOfEachClass) {
 }
 
 TEST(SyntheticDataset, StaysBetweenBlackAndWhite) {
-  const SyntheticDataset dataset{kColour, 1000, 1000, 7, Split::kTrain};
+  const SyntheticDataset dataset{kColourImage, 1000, 1000, 7, Split::kTrain};
   for (std::size_t i = 0; i < 1000; i += 7) {
     const std::vector<float> image = image_of(dataset, i);
     const auto [min, max] = std::minmax_element(image.begin(), image.end());
@@ -111,11 +111,11 @@ double nearest_neighbour_accuracy(const Shape& shape, std::size_t classes, std::
 }
 
 TEST(SyntheticDataset, TeachesFigures) {
-  EXPECT_GT(nearest_neighbour_accuracy(kGrey, 10, 2000), 0.5);  // chance: 0.1
+  EXPECT_GT(nearest_neighbour_accuracy(kGreyImage, 10, 2000), 0.5);  // chance: 0.1
 }
 
 TEST(SyntheticDataset, TeachesColours) {
-  EXPECT_GT(nearest_neighbour_accuracy(kColour, 100, 2000), 0.2);  // chance: 0.01
+  EXPECT_GT(nearest_neighbour_accuracy(kColourImage, 100, 2000), 0.2);  // chance: 0.01
 }
 
 constexpr Shape kImage{.channels = 3, .height = 24, .width = 33};

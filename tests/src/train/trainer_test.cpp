@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/refusal.h"
-#include "tests/src/data/temporary_folder.h"
 #include "tests/src/small_training.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway {
 namespace {

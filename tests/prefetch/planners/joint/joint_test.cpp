@@ -14,7 +14,7 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-Plan plan_for(const Problem& problem) {
+Plan joint_plan(const Problem& problem) {
   return std::get<Plan>(find_planner("joint").plan(problem));
 }
 
@@ -36,22 +36,22 @@ class JointOnASlowLink : public ::testing::Test {
 // Four blocks of two pages must be made again, or what they are made from: four tasks of 100 ns at
 // least, and no move.
 TEST_F(JointOnASlowLink, RunsTasksAgainInsteadOfMoving) {
-  const Plan plan = plan_for(tight(true));
+  const Plan plan = joint_plan(tight(true));
   EXPECT_TRUE(plan.offloads.empty());
   EXPECT_EQ(plan.runs.size(), graph.tasks.size() + 4);
   EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
 }
 
 TEST_F(JointOnASlowLink, MovesWhenItMayNotRecompute) {
-  const Plan plan = plan_for(tight(false));
+  const Plan plan = joint_plan(tight(false));
   EXPECT_EQ(plan.runs.size(), graph.tasks.size());
   EXPECT_FALSE(plan.offloads.empty());
 }
 
 TEST_F(JointOnASlowLink, GivesTheSamePlanWhateverTheNumberOfThreads) {
-  const Plan parallel = plan_for(tight(true));
+  const Plan parallel = joint_plan(tight(true));
   const tbb::global_control one{tbb::global_control::max_allowed_parallelism, 1};
-  EXPECT_EQ(plan_for(tight(true)), parallel);
+  EXPECT_EQ(joint_plan(tight(true)), parallel);
 }
 
 TEST_F(JointOnASlowLink, LooksNoFurtherThanItsLimit) {
@@ -66,7 +66,7 @@ TEST(Joint, MovesWhereTheLinkHasTime) {
   const Profile profile = flat_profile(graph, 100ns);
   Problem given = problem(graph, profile, pages(14));
   given.may_recompute = true;
-  const Plan plan = plan_for(given);
+  const Plan plan = joint_plan(given);
   EXPECT_EQ(plan.runs.size(), graph.tasks.size());
   EXPECT_EQ(simulate(plan, profile).makespan(), compute_time(profile, plan.runs));
 }

@@ -14,7 +14,7 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-Plan plan_for(const Problem& problem) {
+Plan modnn_plan(const Problem& problem) {
   Plan plan = std::get<Plan>(find_planner("modnn").plan(problem));
   const auto verdict = verify(problem.graph, plan);
   EXPECT_TRUE(std::holds_alternative<Verified>(verdict)) << std::get<Violation>(verdict).reason;
@@ -51,7 +51,7 @@ TaskGraph with_detour() {
 TEST(Modnn, PrefetchesWhenWaitingOneTaskLongerWouldDelay) {
   const TaskGraph graph = with_detour();
   const Profile profile = flat_profile(graph, 10ns);
-  const Plan plan = plan_for(problem(graph, profile, pages(3)));
+  const Plan plan = modnn_plan(problem(graph, profile, pages(3)));
   ASSERT_EQ(names(graph, plan.offloads), std::vector<std::string>{"x"});
   ASSERT_EQ(plan.prefetches.size(), 1U);
   EXPECT_EQ(plan.prefetches[0].after.runs, 5U);
@@ -67,7 +67,7 @@ TEST(Modnn, PrefetchesLaterWhereTasksAreLonger) {
   const TaskGraph graph = with_detour();
   Profile profile = flat_profile(graph, 10ns);
   for (std::size_t t = 3; t <= 6; ++t) profile.durations[t] = {30ns};
-  const Plan plan = plan_for(problem(graph, profile, pages(3)));
+  const Plan plan = modnn_plan(problem(graph, profile, pages(3)));
   ASSERT_EQ(plan.prefetches.size(), 1U);
   EXPECT_EQ(plan.prefetches[0].after.runs, 6U);
   EXPECT_EQ(simulate(plan, profile).makespan(), 180ns);
@@ -79,7 +79,7 @@ TEST(Modnn, DoesNotPrefetchWhereAnOperandLeavesNoRoom) {
   TaskGraph graph = with_detour();
   graph.data[4].size = pages(3);  // s5's
   const Profile profile = flat_profile(graph, 10ns);
-  const Plan plan = plan_for(problem(graph, profile, pages(3)));
+  const Plan plan = modnn_plan(problem(graph, profile, pages(3)));
   ASSERT_EQ(plan.prefetches.size(), 1U);
   EXPECT_EQ(plan.prefetches[0].after.runs, 6U);
   EXPECT_EQ(simulate(plan, profile).makespan(), 110ns);
@@ -110,7 +110,7 @@ Plan plan_with_workspace(um::Nanoseconds fast, um::Nanoseconds rest) {
   Profile profile = flat_profile(graph, 10ns);
   profile.durations[3] = {100ns, fast};
   profile.durations[4] = {rest};
-  return plan_for(problem(graph, profile, pages(5)));
+  return modnn_plan(problem(graph, profile, pages(5)));
 }
 
 // Eq. 5: 100 - 79 - 20 - 0 > 0.
@@ -156,7 +156,7 @@ std::tuple<std::uint32_t, std::uint32_t, um::Nanoseconds> displaced_prefetch(um:
   const TaskGraph graph = with_displaced_prefetch();
   Profile profile = flat_profile(graph, 10ns);
   profile.durations[3] = {100ns, fast};
-  const Plan plan = plan_for(problem(graph, profile, pages(3)));
+  const Plan plan = modnn_plan(problem(graph, profile, pages(3)));
   return {plan.runs[3].algorithm, plan.prefetches.at(0).after.runs,
           simulate(plan, profile).makespan()};
 }
@@ -186,7 +186,7 @@ TEST(Modnn, DefragmentsWhereFreePagesAreApart) {
   graph.add(Task{.name = "mc", .reads = {b}, .writes = {c}});
   graph.add(Task{.name = "join", .reads = {a, c}, .writes = {d}});
   const Profile profile = flat_profile(graph, 10ns);
-  const Plan plan = plan_for(problem(graph, profile, pages(4)));
+  const Plan plan = modnn_plan(problem(graph, profile, pages(4)));
   EXPECT_EQ(names(graph, plan.offloads), (std::vector<std::string>{"a", "c"}));
   EXPECT_EQ(names(graph, plan.prefetches), (std::vector<std::string>{"a", "c"}));
   EXPECT_EQ(simulate(plan, profile).makespan(), 70ns);
@@ -214,7 +214,7 @@ TEST(Modnn, DoesNotPrefetchWhatDefragmentationWouldThrowOut) {
   graph.add(Task{.name = "use", .reads = {x}});
   graph.add(Task{.name = "usew", .reads = {w}});
   const Profile profile = flat_profile(graph, 10ns);
-  const Plan plan = plan_for(problem(graph, profile, pages(4)));
+  const Plan plan = modnn_plan(problem(graph, profile, pages(4)));
   EXPECT_EQ(names(graph, plan.offloads), std::vector<std::string>{"x"});
   ASSERT_EQ(plan.prefetches.size(), 1U);
   EXPECT_EQ(plan.prefetches[0].after.runs, 8U);
@@ -236,7 +236,7 @@ TEST(Modnn, OffloadsNothingThatWasNotUsedSinceItWasMade) {
   graph.add(Task{.name = "use u", .reads = {u}});
   graph.add(Task{.name = "use g", .reads = {g}});
   const Profile profile = flat_profile(graph, 100ns);
-  const Plan plan = plan_for(problem(graph, profile, pages(4)));
+  const Plan plan = modnn_plan(problem(graph, profile, pages(4)));
   EXPECT_EQ(names(graph, plan.offloads), std::vector<std::string>{"u"});
 }
 
@@ -251,7 +251,7 @@ TEST(Modnn, JustFreesABlockWithAValidFarCopy) {
   graph.add(Task{.name = "big2", .writes = {a}});
   graph.add(Task{.name = "use2", .reads = {x}});
   const Profile profile = flat_profile(graph, 100ns);
-  const Plan plan = plan_for(problem(graph, profile, pages(3)));
+  const Plan plan = modnn_plan(problem(graph, profile, pages(3)));
   ASSERT_EQ(plan.offloads.size(), 2U);
   EXPECT_FALSE(plan.offloads[0].is_clean);
   EXPECT_TRUE(plan.offloads[1].is_clean);
@@ -262,7 +262,7 @@ TEST(Modnn, OffloadsBesideTheLastReaderWhereTheLinkCan) {
   const TaskGraph graph = chain(4, pages(2));
   Profile profile = flat_profile(graph, 100ns);
   const auto first = [&] {
-    const Plan plan = plan_for(problem(graph, profile, pages(8)));
+    const Plan plan = modnn_plan(problem(graph, profile, pages(8)));
     EXPECT_EQ(graph[plan.offloads.at(0).data].name, "y0");
     return plan.offloads.at(0);
   };
@@ -279,7 +279,7 @@ TEST(Modnn, LeavesOffloadableStateNear) {
       DataBlock{.name = "w", .size = pages(2), .kind = DataKind::kState, .is_offloadable = true});
   graph.tasks[2].reads.push_back(w);
   const Profile profile = flat_profile(graph, 100ns);
-  const Plan plan = plan_for(problem(graph, profile, pages(10)));
+  const Plan plan = modnn_plan(problem(graph, profile, pages(10)));
   EXPECT_EQ(std::ranges::count(plan.offloads, w, &Move::data), 0);
   const auto result = find_planner("modnn").plan(problem(graph, profile, pages(9)));
   ASSERT_TRUE(std::holds_alternative<Infeasible>(result));

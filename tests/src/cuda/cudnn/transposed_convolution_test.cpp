@@ -93,9 +93,9 @@ TEST_P(CudaTransposedConvolution, BackwardWeightsIsTheHostsByEveryAlgorithm) {
   }
 }
 
-constexpr nets::Extent kOne = nets::square(1);
-constexpr nets::Extent kTwo = nets::square(2);
-constexpr nets::Extent kThree = nets::square(3);
+constexpr nets::Extent kSquare1 = nets::square(1);
+constexpr nets::Extent kSquare2 = nets::square(2);
+constexpr nets::Extent kSquare3 = nets::square(3);
 
 // FCN's doubling; nothing square, with the stride's rest; dilated; groups; channels that are no
 // multiple of 8.
@@ -104,10 +104,11 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(
         kAllPrecisions,
         ::testing::Values(
-            TransposedCase{{2, {21, 5, 6}}, {21, nets::square(4), kTwo, {0, 0}, false}},
-            TransposedCase{{1, {4, 3, 4}}, {7, {3, 4}, {2, 3}, {1, 2}, true, kOne, 1, {1, 2}}},
-            TransposedCase{{2, {16, 4, 3}}, {8, {2, 3}, {2, 1}, kOne, true, {3, 2}}},
-            TransposedCase{{2, {32, 6, 5}}, {16, kThree, kTwo, kOne, true, kOne, 2}})));
+            TransposedCase{{2, {21, 5, 6}}, {21, nets::square(4), kSquare2, {0, 0}, false}},
+            TransposedCase{{1, {4, 3, 4}}, {7, {3, 4}, {2, 3}, {1, 2}, true, kSquare1, 1, {1, 2}}},
+            TransposedCase{{2, {16, 4, 3}}, {8, {2, 3}, {2, 1}, kSquare1, true, {3, 2}}},
+            TransposedCase{{2, {32, 6, 5}},
+                           {16, kSquare3, kSquare2, kSquare1, true, kSquare1, 2}})));
 
 }  // namespace
 }  // namespace spillway::cuda

@@ -8,7 +8,7 @@
 namespace spillway::host {
 namespace {
 
-struct Case {
+struct ConvolutionCase {
   std::size_t batch;
   nets::Shape image;
   std::size_t out;
@@ -34,14 +34,14 @@ struct Case {
 
 // Gtest looks for this name.
 // NOLINTNEXTLINE(readability-identifier-naming)
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const ConvolutionCase& c, std::ostream* out) {
   *out << c.batch << " x " << nets::Shape{c.image}.channels << "x" << c.image.height << "x"
        << c.image.width << " to " << c.out << ", kernel " << c.kernel.height << "x"
        << c.kernel.width << ", stride " << c.stride.height << "x" << c.stride.width << ", dilation "
        << c.dilation.height << "x" << c.dilation.width << ", " << c.groups << " groups";
 }
 
-class Convolution : public KernelRunner, public testing::WithParamInterface<Case> {
+class Convolution : public KernelRunner, public testing::WithParamInterface<ConvolutionCase> {
  protected:
   [[nodiscard]] static std::size_t terms(const ConvolutionGeometry& g) {
     return g.x.image.channels * g.kernel.height * g.kernel.width;
@@ -155,45 +155,47 @@ constexpr nets::Extent kThree = nets::square(3);
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Convolution,
-    testing::Values(Case{1, {3, 9, 8}, 10, kThree, kOne, kOne, true},  // a first layer
-                    Case{3, {3, 15, 13}, 20, nets::square(7), kTwo, kThree, false},
-                    Case{3, {1, 12, 12}, 6, nets::square(5), kOne, kTwo, true},
-                    Case{1, {6, 7, 5}, 16, kThree, kOne, kOne, true},   // LeNet's odd channels
-                    Case{3, {10, 6, 6}, 33, kOne, kOne, kNone, false},  // 1x1
-                    Case{3, {20, 7, 6}, 33, kOne, kTwo, kNone, true},
-                    Case{3, {16, 8, 9}, 32, kThree, kTwo, kOne, true},
-                    Case{1, {33, 6, 7}, 20, {3, 2}, {2, 1}, {1, 0}, true},  // nothing is square
-                    Case{3, {16, 5, 5}, 24, nets::square(5), kOne, kNone, true},  // to one pixel
-                    Case{3, {32, 13, 14}, 48, kThree, kOne, kOne, true},          // Winograd
-                    Case{1, {64, 8, 8}, 64, kThree, kOne, kOne, false},
-                    Case{2, {32, 9, 8}, 48, {1, 7}, kOne, {0, 3}, false},  // Inception's
-                    Case{2, {32, 9, 8}, 20, {7, 1}, kOne, {3, 0}, false},
-                    Case{1, {16, 8, 8}, 32, {1, 3}, kOne, {0, 1}, false},
-                    Case{1, {48, 7, 8}, 64, nets::square(5), kOne, kTwo, false},
-                    Case{1, {3, 27, 23}, 96, nets::square(11), nets::square(4), kNone, true},
-                    Case{1, {20, 5, 6}, 3, kThree, kOne, kOne, true},  // to an image
-                    Case{3, {2, 5, 6}, 3, kThree, kOne, kOne, true}));
+    testing::Values(
+        ConvolutionCase{1, {3, 9, 8}, 10, kThree, kOne, kOne, true},  // a first layer
+        ConvolutionCase{3, {3, 15, 13}, 20, nets::square(7), kTwo, kThree, false},
+        ConvolutionCase{3, {1, 12, 12}, 6, nets::square(5), kOne, kTwo, true},
+        ConvolutionCase{1, {6, 7, 5}, 16, kThree, kOne, kOne, true},   // LeNet's odd channels
+        ConvolutionCase{3, {10, 6, 6}, 33, kOne, kOne, kNone, false},  // 1x1
+        ConvolutionCase{3, {20, 7, 6}, 33, kOne, kTwo, kNone, true},
+        ConvolutionCase{3, {16, 8, 9}, 32, kThree, kTwo, kOne, true},
+        ConvolutionCase{1, {33, 6, 7}, 20, {3, 2}, {2, 1}, {1, 0}, true},  // nothing is square
+        ConvolutionCase{3, {16, 5, 5}, 24, nets::square(5), kOne, kNone, true},  // to one pixel
+        ConvolutionCase{3, {32, 13, 14}, 48, kThree, kOne, kOne, true},          // Winograd
+        ConvolutionCase{1, {64, 8, 8}, 64, kThree, kOne, kOne, false},
+        ConvolutionCase{2, {32, 9, 8}, 48, {1, 7}, kOne, {0, 3}, false},  // Inception's
+        ConvolutionCase{2, {32, 9, 8}, 20, {7, 1}, kOne, {3, 0}, false},
+        ConvolutionCase{1, {16, 8, 8}, 32, {1, 3}, kOne, {0, 1}, false},
+        ConvolutionCase{1, {48, 7, 8}, 64, nets::square(5), kOne, kTwo, false},
+        ConvolutionCase{1, {3, 27, 23}, 96, nets::square(11), nets::square(4), kNone, true},
+        ConvolutionCase{1, {20, 5, 6}, 3, kThree, kOne, kOne, true},  // to an image
+        ConvolutionCase{3, {2, 5, 6}, 3, kThree, kOne, kOne, true}));
 
 // AlexNet's two groups, ResNeXt's small ones, depthwise ones with one and three outputs a channel,
 // groups that cut blocks of channels in two.
 INSTANTIATE_TEST_SUITE_P(
     Groups, Convolution,
-    testing::Values(Case{2, {64, 7, 9}, 32, kThree, kOne, kOne, true, kOne, 2},
-                    Case{1, {32, 6, 5}, 32, kThree, kTwo, kOne, false, kOne, 8},
-                    Case{2, {20, 7, 5}, 20, kThree, kOne, kOne, true, kOne, 20},
-                    Case{1, {32, 9, 7}, 32, {3, 5}, {2, 1}, {1, 2}, true, kOne, 32},
-                    Case{3, {3, 6, 7}, 9, kThree, kOne, kOne, true, kOne, 3},
-                    Case{2, {20, 5, 6}, 30, {2, 3}, {1, 2}, {0, 1}, true, {2, 1}, 10}));
+    testing::Values(ConvolutionCase{2, {64, 7, 9}, 32, kThree, kOne, kOne, true, kOne, 2},
+                    ConvolutionCase{1, {32, 6, 5}, 32, kThree, kTwo, kOne, false, kOne, 8},
+                    ConvolutionCase{2, {20, 7, 5}, 20, kThree, kOne, kOne, true, kOne, 20},
+                    ConvolutionCase{1, {32, 9, 7}, 32, {3, 5}, {2, 1}, {1, 2}, true, kOne, 32},
+                    ConvolutionCase{3, {3, 6, 7}, 9, kThree, kOne, kOne, true, kOne, 3},
+                    ConvolutionCase{2, {20, 5, 6}, 30, {2, 3}, {1, 2}, {0, 1}, true, {2, 1}, 10}));
 
 INSTANTIATE_TEST_SUITE_P(
     Dilation, Convolution,
-    testing::Values(Case{2, {32, 13, 11}, 48, kThree, kOne, kTwo, true, kTwo},
-                    Case{1, {3, 15, 14}, 20, kThree, kTwo, kOne, true, {3, 2}},
-                    Case{2, {20, 11, 13}, 33, {3, 2}, kOne, {4, 0}, false, {4, 5}},
-                    Case{1, {16, 9, 8}, 16, kThree, {1, 2}, kOne, true, {1, 2}}));
+    testing::Values(ConvolutionCase{2, {32, 13, 11}, 48, kThree, kOne, kTwo, true, kTwo},
+                    ConvolutionCase{1, {3, 15, 14}, 20, kThree, kTwo, kOne, true, {3, 2}},
+                    ConvolutionCase{2, {20, 11, 13}, 33, {3, 2}, kOne, {4, 0}, false, {4, 5}},
+                    ConvolutionCase{1, {16, 9, 8}, 16, kThree, {1, 2}, kOne, true, {1, 2}}));
 
 // The definition of the gradient, beside the formulas above.
-class SlopeOfConvolution : public KernelRunner, public testing::WithParamInterface<Case> {};
+class SlopeOfConvolution : public KernelRunner,
+                           public testing::WithParamInterface<ConvolutionCase> {};
 
 TEST_P(SlopeOfConvolution, IsItsGradient) {
   const ConvolutionGeometry g = GetParam().geometry();
@@ -221,14 +223,15 @@ TEST_P(SlopeOfConvolution, IsItsGradient) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, SlopeOfConvolution,
-    testing::Values(Case{2, {5, 5, 4}, 6, {3, 2}, kTwo, kOne, true},
-                    Case{2, {6, 7, 5}, 9, {3, 2}, {2, 1}, {2, 1}, true, {2, 3}, 3}));
+    testing::Values(ConvolutionCase{2, {5, 5, 4}, 6, {3, 2}, kTwo, kOne, true},
+                    ConvolutionCase{2, {6, 7, 5}, 9, {3, 2}, {2, 1}, {2, 1}, true, {2, 3}, 3}));
 
 class ConvolutionGradient : public KernelRunner {};
 
 TEST_F(ConvolutionGradient, OfferedWinogradNeedsMoreWorkspace) {
   if (backend().layout().block() != 16) GTEST_SKIP() << "oneDNN has Winograd for AVX-512 only";
-  const ConvolutionGeometry g = Case{1, {64, 28, 28}, 64, kThree, kOne, kOne, false}.geometry();
+  const ConvolutionGeometry g =
+      ConvolutionCase{1, {64, 28, 28}, 64, kThree, kOne, kOne, false}.geometry();
   if (onednn_version().starts_with("oneDNN 3")) GTEST_SKIP() << "oneDNN 3 has no Winograd";
   for (const Operation& operation : {Operation{ConvolutionForward{.geometry = g}},
                                      Operation{ConvolutionBackwardData{.geometry = g}},

@@ -3,13 +3,13 @@
 namespace spillway::test {
 namespace {
 
-struct Case {
+struct CropCase {
   TensorShape x;
   nets::Extent window;
   nets::Extent offset;
 };
 
-class Crop : public KernelRunner, public ::testing::WithParamInterface<Case> {
+class Crop : public KernelRunner, public ::testing::WithParamInterface<CropCase> {
  protected:
   // Calls visit(place in y, place in x).
   template <class Visit>
@@ -51,11 +51,12 @@ TEST_P(Crop, BackwardPutsItBackAmongZeros) {
   expect_near(values(x_, dx), expected, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Windows, Crop,
-                         ::testing::Values(Case{{3, {21, 7, 9}}, {4, 5}, {2, 3}},
-                                           Case{{2, {3, 6, 5}}, {6, 1}, {0, 4}},  // dense, the last
-                                           Case{{1, {2, 5, 5}}, {3, 3}, {1, 1}},
-                                           Case{{2, {16, 4, 3}}, {4, 3}, {0, 0}}));  // all of it
+INSTANTIATE_TEST_SUITE_P(
+    Windows, Crop,
+    ::testing::Values(CropCase{{3, {21, 7, 9}}, {4, 5}, {2, 3}},
+                      CropCase{{2, {3, 6, 5}}, {6, 1}, {0, 4}},  // dense, the last
+                      CropCase{{1, {2, 5, 5}}, {3, 3}, {1, 1}},
+                      CropCase{{2, {16, 4, 3}}, {4, 3}, {0, 0}}));  // all of it
 
 }  // namespace
 }  // namespace spillway::test

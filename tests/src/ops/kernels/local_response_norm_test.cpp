@@ -5,19 +5,19 @@
 namespace spillway::test {
 namespace {
 
-struct Case {
+struct NormCase {
   TensorShape x;
   nets::LocalResponseNorm norm;
 };
 
 // Gtest looks for this name.
 // NOLINTNEXTLINE(readability-identifier-naming)
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const NormCase& c, std::ostream* out) {
   *out << c.x.batch << " x " << c.x.image.channels << "x" << c.x.image.height << "x"
        << c.x.image.width << " over " << c.norm.size << ", beta " << c.norm.beta;
 }
 
-class LocalResponseNorm : public KernelRunner, public ::testing::WithParamInterface<Case> {
+class LocalResponseNorm : public KernelRunner, public ::testing::WithParamInterface<NormCase> {
  protected:
   [[nodiscard]] Values naive(const Values& x) const {
     const auto& [size, alpha, beta, k] = norm_;
@@ -76,14 +76,14 @@ constexpr nets::LocalResponseNorm kStrong{.size = 5, .alpha = 2, .beta = 0.75F, 
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, LocalResponseNorm,
-    ::testing::Values(Case{{2, {32, 3, 4}}, kStrong},
-                      Case{{2, {32, 3, 4}}, {5, 5e-4F, 0.75F, 2}},  // AlexNet's
-                      Case{{3, {10, 4, 3}}, kStrong},               // padding channels
-                      Case{{1, {33, 5, 2}},
-                           {3, 1, 0.5F, 0.5F}},                // a power that is no root of roots
-                      Case{{2, {3, 4, 5}}, kStrong},           // an image, less than a window
-                      Case{{2, {6, 3, 3}}, {1, 3, 0.75F, 1}},  // each channel for itself
-                      Case{{1, {700, 1, 2}}, kStrong}));       // more than threads of a block
+    ::testing::Values(NormCase{{2, {32, 3, 4}}, kStrong},
+                      NormCase{{2, {32, 3, 4}}, {5, 5e-4F, 0.75F, 2}},  // AlexNet's
+                      NormCase{{3, {10, 4, 3}}, kStrong},               // padding channels
+                      NormCase{{1, {33, 5, 2}},
+                               {3, 1, 0.5F, 0.5F}},       // a power that is no root of roots
+                      NormCase{{2, {3, 4, 5}}, kStrong},  // an image, less than a window
+                      NormCase{{2, {6, 3, 3}}, {1, 3, 0.75F, 1}},  // each channel for itself
+                      NormCase{{1, {700, 1, 2}}, kStrong}));       // more than threads of a block
 
 }  // namespace
 }  // namespace spillway::test

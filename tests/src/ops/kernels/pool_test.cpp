@@ -7,20 +7,20 @@
 namespace spillway::test {
 namespace {
 
-struct Case {
+struct PoolCase {
   TensorShape x;
   nets::Pool pool;
 };
 
 // Gtest looks for this name.
 // NOLINTNEXTLINE(readability-identifier-naming)
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const PoolCase& c, std::ostream* out) {
   *out << c.x.batch << " x " << c.x.image.channels << "x" << c.x.image.height << "x"
        << c.x.image.width << " by " << c.pool.kernel.height << "x" << c.pool.kernel.width
        << (c.pool.kind == nets::PoolKind::kMax ? " maximum" : " average");
 }
 
-class Pool : public KernelRunner, public ::testing::WithParamInterface<Case> {
+class Pool : public KernelRunner, public ::testing::WithParamInterface<PoolCase> {
  protected:
   [[nodiscard]] bool is_max() const { return forward_.pool.kind == nets::PoolKind::kMax; }
   void run_forward(Block& x, Block& y, Block& index) {
@@ -105,22 +105,23 @@ nets::Pool rounded_up(nets::PoolKind kind, nets::Extent kernel, nets::Extent str
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Pool,
     ::testing::Values(
-        Case{{3, {16, 6, 4}}, {kMax}}, Case{{1, {20, 5, 7}}, {kMax}},  // a row and a column left
-        Case{{3, {6, 7, 7}}, {kMax, nets::square(3), nets::square(2), nets::square(1)}},
-        Case{{1, {3, 6, 5}}, {kMax, {3, 2}, {2, 1}, {1, 0}}},
-        Case{{1, {33, 4, 4}}, {kMax, nets::square(3), nets::square(1), nets::square(1)}},
-        Case{{2, {8, 16, 16}}, {kMax, nets::square(16), nets::square(16)}},  // 256 taps
-        Case{{2, {8, 9, 9}}, {kMax, nets::square(2), nets::square(3)}},      // with gaps between
-        Case{{3, {10, 6, 4}}, {kAverage}},
-        Case{{1, {16, 5, 5}}, {kAverage, nets::square(3), nets::square(2), nets::square(1)}},
-        Case{{3, {3, 5, 4}}, {kAverage, {2, 3}, {1, 2}, {1, 1}}},
-        Case{{3, {20, 5, 3}}, {kAverage, {5, 3}, {5, 3}, nets::square(0)}},  // global
-        Case{{2, {20, 5, 5}}, counted(kAverage, nets::square(3), nets::square(1))},
-        Case{{2, {3, 6, 5}}, counted(kAverage, {3, 2}, {2, 1})},
-        Case{{2, {16, 6, 8}}, rounded_up(kMax, nets::square(3), nets::square(2))},
-        Case{{1, {10, 7, 6}}, rounded_up(kMax, {2, 3}, {2, 3})},  // a rest of one row
-        Case{{2, {3, 6, 8}}, rounded_up(kMax, nets::square(3), nets::square(2))},
-        Case{{2, {20, 6, 8}}, rounded_up(kAverage, nets::square(3), nets::square(2))}));
+        PoolCase{{3, {16, 6, 4}}, {kMax}},
+        PoolCase{{1, {20, 5, 7}}, {kMax}},  // a row and a column left
+        PoolCase{{3, {6, 7, 7}}, {kMax, nets::square(3), nets::square(2), nets::square(1)}},
+        PoolCase{{1, {3, 6, 5}}, {kMax, {3, 2}, {2, 1}, {1, 0}}},
+        PoolCase{{1, {33, 4, 4}}, {kMax, nets::square(3), nets::square(1), nets::square(1)}},
+        PoolCase{{2, {8, 16, 16}}, {kMax, nets::square(16), nets::square(16)}},  // 256 taps
+        PoolCase{{2, {8, 9, 9}}, {kMax, nets::square(2), nets::square(3)}},  // with gaps between
+        PoolCase{{3, {10, 6, 4}}, {kAverage}},
+        PoolCase{{1, {16, 5, 5}}, {kAverage, nets::square(3), nets::square(2), nets::square(1)}},
+        PoolCase{{3, {3, 5, 4}}, {kAverage, {2, 3}, {1, 2}, {1, 1}}},
+        PoolCase{{3, {20, 5, 3}}, {kAverage, {5, 3}, {5, 3}, nets::square(0)}},  // global
+        PoolCase{{2, {20, 5, 5}}, counted(kAverage, nets::square(3), nets::square(1))},
+        PoolCase{{2, {3, 6, 5}}, counted(kAverage, {3, 2}, {2, 1})},
+        PoolCase{{2, {16, 6, 8}}, rounded_up(kMax, nets::square(3), nets::square(2))},
+        PoolCase{{1, {10, 7, 6}}, rounded_up(kMax, {2, 3}, {2, 3})},  // a rest of one row
+        PoolCase{{2, {3, 6, 8}}, rounded_up(kMax, nets::square(3), nets::square(2))},
+        PoolCase{{2, {20, 6, 8}}, rounded_up(kAverage, nets::square(3), nets::square(2))}));
 
 }  // namespace
 }  // namespace spillway::test
