@@ -18,14 +18,13 @@ namespace {
 using nlohmann::json;
 using test::expect_refused;
 using test::joined;
+using test::kBadUsage;
+using test::kFailure;
 using test::Outcome;
 using test::Program;
 using test::run_spillway;
 using test::summary_of;
 using test::TemporaryFolder;
-
-constexpr int kFailure = 1;
-constexpr int kBadUsage = 2;
 
 std::string content_of(const std::string& path) {
   std::ostringstream text;

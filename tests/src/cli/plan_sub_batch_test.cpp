@@ -12,15 +12,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFailure = 1;
-constexpr int kBadUsage = 2;
-
-Program::Arguments plan_lenet(const Program::Arguments& more) {
+Program::Arguments lenet_plan(const Program::Arguments& more) {
   return joined({"plan", "--net", "lenet", "--batch", "512", "--machine", "v100"}, more);
 }
 
 json planned(const Program::Arguments& more) {
-  const Outcome outcome = run_spillway(joined(plan_lenet(more), {"--json", "-"}));
+  const Outcome outcome = run_spillway(joined(lenet_plan(more), {"--json", "-"}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   const std::vector<json> lines = json_lines(outcome);
   return lines.size() == 1 ? lines[0] : json::object();
@@ -48,7 +45,7 @@ TEST(PlanSubBatch, OfTheSizeAskedForIsNamed) {
 
 TEST(PlanSubBatch, MakesABudgetFeasibleThatTheWholeBatchBreaks) {
   const std::string budget = too_little();
-  expect_refused(kFailure, plan_lenet({"--budget", budget}), {"needs most", "smallest budget"});
+  expect_refused(kFailure, lenet_plan({"--budget", budget}), {"needs most", "smallest budget"});
   for (const char* size : {"128", "auto"}) {
     const json figures = planned({"--budget", budget, "--sub-batch", size});
     EXPECT_GT(figures.at("sub_steps"), 1) << size;
@@ -59,21 +56,21 @@ TEST(PlanSubBatch, MakesABudgetFeasibleThatTheWholeBatchBreaks) {
 }
 
 TEST(PlanSubBatch, ThatIsStillTooLargeSaysWhatItNeeds) {
-  expect_refused(kFailure, plan_lenet({"--budget", too_little(), "--sub-batch", "512"}),
+  expect_refused(kFailure, lenet_plan({"--budget", too_little(), "--sub-batch", "512"}),
                  {"smallest budget"});
-  expect_refused(kFailure, plan_lenet({"--budget", "1MiB", "--sub-batch", "128"}),
+  expect_refused(kFailure, lenet_plan({"--budget", "1MiB", "--sub-batch", "128"}),
                  {"in sub-batches of 128", "smallest budget"});
 }
 
 TEST(PlanSubBatch, RefusesWhatIsNoSize) {
   for (const char* size : {"0", "-8", "x", "1.5", "AUTO", "64 "}) {
-    expect_refused(kBadUsage, plan_lenet({"--sub-batch", size}),
+    expect_refused(kBadUsage, lenet_plan({"--sub-batch", size}),
                    {"--sub-batch", "is no size of sub-batches", "off, auto, or a number"});
   }
 }
 
 TEST(PlanSubBatch, RefusesMoreThanTheBatch) {
-  expect_refused(kFailure, plan_lenet({"--sub-batch", "513"}),
+  expect_refused(kFailure, lenet_plan({"--sub-batch", "513"}),
                  {"--sub-batch 513", "more than the batch of 512"});
 }
 

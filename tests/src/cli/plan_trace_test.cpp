@@ -11,8 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFailure = 1;
-constexpr int kBadUsage = 2;
 const std::string kBert = SPILLWAY_TRACES "/bert-base-b256-a100.json";
 
 Program::Arguments plan_bert(const Program::Arguments& more) {

@@ -9,6 +9,10 @@
 
 namespace spillway::test {
 
+// Exit codes of `spillway`.
+constexpr int kFailure = 1;
+constexpr int kBadUsage = 2;
+
 /// What a finished program left.
 struct Outcome {
   int exit_code = 0;  ///< as a shell reports it: 128 and the signal's number when it was killed

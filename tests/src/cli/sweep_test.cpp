@@ -23,6 +23,8 @@ namespace {
 using nlohmann::json;
 using test::expect_refused;
 using test::joined;
+using test::kBadUsage;
+using test::kFailure;
 using test::Outcome;
 using test::Program;
 using test::run_spillway;
@@ -33,9 +35,6 @@ std::string fixed(double number) {
   text << std::fixed << std::setprecision(4) << number;
   return text.str();
 }
-
-constexpr int kFailure = 1;
-constexpr int kBadUsage = 2;
 
 Program::Arguments sweep_lenet(const Program::Arguments& more) {
   return joined({"sweep", "--net", "lenet", "--batch", "64"}, more);

@@ -18,9 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFailure = 1;
-constexpr int kBadUsage = 2;
-
 // Three steps, unless `more` says otherwise.
 Program::Arguments train_lenet(Program::Arguments more) {
   if (std::ranges::count(more, "--steps") == 0) more = joined(more, {"--steps", "3"});

@@ -13,13 +13,12 @@ namespace {
 
 using test::expect_refused;
 using test::joined;
+using test::kBadUsage;
+using test::kFailure;
 using test::Outcome;
 using test::Program;
 using test::run_spillway;
 using test::small_training;
-
-constexpr int kFailure = 1;
-constexpr int kBadUsage = 2;
 
 Program::Arguments train_lenet(const Program::Arguments& more) {
   return joined({"train", "--net", "lenet"}, more);

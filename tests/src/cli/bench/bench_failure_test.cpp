@@ -17,7 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFailure = 1;
 constexpr rlim_t kLargestFile = 1 << 20;
 
 /// While it lives, programs that this one starts can make no file larger than `size`.

@@ -18,8 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFailure = 1;
-constexpr int kBadUsage = 2;
 constexpr int kInterrupted = 130;
 
 void expect_timing(const json& timing) {
