@@ -138,6 +138,7 @@ const Planner& find_variant(std::string_view name, std::string_view switches) {
 const std::vector<std::unique_ptr<const Planner>>& planners() {
   static const std::vector<std::unique_ptr<const Planner>> all = [] {  // constant data
     std::vector<std::unique_ptr<const Planner>> result;
+    result.reserve(std::size(kRows));
     for (const Row& row : kRows) {
       result.push_back(
           std::make_unique<NamedStrategy>(row.name, row.description, row.strategy, row.rule));

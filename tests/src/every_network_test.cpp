@@ -52,20 +52,13 @@ constexpr Size kUsualSize{photo(32), 2};
 // stands for it. AlexNet and OverFeat are mostly weights. FCN pads its image by 100.
 const std::map<std::string, Size>& sizes() {
   static const std::map<std::string, Size> all{
-      {"alexnet", {photo(67), 16}},
-      {"fcn32s", {{3, 1, 2}, 1}},
-      {"fcn8s", {{3, 2, 1}, 1}},
-      {"googlenet with heads", {photo(80), 2}},
-      {"inception-v3", {photo(75), 2}},
-      {"inception-v3 with heads", {photo(299), 2}},
-      {"inception-v4", {photo(75), 2}},
-      {"lenet", {{1, 12, 12}, 32}},
-      {"overfeat", {photo(71), 8}},
-      {"resnet:2,3,1,2", {photo(32), 2}},
-      {"vgg11", {photo(32), 4}},
-      {"vgg13", {photo(32), 4}},
-      {"vgg16", {photo(32), 4}},
-      {"vgg19", {photo(32), 4}},
+      {"alexnet", {photo(67), 16}},      {"fcn32s", {{3, 1, 2}, 1}},
+      {"fcn8s", {{3, 2, 1}, 1}},         {"googlenet with heads", {photo(80), 2}},
+      {"inception-v3", {photo(75), 2}},  {"inception-v3 with heads", {photo(299), 2}},
+      {"inception-v4", {photo(75), 2}},  {"lenet", {{1, 12, 12}, 32}},
+      {"overfeat", {photo(71), 8}},      {"resnet:2,3,1,2", {photo(32), 2}},
+      {"vgg11", {photo(32), 4}},         {"vgg13", {photo(32), 4}},
+      {"vgg16", {photo(32), 4}},         {"vgg19", {photo(32), 4}},
       {"vgg:1,1,2,3,1", {photo(32), 4}},
   };
   return all;

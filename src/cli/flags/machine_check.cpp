@@ -12,7 +12,7 @@ namespace spillway::cli {
 std::string check_machine(const std::string& name_or_path) {
   std::error_code ignored;
   if (std::filesystem::exists(name_or_path, ignored)) return {};
-  const std::string complaint =
+  std::string complaint =
       complaint_of([&] { static_cast<void>(prefetch::find_machine(name_or_path)); });
   if (complaint.empty()) return complaint;
   std::vector<std::string> names;

@@ -44,10 +44,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::optional<std::string> nearest_name(std::string_view wrong,
                                         std::span<const std::string> names) {
-  constexpr std::size_t kLongest = 64;  // a longer text is no misspelt name
+  constexpr std::size_t kLongestName = 64;  // a longer text is no misspelt name
   constexpr std::size_t kLettersPerEdit = 4;
   const std::string meant = folded(wrong);
-  if (meant.empty() || meant.size() > kLongest) return std::nullopt;
+  if (meant.empty() || meant.size() > kLongestName) return std::nullopt;
   std::size_t allowed = std::max<std::size_t>(1, meant.size() / kLettersPerEdit);
   std::optional<std::string> nearest;
   for (const std::string& name : names) {

@@ -50,8 +50,7 @@ PlanRequest PlanFlags::request(MemoryMode memory) const {
 }
 
 std::string check_planner(const std::string& name) {
-  const std::string complaint =
-      complaint_of([&] { static_cast<void>(prefetch::find_planner(name)); });
+  std::string complaint = complaint_of([&] { static_cast<void>(prefetch::find_planner(name)); });
   if (complaint.empty() || name.find(':') != std::string::npos) return complaint;
   std::vector<std::string> names;
   for (const auto& planner : prefetch::planners()) names.emplace_back(planner->name());

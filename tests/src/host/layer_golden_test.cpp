@@ -204,7 +204,9 @@ class GoldenLayer : public KernelRunner, public testing::WithParamInterface<Laye
     expect_golden("dx1", values(g_.x[0], dx));
   }
   template <class Other>
-  void check(const Other& layer) { FAIL() << nets::to_string(layer) << " has no golden file"; }
+  void check(const Other& layer) {
+    FAIL() << nets::to_string(layer) << " has no golden file";
+  }
 
   const LayerGolden& g_ = GetParam();
 

@@ -148,8 +148,8 @@ TEST_F(SuperNeuronsTest, SaysWhatItsOwnRulesNeed) {
 
 TEST_F(SuperNeuronsTest, NeedsTheWholeStepWithoutOffloading) {
   profile = flat_profile(graph, 100ns);
-  const auto result = plan_superneurons(problem(graph, profile, pages(6)),
-                                        {.offload = false, .recompute = false});
+  const auto result =
+      plan_superneurons(problem(graph, profile, pages(6)), {.offload = false, .recompute = false});
   EXPECT_EQ(std::get<Infeasible>(result).smallest_budget, pages(7));
   EXPECT_TRUE(plan_with({.offload = false, .recompute = false}, pages(7)).offloads.empty());
 }

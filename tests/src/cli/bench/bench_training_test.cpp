@@ -258,7 +258,7 @@ TEST_F(BenchTraining, RefusesBadFlags) {
   };
   refuse({"train", "--net", "lenet"}, "'lenet' is no network at a batch: give NAME:BATCH");
   refuse({"train", "--net", "lenet:0"}, "'lenet:0' is no network at a batch");
-  refuse({"train", "--net", "lenet:8,vgg99:8"}, "there is no network called 'vgg99'");
+  refuse({"train", "--net", "lenet:8,vgg99:8"}, "no network 'vgg99'");
   refuse({"train", "--net", "lenet:8,"}, "'' is no network at a batch");
   refuse({"train", "--batches", "0"}, "--batches");
   refuse({"train", "--batches", "-1"}, "--batches");
