@@ -272,12 +272,12 @@ TEST(Catalogue, RefusesASingleClass) {
 }
 
 TEST(Catalogue, ListsTheNetworksWhenTheNameIsUnknown) {
-  EXPECT_EQ(
-      build_refusal("resnet19", {}),
-      "there is no network called 'resnet19'; there are lenet, alexnet, overfeat, vgg11, vgg13, "
-      "vgg16, vgg19, vgg101, googlenet, inception-v3, inception-v4, resnet18, resnet34, resnet50, "
-      "resnet101, resnet152, densenet121, densenet161, densenet169, densenet201, fcn8s, fcn32s, "
-      "resnet:n1,n2,n3,n4, vgg:a,b,c,d,e");
+  const std::string sentence = build_refusal("resnet19", {});
+  EXPECT_TRUE(sentence.starts_with("there is no network called 'resnet19'; there are lenet, "));
+  for (const CatalogueEntry& entry : catalogue()) {
+    EXPECT_NE(sentence.find(entry.name + ", "), std::string::npos) << entry.name;
+  }
+  EXPECT_TRUE(sentence.ends_with(", resnet:n1,n2,n3,n4, vgg:a,b,c,d,e")) << sentence;
 }
 
 }  // namespace

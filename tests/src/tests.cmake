@@ -60,7 +60,7 @@ spillway_test(cli_tests
           src/cli/plan_table_test.cpp src/cli/plan_trace_test.cpp src/cli/program.cpp
           src/cli/report_test.cpp src/cli/resident_set_test.cpp src/cli/resume_test.cpp
           src/cli/sweep_test.cpp src/cli/train_sub_batch_test.cpp src/cli/usage_test.cpp
-  LINK spillway::um_core nlohmann_json::nlohmann_json
+  LINK spillway::nets spillway::um_core nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(cli_tests spillway)
 target_compile_definitions(cli_tests PRIVATE
