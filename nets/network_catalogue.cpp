@@ -11,6 +11,7 @@
 #include "nets/network_family.h"
 #include "nets/overfeat.h"
 #include "nets/resnet.h"
+#include "nets/squeezenet.h"
 #include "nets/vgg.h"
 #include "um/error.h"
 
@@ -48,6 +49,7 @@ std::vector<CatalogueEntry> make_catalogue() {
       {"densenet161", "DenseNet, 161 layers (Huang et al., 2016)", kPhoto, 1000, densenet161},
       {"densenet169", "DenseNet, 169 layers (Huang et al., 2016)", kPhoto, 1000, densenet169},
       {"densenet201", "DenseNet, 201 layers (Huang et al., 2016)", kPhoto, 1000, densenet201},
+      {"squeezenet", "SqueezeNet 1.1 (Iandola et al., 2016)", kPhoto, 1000, squeezenet},
       {"fcn8s", "FCN of VGG-16 that adds pool3 and pool4 (Long et al., 2015)", photo(500), 21,
        fcn8s},
       {"fcn32s", "FCN of VGG-16, upsampled at once (Long et al., 2015)", photo(500), 21, fcn32s},

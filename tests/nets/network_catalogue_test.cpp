@@ -52,6 +52,7 @@ TEST(Catalogue, NetworksHaveTheParametersOfTheirPapers) {
                                                     {"densenet161", 28'681'000},
                                                     {"densenet169", 14'149'480},
                                                     {"densenet201", 20'013'928},
+                                                    {"squeezenet", 1'235'496},
                                                     {"fcn8s", 134'489'759},
                                                     {"fcn32s", 136'152'917}};
   EXPECT_EQ(catalogue().size(), expected.size());
