@@ -91,7 +91,7 @@ CLI::Range class_count() { return {std::size_t{2}, kLargestClasses}; }
 
 std::string check_network(const std::string& name) {
   if (nets::is_network_file(name)) return {};
-  const std::string complaint = complaint_of([&] { static_cast<void>(nets::find_network(name)); });
+  std::string complaint = complaint_of([&] { static_cast<void>(nets::find_network(name)); });
   if (complaint.empty() || name.find_first_of(":+") != std::string::npos) return complaint;
   std::vector<std::string> names;
   for (const nets::CatalogueEntry& entry : nets::catalogue()) names.push_back(entry.name);
