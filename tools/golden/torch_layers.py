@@ -70,6 +70,7 @@ def forward(layer, inputs, trained, running, context):
         "batch-norm": lambda: F.batch_norm(x, *running, weight, bias, context.is_training,
                                            f["momentum"], f["epsilon"]),
         "relu": lambda: F.relu(x),
+        "gelu": lambda: F.gelu(x),
         "flatten": lambda: x.flatten(1)[..., None, None],
         "global-average-pool": lambda: x.mean((2, 3), keepdim=True),
         "pool": lambda: _pool(x, f),
