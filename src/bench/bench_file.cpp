@@ -5,6 +5,7 @@
 #include <ctime>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "src/bench/build.h"
 #include "um/error.h"
@@ -12,8 +13,11 @@
 namespace spillway {
 namespace {
 
+using nlohmann::json;
+
 constexpr const char* kFormat = "spillway-bench";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
+constexpr int kOldVersion = 1;  // whose timings have "least" and "most" for "min" and "max"
 
 // "2026-11-22T11:00:00Z"
 std::string date_text(std::chrono::system_clock::time_point moment) {
@@ -36,11 +40,31 @@ Origin origin_of(const std::string& path) {
   if (!std::filesystem::is_regular_file(path, ignored)) return {};
   try {
     const prefetch::JsonFile file{path};
-    file.expect_format(kFormat, kVersion);
+    static_cast<void>(bench_content(file));
     return {.bench = file.root().at("bench").string(),
             .machine = file.root().at("machine").at("id").string()};
   } catch (const um::Error&) {
     return {};
+  }
+}
+
+void rename(json& object, const char* from, const char* to) {
+  const auto member = object.find(from);
+  if (member == object.end()) return;
+  object[to] = std::move(*member);
+  object.erase(from);
+}
+
+// What is damaged stays so, for whoever reads it.
+void make_new(json& bench) {
+  bench["version"] = kVersion;
+  if (!bench.contains("rows") || !bench.at("rows").is_array()) return;
+  for (json& row : bench.at("rows")) {
+    for (const char* key : {"seconds", "plain_seconds", "call_seconds"}) {
+      if (!row.is_object() || !row.contains(key) || !row.at(key).is_object()) continue;
+      rename(row.at(key), "least", "min");
+      rename(row.at(key), "most", "max");
+    }
   }
 }
 
@@ -62,19 +86,26 @@ void expect_machine(const prefetch::JsonView& machine) {
 
 }  // namespace
 
-nlohmann::json to_json(const BenchFile& file) {
+json to_json(const BenchFile& file) {
   const std::string commit = build_commit();
-  return {{"format", kFormat},
-          {"version", kVersion},
-          {"bench", file.bench},
-          {"date", date_text(file.begin)},
-          {"seconds", file.took.count()},
-          {"build",
-           {{"version", build_version()},
-            {"commit", commit.empty() ? nlohmann::json() : nlohmann::json(commit)}}},
-          {"machine", to_json(file.machine)},
-          {"options", file.options},
-          {"rows", file.rows}};
+  return {
+      {"format", kFormat},
+      {"version", kVersion},
+      {"bench", file.bench},
+      {"date", date_text(file.begin)},
+      {"seconds", file.took.count()},
+      {"build", {{"version", build_version()}, {"commit", commit.empty() ? json() : json(commit)}}},
+      {"machine", to_json(file.machine)},
+      {"options", file.options},
+      {"rows", file.rows}};
+}
+
+json bench_content(const prefetch::JsonFile& file) {
+  const bool is_old = file.root().has("version") && file.value().at("version") == kOldVersion;
+  file.expect_format(kFormat, is_old ? kOldVersion : kVersion);
+  json content = file.value();
+  if (is_old) make_new(content);
+  return content;
 }
 
 std::optional<prefetch::JsonView> find_value(const prefetch::JsonView& object,
@@ -86,6 +117,15 @@ std::optional<prefetch::JsonView> find_value(const prefetch::JsonView& object,
 double number_or_zero(const prefetch::JsonView& object, const std::string& key) {
   const auto value = find_value(object, key);
   return value ? value->number() : 0;
+}
+
+std::uint64_t count_or_zero(const prefetch::JsonView& object, const std::string& key) {
+  constexpr double kMax = 0x1p63;
+  return static_cast<std::uint64_t>(std::min(number_or_zero(object, key), kMax));
+}
+
+um::Error unknown_word(const prefetch::JsonView& word) {
+  return word.error("is '" + word.string() + "', which this program does not know");
 }
 
 void expect_bench_file(const prefetch::JsonView& file) {

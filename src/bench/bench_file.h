@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -9,10 +10,11 @@
 #include "prefetch/files/json.h"
 #include "src/bench/bench_machine.h"
 #include "src/bench/timing_summary.h"
+#include "um/error.h"
 
 namespace spillway {
 
-/// What one bench measured: a file of format spillway-bench, version 1.
+/// What one bench measured: a file of format spillway-bench, version 2.
 struct BenchFile {
   std::string bench;  ///< "link", "paging", "train" or "planners"
   std::chrono::system_clock::time_point begin;
@@ -23,6 +25,10 @@ struct BenchFile {
 };
 
 [[nodiscard]] nlohmann::json to_json(const BenchFile& file);
+
+/// The content of a file of format spillway-bench, version 2, or of version 1 made version 2.
+/// Throws: um::Error when it is of another format or version.
+[[nodiscard]] nlohmann::json bench_content(const prefetch::JsonFile& file);
 
 /// Throws: um::Error that names the place, unless `file` has what to_json() writes around the rows.
 /// Members that this program does not know may be there.
@@ -43,13 +49,18 @@ template <typename Row>
                                                            const std::string& key);
 /// The number at `key`, 0 where there is none.
 [[nodiscard]] double number_or_zero(const prefetch::JsonView& object, const std::string& key);
+/// The same of what is counted.
+[[nodiscard]] std::uint64_t count_or_zero(const prefetch::JsonView& object, const std::string& key);
+
+/// The error of a word that means nothing here.
+[[nodiscard]] um::Error unknown_word(const prefetch::JsonView& word);
 
 /// What `find` makes of a word. Throws: um::Error where it is nothing.
 template <typename Value>
 [[nodiscard]] Value read_word(const prefetch::JsonView& word,
                               std::optional<Value> (*find)(const std::string&)) {
   const std::optional<Value> found = find(word.string());
-  if (!found) throw word.error("is '" + word.string() + "', which this program does not know");
+  if (!found) throw unknown_word(word);
   return *found;
 }
 

@@ -56,11 +56,11 @@ Found find_host() {
 Found find_gpu(const CudaPlugin& cuda, std::size_t ordinal) {
   const std::string name = fmt::format("cuda:{}", ordinal);
   try {
-    const ExecutionContext processor = cuda.open({.ordinal = ordinal});
+    const ExecutionContext context = cuda.open({.ordinal = ordinal});
     Found found;
     found.name = name;
-    describe(*processor.device, found);
-    found.kernels = processor.backend->description();
+    describe(*context.device, found);
+    found.kernels = context.backend->description();
     return found;
   } catch (const um::Error& error) {
     return unusable(name, error);

@@ -150,7 +150,7 @@ struct NetsFlags {
   std::optional<std::size_t> classes;
   std::optional<std::size_t> image_size;
   bool auxiliary_heads = false;
-  DeviceFlags processor;
+  DeviceFlags device;
   std::string json;
   NetworkDump dump;
 
@@ -196,7 +196,7 @@ void dump(const NetsFlags& flags) {
 void list(const NetsFlags& flags) {
   constexpr std::array<std::size_t, 5> kDetailed{1, 8, 16, 32, 64};
   expect_writable(flags.json);
-  const auto backend = flags.processor.make_host_backend();
+  const auto backend = flags.device.make_host_backend();
   std::vector<NetworkFacts> all;
   if (flags.name.empty()) {
     all = gather_all(flags, *backend);
@@ -241,7 +241,7 @@ void add_nets_command(CLI::App& app) {
       ->needs(name);
   command->add_flag("--aux-heads", flags->auxiliary_heads,
                     "Add the auxiliary classifier losses of googlenet and inception-v3");
-  flags->processor.add_threads_to(*command);
+  flags->device.add_threads_to(*command);
   CLI::Option* const json = command->add_option(
       "--json", flags->json, "Write the list as JSON to this file, - for standard output");
   flags->dump.add_to(*command)->needs(name)->excludes(json);

@@ -35,6 +35,8 @@ ExecutionContext open_context(const CudaRequest& request) {
                          .max_workspace = Bytes{memory.count() / kWorkspacePart},
                          .batch_memory = &open.device->batch_memory()});
   ExecutionContext context;
+  context.precision = request.precision;
+  context.deterministic = request.deterministic;
   context.device = std::move(open.device);
   context.compute = std::move(open.compute);
   context.backend = std::move(backend);

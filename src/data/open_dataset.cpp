@@ -31,25 +31,28 @@ DatasetPair prepare(DatasetPair stored, const ChannelStatistics& statistics,
           .test = std::make_unique<PreparedDataset>(std::move(stored.test), statistics, image)};
 }
 
-// A data set of files, as `--data` names it. A new one is a row of the table below.
+// A data set of files, as a user names it. A new one is a row of the table below.
 struct FileDataset {
   std::string_view kind;
+  std::string_view format;  // of its files
   DatasetPair (*open)(const std::filesystem::path& folder, std::size_t classes);
   ChannelStatistics (*statistics)(const Dataset& train);
 };
 
 constexpr std::array kFileDatasets{
-    FileDataset{"idx", open_idx, measure_channels},
-    FileDataset{"cifar10", open_cifar10, [](const Dataset& /*train*/) {
+    FileDataset{"idx", "files in MNIST's format", open_idx, measure_channels},
+    FileDataset{"cifar10", "binary version", open_cifar10, [](const Dataset& /*train*/) {
                   return ChannelStatistics{.mean = {0.4914F, 0.4822F, 0.4465F},
                                            .deviation = {0.2470F, 0.2435F, 0.2616F}};
                 }}};
+
+std::string form_of(const FileDataset& row) { return std::string{row.kind} + ":DIR"; }
 
 // "synthetic, idx:DIR and cifar10:DIR"
 std::string listed_datasets() {
   std::string text = "synthetic";
   for (const FileDataset& row : kFileDatasets) {
-    text += (&row == &kFileDatasets.back() ? " and " : ", ") + std::string{row.kind} + ":DIR";
+    text += (&row == &kFileDatasets.back() ? " and " : ", ") + form_of(row);
   }
   return text;
 }
@@ -87,6 +90,15 @@ void expect_pixel_labels(std::string_view spec, const DatasetOptions& options) {
 }
 
 }  // namespace
+
+std::string dataset_forms() {
+  std::string text = "synthetic (generated images)";
+  for (const FileDataset& row : kFileDatasets) {
+    text += (&row == &kFileDatasets.back() ? " or " : ", ") + form_of(row) + " (" +
+            std::string{row.format} + ")";
+  }
+  return text;
+}
 
 void expect_data_set(std::string_view spec) {
   if (spec == "synthetic") return;

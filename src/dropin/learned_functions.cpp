@@ -23,7 +23,7 @@ void fill(spillway_um_learned_counters& to, const spillway::prefetch::ReplayerCo
         .followed = from.followed,
         .abandoned = from.abandoned,
         .idle = from.idle,
-        .replay_plans = from.replay_plans,
+        .lessons = from.replay_plans,
         .touches = from.touches,
         .hits = from.hits,
         .misses = from.misses,

@@ -137,12 +137,12 @@ void LearnedPrefetch::touching(const void* address, um::Bytes size, um::Access a
   });
 }
 
-// --- orders
+// --- prefetch commands
 
 /// Requires: the mutex is held.
-void LearnedPrefetch::issue(const std::vector<prefetch::PrefetchCommand>& orders) {
-  for (const prefetch::PrefetchCommand& order : orders) {
-    const Move move{.ticket = order.ticket, .since = told_since_};
+void LearnedPrefetch::issue(const std::vector<prefetch::PrefetchCommand>& commands) {
+  for (const prefetch::PrefetchCommand& command : commands) {
+    const Move move{.ticket = command.ticket, .since = told_since_};
     {
       const std::lock_guard lock{queue_mutex_};
       const auto needed = ended_.size() + under_way_ + 1;
@@ -150,10 +150,10 @@ void LearnedPrefetch::issue(const std::vector<prefetch::PrefetchCommand>& orders
       ++open_[move.since];
       ++under_way_;
     }
-    const std::byte* const block = space_.slab().data() + order.block;
+    const std::byte* const block = space_.slab().data() + command.block;
     bool is_started = false;
     try {
-      is_started = space_.start_move(block + order.offset.count(), order.size, order.to,
+      is_started = space_.start_move(block + command.offset.count(), command.size, command.to,
                                      [this, move](const std::exception_ptr&) { end(move); });
     } catch (const um::Error&) {
       // Far memory that failed: the space says so to whoever uses it. Hints may be lost.
@@ -165,7 +165,7 @@ void LearnedPrefetch::issue(const std::vector<prefetch::PrefetchCommand>& orders
   }
 }
 
-/// A move may end while it is being ordered: the follower hears of it later, in the worker.
+/// A move may end while it is being issued: the replayer hears of it later, in the worker.
 void LearnedPrefetch::end(Move move) noexcept {
   const std::lock_guard lock{queue_mutex_};
   if (is_told_) ended_.push_back(move);
@@ -211,7 +211,7 @@ void LearnedPrefetch::complete() {
   });
 }
 
-/// After what follows from its end was ordered, so that a waiter sees that.
+/// After what follows from its end was issued, so that a waiter sees that.
 void LearnedPrefetch::close(std::uint64_t since) noexcept {
   const std::lock_guard lock{queue_mutex_};
   const auto open = open_.find(since);

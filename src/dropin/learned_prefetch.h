@@ -20,7 +20,7 @@
 namespace spillway::dropin {
 
 /// Learned prefetch of one space: tells a Replayer what the program does, learns in a thread of its
-/// own, and carries out the follower's orders as hints.
+/// own, and carries out the replayer's prefetch commands as hints.
 ///
 /// Page faults are not told: what is not touched by spillway_um_touch() is not learned.
 /// Whatever goes wrong in learning is no failure of the program's: learning is switched off then,
@@ -32,7 +32,7 @@ class LearnedPrefetch {
   LearnedPrefetch(um::Space& space, const prefetch::LinkProfile& link);
   LearnedPrefetch(const LearnedPrefetch&) = delete;
   LearnedPrefetch& operator=(const LearnedPrefetch&) = delete;
-  /// Waits for its moves, and for a lesson that is being learned.
+  /// Waits for its moves, and for a replay plan that is being made.
   ~LearnedPrefetch();
 
   /// An iteration ends, and the next begins.
@@ -54,10 +54,10 @@ class LearnedPrefetch {
   [[nodiscard]] std::string status() const;
 
  private:
-  /// A move that the follower ordered.
+  /// A move that the replayer commanded.
   struct Move {
     std::uint64_t ticket;
-    std::uint64_t since;  ///< `told_since_` when it was ordered
+    std::uint64_t since;  ///< `told_since_` when it was commanded
   };
 
   /// As follow(), for what the program does. Requires: the mutex is held.
@@ -72,7 +72,7 @@ class LearnedPrefetch {
   void complete();
   void close(std::uint64_t since) noexcept;
   void learn_now();
-  void issue(const std::vector<prefetch::PrefetchCommand>& orders);
+  void issue(const std::vector<prefetch::PrefetchCommand>& commands);
   void end(Move move) noexcept;
   [[nodiscard]] um::Nanoseconds now();
   [[nodiscard]] std::uint64_t id_of(const um::Range& block) const;
@@ -81,7 +81,7 @@ class LearnedPrefetch {
   const PieceSize size_;
   const prefetch::LearnOptions options_;
 
-  mutable std::mutex mutex_;  // guards what follows, and orders the hints; before all others
+  mutable std::mutex mutex_;  // guards what follows, and the order of the hints; before all others
   prefetch::Replayer replayer_;
   um::Nanoseconds last_{0};
   std::uint64_t told_since_ = 0;  // how many waits had begun when the program last told something
@@ -90,13 +90,13 @@ class LearnedPrefetch {
 
   std::mutex queue_mutex_;  // guards what follows
   std::condition_variable changed_;
-  // Moves of whose end the follower has not been told, with room for those under way.
+  // Moves of whose end the replayer has not been told, with room for those under way.
   std::vector<Move> ended_;
   std::uint64_t under_way_ = 0;
-  // How many moves there are, by Move::since, whose end the follower has not dealt with.
+  // How many moves there are, by Move::since, whose end the replayer has not dealt with.
   std::map<std::uint64_t, std::uint64_t> open_;
   std::uint64_t replay_plans_wanted_ = 0;
-  std::uint64_t replay_plans_over_ = 0;  // learned, or not
+  std::uint64_t replay_plans_over_ = 0;  // made, or not
   bool is_closed_ = false;
   bool is_told_ = true;                  // of ends: not when switched off
   std::atomic<std::uint64_t> waits_{0};  // that have begun; read without the mutex

@@ -6,9 +6,11 @@
 
 namespace spillway::host {
 
-ExecutionContext open_context(std::unique_ptr<um::Device> device, std::size_t threads) {
+ExecutionContext open_context(std::unique_ptr<um::Device> device, std::size_t threads,
+                              bool deterministic) {
   ExecutionContext context;
   context.threads = threads;
+  context.deterministic = deterministic;
   context.device = std::move(device);
   auto backend = std::make_unique<HostBackend>(threads);
   context.compute = context.device->make_stream("compute");

@@ -9,9 +9,11 @@
 
 namespace spillway::host {
 
-/// A processor whose kernels are oneDNN's, with its stream and its team of threads started. Throws:
-/// um::Error when there are not so many threads.
+/// A processor whose kernels are oneDNN's, with its stream and its team of threads started. The
+/// context only records `deterministic`: the host's kernels always are.
+/// Throws: um::Error when there are not so many threads.
 [[nodiscard]] ExecutionContext open_context(std::unique_ptr<um::Device> device,
-                                            std::size_t threads = usable_cpus());
+                                            std::size_t threads = usable_cpus(),
+                                            bool deterministic = false);
 
 }  // namespace spillway::host

@@ -38,8 +38,8 @@ prefetch::SubBatches SubBatchChoice::resolve(std::size_t batch, SubBatchPlanner&
   const auto size = parse_size(text);
   if (!size) return planner.choose();
   if (*size > batch) {
-    throw um::Error{"--sub-batch " + text + " is more than the batch of " + std::to_string(batch) +
-                    "; give at most that"};
+    throw um::Error{"a sub-batch of " + text + " images (--sub-batch " + text +
+                    ") is more than the batch of " + std::to_string(batch) + "; give at most that"};
   }
   return prefetch::cut(batch, *size);
 }

@@ -144,9 +144,11 @@ std::optional<ReportInput> read(const Candidate& candidate) {
   const auto kind = kind_of(file.value());
   if (!kind) return std::nullopt;
   if (*kind == ReportInputKind::kBench) {
-    file.expect_format("spillway-bench", 1);
-    check_bench(file.root());
-  } else if (*kind == ReportInputKind::kPlan) {
+    nlohmann::json content = bench_content(file);
+    check_bench({content, candidate.path + ":"});
+    return ReportInput{.name = candidate.name, .kind = *kind, .content = std::move(content)};
+  }
+  if (*kind == ReportInputKind::kPlan) {
     file.expect_format("spillway-plan", 1);
     check_plan(file.root());
   }

@@ -24,7 +24,8 @@ namespace {
 
 using Rows = std::span<const TrainRow>;
 
-constexpr double kTightBudget = 0.4;  // the part of the resident need that issue 7 asks about
+// Of the resident need: tight enough that planners differ, roomy enough that most have a plan.
+constexpr double kTightBudget = 0.4;
 constexpr double kGoodPrediction = 0.1;
 constexpr std::size_t kMaxNamed = 4;
 
@@ -204,9 +205,9 @@ void say_failures(Rows rows, std::vector<std::string>& said) {
 
 // The largest size that every way of a direction has: small ones fit in the processor's cache.
 um::Bytes common_size(std::span<const LinkRow> rows, Direction direction) {
-  std::map<Way, std::set<um::Bytes>> sizes;
+  std::map<std::string, std::set<um::Bytes>> sizes;  // by way
   for (const LinkRow& row : rows) {
-    if (row.direction == direction) sizes[row.way].insert(row.size);
+    if (row.direction == direction) sizes[to_string(row.way)].insert(row.size);
   }
   um::Bytes largest;
   if (sizes.empty()) return largest;

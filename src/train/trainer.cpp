@@ -46,6 +46,16 @@ DatasetPair open_data(const TrainerOptions& options) {
                                      .labels = options.network.labels()});
 }
 
+TrainerOptions checked(TrainerOptions options) {
+  expect_sub_batch(options.planning.sub_batch);
+  if (const auto file = file_of_one_step(options.planning, options.step.batch)) {
+    throw um::Error{"a " + std::string{*file} +
+                    " file is about one step, but a batch in sub-batches runs several; leave the "
+                    "file out, or turn sub-batches off"};
+  }
+  return options;
+}
+
 // With an end, and the learning rate's schedule for so long a training.
 TrainOptions whole_training(TrainOptions options, const DatasetPair& data, std::size_t batch) {
   if (!options.steps && !options.epochs) options.epochs = 1;
@@ -56,16 +66,29 @@ TrainOptions whole_training(TrainOptions options, const DatasetPair& data, std::
 
 }  // namespace
 
+std::optional<std::string_view> file_of_one_step(const PlanningOptions& planning,
+                                                 std::size_t batch) {
+  if (SubBatchChoice{planning.sub_batch}.leaves_whole(batch)) return std::nullopt;
+  if (!planning.plan_file.empty()) return "plan";
+  if (!planning.profile_file.empty()) return "profile";
+  return std::nullopt;
+}
+
 Trainer::Trainer(ExecutionContext context, TrainerOptions options, TrainerEvents events,
                  std::stop_token stop)
-    : options_{std::move(options)},
+    : Trainer{[&] { return std::move(context); }, std::move(options), std::move(events),
+              std::move(stop)} {}
+
+Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerOptions options,
+                 TrainerEvents events, std::stop_token stop)
+    : options_{checked(std::move(options))},
       events_{std::move(events)},
       stop_{std::move(stop)},
       request_{.memory = options_.memory.mode,
                .planner = &prefetch::find_planner(options_.planning.planner),
                .may_recompute = options_.planning.may_recompute},
       data_{open_data(options_)},
-      context_{std::move(context)} {
+      context_{open_context()} {
   options_.training = whole_training(options_.training, data_, options_.step.batch);
   workload_.emplace(options_.network, *context_.backend, options_.step);
   whole_need_ = workload_->need();
@@ -152,12 +175,11 @@ void Trainer::expect_budget_kept(std::span<const PlanOfFile> files) const {
                                });
   if (request_.memory != MemoryMode::kManaged || !by_faults || context_.device->evicts()) return;
   throw um::Error{"page faults alone keep no budget on " + context_.device->name() +
-                  ": use another planner, --memory copy, or --device host"};
+                  ": use another planner, explicit copies, or the host"};
 }
 
 void Trainer::cut_batch() {
   const SubBatchChoice choice{options_.planning.sub_batch};
-  expect_sub_batch(choice.text);
   if (choice.is_off()) return;
   const prefetch::Machine model = closest_model(context_.device->name());
   SubBatchPlanner planner{{.network = options_.network,
@@ -215,8 +237,10 @@ Bytes Trainer::find_limit(const prefetch::Plan* plan) const {
                                 .resolve(is_given ? whole_need_ : workload_->need(), available);
   if (limit > available) {
     throw um::Error{"a budget of " + um::to_string(limit) + " is more than the " +
-                    um::to_string(available) + " of memory that are free; give a smaller --budget" +
-                    (is_given ? "" : " to spillway plan")};
+                    um::to_string(available) + " of memory that are free; " +
+                    (is_given
+                         ? "give a smaller --budget (or MemoryOptions::budget)"
+                         : "give a smaller --budget to spillway plan, and use the plan it makes")};
   }
   return limit;
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nets/network.h"
@@ -47,6 +48,11 @@ struct PlanningOptions {
   std::string profile_file;       ///< empty: times are measured
 };
 
+/// Which file is about one step, where a batch of `batch` may run several: "plan" or "profile".
+/// Nothing when the files go with the batch, as a Trainer needs it.
+[[nodiscard]] std::optional<std::string_view> file_of_one_step(const PlanningOptions& planning,
+                                                               std::size_t batch);
+
 /// Where a training is saved, and whether it goes on from there.
 struct CheckpointOptions {
   std::string folder;  ///< empty: it is not saved
@@ -58,7 +64,7 @@ struct CheckpointOptions {
 /// What to train, on which data, within which memory, and for how long.
 struct TrainerOptions {
   nets::Network network;
-  std::string data = "synthetic";  ///< as open_dataset() reads it: "idx:DIR", "cifar10:DIR"
+  std::string data = "synthetic";  ///< as open_dataset() reads it, such as "idx:DIR"
   StepOptions step;                ///< the batch, the optimizer, the convolution algorithms
   MemoryOptions memory;
   PlanningOptions planning;
@@ -84,6 +90,10 @@ class Trainer {
   /// Interrupted when `stop` is requested, now or in run().
   Trainer(ExecutionContext context, TrainerOptions options, TrainerEvents events = {},
           std::stop_token stop = {});
+  /// The same, but opens the device only when the data are open: a mistake in the data set's name
+  /// or files shows at once.
+  Trainer(const std::function<ExecutionContext()>& open_context, TrainerOptions options,
+          TrainerEvents events = {}, std::stop_token stop = {});
 
   /// Trains to the end, one pass over the data unless the options say otherwise. To be called once.
   /// Throws: as train() does, and um::Error when a checkpoint cannot be written.

@@ -29,7 +29,7 @@ def timing(draw, median, spread=0.02, runs=5):
 
 
 def bench(kind, rows, **of):
-    return {"format": "spillway-bench", "version": 1, "bench": kind, "date": "2026-11-22T11:00:00Z",
+    return {"format": "spillway-bench", "version": 2, "bench": kind, "date": "2026-11-22T11:00:00Z",
             "seconds": 204.5, "build": {"version": "0.1.0", "commit": "9b31562" + 33 * "0"},
             "machine": machine(**of), "options": {"link-bandwidth": "2GB/s", "rounds": 5},
             "rows": rows}

@@ -107,7 +107,7 @@ class BadFiles(Page):
         self.assertEqual(self.browser.complaints(), [])
         self.assert_shows("train.json")
         self.assert_shows("could not be shown")
-        self.assert_shows("later.json: version is 7; this program reads version 1")
+        self.assert_shows("later.json: version is 7; this program reads version 2")
         self.assert_shows("<b>odd.json is neither a measurement, nor a plan, nor a timeline")
         self.run_script("document.querySelector('#missing').scrollIntoView()")
         self.keep_picture("bad_files")

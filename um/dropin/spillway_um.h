@@ -174,8 +174,8 @@ typedef enum spillway_um_access {
 SPILLWAY_UM_API spillway_um_status spillway_um_touch(spillway_um_space space, const void* address,
                                                      size_t bytes, int access);
 
-/* Waits until the prefetches and offloads so far have ended, learned ones too, and for a lesson
- * that is being learned; what other threads order meanwhile is not waited for. Fails when far
+/* Waits until the prefetches and offloads so far have ended, learned ones too, and for a replay
+ * plan that is being made; what other threads ask for meanwhile is not waited for. Fails when far
  * memory has failed since the space was made. */
 SPILLWAY_UM_API spillway_um_status spillway_um_synchronize(spillway_um_space space);
 
@@ -214,16 +214,16 @@ typedef struct spillway_um_learned_counters {
   uint32_t reserved;   /* 0 */
   uint64_t iterations; /* that have ended */
   uint64_t recorded;
-  uint64_t followed;     /* as learned */
-  uint64_t abandoned;    /* too many misses */
-  uint64_t idle;         /* waited for a lesson or a cycle's begin, or could not be learned */
-  uint64_t replay_plans; /* learned */
-  uint64_t touches;      /* of pieces of blocks */
-  uint64_t hits;         /* that were the expected ones */
-  uint64_t misses;       /* that were others */
-  uint64_t unguided;     /* while nothing was followed */
-  uint64_t late;         /* of pieces that were not all near, as far as it knows */
-  uint64_t prefetches;   /* ordered, of pieces or parts of them */
+  uint64_t followed;   /* as learned */
+  uint64_t abandoned;  /* too many misses */
+  uint64_t idle;       /* waited for a replay plan or a cycle's begin, or could not be learned */
+  uint64_t lessons;    /* replay plans made */
+  uint64_t touches;    /* of pieces of blocks */
+  uint64_t hits;       /* that were the expected ones */
+  uint64_t misses;     /* that were others */
+  uint64_t unguided;   /* while nothing was followed */
+  uint64_t late;       /* of pieces that were not all near, as far as it knows */
+  uint64_t prefetches; /* commanded, of pieces or parts of them */
   uint64_t offloads;
 } spillway_um_learned_counters;
 

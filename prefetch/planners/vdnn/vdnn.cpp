@@ -158,7 +158,7 @@ class VdnnRules {
   SwapPlanner planner_;
   bool copies_while_read_;
   std::vector<Swap> swaps_;
-  std::vector<Position> overlapped_;  // by trip: the run that waits for its offload at the latest
+  std::vector<Position> overlapped_;  // by swap: the run that waits for its offload at the latest
 };
 
 VdnnRules::VdnnRules(const Problem& problem, VdnnPolicy policy)

@@ -140,7 +140,7 @@ nlohmann::json to_json(const LinkRow& row) {
 
 LinkRow read_link_row(const prefetch::JsonView& row) {
   if (row.at("bytes").integer() == 0) throw row.at("bytes").error("is zero");
-  LinkRow read{.way = read_word(row.at("way"), find_way),
+  LinkRow read{.way = NameOf<Way>{row.at("way").string()},
                .direction = read_word(row.at("direction"), find_direction),
                .size = um::Bytes{row.at("bytes").integer()},
                .time = read_timing(row.at("seconds")),

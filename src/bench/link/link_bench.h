@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/bench/link/transfer.h"
+#include "src/bench/name_of.h"
 #include "src/bench/repetition.h"
 #include "um/bytes.h"
 #include "um/device.h"
@@ -15,7 +16,7 @@ namespace spillway {
 
 /// What one way of moving bytes gave.
 struct LinkRow {
-  Way way;
+  NameOf<Way> way;
   Direction direction;
   um::Bytes size;  ///< each way, where direction is both
   TimingSummary time;
@@ -27,7 +28,8 @@ struct LinkRow {
 
 /// As a row of a bench file.
 [[nodiscard]] nlohmann::json to_json(const LinkRow& row);
-/// What to_json() wrote. Throws: um::Error that names the place of what is wrong.
+/// What to_json() wrote, whatever the way is called. Throws: um::Error that names the place of what
+/// is wrong.
 [[nodiscard]] LinkRow read_link_row(const prefetch::JsonView& row);
 
 /// What to measure.

@@ -147,12 +147,12 @@ nlohmann::json to_json(const PagingRow& row) {
 
 PagingRow read_paging_row(const prefetch::JsonView& row) {
   um::Counters counters;
-  counters.faults = row.at("faults").integer();
-  counters.evictions = row.at("evictions").integer();
-  counters.bytes_prefetched = um::Bytes{row.at("bytes_in").integer()};
-  counters.bytes_offloaded = um::Bytes{row.at("bytes_out").integer()};
-  return {.pattern = read_word(row.at("pattern"), find_pattern),
-          .way = read_word(row.at("way"), find_paging_way),
+  counters.faults = count_or_zero(row, "faults");
+  counters.evictions = count_or_zero(row, "evictions");
+  counters.bytes_prefetched = um::Bytes{count_or_zero(row, "bytes_in")};
+  counters.bytes_offloaded = um::Bytes{count_or_zero(row, "bytes_out")};
+  return {.pattern = NameOf<TouchPattern>{row.at("pattern").string()},
+          .way = NameOf<PagingWay>{row.at("way").string()},
           .near_times = row.at("near_times").positive_number(),
           .size = um::Bytes{row.at("bytes").integer()},
           .near = um::Bytes{row.at("near_bytes").integer()},

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/bench/name_of.h"
 #include "src/bench/paging/paging_pass.h"
 #include "src/bench/paging/touch_pattern.h"
 #include "src/bench/repetition.h"
@@ -17,8 +18,8 @@ namespace spillway {
 
 /// What one pattern and way gave.
 struct PagingRow {
-  TouchPattern pattern;
-  PagingWay way;
+  NameOf<TouchPattern> pattern;
+  NameOf<PagingWay> way;
   double near_times;  ///< bytes over near bytes
   um::Bytes size;
   um::Bytes near;
@@ -32,7 +33,8 @@ struct PagingRow {
 
 /// As a row of a bench file.
 [[nodiscard]] nlohmann::json to_json(const PagingRow& row);
-/// What to_json() wrote. Throws: um::Error that names the place of what is wrong.
+/// What to_json() wrote, whatever pattern and way are called; counters may be missing. Throws:
+/// um::Error that names the place of what is wrong.
 [[nodiscard]] PagingRow read_paging_row(const prefetch::JsonView& row);
 
 /// What to measure.

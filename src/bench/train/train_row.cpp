@@ -57,26 +57,44 @@ std::optional<MemoryMode> find_memory(const std::string& name) {
 }
 
 // Null where this program has none of that name.
-std::optional<const prefetch::Planner*> find_planner(const std::string& name) {
+const prefetch::Planner* find_planner(const std::string& name) {
   const auto found = std::ranges::find(prefetch::planners(), name,
                                        [](const auto& planner) { return planner->name(); });
   return found == prefetch::planners().end() ? nullptr : found->get();
 }
 
-TrainRowKey read_key(const JsonView& row) {
-  TrainStrategy strategy{.name = row.at("strategy").string(),
-                         .memory = read_word(row.at("memory"), find_memory)};
+// A planner or memory that this program does not know, as another version may write, becomes a part
+// of the name, so that it stays apart from others.
+TrainStrategy read_strategy(const JsonView& row) {
+  TrainStrategy strategy{.name = row.at("strategy").string()};
+  const std::string memory = row.at("memory").string();
   if (const auto planner = find_value(row, "planner")) {
-    strategy.planner = read_word(*planner, find_planner);
+    strategy.planner = find_planner(planner->string());
+    if (strategy.planner == nullptr && strategy.name == "copy") strategy.name = planner->string();
   }
+  if (const auto known = find_memory(memory)) {
+    strategy.memory = *known;
+  } else {
+    strategy.name += " (" + memory + ")";
+  }
+  return strategy;
+}
+
+bool read_is_measured(const JsonView& word) {
+  const std::string text = word.string();
+  if (text != "measured" && text != "simulated") throw unknown_word(word);
+  return text == "measured";
+}
+
+TrainRowKey read_key(const JsonView& row) {
   return {.series = read_word(row.at("series"), find_series),
           .net = row.at("net").string(),
           .image_size = row.at("image_size").integer(),
           .batch = row.at("batch").integer(),
-          .strategy = std::move(strategy),
+          .strategy = read_strategy(row),
           .budget = row.at("budget").string(),
           .budget_bytes = um::Bytes{row.at("budget_bytes").integer()},
-          .resident_bytes = um::Bytes{row.at("resident_bytes").integer()}};
+          .resident_bytes = um::Bytes{count_or_zero(row, "resident_bytes")}};
 }
 
 void add(const TrainMeasurement& measurement, json& row) {
@@ -162,16 +180,17 @@ TrainRow read_train_row(const JsonView& row) {
     if (row.has("seconds")) throw row.at("seconds").error("stands beside 'failed'");
     return read;
   }
-  if (read.key.resident_bytes == um::Bytes{}) throw row.at("resident_bytes").error("is zero");
+  if (row.at("resident_bytes").integer() == 0) throw row.at("resident_bytes").error("is zero");
   read.measurement = {.step = read_timing(row.at("seconds")),
-                      .near_peak = um::Bytes{row.at("near_peak_bytes").integer()},
-                      .bytes_in = um::Bytes{row.at("bytes_in").integer()},
-                      .bytes_out = um::Bytes{row.at("bytes_out").integer()},
-                      .faults = row.at("faults").integer(),
-                      .stalled = Seconds{row.at("stalled_seconds").number()}};
+                      .near_peak = um::Bytes{count_or_zero(row, "near_peak_bytes")},
+                      .bytes_in = um::Bytes{count_or_zero(row, "bytes_in")},
+                      .bytes_out = um::Bytes{count_or_zero(row, "bytes_out")},
+                      .faults = count_or_zero(row, "faults"),
+                      .stalled = Seconds{number_or_zero(row, "stalled_seconds")}};
+  const auto resident_is = find_value(row, "resident_is");
+  const bool is_measured = resident_is && read_is_measured(*resident_is);
   if (const auto resident = find_value(row, "resident_seconds")) {
-    read.resident = {.time = Seconds{resident->positive_number()},
-                     .is_measured = row.at("resident_is").string() == "measured"};
+    read.resident = {.time = Seconds{resident->number()}, .is_measured = is_measured};
   }
   if (const auto predicted = find_value(row, "predicted_seconds")) {
     read.predicted = Seconds{predicted->positive_number()};

@@ -71,10 +71,11 @@ struct TrainRow {
   [[nodiscard]] std::optional<double> predicted_over_measured() const;
 };
 
-/// As "rows" of format spillway-bench, version 1, have it.
+/// As "rows" of format spillway-bench, version 2, have it.
 [[nodiscard]] nlohmann::json to_json(const TrainRow& row);
 [[nodiscard]] nlohmann::json to_json(std::span<const TrainRow> rows);
-/// What to_json() wrote. Throws: um::Error that names the place of what is wrong.
+/// What to_json() wrote, also by a program with other planners; means may be missing. Throws:
+/// um::Error that names the place of what is wrong.
 [[nodiscard]] TrainRow read_train_row(const prefetch::JsonView& row);
 
 /// For each row, whether it is the fastest, by ratio(), of those that it competes with, resident

@@ -23,7 +23,7 @@ using namespace um::literals;
 
 struct LinkFlags {
   BenchFlags bench{.repeats = 20'000};
-  DeviceFlags processor;
+  DeviceFlags device;
   MemoryFlags memory;
   std::vector<std::string> sizes;
   std::vector<std::string> ways;
@@ -80,12 +80,12 @@ void measure_all(um::Device& device, const LinkFlags& options, const std::stop_t
 
 void run_link(const LinkFlags& options, const CLI::App& command) {
   options.memory.expect_far();
-  const ExecutionContext processor = options.processor.open();
-  BenchOutput output{"link", bench_machine(*processor.device, options.memory), options.bench.json};
+  const ExecutionContext context = options.device.open();
+  BenchOutput output{"link", bench_machine(*context.device, options.memory), options.bench.json};
   output.print_heading();
   Found found;
   const PartialMeasurement measurement{
-      [&](const std::stop_token& stop) { measure_all(*processor.device, options, stop, found); }};
+      [&](const std::stop_token& stop) { measure_all(*context.device, options, stop, found); }};
   if (output.is_for_people()) {
     fmt::print("{}", link_table(found.rows));
     for (const std::string& note : found.notes) fmt::print("{}\n", note);
@@ -122,7 +122,7 @@ void add_bench_link(CLI::App& bench_group) {
       run_link);
   add_link_flags(command, options);
   options.bench.add_to(command);
-  options.processor.add_memory_to(command);
+  options.device.add_memory_to(command);
   options.memory.add_space_to(command);
   command.footer(
       "`in` is from far to near memory. --far file:PATH is the file of the way `file`; the other\n"

@@ -118,13 +118,6 @@ void DeviceFlags::add_threads_to(CLI::App& app) {
 }
 
 ExecutionContext DeviceFlags::open() const {
-  ExecutionContext context = open_chosen();
-  context.precision = chosen_precision();
-  context.deterministic = deterministic;
-  return context;
-}
-
-ExecutionContext DeviceFlags::open_chosen() const {
   if (device == "host") return open_host();
   if (device == "auto") {
     if (const auto reason = why_no_gpu()) {
@@ -148,7 +141,7 @@ void DeviceFlags::expect_host_precision() const {
 ExecutionContext DeviceFlags::open_host() const {
   expect_host_precision();
   if (shares_gpu) throw um::Error{"--shared-gpu is for --device cuda"};
-  return host::open_context(std::make_unique<um::HostDevice>(), thread_count());
+  return host::open_context(std::make_unique<um::HostDevice>(), thread_count(), deterministic);
 }
 
 ExecutionContext DeviceFlags::open_cuda() const {

@@ -37,7 +37,7 @@ struct DeviceFlags {
 
   /// Throws: um::Error when the device is not there, or not with so many threads.
   [[nodiscard]] ExecutionContext open() const;
-  /// The sizes of tensors and the algorithms there; shared, as a GPU's need its processor as long
+  /// The sizes of tensors and the algorithms there; shared, as a GPU's need its context as long
   /// as they are used, the host's no device. Throws as open().
   [[nodiscard]] std::shared_ptr<const SizeModel> open_size_model() const;
   /// The host's kernels alone. Throws: um::Error when OpenMP will not give so many threads.
@@ -48,7 +48,6 @@ struct DeviceFlags {
   void add_kernels_to(CLI::App& app);
   void add_sharing_to(CLI::App& app);
   void expect_host_precision() const;
-  [[nodiscard]] ExecutionContext open_chosen() const;
   [[nodiscard]] ExecutionContext open_host() const;
   [[nodiscard]] ExecutionContext open_cuda() const;
   [[nodiscard]] std::size_t thread_count() const;

@@ -39,7 +39,7 @@ void add_machine_to(CLI::App& app, SubjectFlags& options) {
 
 void SubjectFlags::add_to(CLI::App& app) {
   workload.add_to(app);
-  context.add_sizes_to(app);
+  device.add_sizes_to(app);
   for (const char* name : {"--net", "--batch"}) app.get_option(name)->required(false);
   add_machine_to(app, *this);
   auto* const trace_in =
@@ -90,7 +90,7 @@ PlanSubject SubjectFlags::open_trace() const {
 PlanSubject SubjectFlags::open_network() const {
   if (workload.net.empty()) throw CLI::RequiredError{"--net"};
   if (workload.batch == 0) throw CLI::RequiredError{"--batch"};
-  if (profile.empty() && (context.device != "host" || context.precision != "fp32")) {
+  if (profile.empty() && (device.device != "host" || device.precision != "fp32")) {
     throw um::Error{
         "a GPU's times are not modelled for the sizes that it has: give --profile FILE, made "
         "by spillway profile, or --machine alone"};
@@ -99,7 +99,7 @@ PlanSubject SubjectFlags::open_network() const {
   if (profile.empty()) model = prefetch::find_machine(machine.empty() ? "host" : machine);
   std::shared_ptr<const SizeModel> size_model;
   if (!model || model->name == "host") {
-    size_model = context.open_size_model();
+    size_model = device.open_size_model();
   } else {
     size_model = std::make_shared<const MachineSizeModel>();
   }

@@ -41,7 +41,7 @@ struct PlanSubject {
 /// --machine or --profile, --link-bandwidth.
 struct SubjectFlags {
   WorkloadFlags workload;
-  DeviceFlags context;
+  DeviceFlags device;
   std::string trace;
   bool offload_weights = false;
   std::string machine;

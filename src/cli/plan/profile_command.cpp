@@ -24,7 +24,7 @@ namespace {
 
 struct ProfileFlags {
   WorkloadFlags workload;
-  DeviceFlags context;
+  DeviceFlags device;
   MemoryFlags memory;
   std::string budget = "auto";
   std::string out = "profile.json";
@@ -34,7 +34,7 @@ void profile(const ProfileFlags& options) {
   const Budget budget = Budget::parse(options.budget);
   expect_writable(options.out);
   const Interrupt interrupt;
-  ExecutionContext context = options.context.open();
+  ExecutionContext context = options.device.open();
   const nets::Network network = options.workload.network();
   const Workload workload{network, *context.backend, options.workload.step()};
   const um::Bytes limit = budget.resolve(workload.need(), context.device->available_memory());
@@ -53,7 +53,7 @@ void add_profile_command(CLI::App& app) {
       "profile", "Measure the time of each task of a training step, and the link");
   const auto options = std::make_shared<ProfileFlags>();  // shared: the callback keeps it
   options->workload.add_to(*command);
-  options->context.add_to(*command);
+  options->device.add_to(*command);
   options->memory.add_mode_to(*command);
   options->memory.add_space_to(*command);
   command

@@ -44,7 +44,8 @@ class Training {
  public:
   Training(const TrainCommandFlags& options, std::stop_token stop)
       : options_{options},
-        trainer_{options.flags.context.open(), options.flags.trainer(), events(), std::move(stop)} {
+        trainer_{[&options] { return options.flags.device.open(); }, options.flags.trainer(),
+                 events(), std::move(stop)} {
     progress_.end();
   }
 
@@ -65,7 +66,7 @@ class Training {
             .on_planning =
                 [this](std::size_t tasks) {
                   progress_.end();
-                  fmt::print(stderr, "planning {} tasks\n", tasks);
+                  fmt::print(stderr, "planning {}\n", um::count_of(tasks, "task"));
                 },
             .on_step = [this](auto step, auto epoch,
                               const auto& as) { report_->step(step, epoch, as); },

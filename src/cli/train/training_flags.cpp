@@ -1,7 +1,7 @@
 #include "src/cli/train/training_flags.h"
 
 #include <CLI/CLI.hpp>
-#include <utility>
+#include <string>
 
 #include "src/cli/flags/complaint.h"
 #include "src/cli/flags/number_checks.h"
@@ -26,7 +26,7 @@ void TrainingFlags::add_to(CLI::App& command) {
   add_training_to(command);
   workload.optimizer.add_rates_to(command);
   add_checkpoint_to(command);
-  context.add_to(command);
+  device.add_to(command);
   memory.add_mode_to(command);
   memory.add_space_to(command);
   plan.add_to(command);
@@ -37,8 +37,7 @@ void TrainingFlags::add_to(CLI::App& command) {
 void TrainingFlags::add_training_to(CLI::App& command) {
   command
       .add_option("--data", data,
-                  "Data set: synthetic (generated images), idx:DIR (files in MNIST's format) or "
-                  "cifar10:DIR (binary version). Images are resized to the network's input")
+                  "Data set: " + dataset_forms() + ". Images are resized to the network's input")
       ->check(check_data_set)
       ->capture_default_str()
       ->group(kTraining);
@@ -104,22 +103,26 @@ TrainerOptions TrainingFlags::trainer() const {
           .data = data,
           .step = workload.step(),
           .memory = {.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
-          .planning = {.planner = plan.planner,
-                       .may_recompute = plan.recompute == "auto",
-                       .sub_batch = sub_batch.text,
-                       .plan_file = plan_file,
-                       .profile_file = profile_file},
+          .planning = planning(),
           .training = train,
           .checkpoint = checkpoint};
+}
+
+PlanningOptions TrainingFlags::planning() const {
+  return {.planner = plan.planner,
+          .may_recompute = plan.recompute == "auto",
+          .sub_batch = sub_batch.text,
+          .plan_file = plan_file,
+          .profile_file = profile_file};
 }
 
 void TrainingFlags::restore_settings(const CLI::App& command) {
   const KeptSettings kept = read_settings(checkpoint.folder);
   learning_rate.restore(command, kept.learning_rate);
   workload.optimizer.restore(command, kept.optimizer);
-  if (command.count("--threads") == 0) context.threads = static_cast<int>(kept.threads);
-  if (command.count("--precision") == 0) context.precision = to_string(kept.precision);
-  if (command.count("--deterministic") == 0) context.deterministic = kept.deterministic;
+  if (command.count("--threads") == 0) device.threads = static_cast<int>(kept.threads);
+  if (command.count("--precision") == 0) device.precision = to_string(kept.precision);
+  if (command.count("--deterministic") == 0) device.deterministic = kept.deterministic;
   restore_sub_batch(kept.sub_batch, command.count("--sub-batch") > 0);
 }
 
@@ -134,13 +137,11 @@ void TrainingFlags::restore_sub_batch(std::optional<std::size_t> kept, bool is_g
 }
 
 void TrainingFlags::expect_files_of_all_steps() const {
-  if (sub_batch.leaves_whole(workload.batch)) return;
-  for (const auto& [flag, file] : {std::pair{"--plan", plan_file}, {"--profile", profile_file}}) {
-    if (file.empty()) continue;
-    throw um::Error{std::string{flag} +
-                    " is about one step, but a batch in sub-batches runs several; leave it out, "
-                    "or train with --sub-batch off"};
-  }
+  const auto file = file_of_one_step(planning(), workload.batch);
+  if (!file) return;
+  throw um::Error{"--" + std::string{*file} +
+                  " is about one step, but a batch in sub-batches runs several; leave it out, or "
+                  "train with --sub-batch off"};
 }
 
 }  // namespace spillway::cli

@@ -22,7 +22,7 @@ namespace spillway::cli {
 /// What `spillway train` is asked for.
 struct TrainingFlags {
   WorkloadFlags workload;
-  DeviceFlags context;
+  DeviceFlags device;
   MemoryFlags memory;
   PlanFlags plan;
   SubBatchOption sub_batch;
@@ -47,6 +47,7 @@ struct TrainingFlags {
   void expect_files_of_all_steps() const;
 
  private:
+  [[nodiscard]] PlanningOptions planning() const;
   void restore_settings(const CLI::App& command);
   void restore_sub_batch(std::optional<std::size_t> kept, bool is_given);
   void add_training_to(CLI::App& command);

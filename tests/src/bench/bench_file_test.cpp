@@ -46,6 +46,13 @@ TEST_F(BenchFilePath, OfAnotherBenchIsNotReplaced) {
   expect_refused("link", "bench paging");
 }
 
+TEST_F(BenchFilePath, OfTheVersionBeforeIsNotReplacedEither) {
+  nlohmann::json old = to_json(BenchFile{.bench = "link", .machine = kThere});
+  old["version"] = 1;
+  prefetch::write_json(old, path_);
+  expect_refused("link", "another machine");
+}
+
 TEST(BenchFileJson, HasTheFieldsOfTheFormat) {
   // 2026-11-22 11:00:00 UTC is 1795345200 seconds after the beginning of 1970.
   const BenchFile file{.bench = "link",
@@ -57,7 +64,7 @@ TEST(BenchFileJson, HasTheFieldsOfTheFormat) {
   const nlohmann::json json = to_json(file);
 
   EXPECT_EQ(json.at("format"), "spillway-bench");
-  EXPECT_EQ(json.at("version"), 1);
+  EXPECT_EQ(json.at("version"), 2);
   EXPECT_EQ(json.at("bench"), "link");
   EXPECT_EQ(json.at("date"), "2026-11-22T11:00:00Z");
   EXPECT_EQ(json.at("seconds"), 1.5);

@@ -55,13 +55,13 @@ TEST_F(ResidentSet, GrowsWithTheBudgetAndNotWithTheNetwork) {
     SCOPED_TRACE(memory);
     const json small = train(32, kTight, memory);
     const json large = train(64, kTight, memory);
-    const json peak_with_workspace = train(64, kRoomy, memory);
+    const json roomy = train(64, kRoomy, memory);
 
     ASSERT_GT(need(small), kTight);
     ASSERT_GT(need(large), kRoomy);
     EXPECT_LT(resident_set(large) - resident_set(small), (need(large) - need(small)) / 3);
-    EXPECT_GT(resident_set(peak_with_workspace) - resident_set(large), (kRoomy - kTight) * 3 / 4);
-    EXPECT_LT(resident_set(peak_with_workspace) - resident_set(large), (kRoomy - kTight) * 5 / 4);
+    EXPECT_GT(resident_set(roomy) - resident_set(large), (kRoomy - kTight) * 3 / 4);
+    EXPECT_LT(resident_set(roomy) - resident_set(large), (kRoomy - kTight) * 5 / 4);
   }
 }
 

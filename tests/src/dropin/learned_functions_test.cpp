@@ -29,8 +29,8 @@ TEST_F(LearnedFunctions, PrefetchAStreamAheadOfItsTouches) {
   }
   EXPECT_EQ(wrong, 0U);
   const auto seen = counters();
-  EXPECT_EQ(seen.replay_plans, 1U);
-  // Two are recorded, the third waits for the lesson.
+  EXPECT_EQ(seen.lessons, 1U);
+  // Two are recorded, the third waits for the replay plan.
   EXPECT_EQ(seen.followed, 7U);
   EXPECT_EQ(seen.hits, 7 * kPages);
   EXPECT_EQ(seen.misses, 0U);
@@ -58,7 +58,7 @@ TEST_F(LearnedFunctions, LearnAStencilThatSwapsItsArrays) {
     std::swap(from, to);
   }
   EXPECT_EQ(wrong, 0U);
-  // Four are recorded, two wait for the lesson and for the cycle to begin.
+  // Four are recorded, two wait for the replay plan and for the cycle to begin.
   EXPECT_EQ(counters().followed, 6U);
   EXPECT_EQ(counters().misses, 0U);
   EXPECT_EQ(status().find("following cycles of 2 iterations, planned "), 0U) << status();
@@ -124,7 +124,7 @@ TEST_F(LearnedFunctions, FallBackWhenThePatternChanges) {
   EXPECT_EQ(wrong, 0U);
   EXPECT_EQ(counters().abandoned, 4U);
   EXPECT_GT(counters().misses, 0U);
-  EXPECT_EQ(counters().replay_plans, 2U);
+  EXPECT_EQ(counters().lessons, 2U);
   // Four are abandoned, two recorded, one waits.
   EXPECT_EQ(counters().followed, 2U + 3U);
 }
@@ -136,7 +136,7 @@ TEST_F(LearnedFunctions, LeaveWhatFitsToItself) {
     touch(block, 2, SPILLWAY_UM_READ_WRITE);
     mark();
   }
-  EXPECT_EQ(counters().replay_plans, 0U);
+  EXPECT_EQ(counters().lessons, 0U);
   EXPECT_EQ(counters().prefetches, 0U);
   EXPECT_NE(status().find("page faults alone are as fast"), std::string::npos) << status();
 }

@@ -33,7 +33,7 @@ class LearnedSpace : public SpaceOfC {
   void touch(std::byte* address, std::size_t pages, int access) const {
     ok(spillway_um_touch(space, address, pages * kPage, access));
   }
-  /// Ends an iteration; with its lesson learned and its moves done.
+  /// Ends an iteration; with its replay plan made and its moves done.
   void mark() const {
     ok(spillway_um_mark_iteration(space));
     ok(spillway_um_synchronize(space));

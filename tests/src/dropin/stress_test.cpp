@@ -36,7 +36,7 @@ struct Tally {
 /// Does whatever comes to mind with blocks of its own.
 class Worker {
  public:
-  /// One of all marks iterations, for whose lessons it has no pattern.
+  /// One of all marks iterations, for whose replay plans it has no pattern.
   Worker(spillway_um_space space, std::uint32_t seed, bool marks)
       : space_{space}, random_{seed}, marks_{marks} {}
 

@@ -123,7 +123,7 @@ TEST_F(ReportInputFiles, AreLeftOutWithTheReasonWhenTheyAreBad) {
   write("steps/good.json", trace_);
   write_text("steps/cut.json", "{");
   json later = bench_;
-  later["version"] = 2;
+  later["version"] = 3;
   write("later.json", later);
   bench_.erase("machine");
   write("odd.json", bench_);
@@ -134,7 +134,7 @@ TEST_F(ReportInputFiles, AreLeftOutWithTheReasonWhenTheyAreBad) {
   EXPECT_EQ(inputs.files[1].name, "steps/good.json");
   EXPECT_EQ(inputs.left_out,
             (std::vector<std::string>{"cannot read gone.json: No such file or directory",
-                                      "later.json: version is 2; this program reads version 1",
+                                      "later.json: version is 3; this program reads version 2",
                                       "odd.json: machine is missing",
                                       "steps/cut.json: not JSON, at byte 2"}));
 }
@@ -193,10 +193,47 @@ TEST_F(ReportInputFiles, MustNotAllBeBad) {
 }
 
 TEST_F(ReportInputFiles, MustBeOfThisVersion) {
-  bench_["version"] = 2;
+  bench_["version"] = 3;
   write("a.json", bench_);
-  EXPECT_NE(complaint({folder_.file("a.json")}).find("version is 2; this program reads version 1"),
+  EXPECT_NE(complaint({folder_.file("a.json")}).find("version is 3; this program reads version 2"),
             std::string::npos);
+}
+
+TEST_F(ReportInputFiles, MayBeOfTheVersionBefore) {
+  json row = test::link_row();
+  json& seconds = row.at("seconds");
+  seconds = {{"median", 2.0},    {"least", 1.0}, {"most", 3.0},
+             {"deviation", 0.1}, {"runs", 5U},   {"settled", true}};
+  json old = bench_file("link", json::array({row}));
+  old["version"] = 1;
+  write("a.json", old);
+  const json content = read({folder_.file("a.json")}).files.front().content;
+  EXPECT_EQ(content.at("version"), 2);
+  EXPECT_EQ(content.at("/rows/0/seconds/min"_json_pointer), 1.0);
+  EXPECT_EQ(content.at("/rows/0/seconds/max"_json_pointer), 3.0);
+  EXPECT_FALSE(content.at("/rows/0/seconds"_json_pointer).contains("least"));
+}
+
+// Another version of this program may have other planners, and count other things.
+TEST_F(ReportInputFiles, MayHaveNamesThatAreNotKnownAndLackWhatIsOnlyCounted) {
+  json train = test::training_row("joint", 40, 2);
+  for (const char* key : {"near_peak_bytes", "bytes_in", "bytes_out", "faults", "stalled_seconds",
+                          "resident_seconds", "resident_is"}) {
+    train.erase(key);
+  }
+  json copy = test::training_row("copy", 40, 2);
+  copy["planner"] = "clairvoyant";
+  json paging = test::paging_row("telepathy", 2, 9);
+  paging["pattern"] = "zigzag";
+  for (const char* key : {"faults", "evictions", "bytes_in", "bytes_out"}) paging.erase(key);
+  json link = test::link_row();
+  link["way"] = "carrier_pigeon";
+  write("train.json", bench_file("train", json::array({train, copy})));
+  write("paging.json", bench_file("paging", json::array({paging})));
+  write("link.json", bench_file("link", json::array({link})));
+  EXPECT_EQ(complaint({folder_.file("train.json")}), "nothing");
+  EXPECT_EQ(complaint({folder_.file("paging.json")}), "nothing");
+  EXPECT_EQ(complaint({folder_.file("link.json")}), "nothing");
 }
 
 // The page divides by these numbers, and takes their logarithms.
@@ -216,6 +253,7 @@ TEST_F(ReportInputFiles, MustHaveWhatTheBenchesWrite) {
            {"train", train, "/rows/0/failed", "too small", "rows[0].seconds", "beside 'failed'"},
            {"train", train, "/rows/0/resident_bytes", 0, "rows[0].resident_bytes", "zero"},
            {"train", train, "/rows/0/series", "x", "rows[0].series", "'x'"},
+           {"train", train, "/rows/0/resident_is", "guessed", "rows[0].resident_is", "'guessed'"},
            {"link", link, "/rows/0/seconds/median", 0, "rows[0].seconds.median", "zero"},
            {"link", link, "/rows/0/seconds/min", 2e-6, "rows[0].seconds.min", "more than"},
            {"link", link, "/rows/0/bytes", 0, "rows[0].bytes", "zero"},

@@ -56,7 +56,7 @@ inline nlohmann::json failed_row(const std::string& strategy, int percent) {
 inline nlohmann::json bench_file(const std::string& bench, nlohmann::json rows,
                                  const std::string& machine = "0123456789ab") {
   return {{"format", "spillway-bench"},
-          {"version", 1U},
+          {"version", 2U},
           {"bench", bench},
           {"date", "2026-11-22T11:00:00Z"},
           {"seconds", 12.5},

@@ -19,7 +19,7 @@ void check(spillway_um_status status) {
 
 }  // namespace
 
-Memory::Memory(const MemoryFlags& options) : way_{options.way} {
+Memory::Memory(const KernelMemoryOptions& options) : way_{options.way} {
   if (way_ == Way::kPlain) return;
   spillway_um_options wanted;
   spillway_um_options_init(&wanted);

@@ -15,7 +15,7 @@ enum class Way {
   kLearned  ///< learned prefetch: the kernel touches and marks
 };
 
-struct MemoryFlags {
+struct KernelMemoryOptions {
   Way way = Way::kPlain;
   std::size_t near = 0;      ///< bytes
   std::size_t capacity = 0;  ///< bytes
@@ -27,7 +27,7 @@ struct MemoryFlags {
 class Memory {
  public:
   /// Throws: std::runtime_error with the library's sentence.
-  explicit Memory(const MemoryFlags& options);
+  explicit Memory(const KernelMemoryOptions& options);
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
   ~Memory();
@@ -45,7 +45,7 @@ class Memory {
   }
   /// An iteration ended.
   void mark();
-  /// Waits for a lesson: before what is timed.
+  /// Waits for a replay plan: before what is timed.
   void settle();
 
   [[nodiscard]] spillway_um_counters counters() const;

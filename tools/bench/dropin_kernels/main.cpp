@@ -19,7 +19,7 @@ struct Request {
   std::size_t bytes = 0;
   int warm_up = 0;
   int iterations = 0;
-  MemoryFlags memory;
+  KernelMemoryOptions memory;
 };
 
 Request parse(const std::vector<std::string>& words) {

@@ -31,7 +31,7 @@ void expect_timing(const json& timing) {
 
 void expect_bench_file(const json& file, const std::string& bench) {
   EXPECT_EQ(file.at("format"), "spillway-bench");
-  EXPECT_EQ(file.at("version"), 1);
+  EXPECT_EQ(file.at("version"), 2);
   EXPECT_EQ(file.at("bench"), bench);
   EXPECT_EQ(file.at("date").get<std::string>().size(), std::string{"2026-11-22T11:00:00Z"}.size());
   EXPECT_GT(file.at("seconds"), 0);

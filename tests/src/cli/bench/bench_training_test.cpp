@@ -100,7 +100,7 @@ TEST_F(BenchTraining, FillsBothSeries) {
   const json file = result("train", {"--planners", "vdnn-all"});
 
   EXPECT_EQ(file.at("format"), "spillway-bench");
-  EXPECT_EQ(file.at("version"), 1);
+  EXPECT_EQ(file.at("version"), 2);
   EXPECT_EQ(file.at("bench"), "train");
   std::map<std::string, std::set<std::string>> strategies;
   std::map<std::string, std::size_t> rows;
