@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "um/error.h"
+#include "tests/refusal.h"
 
 namespace spillway::nets {
 namespace {
@@ -14,13 +14,11 @@ constexpr Shape kWide{.channels = 3, .height = 8, .width = 6};
 
 // The sentence with which `build` is refused; "accepted" when it is not.
 std::string build_refusal(const std::function<void(Builder&)>& build, const Shape& image = kWide) {
-  try {
+  return test::refusal([&] {
     Builder net{"toy", image};
     build(net);
-  } catch (const um::Error& error) {
-    return error.what();
-  }
-  return "accepted";
+    return net;
+  });
 }
 
 TEST(Builder, InfersTheShapeOfAWindow) {

@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
                                {3, 1, 0.5F, 0.5F}},       // a power that is no root of roots
                       NormCase{{2, {3, 4, 5}}, kStrong},  // an image, less than a window
                       NormCase{{2, {6, 3, 3}}, {1, 3, 0.75F, 1}},  // each channel for itself
-                      NormCase{{1, {700, 1, 2}}, kStrong}));       // more than threads of a block
+                      NormCase{{1, {700, 2, 3}}, kStrong}));       // more than threads of a block
 
 }  // namespace
 }  // namespace spillway::test
