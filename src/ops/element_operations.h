@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "nets/layer.h"
+#include "src/ops/operand_names.h"
 #include "src/ops/operation_row.h"
 #include "src/ops/tensor.h"
 
@@ -23,16 +24,10 @@ struct BatchNormForward {
                                      .workspace = Workspace::kBoth,
                                      .saves = true};
   template <class T>
-  struct Reads {
-    T x;
-    T parameters;
-  };
+  using Reads = XAndParameters<T>;
   template <class T>
   struct Writes {
-    T y;
-    T saved;
-    T running;
-    T mask;
+    T y, saved, running, mask;
   };
   [[nodiscard]] std::size_t write_count() const { return relu ? 4 : 3; }
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 8); }
@@ -43,18 +38,13 @@ struct BatchNormInference {
   float epsilon;
   bool relu = false;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kBoth};
+  static constexpr OperationRow kRow{.workspace = Workspace::kBoth};
   template <class T>
   struct Reads {
-    T x;
-    T parameters;
-    T running;
+    T x, parameters, running;
   };
   template <class T>
-  struct Writes {
-    T y;
-  };
+  using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 2); }
 };
 /// x, dy, parameters, saved, mask (only with `relu`) -> dx, dparameters. (dx may be dy)
@@ -63,20 +53,14 @@ struct BatchNormBackward {
   float epsilon;
   bool relu = false;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kBoth};
+  static constexpr OperationRow kRow{.workspace = Workspace::kBoth};
   template <class T>
   struct Reads {
-    T x;
-    T dy;
-    T parameters;
-    T saved;
-    T mask;
+    T x, dy, parameters, saved, mask;
   };
   template <class T>
   struct Writes {
-    T dx;
-    T dparameters;
+    T dx, dparameters;
   };
   [[nodiscard]] std::size_t read_count() const { return relu ? 5 : 4; }
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 5, 12); }
@@ -86,33 +70,24 @@ struct BatchNormBackward {
 struct ReluForward {
   TensorShape x;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kActivation, .is_recomputable = true, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{.kind = OperationKind::kActivation, .is_recomputable = true};
   template <class T>
-  struct Reads {
-    T x;
-  };
+  using Reads = OnlyX<T>;
   template <class T>
-  struct Writes {
-    T y;
-  };
+  using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 1); }
 };
 /// y, dy -> dx, zero where y is zero. (dx may be dy)
 struct ReluBackward {
   TensorShape x;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{};
   template <class T>
   struct Reads {
-    T y;
-    T dy;
+    T y, dy;
   };
   template <class T>
-  struct Writes {
-    T dx;
-  };
+  using Writes = OnlyDx<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 1); }
 };
 
@@ -120,33 +95,22 @@ struct ReluBackward {
 struct GeluForward {
   TensorShape x;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kActivation, .is_recomputable = true, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{.kind = OperationKind::kActivation, .is_recomputable = true};
   template <class T>
-  struct Reads {
-    T x;
-  };
+  using Reads = OnlyX<T>;
   template <class T>
-  struct Writes {
-    T y;
-  };
+  using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 12); }
 };
 /// x, dy -> dx (dx may be dy)
 struct GeluBackward {
   TensorShape x;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{};
   template <class T>
-  struct Reads {
-    T x;
-    T dy;
-  };
+  using Reads = XAndDy<T>;
   template <class T>
-  struct Writes {
-    T dx;
-  };
+  using Writes = OnlyDx<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 24); }
 };
 
@@ -155,17 +119,13 @@ struct AddForward {
   TensorShape x;
   bool relu = false;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kJoin, .is_recomputable = true, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{.kind = OperationKind::kJoin, .is_recomputable = true};
   template <class T>
   struct Reads {
-    T a;
-    T b;
+    T a, b;
   };
   template <class T>
-  struct Writes {
-    T y;
-  };
+  using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 1); }
 };
 /// a, b, y (only with `relu`) -> d: a + b, with `relu` zero where y is zero. (d may be a)
@@ -173,13 +133,10 @@ struct AddGradients {
   TensorShape x;
   bool relu = false;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{};
   template <class T>
   struct Reads {
-    T a;
-    T b;
-    T y;
+    T a, b, y;
   };
   template <class T>
   struct Writes {
@@ -202,16 +159,11 @@ struct LrnForward {
   nets::LocalResponseNorm norm;
 
   static constexpr OperationRow kRow{.kind = OperationKind::kNormalization,
-                                     .is_recomputable = true,
-                                     .workspace = Workspace::kNone};
+                                     .is_recomputable = true};
   template <class T>
-  struct Reads {
-    T x;
-  };
+  using Reads = OnlyX<T>;
   template <class T>
-  struct Writes {
-    T y;
-  };
+  using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return lrn_cost(x, norm, 2, 1); }
 };
 /// x, y, dy -> dx (dx may be dy)
@@ -219,18 +171,13 @@ struct LrnBackward {
   TensorShape x;
   nets::LocalResponseNorm norm;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{};
   template <class T>
   struct Reads {
-    T x;
-    T y;
-    T dy;
+    T x, y, dy;
   };
   template <class T>
-  struct Writes {
-    T dx;
-  };
+  using Writes = OnlyDx<T>;
   [[nodiscard]] OperationCost cost() const { return lrn_cost(x, norm, 4, 2); }
 };
 
@@ -241,16 +188,11 @@ struct DropoutForward {
   float probability;
   std::uint32_t stream;  ///< one number per dropout layer
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kDropout, .is_recomputable = true, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{.kind = OperationKind::kDropout, .is_recomputable = true};
   template <class T>
-  struct Reads {
-    T x;
-  };
+  using Reads = OnlyX<T>;
   template <class T>
-  struct Writes {
-    T y;
-  };
+  using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 10); }
 };
 /// dy -> dx (dx may be dy)
@@ -259,16 +201,11 @@ struct DropoutBackward {
   float probability;
   std::uint32_t stream;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{};
   template <class T>
-  struct Reads {
-    T dy;
-  };
+  using Reads = OnlyDy<T>;
   template <class T>
-  struct Writes {
-    T dx;
-  };
+  using Writes = OnlyDx<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 10); }
 };
 

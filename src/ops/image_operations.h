@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nets/layer.h"
+#include "src/ops/operand_names.h"
 #include "src/ops/operation_row.h"
 #include "src/ops/tensor.h"
 
@@ -19,14 +20,12 @@ struct LoadBatch {
 
   [[nodiscard]] std::size_t label_count() const { return x.batch * labels_each; }
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kCuda};
+  static constexpr OperationRow kRow{.workspace = Workspace::kCuda};
   template <class T>
   struct Reads {};
   template <class T>
   struct Writes {
-    T x;
-    T labels;
+    T x, labels;
   };
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 0); }
 };
@@ -49,13 +48,10 @@ struct PoolForward {
                                      .workspace = Workspace::kHost,
                                      .saves = true};
   template <class T>
-  struct Reads {
-    T x;
-  };
+  using Reads = OnlyX<T>;
   template <class T>
   struct Writes {
-    T y;
-    T index;
+    T y, index;
   };
   [[nodiscard]] std::size_t write_count() const {
     return pool.kind == nets::PoolKind::kMax ? 2 : 1;
@@ -68,17 +64,13 @@ struct PoolBackward {
   TensorShape y;
   nets::Pool pool;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kHost};
+  static constexpr OperationRow kRow{.workspace = Workspace::kHost};
   template <class T>
   struct Reads {
-    T dy;
-    T index;
+    T dy, index;
   };
   template <class T>
-  struct Writes {
-    T dx;
-  };
+  using Writes = OnlyDx<T>;
   [[nodiscard]] std::size_t read_count() const { return pool.kind == nets::PoolKind::kMax ? 2 : 1; }
   [[nodiscard]] OperationCost cost() const { return pool_cost(x, y, pool); }
 };
@@ -87,8 +79,7 @@ struct PoolBackward {
 struct ConcatForward {
   std::vector<TensorShape> parts;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kJoin, .is_recomputable = true, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{.kind = OperationKind::kJoin, .is_recomputable = true};
   template <class T>
   struct Reads {
     std::span<const T> parts;
@@ -96,9 +87,7 @@ struct ConcatForward {
     [[nodiscard]] std::vector<T> listed() const { return {parts.begin(), parts.end()}; }
   };
   template <class T>
-  struct Writes {
-    T y;
-  };
+  using Writes = OnlyY<T>;
   [[nodiscard]] std::size_t read_count() const { return parts.size(); }
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(whole(), 2, 0); }
 
@@ -122,8 +111,7 @@ struct ConcatBackward {
   TensorShape y;
   std::vector<Slice> slices;  ///< of the parts that need a gradient
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{};
   template <class T>
   struct Reads {
     T dy;
@@ -164,16 +152,11 @@ struct CropForward {
   TensorShape y;
   nets::Extent offset;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kPool, .is_recomputable = true, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{.kind = OperationKind::kPool, .is_recomputable = true};
   template <class T>
-  struct Reads {
-    T x;
-  };
+  using Reads = OnlyX<T>;
   template <class T>
-  struct Writes {
-    T y;
-  };
+  using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(y, 2, 0); }
 };
 /// dy -> dx: zero beside the window
@@ -182,16 +165,11 @@ struct CropBackward {
   TensorShape y;
   nets::Extent offset;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{};
   template <class T>
-  struct Reads {
-    T dy;
-  };
+  using Reads = OnlyDy<T>;
   template <class T>
-  struct Writes {
-    T dx;
-  };
+  using Writes = OnlyDx<T>;
   [[nodiscard]] OperationCost cost() const {
     return {.flops = 0, .traffic = float_bytes(x.elements() + y.elements())};
   }

@@ -25,11 +25,11 @@ enum class Workspace { kNone, kHost, kCuda, kBoth };
 /// What is the same for all operations of one type: its row in the table of operations. Layers and
 /// backends read it. An operation without a row does not compile.
 struct OperationRow {
-  OperationKind kind;
+  OperationKind kind = OperationKind::kOther;
   /// Running the operation again in the same step gives the same bits: everything on the way
   /// forward but the batch, which is loaded once, and the loss, whose result is the step's.
-  bool is_recomputable;
-  Workspace workspace;
+  bool is_recomputable = false;
+  Workspace workspace = Workspace::kNone;
   bool saves = false;           ///< a mask or an index: Backend::saved_bytes() bytes
   bool has_algorithms = false;  ///< a backend may offer more than one
 };

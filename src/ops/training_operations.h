@@ -19,18 +19,14 @@ struct SoftmaxCrossEntropyTrain {
   float weight = 1;
   bool accumulates = false;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kBoth};
+  static constexpr OperationRow kRow{.workspace = Workspace::kBoth};
   template <class T>
   struct Reads {
-    T logits;
-    T labels;
-    T result;
+    T logits, labels, result;
   };
   template <class T>
   struct Writes {
-    T result;
-    T dlogits;
+    T result, dlogits;
   };
   [[nodiscard]] std::size_t read_count() const { return accumulates ? 3 : 2; }
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 10); }
@@ -40,12 +36,10 @@ struct SoftmaxCrossEntropyTrain {
 struct SoftmaxCrossEntropyEvaluate {
   TensorShape x;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kBoth};
+  static constexpr OperationRow kRow{.workspace = Workspace::kBoth};
   template <class T>
   struct Reads {
-    T logits;
-    T labels;
+    T logits, labels;
   };
   template <class T>
   struct Writes {
@@ -66,18 +60,14 @@ struct SgdUpdate {
   ParameterSpec parameters;
   SgdOptions options;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{};
   template <class T>
   struct Reads {
-    T parameters;
-    T momentum;
-    T dparameters;
+    T parameters, momentum, dparameters;
   };
   template <class T>
   struct Writes {
-    T parameters;
-    T momentum;
+    T parameters, momentum;
   };
   [[nodiscard]] OperationCost cost() const {
     return update_cost(parameters, options.nesterov ? 7.0 : 5.0, 5);
@@ -89,20 +79,14 @@ struct AdamUpdate {
   ParameterSpec parameters;
   AdamOptions options;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{};
   template <class T>
   struct Reads {
-    T parameters;
-    T first_moment;
-    T second_moment;
-    T dparameters;
+    T parameters, first_moment, second_moment, dparameters;
   };
   template <class T>
   struct Writes {
-    T parameters;
-    T first_moment;
-    T second_moment;
+    T parameters, first_moment, second_moment;
   };
   [[nodiscard]] OperationCost cost() const { return update_cost(parameters, 15, 7); }
 };
@@ -111,12 +95,10 @@ struct AdamUpdate {
 struct AccumulateGradients {
   ParameterSpec parameters;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{};
   template <class T>
   struct Reads {
-    T sum;
-    T dparameters;
+    T sum, dparameters;
   };
   template <class T>
   struct Writes {

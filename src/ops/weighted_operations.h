@@ -3,13 +3,14 @@
 #include <cstddef>
 
 #include "nets/layer.h"
+#include "src/ops/operand_names.h"
 #include "src/ops/operation_row.h"
 #include "src/ops/parameter.h"
 #include "src/ops/tensor.h"
 
 namespace spillway {
 
-/// The geometry all three convolution operations share.
+/// The geometry all three operations of a convolution share.
 struct ConvolutionGeometry {
   TensorShape x;
   TensorShape y;
@@ -19,6 +20,9 @@ struct ConvolutionGeometry {
   bool bias;
   nets::Extent dilation = nets::square(1);
   std::size_t groups = 1;
+
+  static constexpr OperationKind kKind = OperationKind::kConvolution;
+  static constexpr bool kHasAlgorithms = true;
 
   [[nodiscard]] ConvolutionParameters parameters() const {
     return {.out = y.image.channels,
@@ -35,65 +39,6 @@ struct ConvolutionGeometry {
   friend bool operator==(const ConvolutionGeometry&, const ConvolutionGeometry&) = default;
 };
 
-/// x, parameters -> y. With `relu`, y = max(0, convolution).
-struct ConvolutionForward {
-  ConvolutionGeometry geometry;
-  bool relu = false;
-
-  static constexpr OperationRow kRow{.kind = OperationKind::kConvolution,
-                                     .is_recomputable = true,
-                                     .workspace = Workspace::kBoth,
-                                     .has_algorithms = true};
-  template <class T>
-  struct Reads {
-    T x;
-    T parameters;
-  };
-  template <class T>
-  struct Writes {
-    T y;
-  };
-  [[nodiscard]] OperationCost cost() const { return geometry.cost(); }
-};
-/// dy, parameters -> dx
-struct ConvolutionBackwardData {
-  ConvolutionGeometry geometry;
-
-  static constexpr OperationRow kRow{.kind = OperationKind::kOther,
-                                     .is_recomputable = false,
-                                     .workspace = Workspace::kBoth,
-                                     .has_algorithms = true};
-  template <class T>
-  struct Reads {
-    T dy;
-    T parameters;
-  };
-  template <class T>
-  struct Writes {
-    T dx;
-  };
-  [[nodiscard]] OperationCost cost() const { return geometry.cost(); }
-};
-/// x, dy -> dparameters
-struct ConvolutionBackwardWeights {
-  ConvolutionGeometry geometry;
-
-  static constexpr OperationRow kRow{.kind = OperationKind::kOther,
-                                     .is_recomputable = false,
-                                     .workspace = Workspace::kBoth,
-                                     .has_algorithms = true};
-  template <class T>
-  struct Reads {
-    T x;
-    T dy;
-  };
-  template <class T>
-  struct Writes {
-    T dparameters;
-  };
-  [[nodiscard]] OperationCost cost() const { return geometry.cost(); }
-};
-
 /// The geometry all three operations of a transposed convolution share.
 struct TransposedConvolutionGeometry {
   TensorShape x;
@@ -104,6 +49,9 @@ struct TransposedConvolutionGeometry {
   bool bias;
   nets::Extent dilation = nets::square(1);
   std::size_t groups = 1;
+
+  static constexpr OperationKind kKind = OperationKind::kConvolution;
+  static constexpr bool kHasAlgorithms = true;
 
   [[nodiscard]] TransposedConvolutionParameters parameters() const {
     return {.in = x.image.channels,
@@ -133,70 +81,14 @@ struct TransposedConvolutionGeometry {
                          const TransposedConvolutionGeometry&) = default;
 };
 
-/// x, parameters -> y. With `relu`, y = max(0, transposed convolution).
-struct TransposedConvolutionForward {
-  TransposedConvolutionGeometry geometry;
-  bool relu = false;
-
-  static constexpr OperationRow kRow{.kind = OperationKind::kConvolution,
-                                     .is_recomputable = true,
-                                     .workspace = Workspace::kBoth,
-                                     .has_algorithms = true};
-  template <class T>
-  struct Reads {
-    T x;
-    T parameters;
-  };
-  template <class T>
-  struct Writes {
-    T y;
-  };
-  [[nodiscard]] OperationCost cost() const { return geometry.cost(); }
-};
-/// dy, parameters -> dx
-struct TransposedConvolutionBackwardData {
-  TransposedConvolutionGeometry geometry;
-
-  static constexpr OperationRow kRow{.kind = OperationKind::kOther,
-                                     .is_recomputable = false,
-                                     .workspace = Workspace::kBoth,
-                                     .has_algorithms = true};
-  template <class T>
-  struct Reads {
-    T dy;
-    T parameters;
-  };
-  template <class T>
-  struct Writes {
-    T dx;
-  };
-  [[nodiscard]] OperationCost cost() const { return geometry.cost(); }
-};
-/// x, dy -> dparameters
-struct TransposedConvolutionBackwardWeights {
-  TransposedConvolutionGeometry geometry;
-
-  static constexpr OperationRow kRow{.kind = OperationKind::kOther,
-                                     .is_recomputable = false,
-                                     .workspace = Workspace::kBoth,
-                                     .has_algorithms = true};
-  template <class T>
-  struct Reads {
-    T x;
-    T dy;
-  };
-  template <class T>
-  struct Writes {
-    T dparameters;
-  };
-  [[nodiscard]] OperationCost cost() const { return geometry.cost(); }
-};
-
-/// The geometry all three linear operations share. y is (N, features, 1, 1).
+/// The geometry all three operations of a linear layer share. y is (N, features, 1, 1).
 struct LinearGeometry {
   TensorShape x;
   std::size_t features;
   bool bias;
+
+  static constexpr OperationKind kKind = OperationKind::kLinear;
+  static constexpr bool kHasAlgorithms = false;
 
   [[nodiscard]] LinearParameters parameters() const {
     return {.out = features, .in = x.image, .bias = bias};
@@ -209,57 +101,62 @@ struct LinearGeometry {
   friend bool operator==(const LinearGeometry&, const LinearGeometry&) = default;
 };
 
-/// x, parameters -> y. With `relu`, y = max(0, W x + b).
-struct LinearForward {
-  LinearGeometry geometry;
+/// x, parameters -> y: a convolution, a transposed convolution or W x + b. With `relu`, y = max(0,
+/// that).
+template <class Geometry>
+struct WeightedForward {
+  Geometry geometry;
   bool relu = false;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kLinear, .is_recomputable = true, .workspace = Workspace::kBoth};
+  static constexpr OperationRow kRow{.kind = Geometry::kKind,
+                                     .is_recomputable = true,
+                                     .workspace = Workspace::kBoth,
+                                     .has_algorithms = Geometry::kHasAlgorithms};
   template <class T>
-  struct Reads {
-    T x;
-    T parameters;
-  };
+  using Reads = XAndParameters<T>;
   template <class T>
-  struct Writes {
-    T y;
-  };
+  using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return geometry.cost(); }
 };
 /// dy, parameters -> dx
-struct LinearBackwardData {
-  LinearGeometry geometry;
+template <class Geometry>
+struct WeightedBackwardData {
+  Geometry geometry;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kBoth};
+  static constexpr OperationRow kRow{.workspace = Workspace::kBoth,
+                                     .has_algorithms = Geometry::kHasAlgorithms};
   template <class T>
   struct Reads {
-    T dy;
-    T parameters;
+    T dy, parameters;
   };
   template <class T>
-  struct Writes {
-    T dx;
-  };
+  using Writes = OnlyDx<T>;
   [[nodiscard]] OperationCost cost() const { return geometry.cost(); }
 };
 /// x, dy -> dparameters
-struct LinearBackwardWeights {
-  LinearGeometry geometry;
+template <class Geometry>
+struct WeightedBackwardWeights {
+  Geometry geometry;
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kOther, .is_recomputable = false, .workspace = Workspace::kBoth};
+  static constexpr OperationRow kRow{.workspace = Workspace::kBoth,
+                                     .has_algorithms = Geometry::kHasAlgorithms};
   template <class T>
-  struct Reads {
-    T x;
-    T dy;
-  };
+  using Reads = XAndDy<T>;
   template <class T>
   struct Writes {
     T dparameters;
   };
   [[nodiscard]] OperationCost cost() const { return geometry.cost(); }
 };
+
+using ConvolutionForward = WeightedForward<ConvolutionGeometry>;
+using ConvolutionBackwardData = WeightedBackwardData<ConvolutionGeometry>;
+using ConvolutionBackwardWeights = WeightedBackwardWeights<ConvolutionGeometry>;
+using TransposedConvolutionForward = WeightedForward<TransposedConvolutionGeometry>;
+using TransposedConvolutionBackwardData = WeightedBackwardData<TransposedConvolutionGeometry>;
+using TransposedConvolutionBackwardWeights = WeightedBackwardWeights<TransposedConvolutionGeometry>;
+using LinearForward = WeightedForward<LinearGeometry>;
+using LinearBackwardData = WeightedBackwardData<LinearGeometry>;
+using LinearBackwardWeights = WeightedBackwardWeights<LinearGeometry>;
 
 }  // namespace spillway
