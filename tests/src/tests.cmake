@@ -31,17 +31,16 @@ endif()
 # Tests of operations, written once: on the host here, on a GPU in cuda_kernel_tests.
 set(operation_tests
     src/ops/kernels/accumulate_gradients_test.cpp src/ops/kernels/adam_update_test.cpp
-    src/ops/kernels/concat_test.cpp src/ops/kernels/crop_test.cpp
-    src/ops/kernels/dropout_test.cpp src/ops/kernels/element_wise_test.cpp
+    src/ops/kernels/batch_norm_test.cpp src/ops/kernels/concat_test.cpp
+    src/ops/kernels/crop_test.cpp src/ops/kernels/dropout_test.cpp
+    src/ops/kernels/element_wise_test.cpp src/ops/kernels/load_batch_test.cpp
     src/ops/kernels/local_response_norm_test.cpp src/ops/kernels/pool_test.cpp
-    src/ops/kernels/sgd_update_test.cpp)
+    src/ops/kernels/sgd_update_test.cpp src/ops/kernels/softmax_cross_entropy_test.cpp
+    src/ops/kernels/weighted_operations_test.cpp)
 spillway_test(host_tests
-  SOURCES ${operation_tests} src/host/kernels/batch_norm_test.cpp
-          src/host/kernels/convolution_test.cpp src/host/host_backend_test.cpp
-          src/host/kernels/linear_test.cpp src/host/kernels/load_batch_test.cpp
+  SOURCES ${operation_tests} src/host/host_backend_test.cpp
           src/host/layout/parameter_layout_test.cpp src/host/slope_test.cpp
-          src/host/kernels/softmax_cross_entropy_test.cpp src/host/layout/threads_test.cpp
-          src/host/kernels/transposed_convolution_test.cpp src/ops/philox_test.cpp
+          src/host/layout/threads_test.cpp src/ops/philox_test.cpp
   LINK spillway::host spillway::host_kernels OpenMP::OpenMP_CXX)
 # The same kernels as on a machine without AVX-512: another layout, other implementations in oneDNN.
 add_test(NAME host_tests_with_avx2 COMMAND host_tests)

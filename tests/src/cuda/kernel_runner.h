@@ -1,93 +1,236 @@
 #pragma once
 
-#include <cmath>
-#include <cstdlib>
+#include <algorithm>
+#include <optional>
 #include <string_view>
 #include <vector>
 
-#include "tests/src/cuda/device_runner.h"
+#include "src/cuda/cuda_backend.h"
+#include "src/cuda/kernels/kernels.h"
+#include "src/cuda/layout/layout.h"
+#include "src/cuda/layout/parameter_layout.h"
+#include "tests/gpu.h"
+#include "tests/src/cuda/device_block.h"
+#include "tests/src/cuda/tested_precision.h"
 
 namespace spillway::cuda {
 
-/// Tensors are bfloat16 where SPILLWAY_TEST_PRECISION says bf16.
-[[nodiscard]] inline Precision tested_precision() {
-  const char* const name = std::getenv("SPILLWAY_TEST_PRECISION");
-  return name != nullptr && std::string_view{name} == "bf16" ? Precision::kBf16 : Precision::kFp32;
-}
-
-/// As tensors of the tested precision hold them.
-[[nodiscard]] inline Values rounded(Values values) {
-  if (tested_precision() != Precision::kBf16) return values;
-  for (double& v : values) v = static_cast<double>(to_float(to_bfloat16(static_cast<float>(v))));
-  return values;
-}
-[[nodiscard]] inline Values random_values(std::size_t count, unsigned seed) {
-  return rounded(host::random_values(count, seed));
-}
-
-/// Whether tensors hold what a float does: no two drawn numbers of a window are equal.
-[[nodiscard]] inline bool has_float_tensors() { return tested_precision() == Precision::kFp32; }
-
-/// Fails the test unless each value is within `tolerance`, which covers the float arithmetic of the
-/// host, of the expected one: twice that here, as powers and exponentials err by more on a device.
-/// A bfloat16 has 8 bits: rounding to the nearest errs by up to 2^-9 of the next power of two, 2^-8
-/// of the number itself. What has no tolerance is rounded once.
-inline void expect_near(const Values& actual, const Values& expected, double tolerance) {
-  if (tolerance == 0) {
-    EXPECT_EQ(actual, rounded(expected));
-    return;
-  }
-  const bool is_bf16 = tested_precision() == Precision::kBf16;
-  ASSERT_EQ(actual.size(), expected.size());
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    const double rounding = is_bf16 ? std::ldexp(std::abs(expected[i]) + tolerance, -8) : 0;
-    ASSERT_NEAR(actual[i], expected[i], 2 * tolerance + rounding) << "at " << i;
-  }
-}
+/// The host backend, by which the device's results are judged.
+class HostRunner : public host::KernelRunner {
+ public:
+  using host::KernelRunner::backend;
+  using host::KernelRunner::parameters;
+  using host::KernelRunner::run;
+  using host::KernelRunner::tensor;
+  using host::KernelRunner::values;
+  void TestBody() override {}
+};
 
 /// What tests of operations run kernels with: on the device, and from the same numbers on the host.
-class KernelRunner : public DeviceRunner {
+class KernelRunner : public testing::GpuTest {
  protected:
-  KernelRunner() : DeviceRunner{tested_precision()} {}
+  void SetUp() override {
+    testing::GpuTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    um::check(cudaStreamCreateWithFlags(&machine_.stream, cudaStreamNonBlocking));
+  }
+  void TearDown() override {
+    backend_.reset();  // before the stream
+    deterministic_.reset();
+    if (machine_.stream != nullptr) um::check(cudaStreamDestroy(machine_.stream));
+  }
 
-  using DeviceRunner::parameters;
-  using DeviceRunner::values;
-  /// Uninitialised, for a kernel to write.
-  [[nodiscard]] Operand parameters(const ParameterSpec& spec) {
-    return {.host = host().parameters(spec),
-            .device = DeviceBlock{ParameterLayout{machine().precision, spec}.bytes()}};
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+  [[nodiscard]] HostRunner& host() { return host_; }
+  /// With cuDNN and cuBLASLt, which take a while to begin.
+  [[nodiscard]] const CudaBackend& backend() { return begun(backend_, false); }
+
+  [[nodiscard]] static Block bytes(um::Bytes host, um::Bytes device) {
+    return {.host = host::Block{host}, .device = DeviceBlock{device}};
+  }
+  [[nodiscard]] static Block bytes(um::Bytes size) { return bytes(size, size); }
+  template <class T>
+  [[nodiscard]] static Block numbers(const std::vector<T>& values) {
+    Block block = bytes(um::Bytes{values.size() * sizeof(T)});
+    std::memcpy(block.host.data(), values.data(), values.size() * sizeof(T));
+    block.device.write(std::as_bytes(std::span{values}));
+    return block;
+  }
+  [[nodiscard]] Block tensor(const TensorShape& shape) {
+    return {.host = host_.tensor(shape), .device = DeviceBlock{layout_.tensor_bytes(shape)}};
+  }
+  /// Requires: the values are rounded.
+  [[nodiscard]] Block tensor(const TensorShape& shape, const Values& values) {
+    Block block{.host = host_.tensor(shape, values),
+                .device = DeviceBlock{layout_.tensor_bytes(shape)}};
+    std::vector<std::byte> bytes(layout_.tensor_bytes(shape).count());
+    for_each(shape, [&](std::size_t canonical, std::size_t stored) {
+      put(bytes, stored, static_cast<float>(values[canonical]));
+    });
+    block.device.write(bytes);
+    return block;
+  }
+  [[nodiscard]] Block parameters(const ParameterSpec& spec) {
+    return {.host = host_.parameters(spec), .device = DeviceBlock{layout_of(spec).bytes()}};
+  }
+  [[nodiscard]] Block parameters(const ParameterSpec& spec, const Values& values) {
+    Block block{.host = host_.parameters(spec, values),
+                .device = DeviceBlock{layout_of(spec).bytes()}};
+    std::vector<std::byte> bytes(layout_of(spec).bytes().count());
+    import_block(machine_.precision, spec, host::to_floats(values), bytes);
+    block.device.write(bytes);
+    return block;
+  }
+  template <class Op>
+  [[nodiscard]] Block saved_by(const Op& op) {
+    return bytes(host_.backend().saved_bytes(op), saved_bytes(machine_, op));
+  }
+
+  /// The values of a device tensor. Fails the test unless its padding is zero.
+  [[nodiscard]] Values values(const TensorShape& shape, const Block& block) const {
+    std::vector<std::byte> bytes = block.bytes();
+    Values result(shape.elements());
+    for_each(shape, [&](std::size_t canonical, std::size_t stored) {
+      result[canonical] = static_cast<double>(get(bytes, stored));
+      put(bytes, stored, 0.F);
+    });
+    EXPECT_EQ(bytes, std::vector<std::byte>(bytes.size())) << "padding of the tensor is zero";
+    return result;
   }
   /// The floats of a block of the device. Fails the test unless the block is what importing them
   /// would make of it, padding and, where it `has_copy` in bfloat16, that included.
-  [[nodiscard]] Values values(const ParameterSpec& spec, const Operand& block,
+  [[nodiscard]] Values values(const ParameterSpec& spec, const Block& block,
                               bool has_copy = false) const {
     std::vector<float> numbers(element_count(spec));
-    const std::vector<std::byte> actual = block.device.bytes();
-    export_block(machine().precision, spec, actual, numbers);
+    const std::vector<std::byte> actual = block.bytes();
+    export_block(machine_.precision, spec, actual, numbers);
     std::vector<std::byte> expected(actual.size());
-    import_block(machine().precision, spec, numbers, expected);
-    const std::size_t floats = ParameterLayout{machine().precision, spec}.float_count();
-    const auto compared =
-        static_cast<std::ptrdiff_t>(has_copy ? actual.size() : floats * sizeof(float));
+    import_block(machine_.precision, spec, numbers, expected);
+    const auto compared = static_cast<std::ptrdiff_t>(
+        has_copy ? actual.size() : layout_of(spec).float_count() * sizeof(float));
     EXPECT_TRUE(std::equal(actual.begin(), actual.begin() + compared, expected.begin()))
         << "padding is zero, and the copy up to date";
     return {numbers.begin(), numbers.end()};
   }
-  /// Fails the test unless the device has the host's numbers, bit by bit.
-  void expect_same_on_host(const ParameterSpec& spec, Operand& block) {
-    EXPECT_EQ(values(spec, block), host().values(spec, block.host));
+
+  /// Fails the test unless the device has the host's numbers, but for one rounding of a tensor and
+  /// `tolerance`, which covers both sides.
+  void expect_same_on_host(const ParameterSpec& spec, Block& block, double tolerance = 0) {
+    host::expect_near(values(spec, block), host_.values(spec, block.host), tolerance);
   }
-  /// Likewise of a tensor, but for one rounding and `tolerance`, which covers both sides.
-  void expect_same_on_host(const TensorShape& shape, Operand& block, double tolerance = 0) {
+  void expect_same_on_host(const TensorShape& shape, Block& block, double tolerance = 0) {
+    const Values on_host = host_.values(shape, block.host);
     if (tolerance == 0) {
-      expect_equal(shape, block);
+      expect_near(values(shape, block), on_host, 0);
     } else {
-      expect_close(shape, block, tolerance);
+      expect_within(values(shape, block), on_host, tolerance);
     }
   }
-  [[nodiscard]] Operand saved_by(const PoolForward& op) {
-    return bytes(host().backend().saved_bytes(op), saved_bytes(machine(), op));
+
+  /// Runs both, the device in a workspace of exactly the size it asked for. Fails the test when
+  /// the device writes behind a block.
+  template <class Op>
+  void run(const Op& op, const std::vector<Block*>& operands, const StepContext& context = {},
+           bool is_recomputation = false) {
+    std::vector<host::Block*> blocks;
+    for (Block* block : operands) blocks.push_back(&block->host);
+    host_.run(op, blocks, context, is_recomputation);
+    run_tested(op, operands, context, is_recomputation);
   }
+  /// By the device only.
+  template <class Op>
+  void run_tested(const Op& op, const std::vector<Block*>& operands,
+                  const StepContext& context = {}, bool is_recomputation = false) {
+    um::Bytes workspace;
+    if constexpr (requires { workspace_of(machine_, op); }) workspace = workspace_of(machine_, op);
+    run_kernel(*make_kernel(machine_, op), workspace, operands, context, is_recomputation);
+  }
+  void run_with(std::string_view algorithm, const Operation& operation,
+                const std::vector<Block*>& operands) {
+    run_by(backend(), algorithm, operation, operands);
+  }
+  /// Fails the test unless each algorithm of a deterministic backend gives the same bits twice.
+  void expect_same_bits(const Operation& operation, Block& a, Block& b, Block first, Block second) {
+    const CudaBackend& backend = begun(deterministic_, true);
+    for (const AlgorithmInfo& algorithm : backend.algorithms(operation)) {
+      run_by(backend, algorithm.name, operation, {&a, &b, &first});
+      run_by(backend, algorithm.name, operation, {&a, &b, &second});
+      EXPECT_EQ(first.bytes(), second.bytes()) << algorithm.name;
+    }
+  }
+
+ private:
+  const CudaBackend& begun(std::optional<CudaBackend>& backend, bool deterministic) const {
+    if (!backend) {
+      backend.emplace(machine_.stream, CudaBackendOptions{.precision = machine_.precision,
+                                                          .deterministic = deterministic,
+                                                          .max_workspace = um::Bytes{1U << 30U}});
+    }
+    return *backend;
+  }
+  [[nodiscard]] ParameterLayout layout_of(const ParameterSpec& spec) const {
+    return {machine_.precision, spec};
+  }
+  static void run_by(const CudaBackend& backend, std::string_view algorithm,
+                     const Operation& operation, const std::vector<Block*>& operands) {
+    const std::vector<AlgorithmInfo> all = backend.algorithms(operation);
+    const auto chosen = std::ranges::find(all, algorithm, &AlgorithmInfo::name);
+    run_kernel(*backend.prepare(operation, algorithm), chosen->workspace, operands, {}, false);
+  }
+  static void run_kernel(Kernel& kernel, um::Bytes workspace_size,
+                         const std::vector<Block*>& operands, const StepContext& context,
+                         bool is_recomputation) {
+    DeviceBlock workspace{workspace_size};
+    std::vector<std::byte*> addresses;
+    for (Block* block : operands) addresses.push_back(block->device.data());
+    kernel.run({.operands = addresses,
+                .workspace = workspace.data(),
+                .context = &context,
+                .is_recomputation = is_recomputation});
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_TRUE(workspace.guard_is_intact()) << "the workspace is as large as the kernel said";
+    for (const Block* block : operands) EXPECT_TRUE(block->device.guard_is_intact());
+  }
+
+  template <class Visit>
+  static void for_each(const TensorShape& shape, const Visit& visit) {
+    const auto& [channels, height, width] = shape.image;
+    const std::size_t image = Layout::padded(shape.image).elements();
+    std::size_t canonical = 0;
+    for (std::size_t n = 0; n < shape.batch; ++n) {
+      for (std::size_t c = 0; c < channels; ++c) {
+        for (std::size_t h = 0; h < height; ++h) {
+          for (std::size_t w = 0; w < width; ++w) {
+            visit(canonical++, n * image + Layout::index(shape.image, c, h, w));
+          }
+        }
+      }
+    }
+  }
+  static void put(std::vector<std::byte>& bytes, std::size_t element, float value) {
+    const Bfloat16 half = to_bfloat16(value);
+    if (is_bf16()) {
+      std::memcpy(bytes.data() + element * sizeof half, &half, sizeof half);
+    } else {
+      std::memcpy(bytes.data() + element * sizeof value, &value, sizeof value);
+    }
+  }
+  [[nodiscard]] static float get(const std::vector<std::byte>& bytes, std::size_t element) {
+    float value = 0;
+    Bfloat16 half;
+    if (is_bf16()) {
+      std::memcpy(&half, bytes.data() + element * sizeof half, sizeof half);
+      return to_float(half);
+    }
+    std::memcpy(&value, bytes.data() + element * sizeof value, sizeof value);
+    return value;
+  }
+
+  Machine machine_{.precision = tested_precision()};
+  Layout layout_{machine_.precision};
+  HostRunner host_;
+  std::optional<CudaBackend> backend_;
+  std::optional<CudaBackend> deterministic_;
 };
 
 }  // namespace spillway::cuda

@@ -32,15 +32,15 @@ spillway_test(cuda_layout_tests
   LINK spillway::cuda_backend)
 spillway_test(cuda_kernel_tests GPU
   SOURCES ${operation_tests} src/cuda/kernels/load_batch_test.cpp
-          src/cuda/kernels/softmax_cross_entropy_test.cpp
-  LINK spillway::cuda_backend spillway::host spillway::um_cuda_managed)
-target_compile_definitions(cuda_kernel_tests PRIVATE SPILLWAY_KERNELS_OF_CUDA)
-# The same operations on tensors of bfloat16.
-add_test(NAME cuda_kernel_tests_in_bf16 COMMAND cuda_kernel_tests)
-set_tests_properties(cuda_kernel_tests_in_bf16 PROPERTIES
-  LABELS gpu TIMEOUT 120 RESOURCE_LOCK gpu0 ENVIRONMENT SPILLWAY_TEST_PRECISION=bf16)
-spillway_test(cuda_library_tests GPU
-  SOURCES src/cuda/cudnn/batch_norm_test.cpp src/cuda/cudnn/convolution_test.cpp
-          src/cuda/cudnn/linear_test.cpp src/cuda/cudnn/transposed_convolution_test.cpp
-  LINK spillway::cuda_backend spillway::cuda_backend spillway::host spillway::um_cuda_managed
+  LINK spillway::cuda_backend spillway::host spillway::um_cuda_managed
   TIMEOUT 300)
+target_compile_definitions(cuda_kernel_tests PRIVATE SPILLWAY_KERNELS_OF_CUDA)
+# The same operations on tensors of bfloat16, and those that multiply matrices with TF32.
+foreach(precision bf16 tf32)
+  add_test(NAME cuda_kernel_tests_in_${precision} COMMAND cuda_kernel_tests)
+  set_tests_properties(cuda_kernel_tests_in_${precision} PROPERTIES
+    LABELS gpu TIMEOUT 600 RESOURCE_LOCK gpu0
+    ENVIRONMENT SPILLWAY_TEST_PRECISION=${precision})
+endforeach()
+set_property(TEST cuda_kernel_tests_in_tf32 APPEND PROPERTY
+  ENVIRONMENT GTEST_FILTER=*WeightedLayer*:*BatchNorm*)

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "src/host/kernels/kernels.h"
+#include "src/ops/convolution_geometry.h"
 #include "tests/src/host/kernel_runner.h"
 #include "tests/src/host/naive_layers.h"
 
@@ -45,6 +46,23 @@ TEST(HostBackend, SizesDoNotDependOnTheThreadThatAsks) {
     elsewhere = backend.algorithms(operation).at(0).workspace;
   }).join();
   EXPECT_EQ(backend.algorithms(operation).at(0).workspace, elsewhere);
+}
+
+TEST(HostBackend, OffersWinogradAfterDirectWhichNeedsLessWorkspace) {
+  const HostBackend backend;
+  if (backend.layout().block() != 16) GTEST_SKIP() << "oneDNN has Winograd for AVX-512 only";
+  if (onednn_version().starts_with("oneDNN 3")) GTEST_SKIP() << "oneDNN 3 has no Winograd";
+  const TensorShape x{1, {64, 28, 28}};
+  const ConvolutionGeometry g{x, x, nets::square(3), nets::square(1), nets::square(1), false};
+  for (const Operation& operation : {Operation{ConvolutionForward{.geometry = g}},
+                                     Operation{ConvolutionBackwardData{.geometry = g}},
+                                     Operation{ConvolutionBackwardWeights{.geometry = g}}}) {
+    const auto algorithms = backend.algorithms(operation);
+    ASSERT_EQ(algorithms.size(), 2U);
+    EXPECT_EQ(algorithms[0].name, "direct");
+    EXPECT_EQ(algorithms[1].name, "winograd");
+    EXPECT_LT(algorithms[0].workspace, algorithms[1].workspace);
+  }
 }
 
 // No convolution of the well-known networks may fall to oneDNN's reference code, some hundred times
@@ -94,14 +112,11 @@ TEST(Networks, NeedNoReferenceCode) {
   constexpr auto kDirect = dnnl::algorithm::convolution_direct;
   for (const auto& [image, out, kernel, stride] : kConvolutions) {
     const TensorShape x{.batch = 2, .image = image};
-    const nets::Extent padding = nets::square(kernel / 2);
-    const ConvolutionGeometry geometry{
-        .x = x,
-        .y = output_shape(x, out, nets::square(kernel), nets::square(stride), padding),
-        .kernel = nets::square(kernel),
-        .stride = nets::square(stride),
-        .padding = padding,
-        .bias = true};
+    const nets::Convolution layer{.channels = out,
+                                  .kernel = nets::square(kernel),
+                                  .stride = nets::square(stride),
+                                  .padding = nets::square(kernel / 2)};
+    const ConvolutionGeometry geometry = geometry_of(layer, x, output_shape(x, layer));
     std::vector<std::optional<WeightedPrimitive>> primitives{
         make_primitive(machine, ConvolutionForward{.geometry = geometry, .relu = true}, kDirect),
         make_primitive(machine, ConvolutionBackwardWeights{.geometry = geometry}, kDirect)};

@@ -51,6 +51,12 @@ class Block {
     return {reinterpret_cast<float*>(data()), size_ / sizeof(float)};
   }
   [[nodiscard]] std::vector<std::byte> bytes() { return {data(), data() + size_}; }
+  template <class T>
+  [[nodiscard]] std::vector<T> numbers() {
+    std::vector<T> result(size_ / sizeof(T));
+    std::memcpy(result.data(), data(), result.size() * sizeof(T));
+    return result;
+  }
   [[nodiscard]] bool guard_is_intact() {
     return std::all_of(data() + size_, data() + size_ + kGuard,
                        [](std::byte b) { return b == std::byte{0xFF}; });
@@ -66,11 +72,21 @@ class Block {
 /// Tensors hold floats here.
 inline Values rounded(Values values) { return values; }
 inline bool has_float_tensors() { return true; }
+inline constexpr bool kIsCuda = false;
 
 /// Runs operations on the host backend and moves values in and out of its layout.
 class KernelRunner : public ::testing::Test {
  protected:
   [[nodiscard]] const HostBackend& backend() const { return backend_; }
+
+  /// Bytes that a kernel writes, and numbers that it reads, which are no tensor.
+  [[nodiscard]] static Block bytes(um::Bytes size) { return Block{size}; }
+  template <class T>
+  [[nodiscard]] static Block numbers(const std::vector<T>& values) {
+    Block block{um::Bytes{values.size() * sizeof(T)}};
+    std::memcpy(block.data(), values.data(), values.size() * sizeof(T));
+    return block;
+  }
 
   [[nodiscard]] Block tensor(const TensorShape& shape) const {
     return Block{backend_.tensor_bytes(shape)};
@@ -123,20 +139,17 @@ class KernelRunner : public ::testing::Test {
     return Block{backend_.saved_bytes(operation)};
   }
 
-  [[nodiscard]] std::string first_algorithm(const Operation& operation) const {
-    return backend_.algorithms(operation).at(0).name;
-  }
-  [[nodiscard]] bool offers(const Operation& operation, std::string_view algorithm) const {
-    const auto all = backend_.algorithms(operation);
-    return std::any_of(all.begin(), all.end(),
-                       [&](const AlgorithmInfo& info) { return info.name == algorithm; });
-  }
-
   /// Runs the kernel on `operands`, in a workspace of exactly the size it asked for. Fails the test
   /// when it writes behind a block.
   void run(const Operation& operation, const std::vector<Block*>& operands,
            const StepContext& context = {}, bool is_recomputation = false) const {
-    run_with(first_algorithm(operation), operation, operands, context, is_recomputation);
+    run_with(backend_.algorithms(operation).at(0).name, operation, operands, context,
+             is_recomputation);
+  }
+  /// By the backend under test only, which is this one.
+  void run_tested(const Operation& operation, const std::vector<Block*>& operands,
+                  const StepContext& context = {}) const {
+    run(operation, operands, context);
   }
   void run_with(std::string_view algorithm, const Operation& operation,
                 const std::vector<Block*>& operands, const StepContext& context = {},
@@ -156,6 +169,15 @@ class KernelRunner : public ::testing::Test {
                .is_recomputation = is_recomputation});
     EXPECT_TRUE(workspace.guard_is_intact()) << "the workspace is as large as the kernel said";
     for (Block* block : operands) EXPECT_TRUE(block->guard_is_intact());
+  }
+  /// Fails the test unless each algorithm gives the same bits twice.
+  void expect_same_bits(const Operation& operation, Block& a, Block& b, Block first,
+                        Block second) const {
+    for (const AlgorithmInfo& algorithm : backend_.algorithms(operation)) {
+      run_with(algorithm.name, operation, {&a, &b, &first});
+      run_with(algorithm.name, operation, {&a, &b, &second});
+      EXPECT_EQ(first.bytes(), second.bytes()) << algorithm.name;
+    }
   }
 
  private:
@@ -193,6 +215,12 @@ inline void expect_near(const Values& actual, const Values& expected, double tol
 /// roundings of numbers around 1.
 inline double sum_tolerance(std::size_t terms) {
   return 4.0 * static_cast<double>(std::max<std::size_t>(terms, 8)) * std::ldexp(1.0, -24);
+}
+
+/// The same of what a layer with weights sums, which the host multiplies as floats.
+inline double product_tolerance(std::size_t terms) { return sum_tolerance(terms); }
+inline void expect_products(const Values& actual, const Values& expected, double tolerance) {
+  expect_near(actual, expected, tolerance);
 }
 
 }  // namespace spillway::host

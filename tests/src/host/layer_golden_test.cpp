@@ -37,17 +37,12 @@ constexpr double kWinogradTolerance = 1.4e-5;
 
 class GoldenLayer : public KernelRunner, public testing::WithParamInterface<LayerGolden> {
  protected:
-  void check(const nets::Convolution& layer) {
-    check_weighted<ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights>(
-        geometry_of(layer, g_.x[0], g_.y));
-  }
+  void check(const nets::Convolution& layer) { check_weighted(geometry_of(layer, g_.x[0], g_.y)); }
   void check(const nets::TransposedConvolution& layer) {
-    check_weighted<TransposedConvolutionForward, TransposedConvolutionBackwardData,
-                   TransposedConvolutionBackwardWeights>(geometry_of(layer, g_.x[0], g_.y));
+    check_weighted(geometry_of(layer, g_.x[0], g_.y));
   }
   void check(const nets::Linear& layer) {
-    const LinearGeometry geometry{.x = g_.x[0], .features = layer.features, .bias = layer.bias};
-    check_weighted<LinearForward, LinearBackwardData, LinearBackwardWeights>(geometry);
+    check_weighted(LinearGeometry{.x = g_.x[0], .features = layer.features, .bias = layer.bias});
   }
   void check(const nets::BatchNorm& layer) {
     const BatchNormParameters spec{.channels = g_.y.image.channels};
@@ -241,7 +236,7 @@ class GoldenLayer : public KernelRunner, public testing::WithParamInterface<Laye
   }
 
   // Every algorithm of the three operations of a layer with weights.
-  template <class Forward, class BackwardData, class BackwardWeights, class Geometry>
+  template <class Geometry>
   void check_weighted(const Geometry& geometry) {
     const ParameterSpec spec = geometry.parameters();
     Block x = input(0);
@@ -254,14 +249,14 @@ class GoldenLayer : public KernelRunner, public testing::WithParamInterface<Laye
         expect_golden(part, result(), algorithm.name);
       }
     };
-    run_all(Forward{.geometry = geometry, .relu = g_.relu}, {&x, &w, &y}, "y",
+    run_all(WeightedForward<Geometry>{.geometry = geometry, .relu = g_.relu}, {&x, &w, &y}, "y",
             [&] { return values(g_.y, y); });
     Block dy = g_.relu ? masked_output_gradient(y) : output_gradient();
     Block dx = tensor(g_.x[0]);
     Block dw = parameters(spec);
-    run_all(BackwardData{.geometry = geometry}, {&dy, &w, &dx}, "dx1",
+    run_all(WeightedBackwardData<Geometry>{.geometry = geometry}, {&dy, &w, &dx}, "dx1",
             [&] { return values(g_.x[0], dx); });
-    run_all(BackwardWeights{.geometry = geometry}, {&x, &dy, &dw}, "dparameters",
+    run_all(WeightedBackwardWeights<Geometry>{.geometry = geometry}, {&x, &dy, &dw}, "dparameters",
             [&] { return values(spec, dw); });
   }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "nets/shape_inference.h"
 #include "src/ops/operation.h"
 #include "tests/src/host/kernel_runner.h"
 
@@ -16,17 +17,9 @@ inline std::size_t place(const TensorShape& shape, std::size_t n, std::size_t c,
   return ((n * shape.image.channels + c) * shape.image.height + h) * shape.image.width + w;
 }
 
-inline TensorShape output_shape(const TensorShape& x, std::size_t channels, nets::Extent kernel,
-                                nets::Extent stride, nets::Extent padding,
-                                nets::Extent dilation = nets::square(1)) {
-  const auto side = [](std::size_t from, std::size_t k, std::size_t s, std::size_t p,
-                       std::size_t d) { return (from + 2 * p - (k - 1) * d - 1) / s + 1; };
-  return {.batch = x.batch,
-          .image = {.channels = channels,
-                    .height = side(x.image.height, kernel.height, stride.height, padding.height,
-                                   dilation.height),
-                    .width = side(x.image.width, kernel.width, stride.width, padding.width,
-                                  dilation.width)}};
+/// What `layer` makes of x.
+inline TensorShape output_shape(const TensorShape& x, const nets::Layer& layer) {
+  return {.batch = x.batch, .image = nets::infer_shape("layer", layer, {x.image})};
 }
 
 /// How a window moves over an image.
@@ -75,33 +68,46 @@ void for_each_product(const ConvolutionGeometry& g, const Visit& visit) {
   }
 }
 
+/// Likewise of a transposed convolution: a pixel of x adds its multiple of the kernel to y.
+template <class Visit>
+void for_each_product(const TransposedConvolutionGeometry& g, const Visit& visit) {
+  for_each_product(g.adjoint(),
+                   [&](std::size_t x, std::size_t y, std::size_t weight) { visit(y, x, weight); });
+}
+template <class Visit>
+void for_each_product(const LinearGeometry& g, const Visit& visit) {
+  const std::size_t in = g.x.image.elements();
+  for (std::size_t n = 0; n < g.x.batch; ++n) {
+    for (std::size_t o = 0; o < g.features; ++o) {
+      for (std::size_t i = 0; i < in; ++i) visit(n * g.features + o, n * in + i, o * in + i);
+    }
+  }
+}
+
 inline std::size_t channel_of(const TensorShape& shape, std::size_t at) {
   return at / (shape.image.height * shape.image.width) % shape.image.channels;
 }
 
-inline Values naive_convolution(const ConvolutionGeometry& g, const Values& x,
-                                const Values& parameters) {
-  const std::size_t biases = parameters.size() - g.y.image.channels;
-  Values y(g.y.elements(), 0.0);
+inline TensorShape y_of(const LinearGeometry& g) {
+  return {.batch = g.x.batch, .image = {.channels = g.features}};
+}
+template <class Geometry>
+TensorShape y_of(const Geometry& g) {
+  return g.y;
+}
+
+/// What a layer with weights makes of x: sums of products, and the biases, its last parameters.
+template <class Geometry>
+Values naive_sums(const Geometry& g, const Values& x, const Values& parameters) {
+  const TensorShape shape = y_of(g);
+  const std::size_t biases = parameters.size() - shape.image.channels;
+  Values y(shape.elements(), 0.0);
   for (std::size_t at = 0; g.bias && at < y.size(); ++at) {
-    y[at] = parameters[biases + channel_of(g.y, at)];
+    y[at] = parameters[biases + channel_of(shape, at)];
   }
   for_each_product(g, [&](std::size_t to, std::size_t from, std::size_t weight) {
     y[to] += x[from] * parameters[weight];
   });
-  return y;
-}
-
-inline Values naive_linear(const LinearGeometry& g, const Values& x, const Values& parameters) {
-  const std::size_t in = g.x.image.elements();
-  Values y(g.x.batch * g.features);
-  for (std::size_t n = 0; n < g.x.batch; ++n) {
-    for (std::size_t o = 0; o < g.features; ++o) {
-      double sum = g.bias ? parameters[g.features * in + o] : 0.0;
-      for (std::size_t i = 0; i < in; ++i) sum += x[n * in + i] * parameters[o * in + i];
-      y[n * g.features + o] = sum;
-    }
-  }
   return y;
 }
 

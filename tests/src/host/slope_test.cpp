@@ -3,8 +3,8 @@
 // it is far from there.
 
 #include <cmath>
-#include <functional>
 
+#include "src/ops/convolution_geometry.h"
 #include "tests/src/host/kernel_runner.h"
 #include "tests/src/host/naive_layers.h"
 #include "tests/src/host/numeric_gradient.h"
@@ -198,102 +198,51 @@ class SlopeOfFusedRelu : public KernelRunner {
     return values;
   }
 
-  // What a layer is: its three operations, the shapes they work on, its definition.
-  struct Layer {
-    Operation forward;
-    Operation backward_data;
-    Operation backward_weights;
-    TensorShape x;
-    TensorShape y;
-    ParameterSpec parameters;
-    std::function<Values(const Values& x, const Values& parameters)> definition;  // without ReLU
-  };
-
-  void expect_gradients(const Layer& layer) const {
-    const Values at = whole_numbers(layer.x.elements(), 1);
-    Values w = whole_numbers(element_count(layer.parameters), 2);
-    for (std::size_t i = w.size() - layer.y.image.channels; i < w.size(); ++i) w[i] += 0.5;
-    const Values dy = random_values(layer.y.elements(), 3);
-    Block x = tensor(layer.x, at);
-    Block weights = parameters(layer.parameters, w);
-    Block y = tensor(layer.y);
-    Block dsum = tensor(layer.y, dy);
-    Block dx = tensor(layer.x);
-    Block dw = parameters(layer.parameters);
-    run(layer.forward, {&x, &weights, &y});
-    run(ReluBackward{.x = layer.y}, {&y, &dsum, &dsum});
-    run(layer.backward_data, {&dsum, &weights, &dx});
-    run(layer.backward_weights, {&x, &dsum, &dw});
+  template <class Geometry>
+  void expect_gradients(const Geometry& g) const {
+    const TensorShape y_shape = y_of(g);
+    const ParameterSpec spec = g.parameters();
+    const Values at = whole_numbers(g.x.elements(), 1);
+    Values w = whole_numbers(element_count(spec), 2);
+    for (std::size_t i = w.size() - y_shape.image.channels; i < w.size(); ++i) w[i] += 0.5;
+    const Values dy = random_values(y_shape.elements(), 3);
+    Block x = tensor(g.x, at);
+    Block weights = parameters(spec, w);
+    Block y = tensor(y_shape);
+    Block dsum = tensor(y_shape, dy);
+    Block dx = tensor(g.x);
+    Block dw = parameters(spec);
+    run(WeightedForward<Geometry>{.geometry = g, .relu = true}, {&x, &weights, &y});
+    run(ReluBackward{.x = y_shape}, {&y, &dsum, &dsum});
+    run(WeightedBackwardData<Geometry>{.geometry = g}, {&dsum, &weights, &dx});
+    run(WeightedBackwardWeights<Geometry>{.geometry = g}, {&x, &dsum, &dw});
     const auto loss = [&](const Values& x_near, const Values& w_near) {
-      return dot(dy, naive_relu(layer.definition(x_near, w_near)));
+      return dot(dy, naive_relu(naive_sums(g, x_near, w_near)));
     };
-    expect_slopes(values(layer.x, dx),
+    expect_slopes(values(g.x, dx),
                   numeric_gradient(at, [&](const Values& near) { return loss(near, w); }));
-    expect_slopes(values(layer.parameters, dw),
+    expect_slopes(values(spec, dw),
                   numeric_gradient(w, [&](const Values& near) { return loss(at, near); }));
   }
 };
 
 TEST_F(SlopeOfFusedRelu, OfAConvolutionIsItsGradient) {
   const TensorShape x{2, {6, 7, 5}};
-  const ConvolutionGeometry plain{.x = x,
-                                  .y = output_shape(x, 9, {3, 2}, {2, 1}, {1, 1}),
-                                  .kernel = {3, 2},
-                                  .stride = {2, 1},
-                                  .padding = {1, 1},
-                                  .bias = true};
-  ConvolutionGeometry grouped = plain;
-  grouped.groups = 3;
-  grouped.dilation = {2, 1};
-  grouped.y = output_shape(x, 9, {3, 2}, {2, 1}, {1, 1}, grouped.dilation);
-  for (const ConvolutionGeometry& g : {plain, grouped}) {
-    expect_gradients({.forward = ConvolutionForward{.geometry = g, .relu = true},
-                      .backward_data = ConvolutionBackwardData{.geometry = g},
-                      .backward_weights = ConvolutionBackwardWeights{.geometry = g},
-                      .x = g.x,
-                      .y = g.y,
-                      .parameters = g.parameters(),
-                      .definition = [&](const Values& at, const Values& w) {
-                        return naive_convolution(g, at, w);
-                      }});
+  const nets::Convolution plain{9, {3, 2}, {2, 1}, {1, 1}};
+  const nets::Convolution grouped{9, {3, 2}, {2, 1}, {1, 1}, true, {2, 1}, 3};
+  for (const nets::Convolution& layer : {plain, grouped}) {
+    expect_gradients(geometry_of(layer, x, output_shape(x, layer)));
   }
 }
 
-// Each pixel of x adds its multiple of the kernel.
 TEST_F(SlopeOfFusedRelu, OfATransposedConvolutionIsItsGradient) {
-  const TransposedConvolutionGeometry g{.x = {2, {4, 3, 2}},
-                                        .y = {2, {5, 6, 5}},  // 2 * 2 + 4 - 2, 1 * 3 + 2
-                                        .kernel = {4, 2},
-                                        .stride = {2, 3},
-                                        .padding = {1, 0},
-                                        .bias = true};
-  const auto definition = [&](const Values& x, const Values& w) {
-    Values y(g.y.elements());
-    for (std::size_t i = 0; i < y.size(); ++i) y[i] = w[w.size() - 5 + channel_of(g.y, i)];
-    for_each_product(g.adjoint(), [&](std::size_t from, std::size_t to, std::size_t weight) {
-      y[to] += x[from] * w[weight];
-    });
-    return y;
-  };
-  expect_gradients({.forward = TransposedConvolutionForward{.geometry = g, .relu = true},
-                    .backward_data = TransposedConvolutionBackwardData{.geometry = g},
-                    .backward_weights = TransposedConvolutionBackwardWeights{.geometry = g},
-                    .x = g.x,
-                    .y = g.y,
-                    .parameters = g.parameters(),
-                    .definition = definition});
+  const TensorShape x{2, {4, 3, 2}};
+  const nets::TransposedConvolution layer{5, {4, 2}, {2, 3}, {1, 0}};
+  expect_gradients(geometry_of(layer, x, output_shape(x, layer)));
 }
 
 TEST_F(SlopeOfFusedRelu, OfALinearLayerIsItsGradient) {
-  const LinearGeometry g{.x = {3, {6, 2, 3}}, .features = 10, .bias = true};
-  expect_gradients(
-      {.forward = LinearForward{.geometry = g, .relu = true},
-       .backward_data = LinearBackwardData{.geometry = g},
-       .backward_weights = LinearBackwardWeights{.geometry = g},
-       .x = g.x,
-       .y = {.batch = 3, .image = {.channels = 10}},
-       .parameters = g.parameters(),
-       .definition = [&](const Values& at, const Values& w) { return naive_linear(g, at, w); }});
+  expect_gradients(LinearGeometry{.x = {3, {6, 2, 3}}, .features = 10, .bias = true});
 }
 
 }  // namespace

@@ -13,29 +13,44 @@
 
 namespace spillway::test {
 
+#ifdef SPILLWAY_KERNELS_OF_CUDA
+namespace tested = cuda;
+#else
+namespace tested = host;
+#endif
+
 using host::channel_of;
 using host::dot;
+using host::for_each_product;
+using host::naive_batch_norm;
+using host::naive_cross_entropy;
 using host::naive_pool;
 using host::naive_relu;
+using host::naive_statistics;
+using host::naive_sums;
 using host::numeric_gradient;
+using host::output_shape;
 using host::place;
 using host::sum_tolerance;
 using host::to_floats;
 using host::Values;
-#ifdef SPILLWAY_KERNELS_OF_CUDA
-using cuda::expect_near;
-using cuda::has_float_tensors;
-using cuda::KernelRunner;
-using cuda::random_values;
-using cuda::rounded;
-using Block = cuda::Operand;
-#else
-using host::Block;
-using host::expect_near;
-using host::has_float_tensors;
-using host::KernelRunner;
-using host::random_values;
-using host::rounded;
-#endif
+using tested::Block;
+using tested::expect_near;
+using tested::expect_products;
+using tested::has_float_tensors;
+using tested::KernelRunner;
+using tested::kIsCuda;
+using tested::product_tolerance;
+using tested::random_values;
+using tested::rounded;
+
+/// Whether a numeric_gradient() by these costs a test no time to speak of.
+[[nodiscard]] inline bool are_few(const Values& values) { return values.size() <= 1000; }
+
+/// The cases of the backend under test, where its layouts and algorithms ask for some of their own.
+template <class Case>
+[[nodiscard]] std::vector<Case> of_backend(std::vector<Case> host, std::vector<Case> cuda) {
+  return kIsCuda ? cuda : host;
+}
 
 }  // namespace spillway::test

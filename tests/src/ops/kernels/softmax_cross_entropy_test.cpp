@@ -1,0 +1,247 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "tests/src/ops/kernel_runner.h"
+
+namespace spillway::test {
+namespace {
+
+using Labels = std::vector<std::int32_t>;
+
+// A few float roundings of numbers up to 16, of which the logarithm takes most away.
+constexpr double kTolerance = 2e-6;
+constexpr double kLossTolerance = (kIsCuda ? 2 : 1) * kTolerance;
+
+// Of labels that are not negative, and at least one.
+double counted(const Labels& labels) {
+  const auto is_label = [](std::int32_t label) { return label >= 0; };
+  return std::max(1.0, static_cast<double>(std::count_if(labels.begin(), labels.end(), is_label)));
+}
+
+class CrossEntropyRunner : public KernelRunner {
+ protected:
+  // Numbers up to 8, as large as losses then get.
+  [[nodiscard]] static Values some_logits(const TensorShape& shape) {
+    Values logits = random_values(shape.elements(), 1);
+    for (double& value : logits) value *= 8;
+    return rounded(logits);
+  }
+  // (N, C, H, W) as (N H W, C).
+  [[nodiscard]] static Values rows(const TensorShape& shape, const Values& x) {
+    const std::size_t pixels = shape.image.height * shape.image.width;
+    const std::size_t classes = shape.image.channels;
+    Values result(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t image = i / (pixels * classes);
+      result[(image * pixels + i % pixels) * classes + channel_of(shape, i)] = x[i];
+    }
+    return result;
+  }
+  [[nodiscard]] static double loss(const TensorShape& shape, const Values& logits,
+                                   const Labels& labels) {
+    return naive_cross_entropy(shape.image.channels, rows(shape, logits), labels);
+  }
+  [[nodiscard]] static Block empty_result() { return bytes(float_bytes(2)); }
+  // Rows whose first largest logit is their label's.
+  [[nodiscard]] static float correct(const TensorShape& shape, const Values& logits,
+                                     const Labels& labels) {
+    const Values all = rows(shape, logits);
+    const auto classes = static_cast<std::ptrdiff_t>(shape.image.channels);
+    float count = 0;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const auto row = all.begin() + static_cast<std::ptrdiff_t>(i) * classes;
+      count += std::max_element(row, row + classes) - row == labels[i] ? 1.F : 0.F;
+    }
+    return count;
+  }
+
+  static void expect_result(Block& result, double loss, float correct, double tolerance) {
+    const std::vector<float> numbers = result.numbers<float>();
+    EXPECT_NEAR(static_cast<double>(numbers[0]), loss, tolerance);
+    EXPECT_EQ(numbers[1], correct);
+  }
+  // The mean loss of what counts, its gradient, and the same over the logits. Of a part of a batch
+  // where more labels count than are here.
+  void expect_training(const TensorShape& shape, const Labels& labels, double count,
+                       const StepContext& context = {}) {
+    const Values values_of_logits = some_logits(shape);
+    Block logits = tensor(shape, values_of_logits);
+    Block label = numbers(labels);
+    Block result = empty_result();
+    Block dlogits = tensor(shape);
+    const SoftmaxCrossEntropyTrain op{.x = shape};
+    run(op, {&logits, &label, &result, &dlogits}, context);
+    const auto mean = [&](const Values& at) { return loss(shape, at, labels) / count; };
+    expect_result(result, mean(values_of_logits), correct(shape, values_of_logits, labels),
+                  kLossTolerance);
+    if (are_few(values_of_logits)) {
+      expect_near(values(shape, dlogits), numeric_gradient(values_of_logits, mean), kTolerance);
+    }
+    expect_same_on_host(shape, dlogits, 2 * kTolerance);
+
+    Block same_result = empty_result();
+    run(op, {&logits, &label, &same_result, &logits}, context);
+    EXPECT_EQ(logits.bytes(), dlogits.bytes());
+    EXPECT_EQ(result.bytes(), same_result.bytes());
+  }
+  void expect_evaluation(const TensorShape& shape, const Labels& labels) {
+    const Values values_of_logits = some_logits(shape);
+    Block logits = tensor(shape, values_of_logits);
+    Block label = numbers(labels);
+    Block result = empty_result();
+    run(SoftmaxCrossEntropyEvaluate{.x = shape}, {&logits, &label, &result});
+    expect_result(result, loss(shape, values_of_logits, labels),
+                  correct(shape, values_of_logits, labels), counted(labels) * kLossTolerance);
+  }
+};
+
+class SoftmaxCrossEntropy : public CrossEntropyRunner,
+                            public ::testing::WithParamInterface<std::size_t> {
+ protected:
+  const std::size_t classes_ = GetParam();
+  const TensorShape shape_{3, {.channels = classes_}};
+};
+
+TEST_P(SoftmaxCrossEntropy, TrainGivesTheMeanLossOfLabelledSamplesAndItsGradient) {
+  for (const Labels& labels : {Labels{1, 0, 1}, Labels{1, -1, 0}, Labels{-1, -1, -1}}) {
+    expect_training(shape_, labels, counted(labels));
+  }
+}
+
+// Three samples, one of them without a label, of a batch in which five have one.
+TEST_P(SoftmaxCrossEntropy, TrainTakesTheMeanOverTheWholeBatchItIsAPartOf) {
+  expect_training(shape_, {1, -1, 0}, 5, {.counted_labels = 5});
+}
+
+// Two heads: the second adds its loss to what the first has left, and counts for itself.
+TEST_P(SoftmaxCrossEntropy, TrainWeighsItsLossAndAddsItToAnother) {
+  const Labels labels{1, -1, 0};
+  const Values values_of_logits = some_logits(shape_);
+  Block logits = tensor(shape_, values_of_logits);
+  Block label = numbers(labels);
+  Block result = numbers(std::vector<float>{2.5F, 77});
+  Block dlogits = tensor(shape_);
+  const SoftmaxCrossEntropyTrain op{.x = shape_, .weight = 0.3F, .accumulates = true};
+  run(op, {&logits, &label, &result, &result, &dlogits});
+  const auto both = [&](const Values& at) {
+    return 2.5 + static_cast<double>(0.3F) * loss(shape_, at, labels) / 2;
+  };
+  expect_result(result, both(values_of_logits), correct(shape_, values_of_logits, labels),
+                kLossTolerance);
+  if (are_few(values_of_logits)) {
+    expect_near(values(shape_, dlogits), numeric_gradient(values_of_logits, both), kTolerance);
+  }
+  expect_same_on_host(shape_, dlogits, 2 * kTolerance);
+}
+
+TEST_P(SoftmaxCrossEntropy, EvaluateSumsOverTheSamplesThatHaveALabel) {
+  for (const Labels& labels : {Labels{1, 0, 1}, Labels{1, -1, 0}}) {
+    expect_evaluation(shape_, labels);
+  }
+}
+
+// More than threads of a block.
+TEST_P(SoftmaxCrossEntropy, SumsManySamples) {
+  const TensorShape shape{700, {.channels = classes_}};
+  Labels labels;
+  for (std::size_t n = 0; n < shape.batch; ++n) {
+    labels.push_back(n % 7 == 3 ? -1 : static_cast<std::int32_t>(n % classes_));
+  }
+  expect_training(shape, labels, counted(labels));
+}
+
+TEST_P(SoftmaxCrossEntropy, CountsPredictionsThatAreTheFirstOfTheLargestLogits) {
+  Values logits(shape_.elements(), -1.0);  // below the zeros of the padding
+  logits[1] = 0;                           // row 0 predicts class 1
+  logits[classes_] = 0;                    // row 1 predicts class 0
+  logits[2 * classes_ - 1] = 0;            // the last class of row 1 as well
+  logits[2 * classes_ + 1] = 0;            // row 2 predicts class 1
+  Block block = tensor(shape_, logits);
+  for (const auto& [labels, correct] :
+       {std::pair{Labels{1, 0, -1}, 2.F}, {{0, 0, -1}, 1.F}, {{0, 1, 0}, 0.F}, {{1, 0, 1}, 3.F}}) {
+    Block label = numbers(labels);
+    Block result = empty_result();
+    run(SoftmaxCrossEntropyEvaluate{.x = shape_}, {&block, &label, &result});
+    EXPECT_EQ(result.numbers<float>()[1], correct);
+  }
+}
+
+// exp(1000) is infinite, and so is the logarithm of its sum; the loss of the other class is 2000.
+TEST_P(SoftmaxCrossEntropy, StaysFiniteForHugeLogits) {
+  Values logits(shape_.elements(), -1000.0);
+  for (std::size_t n = 0; n < 3; ++n) logits[n * classes_] = 1000;  // which is a bfloat16
+  Block block = tensor(shape_, logits);
+  Block label = numbers(Labels{0, 1, 0});
+  Block result = empty_result();
+  run(SoftmaxCrossEntropyEvaluate{.x = shape_}, {&block, &label, &result});
+  EXPECT_EQ(result.numbers<float>()[0], 2000.F);
+}
+
+// The host sees it; a device, which nobody waits for, makes the loss not a number.
+TEST_P(SoftmaxCrossEntropy, RefusesALabelThatIsNoClass) {
+  Block logits = tensor(shape_, some_logits(shape_));
+  Block label = numbers(Labels{0, static_cast<std::int32_t>(classes_), 0});
+  Block result = empty_result();
+  Block dlogits = tensor(shape_);
+  const auto train = [&] {
+    run_tested(SoftmaxCrossEntropyTrain{.x = shape_}, {&logits, &label, &result, &dlogits});
+  };
+  if (!kIsCuda) {
+    EXPECT_THROW(train(), um::ContractError);
+    return;
+  }
+  train();
+  EXPECT_TRUE(std::isnan(result.numbers<float>()[0]));
+  (void)values(shape_, dlogits);  // whose padding is zero
+}
+
+INSTANTIATE_TEST_SUITE_P(Classes, SoftmaxCrossEntropy, ::testing::Values(2, 10, 16, 33, 1000));
+
+// A label for each pixel, every fourth of which has none: the same, on rows that lie apart.
+class PixelCrossEntropy : public CrossEntropyRunner,
+                          public ::testing::WithParamInterface<TensorShape> {
+ protected:
+  const TensorShape shape_ = GetParam();
+  const std::size_t classes_ = shape_.image.channels;
+  const Labels labels_ = [this] {
+    Labels labels(shape_.elements() / classes_);
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      labels[i] = i % 4 == 2 ? -1 : static_cast<std::int32_t>(i * 7 % classes_);
+    }
+    return labels;
+  }();
+};
+
+TEST_P(PixelCrossEntropy, TrainGivesTheMeanOverTheLabelledPixelsAndItsGradient) {
+  expect_training(shape_, labels_, counted(labels_));
+}
+
+TEST_P(PixelCrossEntropy, EvaluateSumsTheLossAndCountsPixels) {
+  expect_evaluation(shape_, labels_);
+}
+
+// One pixel more or less beside it changes no bit of a row.
+TEST_P(PixelCrossEntropy, HasTheBitsOfASampleForEachPixel) {
+  const TensorShape apart{labels_.size(), {.channels = classes_}};
+  const Values together = some_logits(shape_);
+  Block labels = numbers(labels_);
+  Block together_logits = tensor(shape_, together);
+  Block together_result = empty_result();
+  Block apart_logits = tensor(apart, rows(shape_, together));
+  Block apart_result = empty_result();
+  run(SoftmaxCrossEntropyTrain{.x = shape_},
+      {&together_logits, &labels, &together_result, &together_logits});
+  run(SoftmaxCrossEntropyTrain{.x = apart}, {&apart_logits, &labels, &apart_result, &apart_logits});
+  EXPECT_EQ(together_result.bytes(), apart_result.bytes());
+  EXPECT_EQ(rows(shape_, values(shape_, together_logits)), values(apart, apart_logits));
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, PixelCrossEntropy,
+                         ::testing::Values(TensorShape{2, {21, 3, 5}}, TensorShape{1, {3, 4, 3}},
+                                           TensorShape{3, {2, 1, 7}}, TensorShape{2, {16, 5, 1}},
+                                           TensorShape{2, {33, 7, 5}},
+                                           TensorShape{2, {1000, 7, 5}}));
+
+}  // namespace
+}  // namespace spillway::test
