@@ -17,27 +17,16 @@ __global__ void accumulate_gradients(const float* old_sum, const float* part, fl
   }
 }
 
-// Gradients of parameters are floats in every precision, a multiple of 8 of them.
-class AccumulateGradientsKernel final : public CudaKernel {
- public:
-  AccumulateGradientsKernel(const Machine& machine, const AccumulateGradients& op)
-      : CudaKernel{machine, operand_count(op)}, layout_{machine.precision, op.parameters} {}
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<AccumulateGradients>(arguments.operands);
-    const std::size_t packs = layout_.float_count() / Pack<float>::kLanes;
-    launch(stream(), packs, accumulate_gradients, tensor<float>(operands.in.sum),
-           tensor<float>(operands.in.dparameters), tensor<float>(operands.out.sum), packs);
-  }
-
-  ParameterLayout layout_;
-};
-
 }  // namespace
 
+// Gradients of parameters are floats in every precision, a multiple of 8 of them.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AccumulateGradients& op) {
-  return std::make_unique<AccumulateGradientsKernel>(machine, op);
+  const ParameterLayout layout{machine.precision, op.parameters};
+  const std::size_t packs = layout.float_count() / Pack<float>::kLanes;
+  return kernel_of(machine, op, [stream = machine.stream, packs](const auto& operands) {
+    launch(stream, packs, accumulate_gradients, tensor<float>(operands.in.sum),
+           tensor<float>(operands.in.dparameters), tensor<float>(operands.out.sum), packs);
+  });
 }
 
 }  // namespace spillway::cuda

@@ -59,16 +59,12 @@ __global__ void adam_update(AdamBlocks blocks, AdamRates rates, UpdateRange rang
   }
 }
 
-class AdamUpdateKernel final : public CudaKernel {
- public:
-  AdamUpdateKernel(const Machine& machine, const AdamUpdate& op)
-      : CudaKernel{machine, operand_count(op)},
-        layout_{machine.precision, op.parameters},
-        op_{op} {}
+}  // namespace
 
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<AdamUpdate>(arguments.operands);
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op) {
+  const ParameterLayout layout{machine.precision, op.parameters};
+  const auto update = [stream = machine.stream, layout, op](const auto& operands,
+                                                            const auto& arguments) {
     const AdamBlocks blocks{.old_w = tensor<float>(operands.in.parameters),
                             .old_m = tensor<float>(operands.in.first_moment),
                             .old_v = tensor<float>(operands.in.second_moment),
@@ -76,19 +72,11 @@ class AdamUpdateKernel final : public CudaKernel {
                             .w = tensor<float>(operands.out.parameters),
                             .m = tensor<float>(operands.out.first_moment),
                             .v = tensor<float>(operands.out.second_moment)};
-    const UpdateRange range = UpdateRange::of(layout_, op_.parameters, operands.out.parameters);
-    launch(stream(), range.packs, adam_update, blocks, adam_rates(op_.options, *arguments.context),
+    const UpdateRange range = UpdateRange::of(layout, op.parameters, operands.out.parameters);
+    launch(stream, range.packs, adam_update, blocks, adam_rates(op.options, *arguments.context),
            range);
-  }
-
-  ParameterLayout layout_;
-  AdamUpdate op_;
-};
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op) {
-  return std::make_unique<AdamUpdateKernel>(machine, op);
+  };
+  return kernel_of(machine, op, update);
 }
 
 }  // namespace spillway::cuda

@@ -28,37 +28,22 @@ __global__ void dropout(const T* x, T* y, DropoutMask mask, std::uint32_t packs_
   }
 }
 
-// Forward and backward are the same: x, or dy, times the mask.
-class DropoutKernel final : public CudaKernel {
- public:
-  DropoutKernel(const Machine& machine, const DropoutForward& op)
-      : CudaKernel{machine, operand_count(op)},
-        shape_{op.x},
-        probability_{op.probability},
-        stream_{op.stream} {}
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<DropoutForward>(arguments.operands);
-    const DropoutMask mask = dropout_mask(shape_.image, probability_, stream_, *arguments.context);
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      const std::size_t of_pixel = Layout::padded(shape_.image.channels) / Pack<T>::kLanes;
-      const std::size_t packs = pack_count<T>(shape_);
-      launch(stream(), packs, dropout<T>, tensor<T>(operands.in.x), tensor<T>(operands.out.y), mask,
-             static_cast<std::uint32_t>(of_pixel), packs);
-    });
-  }
-
-  TensorShape shape_;
-  float probability_;
-  std::uint32_t stream_;
-};
-
 }  // namespace
 
+// Forward and backward are the same: x, or dy, times the mask.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward& op) {
-  return std::make_unique<DropoutKernel>(machine, op);
+  const auto apply = [machine, op](const auto& operands, const auto& arguments) {
+    const DropoutMask mask =
+        dropout_mask(op.x.image, op.probability, op.stream, *arguments.context);
+    with_element(machine.precision, [&](auto element) {
+      using T = decltype(element);
+      const std::size_t of_pixel = Layout::padded(op.x.image.channels) / Pack<T>::kLanes;
+      const std::size_t packs = pack_count<T>(op.x);
+      launch(machine.stream, packs, dropout<T>, tensor<T>(operands.in.x), tensor<T>(operands.out.y),
+             mask, static_cast<std::uint32_t>(of_pixel), packs);
+    });
+  };
+  return kernel_of(machine, op, apply);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutBackward& op) {
   return make_kernel(machine, forward_of(op));

@@ -89,146 +89,69 @@ __global__ void add_gradients_of_relu(const T* a, const T* b, const T* y, T* d, 
   }
 }
 
-class ReluForwardKernel final : public CudaKernel {
- public:
-  ReluForwardKernel(const Machine& machine, const ReluForward& op)
-      : CudaKernel{machine, operand_count(op)}, shape_{op.x} {}
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<ReluForward>(arguments.operands);
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      const std::size_t packs = pack_count<T>(shape_);
-      launch(stream(), packs, relu_forward<T>, tensor<T>(operands.in.x), tensor<T>(operands.out.y),
-             packs);
+// A kernel that calls enqueue(T{}, operands, start) with the elements' type: start(kernel,
+// tensors...) enqueues a kernel over all packs.
+template <class Op, class Enqueue>
+std::unique_ptr<Kernel> element_wise(const Machine& machine, const Op& op, Enqueue enqueue) {
+  const auto body = [machine, shape = op.x, enqueue](const auto& operands) {
+    with_element(machine.precision, [&]<class T>(T element) {
+      enqueue(element, operands, [&](auto kernel, auto... tensors) {
+        const std::size_t packs = pack_count<T>(shape);
+        launch(machine.stream, packs, kernel, tensors..., packs);
+      });
     });
-  }
-
-  TensorShape shape_;
-};
-
-class ReluBackwardKernel final : public CudaKernel {
- public:
-  ReluBackwardKernel(const Machine& machine, const ReluBackward& op)
-      : CudaKernel{machine, operand_count(op)}, shape_{op.x} {}
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<ReluBackward>(arguments.operands);
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      const std::size_t packs = pack_count<T>(shape_);
-      launch(stream(), packs, relu_backward<T>, tensor<T>(operands.in.y), tensor<T>(operands.in.dy),
-             tensor<T>(operands.out.dx), packs);
-    });
-  }
-
-  TensorShape shape_;
-};
-
-class GeluForwardKernel final : public CudaKernel {
- public:
-  GeluForwardKernel(const Machine& machine, const GeluForward& op)
-      : CudaKernel{machine, operand_count(op)}, shape_{op.x} {}
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<GeluForward>(arguments.operands);
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      const std::size_t packs = pack_count<T>(shape_);
-      launch(stream(), packs, gelu_forward<T>, tensor<T>(operands.in.x), tensor<T>(operands.out.y),
-             packs);
-    });
-  }
-
-  TensorShape shape_;
-};
-
-class GeluBackwardKernel final : public CudaKernel {
- public:
-  GeluBackwardKernel(const Machine& machine, const GeluBackward& op)
-      : CudaKernel{machine, operand_count(op)}, shape_{op.x} {}
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<GeluBackward>(arguments.operands);
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      const std::size_t packs = pack_count<T>(shape_);
-      launch(stream(), packs, gelu_backward<T>, tensor<T>(operands.in.x), tensor<T>(operands.in.dy),
-             tensor<T>(operands.out.dx), packs);
-    });
-  }
-
-  TensorShape shape_;
-};
-
-class AddForwardKernel final : public CudaKernel {
- public:
-  AddForwardKernel(const Machine& machine, const AddForward& op)
-      : CudaKernel{machine, operand_count(op)}, shape_{op.x}, relu_{op.relu} {}
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<AddForward>(arguments.operands);
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      const std::size_t packs = pack_count<T>(shape_);
-      launch(stream(), packs, relu_ ? add_forward<T, true> : add_forward<T, false>,
-             tensor<T>(operands.in.a), tensor<T>(operands.in.b), tensor<T>(operands.out.y), packs);
-    });
-  }
-
-  TensorShape shape_;
-  bool relu_;
-};
-
-class AddGradientsKernel final : public CudaKernel {
- public:
-  AddGradientsKernel(const Machine& machine, const AddGradients& op)
-      : CudaKernel{machine, operand_count(op)}, op_{op} {}
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of(op_, arguments.operands);
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      const std::size_t packs = pack_count<T>(op_.x);
-      T* const a = tensor<T>(operands.in.a);
-      T* const b = tensor<T>(operands.in.b);
-      T* const d = tensor<T>(operands.out.d);
-      if (op_.relu) {
-        launch(stream(), packs, add_gradients_of_relu<T>, a, b, tensor<T>(operands.in.y), d, packs);
-      } else {
-        launch(stream(), packs, add_forward<T, false>, a, b, d, packs);
-      }
-    });
-  }
-
-  AddGradients op_;
-};
+  };
+  return kernel_of(machine, op, body);
+}
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluForward& op) {
-  return std::make_unique<ReluForwardKernel>(machine, op);
+  return element_wise(machine, op, []<class T>(T, const auto& operands, const auto& start) {
+    start(relu_forward<T>, tensor<T>(operands.in.x), tensor<T>(operands.out.y));
+  });
 }
+
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& op) {
-  return std::make_unique<ReluBackwardKernel>(machine, op);
+  return element_wise(machine, op, []<class T>(T, const auto& operands, const auto& start) {
+    start(relu_backward<T>, tensor<T>(operands.in.y), tensor<T>(operands.in.dy),
+          tensor<T>(operands.out.dx));
+  });
 }
+
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluForward& op) {
-  return std::make_unique<GeluForwardKernel>(machine, op);
+  return element_wise(machine, op, []<class T>(T, const auto& operands, const auto& start) {
+    start(gelu_forward<T>, tensor<T>(operands.in.x), tensor<T>(operands.out.y));
+  });
 }
+
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluBackward& op) {
-  return std::make_unique<GeluBackwardKernel>(machine, op);
+  return element_wise(machine, op, []<class T>(T, const auto& operands, const auto& start) {
+    start(gelu_backward<T>, tensor<T>(operands.in.x), tensor<T>(operands.in.dy),
+          tensor<T>(operands.out.dx));
+  });
 }
+
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op) {
-  return std::make_unique<AddForwardKernel>(machine, op);
+  const auto add = [relu = op.relu]<class T>(T, const auto& operands, const auto& start) {
+    start(relu ? add_forward<T, true> : add_forward<T, false>, tensor<T>(operands.in.a),
+          tensor<T>(operands.in.b), tensor<T>(operands.out.y));
+  };
+  return element_wise(machine, op, add);
 }
+
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddGradients& op) {
-  return std::make_unique<AddGradientsKernel>(machine, op);
+  const auto add = [relu = op.relu]<class T>(T, const auto& operands, const auto& start) {
+    T* const a = tensor<T>(operands.in.a);
+    T* const b = tensor<T>(operands.in.b);
+    T* const d = tensor<T>(operands.out.d);
+    if (relu) {
+      start(add_gradients_of_relu<T>, a, b, tensor<T>(operands.in.y), d);
+    } else {
+      start(add_forward<T, false>, a, b, d);
+    }
+  };
+  return element_wise(machine, op, add);
 }
 
 }  // namespace spillway::cuda

@@ -12,90 +12,78 @@ namespace spillway::cuda {
 
 /// The ways to run a convolution within the machine's max_workspace, the baseline first: least
 /// workspace. Each operation is in the file of its layer.
-[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
-                                                       const ConvolutionForward& op);
-[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
-                                                       const ConvolutionBackwardData& op);
-[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
-                                                       const ConvolutionBackwardWeights& op);
-[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
-                                                       const TransposedConvolutionForward& op);
-[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine& machine,
-                                                       const TransposedConvolutionBackwardData& op);
-[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(
-    const Machine& machine, const TransposedConvolutionBackwardWeights& op);
+[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine&, const ConvolutionForward&);
+[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine&,
+                                                       const ConvolutionBackwardData&);
+[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine&,
+                                                       const ConvolutionBackwardWeights&);
+[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine&,
+                                                       const TransposedConvolutionForward&);
+[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine&,
+                                                       const TransposedConvolutionBackwardData&);
+[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine&,
+                                                       const TransposedConvolutionBackwardWeights&);
 
 /// Requires: `algorithm` is one of algorithms_of(machine, op).
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const ConvolutionForward& op,
-                                                  std::string_view algorithm);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const ConvolutionBackwardData& op,
-                                                  std::string_view algorithm);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const ConvolutionBackwardWeights& op,
-                                                  std::string_view algorithm);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const TransposedConvolutionForward& op,
-                                                  std::string_view algorithm);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const TransposedConvolutionBackwardData& op,
-                                                  std::string_view algorithm);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const TransposedConvolutionBackwardWeights& op,
-                                                  std::string_view algorithm);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionForward&,
+                                                  std::string_view);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionBackwardData&,
+                                                  std::string_view);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionBackwardWeights&,
+                                                  std::string_view);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&,
+                                                  const TransposedConvolutionForward&,
+                                                  std::string_view);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&,
+                                                  const TransposedConvolutionBackwardData&,
+                                                  std::string_view);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&,
+                                                  const TransposedConvolutionBackwardWeights&,
+                                                  std::string_view);
 
 /// The kernels that have one algorithm, and the workspaces of those that need one.
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const BatchNormForward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const BatchNormInference& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const BatchNormBackward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluForward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluForward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluBackward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddGradients& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolForward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolBackward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnForward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnBackward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatForward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatBackward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropForward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropBackward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearForward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const LinearBackwardData& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const LinearBackwardWeights& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const DropoutBackward& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const SoftmaxCrossEntropyTrain& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const SoftmaxCrossEntropyEvaluate& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op);
-[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine& machine,
-                                                  const AccumulateGradients& op);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LoadBatch&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const BatchNormForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const BatchNormInference&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const BatchNormBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ReluForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ReluBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const GeluForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const GeluBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AddForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AddGradients&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const PoolForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const PoolBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LrnForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LrnBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConcatForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConcatBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const CropForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const CropBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LinearForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LinearBackwardData&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LinearBackwardWeights&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const DropoutForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const DropoutBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SoftmaxCrossEntropyTrain&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&,
+                                                  const SoftmaxCrossEntropyEvaluate&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SgdUpdate&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AdamUpdate&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AccumulateGradients&);
 
-[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const LoadBatch& op);
-[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const BatchNormForward& op);
-[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const BatchNormInference& op);
-[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const BatchNormBackward& op);
-[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const LinearForward& op);
-[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const LinearBackwardData& op);
-[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const LinearBackwardWeights& op);
-[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const SoftmaxCrossEntropyTrain& op);
-[[nodiscard]] um::Bytes workspace_of(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const LoadBatch&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormForward&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormInference&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormBackward&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const LinearForward&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const LinearBackwardData&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const LinearBackwardWeights&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const SoftmaxCrossEntropyTrain&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const SoftmaxCrossEntropyEvaluate&);
 
 /// The mask, and the index.
-[[nodiscard]] um::Bytes saved_bytes(const Machine& machine, const BatchNormForward& op);
-[[nodiscard]] um::Bytes saved_bytes(const Machine& machine, const PoolForward& op);
+[[nodiscard]] um::Bytes saved_bytes(const Machine&, const BatchNormForward&);
+[[nodiscard]] um::Bytes saved_bytes(const Machine&, const PoolForward&);
 
 }  // namespace spillway::cuda

@@ -34,50 +34,37 @@ __global__ void pack_images(const float* images, T* x, Images g) {
   }
 }
 
-// The images go to the workspace as they are, and are laid out there. Out of Backend's batch
-// memory, which is pinned, both copies are the device's own affair; out of other memory the driver
-// may copy first, while the caller waits.
-class LoadBatchKernel final : public CudaKernel {
- public:
-  LoadBatchKernel(const Machine& machine, const LoadBatch& op)
-      : CudaKernel{machine, operand_count(op)}, shape_{op.x}, labels_each_{op.labels_each} {}
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<LoadBatch>(arguments.operands);
-    const Batch& batch = *arguments.context->batch;
-    const std::size_t first = arguments.context->first_sample;
-    um::expects(has_all_samples(batch, shape_, labels_each_, first),
-                "a batch has all samples of the step");
-    const auto images =
-        std::span{batch.images}.subspan(first * shape_.image.elements(), shape_.elements());
-    const auto labels =
-        std::span{batch.labels}.subspan(first * labels_each_, shape_.batch * labels_each_);
-    copy_in(std::as_bytes(images), arguments.workspace);
-    copy_in(std::as_bytes(labels), operands.out.labels);
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      const Images g{.pixels = shape_.image.height * shape_.image.width,
-                     .channels = shape_.image.channels,
-                     .packs_of_pixel = Layout::padded(shape_.image.channels) / Pack<T>::kLanes,
-                     .packs = pack_count<T>(shape_)};
-      launch(stream(), g.packs, pack_images<T>, reinterpret_cast<float*>(arguments.workspace),
-             tensor<T>(operands.out.x), g);
-    });
-  }
-
-  void copy_in(std::span<const std::byte> from, std::byte* to) const {
-    um::check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream()));
-  }
-
-  TensorShape shape_;
-  std::size_t labels_each_;
-};
+void copy_in(cudaStream_t stream, std::span<const std::byte> from, std::byte* to) {
+  um::check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream));
+}
 
 }  // namespace
 
+// The images go to the workspace as they are, and are laid out there. Out of Backend's batch
+// memory, which is pinned, both copies are the device's own affair; out of other memory the driver
+// may copy first, while the caller waits.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op) {
-  return std::make_unique<LoadBatchKernel>(machine, op);
+  const auto load = [machine, op](const auto& operands, const auto& arguments) {
+    const Batch& batch = *arguments.context->batch;
+    const std::size_t first = arguments.context->first_sample;
+    um::expects(has_all_samples(batch, op.x, op.labels_each, first),
+                "a batch has all samples of the step");
+    const auto images =
+        std::span{batch.images}.subspan(first * op.x.image.elements(), op.x.elements());
+    const auto labels = std::span{batch.labels}.subspan(first * op.labels_each, op.label_count());
+    copy_in(machine.stream, std::as_bytes(images), arguments.workspace);
+    copy_in(machine.stream, std::as_bytes(labels), operands.out.labels);
+    with_element(machine.precision, [&](auto element) {
+      using T = decltype(element);
+      const Images g{.pixels = op.x.image.height * op.x.image.width,
+                     .channels = op.x.image.channels,
+                     .packs_of_pixel = Layout::padded(op.x.image.channels) / Pack<T>::kLanes,
+                     .packs = pack_count<T>(op.x)};
+      launch(machine.stream, g.packs, pack_images<T>, reinterpret_cast<float*>(arguments.workspace),
+             tensor<T>(operands.out.x), g);
+    });
+  };
+  return kernel_of(machine, op, load);
 }
 
 um::Bytes workspace_of(const Machine& /*machine*/, const LoadBatch& op) {

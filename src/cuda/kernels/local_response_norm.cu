@@ -119,60 +119,34 @@ void launch_pixels(cudaStream_t stream, const Norm& norm, int lines, void (*kern
 constexpr int kForwardLines = 1;
 constexpr int kBackwardLines = 3;
 
-void expect_room(const Norm& norm) {
+Norm with_room(const Norm& norm) {
   um::expects(
       sizeof(float) * static_cast<std::size_t>(kBackwardLines * norm.line()) <= kSharedBytes,
       "a pixel's channels fit in shared memory");
+  return norm;
 }
-
-class LrnForwardKernel final : public CudaKernel {
- public:
-  LrnForwardKernel(const Machine& machine, const LrnForward& op)
-      : CudaKernel{machine, operand_count(op)}, norm_{norm_of(op.x, op.norm)} {
-    expect_room(norm_);
-  }
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<LrnForward>(arguments.operands);
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      launch_pixels(stream(), norm_, kForwardLines, lrn_forward<T>, tensor<T>(operands.in.x),
-                    tensor<T>(operands.out.y));
-    });
-  }
-
-  Norm norm_;
-};
-
-class LrnBackwardKernel final : public CudaKernel {
- public:
-  LrnBackwardKernel(const Machine& machine, const LrnBackward& op)
-      : CudaKernel{machine, operand_count(op)}, norm_{norm_of(op.x, op.norm)} {
-    expect_room(norm_);
-  }
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<LrnBackward>(arguments.operands);
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      launch_pixels(stream(), norm_, kBackwardLines, lrn_backward<T>, tensor<T>(operands.in.x),
-                    tensor<T>(operands.in.y), tensor<T>(operands.in.dy),
-                    tensor<T>(operands.out.dx));
-    });
-  }
-
-  Norm norm_;
-};
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnForward& op) {
-  return std::make_unique<LrnForwardKernel>(machine, op);
+  const Norm norm = with_room(norm_of(op.x, op.norm));
+  return kernel_of(machine, op, [machine, norm](const auto& operands) {
+    with_element(machine.precision, [&]<class T>(T) {
+      launch_pixels(machine.stream, norm, kForwardLines, lrn_forward<T>, tensor<T>(operands.in.x),
+                    tensor<T>(operands.out.y));
+    });
+  });
 }
+
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnBackward& op) {
-  return std::make_unique<LrnBackwardKernel>(machine, op);
+  const Norm norm = with_room(norm_of(op.x, op.norm));
+  return kernel_of(machine, op, [machine, norm](const auto& operands) {
+    with_element(machine.precision, [&]<class T>(T) {
+      launch_pixels(machine.stream, norm, kBackwardLines, lrn_backward<T>, tensor<T>(operands.in.x),
+                    tensor<T>(operands.in.y), tensor<T>(operands.in.dy),
+                    tensor<T>(operands.out.dx));
+    });
+  });
 }
 
 }  // namespace spillway::cuda

@@ -217,66 +217,41 @@ Geometry geometry_of(const PoolOperation& op) {
 
 bool is_max(const nets::Pool& pool) { return pool.kind == nets::PoolKind::kMax; }
 
-// Average pooling has no index.
-class PoolForwardKernel final : public CudaKernel {
- public:
-  PoolForwardKernel(const Machine& machine, const PoolForward& op)
-      : CudaKernel{machine, operand_count(op)}, op_{op} {
-    um::expects(!is_max(op.pool) || op.pool.kernel.height * op.pool.kernel.width <= kMaxTaps,
-                "a byte says where in its window a maximum is");
-  }
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of(op_, arguments.operands);
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      const Geometry g = geometry_of<T>(op_);
-      const T* const x = tensor<T>(operands.in.x);
-      T* const y = tensor<T>(operands.out.y);
-      if (is_max(op_.pool)) {
-        launch(stream(), g.y_packs, max_forward<T>, x, y, tensor<std::uint8_t>(operands.out.index),
-               g);
-      } else {
-        launch(stream(), g.y_packs, average_forward<T>, x, y, g);
-      }
-    });
-  }
-
-  PoolForward op_;
-};
-
-class PoolBackwardKernel final : public CudaKernel {
- public:
-  PoolBackwardKernel(const Machine& machine, const PoolBackward& op)
-      : CudaKernel{machine, operand_count(op)}, op_{op} {}
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of(op_, arguments.operands);
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      const Geometry g = geometry_of<T>(op_);
-      const T* const dy = tensor<T>(operands.in.dy);
-      if (is_max(op_.pool)) {
-        launch(stream(), g.x_packs, max_backward<T>, dy,
-               tensor<const std::uint8_t>(operands.in.index), tensor<T>(operands.out.dx), g);
-      } else {
-        launch(stream(), g.x_packs, average_backward<T>, dy, tensor<T>(operands.out.dx), g);
-      }
-    });
-  }
-
-  PoolBackward op_;
-};
-
 }  // namespace
 
+// Average pooling has no index.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolForward& op) {
-  return std::make_unique<PoolForwardKernel>(machine, op);
+  um::expects(!is_max(op.pool) || op.pool.kernel.height * op.pool.kernel.width <= kMaxTaps,
+              "a byte says where in its window a maximum is");
+  return kernel_of(machine, op, [machine, op](const auto& operands) {
+    with_element(machine.precision, [&]<class T>(T) {
+      const Geometry g = geometry_of<T>(op);
+      const T* const x = tensor<T>(operands.in.x);
+      T* const y = tensor<T>(operands.out.y);
+      if (is_max(op.pool)) {
+        launch(machine.stream, g.y_packs, max_forward<T>, x, y,
+               tensor<std::uint8_t>(operands.out.index), g);
+      } else {
+        launch(machine.stream, g.y_packs, average_forward<T>, x, y, g);
+      }
+    });
+  });
 }
+
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolBackward& op) {
-  return std::make_unique<PoolBackwardKernel>(machine, op);
+  return kernel_of(machine, op, [machine, op](const auto& operands) {
+    with_element(machine.precision, [&]<class T>(T) {
+      const Geometry g = geometry_of<T>(op);
+      const T* const dy = tensor<T>(operands.in.dy);
+      T* const dx = tensor<T>(operands.out.dx);
+      if (is_max(op.pool)) {
+        launch(machine.stream, g.x_packs, max_backward<T>, dy,
+               tensor<const std::uint8_t>(operands.in.index), dx, g);
+      } else {
+        launch(machine.stream, g.x_packs, average_backward<T>, dy, dx, g);
+      }
+    });
+  });
 }
 
 um::Bytes saved_bytes(const Machine& /*machine*/, const PoolForward& op) {

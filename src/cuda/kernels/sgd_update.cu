@@ -37,34 +37,22 @@ __global__ void sgd_update(SgdBlocks blocks, SgdOptions options, float rate, Upd
   }
 }
 
-class SgdUpdateKernel final : public CudaKernel {
- public:
-  SgdUpdateKernel(const Machine& machine, const SgdUpdate& op)
-      : CudaKernel{machine, operand_count(op)},
-        layout_{machine.precision, op.parameters},
-        op_{op} {}
+}  // namespace
 
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<SgdUpdate>(arguments.operands);
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op) {
+  const ParameterLayout layout{machine.precision, op.parameters};
+  const auto update = [stream = machine.stream, layout, op](const auto& operands,
+                                                            const auto& arguments) {
     const SgdBlocks blocks{.old_w = tensor<float>(operands.in.parameters),
                            .old_v = tensor<float>(operands.in.momentum),
                            .dw = tensor<float>(operands.in.dparameters),
                            .w = tensor<float>(operands.out.parameters),
                            .v = tensor<float>(operands.out.momentum)};
-    const UpdateRange range = UpdateRange::of(layout_, op_.parameters, operands.out.parameters);
-    launch(stream(), range.packs, sgd_update, blocks, op_.options, arguments.context->learning_rate,
+    const UpdateRange range = UpdateRange::of(layout, op.parameters, operands.out.parameters);
+    launch(stream, range.packs, sgd_update, blocks, op.options, arguments.context->learning_rate,
            range);
-  }
-
-  ParameterLayout layout_;
-  SgdUpdate op_;
-};
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op) {
-  return std::make_unique<SgdUpdateKernel>(machine, op);
+  };
+  return kernel_of(machine, op, update);
 }
 
 }  // namespace spillway::cuda

@@ -5,20 +5,12 @@
 #include "src/ops/adam_rates.h"
 
 namespace spillway::host {
-namespace {
 
 // Over the whole block: what is padding in parameters, moments and gradient stays zero, as 0 /
 // epsilon is.
-class AdamUpdateKernel final : public HostKernel {
- public:
-  AdamUpdateKernel(const Machine& machine, const AdamUpdate& op)
-      : HostKernel{machine, operand_count(op)},
-        range_{UpdateRange::of(machine.layout, op.parameters)},
-        options_{op.options} {}
-
- private:
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of<AdamUpdate>(arguments.operands);
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op) {
+  const UpdateRange range = UpdateRange::of(machine.layout, op.parameters);
+  const auto update = [range, op](const auto& operands, const auto& arguments) {
     const float* const old_w = floats(operands.in.parameters);
     const float* const old_m = floats(operands.in.first_moment);
     const float* const old_v = floats(operands.in.second_moment);
@@ -26,10 +18,10 @@ class AdamUpdateKernel final : public HostKernel {
     float* const w = floats(operands.out.parameters);
     float* const m = floats(operands.out.first_moment);
     float* const v = floats(operands.out.second_moment);
-    const AdamRates rates = adam_rates(options_, *arguments.context);
+    const AdamRates rates = adam_rates(op.options, *arguments.context);
     // Clang 14 takes no structured bindings into a team.
-    const std::size_t count = range_.count;
-    const std::size_t decayed = range_.decayed;
+    const std::size_t count = range.count;
+    const std::size_t decayed = range.decayed;
 #pragma omp parallel for simd schedule(static) if (parallel : count >= kWorthATeam)
     for (std::size_t i = 0; i < count; ++i) {
       const float gradient = dw[i] + (i < decayed ? rates.decay : 0.F) * old_w[i];
@@ -40,16 +32,8 @@ class AdamUpdateKernel final : public HostKernel {
       v[i] = second;
       w[i] = (i < decayed ? rates.shrink : 1.F) * old_w[i] - rates.step_size * (first / size);
     }
-  }
-
-  UpdateRange range_;
-  AdamOptions options_;
-};
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op) {
-  return std::make_unique<AdamUpdateKernel>(machine, op);
+  };
+  return kernel_of(machine, op, update);
 }
 
 }  // namespace spillway::host

@@ -30,59 +30,36 @@ struct Window {
   nets::Extent offset;
 };
 
-class CropForwardKernel final : public HostKernel {
- public:
-  CropForwardKernel(const Machine& machine, const CropForward& op)
-      : HostKernel{machine, operand_count(op)}, window_{machine.layout, op} {}
-
- private:
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of<CropForward>(arguments.operands);
-    const float* const x = floats(operands.in.x);
-    float* const y = floats(operands.out.y);
-#pragma omp parallel for schedule(static)
-    for (std::size_t p = 0; p < window_.planes; ++p) {
-      for (std::size_t row = 0; row < window_.window.height; ++row) {
-        std::copy_n(x + p * window_.whole_plane() + window_.begin(row), window_.row(),
-                    y + p * window_.plane() + row * window_.row());
-      }
-    }
-  }
-
-  Window window_;
-};
-
-class CropBackwardKernel final : public HostKernel {
- public:
-  CropBackwardKernel(const Machine& machine, const CropBackward& op)
-      : HostKernel{machine, operand_count(op)}, window_{machine.layout, op} {}
-
- private:
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of<CropBackward>(arguments.operands);
-    const float* const dy = floats(operands.in.dy);
-    float* const dx = floats(operands.out.dx);
-#pragma omp parallel for schedule(static)
-    for (std::size_t p = 0; p < window_.planes; ++p) {
-      float* const plane = dx + p * window_.whole_plane();
-      std::fill_n(plane, window_.whole_plane(), 0.F);
-      for (std::size_t row = 0; row < window_.window.height; ++row) {
-        std::copy_n(dy + p * window_.plane() + row * window_.row(), window_.row(),
-                    plane + window_.begin(row));
-      }
-    }
-  }
-
-  Window window_;
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropForward& op) {
-  return std::make_unique<CropForwardKernel>(machine, op);
+  return kernel_of(machine, op, [window = Window{machine.layout, op}](const auto& operands) {
+    const float* const x = floats(operands.in.x);
+    float* const y = floats(operands.out.y);
+#pragma omp parallel for schedule(static)
+    for (std::size_t p = 0; p < window.planes; ++p) {
+      for (std::size_t row = 0; row < window.window.height; ++row) {
+        std::copy_n(x + p * window.whole_plane() + window.begin(row), window.row(),
+                    y + p * window.plane() + row * window.row());
+      }
+    }
+  });
 }
+
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropBackward& op) {
-  return std::make_unique<CropBackwardKernel>(machine, op);
+  return kernel_of(machine, op, [window = Window{machine.layout, op}](const auto& operands) {
+    const float* const dy = floats(operands.in.dy);
+    float* const dx = floats(operands.out.dx);
+#pragma omp parallel for schedule(static)
+    for (std::size_t p = 0; p < window.planes; ++p) {
+      float* const plane = dx + p * window.whole_plane();
+      std::fill_n(plane, window.whole_plane(), 0.F);
+      for (std::size_t row = 0; row < window.window.height; ++row) {
+        std::copy_n(dy + p * window.plane() + row * window.row(), window.row(),
+                    plane + window.begin(row));
+      }
+    }
+  });
 }
 
 }  // namespace spillway::host

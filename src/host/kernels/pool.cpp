@@ -44,70 +44,41 @@ dnnl::pooling_backward::primitive_desc describe(const Machine& machine, const Po
   return pool_backward(machine.engine, descs, pool_forward(machine.engine, descs));
 }
 
-// Average pooling has no index.
-class PoolForwardKernel final : public HostKernel {
- public:
-  PoolForwardKernel(const Machine& machine, const PoolForward& op)
-      : HostKernel{machine, operand_count(op)}, op_{op}, call_{make_call(machine, op)} {}
+}  // namespace
 
- private:
-  static Call make_call(const Machine& machine, const PoolForward& op) {
-    const auto pd = describe(machine, op);
-    return {machine.engine,
+// Average pooling has no index.
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolForward& op) {
+  const auto pd = describe(machine, op);
+  Call call{machine.engine,
             dnnl::pooling_forward(pd),
             {{DNNL_ARG_SRC, pd.src_desc()},
              {DNNL_ARG_DST, pd.dst_desc()},
              {DNNL_ARG_WORKSPACE, pd.workspace_desc()},
              {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}}};
-  }
+  const auto pool = [call](const auto& operands, const auto& arguments) mutable {
+    call.run({{DNNL_ARG_SRC, operands.in.x},
+              {DNNL_ARG_DST, operands.out.y},
+              {DNNL_ARG_WORKSPACE, operands.out.index},
+              {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
+  };
+  return kernel_of(machine, op, pool);
+}
 
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of(op_, arguments.operands);
-    call_.run({{DNNL_ARG_SRC, operands.in.x},
-               {DNNL_ARG_DST, operands.out.y},
-               {DNNL_ARG_WORKSPACE, operands.out.index},
-               {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
-  }
-
-  PoolForward op_;
-  Call call_;
-};
-
-class PoolBackwardKernel final : public HostKernel {
- public:
-  PoolBackwardKernel(const Machine& machine, const PoolBackward& op)
-      : HostKernel{machine, operand_count(op)}, op_{op}, call_{make_call(machine, op)} {}
-
- private:
-  static Call make_call(const Machine& machine, const PoolBackward& op) {
-    const auto pd = describe(machine, op);
-    return {machine.engine,
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolBackward& op) {
+  const auto pd = describe(machine, op);
+  Call call{machine.engine,
             dnnl::pooling_backward(pd),
             {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc()},
              {DNNL_ARG_WORKSPACE, pd.workspace_desc()},
              {DNNL_ARG_DIFF_SRC, pd.diff_src_desc()},
              {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}}};
-  }
-
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of(op_, arguments.operands);
-    call_.run({{DNNL_ARG_DIFF_DST, operands.in.dy},
-               {DNNL_ARG_WORKSPACE, operands.in.index},
-               {DNNL_ARG_DIFF_SRC, operands.out.dx},
-               {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
-  }
-
-  PoolBackward op_;
-  Call call_;
-};
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolForward& op) {
-  return std::make_unique<PoolForwardKernel>(machine, op);
-}
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolBackward& op) {
-  return std::make_unique<PoolBackwardKernel>(machine, op);
+  const auto pool = [call](const auto& operands, const auto& arguments) mutable {
+    call.run({{DNNL_ARG_DIFF_DST, operands.in.dy},
+              {DNNL_ARG_WORKSPACE, operands.in.index},
+              {DNNL_ARG_DIFF_SRC, operands.out.dx},
+              {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
+  };
+  return kernel_of(machine, op, pool);
 }
 
 um::Bytes workspace_of(const Machine& machine, const PoolForward& op) {

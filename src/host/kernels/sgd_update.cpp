@@ -2,19 +2,11 @@
 #include "src/host/kernels/update_range.h"
 
 namespace spillway::host {
-namespace {
 
 // Over the whole block: what is padding in parameters, momentum and gradient stays zero.
-class SgdUpdateKernel final : public HostKernel {
- public:
-  SgdUpdateKernel(const Machine& machine, const SgdUpdate& op)
-      : HostKernel{machine, operand_count(op)},
-        range_{UpdateRange::of(machine.layout, op.parameters)},
-        options_{op.options} {}
-
- private:
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of<SgdUpdate>(arguments.operands);
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op) {
+  const UpdateRange range = UpdateRange::of(machine.layout, op.parameters);
+  const auto update = [range, op](const auto& operands, const auto& arguments) {
     const float* const old_w = floats(operands.in.parameters);
     const float* const old_v = floats(operands.in.momentum);
     const float* const dw = floats(operands.in.dparameters);
@@ -22,9 +14,9 @@ class SgdUpdateKernel final : public HostKernel {
     float* const v = floats(operands.out.momentum);
     const float rate = arguments.context->learning_rate;
     // Clang 14 takes no structured bindings into a team.
-    const std::size_t count = range_.count;
-    const std::size_t decayed = range_.decayed;
-    const SgdOptions options = options_;
+    const std::size_t count = range.count;
+    const std::size_t decayed = range.decayed;
+    const SgdOptions options = op.options;
 #pragma omp parallel for simd schedule(static) if (parallel : count >= kWorthATeam)
     for (std::size_t i = 0; i < count; ++i) {
       const float gradient = dw[i] + (i < decayed ? options.weight_decay : 0.F) * old_w[i];
@@ -33,16 +25,8 @@ class SgdUpdateKernel final : public HostKernel {
       w[i] =
           old_w[i] - rate * (options.nesterov ? gradient + options.momentum * velocity : velocity);
     }
-  }
-
-  UpdateRange range_;
-  SgdOptions options_;
-};
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op) {
-  return std::make_unique<SgdUpdateKernel>(machine, op);
+  };
+  return kernel_of(machine, op, update);
 }
 
 }  // namespace spillway::host
