@@ -27,6 +27,18 @@ struct ConvolutionProblem {
   return {.pass = ConvolutionPass::kBackwardWeights, .geometry = op.geometry};
 }
 
+/// Of a transposed convolution: of its adjoint, the convolution that makes x of y. Forward is its
+/// gradient of the data, backward its forward pass. Its engines know of no bias.
+[[nodiscard]] inline ConvolutionProblem problem_of(const TransposedConvolutionForward& op) {
+  return {.pass = ConvolutionPass::kBackwardData, .geometry = op.geometry.adjoint()};
+}
+[[nodiscard]] inline ConvolutionProblem problem_of(const TransposedConvolutionBackwardData& op) {
+  return {.pass = ConvolutionPass::kForward, .geometry = op.geometry.adjoint()};
+}
+[[nodiscard]] inline ConvolutionProblem problem_of(const TransposedConvolutionBackwardWeights& op) {
+  return {.pass = ConvolutionPass::kBackwardWeights, .geometry = op.geometry.adjoint()};
+}
+
 /// Whether padding channels leave the groups whole: there are none, or each channel is a group, and
 /// so is each padding channel.
 [[nodiscard]] bool has_whole_groups(const ConvolutionGeometry& geometry);

@@ -6,22 +6,22 @@
 
 namespace spillway::cuda {
 
-void ConvolutionKernel::execute_with_weights(const TensorAddress& from, std::byte* block,
-                                             const TensorAddress& to, std::byte* workspace) const {
+void ConvolutionRun::execute_with_weights(const TensorAddress& from, std::byte* block,
+                                          const TensorAddress& to, std::byte* workspace) const {
   const std::array<TensorAddress, 3> tensors{
       {from, {kTensorW, kernel_weights(parameters_, block)}, to}};
   execute(tensors, workspace);
 }
 
-void ConvolutionKernel::execute_gradient(std::byte* x, std::byte* dy, std::byte* block,
-                                         std::byte* workspace) const {
-  const ConvolutionScratch scratch = scratch_of(machine().precision, problem_);
+void ConvolutionRun::execute_gradient(std::byte* x, std::byte* dy, std::byte* block,
+                                      std::byte* workspace) const {
+  const ConvolutionScratch scratch = scratch_of(machine_.precision, problem_);
   const bool is_bf16 = parameters_.has_bf16_copy();
   std::byte* const written = is_bf16 ? workspace : block;
   const std::array<TensorAddress, 3> tensors{{{kTensorX, x}, {kTensorY, dy}, {kTensorW, written}}};
   execute(tensors, workspace + scratch.total().count());
   if (!is_bf16) return;
-  widen(machine(), parameters_.weight_count(), written, reinterpret_cast<float*>(block));
+  widen(machine_, parameters_.weight_count(), written, reinterpret_cast<float*>(block));
 }
 
 std::vector<AlgorithmInfo> offered(const Machine& machine, const ConvolutionProblem& problem,

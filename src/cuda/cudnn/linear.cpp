@@ -2,8 +2,8 @@
 #include "src/cuda/kernels/bias_relu.h"
 #include "src/cuda/kernels/channel_sums.h"
 #include "src/cuda/kernels/kernels.h"
-#include "src/cuda/layout/cuda_kernel.h"
 #include "src/cuda/layout/kernel_weights.h"
+#include "src/ops/function_kernel.h"
 
 namespace spillway::cuda {
 namespace {
@@ -56,80 +56,47 @@ um::Bytes sums_bytes(const LinearGeometry& g) {
 }
 
 template <class Op>
-class LinearKernel : public CudaKernel {
- public:
-  LinearKernel(const Machine& machine, const Op& op)
-      : CudaKernel{machine, operand_count(op)},
-        op_{op},
-        parameters_{machine.precision, op.geometry.parameters()},
-        matmul_{machine, problem_of(op)} {}
-
- protected:
-  [[nodiscard]] const Op& op() const { return op_; }
-  [[nodiscard]] const Matmul& matmul() const { return matmul_; }
-  [[nodiscard]] const ParameterLayout& parameters() const { return parameters_; }
-
- private:
-  Op op_;
-  ParameterLayout parameters_;
-  Matmul matmul_;
-};
-
-class ForwardKernel final : public LinearKernel<LinearForward> {
- public:
-  using LinearKernel::LinearKernel;
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<LinearForward>(arguments.operands);
-    const LinearGeometry& g = op().geometry;
-    matmul().run(operands.in.x, kernel_weights(parameters(), operands.in.parameters),
-                 kernel_bias(parameters(), operands.in.parameters), operands.out.y,
-                 arguments.workspace);
-    if (matmul().is_fused()) return;
-    add_bias_relu(machine(), outputs_of(g), operands.out.y,
-                  float_bias(parameters(), operands.in.parameters), op().relu);
-  }
-};
-
-class BackwardDataKernel final : public LinearKernel<LinearBackwardData> {
- public:
-  using LinearKernel::LinearKernel;
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<LinearBackwardData>(arguments.operands);
-    matmul().run(operands.in.dy, kernel_weights(parameters(), operands.in.parameters), nullptr,
-                 operands.out.dx, arguments.workspace);
-  }
-};
-
-class BackwardWeightsKernel final : public LinearKernel<LinearBackwardWeights> {
- public:
-  using LinearKernel::LinearKernel;
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<LinearBackwardWeights>(arguments.operands);
-    const LinearGeometry& g = op().geometry;
-    matmul().run(operands.in.dy, operands.in.x, nullptr, operands.out.dparameters,
-                 arguments.workspace + sums_bytes(g).count());
-    if (!g.bias) return;
-    channel_sums(machine(), outputs_of(g), operands.in.dy, arguments.workspace,
-                 float_bias(parameters(), operands.out.dparameters));
-  }
-};
+ParameterLayout layout_of(const Machine& machine, const Op& op) {
+  return {machine.precision, op.geometry.parameters()};
+}
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearForward& op) {
-  return std::make_unique<ForwardKernel>(machine, op);
+  const ParameterLayout layout = layout_of(machine, op);
+  const Matmul matmul{machine, problem_of(op)};
+  const auto multiply = [=](const auto& operands, const auto& arguments) {
+    matmul.run(operands.in.x, kernel_weights(layout, operands.in.parameters),
+               kernel_bias(layout, operands.in.parameters), operands.out.y, arguments.workspace);
+    if (matmul.is_fused()) return;
+    add_bias_relu(machine, outputs_of(op.geometry), operands.out.y,
+                  float_bias(layout, operands.in.parameters), op.relu);
+  };
+  return kernel_of(op, multiply);
 }
+
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearBackwardData& op) {
-  return std::make_unique<BackwardDataKernel>(machine, op);
+  const ParameterLayout layout = layout_of(machine, op);
+  const Matmul matmul{machine, problem_of(op)};
+  const auto multiply = [=](const auto& operands, const auto& arguments) {
+    matmul.run(operands.in.dy, kernel_weights(layout, operands.in.parameters), nullptr,
+               operands.out.dx, arguments.workspace);
+  };
+  return kernel_of(op, multiply);
 }
+
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearBackwardWeights& op) {
-  return std::make_unique<BackwardWeightsKernel>(machine, op);
+  const ParameterLayout layout = layout_of(machine, op);
+  const Matmul matmul{machine, problem_of(op)};
+  const auto multiply = [=](const auto& operands, const auto& arguments) {
+    const LinearGeometry& g = op.geometry;
+    matmul.run(operands.in.dy, operands.in.x, nullptr, operands.out.dparameters,
+               arguments.workspace + sums_bytes(g).count());
+    if (!g.bias) return;
+    channel_sums(machine, outputs_of(g), operands.in.dy, arguments.workspace,
+                 float_bias(layout, operands.out.dparameters));
+  };
+  return kernel_of(op, multiply);
 }
 
 um::Bytes workspace_of(const Machine& machine, const LinearForward& op) {

@@ -23,7 +23,7 @@ __global__ void accumulate_gradients(const float* old_sum, const float* part, fl
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AccumulateGradients& op) {
   const ParameterLayout layout{machine.precision, op.parameters};
   const std::size_t packs = layout.float_count() / Pack<float>::kLanes;
-  return kernel_of(machine, op, [stream = machine.stream, packs](const auto& operands) {
+  return kernel_of(op, [stream = machine.stream, packs](const auto& operands) {
     launch(stream, packs, accumulate_gradients, tensor<float>(operands.in.sum),
            tensor<float>(operands.in.dparameters), tensor<float>(operands.out.sum), packs);
   });

@@ -76,7 +76,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op
     launch(stream, range.packs, adam_update, blocks, adam_rates(op.options, *arguments.context),
            range);
   };
-  return kernel_of(machine, op, update);
+  return kernel_of(op, update);
 }
 
 }  // namespace spillway::cuda

@@ -77,85 +77,58 @@ std::size_t pixels_of(const TensorShape& shape) {
   return shape.batch * shape.image.height * shape.image.width;
 }
 
-class ConcatForwardKernel final : public CudaKernel {
- public:
-  ConcatForwardKernel(const Machine& machine, const ConcatForward& op)
-      : CudaKernel{machine, operand_count(op)}, op_{op} {
-    const TensorShape whole = op.whole();
-    std::size_t first = 0;
-    for (const TensorShape& part : op.parts) {
-      const std::size_t channels = part.image.channels;
-      const bool is_last = moves_.size() + 1 == op.parts.size();
-      const std::size_t written = is_last ? Layout::padded(whole.image.channels) - first : channels;
-      moves_.push_back({.pixels = pixels_of(whole),
-                        .from_channels = Layout::padded(channels),
-                        .from_first = 0,
-                        .to_channels = Layout::padded(whole.image.channels),
-                        .to_first = first,
-                        .copied = static_cast<std::uint32_t>(channels),
-                        .written = static_cast<std::uint32_t>(written),
-                        .accumulates = false});
-      first += channels;
-    }
-  }
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of(op_, arguments.operands);
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      T* const y = tensor<T>(operands.out.y);
-      for (std::size_t i = 0; i < moves_.size(); ++i) {
-        enqueue_move<T>(stream(), tensor<T>(operands.in.parts[i]), y, moves_[i]);
-      }
-    });
-  }
-
-  ConcatForward op_;
-  std::vector<ChannelMove> moves_;  // by part
-};
-
-// The sums that are read are the blocks that are written.
-class ConcatBackwardKernel final : public CudaKernel {
- public:
-  ConcatBackwardKernel(const Machine& machine, const ConcatBackward& op)
-      : CudaKernel{machine, operand_count(op)}, op_{op} {
-    for (const ConcatBackward::Slice& slice : op.slices) {
-      const std::size_t channels = slice.x.image.channels;
-      moves_.push_back({.pixels = pixels_of(op.y),
-                        .from_channels = Layout::padded(op.y.image.channels),
-                        .from_first = slice.first_channel,
-                        .to_channels = Layout::padded(channels),
-                        .to_first = 0,
-                        .copied = static_cast<std::uint32_t>(channels),
-                        .written = static_cast<std::uint32_t>(Layout::padded(channels)),
-                        .accumulates = slice.accumulates});
-    }
-  }
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of(op_, arguments.operands);
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      const T* const dy = tensor<T>(operands.in.dy);
-      for (std::size_t i = 0; i < moves_.size(); ++i) {
-        enqueue_move<T>(stream(), dy, tensor<T>(operands.out.parts[i]), moves_[i]);
-      }
-    });
-  }
-
-  ConcatBackward op_;
-  std::vector<ChannelMove> moves_;  // by slice
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatForward& op) {
-  return std::make_unique<ConcatForwardKernel>(machine, op);
+  const TensorShape whole = op.whole();
+  std::vector<ChannelMove> moves;  // by part
+  std::size_t first = 0;
+  for (const TensorShape& part : op.parts) {
+    const std::size_t channels = part.image.channels;
+    const bool is_last = moves.size() + 1 == op.parts.size();
+    const std::size_t written = is_last ? Layout::padded(whole.image.channels) - first : channels;
+    moves.push_back({.pixels = pixels_of(whole),
+                     .from_channels = Layout::padded(channels),
+                     .from_first = 0,
+                     .to_channels = Layout::padded(whole.image.channels),
+                     .to_first = first,
+                     .copied = static_cast<std::uint32_t>(channels),
+                     .written = static_cast<std::uint32_t>(written),
+                     .accumulates = false});
+    first += channels;
+  }
+  return kernel_of(op, [machine, moves](const auto& operands) {
+    with_element(machine.precision, [&]<class T>(T) {
+      T* const y = tensor<T>(operands.out.y);
+      for (std::size_t i = 0; i < moves.size(); ++i) {
+        enqueue_move<T>(machine.stream, tensor<T>(operands.in.parts[i]), y, moves[i]);
+      }
+    });
+  });
 }
+
+// The sums that are read are the blocks that are written.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatBackward& op) {
-  return std::make_unique<ConcatBackwardKernel>(machine, op);
+  std::vector<ChannelMove> moves;  // by slice
+  for (const ConcatBackward::Slice& slice : op.slices) {
+    const std::size_t channels = slice.x.image.channels;
+    moves.push_back({.pixels = pixels_of(op.y),
+                     .from_channels = Layout::padded(op.y.image.channels),
+                     .from_first = slice.first_channel,
+                     .to_channels = Layout::padded(channels),
+                     .to_first = 0,
+                     .copied = static_cast<std::uint32_t>(channels),
+                     .written = static_cast<std::uint32_t>(Layout::padded(channels)),
+                     .accumulates = slice.accumulates});
+  }
+  return kernel_of(op, [machine, moves](const auto& operands) {
+    with_element(machine.precision, [&]<class T>(T) {
+      const T* const dy = tensor<T>(operands.in.dy);
+      for (std::size_t i = 0; i < moves.size(); ++i) {
+        enqueue_move<T>(machine.stream, dy, tensor<T>(operands.out.parts[i]), moves[i]);
+      }
+    });
+  });
 }
 
 }  // namespace spillway::cuda

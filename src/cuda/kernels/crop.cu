@@ -35,57 +35,35 @@ __global__ void overlay(const T* source, T* target, Overlay g) {
   }
 }
 
-std::byte* source_of(const Operands<CropForward>& operands) { return operands.in.x; }
-std::byte* source_of(const Operands<CropBackward>& operands) { return operands.in.dy; }
-std::byte* target_of(const Operands<CropForward>& operands) { return operands.out.y; }
-std::byte* target_of(const Operands<CropBackward>& operands) { return operands.out.dx; }
-
-template <class Op>
-class CropKernel final : public CudaKernel {
- public:
-  CropKernel(const Machine& machine, const Op& op, const TensorShape& source,
-             const TensorShape& target, int down, int across)
-      : CudaKernel{machine, operand_count(op)},
-        source_{source},
-        target_{target},
-        down_{down},
-        across_{across} {}
-
- private:
-  void enqueue(const KernelArguments& arguments) override {
-    const auto operands = operands_of<Op>(arguments.operands);
-    with_element(this->machine().precision, [&](auto element) {
-      using T = decltype(element);
-      const Overlay g{.target_height = static_cast<int>(target_.image.height),
-                      .target_width = static_cast<int>(target_.image.width),
-                      .source_height = static_cast<int>(source_.image.height),
-                      .source_width = static_cast<int>(source_.image.width),
-                      .down = down_,
-                      .across = across_,
-                      .packs_of_pixel = Layout::padded(target_.image.channels) / Pack<T>::kLanes,
-                      .packs = pack_count<T>(target_)};
-      launch(stream(), g.packs, overlay<T>, tensor<const T>(source_of(operands)),
-             tensor<T>(target_of(operands)), g);
-    });
-  }
-
-  TensorShape source_;
-  TensorShape target_;
-  int down_;
-  int across_;
-};
+// Enqueues a target's pixels from those of `source` that lie `down` and `across` from them.
+void enqueue_overlay(const Machine& machine, const TensorShape& source, const std::byte* from,
+                     const TensorShape& target, std::byte* to, int down, int across) {
+  with_element(machine.precision, [&]<class T>(T) {
+    const Overlay g{.target_height = static_cast<int>(target.image.height),
+                    .target_width = static_cast<int>(target.image.width),
+                    .source_height = static_cast<int>(source.image.height),
+                    .source_width = static_cast<int>(source.image.width),
+                    .down = down,
+                    .across = across,
+                    .packs_of_pixel = Layout::padded(target.image.channels) / Pack<T>::kLanes,
+                    .packs = pack_count<T>(target)};
+    launch(machine.stream, g.packs, overlay<T>, reinterpret_cast<const T*>(from), tensor<T>(to), g);
+  });
+}
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropForward& op) {
-  return std::make_unique<CropKernel<CropForward>>(machine, op, op.x, op.y,
-                                                   static_cast<int>(op.offset.height),
-                                                   static_cast<int>(op.offset.width));
+  return kernel_of(op, [machine, op](const auto& operands) {
+    enqueue_overlay(machine, op.x, operands.in.x, op.y, operands.out.y,
+                    static_cast<int>(op.offset.height), static_cast<int>(op.offset.width));
+  });
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropBackward& op) {
-  return std::make_unique<CropKernel<CropBackward>>(machine, op, op.y, op.x,
-                                                    -static_cast<int>(op.offset.height),
-                                                    -static_cast<int>(op.offset.width));
+  return kernel_of(op, [machine, op](const auto& operands) {
+    enqueue_overlay(machine, op.y, operands.in.dy, op.x, operands.out.dx,
+                    -static_cast<int>(op.offset.height), -static_cast<int>(op.offset.width));
+  });
 }
 
 }  // namespace spillway::cuda

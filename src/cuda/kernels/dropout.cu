@@ -43,7 +43,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward
              mask, static_cast<std::uint32_t>(of_pixel), packs);
     });
   };
-  return kernel_of(machine, op, apply);
+  return kernel_of(op, apply);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutBackward& op) {
   return make_kernel(machine, forward_of(op));

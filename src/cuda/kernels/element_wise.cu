@@ -101,7 +101,7 @@ std::unique_ptr<Kernel> element_wise(const Machine& machine, const Op& op, Enque
       });
     });
   };
-  return kernel_of(machine, op, body);
+  return kernel_of(op, body);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include "src/cuda/layout/kernel_context.h"
 #include "src/ops/backend.h"
@@ -10,21 +9,9 @@
 
 namespace spillway::cuda {
 
-/// The ways to run a convolution within the machine's max_workspace, the baseline first: least
-/// workspace. Each operation is in the file of its layer.
-[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine&, const ConvolutionForward&);
-[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine&,
-                                                       const ConvolutionBackwardData&);
-[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine&,
-                                                       const ConvolutionBackwardWeights&);
-[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine&,
-                                                       const TransposedConvolutionForward&);
-[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine&,
-                                                       const TransposedConvolutionBackwardData&);
-[[nodiscard]] std::vector<AlgorithmInfo> algorithms_of(const Machine&,
-                                                       const TransposedConvolutionBackwardWeights&);
-
-/// Requires: `algorithm` is one of algorithms_of(machine, op).
+/// Each operation is in the file of its layer.
+///
+/// Requires: the algorithm is one of algorithms_of(machine, op).
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionForward&,
                                                   std::string_view);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionBackwardData&,

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/cuda/layout/cuda_kernel.h"
 #include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/pack.cuh"
+#include "src/ops/function_kernel.h"
 #include "um/cuda/driver/check.h"
 
 namespace spillway::cuda {

@@ -64,7 +64,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op)
              tensor<T>(operands.out.x), g);
     });
   };
-  return kernel_of(machine, op, load);
+  return kernel_of(op, load);
 }
 
 um::Bytes workspace_of(const Machine& /*machine*/, const LoadBatch& op) {

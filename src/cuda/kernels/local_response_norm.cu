@@ -130,7 +130,7 @@ Norm with_room(const Norm& norm) {
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnForward& op) {
   const Norm norm = with_room(norm_of(op.x, op.norm));
-  return kernel_of(machine, op, [machine, norm](const auto& operands) {
+  return kernel_of(op, [machine, norm](const auto& operands) {
     with_element(machine.precision, [&]<class T>(T) {
       launch_pixels(machine.stream, norm, kForwardLines, lrn_forward<T>, tensor<T>(operands.in.x),
                     tensor<T>(operands.out.y));
@@ -140,7 +140,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnForward& op
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnBackward& op) {
   const Norm norm = with_room(norm_of(op.x, op.norm));
-  return kernel_of(machine, op, [machine, norm](const auto& operands) {
+  return kernel_of(op, [machine, norm](const auto& operands) {
     with_element(machine.precision, [&]<class T>(T) {
       launch_pixels(machine.stream, norm, kBackwardLines, lrn_backward<T>, tensor<T>(operands.in.x),
                     tensor<T>(operands.in.y), tensor<T>(operands.in.dy),

@@ -223,7 +223,7 @@ bool is_max(const nets::Pool& pool) { return pool.kind == nets::PoolKind::kMax; 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolForward& op) {
   um::expects(!is_max(op.pool) || op.pool.kernel.height * op.pool.kernel.width <= kMaxTaps,
               "a byte says where in its window a maximum is");
-  return kernel_of(machine, op, [machine, op](const auto& operands) {
+  return kernel_of(op, [machine, op](const auto& operands) {
     with_element(machine.precision, [&]<class T>(T) {
       const Geometry g = geometry_of<T>(op);
       const T* const x = tensor<T>(operands.in.x);
@@ -239,7 +239,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolForward& o
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PoolBackward& op) {
-  return kernel_of(machine, op, [machine, op](const auto& operands) {
+  return kernel_of(op, [machine, op](const auto& operands) {
     with_element(machine.precision, [&]<class T>(T) {
       const Geometry g = geometry_of<T>(op);
       const T* const dy = tensor<T>(operands.in.dy);

@@ -52,7 +52,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op)
     launch(stream, range.packs, sgd_update, blocks, op.options, arguments.context->learning_rate,
            range);
   };
-  return kernel_of(machine, op, update);
+  return kernel_of(op, update);
 }
 
 }  // namespace spillway::cuda

@@ -164,47 +164,38 @@ Rows rows_of(const TensorShape& x) {
 
 // dlogits when training. A result that is read and the one that is written are one block.
 template <class Op>
-class SoftmaxCrossEntropyKernel final : public CudaKernel {
- public:
-  SoftmaxCrossEntropyKernel(const Machine& machine, const Op& op)
-      : CudaKernel{machine, operand_count(op)}, op_{op}, rows_{rows_of(op.x)} {}
-
- private:
-  static constexpr bool kIsTraining = std::is_same_v<Op, SoftmaxCrossEntropyTrain>;
-
-  void enqueue(const KernelArguments& arguments) override {
+std::unique_ptr<Kernel> make(const Machine& machine, const Op& op) {
+  const auto judge = [machine, op, rows = rows_of(op.x)](const auto& operands,
+                                                         const auto& arguments) {
+    constexpr bool kIsTraining = std::is_same_v<Op, SoftmaxCrossEntropyTrain>;
     const Workspace space{arguments.workspace};
-    const auto operands = operands_of(op_, arguments.operands);
     const auto* const labels = tensor<const std::int32_t>(operands.in.labels);
     std::byte* dlogits = nullptr;
     bool accumulates = false;
     if constexpr (kIsTraining) {
       dlogits = operands.out.dlogits;
-      accumulates = op_.accumulates;
-      launch(stream(), 1, compute_share, labels, rows_.count,
-             arguments.context->counted_labels.value_or(0), op_.weight, space.share);
+      accumulates = op.accumulates;
+      launch(machine.stream, 1, compute_share, labels, rows.count,
+             arguments.context->counted_labels.value_or(0), op.weight, space.share);
     }
-    with_element(machine().precision, [&](auto element) {
-      using T = decltype(element);
-      launch(stream(), rows_.count * kWarp, softmax_rows<T, kIsTraining>,
-             tensor<const T>(operands.in.logits), labels, rows_, space.share, space.samples,
+    with_element(machine.precision, [&]<class T>(T) {
+      launch(machine.stream, rows.count * kWarp, softmax_rows<T, kIsTraining>,
+             tensor<const T>(operands.in.logits), labels, rows, space.share, space.samples,
              tensor<T>(dlogits));
     });
-    launch(stream(), 1, write_result, space.samples, rows_.count,
+    launch(machine.stream, 1, write_result, space.samples, rows.count,
            kIsTraining ? space.share : nullptr, accumulates, tensor<float>(operands.out.result));
-  }
-
-  Op op_;
-  Rows rows_;
-};
+  };
+  return kernel_of(op, judge);
+}
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEntropyTrain& op) {
-  return std::make_unique<SoftmaxCrossEntropyKernel<SoftmaxCrossEntropyTrain>>(machine, op);
+  return make(machine, op);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SoftmaxCrossEntropyEvaluate& op) {
-  return std::make_unique<SoftmaxCrossEntropyKernel<SoftmaxCrossEntropyEvaluate>>(machine, op);
+  return make(machine, op);
 }
 
 um::Bytes workspace_of(const Machine& /*machine*/, const SoftmaxCrossEntropyTrain& op) {

@@ -89,88 +89,61 @@ class BatchNormForwardKernel final : public HostKernel {
   Call call_;
 };
 
-class BatchNormInferenceKernel final : public HostKernel {
- public:
-  BatchNormInferenceKernel(const Machine& machine, const BatchNormInference& op)
-      : HostKernel{machine, operand_count(op)},
-        second_{float_bytes(parts_of_norm(machine, op.x).second_begin)},
-        call_{forward_call(machine, op)} {}
-
- private:
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of<BatchNormInference>(arguments.operands);
-    call_.run({{DNNL_ARG_SRC, operands.in.x},
-               {DNNL_ARG_SCALE, operands.in.parameters},
-               {DNNL_ARG_SHIFT, operands.in.parameters + second_.count()},
-               {DNNL_ARG_MEAN, operands.in.running},
-               {DNNL_ARG_VARIANCE, operands.in.running + second_.count()},
-               {DNNL_ARG_DST, operands.out.y},
-               {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
-  }
-
-  um::Bytes second_;
-  Call call_;
-};
-
-class BatchNormBackwardKernel final : public HostKernel {
- public:
-  BatchNormBackwardKernel(const Machine& machine, const BatchNormBackward& op)
-      : HostKernel{machine, operand_count(op)},
-        op_{op},
-        parts_{parts_of_norm(machine, op.x)},
-        call_{make_call(machine, op)} {}
-
- private:
-  static Call make_call(const Machine& machine, const BatchNormBackward& op) {
-    const auto pd = describe(machine, op);
-    const Desc vector = vector_desc(machine.layout, op.x.image.channels);
-    return {machine.engine,
-            dnnl::batch_normalization_backward(pd),
-            {{DNNL_ARG_SRC, pd.src_desc()},
-             {DNNL_ARG_DIFF_DST, pd.diff_dst_desc()},
-             {DNNL_ARG_DIFF_SRC, pd.diff_src_desc()},
-             {DNNL_ARG_SCALE, vector},
-             {DNNL_ARG_SHIFT, vector},
-             {DNNL_ARG_DIFF_SCALE, vector},
-             {DNNL_ARG_DIFF_SHIFT, vector},
-             {DNNL_ARG_MEAN, vector},
-             {DNNL_ARG_VARIANCE, vector},
-             {DNNL_ARG_WORKSPACE, pd.workspace_desc()},
-             {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}}};
-  }
-
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of(op_, arguments.operands);
-    const std::size_t second = float_bytes(parts_.second_begin).count();
-    zero_gaps(parts_, floats(operands.out.dparameters));
-    call_.run({{DNNL_ARG_SRC, operands.in.x},
-               {DNNL_ARG_DIFF_DST, operands.in.dy},
-               {DNNL_ARG_SCALE, operands.in.parameters},
-               {DNNL_ARG_SHIFT, operands.in.parameters + second},
-               {DNNL_ARG_MEAN, operands.in.saved},
-               {DNNL_ARG_VARIANCE, operands.in.saved + second},
-               {DNNL_ARG_WORKSPACE, operands.in.mask},
-               {DNNL_ARG_DIFF_SRC, operands.out.dx},
-               {DNNL_ARG_DIFF_SCALE, operands.out.dparameters},
-               {DNNL_ARG_DIFF_SHIFT, operands.out.dparameters + second},
-               {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
-  }
-
-  BatchNormBackward op_;
-  ParameterParts parts_;
-  Call call_;
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const BatchNormForward& op) {
   return std::make_unique<BatchNormForwardKernel>(machine, op);
 }
+
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const BatchNormInference& op) {
-  return std::make_unique<BatchNormInferenceKernel>(machine, op);
+  const std::size_t second = float_bytes(parts_of_norm(machine, op.x).second_begin).count();
+  const auto normalise = [second, call = forward_call(machine, op)](const auto& operands,
+                                                                    const auto& arguments) mutable {
+    call.run({{DNNL_ARG_SRC, operands.in.x},
+              {DNNL_ARG_SCALE, operands.in.parameters},
+              {DNNL_ARG_SHIFT, operands.in.parameters + second},
+              {DNNL_ARG_MEAN, operands.in.running},
+              {DNNL_ARG_VARIANCE, operands.in.running + second},
+              {DNNL_ARG_DST, operands.out.y},
+              {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
+  };
+  return kernel_of(machine, op, normalise);
 }
+
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const BatchNormBackward& op) {
-  return std::make_unique<BatchNormBackwardKernel>(machine, op);
+  const auto pd = describe(machine, op);
+  const Desc vector = vector_desc(machine.layout, op.x.image.channels);
+  const Call of_op{machine.engine,
+                   dnnl::batch_normalization_backward(pd),
+                   {{DNNL_ARG_SRC, pd.src_desc()},
+                    {DNNL_ARG_DIFF_DST, pd.diff_dst_desc()},
+                    {DNNL_ARG_DIFF_SRC, pd.diff_src_desc()},
+                    {DNNL_ARG_SCALE, vector},
+                    {DNNL_ARG_SHIFT, vector},
+                    {DNNL_ARG_DIFF_SCALE, vector},
+                    {DNNL_ARG_DIFF_SHIFT, vector},
+                    {DNNL_ARG_MEAN, vector},
+                    {DNNL_ARG_VARIANCE, vector},
+                    {DNNL_ARG_WORKSPACE, pd.workspace_desc()},
+                    {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}}};
+  const ParameterParts parts = parts_of_norm(machine, op.x);
+  const auto differentiate = [call = of_op, parts](const auto& operands,
+                                                   const auto& arguments) mutable {
+    const std::size_t second = float_bytes(parts.second_begin).count();
+    zero_gaps(parts, floats(operands.out.dparameters));
+    call.run({{DNNL_ARG_SRC, operands.in.x},
+              {DNNL_ARG_DIFF_DST, operands.in.dy},
+              {DNNL_ARG_SCALE, operands.in.parameters},
+              {DNNL_ARG_SHIFT, operands.in.parameters + second},
+              {DNNL_ARG_MEAN, operands.in.saved},
+              {DNNL_ARG_VARIANCE, operands.in.saved + second},
+              {DNNL_ARG_WORKSPACE, operands.in.mask},
+              {DNNL_ARG_DIFF_SRC, operands.out.dx},
+              {DNNL_ARG_DIFF_SCALE, operands.out.dparameters},
+              {DNNL_ARG_DIFF_SHIFT, operands.out.dparameters + second},
+              {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
+  };
+  return kernel_of(machine, op, differentiate);
 }
 
 um::Bytes workspace_of(const Machine& machine, const BatchNormForward& op) {

@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <utility>
 
 #include "src/host/layout/layout.h"
 #include "src/host/layout/threads.h"
 #include "src/ops/backend.h"
+#include "src/ops/function_kernel.h"
 #include "um/error.h"
 
 namespace spillway::host {
@@ -40,30 +40,18 @@ class HostKernel : public Kernel {
   std::size_t operands_;
 };
 
-/// A kernel that only calls `body` with the operands of `Op`, and with the arguments of the call
-/// where it takes them.
-template <class Op, class Body>
-class FunctionKernel final : public HostKernel {
- public:
-  FunctionKernel(const Machine& machine, const Op& op, Body body)
-      : HostKernel{machine, operand_count(op)}, op_{op}, body_{std::move(body)} {}
-
- private:
-  void compute(const KernelArguments& arguments) override {
-    const Operands<Op> operands = operands_of(op_, arguments.operands);
-    if constexpr (std::invocable<Body&, const Operands<Op>&>) {
-      body_(operands);
-    } else {
-      body_(operands, arguments);
-    }
-  }
-
-  Op op_;
-  Body body_;
-};
+/// Likewise, a kernel that only calls `body` (function_kernel.h).
 template <class Op, class Body>
 [[nodiscard]] std::unique_ptr<Kernel> kernel_of(const Machine& machine, const Op& op, Body body) {
-  return std::make_unique<FunctionKernel<Op, Body>>(machine, op, std::move(body));
+  return spillway::kernel_of(
+      op, [threads = machine.threads, body](const auto& operands, const auto& arguments) mutable {
+        const TeamSize team{threads};
+        if constexpr (std::invocable<Body&, decltype(operands)>) {
+          body(operands);
+        } else {
+          body(operands, arguments);
+        }
+      });
 }
 
 /// An operand as floats.

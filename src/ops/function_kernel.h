@@ -1,0 +1,40 @@
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <utility>
+
+#include "src/ops/backend.h"
+#include "um/error.h"
+
+namespace spillway {
+
+/// A kernel that only calls `body` with the operands of `Op`, and with the arguments of the call
+/// where it takes them.
+template <class Op, class Body>
+class FunctionKernel final : public Kernel {
+ public:
+  FunctionKernel(const Op& op, Body body) : op_{op}, body_{std::move(body)} {}
+
+  void run(const KernelArguments& arguments) override {
+    um::expects(arguments.operands.size() == operand_count(op_),
+                "as many operands as the operation lists");
+    const Operands<Op> operands = operands_of(op_, arguments.operands);
+    if constexpr (std::invocable<Body&, const Operands<Op>&>) {
+      body_(operands);
+    } else {
+      body_(operands, arguments);
+    }
+  }
+
+ private:
+  Op op_;
+  Body body_;
+};
+
+template <class Op, class Body>
+[[nodiscard]] std::unique_ptr<Kernel> kernel_of(const Op& op, Body body) {
+  return std::make_unique<FunctionKernel<Op, Body>>(op, std::move(body));
+}
+
+}  // namespace spillway
