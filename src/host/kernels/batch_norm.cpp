@@ -46,53 +46,41 @@ Call forward_call(const Machine& machine, const Op& op) {
            {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}}};
 }
 
-class BatchNormForwardKernel final : public HostKernel {
- public:
-  BatchNormForwardKernel(const Machine& machine, const BatchNormForward& op)
-      : HostKernel{machine, operand_count(op)},
-        op_{op},
-        parts_{parts_of_norm(machine, op.x)},
-        call_{forward_call(machine, op)} {}
-
- private:
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of(op_, arguments.operands);
-    const std::size_t second = float_bytes(parts_.second_begin).count();
-    call_.run({{DNNL_ARG_SRC, operands.in.x},
-               {DNNL_ARG_SCALE, operands.in.parameters},
-               {DNNL_ARG_SHIFT, operands.in.parameters + second},
-               {DNNL_ARG_DST, operands.out.y},
-               {DNNL_ARG_MEAN, operands.out.saved},
-               {DNNL_ARG_VARIANCE, operands.out.saved + second},
-               {DNNL_ARG_WORKSPACE, operands.out.mask},
-               {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
-    zero_gaps(parts_, floats(operands.out.saved));
-    if (!arguments.is_recomputation)
-      update(floats(operands.out.saved), floats(operands.out.running));
+// `running` follows `saved`. One value a channel has no unbiased variance; its biased one, zero,
+// stands in.
+void update(const BatchNormForward& op, const ParameterParts& parts, const float* saved,
+            float* running) {
+  const std::size_t values = op.x.batch * op.x.image.height * op.x.image.width;
+  const float unbiased =
+      static_cast<float>(values) / static_cast<float>(std::max<std::size_t>(values - 1, 1));
+  const float keep = 1.F - op.momentum;
+  for (std::size_t c = 0; c < parts.first; ++c) {
+    const std::size_t v = parts.second_begin + c;
+    running[c] = keep * running[c] + op.momentum * saved[c];
+    running[v] = keep * running[v] + op.momentum * unbiased * saved[v];
   }
-
-  // One value a channel has no unbiased variance; its biased one, zero, stands in.
-  void update(const float* saved, float* running) const {
-    const std::size_t values = op_.x.batch * op_.x.image.height * op_.x.image.width;
-    const float unbiased =
-        static_cast<float>(values) / static_cast<float>(std::max<std::size_t>(values - 1, 1));
-    const float keep = 1.F - op_.momentum;
-    for (std::size_t c = 0; c < parts_.first; ++c) {
-      const std::size_t v = parts_.second_begin + c;
-      running[c] = keep * running[c] + op_.momentum * saved[c];
-      running[v] = keep * running[v] + op_.momentum * unbiased * saved[v];
-    }
-  }
-
-  BatchNormForward op_;
-  ParameterParts parts_;
-  Call call_;
-};
+}
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const BatchNormForward& op) {
-  return std::make_unique<BatchNormForwardKernel>(machine, op);
+  const ParameterParts parts = parts_of_norm(machine, op.x);
+  const auto train = [op, parts, call = forward_call(machine, op)](const auto& operands,
+                                                                   const auto& arguments) mutable {
+    const std::size_t second = float_bytes(parts.second_begin).count();
+    call.run({{DNNL_ARG_SRC, operands.in.x},
+              {DNNL_ARG_SCALE, operands.in.parameters},
+              {DNNL_ARG_SHIFT, operands.in.parameters + second},
+              {DNNL_ARG_DST, operands.out.y},
+              {DNNL_ARG_MEAN, operands.out.saved},
+              {DNNL_ARG_VARIANCE, operands.out.saved + second},
+              {DNNL_ARG_WORKSPACE, operands.out.mask},
+              {DNNL_ARG_SCRATCHPAD, arguments.workspace}});
+    float* const saved = floats(operands.out.saved);
+    zero_gaps(parts, saved);
+    if (!arguments.is_recomputation) update(op, parts, saved, floats(operands.out.running));
+  };
+  return kernel_of(machine, op, train);
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const BatchNormInference& op) {

@@ -80,102 +80,68 @@ void clear_padding(float* image, const Grid& grid, std::size_t channels) {
   }
 }
 
-class ConcatForwardKernel final : public HostKernel {
- public:
-  ConcatForwardKernel(const Machine& machine, const ConcatForward& op)
-      : HostKernel{machine, operand_count(op)},
-        op_{op},
-        batch_{op.whole().batch},
-        channels_{op.whole().image.channels},
-        whole_{machine.layout, op.whole().image} {
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < op.parts.size(); ++i) {
-      const nets::Shape& image = op.parts[i].image;
-      parts_.emplace_back(machine.layout, image);
-      append_strips(i, image.channels, parts_[i], first, whole_, strips_);
-      first += image.channels;
-    }
-  }
+}  // namespace
 
- private:
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of(op_, arguments.operands);
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatForward& op) {
+  const TensorShape shape = op.whole();
+  const Grid whole{machine.layout, shape.image};
+  std::vector<Grid> parts;
+  std::vector<Strip> strips;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < op.parts.size(); ++i) {
+    const nets::Shape& image = op.parts[i].image;
+    parts.emplace_back(machine.layout, image);
+    append_strips(i, image.channels, parts[i], first, whole, strips);
+    first += image.channels;
+  }
+  return kernel_of(machine, op, [shape, whole, parts, strips](const auto& operands) {
     float* const y = floats(operands.out.y);
 #pragma omp parallel for collapse(2) schedule(static)
-    for (std::size_t n = 0; n < batch_; ++n) {
-      for (const Strip& strip : strips_) {
-        const Grid& part = parts_[strip.part];
+    for (std::size_t n = 0; n < shape.batch; ++n) {
+      for (const Strip& strip : strips) {
+        const Grid& part = parts[strip.part];
         const float* const x = floats(operands.in.parts[strip.part]) + n * part.floats;
         copy(x + part.start(strip.in_part), part,
-             y + n * whole_.floats + whole_.start(strip.in_whole), whole_, strip.channels);
+             y + n * whole.floats + whole.start(strip.in_whole), whole, strip.channels);
       }
     }
 #pragma omp parallel for schedule(static)
-    for (std::size_t n = 0; n < batch_; ++n) {
-      clear_padding(y + n * whole_.floats, whole_, channels_);
+    for (std::size_t n = 0; n < shape.batch; ++n) {
+      clear_padding(y + n * whole.floats, whole, shape.image.channels);
     }
+  });
+}
+
+// The sums that are read are the blocks that are written.
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatBackward& op) {
+  const Grid whole{machine.layout, op.y.image};
+  std::vector<Grid> parts;
+  std::vector<Strip> strips;
+  for (std::size_t i = 0; i < op.slices.size(); ++i) {
+    const nets::Shape& image = op.slices[i].x.image;
+    parts.emplace_back(machine.layout, image);
+    append_strips(i, image.channels, parts[i], op.slices[i].first_channel, whole, strips);
   }
-
-  ConcatForward op_;
-  std::size_t batch_;
-  std::size_t channels_;
-  Grid whole_;
-  std::vector<Grid> parts_;
-  std::vector<Strip> strips_;
-};
-
-class ConcatBackwardKernel final : public HostKernel {
- public:
-  ConcatBackwardKernel(const Machine& machine, const ConcatBackward& op)
-      : HostKernel{machine, operand_count(op)},
-        op_{op},
-        batch_{op.y.batch},
-        whole_{machine.layout, op.y.image} {
-    for (std::size_t i = 0; i < op_.slices.size(); ++i) {
-      const nets::Shape& image = op_.slices[i].x.image;
-      parts_.emplace_back(machine.layout, image);
-      append_strips(i, image.channels, parts_[i], op_.slices[i].first_channel, whole_, strips_);
-    }
-  }
-
- private:
-  // The sums that are read are the blocks that are written.
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of(op_, arguments.operands);
+  return kernel_of(machine, op, [op, whole, parts, strips](const auto& operands) {
     const float* const dy = floats(operands.in.dy);
 #pragma omp parallel for collapse(2) schedule(static)
-    for (std::size_t n = 0; n < batch_; ++n) {
-      for (const Strip& strip : strips_) {
-        const Grid& part = parts_[strip.part];
+    for (std::size_t n = 0; n < op.y.batch; ++n) {
+      for (const Strip& strip : strips) {
+        const Grid& part = parts[strip.part];
         float* const dx = floats(operands.out.parts[strip.part]) + n * part.floats;
-        const auto& move = op_.slices[strip.part].accumulates ? add : copy;
-        move(dy + n * whole_.floats + whole_.start(strip.in_whole), whole_,
+        const auto& move = op.slices[strip.part].accumulates ? add : copy;
+        move(dy + n * whole.floats + whole.start(strip.in_whole), whole,
              dx + part.start(strip.in_part), part, strip.channels);
       }
     }
 #pragma omp parallel for collapse(2) schedule(static)
-    for (std::size_t n = 0; n < batch_; ++n) {
-      for (std::size_t i = 0; i < parts_.size(); ++i) {
-        float* const dx = floats(operands.out.parts[i]) + n * parts_[i].floats;
-        clear_padding(dx, parts_[i], op_.slices[i].x.image.channels);
+    for (std::size_t n = 0; n < op.y.batch; ++n) {
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        float* const dx = floats(operands.out.parts[i]) + n * parts[i].floats;
+        clear_padding(dx, parts[i], op.slices[i].x.image.channels);
       }
     }
-  }
-
-  ConcatBackward op_;
-  std::size_t batch_;
-  Grid whole_;
-  std::vector<Grid> parts_;
-  std::vector<Strip> strips_;
-};
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatForward& op) {
-  return std::make_unique<ConcatForwardKernel>(machine, op);
-}
-std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatBackward& op) {
-  return std::make_unique<ConcatBackwardKernel>(machine, op);
+  });
 }
 
 }  // namespace spillway::host

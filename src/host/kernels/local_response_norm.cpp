@@ -37,12 +37,11 @@ struct Lines {
 
 // What both directions share. oneDNN's own would want twice the memory of x as workspace from one
 // direction to the other, and is fast for one beta only.
-class LrnKernel : public HostKernel {
- protected:
+class Lrn {
+ public:
   template <class Op>
-  LrnKernel(const Machine& machine, const Op& op)
-      : HostKernel{machine, operand_count(op)},
-        images_{op.x.batch},
+  Lrn(const Machine& machine, const Op& op)
+      : images_{op.x.batch},
         pixels_{op.x.image.height * op.x.image.width},
         lanes_{machine.layout.lanes(op.x.image.channels)},
         channels_{machine.layout.padded(op.x.image.channels)},
@@ -52,10 +51,6 @@ class LrnKernel : public HostKernel {
 
   [[nodiscard]] std::size_t images() const { return images_; }
   [[nodiscard]] std::size_t pixels() const { return pixels_; }
-  [[nodiscard]] std::size_t channels() const { return channels_; }
-  [[nodiscard]] const nets::LocalResponseNorm& norm() const { return norm_; }
-  // alpha / size
-  [[nodiscard]] float scale() const { return scale_; }
   // Of the thread that asks.
   [[nodiscard]] Lines& lines() { return lines_[static_cast<std::size_t>(omp_get_thread_num())]; }
 
@@ -108,6 +103,21 @@ class LrnKernel : public HostKernel {
     }
   }
 
+  // dx = dy / base^beta - 2 alpha / size beta x * the window's sum of dy y / base, over lines.dy.
+  void differentiate(Lines& line) const {
+    const float* const x = line.x.channels();
+    const float* const y = line.y.channels();
+    const float* const base = line.base.channels();
+    float* const dy = line.dy.channels();
+    float* const term = line.windowed.channels();
+    for (std::size_t c = 0; c < channels_; ++c) term[c] = dy[c] * y[c] / base[c];
+    sum_windows(line.windowed, line.sums);
+    divide_by_power(line.base, dy, dy);
+    const float* const sum = line.sums.channels();
+    const float factor = 2 * scale_ * norm_.beta;
+    for (std::size_t c = 0; c < channels_; ++c) dy[c] -= factor * x[c] * sum[c];
+  }
+
  private:
   [[nodiscard]] Lines make_lines() const {
     const std::size_t border = norm_.size / 2;
@@ -125,77 +135,45 @@ class LrnKernel : public HostKernel {
   std::size_t lanes_;
   std::size_t channels_;  // padding, which is zero and stays so, included
   nets::LocalResponseNorm norm_;
-  float scale_;
+  float scale_;               // alpha / size
   std::vector<Lines> lines_;  // by thread
-};
-
-class LrnForwardKernel final : public LrnKernel {
- public:
-  LrnForwardKernel(const Machine& machine, const LrnForward& op) : LrnKernel{machine, op} {}
-
- private:
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of<LrnForward>(arguments.operands);
-    const float* const x = floats(operands.in.x);
-    float* const y = floats(operands.out.y);
-#pragma omp parallel for collapse(2) schedule(static)
-    for (std::size_t n = 0; n < images(); ++n) {
-      for (std::size_t p = 0; p < pixels(); ++p) {
-        Lines& line = lines();
-        load(x, n, p, line.x);
-        compute_base(line);
-        divide_by_power(line.base, line.x.channels(), line.y.channels());
-        store(line.y, n, p, y);
-      }
-    }
-  }
-};
-
-class LrnBackwardKernel final : public LrnKernel {
- public:
-  LrnBackwardKernel(const Machine& machine, const LrnBackward& op) : LrnKernel{machine, op} {}
-
- private:
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of<LrnBackward>(arguments.operands);
-    float* const dx = floats(operands.out.dx);
-#pragma omp parallel for collapse(2) schedule(static)
-    for (std::size_t n = 0; n < images(); ++n) {
-      for (std::size_t p = 0; p < pixels(); ++p) {
-        Lines& line = lines();
-        load(floats(operands.in.x), n, p, line.x);
-        load(floats(operands.in.y), n, p, line.y);
-        load(floats(operands.in.dy), n, p, line.dy);
-        compute_base(line);
-        differentiate(line);
-        store(line.dy, n, p, dx);
-      }
-    }
-  }
-
-  // dx = dy / base^beta - 2 alpha / size beta x * the window's sum of dy y / base, over lines.dy.
-  void differentiate(Lines& line) const {
-    const float* const x = line.x.channels();
-    const float* const y = line.y.channels();
-    const float* const base = line.base.channels();
-    float* const dy = line.dy.channels();
-    float* const term = line.windowed.channels();
-    for (std::size_t c = 0; c < channels(); ++c) term[c] = dy[c] * y[c] / base[c];
-    sum_windows(line.windowed, line.sums);
-    divide_by_power(line.base, dy, dy);
-    const float* const sum = line.sums.channels();
-    const float factor = 2 * scale() * norm().beta;
-    for (std::size_t c = 0; c < channels(); ++c) dy[c] -= factor * x[c] * sum[c];
-  }
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnForward& op) {
-  return std::make_unique<LrnForwardKernel>(machine, op);
+  return kernel_of(machine, op, [lrn = Lrn{machine, op}](const auto& operands) mutable {
+    const float* const x = floats(operands.in.x);
+    float* const y = floats(operands.out.y);
+#pragma omp parallel for collapse(2) schedule(static)
+    for (std::size_t n = 0; n < lrn.images(); ++n) {
+      for (std::size_t p = 0; p < lrn.pixels(); ++p) {
+        Lines& line = lrn.lines();
+        lrn.load(x, n, p, line.x);
+        lrn.compute_base(line);
+        lrn.divide_by_power(line.base, line.x.channels(), line.y.channels());
+        lrn.store(line.y, n, p, y);
+      }
+    }
+  });
 }
+
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnBackward& op) {
-  return std::make_unique<LrnBackwardKernel>(machine, op);
+  return kernel_of(machine, op, [lrn = Lrn{machine, op}](const auto& operands) mutable {
+    float* const dx = floats(operands.out.dx);
+#pragma omp parallel for collapse(2) schedule(static)
+    for (std::size_t n = 0; n < lrn.images(); ++n) {
+      for (std::size_t p = 0; p < lrn.pixels(); ++p) {
+        Lines& line = lrn.lines();
+        lrn.load(floats(operands.in.x), n, p, line.x);
+        lrn.load(floats(operands.in.y), n, p, line.y);
+        lrn.load(floats(operands.in.dy), n, p, line.dy);
+        lrn.compute_base(line);
+        lrn.differentiate(line);
+        lrn.store(line.dy, n, p, dx);
+      }
+    }
+  });
 }
 
 }  // namespace spillway::host

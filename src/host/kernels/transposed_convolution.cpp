@@ -47,81 +47,24 @@ void finish(const Strips& strips, const float* bias, float* y) {
   }
 }
 
-class TransposedForwardKernel final : public HostKernel {
- public:
-  TransposedForwardKernel(const Machine& machine, const TransposedConvolutionForward& op,
-                          const WeightedPrimitive& weighted)
-      : HostKernel{machine, operand_count(op)},
-        parts_{parts_of(machine.layout, op.geometry.parameters())},
-        strips_{machine, op.geometry.y},
-        relu_{op.relu},
-        adjoint_{make_kernel(machine, weighted)} {}
-
- private:
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of<TransposedConvolutionForward>(arguments.operands);
-    adjoint_->run(arguments);
-    if (parts_.second == 0 && !relu_) return;
-    const float* const bias =
-        parts_.second == 0 ? nullptr : floats(operands.in.parameters) + parts_.second_begin;
-    (relu_ ? finish<true> : finish<false>)(strips_, bias, floats(operands.out.y));
-  }
-
-  ParameterParts parts_;
-  Strips strips_;
-  bool relu_;
-  std::unique_ptr<Kernel> adjoint_;
-};
-
-// The adjoint reads y where x is meant, and the other way round.
-class TransposedBackwardWeightsKernel final : public HostKernel {
- public:
-  TransposedBackwardWeightsKernel(const Machine& machine,
-                                  const TransposedConvolutionBackwardWeights& op,
-                                  const WeightedPrimitive& weighted)
-      : HostKernel{machine, operand_count(op)},
-        parts_{parts_of(machine.layout, op.geometry.parameters())},
-        strips_{machine, op.geometry.y},
-        adjoint_{make_kernel(machine, weighted)} {}
-
- private:
-  void compute(const KernelArguments& arguments) override {
-    const auto operands = operands_of<TransposedConvolutionBackwardWeights>(arguments.operands);
-    const std::array<std::byte*, 3> swapped{operands.in.dy, operands.in.x,
-                                            operands.out.dparameters};
-    KernelArguments of_adjoint = arguments;
-    of_adjoint.operands = swapped;
-    adjoint_->run(of_adjoint);
-    zero_gaps(parts_, floats(operands.out.dparameters));
-    if (parts_.second > 0) {
-      sum_channels(floats(operands.in.dy), floats(operands.out.dparameters) + parts_.second_begin);
-    }
-  }
-
-  // Each sum by one thread, in order.
-  void sum_channels(const float* dy, float* sums) const {
+// Of each channel of dy. Each sum by one thread, in order.
+void sum_channels(const Strips& strips, const float* dy, float* sums) {
+  constexpr std::size_t kMaxLanes = 16;
 #pragma omp parallel for schedule(static)
-    for (std::size_t block = 0; block < strips_.blocks; ++block) {
-      std::array<double, kMaxLanes> partial{};
-      for (std::size_t n = 0; n < strips_.batch; ++n) {
-        const float* const strip = dy + strips_.begin(n, block);
-        for (std::size_t pixel = 0; pixel < strips_.pixels; ++pixel) {
-          for (std::size_t lane = 0; lane < strips_.lanes; ++lane) {
-            partial[lane] += static_cast<double>(strip[pixel * strips_.lanes + lane]);
-          }
+  for (std::size_t block = 0; block < strips.blocks; ++block) {
+    std::array<double, kMaxLanes> partial{};
+    for (std::size_t n = 0; n < strips.batch; ++n) {
+      const float* const strip = dy + strips.begin(n, block);
+      for (std::size_t pixel = 0; pixel < strips.pixels; ++pixel) {
+        for (std::size_t lane = 0; lane < strips.lanes; ++lane) {
+          partial[lane] += static_cast<double>(strip[pixel * strips.lanes + lane]);
         }
       }
-      std::transform(partial.begin(), partial.begin() + static_cast<std::ptrdiff_t>(strips_.lanes),
-                     sums + block * strips_.lanes,
-                     [](double sum) { return static_cast<float>(sum); });
     }
+    std::transform(partial.begin(), partial.begin() + static_cast<std::ptrdiff_t>(strips.lanes),
+                   sums + block * strips.lanes, [](double sum) { return static_cast<float>(sum); });
   }
-
-  static constexpr std::size_t kMaxLanes = 16;
-  ParameterParts parts_;
-  Strips strips_;
-  std::unique_ptr<Kernel> adjoint_;
-};
+}
 
 // Whether oneDNN has nothing better than its reference implementation, and our loops would do.
 bool takes_loops(const TransposedConvolutionGeometry& geometry, const WeightedPrimitive& weighted) {
@@ -159,19 +102,46 @@ std::optional<WeightedPrimitive> make_primitive(
 std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const TransposedConvolutionForward& operation,
                                     const WeightedPrimitive& weighted) {
-  if (takes_loops(operation.geometry, weighted)) return make_loops(machine, operation);
-  return std::make_unique<TransposedForwardKernel>(machine, operation, weighted);
+  const TransposedConvolutionGeometry& g = operation.geometry;
+  if (takes_loops(g, weighted)) return make_loops(machine, operation);
+  return kernel_of(machine, operation,
+                   [parts = parts_of(machine.layout, g.parameters()), strips = Strips{machine, g.y},
+                    relu = operation.relu, adjoint = make_kernel(machine, weighted)](
+                       const auto& operands, const auto& arguments) {
+                     adjoint->run(arguments);
+                     if (parts.second == 0 && !relu) return;
+                     const float* const bias =
+                         parts.second == 0 ? nullptr
+                                           : floats(operands.in.parameters) + parts.second_begin;
+                     (relu ? finish<true> : finish<false>)(strips, bias, floats(operands.out.y));
+                   });
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const TransposedConvolutionBackwardData& /*operation*/,
                                     const WeightedPrimitive& weighted) {
   return make_kernel(machine, weighted);
 }
+// The adjoint reads y where x is meant, and the other way round.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const TransposedConvolutionBackwardWeights& operation,
                                     const WeightedPrimitive& weighted) {
-  if (takes_loops(operation.geometry, weighted)) return make_loops(machine, operation);
-  return std::make_unique<TransposedBackwardWeightsKernel>(machine, operation, weighted);
+  const TransposedConvolutionGeometry& g = operation.geometry;
+  if (takes_loops(g, weighted)) return make_loops(machine, operation);
+  return kernel_of(
+      machine, operation,
+      [parts = parts_of(machine.layout, g.parameters()), strips = Strips{machine, g.y},
+       adjoint = make_kernel(machine, weighted)](const auto& operands, const auto& arguments) {
+        const std::array<std::byte*, 3> swapped{operands.in.dy, operands.in.x,
+                                                operands.out.dparameters};
+        KernelArguments of_adjoint = arguments;
+        of_adjoint.operands = swapped;
+        adjoint->run(of_adjoint);
+        float* const gradient = floats(operands.out.dparameters);
+        zero_gaps(parts, gradient);
+        if (parts.second > 0) {
+          sum_channels(strips, floats(operands.in.dy), gradient + parts.second_begin);
+        }
+      });
 }
 
 um::Bytes workspace_of(const Machine& machine, const TransposedConvolutionForward& operation,

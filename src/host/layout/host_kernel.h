@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <utility>
 
 #include "src/host/layout/layout.h"
 #include "src/host/layout/threads.h"
@@ -43,15 +44,15 @@ class HostKernel : public Kernel {
 /// Likewise, a kernel that only calls `body` (function_kernel.h).
 template <class Op, class Body>
 [[nodiscard]] std::unique_ptr<Kernel> kernel_of(const Machine& machine, const Op& op, Body body) {
-  return spillway::kernel_of(
-      op, [threads = machine.threads, body](const auto& operands, const auto& arguments) mutable {
-        const TeamSize team{threads};
-        if constexpr (std::invocable<Body&, decltype(operands)>) {
-          body(operands);
-        } else {
-          body(operands, arguments);
-        }
-      });
+  return spillway::kernel_of(op, [threads = machine.threads, body = std::move(body)](
+                                     const auto& operands, const auto& arguments) mutable {
+    const TeamSize team{threads};
+    if constexpr (std::invocable<Body&, decltype(operands)>) {
+      body(operands);
+    } else {
+      body(operands, arguments);
+    }
+  });
 }
 
 /// An operand as floats.
