@@ -14,7 +14,7 @@ namespace spillway {
 template <class Op, class Body>
 class FunctionKernel final : public Kernel {
  public:
-  FunctionKernel(const Op& op, Body body) : op_{op}, body_{std::move(body)} {}
+  FunctionKernel(Op op, Body body) : op_{std::move(op)}, body_{std::move(body)} {}
 
   void run(const KernelArguments& arguments) override {
     um::expects(arguments.operands.size() == operand_count(op_),

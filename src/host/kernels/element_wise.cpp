@@ -64,7 +64,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluBackward& 
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op) {
   const std::size_t count = machine.layout.floats(op.x);
-  return kernel_of(machine, op, [count, relu = op.relu](const auto& operands) {
+  return kernel_of(machine, op, [count, relu = op.relu](const Operands<AddForward>& operands) {
     const float* const a = floats(operands.in.a);
     const float* const b = floats(operands.in.b);
     float* const y = floats(operands.out.y);
@@ -83,7 +83,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddGradients& op) {
   const std::size_t count = machine.layout.floats(op.x);
-  return kernel_of(machine, op, [count, relu = op.relu](const auto& operands) {
+  return kernel_of(machine, op, [count, relu = op.relu](const Operands<AddGradients>& operands) {
     const float* const a = floats(operands.in.a);
     const float* const b = floats(operands.in.b);
     float* const d = floats(operands.out.d);
