@@ -11,14 +11,9 @@
 #include "tests/src/cli/refused.h"
 #include "tests/temporary_folder.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
-using test::expect_refused;
-using test::Program;
-using test::run_spillway;
-using test::small_training;
-using test::TemporaryFolder;
 using Content = std::vector<std::uint8_t>;
 
 constexpr std::uint8_t kImages = 16;  // twice the batch
@@ -49,17 +44,14 @@ class BadIdx : public testing::Test {
     }
   }
 
-  [[nodiscard]] Program::Arguments training() const {
+  [[nodiscard]] Arguments training() const {
     return small_training({"--data", "idx:" + folder_.path().string()});
   }
 
   TemporaryFolder folder_;
 };
 
-TEST_F(BadIdx, IsNotWhatTheseTestsStartFrom) {
-  const test::Outcome outcome = run_spillway(training());
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-}
+TEST_F(BadIdx, IsNotWhatTheseTestsStartFrom) { succeed(training()); }
 
 TEST_F(BadIdx, FileThatIsMissingIsNamed) {
   for (const char* name : {"train-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
@@ -70,7 +62,7 @@ TEST_F(BadIdx, FileThatIsMissingIsNamed) {
 }
 
 TEST_F(BadIdx, FolderThatIsMissingIsNamed) {
-  expect_refused(1, small_training({"--data", "idx:/no/such/folder"}), {"/no/such/folder"});
+  expect_refused(1, small_training("--data idx:/no/such/folder"), {"/no/such/folder"});
 }
 
 TEST_F(BadIdx, FileCutShortIsNoticedBeforeTraining) {
@@ -116,8 +108,7 @@ TEST_F(BadIdx, LabelTheNetworkHasNoClassForIsNoticed) {
 }
 
 TEST_F(BadIdx, FewerImagesThanABatchAreNoticed) {
-  const Program::Arguments large{
-      "train", "--net", "lenet", "--batch", "17", "--data", "idx:" + folder_.path().string()};
+  const Arguments large = {"train --net lenet --batch 17 --data", "idx:" + folder_.path().string()};
   expect_refused(1, large, {"16 images", "batch of 17", "smaller --batch"});
 }
 
@@ -138,27 +129,15 @@ class BadCifar10 : public testing::Test {
     }
     return content;
   }
-  [[nodiscard]] Program::Arguments training() const {
-    return {"train",
-            "--net",
-            "resnet18",
-            "--batch",
-            "2",
-            "--image-size",
-            "32",
-            "--steps",
-            "1",
-            "--data",
+  [[nodiscard]] Arguments training() const {
+    return {"train --net resnet18 --batch 2 --image-size 32 --steps 1 --data",
             "cifar10:" + folder_.path().string()};
   }
 
   TemporaryFolder folder_;
 };
 
-TEST_F(BadCifar10, IsNotWhatTheseTestsStartFrom) {
-  const test::Outcome outcome = run_spillway(training());
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-}
+TEST_F(BadCifar10, IsNotWhatTheseTestsStartFrom) { succeed(training()); }
 
 TEST_F(BadCifar10, FileThatIsMissingIsNamed) {
   std::filesystem::remove(folder_.file("data_batch_4.bin"));
@@ -178,10 +157,8 @@ TEST_F(BadCifar10, LabelOutOfRangeIsNoticed) {
 }
 
 TEST_F(BadCifar10, NeedsTenClasses) {
-  Program::Arguments few = training();
-  few.insert(few.end(), {"--classes", "5"});
-  expect_refused(1, few, {"10 classes", "--classes 10"});
+  expect_refused(1, {training(), "--classes 5"}, {"10 classes", "--classes 10"});
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test

@@ -11,33 +11,24 @@
 #include "tests/src/cli/refused.h"
 #include "tests/temporary_folder.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using nlohmann::json;
-using test::expect_refused;
-using test::joined;
-using test::Outcome;
-using test::Program;
-using test::run_spillway;
-using test::small_training;
-using test::TemporaryFolder;
 
 class BadPlan : public testing::Test {
  protected:
   // A plan of `small_training` that moves blocks.
   BadPlan() {
-    const Outcome outcome = run_spillway({"plan", "--net", "lenet", "--batch", "8", "--budget",
-                                          "min", "--recompute", "off", "--out", path()});
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    succeed({"plan --net lenet --batch 8 --budget min --recompute off --out", path()});
     std::ifstream{path()} >> plan_;
     EXPECT_FALSE(plan_.at("offloads").empty());
     EXPECT_FALSE(plan_.at("prefetches").empty());
   }
 
   [[nodiscard]] std::string path() const { return folder_.file("plan.json"); }
-  [[nodiscard]] Program::Arguments training(const Program::Arguments& more = {}) const {
-    return joined(small_training({"--plan", path()}), more);
+  [[nodiscard]] Arguments training(const Arguments& more = {}) const {
+    return {small_training({"--plan", path()}), more};
   }
 
   void expect_refused_when(const std::function<void(json&)>& tamper,
@@ -52,29 +43,23 @@ class BadPlan : public testing::Test {
   json plan_;
 };
 
-TEST_F(BadPlan, IsNotWhatTheseTestsStartFrom) {
-  const Outcome outcome = run_spillway(training());
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-}
+TEST_F(BadPlan, IsNotWhatTheseTestsStartFrom) { succeed(training()); }
 
 TEST_F(BadPlan, OfAnotherNetworkOrBatchIsRefused) {
   const std::vector<std::string> words{"plan.json", "belongs to another step or machine",
                                        "--net, --batch"};
-  expect_refused(1, {"train", "--net", "lenet", "--batch", "4", "--plan", path()}, words);
-  expect_refused(
-      1, {"train", "--net", "resnet18", "--batch", "8", "--image-size", "32", "--plan", path()},
-      words);
+  expect_refused(1, {"train --net lenet --batch 4 --plan", path()}, words);
+  expect_refused(1, {"train --net resnet18 --batch 8 --image-size 32 --plan", path()}, words);
 }
 
 TEST_F(BadPlan, WithPartsOfBlocksCannotMoveByExplicitCopies) {
-  expect_refused(1, training({"--memory", "copy"}),
+  expect_refused(1, training("--memory copy"),
                  {"plan.json", "parts of blocks", "plan --memory copy"});
 }
 
 TEST_F(BadPlan, MadeForALargerBudgetIsRefused) {
-  const Outcome outcome = run_spillway({"plan", "--net", "lenet", "--batch", "8", "--out", path()});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  expect_refused(1, training({"--budget", "min"}), {"plan.json", "made for a budget of"});
+  succeed({"plan --net lenet --batch 8 --out", path()});
+  expect_refused(1, training("--budget min"), {"plan.json", "made for a budget of"});
 }
 
 TEST_F(BadPlan, ThatForgetsToOffloadIsRefusedByTheVerifier) {
@@ -109,7 +94,7 @@ TEST_F(BadPlan, WithASmallerBudgetThanItsPeakIsRefusedByTheVerifier) {
   json plan = plan_;
   plan["budget_bytes"] = 1'000'000;
   std::ofstream{path()} << plan;
-  expect_refused(1, training({"--budget", "min"}), {"plan.json must not run"});
+  expect_refused(1, training("--budget min"), {"plan.json must not run"});
 }
 
 TEST_F(BadPlan, WithABudgetThatTheMachineDoesNotHaveIsRefused) {
@@ -141,11 +126,7 @@ TEST_F(BadPlan, ThatIsNoJsonOrNotThereIsRefused) {
 
 class BadProfile : public testing::Test {
  protected:
-  BadProfile() {
-    const Outcome outcome =
-        run_spillway({"profile", "--net", "lenet", "--batch", "8", "--out", path()});
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  }
+  BadProfile() { succeed({"profile --net lenet --batch 8 --out", path()}); }
 
   [[nodiscard]] std::string path() const { return folder_.file("profile.json"); }
 
@@ -153,21 +134,17 @@ class BadProfile : public testing::Test {
 };
 
 TEST_F(BadProfile, OfAnotherNetworkIsRefused) {
-  expect_refused(1,
-                 {"train", "--net", "resnet18", "--batch", "8", "--image-size", "32", "--steps",
-                  "1", "--profile", path()},
+  expect_refused(1, {"train --net resnet18 --batch 8 --image-size 32 --steps 1 --profile", path()},
                  {"profile.json: graph belongs to another step", "--net, --batch"});
 }
 
 TEST_F(BadProfile, OfAnotherBatchIsRefused) {
-  expect_refused(1,
-                 {"train", "--net", "lenet", "--batch", "4", "--steps", "1", "--profile", path()},
+  expect_refused(1, {"train --net lenet --batch 4 --steps 1 --profile", path()},
                  {"profile.json: graph belongs to another step", "--net, --batch"});
 }
 
 TEST_F(BadProfile, SaysWhichMemberIsWrong) {
-  json profile;
-  std::ifstream{path()} >> profile;
+  json profile = json::parse(std::ifstream{path()});
   profile["tasks"][1]["duration_ns"] = json::object();
   std::ofstream{path()} << profile;
   expect_refused(1, small_training({"--profile", path()}),
@@ -175,10 +152,9 @@ TEST_F(BadProfile, SaysWhichMemberIsWrong) {
 }
 
 TEST_F(BadProfile, ExcludesAMachine) {
-  expect_refused(
-      2, {"plan", "--net", "lenet", "--batch", "8", "--profile", path(), "--machine", "v100"},
-      {"--machine", "--profile"});
+  expect_refused(2, {"plan --net lenet --batch 8 --profile", path(), "--machine v100"},
+                 {"--machine", "--profile"});
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test

@@ -12,15 +12,10 @@
 #include "tests/src/cli/program.h"
 #include "tests/temporary_folder.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using nlohmann::json;
-using test::joined;
-using test::Outcome;
-using test::Program;
-using test::run_spillway;
-using test::TemporaryFolder;
 
 constexpr bool kIsSlow = SPILLWAY_SLOW_BUILD != 0;  // not optimised, or under a sanitizer
 
@@ -34,7 +29,7 @@ struct Trained {
 // One way to run a training.
 struct Way {
   std::string name;
-  Program::Arguments flags;
+  Arguments flags;
   bool has_no_faults = false;  // planned, on managed memory
 };
 
@@ -57,7 +52,7 @@ Way copy(const std::string& budget, const std::string& planner = "joint") {
 
 Way with_file(Way way, const TemporaryFolder& folder) {
   way.name += ", far file";
-  way.flags = joined(way.flags, {"--far", "file:" + folder.path().string()});
+  way.flags = {way.flags, "--far", "file:" + folder.path().string()};
   return way;
 }
 
@@ -68,7 +63,7 @@ std::vector<Way> many_ways(const TemporaryFolder& folder) {
   if (kIsSlow) return ways;
   for (const char* budget : {"100%", "min+50%", "min+20%"}) ways.push_back(managed(budget));
   ways.push_back(managed("min", "memfd", "off"));
-  if (test::has_capability("uffd_move")) {
+  if (has_capability("uffd_move")) {
     ways.push_back(with_file(managed("min+20%", "uffd", "off"), folder));
   } else {
     std::puts(
@@ -87,9 +82,8 @@ std::vector<Way> many_ways(const TemporaryFolder& folder) {
 class BitIdentity : public testing::Test {
  protected:
   // Trains three steps and looks at every line of the report.
-  [[nodiscard]] static Trained train(const Program::Arguments& flags, bool has_no_faults) {
-    const Outcome outcome =
-        run_spillway(joined(joined({"train", "--steps", "3", "--json", "-"}, flags), {}));
+  [[nodiscard]] static Trained train(const Arguments& flags, bool has_no_faults) {
+    const Outcome outcome = run_spillway({"train --steps 3 --json -", flags});
     const json summary = summary_of(outcome);
     Trained trained{.losses = {}, .weights = summary.value("weights_sha256", "")};
     EXPECT_EQ(trained.weights.size(), 64U);
@@ -106,8 +100,8 @@ class BitIdentity : public testing::Test {
   }
 
   // All `ways` must end as the resident training does.
-  void expect_identical(const Program::Arguments& net, const std::vector<Way>& ways) const {
-    const Trained resident = train(joined(net, {"--memory", "resident"}), false);
+  void expect_identical(const Arguments& net, const std::vector<Way>& ways) const {
+    const Trained resident = train({net, "--memory resident"}, false);
     ASSERT_EQ(resident.losses.size(), 3U);
     for (const double loss : resident.losses) EXPECT_TRUE(std::isfinite(loss));
     EXPECT_NE(resident.losses[0], resident.losses[1]);
@@ -115,82 +109,75 @@ class BitIdentity : public testing::Test {
     if (kIsSlow) std::puts("a slow build: fewer configurations");
     for (const Way& way : ways) {
       SCOPED_TRACE(way.name);
-      const Trained other = train(joined(net, way.flags), way.has_no_faults);
+      const Trained other = train({net, way.flags}, way.has_no_faults);
       EXPECT_EQ(other.losses, resident.losses);
       EXPECT_EQ(other.weights, resident.weights);
     }
   }
 
   // Measured once for all the ways of a network.
-  [[nodiscard]] Program::Arguments profiled(const Program::Arguments& net) const {
+  [[nodiscard]] Arguments profiled(const Arguments& net) const {
     const std::string path = folder_.file("profile.json");
-    const Outcome outcome = run_spillway(joined(joined({"profile", "--out", path}, net), {}));
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-    return joined(net, {"--profile", path});
+    succeed({"profile --out", path, net});
+    return {net, "--profile", path};
   }
 
   TemporaryFolder folder_;
 };
 
 TEST_F(BitIdentity, OfLenetHoldsWhateverTheMemory) {
-  const Program::Arguments net{"--net", "lenet", "--batch", "8", "--conv-algorithm", "direct"};
+  const Arguments net = "--net lenet --batch 8 --conv-algorithm direct";
   expect_identical(profiled(net), many_ways(folder_));
 }
 
 TEST_F(BitIdentity, OfResnet18HoldsWhateverTheMemory) {
-  const Program::Arguments net{"--net",        "resnet18", "--batch",          "2",
-                               "--image-size", "32",       "--conv-algorithm", "direct"};
+  const Arguments net = "--net resnet18 --batch 2 --image-size 32 --conv-algorithm direct";
   expect_identical(profiled(net), many_ways(folder_));
 }
 
 // Two numbers of state beside each parameter, and rates that change with the step.
 TEST_F(BitIdentity, HoldsWithOtherOptimizersToo) {
-  const Program::Arguments net{"--net", "lenet", "--batch", "32", "--conv-algorithm", "direct"};
+  const Arguments net = "--net lenet --batch 32 --conv-algorithm direct";
   for (const char* optimizer : {"adam", "adamw"}) {
     SCOPED_TRACE(optimizer);
-    const Program::Arguments measured = profiled(joined(net, {"--optimizer", optimizer}));
-    expect_identical(joined(measured, {"--weight-decay", "0.01", "--schedule", "cosine"}),
+    const Arguments measured = profiled({net, "--optimizer", optimizer});
+    expect_identical({measured, "--weight-decay 0.01 --schedule cosine"},
                      {managed("min"), on_demand("min"), copy("min")});
   }
-  expect_identical(joined(profiled(net), {"--nesterov", "--warmup-steps", "2"}),
-                   {managed("min"), copy("min")});
+  expect_identical({profiled(net), "--nesterov --warmup-steps 2"}, {managed("min"), copy("min")});
 }
 
 TEST_F(BitIdentity, OfResnet50HoldsWhateverTheMemory) {
   if (kIsSlow) GTEST_SKIP() << "a slow build: ResNet-18 stands for it";
-  const Program::Arguments net{"--net",        "resnet50", "--batch",          "2",
-                               "--image-size", "32",       "--conv-algorithm", "direct"};
+  const Arguments net = "--net resnet50 --batch 2 --image-size 32 --conv-algorithm direct";
   expect_identical(profiled(net), {managed("min"), with_file(on_demand("min+20%"), folder_),
                                    with_file(copy("min"), folder_)});
 }
 
 TEST_F(BitIdentity, OfVgg16HoldsWhateverTheMemory) {
   if (kIsSlow) GTEST_SKIP() << "a slow build: ResNet-18 stands for it";
-  const Program::Arguments net{"--net",        "vgg16", "--batch",          "2",
-                               "--image-size", "32",    "--conv-algorithm", "direct"};
+  const Arguments net = "--net vgg16 --batch 2 --image-size 32 --conv-algorithm direct";
   expect_identical(profiled(net), {with_file(managed("min"), folder_), copy("min")});
 }
 
 // A plan with Winograd in it: the same algorithms, hence the same bits, in every mode that can run
 // it. Whole blocks and no recomputation, so that explicit copies can run it too.
 TEST_F(BitIdentity, HoldsForAPlanWithWinograd) {
-  const Program::Arguments net{"--net", "vgg16", "--batch", "2", "--image-size", "32"};
+  const Arguments net = "--net vgg16 --batch 2 --image-size 32";
   if (kIsSlow) GTEST_SKIP() << "a slow build: VGG-16 is too large for it";
   const std::string plan = folder_.file("plan.json");
-  const Outcome planned =
-      run_spillway(joined({"plan", "--conv-algorithm", "winograd", "--memory", "copy", "--budget",
-                           "min+20%", "--machine", "host", "--out", plan, "--json", "-"},
-                          net));
-  ASSERT_EQ(planned.exit_code, 0) << planned.errors;
-  if (!json::parse(planned.output).at("algorithms").contains("winograd")) {
+  if (!json_of(
+           {"plan --conv-algorithm winograd --memory copy --budget min+20% --machine host --out",
+            plan, "--json -", net})
+           .at("algorithms")
+           .contains("winograd")) {
     GTEST_SKIP() << "oneDNN has no Winograd convolution on this machine";
   }
-  const Program::Arguments fixed =
-      joined(profiled(joined(net, {"--conv-algorithm", "winograd"})), {"--plan", plan});
+  const Arguments fixed = {profiled({net, "--conv-algorithm winograd"}), "--plan", plan};
 
   expect_identical(fixed, {{.name = "managed", .flags = {}, .has_no_faults = true},
                            {.name = "copy", .flags = {"--memory", "copy"}}});
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test

@@ -10,45 +10,35 @@ namespace {
 
 using nlohmann::json;
 
-Outcome plan_lenet(const Program::Arguments& more) {
-  return run_spillway(
-      joined({"plan", "--net", "lenet", "--batch", "64", "--machine", "v100"}, more));
-}
+const Arguments kPlanLenet = "plan --net lenet --batch 64 --machine v100";
+
+json plan_lenet(const Arguments& more) { return json_of({kPlanLenet, more, "--json -"}); }
 
 TEST(CopyPlaces, AreFixedWhereEverythingIsNear) {
-  const Outcome outcome = plan_lenet({"--memory", "copy", "--budget", "100%", "--json", "-"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  const json placement = json_lines(outcome).front().at("placement");
+  const json placement = plan_lenet("--memory copy --budget 100%").at("placement");
   EXPECT_EQ(placement.at("fits"), true);
   EXPECT_GT(placement.at("extent_bytes"), 0);
   EXPECT_LE(placement.at("extent_bytes"), placement.at("arena_bytes"));
 }
 
 TEST(CopyPlaces, AreInTheTableToo) {
-  const Outcome outcome = plan_lenet({"--memory", "copy", "--budget", "100%"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  EXPECT_NE(outcome.output.find("arena            fixed places in "), std::string::npos)
-      << outcome.output;
+  const Outcome outcome = succeed({kPlanLenet, "--memory copy --budget 100%"});
+  expect_parts(outcome.output, {"arena            fixed places in "});
 }
 
 TEST(CopyPlaces, AreNoMatterOfUnifiedMemory) {
-  const Outcome outcome = plan_lenet({"--budget", "100%", "--json", "-"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  EXPECT_FALSE(json_lines(outcome).front().contains("placement"));
+  EXPECT_FALSE(plan_lenet("--budget 100%").contains("placement"));
 }
 
 TEST(CopyPlaces, OfSubBatchesAreThoseOfTheLargest) {
-  const Outcome whole = plan_lenet({"--memory", "copy", "--json", "-"});
-  const Outcome parts = plan_lenet({"--memory", "copy", "--sub-batch", "16", "--json", "-"});
-  ASSERT_EQ(parts.exit_code, 0) << parts.errors;
-  EXPECT_LT(json_lines(parts).front().at("placement").at("extent_bytes"),
-            json_lines(whole).front().at("placement").at("extent_bytes"));
+  const json whole = plan_lenet("--memory copy");
+  const json parts = plan_lenet("--memory copy --sub-batch 16");
+  EXPECT_LT(parts.at("placement").at("extent_bytes"), whole.at("placement").at("extent_bytes"));
 }
 
 TEST(CopyPlaces, AreInATrainingsSummary) {
   const json summary =
-      summary_of(run_spillway({"train", "--net", "lenet", "--batch", "8", "--steps", "1",
-                               "--memory", "copy", "--budget", "100%", "--json", "-"}));
+      summary_of("train --net lenet --batch 8 --steps 1 --memory copy --budget 100% --json -");
   ASSERT_TRUE(summary.contains("placement")) << summary;
   const json& placement = summary.at("placement");
   EXPECT_EQ(placement.at("fits"), placement.at("extent_bytes") <= placement.at("arena_bytes"));

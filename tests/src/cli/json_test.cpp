@@ -12,15 +12,10 @@
 #include "tests/src/cli/program.h"
 #include "tests/temporary_folder.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using nlohmann::json;
-using test::joined;
-using test::Outcome;
-using test::Program;
-using test::run_spillway;
-using test::TemporaryFolder;
 
 void expect_numbers(const json& object, const std::vector<const char*>& names) {
   for (const char* name : names) {
@@ -38,18 +33,16 @@ void expect_strings(const json& object, const std::vector<const char*>& names) {
 }
 
 void expect_prediction_alone(const std::string& path) {
-  json trace;
-  std::ifstream{path} >> trace;
+  const json trace = json::parse(std::ifstream{path});
   EXPECT_GT(trace.at("traceEvents").size(), 29U) << "LeNet has 29 tasks";
   const std::string text = trace.dump();
-  EXPECT_NE(text.find("predicted"), std::string::npos);
+  expect_parts(text, {"predicted"});
   EXPECT_EQ(text.find("measured"), std::string::npos);
 }
 
 TEST(TrainJson, IsALineAStepAndASummary) {
-  const Outcome outcome = run_spillway({"train", "--net", "lenet", "--batch", "8", "--steps", "5",
-                                        "--budget", "min+20%", "--json", "-"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const Outcome outcome =
+      succeed("train --net lenet --batch 8 --steps 5 --budget min+20% --json -");
   const std::vector<json> lines = json_lines(outcome);
 
   ASSERT_EQ(lines.size(), 6U);
@@ -86,9 +79,7 @@ TEST(TrainJson, IsALineAStepAndASummary) {
 // What the lines say of each step adds up to what the summary says of all.
 TEST(TrainJson, SummaryAddsUpTheSteps) {
   const Outcome outcome =
-      run_spillway({"train", "--net", "lenet", "--batch", "8", "--steps", "4", "--budget", "min",
-                    "--planner", "on-demand", "--json", "-"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+      succeed("train --net lenet --batch 8 --steps 4 --budget min --planner on-demand --json -");
   const std::vector<json> lines = json_lines(outcome);
   ASSERT_EQ(lines.size(), 5U);
   const json& summary = lines.back().at("summary");
@@ -104,9 +95,8 @@ TEST(TrainJson, SummaryAddsUpTheSteps) {
 
 TEST(TrainJson, SaysWhatEachEpochEndedWith) {
   const TemporaryFolder folder;
-  const Outcome outcome = run_spillway({"train", "--net", "lenet", "--batch", "512", "--image-size",
-                                        "14", "--epochs", "2", "--json", folder.file("lines")});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const Outcome outcome = succeed(
+      {"train --net lenet --batch 512 --image-size 14 --epochs 2 --json", folder.file("lines")});
   EXPECT_EQ(outcome.output, "");
   std::ifstream file{folder.file("lines")};
   std::vector<json> evaluations;
@@ -125,56 +115,34 @@ TEST(TrainJson, SaysWhatEachEpochEndedWith) {
 
 TEST(TrainTrace, ShowsThePredictedAndTheMeasuredStep) {
   const TemporaryFolder folder;
-  const Outcome outcome = run_spillway({"train", "--net", "lenet", "--batch", "8", "--steps", "2",
-                                        "--budget", "min", "--trace", folder.file("trace")});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  json trace;
-  std::ifstream{folder.file("trace")} >> trace;
+  succeed({"train --net lenet --batch 8 --steps 2 --budget min --trace", folder.file("trace")});
+  const json trace = json::parse(std::ifstream{folder.file("trace")});
 
   EXPECT_GT(trace.at("traceEvents").size(), 2 * 29U) << "LeNet has 29 tasks, shown twice";
-  const std::string text = trace.dump();
-  EXPECT_NE(text.find("predicted"), std::string::npos);
-  EXPECT_NE(text.find("measured, last step"), std::string::npos);
+  expect_parts(trace.dump(), {"predicted", "measured, last step"});
 }
 
 TEST(TrainTrace, OfNoStepShowsThePredictionAlone) {
   const TemporaryFolder folder;
-  const Outcome outcome = run_spillway({"train", "--net", "lenet", "--batch", "8", "--steps", "0",
-                                        "--budget", "min", "--trace", folder.file("trace")});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  succeed({"train --net lenet --batch 8 --steps 0 --budget min --trace", folder.file("trace")});
   expect_prediction_alone(folder.file("trace"));
 }
 
 TEST(TrainTrace, OfAFinishedTrainingShowsThePredictionAlone) {
   const TemporaryFolder folder;
-  const Program::Arguments training{"train",
-                                    "--net",
-                                    "lenet",
-                                    "--batch",
-                                    "8",
-                                    "--steps",
-                                    "2",
-                                    "--budget",
-                                    "min",
-                                    "--checkpoint",
-                                    folder.file("checkpoint")};
-  ASSERT_EQ(run_spillway(training).exit_code, 0);
+  const Arguments training = {"train --net lenet --batch 8 --steps 2 --budget min --checkpoint",
+                              folder.file("checkpoint")};
+  succeed(training);
 
-  const Outcome again =
-      run_spillway(joined(training, {"--resume", "--trace", folder.file("trace"), "--json", "-"}));
+  const json again = summary_of({training, "--resume --trace", folder.file("trace"), "--json -"});
 
-  EXPECT_EQ(summary_of(again).value("steps_run", 1), 0);
-  EXPECT_EQ(summary_of(again).value("steps", 0), 2);
+  EXPECT_EQ(again.value("steps_run", 1), 0);
+  EXPECT_EQ(again.value("steps", 0), 2);
   expect_prediction_alone(folder.file("trace"));
 }
 
 TEST(PlanJson, HasTheFiguresOfThePlan) {
-  const Outcome outcome = run_spillway({"plan", "--net", "vgg16", "--batch", "64", "--machine",
-                                        "v100", "--budget", "min+20%", "--json", "-"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  const std::vector<json> lines = json_lines(outcome);
-  ASSERT_EQ(lines.size(), 1U);
-  const json& plan = lines.front();
+  const json plan = json_of("plan --net vgg16 --batch 64 --machine v100 --budget min+20% --json -");
 
   EXPECT_EQ(plan.at("feasible"), true);
   EXPECT_EQ(plan.at("verified"), true);
@@ -192,27 +160,17 @@ TEST(PlanJson, HasTheFiguresOfThePlan) {
 }
 
 TEST(PlanJson, HasWhatOocPaleoSaysWhereAskedFor) {
-  std::vector<std::string> command{"plan",     "--net",    "lenet", "--batch", "64", "--planner",
-                                   "vdnn-all", "--budget", "100%",  "--json",  "-"};
-  const Outcome simulated = run_spillway(command);
-  ASSERT_EQ(simulated.exit_code, 0) << simulated.errors;
-  EXPECT_FALSE(json_lines(simulated).front().contains("paleo_seconds"));
-
-  command.insert(command.end(), {"--model", "paleo"});
-  const Outcome outcome = run_spillway(command);
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-  const json plan = json_lines(outcome).front();
+  const Arguments command = "plan --net lenet --batch 64 --planner vdnn-all --budget 100% --json -";
+  EXPECT_FALSE(json_of(command).contains("paleo_seconds"));
+  const json plan = json_of({command, "--model paleo"});
   EXPECT_GE(plan.at("paleo_seconds"), plan.at("compute_seconds"));
   EXPECT_EQ(plan.at("paleo_strategy"), "vdnn-like");
 }
 
 TEST(Version, NamesTheCommitAndTheLibraries) {
-  const Outcome outcome = run_spillway({"--version"});
-  EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* word : {"spillway 0.", "commit ", "oneDNN ", "CUDA"}) {
-    EXPECT_NE(outcome.output.find(word), std::string::npos) << outcome.output;
-  }
+  const Outcome outcome = succeed("--version");
+  expect_parts(outcome.output, {"spillway 0.", "commit ", "oneDNN ", "CUDA"});
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test

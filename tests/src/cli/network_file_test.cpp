@@ -12,19 +12,10 @@
 #include "tests/src/cli/refused.h"
 #include "tests/temporary_folder.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using nlohmann::json;
-using test::expect_refused;
-using test::joined;
-using test::kBadUsage;
-using test::kFailure;
-using test::Outcome;
-using test::Program;
-using test::run_spillway;
-using test::summary_of;
-using test::TemporaryFolder;
 
 std::string content_of(const std::string& path) {
   std::ostringstream text;
@@ -42,16 +33,8 @@ class NetworkFile : public testing::Test {
                           << hidden << "\nfc linear features=classes\nloss softmax-cross-entropy\n";
   }
 
-  [[nodiscard]] Program::Arguments training(const Program::Arguments& more = {}) const {
-    return joined(
-        {"train", "--net", path(), "--batch", "4", "--steps", "2", "--threads", "2", "--json", "-"},
-        more);
-  }
-
-  [[nodiscard]] static json json_of(const Program::Arguments& arguments) {
-    const Outcome outcome = run_spillway(arguments);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-    return outcome.exit_code == 0 ? json::parse(outcome.output) : json{};
+  [[nodiscard]] Arguments training(const Arguments& more = {}) const {
+    return {"train --net", path(), "--batch 4 --steps 2 --threads 2 --json -", more};
   }
 
   TemporaryFolder folder_;
@@ -59,7 +42,7 @@ class NetworkFile : public testing::Test {
 
 TEST_F(NetworkFile, IsTrainedByItsOwnNameAndClasses) {
   write();
-  const json summary = summary_of(run_spillway(training({"--budget", "min+20%"})));
+  const json summary = summary_of(training("--budget min+20%"));
   EXPECT_EQ(summary.at("network"), "mine");
   EXPECT_EQ(summary.at("classes"), 6);
   EXPECT_EQ(summary.at("image"), "3x12x12");
@@ -68,7 +51,7 @@ TEST_F(NetworkFile, IsTrainedByItsOwnNameAndClasses) {
 
 TEST_F(NetworkFile, TakesAnotherImageAndOtherClasses) {
   write();
-  const json summary = summary_of(run_spillway(training({"--image-size", "9", "--classes", "4"})));
+  const json summary = summary_of(training("--image-size 9 --classes 4"));
   EXPECT_EQ(summary.at("classes"), 4);
   EXPECT_EQ(summary.at("image"), "3x9x9");
   // 4 (3 * 9) + 4 of the convolution, whose output is 4x7x7, and 4 (4 * 7 * 7) + 4.
@@ -76,53 +59,46 @@ TEST_F(NetworkFile, TakesAnotherImageAndOtherClasses) {
 }
 
 TEST_F(NetworkFile, OfABuiltInNetworkTrainsToTheSameBits) {
-  const Outcome dumped = run_spillway({"nets", "lenet", "--dump", path()});
-  ASSERT_EQ(dumped.exit_code, 0) << dumped.errors;
-  EXPECT_EQ(dumped.output, "");
-  const json from_file = summary_of(run_spillway(training()));
-  const json built_in = summary_of(run_spillway({"train", "--net", "lenet", "--batch", "4",
-                                                 "--steps", "2", "--threads", "2", "--json", "-"}));
+  EXPECT_EQ(succeed({"nets lenet --dump", path()}).output, "");
+  const json from_file = summary_of(training());
+  const json built_in = summary_of("train --net lenet --batch 4 --steps 2 --threads 2 --json -");
   EXPECT_EQ(from_file.at("network"), "lenet");
   EXPECT_EQ(from_file.at("weights_sha256"), built_in.at("weights_sha256"));
 }
 
 TEST_F(NetworkFile, IsPlannedMeasuredSweptAndListedByItsOwnName) {
   write();
-  const json plan = json_of({"plan", "--net", path(), "--batch", "4", "--json", "-"});
+  const json plan = json_of({"plan --net", path(), "--batch 4 --json -"});
   EXPECT_EQ(plan.at("network"), "mine");
-  const json swept = json_of({"sweep", "--net", path(), "--batch", "4", "--budgets", "min",
-                              "--planners", "capacity", "--machines", "v100", "--json", "-"});
+  const json swept =
+      json_of({"sweep --net", path(),
+               "--batch 4 --budgets min --planners capacity --machines v100 --json -"});
   EXPECT_EQ(swept.at("points").at(0).at("net"), "mine");
-  const json facts = json_of({"nets", path(), "--json", "-"}).at(0);
+  const json facts = json_of({"nets", path(), "--json -"}).at(0);
   EXPECT_EQ(facts.at("name"), "mine");
   EXPECT_EQ(facts.at("classes"), 6);
   EXPECT_EQ(facts.at("description"), "a network of your own");
-  EXPECT_EQ(run_spillway(
-                {"profile", "--net", path(), "--batch", "4", "--out", folder_.file("profile.json")})
-                .exit_code,
-            0);
+  succeed({"profile --net", path(), "--batch 4 --out", folder_.file("profile.json")});
 }
 
 TEST_F(NetworkFile, GoesOnFromItsCheckpoint) {
   write();
-  const Program::Arguments saved{"--checkpoint", folder_.file("saved"), "--checkpoint-every", "1"};
-  const Outcome first = run_spillway(training(saved));
-  ASSERT_EQ(first.exit_code, 0) << first.errors;
-  EXPECT_NE(content_of(folder_.file("saved/checkpoint.json")).find("mine 3x12x12, 6 classes"),
-            std::string::npos);
-  Program::Arguments more = training(joined(saved, {"--resume"}));
+  const Arguments saved = {"--checkpoint", folder_.file("saved"), "--checkpoint-every 1"};
+  succeed(training(saved));
+  expect_parts(content_of(folder_.file("saved/checkpoint.json")), {"mine 3x12x12, 6 classes"});
+  Arguments more = training({saved, "--resume"});
   *std::ranges::find(more, "2") = "3";  // steps
-  EXPECT_EQ(summary_of(run_spillway(more)).at("steps"), 3);
+  EXPECT_EQ(summary_of(more).at("steps"), 3);
 }
 
 // Also where each tensor keeps its shape, and each task its name.
 TEST_F(NetworkFile, DoesNotGoOnAfterItsLayersWereChanged) {
   const std::string conv = "conv convolution channels=4 kernel=3\n";
   write(conv + "drop dropout");
-  const Program::Arguments saved{"--checkpoint", folder_.file("saved")};
-  ASSERT_EQ(run_spillway(training(saved)).exit_code, 0);
+  const Arguments saved = {"--checkpoint", folder_.file("saved")};
+  succeed(training(saved));
   const std::string before = content_of(folder_.file("saved/checkpoint.json"));
-  Program::Arguments more = training(joined(saved, {"--resume"}));
+  Arguments more = training({saved, "--resume"});
   *std::ranges::find(more, "2") = "3";  // steps
   for (const std::string& changed :
        {conv + "drop dropout probability=0.4", conv + "other dropout", conv + "relu relu",
@@ -132,7 +108,7 @@ TEST_F(NetworkFile, DoesNotGoOnAfterItsLayersWereChanged) {
   }
   EXPECT_EQ(content_of(folder_.file("saved/checkpoint.json")), before);
   write("# as it was\n" + conv + "drop dropout conv probability=0.5");
-  EXPECT_EQ(summary_of(run_spillway(more)).at("steps_run"), 1);
+  EXPECT_EQ(summary_of(more).at("steps_run"), 1);
 }
 
 TEST_F(NetworkFile, ThatIsWrongIsRefusedWithItsLineAndLayer) {
@@ -140,7 +116,7 @@ TEST_F(NetworkFile, ThatIsWrongIsRefusedWithItsLineAndLayer) {
   const std::vector<std::string> words{path() + ":6: layer conv", "does not fit"};
   expect_refused(kFailure, training(), words);
   for (const char* command : {"plan", "profile", "sweep"}) {
-    expect_refused(kFailure, {command, "--net", path(), "--batch", "4"}, words);
+    expect_refused(kFailure, {command, "--net", path(), "--batch 4"}, words);
   }
   expect_refused(kFailure, {"nets", path()}, words);
   expect_refused(kFailure, {"nets", path(), "--dump"}, words);
@@ -148,44 +124,38 @@ TEST_F(NetworkFile, ThatIsWrongIsRefusedWithItsLineAndLayer) {
 
 TEST_F(NetworkFile, ThatIsNotThereOrAFolderIsRefused) {
   expect_refused(kFailure, training(), {"cannot read network file", path(), "No such file"});
-  expect_refused(kFailure,
-                 {"plan", "--net", folder_.path().string(), "--batch", "4", "--machine", "v100"},
+  expect_refused(kFailure, {"plan --net", folder_.path().string(), "--batch 4 --machine v100"},
                  {"cannot read", folder_.path().string(), "folder"});
 }
 
 TEST(Dump, GoesToStandardOutputUnlessAFileIsNamed) {
   const TemporaryFolder folder;
-  const Program::Arguments dump{"nets",         "resnet18", "--classes", "7",
-                                "--image-size", "64",       "--dump"};
-  const Outcome outcome = run_spillway(dump);
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const Arguments dump = "nets resnet18 --classes 7 --image-size 64 --dump";
+  const Outcome outcome = succeed(dump);
   EXPECT_TRUE(outcome.output.starts_with("spillway-network 1\nname resnet18\n")) << outcome.output;
-  EXPECT_NE(outcome.output.find("\ninput 3x64x64\nclasses 7\n"), std::string::npos);
-  EXPECT_EQ(run_spillway(joined(dump, {"-"})).output, outcome.output);
-  EXPECT_EQ(run_spillway(joined(dump, {folder.file("r.net")})).output, "");
+  expect_parts(outcome.output, {"\ninput 3x64x64\nclasses 7\n"});
+  EXPECT_EQ(run_spillway({dump, "-"}).output, outcome.output);
+  EXPECT_EQ(run_spillway({dump, folder.file("r.net")}).output, "");
   EXPECT_EQ(content_of(folder.file("r.net")), outcome.output);
 }
 
 TEST(Dump, HasTheAuxiliaryHeads) {
   const TemporaryFolder folder;
   const std::string file = folder.file("heads.net");
-  const Outcome dumped = run_spillway({"nets", "googlenet", "--aux-heads", "--dump", file});
-  ASSERT_EQ(dumped.exit_code, 0) << dumped.errors;
-  const Outcome read = run_spillway({"nets", file, "--json", "-"});
-  const Outcome built_in = run_spillway({"nets", "googlenet", "--aux-heads", "--json", "-"});
-  ASSERT_EQ(read.exit_code, 0) << read.errors;
-  EXPECT_EQ(read.output, built_in.output);
+  succeed({"nets googlenet --aux-heads --dump", file});
+  EXPECT_EQ(succeed({"nets", file, "--json -"}).output,
+            succeed("nets googlenet --aux-heads --json -").output);
   expect_refused(kFailure, {"nets", file, "--aux-heads"}, {"from a file", "leave out --aux-heads"});
-  expect_refused(kFailure, {"nets", "vgg16", "--aux-heads", "--dump"},
+  expect_refused(kFailure, "nets vgg16 --aux-heads --dump",
                  {"vgg16 has no auxiliary heads", "googlenet"});
 }
 
 TEST(Dump, IsOfOneNetwork) {
-  expect_refused(kBadUsage, {"nets", "--dump"}, {"--dump", "name"});
-  expect_refused(kBadUsage, {"nets", "lenet", "--dump", "-", "--json", "-"}, {"--dump", "--json"});
-  expect_refused(kFailure, {"nets", "lenet", "--dump", "/no-such-folder/lenet.net"},
+  expect_refused(kBadUsage, "nets --dump", {"--dump", "name"});
+  expect_refused(kBadUsage, "nets lenet --dump - --json -", {"--dump", "--json"});
+  expect_refused(kFailure, "nets lenet --dump /no-such-folder/lenet.net",
                  {"/no-such-folder/lenet.net"});
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test

@@ -12,16 +12,11 @@ namespace {
 
 using nlohmann::json;
 
-Program::Arguments lenet_plan(const Program::Arguments& more) {
-  return joined({"plan", "--net", "lenet", "--batch", "512", "--machine", "v100"}, more);
+Arguments lenet_plan(const Arguments& more) {
+  return {"plan --net lenet --batch 512 --machine v100", more};
 }
 
-json planned(const Program::Arguments& more) {
-  const Outcome outcome = run_spillway(joined(lenet_plan(more), {"--json", "-"}));
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  const std::vector<json> lines = json_lines(outcome);
-  return lines.size() == 1 ? lines[0] : json::object();
-}
+json planned(const Arguments& more) { return json_of({lenet_plan(more), "--json -"}); }
 
 // One byte less than the smallest budget of the whole batch.
 std::string too_little() {
@@ -30,14 +25,14 @@ std::string too_little() {
 }
 
 TEST(PlanSubBatch, IsTheWholeBatchWhereItIsOff) {
-  const json figures = planned({"--sub-batch", "off"});
+  const json figures = planned("--sub-batch off");
   EXPECT_EQ(figures.at("sub_batch"), 512);
   EXPECT_EQ(figures.at("sub_steps"), 1);
   EXPECT_EQ(figures.at("min_budget_bytes"), planned({}).at("min_budget_bytes"));
 }
 
 TEST(PlanSubBatch, OfTheSizeAskedForIsNamed) {
-  const json figures = planned({"--sub-batch", "128"});
+  const json figures = planned("--sub-batch 128");
   EXPECT_EQ(figures.at("sub_batch"), 128);
   EXPECT_EQ(figures.at("sub_steps"), 4);
   EXPECT_EQ(figures.at("verified"), true);
@@ -56,29 +51,31 @@ TEST(PlanSubBatch, MakesABudgetFeasibleThatTheWholeBatchBreaks) {
 }
 
 TEST(PlanSubBatch, ThatIsStillTooLargeSaysWhatItNeeds) {
-  expect_refused(kFailure, lenet_plan({"--budget", too_little(), "--sub-batch", "512"}),
+  expect_refused(kFailure, lenet_plan({"--budget", too_little(), "--sub-batch 512"}),
                  {"smallest budget"});
-  expect_refused(kFailure, lenet_plan({"--budget", "1MiB", "--sub-batch", "128"}),
+  expect_refused(kFailure, lenet_plan("--budget 1MiB --sub-batch 128"),
                  {"in sub-batches of 128", "smallest budget"});
 }
 
 TEST(PlanSubBatch, RefusesWhatIsNoSize) {
   for (const char* size : {"0", "-8", "x", "1.5", "AUTO", "64 "}) {
-    expect_refused(kBadUsage, lenet_plan({"--sub-batch", size}),
+    Arguments plan = lenet_plan("--sub-batch");
+    plan.emplace_back(size);  // with its blank
+    expect_refused(kBadUsage, plan,
                    {"--sub-batch", "is no size of sub-batches", "off, auto, or a number"});
   }
 }
 
 TEST(PlanSubBatch, RefusesMoreThanTheBatch) {
-  expect_refused(kFailure, lenet_plan({"--sub-batch", "513"}),
+  expect_refused(kFailure, lenet_plan("--sub-batch 513"),
                  {"--sub-batch 513", "more than the batch of 512"});
 }
 
 // A trace has no times at other batch sizes.
 TEST(PlanSubBatch, RefusesATrace) {
   expect_refused(kFailure,
-                 {"plan", "--trace-in", SPILLWAY_TRACES "/bert-base-b256-a100.json", "--machine",
-                  "a100", "--sub-batch", "64"},
+                 {"plan --trace-in", SPILLWAY_TRACES "/bert-base-b256-a100.json",
+                  "--machine a100 --sub-batch 64"},
                  {"--sub-batch needs times at other batch sizes", "--net and --machine"});
 }
 

@@ -16,17 +16,14 @@ std::string line_with(const std::string& output, const std::string& words) {
 
 // LeNet's step takes microseconds on a V100, VGG-16's at batch 256 more than a second.
 TEST(PlanTable, GivesTimesInUnitsThatSuitThem) {
-  const Outcome small = run_spillway(
-      {"plan", "--net", "lenet", "--batch", "64", "--machine", "v100", "--budget", "min"});
-  EXPECT_EQ(small.exit_code, 0) << small.errors;
+  const Outcome small = succeed("plan --net lenet --batch 64 --machine v100 --budget min");
   const std::string step = line_with(small.output, "step  ");
-  EXPECT_NE(step.find(" us, of it arithmetic "), std::string::npos) << step;
+  expect_parts(step, {" us, of it arithmetic "});
   EXPECT_EQ(small.output.find(" 0.00"), std::string::npos) << small.output;
-  const Outcome large = run_spillway({"plan", "--net", "vgg16", "--batch", "256", "--machine",
-                                      "v100", "--budget", "100%", "--planner", "resident"});
-  EXPECT_EQ(large.exit_code, 0) << large.errors;
+  const Outcome large =
+      succeed("plan --net vgg16 --batch 256 --machine v100 --budget 100% --planner resident");
   const std::string bound = line_with(large.output, "no plan below ");
-  EXPECT_NE(bound.find(" s (moving alone "), std::string::npos) << bound;
+  expect_parts(bound, {" s (moving alone "});
   EXPECT_TRUE(bound.ends_with(" s)")) << bound;
 }
 

@@ -49,32 +49,32 @@ Pipe make_terminal() {
   return {.read_end = ours, .write_end = theirs};
 }
 
-std::vector<char*> pointers(Program::Arguments& texts) {
+std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> result;
   for (std::string& text : texts) result.push_back(text.data());
   result.push_back(nullptr);
   return result;
 }
 
-Program::Arguments this_environment() {
-  Program::Arguments all;
+Arguments this_environment() {
+  Arguments all;
   for (char** entry = environ; *entry != nullptr; ++entry) all.emplace_back(*entry);
   return all;
 }
 
 // The tests are about the host, also where there is a GPU.
-Program::Arguments on_host(const Program::Arguments& arguments) {
+Arguments on_host(const Arguments& arguments) {
   const bool takes_device =
       !arguments.empty() && (arguments[0] == "train" || arguments[0] == "profile");
   if (!takes_device || std::ranges::count(arguments, "--device") > 0) return arguments;
-  return joined(arguments, {"--device", "host"});
+  return {arguments, "--device host"};
 }
 
 // `own` comes first, and the program takes the first entry of a name.
-pid_t start(const Program::Arguments& arguments, const Program::Arguments& own, const Pipe& output,
+pid_t start(const Arguments& arguments, const Arguments& own, const Pipe& output,
             const Pipe& errors) {
-  Program::Arguments command = joined({SPILLWAY_PROGRAM}, on_host(arguments));
-  Program::Arguments environment = joined(own, this_environment());
+  Arguments command{SPILLWAY_PROGRAM, on_host(arguments)};
+  Arguments environment{own, this_environment()};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -101,6 +101,11 @@ void drain(int& descriptor, std::string& text) {
 }
 
 }  // namespace
+
+Arguments::Arguments(const std::string& text) {
+  std::istringstream words{text};
+  for (std::string word; words >> word;) push_back(word);
+}
 
 Program::Program(const Arguments& arguments, const Arguments& environment, Errors errors_are) {
   const Pipe output = make_pipe();
@@ -162,8 +167,27 @@ Outcome Program::finish() {
   return outcome_;
 }
 
-Outcome run_spillway(const Program::Arguments& arguments, const Program::Arguments& environment) {
+Outcome run_spillway(const Arguments& arguments, const Arguments& environment) {
   return Program{arguments, environment}.finish();
+}
+
+Outcome succeed(const Arguments& arguments, const Arguments& environment) {
+  Outcome outcome = run_spillway(arguments, environment);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  return outcome;
+}
+
+nlohmann::json json_of(const Arguments& arguments) {
+  const Outcome outcome = succeed(arguments);
+  nlohmann::json document = nlohmann::json::parse(outcome.output, nullptr, false);
+  EXPECT_FALSE(document.is_discarded()) << outcome.output;
+  return document;
+}
+
+void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    EXPECT_NE(text.find(part), std::string::npos) << "no '" << part << "' in: " << text;
+  }
 }
 
 std::vector<nlohmann::json> json_lines(const Outcome& outcome) {
@@ -186,23 +210,15 @@ nlohmann::json summary_of(const Outcome& outcome) {
   return lines.back().at("summary");
 }
 
+nlohmann::json summary_of(const Arguments& training) { return summary_of(run_spillway(training)); }
+
 bool has_capability(const std::string& name) {
-  const Outcome outcome = run_spillway({"devices", "--json", "-"});
-  const auto devices = nlohmann::json::parse(outcome.output, nullptr, /*allow_exceptions=*/false);
-  if (!devices.is_array() || devices.empty()) {
-    ADD_FAILURE() << "no devices in: " << outcome.output << outcome.errors;
-    return false;
-  }
+  const nlohmann::json devices = json_of("devices --json -");
   for (const nlohmann::json& capability : devices.front().at("capabilities")) {
     if (capability.at("name") == name) return capability.at("available").get<bool>();
   }
-  ADD_FAILURE() << "no capability " << name << " in: " << outcome.output;
+  ADD_FAILURE() << "no capability " << name << " in: " << devices;
   return false;
-}
-
-Program::Arguments joined(Program::Arguments first, const Program::Arguments& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
 }
 
 }  // namespace spillway::test

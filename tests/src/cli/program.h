@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -20,13 +21,25 @@ struct Outcome {
   std::string errors;
 };
 
+/// Words of a command line, from texts that are split at blanks: "train --net lenet" and
+/// {"train --net lenet --batch", batch, more} are some.
+class Arguments : public std::vector<std::string> {
+ public:
+  Arguments() = default;
+  Arguments(const std::string& text);  // implicit, as are those below
+  Arguments(const char* text) : Arguments{std::string{text}} {}
+  Arguments(std::initializer_list<Arguments> parts) {
+    for (const Arguments& part : parts) insert(end(), part.begin(), part.end());
+  }
+};
+
 /// The `spillway` program in a process of its own. It is killed after two minutes, so that a hang
 /// fails a test rather than all of them.
 ///
 /// Thread safety: none.
 class Program {
  public:
-  using Arguments = std::vector<std::string>;
+  using Arguments = test::Arguments;
 
   /// What its standard error is. On a terminal it tells of its progress ten times a second.
   enum class Errors { kPipe, kTerminal };
@@ -58,19 +71,30 @@ class Program {
 };
 
 /// Runs it to its end.
-[[nodiscard]] Outcome run_spillway(const Program::Arguments& arguments,
-                                   const Program::Arguments& environment = {});
+[[nodiscard]] Outcome run_spillway(const Arguments& arguments, const Arguments& environment = {});
+
+/// The same, and fails the test where it does not succeed.
+Outcome succeed(const Arguments& arguments, const Arguments& environment = {});
+
+/// The one JSON document that it writes to standard output. Fails the test as succeed() does.
+[[nodiscard]] nlohmann::json json_of(const Arguments& arguments);
+
+/// Fails the test where `text` lacks one of `parts`.
+void expect_parts(const std::string& text, const std::vector<std::string>& parts);
 
 /// What standard output holds, one JSON object a line. Fails the test when a line is none.
 [[nodiscard]] std::vector<nlohmann::json> json_lines(const Outcome& outcome);
 
 /// The summary of a training that must have succeeded with `--json -`; an empty object otherwise.
 [[nodiscard]] nlohmann::json summary_of(const Outcome& outcome);
+[[nodiscard]] nlohmann::json summary_of(const Arguments& training);
 
 /// True when `spillway devices` says that this machine can do it ("uffd_move").
 [[nodiscard]] bool has_capability(const std::string& name);
 
 /// All of `first`, then all of `second`.
-[[nodiscard]] Program::Arguments joined(Program::Arguments first, const Program::Arguments& second);
+[[nodiscard]] inline Arguments joined(const Arguments& first, const Arguments& second) {
+  return {first, second};
+}
 
 }  // namespace spillway::test

@@ -12,9 +12,9 @@ namespace spillway::test {
 
 /// Runs the program, which must refuse: exit with `code`, write nothing to standard output, and end
 /// standard error with one sentence that holds all `words`. Returns that sentence.
-inline std::string expect_refused(int code, const Program::Arguments& arguments,
+inline std::string expect_refused(int code, const Arguments& arguments,
                                   const std::vector<std::string>& words,
-                                  const Program::Arguments& environment = {}) {
+                                  const Arguments& environment = {}) {
   const Outcome outcome = run_spillway(arguments, environment);
   EXPECT_EQ(outcome.exit_code, code) << outcome.errors;
   EXPECT_EQ(outcome.output, "");
@@ -27,16 +27,14 @@ inline std::string expect_refused(int code, const Program::Arguments& arguments,
   if (code == 1) {
     EXPECT_EQ(std::ranges::count(sentence, '\n'), 1) << sentence;
   }
-  for (const std::string& word : words) {
-    EXPECT_NE(sentence.find(word), std::string::npos) << "no '" << word << "' in: " << sentence;
-  }
+  expect_parts(sentence, words);
   EXPECT_EQ(sentence.find("bug in spillway"), std::string::npos) << sentence;
   return sentence;
 }
 
 /// A training small enough to take no time.
-inline Program::Arguments small_training(const Program::Arguments& more = {}) {
-  return joined({"train", "--net", "lenet", "--batch", "8", "--steps", "1"}, more);
+inline Arguments small_training(const Arguments& more = {}) {
+  return {"train --net lenet --batch 8 --steps 1", more};
 }
 
 }  // namespace spillway::test

@@ -9,13 +9,10 @@
 #include "tests/src/cli/program.h"
 #include "tests/temporary_folder.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using nlohmann::json;
-using test::joined;
-using test::run_spillway;
-using test::TemporaryFolder;
 
 constexpr std::int64_t kMiB = 1 << 20;
 
@@ -28,10 +25,10 @@ class ResidentSet : public testing::Test {
 
   // ResNet-18 at 112x112: about 100 MiB whatever the batch, and 4.5 MiB of activations an image.
   [[nodiscard]] json train(int batch, std::int64_t budget, const std::string& memory) const {
-    const json summary = summary_of(run_spillway(
-        {"train", "--net", "resnet18", "--batch", std::to_string(batch), "--image-size", "112",
-         "--steps", "2", "--conv-algorithm", "direct", "--budget", std::to_string(budget),
-         "--memory", memory, "--far", "file:" + folder_.path().string(), "--json", "-"}));
+    const json summary = summary_of({"train --net resnet18 --batch", std::to_string(batch),
+                                     "--image-size 112 --steps 2 --conv-algorithm direct --budget",
+                                     std::to_string(budget), "--memory", memory, "--far",
+                                     "file:" + folder_.path().string(), "--json -"});
     EXPECT_LE(summary.value("near_peak_bytes", budget + 1), budget);
     return summary;
   }
@@ -66,4 +63,4 @@ TEST_F(ResidentSet, GrowsWithTheBudgetAndNotWithTheNetwork) {
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test

@@ -17,18 +17,10 @@
 #include "tests/src/cli/refused.h"
 #include "tests/temporary_folder.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using nlohmann::json;
-using test::expect_refused;
-using test::joined;
-using test::kBadUsage;
-using test::kFailure;
-using test::Outcome;
-using test::Program;
-using test::run_spillway;
-using test::TemporaryFolder;
 
 std::string fixed(double number) {
   std::ostringstream text;
@@ -36,23 +28,18 @@ std::string fixed(double number) {
   return text.str();
 }
 
-Program::Arguments sweep_lenet(const Program::Arguments& more) {
-  return joined({"sweep", "--net", "lenet", "--batch", "64"}, more);
-}
+Arguments sweep_lenet(const Arguments& more) { return {"sweep --net lenet --batch 64", more}; }
 
 // Without what depends on how fast this machine is.
-json points_of(const Outcome& outcome) {
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  json points = json::parse(outcome.output).at("points");
+json points_of(const Arguments& more) {
+  json points = json_of(sweep_lenet({more, "--json -"})).at("points");
   for (json& point : points) point.erase("planning_seconds");
   return points;
 }
 
 TEST(SweepJson, HoldsAPointForEachBudgetAndPlanner) {
-  const Outcome outcome =
-      run_spillway(sweep_lenet({"--budgets", "1MB,min,100%", "--planners", "fractional,resident",
-                                "--machines", "k40m,v100", "--json", "-"}));
-  const json points = points_of(outcome);
+  const json points =
+      points_of("--budgets 1MB,min,100% --planners fractional,resident --machines k40m,v100");
 
   ASSERT_EQ(points.size(), 12U);
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -86,40 +73,32 @@ TEST(SweepJson, HoldsAPointForEachBudgetAndPlanner) {
 }
 
 TEST(SweepJson, DoesNotDependOnTheNumberOfThreads) {
-  const Program::Arguments flags =
-      sweep_lenet({"--budgets", "5", "--links", "x0.5,x2", "--planners", "fractional,on-demand",
-                   "--json", "-", "--threads"});
-  EXPECT_EQ(points_of(run_spillway(joined(flags, {"1"}))),
-            points_of(run_spillway(joined(flags, {"2"}))));
+  const Arguments flags = "--budgets 5 --links x0.5,x2 --planners fractional,on-demand --threads";
+  EXPECT_EQ(points_of({flags, "1"}), points_of({flags, "2"}));
 }
 
 TEST(SweepJson, CountsBudgetsFromTheSmallestToTheResidentNeed) {
-  const json points = points_of(
-      run_spillway(sweep_lenet({"--budgets", "3", "--planners", "fractional", "--json", "-"})));
+  const json points = points_of("--budgets 3 --planners fractional");
   ASSERT_EQ(points.size(), 3U);
   EXPECT_EQ(points[0].at("budget_bytes"), points[0].at("min_budget_bytes"));
   EXPECT_EQ(points[2].at("budget_bytes"), points[0].at("resident_bytes"));
 }
 
 TEST(SweepJson, KeepsMemoryCurvesWhenAsked) {
-  const json points = points_of(run_spillway(sweep_lenet(
-      {"--budgets", "min", "--planners", "fractional", "--memory-curves", "--json", "-"})));
+  const json points = points_of("--budgets min --planners fractional --memory-curves");
   EXPECT_GE(points[0].at("memory_bytes").size(), points[0].at("tasks"));
 }
 
 TEST(SweepTable, SaysWhichPlannersNeedMore) {
-  const Outcome outcome =
-      run_spillway(sweep_lenet({"--budgets", "min", "--planners", "fractional,resident"}));
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  EXPECT_NE(outcome.output.find("-: resident needs at least"), std::string::npos) << outcome.output;
-  EXPECT_NE(outcome.errors.find("left"), std::string::npos) << "progress: " << outcome.errors;
+  const Outcome outcome = succeed(sweep_lenet("--budgets min --planners fractional,resident"));
+  expect_parts(outcome.output, {"-: resident needs at least"});
+  expect_parts(outcome.errors, {"left"});
 }
 
 // The table's first line of numbers: budget, bound, what fractional reaches.
 std::vector<std::string> first_row(const std::string& recompute) {
-  const Outcome outcome = run_spillway(
-      sweep_lenet({"--budgets", "min", "--planners", "fractional", "--recompute", recompute}));
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const Outcome outcome =
+      succeed(sweep_lenet({"--budgets min --planners fractional --recompute", recompute}));
   std::istringstream output{outcome.output};
   std::string line;
   for (int i = 0; i < 3; ++i) std::getline(output, line);
@@ -128,8 +107,7 @@ std::vector<std::string> first_row(const std::string& recompute) {
 }
 
 std::string bound_of(const std::string& name) {
-  const json point = points_of(run_spillway(
-      sweep_lenet({"--budgets", "min", "--planners", "fractional", "--json", "-"})))[0];
+  const json point = points_of("--budgets min --planners fractional")[0];
   return fixed(point.at("bounds").at(name).get<double>() /
                point.at("compute_seconds").get<double>());
 }
@@ -141,14 +119,13 @@ TEST(SweepTable, HasTheStrongestBoundOfWhatStrategiesMayDo) {
 }
 
 TEST(SweepTable, GivesShortStepsInUnitsThatSuitThem) {
-  const Outcome outcome = run_spillway(sweep_lenet({"--budgets", "min", "--planners", "joint"}));
+  const Outcome outcome = run_spillway(sweep_lenet("--budgets min --planners joint"));
   const std::string first = outcome.output.substr(0, outcome.output.find('\n'));
-  EXPECT_NE(first.find(" us with all near"), std::string::npos) << first;
+  expect_parts(first, {" us with all near"});
 }
 
 TEST(SweepJson, TellsWhatNoiseCostsWhenAsked) {
-  const json points = points_of(run_spillway(
-      sweep_lenet({"--budgets", "min", "--planners", "joint", "--noise", "10%", "--json", "-"})));
+  const json points = points_of("--budgets min --planners joint --noise 10%");
   EXPECT_LT(points[0].at("noise_loss"), 0.1);
   EXPECT_LE(points[0].at("noise_peak_bytes"), points[0].at("budget_bytes"));
 }
@@ -156,8 +133,8 @@ TEST(SweepJson, TellsWhatNoiseCostsWhenAsked) {
 // A thousand budgets take minutes, so that the signal meets some of them.
 TEST(InterruptedSweep, KeepsWhatIsDone) {
   const TemporaryFolder folder;
-  Program program{{"sweep", "--net", "resnet50", "--batch", "8", "--budgets", "1000", "--planners",
-                   "joint", "--json", folder.file("points.json")}};
+  Program program{{"sweep --net resnet50 --batch 8 --budgets 1000 --planners joint --json",
+                   folder.file("points.json")}};
   program.wait_for_error("left");
   program.signal(SIGINT);
   const Outcome outcome = program.finish();
@@ -166,39 +143,37 @@ TEST(InterruptedSweep, KeepsWhatIsDone) {
   EXPECT_TRUE(outcome.errors.ends_with(
       "\nspillway: interrupted; points that were not reached are left out\n"))
       << outcome.errors;
-  json sweep;
-  std::ifstream{folder.file("points.json")} >> sweep;
+  const json sweep = json::parse(std::ifstream{folder.file("points.json")});
   EXPECT_GT(sweep.at("points").size(), 0U);
   EXPECT_LT(sweep.at("points").size(), 1000U);
 }
 
 TEST(SweepMemory, OfExplicitCopiesMovesWholeBlocks) {
   const auto offloaded = [](const char* memory) {
-    const json points = points_of(
-        run_spillway(sweep_lenet({"--budgets", "min+40%", "--planners", "fractional", "--recompute",
-                                  "off", "--memory", memory, "--json", "-"})));
+    const json points =
+        points_of({"--budgets min+40% --planners fractional --recompute off --memory", memory});
     return points[0].at("offloaded_bytes").get<std::uint64_t>();
   };
   EXPECT_GT(offloaded("copy"), offloaded("managed")) << "parts of blocks are enough there";
 }
 
 TEST(BadSweep, IsOneSentence) {
-  expect_refused(kBadUsage, {"sweep"}, {"--net is required"});
-  expect_refused(kBadUsage, {"sweep", "--net", "lenet"}, {"--batch is required"});
-  expect_refused(kBadUsage, sweep_lenet({"--budgets", "min,most"}), {"'most' is no budget"});
-  expect_refused(kBadUsage, sweep_lenet({"--budgets", "1x"}), {"whole number from 2 to 1000"});
-  expect_refused(kBadUsage, sweep_lenet({"--budgets", "0"}), {"whole number from 2 to 1000"});
+  expect_refused(kBadUsage, "sweep", {"--net is required"});
+  expect_refused(kBadUsage, "sweep --net lenet", {"--batch is required"});
+  expect_refused(kBadUsage, sweep_lenet("--budgets min,most"), {"'most' is no budget"});
+  expect_refused(kBadUsage, sweep_lenet("--budgets 1x"), {"whole number from 2 to 1000"});
+  expect_refused(kBadUsage, sweep_lenet("--budgets 0"), {"whole number from 2 to 1000"});
   for (const char* budgets : {"1", "1001", "12.5", "12,min", "min,12", "12,12"}) {
     expect_refused(kBadUsage, sweep_lenet({"--budgets", budgets}),
                    {"has no unit", "whole number from 2 to 1000 alone"});
   }
-  expect_refused(kBadUsage, sweep_lenet({"--planners", "best"}), {"no planner called 'best'"});
-  expect_refused(kBadUsage, sweep_lenet({"--machines", "abacus"}), {"no machine called 'abacus'"});
-  expect_refused(kBadUsage, sweep_lenet({"--links", "x0"}), {"'x0' is no factor"});
-  expect_refused(kBadUsage, sweep_lenet({"--links", "fast"}), {"'fast' is no factor"});
-  expect_refused(kBadUsage, sweep_lenet({"--threads", "0"}), {"--threads"});
-  expect_refused(kBadUsage, sweep_lenet({"--noise", "100%"}), {"'100%' is no noise"});
-  expect_refused(kBadUsage, sweep_lenet({"--plot-of", "link"}), {"--plot"});
+  expect_refused(kBadUsage, sweep_lenet("--planners best"), {"no planner called 'best'"});
+  expect_refused(kBadUsage, sweep_lenet("--machines abacus"), {"no machine called 'abacus'"});
+  expect_refused(kBadUsage, sweep_lenet("--links x0"), {"'x0' is no factor"});
+  expect_refused(kBadUsage, sweep_lenet("--links fast"), {"'fast' is no factor"});
+  expect_refused(kBadUsage, sweep_lenet("--threads 0"), {"--threads"});
+  expect_refused(kBadUsage, sweep_lenet("--noise 100%"), {"'100%' is no noise"});
+  expect_refused(kBadUsage, sweep_lenet("--plot-of link"), {"--plot"});
 }
 
 TEST(BadSweep, NamesTheFileItCannotWrite) {
@@ -212,8 +187,8 @@ TEST(BadSweep, NamesTheFileItCannotWrite) {
 TEST(BadSweep, SaysWhatPicturesNeed) {
   const TemporaryFolder folder;
   expect_refused(kFailure, sweep_lenet({"--plot", folder.file("sweep.png")}),
-                 {"python3", "matplotlib", "tools/setup --plot"}, {"PATH=" + folder.file("empty")});
+                 {"python3", "matplotlib", "tools/setup --plot"}, "PATH=" + folder.file("empty"));
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test

@@ -43,16 +43,12 @@ void expect_bench_file(const json& file, const std::string& bench) {
   EXPECT_TRUE(file.at("rows").is_array());
 }
 
-json bench_json(const Program::Arguments& arguments) {
-  const Outcome outcome = run_spillway(joined(arguments, {"--quick", "--json", "-"}));
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  return json::parse(outcome.output);
-}
+json bench_json(const Arguments& arguments) { return json_of({arguments, "--quick --json -"}); }
 
 TEST(BenchLinkProgram, MeasuresEachWayAndDirection) {
   const TemporaryFolder folder;
-  const json file = bench_json({"bench", "link", "--device", "host", "--far",
-                                "file:" + folder.path().string(), "--sizes", "4KiB,1MiB"});
+  const json file = bench_json(
+      {"bench link --device host --far", "file:" + folder.path().string(), "--sizes 4KiB,1MiB"});
 
   expect_bench_file(file, "link");
   EXPECT_EQ(file.at("rows").size(), 30U);  // of 5 ways, 2 sizes, 3 directions
@@ -65,10 +61,10 @@ TEST(BenchLinkProgram, MeasuresEachWayAndDirection) {
 }
 
 TEST(BenchLinkProgram, KeepsItsFlagsInTheFile) {
-  const json options =
-      bench_json({"bench", "link", "--device", "host", "--ways", "pinned_copy", "--sizes", "64KiB",
-                  "--link-bandwidth", "2GB/s", "--seconds", "0.5"})
-          .at("options");
+  const json options = bench_json(
+                           "bench link --device host --ways pinned_copy --sizes 64KiB "
+                           "--link-bandwidth 2GB/s --seconds 0.5")
+                           .at("options");
 
   EXPECT_EQ(options.at("link-bandwidth"), "2GB/s");
   EXPECT_EQ(options.at("seconds"), 0.5);
@@ -83,8 +79,8 @@ TEST(BenchLinkProgram, KeepsItsFlagsInTheFile) {
 // 1 MiB over 100 MB/s takes 10.5 ms, and no less however fast the machine is.
 TEST(BenchLinkProgram, MeasuresTheLinkThatWasAskedFor) {
   for (const char* way : {"prefetch", "pinned_copy"}) {
-    const json file = bench_json({"bench", "link", "--device", "host", "--ways", way, "--sizes",
-                                  "1MiB", "--link-bandwidth", "100MB/s"});
+    const json file = bench_json(
+        {"bench link --device host --ways", way, "--sizes 1MiB --link-bandwidth 100MB/s"});
     for (const json& row : file.at("rows")) {
       EXPECT_GE(row.at("seconds").at("min"), 0.0104) << row;
     }
@@ -92,7 +88,7 @@ TEST(BenchLinkProgram, MeasuresTheLinkThatWasAskedFor) {
 }
 
 TEST(BenchPagingProgram, MeasuresEachPatternAndWay) {
-  const json file = bench_json({"bench", "paging"});
+  const json file = bench_json("bench paging");
 
   expect_bench_file(file, "paging");
   EXPECT_TRUE(file.at("machine").at("paging").is_string());
@@ -109,7 +105,7 @@ TEST(BenchPagingProgram, MeasuresEachPatternAndWay) {
 }
 
 TEST(BenchPagingProgram, PagesInBothMechanisms) {
-  const json file = bench_json({"bench", "paging", "--paging", "memfd", "--patterns", "stream"});
+  const json file = bench_json("bench paging --paging memfd --patterns stream");
 
   EXPECT_EQ(file.at("machine").at("paging"), "memfd");
   EXPECT_EQ(file.at("rows").size(), 8U);
@@ -117,36 +113,27 @@ TEST(BenchPagingProgram, PagesInBothMechanisms) {
 
 TEST(BenchProgram, ShowsAnExampleInTheHelpOfEachBench) {
   for (const char* bench : {"link", "paging"}) {
-    const Outcome outcome = run_spillway({"bench", bench, "--help"});
-
-    EXPECT_EQ(outcome.exit_code, 0) << bench;
-    EXPECT_NE(outcome.output.find(std::string{"Example: spillway bench "} + bench),
-              std::string::npos)
-        << outcome.output;
+    const Outcome outcome = succeed({"bench", bench, "--help"});
+    expect_parts(outcome.output, {std::string{"Example: spillway bench "} + bench});
   }
 }
 
 TEST(BenchProgram, ShowsATableOnStandardOutput) {
-  const Outcome link =
-      run_spillway({"bench", "link", "--device", "host", "--quick", "--sizes", "4KiB"});
-  EXPECT_EQ(link.exit_code, 0);
-  EXPECT_NE(link.output.find("pinned_copy"), std::string::npos) << link.output;
-  EXPECT_NE(link.output.find("give --far file:PATH"), std::string::npos) << link.output;
+  const Outcome link = succeed("bench link --device host --quick --sizes 4KiB");
+  expect_parts(link.output, {"pinned_copy", "give --far file:PATH"});
 
-  const Outcome paging = run_spillway({"bench", "paging", "--quick", "--patterns", "random"});
-  EXPECT_EQ(paging.exit_code, 0);
-  EXPECT_NE(paging.output.find("discarded"), std::string::npos) << paging.output;
+  const Outcome paging = succeed("bench paging --quick --patterns random");
+  expect_parts(paging.output, {"discarded"});
 }
 
 TEST(BenchProgram, RefusesToReplaceWhatAnotherMachineMeasured) {
   const TemporaryFolder folder;
   const std::string path = folder.path() / "bench.json";
-  const Program::Arguments again{"bench",      "paging", "--quick", "--ways", "faults",
-                                 "--patterns", "stream", "--json",  path};
-  EXPECT_EQ(run_spillway(again).exit_code, 0);
-  EXPECT_EQ(run_spillway(again).exit_code, 0);
+  const Arguments again = {"bench paging --quick --ways faults --patterns stream --json", path};
+  succeed(again);
+  succeed(again);
 
-  expect_refused(kFailure, {"bench", "link", "--quick", "--json", path}, {path, "bench paging"});
+  expect_refused(kFailure, {"bench link --quick --json", path}, {path, "bench paging"});
   json file = json::parse(std::ifstream{path});
   file["machine"]["id"] = "000000000000";
   std::ofstream{path} << file;
@@ -156,14 +143,15 @@ TEST(BenchProgram, RefusesToReplaceWhatAnotherMachineMeasured) {
 TEST(BenchProgram, WritesOnlyWhatItReachedWhenItIsInterrupted) {
   const TemporaryFolder folder;
   const std::string path = folder.path() / "bench.json";
-  Program program{{"bench", "paging", "--near", "1MiB", "--page", "64KiB", "--deviation", "0",
-                   "--repeats", "1000000", "--seconds", "0.2", "--json", path}};
+  Program program{
+      {"bench paging --near 1MiB --page 64KiB --deviation 0 --repeats 1000000 --seconds 0.2 --json",
+       path}};
   program.wait_for_error("bench paging");  // that it has begun
   program.signal(SIGINT);
   const Outcome outcome = program.finish();
 
   EXPECT_EQ(outcome.exit_code, kInterrupted) << outcome.errors;
-  EXPECT_NE(outcome.errors.find("not reached are left out"), std::string::npos);
+  expect_parts(outcome.errors, {"not reached are left out"});
   const json file = json::parse(std::ifstream{path});
   EXPECT_LT(file.at("rows").size(), 80U);
 }
@@ -172,13 +160,11 @@ TEST(BenchProgram, WritesOnlyWhatItReachedWhenItIsInterrupted) {
 TEST(BenchProgram, KeepsWhatItMeasuredBeforeItWasInterrupted) {
   const TemporaryFolder folder;
   const std::string path = folder.path() / "bench.json";
-  Program program{
-      {"bench",       "paging", "--near",    "1MiB",    "--page",     "64KiB",
-       "--times",     "2",      "--ways",    "faults",  "--patterns", "stream,reverse,random",
-       "--deviation", "0",      "--repeats", "1000000", "--seconds",  "1",
-       "--json",      path},
-      {},
-      Program::Errors::kTerminal};
+  Program program{{"bench paging --near 1MiB --page 64KiB --times 2 --ways faults --patterns "
+                   "stream,reverse,random --deviation 0 --repeats 1000000 --seconds 1 --json",
+                   path},
+                  {},
+                  Program::Errors::kTerminal};
   program.wait_for_error("reverse faults");
   program.signal(SIGINT);
 
@@ -190,41 +176,40 @@ TEST(BenchProgram, KeepsWhatItMeasuredBeforeItWasInterrupted) {
 }
 
 TEST(BadBench, WantsABenchThatIsThere) {
-  expect_refused(kBadUsage, {"bench"}, {"subcommand is required"});
-  expect_refused(kBadUsage, {"bench", "everything"}, {"'everything'", "link"});
+  expect_refused(kBadUsage, "bench", {"subcommand is required"});
+  expect_refused(kBadUsage, "bench everything", {"'everything'", "link"});
 }
 
 TEST(BadBench, RefusesValuesThatMakeNoSense) {
-  const auto refuse = [](const Program::Arguments& flags, const std::vector<std::string>& words) {
-    expect_refused(kBadUsage, joined({"bench"}, flags), words);
+  const auto refuse = [](const Arguments& flags, const std::vector<std::string>& words) {
+    expect_refused(kBadUsage, {"bench", flags}, words);
   };
-  refuse({"link", "--sizes", "3KiB"}, {"--sizes", "power of two"});
-  refuse({"link", "--sizes", "4KiB,x"}, {"--sizes", "'x'"});
-  refuse({"link", "--ways", "pigeon"}, {"pigeon", "pinned_copy"});
-  refuse({"paging", "--page", "4MiB"}, {"--page", "2MiB"});
-  refuse({"paging", "--near", "lots"}, {"--near", "lots"});
-  refuse({"paging", "--times", "0"}, {"--times", "'0'"});
-  refuse({"paging", "--times", "1,nan"}, {"--times", "'nan'"});
-  refuse({"paging", "--times=-1"}, {"--times", "'-1'"});
-  refuse({"paging", "--patterns", "zigzag"}, {"zigzag", "stride"});
-  refuse({"paging", "--ways", "begging"}, {"begging", "advised"});
-  refuse({"paging", "--memory", "copy"}, {"--memory"});
-  refuse({"paging", "--oversubscribe"}, {"--oversubscribe"});  // a GPU's
-  refuse({"paging", "--no-discard"}, {"--no-discard"});
+  refuse("link --sizes 3KiB", {"--sizes", "power of two"});
+  refuse("link --sizes 4KiB,x", {"--sizes", "'x'"});
+  refuse("link --ways pigeon", {"pigeon", "pinned_copy"});
+  refuse("paging --page 4MiB", {"--page", "2MiB"});
+  refuse("paging --near lots", {"--near", "lots"});
+  refuse("paging --times 0", {"--times", "'0'"});
+  refuse("paging --times 1,nan", {"--times", "'nan'"});
+  refuse("paging --times=-1", {"--times", "'-1'"});
+  refuse("paging --patterns zigzag", {"zigzag", "stride"});
+  refuse("paging --ways begging", {"begging", "advised"});
+  refuse("paging --memory copy", {"--memory"});
+  refuse("paging --oversubscribe", {"--oversubscribe"});  // a GPU's
+  refuse("paging --no-discard", {"--no-discard"});
   for (const char* bench : {"link", "paging"}) {
-    refuse({bench, "--repeats", "0"}, {"--repeats"});
-    refuse({bench, "--repeats", "-1"}, {"--repeats"});
-    refuse({bench, "--deviation", "nan"}, {"--deviation", "nan"});
-    refuse({bench, "--seconds", "-1"}, {"--seconds", "-1"});
+    refuse({bench, "--repeats 0"}, {"--repeats"});
+    refuse({bench, "--repeats -1"}, {"--repeats"});
+    refuse({bench, "--deviation nan"}, {"--deviation", "nan"});
+    refuse({bench, "--seconds -1"}, {"--seconds", "-1"});
   }
 }
 
 TEST(BadBench, RefusesWhatThisMachineHasNoRoomFor) {
-  expect_refused(kFailure, {"bench", "paging", "--near", "1000GiB"}, {"smaller --near"});
-  expect_refused(kFailure, {"bench", "paging", "--near", "1MiB"}, {"8 pages", "smaller pages"});
-  expect_refused(kFailure, {"bench", "link", "--far", "file:/no/such/folder/far"},
-                 {"/no/such/folder"});
-  expect_refused(kFailure, {"bench", "link", "--json", "/no/such/folder/link.json"},
+  expect_refused(kFailure, "bench paging --near 1000GiB", {"smaller --near"});
+  expect_refused(kFailure, "bench paging --near 1MiB", {"8 pages", "smaller pages"});
+  expect_refused(kFailure, "bench link --far file:/no/such/folder/far", {"/no/such/folder"});
+  expect_refused(kFailure, "bench link --json /no/such/folder/link.json",
                  {"cannot write", "/no/such/folder/link.json"});
 }
 

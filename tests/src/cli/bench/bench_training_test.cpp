@@ -15,18 +15,12 @@
 #include "tests/src/cli/refused.h"
 #include "tests/temporary_folder.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 namespace fs = std::filesystem;
 
 using nlohmann::json;
-using test::expect_refused;
-using test::joined;
-using test::Outcome;
-using test::Program;
-using test::run_spillway;
-using test::TemporaryFolder;
 
 // Four convolutions of which each keeps its input, so that half a step's memory can go.
 constexpr const char* kTiny = R"(spillway-network 1
@@ -48,17 +42,12 @@ class BenchTraining : public testing::Test {
  protected:
   BenchTraining() { std::ofstream{net_} << kTiny; }
 
-  [[nodiscard]] Program::Arguments quick(const std::string& bench,
-                                         const Program::Arguments& more) const {
-    return joined(
-        {"bench", bench, "--device", "host", "--threads", "1", "--quick", "--net", net_ + ":16"},
-        more);
+  [[nodiscard]] Arguments quick(const std::string& bench, const Arguments& more) const {
+    return {"bench", bench, "--device host --threads 1 --quick --net", net_ + ":16", more};
   }
   // What a bench that must succeed writes to standard output.
-  [[nodiscard]] json result(const std::string& bench, const Program::Arguments& more = {}) const {
-    const Outcome outcome = run_spillway(quick(bench, joined({"--json", "-"}, more)));
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-    return json::parse(outcome.output, nullptr, false);
+  [[nodiscard]] json result(const std::string& bench, const Arguments& more = {}) const {
+    return json_of(quick(bench, {"--json -", more}));
   }
 
   TemporaryFolder folder_;
@@ -97,7 +86,7 @@ std::map<std::size_t, bool> batches_with_resident(const json& file) {
 }
 
 TEST_F(BenchTraining, FillsBothSeries) {
-  const json file = result("train", {"--planners", "vdnn-all"});
+  const json file = result("train", "--planners vdnn-all");
 
   EXPECT_EQ(file.at("format"), "spillway-bench");
   EXPECT_EQ(file.at("version"), 2);
@@ -117,7 +106,7 @@ TEST_F(BenchTraining, FillsBothSeries) {
 }
 
 TEST_F(BenchTraining, CrossesTheEndOfNearMemory) {
-  const json file = result("train", {"--strategies", "joint"});
+  const json file = result("train", "--strategies joint");
 
   EXPECT_EQ(batches_with_resident(file),
             (std::map<std::size_t, bool>{{8, true}, {16, false}, {32, false}}));
@@ -125,19 +114,14 @@ TEST_F(BenchTraining, CrossesTheEndOfNearMemory) {
 
 // 5 is no multiple of 4: batches are rounded down, and memory ends at 5 all the same.
 TEST_F(BenchTraining, CrossesTheEndOfNearMemoryAtAnyBatch) {
-  const Outcome outcome =
-      run_spillway({"bench", "train", "--device", "host", "--threads", "1", "--quick", "--net",
-                    net_ + ":5", "--strategies", "joint", "--json", "-"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
-
-  EXPECT_EQ(batches_with_resident(json::parse(outcome.output)),
+  EXPECT_EQ(batches_with_resident(json_of({"bench train --device host --threads 1 --quick --net",
+                                           net_ + ":5", "--strategies joint --json -"})),
             (std::map<std::size_t, bool>{{2, true}, {5, false}, {10, false}}));
 }
 
 TEST_F(BenchTraining, KeepsItsOptions) {
-  const json options = result("train", {"--strategies", "joint,copy", "--batches", "4,8",
-                                        "--link-bandwidth", "2GB/s"})
-                           .at("options");
+  const json options =
+      result("train", "--strategies joint,copy --batches 4,8 --link-bandwidth 2GB/s").at("options");
 
   EXPECT_EQ(options.at("net"), net_ + ":16");
   EXPECT_EQ(options.at("rounds"), 1);
@@ -166,7 +150,7 @@ TEST_F(BenchTraining, ExecutesEveryPlanner) {
 }
 
 TEST_F(BenchTraining, ExecutesPlannersWithCopies) {
-  const json file = result("planners", {"--memory", "copy", "--planners", "joint"});
+  const json file = result("planners", "--memory copy --planners joint");
 
   const json& row = file.at("rows").back();
   expect_shape(row);
@@ -177,7 +161,7 @@ TEST_F(BenchTraining, ExecutesPlannersWithCopies) {
 TEST_F(BenchTraining, WritesTimelinesAndPlansOfTheFixedBatch) {
   const fs::path timelines = folder_.path() / "new" / "timelines";
   const json file =
-      result("train", {"--strategies", "joint", "--batches", "16", "--timelines", timelines});
+      result("train", {"--strategies joint --batches 16 --timelines", timelines.string()});
 
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator{timelines}) {
@@ -190,31 +174,25 @@ TEST_F(BenchTraining, WritesTimelinesAndPlansOfTheFixedBatch) {
 }
 
 TEST_F(BenchTraining, PrintsATableWithTheFastestMarked) {
-  const Outcome outcome = run_spillway(quick("train", {"--strategies", "joint,copy"}));
-
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  EXPECT_NE(outcome.output.find("at batch 16, images of 16x16, budget min+50% = "),
-            std::string::npos)
-      << outcome.output;
-  EXPECT_NE(outcome.output.find("\n* "), std::string::npos) << outcome.output;
-  EXPECT_NE(outcome.output.find("resident failed: all of it resident needs "), std::string::npos);
+  const Outcome outcome = succeed(quick("train", "--strategies joint,copy"));
+  expect_parts(outcome.output, {"at batch 16, images of 16x16, budget min+50% = ", "\n* ",
+                                "resident failed: all of it resident needs "});
 }
 
 TEST_F(BenchTraining, KeepsABudgetThatIsTooSmallAsARow) {
-  const json file = result("train", {"--budgets", "1KiB", "--strategies", "joint"});
+  const json file = result("train", "--budgets 1KiB --strategies joint");
 
-  EXPECT_NE(file.at("rows").back().at("failed").get<std::string>().find("too small"),
-            std::string::npos);
+  expect_parts(file.at("rows").back().at("failed").get<std::string>(), {"too small"});
 }
 
 TEST_F(BenchTraining, RefusesWhatDoesNotFitTheMachine) {
-  expect_refused(1, quick("train", {"--strategies", "copy", "--budget", "100TiB"}),
+  expect_refused(1, quick("train", "--strategies copy --budget 100TiB"),
                  {"copy within 100 TiB", "are free", "smaller batches or budgets"});
 }
 
 TEST_F(BenchTraining, WritesItsFileWhenItIsStopped) {
   const std::string path = folder_.file("bench.json");
-  Program program{quick("train", {"--rounds", "100000", "--deviation", "0", "--json", path})};
+  Program program{quick("train", {"--rounds 100000 --deviation 0 --json", path})};
   program.wait_for_error("measuring tasks");
   program.signal(SIGINT);
   const Outcome outcome = program.finish();
@@ -231,8 +209,7 @@ TEST_F(BenchTraining, WritesItsFileWhenItIsStopped) {
 TEST_F(BenchTraining, KeepsWhatItMeasuredBeforeItWasStopped) {
   for (const char* bench : {"train", "planners"}) {
     const std::string path = folder_.file(std::string{bench} + ".json");
-    Program program{quick(bench, {"--planners", "joint", "--rounds", "100000", "--deviation", "0",
-                                  "--json", path}),
+    Program program{quick(bench, {"--planners joint --rounds 100000 --deviation 0 --json", path}),
                     {},
                     Program::Errors::kTerminal};
     program.wait_for_error("round 2");  // or a later one: 20, 213
@@ -253,36 +230,33 @@ TEST_F(BenchTraining, KeepsWhatItMeasuredBeforeItWasStopped) {
 }
 
 TEST_F(BenchTraining, RefusesBadFlags) {
-  const auto refuse = [&](const Program::Arguments& arguments, const std::string& word) {
-    expect_refused(2, joined({"bench"}, arguments), {word});
+  const auto refuse = [&](const Arguments& arguments, const std::string& word) {
+    expect_refused(2, {"bench", arguments}, {word});
   };
-  refuse({"train", "--net", "lenet"}, "'lenet' is no network at a batch: give NAME:BATCH");
-  refuse({"train", "--net", "lenet:0"}, "'lenet:0' is no network at a batch");
-  refuse({"train", "--net", "lenet:8,vgg99:8"}, "no network 'vgg99'");
-  refuse({"train", "--net", "lenet:8,"}, "'' is no network at a batch");
-  refuse({"train", "--batches", "0"}, "--batches");
-  refuse({"train", "--batches", "-1"}, "--batches");
-  refuse({"train", "--budgets", "40%,x"}, "'x' is no budget");
-  refuse({"train", "--budget", "x"}, "'x' is no budget");
-  refuse({"train", "--strategies", "magic"}, "there is no planner called 'magic'");
-  refuse({"planners", "--planners", "magic"}, "there is no planner called 'magic'");
-  refuse({"planners", "--memory", "resident"}, "--memory");
-  refuse({"train", "--rounds", "0"}, "--rounds");
-  refuse({"train", "--steps", "0"}, "--steps");
-  refuse({"train", "--seconds", "0"}, "--seconds");
+  refuse("train --net lenet", "'lenet' is no network at a batch: give NAME:BATCH");
+  refuse("train --net lenet:0", "'lenet:0' is no network at a batch");
+  refuse("train --net lenet:8,vgg99:8", "no network 'vgg99'");
+  refuse("train --net lenet:8,", "'' is no network at a batch");
+  refuse("train --batches 0", "--batches");
+  refuse("train --batches -1", "--batches");
+  refuse("train --budgets 40%,x", "'x' is no budget");
+  refuse("train --budget x", "'x' is no budget");
+  refuse("train --strategies magic", "there is no planner called 'magic'");
+  refuse("planners --planners magic", "there is no planner called 'magic'");
+  refuse("planners --memory resident", "--memory");
+  refuse("train --rounds 0", "--rounds");
+  refuse("train --steps 0", "--steps");
+  refuse("train --seconds 0", "--seconds");
 }
 
 TEST_F(BenchTraining, ReadsNamesWithCommasAndColons) {
-  const Outcome outcome =
-      run_spillway({"bench", "train", "--device", "host", "--threads", "1", "--quick", "--net",
-                    "resnet:1,1,1,1:2,lenet:4", "--image-size", "32", "--strategies", "joint",
-                    "--batches", "2", "--seconds", "0.001"});
+  const Outcome outcome = run_spillway(
+      "bench train --device host --threads 1 --quick --net resnet:1,1,1,1:2,lenet:4 --image-size "
+      "32 --strategies joint --batches 2 --seconds 0.001");
 
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_NE(outcome.errors.find("no run was reached in time; give more --seconds"),
-            std::string::npos)
-      << outcome.errors;
+  expect_parts(outcome.errors, {"no run was reached in time; give more --seconds"});
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test
