@@ -17,6 +17,7 @@
 namespace spillway::nets {
 namespace {
 
+using test::expect_refusals;
 using test::refusal;
 using test::refused;
 using test::refused_layer;
@@ -26,87 +27,55 @@ TEST(BadNetworkFile, IsNotWhatTheseTestsStartFrom) {
   EXPECT_EQ(refused_layer("conv convolution channels=4"), "accepted");
 }
 
-// ---- header
-
-TEST(BadNetworkFile, ThatIsEmpty) {
-  const std::string sentence = "toy.net is empty; a line 'spillway-network 1' is missing";
-  EXPECT_EQ(refused(""), sentence);
-  EXPECT_EQ(refused("# nothing\n\n"),
-            "toy.net ends too early; a line 'spillway-network 1' is missing");
-}
-
-TEST(BadNetworkFile, WithoutItsFirstLine) {
-  EXPECT_EQ(refused("name toy\n"),
-            "toy.net:1: a network file begins with the line 'spillway-network 1', this one with "
-            "'name toy'");
-  EXPECT_EQ(refused("{\"layers\": []}"),
-            "toy.net:1: a network file begins with the line 'spillway-network 1', this one with "
-            "'{\"layers\": []}'");
-}
-
-TEST(BadNetworkFile, OfAnotherVersion) {
-  EXPECT_EQ(refused("\nspillway-network 2\nname toy\n"),
-            "toy.net:2: this is version '2' of network files; this program reads version 1");
-}
-
-TEST(BadNetworkFile, WithoutALineOfItsHeader) {
-  EXPECT_EQ(refused("spillway-network 1\ninput 3x8x8\n"),
-            "toy.net:2: here belongs the line 'name NAME', not 'input 3x8x8'");
-  EXPECT_EQ(refused("spillway-network 1\nname toy\nclasses 5\n"),
-            "toy.net:3: here belongs the line 'input CHANNELSxHEIGHTxWIDTH', not 'classes 5'");
-  EXPECT_EQ(refused("spillway-network 1\nname toy\ninput 3x8x8\nconv convolution channels=4\n"),
-            "toy.net:4: here belongs the line 'classes NUMBER', not 'conv convolution channels=4'");
-  EXPECT_EQ(refused("spillway-network 1\nname toy\n"),
-            "toy.net ends too early; a line 'input CHANNELSxHEIGHTxWIDTH' is missing");
+TEST(BadNetworkFile, WithAHeaderThatIsNone) {
+  expect_refusals(
+      {
+          {"", " is empty", "a line 'spillway-network 1' is missing"},
+          {"# nothing\n\n", " ends too early", "a line 'spillway-network 1' is missing"},
+          {"name toy\n", ":1: ", "'spillway-network 1', this one with 'name toy'"},
+          {R"({"layers": []})", ":1: ", R"('spillway-network 1', this one with '{"layers": []}')"},
+          {"\nspillway-network 2\nname toy\n", ":2: ", "reads version 1"},
+          {"spillway-network 1\ninput 3x8x8\n", ":2: ", "'name NAME', not 'input 3x8x8'"},
+          {"spillway-network 1\nname toy\nclasses 5\n", ":3: ", "WIDTH', not 'classes 5'"},
+          {"spillway-network 1\nname toy\ninput 3x8x8\nc pool\n", ":4: ", "NUMBER', not 'c pool'"},
+          {"spillway-network 1\nname toy\n", " ends too early", "WIDTH' is missing"},
+          {"spillway-network 1\nname a b\n", ":2: ", "one word as a name"},
+          {"spillway-network 1\nname a\"b\n", ":2: 'a\"b' is no name", "at most 200"},
+      },
+      refused);
 }
 
 TEST(BadNetworkFile, WithAnInputThatIsNoShape) {
   for (const std::string shape : {"", "3", "3x8", "3x8x8x8", "3x0x8", "-3x8x8", "3x8x99999",
                                   "axbxc", "3 x 8 x 8", "3x8x8 1", "3x8x18446744073709551616"}) {
-    EXPECT_EQ(refused("spillway-network 1\nname toy\ninput " + shape + "\nclasses 5\n"),
-              "toy.net:3: an input of '" + shape +
-                  "' is no CHANNELSxHEIGHTxWIDTH, each from 1 to 16384, as 3x224x224 is");
+    expect_refusals({{"spillway-network 1\nname toy\ninput " + shape + "\nclasses 5\n",
+                      ":3: an input of '" + shape + "' is no CHANNELSxHEIGHTxWIDTH", "3x224x224"}},
+                    refused);
   }
 }
 
 TEST(BadNetworkFile, WithAnImpossibleNumberOfClasses) {
   for (const std::string classes : {"", "1", "0", "-2", "ten", "5 6", "1048577"}) {
-    EXPECT_EQ(refused("spillway-network 1\nname toy\ninput 3x8x8\nclasses " + classes + "\n"),
-              "toy.net:4: '" + classes +
-                  "' is no number of classes; it must be a whole number from 2 to 1048576");
+    expect_refusals({{"spillway-network 1\nname toy\ninput 3x8x8\nclasses " + classes + "\n",
+                      ":4: '" + classes + "' is no number of classes", "from 2 to 1048576"}},
+                    refused);
   }
 }
 
-TEST(BadNetworkFile, WithNamesThatAreNone) {
-  const std::string what =
-      " is no name; names have letters, digits and _-.:,/+, and at most 200 of "
-      "them";
-  EXPECT_EQ(refused("spillway-network 1\nname a\"b\n"), "toy.net:2: 'a\"b'" + what);
-  EXPECT_EQ(refused("spillway-network 1\nname a b\n"),
-            "toy.net:2: a network has one word as a name");
-  EXPECT_EQ(refused_layer("x=1 relu"), "toy.net:5: 'x=1'" + what);
-  EXPECT_EQ(refused_layer(std::string(201, 'x') + " relu"),
-            "toy.net:5: '" + std::string(60, 'x') + "...'" + what);
+TEST(BadNetworkFile, WithALineThatIsNone) {
+  expect_refusals({
+      {"x=1 relu", ":5: 'x=1' is no name", "letters, digits and _-.:,/+"},
+      {std::string(201, 'x') + " relu", ":5: '" + std::string(60, 'x') + "...'", "is no name"},
+      {std::string{"a re\0lu", 7}, ":5: ", "the byte 0x00"},
+      {"a relu # \x1b[31m", ":5: ", "the byte 0x1b"},
+      {"\xc3\xa4 relu", ":5: ", "not ASCII, which only comments may"},
+  });
 }
-
-// ---- files
 
 TEST(BadNetworkFile, WithALineThatIsTooLong) {
   const std::string blanks(TextLines::kLongestLine - 6, ' ');
   EXPECT_EQ(refused_layer("a" + blanks + " relu"), "accepted");
-  EXPECT_EQ(refused_layer("a" + blanks + "  relu"),
-            "toy.net:5: this line is longer than the 65536 bytes that a line may have");
-}
-
-TEST(BadNetworkFile, WithCharactersThatAreNone) {
-  EXPECT_EQ(refused_layer(std::string{"a re\0lu", 7}),
-            "toy.net:5: this line holds the byte 0x00, so that this is no text; a network is "
-            "written in plain text");
-  EXPECT_EQ(refused_layer("a relu # \x1b[31m"),
-            "toy.net:5: this line holds the byte 0x1b, so that this is no text; a network is "
-            "written in plain text");
-  EXPECT_EQ(refused_layer("\xc3\xa4 relu"),
-            "toy.net:5: this line holds a character that is not ASCII, which only comments may");
+  expect_refusals({{"a" + blanks + "  relu", ":5: ", "longer than the 65536 bytes"}});
 }
 
 // A stream of so many bytes that counts how many of them were read.

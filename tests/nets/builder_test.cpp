@@ -4,6 +4,9 @@
 
 #include <functional>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "tests/refusal.h"
 
@@ -21,29 +24,49 @@ std::string build_refusal(const std::function<void(Builder&)>& build, const Shap
   });
 }
 
-TEST(Builder, InfersTheShapeOfAWindow) {
-  Builder net{"toy", kWide};
-  // (8 + 2 - 3) / 2 + 1 = 4 down and (6 + 0 - 5) / 1 + 1 = 2 across.
-  const NodeId x = net.convolution("conv", net.input(),
-                                   {.channels = 7,
-                                    .kernel = {.height = 3, .width = 5},
-                                    .stride = {.height = 2, .width = 1},
-                                    .padding = {.height = 1, .width = 0}});
-  EXPECT_EQ(net.shape(x), (Shape{.channels = 7, .height = 4, .width = 2}));
-}
+// What a window makes of the image that is read.
+struct Window {
+  Layer layer;
+  Shape image;
+  Shape output;
+};
 
-// The kernel of 3 with two between its numbers covers 5: (8 + 0 - 5) / 1 + 1 = 4 down; across,
-// (6 + 2 - 3) / 2 + 1 = 3.
-TEST(Builder, DilationSpreadsAWindow) {
-  Builder net{"toy", kWide};
-  const NodeId x = net.convolution("conv", net.input(),
-                                   {.channels = 6,
-                                    .kernel = square(3),
-                                    .stride = {.height = 1, .width = 2},
-                                    .padding = {.height = 0, .width = 1},
-                                    .dilation = {.height = 2, .width = 1},
-                                    .groups = 3});
-  EXPECT_EQ(net.shape(x), (Shape{.channels = 6, .height = 4, .width = 3}));
+const std::vector<Window> kWindows{
+    // (8 + 2 - 3) / 2 + 1 = 4 down and (6 + 0 - 5) / 1 + 1 = 2 across.
+    {Convolution{.channels = 7,
+                 .kernel = {.height = 3, .width = 5},
+                 .stride = {.height = 2, .width = 1},
+                 .padding = {.height = 1, .width = 0}},
+     kWide,
+     {7, 4, 2}},
+    // The kernel of 3 with two between its numbers covers 5: (8 + 0 - 5) / 1 + 1 = 4 down; across,
+    // (6 + 2 - 3) / 2 + 1 = 3.
+    {Convolution{.channels = 6,
+                 .kernel = square(3),
+                 .stride = {.height = 1, .width = 2},
+                 .padding = {.height = 0, .width = 1},
+                 .dilation = {.height = 2, .width = 1},
+                 .groups = 3},
+     kWide,
+     {6, 4, 3}},
+    // The rest that fills no window is dropped.
+    {Pool{}, {2, 7, 5}, {2, 3, 2}},
+    // Seven rows: windows of 3 by 2 end after row 7 (0-2, 2-4, 4-6) and leave no rest. Six: 0-2 and
+    // 2-4 leave row 5, whose window starts at 4.
+    {Pool{.kernel = square(3), .stride = square(2), .rounds_up = true}, {2, 7, 6}, {2, 3, 3}},
+    // Padded by 1, windows of 2 by 3 start at -1, 2 and 5 of the six rows: at 5 one would hold row
+    // 5
+    // and padding. Five rows have no third window: it would start in the padding behind them.
+    {Pool{.kernel = square(2), .stride = square(3), .padding = square(1), .rounds_up = true},
+     {2, 6, 5},
+     {2, 3, 2}},
+};
+
+TEST(Builder, InfersTheShapeOfAWindow) {
+  for (const auto& [layer, image, output] : kWindows) {
+    Builder net{"toy", image};
+    EXPECT_EQ(to_string(net.shape(net.add("window", layer, {net.input()}))), to_string(output));
+  }
 }
 
 // (8 - 1) 2 - 2 + 3 = 15 down, and 1 more; (6 - 1) 3 - 0 + 2 (2 - 1) + 1 = 18 across.
@@ -66,33 +89,6 @@ TEST(Builder, ATransposedConvolutionMakesWhatAConvolutionWouldRead) {
   EXPECT_EQ(net.shape(back), kWide);
 }
 
-TEST(Builder, RefusesGroupsThatDoNotDivideTheChannels) {
-  EXPECT_EQ(build_refusal([](Builder& net) {
-              net.convolution("c", net.input(), {.channels = 4, .groups = 2});
-            }),
-            "layer c (convolution 1x1, 4 channels, 2 groups) needs a number of groups that divides "
-            "its 4 channels and the 3 it reads");
-  EXPECT_EQ(build_refusal([](Builder& net) {
-              net.transposed_convolution("c", net.input(), {.channels = 3, .groups = 0});
-            }),
-            "layer c (transposed convolution 1x1, 3 channels, 0 groups) needs a number of groups "
-            "that divides its 3 channels and the 3 it reads");
-}
-
-TEST(Builder, RefusesATransposedConvolutionThatMakesNothing) {
-  EXPECT_EQ(build_refusal([](Builder& net) {
-              net.transposed_convolution("up", net.input(), {.channels = 2, .padding = square(3)});
-            }),
-            "layer up (transposed convolution 1x1, 2 channels, padding 3) cuts off all that it "
-            "makes of what it reads, 3x8x6; use less padding");
-  EXPECT_EQ(build_refusal([](Builder& net) {
-              net.transposed_convolution("up", net.input(),
-                                         {.channels = 2, .output_padding = square(1)});
-            }),
-            "layer up (transposed convolution 1x1, 2 channels, output padding 1) needs an output "
-            "padding of less than its stride");
-}
-
 TEST(Builder, CropsToAnotherLayersSize) {
   Builder net{"toy", kWide};
   const NodeId half = net.pool("half", net.input(), {});
@@ -102,40 +98,6 @@ TEST(Builder, CropsToAnotherLayersSize) {
   EXPECT_EQ(net.shape(net.crop("corner", net.input(), half,
                                {.is_centred = false, .offset = {.height = 4, .width = 3}})),
             (Shape{.channels = 3, .height = 4, .width = 3}));
-}
-
-TEST(Builder, RefusesToCropBeyondTheImage) {
-  EXPECT_EQ(build_refusal([](Builder& net) {
-              const NodeId half = net.pool("half", net.input(), {});
-              net.crop("corner", net.input(), half,
-                       {.is_centred = false, .offset = {.height = 5, .width = 3}});
-            }),
-            "layer corner (crop, offset 5x3) finds no window of 3x4x3 in what it reads, 3x8x6");
-}
-
-TEST(Builder, PoolingDropsTheRestThatFillsNoWindow) {
-  Builder net{"toy", {.channels = 2, .height = 7, .width = 5}};
-  EXPECT_EQ(net.shape(net.pool("pool", net.input(), {})),
-            (Shape{.channels = 2, .height = 3, .width = 2}));
-}
-
-// Seven rows: windows of 3 by 2 end after row 7 (0-2, 2-4, 4-6) and leave no rest. Six: 0-2 and 2-4
-// leave row 5, whose window starts at 4.
-TEST(Builder, PoolingThatRoundsUpTakesTheRestIn) {
-  Builder net{"toy", {.channels = 2, .height = 7, .width = 6}};
-  const Pool pool{.kernel = square(3), .stride = square(2), .rounds_up = true};
-  EXPECT_EQ(net.shape(net.pool("pool", net.input(), pool)),
-            (Shape{.channels = 2, .height = 3, .width = 3}));
-}
-
-// Padded by 1, windows of 2 by 3 start at -1, 2 and 5 of the six rows: at 5 one would hold row 5
-// and padding. Five rows have no third window: it would start in the padding behind them.
-TEST(Builder, PoolingThatRoundsUpStartsNoWindowInThePaddingBehind) {
-  Builder net{"toy", {.channels = 2, .height = 6, .width = 5}};
-  const Pool pool{
-      .kernel = square(2), .stride = square(3), .padding = square(1), .rounds_up = true};
-  EXPECT_EQ(net.shape(net.pool("pool", net.input(), pool)),
-            (Shape{.channels = 2, .height = 3, .width = 2}));
 }
 
 TEST(Builder, JoinsChannels) {
@@ -170,41 +132,6 @@ TEST(Builder, EndsTheNetworkWithTheLoss) {
   EXPECT_EQ(network.nodes.back().inputs, std::vector{logits});
 }
 
-TEST(Builder, RefusesAWindowLargerThanTheImage) {
-  EXPECT_EQ(build_refusal([](Builder& net) { net.pool("pool5", net.input(), {}); },
-                          {.channels = 512, .height = 1, .width = 1}),
-            "layer pool5 (max pool 2x2, stride 2) does not fit what it reads, 512x1x1; use a "
-            "larger --image-size");
-}
-
-TEST(Builder, RefusesToAddUnequalShapes) {
-  EXPECT_EQ(build_refusal([](Builder& net) {
-              const NodeId half = net.pool("half", net.input(), {});
-              net.sum("sum", net.input(), half);
-            }),
-            "layer sum (add) adds only equal shapes and reads 3x8x6 and 3x4x3");
-}
-
-TEST(Builder, RefusesToJoinImagesOfOtherSizes) {
-  EXPECT_EQ(build_refusal([](Builder& net) {
-              const NodeId half = net.pool("half", net.input(), {});
-              net.concat("all", {net.input(), half});
-            }),
-            "layer all (concat) joins only images of one height and width and reads 3x8x6 and "
-            "3x4x3");
-}
-
-TEST(Builder, RefusesALocalResponseNormWithoutAMiddle) {
-  EXPECT_EQ(build_refusal(
-                [](Builder& net) { net.local_response_norm("norm", net.input(), {.size = 4}); }),
-            "layer norm (local response norm over 4 channels) needs an odd number of channels, its "
-            "own in the middle");
-  EXPECT_EQ(
-      build_refusal([](Builder& net) { net.local_response_norm("norm", net.input(), {.k = 0}); }),
-      "layer norm (local response norm over 5 channels) needs a k above 0 and an alpha and a "
-      "beta of at least 0");
-}
-
 TEST(Builder, TakesALossForEachPixel) {
   Builder net{"toy", kWide};
   const Network network = net.build(net.convolution("scores", net.input(), {.channels = 5}));
@@ -212,13 +139,68 @@ TEST(Builder, TakesALossForEachPixel) {
   EXPECT_EQ(network.labels(), (Extent{.height = 8, .width = 6}));
 }
 
+// A layer that is refused, the beginning of the sentence behind its name, and the cause. What reads
+// two layers reads the image and a pooled one, 3x4x3.
+struct BadLayer {
+  Layer layer;
+  std::string place;
+  std::string cause;
+};
+
+const std::vector<BadLayer> kBadLayers{
+    {Convolution{.channels = 4, .groups = 2}, "convolution 1x1, 4 channels, 2 groups",
+     "divides its 4 channels and the 3 it reads"},
+    {TransposedConvolution{.channels = 3, .groups = 0},
+     "transposed convolution 1x1, 3 channels, 0 groups", "a number of groups that divides"},
+    {TransposedConvolution{.channels = 2, .padding = square(3)},
+     "transposed convolution 1x1, 2 channels, padding 3", "use less padding"},
+    {TransposedConvolution{.channels = 2, .output_padding = square(1)},
+     "transposed convolution 1x1, 2 channels, output padding 1", "less than its stride"},
+    {Crop{.is_centred = false, .offset = {.height = 5, .width = 3}}, "crop, offset 5x3",
+     "no window of 3x4x3 in what it reads, 3x8x6"},
+    {Pool{.kernel = square(7)}, "max pool 7x7, stride 2",
+     "does not fit what it reads, 3x8x6; use a larger --image-size"},
+    {Add{}, "add", "only equal shapes and reads 3x8x6 and 3x4x3"},
+    {Concat{}, "concat", "one height and width and reads 3x8x6 and 3x4x3"},
+    {LocalResponseNorm{.size = 4}, "local response norm over 4 channels", "an odd number"},
+    {LocalResponseNorm{.k = 0}, "local response norm over 5 channels", "a k above 0"},
+    {Linear{.features = 0}, "linear, 0 features", "at least one feature"},
+    {Convolution{.channels = 0}, "convolution 1x1, 0 channels", "at least one channel"},
+    {Pool{.stride = square(0)}, "max pool 2x2, stride 0", "a stride of at least 1"},
+    {Pool{.padding = square(2)}, "max pool 2x2, stride 2, padding 2",
+     "its padding must be less than its kernel"},
+    {Pool{.kind = PoolKind::kAverage,
+          .padding = square(2),
+          .counts_padding = true,
+          .rounds_up = true},
+     "average pool 2x2, stride 2, padding 2 counted, rounding up", "in the padding alone"},
+    {Dropout{.probability = 1}, "dropout", "at least 0 and less than 1"},
+};
+
+TEST(Builder, RefusesLayersThatCannotBe) {
+  for (const auto& [layer, place, cause] : kBadLayers) {
+    const bool reads_two = std::holds_alternative<Add>(layer) ||
+                           std::holds_alternative<Concat>(layer) ||
+                           std::holds_alternative<Crop>(layer);
+    const std::string sentence = build_refusal([&](Builder& net) {
+      std::vector<NodeId> inputs{net.input()};
+      if (reads_two) inputs.push_back(net.pool("half", net.input(), {}));
+      net.add("x", layer, std::move(inputs));
+    });
+    EXPECT_TRUE(sentence.starts_with("layer x (" + place + ") ")) << sentence;
+    EXPECT_NE(sentence.find(cause), std::string::npos) << sentence;
+  }
+}
+
 TEST(Builder, RefusesLossesOfSeveralSizes) {
-  EXPECT_EQ(build_refusal([](Builder& net) {
-              net.auxiliary_loss("aux", net.pool("half", net.input(), {}), 0.5F);
-              [[maybe_unused]] auto network = net.build(net.input());
-            }),
-            "layer aux (softmax cross-entropy, weight 0.5) reads 3x4x3, but the last loss 3x8x6; "
-            "give all losses the same height and width");
+  const std::string sentence = build_refusal([](Builder& net) {
+    net.auxiliary_loss("aux", net.pool("half", net.input(), {}), 0.5F);
+    [[maybe_unused]] auto network = net.build(net.input());
+  });
+  EXPECT_TRUE(
+      sentence.starts_with("layer aux (softmax cross-entropy, weight 0.5) reads 3x4x3, but "
+                           "the last loss 3x8x6"))
+      << sentence;
 }
 
 TEST(Builder, RefusesANameUsedBefore) {
@@ -227,24 +209,9 @@ TEST(Builder, RefusesANameUsedBefore) {
 }
 
 TEST(Builder, RefusesAnEmptyImage) {
-  EXPECT_EQ(build_refusal([](Builder&) {}, {.channels = 3, .height = 0, .width = 8}),
-            "network toy cannot read images of 3x0x8; channels, height and width must be at least "
-            "1");
-}
-
-TEST(Builder, RefusesLayersThatMakeNothing) {
-  EXPECT_EQ(build_refusal([](Builder& net) { net.linear("fc", net.input(), {.features = 0}); }),
-            "layer fc (linear, 0 features) needs at least one feature");
-  EXPECT_EQ(build_refusal([](Builder& net) { net.convolution("c", net.input(), {.channels = 0}); }),
-            "layer c (convolution 1x1, 0 channels) needs at least one channel");
-  EXPECT_EQ(build_refusal([](Builder& net) { net.pool("p", net.input(), {.stride = square(0)}); }),
-            "layer p (max pool 2x2, stride 0) needs a kernel and a stride of at least 1");
-}
-
-TEST(Builder, RefusesPoolingOfPaddingAlone) {
-  EXPECT_EQ(build_refusal([](Builder& net) { net.pool("p", net.input(), {.padding = square(2)}); }),
-            "layer p (max pool 2x2, stride 2, padding 2) has windows that lie in the padding "
-            "alone; its padding must be less than its kernel");
+  const std::string sentence =
+      build_refusal([](Builder&) {}, {.channels = 3, .height = 0, .width = 8});
+  EXPECT_TRUE(sentence.starts_with("network toy cannot read images of 3x0x8")) << sentence;
 }
 
 // Windows of 3 by 2, padded by 1, start at -1, 1, ... and end at row 7 of 7 rows with the padding
@@ -261,30 +228,9 @@ TEST(Builder, RefusesAnAverageThatCountsWhatIsBehindThePadding) {
     };
     return build_refusal(build, {.channels = 1, .height = rows, .width = 7});
   };
-  EXPECT_EQ(
-      average(6, true),
-      "layer p (average pool 3x3, stride 2, padding 1 counted, rounding up) counts the padding "
-      "of a last window that reaches beyond it, which frameworks do differently; let it not "
-      "count padding, or not round up");
+  EXPECT_NE(average(6, true).find("counts the padding of a last window"), std::string::npos);
   EXPECT_EQ(average(6, false), "accepted");
   EXPECT_EQ(average(7, true), "accepted");
-}
-
-TEST(Builder, SaysHowAPoolCountsAndRounds) {
-  EXPECT_EQ(build_refusal([](Builder& net) {
-              net.pool("p", net.input(),
-                       {.kind = PoolKind::kAverage,
-                        .padding = square(2),
-                        .counts_padding = true,
-                        .rounds_up = true});
-            }),
-            "layer p (average pool 2x2, stride 2, padding 2 counted, rounding up) has windows that "
-            "lie in the padding alone; its padding must be less than its kernel");
-}
-
-TEST(Builder, RefusesToDropEverything) {
-  EXPECT_EQ(build_refusal([](Builder& net) { net.dropout("d", net.input(), {.probability = 1}); }),
-            "layer d (dropout) needs a probability of at least 0 and less than 1");
 }
 
 TEST(Builder, TakesAnInputFromElsewhereForABug) {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "nets/text/network_file.h"
 #include "tests/refusal.h"
@@ -27,6 +30,22 @@ inline std::string refused_layers(const std::string& layers) { return refused(kH
 /// Of one layer on line 5, before others that are right.
 inline std::string refused_layer(const std::string& layer) {
   return refused_layers(layer + "\n" + kEnd);
+}
+
+/// What is refused, the beginning of the sentence behind "toy.net", and what else it says.
+struct Refusal {
+  std::string text;
+  std::string place;
+  std::string cause;
+};
+
+inline void expect_refusals(const std::vector<Refusal>& refusals,
+                            std::string (*refuse)(const std::string&) = refused_layer) {
+  for (const auto& [text, place, cause] : refusals) {
+    const std::string sentence = refuse(text);
+    EXPECT_TRUE(sentence.starts_with("toy.net" + place)) << sentence;
+    EXPECT_NE(sentence.find(cause), std::string::npos) << "no '" << cause << "' in: " << sentence;
+  }
 }
 
 }  // namespace spillway::test
