@@ -20,7 +20,8 @@ struct OtherOptimizer {
   std::vector<double> losses;
 };
 
-/// What PyTorch made of a network: tests/golden/<name>.json, written by tools/golden/make_golden.
+/// What PyTorch made of the network tests/golden/<name>.net: <name>.json, written by
+/// tools/golden/make_golden.
 struct GoldenFile {
   using Numbers = std::vector<double>;
   using Blocks = std::map<std::string, Numbers>;  ///< by name, in the order of src/ops/parameter.h

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "tests/golden/networks.h"
+#include "nets/text/network_file.h"
 
 namespace spillway::test {
 namespace {
@@ -35,12 +35,18 @@ void expect_near(const std::vector<BlockNumbers>& state, const std::string& suff
   EXPECT_TRUE(wanted.empty()) << wanted.begin()->first << " and maybe others are missing";
 }
 
+nets::Network network_of(const GoldenFile& golden) {
+  const auto entry =
+      nets::open_network(std::string{SPILLWAY_GOLDEN_FILES} + "/" + golden.name + ".net");
+  return entry.build(entry.image, entry.classes);
+}
+
 }  // namespace
 
 GoldenTraining::GoldenTraining(const GoldenFile& golden, const OptimizerOptions& optimizer,
                                const MakeNetwork& make)
     : golden_{golden},
-      net_{make(golden_network(golden.name), {.batch = golden.batch, .optimizer = optimizer})} {
+      net_{make(network_of(golden), {.batch = golden.batch, .optimizer = optimizer})} {
   set_numbers(net_->session().state(), net_->training_step(),
               golden.initial_state(net_->training_step()));
 }

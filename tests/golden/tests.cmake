@@ -1,19 +1,19 @@
 # Whole training steps against PyTorch's numbers in golden/*.json, and whole trainings.
 spillway_test(golden_tests
   SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/golden_file.cpp
-          golden/golden_training.cpp golden/networks.cpp src/golden_test.cpp src/learning_test.cpp
+          golden/golden_training.cpp src/golden_test.cpp src/learning_test.cpp
           src/network_families_test.cpp src/network_in_memory.cpp src/state_numbers.cpp
           src/sub_batch_adam_test.cpp src/sub_batch_training_test.cpp
-  LINK spillway::files spillway::host spillway::prefetch_planners spillway::train
-       spillway::um_host golden_files nlohmann_json::nlohmann_json
+  LINK spillway::files spillway::host spillway::nets_text spillway::prefetch_planners
+       spillway::train spillway::um_host golden_files nlohmann_json::nlohmann_json
   SEPARATE src/sub_batch_adam_test.cpp
   TIMEOUT 300)
 if(SPILLWAY_HAS_CUDA)
   spillway_test(cuda_golden_tests GPU
   SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/golden_file.cpp
-          golden/golden_training.cpp golden/networks.cpp src/cuda/golden_test.cpp
+          golden/golden_training.cpp src/cuda/golden_test.cpp
           src/network_in_memory.cpp src/state_numbers.cpp
-  LINK spillway::cuda_backend spillway::files spillway::host
+  LINK spillway::cuda_backend spillway::files spillway::host spillway::nets_text
        spillway::prefetch_planners spillway::train spillway::um_cuda_managed spillway::um_host
        golden_files nlohmann_json::nlohmann_json
     TIMEOUT 300)

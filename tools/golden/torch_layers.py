@@ -85,3 +85,26 @@ def forward(layer, inputs, trained, running, context):
                                                                        ignore_index=-1),
     }
     return functions[layer.kind]()
+
+
+def best_two(f, x, y):
+    """The two largest numbers of each window of a max pool, of the fields `f`, that made `y` of `x`."""
+    padding = []
+    for axis in (1, 0):  # behind the image as much as the last window needs
+        kernel, stride, before = (f[key][axis] for key in ("kernel", "stride", "padding"))
+        needed = (y.shape[2 + axis] - 1) * stride + kernel - before - x.shape[2 + axis]
+        padding += [before, max(before, needed)]
+    windows = F.pad(x, padding, value=-math.inf)
+    for axis in (0, 1):
+        windows = windows.unfold(2 + axis, f["kernel"][axis], f["stride"][axis])
+    return windows.flatten(4).topk(2).values
+
+
+def flat(parts):
+    return torch.cat([part.detach().flatten() for part in parts]).tolist()
+
+
+def distance(a, b):
+    """Of two lists of numbers, relative to the norm of the second."""
+    a, b = torch.tensor(a, dtype=torch.float64), torch.tensor(b, dtype=torch.float64)
+    return float((a - b).norm() / b.norm())
