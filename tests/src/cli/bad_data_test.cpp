@@ -1,4 +1,5 @@
-// Data sets that are missing, cut short or not what they should be.
+// Data sets that are missing, cut short or not what they should be: refused before training starts.
+// What else may be wrong with them is told in tests/src/data.
 
 #include <gtest/gtest.h>
 
@@ -74,32 +75,6 @@ TEST_F(BadIdx, FileCutShortIsNoticedBeforeTraining) {
       {"t10k-images-idx3-ubyte has 1023 bytes after its header", "promises 1024", "again"});
 }
 
-TEST_F(BadIdx, HeaderCutShortIsNoticed) {
-  folder_.write("train-labels-idx1-ubyte", {0, 0, 8, 1, 0});
-  expect_refused(1, training(), {"train-labels-idx1-ubyte has 5 bytes", "header"});
-}
-
-TEST_F(BadIdx, EmptyFileIsNoticed) {
-  folder_.write("train-images-idx3-ubyte", {});
-  expect_refused(1, training(), {"train-images-idx3-ubyte has 0 bytes"});
-}
-
-TEST_F(BadIdx, PackedFileIsToBeUnpacked) {
-  Content packed(100, 0);
-  packed[0] = 0x1F;
-  packed[1] = 0x8B;
-  folder_.write("train-images-idx3-ubyte", packed);
-  expect_refused(1, training(), {"train-images-idx3-ubyte is packed", "gunzip"});
-}
-
-TEST_F(BadIdx, FewerLabelsThanImagesAreNoticed) {
-  Content fewer = labels();
-  fewer[7] = kImages - 1;
-  fewer.pop_back();
-  folder_.write("train-labels-idx1-ubyte", fewer);
-  expect_refused(1, training(), {"15 labels", "16 images"});
-}
-
 TEST_F(BadIdx, LabelTheNetworkHasNoClassForIsNoticed) {
   Content high = labels();
   high.back() = 200;
@@ -138,18 +113,6 @@ class BadCifar10 : public testing::Test {
 };
 
 TEST_F(BadCifar10, IsNotWhatTheseTestsStartFrom) { succeed(training()); }
-
-TEST_F(BadCifar10, FileThatIsMissingIsNamed) {
-  std::filesystem::remove(folder_.file("data_batch_4.bin"));
-  expect_refused(1, training(), {"there is no file", "data_batch_4.bin", "binary version"});
-}
-
-TEST_F(BadCifar10, FileCutShortIsNoticedBeforeTraining) {
-  Content content = records({1, 2});
-  content.pop_back();
-  folder_.write("test_batch.bin", content);
-  expect_refused(1, training(), {"test_batch.bin has 6145 bytes", "3073", "again"});
-}
 
 TEST_F(BadCifar10, LabelOutOfRangeIsNoticed) {
   folder_.write("data_batch_3.bin", records({1, 10}));

@@ -10,11 +10,8 @@
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
-
-using test::refusal;
-using test::TemporaryFolder;
 
 constexpr std::size_t kRecord = 3073;
 
@@ -74,18 +71,13 @@ TEST_F(Cifar10Files, SayThatTheirPathIsTooLong) {
             "cannot open " + (path / "data_batch_1.bin").string() + ": File name too long");
 }
 
-TEST_F(Cifar10Files, AreRefusedWhenTruncated) {
-  std::filesystem::resize_file(folder_.path() / "test_batch.bin", 2 * kRecord - 1);
-  EXPECT_EQ(refusal_with(10), folder_.file("test_batch.bin") +
-                                  " has 6145 bytes, which is no multiple of the 3073 of an image; "
-                                  "copy or download it again");
-}
-
-TEST_F(Cifar10Files, AreRefusedWhenEmpty) {
-  folder_.write("test_batch.bin", {});
-  EXPECT_EQ(refusal_with(10), folder_.file("test_batch.bin") +
-                                  " has 0 bytes, which is no multiple of the 3073 of an image; "
-                                  "copy or download it again");
+TEST_F(Cifar10Files, AreRefusedWhenTruncatedOrEmpty) {
+  for (const std::size_t size : {2 * kRecord - 1, std::size_t{0}}) {
+    std::filesystem::resize_file(folder_.path() / "test_batch.bin", size);
+    EXPECT_EQ(refusal_with(10), folder_.file("test_batch.bin") + " has " + std::to_string(size) +
+                                    " bytes, which is no multiple of the 3073 of an image; copy or "
+                                    "download it again");
+  }
 }
 
 TEST_F(Cifar10Files, AreRefusedWithALabelOutOfRange) {
@@ -102,4 +94,4 @@ TEST_F(Cifar10Files, NeedTenClasses) {
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test

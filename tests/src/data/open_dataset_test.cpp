@@ -12,17 +12,16 @@
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using nets::Shape;
-using test::refusal;
 
 constexpr Shape kGrey{.channels = 1, .height = 16, .width = 16};
 constexpr Shape kColour{.channels = 3, .height = 16, .width = 16};
 
 // Two grey images of 2x2 to learn from, black and white, and one of black to test on.
-void write_idx(const test::TemporaryFolder& folder) {
+void write_idx(const TemporaryFolder& folder) {
   folder.write("train-images-idx3-ubyte",
                {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 255, 255, 255, 255});
   folder.write("train-labels-idx1-ubyte", {0, 0, 8, 1, 0, 0, 0, 2, 0, 1});
@@ -32,7 +31,7 @@ void write_idx(const test::TemporaryFolder& folder) {
 }
 
 TEST(OpenDataset, ResizesAndStandardisesIdxFiles) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   write_idx(folder);
   const DatasetPair pair =
       open_dataset("idx:" + folder.path().string(), {.image = kColour, .classes = 10});
@@ -48,7 +47,7 @@ TEST(OpenDataset, ResizesAndStandardisesIdxFiles) {
 }
 
 TEST(OpenDataset, OpensCifar10) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   std::vector<std::uint8_t> white(3073, 255);
   white[0] = 3;
   for (const std::string name : {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4",
@@ -98,7 +97,7 @@ TEST(OpenDataset, AsksForTheFolder) {
 }
 
 TEST(OpenDataset, RefusesANetworkOfTooFewClasses) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   write_idx(folder);
   EXPECT_EQ(refusal([&] {
               return open_dataset("idx:" + folder.path().string(), {.image = kGrey, .classes = 1});
@@ -108,7 +107,7 @@ TEST(OpenDataset, RefusesANetworkOfTooFewClasses) {
 }
 
 TEST(OpenDataset, RefusesABatchOfMoreImagesThanThereAre) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   write_idx(folder);
   const auto open = [&](std::size_t batch) {
     return open_dataset("idx:" + folder.path().string(),
@@ -166,4 +165,4 @@ TEST(OpenDataset, RefusesLabelsThatTheNetworkCannotUse) {
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test
