@@ -63,6 +63,9 @@ class Page(unittest.TestCase):
     def run_script(self, script, *arguments):
         return self.browser.run(script, *arguments)
 
+    def count(self, selector):
+        return self.run_script("return document.querySelectorAll(arguments[0]).length", selector)
+
     def settle(self):
         self.browser.command(
             "Runtime.evaluate",

@@ -16,7 +16,7 @@ class HostileNames(Page):
     def test_are_text(self):
         self.assertEqual(self.browser.complaints(), [])
         self.assertEqual(self.run_script("return document.title"), "Spillway report")
-        self.assertEqual(self.run_script("return document.querySelectorAll('img').length"), 0)
+        self.assertEqual(self.count("img"), 0)
         self.assert_shows("<img src=x onerror=")
         self.assert_shows("</script><script>document.title='hurt'</script>")
 
@@ -71,7 +71,7 @@ class NearlyNothing(Page):
             "train --net",
         ):
             self.assert_shows(f"spillway {command}")
-        self.assertEqual(self.run_script("return document.querySelectorAll('figure').length"), 0)
+        self.assertEqual(self.count("figure"), 0)
 
 
 def with_a_shared_run():

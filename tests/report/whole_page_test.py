@@ -38,7 +38,7 @@ class WholePage(Page):
             self.assertFalse(
                 [path for path in paths if not path or "NaN" in path or "undefined" in path], name
             )
-        self.assertEqual(self.run_script("return document.querySelectorAll('figure').length"), 10)
+        self.assertEqual(self.count("figure"), 10)
         self.assertGreater(self.run_script(CANVAS_COLOURS), 5)
 
     def test_begins_with_the_verdict(self):
@@ -50,12 +50,8 @@ class WholePage(Page):
         )
 
     def test_marks_the_fastest_and_explains_failures(self):
-        self.assertGreater(
-            self.run_script("return document.querySelectorAll('td.first').length"), 5
-        )
-        self.assertEqual(
-            self.run_script("return document.querySelectorAll('td.first + td.first').length"), 0
-        )
+        self.assertGreater(self.count("td.first"), 5)
+        self.assertEqual(self.count("td.first + td.first"), 0)
         self.run_script("document.querySelector('td summary').click()")
         self.assert_shows("needs most")
 
@@ -180,10 +176,7 @@ class WholePage(Page):
         self.assertEqual(shown, 0)
         self.run_script("dispatchEvent(new Event('beforeprint'))")
         self.assertEqual(self.run_script("return document.documentElement.dataset.theme"), "light")
-        self.assertEqual(
-            self.run_script("return document.querySelectorAll('td details:not([open])').length"),
-            0,
-        )
+        self.assertEqual(self.count("td details:not([open])"), 0)
         self.run_script("dispatchEvent(new Event('afterprint'))")
         self.assertEqual(self.run_script("return document.documentElement.dataset.theme"), "dark")
 
@@ -195,12 +188,7 @@ class WholePage(Page):
               return !label;
             }).length""")
         self.assertEqual(nameless, 0)
-        self.assertEqual(
-            self.run_script(
-                "return document.querySelectorAll('figure:not(:has(figcaption))').length"
-            ),
-            0,
-        )
+        self.assertEqual(self.count("figure:not(:has(figcaption))"), 0)
         self.assertEqual(
             self.run_script("""
             const ids = [...document.querySelectorAll('[id]')].map(one => one.id);

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "prefetch/files/json.h"
+#include "tests/refusal.h"
 #include "tests/temporary_folder.h"
-#include "um/error.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 const BenchMachine kHere{.processor = "Abacus 3000", .device = "host"};
@@ -18,15 +18,11 @@ class BenchFilePath : public testing::Test {
     prefetch::write_json(to_json(BenchFile{.bench = bench, .machine = machine}), path_);
   }
   void expect_refused(const std::string& bench, const std::string& word) const {
-    try {
-      expect_replaceable(path_, bench, kHere);
-      ADD_FAILURE() << "not refused";
-    } catch (const um::Error& error) {
-      EXPECT_NE(std::string{error.what()}.find(word), std::string::npos) << error.what();
-    }
+    const std::string sentence = refusal([&] { expect_replaceable(path_, bench, kHere); });
+    EXPECT_NE(sentence.find(word), std::string::npos) << sentence;
   }
 
-  const test::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   const std::string path_ = folder_.path() / "bench.json";
 };
 
@@ -76,4 +72,4 @@ TEST(BenchFileJson, HasTheFieldsOfTheFormat) {
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test

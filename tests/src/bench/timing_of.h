@@ -4,12 +4,13 @@
 
 namespace spillway::test {
 
-/// As of five runs that all took `seconds`.
-[[nodiscard]] inline TimingSummary timing_of(double seconds, bool settled = true) {
+/// As of five runs that took about `seconds`.
+[[nodiscard]] inline TimingSummary timing_of(double seconds, bool settled = true,
+                                             double deviation = 0) {
   return {.median = Seconds{seconds},
           .min = Seconds{seconds},
           .max = Seconds{seconds},
-          .deviation = 0,
+          .deviation = deviation,
           .runs = 5,
           .settled = settled};
 }

@@ -9,13 +9,10 @@
 #include "prefetch/files/json.h"
 #include "tests/src/report/sample_bench_file.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using nlohmann::json;
-using test::failed_row;
-using test::timing;
-using test::training_row;
 
 using Columns = std::vector<std::size_t>;
 
@@ -120,4 +117,4 @@ TEST(Comparison, HasNoWinnerWithoutALoser) {
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test

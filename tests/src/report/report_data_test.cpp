@@ -6,13 +6,10 @@
 
 #include "tests/src/report/sample_bench_file.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using nlohmann::json;
-using test::bench_file;
-using test::failed_row;
-using test::training_row;
 
 ReportInput bench(const std::string& name, const std::string& machine, const char* kind = "train") {
   return {.name = name,
@@ -95,4 +92,4 @@ TEST(ReportData, SumsUpPlans) {
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test

@@ -19,27 +19,20 @@ inline nlohmann::json timing(double median, double deviation = 0.01, int runs = 
 /// `percent`; the resident step takes a second, and everything is predicted 5 % too short.
 inline nlohmann::json training_row(const std::string& strategy, int percent, double seconds) {
   const bool is_mode = strategy == "resident" || strategy == "copy";
-  return {{"series", "budget"},
-          {"net", "lenet"},
-          {"image_size", 28U},
-          {"batch", 8U},
-          {"strategy", strategy},
-          {"memory", is_mode ? strategy : "managed"},
-          {"planner", is_mode ? nlohmann::json{} : nlohmann::json(strategy)},
-          {"budget", std::to_string(percent) + "%"},
-          {"budget_bytes", 10U * static_cast<unsigned>(percent)},
-          {"resident_bytes", 1000U},
-          {"seconds", timing(seconds)},
-          {"images_per_second", 8 / seconds},
-          {"ratio", seconds},
-          {"resident_seconds", 1.0},
-          {"resident_is", "measured"},
-          {"predicted_seconds", 0.95 * seconds},
-          {"near_peak_bytes", 10U * static_cast<unsigned>(percent)},
-          {"bytes_in", 0U},
-          {"bytes_out", 0U},
-          {"faults", 0U},
-          {"stalled_seconds", 0.0}};
+  nlohmann::json row = nlohmann::json::parse(R"({
+    "series": "budget", "net": "lenet", "image_size": 28, "batch": 8, "resident_bytes": 1000,
+    "resident_seconds": 1.0, "resident_is": "measured", "bytes_in": 0, "bytes_out": 0, "faults": 0,
+    "stalled_seconds": 0.0})");
+  row["strategy"] = strategy;
+  row["memory"] = is_mode ? strategy : "managed";
+  row["planner"] = is_mode ? nlohmann::json{} : nlohmann::json(strategy);
+  row["budget"] = std::to_string(percent) + "%";
+  row["budget_bytes"] = row["near_peak_bytes"] = 10U * static_cast<unsigned>(percent);
+  row["seconds"] = timing(seconds);
+  row["images_per_second"] = 8 / seconds;
+  row["ratio"] = seconds;
+  row["predicted_seconds"] = 0.95 * seconds;
+  return row;
 }
 
 /// The same of one that could not be run.
@@ -55,23 +48,15 @@ inline nlohmann::json failed_row(const std::string& strategy, int percent) {
 /// A file of "spillway-bench".
 inline nlohmann::json bench_file(const std::string& bench, nlohmann::json rows,
                                  const std::string& machine = "0123456789ab") {
-  return {{"format", "spillway-bench"},
-          {"version", 2U},
-          {"bench", bench},
-          {"date", "2026-11-22T11:00:00Z"},
-          {"seconds", 12.5},
-          {"build", {{"version", "0.1.0"}, {"commit", nullptr}}},
-          {"machine",
-           {{"id", machine},
-            {"processor", "A Processor"},
-            {"processors", 2U},
-            {"memory_bytes", 1000000U},
-            {"kernel", "6.18"},
-            {"device", "host"},
-            {"paging", nullptr},
-            {"load_at_start", 0.1}}},
-          {"options", {{"net", "lenet"}}},
-          {"rows", std::move(rows)}};
+  nlohmann::json file = nlohmann::json::parse(R"({
+    "format": "spillway-bench", "version": 2, "date": "2026-11-22T11:00:00Z", "seconds": 12.5,
+    "build": {"version": "0.1.0", "commit": null}, "options": {"net": "lenet"},
+    "machine": {"processor": "A Processor", "processors": 2, "memory_bytes": 1000000,
+                "kernel": "6.18", "device": "host", "paging": null, "load_at_start": 0.1}})");
+  file["bench"] = bench;
+  file["machine"]["id"] = machine;
+  file["rows"] = std::move(rows);
+  return file;
 }
 
 inline nlohmann::json link_row() {
@@ -80,18 +65,15 @@ inline nlohmann::json link_row() {
 }
 
 inline nlohmann::json paging_row(const std::string& way, double near_times, double ratio) {
-  return {{"pattern", "stream"},
-          {"way", way},
-          {"near_times", near_times},
-          {"bytes", 2000U},
-          {"near_bytes", 1000U},
-          {"seconds", timing(ratio)},
-          {"plain_seconds", timing(1)},
-          {"ratio", ratio},
-          {"faults", 3U},
-          {"evictions", 2U},
-          {"bytes_in", 1U},
-          {"bytes_out", 0U}};
+  nlohmann::json row = nlohmann::json::parse(R"({
+    "pattern": "stream", "bytes": 2000, "near_bytes": 1000, "faults": 3, "evictions": 2,
+    "bytes_in": 1, "bytes_out": 0})");
+  row["way"] = way;
+  row["near_times"] = near_times;
+  row["seconds"] = timing(ratio);
+  row["plain_seconds"] = timing(1);
+  row["ratio"] = ratio;
+  return row;
 }
 
 }  // namespace spillway::test

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "um/error.h"
+#include "tests/refusal.h"
 
 namespace spillway {
 namespace {
@@ -34,12 +34,7 @@ json read(const json& trace) {
 }
 
 std::string complaint_about(const json& trace) {
-  try {
-    read(trace);
-  } catch (const um::Error& error) {
-    return error.what();
-  }
-  return "nothing";
+  return test::refusal([&] { return read(trace); });
 }
 
 TEST(TimelineData, SortsSpansByLane) {

@@ -49,7 +49,7 @@ TEST(Verdict, SaysWhenPredictionsAreOff) {
   json rows = json::array({training_row("joint", 40, 1.0), training_row("copy", 40, 2.0)});
   rows[1]["predicted_seconds"] = 2.5;
   EXPECT_EQ(said_of(bench_file("train", rows)).back(),
-            "1 of 2 predictions are within 10 % of the measurement; the furthest is off by +25 % "
+            "1 of 2 predictions is within 10 % of the measurement; the furthest is off by +25 % "
             "(copy, lenet, batch 8, 40%).");
 }
 

@@ -9,12 +9,10 @@
 #include "tests/src/bench/timing_of.h"
 #include "tests/src/bench/watched_device.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using namespace um::literals;
-using test::timing_of;
-using test::WatchedDevice;
 
 LinkRow row_of(Direction direction) {
   return {.way = Way::kPinnedCopy,
@@ -149,4 +147,4 @@ TEST(BenchLink, KeepsTheRowsBeforeItWasStopped) {
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test

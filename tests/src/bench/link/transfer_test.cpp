@@ -8,11 +8,10 @@
 #include "tests/temporary_folder.h"
 #include "um/error.h"
 
-namespace spillway {
+namespace spillway::test {
 namespace {
 
 using namespace um::literals;
-using test::WatchedDevice;
 
 constexpr std::array kDirections{Direction::kIn, Direction::kOut, Direction::kBoth};
 
@@ -31,30 +30,14 @@ um::Counters moved(Way way, Direction direction, um::Bytes size) {
 
 class ManagedTransfer : public testing::TestWithParam<um::Bytes> {};
 
-TEST_P(ManagedTransfer, InMovesNothingOut) {
+TEST_P(ManagedTransfer, MovesAsMuchAsAskedForInItsDirections) {
   for (const Way way : {Way::kFault, Way::kPrefetch}) {
-    const um::Counters counters = moved(way, Direction::kIn, GetParam());
-
-    EXPECT_EQ(counters.bytes_prefetched, GetParam()) << to_string(way);
-    EXPECT_EQ(counters.bytes_offloaded, 0_B) << to_string(way);
-  }
-}
-
-TEST_P(ManagedTransfer, OutMovesNothingIn) {
-  for (const Way way : {Way::kFault, Way::kPrefetch}) {
-    const um::Counters counters = moved(way, Direction::kOut, GetParam());
-
-    EXPECT_EQ(counters.bytes_prefetched, 0_B) << to_string(way);
-    EXPECT_EQ(counters.bytes_offloaded, GetParam()) << to_string(way);
-  }
-}
-
-TEST_P(ManagedTransfer, BothMovesAsMuchEachWay) {
-  for (const Way way : {Way::kFault, Way::kPrefetch}) {
-    const um::Counters counters = moved(way, Direction::kBoth, GetParam());
-
-    EXPECT_EQ(counters.bytes_prefetched, GetParam()) << to_string(way);
-    EXPECT_EQ(counters.bytes_offloaded, GetParam()) << to_string(way);
+    for (const Direction direction : kDirections) {
+      SCOPED_TRACE(to_string(way) + " " + to_string(direction));
+      const um::Counters counters = moved(way, direction, GetParam());
+      EXPECT_EQ(counters.bytes_prefetched, direction == Direction::kOut ? 0_B : GetParam());
+      EXPECT_EQ(counters.bytes_offloaded, direction == Direction::kIn ? 0_B : GetParam());
+    }
   }
 }
 
@@ -69,7 +52,7 @@ TEST(Transfer, FaultsOncePerPageOnlyWherePagesAreTouched) {
 }
 
 TEST(Transfer, TakesTimeInEveryWayAndDirection) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   WatchedDevice device;
   um::ManagedOptions space;
   space.far.file = folder.path();
@@ -86,7 +69,7 @@ TEST(Transfer, TakesTimeInEveryWayAndDirection) {
 }
 
 TEST(Transfer, KeepsFarMemoryInAFileOnlyWhereTheFileIsMeasured) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   WatchedDevice device;
   um::ManagedOptions space;
   space.far.file = folder.path();
@@ -127,4 +110,4 @@ TEST(Way, IsFoundByTheNameThatIsWritten) {
 }
 
 }  // namespace
-}  // namespace spillway
+}  // namespace spillway::test

@@ -6,20 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/src/bench/timing_of.h"
+
 namespace spillway {
 namespace {
 
 using nlohmann::json;
 using um::Bytes;
-
-TimingSummary timing(double median, double deviation = 0.01) {
-  return {.median = Seconds{median},
-          .min = Seconds{median},
-          .max = Seconds{median},
-          .deviation = deviation,
-          .runs = 6,
-          .settled = true};
-}
 
 // ResNet-18 at batch 16 under 40 %.
 TrainRow row(const std::string& strategy) {
@@ -35,7 +28,7 @@ TrainRow row(const std::string& strategy) {
 
 TrainRow measured(const std::string& strategy, double seconds, double deviation = 0.01) {
   TrainRow result = row(strategy);
-  result.measurement = {.step = timing(seconds, deviation),
+  result.measurement = {.step = test::timing_of(seconds, true, deviation),
                         .near_peak = Bytes{399},
                         .bytes_in = Bytes{70},
                         .bytes_out = Bytes{80},
@@ -63,44 +56,25 @@ TEST(TrainRow, ThatFailedTellsNothing) {
 }
 
 TEST(TrainRowJson, HasTheFieldsOfTheFormat) {
-  EXPECT_EQ(to_json(measured("copy", 2.5)), (json{{"series", "budget"},
-                                                  {"net", "resnet18"},
-                                                  {"image_size", 224},
-                                                  {"batch", 16},
-                                                  {"strategy", "copy"},
-                                                  {"memory", "copy"},
-                                                  {"planner", "joint"},
-                                                  {"budget", "40%"},
-                                                  {"budget_bytes", 400},
-                                                  {"resident_bytes", 1000},
-                                                  {"seconds", to_json(timing(2.5))},
-                                                  {"images_per_second", 6.4},
-                                                  {"ratio", 1.25},
-                                                  {"resident_seconds", 2.0},
-                                                  {"resident_is", "measured"},
-                                                  {"predicted_seconds", 2.0},
-                                                  {"near_peak_bytes", 399},
-                                                  {"bytes_in", 70},
-                                                  {"bytes_out", 80},
-                                                  {"faults", 9},
-                                                  {"stalled_seconds", 0.125}}));
+  json expected = json::parse(R"({
+    "series": "budget", "net": "resnet18", "image_size": 224, "batch": 16, "strategy": "copy",
+    "memory": "copy", "planner": "joint", "budget": "40%", "budget_bytes": 400,
+    "resident_bytes": 1000, "images_per_second": 6.4, "ratio": 1.25, "resident_seconds": 2.0,
+    "resident_is": "measured", "predicted_seconds": 2.0, "near_peak_bytes": 399, "bytes_in": 70,
+    "bytes_out": 80, "faults": 9, "stalled_seconds": 0.125})");
+  expected["seconds"] = to_json(test::timing_of(2.5, true, 0.01));
+
+  EXPECT_EQ(to_json(measured("copy", 2.5)), expected);
 }
 
 TEST(TrainRowJson, OfAFailureHasNoFigures) {
   TrainRow failed = row("resident");
   failed.failure = "too small";
 
-  EXPECT_EQ(to_json(failed), (json{{"series", "budget"},
-                                   {"net", "resnet18"},
-                                   {"image_size", 224},
-                                   {"batch", 16},
-                                   {"strategy", "resident"},
-                                   {"memory", "resident"},
-                                   {"planner", nullptr},
-                                   {"budget", "40%"},
-                                   {"budget_bytes", 400},
-                                   {"resident_bytes", 1000},
-                                   {"failed", "too small"}}));
+  EXPECT_EQ(to_json(failed), json::parse(R"({
+    "series": "budget", "net": "resnet18", "image_size": 224, "batch": 16, "strategy": "resident",
+    "memory": "resident", "planner": null, "budget": "40%", "budget_bytes": 400,
+    "resident_bytes": 1000, "failed": "too small"})"));
 }
 
 TEST(TrainRowJson, SaysThatTheResidentStepWasSimulated) {
