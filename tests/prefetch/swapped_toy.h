@@ -1,7 +1,7 @@
 #pragma once
 
 #include "prefetch/plan.h"
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch::testing {
 
@@ -9,9 +9,7 @@ namespace spillway::prefetch::testing {
 /// lives in run 1 alone, whose workspace takes one page.
 struct SwappedToy {
   SwappedToy() {
-    graph.add(Task{.name = "make a", .writes = {a}});
-    graph.add(Task{.name = "make b", .writes = {b}, .algorithms = {{.workspace = pages(1)}}});
-    graph.add(Task{.name = "use a", .reads = {a}, .writes = {}});
+    graph.tasks[1].algorithms = {{.workspace = pages(1)}};
     plan = {.graph = fingerprint(graph), .budget = pages(3), .page = kPage};
     plan.runs = runs_in_order(graph);
     plan.offloads = {{.data = a, .size = pages(2), .after = {.runs = 1}}};
@@ -19,9 +17,9 @@ struct SwappedToy {
     plan.runs[1].after = {.runs = 1, .offloads = 1};
     plan.runs[2].after = {.runs = 2, .offloads = 1, .prefetches = 1};
   }
-  TaskGraph graph;
-  DataId a = graph.add(DataBlock{.name = "a", .size = pages(2)});
-  DataId b = graph.add(DataBlock{.name = "b", .size = pages(2)});
+  TaskGraph graph = toy_graph("a:2 b:2", "a = make a(); b = make b(); use a(a)");
+  DataId a{0};
+  DataId b{1};
   Plan plan;
 };
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -14,16 +14,6 @@ using namespace testing;
 // Between two uses when c is made: a (used longest ago) and b.
 class CoverTest : public ::testing::Test {
  protected:
-  CoverTest() {
-    const DataId a = graph.add(DataBlock{.name = "a", .size = pages(2)});
-    const DataId b = graph.add(DataBlock{.name = "b", .size = pages(2)});
-    const DataId c = graph.add(DataBlock{.name = "c", .size = pages(3)});
-    for (const DataId id : {a, b, c}) {
-      graph.add(Task{.name = "make " + graph[id].name, .writes = {id}});
-    }
-    graph.add(Task{.name = "use b", .reads = {b}});
-    graph.add(Task{.name = "use a", .reads = {a}});
-  }
   // "name offset+size for run", in pages; "none" when some run does not fit.
   [[nodiscard]] std::vector<std::string> away(um::Bytes pool, const CoverOptions& options) const {
     const BlockSizes block_sizes{graph, kPage};
@@ -41,7 +31,8 @@ class CoverTest : public ::testing::Test {
     }
     return result;
   }
-  TaskGraph graph;
+  const TaskGraph graph =
+      toy_graph("a:2 b:2 c:3", "a = make a(); b = make b(); c = make c(); use b(b); use a(a)");
 };
 
 using Away = std::vector<std::string>;

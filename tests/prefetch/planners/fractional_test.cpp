@@ -1,5 +1,6 @@
 #include "prefetch/verify/verify.h"
 #include "tests/prefetch/drawn_chain.h"
+#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -47,15 +48,9 @@ TEST_F(Fractional, HidesItsMovesWhereThereIsTime) {
 // x is used three times and away twice. Returns the second offload; when x is `changed` it is
 // written while it is back, one task before it leaves again.
 Move second_offload(bool changed) {
-  TaskGraph graph;
-  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(2)});
-  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(3)});
-  graph.add(Task{.name = "make", .writes = {x}});
-  graph.add(Task{.name = "big1", .writes = {a}});
-  if (changed) graph.add(Task{.name = "change", .reads = {x}, .writes = {x}});
-  graph.add(Task{.name = "use1", .reads = {x}});
-  graph.add(Task{.name = "big2", .writes = {a}});
-  graph.add(Task{.name = "use2", .reads = {x}});
+  const TaskGraph graph =
+      toy_graph("x:2 a:3", std::string{"x = make(); a = big1(); "} +
+                               (changed ? "x = change(x); " : "") + "use1(x); a = big2(); use2(x)");
   const Profile profile = flat_profile(graph, 100ns);
   const Plan plan = plan_for(problem(graph, profile, pages(3)));
   EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));

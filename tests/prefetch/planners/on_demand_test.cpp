@@ -2,7 +2,7 @@
 
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/verify/verify.h"
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -19,27 +19,19 @@ using namespace std::chrono_literals;
 //   use a     c out   a b      c at 3, b at 4; a dies
 //   use b, c          b c
 TEST(OnDemand, SendsAwayWhatWasUsedLongestAgo) {
-  TaskGraph graph;
-  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
-  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(1)});
-  const DataId c = graph.add(DataBlock{.name = "c", .size = pages(1)});
-  graph.add(Task{.name = "make a", .writes = {a}});
-  graph.add(Task{.name = "make b", .writes = {b}});
-  graph.add(Task{.name = "use a", .reads = {a}});
-  graph.add(Task{.name = "make c", .writes = {c}});
-  graph.add(Task{.name = "use b", .reads = {b}});
-  graph.add(Task{.name = "use a again", .reads = {a}});
-  graph.add(Task{.name = "use b, c", .reads = {b, c}});
+  const TaskGraph graph = toy_graph("a:1 b:1 c:1",
+                                    "a = make a(); b = make b(); use a(a); c = make c(); "
+                                    "use b(b); use a again(a); use b and c(b, c)");
   const Profile profile = flat_profile(graph, 100ns);
   Problem given = problem(graph, profile, pages(2));
   given.whole_blocks = true;
   const Plan plan = std::get<Plan>(find_planner("on-demand").plan(given));
   std::vector<DataId> out;
   for (const Move& move : plan.offloads) out.push_back(move.data);
-  EXPECT_EQ(out, (std::vector{b, a, c}));
+  EXPECT_EQ(out, find_blocks(graph, "b, a, c"));
   std::vector<DataId> in;
   for (const Move& move : plan.prefetches) in.push_back(move.data);
-  EXPECT_EQ(in, (std::vector{b, a, c}));
+  EXPECT_EQ(in, find_blocks(graph, "b, a, c"));
   EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
 }
 
@@ -47,16 +39,9 @@ TEST(OnDemand, SendsAwayWhatWasUsedLongestAgo) {
 // time without a transfer, unless the use in between changed it.
 TEST(OnDemand, SendsAnUnchangedBlockAwayWithoutATransfer) {
   for (const bool is_changed : {false, true}) {
-    TaskGraph graph;
-    const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
-    const DataId c = graph.add(DataBlock{.name = "c", .size = pages(2)});
-    const DataId d = graph.add(DataBlock{.name = "d", .size = pages(2)});
-    graph.add(Task{.name = "make a", .writes = {a}});
-    graph.add(Task{.name = "make c", .writes = {c}});
-    graph.add(Task{.name = "use a", .reads = {a}});
-    graph.add(Task{.name = "make d", .writes = {d}});
-    graph.add(Task{.name = "use a again", .reads = {a}});
-    if (is_changed) graph.tasks[2].writes = {a};
+    const TaskGraph graph = toy_graph("a:1 c:2 d:2", std::string{"a = make a(); c = make c(); "} +
+                                                         (is_changed ? "a = " : "") +
+                                                         "use a(a); d = make d(); use a again(a)");
     const Profile profile = flat_profile(graph, 100ns);
     Problem given = problem(graph, profile, pages(2));
     given.whole_blocks = true;

@@ -48,17 +48,12 @@ TEST(CopyMemory, CompactsForAPrefetchThatFindsNoPiece) {
 // which takes no time, and p, of two pages, comes back: when d has made the arena one piece, p must
 // not cut d's share from it before d has it.
 TEST(CopyMemory, ARunHasTheRoomThatItsCompactionMade) {
-  TaskGraph graph;
-  const auto [x, p, a, c, k, e, l, d] = add_blocks(
-      graph, {{"x", 1}, {"p", 2}, {"a", 1}, {"c", 1}, {"k", 1}, {"e", 1}, {"l", 1}, {"d", 2}});
-  graph.add(Task{.name = "make", .writes = {x, p}});
-  graph.add(Task{.name = "make a", .writes = {a}});
-  graph.add(Task{.name = "use x", .reads = {x}, .writes = {c}});
-  add_producers(graph, {k, e, l});
-  graph.add(Task{.name = "use a, c, e", .reads = {a, c, e}});
-  graph.add(Task{.name = "make d", .writes = {d}});
-  graph.add(Task{.name = "use p", .reads = {p, d, k, l}});
-  graph.add(Task{.name = "use x again", .reads = {x}});
+  TaskGraph graph = toy_graph(
+      "x:1 p:2 a:1 c:1 k:1 e:1 l:1 d:2",
+      "x, p = make(); a = make a(); c = use x(x); k = make k(); e = make e(); "
+      "l = make l(); use a c e(a, c, e); d = make d(); use p(p, d, k, l); use x again(x)");
+  const DataId x{0};
+  const DataId p{1};
   add_unplaceable_runs(graph, 6);
   Plan plan = plain_plan(graph, pages(6));
   plan.offloads = {{.data = x, .size = pages(1), .after = {.runs = 1}},
@@ -81,14 +76,12 @@ TEST(CopyMemory, ARunHasTheRoomThatItsCompactionMade) {
 // there are only two pages apart until x has left: then it finds room, and nothing needs
 // compacting.
 TEST(CopyMemory, DoesNotCompactOnceARetriedPrefetchHasFoundRoom) {
-  TaskGraph graph;
-  const auto [p, a, x, b, y] =
-      add_blocks(graph, {{"p", 2}, {"a", 1}, {"x", 1}, {"b", 1}, {"y", 1}});
-  graph.add(Task{.name = "make p", .writes = {p}});
-  add_producers(graph, {a, x, b, y});
-  graph.add(Task{.name = "use a, b", .reads = {a, b}});
-  graph.add(Task{.name = "use p", .reads = {p}});
-  graph.add(Task{.name = "use x, y", .reads = {x, y}});
+  TaskGraph graph = toy_graph("p:2 a:1 x:1 b:1 y:1",
+                              "p = make p(); a = make a(); x = make x(); b = make b(); "
+                              "y = make y(); use a b(a, b); use p(p); use x y(x, y)");
+  const DataId p{0};
+  const DataId x{2};
+  const DataId y{4};
   add_unplaceable_runs(graph, 4);
   Plan plan = plain_plan(graph, pages(4));
   plan.offloads = {{.data = p, .size = pages(2), .after = {.runs = 1}},
@@ -120,11 +113,11 @@ TEST(CopyMemory, DoesNotCompactOnceARetriedPrefetchHasFoundRoom) {
 // come back, c is dead, but the run that makes it is only launched: a later run might have its
 // page, a copy may not. The offloads of d and e tell that the walker has tried.
 TEST(CopyMemory, APrefetchWaitsForTheRunsThatMayTouchItsRoom) {
-  TaskGraph graph;
-  const auto [a, d, e] = add_blocks(graph, {{"a", 1}, {"d", 1}, {"e", 1}});
-  graph.add(Task{.name = "make a", .writes = {a, d, e}});
-  add_producers(graph, {add_block(graph, "b", 1), add_block(graph, "c", 1)});
-  graph.add(Task{.name = "use a", .reads = {a, d, e}});
+  TaskGraph graph = toy_graph("a:1 d:1 e:1 b:1 c:1",
+                              "a, d, e = make a(); b = make b(); c = make c(); use a(a, d, e)");
+  const DataId a{0};
+  const DataId d{1};
+  const DataId e{2};
   add_unplaceable_runs(graph, 5);
   Plan plan = plain_plan(graph, pages(5));
   plan.offloads = {{.data = a, .size = pages(1), .after = {.runs = 1}},

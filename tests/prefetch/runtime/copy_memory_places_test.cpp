@@ -12,11 +12,8 @@ using namespace testing;
 TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesLater) {
   // Three pages. a, b and c fill them; a and c die, and d needs two pages in one piece: b must not
   // lie in the middle, where it would if each took the first free page.
-  TaskGraph graph;
-  const auto [a, b, c, d] = add_blocks(graph, {{"a", 1}, {"b", 1}, {"c", 1}, {"d", 2}});
-  add_producers(graph, {a, b});
-  graph.add(Task{.name = "use a", .reads = {a}, .writes = {c}});
-  graph.add(Task{.name = "use b", .reads = {b}, .writes = {d}});
+  const TaskGraph graph =
+      toy_graph("a:1 b:1 c:1 d:2", "a = make a(); b = make b(); c = use a(a); d = use b(b)");
   const Plan plan = plain_plan(graph, pages(3));
   ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
   const Executed executed = execute_copy(graph, plan);
@@ -29,15 +26,11 @@ TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesLater) {
 TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesBack) {
   // Four pages. x (two pages) leaves after the first run; a, b, c, d fill the arena; a and c die,
   // so that x has two pages to come back to: a and c must lie side by side.
-  TaskGraph graph;
-  const auto [x, a, b, c, d] =
-      add_blocks(graph, {{"x", 2}, {"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}});
-  graph.add(Task{.name = "make x", .writes = {x}});
-  add_producers(graph, {a, b, c, d});
-  graph.add(Task{.name = "use a, c", .reads = {a, c}, .writes = {b}});
-  graph.add(Task{.name = "use all", .reads = {x, d}, .writes = {x}});
-  graph.tasks[5].reads.push_back(b);
-  graph.tasks[6].reads.push_back(b);
+  const TaskGraph graph =
+      toy_graph("x:2 a:1 b:1 c:1 d:1",
+                "x = make x(); a = make a(); b = make b(); c = make c(); d = make d(); "
+                "b = use a c(a, c, b); x = use all(x, d, b)");
+  const DataId x{0};
   Plan plan = plain_plan(graph, pages(4));
   plan.offloads = {{.data = x, .size = pages(2), .after = {.runs = 1}}};
   plan.prefetches = {{.data = x, .size = pages(2), .after = {.runs = 6, .offloads = 1}}};
@@ -53,11 +46,10 @@ TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesBack) {
 // A block, away in between, and a workspace of two pages beside it: each is where the placement
 // says, whatever was there before.
 TEST(FixedPlaces, AreWhereThePlacementSays) {
-  TaskGraph graph;
-  const auto [a, b] = add_blocks(graph, {{"a", 2}, {"b", 3}});
-  graph.add(Task{.name = "make a", .writes = {a}});
-  graph.add(Task{.name = "make b", .writes = {b}});
-  graph.add(Task{.name = "use a", .reads = {a}, .algorithms = {{.workspace = pages(2)}}});
+  TaskGraph graph = toy_graph("a:2 b:3", "a = make a(); b = make b(); use a(a)");
+  graph.tasks[2].algorithms = {{.workspace = pages(2)}};
+  const DataId a{0};
+  const DataId b{1};
   Plan plan = plain_plan(graph, pages(4));
   plan.offloads = {{.data = a, .size = pages(2), .after = {.runs = 1}}};
   plan.prefetches = {{.data = a, .size = pages(2), .after = {.runs = 2, .offloads = 1}}};

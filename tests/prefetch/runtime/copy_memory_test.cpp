@@ -15,17 +15,14 @@ using namespace std::chrono_literals;
 class SwappedBlock : public ::testing::Test {
  protected:
   SwappedBlock() {
-    const auto [a, b] = add_blocks(graph, {{"a", 1}, {"b", 1}});
-    graph.add(Task{.name = "make a", .writes = {a}});
-    graph.add(Task{.name = "make b", .writes = {b}});
-    graph.add(Task{.name = "use a", .reads = {a}, .writes = {a}});
+    const DataId a{0};
     plan = plain_plan(graph, pages(1));
     plan.offloads = {{.data = a, .size = pages(1), .after = {.runs = 1}}};
     plan.prefetches = {{.data = a, .size = pages(1), .after = {.runs = 2, .offloads = 1}}};
     plan.runs[1].after = {1, 1, 0};
     plan.runs[2].after = {2, 1, 1};
   }
-  TaskGraph graph;
+  TaskGraph graph = toy_graph("a:1 b:1", "a = make a(); b = make b(); a = use a(a)");
   Plan plan;
   std::vector<std::uint64_t> near = std::vector<std::uint64_t>(kPage.count() / 8 * 4);
   um::Range near_bytes = std::as_writable_bytes(std::span{near});
@@ -83,14 +80,12 @@ TEST_F(SwappedBlock, RefusesAPlanThatMovesPartsOfBlocks) {
 // that was issued before it: a, the second offload, is still under way when b, the third, is freed.
 // That the copy of c, the fourth, has been issued shows that b was freed before.
 TEST(CopyMemory, ACleanOffloadDoesNotCountForTheCopyBeforeIt) {
-  TaskGraph graph;
-  const auto [a, b, c] = add_blocks(graph, {{"a", 1}, {"b", 1}, {"c", 1}});
-  graph.add(Task{.name = "make b", .writes = {b}});
-  graph.add(Task{.name = "wait"});
-  graph.add(Task{.name = "use b", .reads = {b}});
-  graph.add(Task{.name = "make a, c", .writes = {a, c}});
-  graph.add(Task{.name = "wait again"});
-  graph.add(Task{.name = "use all", .reads = {a, b, c}});
+  const TaskGraph graph = toy_graph("a:1 b:1 c:1",
+                                    "b = make b(); wait(); use b(b); a, c = make a c(); "
+                                    "wait again(); use all(a, b, c)");
+  const DataId a{0};
+  const DataId b{1};
+  const DataId c{2};
   Plan plan = plain_plan(graph, pages(3));
   const auto move = [](DataId id, Progress after, bool is_clean = false) {
     return Move{.data = id, .size = pages(1), .is_clean = is_clean, .after = after};

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +9,7 @@
 #include "prefetch/verify/verify.h"
 #include "tests/prefetch/runtime/manual_moves.h"
 #include "tests/prefetch/runtime/step_modes.h"
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch::testing {
 
@@ -29,34 +27,12 @@ class ManualCopies final : public um::Copies {
   ManualMoves in;
 };
 
-inline DataId add_block(TaskGraph& graph, const char* name, std::uint64_t count) {
-  return graph.add(DataBlock{.name = name, .size = pages(count)});
-}
-
-/// Adds a block of so many pages for each name.
-template <std::size_t kCount>
-std::array<DataId, kCount> add_blocks(
-    TaskGraph& graph, const std::pair<const char*, std::uint64_t> (&blocks)[kCount]) {
-  std::array<DataId, kCount> ids{};
-  for (std::size_t i = 0; i < kCount; ++i) {
-    ids[i] = add_block(graph, blocks[i].first, blocks[i].second);
-  }
-  return ids;
-}
-
 /// Every task once, each after the one before it.
 inline Plan plain_plan(const TaskGraph& graph, um::Bytes budget) {
   Plan plan{.graph = fingerprint(graph), .budget = budget, .page = kPage};
   plan.runs = runs_in_order(graph);
   for (Position p = 0; p < plan.runs.size(); ++p) plan.runs[p].after.runs = p;
   return plan;
-}
-
-/// One task for each block of `ids`, which writes it.
-inline void add_producers(TaskGraph& graph, std::initializer_list<DataId> ids) {
-  for (const DataId id : ids) {
-    graph.add(Task{.name = "make " + graph[id].name, .writes = {id}});
-  }
 }
 
 inline void expect_verified(const TaskGraph& graph, const Plan& plan) {
@@ -87,11 +63,15 @@ struct ManualStep {
 /// the last (run 4), while run 5 leaves it only an end. Allocated as they come, they are compacted
 /// twice: for runs 4 and 5.
 inline void add_unplaceable_runs(TaskGraph& graph, std::uint64_t count) {
-  const auto [first, second, third] =
-      add_blocks(graph, {{"first", 1}, {"second", 1}, {"third", 1}});
+  const auto add_block = [&](const std::string& name, std::uint64_t size) {
+    return graph.add(DataBlock{.name = name, .size = pages(size)});
+  };
+  const DataId first = add_block("first", 1);
+  const DataId second = add_block("second", 1);
+  const DataId third = add_block("third", 1);
   const auto add = [&](std::vector<DataId> reads, std::vector<DataId> writes, std::uint64_t fill) {
     const std::string name = "fill " + std::to_string(graph.tasks.size());
-    if (fill > 0) writes.push_back(add_block(graph, name.c_str(), fill));
+    if (fill > 0) writes.push_back(add_block(name, fill));
     graph.add(Task{.name = name, .reads = std::move(reads), .writes = std::move(writes)});
   };
   add({}, {first}, count - 1);

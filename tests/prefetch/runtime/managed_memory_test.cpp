@@ -8,7 +8,7 @@
 
 #include "prefetch/verify/verify.h"
 #include "tests/prefetch/runtime/step_modes.h"
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -77,12 +77,8 @@ class RecordedHints final : public um::Hints {
 class ManagedMemoryTest : public ::testing::Test {
  protected:
   ManagedMemoryTest() {
-    const DataId a = graph.add(DataBlock{.name = "a", .size = pages(2)});
-    const DataId b = graph.add(DataBlock{.name = "b", .size = pages(1)});
-    const DataId c = graph.add(DataBlock{.name = "c", .size = pages(1)});
-    graph.add(Task{.name = "make a", .writes = {a}});
-    graph.add(Task{.name = "make b", .writes = {b}, .algorithms = {{.workspace = pages(1)}}});
-    graph.add(Task{.name = "use a", .reads = {a}, .writes = {a, c}});
+    const DataId a{0};
+    graph.tasks[1].algorithms = {{.workspace = pages(1)}};
     plan = {.graph = fingerprint(graph), .budget = pages(3), .page = kPage};
     plan.runs = {{.task = TaskId{0}},
                  {.task = TaskId{1}, .after = {1, 1, 0}},
@@ -96,7 +92,7 @@ class ManagedMemoryTest : public ::testing::Test {
     run_planned(stage.layout, memory, stage.state, 1);
   }
 
-  TaskGraph graph;
+  TaskGraph graph = toy_graph("a:2 b:1 c:1", "a = make a(); b = make b(); a, c = use a(a)");
   Plan plan;
   std::vector<std::uint64_t> words = std::vector<std::uint64_t>(4 * kPage.count() / 8);
   um::Range slab = std::as_writable_bytes(std::span{words});

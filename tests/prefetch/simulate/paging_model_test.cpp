@@ -5,7 +5,7 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -23,8 +23,6 @@ class PagedStepTest : public ::testing::Test {
     plan = std::get<Plan>(planned);
     return page_on_demand(graph, plan, profile);
   }
-  DataId page(const char* name) { return graph.add(DataBlock{.name = name, .size = pages(1)}); }
-
   TaskGraph graph;
   Profile profile;
   Plan plan;
@@ -43,12 +41,7 @@ TEST_F(PagedStepTest, NeverStallsWhereAllFits) {
 // and so on; where six pages pass in a circle through four places, first in first out keeps none
 // that is needed next: 'a' faults 3 times, 'b' 3, the reader of a then b 6 in all: 12 faults.
 TEST_F(PagedStepTest, FaultsWhereFirstInFirstOutKeepsNothing) {
-  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(3)});
-  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(3)});
-  graph.add(Task{.name = "write a", .writes = {a}});
-  graph.add(Task{.name = "write b", .writes = {b}});
-  graph.add(Task{.name = "read a", .reads = {a}});
-  graph.add(Task{.name = "read b", .reads = {b}});
+  graph = toy_graph("a:3 b:3", "a = write a(); b = write b(); read a(a); read b(b)");
   const PagedStep step = page_in(4);
   EXPECT_EQ(step.faults, 12U);
   EXPECT_EQ(step.fetched, pages(12));
@@ -64,13 +57,7 @@ TEST_F(PagedStepTest, FaultsWhereFirstInFirstOutKeepsNothing) {
 // A page that came long ago leaves first, though it is used all the time: x, read by every task,
 // comes before a and b and leaves before them.
 TEST_F(PagedStepTest, EvictsInTheOrderOfMigrationNotOfUse) {
-  const DataId x = page("x");
-  const DataId a = page("a");
-  const DataId b = page("b");
-  graph.add(Task{.name = "x", .writes = {x}});
-  graph.add(Task{.name = "a", .reads = {x}, .writes = {a}});
-  graph.add(Task{.name = "b", .reads = {x}, .writes = {b}});
-  graph.add(Task{.name = "last", .reads = {b, x, a}});
+  graph = toy_graph("x:1 a:1 b:1", "x = x(); a = a(x); b = b(x); last(b, x, a)");
   // Two pages near, three addresses. By age, from a steady start {b, x}: the last task ends with
   // x and a, say; then x: hit. a: hit. b: x hit, b comes and x leaves, as the older. last: b hit; x
   // comes, a leaves; a comes, b leaves: {x, a} again. Least recently used would have kept x.
@@ -92,13 +79,7 @@ TEST_F(PagedStepTest, EvictsInTheOrderOfMigrationNotOfUse) {
 // and b. "x" evicts a, clean since it was read; "a" evicts b, and "b" evicts a, used longer ago
 // than x; "last" evicts x and brings a, the only page that is not overwritten when it faults.
 TEST_F(PagedStepTest, FollowsADeviceThatEvictsByUseAndKnowsWhatIsOverwritten) {
-  const DataId x = page("x");
-  const DataId a = page("a");
-  const DataId b = page("b");
-  graph.add(Task{.name = "x", .writes = {x}});
-  graph.add(Task{.name = "a", .reads = {x}, .writes = {a}});
-  graph.add(Task{.name = "b", .reads = {x}, .writes = {b}});
-  graph.add(Task{.name = "last", .reads = {a, b}});
+  graph = toy_graph("x:1 a:1 b:1", "x = x(); a = a(x); b = b(x); last(a, b)");
   EXPECT_EQ(page_in(2).faults, 3U) << "by migration: 'a' finds a near";
   EXPECT_EQ(page_in(2).fetched, pages(3));
 
@@ -115,16 +96,8 @@ TEST_F(PagedStepTest, FollowsADeviceThatEvictsByUseAndKnowsWhatIsOverwritten) {
 // that the last task reads, a, which is far by then, before b, which was used longest ago: x
 // leaves.
 TEST_F(PagedStepTest, KeepsWhatTheRunningTaskUses) {
-  const DataId a = page("a");
-  const DataId b = page("b");
-  const DataId x = page("x");
-  const DataId y = page("y");
-  graph.add(Task{.name = "a", .writes = {a}});
-  graph.add(Task{.name = "b", .writes = {b}});
-  graph.add(Task{.name = "x", .writes = {x}});
-  graph.add(Task{.name = "y", .writes = {y}});
-  graph.add(Task{.name = "a and b", .reads = {a, b}});
-  graph.add(Task{.name = "x and y", .reads = {x, y}});
+  graph = toy_graph("a:1 b:1 x:1 y:1",
+                    "a = a(); b = b(); x = x(); y = y(); a and b(a, b); x and y(x, y)");
   page_in(3);
   profile.link.faults.evict_by_use = true;
   const PagedStep step = page_on_demand(graph, plan, profile);
@@ -133,12 +106,7 @@ TEST_F(PagedStepTest, KeepsWhatTheRunningTaskUses) {
 
 // What a task updates in place is not overwritten.
 TEST_F(PagedStepTest, BringsWhatIsReadAndWritten) {
-  const DataId a = page("a");
-  const DataId b = page("b");
-  graph.add(Task{.name = "a", .writes = {a}});
-  graph.add(Task{.name = "b", .writes = {b}});
-  graph.add(Task{.name = "update a", .reads = {a}, .writes = {a}});
-  graph.add(Task{.name = "read b", .reads = {b}});
+  graph = toy_graph("a:1 b:1", "a = a(); b = b(); a = update a(a); read b(b)");
   page_in(1);
   profile.link.faults.spare_overwritten = true;
   const PagedStep step = page_on_demand(graph, plan, profile);
@@ -147,9 +115,8 @@ TEST_F(PagedStepTest, BringsWhatIsReadAndWritten) {
 }
 
 TEST_F(PagedStepTest, FaultsForWorkspacesToo) {
-  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(2)});
-  graph.add(Task{.name = "write", .writes = {a}});
-  graph.add(Task{.name = "read", .reads = {a}, .algorithms = {{"only", pages(2)}}});
+  graph = toy_graph("a:2", "a = write(); read(a)");
+  graph.tasks[1].algorithms = {{"only", pages(2)}};
   EXPECT_EQ(page_in(4).faults, 0U);
   graph.tasks[0].algorithms = {{"only", pages(2)}};  // at the address of nobody else
   EXPECT_EQ(page_in(4).faults, 0U);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -14,18 +14,14 @@ using namespace std::chrono_literals;
 class ThreeTasks : public ::testing::Test {
  protected:
   ThreeTasks() {
-    const DataId b0 = graph.add(DataBlock{.name = "b0", .size = pages(5)});
-    const DataId b1 = graph.add(DataBlock{.name = "b1", .size = pages(1)});
-    graph.add(Task{.name = "t0", .reads = {}, .writes = {b0}});
-    graph.add(Task{.name = "t1", .reads = {}, .writes = {b1}});
-    graph.add(Task{.name = "t2", .reads = {b0, b1}, .writes = {}});
+    const DataId b0{0};
     profile = flat_profile(graph, 100ns);
     plan.runs = runs_in_order(graph);
     plan.offloads = {{.data = b0, .size = pages(5), .after = {.runs = 1}}};
     plan.prefetches = {{.data = b0, .size = pages(5), .after = {.runs = 1, .offloads = 1}}};
     plan.runs[2].after = {.prefetches = 1};
   }
-  TaskGraph graph;
+  TaskGraph graph = toy_graph("b0:5 b1:1", "b0 = t0(); b1 = t1(); t2(b0, b1)");
   Profile profile;
   Plan plan;
 };

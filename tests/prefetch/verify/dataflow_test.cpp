@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "prefetch/moves/recomputation.h"
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -28,15 +28,12 @@ std::vector<TaskRun> with_again(const TaskGraph& graph, TaskId task, TaskId befo
 class TwoOutputs : public ::testing::Test {
  protected:
   TwoOutputs() {
-    x = graph.add(DataBlock{.name = "x", .size = pages(1)});
-    y = graph.add(DataBlock{.name = "y", .size = pages(1)});
-    make = graph.add(Task{.name = "make", .writes = {x, y}, .is_recomputable = true});
-    twice = graph.add(Task{.name = "double", .reads = {y}, .writes = {y}, .is_recomputable = true});
-    sum = graph.add(Task{.name = "sum", .phase = Phase::kBackward, .reads = {x, y}});
+    for (const TaskId id : {make, twice}) graph.tasks[std::size_t(id)].is_recomputable = true;
+    graph.tasks[2].phase = Phase::kBackward;
   }
-  TaskGraph graph;
-  DataId x{}, y{};
-  TaskId make{}, twice{}, sum{};
+  TaskGraph graph = toy_graph("x:1 y:1", "x, y = make(); y = double(y); sum(x, y)");
+  const DataId y{1};
+  const TaskId make{0}, twice{1}, sum{2};
 };
 
 TEST_F(TwoOutputs, MayBeMadeAgainTogetherWithWhatChangesThem) {
@@ -65,8 +62,9 @@ TEST_F(TwoOutputs, AreNoCandidatesWhenAnotherTaskFinishesOneOfThem) {
   // sake of making z again.
   graph.tasks.pop_back();
   const DataId z = graph.add(DataBlock{.name = "z", .size = pages(1)});
-  graph.add(Task{.name = "root", .reads = {y}, .writes = {z}, .is_recomputable = true});
-  graph.add(Task{.name = "sum", .phase = Phase::kBackward, .reads = {x, z}});
+  add_tasks(graph, "z = root(y); sum(x, z)");
+  graph.tasks[2].is_recomputable = true;
+  graph.tasks[3].phase = Phase::kBackward;
   const auto found =
       find_recomputable(graph, flat_profile(graph, 100ns), kPage, runs_in_order(graph));
   ASSERT_EQ(found.size(), 2U);
@@ -75,43 +73,33 @@ TEST_F(TwoOutputs, AreNoCandidatesWhenAnotherTaskFinishesOneOfThem) {
 }
 
 TEST(CheckDataflow, RefusesARecomputationOverAnInPlaceValueThatIsStillNeeded) {
-  TaskGraph graph;
-  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
-  const TaskId make = graph.add(Task{.name = "make", .writes = {a}, .is_recomputable = true});
-  graph.add(Task{.name = "double", .reads = {a}, .writes = {a}});
-  const TaskId use = graph.add(Task{.name = "use", .reads = {a}});
+  TaskGraph graph = toy_graph("a:1", "a = make(); a = double(a); use(a)");
+  graph.tasks[0].is_recomputable = true;
   EXPECT_EQ(verdict(graph, runs_in_order(graph)), "");
-  EXPECT_EQ(verdict(graph, with_again(graph, make, use)),
+  EXPECT_EQ(verdict(graph, with_again(graph, TaskId{0}, TaskId{2})),
             "use reads a after a recomputation gave it an older value");
 }
 
 TEST(CheckDataflow, RefusesStateThatEndsTheStepWithAnOlderValue) {
   // Nobody reads w after "add", so only the end of the step shows that "reset" ran again.
-  TaskGraph graph;
-  const DataId w = graph.add(DataBlock{.name = "w", .size = 8_B, .kind = DataKind::kState});
-  const TaskId reset = graph.add(Task{.name = "reset", .writes = {w}, .is_recomputable = true});
-  graph.add(Task{.name = "add", .reads = {w}, .writes = {w}});
-  const TaskId last = graph.add(Task{.name = "last"});
+  TaskGraph graph = toy_graph("w:1", "w = reset(); w = add(w); last()");
+  graph.data[0].kind = DataKind::kState;
+  graph.tasks[0].is_recomputable = true;
   EXPECT_EQ(verdict(graph, runs_in_order(graph)), "");
-  EXPECT_EQ(verdict(graph, with_again(graph, reset, last)), "w ends the step with an older value");
+  EXPECT_EQ(verdict(graph, with_again(graph, TaskId{0}, TaskId{2})),
+            "w ends the step with an older value");
 }
 
 TEST(CheckDataflow, RefusesARecomputationThatReadsStateUpdatedSince) {
-  TaskGraph graph;
-  const DataId w = graph.add(DataBlock{.name = "w", .size = 8_B, .kind = DataKind::kState});
-  const DataId y = graph.add(DataBlock{.name = "y", .size = pages(1)});
-  const TaskId forward =
-      graph.add(Task{.name = "forward", .reads = {w}, .writes = {y}, .is_recomputable = true});
-  graph.add(Task{.name = "update", .reads = {w}, .writes = {w}});
-  const TaskId use = graph.add(Task{.name = "use", .reads = {y}});
-  EXPECT_EQ(verdict(graph, with_again(graph, forward, use)),
+  TaskGraph graph = toy_graph("w:1 y:1", "y = forward(w); w = update(w); use(y)");
+  graph.data[0].kind = DataKind::kState;
+  graph.tasks[0].is_recomputable = true;
+  EXPECT_EQ(verdict(graph, with_again(graph, TaskId{0}, TaskId{2})),
             "the recomputation of forward reads other values than its first run");
 }
 
 TEST(CheckDataflow, RefusesToReadWhatNothingWrote) {
-  TaskGraph graph;
-  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
-  graph.add(Task{.name = "use", .reads = {a}});
+  const TaskGraph graph = toy_graph("a:1", "use(a)");
   EXPECT_EQ(verdict(graph, runs_in_order(graph)), "use reads a before anything wrote it");
 }
 

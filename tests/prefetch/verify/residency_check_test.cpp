@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -14,12 +14,7 @@ using namespace testing;
 class CheckResidency : public ::testing::Test {
  protected:
   CheckResidency() {
-    const DataId x = graph.add(DataBlock{.name = "x", .size = pages(2)});
-    graph.add(Task{.name = "make", .writes = {x}});
-    graph.add(Task{.name = "other"});
-    graph.add(Task{.name = "use", .reads = {x}});
-    graph.add(Task{.name = "another"});
-    graph.add(Task{.name = "use again", .reads = {x}});
+    const DataId x{0};
     plan.runs = runs_in_order(graph);
     plan.offloads = {{.data = x, .size = pages(2), .after = {.runs = 1}},
                      {.data = x, .size = pages(2), .is_clean = true, .after = {3, 0, 1}}};
@@ -33,7 +28,7 @@ class CheckResidency : public ::testing::Test {
         check_residency(graph, BlockSizes{graph, kPage}, plan, find_lives(graph, plan.runs));
     return violation ? violation->reason : "";
   }
-  TaskGraph graph;
+  TaskGraph graph = toy_graph("x:2", "x = make(); other(); use(x); another(); use again(x)");
   Plan plan;
 };
 

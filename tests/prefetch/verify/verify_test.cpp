@@ -8,7 +8,7 @@
 
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 #include "tests/prefetch/trace_checker.h"
 
 namespace spillway::prefetch {
@@ -126,12 +126,9 @@ TEST_F(VerifyTest, RefusesToCountOnTheRoomOfABlockInUse) {
 
 TEST_F(VerifyTest, RefusesARecomputationThatReadsOtherValues) {
   // f2 in place over y1: running f1 and f2 again is fine, f2 alone would read its own output.
-  TaskGraph inplace;
-  const DataId a = inplace.add(DataBlock{.name = "a", .size = pages(1)});
-  const DataId b = inplace.add(DataBlock{.name = "b", .size = pages(1)});
-  inplace.add(Task{.name = "load", .writes = {a}});
-  inplace.add(Task{.name = "double", .reads = {a}, .writes = {a}, .is_recomputable = true});
-  inplace.add(Task{.name = "use", .phase = Phase::kBackward, .reads = {a}, .writes = {b}});
+  TaskGraph inplace = toy_graph("a:1 b:1", "a = load(); a = double(a); b = use(a)");
+  inplace.tasks[1].is_recomputable = true;
+  inplace.tasks[2].phase = Phase::kBackward;
   Plan again{.graph = fingerprint(inplace),
              .budget = pages(4),
              .page = kPage,
@@ -171,14 +168,7 @@ TEST_F(VerifyTest, AcceptsPagingOnDemandWhenEachTaskFits) {
 class TwoSwaps : public ::testing::Test {
  protected:
   TwoSwaps() {
-    const DataId y = graph.add(DataBlock{.name = "y", .size = pages(2)});
-    const DataId a = graph.add(DataBlock{.name = "a", .size = pages(2)});
-    const DataId b = graph.add(DataBlock{.name = "b", .size = pages(2)});
-    graph.add(Task{.name = "make", .writes = {y}});
-    graph.add(Task{.name = "fill", .writes = {a}});
-    graph.add(Task{.name = "use", .reads = {y}});
-    graph.add(Task{.name = "again", .writes = {b}});
-    graph.add(Task{.name = "last", .reads = {y}});
+    const DataId y{0};
     plan = {.graph = fingerprint(graph),
             .budget = BlockSizes{graph, kPage}.pinned() + pages(2),
             .page = kPage,
@@ -201,7 +191,8 @@ class TwoSwaps : public ::testing::Test {
     const Profile profile = flat_profile(graph, 100ns);
     return check_trace(graph, plan, simulate(plan, profile), profile.link);
   }
-  TaskGraph graph;
+  TaskGraph graph =
+      toy_graph("y:2 a:2 b:2", "y = make(); a = fill(); use(y); b = again(); last(y)");
   Plan plan;
 };
 

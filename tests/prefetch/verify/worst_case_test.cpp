@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -14,12 +14,8 @@ using namespace testing;
 class WorstCasePeak : public ::testing::Test {
  protected:
   WorstCasePeak() {
-    const DataId x = graph.add(DataBlock{.name = "x", .size = pages(2)});
-    const DataId y = graph.add(DataBlock{.name = "y", .size = pages(3)});
+    const DataId x{0};
     graph.add(DataBlock{.name = "w", .size = 8_B, .kind = DataKind::kState});
-    graph.add(Task{.name = "make x", .writes = {x}});
-    graph.add(Task{.name = "make y", .writes = {y}});
-    graph.add(Task{.name = "use x", .reads = {x}});
     plan.runs = runs_in_order(graph);
     plan.offloads = {{.data = x, .size = pages(2), .after = {.runs = 1}}};
     plan.prefetches = {{.data = x, .size = pages(2), .after = {2, 1, 0}}};
@@ -29,7 +25,7 @@ class WorstCasePeak : public ::testing::Test {
   [[nodiscard]] um::Bytes peak() const {
     return worst_case_peak(graph, BlockSizes{graph, kPage}, plan, find_lives(graph, plan.runs));
   }
-  TaskGraph graph;
+  TaskGraph graph = toy_graph("x:2 y:3", "x = make x(); y = make y(); use x(x)");
   Plan plan;
 };
 

@@ -6,7 +6,7 @@
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -30,18 +30,9 @@ std::vector<std::string> names(const TaskGraph& graph, const std::vector<Move>& 
 // x of two pages is made and used, then `big` needs all three pages of the pool, then four small
 // tasks of one page come, then x is used again.
 TaskGraph with_detour() {
-  TaskGraph graph;
-  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(2)});
-  graph.add(Task{.name = "make", .writes = {x}});
-  graph.add(Task{.name = "touch", .reads = {x}});
-  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(3)});
-  graph.add(Task{.name = "big", .writes = {a}});
-  for (const char* name : {"s3", "s4", "s5", "s6"}) {
-    const DataId y = graph.add(DataBlock{.name = name, .size = pages(1)});
-    graph.add(Task{.name = name, .writes = {y}});
-  }
-  graph.add(Task{.name = "use", .reads = {x}});
-  return graph;
+  return toy_graph("x:2 a:3 s3:1 s4:1 s5:1 s6:1",
+                   "x = make(); touch(x); a = big(); s3 = s3(); s4 = s4(); s5 = s5(); s6 = s6(); "
+                   "use(x)");
 }
 
 // Tasks of 10 ns; x takes 20 ns each way.
@@ -89,18 +80,9 @@ TEST(Modnn, DoesNotPrefetchWhereAnOperandLeavesNoRoom) {
 // beside it. A workspace of three pages pushes x out: 20 ns from the end of touch on, when conv
 // could start. After conv there is a rest of 100 ns, in which x can come back unnoticed.
 TaskGraph with_workspace() {
-  TaskGraph graph;
-  const DataId z = graph.add(DataBlock{.name = "z", .size = pages(1)});
-  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(2)});
-  const DataId y = graph.add(DataBlock{.name = "y", .size = pages(1)});
-  graph.add(Task{.name = "first", .writes = {z}});
-  graph.add(Task{.name = "make", .writes = {x}});
-  graph.add(Task{.name = "touch", .reads = {z, x}});
-  graph.add(Task{.name = "conv",
-                 .writes = {y},
-                 .algorithms = {{.name = "direct"}, {.name = "fast", .workspace = pages(3)}}});
-  graph.add(Task{.name = "rest"});
-  graph.add(Task{.name = "use", .reads = {x, y}});
+  TaskGraph graph = toy_graph(
+      "z:1 x:2 y:1", "z = first(); x = make(); touch(z, x); y = conv(); rest(); use(x, y)");
+  graph.tasks[3].algorithms = {{.name = "direct"}, {.name = "fast", .workspace = pages(3)}};
   return graph;
 }
 
@@ -137,17 +119,9 @@ TEST(Modnn, CountsTheWayBackOfWhatLeavesForAWorkspace) {
 // x is away when conv runs. conv's y and workspace fill the three pages, so x, which could come in
 // beside conv alone, comes after it: 20 ns late.
 TaskGraph with_displaced_prefetch() {
-  TaskGraph graph;
-  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(2)});
-  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(3)});
-  const DataId y = graph.add(DataBlock{.name = "y", .size = pages(1)});
-  graph.add(Task{.name = "make", .writes = {x}});
-  graph.add(Task{.name = "touch", .reads = {x}});
-  graph.add(Task{.name = "big", .writes = {a}});
-  graph.add(Task{.name = "conv",
-                 .writes = {y},
-                 .algorithms = {{.name = "direct"}, {.name = "fast", .workspace = pages(2)}}});
-  graph.add(Task{.name = "use", .reads = {x, y}});
+  TaskGraph graph =
+      toy_graph("x:2 a:3 y:1", "x = make(); touch(x); a = big(); y = conv(); use(x, y)");
+  graph.tasks[3].algorithms = {{.name = "direct"}, {.name = "fast", .workspace = pages(2)}};
   return graph;
 }
 
@@ -176,15 +150,8 @@ TEST(Modnn, LeavesAnAlgorithmThatSavesLessThanItDelaysAPrefetch) {
 //   Strm_C  ma 0-10, mb -20, mc -30, (defragmentation), join 60-70
 //   Strm_D  a out 10-20, c out 30-40, a in 40-50, c in 50-60
 TEST(Modnn, DefragmentsWhereFreePagesAreApart) {
-  TaskGraph graph;
-  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(1)});
-  const DataId b = graph.add(DataBlock{.name = "b", .size = pages(1)});
-  const DataId c = graph.add(DataBlock{.name = "c", .size = pages(1)});
-  const DataId d = graph.add(DataBlock{.name = "d", .size = pages(2)});
-  graph.add(Task{.name = "ma", .writes = {a}});
-  graph.add(Task{.name = "mb", .writes = {b}});
-  graph.add(Task{.name = "mc", .reads = {b}, .writes = {c}});
-  graph.add(Task{.name = "join", .reads = {a, c}, .writes = {d}});
+  const TaskGraph graph =
+      toy_graph("a:1 b:1 c:1 d:2", "a = ma(); b = mb(); c = mc(b); d = join(a, c)");
   const Profile profile = flat_profile(graph, 10ns);
   const Plan plan = modnn_plan(problem(graph, profile, pages(4)));
   EXPECT_EQ(names(graph, plan.offloads), (std::vector<std::string>{"a", "c"}));
@@ -196,23 +163,10 @@ TEST(Modnn, DefragmentsWhereFreePagesAreApart) {
 // find room where w is, but big2 (2 and 1) needs room beside it then: 5 of 4 pages. So x stays away
 // until `use`, and w is never moved.
 TEST(Modnn, DoesNotPrefetchWhatDefragmentationWouldThrowOut) {
-  TaskGraph graph;
-  const auto block = [&](const char* name, std::uint64_t size) {
-    return graph.add(DataBlock{.name = name, .size = pages(size)});
-  };
-  const DataId x = block("x", 2);
-  const DataId p = block("p", 2);
-  const DataId w = block("w", 1);
-  graph.add(Task{.name = "make", .writes = {x}});
-  graph.add(Task{.name = "touch", .reads = {x}});
-  graph.add(Task{.name = "big1", .writes = {block("a", 4)}});
-  graph.add(Task{.name = "mp", .writes = {p}});
-  graph.add(Task{.name = "mw", .reads = {p}, .writes = {w}});
-  graph.add(Task{.name = "tw", .reads = {w}});
-  graph.add(Task{.name = "s", .writes = {block("y", 2)}});
-  graph.add(Task{.name = "big2", .writes = {block("b", 2), block("c", 1)}});
-  graph.add(Task{.name = "use", .reads = {x}});
-  graph.add(Task{.name = "usew", .reads = {w}});
+  const TaskGraph graph =
+      toy_graph("x:2 p:2 w:1 a:4 y:2 b:2 c:1",
+                "x = make(); touch(x); a = big1(); p = mp(); w = mw(p); tw(w); y = s(); "
+                "b, c = big2(); use(x); usew(w)");
   const Profile profile = flat_profile(graph, 10ns);
   const Plan plan = modnn_plan(problem(graph, profile, pages(4)));
   EXPECT_EQ(names(graph, plan.offloads), std::vector<std::string>{"x"});
@@ -222,19 +176,8 @@ TEST(Modnn, DoesNotPrefetchWhatDefragmentationWouldThrowOut) {
 
 // Neither u nor g would delay c, and g is used later. But nobody has used g since it was made.
 TEST(Modnn, OffloadsNothingThatWasNotUsedSinceItWasMade) {
-  TaskGraph graph;
-  const auto block = [&](const char* name) {
-    return graph.add(DataBlock{.name = name, .size = pages(2)});
-  };
-  const DataId u = block("u");
-  const DataId g = block("g");
-  graph.add(Task{.name = "mu", .writes = {u}});
-  graph.add(Task{.name = "tu", .reads = {u}});
-  graph.add(Task{.name = "mg", .writes = {g}});
-  graph.add(Task{.name = "rest"});
-  graph.add(Task{.name = "mc", .writes = {block("c")}});
-  graph.add(Task{.name = "use u", .reads = {u}});
-  graph.add(Task{.name = "use g", .reads = {g}});
+  const TaskGraph graph =
+      toy_graph("u:2 g:2 c:2", "u = mu(); tu(u); g = mg(); rest(); c = mc(); use u(u); use g(g)");
   const Profile profile = flat_profile(graph, 100ns);
   const Plan plan = modnn_plan(problem(graph, profile, pages(4)));
   EXPECT_EQ(names(graph, plan.offloads), std::vector<std::string>{"u"});
@@ -242,14 +185,8 @@ TEST(Modnn, OffloadsNothingThatWasNotUsedSinceItWasMade) {
 
 // A block that is away twice and does not change is transferred out once.
 TEST(Modnn, JustFreesABlockWithAValidFarCopy) {
-  TaskGraph graph;
-  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(2)});
-  const DataId a = graph.add(DataBlock{.name = "a", .size = pages(3)});
-  graph.add(Task{.name = "make", .writes = {x}});
-  graph.add(Task{.name = "big1", .writes = {a}});
-  graph.add(Task{.name = "use1", .reads = {x}});
-  graph.add(Task{.name = "big2", .writes = {a}});
-  graph.add(Task{.name = "use2", .reads = {x}});
+  const TaskGraph graph =
+      toy_graph("x:2 a:3", "x = make(); a = big1(); use1(x); a = big2(); use2(x)");
   const Profile profile = flat_profile(graph, 100ns);
   const Plan plan = modnn_plan(problem(graph, profile, pages(3)));
   ASSERT_EQ(plan.offloads.size(), 2U);
