@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "src/files/sha256.h"
+#include "um/count_of.h"
 
 namespace spillway {
 namespace {
@@ -86,8 +87,7 @@ nlohmann::json to_json(const BenchMachine& machine) {
 }
 
 std::string to_string(const BenchMachine& machine) {
-  return machine.processor + ", " + std::to_string(machine.processors) +
-         (machine.processors == 1 ? " processor, " : " processors, ") +
+  return machine.processor + ", " + um::count_of(machine.processors, "processor") + ", " +
          um::to_string(machine.memory) + ", Linux " + machine.kernel + ", " + machine.device;
 }
 

@@ -185,13 +185,11 @@ void say_predictions(Rows rows, std::vector<std::string>& said) {
     said.push_back(fmt::format("The only prediction is off by {}.", furthest));
     return;
   }
-  said.push_back(good == count
-                     ? fmt::format("All {} predictions are within 10 % of the measurement; the "
-                                   "furthest is off by {}.",
-                                   count, furthest)
-                     : fmt::format("{} of {} predictions are within 10 % of the measurement; the "
-                                   "furthest is off by {}.",
-                                   good, count, furthest));
+  const std::string close =
+      good == count ? fmt::format("All {} predictions are", count)
+                    : fmt::format("{} of {} predictions {}", good, count, good == 1 ? "is" : "are");
+  said.push_back(fmt::format("{} within 10 % of the measurement; the furthest is off by {}.", close,
+                             furthest));
 }
 
 void say_failures(Rows rows, std::vector<std::string>& said) {

@@ -63,9 +63,9 @@ void ManagedHalves::drop(std::size_t half) {
   has_content_[half] = false;
 }
 
-void ManagedHalves::move(std::size_t half, um::MemoryTier place) {
+void ManagedHalves::move(std::size_t half, um::MemoryTier tier) {
   MoveTimer timer;
-  timer.start([&](um::Completion done) { hints().prefetch(whole(half), place, std::move(done)); });
+  timer.start([&](um::Completion done) { hints().prefetch(whole(half), tier, std::move(done)); });
   static_cast<void>(timer.wait());
 }
 

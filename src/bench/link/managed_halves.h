@@ -35,7 +35,7 @@ class ManagedHalves {
  private:
   // All of a half, which is larger than its part where that is less than two pages.
   [[nodiscard]] um::Range whole(std::size_t half) const;
-  void move(std::size_t half, um::MemoryTier place);
+  void move(std::size_t half, um::MemoryTier tier);
 
   um::Bytes size_;
   um::Bytes page_;

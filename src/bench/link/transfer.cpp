@@ -1,13 +1,12 @@
 #include "src/bench/link/transfer.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
-#include <utility>
 
 #include "src/bench/link/copy_transfer.h"
 #include "src/bench/link/managed_transfer.h"
 #include "src/bench/link/pageable_transfer.h"
+#include "src/bench/name_of.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -16,34 +15,21 @@ namespace {
 using namespace um::literals;
 
 constexpr um::Bytes kGpuPage = 2_MiB;
-constexpr std::array<std::pair<Way, const char*>, 5> kWays{{{Way::kFault, "fault"},
-                                                            {Way::kPrefetch, "prefetch"},
-                                                            {Way::kPageableCopy, "pageable_copy"},
-                                                            {Way::kPinnedCopy, "pinned_copy"},
-                                                            {Way::kFile, "file"}}};
+constexpr std::array kWayNames{"fault", "prefetch", "pageable_copy", "pinned_copy", "file"};
+constexpr std::array kDirectionNames{"in", "out", "both"};
 
 }  // namespace
 
-std::string to_string(Way way) {
-  return std::ranges::find(kWays, way, &std::pair<Way, const char*>::first)->second;
-}
+std::string to_string(Way way) { return kWayNames.at(static_cast<std::size_t>(way)); }
 
 std::string to_string(Direction direction) {
-  if (direction == Direction::kBoth) return "both";
-  return direction == Direction::kIn ? "in" : "out";
+  return kDirectionNames.at(static_cast<std::size_t>(direction));
 }
 
-std::optional<Way> find_way(const std::string& name) {
-  const auto found = std::ranges::find(kWays, name, &std::pair<Way, const char*>::second);
-  if (found == kWays.end()) return std::nullopt;
-  return found->first;
-}
+std::optional<Way> find_way(const std::string& name) { return find_named<Way>(kWayNames, name); }
 
 std::optional<Direction> find_direction(const std::string& name) {
-  for (const Direction direction : {Direction::kIn, Direction::kOut, Direction::kBoth}) {
-    if (to_string(direction) == name) return direction;
-  }
-  return std::nullopt;
+  return find_named<Direction>(kDirectionNames, name);
 }
 
 std::unique_ptr<Transfer> make_transfer(um::Device& device, Way way, um::Bytes size,

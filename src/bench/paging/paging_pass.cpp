@@ -6,15 +6,12 @@
 #include <utility>
 
 #include "src/bench/link/move_timer.h"
+#include "src/bench/name_of.h"
 
 namespace spillway {
 namespace {
 
-constexpr std::array<std::pair<PagingWay, const char*>, 4> kWays{
-    {{PagingWay::kFaults, "faults"},
-     {PagingWay::kAdvised, "advised"},
-     {PagingWay::kPrefetched, "prefetched"},
-     {PagingWay::kDiscarded, "discarded"}}};
+constexpr std::array kWayNames{"faults", "advised", "prefetched", "discarded"};
 
 constexpr std::size_t kMaxAhead = 8;
 
@@ -45,14 +42,10 @@ void touch_page(um::Range page, PagingWay way, std::uint64_t pass) {
 
 }  // namespace
 
-std::string to_string(PagingWay way) {
-  return std::ranges::find(kWays, way, &std::pair<PagingWay, const char*>::first)->second;
-}
+std::string to_string(PagingWay way) { return kWayNames.at(static_cast<std::size_t>(way)); }
 
 std::optional<PagingWay> find_paging_way(const std::string& name) {
-  const auto found = std::ranges::find(kWays, name, &std::pair<PagingWay, const char*>::second);
-  if (found == kWays.end()) return std::nullopt;
-  return found->first;
+  return find_named<PagingWay>(kWayNames, name);
 }
 
 void touch_plainly(const TouchedPages& pages, PagingWay way, std::uint64_t pass) {
@@ -83,9 +76,9 @@ void PagingPass::run(std::uint64_t pass) {
 
 void PagingPass::run_with_prefetches(std::uint64_t pass) {
   MoveTimer moves;
-  const auto move = [&](std::size_t position, um::MemoryTier place) {
+  const auto move = [&](std::size_t position, um::MemoryTier tier) {
     moves.start([&](um::Completion done) {
-      space_.hints().prefetch(pages_.at(position), place, std::move(done));
+      space_.hints().prefetch(pages_.at(position), tier, std::move(done));
     });
   };
   const std::size_t count = pages_.order.size();

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <numeric>
-#include <utility>
 
+#include "src/bench/name_of.h"
 #include "src/data/random.h"
 
 namespace spillway {
@@ -14,11 +14,7 @@ namespace {
 constexpr std::size_t kStrideInPages = 8;
 constexpr std::uint64_t kSeed = 7;
 
-constexpr std::array<std::pair<TouchPattern, const char*>, 4> kPatterns{
-    {{TouchPattern::kStream, "stream"},
-     {TouchPattern::kStride, "stride"},
-     {TouchPattern::kReverse, "reverse"},
-     {TouchPattern::kRandom, "random"}}};
+constexpr std::array kPatternNames{"stream", "stride", "reverse", "random"};
 
 std::vector<std::size_t> strided(std::size_t pages) {
   std::vector<std::size_t> order;
@@ -38,15 +34,11 @@ std::vector<std::size_t> drawn(std::size_t pages) {
 }  // namespace
 
 std::string to_string(TouchPattern pattern) {
-  return std::ranges::find(kPatterns, pattern, &std::pair<TouchPattern, const char*>::first)
-      ->second;
+  return kPatternNames.at(static_cast<std::size_t>(pattern));
 }
 
 std::optional<TouchPattern> find_pattern(const std::string& name) {
-  const auto found =
-      std::ranges::find(kPatterns, name, &std::pair<TouchPattern, const char*>::second);
-  if (found == kPatterns.end()) return std::nullopt;
-  return found->first;
+  return find_named<TouchPattern>(kPatternNames, name);
 }
 
 std::vector<std::size_t> touch_order(TouchPattern pattern, std::size_t pages) {

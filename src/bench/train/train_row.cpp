@@ -1,11 +1,13 @@
 #include "src/bench/train/train_row.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "prefetch/planners/catalogue.h"
 #include "src/bench/bench_file.h"
+#include "src/bench/name_of.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -41,12 +43,10 @@ json json_or_null(const std::optional<Seconds>& value) {
   return value ? json(value->count()) : json();
 }
 
+constexpr std::array kSeriesNames{"batch", "budget", "planner"};
+
 std::optional<TrainSeries> find_series(const std::string& name) {
-  for (const TrainSeries series :
-       {TrainSeries::kBatch, TrainSeries::kBudget, TrainSeries::kPlanner}) {
-    if (to_string(series) == name) return series;
-  }
-  return std::nullopt;
+  return find_named<TrainSeries>(kSeriesNames, name);
 }
 
 std::optional<MemoryMode> find_memory(const std::string& name) {
@@ -109,15 +109,7 @@ void add(const TrainMeasurement& measurement, json& row) {
 }  // namespace
 
 std::string_view to_string(TrainSeries series) {
-  switch (series) {
-    case TrainSeries::kBatch:
-      return "batch";
-    case TrainSeries::kBudget:
-      return "budget";
-    case TrainSeries::kPlanner:
-      break;
-  }
-  return "planner";
+  return kSeriesNames.at(static_cast<std::size_t>(series));
 }
 
 bool TrainRowKey::competes_with(const TrainRowKey& other) const {

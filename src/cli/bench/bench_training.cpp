@@ -31,7 +31,7 @@ Bytes nine_tenths(Bytes size) { return Bytes{size.count() / 10 * 9}; }
 
 BenchTraining::BenchTraining(const BenchTrainingFlags& flags, const std::string& bench)
     : flags_{flags},
-      context_{flags.context.open()},
+      context_{flags.device.open()},
       is_host_{bench_machine(*context_.device, flags.memory).device == kHost},
       available_{context_.device->available_memory()},
       output_{bench, bench_machine(*context_.device, flags.memory), flags.json},
@@ -109,8 +109,8 @@ void BenchTraining::expect_reached() const {
     throw um::Error{"no run was reached in time; give more --seconds, or smaller batches"};
   }
   if (reached < wanted) {
-    fmt::print(stderr, "note: {} of {} rows were not reached in {:g} s; give more --seconds\n",
-               wanted - reached, wanted, flags_.repeats.seconds);
+    fmt::print(stderr, "note: only {} of {} rows reached in {:g} s; give more --seconds\n", reached,
+               wanted, flags_.repeats.seconds);
   }
 }
 

@@ -20,7 +20,7 @@ constexpr std::size_t kQuickImage = 64;
 
 void BenchTrainingFlags::add_to(CLI::App& command) {
   add_networks_to(command);
-  context.add_to(command);
+  device.add_to(command);
   memory.add_space_to(command);
   add_measuring_to(command);
   command
@@ -138,7 +138,7 @@ WorkloadFlags BenchTrainingFlags::workload(const NetAtBatch& at) const {
 }
 
 bool BenchTrainingFlags::must_have_same_losses(bool is_host) const {
-  return convolution_algorithm != "auto" && (is_host || context.deterministic);
+  return convolution_algorithm != "auto" && (is_host || device.deterministic);
 }
 
 }  // namespace spillway::cli

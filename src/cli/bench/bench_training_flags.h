@@ -32,7 +32,7 @@ struct BenchTrainingFlags {
   std::string nets;  ///< as parse_nets() reads them; empty: the default
   std::size_t image_size = 0;
   std::string convolution_algorithm = "direct";
-  DeviceFlags context;
+  DeviceFlags device;
   MemoryFlags memory;
   TrainRepeats repeats;
   std::vector<std::string> budgets;  ///< at the network's batch

@@ -69,6 +69,10 @@ function ratioText(ratio) {
 function countText(count) {
   return Number(count).toLocaleString("en");
 }
+// "1 file", "2 files"
+function countOf(count, one) {
+  return `${count} ${one}${count === 1 ? "" : "s"}`;
+}
 function words(name) {
   return name.replaceAll("_", " ");
 }

@@ -63,8 +63,8 @@ function busyNotice(benches, processors) {
   const busy = benches.filter(bench => bench.load !== null && bench.load > 0.5 * processors);
   if (busy.length === 0) return null;
   const load = digits(d3.max(busy, bench => bench.load));
-  return `The machine was busy when ${namesOf(busy)} began (load ${load} on ${processors} ` +
-      "processors), so times may be too long.";
+  return `The machine was busy when ${namesOf(busy)} began (load ${load} on ` +
+      `${countOf(processors, "processor")}), so times may be too long.`;
 }
 
 function quickNotice(benches) {
@@ -133,7 +133,7 @@ function machineSection(machine, i) {
         facts.device === "host" ? facts.processor : facts.device),
       h("p", {class: "facts"},
         [
-          facts.device === "host" ? null : facts.processor, `${facts.processors} processors`,
+          facts.device === "host" ? null : facts.processor, countOf(facts.processors, "processor"),
           bytesText(facts.memory_bytes), `kernel ${facts.kernel}`, `device ${facts.device}`,
           `machine ${facts.id}`
         ].filter(text => text !== null)

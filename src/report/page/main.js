@@ -103,13 +103,12 @@ function missingSection() {
 function summaryText() {
   const files = data.machines.reduce((sum, machine) => sum + machine.benches.length, 0);
   const dates = data.machines.flatMap(machine => machine.benches.map(bench => bench.date)).sort();
-  const count = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
   const parts = [
     files > 0
-        ? `${count(files, "file")} of measurements on ${count(data.machines.length, "machine")}`
+        ? `${countOf(files, "file")} of measurements on ${countOf(data.machines.length, "machine")}`
         : "no measurements",
-    data.timelines.length > 0 ? count(data.timelines.length, "timeline") : null,
-    data.plans.length > 0 ? count(data.plans.length, "plan") : null
+    data.timelines.length > 0 ? countOf(data.timelines.length, "timeline") : null,
+    data.plans.length > 0 ? countOf(data.plans.length, "plan") : null
   ];
   const when = dates.length === 0
       ? ""
