@@ -9,18 +9,18 @@ import unittest
 import browser
 import samples
 
-CANVAS_COLOURS = """
-const canvas = document.querySelectorAll('canvas')[arguments[0] ?? 0];
+PIXELS = """
+const canvas = document.querySelector('canvas');
 const image = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
 const pixels = new Uint32Array(image.data.buffer);
+"""
+
+CANVAS_COLOURS = PIXELS + """
 const counts = new Map();
 for (const pixel of pixels) if (pixel !== 0) counts.set(pixel, (counts.get(pixel) ?? 0) + 1);
 return [...counts.values()].filter(count => count > 200).length;"""
 
-CANVAS_SUM = """
-const canvas = document.querySelector('canvas');
-const image = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-const pixels = new Uint32Array(image.data.buffer);
+CANVAS_SUM = PIXELS + """
 let sum = 0;
 for (let i = 0; i < pixels.length; ++i) sum = (sum * 31 + pixels[i]) >>> 0;
 return sum;"""
@@ -59,6 +59,7 @@ class Page(unittest.TestCase):
         self.browser.prefer("light")
         self.browser.complaints()  # those of the last test's page
         self.browser.open(self.page)
+        self.assertEqual(self.browser.complaints(), [])
 
     def run_script(self, script, *arguments):
         return self.browser.run(script, *arguments)
@@ -83,6 +84,11 @@ class Page(unittest.TestCase):
         self.run_script("document.querySelector('canvas').scrollIntoView({block: 'center'})")
         self.settle()
         return self.run_script(CANVAS_BOX)
+
+    def tip_at(self, x, y):
+        self.browser.point(x, y)
+        self.settle()
+        return self.tip()
 
     def tip(self):
         return self.run_script(
