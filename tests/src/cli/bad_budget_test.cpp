@@ -62,22 +62,23 @@ TEST(BadBudget, OfAPlannerIsTheOneItNamed) {
   succeed({resident, smallest_budget_in(sentence)});
 }
 
-TEST(BadBudget, InfeasiblePlanSaysSoInJsonToo) {
-  const Outcome outcome = run_spillway({kPlan, "--budget 1KiB --json -"});
-
-  EXPECT_EQ(outcome.exit_code, 1);
-  const json facts = json::parse(outcome.output);
+// Of a plan that must fail.
+json facts_of(const Outcome& outcome) {
+  EXPECT_EQ(outcome.exit_code, kFailure);
+  json facts = json::parse(outcome.output);
   EXPECT_EQ(facts.at("feasible"), false);
+  return facts;
+}
+
+TEST(BadBudget, InfeasiblePlanSaysSoInJsonToo) {
+  const json facts = facts_of(run_spillway({kPlan, "--budget 1KiB --json -"}));
   EXPECT_EQ(facts.at("budget_bytes"), 1024);
   EXPECT_GT(facts.at("min_budget_bytes"), 1024);
 }
 
 TEST(BadBudget, InJsonTheSmallestIsThatOfThePlanner) {
   const Outcome outcome = run_spillway({kPlan, "--planner resident --budget min --json -"});
-
-  EXPECT_EQ(outcome.exit_code, 1);
-  const json facts = json::parse(outcome.output);
-  EXPECT_EQ(facts.at("feasible"), false);
+  const json facts = facts_of(outcome);
   EXPECT_EQ(facts.at("planner"), "resident");
   EXPECT_EQ(std::to_string(facts.at("min_budget_bytes").get<std::uint64_t>()),
             smallest_budget_in(outcome.errors));

@@ -11,8 +11,6 @@
 namespace spillway::test {
 namespace {
 
-Arguments lenet(const Arguments& more) { return {"train --net lenet", more}; }
-
 const Arguments kSubcommands = "train plan sweep profile bench report nets devices document";
 
 TEST(Help, OfEverySubcommandShowsAnExample) {
@@ -45,9 +43,24 @@ TEST(Documents, CompleteNetworksAndMemoryModes) {
   }
 }
 
-TEST(BadUsage, WantsASubcommandThatIsThere) {
-  expect_refused(kBadUsage, {}, {"subcommand is required"});
-  expect_refused(kBadUsage, "frobnicate", {"'frobnicate'", "train", "devices"});
+// Flags, and parts of the sentence that refuses them.
+struct Refused {
+  Arguments flags;
+  std::vector<std::string> words;
+};
+
+void expect_all_refused(int code, const Arguments& command, const std::vector<Refused>& all) {
+  for (const auto& [flags, words] : all) expect_refused(code, {command, flags}, words);
+}
+
+TEST(BadUsage, NamesWhatIsNotKnownOrMissing) {
+  expect_all_refused(kBadUsage, {},
+                     {{{}, {"subcommand is required"}},
+                      {"frobnicate", {"'frobnicate'", "train", "devices"}},
+                      {small_training("--wrong"), {"--wrong"}},
+                      {"devices --net", {"--net"}},
+                      {"train --batch 8", {"--net is required"}},
+                      {"plan --net lenet", {"--batch is required"}}});
 }
 
 // One sentence, which names what is meant.
@@ -75,138 +88,89 @@ TEST(BadUsage, AsksForTheNearestNetworkPlannerAndMachine) {
   expect_meant("plan --net lenet --batch 8 --machine V-100", "V-100", "v100");
 }
 
-TEST(BadUsage, NamesTheFlagItDoesNotKnow) {
-  expect_refused(kBadUsage, small_training("--wrong"), {"--wrong"});
-  expect_refused(kBadUsage, "devices --net", {"--net"});
-}
-
-TEST(BadUsage, NamesTheFlagThatIsMissing) {
-  expect_refused(kBadUsage, "train --batch 8", {"--net is required"});
-  expect_refused(kBadUsage, "plan --net lenet", {"--batch is required"});
-}
-
-TEST(BadUsage, RefusesABatchThatIsNoNumberFromOneUp) {
-  for (const char* batch : {"0", "-1", "x", "1.5"}) {
-    expect_refused(kBadUsage, lenet({"--batch", batch}), {"--batch", batch});
-  }
-}
-
-TEST(BadUsage, RefusesCountsBelowZero) {
-  for (const char* flag : {"--steps", "--epochs", "--seed", "--checkpoint-every"}) {
-    for (const char* count : {"-1", "x", "1.5", "99999999999999999999"}) {
-      expect_refused(kBadUsage, lenet({"--batch 8", flag, count}), {flag, count});
+// Each of `flags` with each of `numbers`.
+void expect_no_numbers(const Arguments& command, const Arguments& flags, const Arguments& numbers) {
+  for (const std::string& flag : flags) {
+    for (const std::string& number : numbers) {
+      expect_refused(kBadUsage, {command, flag, number}, {flag, number});
     }
   }
 }
 
-TEST(BadUsage, RefusesRatesThatAreNoNumbers) {
-  for (const char* flag : {"--lr", "--momentum", "--weight-decay"}) {
-    for (const char* rate : {"-0.1", "nan", "inf", "x"}) {
-      expect_refused(kBadUsage, small_training({flag, rate}), {flag, rate});
-    }
-  }
-}
-
-TEST(BadUsage, RefusesNumbersThatNoOptimizerTakes) {
-  for (const char* flag : {"--beta1", "--beta2"}) {
-    for (const char* beta : {"1", "-0.1", "nan", "x"}) {
-      expect_refused(kBadUsage, small_training({"--optimizer adam", flag, beta}), {flag, beta});
-    }
-  }
-  expect_refused(kBadUsage, small_training("--optimizer adam --epsilon 0"),
-                 {"--epsilon", "above 0"});
+TEST(BadUsage, RefusesNumbersThatNothingTakes) {
+  const Arguments lenet = "train --net lenet";
+  expect_no_numbers(lenet, "--batch", "0 -1 x 1.5");
+  expect_no_numbers({lenet, "--batch 8"}, "--steps --epochs --seed --checkpoint-every",
+                    "-1 x 1.5 99999999999999999999");
+  expect_no_numbers(small_training(), "--lr --momentum --weight-decay", "-0.1 nan inf x");
+  expect_no_numbers(small_training("--optimizer adam"), "--beta1 --beta2", "1 -0.1 nan x");
+  expect_no_numbers(small_training(), "--link-bandwidth", "0 fast -1GB/s nan");
 }
 
 TEST(BadUsage, RefusesWhatAnotherOptimizerHas) {
-  const auto refuse = [](const Arguments& flags, const std::vector<std::string>& words) {
-    expect_refused(kBadUsage, small_training(flags), words);
-  };
-  refuse("--optimizer adagrad", {"adagrad", "sgd", "adamw"});
-  refuse("--optimizer adam --momentum 0.5",
-         {"--momentum", "is for --optimizer sgd; adam has --beta1"});
-  refuse("--optimizer adamw --nesterov", {"--nesterov", "is for --optimizer sgd"});
-  refuse("--nesterov --momentum 0", {"--nesterov", "needs a --momentum above 0"});
-  for (const char* flag : {"--beta1", "--beta2", "--epsilon"}) {
-    refuse({flag, "0.5"}, {flag, "is for --optimizer adam or adamw"});
-  }
+  const std::string not_sgd = "is for --optimizer adam or adamw";
+  expect_all_refused(kBadUsage, small_training(),
+                     {{"--optimizer adagrad", {"adagrad", "sgd", "adamw"}},
+                      {"--optimizer adam --epsilon 0", {"--epsilon", "above 0"}},
+                      {"--optimizer adam --momentum 0.5",
+                       {"--momentum", "is for --optimizer sgd; adam has --beta1"}},
+                      {"--optimizer adamw --nesterov", {"--nesterov", "is for --optimizer sgd"}},
+                      {"--nesterov --momentum 0", {"--nesterov", "needs a --momentum above 0"}},
+                      {"--beta1 0.5", {"--beta1", not_sgd}},
+                      {"--beta2 0.5", {"--beta2", not_sgd}},
+                      {"--epsilon 0.5", {"--epsilon", not_sgd}}});
 }
 
 TEST(BadUsage, RefusesWhatAnotherScheduleHas) {
-  const auto refuse = [](const Arguments& flags, const std::vector<std::string>& words) {
-    expect_refused(kBadUsage, small_training(flags), words);
-  };
-  refuse("--schedule linear", {"linear", "constant", "cosine"});
-  refuse("--schedule step", {"--schedule step", "needs --step-every"});
-  refuse("--schedule cosine --step-every 3", {"--step-every", "--schedule step"});
-  refuse("--step-factor 0.5", {"--step-factor", "--schedule step"});
-  refuse("--final-lr 0.5", {"--final-lr", "--schedule cosine"});
-  refuse("--cosine-steps 5", {"--cosine-steps", "--schedule cosine"});
-}
-
-TEST(BadInput, RefusesAWarmUpThatIsAllOfACosine) {
-  expect_refused(kFailure, small_training("--schedule cosine --cosine-steps 3 --warmup-steps 3"),
-                 {"a warm-up of 3 steps leaves nothing of a cosine of 3", "--warmup-steps"});
-}
-
-TEST(BadUsage, RefusesALinkThatIsNoLink) {
-  for (const char* rate : {"0", "fast", "-1GB/s", "nan"}) {
-    expect_refused(kBadUsage, small_training({"--link-bandwidth", rate}),
-                   {"--link-bandwidth", rate, "2GB/s"});
-  }
-  expect_refused(kBadUsage, small_training("--link-latency soon"), {"'soon'", "20us"});
+  expect_all_refused(kBadUsage, small_training(),
+                     {{"--schedule linear", {"linear", "constant", "cosine"}},
+                      {"--schedule step", {"--schedule step", "needs --step-every"}},
+                      {"--schedule cosine --step-every 3", {"--step-every", "--schedule step"}},
+                      {"--step-factor 0.5", {"--step-factor", "--schedule step"}},
+                      {"--final-lr 0.5", {"--final-lr", "--schedule cosine"}},
+                      {"--cosine-steps 5", {"--cosine-steps", "--schedule cosine"}}});
 }
 
 TEST(BadUsage, ListsWhatAFlagMayBe) {
-  expect_refused(kBadUsage, small_training("--memory swap"), {"copy", "managed", "resident"});
-  expect_refused(kBadUsage, small_training("--paging x"), {"auto", "memfd", "uffd"});
-  expect_refused(kBadUsage, small_training("--recompute x"), {"auto", "off"});
-  expect_refused(kBadUsage, small_training("--conv-algorithm fft"), {"direct", "winograd"});
-  expect_refused(kBadUsage, small_training("--far disk"), {"'disk'", "ram", "file:PATH"});
+  expect_all_refused(kBadUsage, small_training(),
+                     {{"--memory swap", {"copy", "managed", "resident"}},
+                      {"--paging x", {"auto", "memfd", "uffd"}},
+                      {"--recompute x", {"auto", "off"}},
+                      {"--conv-algorithm fft", {"direct", "winograd"}},
+                      {"--far disk", {"'disk'", "ram", "file:PATH"}},
+                      {"--link-bandwidth fast", {"2GB/s"}},
+                      {"--link-latency soon", {"'soon'", "20us"}},
+                      {"--device tpu", {"'tpu'", "host"}},
+                      {"--device cuda:x", {"'cuda:x'", "cuda[:N]"}},
+                      {"--data imagenet", {"'imagenet'", "synthetic", "idx:DIR", "cifar10:DIR"}},
+                      {"--data idx:", {"idx:DIR"}}});
 }
 
-TEST(BadUsage, ListsTheNetworksThereAre) {
-  const std::vector<std::string> words{"'perceptron'", "lenet", "resnet50"};
-  expect_refused(kBadUsage, "train --net perceptron --batch 8", words);
-  expect_refused(kBadUsage, "plan --net perceptron --batch 8", words);
-  expect_refused(kBadUsage, "nets perceptron", words);
-}
-
-TEST(BadValues, ThatAreDepthsOfANetworkAreToldWhatDepthsAre) {
-  const std::vector<std::string> words{"'resnet:6,32,0,6'", "4 stages", "resnet:6,32,100,6"};
-  expect_refused(kBadUsage, "train --net resnet:6,32,0,6 --batch 8", words);
-  expect_refused(kBadUsage, "plan --net resnet:6,32,0,6 --batch 8", words);
-  expect_refused(kBadUsage, "nets resnet:6,32,0,6", words);
-  expect_refused(kBadUsage, "nets vgg:1,1,1", {"'vgg:1,1,1'", "5 stages", "vgg:2,22,66,4,4"});
-}
-
-TEST(BadUsage, ListsThePlannersThereAre) {
-  const std::vector<std::string> words{"'magic'", "joint", "capacity", "on-demand", "resident"};
-  expect_refused(kBadUsage, small_training("--planner magic"), words);
-  expect_refused(kBadUsage, "plan --net lenet --batch 8 --planner magic", words);
-}
-
-TEST(BadUsage, ListsTheMachinesThereAre) {
-  expect_refused(kBadUsage, "plan --net lenet --batch 8 --machine abacus",
-                 {"'abacus'", "v100", "host"});
-}
-
-TEST(BadUsage, SaysWhichDevicesThereAre) {
-  expect_refused(kBadUsage, small_training("--device tpu"), {"'tpu'", "host"});
-  expect_refused(kBadUsage, small_training("--device cuda:x"), {"'cuda:x'", "cuda[:N]"});
-}
-
-TEST(BadUsage, SaysWhichDataSetsThereAre) {
-  expect_refused(kBadUsage, small_training("--data imagenet"),
-                 {"'imagenet'", "synthetic", "idx:DIR", "cifar10:DIR"});
-  expect_refused(kBadUsage, small_training("--data idx:"), {"idx:DIR"});
+TEST(BadUsage, ListsTheNetworksPlannersAndMachinesThereAre) {
+  const std::vector<std::string> networks{"'perceptron'", "lenet", "resnet50"};
+  const std::vector<std::string> depths{"'resnet:6,32,0,6'", "4 stages", "resnet:6,32,100,6"};
+  const std::vector<std::string> planners{"'magic'", "joint", "capacity", "on-demand", "resident"};
+  const Arguments plan = "plan --net lenet --batch 8";
+  expect_all_refused(kBadUsage, {},
+                     {{"train --net perceptron --batch 8", networks},
+                      {"plan --net perceptron --batch 8", networks},
+                      {"nets perceptron", networks},
+                      {"train --net resnet:6,32,0,6 --batch 8", depths},
+                      {"plan --net resnet:6,32,0,6 --batch 8", depths},
+                      {"nets resnet:6,32,0,6", depths},
+                      {"nets vgg:1,1,1", {"'vgg:1,1,1'", "5 stages", "vgg:2,22,66,4,4"}},
+                      {small_training("--planner magic"), planners},
+                      {{plan, "--planner magic"}, planners},
+                      {{plan, "--machine abacus"}, {"'abacus'", "v100", "host"}}});
 }
 
 TEST(BadUsage, RefusesTwoDocumentsOnStandardOutput) {
   const std::vector<std::string> words{"cannot both write to standard output"};
-  expect_refused(kBadUsage, small_training("--json - --trace -"), words);
   const Arguments plan = "plan --net lenet --batch 8";
-  expect_refused(kBadUsage, {plan, "--json - --out -"}, words);
-  expect_refused(kBadUsage, {plan, "--timeline - --out -"}, words);
+  expect_all_refused(kBadUsage, {},
+                     {{small_training("--json - --trace -"), words},
+                      {{plan, "--json - --out -"}, words},
+                      {{plan, "--timeline - --out -"}, words}});
 }
 
 TEST(BadUsage, OffersTheOptimizersRatesToTrainingAlone) {
@@ -217,23 +181,17 @@ TEST(BadUsage, OffersTheOptimizersRatesToTrainingAlone) {
   }
 }
 
-// With whatever is missing: the CUDA side, a driver, a GPU, or the thousandth one.
-TEST(BadInput, SaysWhyThereIsNoSuchGpu) {
-  expect_refused(kFailure, small_training("--device cuda:999"), {"CUDA cannot be used: "});
-}
-
-TEST(BadInput, RefusesOnTheHostWhatIsAGpus) {
-  const auto refuse = [](const Arguments& flags, const char* words) {
-    expect_refused(kFailure, {small_training("--device host"), flags}, {words});
-  };
-  refuse("--precision bf16", "the host computes in fp32");
-  refuse("--shared-gpu", "--device cuda");
-  refuse("--oversubscribe", "--device cuda");
-  refuse("--no-discard", "--device cuda");
-}
-
-TEST(BadInput, RefusesAnImageTooSmallForTheNetwork) {
-  expect_refused(kFailure, small_training("--image-size 1"), {"pool1", "--image-size"});
+// The GPU: with whatever is missing, the CUDA side, a driver, a GPU, or the thousandth one.
+TEST(BadInput, SaysWhatCannotBe) {
+  expect_all_refused(kFailure, small_training(),
+                     {{"--schedule cosine --cosine-steps 3 --warmup-steps 3",
+                       {"a warm-up of 3 steps leaves nothing of a cosine of 3", "--warmup-steps"}},
+                      {"--image-size 1", {"pool1", "--image-size"}},
+                      {"--device cuda:999", {"CUDA cannot be used: "}},
+                      {"--device host --precision bf16", {"the host computes in fp32"}},
+                      {"--device host --shared-gpu", {"--device cuda"}},
+                      {"--device host --oversubscribe", {"--device cuda"}},
+                      {"--device host --no-discard", {"--device cuda"}}});
 }
 
 TEST(BadInput, SaysThatOpenMpGivesTooFewThreads) {
