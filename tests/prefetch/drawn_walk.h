@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <vector>
 
@@ -22,18 +23,20 @@ class DrawnWalk {
 
   /// Lets one more thing begin or end; false when everything has ended, or nothing can go on.
   bool step() {
-    std::vector<std::pair<Event, std::uint32_t>> events;
-    const auto add = [&](Event event, std::uint32_t index) { events.emplace_back(event, index); };
+    std::vector<Event> events;
     const Progress now = progress();
-    if (is_running_) add(Event::kEndRun, runs_);
-    if (!is_running_ && runs_ < plan_.runs.size() && now.reaches(plan_.runs[runs_].after)) {
-      add(Event::kBeginRun, runs_);
+    if (is_running_) {
+      events.emplace_back([this] {
+        is_running_ = false;
+        ++runs_;
+      });
+    } else if (runs_ < plan_.runs.size() && now.reaches(plan_.runs[runs_].after)) {
+      events.emplace_back([this] { is_running_ = true; });
     }
-    add_moves(plan_.offloads, offloads_, now, Event::kBeginOffload, Event::kEndOffload, events);
-    add_moves(plan_.prefetches, prefetches_, now, Event::kBeginPrefetch, Event::kEndPrefetch,
-              events);
+    add_moves(plan_.offloads, offloads_, now, events);
+    add_moves(plan_.prefetches, prefetches_, now, events);
     if (events.empty()) return false;
-    happen(events[random_() % events.size()]);
+    events[random_() % events.size()]();
     return true;
   }
 
@@ -52,7 +55,7 @@ class DrawnWalk {
   }
 
  private:
-  enum class Event { kBeginRun, kEndRun, kBeginOffload, kEndOffload, kBeginPrefetch, kEndPrefetch };
+  using Event = std::function<void()>;  // makes it happen
   struct Moves {
     std::uint32_t begun = 0;
     std::vector<bool> has_ended;
@@ -68,39 +71,14 @@ class DrawnWalk {
     return static_cast<std::uint32_t>(queue.size());
   }
 
-  void add_moves(const std::vector<Move>& queue, const Moves& moves, const Progress& now,
-                 Event begin, Event end,
-                 std::vector<std::pair<Event, std::uint32_t>>& events) const {
+  void add_moves(const std::vector<Move>& queue, Moves& moves, const Progress& now,
+                 std::vector<Event>& events) const {
     if (moves.begun < queue.size() && now.reaches(queue[moves.begun].after)) {
       // Drawn more often in some walks: what comes early is what meets.
-      for (std::uint64_t i = 0; i <= haste_; ++i) events.emplace_back(begin, moves.begun);
+      for (std::uint64_t i = 0; i <= haste_; ++i) events.emplace_back([&moves] { ++moves.begun; });
     }
     for (std::uint32_t i = 0; i < moves.begun; ++i) {
-      if (!moves.has_ended[i]) events.emplace_back(end, i);
-    }
-  }
-
-  void happen(const std::pair<Event, std::uint32_t>& event) {
-    switch (event.first) {
-      case Event::kBeginRun:
-        is_running_ = true;
-        break;
-      case Event::kEndRun:
-        is_running_ = false;
-        ++runs_;
-        break;
-      case Event::kBeginOffload:
-        ++offloads_.begun;
-        break;
-      case Event::kEndOffload:
-        offloads_.has_ended[event.second] = true;
-        break;
-      case Event::kBeginPrefetch:
-        ++prefetches_.begun;
-        break;
-      case Event::kEndPrefetch:
-        prefetches_.has_ended[event.second] = true;
-        break;
+      if (!moves.has_ended[i]) events.emplace_back([&moves, i] { moves.has_ended[i] = true; });
     }
   }
 
