@@ -73,51 +73,17 @@ Tensor SuperNeuronsStep::first_convolution(std::uint64_t image_extent, std::uint
 }
 
 Tensor SuperNeuronsStep::convolution(Tensor x, std::uint64_t channels, Window window) {
-  return add({.kind = "conv", .task = TaskKind::kConvolution, .saves = Saves::kInput}, x,
+  return add(kConvolution, x,
              {.channels = channels, .extent = slide(x.extent, window), .block = {}});
 }
 
-Tensor SuperNeuronsStep::relu(Tensor x) {
-  return add({.kind = "relu",
-              .task = TaskKind::kActivation,
-              .saves = Saves::kInputAndOutput,
-              .in_place = true},
-             x, x);
-}
-
-Tensor SuperNeuronsStep::lrn(Tensor x) {
-  return add({.kind = "lrn",
-              .task = TaskKind::kNormalization,
-              .saves = Saves::kInputAndOutput,
-              .in_place = true},
-             x, x);
-}
-
-Tensor SuperNeuronsStep::batch_norm(Tensor x) {
-  return add({.kind = "bn", .task = TaskKind::kNormalization, .saves = Saves::kInput}, x, x);
-}
-
 Tensor SuperNeuronsStep::pool(Tensor x, Window window) {
-  return add({.kind = "pool", .task = TaskKind::kPool, .saves = Saves::kInputAndOutput}, x,
-             {.channels = x.channels, .extent = slide(x.extent, window), .block = {}});
-}
-
-Tensor SuperNeuronsStep::linear(Tensor x, std::uint64_t features) {
-  return add({.kind = "fc", .task = TaskKind::kLinear, .saves = Saves::kInput}, x,
-             {.channels = features, .extent = 1, .block = {}});
-}
-
-Tensor SuperNeuronsStep::dropout(Tensor x) {
-  return add({.kind = "dropout", .task = TaskKind::kDropout, .saves = Saves::kNothing}, x, x);
+  return add(kPool, x, {.channels = x.channels, .extent = slide(x.extent, window), .block = {}});
 }
 
 // Its output is the gradient already, but for the labels.
 Tensor SuperNeuronsStep::softmax(Tensor x) {
-  const Tensor y = add({.kind = "softmax",
-                        .task = TaskKind::kOther,
-                        .saves = Saves::kInputAndOutput,
-                        .in_place = true},
-                       x, x);
+  const Tensor y = add(kSoftmax, x, x);
   gradients_[key(y.block)] = {y.block};
   return y;
 }

@@ -35,12 +35,14 @@ class SuperNeuronsStep {
 
   Tensor first_convolution(std::uint64_t image_extent, std::uint64_t channels, Window window);
   Tensor convolution(Tensor x, std::uint64_t channels, Window window);
-  Tensor relu(Tensor x);
-  Tensor lrn(Tensor x);
-  Tensor batch_norm(Tensor x);
+  Tensor relu(Tensor x) { return add(kRelu, x, x); }
+  Tensor lrn(Tensor x) { return add(kLrn, x, x); }
+  Tensor batch_norm(Tensor x) { return add(kBatchNorm, x, x); }
   Tensor pool(Tensor x, Window window);
-  Tensor linear(Tensor x, std::uint64_t features);
-  Tensor dropout(Tensor x);
+  Tensor linear(Tensor x, std::uint64_t features) {
+    return add(kLinear, x, {.channels = features, .extent = 1, .block = {}});
+  }
+  Tensor dropout(Tensor x) { return add(kDropout, x, x); }
   Tensor softmax(Tensor x);
   Tensor fork(Tensor x);
   Tensor join(Tensor x, Tensor y);
@@ -51,11 +53,19 @@ class SuperNeuronsStep {
  private:
   enum class Saves { kNothing, kInput, kInputAndOutput };
   struct Layer {
-    std::string kind;
+    const char* kind;
     TaskKind task;
     Saves saves;
     bool in_place;  ///< its backward pass
   };
+  static constexpr Layer kConvolution{"conv", TaskKind::kConvolution, Saves::kInput, false};
+  static constexpr Layer kRelu{"relu", TaskKind::kActivation, Saves::kInputAndOutput, true};
+  static constexpr Layer kLrn{"lrn", TaskKind::kNormalization, Saves::kInputAndOutput, true};
+  static constexpr Layer kBatchNorm{"bn", TaskKind::kNormalization, Saves::kInput, false};
+  static constexpr Layer kPool{"pool", TaskKind::kPool, Saves::kInputAndOutput, false};
+  static constexpr Layer kLinear{"fc", TaskKind::kLinear, Saves::kInput, false};
+  static constexpr Layer kDropout{"dropout", TaskKind::kDropout, Saves::kNothing, false};
+  static constexpr Layer kSoftmax{"softmax", TaskKind::kOther, Saves::kInputAndOutput, true};
 
   Tensor add(const Layer& layer, Tensor x, Tensor y);
   DataId new_block(const std::string& name, std::uint64_t channels, std::uint64_t extent);
