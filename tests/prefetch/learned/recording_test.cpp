@@ -28,22 +28,17 @@ TEST(Recording, AgreesWhateverTheTimes) {
 }
 
 TEST(Recording, DisagreesOnBlockSizeAccessAndKind) {
-  const Recording first = record(three_reads());
-  Program other = three_reads();
-  other.actions[1].block = 2;
-  EXPECT_FALSE(agree(first, record(other)));
-  other = three_reads();
-  other.sizes[1] = pages(2);
-  EXPECT_FALSE(agree(first, record(other)));
-  other = three_reads();
-  other.actions[1].access = um::Access::kWrite;
-  EXPECT_FALSE(agree(first, record(other)));
-  other = three_reads();
-  other.actions[1].kind = RecordedEvent::Kind::kFree;
-  EXPECT_FALSE(agree(first, record(other)));
-  other = three_reads();
-  other.actions.pop_back();
-  EXPECT_FALSE(agree(first, record(other)));
+  const auto agrees_after = [](const auto& change) {
+    Program other = three_reads();
+    change(other);
+    return agree(record(three_reads()), record(other));
+  };
+  EXPECT_FALSE(agrees_after([](Program& other) { other.actions[1].block = 2; }));
+  EXPECT_FALSE(agrees_after([](Program& other) { other.sizes[1] = pages(2); }));
+  EXPECT_FALSE(agrees_after([](Program& other) { other.actions[1].access = um::Access::kWrite; }));
+  EXPECT_FALSE(
+      agrees_after([](Program& other) { other.actions[1].kind = RecordedEvent::Kind::kFree; }));
+  EXPECT_FALSE(agrees_after([](Program& other) { other.actions.pop_back(); }));
 }
 
 // Iteration `number` uses a block that was allocated `age` iterations before.

@@ -50,6 +50,12 @@ class Carrying : public ::testing::Test {
     }
     mark();
   }
+  void sweep_to_and_fro(int times) {
+    for (int i = 0; i < times; ++i) {
+      sweep(10, 20);
+      sweep(20, 10);
+    }
+  }
   // A new state is made of the old one, with two weights.
   void advance_state() {
     touch(10, 2, Access::kRead);
@@ -72,20 +78,14 @@ class Carrying : public ::testing::Test {
 
 TEST_F(Carrying, SwappedArraysHaveACycleOfTwo) {
   mark();
-  for (int i = 0; i < 2; ++i) {
-    sweep(10, 20);
-    sweep(20, 10);
-  }
+  sweep_to_and_fro(2);
   EXPECT_EQ(cycle, 2U);
   EXPECT_EQ(step.ends, (std::vector<std::size_t>{6, 12}));
   sweep(10, 20);  // the replay plan begins where its cycle does
   EXPECT_FALSE(is_following(replayer));
   sweep(20, 10);
   EXPECT_TRUE(is_following(replayer));
-  for (int i = 0; i < 3; ++i) {
-    sweep(10, 20);
-    sweep(20, 10);
-  }
+  sweep_to_and_fro(3);
   EXPECT_EQ(replayer.counters().followed, 6U);
   EXPECT_EQ(replayer.counters().hits, 36U);
   EXPECT_EQ(replayer.counters().misses, 0U);
@@ -94,16 +94,10 @@ TEST_F(Carrying, SwappedArraysHaveACycleOfTwo) {
 
 TEST_F(Carrying, AnExtraSweepIsLearnedAnew) {
   mark();
-  for (int i = 0; i < 3; ++i) {
-    sweep(10, 20);
-    sweep(20, 10);
-  }
+  sweep_to_and_fro(3);
   ASSERT_TRUE(is_following(replayer));
   sweep(20, 10);
-  for (int i = 0; i < 6; ++i) {
-    sweep(10, 20);
-    sweep(20, 10);
-  }
+  sweep_to_and_fro(6);
   EXPECT_EQ(replayer.counters().replay_plans, 2U);
   EXPECT_TRUE(is_following(replayer));
   EXPECT_GE(replayer.counters().abandoned, 4U);
