@@ -4,11 +4,10 @@
 
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch::testing {
@@ -22,15 +21,13 @@ class ToyChain : public ::testing::Test {
     return problem(graph, profile, pages(pool));
   }
   [[nodiscard]] Plan plan_with(std::string_view planner, std::uint64_t pool) const {
-    return std::get<Plan>(find_planner(planner).plan(with_pool(pool)));
+    return planned(planner, with_pool(pool));
   }
   [[nodiscard]] Infeasible refusal_of(std::string_view planner, std::uint64_t pool) const {
-    return std::get<Infeasible>(find_planner(planner).plan(with_pool(pool)));
+    return refused(planner, with_pool(pool));
   }
   [[nodiscard]] std::string names(const std::vector<Move>& moves) const {
-    std::string result;
-    for (const Move& move : moves) result += (result.empty() ? "" : " ") + graph[move.data].name;
-    return result;
+    return testing::names(graph, moves);
   }
   [[nodiscard]] um::Nanoseconds makespan(const Plan& plan) const {
     return simulate(plan, profile).makespan();

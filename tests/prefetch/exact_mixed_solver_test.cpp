@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "prefetch/bounds/bounds.h"
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_chain.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
@@ -66,11 +66,9 @@ Profile profile_with_cheap_reruns(const TaskGraph& graph) {
 }
 
 Problem tiny_problem(const TaskGraph& graph, const Profile& profile) {
-  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
-  const std::uint64_t slack = (need.resident - need.smallest) / kPage;
   return {.graph = graph,
           .profile = profile,
-          .budget = need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 1)),
+          .budget = random_budget(graph),
           .page = kPage,
           .chunk = pages(6),
           .whole_blocks = true,
@@ -88,7 +86,7 @@ void expect_between_bounds_and_joint(const TaskGraph& graph) {
   RC_ASSERT(bounds.mixed <= bounds.mixed_transition);
   RC_ASSERT(bounds.mixed_transition <= *optimum);
   RC_ASSERT(mixed_transition_bound(given) == bounds.mixed_transition);
-  const Plan plan = std::get<Plan>(find_planner("joint").plan(given));
+  const Plan plan = planned("joint", given);
   const auto reruns = std::ranges::count(plan.runs, true, &TaskRun::is_recomputation);
   const bool is_first =
       std::ranges::all_of(plan.runs, [](const TaskRun& run) { return run.algorithm == 0; });

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "prefetch/bounds/bounds.h"
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_chain.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/toy.h"
@@ -57,11 +57,9 @@ TaskGraph tiny_chain() {
 }
 
 Problem tiny_problem(const TaskGraph& graph, const Profile& profile) {
-  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
-  const std::uint64_t slack = (need.resident - need.smallest) / kPage;
   return {.graph = graph,
           .profile = profile,
-          .budget = need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 1)),
+          .budget = random_budget(graph),
           .page = kPage,
           .chunk = pages(1)};
 }
@@ -83,7 +81,7 @@ RC_GTEST_PROP(TheOptimumOfATinyChain, IsBetweenBoundsAndPlans, ()) {
   RC_ASSERT(bounds.beaumont <= *optimum);
   RC_ASSERT(bounds.offload_transition <= *optimum);
   for (const std::string name : {"greedy", "dynprog"}) {
-    const Plan plan = std::get<Plan>(find_planner(name).plan(given));
+    const Plan plan = planned(name, given);
     RC_ASSERT(simulate(plan, profile).makespan() >= *optimum);
   }
 }
@@ -96,7 +94,7 @@ RC_GTEST_PROP(TheOptimumOfATinyChain, IsReachedByPagesUpToOneEachWay, ()) {
   const Problem given = tiny_problem(graph, profile);
   const auto optimum = ExactSolver{given}.solve();
   RC_ASSERT(optimum.has_value());
-  const Plan paged = std::get<Plan>(find_planner("fractional").plan(given));
+  const Plan paged = planned("fractional", given);
   RC_ASSERT(simulate(paged, profile).makespan() <= *optimum + paging_costs(paged, profile));
 }
 
@@ -107,7 +105,7 @@ RC_GTEST_PROP(Latency, DelaysAStepByNoMoreThanItsMovesPay, ()) {
   Profile profile = random_profile(graph);
   const um::Nanoseconds latency{100 * *rc::gen::inRange(1, 20)};
   profile.link.latency = 0ns;
-  const Plan plan = std::get<Plan>(find_planner("fractional").plan(tiny_problem(graph, profile)));
+  const Plan plan = planned("fractional", tiny_problem(graph, profile));
   const um::Nanoseconds without = simulate(plan, profile).makespan();
   profile.link.latency = latency;
   const auto moves = static_cast<std::int64_t>(plan.offloads.size() + plan.prefetches.size());
@@ -125,7 +123,7 @@ TEST(Latency, IsPaidOnceForChunksThatMoveTogether) {
   given.chunk = pages(1);
   profile.link.latency = 10ns;
   EXPECT_EQ(ExactSolver{given}.solve(), 710ns);
-  const Plan paged = std::get<Plan>(find_planner("fractional").plan(given));
+  const Plan paged = planned("fractional", given);
   EXPECT_EQ(simulate(paged, profile).makespan(), 710ns);
 }
 

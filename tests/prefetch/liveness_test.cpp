@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "prefetch/need.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {
@@ -48,27 +47,6 @@ TEST(Demand, CountsLiveBlocksAndTheWorkspace) {
             (std::vector{pages(2), pages(4), pages(9), pages(8), pages(10), pages(8)}));
 }
 
-TEST(NearNeed, IsThePeakWhenResidentAndTheLargestTaskAtLeast) {
-  const TaskGraph graph = chain(4, pages(2));
-  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
-  EXPECT_EQ(need.resident, pages(14));  // b4: y0 ... y4, d4, d3
-  EXPECT_EQ(need.smallest, pages(8));   // any backward task: y, y, d, d
-  EXPECT_EQ(graph[need.largest_task].name, "b4");
-}
-
-TEST(BlockSizes, KeepsStateAndSmallTensorsNear) {
-  TaskGraph graph;
-  const DataId weight =
-      graph.add(DataBlock{.name = "w", .size = pages(9), .kind = DataKind::kState});
-  const DataId small = graph.add(DataBlock{.name = "small", .size = 1000_B});
-  const DataId large = graph.add(DataBlock{.name = "large", .size = 1024_B});
-  const BlockSizes block_sizes{graph, kPage};
-  EXPECT_FALSE(block_sizes.is_movable(weight));
-  EXPECT_FALSE(block_sizes.is_movable(small));
-  EXPECT_EQ(block_sizes.size(large), kPage);
-  EXPECT_EQ(block_sizes.pinned(), pages(9) + 1024_B);
-}
-
 TEST(BlockSizes, SharesOneBufferAmongSmallWorkspaces) {
   TaskGraph graph = chain(2, pages(1));
   graph.tasks[1].algorithms = {{.name = "a", .workspace = 100_B}};
@@ -78,11 +56,6 @@ TEST(BlockSizes, SharesOneBufferAmongSmallWorkspaces) {
   EXPECT_EQ(block_sizes.small_workspace(), 900_B);
   EXPECT_EQ(block_sizes.workspace_size(900_B), 0_B);
   EXPECT_EQ(block_sizes.workspace_size(5000_B), pages(2));
-}
-
-TEST(ChoosePage, IsLargeForLargeTensorsAndSmallForSmallOnes) {
-  EXPECT_EQ(choose_page(chain(3, 100_MiB)), 2_MiB);
-  EXPECT_EQ(choose_page(chain(3, 65_KiB)), 4_KiB);
 }
 
 }  // namespace

@@ -2,11 +2,19 @@
 
 #include <rapidcheck.h>
 
+#include "prefetch/need.h"
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch::testing {
+
+/// From the smallest budget to the resident need and so much `more`, in pages.
+inline um::Bytes random_budget(const TaskGraph& graph, um::Bytes more = {}) {
+  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
+  const std::uint64_t slack = (need.resident + more - need.smallest) / kPage;
+  return need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 1));
+}
 
 /// Random run times for `graph`, a fast algorithm being faster, and a random link. Nothing takes
 /// less than 40 ns, so that a trace rounded to nanoseconds has no two events in the wrong order.
@@ -25,6 +33,17 @@ inline Profile random_profile(const TaskGraph& graph) {
                   .is_duplex = *rc::gen::arbitrary<bool>(),
                   .copies_while_read = *rc::gen::arbitrary<bool>()};
   return profile;
+}
+
+/// A random problem that most planners can solve, with all that it may ask for.
+inline Problem random_problem(const TaskGraph& graph, const Profile& profile) {
+  return {.graph = graph,
+          .profile = profile,
+          .budget = random_budget(graph, kPage),
+          .page = kPage,
+          .chunk = pages(*rc::gen::inRange<std::uint64_t>(1, 5)),
+          .whole_blocks = *rc::gen::arbitrary<bool>(),
+          .may_recompute = *rc::gen::arbitrary<bool>()};
 }
 
 }  // namespace spillway::prefetch::testing

@@ -10,8 +10,7 @@ namespace spillway::prefetch::testing {
 struct SwappedToy {
   SwappedToy() {
     graph.tasks[1].algorithms = {{.workspace = pages(1)}};
-    plan = {.graph = fingerprint(graph), .budget = pages(3), .page = kPage};
-    plan.runs = runs_in_order(graph);
+    plan = plain_plan(graph, pages(3));
     plan.offloads = {{.data = a, .size = pages(2), .after = {.runs = 1}}};
     plan.prefetches = {{.data = a, .size = pages(2), .after = {.runs = 2, .offloads = 1}}};
     plan.runs[1].after = {.runs = 1, .offloads = 1};

@@ -45,7 +45,7 @@ spillway_test(prefetch_placement_tests
 spillway_test(prefetch_optimum_tests
   SOURCES prefetch/exact_solver_test.cpp
   LINK spillway::prefetch_bounds spillway::prefetch_planners spillway::prefetch_simulate
-       rapidcheck
+       spillway::prefetch_verify rapidcheck
   RANDOM_CASES 10000)
 # Plans of `joint`, and 64 sequences that rerun anything, for each of so many random steps.
 spillway_test(prefetch_bounds_tests

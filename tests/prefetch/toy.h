@@ -62,6 +62,19 @@ inline TaskGraph chain(std::size_t layers, um::Bytes size) {
   return graph;
 }
 
+/// Every task once, each after the one before it.
+inline Plan plain_plan(const TaskGraph& graph, um::Bytes budget) {
+  Plan plan{.graph = fingerprint(graph), .budget = budget, .page = kPage};
+  plan.runs = runs_in_order(graph);
+  for (Position p = 0; p < plan.runs.size(); ++p) plan.runs[p].after.runs = p;
+  return plan;
+}
+
+/// The same with `pool` bytes for movable blocks.
+inline Plan plain_plan_with_pool(const TaskGraph& graph, um::Bytes pool) {
+  return plain_plan(graph, BlockSizes{graph, kPage}.pinned() + pool);
+}
+
 /// A problem on `graph` with the toy page; `pool` bytes for movable blocks.
 inline Problem problem(const TaskGraph& graph, const Profile& profile, um::Bytes pool) {
   return {.graph = graph,

@@ -53,4 +53,11 @@ inline TaskGraph toy_graph(const std::string& blocks, const std::string& calls) 
   return graph;
 }
 
+/// Makes a block a weight that may be far between steps.
+inline void make_offloadable(TaskGraph& graph, DataId weight) {
+  DataBlock& block = graph.data[static_cast<std::size_t>(weight)];
+  block.kind = DataKind::kState;
+  block.is_offloadable = true;
+}
+
 }  // namespace spillway::prefetch::testing

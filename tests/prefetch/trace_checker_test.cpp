@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 class TraceCheckerTest : public ::testing::Test {
  protected:
   TraceCheckerTest() {
-    plan = std::get<Plan>(find_planner("fractional").plan(problem(graph, profile, pages(14))));
+    plan = planned("fractional", problem(graph, profile, pages(14)));
     timeline = simulate(plan, profile);
   }
   [[nodiscard]] std::string fault() const {
@@ -74,8 +74,7 @@ TEST_F(TraceCheckerTest, SeesMoreThanTheBudget) {
 TEST_F(TraceCheckerTest, SeesContentThatTheOrderOfTheTasksDoesNotPromise) {
   TaskGraph updated = chain(2, pages(1));
   updated.tasks[2].writes.push_back(DataId{1});  // f2 updates y1, which b2 reads
-  Plan again{.graph = fingerprint(updated), .budget = pages(20), .page = kPage};
-  again.runs = runs_in_order(updated);
+  Plan again = plain_plan(updated, pages(20));
   again.runs.insert(again.runs.begin() + 4, {.task = TaskId{1}, .is_recomputation = true});
   for (std::uint32_t p = 0; p < again.runs.size(); ++p) again.runs[p].after.runs = p;
   const Profile times = flat_profile(updated, 100ns);

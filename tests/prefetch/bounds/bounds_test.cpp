@@ -8,9 +8,9 @@
 
 #include "prefetch/moves/offload_plan.h"
 #include "prefetch/moves/recomputation.h"
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/dataflow.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/random_reruns.h"
@@ -120,17 +120,6 @@ TEST(LowerBounds, TakeTheFastestAlgorithmAndTheSmallestWorkspace) {
   EXPECT_NEAR(static_cast<double>(bounds.offload.count()), 960, 1);
 }
 
-Problem random_problem(const TaskGraph& graph, const Profile& profile) {
-  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
-  const std::uint64_t slack = (need.resident - need.smallest) / kPage;
-  return {.graph = graph,
-          .profile = profile,
-          .budget = need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 1)),
-          .page = kPage,
-          .chunk = pages(*rc::gen::inRange<std::uint64_t>(1, 5)),
-          .whole_blocks = *rc::gen::arbitrary<bool>()};
-}
-
 // No plan of any planner is faster than its bound, and the bounds are in order.
 RC_GTEST_PROP(LowerBounds, AreNeverAboveAPlan, ()) {
   const TaskGraph graph = random_graph();
@@ -145,7 +134,7 @@ RC_GTEST_PROP(LowerBounds, AreNeverAboveAPlan, ()) {
     RC_ASSERT(bounds.mixed <= bounds.mixed_transition);
     RC_ASSERT(bounds.mixed.count() > 0);
     for (const char* name : {"fractional", "joint"}) {
-      const Plan plan = std::get<Plan>(find_planner(name).plan(given));
+      const Plan plan = planned(name, given);
       const um::Nanoseconds makespan = simulate(plan, profile).makespan();
       RC_ASSERT((may_recompute ? bounds.mixed_transition : bounds.offload_transition) <= makespan);
     }

@@ -12,7 +12,7 @@
 #include "prefetch/files/plan_file.h"
 #include "prefetch/files/profile_file.h"
 #include "prefetch/files/trace.h"
-#include "prefetch/planners/catalogue.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/small_machine.h"
 #include "tests/prefetch/small_trace.h"
 #include "tests/prefetch/tampered.h"
@@ -166,8 +166,7 @@ class BadPlan : public ::testing::Test {
  protected:
   BadPlan() {
     const Profile profile = flat_profile(graph, 100ns);
-    const auto planned = find_planner("fractional").plan(problem(graph, profile, pages(14)));
-    file = to_json(std::get<Plan>(planned), graph);
+    file = to_json(planned("fractional", problem(graph, profile, pages(14))), graph);
   }
   [[nodiscard]] Plan read(const json& value) const {
     return read_plan(JsonFile{value.dump(), "p"}, graph);

@@ -12,9 +12,8 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/files/profile_file.h"
 #include "prefetch/files/trace.h"
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
-#include "prefetch/verify/verify.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/small_machine.h"
 #include "tests/prefetch/small_trace.h"
 #include "tests/prefetch/toy.h"
@@ -113,11 +112,8 @@ void expect_plans(const TaskGraph& graph, const Profile& profile, um::Bytes budg
       .chunk = std::max(chunk_for(profile.link), um::round_up(um::Bytes{all.count() / 1024}, page)),
       .may_recompute = true};
   for (const char* name : {"capacity", "on-demand"}) {
-    const auto result = find_planner(name).plan(given);
-    RC_ASSERT(std::holds_alternative<Plan>(result));
-    const auto& plan = std::get<Plan>(result);
-    const auto verdict = verify(graph, plan);
-    if (const auto* violation = std::get_if<Violation>(&verdict)) RC_FAIL(violation->reason);
+    const Plan plan = planned(name, given);
+    RC_ASSERT(reason_against(graph, plan) == "");
     if (all < um::Bytes{1ULL << 40U}) {  // the paging model looks at each page
       RC_ASSERT(simulate(graph, plan, profile).makespan() >= um::Nanoseconds{0});
     }

@@ -4,7 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "prefetch/files/profile_file.h"
-#include "prefetch/planners/catalogue.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 
@@ -22,7 +22,7 @@ RC_GTEST_PROP(PlanFile, GivesBackEveryPlan, ()) {
   given.whole_blocks = *rc::gen::arbitrary<bool>();
   given.may_recompute = *rc::gen::arbitrary<bool>();
   for (const char* planner : {"fractional", "on-demand"}) {
-    const Plan plan = std::get<Plan>(find_planner(planner).plan(given));
+    const Plan plan = planned(planner, given);
     RC_ASSERT(read_plan(JsonFile{to_json(plan, graph).dump(), "p"}, graph) == plan);
   }
 }

@@ -6,9 +6,8 @@
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/files/phase_guess.h"
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
-#include "prefetch/verify/verify.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/small_trace.h"
 #include "tests/prefetch/toy.h"
 
@@ -156,9 +155,8 @@ TEST_F(Bert, FitsIn40GBWithoutLosingTime) {
                         .budget = um::Bytes{40'000'000'000},
                         .page = choose_page(trace.graph),
                         .chunk = chunk_for(profile.link)};
-  const auto result = find_planner("capacity").plan(problem);
-  const auto& plan = std::get<Plan>(result);
-  EXPECT_TRUE(std::holds_alternative<Verified>(verify(trace.graph, plan)));
+  const Plan plan = planned("capacity", problem);
+  EXPECT_EQ(reason_against(trace.graph, plan), "");
   const double ratio = um::seconds(simulate(plan, profile).makespan()) /
                        um::seconds(compute_time(profile, plan.runs));
   EXPECT_LT(ratio, 1.0035);

@@ -10,10 +10,9 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/files/trace.h"
 #include "prefetch/moves/offload_plan.h"
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/dataflow.h"
-#include "prefetch/verify/verify.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/trace_checker.h"
 
 namespace spillway::prefetch {
@@ -37,9 +36,7 @@ class UpdateTraces : public ::testing::TestWithParam<std::tuple<const char*, con
 };
 
 void expect_sound(const Problem& given, const Plan& plan) {
-  const auto verdict = verify(given.graph, plan);
-  const auto* violation = std::get_if<Violation>(&verdict);
-  ASSERT_EQ(violation, nullptr) << violation->reason;
+  ASSERT_EQ(reason_against(given.graph, plan), "");
   const Timeline timeline = simulate(plan, given.profile);
   EXPECT_EQ(check_trace(given.graph, plan, timeline, given.profile.link), "");
   if (plan.budget != given.budget) return;
@@ -60,13 +57,8 @@ TEST_P(UpdateTraces, ArePlannedSoundly) {
                     .page = page,
                     .chunk = chunk_for(profile.link),
                     .may_recompute = true};
-    auto planned = planner.plan(problem);
-    if (const auto* infeasible = std::get_if<Infeasible>(&planned)) {
-      problem.budget = infeasible->smallest_budget;
-      planned = planner.plan(problem);
-    }
-    ASSERT_TRUE(std::holds_alternative<Plan>(planned));
-    expect_sound(problem, std::get<Plan>(planned));
+    const Plan plan = planned_with_more(planner, problem);
+    expect_sound(problem, plan);
   }
 }
 

@@ -5,10 +5,9 @@
 
 #include <algorithm>
 
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/dataflow.h"
-#include "prefetch/verify/verify.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/toy.h"
 
@@ -18,7 +17,7 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-std::vector<std::string> names(const TaskGraph& graph, const std::vector<TaskRun>& runs) {
+std::vector<std::string> task_names(const TaskGraph& graph, const std::vector<TaskRun>& runs) {
   std::vector<std::string> result;
   for (const TaskRun& run : runs) {
     result.push_back(graph[run.task].name + (run.is_recomputation ? " again" : ""));
@@ -45,14 +44,15 @@ TEST_F(RecomputationTest, FindsWhatRecomputableTasksMakeCheapestFirst) {
 
 TEST_F(RecomputationTest, RunsATaskAgainJustBeforeItsOutputIsRead) {
   EXPECT_EQ(
-      names(graph, RecomputationInserter{graph}.insert(runs, std::vector<Dropped>{{DataId{1}}})),
+      task_names(graph,
+                 RecomputationInserter{graph}.insert(runs, std::vector<Dropped>{{DataId{1}}})),
       (std::vector<std::string>{"load", "f1", "f2", "f3", "loss", "b3", "f1 again", "b2", "b1"}));
 }
 
 TEST_F(RecomputationTest, RecomputesFirstWhatARecomputationReads) {
   const auto again =
       RecomputationInserter{graph}.insert(runs, std::vector<Dropped>{{DataId{1}}, {DataId{2}}});
-  EXPECT_EQ(names(graph, again),
+  EXPECT_EQ(task_names(graph, again),
             (std::vector<std::string>{"load", "f1", "f2", "f3", "loss", "f1 again", "f2 again",
                                       "b3", "b2", "b1"}));
 }
@@ -60,7 +60,7 @@ TEST_F(RecomputationTest, RecomputesFirstWhatARecomputationReads) {
 TEST_F(RecomputationTest, RunsATaskAgainForEveryUseWhereAskedTo) {
   // b3 needs y2 and y3, b2 needs y1 and y2.
   const std::vector<Dropped> each{{.data = DataId{2}, .reuse = Reuse::kPerUse}};
-  EXPECT_EQ(names(graph, RecomputationInserter{graph}.insert(runs, each)),
+  EXPECT_EQ(task_names(graph, RecomputationInserter{graph}.insert(runs, each)),
             (std::vector<std::string>{"load", "f1", "f2", "f3", "loss", "f2 again", "b3",
                                       "f2 again", "b2", "b1"}));
 }
@@ -71,7 +71,7 @@ TEST_F(RecomputationTest, KeepsWhatABackwardTaskReadsItselfWhereAskedTo) {
                                  {.data = DataId{2}, .reuse = Reuse::kOnceRead},
                                  {.data = DataId{3}, .reuse = Reuse::kOnceRead}};
   EXPECT_EQ(
-      names(graph, RecomputationInserter{graph}.insert(runs, all)),
+      task_names(graph, RecomputationInserter{graph}.insert(runs, all)),
       (std::vector<std::string>{"load", "f1", "f2", "f3", "f1 again", "f2 again", "f3 again",
                                 "loss", "f1 again", "f2 again", "b3", "f1 again", "b2", "b1"}));
 }
@@ -106,33 +106,29 @@ TEST_F(RecomputationTest, IsPartOfAPlanThatVerifiesAndCannotBeTamperedWith) {
   profile.link.offload = profile.link.prefetch = um::Bandwidth{4096e5 / 1.0};
   Problem given = problem(graph, profile, pages(4));
   given.may_recompute = true;
-  Plan plan = std::get<Plan>(find_planner("joint").plan(given));
+  Plan plan = planned("joint", given);
   const auto again = std::ranges::find(plan.runs, true, &TaskRun::is_recomputation);
   ASSERT_NE(again, plan.runs.end());
-  ASSERT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
+  ASSERT_EQ(reason_against(graph, plan), "");
   given.may_recompute = false;
-  const Plan moved = std::get<Plan>(find_planner("joint").plan(given));
-  EXPECT_LT(simulate(plan, profile).makespan(), simulate(moved, profile).makespan());
+  EXPECT_LT(simulate(plan, profile).makespan(),
+            simulate(planned("joint", given), profile).makespan());
 
   again->is_recomputation = false;  // now the task runs twice
-  EXPECT_TRUE(std::holds_alternative<Violation>(verify(graph, plan)));
+  EXPECT_NE(reason_against(graph, plan), "");
   again->is_recomputation = true;
   graph.tasks[static_cast<std::size_t>(again->task)].is_recomputable = false;
   plan.graph = fingerprint(graph);
-  const auto verdict = verify(graph, plan);
-  ASSERT_TRUE(std::holds_alternative<Violation>(verdict));
-  EXPECT_NE(std::get<Violation>(verdict).reason.find("cannot be recomputed"), std::string::npos);
+  EXPECT_NE(reason_against(graph, plan).find("cannot be recomputed"), std::string::npos);
 }
 
 TEST_F(RecomputationTest, IsRefusedWithAnotherAlgorithm) {
   graph.tasks[1].algorithms.push_back({.name = "fast"});
-  Plan plan{.graph = fingerprint(graph), .budget = pages(9), .page = kPage};
+  Plan plan = plain_plan(graph, pages(9));
   plan.runs = RecomputationInserter{graph}.insert(runs, std::vector<Dropped>{{DataId{1}}});
   ASSERT_TRUE(plan.runs[6].is_recomputation);
   plan.runs[6].algorithm = 1;  // would round differently
-  const auto verdict = verify(graph, plan);
-  ASSERT_TRUE(std::holds_alternative<Violation>(verdict));
-  EXPECT_EQ(std::get<Violation>(verdict).reason, "the recomputation of f1 uses another algorithm");
+  EXPECT_EQ(reason_against(graph, plan), "the recomputation of f1 uses another algorithm");
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -25,17 +25,11 @@ TEST(SubBatches, AreAsEqualAsPossible) {
 // Eq. 1: conv reads 2 pages, writes 3; its fastest algorithm adds 4, its first 1. The weights and
 // the small tensor are always near.
 TEST(SubBatchNeed, CountsOperandsAndTheWorkspaceOfTheFastestAlgorithm) {
-  TaskGraph graph;
-  const DataId w = graph.add(DataBlock{.name = "w", .size = pages(5), .kind = DataKind::kState});
-  const DataId x = graph.add(DataBlock{.name = "x", .size = pages(2)});
-  const DataId y = graph.add(DataBlock{.name = "y", .size = pages(3)});
-  graph.add(Task{.name = "load", .writes = {x}});
-  graph.add(Task{.name = "conv",
-                 .reads = {w, x},
-                 .writes = {y},
-                 .algorithms = {{.name = "direct", .workspace = pages(1)},
-                                {.name = "fast", .workspace = pages(4)},
-                                {.name = "huge", .workspace = pages(9)}}});
+  TaskGraph graph = toy_graph("w:5 x:2 y:3", "x = load(); y = conv(w, x)");
+  graph.data[0].kind = DataKind::kState;
+  graph.tasks[1].algorithms = {{.name = "direct", .workspace = pages(1)},
+                               {.name = "fast", .workspace = pages(4)},
+                               {.name = "huge", .workspace = pages(9)}};
   Profile profile = flat_profile(graph, 10ns);
   profile.durations[1] = {10ns, 5ns, 7ns};
   const SubBatchNeed need = sub_batch_need(graph, profile, kPage);

@@ -8,11 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "prefetch/need.h"
 #include "prefetch/placement/check_placement.h"
-#include "prefetch/planners/catalogue.h"
-#include "prefetch/verify/verify.h"
 #include "tests/prefetch/drawn_walk.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_chain.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
@@ -63,15 +61,6 @@ void walk_once(const TaskGraph& graph, const Plan& plan, std::span<const NearInt
   RC_ASSERT(walk.is_over());
 }
 
-Plan whole_block_plan(const Planner& planner, Problem problem) {
-  auto result = planner.plan(problem);
-  if (const auto* infeasible = std::get_if<Infeasible>(&result)) {
-    problem.budget = infeasible->smallest_budget;
-    result = planner.plan(problem);
-  }
-  return std::get<Plan>(std::move(result));
-}
-
 // Under a plan: the checker accepts what was placed, drawn walks never show two near intervals in
 // one place, and of every two that a walk shows together the checker refuses to lay one on the
 // other.
@@ -93,20 +82,18 @@ void check_places(const TaskGraph& graph, const Plan& plan) {
 
 void check_every_planner(const TaskGraph& graph) {
   const Profile profile = random_profile(graph);
-  const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
-  const std::uint64_t slack = (need.resident - need.smallest) / kPage;
-  const Problem problem{
-      .graph = graph,
-      .profile = profile,
-      .budget = need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 2)),
-      .page = kPage,
-      .chunk = pages(4),
-      .whole_blocks = true,
-      .may_recompute = *rc::gen::arbitrary<bool>()};
+  const Problem problem{.graph = graph,
+                        .profile = profile,
+                        .budget = random_budget(graph, kPage),
+                        .page = kPage,
+                        .chunk = pages(4),
+                        .whole_blocks = true,
+                        .may_recompute = *rc::gen::arbitrary<bool>()};
   for (const auto& planner : planners()) {
-    const Plan plan = whole_block_plan(*planner, problem);
+    Problem enough = problem;
+    const Plan plan = planned_with_more(*planner, enough);
     RC_ASSERT(moves_whole_blocks(plan, graph));
-    RC_ASSERT(std::holds_alternative<Verified>(verify(graph, plan)));
+    RC_ASSERT(reason_against(graph, plan) == "");
     check_places(graph, plan);
   }
 }
@@ -177,8 +164,7 @@ TEST(PlaceIntervals, PlacesALongStepTightly) {
   for (std::size_t i = 0; i < graph.tasks.size(); ++i) {
     graph.tasks[i].algorithms[0].workspace = pages(1 + i % 5);
   }
-  Plan plan{.graph = fingerprint(graph), .budget = pages(1U << 20U), .page = kPage};
-  plan.runs = runs_in_order(graph);
+  Plan plan = plain_plan(graph, pages(1U << 20U));
   plan.budget = std::get<Verified>(verify(graph, plan)).peak;
   const std::vector<NearInterval> intervals = find_near_intervals(graph, plan);
   EXPECT_EQ(intervals.size(), 8004U);

@@ -1,4 +1,3 @@
-#include "prefetch/verify/verify.h"
 #include "tests/prefetch/drawn_chain.h"
 
 namespace spillway::prefetch {
@@ -23,13 +22,13 @@ TEST_F(Capacity, BringsBackAsSoonAsThereIsRoom) {
   const Plan plan = plan_with("capacity", 12);
   ASSERT_EQ(plan.prefetches.size(), 1U);
   EXPECT_EQ(plan.prefetches[0].after.runs, 7U);
-  EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
+  EXPECT_EQ(reason_against(graph, plan), "");
 }
 
 TEST_F(Capacity, RecomputesNothing) {
   Problem given = with_pool(8);
   given.may_recompute = true;
-  EXPECT_EQ(std::get<Plan>(find_planner("capacity").plan(given)).runs.size(), graph.tasks.size());
+  EXPECT_EQ(planned("capacity", given).runs.size(), graph.tasks.size());
 }
 
 }  // namespace

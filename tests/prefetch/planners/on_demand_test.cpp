@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "prefetch/planners/catalogue.h"
-#include "prefetch/verify/verify.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
@@ -25,14 +24,10 @@ TEST(OnDemand, SendsAwayWhatWasUsedLongestAgo) {
   const Profile profile = flat_profile(graph, 100ns);
   Problem given = problem(graph, profile, pages(2));
   given.whole_blocks = true;
-  const Plan plan = std::get<Plan>(find_planner("on-demand").plan(given));
-  std::vector<DataId> out;
-  for (const Move& move : plan.offloads) out.push_back(move.data);
-  EXPECT_EQ(out, find_blocks(graph, "b, a, c"));
-  std::vector<DataId> in;
-  for (const Move& move : plan.prefetches) in.push_back(move.data);
-  EXPECT_EQ(in, find_blocks(graph, "b, a, c"));
-  EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
+  const Plan plan = planned("on-demand", given);
+  EXPECT_EQ(names(graph, plan.offloads), "b a c");
+  EXPECT_EQ(names(graph, plan.prefetches), "b a c");
+  EXPECT_EQ(reason_against(graph, plan), "");
 }
 
 // Room for two pages; c and d have two. a leaves for c, comes back, and leaves for d: the second
@@ -45,11 +40,11 @@ TEST(OnDemand, SendsAnUnchangedBlockAwayWithoutATransfer) {
     const Profile profile = flat_profile(graph, 100ns);
     Problem given = problem(graph, profile, pages(2));
     given.whole_blocks = true;
-    const Plan plan = std::get<Plan>(find_planner("on-demand").plan(given));
+    const Plan plan = planned("on-demand", given);
     ASSERT_EQ(plan.offloads.size(), 2U);
     EXPECT_FALSE(plan.offloads[0].is_clean);
     EXPECT_EQ(plan.offloads[1].is_clean, !is_changed);
-    EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
+    EXPECT_EQ(reason_against(graph, plan), "");
   }
 }
 

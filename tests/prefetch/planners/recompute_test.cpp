@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "prefetch/planners/catalogue.h"
-#include "prefetch/verify/verify.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {
@@ -29,12 +28,11 @@ std::vector<std::string> recomputed(const TaskGraph& graph, const Plan& plan) {
 TEST(Recompute, DropsNoMoreThanItMust) {
   const TaskGraph graph = chain(4, pages(2));
   const Profile profile = flat_profile(graph, 100ns);
-  const Plan plan = std::get<Plan>(find_planner("recompute").plan(four_layers(graph, profile, 12)));
+  const Plan plan = planned("recompute", four_layers(graph, profile, 12));
   EXPECT_TRUE(plan.offloads.empty());
   EXPECT_EQ(recomputed(graph, plan).size(), 1U);
-  EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
-  const Plan whole =
-      std::get<Plan>(find_planner("recompute").plan(four_layers(graph, profile, 14)));
+  EXPECT_EQ(reason_against(graph, plan), "");
+  const Plan whole = planned("recompute", four_layers(graph, profile, 14));
   EXPECT_TRUE(recomputed(graph, whole).empty());
 }
 
@@ -43,7 +41,7 @@ TEST(Recompute, TakesTheCheaperOfTwoEqualBlocks) {
   Profile profile = flat_profile(graph, 100ns);
   profile.durations[3] = {40ns};  // f3, which makes y3: b4 reads it
   profile.durations[2] = {60ns};  // f2, which makes y2
-  const Plan plan = std::get<Plan>(find_planner("recompute").plan(four_layers(graph, profile, 12)));
+  const Plan plan = planned("recompute", four_layers(graph, profile, 12));
   EXPECT_EQ(recomputed(graph, plan), (std::vector<std::string>{"f2"}));
 }
 
@@ -51,9 +49,7 @@ TEST(Recompute, NamesABudgetThatWorksWhereItFindsNone) {
   const TaskGraph graph = chain(4, pages(2));
   const Profile profile = flat_profile(graph, 100ns);
   Problem given = four_layers(graph, profile, 5);
-  const auto result = find_planner("recompute").plan(given);
-  ASSERT_TRUE(std::holds_alternative<Infeasible>(result));
-  given.budget = std::get<Infeasible>(result).smallest_budget;
+  given.budget = refused("recompute", given).smallest_budget;
   EXPECT_TRUE(std::holds_alternative<Plan>(find_planner("recompute").plan(given)));
   // y0 stays (load cannot run again); with y1, y2, y3 dropped b4 still needs y0, y3, y4, d4, d3.
   EXPECT_LE(given.budget, four_layers(graph, profile, 12).budget);
@@ -65,7 +61,7 @@ TEST(Recompute, RunsFastAlgorithmsInTheRoomThatIsLeft) {
   graph.tasks[4].algorithms = {{}, {.name = "fast", .workspace = pages(8)}};  // f4: y0 ... y4
   Profile profile = flat_profile(graph, 100ns);
   profile.durations[1] = profile.durations[4] = {100ns, 50ns};
-  const Plan plan = std::get<Plan>(find_planner("recompute").plan(four_layers(graph, profile, 14)));
+  const Plan plan = planned("recompute", four_layers(graph, profile, 14));
   EXPECT_EQ(plan.runs[1].algorithm, 1U);  // 4 + 8 pages
   EXPECT_EQ(plan.runs[4].algorithm, 0U);  // 10 + 8 pages
 }

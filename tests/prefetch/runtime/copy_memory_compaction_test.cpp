@@ -15,12 +15,7 @@ TEST(CopyMemory, CompactsTheArenaWhenNoPieceIsLargeEnough) {
   TaskGraph graph;
   add_unplaceable_runs(graph, 5);
   const Plan plan = plain_plan(graph, pages(5));
-  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
-  const Executed executed = execute_copy(graph, plan);
-  EXPECT_FALSE(executed.has_fixed_places);
-  EXPECT_EQ(executed.compactions, 2 * kSteps);
-  EXPECT_EQ(executed.result, run_plainly(graph, kSteps));
-  EXPECT_EQ(executed.peak, pages(5));
+  expect_copied(graph, plan, false, 2 * kSteps);
 }
 
 // What fills the first run is what fills the last: it leaves, and comes back to four pages that are
@@ -36,11 +31,7 @@ TEST(CopyMemory, CompactsForAPrefetchThatFindsNoPiece) {
   plan.prefetches = {{.data = x, .size = pages(4), .after = {.runs = 4, .offloads = 1}}};
   for (Position p = 1; p < 5; ++p) plan.runs[p].after.offloads = 1;
   plan.runs[4].after.prefetches = 1;
-  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
-  const Executed executed = execute_copy(graph, plan);
-  EXPECT_FALSE(executed.has_fixed_places);
-  EXPECT_EQ(executed.compactions, 2 * kSteps);
-  EXPECT_EQ(executed.result, run_plainly(graph, kSteps));
+  expect_copied(graph, plan, false, 2 * kSteps);
 }
 
 // Six pages. "make" writes x and p, which leave. x comes back between a and k, then a, c and e die:

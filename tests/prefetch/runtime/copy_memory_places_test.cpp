@@ -15,12 +15,7 @@ TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesLater) {
   const TaskGraph graph =
       toy_graph("a:1 b:1 c:1 d:2", "a = make a(); b = make b(); c = use a(a); d = use b(b)");
   const Plan plan = plain_plan(graph, pages(3));
-  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
-  const Executed executed = execute_copy(graph, plan);
-  EXPECT_TRUE(executed.has_fixed_places);
-  EXPECT_EQ(executed.compactions, 0U);
-  EXPECT_EQ(executed.result, run_plainly(graph, kSteps));
-  EXPECT_EQ(executed.peak, pages(3));
+  expect_copied(graph, plan, true, 0);
 }
 
 TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesBack) {
@@ -36,11 +31,7 @@ TEST(FixedPlaces, LeaveRoomInOnePieceForWhatComesBack) {
   plan.prefetches = {{.data = x, .size = pages(2), .after = {.runs = 6, .offloads = 1}}};
   for (Position p = 1; p < 7; ++p) plan.runs[p].after.offloads = 1;
   plan.runs[6].after.prefetches = 1;
-  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
-  const Executed executed = execute_copy(graph, plan);
-  EXPECT_TRUE(executed.has_fixed_places);
-  EXPECT_EQ(executed.compactions, 0U);
-  EXPECT_EQ(executed.result, run_plainly(graph, kSteps));
+  expect_copied(graph, plan, true, 0);
 }
 
 // A block, away in between, and a workspace of two pages beside it: each is where the placement

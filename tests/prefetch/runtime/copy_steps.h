@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "prefetch/verify/verify.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/runtime/manual_moves.h"
 #include "tests/prefetch/runtime/step_modes.h"
 #include "tests/prefetch/toy_graph.h"
@@ -27,17 +27,20 @@ class ManualCopies final : public um::Copies {
   ManualMoves in;
 };
 
-/// Every task once, each after the one before it.
-inline Plan plain_plan(const TaskGraph& graph, um::Bytes budget) {
-  Plan plan{.graph = fingerprint(graph), .budget = budget, .page = kPage};
-  plan.runs = runs_in_order(graph);
-  for (Position p = 0; p < plan.runs.size(); ++p) plan.runs[p].after.runs = p;
-  return plan;
+inline void expect_verified(const TaskGraph& graph, const Plan& plan) {
+  ASSERT_EQ(reason_against(graph, plan), "");
 }
 
-inline void expect_verified(const TaskGraph& graph, const Plan& plan) {
-  const auto verdict = verify(graph, plan);
-  ASSERT_TRUE(std::holds_alternative<Verified>(verdict)) << std::get<Violation>(verdict).reason;
+/// Executes the plan, which must verify and fill its budget, at fixed places or compacting that
+/// often.
+inline void expect_copied(const TaskGraph& graph, const Plan& plan, bool has_fixed_places,
+                          std::size_t compactions) {
+  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
+  const Executed executed = execute_copy(graph, plan);
+  EXPECT_EQ(executed.has_fixed_places, has_fixed_places);
+  EXPECT_EQ(executed.compactions, compactions);
+  EXPECT_EQ(executed.result, run_plainly(graph, kSteps));
+  EXPECT_EQ(executed.peak, plan.budget);
 }
 
 /// A step whose copies end when the test says so.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "prefetch/verify/verify.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/runtime/step_modes.h"
 #include "tests/prefetch/toy_graph.h"
 #include "um/error.h"
@@ -79,10 +79,9 @@ class ManagedMemoryTest : public ::testing::Test {
   ManagedMemoryTest() {
     const DataId a{0};
     graph.tasks[1].algorithms = {{.workspace = pages(1)}};
-    plan = {.graph = fingerprint(graph), .budget = pages(3), .page = kPage};
-    plan.runs = {{.task = TaskId{0}},
-                 {.task = TaskId{1}, .after = {1, 1, 0}},
-                 {.task = TaskId{2}, .after = {2, 1, 1}}};
+    plan = plain_plan(graph, pages(3));
+    plan.runs[1].after = {1, 1, 0};
+    plan.runs[2].after = {2, 1, 1};
     plan.offloads = {{.data = a, .size = pages(2), .after = {.runs = 1}}};
     plan.prefetches = {{.data = a, .size = pages(2), .after = {2, 1, 0}}};
   }
@@ -99,7 +98,7 @@ class ManagedMemoryTest : public ::testing::Test {
 };
 
 TEST_F(ManagedMemoryTest, GivesTheHintsOfAPlanInItsOrder) {
-  ASSERT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
+  ASSERT_EQ(reason_against(graph, plan), "");
   RecordedHints hints{slab};
   execute(hints, Stage{graph, plan});
   EXPECT_EQ(hints.log(), (std::vector<std::string>{

@@ -7,7 +7,7 @@
 #include <future>
 #include <memory>
 
-#include "prefetch/planners/catalogue.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/runtime/manual_moves.h"
 #include "tests/prefetch/toy.h"
 #include "um/error.h"
@@ -255,8 +255,7 @@ TEST_F(PlanWalkerTest, GivesIntervalsThatFollowEachOtherInADirection) {
 TEST(PlanWalker, KeepsEveryConditionOfAPlan) {
   const TaskGraph graph = chain(12, pages(2));
   const Profile profile = flat_profile(graph, 100ns);
-  const Plan plan =
-      std::get<Plan>(find_planner("fractional").plan(problem(graph, profile, pages(12))));
+  const Plan plan = planned("fractional", problem(graph, profile, pages(12)));
   ASSERT_GT(plan.prefetches.size(), 4U);
   std::atomic<std::uint32_t> runs = 0;
   std::atomic<std::uint32_t> offloads = 0;

@@ -6,8 +6,7 @@
 #include <string>
 
 #include "prefetch/need.h"
-#include "prefetch/planners/catalogue.h"
-#include "prefetch/verify/verify.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/runtime/step_modes.h"
@@ -40,7 +39,7 @@ inline TaskGraph random_step() {
 }
 
 /// A random budget between the smallest feasible and a little more than all resident.
-inline um::Bytes random_budget(const TaskGraph& graph) {
+inline um::Bytes random_step_budget(const TaskGraph& graph) {
   const NearNeed need = near_need(graph, BlockSizes{graph, kPage});
   const std::uint64_t slack = (need.peak_with_workspace - need.smallest) / kPage;
   return need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 2));
@@ -49,7 +48,7 @@ inline um::Bytes random_budget(const TaskGraph& graph) {
 inline Problem random_step_problem(const TaskGraph& graph, const Profile& profile) {
   return {.graph = graph,
           .profile = profile,
-          .budget = random_budget(graph),
+          .budget = random_step_budget(graph),
           .page = kPage,
           .chunk = pages(*rc::gen::inRange<std::uint64_t>(1, 5)),
           .may_recompute = *rc::gen::arbitrary<bool>()};
@@ -59,8 +58,7 @@ inline Plan verified_plan(const Problem& problem, const std::string& planner) {
   auto planned = find_planner(planner).plan(problem);
   RC_ASSERT(std::holds_alternative<Plan>(planned));
   auto plan = std::get<Plan>(std::move(planned));
-  const auto verdict = verify(problem.graph, plan);
-  if (const auto* violation = std::get_if<Violation>(&verdict)) RC_FAIL(violation->reason);
+  RC_ASSERT(reason_against(problem.graph, plan) == "");
   return plan;
 }
 

@@ -52,7 +52,7 @@ RC_GTEST_PROP(CopyStep, GivesTheSameUnderEveryPlanner, ()) {
 // none does.
 RC_GTEST_PROP(CopyStep, GivesTheSameWithPlacesAsTheyCome, ()) {
   TaskGraph graph = random_step();
-  const um::Bytes pool = BlockSizes{graph, kPage}.pool(random_budget(graph));
+  const um::Bytes pool = BlockSizes{graph, kPage}.pool(random_step_budget(graph));
   add_unplaceable_runs(graph, std::max<std::uint64_t>(4, pool / kPage));
   const Profile profile = random_profile(graph);
   Problem problem = random_step_problem(graph, profile);
@@ -73,7 +73,7 @@ class ChainStep : public ::testing::TestWithParam<std::uint64_t> {
   [[nodiscard]] Plan plan(const std::string& planner, bool whole_blocks) const {
     Problem given = problem(graph_, profile_, pages(GetParam()));
     given.whole_blocks = whole_blocks;
-    return std::get<Plan>(find_planner(planner).plan(given));
+    return planned(planner, given);
   }
   TaskGraph graph_ = chain(6, pages(4));
   Profile profile_ = flat_profile(graph_, um::Nanoseconds{1000});

@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/runtime/slab_address.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/runtime/step_modes.h"
+#include "tests/prefetch/toy_graph.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -26,8 +27,7 @@ class StepLayoutTest : public ::testing::Test {
     graph.add(Task{.name = "make", .reads = {w}, .writes = {x}, .algorithms = {{"a", 5000_B}}});
     graph.add(Task{.name = "double", .reads = {x}, .writes = {x}, .algorithms = {{"a", 100_B}}});
     graph.add(Task{.name = "sum", .reads = {x}, .writes = {s}});
-    plan = {.graph = fingerprint(graph), .budget = pages(6), .page = kPage};
-    plan.runs = runs_in_order(graph);
+    plan = plain_plan(graph, pages(6));
   }
   TaskGraph graph;
   DataId x{}, s{}, w{};
@@ -92,17 +92,10 @@ TEST_F(StepLayoutTest, SlabAddressFindsBlocksWorkspacesAndPartsOfBlocks) {
 
 // x (3 pages) is dropped and made again; z (3 pages) lives meanwhile.
 TEST_F(StepLayoutTest, GivesTheAddressesOfADroppedBlockToOthers) {
-  TaskGraph step;
-  const DataId first = step.add(DataBlock{.name = "x", .size = pages(3)});
-  const DataId between = step.add(DataBlock{.name = "z", .size = pages(3)});
-  const DataId sums = step.add(DataBlock{.name = "s", .size = 16_B});
-  step.add(Task{.name = "make x", .writes = {first}});
-  step.add(Task{.name = "use x", .reads = {first}, .writes = {sums}});
-  step.add(Task{.name = "make z", .writes = {between}});
-  step.add(Task{.name = "use z", .reads = {between}, .writes = {sums}});
-  step.add(Task{.name = "use x again", .reads = {first}, .writes = {sums}});
-  Plan dropping{.graph = fingerprint(step), .budget = pages(6), .page = kPage};
-  dropping.runs = runs_in_order(step);
+  TaskGraph step = toy_graph(
+      "x:3 z:3 s:0", "x = make x(); s = use x(x); z = make z(); s = use z(z); s = use x again(x)");
+  step.data[2].size = 16_B;
+  Plan dropping = plain_plan(step, pages(6));
   dropping.runs.insert(dropping.runs.begin() + 4,
                        TaskRun{.task = TaskId{0}, .is_recomputation = true});
   EXPECT_EQ(StepLayout(step, dropping).placement.extent, pages(3));
@@ -121,7 +114,7 @@ RC_GTEST_PROP(Placement, NeverPutsTwoThingsInOnePlaceAtOneTime, ()) {
   Problem given{.graph = graph, .profile = profile, .budget = {}, .page = kPage};
   given.budget = near_need(graph, BlockSizes{graph, kPage}).smallest + pages(2);
   given.may_recompute = true;
-  const Plan plan = std::get<Plan>(find_planner("joint").plan(given));
+  const Plan plan = planned("joint", given);
   const StepLayout layout{graph, plan};
   std::vector<Tenancy> all;
   um::Bytes total;

@@ -5,10 +5,10 @@
 
 #include <map>
 
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/state_home.h"
 #include "prefetch/verify/verify.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
 #include "um/error.h"
@@ -29,7 +29,7 @@ RC_GTEST_PROP(MemoryCurve, StaysBelowTheVerifiedPeak, ()) {
   given.budget = near_need(graph, BlockSizes{graph, kPage}).smallest +
                  pages(*rc::gen::inRange<std::uint64_t>(0, 6));
   given.may_recompute = *rc::gen::arbitrary<bool>();
-  const Plan plan = std::get<Plan>(find_planner("fractional").plan(given));
+  const Plan plan = planned("fractional", given);
   const um::Bytes peak = std::get<Verified>(verify(graph, plan)).peak;
   const auto curve = memory_curve(graph, plan, simulate(plan, profile));
   um::Nanoseconds previous{-1};
@@ -46,25 +46,17 @@ RC_GTEST_PROP(MemoryCurve, StaysBelowTheVerifiedPeak, ()) {
   RC_ASSERT(curve.back().near == state - StateHome(graph, block_sizes, plan).far());
 }
 
-TEST(MemoryCurve, RisesAndFallsWithTheBlocks) {
-  // load writes y0 (0 to 100 ns), f1 reads it and writes y1 (100 to 200), loss reads y1, writes d1
-  // (200 to 300), b1 reads y0, y1, d1, writes d0 (300 to 400). One page each.
+// load writes y0 (0 to 100 ns), f1 reads it and writes y1 (100 to 200), loss reads y1, writes d1
+// (200 to 300), b1 reads y0, y1, d1, writes d0 (300 to 400). One page each.
+TEST(MemoryCurve, RisesAndFallsWithTheBlocksAndNeedsATimelineOfAllRuns) {
   const TaskGraph graph = chain(1, pages(1));
   const Profile profile = flat_profile(graph, 100ns);
-  const Plan plan =
-      std::get<Plan>(find_planner("fractional").plan(problem(graph, profile, pages(4))));
+  const Plan plan = planned("fractional", problem(graph, profile, pages(4)));
   std::vector<std::uint64_t> near;
   for (const MemorySample& sample : memory_curve(graph, plan, simulate(plan, profile))) {
     near.push_back(sample.near / kPage);
   }
   EXPECT_EQ(near, (std::vector<std::uint64_t>{1, 2, 3, 4, 0}));
-}
-
-TEST(MemoryCurve, NeedsATimelineOfAllRuns) {
-  const TaskGraph graph = chain(1, pages(1));
-  const Profile profile = flat_profile(graph, 100ns);
-  const Plan plan =
-      std::get<Plan>(find_planner("fractional").plan(problem(graph, profile, pages(4))));
   EXPECT_THROW(static_cast<void>(memory_curve(graph, plan, {})), um::ContractError);
   Timeline cut_short = simulate(plan, profile);
   cut_short.runs.pop_back();
@@ -79,7 +71,7 @@ class ChromeTrace : public ::testing::Test {
   }
   TaskGraph graph = chain(6, pages(2));
   Profile profile = flat_profile(graph, 100ns);
-  Plan plan = std::get<Plan>(find_planner("fractional").plan(problem(graph, profile, pages(14))));
+  Plan plan = planned("fractional", problem(graph, profile, pages(14)));
   json trace;
 };
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "prefetch/simulate/simulate.h"
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -25,11 +25,11 @@ class NearUse : public ::testing::Test {
  protected:
   NearUse() {
     graph_.add(DataBlock{.name = "s", .size = um::Bytes{100}, .kind = DataKind::kState});
-    graph_.add(Task{.name = "f1", .reads = {}, .writes = {y_, t_}, .is_recomputable = true});
-    graph_.add(Task{
-        .name = "f2", .reads = {t_, w_}, .writes = {}, .algorithms = {{.workspace = pages(3)}}});
-    graph_.add(Task{.name = "b1", .phase = Phase::kBackward, .reads = {y_}, .writes = {d_}});
-    graph_.add(Task{.name = "u", .phase = Phase::kUpdate, .reads = {d_}, .writes = {}});
+    make_offloadable(graph_, w_);
+    graph_.tasks[0].is_recomputable = true;
+    graph_.tasks[1].algorithms = {{.workspace = pages(3)}};
+    graph_.tasks[2].phase = Phase::kBackward;
+    graph_.tasks[3].phase = Phase::kUpdate;
     plan_.page = kPage;
     plan_.runs = runs_in_order(graph_);
   }
@@ -43,14 +43,15 @@ class NearUse : public ::testing::Test {
   [[nodiscard]] std::vector<NearChange> changes() const {
     return near_changes(graph_, plan_, timeline());
   }
-  // "time pages purpose holder" of each change of whole pages.
-  [[nodiscard]] Lines lines() const {
+  // "time pages purpose holder" of each change of whole pages, where the holder's name ends so.
+  [[nodiscard]] Lines lines(const std::string& end = "") const {
     Lines all;
     for (const NearChange& change : changes()) {
       if (change.purpose == NearPurpose::kPinned) continue;
       const bool is_run = change.purpose == NearPurpose::kWorkspace;
       const std::string holder =
           is_run ? graph_[plan_.runs[change.holder].task].name : graph_.data[change.holder].name;
+      if (!holder.ends_with(end)) continue;
       const std::int64_t count = change.bytes / static_cast<std::int64_t>(kPage.count());
       all.push_back(std::to_string(change.time.count()) + (count < 0 ? " " : " +") +
                     std::to_string(count) + " " + to_string(change.purpose) + " " + holder);
@@ -58,12 +59,9 @@ class NearUse : public ::testing::Test {
     return all;
   }
 
-  TaskGraph graph_;
-  DataId w_ = graph_.add(
-      DataBlock{.name = "w", .size = pages(2), .kind = DataKind::kState, .is_offloadable = true});
-  DataId y_ = graph_.add(DataBlock{.name = "y", .size = pages(5)});
-  DataId t_ = graph_.add(DataBlock{.name = "t", .size = pages(1)});
-  DataId d_ = graph_.add(DataBlock{.name = "d", .size = pages(1)});
+  TaskGraph graph_ = toy_graph("w:2 y:5 t:1 d:1", "y, t = f1(); f2(t, w); d = b1(y); u(d)");
+  DataId w_{0};
+  DataId y_{1};
   Plan plan_;
 };
 
@@ -111,11 +109,7 @@ TEST_F(NearUse, BeginsWithoutStateThatIsFarBetweenSteps) {
   plan_.runs[1].after = {.prefetches = 1};
   plan_.offloads = {{.data = w_, .size = pages(2), .after = {.runs = 2, .prefetches = 1}}};
 
-  Lines of_w;
-  for (const std::string& line : lines()) {
-    if (line.ends_with("w")) of_w.push_back(line);
-  }
-  EXPECT_EQ(of_w, (Lines{"0 -2 state w", "0 +2 state w", "0 +2 state w", "220 -2 state w"}));
+  EXPECT_EQ(lines("w"), (Lines{"0 -2 state w", "0 +2 state w", "0 +2 state w", "220 -2 state w"}));
 }
 
 // f1 runs again before b1: what it makes is gone from 200 ns on (y from 100, as f2 does not read
@@ -124,11 +118,8 @@ TEST_F(NearUse, GivesARecomputedBlockTwoLives) {
   plan_.runs.insert(plan_.runs.begin() + 2, plan_.runs[0]);
   plan_.runs[2].is_recomputation = true;
 
-  Lines of_y;
-  for (const std::string& line : lines()) {
-    if (line.ends_with("y")) of_y.push_back(line);
-  }
-  EXPECT_EQ(of_y, (Lines{"0 +5 saved y", "100 -5 saved y", "200 +5 saved y", "400 -5 saved y"}));
+  EXPECT_EQ(lines("y"),
+            (Lines{"0 +5 saved y", "100 -5 saved y", "200 +5 saved y", "400 -5 saved y"}));
 }
 
 TEST_F(NearUse, OfPagingOnDemandIsOfLiveBlocks) {

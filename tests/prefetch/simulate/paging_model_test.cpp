@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "prefetch/files/machine.h"
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
@@ -19,8 +19,7 @@ class PagedStepTest : public ::testing::Test {
   PagedStep page_in(std::uint64_t pages_near) {
     profile = flat_profile(graph, 100ns);
     profile.link.faults.time = 1ns;
-    const auto planned = find_planner("on-demand").plan(problem(graph, profile, pages(pages_near)));
-    plan = std::get<Plan>(planned);
+    plan = planned("on-demand", problem(graph, profile, pages(pages_near)));
     return page_on_demand(graph, plan, profile);
   }
   TaskGraph graph;
@@ -63,12 +62,8 @@ TEST_F(PagedStepTest, EvictsInTheOrderOfMigrationNotOfUse) {
   // comes, a leaves; a comes, b leaves: {x, a} again. Least recently used would have kept x.
   Profile times = flat_profile(graph, 100ns);
   times.link.faults.time = 1ns;
-  Plan paged{.planner = "test",
-             .graph = fingerprint(graph),
-             .budget = BlockSizes{graph, kPage}.pinned() + pages(2),
-             .page = kPage,
-             .residency = Residency::kOnDemand,
-             .runs = runs_in_order(graph)};
+  Plan paged = plain_plan_with_pool(graph, pages(2));
+  paged.residency = Residency::kOnDemand;
   const PagedStep step = page_on_demand(graph, paged, times);
   EXPECT_EQ(step.faults, 3U);
   EXPECT_EQ(step.timeline.runs[0], (Interval{0ns, 100ns}));

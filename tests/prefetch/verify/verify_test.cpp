@@ -6,8 +6,8 @@
 #include <array>
 #include <cstdint>
 
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/toy_graph.h"
 #include "tests/prefetch/trace_checker.h"
 
@@ -20,18 +20,11 @@ using namespace std::chrono_literals;
 // A capacity plan for a chain of six layers at three quarters of its need: it has moves to spoil.
 class VerifyTest : public ::testing::Test {
  protected:
-  VerifyTest() {
-    plan = std::get<Plan>(find_planner("fractional").plan(problem(graph, profile, pages(14))));
-  }
-
-  [[nodiscard]] std::string reason() const {
-    const auto result = verify(graph, plan);
-    return std::holds_alternative<Violation>(result) ? std::get<Violation>(result).reason : "";
-  }
+  [[nodiscard]] std::string reason() const { return reason_against(graph, plan); }
 
   TaskGraph graph = chain(6, pages(2));
   Profile profile = flat_profile(graph, 100ns);
-  Plan plan;
+  Plan plan = planned("fractional", problem(graph, profile, pages(14)));
 };
 
 TEST_F(VerifyTest, AcceptsAPlannersPlanAndKnowsItsPeak) {
@@ -114,7 +107,7 @@ TEST_F(VerifyTest, RefusesAPlanThatIsSpoiltInOnePlace) {
 // The room of a block that is copied while it is read is free only when its readers have ended.
 TEST_F(VerifyTest, RefusesToCountOnTheRoomOfABlockInUse) {
   profile.link.copies_while_read = true;
-  plan = std::get<Plan>(find_planner("fractional").plan(problem(graph, profile, pages(14))));
+  plan = planned("fractional", problem(graph, profile, pages(14)));
   ASSERT_EQ(reason(), "");
   const auto early = std::ranges::find_if(
       plan.offloads, [](const Move& move) { return move.free_after > move.after.runs; });
@@ -129,14 +122,9 @@ TEST_F(VerifyTest, RefusesARecomputationThatReadsOtherValues) {
   TaskGraph inplace = toy_graph("a:1 b:1", "a = load(); a = double(a); b = use(a)");
   inplace.tasks[1].is_recomputable = true;
   inplace.tasks[2].phase = Phase::kBackward;
-  Plan again{.graph = fingerprint(inplace),
-             .budget = pages(4),
-             .page = kPage,
-             .runs = runs_in_order(inplace)};
+  Plan again = plain_plan(inplace, pages(4));
   again.runs.insert(again.runs.begin() + 2, {.task = TaskId{1}, .is_recomputation = true});
-  const auto result = verify(inplace, again);
-  ASSERT_TRUE(std::holds_alternative<Violation>(result));
-  EXPECT_EQ(std::get<Violation>(result).reason,
+  EXPECT_EQ(reason_against(inplace, again),
             "the recomputation of double reads other values than its first run");
 }
 
@@ -145,21 +133,17 @@ TEST_F(VerifyTest, AcceptsARecomputationThatLeavesRunningStatisticsAlone) {
   const DataId running =
       norm.add(DataBlock{.name = "running", .size = 8_B, .kind = DataKind::kState});
   norm.tasks[1].updates_once = {running};
-  Plan again{
-      .graph = fingerprint(norm), .budget = pages(9), .page = kPage, .runs = runs_in_order(norm)};
+  Plan again = plain_plan(norm, pages(9));
   again.runs.insert(again.runs.begin() + 4, {.task = TaskId{1}, .is_recomputation = true});
-  EXPECT_TRUE(std::holds_alternative<Verified>(verify(norm, again)));
+  EXPECT_EQ(reason_against(norm, again), "");
 }
 
 TEST_F(VerifyTest, AcceptsPagingOnDemandWhenEachTaskFits) {
-  Plan demand{.graph = fingerprint(graph),
-              .budget = pages(8),
-              .page = kPage,
-              .residency = Residency::kOnDemand,
-              .runs = runs_in_order(graph)};
-  EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, demand)));
-  demand.budget = pages(7);
-  EXPECT_TRUE(std::holds_alternative<Violation>(verify(graph, demand)));
+  plan = plain_plan(graph, pages(8));
+  plan.residency = Residency::kOnDemand;
+  EXPECT_EQ(reason(), "");
+  plan.budget = pages(7);
+  EXPECT_NE(reason(), "");
 }
 
 // "make" writes y, "use" and "last" read it, and it is far while "fill" and "again", which need its
@@ -168,23 +152,15 @@ TEST_F(VerifyTest, AcceptsPagingOnDemandWhenEachTaskFits) {
 class TwoSwaps : public ::testing::Test {
  protected:
   TwoSwaps() {
-    const DataId y{0};
-    plan = {.graph = fingerprint(graph),
-            .budget = BlockSizes{graph, kPage}.pinned() + pages(2),
-            .page = kPage,
-            .runs = runs_in_order(graph)};
     const auto whole = [&](const Progress& after) {
-      return Move{.data = y, .offset = {}, .size = pages(2), .after = after};
+      return Move{.data = DataId{0}, .offset = {}, .size = pages(2), .after = after};
     };
     plan.offloads = {whole({.runs = 1}), whole({.runs = 3})};
     plan.prefetches = {whole({.runs = 2, .offloads = 1}), whole({.runs = 4, .offloads = 2})};
-    plan.runs[1].after = {.runs = 1, .offloads = 1};
-    plan.runs[2].after = {.runs = 2, .prefetches = 1};
-    plan.runs[3].after = {.runs = 3, .offloads = 2};
-    plan.runs[4].after = {.runs = 4, .prefetches = 2};
-  }
-  [[nodiscard]] bool is_accepted() const {
-    return std::holds_alternative<Verified>(verify(graph, plan));
+    plan.runs[1].after.offloads = 1;
+    plan.runs[2].after.prefetches = 1;
+    plan.runs[3].after.offloads = 2;
+    plan.runs[4].after.prefetches = 2;
   }
   // What the step does when it is executed.
   [[nodiscard]] std::string fault() const {
@@ -193,11 +169,11 @@ class TwoSwaps : public ::testing::Test {
   }
   TaskGraph graph =
       toy_graph("y:2 a:2 b:2", "y = make(); a = fill(); use(y); b = again(); last(y)");
-  Plan plan;
+  Plan plan = plain_plan_with_pool(graph, pages(2));
 };
 
 TEST_F(TwoSwaps, AreAccepted) {
-  EXPECT_TRUE(is_accepted());
+  EXPECT_EQ(reason_against(graph, plan), "");
   EXPECT_EQ(fault(), "");
 }
 
@@ -205,8 +181,7 @@ TEST_F(TwoSwaps, AreAccepted) {
 TEST_F(TwoSwaps, MayBeginTheSecondWhileTheBlockIsRead) {
   plan.offloads[1].after = {.runs = 2, .prefetches = 1};
   plan.offloads[1].free_after = 3;
-  plan.runs[3].after.runs = 3;
-  EXPECT_TRUE(is_accepted());
+  EXPECT_EQ(reason_against(graph, plan), "");
   EXPECT_EQ(fault(), "");
 }
 
@@ -215,7 +190,7 @@ TEST_F(TwoSwaps, MayBeginTheSecondWhileTheBlockIsRead) {
 TEST_F(TwoSwaps, AreRefusedWhenTheSecondCopiesWhatTheFirstHasSentAway) {
   plan.offloads[1].after = {.runs = 1};
   plan.offloads[1].free_after = 3;
-  EXPECT_FALSE(is_accepted());
+  EXPECT_NE(reason_against(graph, plan), "");
   EXPECT_NE(fault().find("y is copied out when part of it is not near"), std::string::npos);
 }
 

@@ -40,13 +40,8 @@ RC_GTEST_PROP(BestChainOffload, IsBetweenTheBoundAndTheOptimumOfWholeTransfers, 
   const TaskGraph graph = paper_chain();
   const Profile profile = half_duplex_profile(graph);
   const BlockSizes block_sizes{graph, kPage};
-  const NearNeed need = near_need(graph, block_sizes);
-  const std::uint64_t slack = (need.resident - need.smallest) / kPage;
   const Problem given{
-      .graph = graph,
-      .profile = profile,
-      .budget = need.smallest + pages(*rc::gen::inRange<std::uint64_t>(0, slack + 1)),
-      .page = kPage};
+      .graph = graph, .profile = profile, .budget = random_budget(graph), .page = kPage};
   const std::vector<TaskRun> runs = runs_in_order(graph);
   const Chain chain = linearise(graph, profile, block_sizes, runs, 100);
   RC_ASSERT(chain.stages.size() == graph.tasks.size() / 2 + 1);

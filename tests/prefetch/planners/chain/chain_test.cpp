@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "prefetch/planners/chain/chain_cuts.h"
-#include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -48,23 +48,10 @@ TEST(Linearise, MakesAStageOfEachLayerOfAChain) {
 // A residual block: f1 writes a; f2 reads a, writes b; f3 reads b and a, writes c; f4 reads c.
 // After f2 both a and b live on: f2 and f3 are one virtual layer.
 TaskGraph residual() {
-  TaskGraph graph;
-  const auto block = [&](const char* name) {
-    return graph.add(DataBlock{.name = name, .size = pages(2)});
-  };
-  const DataId a = block("a");
-  const DataId b = block("b");
-  const DataId c = block("c");
-  const DataId d = block("d");
-  const DataId e = block("e");
-  const DataId g = block("g");
-  graph.add(Task{.name = "f1", .writes = {a}});
-  graph.add(Task{.name = "f2", .reads = {a}, .writes = {b}});
-  graph.add(Task{.name = "f3", .reads = {a, b}, .writes = {c}});
-  graph.add(Task{.name = "f4", .reads = {c}, .writes = {d}});
-  graph.add(Task{.name = "b4", .phase = Phase::kBackward, .reads = {c, d}, .writes = {e}});
-  graph.add(Task{.name = "b3", .phase = Phase::kBackward, .reads = {b, e}, .writes = {g}});
-  graph.add(Task{.name = "b2", .phase = Phase::kBackward, .reads = {a, g}, .writes = {e}});
+  TaskGraph graph = toy_graph("a:2 b:2 c:2 d:2 e:2 g:2",
+                              "a = f1(); b = f2(a); c = f3(a, b); d = f4(c); "
+                              "e = b4(c, d); g = b3(b, e); e = b2(a, g)");
+  for (std::size_t t = 4; t < 7; ++t) graph.tasks[t].phase = Phase::kBackward;
   return graph;
 }
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/verify/dataflow.h"
 #include "tests/prefetch/toy.h"
 
@@ -86,9 +85,7 @@ TEST(Rotor, RecomputesInsteadOfMoving) {
   for (const std::uint64_t pool : {10U, 12U, 14U}) {
     Problem given = problem(graph, profile, pages(pool));
     given.may_recompute = true;
-    const auto result = find_planner("rotor").plan(given);
-    ASSERT_TRUE(std::holds_alternative<Plan>(result)) << pool;
-    const Plan& plan = std::get<Plan>(result);
+    const Plan plan = planned("rotor", given);
     EXPECT_TRUE(plan.offloads.empty() && plan.prefetches.empty());
     EXPECT_EQ(plan.runs.size() > graph.tasks.size(), pool < 14) << pool;
   }
@@ -98,9 +95,7 @@ TEST(Rotor, SaysWhatItNeedsWhereItMayNotRecompute) {
   const TaskGraph graph = chain(4, pages(2));
   const Profile profile = flat_profile(graph, 100ns);
   const Problem given = problem(graph, profile, pages(13));
-  const auto result = find_planner("rotor").plan(given);
-  ASSERT_TRUE(std::holds_alternative<Infeasible>(result));
-  EXPECT_EQ(std::get<Infeasible>(result).smallest_budget, given.budget + pages(1));
+  EXPECT_EQ(refused("rotor", given).smallest_budget, given.budget + pages(1));
 }
 
 }  // namespace

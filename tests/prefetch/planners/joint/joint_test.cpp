@@ -2,10 +2,9 @@
 #include <tbb/global_control.h>
 
 #include "prefetch/bounds/bounds.h"
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/planners/joint/joint_search.h"
 #include "prefetch/simulate/simulate.h"
-#include "prefetch/verify/verify.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {
@@ -14,9 +13,7 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-Plan joint_plan(const Problem& problem) {
-  return std::get<Plan>(find_planner("joint").plan(problem));
-}
+Plan joint_plan(const Problem& problem) { return planned("joint", problem); }
 
 // Eight layers in a pool of 14 pages, eight less than the peak, and a link of 41 us a page.
 class JointOnASlowLink : public ::testing::Test {
@@ -39,7 +36,7 @@ TEST_F(JointOnASlowLink, RunsTasksAgainInsteadOfMoving) {
   const Plan plan = joint_plan(tight(true));
   EXPECT_TRUE(plan.offloads.empty());
   EXPECT_EQ(plan.runs.size(), graph.tasks.size() + 4);
-  EXPECT_TRUE(std::holds_alternative<Verified>(verify(graph, plan)));
+  EXPECT_EQ(reason_against(graph, plan), "");
 }
 
 TEST_F(JointOnASlowLink, MovesWhenItMayNotRecompute) {

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/simulate/simulate.h"
-#include "prefetch/verify/verify.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
@@ -15,16 +14,9 @@ using namespace testing;
 using namespace std::chrono_literals;
 
 Plan modnn_plan(const Problem& problem) {
-  Plan plan = std::get<Plan>(find_planner("modnn").plan(problem));
-  const auto verdict = verify(problem.graph, plan);
-  EXPECT_TRUE(std::holds_alternative<Verified>(verdict)) << std::get<Violation>(verdict).reason;
+  Plan plan = planned("modnn", problem);
+  EXPECT_EQ(reason_against(problem.graph, plan), "");
   return plan;
-}
-
-std::vector<std::string> names(const TaskGraph& graph, const std::vector<Move>& moves) {
-  std::vector<std::string> result;
-  for (const Move& move : moves) result.push_back(graph[move.data].name);
-  return result;
 }
 
 // x of two pages is made and used, then `big` needs all three pages of the pool, then four small
@@ -43,7 +35,7 @@ TEST(Modnn, PrefetchesWhenWaitingOneTaskLongerWouldDelay) {
   const TaskGraph graph = with_detour();
   const Profile profile = flat_profile(graph, 10ns);
   const Plan plan = modnn_plan(problem(graph, profile, pages(3)));
-  ASSERT_EQ(names(graph, plan.offloads), std::vector<std::string>{"x"});
+  ASSERT_EQ(names(graph, plan.offloads), "x");
   ASSERT_EQ(plan.prefetches.size(), 1U);
   EXPECT_EQ(plan.prefetches[0].after.runs, 5U);
   const Timeline timeline = simulate(plan, profile);
@@ -154,8 +146,8 @@ TEST(Modnn, DefragmentsWhereFreePagesAreApart) {
       toy_graph("a:1 b:1 c:1 d:2", "a = ma(); b = mb(); c = mc(b); d = join(a, c)");
   const Profile profile = flat_profile(graph, 10ns);
   const Plan plan = modnn_plan(problem(graph, profile, pages(4)));
-  EXPECT_EQ(names(graph, plan.offloads), (std::vector<std::string>{"a", "c"}));
-  EXPECT_EQ(names(graph, plan.prefetches), (std::vector<std::string>{"a", "c"}));
+  EXPECT_EQ(names(graph, plan.offloads), "a c");
+  EXPECT_EQ(names(graph, plan.prefetches), "a c");
   EXPECT_EQ(simulate(plan, profile).makespan(), 70ns);
 }
 
@@ -169,7 +161,7 @@ TEST(Modnn, DoesNotPrefetchWhatDefragmentationWouldThrowOut) {
                 "b, c = big2(); use(x); usew(w)");
   const Profile profile = flat_profile(graph, 10ns);
   const Plan plan = modnn_plan(problem(graph, profile, pages(4)));
-  EXPECT_EQ(names(graph, plan.offloads), std::vector<std::string>{"x"});
+  EXPECT_EQ(names(graph, plan.offloads), "x");
   ASSERT_EQ(plan.prefetches.size(), 1U);
   EXPECT_EQ(plan.prefetches[0].after.runs, 8U);
 }
@@ -180,7 +172,7 @@ TEST(Modnn, OffloadsNothingThatWasNotUsedSinceItWasMade) {
       toy_graph("u:2 g:2 c:2", "u = mu(); tu(u); g = mg(); rest(); c = mc(); use u(u); use g(g)");
   const Profile profile = flat_profile(graph, 100ns);
   const Plan plan = modnn_plan(problem(graph, profile, pages(4)));
-  EXPECT_EQ(names(graph, plan.offloads), std::vector<std::string>{"u"});
+  EXPECT_EQ(names(graph, plan.offloads), "u");
 }
 
 // A block that is away twice and does not change is transferred out once.
@@ -212,15 +204,14 @@ TEST(Modnn, OffloadsBesideTheLastReaderWhereTheLinkCan) {
 // Weights stay, also those that a plan may move: two pages beside the chain's smallest eight.
 TEST(Modnn, LeavesOffloadableStateNear) {
   TaskGraph graph = chain(4, pages(2));
-  const DataId w = graph.add(
-      DataBlock{.name = "w", .size = pages(2), .kind = DataKind::kState, .is_offloadable = true});
+  const DataId w = graph.add(DataBlock{.name = "w", .size = pages(2)});
+  make_offloadable(graph, w);
   graph.tasks[2].reads.push_back(w);
   const Profile profile = flat_profile(graph, 100ns);
   const Plan plan = modnn_plan(problem(graph, profile, pages(10)));
   EXPECT_EQ(std::ranges::count(plan.offloads, w, &Move::data), 0);
-  const auto result = find_planner("modnn").plan(problem(graph, profile, pages(9)));
-  ASSERT_TRUE(std::holds_alternative<Infeasible>(result));
-  EXPECT_EQ(std::get<Infeasible>(result).smallest_budget, pages(10));
+  const Problem smaller = problem(graph, profile, pages(9));
+  EXPECT_EQ(refused("modnn", smaller).smallest_budget, pages(10));
 }
 
 }  // namespace

@@ -2,13 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "prefetch/planners/catalogue.h"
 #include "prefetch/planners/superneurons/tensor_pool.h"
 #include "prefetch/simulate/simulate.h"
-#include "prefetch/verify/verify.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/planners/superneurons/superneurons_networks.h"
 #include "tests/prefetch/toy.h"
-#include "um/error.h"
+#include "tests/refusal.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -51,17 +50,9 @@ class SuperNeuronsTest : public ::testing::Test {
     Problem given = problem(graph, profile, pool);
     given.may_recompute = may_recompute;
     Plan plan = std::get<Plan>(plan_superneurons(given, options));
-    const auto verdict = verify(graph, plan);
-    if (const auto* violation = std::get_if<Violation>(&verdict))
-      ADD_FAILURE() << violation->reason;
+    EXPECT_EQ(reason_against(graph, plan), "");
     EXPECT_TRUE(moves_whole_blocks(plan, graph));
     return plan;
-  }
-
-  [[nodiscard]] std::vector<std::string> names(const std::vector<Move>& moves) const {
-    std::vector<std::string> result;
-    for (const Move& move : moves) result.push_back(graph[move.data].name);
-    return result;
   }
 
   [[nodiscard]] std::vector<std::string> recomputed(const Plan& plan) const {
@@ -92,12 +83,12 @@ TEST_F(SuperNeuronsTest, MovesNothingWithACacheWhereEverythingFits) {
 // it. c2 returns with C3 backward, c1 with C2 backward: the last convolution before their use.
 TEST_F(SuperNeuronsTest, OffloadsEveryConvolutionWithoutACache) {
   const Plan plan = plan_with({.tensor_cache = false, .recompute = false}, pages(7));
-  ASSERT_EQ(names(plan.offloads), (Names{"conv1.y", "conv2.y"}));
+  ASSERT_EQ(names(graph, plan.offloads), "conv1.y conv2.y");
   EXPECT_EQ(plan.offloads[0].after.runs, 2U);
   EXPECT_EQ(plan.runs[2].after.offloads, 1U);
   EXPECT_EQ(plan.offloads[1].after.runs, 4U);
   EXPECT_EQ(plan.runs[4].after.offloads, 2U);
-  ASSERT_EQ(names(plan.prefetches), (Names{"conv2.y", "conv1.y"}));
+  ASSERT_EQ(names(graph, plan.prefetches), "conv2.y conv1.y");
   EXPECT_EQ(plan.prefetches[0].after.runs, 9U);
   EXPECT_EQ(plan.prefetches[1].after.runs, 11U);
 }
@@ -117,7 +108,7 @@ TEST_F(SuperNeuronsTest, WaitsForALinkThatConvolutionsDoNotHide) {
 // A page short, from S on: the least recently used tensor, c1, leaves for S.
 TEST_F(SuperNeuronsTest, OffloadsTheLeastRecentlyUsedTensorWhenMemoryIsShort) {
   const Plan plan = plan_with({.recompute = false}, pages(6));
-  ASSERT_EQ(names(plan.offloads), Names{"conv1.y"});
+  ASSERT_EQ(names(graph, plan.offloads), "conv1.y");
   EXPECT_EQ(plan.runs[5].after.offloads, 0U);
   EXPECT_EQ(plan.runs[6].after.offloads, 1U);
   EXPECT_EQ(plan.prefetches[0].after.runs, 11U);
@@ -128,7 +119,7 @@ TEST_F(SuperNeuronsTest, OffloadsTheLeastRecentlyUsedTensorWhenMemoryIsShort) {
 TEST_F(SuperNeuronsTest, FetchesLaterWhereTheConvolutionLeavesNoRoom) {
   graph = three_convolutions(2);
   const Plan plan = plan_with({.recompute = false}, pages(7));
-  EXPECT_EQ(names(plan.prefetches), (Names{"conv2.y", "conv1.y"}));
+  EXPECT_EQ(names(graph, plan.prefetches), "conv2.y conv1.y");
   EXPECT_EQ(plan.prefetches[0].after.runs, 10U);
 }
 
@@ -165,7 +156,7 @@ TEST_F(SuperNeuronsTest, RecomputesWhatIsCheapUnlessItMayNot) {
   may_recompute = false;
   const Plan moving = plan_with({}, pages(5));
   EXPECT_TRUE(recomputed(moving).empty());
-  EXPECT_EQ(names(moving.offloads), (Names{"conv1.y", "conv2.y"}));
+  EXPECT_EQ(names(graph, moving.offloads), "conv1.y conv2.y");
 }
 
 // C2 has a fast algorithm with a workspace of three pages. Beside c1 r1 c2 that makes six; moving
@@ -190,12 +181,7 @@ TEST(SuperNeuronsSwitches, AreFoundByName) {
 }
 
 std::string complaint_about(std::string_view name) {
-  try {
-    static_cast<void>(find_planner(name));
-  } catch (const um::Error& error) {
-    return error.what();
-  }
-  return "";
+  return test::refusal([&] { return find_planner(name).name(); });
 }
 
 TEST(SuperNeuronsSwitches, AreListedWhereOneIsUnknown) {
