@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "prefetch/verify/dataflow.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/toy.h"
 
 namespace spillway::prefetch {
