@@ -7,7 +7,8 @@ spillway_test(um_host_tests
   SOURCES um/machine/available_memory_test.cpp um/host/far/copy_bytes_test.cpp
           um/host/copy_space_test.cpp um/threads/engine_test.cpp um/host/far/far_store_test.cpp
           um/host/host_device_test.cpp um/host/host_memory_test.cpp um/host/far/link_test.cpp
-          um/threads/sleep_until_test.cpp um/threads/thread_stream_test.cpp
+          um/threads/back_off_test.cpp um/threads/sleep_until_test.cpp
+          um/threads/thread_stream_test.cpp
   LINK spillway::um_host spillway::um_machine
   TSAN)
 
@@ -28,7 +29,7 @@ spillway_test(um_paging_tests
   SOURCES um/host/managed/eviction_order_test.cpp um/host/managed/fault_signal_test.cpp
           um/host/managed/fault_stack_test.cpp um/host/managed/managed_region_test.cpp
           um/host/managed/memfd_segv_test.cpp um/host/managed/near_pool_test.cpp
-          um/host/managed/page_grid_test.cpp
+          um/host/managed/page_grid_test.cpp um/host/managed/uffd_move_test.cpp
   LINK spillway::um_host_managed spillway::um_machine OpenMP::OpenMP_CXX)
 
 # The space under the drop-in allocator.

@@ -14,4 +14,8 @@ void sleep_until(std::chrono::steady_clock::time_point time) noexcept {
   }
 }
 
+void sleep_for(std::chrono::nanoseconds time) noexcept {
+  sleep_until(std::chrono::steady_clock::now() + time);
+}
+
 }  // namespace spillway::um

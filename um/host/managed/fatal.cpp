@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 namespace spillway::um {
@@ -14,12 +15,26 @@ iovec piece_of(std::string_view text) {
   return {.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
 }
 
+template <std::size_t count>
+[[noreturn]] void end_with(const std::array<iovec, count>& line) noexcept {
+  [[maybe_unused]] const auto written = writev(STDERR_FILENO, line.data(), count);
+  std::abort();
+}
+
+std::string_view known(const char* text) { return text != nullptr ? text : "an unknown error"; }
+
 }  // namespace
 
 void fatal(std::string_view sentence) noexcept {
-  const std::array<iovec, 3> line{piece_of("spillway: "), piece_of(sentence), piece_of("\n")};
-  [[maybe_unused]] const auto written = writev(STDERR_FILENO, line.data(), line.size());
-  std::abort();
+  end_with(std::array{piece_of("spillway: "), piece_of(sentence), piece_of("\n")});
+}
+
+// The two functions of the GNU library give constants: strerror() may allocate.
+void fatal_refusal(std::string_view what, int errno_value, std::string_view advice) noexcept {
+  end_with(std::array{piece_of("spillway: "), piece_of(what), piece_of(": "),
+                      piece_of(known(strerrorname_np(errno_value))), piece_of(", "),
+                      piece_of(known(strerrordesc_np(errno_value))), piece_of("; "),
+                      piece_of(advice), piece_of("\n")});
 }
 
 void fatal_fault(const std::exception_ptr& failure) noexcept {

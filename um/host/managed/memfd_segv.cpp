@@ -68,7 +68,7 @@ void MemfdSegv::map(PageIndex page, SlotIndex slot) noexcept {
   const auto offset = static_cast<off_t>(slot * page_);
   if (mmap(region_.data() + page * page_, page_, PROT_READ | PROT_WRITE,
            MAP_SHARED | MAP_FIXED | MAP_POPULATE, descriptor_, offset) == MAP_FAILED) {
-    fatal("the kernel refuses to map a page of managed memory; use larger pages");
+    fatal_refusal("the kernel refuses to map a page of managed memory", errno, "use larger pages");
   }
 }
 
@@ -76,7 +76,8 @@ void MemfdSegv::unmap(PageIndex page, SlotIndex /*slot*/) noexcept {
   if (mmap(region_.data() + page * page_, page_, PROT_NONE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, /*fd=*/-1,
            /*offset=*/0) == MAP_FAILED) {
-    fatal("the kernel refuses to unmap a page of managed memory; use larger pages");
+    fatal_refusal("the kernel refuses to unmap a page of managed memory", errno,
+                  "use larger pages");
   }
 }
 

@@ -2,19 +2,21 @@
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <ctime>
+#include <chrono>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "um/error.h"
 #include "um/host/managed/address_space.h"
 #include "um/host/managed/fatal.h"
 #include "um/machine/mapping.h"
+#include "um/threads/back_off.h"
 
 namespace spillway::um {
 namespace {
@@ -31,7 +33,12 @@ struct UffdioMove {
 };
 const unsigned long kUffdioMove = _IOWR(UFFDIO, 0x05, UffdioMove);
 
-constexpr int kMaxRefusals = 100'000;  // 1 s and more of waiting for a page that the kernel holds
+// For a page that the kernel holds: it says EBUSY or EAGAIN, most often for microseconds.
+constexpr BackOff::Pauses kWaits{.first = std::chrono::microseconds{10},
+                                 .longest = std::chrono::milliseconds{10},
+                                 .total = std::chrono::seconds{10}};
+
+bool is_for_the_moment(int reason) { return reason == EAGAIN || reason == EBUSY; }
 
 std::uint64_t number_of(const std::byte* address) {
   return reinterpret_cast<std::uintptr_t>(address);
@@ -39,7 +46,8 @@ std::uint64_t number_of(const std::byte* address) {
 
 }  // namespace
 
-UffdMove::UffdMove(const PageGeometry& geometry) : page_{geometry.page.count()} {
+UffdMove::UffdMove(const PageGeometry& geometry, UffdCalls calls)
+    : calls_{std::move(calls)}, page_{geometry.page.count()} {
   try {
     open();
     region_ = reserve_addresses(geometry.pages * geometry.page, AddressAccess::kReadWrite);
@@ -66,7 +74,7 @@ void UffdMove::open() {
   uffdio_api api{};
   api.api = UFFD_API;
   api.features = UFFD_FEATURE_SIGBUS | kFeatureMove;
-  if (ioctl(descriptor_, UFFDIO_API, &api) != 0) {
+  if (calls_.ioctl(descriptor_, UFFDIO_API, &api) != 0) {
     throw Error{"the kernel has no UFFDIO_MOVE, which came with Linux 6.8"};
   }
 }
@@ -89,25 +97,29 @@ void UffdMove::register_range(Range range) const {
   uffdio_register request{};
   request.range = {.start = number_of(range.data()), .len = range.size()};
   request.mode = UFFDIO_REGISTER_MODE_MISSING;
-  if (ioctl(descriptor_, UFFDIO_REGISTER, &request) != 0) {
+  if (calls_.ioctl(descriptor_, UFFDIO_REGISTER, &request) != 0) {
     throw system_error("the kernel refuses to watch memory for missing pages", errno);
   }
 }
 
 int UffdMove::move(std::byte* to, std::byte* from) const noexcept {
-  std::size_t moved = 0;
-  for (int refusals = 0; moved < page_;) {
+  BackOff waits{kWaits};
+  for (std::size_t moved = 0; moved < page_;) {
     UffdioMove request{.dst = number_of(to) + moved,
                        .src = number_of(from) + moved,
                        .len = page_ - moved,
                        .mode = kMoveAllowSourceHoles,
                        .move = 0};
-    if (ioctl(descriptor_, kUffdioMove, &request) == 0) return 0;
+    if (calls_.ioctl(descriptor_, kUffdioMove, &request) == 0) return 0;
     const int reason = errno;
-    if (request.move > 0) moved += static_cast<std::size_t>(request.move);
-    if ((reason != EAGAIN && reason != EBUSY) || ++refusals > kMaxRefusals) return reason;
-    const timespec pause{.tv_sec = 0, .tv_nsec = 10'000};
-    if (reason == EBUSY) nanosleep(&pause, nullptr);
+    if (!is_for_the_moment(reason)) return reason;
+    if (request.move > 0) {  // a part of the page: the rest at once
+      moved += static_cast<std::size_t>(request.move);
+      continue;
+    }
+    const std::optional<Nanoseconds> wait = waits.next();
+    if (!wait) return reason;
+    calls_.pause(*wait);
   }
   return 0;
 }
@@ -125,8 +137,11 @@ void UffdMove::remap(PageIndex from, PageIndex to, SlotIndex /*slot*/) noexcept 
 }
 
 void UffdMove::move_or_die(std::byte* to, std::byte* from) const noexcept {
-  if (move(to, from) != 0) {
-    fatal("the kernel refuses to move a page of managed memory; try --paging memfd");
+  const int reason = move(to, from);
+  if (reason != 0) {
+    fatal_refusal("the kernel refuses to move a page of managed memory", reason,
+                  is_for_the_moment(reason) ? "this has lasted 10 s; try --paging memfd"
+                                            : "try --paging memfd");
   }
 }
 

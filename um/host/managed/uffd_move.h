@@ -1,16 +1,18 @@
 #pragma once
 
 #include "um/host/managed/page_mapper.h"
+#include "um/host/managed/uffd_calls.h"
 
 namespace spillway::um {
 
 /// Moves physical pages between slots and pages by UFFDIO_MOVE (Linux 6.8 or newer, no privilege
-/// needed): no copy, and 1 us for a huge page. A touch of a missing page raises SIGBUS.
+/// needed): no copy, and 1 us for a huge page. A touch of a missing page raises SIGBUS. While the
+/// kernel itself holds a page, a move waits for it, up to 10 s.
 class UffdMove final : public PageMapper {
  public:
   /// Takes all near memory now, and moves one page to and fro. Throws: Error that says, as half a
   /// sentence, why the kernel refuses; OutOfMemory.
-  explicit UffdMove(const PageGeometry& geometry);
+  explicit UffdMove(const PageGeometry& geometry, UffdCalls calls = {});
   UffdMove(const UffdMove&) = delete;
   UffdMove& operator=(const UffdMove&) = delete;
   ~UffdMove() override;
@@ -34,6 +36,7 @@ class UffdMove final : public PageMapper {
   [[nodiscard]] std::byte* address(PageIndex page) const { return region_.data() + page * page_; }
   void release() noexcept;
 
+  UffdCalls calls_;
   std::size_t page_;
   int descriptor_ = -1;
   Range region_;

@@ -1,0 +1,104 @@
+#include "um/host/managed/uffd_move.h"
+
+#include <gtest/gtest.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+
+#include "um/error.h"
+#include "um/host/managed/uffd_probe.h"
+
+namespace spillway::um {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A kernel that refuses to move pages for some time, which passes only as the caller pauses.
+class RefusingKernel {
+ public:
+  [[nodiscard]] UffdCalls calls() {
+    return {.ioctl = [this](int descriptor, unsigned long request,
+                            void* argument) { return call(descriptor, request, argument); },
+            .pause = [this](Nanoseconds time) { passed_ += time; }};
+  }
+  void refuse(int reason, Nanoseconds time) {
+    reason_ = reason;
+    until_ = passed_ + time;
+  }
+  [[nodiscard]] Nanoseconds passed() const { return passed_; }
+
+ private:
+  int call(int descriptor, unsigned long request, void* argument) const {
+    constexpr unsigned kMove = 0x05;
+    if (_IOC_NR(request) != kMove || passed_ >= until_) {
+      return ioctl(descriptor, request, argument);
+    }
+    errno = reason_;
+    return -1;
+  }
+
+  Nanoseconds passed_{0};
+  Nanoseconds until_{0};
+  int reason_ = 0;
+};
+
+/// One page of managed memory that a RefusingKernel moves.
+class UffdMoveOfARefusingKernel : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto reason = probe_uffd_move()) GTEST_SKIP() << *reason;
+  }
+  [[nodiscard]] UffdMove mapper() {
+    return UffdMove{{.page = 4_KiB, .pages = 1, .slots = 1}, kernel.calls()};
+  }
+  RefusingKernel kernel;
+};
+
+TEST_F(UffdMoveOfARefusingKernel, WaitsWhileItSaysTryAgain) {
+  for (const int reason : {EAGAIN, EBUSY}) {
+    UffdMove moves = mapper();
+    moves.slot(0)[5] = std::byte{7};
+    const Nanoseconds before = kernel.passed();
+    kernel.refuse(reason, milliseconds{50});
+    moves.map(0, 0);
+    EXPECT_EQ(moves.region()[5], std::byte{7});
+    EXPECT_GE(kernel.passed() - before, milliseconds{50});
+    EXPECT_LE(kernel.passed() - before, milliseconds{70});  // the longest pause is 10 ms
+  }
+}
+
+TEST_F(UffdMoveOfARefusingKernel, EndsTheProcessAfterTenSecondsAndSaysWhy) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto move_never = [this] {
+    UffdMove moves = mapper();
+    kernel.refuse(EAGAIN, seconds{3600});
+    moves.map(0, 0);
+  };
+  EXPECT_DEATH(move_never(),
+               "spillway: the kernel refuses to move a page of managed memory: EAGAIN, Resource "
+               "temporarily unavailable; this has lasted 10 s; try --paging memfd\n");
+}
+
+TEST_F(UffdMoveOfARefusingKernel, DoesNotWaitForWhatWillNotPass) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto move_what_is_not_there = [this] {
+    UffdMove moves = mapper();
+    kernel.refuse(ENOENT, milliseconds{1});
+    moves.map(0, 0);
+  };
+  EXPECT_DEATH(move_what_is_not_there(),
+               "spillway: the kernel refuses to move a page of managed memory: ENOENT, No such "
+               "file or directory; try --paging memfd\n");
+}
+
+TEST_F(UffdMoveOfARefusingKernel, IsNotUsedWhereTheTrialOfItIsRefused) {
+  kernel.refuse(EPERM, milliseconds{1});
+  EXPECT_THROW((void)mapper(), Error);
+}
+
+}  // namespace
+}  // namespace spillway::um
