@@ -76,7 +76,7 @@ std::vector<Capability> HostDevice::capabilities() const {
   return {uffd_move(), memfd_segv(), huge_pages()};
 }
 
-Bytes HostDevice::available_memory() const { return um::available_memory(); }
+Bytes HostDevice::available_memory() const { return usable_memory(); }
 
 void HostDevice::prepare_kernel_thread() { make_fault_stack(); }
 

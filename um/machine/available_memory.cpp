@@ -1,6 +1,7 @@
 #include "um/machine/available_memory.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -88,13 +89,19 @@ Bytes room_in_all_cgroups(const fs::path& root) {
 
 Bytes available_memory(const fs::path& root) {
   const fs::path path = root / "proc/meminfo";
+  if (!std::ifstream{path}) throw system_error("cannot see how much memory is available", errno);
   const auto kibibytes = number_after(path, "MemAvailable:");
   if (!kibibytes) throw Error{"cannot read the available memory from " + path.string()};
   return std::min(*kibibytes * 1_KiB, room_in_all_cgroups(root));
 }
 
-void expect_available(Bytes size, const std::string& deed, const std::string& advice) {
-  const Bytes available = available_memory();
+Bytes usable_memory(const fs::path& root) {
+  return saturating_difference(available_memory(root), kBesideTraining);
+}
+
+void expect_available(Bytes size, const std::string& deed, const std::string& advice,
+                      Bytes beside) {
+  const Bytes available = saturating_difference(available_memory(), beside);
   if (size <= available) return;
   throw OutOfMemory{"cannot " + deed + ": " + to_string(available) + " are available; " + advice};
 }

@@ -10,12 +10,12 @@
 namespace spillway::um {
 namespace {
 
-const DeviceMaker kMaker{.kind = "Host",
-                         .open = [] { return std::make_unique<HostDevice>(); },
-                         .write = [](std::span<const std::byte> bytes,
-                                     std::byte* near) { std::ranges::copy(bytes, near); }};
+const DeviceMaker kHostMaker{.kind = "Host",
+                             .open = [] { return std::make_unique<HostDevice>(); },
+                             .write = [](std::span<const std::byte> bytes,
+                                         std::byte* near) { std::ranges::copy(bytes, near); }};
 
-INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(kMaker), device_kind);
+INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(kHostMaker), device_kind);
 
 TEST(HostDevice, NamesItsProcessor) {
   const std::string name = HostDevice{}.name();

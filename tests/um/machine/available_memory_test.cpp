@@ -29,6 +29,7 @@ class AvailableMemory : public testing::Test {
     write("sys/fs/cgroup" + folder + "/memory.current", usage + "\n");
   }
   [[nodiscard]] Bytes available() const { return available_memory(root_.path()); }
+  [[nodiscard]] Bytes usable() const { return usable_memory(root_.path()); }
 
  private:
   test::TemporaryFolder root_;
@@ -75,6 +76,17 @@ TEST_F(AvailableMemory, IsNothingInAFullCgroup) {
   write("proc/self/cgroup", "0::/a\n");
   write_cgroup("/a", "500000", "600000");
   EXPECT_EQ(available(), 0_B);
+}
+
+// A container of 60 MB, in which this process has 4 MB already.
+TEST_F(AvailableMemory, LeavesRoomForWhatATrainingTakesBesideNearAndFarMemory) {
+  write("proc/meminfo", "MemAvailable: 4000000 kB\n");
+  write("proc/self/cgroup", "0::/a\n");
+  write_cgroup("/a", "60000000", "4000000");
+  EXPECT_EQ(available(), Bytes{56'000'000});
+  EXPECT_EQ(usable(), Bytes{56'000'000} - 32_MiB);
+  write_cgroup("/a", "60000000", "50000000");
+  EXPECT_EQ(usable(), 0_B);
 }
 
 TEST_F(AvailableMemory, SaysWhichFileItCannotRead) {

@@ -10,7 +10,7 @@ namespace {
 
 Range map_far_ram(Bytes size) {
   expect_available(size, "put " + to_string(size) + " of far memory in RAM",
-                   "put it on disk with --far file:PATH");
+                   "put it on disk with --far file:PATH", kBesideTraining);
   return map_memory(size);
 }
 

@@ -49,7 +49,8 @@ void expect_room_for_both(const ManagedOptions& options) {
   expect_available(near + options.size,
                    "take " + to_string(near) + " of near memory and put " +
                        to_string(options.size) + " of far memory in RAM",
-                   "put far memory on disk with --far file:PATH, or use a smaller budget");
+                   "put far memory on disk with --far file:PATH, or use a smaller budget",
+                   kBesideTraining);
 }
 
 class ManagedRegion final : public ManagedSpace, private Hints, private FaultTarget {
