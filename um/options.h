@@ -16,6 +16,8 @@ struct FarOptions {
   /// Of unified memory, the bytes that will ever be far, where that is known: a GPU's driver takes
   /// RAM for them only as they leave, and nobody could stop then.
   Bytes used;
+  /// Every 4 KiB in a file has a checksum, in RAM: what the disk spoils is found when it is read.
+  bool checksums = true;
 };
 
 /// The link between near and far memory, the same each way.

@@ -18,6 +18,7 @@ const std::map<std::string, MemoryMode> kModes{{"managed", MemoryMode::kManaged}
 const std::map<std::string, um::Paging> kPaging{{"auto", um::Paging::kAuto},
                                                 {"uffd", um::Paging::kUffdMove},
                                                 {"memfd", um::Paging::kMemfdSegv}};
+const std::map<std::string, bool> kSwitch{{"on", true}, {"off", false}};
 
 std::string check_far(const std::string& text) {
   if (text == "ram" || (text.starts_with("file:") && text.size() > 5)) return {};
@@ -65,6 +66,12 @@ void MemoryFlags::add_host_space_to(CLI::App& app) {
       ->check(check_far)
       ->capture_default_str()
       ->group(kMemory);
+  app.add_option("--far-checksums", far_checksums,
+                 "on: check what is read back from a far file by checksums (CRC-32C), which take "
+                 "1/1024 of its size in RAM; off: trust the disk. Far memory in RAM has none")
+      ->check(CLI::IsMember{kSwitch})
+      ->capture_default_str()
+      ->group(kMemory);
   app.add_option("--link-bandwidth", link_bandwidth,
                  "Limit the link's bandwidth in each direction, e.g. 2GB/s (default: no limit)")
       ->check(check_bandwidth)
@@ -92,6 +99,7 @@ um::ManagedOptions MemoryFlags::space() const {
                              .paging = kPaging.at(paging),
                              .gpu = {.oversubscribe = oversubscribe, .discards = !no_discard}};
   if (far != "ram") options.far.file = far.substr(std::string_view{"file:"}.size());
+  options.far.checksums = kSwitch.at(far_checksums);
   if (!link_bandwidth.empty()) options.link.bandwidth = um::parse_bandwidth(link_bandwidth);
   options.link.latency = duration(link_latency);
   return options;

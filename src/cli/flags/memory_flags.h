@@ -17,6 +17,7 @@ namespace spillway::cli {
 struct MemoryFlags {
   std::string memory = "managed";
   std::string far = "ram";
+  std::string far_checksums = "on";
   std::string link_bandwidth;
   std::string link_latency;
   std::string fault_latency;

@@ -1,42 +1,81 @@
 #include "um/host/far/far_file.h"
 
-#include <unistd.h>
-
 #include <cerrno>
+#include <chrono>
+#include <optional>
+#include <utility>
 
 #include "um/error.h"
 #include "um/host/far/far_access.h"
+#include "um/threads/back_off.h"
 
 namespace spillway::um {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr BackOff::Pauses kWaits{
+    .first = milliseconds{1}, .longest = milliseconds{500}, .total = std::chrono::seconds{3}};
+
+bool may_pass(int reason) {
+  return reason == EIO || reason == EAGAIN || reason == ENOMEM || reason == EBUSY ||
+         reason == ETIMEDOUT;
+}
+
+/// Moves `size` bytes to or from the file at `at` by calls of `move_some(moved)`, which answer as
+/// pread(). Returns an errno, 0 when all have moved; `at` is then where it ended.
+template <typename MoveSome>
+int move_all(std::size_t size, Bytes& at, const std::function<void(Nanoseconds)>& pause,
+             const MoveSome& move_some) {
+  BackOff waits{kWaits};
+  for (std::size_t left = size; left > 0;) {
+    const ssize_t moved = move_some(size - left);
+    if (moved > 0) {
+      left -= static_cast<std::size_t>(moved);
+      at += Bytes{static_cast<std::uint64_t>(moved)};
+      waits = BackOff{kWaits};
+      continue;
+    }
+    const int reason = moved < 0 ? errno : EIO;  // zero: the file has lost its end, or is full
+    if (reason == EINTR) continue;
+    const std::optional<Nanoseconds> wait = may_pass(reason) ? waits.next() : std::nullopt;
+    if (!wait) return reason;
+    pause(*wait);
+  }
+  return 0;
+}
+
+Error failure_of(const char* deed, const FarFile& file, Bytes at, int reason) {
+  return system_error(std::string{"cannot "} + deed + " far memory in " + file.folder().string() +
+                          ", at byte " + std::to_string(at.count()) + " of its file",
+                      reason);
+}
+
+}  // namespace
+
+FarFile::FarFile(const std::filesystem::path& path, Bytes size, FarCalls calls)
+    : calls_{std::move(calls)}, file_{path, size}, size_{size} {}
 
 void FarFile::read(Bytes offset, std::span<std::byte> to) {
   expect_far_access(size_, offset, to);
-  auto at = static_cast<off_t>(offset.count());
-  while (!to.empty()) {
-    const ssize_t moved = pread(file_.descriptor(), to.data(), to.size(), at);
-    if (moved < 0 && errno == EINTR) continue;
-    if (moved <= 0) {  // zero: the file has lost its end
-      const int reason = moved < 0 ? errno : EIO;
-      throw system_error("cannot read far memory in " + file_.folder().string(), reason);
-    }
-    to = to.subspan(static_cast<std::size_t>(moved));
-    at += moved;
-  }
+  Bytes at = offset;
+  const int reason = move_all(to.size(), at, calls_.pause, [&](std::size_t moved) {
+    const std::span<std::byte> rest = to.subspan(moved);
+    return calls_.pread(file_.descriptor(), rest.data(), rest.size(),
+                        static_cast<off_t>(at.count()));
+  });
+  if (reason != 0) throw failure_of("read", *this, at, reason);
 }
 
 void FarFile::write(Bytes offset, std::span<const std::byte> from) {
   expect_far_access(size_, offset, from);
-  auto at = static_cast<off_t>(offset.count());
-  while (!from.empty()) {
-    const ssize_t moved = pwrite(file_.descriptor(), from.data(), from.size(), at);
-    if (moved < 0 && errno == EINTR) continue;
-    if (moved <= 0) {  // zero: the file system takes no more, and says not why
-      const int reason = moved < 0 ? errno : EIO;  // before the text is made, which may change it
-      throw system_error("cannot write far memory in " + file_.folder().string(), reason);
-    }
-    from = from.subspan(static_cast<std::size_t>(moved));
-    at += moved;
-  }
+  Bytes at = offset;
+  const int reason = move_all(from.size(), at, calls_.pause, [&](std::size_t moved) {
+    const std::span<const std::byte> rest = from.subspan(moved);
+    return calls_.pwrite(file_.descriptor(), rest.data(), rest.size(),
+                         static_cast<off_t>(at.count()));
+  });
+  if (reason != 0) throw failure_of("write", *this, at, reason);
 }
 
 std::string FarFile::description() const {

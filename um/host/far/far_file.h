@@ -2,23 +2,29 @@
 
 #include <filesystem>
 
+#include "um/host/far/far_calls.h"
 #include "um/host/far/far_store.h"
 #include "um/host/far/unnamed_file.h"
 
 namespace spillway::um {
 
-/// Far memory in a file.
+/// Far memory in a file. A read or write that fails for a reason that may pass (EIO, EAGAIN,
+/// ENOMEM, EBUSY, ETIMEDOUT) is tried again with growing pauses, 3 s in all; a full disk or a quota
+/// is no such reason.
 class FarFile final : public FarStore {
  public:
   /// Throws: as UnnamedFile.
-  FarFile(const std::filesystem::path& path, Bytes size) : file_{path, size}, size_{size} {}
+  FarFile(const std::filesystem::path& path, Bytes size, FarCalls calls = {});
 
+  /// Throw: Error that names the folder, what failed, and where in the file.
   void read(Bytes offset, std::span<std::byte> to) override;
   void write(Bytes offset, std::span<const std::byte> from) override;
   [[nodiscard]] Bytes size() const override { return size_; }
   [[nodiscard]] std::string description() const override;
+  [[nodiscard]] const std::filesystem::path& folder() const { return file_.folder(); }
 
  private:
+  FarCalls calls_;
   UnnamedFile file_;
   Bytes size_;
 };

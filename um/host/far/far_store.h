@@ -18,7 +18,7 @@ class FarStore {
   virtual ~FarStore() = default;
 
   /// Requires: address, offset and size are multiples of 4096.
-  /// Throws: Error when the file cannot be read or written.
+  /// Throws: Error when the file cannot be read or written, or no longer holds what was written.
   virtual void read(Bytes offset, std::span<std::byte> to) = 0;
   virtual void write(Bytes offset, std::span<const std::byte> from) = 0;
 
@@ -29,6 +29,7 @@ class FarStore {
 
 /// Far memory of `size` bytes as `options` ask for. A file gets all its room on disk now and has no
 /// name any more when this returns, so that it is gone when the process ends, however it ends.
+/// What is read from a file is checked by checksums unless `options` say otherwise.
 /// Throws: Error that names the path and says what is wrong with it, or how much room is missing.
 [[nodiscard]] std::unique_ptr<FarStore> make_far_store(const FarOptions& options, Bytes size);
 

@@ -12,33 +12,14 @@
 #include <vector>
 
 #include "tests/temporary_folder.h"
+#include "tests/um/host/far/pages.h"
 #include "um/error.h"
 #include "um/host/far/unnamed_file.h"
-#include "um/machine/mapping.h"
 
 namespace spillway::um {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Page-aligned bytes.
-class Pages {
- public:
-  explicit Pages(Bytes size, int value = 0) : bytes_{map_memory(size)} {
-    std::memset(bytes_.data(), value, bytes_.size());
-  }
-  Pages(const Pages&) = delete;
-  Pages& operator=(const Pages&) = delete;
-  ~Pages() { unmap_memory(bytes_); }
-  [[nodiscard]] Range bytes() const { return bytes_; }
-  [[nodiscard]] bool is_all(int value) const {
-    return std::all_of(bytes_.begin(), bytes_.end(),
-                       [&](std::byte b) { return b == static_cast<std::byte>(value); });
-  }
-
- private:
-  Range bytes_;
-};
 
 std::string sentence_of(const std::function<void()>& failing) {
   try {
@@ -163,9 +144,11 @@ TEST(FarFile, NamesItsFolderWhenTheSystemRefusesAReadOrAWrite) {
   const Pages page{4_KiB};
   ASSERT_EQ(mprotect(page.bytes().data(), page.bytes().size(), PROT_NONE), 0);
   EXPECT_EQ(sentence_of([&] { far->read(0_B, page.bytes()); }),
-            "cannot read far memory in " + folder.path().string() + ": Bad address");
+            "cannot read far memory in " + folder.path().string() +
+                ", at byte 0 of its file: Bad address");
   EXPECT_EQ(sentence_of([&] { far->write(0_B, page.bytes()); }),
-            "cannot write far memory in " + folder.path().string() + ": Bad address");
+            "cannot write far memory in " + folder.path().string() +
+                ", at byte 0 of its file: Bad address");
 }
 
 TEST(FarFile, SaysWhereItIs) {
