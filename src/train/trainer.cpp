@@ -18,6 +18,7 @@
 #include "src/plan/sub_batch_choice.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/profile/measured_profile.h"
+#include "src/step/batch_norm_values.h"
 
 namespace spillway {
 
@@ -95,6 +96,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   expect_going_on();
   if (options_.checkpoint.resume) open_folder();
   cut_batch();
+  expect_values_to_normalize(options_.network, options_.step.batch, workload_->sub_batches());
   make_plans_of_steps();
   expect_going_on();
   // A training that is refused leaves no folder behind.

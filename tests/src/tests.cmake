@@ -75,7 +75,7 @@ spillway_test(training_tests
           src/profile/scratch_ring_test.cpp src/train/shortest_decimal_test.cpp
           src/train/state_test.cpp src/execute/step_space_test.cpp src/step/step_test.cpp
           src/plan/sub_batch_plans_test.cpp src/step/sub_step_test.cpp src/train/train_test.cpp
-          src/train/trainer_test.cpp
+          src/train/trainer_test.cpp src/step/batch_norm_values_test.cpp
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::profile
        spillway::train spillway::um_host)
 
