@@ -8,11 +8,16 @@
 
 namespace spillway::um {
 
+/// `sentence` fit for a terminal, whatever a user or a file gave that it echoes: every word of more
+/// than 200 bytes, and the whole of more than 4000, is cut in the middle, and a '?' stands for each
+/// control character. Characters of UTF-8 stay whole.
+[[nodiscard]] std::string shortened(std::string_view sentence);
+
 /// The environment failed or the user asked for what cannot be done. `what()` is one clear sentence
-/// for the user, without a source line.
+/// for the user, shortened(), without a source line.
 class Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit Error(std::string_view sentence) : std::runtime_error{shortened(sentence)} {}
 };
 
 /// A memory or a budget has no room for what was asked for.
@@ -31,7 +36,7 @@ class ContractError : public std::logic_error {
 void expects(bool holds, std::string_view what, Caller where = Caller::here());
 
 /// An Error whose sentence ends with the text of `errno_value`: "cannot open /x: Permission
-/// denied".
+/// denied"; where the process has too many open files, with what to do about it.
 [[nodiscard]] Error system_error(std::string_view what, int errno_value);
 
 }  // namespace spillway::um

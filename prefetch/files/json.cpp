@@ -6,6 +6,8 @@
 #include <fstream>
 #include <iostream>
 
+#include "um/text/json_limits.h"
+
 namespace spillway::prefetch {
 namespace {
 
@@ -28,6 +30,7 @@ std::string read_file(const std::string& path) {
 }
 
 nlohmann::json parse(const std::string& text, const std::string& name) {
+  if (const auto limit = um::beyond_json_limits(text)) throw um::Error{name + ": " + *limit};
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "um/error.h"
+#include "um/text/json_limits.h"
 
 namespace spillway {
 namespace {
@@ -94,6 +95,7 @@ class Header {
     end_ = sizeof(length) + length;
     std::string text(length, ' ');
     file_.read(sizeof(length), std::as_writable_bytes(std::span{text}));
+    if (const auto limit = um::beyond_json_limits(text)) refuse("its header " + *limit);
     json_ = json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!json_.is_object()) refuse("its header is no JSON object");
   }

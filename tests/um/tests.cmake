@@ -1,11 +1,13 @@
 spillway_test(um_core_tests
-  SOURCES um/arena_test.cpp um/bytes_test.cpp um/ledger_test.cpp
-  LINK spillway::um_core
+  SOURCES um/arena_test.cpp um/bytes_test.cpp um/error_test.cpp um/ledger_test.cpp
+          um/text/json_limits_test.cpp
+  LINK spillway::um_core spillway::um_text
   TSAN)
 
 spillway_test(um_host_tests
-  SOURCES um/machine/available_memory_test.cpp um/host/far/copy_bytes_test.cpp
-          um/host/copy_space_test.cpp um/threads/engine_test.cpp um/host/far/far_store_test.cpp
+  SOURCES um/machine/available_memory_test.cpp um/host/far/checked_far_test.cpp
+          um/host/far/copy_bytes_test.cpp um/host/copy_space_test.cpp um/host/far/crc32c_test.cpp
+          um/threads/engine_test.cpp um/host/far/far_file_failure_test.cpp um/host/far/far_store_test.cpp
           um/host/host_device_test.cpp um/host/host_memory_test.cpp um/host/far/link_test.cpp
           um/threads/back_off_test.cpp um/threads/sleep_until_test.cpp
           um/threads/thread_stream_test.cpp

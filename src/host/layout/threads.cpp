@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <exception>
+#include <latch>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "um/error.h"
@@ -34,6 +37,24 @@ void bind_this_thread(int cpu) {
   pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
+// OpenMP ends the process where the system gives it no thread, so that is tried before.
+void expect_threads(std::size_t count) {
+  std::latch all_are_there{1};
+  std::vector<std::thread> trial;
+  trial.reserve(count);
+  try {
+    while (trial.size() < count) trial.emplace_back([&] { all_are_there.wait(); });
+  } catch (const std::system_error&) {  // those that are there are joined first
+  }
+  all_are_there.count_down();
+  for (std::thread& thread : trial) thread.join();
+  if (trial.size() == count) return;
+  throw um::Error{"the system starts only " + std::to_string(trial.size()) + " of " +
+                  std::to_string(count) +
+                  " more threads; raise the limit of processes (ulimit -u), or ask for fewer "
+                  "threads"};
+}
+
 }  // namespace
 
 std::size_t usable_cpus() {
@@ -42,6 +63,7 @@ std::size_t usable_cpus() {
 }
 
 void start_team(std::size_t threads, const std::function<void()>& prepare) {
+  expect_threads(threads - 1);
   omp_set_dynamic(0);
   omp_set_num_threads(static_cast<int>(threads));
   const std::vector<int> cpus = process_cpus();

@@ -11,8 +11,8 @@ namespace spillway::host {
 /// Starts the OpenMP team of the calling thread, which must be the one that will run kernels (each
 /// such thread has a team of its own), and binds its threads to the CPUs of the process, one each,
 /// when there are exactly as many CPUs as threads. Each thread of the team then calls `prepare`.
-/// Throws: um::Error when OpenMP gives fewer threads (oneDNN would wait for the missing ones for
-/// ever); what `prepare` throws.
+/// Throws: um::Error when the system starts no more threads, or OpenMP gives fewer (oneDNN would
+/// wait for the missing ones for ever); what `prepare` throws.
 void start_team(
     std::size_t threads, const std::function<void()>& prepare = [] {});
 
