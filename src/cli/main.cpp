@@ -1,9 +1,10 @@
-#include <fmt/core.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <sstream>
+#include <string>
+#include <system_error>
 
 #include "src/cli/bench/bench_command.h"
 #include "src/cli/devices_command.h"
@@ -14,6 +15,8 @@
 #include "src/cli/plan/profile_command.h"
 #include "src/cli/report_command.h"
 #include "src/cli/sweep/sweep_command.h"
+#include "src/cli/terminal/standard_streams.h"
+#include "src/cli/terminal/tell.h"
 #include "src/cli/train/train_command.h"
 #include "src/cli/version.h"
 #include "src/execute/executor.h"
@@ -49,29 +52,57 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
     if (const auto sentence = misspelling(app)) {
-      fmt::print(stderr, "{}\n", *sentence);
+      tell("{}\n", spillway::um::shortened(*sentence));
     } else {
-      app.exit(error);
+      std::stringstream text;
+      app.exit(error, text, text);
+      for (std::string line; std::getline(text, line);) {
+        tell("{}\n", spillway::um::shortened(line));
+      }
     }
     return kBadUsage;
   }
   return 0;
 }
 
+// The system refused something that the code at hand has no sentence for.
+void explain(const std::system_error& error) {
+  using spillway::cli::tell;
+  if (std::ferror(stdout) != 0) {
+    tell("spillway: cannot write to standard output: {}\n", error.code().message());
+  } else if (error.code() == std::errc::resource_unavailable_try_again) {
+    tell(
+        "spillway: the system starts no more threads; raise the limit of processes (ulimit -u), or "
+        "run fewer programs\n");
+  } else {
+    tell("spillway: the system refuses: {}\n", error.what());
+  }
+}
+
+int run_and_explain(int argc, char** argv) {
+  using spillway::cli::tell;
+  try {
+    const int code = run(argc, argv);
+    if (code == 0) spillway::cli::expect_output_written();
+    return code;
+  } catch (const spillway::Interrupted& interrupted) {
+    tell("spillway: interrupted; {}\n", interrupted.what());
+    return kInterrupted;
+  } catch (const spillway::um::Error& error) {
+    tell("spillway: {}\n", error.what());
+  } catch (const std::bad_alloc&) {
+    tell("spillway: this machine has no more memory\n");
+  } catch (const std::system_error& error) {
+    explain(error);
+  } catch (const std::exception& error) {
+    tell("spillway: a bug in spillway, please report it: {}\n", error.what());
+  }
+  return kFailure;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const spillway::Interrupted& interrupted) {
-    fmt::print(stderr, "spillway: interrupted; {}\n", interrupted.what());
-    return kInterrupted;
-  } catch (const spillway::um::Error& error) {
-    fmt::print(stderr, "spillway: {}\n", error.what());
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "spillway: this machine has no more memory\n");
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "spillway: a bug in spillway, please report it: {}\n", error.what());
-  }
-  return kFailure;
+  spillway::cli::open_missing_streams();
+  return run_and_explain(argc, argv);
 }

@@ -14,6 +14,7 @@
 
 #include "src/bench/build.h"
 #include "src/cli/flags/output_path.h"
+#include "src/cli/terminal/tell.h"
 #include "src/files/replaced_file.h"
 #include "src/report/report_data.h"
 #include "src/report/report_input.h"
@@ -67,10 +68,10 @@ void expect_no_input_replaced(const ReportFlags& flags) {
 void warn_of_several_machines(const nlohmann::json& data) {
   const std::size_t count = data.at("machines").size();
   if (count < 2) return;
-  fmt::print(stderr,
-             "note: the measurements are of {} machines; each has its own section, and nothing is "
-             "compared between them\n",
-             count);
+  tell(
+      "note: the measurements are of {} machines; each has its own section, and nothing is "
+      "compared between them\n",
+      count);
 }
 
 void report(const ReportFlags& flags) {
@@ -80,7 +81,7 @@ void report(const ReportFlags& flags) {
   const nlohmann::json data = report_data(inputs, build_version());
   warn_of_several_machines(data);
   for (const std::string& complaint : inputs.left_out) {
-    fmt::print(stderr, "warning: left out: {}\n", complaint);
+    tell("warning: left out: {}\n", complaint);
   }
   write_page(make_page(data), flags.output);
   if (flags.output != "-") fmt::print("{}\n", flags.output);

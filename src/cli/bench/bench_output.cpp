@@ -12,6 +12,7 @@
 
 #include "prefetch/files/json.h"
 #include "src/cli/flags/output_path.h"
+#include "src/cli/terminal/tell.h"
 
 namespace spillway::cli {
 namespace {
@@ -52,7 +53,7 @@ void BenchOutput::write(nlohmann::json options, nlohmann::json rows) {
   // A bench that was stopped before its first row has nothing that is worth an older file.
   std::error_code ignored;
   if (rows.empty() && path_ != "-" && std::filesystem::exists(path_, ignored)) {
-    fmt::print(stderr, "nothing was measured: {} stays as it was\n", path_);
+    tell("nothing was measured: {} stays as it was\n", path_);
     return;
   }
   file_.took = std::chrono::steady_clock::now() - begin_;

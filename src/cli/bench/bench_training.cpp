@@ -13,6 +13,7 @@
 #include "src/cli/bench/partial_measurement.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/progress_line.h"
+#include "src/cli/terminal/tell.h"
 #include "src/plan/budget.h"
 #include "um/error.h"
 #include "um/machine/available_memory.h"
@@ -109,8 +110,8 @@ void BenchTraining::expect_reached() const {
     throw um::Error{"no run was reached in time; give more --seconds, or smaller batches"};
   }
   if (reached < wanted) {
-    fmt::print(stderr, "note: only {} of {} rows reached in {:g} s; give more --seconds\n", reached,
-               wanted, flags_.repeats.seconds);
+    tell("note: only {} of {} rows reached in {:g} s; give more --seconds\n", reached, wanted,
+         flags_.repeats.seconds);
   }
 }
 

@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "src/cli/flags/cuda_side.h"
+#include "src/cli/terminal/tell.h"
 #include "src/host/host_context.h"
+#include "um/count_of.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
 
@@ -121,7 +123,7 @@ ExecutionContext DeviceFlags::open() const {
   if (device == "host") return open_host();
   if (device == "auto") {
     if (const auto reason = why_no_gpu()) {
-      if (!reason->empty()) fmt::print(stderr, "note: no GPU is used: {}\n", *reason);
+      if (!reason->empty()) tell("note: no GPU is used: {}\n", *reason);
       return open_host();
     }
   }
@@ -141,7 +143,15 @@ void DeviceFlags::expect_host_precision() const {
 ExecutionContext DeviceFlags::open_host() const {
   expect_host_precision();
   if (shares_gpu) throw um::Error{"--shared-gpu is for --device cuda"};
+  warn_of_too_many_threads();
   return host::open_context(std::make_unique<um::HostDevice>(), thread_count(), deterministic);
+}
+
+void DeviceFlags::warn_of_too_many_threads() const {
+  const std::size_t cpus = host::usable_cpus();
+  if (thread_count() <= cpus) return;
+  tell("warning: {} threads share {}: they wait for each other, and training is slower\n",
+       thread_count(), um::count_of(cpus, "processor"));
 }
 
 ExecutionContext DeviceFlags::open_cuda() const {

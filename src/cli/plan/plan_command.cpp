@@ -27,6 +27,7 @@
 #include "src/cli/plan/plan_subject.h"
 #include "src/cli/plan/sub_batch_figures.h"
 #include "src/cli/terminal/arena_report.h"
+#include "src/cli/terminal/tell.h"
 #include "src/plan/arena_use.h"
 #include "src/plan/budget.h"
 #include "src/plan/sub_batch_plans.h"
@@ -155,7 +156,7 @@ bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& sub
   add_places(options.memory.mode(), arena_use_of(steps), figures);
   const PlannedSubStep& last = steps.back();
   if (normalizes_by_batch(*last.graph)) {
-    fmt::print(stderr, "note: batch norm's statistics change: they are of each sub-batch alone\n");
+    tell("note: batch norm's statistics change: they are of each sub-batch alone\n");
   }
   write(options,
         {.plan = last.plan, .timeline = prefetch::simulate(*last.graph, last.plan, *last.profile)},

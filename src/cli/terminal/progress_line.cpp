@@ -6,6 +6,8 @@
 
 #include <cstdio>
 
+#include "src/cli/terminal/tell.h"
+
 namespace spillway::cli {
 namespace {
 
@@ -32,10 +34,10 @@ void ProgressLine::show(const std::string& text) {
   next_ =
       Clock::now() + (is_terminal_ ? Clock::duration{kOnTerminal} : Clock::duration{kElsewhere});
   if (is_terminal_) {
-    fmt::print(stderr, "\r{:.{}}\x1b[K", text, columns() - 1);  // the last one would wrap
+    tell("\r{:.{}}\x1b[K", text, columns() - 1);  // the last one would wrap
     is_open_ = true;
   } else {
-    fmt::print(stderr, "{}\n", text);
+    tell("{}\n", text);
   }
 }
 

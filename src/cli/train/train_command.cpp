@@ -19,9 +19,11 @@
 #include "src/cli/terminal/arena_report.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/progress_line.h"
+#include "src/cli/terminal/tell.h"
 #include "src/cli/train/training_flags.h"
 #include "src/cli/train/training_report.h"
 #include "src/plan/plan_facts.h"
+#include "src/step/batch_norm_values.h"
 #include "src/step/sub_step.h"
 #include "src/train/settings_json.h"
 #include "src/train/shortest_decimal.h"
@@ -66,7 +68,7 @@ class Training {
             .on_planning =
                 [this](std::size_t tasks) {
                   progress_.end();
-                  fmt::print(stderr, "planning {}\n", um::count_of(tasks, "task"));
+                  tell("planning {}\n", um::count_of(tasks, "task"));
                 },
             .on_step = [this](auto step, auto epoch,
                               const auto& as) { report_->step(step, epoch, as); },
@@ -82,39 +84,42 @@ class Training {
 
   void describe() const {
     const PlanFacts facts = facts_of(trainer_.plans(), workload());
-    fmt::print(stderr, "{} ({} parameters) at batch {} on {}\n", network().name,
-               nets::count_parameters(network()), batch(),
-               trainer_.context().backend->description());
+    tell("{} ({} parameters) at batch {} on {}\n", network().name,
+         nets::count_parameters(network()), batch(), trainer_.context().backend->description());
     describe_sub_batches();
-    fmt::print(stderr, "{}; budget {} (smallest feasible {}, all near {})\n",
-               trainer_.session().memory_description(), um::to_string(trainer_.plans().budget),
-               um::to_string(workload().need().smallest),
-               um::to_string(workload().need().resident));
+    tell("{}; budget {} (smallest feasible {}, all near {})\n",
+         trainer_.session().memory_description(), um::to_string(trainer_.plans().budget),
+         um::to_string(workload().need().smallest), um::to_string(workload().need().resident));
     std::string algorithms;
     for (const auto& [name, count] : facts.algorithms) {
       algorithms += fmt::format("{}{} {}", algorithms.empty() ? "" : ", ", count, name);
     }
-    fmt::print(stderr, "plan of {}: {} out and {} in a step, {} recomputed; convolutions: {}\n",
-               trainer_.plan().planner, um::to_string(facts.offloaded),
-               um::to_string(facts.prefetched), um::count_of(facts.recomputed_tasks, "task"),
-               algorithms);
+    tell("plan of {}: {} out and {} in a step, {} recomputed; convolutions: {}\n",
+         trainer_.plan().planner, um::to_string(facts.offloaded), um::to_string(facts.prefetched),
+         um::count_of(facts.recomputed_tasks, "task"), algorithms);
     if (const auto use = trainer_.session().arena_use()) {
-      fmt::print(stderr, "arena: {}\n", describe_places(places_json(*use)));
+      tell("arena: {}\n", describe_places(places_json(*use)));
     }
     if (trainer_.options().checkpoint.resume) {
-      fmt::print(stderr, "going on after step {}\n", trainer_.options().training.first_step);
+      tell("going on after step {}\n", trainer_.options().training.first_step);
     }
   }
 
   void describe_sub_batches() const {
     if (sub_batches().steps == 1) return;
-    fmt::print(stderr, "each batch in {} sub-batches of {}{}\n", sub_batches().steps,
-               um::count_of(sub_batches().size, "image"),
-               batch() % sub_batches().size == 0 ? "" : ", the last one smaller");
+    tell("each batch in {} sub-batches of {}{}\n", sub_batches().steps,
+         um::count_of(sub_batches().size, "image"),
+         batch() % sub_batches().size == 0 ? "" : ", the last one smaller");
     if (normalizes_by_batch(trainer_.graph())) {
-      fmt::print(stderr,
-                 "note: batch norm's statistics are of each sub-batch alone: not the same training "
-                 "as with the whole batch\n");
+      tell(
+          "note: batch norm's statistics are of each sub-batch alone: not the same training "
+          "as with the whole batch\n");
+    }
+    if (const auto layer = last_norm_of_one_value(network(), batch(), sub_batches())) {
+      tell(
+          "warning: in the last sub-batch, of one image, layer {} gets one value per channel and "
+          "makes zeros of it; give a --sub-batch that divides the batch\n",
+          *layer);
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "src/cli/terminal/tell.h"
 #include "src/train/shortest_decimal.h"
 #include "um/count_of.h"
 #include "um/nanoseconds.h"
@@ -102,26 +103,25 @@ double TrainingReport::images_per_second(um::Nanoseconds step) const {
 }
 
 void TrainingReport::print(const TrainingSummary& summary) const {
-  fmt::print(stderr, "{}, median {:.4f} s ({:.1f} images/s), waiting {:.2f} s in all\n",
-             um::count_of(summary.steps_run, "step"), um::seconds(summary.median_step),
-             images_per_second(summary.median_step), um::seconds(summary.stalled));
+  tell("{}, median {:.4f} s ({:.1f} images/s), waiting {:.2f} s in all\n",
+       um::count_of(summary.steps_run, "step"), um::seconds(summary.median_step),
+       images_per_second(summary.median_step), um::seconds(summary.stalled));
   const um::Counters& counters = summary.counters;
-  fmt::print(stderr, "near peak {} of {}; moved {} in, {} out; {}, {}\n",
-             um::to_string(summary.near_peak), um::to_string(budget_),
-             um::to_string(counters.bytes_prefetched), um::to_string(counters.bytes_offloaded),
-             um::count_of(counters.faults, "fault"), um::count_of(counters.evictions, "eviction"));
+  tell("near peak {} of {}; moved {} in, {} out; {}, {}\n", um::to_string(summary.near_peak),
+       um::to_string(budget_), um::to_string(counters.bytes_prefetched),
+       um::to_string(counters.bytes_offloaded), um::count_of(counters.faults, "fault"),
+       um::count_of(counters.evictions, "eviction"));
   if (counters.refused_hints > 0) {
-    fmt::print(stderr, "{} not prefetched for want of near memory\n",
-               um::count_of(counters.refused_hints, "page"));
+    tell("{} not prefetched for want of near memory\n",
+         um::count_of(counters.refused_hints, "page"));
   }
-  fmt::print(stderr, "weights {}\n", summary.weights_sha256);
+  tell("weights {}\n", summary.weights_sha256);
   if (summary.steps_run < 2) return;
   const double error = error_of(summary);
-  fmt::print(stderr, "predicted step {:.4f} s ({:+.1f} %){}\n", um::seconds(summary.predicted_step),
-             100 * error,
-             std::abs(error) > kLargestError
-                 ? ": more than 15 % off; perhaps the machine was busy, or the times are of another"
-                 : "");
+  tell("predicted step {:.4f} s ({:+.1f} %){}\n", um::seconds(summary.predicted_step), 100 * error,
+       std::abs(error) > kLargestError
+           ? ": more than 15 % off; perhaps the machine was busy, or the times are of another"
+           : "");
 }
 
 }  // namespace spillway::cli

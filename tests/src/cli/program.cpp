@@ -156,6 +156,13 @@ void Program::signal(int number) const {
   if (process_ > 0) kill(process_, number);
 }
 
+bool Program::is_running() const {
+  siginfo_t info{};
+  const bool is_known =
+      waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  return is_known && info.si_pid == 0;
+}
+
 Outcome Program::finish() {
   while (read_some()) {
   }

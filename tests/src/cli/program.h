@@ -57,6 +57,9 @@ class Program {
   /// Waits until it has written `text` to standard error; returns without when it ends before.
   void wait_for_error(const std::string& text);
   void signal(int number) const;
+  [[nodiscard]] pid_t process() const { return process_; }
+  /// False once it has ended.
+  [[nodiscard]] bool is_running() const;
   /// Waits until it ends.
   [[nodiscard]] Outcome finish();
 

@@ -158,6 +158,14 @@ TEST(FarFile, SaysWhereItIs) {
   EXPECT_EQ(description.find("file in " + folder.path().string() + ", "), 0U) << description;
 }
 
+TEST(FarFile, HasChecksumsUnlessTheyAreNotWanted) {
+  const test::TemporaryFolder folder;
+  EXPECT_TRUE(make_far_store({.file = folder.path()}, 4_KiB)->description().ends_with("checksums"));
+  EXPECT_FALSE(make_far_store({.file = folder.path(), .checksums = false}, 4_KiB)
+                   ->description()
+                   .ends_with("checksums"));
+}
+
 TEST(FarFile, RefusesAFolderThatIsNotThere) {
   const test::TemporaryFolder folder;
   EXPECT_EQ(refusal(folder.path() / "none" / "far"),

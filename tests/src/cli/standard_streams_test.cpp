@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/src/cli/shell.h"
+
+// The program's standard streams, full or closed.
+
+namespace spillway::test {
+namespace {
+
+const char* const kTwoSteps =
+    "train --net lenet --batch 8 --steps 2 --device host --budget min+50% ";
+
+using StandardStreams = InShell;
+
+std::string last_line_of(const std::string& text) {
+  const std::size_t end = text.rfind('\n');
+  return text.substr(text.rfind('\n', end - 1) + 1);
+}
+
+TEST_F(StandardStreams, TrainingGoesOnWithoutAPlaceForItsNotes) {
+  for (const char* const nowhere : {"2>/dev/full", "2>&-"}) {
+    const std::string training = std::string{kTwoSteps} + "--json lines ";
+    EXPECT_EQ(run(training + nowhere).exit_code, 0) << nowhere;
+    EXPECT_NE(last_line_of(text_of(file("lines"))).find("weights_sha256"), std::string::npos);
+  }
+}
+
+TEST_F(StandardStreams, NoFileTakesThePlaceOfAStreamThatIsClosed) {
+  EXPECT_EQ(run(std::string{kTwoSteps} + "--json lines 0<&- 1>&- 2>&-").exit_code, 0);
+  EXPECT_EQ(text_of(file("lines")).find("smallest feasible"), std::string::npos);
+}
+
+TEST_F(StandardStreams, WhatCannotBeWrittenToStandardOutputIsAFailure) {
+  for (const char* const command :
+       {"nets", "nets lenet", "nets --json -", "devices", "devices --json -",
+        "plan --net lenet --batch 8 --machine v100 --budget 100%",
+        "plan --net lenet --batch 8 --machine v100 --budget 100% --json -",
+        "sweep --net lenet --batch 8 --machines v100 --planners resident --budgets 100%",
+        "document man", "document bash", "--help", "--version", "train --help",
+        "train --net lenet --batch 8 --steps 1 --device host --json -"}) {
+    for (const char* const nowhere : {">/dev/full", ">&-"}) {
+      const ShellOutcome outcome = run(std::string{command} + " " + nowhere + " 2>errors");
+      EXPECT_EQ(outcome.exit_code, 1) << command << " " << nowhere << "\n" << outcome.errors;
+      EXPECT_NE(outcome.errors.find("spillway: cannot write to standard output"), std::string::npos)
+          << command << " " << nowhere << "\n"
+          << outcome.errors;
+      EXPECT_EQ(outcome.errors.find("bug in spillway"), std::string::npos) << outcome.errors;
+    }
+  }
+}
+
+TEST_F(StandardStreams, ACommandThatSaysNothingNeedsNoStandardOutput) {
+  EXPECT_EQ(run(std::string{kTwoSteps} + ">&- 2>errors").exit_code, 0);
+  EXPECT_EQ(run(std::string{kTwoSteps} + ">/dev/full 2>errors").exit_code, 0);
+}
+
+}  // namespace
+}  // namespace spillway::test
