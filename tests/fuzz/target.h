@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace spillway::fuzz {
+
+/// A reader of what comes from outside.
+struct Target {
+  std::string name;                ///< of its folder in the corpus, too
+  std::vector<std::string> seeds;  ///< good inputs, beside those of the corpus
+  /// Reads one input; `folder` is empty, and its own. Throws: um::Error when it refuses.
+  std::function<void(const std::string& input, const std::filesystem::path& folder)> read;
+};
+
+/// Every reader there is.
+[[nodiscard]] std::vector<Target> all_targets();
+
+}  // namespace spillway::fuzz

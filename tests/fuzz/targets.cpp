@@ -1,0 +1,181 @@
+#include <fstream>
+#include <sstream>
+#include <utility>
+#include <variant>
+
+#include "nets/text/network_file.h"
+#include "prefetch/files/machine.h"
+#include "prefetch/files/plan_file.h"
+#include "prefetch/files/profile_file.h"
+#include "prefetch/files/trace.h"
+#include "prefetch/planners/catalogue.h"
+#include "src/data/cifar10.h"
+#include "src/data/idx.h"
+#include "src/files/safetensors.h"
+#include "src/report/report_input.h"
+#include "src/train/checkpoint.h"
+#include "tests/fuzz/target.h"
+#include "tests/prefetch/small_machine.h"
+#include "tests/prefetch/small_trace.h"
+#include "tests/prefetch/toy.h"
+#include "tests/src/report/sample_bench_file.h"
+
+namespace spillway::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+using prefetch::JsonFile;
+
+std::string write(const fs::path& path, const std::string& bytes) {
+  std::ofstream{path, std::ios::binary} << bytes;
+  return path.string();
+}
+
+prefetch::Trace known_trace() {
+  return prefetch::read_trace(JsonFile{prefetch::testing::small_trace().dump(), "known"});
+}
+
+prefetch::Profile known_profile(const prefetch::Trace& trace) {
+  return prefetch::trace_profile(trace, prefetch::testing::toy_link());
+}
+
+std::string known_plan() {
+  const prefetch::Trace trace = known_trace();
+  const prefetch::Profile profile = known_profile(trace);
+  const um::Bytes page = prefetch::choose_page(trace.graph);
+  const prefetch::NearNeed need =
+      prefetch::near_need(trace.graph, prefetch::BlockSizes{trace.graph, page});
+  const auto result = prefetch::find_planner("capacity")
+                          .plan({.graph = trace.graph,
+                                 .profile = profile,
+                                 .budget = need.smallest,
+                                 .page = page,
+                                 .chunk = prefetch::chunk_for(profile.link),
+                                 .may_recompute = true});
+  return to_json(std::get<prefetch::Plan>(result), trace.graph).dump();
+}
+
+// As IDX files begin: two zeros, the type, the dimensions, and the size of each.
+std::string idx_file(const std::vector<std::uint32_t>& sizes, std::size_t values) {
+  std::string bytes{0, 0, 8, static_cast<char>(sizes.size())};
+  for (const std::uint32_t size : sizes) {
+    for (unsigned shift = 32; shift > 0; shift -= 8) {
+      bytes += static_cast<char>(size >> (shift - 8));
+    }
+  }
+  return bytes + std::string(values, '\1');
+}
+
+void read_all(const DatasetPair& data) {
+  for (const Dataset* set : {data.train.get(), data.test.get()}) {
+    std::vector<float> image(set->image().elements());
+    set->read(0, image);
+    set->read(set->size() - 1, image);
+    static_cast<void>(set->label(set->size() - 1));
+  }
+}
+
+// The input is one of four files; the others are good.
+void read_idx(const std::string& input, const fs::path& folder) {
+  const bool is_of_images = input.size() > 3 && input[3] == 3;
+  const std::string images = idx_file({2, 4, 4}, 32);
+  const std::string labels = idx_file({2}, 2);
+  write(folder / "train-images-idx3-ubyte", is_of_images ? input : images);
+  write(folder / "train-labels-idx1-ubyte", is_of_images ? labels : input);
+  write(folder / "t10k-images-idx3-ubyte", images);
+  write(folder / "t10k-labels-idx1-ubyte", labels);
+  read_all(open_idx(folder, 10));
+}
+
+constexpr std::size_t kCifarRecord = 1 + 3 * 32 * 32;
+
+void read_cifar10(const std::string& input, const fs::path& folder) {
+  for (int part = 1; part <= 5; ++part) {
+    write(folder / ("data_batch_" + std::to_string(part) + ".bin"),
+          part == 3 ? input : std::string(kCifarRecord, '\1'));
+  }
+  write(folder / "test_batch.bin", std::string(kCifarRecord, '\1'));
+  read_all(open_cifar10(folder, 10));
+}
+
+std::string safetensors_file(const std::string& header, std::size_t values) {
+  std::string bytes;
+  for (unsigned shift = 0; shift < 64; shift += 8) {
+    bytes += static_cast<char>(header.size() >> shift);
+  }
+  return bytes + header + std::string(4 * values, '\0');
+}
+
+void read_safetensors(const std::string& input, const fs::path& folder) {
+  const SafetensorsReader reader{write(folder / "file.safetensors", input)};
+  for (std::size_t i = 0; i < reader.tensors().size(); ++i) {
+    std::size_t count = 1;
+    for (const std::size_t extent : reader.tensors()[i].shape) count *= extent;
+    std::vector<float> values(count);
+    reader.read(i, values);
+  }
+}
+
+void read_networks(const std::string& input, const fs::path& /*folder*/) {
+  std::istringstream stream{input};
+  const nets::CatalogueEntry entry = nets::read_network(stream, "input");
+  static_cast<void>(entry.build(entry.image, entry.classes));
+}
+
+}  // namespace
+
+std::vector<Target> all_targets() {
+  using prefetch::testing::small_machine;
+  using prefetch::testing::small_trace;
+  const auto report = [](const std::string& input, const fs::path& folder) {
+    const std::vector<std::string> paths{write(folder / "input.json", input)};
+    static_cast<void>(read_report_inputs(paths));
+  };
+  return {
+      {"network", {}, read_networks},
+      {"trace",
+       {small_trace().dump()},
+       [](const auto& input, const auto&) {
+         static_cast<void>(prefetch::read_trace(JsonFile{input, "input"}));
+       }},
+      {"plan",
+       {known_plan()},
+       [trace = known_trace()](const auto& input, const auto&) {
+         static_cast<void>(prefetch::read_plan(JsonFile{input, "input"}, trace.graph));
+       }},
+      {"profile",
+       {to_json(known_profile(known_trace()), known_trace().graph).dump()},
+       [trace = known_trace()](const auto& input, const auto&) {
+         static_cast<void>(prefetch::read_profile(JsonFile{input, "input"}, trace.graph));
+       }},
+      {"machine",
+       {small_machine().dump()},
+       [](const auto& input, const auto& folder) {
+         static_cast<void>(prefetch::find_machine(write(folder / "input.json", input)));
+       }},
+      {"bench",
+       {test::bench_file("train", {test::training_row("joint", 50, 2), test::failed_row("copy", 9)})
+            .dump(),
+        test::bench_file("link", {test::link_row()}).dump(),
+        test::bench_file("paging", {test::paging_row("managed", 2, 3)}).dump()},
+       report},
+      {"checkpoint",
+       {},
+       [](const auto& input, const auto& folder) {
+         write(folder / "checkpoint.json", input);
+         static_cast<void>(read_settings(folder));
+       }},
+      {"safetensors",
+       {safetensors_file(R"({"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
+                         R"("b":{"dtype":"F32","shape":[],"data_offsets":[24,28]}})",
+                         7)},
+       read_safetensors},
+      {"idx", {idx_file({2, 4, 4}, 32), idx_file({2}, 2)}, read_idx},
+      {"cifar10",
+       {std::string(kCifarRecord, '\1') + std::string(kCifarRecord, '\2')},
+       read_cifar10},
+  };
+}
+
+}  // namespace spillway::fuzz
