@@ -1,9 +1,8 @@
 #include "nets/text/network_file.h"
 
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <memory>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -12,9 +11,12 @@
 #include "nets/shape_inference.h"
 #include "nets/text/network_declaration.h"
 #include "um/error.h"
+#include "um/files/input_file.h"
 
 namespace spillway::nets {
 namespace {
+
+constexpr std::size_t kLargestFile = 64ULL << 20U;  // the largest network has some thousand lines
 
 // Makes the network that a file declares, for one image and number of classes.
 class Construction {
@@ -115,8 +117,7 @@ CatalogueEntry read_network_file(const std::string& path) {
   if (std::filesystem::is_directory(path, ignored)) {
     throw um::Error{"cannot read " + path + ": it is a folder, not a network file"};
   }
-  std::ifstream text{path, std::ios::binary};
-  if (!text) throw um::system_error("cannot read network file " + path, errno);
+  std::istringstream text{um::InputFile{path}.text(kLargestFile)};
   return read_network(text, path);
 }
 

@@ -1,33 +1,17 @@
 #include "prefetch/files/json.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <fstream>
 #include <iostream>
 
+#include "um/files/input_file.h"
+#include "um/files/output_file.h"
 #include "um/text/json_limits.h"
 
 namespace spillway::prefetch {
 namespace {
 
-constexpr std::size_t kLargestFile = 256ULL << 20U;  // a device may never end
-
-std::string read_file(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  if (!file) throw um::system_error("cannot read " + path, errno);
-  std::string text;
-  constexpr std::size_t kPart = 1ULL << 20U;
-  while (file && text.size() <= kLargestFile) {
-    const std::size_t before = text.size();
-    text.resize(before + kPart);
-    file.read(text.data() + before, kPart);
-    text.resize(before + static_cast<std::size_t>(file.gcount()));
-  }
-  if (file.bad()) throw um::system_error("cannot read " + path, errno);  // a folder, for one
-  if (text.size() > kLargestFile) throw um::Error{path + " is larger than 256 MiB"};
-  return text;
-}
+constexpr std::size_t kLargestFile = 256ULL << 20U;
 
 nlohmann::json parse(const std::string& text, const std::string& name) {
   if (const auto limit = um::beyond_json_limits(text)) throw um::Error{name + ": " + *limit};
@@ -100,7 +84,8 @@ um::Error JsonView::error(const std::string& complaint) const {
   return um::Error{place_ + " " + complaint};
 }
 
-JsonFile::JsonFile(const std::string& path) : JsonFile{read_file(path), path} {}
+JsonFile::JsonFile(const std::string& path)
+    : JsonFile{um::InputFile{path}.text(kLargestFile), path} {}
 
 JsonFile::JsonFile(const std::string& text, std::string name)
     : name_{std::move(name)}, value_(parse(text, name_)) {}
@@ -122,10 +107,7 @@ void write_json(const nlohmann::json& value, const std::string& path) {
     if (!std::cout) throw um::Error{"cannot write to standard output"};
     return;
   }
-  std::ofstream file{path, std::ios::binary};
-  file << value.dump(1) << '\n';
-  file.close();
-  if (!file) throw um::system_error("cannot write " + path, errno);
+  um::write_output(path, value.dump(1) + '\n');
 }
 
 }  // namespace spillway::prefetch

@@ -41,8 +41,8 @@ class JsonView {
   std::string place_;
 };
 
-/// A JSON file in memory. Throws: um::Error when it cannot be read, is no JSON, is larger than
-/// 256 MiB, or is beyond the limits of um/text/json_limits.h.
+/// A JSON file in memory. Throws: um::Error when it cannot be read, is no ordinary file, is no JSON,
+/// is larger than 256 MiB, or is beyond the limits of um/text/json_limits.h.
 class JsonFile {
  public:
   explicit JsonFile(const std::string& path);
@@ -58,7 +58,8 @@ class JsonFile {
   nlohmann::json value_;
 };
 
-/// Writes `value` to `path` ("-": standard output). Throws: um::Error when that fails.
+/// Writes `value` to `path` ("-": standard output), as um::write_output() does.
+/// Throws: um::Error when that fails.
 void write_json(const nlohmann::json& value, const std::string& path);
 
 }  // namespace spillway::prefetch

@@ -1,12 +1,11 @@
 #include "src/cli/network_dump.h"
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <fstream>
 #include <iostream>
 
 #include "nets/text/network_text.h"
 #include "um/error.h"
+#include "um/files/output_file.h"
 
 namespace spillway::cli {
 
@@ -27,11 +26,7 @@ void NetworkDump::write(const nets::CatalogueEntry& entry,
     if (!std::cout) throw um::Error{"cannot write to standard output"};
     return;
   }
-  errno = 0;
-  std::ofstream file{path, std::ios::binary};
-  file << text;
-  file.close();
-  if (!file) throw um::system_error("cannot write " + path, errno);
+  um::write_output(path, text);
 }
 
 }  // namespace spillway::cli

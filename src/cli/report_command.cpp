@@ -7,19 +7,17 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "src/bench/build.h"
 #include "src/cli/flags/output_path.h"
-#include "src/cli/terminal/tell.h"
-#include "src/files/replaced_file.h"
 #include "src/report/report_data.h"
 #include "src/report/report_input.h"
 #include "src/report/report_page.h"
 #include "um/error.h"
+#include "um/files/output_file.h"
 
 namespace spillway::cli {
 namespace {
@@ -43,11 +41,7 @@ void write_page(const std::string& page, const std::string& path) {
   if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
     throw um::Error{path + " is no regular file; give -o another name, or - for standard output"};
   }
-  const fs::path place =
-      fs::is_symlink(path, ignored) ? fs::weakly_canonical(path) : fs::path{path};
-  ReplacedFile file{place};
-  file.write(std::as_bytes(std::span{page}));
-  file.commit();
+  um::write_output(path, page);
 }
 
 // A folder of measurements, or a slip of the pen, must not cost one of them.

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/files/input_file.h"
 #include "um/error.h"
+#include "um/files/input_file.h"
 
 namespace spillway {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::size_t kClasses = 10;
 constexpr nets::Shape kImage{.channels = 3, .height = 32, .width = 32};
 constexpr std::size_t kRecord = 1 + kImage.elements();  // label, then (C, H, W) bytes
 
-InputFile open(const std::filesystem::path& folder, const std::string& name) {
+um::InputFile open(const std::filesystem::path& folder, const std::string& name) {
   const std::filesystem::path path = folder / name;
   std::error_code error;  // InputFile says why a path cannot be looked at
   if (!std::filesystem::exists(path, error) && !error) {
@@ -25,7 +25,7 @@ InputFile open(const std::filesystem::path& folder, const std::string& name) {
                     "binary version into " +
                     folder.string()};
   }
-  InputFile file{path};
+  um::InputFile file{path};
   if (file.size() == 0 || file.size() % kRecord != 0) {
     throw um::Error{path.string() + " has " + std::to_string(file.size()) +
                     " bytes, which is no multiple of the " + std::to_string(kRecord) +
@@ -34,7 +34,7 @@ InputFile open(const std::filesystem::path& folder, const std::string& name) {
   return file;
 }
 
-std::vector<std::uint8_t> read_labels(const InputFile& file) {
+std::vector<std::uint8_t> read_labels(const um::InputFile& file) {
   std::vector<std::uint8_t> labels(file.size() / kRecord);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     file.read(i * kRecord, std::as_writable_bytes(std::span{&labels[i], 1}));
@@ -80,7 +80,7 @@ class Cifar10 final : public Dataset {
  private:
   std::filesystem::path folder_;
   std::size_t classes_;
-  std::vector<InputFile> files_;
+  std::vector<um::InputFile> files_;
   std::vector<std::size_t> ends_;  // images in this file and those before it
   std::vector<std::uint8_t> labels_;
 };

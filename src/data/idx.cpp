@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/files/input_file.h"
 #include "um/error.h"
+#include "um/files/input_file.h"
 
 namespace spillway {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::uint32_t kImagesMagic = 0x00000803;  // unsigned bytes in three d
 constexpr std::uint32_t kLabelsMagic = 0x00000801;  // and in one
 constexpr std::uint32_t kGzipMagic = 0x1F8B0000;    // only the first two bytes count
 
-std::uint32_t read_big_endian(const InputFile& file, std::uint64_t offset) {
+std::uint32_t read_big_endian(const um::InputFile& file, std::uint64_t offset) {
   std::array<std::byte, 4> bytes{};
   file.read(offset, bytes);
   std::uint32_t value = 0;
@@ -34,7 +34,7 @@ std::string hexadecimal(std::uint32_t value) {
   return text.str();
 }
 
-InputFile open_part(const std::filesystem::path& folder, const std::string& name) {
+um::InputFile open_part(const std::filesystem::path& folder, const std::string& name) {
   std::error_code error;  // InputFile says why a path cannot be looked at
   if (!std::filesystem::exists(folder / name, error) && !error) {
     throw um::Error{"there is no file " + (folder / name).string() +
@@ -42,11 +42,11 @@ InputFile open_part(const std::filesystem::path& folder, const std::string& name
                     "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, unpacked, into " +
                     folder.string()};
   }
-  return InputFile{folder / name};
+  return um::InputFile{folder / name};
 }
 
 /// A header: magic number and dimensions, all big-endian.
-std::vector<std::size_t> read_dimensions(const InputFile& file, std::uint32_t magic) {
+std::vector<std::size_t> read_dimensions(const um::InputFile& file, std::uint32_t magic) {
   const std::size_t count = magic & 0xFF;
   const std::uint64_t header = 4 + 4 * count;
   const std::string name = file.path().string();
@@ -80,8 +80,8 @@ std::vector<std::size_t> read_dimensions(const InputFile& file, std::uint32_t ma
   return dimensions;
 }
 
-std::vector<std::uint8_t> read_labels(const InputFile& file, std::size_t images,
-                                      const InputFile& image_file) {
+std::vector<std::uint8_t> read_labels(const um::InputFile& file, std::size_t images,
+                                      const um::InputFile& image_file) {
   const std::size_t count = read_dimensions(file, kLabelsMagic)[0];
   if (count != images) {
     throw um::Error{file.path().string() + " holds " + std::to_string(count) + " labels, but " +
@@ -130,7 +130,7 @@ class IdxDataset final : public Dataset {
  private:
   static constexpr std::uint64_t kHeader = 16;
 
-  InputFile images_;
+  um::InputFile images_;
   std::filesystem::path label_file_;
   std::size_t classes_;
   nets::Shape image_;

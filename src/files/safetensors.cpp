@@ -60,7 +60,7 @@ struct Entry {
 /// The header of a file; every refusal names the file.
 class Header {
  public:
-  explicit Header(const InputFile& file) : file_{file} { read_text(); }
+  explicit Header(const um::InputFile& file) : file_{file} { read_text(); }
 
   /// Where the values begin.
   [[nodiscard]] std::uint64_t end() const { return end_; }
@@ -157,7 +157,7 @@ class Header {
     }
   }
 
-  const InputFile& file_;
+  const um::InputFile& file_;
   std::uint64_t end_ = 0;
   json json_;
 };
@@ -167,21 +167,64 @@ class Header {
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
                                      std::span<const StoredTensor> tensors)
     : file_{path} {
+  begin(tensors);
+}
+
+SafetensorsWriter::SafetensorsWriter(const um::Folder& folder, std::string name,
+                                     std::span<const StoredTensor> tensors)
+    : file_{folder, std::move(name)} {
+  begin(tensors);
+}
+
+void SafetensorsWriter::begin(std::span<const StoredTensor> tensors) {
   const std::string header = header_of(tensors);
   const std::uint64_t length = header.size();
-  file_.write(std::as_bytes(std::span{&length, 1}));
-  file_.write(std::as_bytes(std::span{header}));
-  for (const StoredTensor& tensor : tensors) missing_ += *element_count(tensor.shape);
+  write(std::as_bytes(std::span{&length, 1}));
+  write(std::as_bytes(std::span{header}));
+  for (const StoredTensor& tensor : tensors) missing_.push_back(*element_count(tensor.shape));
+  end_tensors();
+}
+
+void SafetensorsWriter::write(std::span<const std::byte> bytes) {
+  file_.write(bytes);
+  whole_.update(bytes);
+  digests_.bytes += bytes.size();
+}
+
+// Goes on to the tensor that the next value belongs to; there are tensors without values.
+void SafetensorsWriter::end_tensors() {
+  for (; current_ < missing_.size() && missing_[current_] == 0; ++current_) {
+    digests_.tensors.push_back(tensor_.hex());
+    tensor_ = Sha256{};
+  }
 }
 
 void SafetensorsWriter::append(std::span<const float> values) {
-  um::expects(values.size() <= missing_, "no more values than the tensors have");
-  file_.write(std::as_bytes(values));
-  missing_ -= values.size();
+  while (!values.empty()) {
+    um::expects(current_ < missing_.size(), "no more values than the tensors have");
+    const auto count = std::min<std::uint64_t>(values.size(), missing_[current_]);
+    const auto bytes = std::as_bytes(values.first(count));
+    write(bytes);
+    tensor_.update(bytes);
+    missing_[current_] -= count;
+    values = values.subspan(count);
+    end_tensors();
+  }
+}
+
+void SafetensorsWriter::expect_whole() const {
+  um::expects(current_ == missing_.size(), "as many values as the tensors have");
+}
+
+TensorFileDigests SafetensorsWriter::flush() {
+  expect_whole();
+  file_.flush();
+  digests_.file = whole_.hex();
+  return std::move(digests_);
 }
 
 void SafetensorsWriter::commit() {
-  um::expects(missing_ == 0, "as many values as the tensors have");
+  expect_whole();
   file_.commit();
 }
 

@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "src/files/input_file.h"
-#include "src/files/replaced_file.h"
+#include "src/files/sha256.h"
+#include "um/files/folder.h"
+#include "um/files/input_file.h"
+#include "um/files/replaced_file.h"
 
 namespace spillway {
 
@@ -21,22 +23,47 @@ struct StoredTensor {
   std::vector<std::size_t> shape;
 };
 
-/// Writes a safetensors file bit by bit; it is there as a whole after commit(), or not at all.
+/// What a file of tensors is known by.
+struct TensorFileDigests {
+  std::uint64_t bytes = 0;
+  std::string file;                  ///< SHA-256 of all of them, as sha256sum prints it
+  std::vector<std::string> tensors;  ///< SHA-256 of the values of each, in the order of the file
+};
+
+/// Writes a safetensors file bit by bit and digests it as it goes; it is there as a whole after
+/// commit(), or not at all.
 class SafetensorsWriter {
  public:
   /// Writes the header. Requires: different names, none of them "__metadata__".
   /// Throws: um::Error when the file cannot be written.
   SafetensorsWriter(const std::filesystem::path& path, std::span<const StoredTensor> tensors);
+  /// The same for the file `name` of `folder`, which must outlive it.
+  SafetensorsWriter(const um::Folder& folder, std::string name,
+                    std::span<const StoredTensor> tensors);
 
   /// Appends values: those of the first tensor, then those of the second, and so on.
   /// Throws: um::Error when they cannot be written.
   void append(std::span<const float> values);
+  /// Waits until all is on the disk. Only take_place() may follow. Requires: as many values as the
+  /// tensors have. Throws: um::Error.
+  [[nodiscard]] TensorFileDigests flush();
+  /// As um::ReplacedFile does. Throws: um::Error.
+  void take_place() { file_.take_place(); }
   /// Requires: as many values as the tensors have. Throws: um::Error. Nothing may follow.
   void commit();
 
  private:
-  ReplacedFile file_;
-  std::uint64_t missing_ = 0;  // values that are still to come
+  void begin(std::span<const StoredTensor> tensors);
+  void write(std::span<const std::byte> bytes);
+  void end_tensors();
+  void expect_whole() const;
+
+  um::ReplacedFile file_;
+  std::vector<std::uint64_t> missing_;  // values still to come, of each tensor
+  std::size_t current_ = 0;             // the tensor that comes
+  Sha256 whole_;
+  Sha256 tensor_;  // of what has come of the current tensor
+  TensorFileDigests digests_;
 };
 
 /// A safetensors file of 32-bit floats that is open for reading.
@@ -54,7 +81,7 @@ class SafetensorsReader {
   void read(std::size_t index, std::span<float> values) const;
 
  private:
-  InputFile file_;
+  um::InputFile file_;
   std::vector<StoredTensor> tensors_;
   std::vector<std::uint64_t> offsets_;  // in the file, and where the last tensor ends
 };

@@ -7,9 +7,9 @@
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
-#include "src/files/replaced_file.h"
 #include "src/train/settings_json.h"
 #include "um/error.h"
+#include "um/files/replaced_file.h"
 
 namespace spillway {
 namespace {
@@ -92,7 +92,7 @@ prefetch::JsonFile open_description(const std::filesystem::path& folder, const C
 
 void replace_json(const std::filesystem::path& path, const json& value) {
   const std::string text = value.dump(1) + "\n";
-  ReplacedFile file{path};
+  um::ReplacedFile file{path};
   file.write(std::as_bytes(std::span{text}));
   file.commit();
 }
@@ -115,7 +115,7 @@ CheckpointFolder::CheckpointFolder(std::filesystem::path folder) : folder_{std::
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error) throw um::system_error("cannot make the folder " + folder_.string(), error.value());
-  const ReplacedFile probe{folder_ / "probe"};  // throws now rather than after an epoch
+  const um::ReplacedFile probe{folder_ / "probe"};  // throws now rather than after an epoch
 }
 
 void CheckpointFolder::save(const Checkpoint& checkpoint, const State& state) const {

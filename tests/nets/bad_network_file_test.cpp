@@ -128,7 +128,7 @@ TEST(BadNetworkFile, OfAHundredMegabytesIsNotReadToItsEnd) {
 TEST(BadNetworkFile, ThatIsNotThereOrCannotBeRead) {
   const TemporaryFolder folder;
   EXPECT_EQ(refusal([&] { return open_network(folder.file("none.net")).name; }),
-            "cannot read network file " + folder.file("none.net") + ": No such file or directory");
+            "cannot read " + folder.file("none.net") + ": No such file or directory");
   EXPECT_EQ(refusal([&] { return open_network(folder.path()).name; }),
             "cannot read " + folder.path().string() + ": it is a folder, not a network file");
   EXPECT_EQ(refusal([&] { return open_network("/proc/self/mem").name; }),

@@ -2,8 +2,7 @@ spillway_test(data_tests
   SOURCES src/data/batch_loader_test.cpp src/data/batch_order_test.cpp src/data/cifar10_test.cpp
           src/data/idx_test.cpp src/data/open_dataset_test.cpp src/data/resize_test.cpp
           src/data/synthetic_test.cpp
-          src/files/replaced_file_test.cpp src/files/safetensors_test.cpp
-          src/files/sha256_test.cpp
+          src/files/safetensors_test.cpp src/files/sha256_test.cpp
   LINK spillway::data spillway::files
   TSAN)
 

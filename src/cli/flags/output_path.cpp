@@ -8,8 +8,8 @@
 #include <system_error>
 #include <vector>
 
-#include "src/files/replaced_file.h"
 #include "um/error.h"
+#include "um/files/replaced_file.h"
 
 namespace spillway::cli {
 namespace {
@@ -85,7 +85,7 @@ void expect_writable_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw um::system_error("cannot make the folder " + folder.string(), error.value());
-  { const ReplacedFile probe{folder / "probe"}; }
+  { const um::ReplacedFile probe{folder / "probe"}; }
   for (const fs::path& made : missing) fs::remove(made, error);
 }
 

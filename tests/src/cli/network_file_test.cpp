@@ -123,7 +123,7 @@ TEST_F(NetworkFile, ThatIsWrongIsRefusedWithItsLineAndLayer) {
 }
 
 TEST_F(NetworkFile, ThatIsNotThereOrAFolderIsRefused) {
-  expect_refused(kFailure, training(), {"cannot read network file", path(), "No such file"});
+  expect_refused(kFailure, training(), {"cannot read " + path(), "No such file"});
   expect_refused(kFailure, {"plan --net", folder_.path().string(), "--batch 4 --machine v100"},
                  {"cannot read", folder_.path().string(), "folder"});
 }

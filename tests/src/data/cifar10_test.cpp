@@ -68,7 +68,7 @@ TEST_F(Cifar10Files, SayWhereToPutAMissingOne) {
 TEST_F(Cifar10Files, SayThatTheirPathIsTooLong) {
   const std::filesystem::path path = folder_.path() / std::string(300, 'x');
   EXPECT_EQ(refusal([&] { return open_cifar10(path, 10); }),
-            um::shortened("cannot open " + (path / "data_batch_1.bin").string() +
+            um::shortened("cannot read " + (path / "data_batch_1.bin").string() +
                           ": File name too long"));
 }
 

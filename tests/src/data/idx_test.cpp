@@ -137,7 +137,7 @@ TEST_F(Idx, RefusesAFolderInPlaceOfAFile) {
 TEST_F(Idx, SaysThatAPathIsTooLong) {
   const std::filesystem::path path = folder_.path() / std::string(300, 'x');
   EXPECT_EQ(refusal([&] { return open_idx(path, 10); }),
-            um::shortened("cannot open " + (path / "train-images-idx3-ubyte").string() +
+            um::shortened("cannot read " + (path / "train-images-idx3-ubyte").string() +
                           ": File name too long"));
 }
 

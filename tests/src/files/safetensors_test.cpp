@@ -8,9 +8,11 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "src/files/file_digest.h"
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 #include "um/error.h"
@@ -154,12 +156,31 @@ TEST_F(SafetensorsFile, IsReadIntoAsMuchRoomAsATensorNeeds) {
   EXPECT_THROW(file.read(0, values), um::ContractError);
 }
 
+// Nothing has the digest that sha256sum gives it.
+TEST_F(SafetensorsFile, IsDigestedAsItIsWritten) {
+  SafetensorsWriter writer{path(), std::vector<StoredTensor>{{"a", {3}}, {"none", {0}}, {"b", {1}}}};
+  const std::vector<float> values{1, 2, 3, 4};
+  writer.append(std::span{values}.first(2));
+  writer.append(std::span{values}.subspan(2));  // over the end of a
+  const TensorFileDigests digests = writer.flush();
+  writer.take_place();
+  EXPECT_EQ(digests.bytes, std::filesystem::file_size(path()));
+  EXPECT_EQ(digests.file, sha256_of(um::InputFile{path()}));
+  const auto part = [&](std::size_t begin, std::size_t count) {
+    return sha256_of(std::as_bytes(std::span{values}.subspan(begin, count)));
+  };
+  EXPECT_EQ(digests.tensors, (std::vector{part(0, 3), part(3, 0), part(3, 1)}));
+  EXPECT_EQ(part(3, 0), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
 TEST_F(SafetensorsFile, NeedsAFolder) {
   const std::string nowhere = folder_.file("missing/a.safetensors");
   EXPECT_EQ(refusal([&] { write_safetensors(nowhere, {}); }),
-            "cannot create " + nowhere + ".partial: No such file or directory");
+            "cannot write " + nowhere + ": cannot open the folder " +
+                std::filesystem::path{nowhere}.parent_path().string() +
+                ": No such file or directory");
   EXPECT_EQ(refusal([&] { return SafetensorsReader{nowhere}; }),
-            "cannot open " + nowhere + ": No such file or directory");
+            "cannot read " + nowhere + ": No such file or directory");
 }
 
 TEST_F(SafetensorsFile, IsRefusedWhenCutOffAnywhere) {

@@ -1,0 +1,80 @@
+#include "um/files/folder_lock.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tests/refusal.h"
+#include "tests/temporary_folder.h"
+
+namespace spillway::um {
+namespace {
+
+using test::refusal;
+
+class FolderLockTest : public testing::Test {
+ protected:
+  [[nodiscard]] std::string refused() const {
+    return refusal([&] { return FolderLock{folder}; });
+  }
+  test::TemporaryFolder temporary;
+  Folder folder{temporary.path()};
+};
+
+TEST_F(FolderLockTest, IsHeldByOneAtATime) {
+  std::optional<FolderLock> lock{FolderLock{folder}};
+  const std::string begin = "the folder " + temporary.path().string() + " is in use by process " +
+                            std::to_string(::getpid()) + " on ";
+  EXPECT_EQ(refused().find(begin), 0U) << refused();
+  EXPECT_NE(refused().find(" UTC; wait until that ends"), std::string::npos) << refused();
+  lock.reset();
+  EXPECT_EQ(refused(), "accepted");
+}
+
+TEST_F(FolderLockTest, MayBeHandedOn) {
+  FolderLock lock{folder};
+  const FolderLock other{std::move(lock)};
+  EXPECT_NE(refused(), "accepted");
+}
+
+// Also when it cannot clean up.
+TEST_F(FolderLockTest, EndsWithItsProcess) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const FolderLock lock{folder};
+    [[maybe_unused]] const ssize_t count = ::write(pipe[1], "x", 1);
+    while (true) ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(pipe[0], &byte, 1), 1);
+  EXPECT_NE(refused().find("process " + std::to_string(child) + " on "), std::string::npos);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(refused(), "accepted");
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+TEST_F(FolderLockTest, FollowsNoLinkAndWaitsForNoPipe) {
+  std::ofstream{temporary.file("target")} << "precious";
+  std::filesystem::create_symlink("target", temporary.file("lock"));
+  EXPECT_EQ(refused().find("cannot write " + temporary.file("lock")), 0U) << refused();
+  EXPECT_EQ(std::filesystem::file_size(temporary.file("target")), 8U);
+  std::filesystem::remove(temporary.file("lock"));
+  ASSERT_EQ(::mkfifo(temporary.file("lock").c_str(), 0600), 0);
+  EXPECT_EQ(refused(), "cannot write " + temporary.file("lock") + ": it is no ordinary file");
+}
+
+}  // namespace
+}  // namespace spillway::um

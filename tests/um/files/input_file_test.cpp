@@ -1,0 +1,56 @@
+#include "um/files/input_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "tests/refusal.h"
+#include "tests/temporary_folder.h"
+
+namespace spillway::um {
+namespace {
+
+using test::refusal;
+
+// Opening a named pipe that nobody writes to would wait for ever, and hang this test.
+TEST(InputFile, IsNoPipeDeviceSocketOrFolder) {
+  const test::TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string socket_path = folder.file("socket");
+  ASSERT_LT(socket_path.size(), sizeof(address.sun_path));
+  std::ranges::copy(socket_path, std::begin(address.sun_path));
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  for (const std::string& path : {folder.file("pipe"), std::string{"/dev/zero"}, socket_path,
+                                  folder.path().string()}) {
+    EXPECT_EQ(refusal([&] { return InputFile{path}; }),
+              "cannot read " + path + ": it is no ordinary file");
+  }
+  ::close(socket);
+}
+
+TEST(InputFile, HasALargestText) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("file");
+  std::ofstream{path} << "hello";
+  EXPECT_EQ(InputFile{path}.text(5), "hello");
+  EXPECT_EQ(refusal([&] { return InputFile{path}.text(4); }), path + " is larger than 4 B");
+  std::ofstream{path} << std::string(3 << 20U, 'x');
+  EXPECT_EQ(InputFile{path}.text(4 << 20U).size(), 3U << 20U);
+}
+
+// Whose size the system gives as 0.
+TEST(InputFile, HasTheTextThatTheSystemMakesUp) {
+  EXPECT_NE(InputFile{"/proc/self/status"}.text(1 << 20U).find("Name:"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace spillway::um

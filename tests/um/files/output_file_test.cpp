@@ -1,0 +1,57 @@
+#include "um/files/output_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "tests/refusal.h"
+#include "tests/temporary_folder.h"
+
+namespace spillway::um {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content_of(const std::string& path) {
+  std::ifstream file{path};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+TEST(WriteOutput, ReplacesAFileAsAWhole) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("file");
+  std::ofstream{path} << "the older and longer text";
+  std::ifstream reader{path};
+  write_output(path, "new");
+  EXPECT_EQ(content_of(path), "new");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>{reader}, {}), "the older and longer text")
+      << "for whoever reads it";
+}
+
+TEST(WriteOutput, GoesWhereALinkLeads) {
+  const test::TemporaryFolder folder;
+  fs::create_symlink("target", folder.file("link"));
+  for (const char* text : {"first", "second"}) {
+    write_output(folder.file("link"), text);
+    EXPECT_TRUE(fs::is_symlink(folder.file("link")));
+    EXPECT_EQ(content_of(folder.file("target")), text);
+  }
+}
+
+TEST(WriteOutput, IsWrittenIntoADevice) {
+  write_output("/dev/null", "text");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_EQ(test::refusal([] { write_output("/dev/full", "text"); }),
+            "cannot write /dev/full: No space left on device");
+}
+
+TEST(WriteOutput, NamesAFolderThatIsNotThere) {
+  EXPECT_EQ(test::refusal([] { write_output("/nowhere/x", "text"); }),
+            "cannot write /nowhere/x: cannot open the folder /nowhere: No such file or directory");
+}
+
+}  // namespace
+}  // namespace spillway::um
