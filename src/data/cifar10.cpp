@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/files/file_digest.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
 
@@ -75,6 +76,12 @@ class Cifar10 final : public Dataset {
     files_[file].read(place * kRecord + 1, std::as_writable_bytes(std::span{bytes}));
     std::transform(bytes.begin(), bytes.end(), image.begin(),
                    [](std::uint8_t byte) { return static_cast<float>(byte) / 255.0F; });
+  }
+
+  [[nodiscard]] std::string content_sha256() const override {
+    std::string digests = "CIFAR-10";
+    for (const um::InputFile& file : files_) digests += ' ' + sha256_of(file);
+    return sha256_of(digests);
   }
 
  private:

@@ -38,6 +38,9 @@ class Dataset {
   virtual void labels(std::size_t index, std::span<std::int32_t> labels) const {
     labels[0] = label(index);
   }
+  /// SHA-256 of what the images and labels are made of, wherever they lie: of the bytes of their
+  /// files, or of what they are drawn from. This one reads every image. Throws: um::Error.
+  [[nodiscard]] virtual std::string content_sha256() const;
 };
 
 /// Labels of an image.
@@ -51,5 +54,9 @@ struct DatasetPair {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> test;
 };
+
+/// SHA-256 that tells a pair from one with other images or labels. Throws: um::Error when a file
+/// cannot be read.
+[[nodiscard]] std::string content_sha256(const DatasetPair& data);
 
 }  // namespace spillway

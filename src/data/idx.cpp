@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/files/file_digest.h"
 #include "um/error.h"
 #include "um/files/input_file.h"
 
@@ -125,6 +126,11 @@ class IdxDataset final : public Dataset {
                  std::as_writable_bytes(std::span{bytes}));
     std::transform(bytes.begin(), bytes.end(), image.begin(),
                    [](std::uint8_t byte) { return static_cast<float>(byte) / 255.0F; });
+  }
+
+  [[nodiscard]] std::string content_sha256() const override {
+    return sha256_of("IDX " + sha256_of(images_) + ' ' +
+                     sha256_of(std::as_bytes(std::span{labels_})));
   }
 
  private:

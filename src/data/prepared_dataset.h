@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "src/data/dataset.h"
@@ -38,6 +39,7 @@ class PreparedDataset final : public Dataset {
   void labels(std::size_t index, std::span<std::int32_t> labels) const override {
     stored_->labels(index, labels);
   }
+  [[nodiscard]] std::string content_sha256() const override { return stored_->content_sha256(); }
 
  private:
   void standardise(std::span<float> image) const;

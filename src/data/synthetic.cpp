@@ -1,5 +1,6 @@
 #include "src/data/synthetic.h"
 
+#include "src/files/file_digest.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -34,6 +35,13 @@ void SyntheticDataset::read(std::size_t index, std::span<float> image) const {
   Random random = this->random(index);
   const Scene scene = compose_scene(index % classes_, classes_, image_, random);
   draw_scene(scene, image_, random, image);
+}
+
+// The images are a function of these alone.
+std::string SyntheticDataset::content_sha256() const {
+  return sha256_of("drawn 1: " + nets::to_string(image_) + ", " + name() + ", " +
+                   std::to_string(size_) + " from seed " + std::to_string(seed_) + ", split " +
+                   std::to_string(static_cast<unsigned>(split_)));
 }
 
 Scene SyntheticDataset::scene(std::size_t index) const {

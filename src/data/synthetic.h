@@ -27,6 +27,7 @@ class SyntheticDataset : public Dataset {
   [[nodiscard]] std::size_t size() const override { return size_; }
   void read(std::size_t index, std::span<float> image) const override;
   [[nodiscard]] std::int32_t label(std::size_t index) const override;
+  [[nodiscard]] std::string content_sha256() const override;
 
  protected:
   /// What image `index` shows, but for the noise.
