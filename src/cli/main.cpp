@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -15,6 +16,7 @@
 #include "src/cli/plan/profile_command.h"
 #include "src/cli/report_command.h"
 #include "src/cli/sweep/sweep_command.h"
+#include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/standard_streams.h"
 #include "src/cli/terminal/tell.h"
 #include "src/cli/train/train_command.h"
@@ -26,7 +28,6 @@ namespace {
 
 constexpr int kFailure = 1;
 constexpr int kBadUsage = 2;
-constexpr int kInterrupted = 130;  // as a shell reports SIGINT
 
 int run(int argc, char** argv) {
   using namespace spillway::cli;
@@ -87,7 +88,7 @@ int run_and_explain(int argc, char** argv) {
     return code;
   } catch (const spillway::Interrupted& interrupted) {
     tell("spillway: interrupted; {}\n", interrupted.what());
-    return kInterrupted;
+    return spillway::cli::exit_code_of_interrupt();
   } catch (const spillway::um::Error& error) {
     tell("spillway: {}\n", error.what());
   } catch (const std::bad_alloc&) {
@@ -103,6 +104,7 @@ int run_and_explain(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of its write
   spillway::cli::open_missing_streams();
   return run_and_explain(argc, argv);
 }

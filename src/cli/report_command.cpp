@@ -13,6 +13,7 @@
 
 #include "src/bench/build.h"
 #include "src/cli/flags/output_path.h"
+#include "src/cli/terminal/tell.h"
 #include "src/report/report_data.h"
 #include "src/report/report_input.h"
 #include "src/report/report_page.h"

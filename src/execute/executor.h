@@ -1,8 +1,9 @@
 #pragma once
 
-#include <exception>
 #include <memory>
+#include <stdexcept>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "prefetch/plan.h"
@@ -16,15 +17,11 @@
 namespace spillway {
 
 /// Thrown out of long work when the user asked to stop.
-class Interrupted final : public std::exception {
+class Interrupted final : public std::runtime_error {
  public:
-  Interrupted() = default;
-  /// `what_is_left` says what was not finished.
-  explicit Interrupted(const char* what_is_left) : what_is_left_{what_is_left} {}
-  [[nodiscard]] const char* what() const noexcept override { return what_is_left_; }
-
- private:
-  const char* what_is_left_ = "the step under way was not finished";
+  Interrupted() : Interrupted{"the step under way was not finished"} {}
+  /// `what_is_left` says what was not finished, or where to go on.
+  explicit Interrupted(const std::string& what_is_left) : std::runtime_error{what_is_left} {}
 };
 
 /// What one step gave.

@@ -69,7 +69,8 @@ Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Se
       executor{step, layout.plan, *context.backend, *memory, *context.compute, stop} {}
 
 Session::Session(ExecutionContext& context, const Workload& workload, const Plans& plans,
-                 MemoryMode mode, const um::ManagedOptions& space, const std::stop_token& stop)
+                 MemoryMode mode, const um::ManagedOptions& space, const std::stop_token& stop,
+                 StopAfter stop_after)
     : batch_memory_{context.backend->batch_memory()},
       ledger_{plans.budget},
       near_memory_{context.device->memory(), ledger_},
@@ -82,10 +83,12 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
              layouts(),       near_memory_, ledger_},
       evaluation_{std::make_unique<Runner>(workload.evaluation(), evaluation_layout_, *this,
                                            context, stop)} {
+  const std::stop_token in_step = stop_after == StopAfter::kTask ? stop : std::stop_token{};
   for (std::size_t i = 0; i < training_layouts_.size(); ++i) {
     const RepeatedStep& part = workload.training_steps()[i];
     training_.push_back(
-        {.runner = std::make_unique<Runner>(part.step, training_layouts_[i], *this, context, stop),
+        {.runner =
+             std::make_unique<Runner>(part.step, training_layouts_[i], *this, context, in_step),
          .times = part.times,
          .batch = part.batch});
     batch_ += part.times * part.batch;

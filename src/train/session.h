@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <memory_resource>
 #include <optional>
@@ -39,6 +40,10 @@ struct StepReport {
   um::Bytes near_peak;         ///< most near memory in use, everything included
 };
 
+/// Where a training step that is under way ends when a stop is requested: after the task under way,
+/// when nothing may be saved any more; or at its end.
+enum class StopAfter : std::uint8_t { kTask, kStep };
+
 /// A network in memory, ready to train: state, near and far memory within a budget, and the
 /// executors of its steps.
 ///
@@ -46,9 +51,11 @@ struct StepReport {
 class Session {
  public:
   /// All arguments but `stop` must outlive it. `space` gives far memory, link and paging. When
-  /// `stop` is requested the step under way throws Interrupted. Throws: um::Error; um::OutOfMemory.
+  /// `stop` is requested the step under way throws Interrupted, but for a training step that goes
+  /// on to its end as `stop_after` says. Throws: um::Error; um::OutOfMemory.
   Session(ExecutionContext& context, const Workload& workload, const Plans& plans, MemoryMode mode,
-          const um::ManagedOptions& space, const std::stop_token& stop = {});
+          const um::ManagedOptions& space, const std::stop_token& stop = {},
+          StopAfter stop_after = StopAfter::kTask);
 
   /// Loads a batch, goes forward and backward, updates the weights. A batch that is cut goes one
   /// sub-batch after the other; each sample with a label counts for as much as in the whole batch.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "src/data/batch_loader.h"
@@ -26,6 +27,22 @@ void expect_number(float loss, std::uint64_t step) {
                   " is not a number: training has diverged; try a smaller --lr"};
 }
 
+Interrupted stopped_after(std::uint64_t step) {
+  return Interrupted{"the checkpoint is of step " + std::to_string(step) +
+                     ", and --resume goes on from there"};
+}
+
+// Nothing when `stop` was requested meanwhile.
+std::optional<Evaluation> evaluate_unless_stopped(Session& session, const Dataset& data,
+                                                  const std::stop_token& stop) {
+  try {
+    return evaluate(session, data, session.evaluation_batch());
+  } catch (const Interrupted&) {
+    if (!stop.stop_requested()) throw;  // it was another stop, which nobody wants saved
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data, std::size_t batch) {
@@ -33,11 +50,12 @@ std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data, st
 }
 
 void train(Session& session, const DatasetPair& data, const TrainOptions& options,
-           const TrainEvents& events) {
+           const TrainEvents& events, const std::stop_token& stop) {
   const std::uint64_t steps_in_epoch = steps_per_epoch(data.train->size(), session.batch());
   const std::uint64_t last = earlier_end(options, steps_in_epoch);
   const std::uint64_t interval =
       options.checkpoint_every > 0 ? options.checkpoint_every : steps_in_epoch;
+  if (last == 0 && events.on_checkpoint) events.on_checkpoint(0);
   BatchLoader loader{*data.train,        session.batch(),          options.seed,
                      options.first_step, BatchLoader::kUsualDepth, session.batch_memory()};
   for (std::uint64_t step = options.first_step; step < last; ++step) {
@@ -50,10 +68,16 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
     const std::uint64_t epoch = step / steps_in_epoch + 1;
     if (events.on_step) events.on_step(done, epoch, report);
     expect_number(report.loss, done);
-    if (done % steps_in_epoch == 0 && events.on_evaluation) {
-      events.on_evaluation(done, epoch, evaluate(session, *data.test, session.evaluation_batch()));
+    bool ends_here = stop.stop_requested();
+    if (!ends_here && done % steps_in_epoch == 0 && events.on_evaluation) {
+      const auto evaluation = evaluate_unless_stopped(session, *data.test, stop);
+      if (evaluation) events.on_evaluation(done, epoch, *evaluation);
+      ends_here = !evaluation;
     }
-    if ((done % interval == 0 || done == last) && events.on_checkpoint) events.on_checkpoint(done);
+    ends_here = ends_here || (done < last && stop.stop_requested());
+    const bool is_due = done % interval == 0 || done == last || ends_here;
+    if (is_due && events.on_checkpoint) events.on_checkpoint(done);
+    if (ends_here) throw stopped_after(done);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stop_token>
 
 #include "src/data/dataset.h"
 #include "src/train/learning_rate.h"
@@ -33,7 +34,8 @@ struct Evaluation {
 struct TrainEvents {
   std::function<void(std::uint64_t step, std::uint64_t epoch, const StepReport&)> on_step;
   std::function<void(std::uint64_t step, std::uint64_t epoch, const Evaluation&)> on_evaluation;
-  /// The state may be saved now: every checkpoint_every steps (or each epoch), and at the end.
+  /// The state may be saved now: every checkpoint_every steps (or each epoch), at the end, where
+  /// there are no steps at all, and when a stop was requested.
   std::function<void(std::uint64_t step)> on_checkpoint;
 };
 
@@ -42,10 +44,11 @@ struct TrainEvents {
                                       std::size_t batch);
 
 /// Trains `session` on `data`: a step a batch, each epoch in another order, an evaluation on the
-/// test split at the end of each. Batches are loaded in the background. Throws: Interrupted;
-/// um::Error when data cannot be read, the loss is no longer a number, or a move failed.
+/// test split at the end of each. Batches are loaded in the background. When `stop` is requested,
+/// the step under way is the last: on_checkpoint, then Interrupted. Throws: Interrupted; um::Error
+/// when data cannot be read, the loss is no longer a number, or a move failed.
 void train(Session& session, const DatasetPair& data, const TrainOptions& options,
-           const TrainEvents& events);
+           const TrainEvents& events, const std::stop_token& stop = {});
 
 /// The loss and accuracy of `session` on all of `data`, `batch` samples at a time. Requires: those
 /// of Session::evaluation_batch().

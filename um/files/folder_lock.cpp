@@ -60,37 +60,58 @@ int open_lock(const Folder& folder) {
   throw Error{"cannot write " + path + ": it is no ordinary file"};
 }
 
+// What kept it from being locked; 0 when it is.
+int lock_now(int descriptor) {
+  while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+// Whether the open file is still that of the folder. Whoever held the lock may have removed it.
+bool is_in_place(int descriptor, int folder) {
+  struct stat opened {};
+  struct stat there {};
+  return ::fstat(descriptor, &opened) == 0 &&
+         ::fstatat(folder, FolderLock::kFile, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+         opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
+}
+
+// For people only: a full disk takes no lock away.
+void sign(int descriptor) {
+  const std::string owner = this_owner() + "\n";
+  if (::ftruncate(descriptor, 0) != 0) return;
+  [[maybe_unused]] const ssize_t count = ::pwrite(descriptor, owner.data(), owner.size(), 0);
+}
+
 }  // namespace
 
-FolderLock::FolderLock(const Folder& folder) : descriptor_{open_lock(folder)} {
-  int result = 0;
+FolderLock::FolderLock(const Folder& folder) {
   do {
-    result = ::flock(descriptor_, LOCK_EX | LOCK_NB);
-  } while (result != 0 && errno == EINTR);
-  if (result == 0) {
-    const std::string owner = this_owner() + "\n";
-    // Who holds it is for people only: a full disk takes no lock away.
-    if (::ftruncate(descriptor_, 0) == 0) {
-      [[maybe_unused]] const ssize_t count =
-          ::pwrite(descriptor_, owner.data(), owner.size(), 0);
-    }
-    return;
-  }
-  const int failed = errno;
-  const std::string owner = owner_in(descriptor_);
-  ::close(std::exchange(descriptor_, -1));
-  if (failed != EWOULDBLOCK) throw system_error("cannot lock " + folder.path().string(), failed);
-  throw Error{"the folder " + folder.path().string() + " is in use by " + owner +
-              "; wait until that ends, or give another folder"};
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = open_lock(folder);
+    const int failed = lock_now(descriptor_);
+    if (failed == 0) continue;
+    const std::string owner = owner_in(descriptor_);
+    ::close(std::exchange(descriptor_, -1));
+    if (failed != EWOULDBLOCK) throw system_error("cannot lock " + folder.path().string(), failed);
+    throw Error{"the folder " + folder.path().string() + " is in use by " + owner +
+                "; wait until that ends, or give another folder"};
+  } while (!is_in_place(descriptor_, folder.descriptor()));
+  sign(descriptor_);
+  folder_ = ::fcntl(folder.descriptor(), F_DUPFD_CLOEXEC, 0);
 }
 
 FolderLock::~FolderLock() {
-  if (descriptor_ < 0) return;
-  [[maybe_unused]] const int result = ::ftruncate(descriptor_, 0);
-  ::close(descriptor_);
+  if (folder_ >= 0) {
+    ::unlinkat(folder_, kFile, 0);  // while nobody else can hold it
+    ::close(folder_);
+  }
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 FolderLock::FolderLock(FolderLock&& other) noexcept
-    : descriptor_{std::exchange(other.descriptor_, -1)} {}
+    : folder_{std::exchange(other.folder_, -1)},
+      descriptor_{std::exchange(other.descriptor_, -1)} {}
 
 }  // namespace spillway::um

@@ -8,13 +8,13 @@ namespace spillway::um {
 
 /// The right to change a folder, which one owner has at a time, on this machine or on another that
 /// shares the file system. It is the kernel's lock of the file "lock" there, so that it ends with
-/// the process that holds it, however that ends. The file stays; while it is held, it says by whom.
+/// the process that holds it, however that ends. While it is held, the file says by whom.
 class FolderLock {
  public:
   static constexpr const char* kFile = "lock";
 
   /// Throws: Error at once when another holds it, which is named: process, machine and since when;
-  /// or when the file system has no locks. `folder` must outlive it.
+  /// or when the file system has no locks.
   explicit FolderLock(const Folder& folder);
   ~FolderLock();
   FolderLock(FolderLock&& other) noexcept;
@@ -23,6 +23,7 @@ class FolderLock {
   FolderLock& operator=(const FolderLock&) = delete;
 
  private:
+  int folder_ = -1;
   int descriptor_ = -1;
 };
 

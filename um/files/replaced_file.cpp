@@ -31,11 +31,11 @@ std::string random_digits() {
 }
 
 std::unique_ptr<Folder> folder_of(const std::filesystem::path& path) {
-  try {
-    return std::make_unique<Folder>(path.has_parent_path() ? path.parent_path() : ".");
-  } catch (const Error& error) {
-    throw Error{"cannot write " + path.string() + ": " + error.what()};
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  if (::access(folder.c_str(), X_OK) != 0) {
+    throw system_error("cannot write " + path.string(), errno);  // the user knows of the file only
   }
+  return std::make_unique<Folder>(folder);
 }
 
 }  // namespace

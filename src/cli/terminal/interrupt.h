@@ -5,8 +5,9 @@
 
 namespace spillway::cli {
 
-/// While it lives, Ctrl-C (SIGINT) and SIGTERM request a stop instead of ending the program; a
-/// second one ends it at once. At most one at a time.
+/// While it lives, Ctrl-C (SIGINT), SIGTERM and SIGHUP request a stop instead of ending the program;
+/// a second one, of any of them, ends it at once. One that whoever started the program has it
+/// ignore, as nohup does, stays ignored. At most one at a time.
 class Interrupt {
  public:
   Interrupt();
@@ -20,5 +21,9 @@ class Interrupt {
   std::stop_source source_;
   std::jthread watcher_;  // a signal handler may not request a stop itself
 };
+
+/// What a shell reports of a program that a signal ended: 128 and the number of the signal that
+/// requested the last stop; that of SIGINT when none has.
+[[nodiscard]] int exit_code_of_interrupt();
 
 }  // namespace spillway::cli

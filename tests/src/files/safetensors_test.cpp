@@ -176,9 +176,7 @@ TEST_F(SafetensorsFile, IsDigestedAsItIsWritten) {
 TEST_F(SafetensorsFile, NeedsAFolder) {
   const std::string nowhere = folder_.file("missing/a.safetensors");
   EXPECT_EQ(refusal([&] { write_safetensors(nowhere, {}); }),
-            "cannot write " + nowhere + ": cannot open the folder " +
-                std::filesystem::path{nowhere}.parent_path().string() +
-                ": No such file or directory");
+            "cannot write " + nowhere + ": No such file or directory");
   EXPECT_EQ(refusal([&] { return SafetensorsReader{nowhere}; }),
             "cannot read " + nowhere + ": No such file or directory");
 }

@@ -40,6 +40,14 @@ TEST_F(FolderLockTest, IsHeldByOneAtATime) {
   EXPECT_EQ(refused(), "accepted");
 }
 
+TEST_F(FolderLockTest, LeavesNothing) {
+  {
+    const FolderLock lock{folder};
+    EXPECT_FALSE(std::filesystem::is_empty(temporary.path()));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(temporary.path()));
+}
+
 TEST_F(FolderLockTest, MayBeHandedOn) {
   FolderLock lock{folder};
   const FolderLock other{std::move(lock)};

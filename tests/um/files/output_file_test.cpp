@@ -50,7 +50,7 @@ TEST(WriteOutput, IsWrittenIntoADevice) {
 
 TEST(WriteOutput, NamesAFolderThatIsNotThere) {
   EXPECT_EQ(test::refusal([] { write_output("/nowhere/x", "text"); }),
-            "cannot write /nowhere/x: cannot open the folder /nowhere: No such file or directory");
+            "cannot write /nowhere/x: No such file or directory");
 }
 
 }  // namespace
