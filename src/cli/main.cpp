@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "src/cli/bench/bench_command.h"
+#include "src/cli/checkpoint_command.h"
 #include "src/cli/devices_command.h"
 #include "src/cli/document_command.h"
 #include "src/cli/misspelling.h"
@@ -42,6 +43,7 @@ int run(int argc, char** argv) {
   add_profile_command(app);
   add_bench_command(app);
   add_report_command(app);
+  add_checkpoint_command(app);
   add_nets_command(app);
   add_devices_command(app);
   add_document_command(app);

@@ -7,8 +7,9 @@
 #include <unordered_map>
 
 #include "prefetch/block_sizes.h"
-#include "src/files/safetensors.h"
+#include "src/files/file_digest.h"
 #include "src/files/sha256.h"
+#include "src/train/finite.h"
 #include "src/train/initial_values.h"
 #include "um/error.h"
 
@@ -58,6 +59,21 @@ std::vector<std::size_t> find_all(const SafetensorsReader& file, const std::file
   return places;
 }
 
+// Throws unless the numbers of a tensor in a file are what was written, as far as that is known.
+void expect_sound(std::span<const float> tensor, const std::string& name,
+                  const std::filesystem::path& path,
+                  const std::map<std::string, std::string>* digests) {
+  const std::string sentence = "tensor '" + name + "' of " + path.string() + " ";
+  if (digests != nullptr) {
+    const auto digest = digests->find(name);
+    if (digest == digests->end()) throw um::Error{sentence + "has no digest"};
+    if (digest->second != sha256_of(std::as_bytes(tensor))) {
+      throw um::Error{sentence + "does not match its digest"};
+    }
+  }
+  if (!is_finite(tensor)) throw um::Error{sentence + kNotFinite};
+}
+
 }  // namespace
 
 State::State(const Step& step, const Backend& backend, um::Memory& memory)
@@ -103,24 +119,46 @@ std::string State::sha256() const {
   return hash.hex();
 }
 
+std::vector<StoredTensor> State::tensors() const { return tensors_of(blocks_); }
+
+void State::write(SafetensorsWriter& writer) const {
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const std::vector<float> numbers = values(i);
+    std::span<const float> rest{numbers};
+    for (const ParameterArray& array : arrays_of(blocks_[i].spec)) {
+      const std::span<const float> tensor = rest.first(element_count(array.shape));
+      if (!is_finite(tensor)) {
+        throw um::Error{"tensor '" + blocks_[i].name + array.suffix + "' " + kNotFinite +
+                        ": training has diverged; try a smaller --lr"};
+      }
+      writer.append(tensor);
+      rest = rest.subspan(tensor.size());
+    }
+  }
+}
+
 void State::save(const std::filesystem::path& path) const {
-  SafetensorsWriter writer{path, tensors_of(blocks_)};
-  for (std::size_t i = 0; i < blocks_.size(); ++i) writer.append(values(i));
+  SafetensorsWriter writer{path, tensors()};
+  write(writer);
   writer.commit();
 }
 
-void State::load(const std::filesystem::path& path) {
+void State::load(const std::filesystem::path& path,
+                 const std::map<std::string, std::string>* digests) {
   const SafetensorsReader file{path};
-  const std::vector<std::size_t> places = find_all(file, path, tensors_of(blocks_));
-  auto place = places.begin();
+  const std::vector<StoredTensor> wanted = tensors();
+  const std::vector<std::size_t> places = find_all(file, path, wanted);
+  std::size_t next = 0;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const ParameterSpec& spec = blocks_[i].spec;
     std::vector<float> numbers(element_count(spec));
     std::span<float> rest{numbers};
     for (const ParameterArray& array : arrays_of(spec)) {
-      const std::size_t count = element_count(array.shape);
-      file.read(*place++, rest.first(count));
-      rest = rest.subspan(count);
+      const std::span<float> tensor = rest.first(element_count(array.shape));
+      file.read(places[next], tensor);
+      expect_sound(tensor, wanted[next].name, path, digests);
+      rest = rest.subspan(tensor.size());
+      ++next;
     }
     backend_.import_parameters(spec, numbers, at(i));
   }
@@ -130,6 +168,21 @@ std::vector<float> State::values(std::size_t index) const {
   std::vector<float> numbers(element_count(blocks_[index].spec));
   backend_.export_parameters(blocks_[index].spec, at(index), numbers);
   return numbers;
+}
+
+std::string weights_sha256(const std::filesystem::path& path, const Step& step) {
+  const SafetensorsReader file{path};
+  std::vector<StateBlock> weights = step.state;
+  std::erase_if(weights, [](const StateBlock& each) { return each.role == StateRole::kOptimizer; });
+  const std::vector<StoredTensor> wanted = tensors_of(weights);
+  const std::vector<std::size_t> places = find_all(file, path, wanted);
+  Sha256 hash;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    std::vector<float> numbers(element_count(wanted[i].shape));
+    file.read(places[i], numbers);
+    hash.update(std::as_bytes(std::span{numbers}));
+  }
+  return hash.hex();
 }
 
 }  // namespace spillway

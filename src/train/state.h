@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "src/files/safetensors.h"
 #include "src/ops/backend.h"
 #include "src/step/step.h"
 #include "um/memory.h"
@@ -31,22 +33,38 @@ class State {
   /// canonical order of parameter.h.
   [[nodiscard]] std::string sha256() const;
 
-  /// Writes all of it as a safetensors file, a block at a time, with the names and shapes that
-  /// PyTorch gives: "conv1.weight", "conv1.bias", "conv1.momentum.weight",
-  /// "conv1.exp_avg_sq.weight", "bn1.running_mean". Throws: um::Error when it cannot be written.
+  /// What write() writes, in order, with the names and shapes that PyTorch gives: "conv1.weight",
+  /// "conv1.bias", "conv1.momentum.weight", "conv1.exp_avg_sq.weight", "bn1.running_mean".
+  [[nodiscard]] std::vector<StoredTensor> tensors() const;
+  /// Writes all of it, a block at a time. Throws: um::Error when it cannot be written, or that
+  /// names the tensor with a number that is not finite.
+  void write(SafetensorsWriter& writer) const;
+  /// A safetensors file of its own. Throws: as write() does.
   void save(const std::filesystem::path& path) const;
+
   /// Reads what save() wrote, a block at a time. Throws: um::Error that names the file, and the
-  /// tensor that is missing or has another shape than this network's; nothing is changed then.
-  void load(const std::filesystem::path& path);
+  /// tensor that is missing or has another shape than this network's, when nothing is changed; or
+  /// that has a number that is not finite.
+  void load(const std::filesystem::path& path) { load(path, nullptr); }
+  /// Reads the tensors whose SHA-256 is in `digests`, by name. Throws: likewise, and where a tensor
+  /// has another digest or none.
+  void load(const std::filesystem::path& path, const std::map<std::string, std::string>& digests) {
+    load(path, &digests);
+  }
 
  private:
   [[nodiscard]] std::byte* at(std::size_t index) const { return block_.data() + offsets_[index]; }
   [[nodiscard]] std::vector<float> values(std::size_t index) const;
+  void load(const std::filesystem::path& path, const std::map<std::string, std::string>* digests);
 
   const Backend& backend_;
   std::vector<StateBlock> blocks_;
   std::vector<std::size_t> offsets_;
   um::Block block_;
 };
+
+/// The State::sha256() that a State of `step` would have with the tensors of a file.
+/// Throws: um::Error as State::load() does.
+[[nodiscard]] std::string weights_sha256(const std::filesystem::path& path, const Step& step);
 
 }  // namespace spillway

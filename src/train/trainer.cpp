@@ -2,23 +2,24 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
-#include "nets/text/network_text.h"
 #include "prefetch/files/json.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/files/plan_file.h"
 #include "prefetch/files/profile_file.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/data/open_dataset.h"
-#include "src/files/sha256.h"
 #include "src/plan/budget.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/profile/measured_profile.h"
 #include "src/step/batch_norm_values.h"
+#include "src/train/checkpoint_key.h"
 
 namespace spillway {
 
@@ -94,15 +95,18 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   workload_.emplace(options_.network, *context_.backend, options_.step);
   whole_need_ = workload_->need();
   expect_going_on();
-  if (options_.checkpoint.resume) open_folder();
+  const std::string& folder = options_.checkpoint.folder;
+  std::error_code ignored;
+  const bool is_there = !folder.empty() && std::filesystem::exists(folder, ignored);
+  if (options_.checkpoint.resume || is_there) open_folder();
   cut_batch();
   expect_values_to_normalize(options_.network, options_.step.batch, workload_->sub_batches());
   make_plans_of_steps();
   expect_going_on();
   // A training that is refused leaves no folder behind.
-  if (!options_.checkpoint.resume && !options_.checkpoint.folder.empty()) open_folder();
-  session_.emplace(context_, *workload_, plans_, options_.memory.mode, options_.memory.space,
-                   stop_);
+  if (!folder_ && !folder.empty()) open_folder();
+  session_.emplace(context_, *workload_, plans_, options_.memory.mode, options_.memory.space, stop_,
+                   folder_ ? StopAfter::kStep : StopAfter::kTask);
   expect_going_on();
   start();
 }
@@ -120,7 +124,8 @@ TrainingSummary Trainer::run() {
                steps.add(evaluation);
                if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
              },
-         .on_checkpoint = [&](auto step) { save(step); }});
+         .on_checkpoint = [&](auto step) { save(step); }},
+        folder_ ? stop_ : std::stop_token{});
   TrainingSummary summary = steps.summary();
   summary.predicted_step = predicted_step(*workload_, profiles_, plans_, options_.memory.mode);
   summary.budget = plans_.budget;
@@ -131,8 +136,8 @@ TrainingSummary Trainer::run() {
 
 // First values, or those of the checkpoint.
 void Trainer::start() {
-  if (options_.checkpoint.resume) {
-    options_.training.first_step = folder_->load(checkpoint_key(), session_->state());
+  if (chosen_) {
+    folder_->load(*chosen_, session_->state());
   } else {
     options_.training.first_step = 0;
     session_->state().initialise(options_.training.seed);
@@ -148,7 +153,7 @@ void Trainer::save(std::uint64_t step) {
   if (!folder_) return;
   const prefetch::SubBatches& batches = workload_->sub_batches();
   folder_->save(
-      {.key = checkpoint_key(),
+      {.key = key_,
        .settings = {.learning_rate = options_.training.learning_rate,
                     .optimizer = options_.step.optimizer,
                     .threads = context_.threads,
@@ -160,12 +165,34 @@ void Trainer::save(std::uint64_t step) {
 }
 
 void Trainer::open_folder() {
-  folder_.emplace(options_.checkpoint.folder);
-  if (options_.checkpoint.resume) {
-    folder_->expect(checkpoint_key());
+  const CheckpointOptions& checkpoint = options_.checkpoint;
+  if (checkpoint.resume) expect_checkpoint(checkpoint.folder);  // before the folder is made
+  folder_.emplace(checkpoint.folder, checkpoint.keep);
+  key_ = make_key(options_.network, {.name = options_.data, .sha256 = content_sha256(data_)},
+                  options_.step.batch, options_.training.seed);
+  if (checkpoint.resume) {
+    choose_checkpoint();
   } else {
     folder_->expect_empty();  // another training may have been faster
   }
+}
+
+void Trainer::choose_checkpoint() {
+  chosen_ = folder_->go_on(key_);
+  const std::uint64_t done = chosen_->manifest.checkpoint.step;
+  for (const std::string& problem : chosen_->passed_over) {
+    if (!events_.on_warning) break;
+    events_.on_warning(problem + "; going on from the checkpoint of step " + std::to_string(done));
+  }
+  options_.training.first_step = done;
+  if (done < last_step(options_.training, data_, options_.step.batch)) return;
+  throw NothingLeft{
+      "nothing is left to train: the checkpoint in " + options_.checkpoint.folder + " is of step " +
+          std::to_string(done) + "; give more --steps or --epochs to go on",
+      done,
+      weights_sha256(
+          std::filesystem::path{options_.checkpoint.folder} / chosen_->manifest.tensors.name,
+          workload_->training())};
 }
 
 // Page faults alone keep no budget where nothing evicts before the whole memory is full.
@@ -221,7 +248,7 @@ std::vector<PlanOfFile> Trainer::read_plans() const {
   std::vector<PlanOfFile> files;
   if (given.empty() && !options_.checkpoint.resume) return files;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const std::string path = given.empty() ? folder_->plan_path(i, steps.size()) : given;
+    const std::string path = given.empty() ? folder_->plan_path(*chosen_, i) : given;
     files.push_back(
         {.plan = prefetch::read_plan(prefetch::JsonFile{path}, steps[i].step.graph), .name = path});
   }
@@ -258,19 +285,6 @@ std::vector<prefetch::Profile> Trainer::find_profiles(Bytes limit) {
                           stop_, [&](double fraction) {
                             if (events_.on_measuring) events_.on_measuring(fraction);
                           });
-}
-
-CheckpointKey Trainer::checkpoint_key() const {
-  const nets::Network& network = options_.network;
-  Sha256 layers;
-  const std::string text = nets::layers_text(network);
-  layers.update(std::as_bytes(std::span{text}));
-  return {.network = network.name + ' ' + nets::to_string(network.input()) + ", " +
-                     std::to_string(network.classes()) + " classes",
-          .layers = layers.hex(),
-          .data = options_.data,
-          .batch = options_.step.batch,
-          .seed = options_.training.seed};
 }
 
 void Trainer::expect_going_on() const {

@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "nets/network.h"
@@ -21,10 +22,12 @@
 #include "src/plan/workload.h"
 #include "src/step/step.h"
 #include "src/train/checkpoint.h"
+#include "src/train/checkpoint_folder.h"
 #include "src/train/session.h"
 #include "src/train/train.h"
 #include "src/train/training_summary.h"
 #include "um/bytes.h"
+#include "um/error.h"
 #include "um/nanoseconds.h"
 #include "um/options.h"
 
@@ -56,6 +59,9 @@ struct PlanningOptions {
 /// Where a training is saved, and whether it goes on from there.
 struct CheckpointOptions {
   std::string folder;  ///< empty: it is not saved
+  /// The last checkpoints that stay, at least 1. Where the newest does not verify, a training goes
+  /// on from the one before.
+  std::size_t keep = CheckpointFolder::kUsualKeep;
   /// Goes on with the plan of the checkpoint. Other options are those given: read_settings() tells
   /// which ones the checkpoint was made with.
   bool resume = false;
@@ -78,6 +84,24 @@ struct TrainerEvents {
   std::function<void(std::size_t tasks)> on_planning;
   std::function<void(std::uint64_t step, std::uint64_t epoch, const StepReport&)> on_step;
   std::function<void(std::uint64_t step, std::uint64_t epoch, const Evaluation&)> on_evaluation;
+  /// A sentence that the user should know, though the training goes on: a checkpoint does not
+  /// verify, and an older one is used.
+  std::function<void(const std::string& sentence)> on_warning;
+};
+
+/// A training that was to go on has no steps left: all of them are in its checkpoint, which
+/// verifies.
+class NothingLeft final : public um::Error {
+ public:
+  NothingLeft(const std::string& sentence, std::uint64_t steps, std::string weights_sha256)
+      : um::Error{sentence}, steps_{steps}, weights_sha256_{std::move(weights_sha256)} {}
+  [[nodiscard]] std::uint64_t steps() const { return steps_; }
+  /// As TrainingSummary has it.
+  [[nodiscard]] const std::string& weights_sha256() const { return weights_sha256_; }
+
+ private:
+  std::uint64_t steps_;
+  std::string weights_sha256_;
 };
 
 /// One training within a memory budget, from its data to its last checkpoint.
@@ -87,7 +111,8 @@ class Trainer {
  public:
   /// Opens the data, measures the step on `context`, plans it, and fills the weights: with first
   /// values, or with those of the checkpoint. Throws: um::Error, one sentence for the user;
-  /// Interrupted when `stop` is requested, now or in run().
+  /// NothingLeft before anything is measured; Interrupted when `stop` is requested, now or in run(),
+  /// which ends the step under way and saves it first where there is a folder.
   Trainer(ExecutionContext context, TrainerOptions options, TrainerEvents events = {},
           std::stop_token stop = {});
   /// The same, but opens the device only when the data are open: a mistake in the data set's name
@@ -116,13 +141,12 @@ class Trainer {
   void start();
   void save(std::uint64_t step);
   void open_folder();
+  void choose_checkpoint();
   void expect_budget_kept(std::span<const PlanOfFile> files) const;
   void expect_going_on() const;
   [[nodiscard]] std::vector<PlanOfFile> read_plans() const;
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
   [[nodiscard]] std::vector<prefetch::Profile> find_profiles(um::Bytes limit);
-  [[nodiscard]] CheckpointKey checkpoint_key() const;
-
   TrainerOptions options_;
   TrainerEvents events_;
   std::stop_token stop_;
@@ -132,6 +156,8 @@ class Trainer {
   std::optional<Workload> workload_;  // of the whole batch until that is cut
   prefetch::NearNeed whole_need_;     // of the whole batch: what budgets are relative to
   std::optional<CheckpointFolder> folder_;
+  CheckpointKey key_;                       // where there is a folder
+  std::optional<ChosenCheckpoint> chosen_;  // what it goes on from
   std::vector<prefetch::Profile> profiles_;  // of the training steps
   Plans plans_;
   std::optional<Session> session_;

@@ -69,7 +69,7 @@ target_compile_definitions(cli_tests PRIVATE
   SPILLWAY_SLOW_BUILD=$<NOT:$<CONFIG:Release,RelWithDebInfo>>)
 
 spillway_test(training_tests
-  SOURCES src/plan/budget_test.cpp src/train/checkpoint_test.cpp src/step/fusion_test.cpp
+  SOURCES src/plan/budget_test.cpp src/train/checkpoint_choice_test.cpp src/train/checkpoint_folder_test.cpp src/step/fusion_test.cpp
           src/step/gradients_test.cpp src/train/initial_values_test.cpp
           src/train/learning_rate_test.cpp src/profile/min_slab_test.cpp src/modnn_golden_test.cpp
           src/paleo_figure_test.cpp src/plan/plans_test.cpp src/profile/profiler_test.cpp
@@ -77,6 +77,7 @@ spillway_test(training_tests
           src/train/state_test.cpp src/execute/step_space_test.cpp src/step/step_test.cpp
           src/plan/sub_batch_plans_test.cpp src/step/sub_step_test.cpp src/train/train_test.cpp
           src/train/trainer_test.cpp src/step/batch_norm_values_test.cpp
+  SEPARATE src/step/sub_step_test.cpp
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::profile
        spillway::train spillway::um_host)
 

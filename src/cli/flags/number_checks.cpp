@@ -25,6 +25,12 @@ std::string check_whole_number(const std::string& text) {
   return "'" + text + "' is no whole number from 0 up";
 }
 
+std::string check_whole_number_from_one(const std::string& text) {
+  std::uint64_t number = 0;
+  if (is_all(text, number) && number > 0) return {};
+  return "'" + text + "' is no whole number from 1 up";
+}
+
 std::string check_amount(const std::string& text) {
   float number = 0;
   if (is_all(text, number) && std::isfinite(number) && number >= 0) return {};

@@ -7,6 +7,7 @@ namespace spillway::cli {
 /// Checks of CLI11's: the complaint about `text`, or nothing. CLI11 itself takes -1 for a huge
 /// number and lets "nan" pass every range.
 [[nodiscard]] std::string check_whole_number(const std::string& text);
+[[nodiscard]] std::string check_whole_number_from_one(const std::string& text);
 /// A number from 0 up that is not infinite.
 [[nodiscard]] std::string check_amount(const std::string& text);
 /// A number from 0 up, below 1.

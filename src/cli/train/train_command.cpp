@@ -20,11 +20,13 @@
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/progress_line.h"
 #include "src/cli/terminal/tell.h"
+#include "src/cli/train/json_lines.h"
 #include "src/cli/train/training_flags.h"
 #include "src/cli/train/training_report.h"
 #include "src/plan/plan_facts.h"
 #include "src/step/batch_norm_values.h"
 #include "src/step/sub_step.h"
+#include "src/train/checkpoint_choice.h"
 #include "src/train/settings_json.h"
 #include "src/train/shortest_decimal.h"
 #include "src/train/trainer.h"
@@ -61,19 +63,21 @@ class Training {
 
  private:
   [[nodiscard]] TrainerEvents events() {
-    return {.on_measuring =
-                [this](double fraction) {
-                  progress_.show(fmt::format("measuring tasks: {:.0f} %", 100 * fraction));
-                },
-            .on_planning =
-                [this](std::size_t tasks) {
-                  progress_.end();
-                  tell("planning {}\n", um::count_of(tasks, "task"));
-                },
-            .on_step = [this](auto step, auto epoch,
-                              const auto& as) { report_->step(step, epoch, as); },
-            .on_evaluation = [this](auto step, auto epoch,
-                                    const auto& as) { report_->evaluation(step, epoch, as); }};
+    return {
+        .on_measuring =
+            [this](double fraction) {
+              progress_.show(fmt::format("measuring tasks: {:.0f} %", 100 * fraction));
+            },
+        .on_planning =
+            [this](std::size_t tasks) {
+              progress_.end();
+              tell("planning {}\n", um::count_of(tasks, "task"));
+            },
+        .on_step = [this](auto step, auto epoch,
+                          const auto& as) { report_->step(step, epoch, as); },
+        .on_evaluation = [this](auto step, auto epoch,
+                                const auto& as) { report_->evaluation(step, epoch, as); },
+        .on_warning = [](const auto& sentence) { fmt::print(stderr, "warning: {}\n", sentence); }};
   }
 
   [[nodiscard]] const nets::Network& network() const { return trainer_.options().network; }
@@ -185,6 +189,18 @@ class Training {
   Trainer trainer_;
 };
 
+// What is known of a training without making it ready.
+void report_nothing_left(const TrainCommandFlags& options, const NothingLeft& all) {
+  fmt::print(stderr, "{}\n", all.what());
+  JsonLines{options.json}.write({{"summary",
+                                  {{"network", options.flags.workload.network().name},
+                                   {"batch", options.flags.workload.batch},
+                                   {"seed", options.flags.train.seed},
+                                   {"steps", all.steps()},
+                                   {"steps_run", 0},
+                                   {"weights_sha256", all.weights_sha256()}}}});
+}
+
 void train(TrainCommandFlags& options) {
   TrainingFlags& flags = options.flags;
   flags.expect_files_of_all_steps();
@@ -197,7 +213,11 @@ void train(TrainCommandFlags& options) {
     expect_writable_folder(flags.checkpoint.folder);
   }
   const Interrupt interrupt;
-  Training{options, interrupt.token()}.run();
+  try {
+    Training{options, interrupt.token()}.run();
+  } catch (const NothingLeft& all) {
+    report_nothing_left(options, all);
+  }
 }
 
 }  // namespace

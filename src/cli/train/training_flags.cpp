@@ -6,7 +6,7 @@
 #include "src/cli/flags/complaint.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/data/open_dataset.h"
-#include "src/train/checkpoint.h"
+#include "src/train/checkpoint_choice.h"
 #include "um/error.h"
 
 namespace spillway::cli {
@@ -61,7 +61,8 @@ void TrainingFlags::add_training_to(CLI::App& command) {
 void TrainingFlags::add_checkpoint_to(CLI::App& command) {
   auto* const folder =
       command.add_option("--checkpoint", checkpoint.folder,
-                         "Folder of the checkpoint, written at the end of each epoch");
+                         "Folder of the checkpoints, written at the end of each epoch and when a "
+                         "signal ends the training");
   folder->group(kTraining);
   command
       .add_option("--checkpoint-every", train.checkpoint_every,
@@ -70,10 +71,16 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
       ->needs(folder)
       ->group(kTraining);
   command
+      .add_option("--keep", checkpoint.keep, "Keep this many checkpoints, the last ones")
+      ->check(check_whole_number_from_one)
+      ->capture_default_str()
+      ->needs(folder)
+      ->group(kTraining);
+  command
       .add_flag(
           "--resume", checkpoint.resume,
-          "Continue from the checkpoint, with its plan, optimizer, schedule, sub-batches, threads "
-          "and precision unless flags change them")
+          "Continue from the newest checkpoint that verifies, with its plan, optimizer, schedule, "
+          "sub-batches, threads and precision unless flags change them")
       ->needs(folder)
       ->group(kTraining);
 }

@@ -1,7 +1,9 @@
 // Checkpoints that are not there, belong to something else, or are damaged.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -85,7 +87,7 @@ TEST_F(BadCheckpoint, IsNotOverwrittenByATrainingThatDoesNotResume) {
   expect_refused(1, training("4"), {path(), "--resume"});
 
   EXPECT_EQ(content(description()) + content(tensors()) + content(plan()), before);
-  EXPECT_EQ(std::distance(fs::directory_iterator{path()}, fs::directory_iterator{}), 3);
+  EXPECT_EQ(std::distance(fs::directory_iterator{path()}, fs::directory_iterator{}), 4);
 }
 
 TEST_F(BadCheckpoint, OfAnotherTrainingIsRefused) {
@@ -100,18 +102,66 @@ TEST_F(BadCheckpoint, OfAnotherTrainingIsRefused) {
                  {"network is 'lenet", "'resnet18"});
 }
 
-TEST_F(BadCheckpoint, WithADamagedDescriptionIsRefused) {
+TEST_F(BadCheckpoint, WithADamagedManifestIsRefused) {
   make_checkpoint();
-  tamper("tensors", "../elsewhere");
-  expect_refused(1, resumed(), {"checkpoint.json: tensors", "no file name"});
-  tamper("tensors", "step-3.safetensors");
-  expect_refused(1, resumed(), {"step-3.safetensors"});
-  tamper("step", "two");
-  expect_refused(1, resumed(), {"checkpoint.json: step", "whole number"});
+  fs::remove(path() + "/step-2.json");
+  tamper("step", 3);
+  expect_refused(1, resumed(), {"checkpoint.json does not match its own digest"});
   std::ofstream{description()} << "{\"format\"";
   expect_refused(1, resumed(), {"checkpoint.json: not JSON"});
   std::ofstream{description()} << "{}";
-  expect_refused(1, resumed(), {"checkpoint.json: format is missing"});
+  expect_refused(1, resumed(), {"checkpoint.json does not match its own digest"});
+  std::ofstream{description()} << R"({"format": "spillway-checkpoint", "version": 3})";
+  expect_refused(1, resumed(), {"checkpoint.json is of version 3", "no digests", "begin anew"});
+}
+
+TEST_F(BadCheckpoint, WithOneFlippedBitIsRefused) {
+  make_checkpoint();
+  std::fstream file{tensors(), std::ios::in | std::ios::out | std::ios::binary};
+  file.seekg(-1, std::ios::end);
+  const int last = file.get();
+  file.seekp(-1, std::ios::end);
+  file.put(static_cast<char>(last ^ 1));
+  file.close();
+  expect_refused(1, resumed(),
+                 {"step-2.safetensors does not match its digest: tensor '", "no other checkpoint"});
+}
+
+TEST_F(BadCheckpoint, IsShownByVerify) {
+  make_checkpoint();
+  const Outcome whole = run_spillway({"checkpoint", "verify", path()});
+  EXPECT_EQ(whole.exit_code, 0) << whole.errors;
+  EXPECT_NE(whole.output.find("checkpoint.json: step 2 verifies, "), std::string::npos);
+  fs::resize_file(tensors(), fs::file_size(tensors()) - 1);
+
+  const Outcome outcome =
+      run_spillway({"checkpoint", "verify", path(), "--json", folder_.file("findings.json")});
+
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.output.find("step-2.json: DOES NOT VERIFY: " + tensors() + " has "),
+            std::string::npos)
+      << outcome.output;
+  EXPECT_EQ(outcome.errors, "spillway: 2 of 2 manifests in " + path() + " do not verify\n");
+  json findings;
+  std::ifstream{folder_.file("findings.json")} >> findings;
+  EXPECT_EQ(findings.at("manifests").at(0).at("verified"), false);
+  expect_refused(1, {"checkpoint", "verify", folder_.file("nowhere")}, {"cannot open the folder"});
+}
+
+// A named pipe that nobody writes to would keep whoever opens it for ever.
+TEST_F(BadCheckpoint, OfNamedPipesIsRefusedAtOnce) {
+  fs::create_directory(path());
+  ASSERT_EQ(mkfifo(description().c_str(), 0600), 0);
+  expect_refused(1, resumed(), {"cannot read " + description() + ": it is no ordinary file"});
+}
+
+TEST_F(BadCheckpoint, OfAnotherRunningTrainingIsRefused) {
+  Program program{{"train", "--net", "lenet", "--batch", "8", "--epochs", "1000000", "--json", "-",
+                   "--checkpoint", path()}};
+  program.wait_for_lines(1);
+  expect_refused(1, training(), {"the folder " + path() + " is in use by process ", " since "});
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.finish().exit_code, 128 + SIGTERM);
 }
 
 TEST_F(BadCheckpoint, WithTensorsCutShortIsRefused) {
@@ -133,6 +183,7 @@ TEST_F(BadCheckpoint, RefusalLeavesItAsItWas) {
   make_checkpoint();
   expect_refused(1, joined(training("4"), {"--resume"}), {"batch"});
 
+  EXPECT_EQ(run_spillway({"checkpoint", "verify", path()}).exit_code, 0);
   const Outcome longer = run_spillway({"train", "--net", "lenet", "--batch", "8", "--steps", "4",
                                        "--checkpoint", path(), "--resume", "--json", "-"});
 

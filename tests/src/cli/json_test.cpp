@@ -128,17 +128,23 @@ TEST(TrainTrace, OfNoStepShowsThePredictionAlone) {
   expect_prediction_alone(folder.file("trace"));
 }
 
-TEST(TrainTrace, OfAFinishedTrainingShowsThePredictionAlone) {
+// It measures and plans nothing: a profile that is none is not looked at.
+TEST(Train, SaysAtOnceThatNothingIsLeft) {
   const TemporaryFolder folder;
-  const Arguments training = {"train --net lenet --batch 8 --steps 2 --budget min --checkpoint",
+  const Arguments training = {"train --net lenet --batch 8 --steps 2 --json - --checkpoint",
                               folder.file("checkpoint")};
-  succeed(training);
+  const json whole = summary_of(training);
 
-  const json again = summary_of({training, "--resume --trace", folder.file("trace"), "--json -"});
+  const Outcome again = run_spillway({training, "--resume --profile /nowhere"});
 
-  EXPECT_EQ(again.value("steps_run", 1), 0);
-  EXPECT_EQ(again.value("steps", 0), 2);
-  expect_prediction_alone(folder.file("trace"));
+  EXPECT_EQ(again.errors, "nothing is left to train: the checkpoint in " +
+                              folder.file("checkpoint") +
+                              " is of step 2; give more --steps or --epochs to go on
+");
+  const json summary = summary_of(again);
+  EXPECT_EQ(summary.value("steps_run", 1), 0);
+  EXPECT_EQ(summary.value("steps", 0), 2);
+  EXPECT_EQ(summary.value("weights_sha256", "none"), whole.value("weights_sha256", "nothing"));
 }
 
 TEST(PlanJson, HasTheFiguresOfThePlan) {

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/src/cli/program.h"
 #include "tests/src/cli/refused.h"
@@ -104,17 +106,79 @@ TEST_F(Resumed, TrainingKeepsAPlanThatItWasGiven) {
   static_cast<void>(train(kept({"--steps", "2", "--budget", "100%"})));
   static_cast<void>(
       train({"--checkpoint", folder_.file("other"), "--steps", "1", "--budget", "min"}));
-  const auto text = [](const std::string& path) {
-    json plan;
-    std::ifstream{path} >> plan;
-    return plan.dump();
+  const auto read = [](const std::string& path) {
+    json file;
+    std::ifstream{path} >> file;
+    return file;
   };
-  const std::string other = folder_.file("other/plan.json");
-  ASSERT_NE(text(checkpoint() + "/plan.json"), text(other));
+  const auto plan = [&](const std::string& folder) {
+    const json manifest = read(folder + "/checkpoint.json");
+    return folder + '/' + manifest.at("plans").at(0).at("file").get<std::string>();
+  };
+  const std::string other = plan(folder_.file("other"));
+  ASSERT_NE(read(plan(checkpoint())), read(other));
 
   static_cast<void>(train(kept({"--resume", "--steps", "3", "--plan", other})));
 
-  EXPECT_EQ(text(checkpoint() + "/plan.json"), text(other));
+  EXPECT_EQ(read(plan(checkpoint())), read(other));
+}
+
+TEST_F(Resumed, TrainingBeginsWithTheWeightsOfStepZero) {
+  const json whole = train({"--steps", "2"});
+  static_cast<void>(train(kept({"--steps", "0"})));
+  EXPECT_TRUE(std::filesystem::exists(checkpoint() + "/step-0.safetensors"));
+
+  const json resumed = train(kept({"--resume", "--steps", "2"}));
+
+  EXPECT_EQ(resumed.value("steps_run", 0), 2);
+  EXPECT_EQ(hash(resumed), hash(whole));
+}
+
+TEST_F(Resumed, TrainingGoesOnFromTheCheckpointBeforeADamagedOneAndSaysSo) {
+  const json whole = train({"--steps", "6"});
+  static_cast<void>(train(kept({"--steps", "4", "--checkpoint-every", "2"})));
+  const std::string damaged = checkpoint() + "/step-4.safetensors";
+  std::fstream file{damaged, std::ios::in | std::ios::out | std::ios::binary};
+  file.seekp(-3, std::ios::end);
+  file.put('x');
+  file.close();
+
+  const test::Outcome outcome = run_spillway(
+      joined({"train", "--net", "lenet", "--batch", "8", "--conv-algorithm", "direct", "--json",
+              "-"},
+             kept({"--resume", "--steps", "6"})));
+
+  EXPECT_NE(outcome.errors.find("warning: " + damaged + " does not match its digest: tensor '"),
+            std::string::npos)
+      << outcome.errors;
+  EXPECT_NE(outcome.errors.find("; going on from the checkpoint of step 2\n"), std::string::npos);
+  EXPECT_EQ(summary_of(outcome).value("steps_run", 0), 4);
+  EXPECT_EQ(hash(summary_of(outcome)), hash(whole));
+}
+
+// From another working folder, and after the data have been moved; but not with other data.
+TEST_F(Resumed, TrainingKnowsItsDataByTheirContent) {
+  const auto write = [&](const std::string& to, std::uint8_t shade) {
+    std::filesystem::create_directory(folder_.file(to));
+    for (const std::string split : {"train", "t10k"}) {
+      std::vector<std::uint8_t> images{0, 0, 8, 3, 0, 0, 0, 16, 0, 0, 0, 8, 0, 0, 0, 8};
+      for (int i = 0; i < 16 * 64; ++i) images.push_back(static_cast<std::uint8_t>(i * shade));
+      folder_.write(to + "/" + split + "-images-idx3-ubyte", images);
+      std::vector<std::uint8_t> labels{0, 0, 8, 1, 0, 0, 0, 16};
+      for (std::uint8_t i = 0; i < 16; ++i) labels.push_back(i % 10);
+      folder_.write(to + "/" + split + "-labels-idx1-ubyte", labels);
+    }
+    return "idx:" + folder_.file(to);
+  };
+  static_cast<void>(train(kept({"--steps", "2", "--data", write("here", 7)})));
+
+  const json resumed = train(kept({"--resume", "--steps", "3", "--data", write("there", 7)}));
+
+  EXPECT_EQ(resumed.value("steps_run", 0), 1);
+  expect_refused(1,
+                 joined({"train", "--net", "lenet", "--batch", "8"},
+                        kept({"--resume", "--steps", "4", "--data", write("other", 9)})),
+                 {"checkpoint.json: data is 'idx:", "differ from those of", "give the same data"});
 }
 
 TEST_F(Resumed, TrainingIsAskedForWhereAFolderHoldsACheckpoint) {

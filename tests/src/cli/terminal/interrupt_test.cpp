@@ -1,6 +1,7 @@
 // Training that is stopped or killed, and goes on.
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <csignal>
 #include <filesystem>
@@ -36,6 +37,11 @@ class Interrupted : public testing::Test {
                    "1000000", "--far", "file:" + far().string(), "--json", "-"},
                   more);
   }
+  // The same with steps of some milliseconds.
+  [[nodiscard]] static Program::Arguments quick(const Program::Arguments& more) {
+    return joined({"train", "--net", "lenet", "--batch", "64", "--epochs", "1000000", "--json", "-"},
+                  more);
+  }
   [[nodiscard]] static std::string budget(const std::string& memory) {
     return memory == "resident" ? "auto" : "min+20%";
   }
@@ -52,7 +58,7 @@ TEST_F(Interrupted, ByControlCStopsInMidStepAndLeavesNothing) {
       program.signal(signal);
       const Outcome outcome = program.finish();
 
-      EXPECT_EQ(outcome.exit_code, 130) << outcome.errors;
+      EXPECT_EQ(outcome.exit_code, 128 + signal) << outcome.errors;
       EXPECT_TRUE(fs::is_empty(far()));
       EXPECT_TRUE(outcome.errors.ends_with(
           "\nspillway: interrupted; the step under way was not finished\n"))
@@ -73,6 +79,69 @@ TEST_F(Interrupted, WhileMeasuringStopsToo) {
   EXPECT_EQ(outcome.exit_code, 130) << outcome.errors;
   EXPECT_NE(outcome.errors.find("\nspillway: interrupted"), std::string::npos) << outcome.errors;
   EXPECT_FALSE(fs::exists(folder_.file("profile")));
+}
+
+TEST_F(Interrupted, WithAFolderEndsTheStepAndSavesIt) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const std::string folder = checkpoint() + std::to_string(signal);
+    Program program{quick({"--checkpoint", folder})};
+    program.wait_for_lines(1);
+    program.signal(signal);
+    const Outcome outcome = program.finish();
+
+    EXPECT_EQ(outcome.exit_code, 128 + signal) << outcome.errors;
+    const json last = json_lines(outcome).back();
+    json saved;
+    std::ifstream{folder + "/checkpoint.json"} >> saved;
+    EXPECT_EQ(saved.value("step", 0), last.value("step", -1));
+    EXPECT_TRUE(outcome.errors.ends_with("\nspillway: interrupted; the checkpoint is of step " +
+                                         std::to_string(saved.value("step", 0)) +
+                                         ", and --resume goes on from there\n"))
+        << outcome.errors;
+    EXPECT_EQ(run_spillway({"checkpoint", "verify", folder}).exit_code, 0);
+  }
+}
+
+// The second signal does not wait for the end of the step.
+TEST_F(Interrupted, TwiceStopsAtOnce) {
+  Program program{endless({"--budget", "min+20%", "--checkpoint", checkpoint()})};
+  program.wait_for_lines(1);
+  program.signal(SIGTERM);
+  program.signal(SIGINT);
+
+  EXPECT_GE(program.finish().exit_code, 128);
+  EXPECT_FALSE(fs::exists(checkpoint() + "/checkpoint.json"));
+}
+
+// As nohup starts it.
+TEST_F(Interrupted, NotByASignalThatIsIgnored) {
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  Program program{quick({})};
+  std::signal(SIGHUP, before);
+  program.wait_for_lines(1);
+  program.signal(SIGHUP);
+  program.wait_for_lines(3);
+  program.signal(SIGTERM);
+
+  EXPECT_EQ(program.finish().exit_code, 128 + SIGTERM);
+}
+
+// The limit holds for the checkpoint and for the far file alike.
+TEST_F(Interrupted, NotByAFileThatMayNotGrow) {
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{.rlim_cur = 100'000, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  Program program{{"train", "--net", "lenet", "--batch", "8", "--steps", "2", "--checkpoint",
+                   checkpoint()}};
+  setrlimit(RLIMIT_FSIZE, &before);
+  const Outcome outcome = program.finish();
+
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.errors;
+  EXPECT_NE(outcome.errors.find("spillway: cannot write " + checkpoint() +
+                                "/step-2.safetensors: File too large\n"),
+            std::string::npos)
+      << outcome.errors;
 }
 
 TEST_F(Interrupted, ByKillLeavesNoFarFile) {

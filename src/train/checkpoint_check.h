@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/train/checkpoint_manifest.h"
+
+namespace spillway {
+
+/// The newest manifest of a folder, a copy of that of its checkpoint.
+inline constexpr const char* kNewestManifest = "checkpoint.json";
+
+/// The manifests in `folder`: checkpoint.json, where there is one, then those of each checkpoint,
+/// the latest step first. Throws: um::Error when the folder cannot be read.
+[[nodiscard]] std::vector<std::filesystem::path> find_manifests(
+    const std::filesystem::path& folder);
+
+/// Reads all files of a checkpoint in `folder` and compares them with what was written. Throws:
+/// um::Error that names the file, and the tensor where it is one, that is missing, differs from its
+/// digest, or holds a number that is not finite.
+void expect_verified(const std::filesystem::path& folder, const CheckpointManifest& manifest);
+
+/// What verifying one checkpoint gave.
+struct CheckpointFinding {
+  std::string manifest;               ///< its file, by name
+  std::optional<std::uint64_t> step;  ///< nothing where the manifest cannot be read
+  std::size_t tensors = 0;
+  std::uint64_t bytes = 0;             ///< of all its files but the manifest
+  std::optional<std::string> problem;  ///< nothing where it verifies
+};
+
+/// Verifies every checkpoint in `folder` and changes nothing. A training may go on there meanwhile:
+/// a checkpoint that it removes is left out. Throws: um::Error when the folder cannot be read or
+/// holds no checkpoint.
+[[nodiscard]] std::vector<CheckpointFinding> verify_checkpoints(
+    const std::filesystem::path& folder);
+
+}  // namespace spillway

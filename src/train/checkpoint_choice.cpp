@@ -1,0 +1,96 @@
+#include "src/train/checkpoint_choice.h"
+
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "src/train/checkpoint_check.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+namespace fs = std::filesystem;
+
+um::Error another_training(const ChosenCheckpoint& chosen, const std::string& what,
+                           const std::string& is, const std::string& wanted) {
+  return um::Error{chosen.path.string() + ": " + what + " is " + is + ", but this training's is " +
+                   wanted + "; give the same flags, or another --checkpoint folder"};
+}
+
+std::string quoted(const std::string& text) { return "'" + text + "'"; }
+
+// Whether there is a checkpoint in `folder`, which may not exist.
+bool holds_checkpoint(const fs::path& folder) {
+  const fs::path path = folder / kNewestManifest;
+  std::error_code error;
+  if (fs::exists(path, error)) return true;
+  if (error) throw um::system_error("cannot look for " + path.string(), error.value());
+  return fs::is_directory(folder, error) && !find_manifests(folder).empty();
+}
+
+}  // namespace
+
+ChosenCheckpoint choose_checkpoint(const fs::path& folder) {
+  expect_checkpoint(folder);
+  std::vector<std::string> passed_over;
+  std::set<std::uint64_t> tried;
+  for (const fs::path& path : find_manifests(folder)) {
+    try {
+      CheckpointManifest manifest = read_manifest(path);
+      if (!tried.insert(manifest.checkpoint.step).second) continue;  // checkpoint.json is a copy
+      expect_verified(folder, manifest);
+      return {.manifest = std::move(manifest),
+              .path = path,
+              .passed_over = std::move(passed_over)};
+    } catch (const ForeignCheckpoint&) {
+      throw;
+    } catch (const um::Error& error) {
+      passed_over.emplace_back(error.what());
+    }
+  }
+  throw um::Error{passed_over.front() + "; no other checkpoint in " + folder.string() +
+                  " verifies: begin anew in another --checkpoint folder"};
+}
+
+void expect_same_training(const ChosenCheckpoint& chosen, const CheckpointKey& key) {
+  const CheckpointKey& found = chosen.manifest.checkpoint.key;
+  if (found.network != key.network) {
+    throw another_training(chosen, "network", quoted(found.network), quoted(key.network));
+  }
+  if (found.layers != key.layers) {
+    throw um::Error{chosen.path.string() + ": layers_sha256 is not that of network '" +
+                    key.network +
+                    "' as it is now: its layers have been changed since; train it as it was, or "
+                    "give another --checkpoint folder"};
+  }
+  if (found.batch != key.batch) {
+    throw another_training(chosen, "batch", std::to_string(found.batch),
+                           std::to_string(key.batch));
+  }
+  if (found.seed != key.seed) {
+    throw another_training(chosen, "seed", std::to_string(found.seed), std::to_string(key.seed));
+  }
+  if (found.data_sha256 == key.data_sha256) return;
+  throw um::Error{chosen.path.string() + ": data is '" + found.data +
+                  "', whose images and labels differ from those of '" + key.data +
+                  "' as they are now; give the same data, or another --checkpoint folder"};
+}
+
+void expect_checkpoint(const fs::path& folder) {
+  if (holds_checkpoint(folder)) return;
+  throw um::Error{"there is no checkpoint in " + folder.string() +
+                  "; train without --resume first"};
+}
+
+void expect_no_checkpoint(const fs::path& folder) {
+  if (!holds_checkpoint(folder)) return;
+  throw um::Error{"there is a checkpoint in " + folder.string() +
+                  "; give --resume to go on from it, or another folder"};
+}
+
+KeptSettings read_settings(const fs::path& folder) {
+  return choose_checkpoint(folder).manifest.checkpoint.settings;
+}
+
+}  // namespace spillway

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "src/train/checkpoint_manifest.h"
+
+namespace spillway {
+
+/// The checkpoint that a training goes on from.
+struct ChosenCheckpoint {
+  CheckpointManifest manifest;
+  std::filesystem::path path;            ///< of the manifest
+  std::vector<std::string> passed_over;  ///< why newer ones were not chosen, a sentence each
+};
+
+/// The newest checkpoint in `folder` that verifies (expect_verified()). Throws: um::Error when there
+/// is none, and says what is wrong with the newest; ForeignCheckpoint when that is another's.
+[[nodiscard]] ChosenCheckpoint choose_checkpoint(const std::filesystem::path& folder);
+
+/// Throws: um::Error that says in what the checkpoint's training differs from that of `key`.
+void expect_same_training(const ChosenCheckpoint& chosen, const CheckpointKey& key);
+
+/// Throws: um::Error when there is no checkpoint in `folder`, which is left as it is.
+void expect_checkpoint(const std::filesystem::path& folder);
+
+/// Throws: um::Error when a training that begins would replace a checkpoint in `folder`.
+void expect_no_checkpoint(const std::filesystem::path& folder);
+
+/// The settings of the checkpoint to be chosen in `folder`. Throws: as choose_checkpoint() does.
+[[nodiscard]] KeptSettings read_settings(const std::filesystem::path& folder);
+
+}  // namespace spillway

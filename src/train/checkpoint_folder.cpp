@@ -1,0 +1,191 @@
+#include "src/train/checkpoint_folder.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "prefetch/files/plan_file.h"
+#include "src/files/file_digest.h"
+#include "src/files/safetensors.h"
+#include "src/train/checkpoint_check.h"
+#include "um/count_of.h"
+#include "um/error.h"
+#include "um/files/replaced_file.h"
+
+namespace spillway {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Whether a file of this name may be ours: what we would write next to nothing else.
+bool is_name_of_ours(std::string_view name) {
+  return name == kNewestManifest || name == "probe" ||
+         (name.starts_with("plan") && name.ends_with(".json")) ||
+         (name.starts_with("step-") &&
+          (name.ends_with(".json") || name.ends_with(".safetensors")));
+}
+
+std::map<std::string, std::string> by_name(const std::vector<StoredTensor>& tensors,
+                                           const std::vector<std::string>& digests) {
+  std::map<std::string, std::string> named;
+  for (std::size_t i = 0; i < tensors.size(); ++i) named.emplace(tensors[i].name, digests.at(i));
+  return named;
+}
+
+std::set<std::string> files_of(const CheckpointManifest& manifest) {
+  std::set<std::string> names{manifest.tensors.name};
+  for (const StoredFile& plan : manifest.plans) names.insert(plan.name);
+  return names;
+}
+
+}  // namespace
+
+CheckpointFolder::CheckpointFolder(const fs::path& folder, std::size_t keep)
+    : folder_{um::Folder::make(folder)}, lock_{folder_}, keep_{keep} {
+  um::expects(keep > 0, "at least one checkpoint to keep");
+  remove_unfinished();
+  find_kept();
+  const um::ReplacedFile probe{folder_, "probe"};  // throws now rather than after an epoch
+}
+
+void CheckpointFolder::remove_unfinished() const {
+  for (const std::string& name : folder_.names()) {
+    if (is_name_of_ours(um::replaced_by(name))) folder_.remove(name);
+  }
+}
+
+void CheckpointFolder::find_kept() {
+  for (const fs::path& path : find_manifests(folder_.path())) {
+    if (path.filename() == kNewestManifest) continue;  // a copy
+    try {
+      kept_.push_back(read_manifest(path));
+    } catch (const um::Error&) {
+      continue;  // what it lists is not known, so that it stays
+    }
+  }
+}
+
+void CheckpointFolder::replace(const std::string& name, const std::string& text) const {
+  um::ReplacedFile file{folder_, name};
+  file.write(std::as_bytes(std::span{text}));
+  file.commit();
+}
+
+// The tensors are on the disk before a manifest names them, both are before checkpoint.json does,
+// and that is before anything older goes.
+void CheckpointFolder::save(const Checkpoint& checkpoint, const State& state) {
+  const std::vector<StoredTensor> tensors = state.tensors();
+  CheckpointManifest manifest{.checkpoint = checkpoint,
+                              .tensors = {.name = tensor_file(checkpoint.step)},
+                              .plans = plans_};
+  SafetensorsWriter writer{folder_, manifest.tensors.name, tensors};
+  state.write(writer);
+  TensorFileDigests digests = writer.flush();
+  manifest.tensors.bytes = digests.bytes;
+  manifest.tensors.sha256 = std::move(digests.file);
+  manifest.tensor_digests = by_name(tensors, digests.tensors);
+  const std::string text = to_text(manifest);
+  um::ReplacedFile description{folder_, manifest_file(checkpoint.step)};
+  description.write(std::as_bytes(std::span{text}));
+  description.flush();
+  writer.take_place();
+  description.take_place();
+  folder_.sync();
+  replace(kNewestManifest, text);
+
+  std::erase_if(kept_, [&](const CheckpointManifest& old) {
+    return old.checkpoint.step == checkpoint.step;  // was replaced
+  });
+  kept_.insert(kept_.begin(), std::move(manifest));
+  while (kept_.size() > keep_) {
+    outlived_.push_back(std::move(kept_.back()));
+    kept_.pop_back();
+  }
+  remove(std::exchange(outlived_, {}));
+}
+
+// The manifests last: while there is one, it is known what else there is to remove.
+void CheckpointFolder::remove(const std::vector<CheckpointManifest>& old) const {
+  std::set<std::string> stays;
+  for (const CheckpointManifest& manifest : kept_) {
+    stays.merge(files_of(manifest));
+    stays.insert(manifest_file(manifest.checkpoint.step));
+  }
+  for (const StoredFile& plan : plans_) stays.insert(plan.name);
+  for (const CheckpointManifest& manifest : old) {
+    for (const std::string& name : files_of(manifest)) {
+      if (!stays.contains(name)) folder_.remove(name);
+    }
+    const std::string name = manifest_file(manifest.checkpoint.step);
+    if (!stays.contains(name)) folder_.remove(name);
+  }
+}
+
+// "plan.json" of the last step and "plan-1.json" of those before, unless a checkpoint has another
+// plan of that name, which must stay.
+std::string CheckpointFolder::plan_name(std::size_t index, std::size_t count,
+                                        const std::string& digest) const {
+  constexpr std::size_t kDigits = 16;
+  const bool is_last = index + 1 == count;
+  std::string usual = is_last ? "plan.json" : "plan-" + std::to_string(index + 1) + ".json";
+  for (const auto* const checkpoints : {&kept_, &outlived_}) {
+    for (const CheckpointManifest& manifest : *checkpoints) {
+      for (const StoredFile& plan : manifest.plans) {
+        if (plan.name == usual && plan.sha256 != digest) {
+          return "plan-" + digest.substr(0, kDigits) + ".json";
+        }
+      }
+    }
+  }
+  return usual;
+}
+
+bool CheckpointFolder::is_there(const StoredFile& file) const {
+  try {
+    const um::InputFile found{folder_.path() / file.name};
+    return found.size() == file.bytes && sha256_of(found) == file.sha256;
+  } catch (const um::Error&) {
+    return false;
+  }
+}
+
+void CheckpointFolder::save_plan(std::size_t index, std::size_t count, const prefetch::Plan& plan,
+                                 const prefetch::TaskGraph& graph) {
+  const std::string text = to_json(plan, graph).dump(1) + "\n";
+  StoredFile file{.bytes = text.size(), .sha256 = sha256_of(text)};
+  file.name = plan_name(index, count, file.sha256);
+  if (!is_there(file)) replace(file.name, text);
+  plans_.resize(count);
+  plans_[index] = std::move(file);
+}
+
+ChosenCheckpoint CheckpointFolder::go_on(const CheckpointKey& key) {
+  ChosenCheckpoint chosen = choose_checkpoint(folder_.path());
+  expect_same_training(chosen, key);
+  const auto newer = std::ranges::stable_partition(kept_, [&](const CheckpointManifest& each) {
+    return each.checkpoint.step <= chosen.manifest.checkpoint.step;
+  });
+  outlived_.insert(outlived_.end(), std::make_move_iterator(newer.begin()),
+                   std::make_move_iterator(newer.end()));
+  kept_.erase(newer.begin(), newer.end());
+  return chosen;
+}
+
+void CheckpointFolder::load(const ChosenCheckpoint& chosen, State& state) const {
+  const CheckpointManifest& manifest = chosen.manifest;
+  state.load(folder_.path() / manifest.tensors.name, manifest.tensor_digests);
+}
+
+std::string CheckpointFolder::plan_path(const ChosenCheckpoint& chosen, std::size_t index) const {
+  const std::vector<StoredFile>& plans = chosen.manifest.plans;
+  if (index < plans.size()) return folder_.path_of(plans[index].name);
+  throw um::Error{chosen.path.string() + " names " + um::count_of(plans.size(), "plan") +
+                  ", but this training needs more"};
+}
+
+void CheckpointFolder::expect_empty() const { expect_no_checkpoint(folder_.path()); }
+
+}  // namespace spillway

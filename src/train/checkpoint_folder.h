@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "prefetch/plan.h"
+#include "prefetch/task_graph.h"
+#include "src/train/checkpoint_choice.h"
+#include "src/train/checkpoint_manifest.h"
+#include "src/train/state.h"
+#include "um/files/folder.h"
+#include "um/files/folder_lock.h"
+
+namespace spillway {
+
+/// A folder with the last checkpoints of a training, which nobody else may train in meanwhile. Of
+/// the checkpoint of step 12: step-12.safetensors, the plans that it was trained with (plan.json),
+/// and the manifest step-12.json with the digests of both; checkpoint.json is a copy of the newest
+/// manifest. Whenever the program or the machine stops, the checkpoint that was saved last is there,
+/// or the one that was being saved. Files that no manifest lists are not touched.
+class CheckpointFolder {
+ public:
+  static constexpr std::size_t kUsualKeep = 2;
+
+  /// Makes the folder, locks it, and removes what a killed program left unfinished there. `keep`,
+  /// at least 1, is how many checkpoints stay. Throws: um::Error when it cannot be made or written,
+  /// or when another training holds the lock, which is named.
+  explicit CheckpointFolder(const std::filesystem::path& folder, std::size_t keep = kUsualKeep);
+
+  /// Adds a checkpoint with the plans saved before, and once that is on the disk removes the oldest
+  /// ones. Throws: um::Error when it cannot be written, or a number is not finite; the checkpoints
+  /// before it stay then.
+  void save(const Checkpoint& checkpoint, const State& state);
+  /// Saves the plan of training step number `index` of `count` (Workload::training_steps()) for
+  /// checkpoints to come, and replaces no plan of those before.
+  /// Throws: um::Error when it cannot be written.
+  void save_plan(std::size_t index, std::size_t count, const prefetch::Plan& plan,
+                 const prefetch::TaskGraph& graph);
+
+  /// Chooses the newest checkpoint that verifies. Those passed over go when the next one is saved.
+  /// Throws: um::Error as choose_checkpoint() and expect_same_training() do.
+  [[nodiscard]] ChosenCheckpoint go_on(const CheckpointKey& key);
+  /// Fills `state` from a chosen checkpoint. Throws: um::Error as State::load() does.
+  void load(const ChosenCheckpoint& chosen, State& state) const;
+  /// The file of a chosen checkpoint's plan of training step number `index`.
+  /// Throws: um::Error when it has no such plan.
+  [[nodiscard]] std::string plan_path(const ChosenCheckpoint& chosen, std::size_t index) const;
+  /// Throws: as expect_no_checkpoint().
+  void expect_empty() const;
+
+ private:
+  void remove_unfinished() const;
+  void find_kept();
+  void replace(const std::string& name, const std::string& text) const;
+  [[nodiscard]] std::string plan_name(std::size_t index, std::size_t count,
+                                      const std::string& digest) const;
+  [[nodiscard]] bool is_there(const StoredFile& file) const;
+  void remove(const std::vector<CheckpointManifest>& old) const;
+
+  um::Folder folder_;
+  um::FolderLock lock_;
+  std::size_t keep_;
+  std::vector<CheckpointManifest> kept_;     // the newest first
+  std::vector<CheckpointManifest> outlived_;  // to be removed when the next one is saved
+  std::vector<StoredFile> plans_;
+};
+
+}  // namespace spillway

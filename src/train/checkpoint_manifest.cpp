@@ -1,0 +1,169 @@
+#include "src/train/checkpoint_manifest.h"
+
+#include <utility>
+
+#include "prefetch/files/json.h"
+#include "src/files/file_digest.h"
+#include "src/train/settings_json.h"
+
+namespace spillway {
+namespace {
+
+using nlohmann::json;
+using prefetch::JsonView;
+
+constexpr const char* kFormat = "spillway-checkpoint";
+constexpr std::uint64_t kVersion = 4;  // from 4 on there are digests
+constexpr const char* kSeal = "sha256";
+constexpr std::uint64_t kMaxThreads = 1024;
+constexpr std::uint64_t kMaxSteps = 1ULL << 53U;  // beyond it, a double cannot count them
+
+std::string digest_of(const json& unsealed) { return sha256_of(unsealed.dump()); }
+
+bool is_sealed(json object) {
+  const auto seal = object.find(kSeal);
+  if (seal == object.end()) return false;
+  const json found = *seal;
+  object.erase(seal);
+  return found == digest_of(object);
+}
+
+// Throws unless the file is a whole one of ours.
+void expect_whole(const prefetch::JsonFile& file, const std::string& path) {
+  const JsonView root = file.root();
+  const bool has_format = root.has("format") && file.value()["format"] == kFormat;
+  if (!is_sealed(file.value())) {
+    const bool is_older =
+        has_format && !root.has(kSeal) && root.at("version").integer() < kVersion;
+    if (is_older) {
+      throw ForeignCheckpoint{path + " is of version " +
+                              std::to_string(root.at("version").integer()) +
+                              ", which has no digests, so that nothing can prove it whole; end that "
+                              "training with the spillway that began it, or begin anew in another "
+                              "--checkpoint folder"};
+    }
+    throw um::Error{path + " does not match its own digest: it is damaged, or was changed by hand"};
+  }
+  try {
+    file.expect_format(kFormat, kVersion);
+  } catch (const um::Error& error) {
+    throw ForeignCheckpoint{error.what()};
+  }
+}
+
+json to_json(const StoredFile& file) {
+  return {{"file", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}};
+}
+
+StoredFile read_file(const JsonView& view) {
+  const JsonView name = view.at("file");
+  const std::filesystem::path path = name.string();
+  if (path.empty() || path.filename() != path || path == "." || path == "..") {
+    throw name.error("is no file name");
+  }
+  return {.name = path,
+          .bytes = view.at("bytes").integer(),
+          .sha256 = view.at("sha256").string()};
+}
+
+// A user's text, which may hold what no JSON file should.
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
+  }
+  return text;
+}
+
+std::size_t read_threads(const JsonView& threads) {
+  if (threads.integer(kMaxThreads) == 0) throw threads.error("is zero");
+  return threads.integer();
+}
+
+Precision read_precision(const JsonView& precision) {
+  if (const auto found = find_precision(precision.string())) return *found;
+  throw precision.error("is not fp32, tf32 or bf16");
+}
+
+std::optional<std::size_t> read_sub_batch(const JsonView& root) {
+  if (!root.has("sub_batch")) return std::nullopt;
+  const JsonView size = root.at("sub_batch");
+  if (size.integer(root.at("batch").integer()) == 0) throw size.error("is zero");
+  return size.integer();
+}
+
+CheckpointKey read_key(const JsonView& root) {
+  return {.network = root.at("network").string(),
+          .layers = root.at("layers_sha256").string(),
+          .data = root.at("data").string(),
+          .data_sha256 = root.at("data_sha256").string(),
+          .batch = root.at("batch").integer(),
+          .seed = root.at("seed").integer()};
+}
+
+KeptSettings read_kept_settings(const JsonView& root) {
+  return {.learning_rate = read_learning_rate(root.at("learning_rate")),
+          .optimizer = read_optimizer(root.at("optimizer")),
+          .threads = read_threads(root.at("threads")),
+          .precision = read_precision(root.at("precision")),
+          .deterministic = root.at("deterministic").boolean(),
+          .sub_batch = read_sub_batch(root)};
+}
+
+}  // namespace
+
+std::string manifest_file(std::uint64_t step) { return "step-" + std::to_string(step) + ".json"; }
+
+std::string tensor_file(std::uint64_t step) {
+  return "step-" + std::to_string(step) + ".safetensors";
+}
+
+// A path of the user's that is no UTF-8 is written as well as it can be.
+std::string sealed(json object) {
+  object.erase(kSeal);
+  object = json::parse(object.dump(-1, ' ', false, json::error_handler_t::replace));
+  object[kSeal] = digest_of(object);
+  return object.dump(1) + '\n';
+}
+
+std::string to_text(const CheckpointManifest& manifest) {
+  const auto& [key, settings, step] = manifest.checkpoint;
+  json object{{"format", kFormat},
+              {"version", kVersion},
+              {"network", key.network},
+              {"layers_sha256", key.layers},
+              {"data", printable(key.data)},
+              {"data_sha256", key.data_sha256},
+              {"batch", key.batch},
+              {"seed", key.seed},
+              {"step", step},
+              {"learning_rate", to_json(settings.learning_rate)},
+              {"optimizer", to_json(settings.optimizer)},
+              {"threads", settings.threads},
+              {"precision", to_string(settings.precision)},
+              {"deterministic", settings.deterministic},
+              {"tensors", to_json(manifest.tensors)},
+              {"plans", json::array()}};
+  if (settings.sub_batch) object["sub_batch"] = *settings.sub_batch;
+  object["tensors"]["sha256_of_each"] = manifest.tensor_digests;
+  for (const StoredFile& plan : manifest.plans) object["plans"].push_back(to_json(plan));
+  return sealed(std::move(object));
+}
+
+CheckpointManifest read_manifest(const std::filesystem::path& path) {
+  const prefetch::JsonFile file{path.string()};
+  expect_whole(file, path.string());
+  const JsonView root = file.root();
+  CheckpointManifest manifest{.checkpoint = {.key = read_key(root),
+                                             .settings = read_kept_settings(root),
+                                             .step = root.at("step").integer(kMaxSteps)},
+                              .tensors = read_file(root.at("tensors"))};
+  const JsonView each = root.at("tensors").at("sha256_of_each");
+  for (const auto& [name, digest] : file.value()["tensors"]["sha256_of_each"].items()) {
+    manifest.tensor_digests.emplace(name, each.at(name).string());
+  }
+  const JsonView plans = root.at("plans");
+  for (std::size_t i = 0; i < plans.size(); ++i) manifest.plans.push_back(read_file(plans.at(i)));
+  return manifest;
+}
+
+}  // namespace spillway

@@ -1,0 +1,202 @@
+#include "src/train/checkpoint_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <limits>
+
+#include "prefetch/files/plan_file.h"
+#include "tests/src/train/checkpoint_fixture.h"
+
+namespace spillway {
+namespace {
+
+using test::refusal;
+using CheckpointFolderTest = test::CheckpointFixture;
+using Files = std::vector<std::string>;
+
+prefetch::Plan plan_of(const prefetch::TaskGraph& graph, const std::string& planner) {
+  prefetch::Plan plan;
+  plan.graph = prefetch::fingerprint(graph);
+  plan.planner = planner;
+  plan.runs = prefetch::runs_in_order(graph);
+  return plan;
+}
+
+TEST_F(CheckpointFolderTest, GivesBackWhatWasSaved) {
+  save(12);
+  state.initialise(1);
+  EXPECT_EQ(load(), 12U);
+  EXPECT_EQ(state.sha256(), hash(12));
+}
+
+TEST_F(CheckpointFolderTest, KeepsAllThatTheBitsOfATrainingDependOn) {
+  save(12);
+  const KeptSettings kept = read_settings(folder.path());
+  const KeptSettings saved = at_step(12).settings;
+  EXPECT_EQ(kept.learning_rate, saved.learning_rate);
+  EXPECT_EQ(kept.optimizer, saved.optimizer);
+  EXPECT_EQ(kept.threads, 3U);
+  EXPECT_EQ(kept.precision, Precision::kTf32);
+  EXPECT_TRUE(kept.deterministic);
+}
+
+TEST_F(CheckpointFolderTest, KeepsTheOptimizerThereIs) {
+  for (const bool decoupled : {false, true}) {
+    const AdamOptions adam{.beta1 = 0.8,
+                           .beta2 = 0.99,
+                           .epsilon = 1e-6F,
+                           .weight_decay = 0.02F,
+                           .decoupled = decoupled};
+    Checkpoint checkpoint = at_step(1);
+    checkpoint.settings.optimizer = adam;
+    checkpoints.save(checkpoint, state);
+    EXPECT_EQ(read_settings(folder.path()).optimizer, OptimizerOptions{adam});
+  }
+}
+
+TEST_F(CheckpointFolderTest, WritesNumbersAsPeopleDo) {
+  save(12);
+  EXPECT_EQ(description()["learning_rate"]["rate"].dump(), "0.05");
+  EXPECT_EQ(description()["optimizer"]["momentum"].dump(), "0.8");
+  EXPECT_EQ(description()["optimizer"]["weight_decay"].dump(), "0.0001");
+}
+
+TEST_F(CheckpointFolderTest, KeepsTheLastTwo) {
+  for (const std::uint64_t each : {1, 2, 3}) save(each);
+  EXPECT_EQ(load(), 3U);
+  EXPECT_EQ(files(), (Files{"checkpoint.json", "step-2.json", "step-2.safetensors", "step-3.json",
+                            "step-3.safetensors"}));
+}
+
+TEST_F(CheckpointFolderTest, KeepsAsManyAsItIsAsked) {
+  for (const std::uint64_t each : {1, 2}) save(each);
+  {
+    CheckpointFolder other{folder.file("other"), 1};
+    for (const std::uint64_t each : {1, 2}) other.save(at_step(each), state);
+  }
+  const auto count = [](const std::filesystem::path& path) {
+    return std::distance(std::filesystem::directory_iterator{path}, {});
+  };
+  EXPECT_EQ(count(folder.file("other")), 3) << "checkpoint.json, and two of the checkpoint";
+  std::filesystem::remove_all(folder.file("other"));
+  EXPECT_EQ(files().size(), 5U);
+}
+
+// Also files whose names are like ours.
+TEST_F(CheckpointFolderTest, RemovesOnlyWhatItsManifestsList) {
+  const Files users{"best.json", "notes.txt", "step-0.safetensors", "step-best.safetensors",
+                    "step-best.json", "x.0123456789abcdef.partial"};
+  for (const std::string& name : users) overwrite(name, "mine");
+  for (const std::uint64_t each : {1, 2, 3, 4}) save(each);
+  for (const std::string& name : users) EXPECT_EQ(content(name), "mine") << name;
+}
+
+TEST_F(CheckpointFolderTest, RemovesWhatAKilledTrainingLeftUnfinished) {
+  save(1);
+  const std::string unfinished = "step-2.safetensors.0123456789abcdef.partial";
+  overwrite(unfinished, "half");
+  EXPECT_EQ(load(), 1U);
+  EXPECT_NE(content(unfinished), "") << "while another training holds the folder";
+  { const CheckpointFolder other{folder.file("other")}; }
+  std::filesystem::rename(folder.file(unfinished), folder.path() / "other" / unfinished);
+  { const CheckpointFolder other{folder.file("other")}; }
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "other" / unfinished));
+}
+
+TEST_F(CheckpointFolderTest, HoldsTheOldOneWhenKilledBetweenTensorsAndManifest) {
+  save(1);
+  state.initialise(2);
+  state.save(folder.path() / "step-2.safetensors");
+  EXPECT_EQ(load(), 1U);
+  EXPECT_EQ(state.sha256(), hash(1));
+  save(3);  // and goes on from there
+  EXPECT_EQ(load(), 3U);
+}
+
+TEST_F(CheckpointFolderTest, IsOfOneTrainingAtATime) {
+  const std::string sentence = refusal([&] { return CheckpointFolder{folder.path()}; });
+  EXPECT_EQ(sentence.find("the folder " + folder.path().string() + " is in use by process "), 0U)
+      << sentence;
+}
+
+TEST_F(CheckpointFolderTest, IsEmptyUntilTheFirstCheckpoint) {
+  checkpoints.expect_empty();
+  overwrite("plan.json", "{}");  // of a training that was killed before its first checkpoint
+  checkpoints.expect_empty();
+  save(1);
+  const std::string sentence = "there is a checkpoint in " + folder.path().string() +
+                               "; give --resume to go on from it, or another folder";
+  EXPECT_EQ(refusal([&] { checkpoints.expect_empty(); }), sentence);
+  EXPECT_EQ(refusal([&] { expect_no_checkpoint(folder.path()); }), sentence);
+  std::filesystem::remove(folder.file("checkpoint.json"));
+  EXPECT_EQ(refusal([&] { expect_no_checkpoint(folder.path()); }), sentence);
+}
+
+// NAME_MAX is 255.
+TEST_F(CheckpointFolderTest, SaysThatItsPathIsTooLong) {
+  const std::filesystem::path path = folder.path() / std::string(300, 'x');
+  const std::string sentence =
+      "cannot look for " + (path / "checkpoint.json").string() + ": File name too long";
+  EXPECT_EQ(refusal([&] { expect_checkpoint(path); }), sentence);
+  EXPECT_EQ(refusal([&] { expect_no_checkpoint(path); }), sentence);
+  EXPECT_EQ(refusal([&] { return CheckpointFolder{path}; }),
+            "cannot make the folder " + path.string() + ": File name too long");
+}
+
+TEST_F(CheckpointFolderTest, SavesItsPlanWithTheCheckpoint) {
+  overwrite("plan.json", "an older plan that no checkpoint has");
+  const prefetch::Plan plan = plan_of(step.graph, "test");
+  checkpoints.save_plan(0, 1, plan, step.graph);
+  save(1);
+  const std::string path = checkpoints.plan_path(checkpoints.go_on(key), 0);
+  EXPECT_EQ(path, folder.file("plan.json"));
+  const auto read = prefetch::read_plan(prefetch::JsonFile{path}, step.graph);
+  EXPECT_EQ(read.planner, "test");
+  EXPECT_EQ(read.runs, plan.runs);
+  EXPECT_EQ(refusal([&] { return checkpoints.plan_path(checkpoints.go_on(key), 1); }),
+            folder.file("checkpoint.json") + " names 1 plan, but this training needs more");
+}
+
+// Until it goes, the checkpoint before needs the plan that it was trained with.
+TEST_F(CheckpointFolderTest, ReplacesNoPlanOfACheckpoint) {
+  checkpoints.save_plan(0, 1, plan_of(step.graph, "first"), step.graph);
+  save(1);
+  checkpoints.save_plan(0, 1, plan_of(step.graph, "second"), step.graph);
+  EXPECT_EQ(load(), 1U);
+  save(2);
+  save(3);
+  EXPECT_EQ(load(), 3U);
+  const std::string path = checkpoints.plan_path(checkpoints.go_on(key), 0);
+  EXPECT_EQ(prefetch::read_plan(prefetch::JsonFile{path}, step.graph).planner, "second");
+  EXPECT_FALSE(std::filesystem::exists(folder.file("plan.json"))) << "which nothing needs any more";
+}
+
+TEST_F(CheckpointFolderTest, WritesNoNumberThatIsNotFinite) {
+  save(1);
+  state.initialise(2);
+  const std::size_t last = element_count(step.state.back().spec) - 1;
+  backend.import_parameters(step.state.back().spec,
+                            [&] {
+                              std::vector<float> values(last + 1);
+                              values[last] = std::numeric_limits<float>::infinity();
+                              return values;
+                            }(),
+                            state.addresses(step)[static_cast<std::size_t>(step.state.back().id)]);
+  EXPECT_EQ(refusal([&] { checkpoints.save(at_step(2), state); }),
+            "tensor 'fc.momentum.bias' holds a number that is not finite: training has diverged; "
+            "try a smaller --lr");
+  EXPECT_EQ(load(), 1U);
+  EXPECT_EQ(files(), (Files{"checkpoint.json", "step-1.json", "step-1.safetensors"}));
+}
+
+TEST_F(CheckpointFolderTest, RefusesAFolderThatCannotBeMade) {
+  overwrite("file", "x");
+  EXPECT_EQ(refusal([&] {
+              return CheckpointFolder{folder.path() / "file" / "in it"};
+            }).find("cannot make the folder "),
+            0U);
+}
+
+}  // namespace
+}  // namespace spillway
