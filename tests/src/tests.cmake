@@ -118,3 +118,8 @@ spillway_test(report_tests
           src/report/report_input_test.cpp src/report/report_page_test.cpp
           src/report/timeline_data_test.cpp src/report/verdict_test.cpp
   LINK spillway::report)
+
+# A program of its own: its write(), fsync(), renameat() and so on come before the C library's.
+spillway_test(power_loss_tests
+  SOURCES src/train/power/power_loss_test.cpp src/train/power/recorded_folder.cpp
+  LINK spillway::files spillway::host spillway::prefetch_planners spillway::train spillway::um_host)
