@@ -77,7 +77,7 @@ class Training {
                           const auto& as) { report_->step(step, epoch, as); },
         .on_evaluation = [this](auto step, auto epoch,
                                 const auto& as) { report_->evaluation(step, epoch, as); },
-        .on_warning = [](const auto& sentence) { fmt::print(stderr, "warning: {}\n", sentence); }};
+        .on_warning = [](const auto& sentence) { tell("warning: {}\n", sentence); }};
   }
 
   [[nodiscard]] const nets::Network& network() const { return trainer_.options().network; }
@@ -191,7 +191,7 @@ class Training {
 
 // What is known of a training without making it ready.
 void report_nothing_left(const TrainCommandFlags& options, const NothingLeft& all) {
-  fmt::print(stderr, "{}\n", all.what());
+  tell("{}\n", all.what());
   JsonLines{options.json}.write({{"summary",
                                   {{"network", options.flags.workload.network().name},
                                    {"batch", options.flags.workload.batch},

@@ -136,12 +136,12 @@ TEST_F(CheckpointFolderTest, IsEmptyUntilTheFirstCheckpoint) {
 // NAME_MAX is 255.
 TEST_F(CheckpointFolderTest, SaysThatItsPathIsTooLong) {
   const std::filesystem::path path = folder.path() / std::string(300, 'x');
-  const std::string sentence =
-      "cannot look for " + (path / "checkpoint.json").string() + ": File name too long";
+  const std::string sentence = um::shortened(
+      "cannot look for " + (path / "checkpoint.json").string() + ": File name too long");
   EXPECT_EQ(refusal([&] { expect_checkpoint(path); }), sentence);
   EXPECT_EQ(refusal([&] { expect_no_checkpoint(path); }), sentence);
   EXPECT_EQ(refusal([&] { return CheckpointFolder{path}; }),
-            "cannot make the folder " + path.string() + ": File name too long");
+            um::shortened("cannot make the folder " + path.string() + ": File name too long"));
 }
 
 TEST_F(CheckpointFolderTest, SavesItsPlanWithTheCheckpoint) {
