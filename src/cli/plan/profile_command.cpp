@@ -7,8 +7,10 @@
 #include <string>
 
 #include "prefetch/files/json.h"
+#include "prefetch/files/machine.h"
 #include "prefetch/files/profile_file.h"
 #include "src/cli/flags/device_flags.h"
+#include "src/cli/flags/machine_check.h"
 #include "src/cli/flags/memory_flags.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/flags/plan_flags.h"
@@ -27,22 +29,31 @@ struct ProfileFlags {
   DeviceFlags device;
   MemoryFlags memory;
   std::string budget = "auto";
+  std::string machine;  // empty: times are measured
   std::string out = "profile.json";
 };
+
+prefetch::Profile measure(const ProfileFlags& options, ExecutionContext& context,
+                          const Workload& workload, um::Bytes limit) {
+  const Interrupt interrupt;
+  ProgressLine progress;
+  return measure_profile(
+      context, workload, limit, options.memory.mode(), options.memory.space(), interrupt.token(),
+      [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
+}
 
 void profile(const ProfileFlags& options) {
   const Budget budget = Budget::parse(options.budget);
   expect_writable(options.out);
-  const Interrupt interrupt;
   ExecutionContext context = options.device.open();
   const nets::Network network = options.workload.network();
   const Workload workload{network, *context.backend, options.workload.step()};
   const um::Bytes limit = budget.resolve(workload.need(), context.device->available_memory());
   expect_feasible(workload.neediest_to_plan(), limit);
-  ProgressLine progress;
-  const prefetch::Profile profile = measure_profile(
-      context, workload, limit, options.memory.mode(), options.memory.space(), interrupt.token(),
-      [&](double part) { progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part)); });
+  const prefetch::Profile profile =
+      options.machine.empty() ? measure(options, context, workload, limit)
+                              : prefetch::model_profile(workload.training().graph,
+                                                        prefetch::find_machine(options.machine));
   prefetch::write_json(prefetch::to_json(profile, workload.training().graph), options.out);
 }
 
@@ -61,6 +72,12 @@ void add_profile_command(CLI::App& app) {
                    "Near memory for the measurement; algorithms that do not fit are left out")
       ->check(check_budget)
       ->capture_default_str();
+  command
+      ->add_option("--machine", options->machine,
+                   "Take the times of a machine model instead of measuring them, so that plans "
+                   "are the same each time: host, v100 and others, or a machine file "
+                   "(prefetch/README.md)")
+      ->check(check_machine);
   command
       ->add_option("--out", options->out, "Write the profile to this file, - for standard output")
       ->capture_default_str();

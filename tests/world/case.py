@@ -1,0 +1,101 @@
+"""One training of the world, drawn from a seed: what is trained, how, and what goes wrong."""
+
+import dataclasses
+import random
+
+import fault
+
+NETWORKS = 60
+PLANNERS = ("joint", "joint", "joint", "capacity", "on-demand", "fractional", "vdnn-all", "vdnn-dyn",
+            "superneurons", "ibm-ooc", "modnn", "autoswap", "largest-first", "tflms", "recompute")
+BUDGETS = ("min", "min", "min+10%", "min+30%", "min+60%", "100%", "auto")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    seed: int
+    network: int  # of NETWORKS
+    batch: int
+    steps: int
+    optimizer: str
+    data: str  # synthetic or idx
+    threads: int
+    sub_batch: int  # 0: the batch is not cut
+    algorithm: str
+    memory: str
+    planner: str
+    budget: str
+    paging: str
+    far: str  # ram or file
+    recompute: str
+    checkpoint_every: int  # 0: no checkpoint
+    power_cut: bool  # a kill takes what was not flushed with it
+    faults: tuple
+
+    def training_key(self):
+        """What the weights at the end depend on."""
+        return (self.network, self.batch, self.steps, self.optimizer, self.data, self.threads,
+                self.sub_batch, self.algorithm)
+
+    def profile_key(self):
+        """What a profile depends on."""
+        return (self.network, self.batch, self.optimizer, self.threads, self.algorithm)
+
+
+def draw(seed):
+    """The case of a seed, always the same."""
+    choice = random.Random(seed)
+    network = choice.randrange(NETWORKS)
+    usual = random.Random(f"network {network}")  # as much variety with fewer undisturbed trainings
+    batch = usual.choice((2, 4, 8, 16))
+    memory = choice.choice(("managed", "managed", "managed", "copy", "copy", "resident"))
+    may_cut = choice.random() < 0.04
+    return Case(
+        seed=seed, network=network, batch=batch, steps=choice.randint(1, 5),
+        optimizer=usual.choice(("sgd", "sgd", "adam")),
+        data=choice.choice(("synthetic", "synthetic", "idx")), threads=choice.choice((1, 1, 2)),
+        sub_batch=batch // 2 if may_cut else 0, algorithm=usual.choice(("direct", "winograd")),
+        memory=memory, planner=choice.choice(PLANNERS), budget=choice.choice(BUDGETS),
+        paging=choice.choice(("auto", "uffd", "memfd")), far=choice.choice(("ram", "file", "file")),
+        recompute=choice.choice(("auto", "auto", "off")),
+        checkpoint_every=choice.choice((0, 1, 1, 1, 2, 3)), power_cut=choice.random() < 0.5,
+        faults=tuple(fault.draw(choice)))
+
+
+def with_fault(seed, call, effect, number):
+    """A seed's case, in which nothing goes wrong but one call."""
+    base = dataclasses.replace(draw(seed), memory="managed" if seed % 2 else "copy", budget="min",
+                               planner="joint", far="file", steps=3, sub_batch=0, threads=1,
+                               checkpoint_every=1, power_cut=seed % 4 < 2)
+    return dataclasses.replace(base, faults=(fault.Fault(call, number, 1, effect),))
+
+
+def options(case, files):
+    """The words after `spillway train` of a case, but for its memory and checkpoint. `files` makes
+    networks and data sets."""
+    words = ["--net", files.network(case.network), "--batch", case.batch, "--steps", case.steps,
+             "--optimizer", case.optimizer, "--threads", case.threads, "--device", "host",
+             "--conv-algorithm", case.algorithm,
+             "--data", "synthetic" if case.data == "synthetic" else f"idx:{files.images()}"]
+    if case.sub_batch:
+        words += ["--sub-batch", case.sub_batch]
+    return [str(word) for word in words]
+
+
+def memory_options(case, files, folder):
+    """Budget, planner and far memory of a case; its far file is put into `folder`."""
+    words = ["--memory", case.memory]
+    if case.memory != "resident":
+        words += ["--planner", case.planner, "--budget", case.budget, "--recompute", case.recompute,
+                  "--far", "ram" if case.far == "ram" else f"file:{folder}"]
+    if case.memory == "managed":
+        words += ["--paging", case.paging]
+    if not case.sub_batch and case.memory != "resident":
+        words += ["--profile", files.profile(case)]
+    return [str(word) for word in words]
+
+
+def checkpoint_options(case, folder):
+    if not case.checkpoint_every:
+        return []
+    return ["--checkpoint", str(folder), "--checkpoint-every", str(case.checkpoint_every)]

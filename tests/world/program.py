@@ -1,0 +1,75 @@
+"""Runs of the program in the world, and what came of them."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+
+import fault
+
+CALLS = tuple(fault.REACH)  # in the order of Call in faults.h
+COUNTS = struct.Struct(f"<{len(CALLS)}Q16Q")  # Counts there
+PATIENCE = 60  # seconds; a run takes a tenth of one
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    status: int  # the exit status, or minus the signal that ended it; None: it did not end
+    errors: str  # what it wrote to standard error
+    summary: dict  # of its last line of JSON, or None
+    calls: dict  # how many of each kind
+    fired: tuple  # how often each fault struck
+
+    def last_words(self):
+        lines = self.errors.strip().splitlines()
+        return lines[-1] if lines else ""
+
+
+class Program:
+    def __init__(self, program, library):
+        self.program = program
+        self.library = library
+
+    def train(self, words, folder, faults=(), disk=None):
+        """One `spillway train`. Its files of counts and records go to `folder`; with `disk`, what
+        it does to that folder is recorded in `folder`/log."""
+        counts = pathlib.Path(folder) / "counts"
+        counts.write_bytes(bytes(COUNTS.size))
+        environment = {**os.environ, "LD_PRELOAD": str(self.library),
+                       "SPILLWAY_WORLD_COUNTS": str(counts),
+                       "SPILLWAY_WORLD_FAULTS": ",".join(one.text() for one in faults)}
+        if disk:
+            environment |= {"SPILLWAY_WORLD_DISK": str(disk),
+                            "SPILLWAY_WORLD_LOG": str(pathlib.Path(folder) / "log")}
+        try:
+            done = subprocess.run([self.program, "train", *words, "--json", "-"],
+                                  capture_output=True, text=True, env=environment,
+                                  timeout=PATIENCE, check=False)
+        except subprocess.TimeoutExpired as hung:
+            return Outcome(None, (hung.stderr or b"").decode(errors="replace"), None,
+                           *read_counts(counts, faults))
+        return Outcome(done.returncode, done.stderr, summary_of(done.stdout),
+                       *read_counts(counts, faults))
+
+
+def read_counts(path, faults):
+    numbers = COUNTS.unpack(path.read_bytes())
+    return dict(zip(CALLS, numbers)), numbers[len(CALLS):len(CALLS) + len(faults)]
+
+
+def summary_of(output):
+    for line in reversed(output.splitlines()):
+        try:
+            return json.loads(line).get("summary")
+        except ValueError:
+            return None  # the run ended within a line
+    return None
+
+
+def name_of(status):
+    if status is None:
+        return f"no end within {PATIENCE} s"
+    return f"exit {status}" if status >= 0 else signal.Signals(-status).name
