@@ -1,31 +1,32 @@
 #include "um/threads/worker_thread.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
 
+#include <array>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
-#include <system_error>
 
 namespace spillway::um {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// The CPUs of all threads of this process together. A CPU set of more than 1024 CPUs is not read.
-cpu_set_t cpus_of_process() {
+/// Throws nothing: a new thread has nobody who would catch it.
+cpu_set_t cpus_of_process() noexcept {
   cpu_set_t all;
   CPU_ZERO(&all);
-  std::error_code failure;
-  for (fs::directory_iterator it{"/proc/self/task", failure}, end; !failure && it != end;
-       it.increment(failure)) {
+  DIR* const threads = opendir("/proc/self/task");
+  if (threads == nullptr) return all;
+  while (const dirent* const entry = readdir(threads)) {
+    const int thread = std::atoi(entry->d_name);
+    if (thread == 0) continue;  // "." and ".."
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
-    const int thread = std::atoi(it->path().filename().c_str());  // the kernel writes only numbers
     if (sched_getaffinity(thread, sizeof(cpus), &cpus) == 0) CPU_OR(&all, &all, &cpus);
   }
+  closedir(threads);
   return all;
 }
 
@@ -42,8 +43,10 @@ void block_signals_of_the_program() {
 
 // A thread without its name, its fine timer or its CPUs works, only less well: failures are not
 // errors.
-void prepare_worker_thread(const std::string& name) {
-  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+void prepare_worker_thread(std::string_view name) noexcept {
+  std::array<char, 16> ended{};  // the kernel's limit, with the zero at the end
+  name.copy(ended.data(), ended.size() - 1);
+  pthread_setname_np(pthread_self(), ended.data());
   block_signals_of_the_program();
   prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   const cpu_set_t cpus = cpus_of_process();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string>
+#include <string_view>
 
 namespace spillway::um {
 
@@ -9,6 +9,6 @@ namespace spillway::um {
 /// the microsecond, and lets it use every CPU that some thread of the process may use. (OpenMP
 /// binds the thread that meets it first to one place, and threads started by that one would all
 /// share the place with it.)
-void prepare_worker_thread(const std::string& name);
+void prepare_worker_thread(std::string_view name) noexcept;
 
 }  // namespace spillway::um
