@@ -41,8 +41,8 @@ class JsonView {
   std::string place_;
 };
 
-/// A JSON file in memory. Throws: um::Error when it cannot be read, is no ordinary file, is no JSON,
-/// is larger than 256 MiB, or is beyond the limits of um/text/json_limits.h.
+/// A JSON file in memory. Throws: um::Error when it cannot be read, is no ordinary file, is no
+/// JSON, is larger than 256 MiB, or is beyond the limits of um/text/json_limits.h.
 class JsonFile {
  public:
   explicit JsonFile(const std::string& path);

@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}  // namespace CLI
+#include <CLI/CLI.hpp>
 
 namespace spillway::cli {
 
-/// Adds `spillway checkpoint`, what can be done with the checkpoints in a folder.
+/// Adds `spillway checkpoint`, which looks at the checkpoints in a folder.
 void add_checkpoint_command(CLI::App& app);
 
 }  // namespace spillway::cli

@@ -63,7 +63,8 @@ std::string man_page(const CLI::App& app) {
     text += section(*command, command->get_name());
   }
   return text +
-         ".SH EXIT STATUS\n0 on success, 1 on failure, 2 on a wrong command line; when interrupted, 128 "
+         ".SH EXIT STATUS\n0 on success, 1 on failure, 2 on a wrong command line; when "
+         "interrupted, 128 "
          "and the number of the signal: 130 by Ctrl\\-C, 143 by SIGTERM, 129 by SIGHUP.\n";
 }
 

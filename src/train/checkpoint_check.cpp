@@ -32,8 +32,8 @@ std::optional<std::uint64_t> step_of(const std::string& name) {
 um::InputFile open_whole(const fs::path& folder, const StoredFile& stored) {
   um::InputFile file{folder / stored.name};
   if (file.size() == stored.bytes) return file;
-  throw um::Error{file.path().string() + " has " + um::count_of(file.size(), "byte") + ", not the " +
-                  std::to_string(stored.bytes) + " that were written"};
+  throw um::Error{file.path().string() + " has " + um::count_of(file.size(), "byte") +
+                  ", not the " + std::to_string(stored.bytes) + " that were written"};
 }
 
 std::vector<float> values_of(const SafetensorsReader& file, std::size_t index) {
@@ -121,7 +121,8 @@ void expect_verified(const fs::path& folder, const CheckpointManifest& manifest)
   for (const StoredFile& plan : manifest.plans) {
     const um::InputFile file = open_whole(folder, plan);
     if (sha256_of(file) != plan.sha256) {
-      throw um::Error{file.path().string() + " does not match its digest: it is damaged, or was "
+      throw um::Error{file.path().string() +
+                      " does not match its digest: it is damaged, or was "
                       "changed by hand"};
     }
   }

@@ -40,9 +40,7 @@ ChosenCheckpoint choose_checkpoint(const fs::path& folder) {
       CheckpointManifest manifest = read_manifest(path);
       if (!tried.insert(manifest.checkpoint.step).second) continue;  // checkpoint.json is a copy
       expect_verified(folder, manifest);
-      return {.manifest = std::move(manifest),
-              .path = path,
-              .passed_over = std::move(passed_over)};
+      return {.manifest = std::move(manifest), .path = path, .passed_over = std::move(passed_over)};
     } catch (const ForeignCheckpoint&) {
       throw;
     } catch (const um::Error& error) {
@@ -65,8 +63,7 @@ void expect_same_training(const ChosenCheckpoint& chosen, const CheckpointKey& k
                     "give another --checkpoint folder"};
   }
   if (found.batch != key.batch) {
-    throw another_training(chosen, "batch", std::to_string(found.batch),
-                           std::to_string(key.batch));
+    throw another_training(chosen, "batch", std::to_string(found.batch), std::to_string(key.batch));
   }
   if (found.seed != key.seed) {
     throw another_training(chosen, "seed", std::to_string(found.seed), std::to_string(key.seed));

@@ -15,8 +15,8 @@ struct ChosenCheckpoint {
   std::vector<std::string> passed_over;  ///< why newer ones were not chosen, a sentence each
 };
 
-/// The newest checkpoint in `folder` that verifies (expect_verified()). Throws: um::Error when there
-/// is none, and says what is wrong with the newest; ForeignCheckpoint when that is another's.
+/// The newest checkpoint in `folder` that verifies (expect_verified()). Throws: um::Error when
+/// there is none, and says what is wrong with the newest; ForeignCheckpoint when that is another's.
 [[nodiscard]] ChosenCheckpoint choose_checkpoint(const std::filesystem::path& folder);
 
 /// Throws: um::Error that says in what the checkpoint's training differs from that of `key`.

@@ -24,8 +24,7 @@ namespace fs = std::filesystem;
 bool is_name_of_ours(std::string_view name) {
   return name == kNewestManifest || name == "probe" ||
          (name.starts_with("plan") && name.ends_with(".json")) ||
-         (name.starts_with("step-") &&
-          (name.ends_with(".json") || name.ends_with(".safetensors")));
+         (name.starts_with("step-") && (name.ends_with(".json") || name.ends_with(".safetensors")));
 }
 
 std::map<std::string, std::string> by_name(const std::vector<StoredTensor>& tensors,
@@ -78,9 +77,8 @@ void CheckpointFolder::replace(const std::string& name, const std::string& text)
 // and that is before anything older goes.
 void CheckpointFolder::save(const Checkpoint& checkpoint, const State& state) {
   const std::vector<StoredTensor> tensors = state.tensors();
-  CheckpointManifest manifest{.checkpoint = checkpoint,
-                              .tensors = {.name = tensor_file(checkpoint.step)},
-                              .plans = plans_};
+  CheckpointManifest manifest{
+      .checkpoint = checkpoint, .tensors = {.name = tensor_file(checkpoint.step)}, .plans = plans_};
   SafetensorsWriter writer{folder_, manifest.tensors.name, tensors};
   state.write(writer);
   TensorFileDigests digests = writer.flush();
@@ -165,12 +163,13 @@ void CheckpointFolder::save_plan(std::size_t index, std::size_t count, const pre
 ChosenCheckpoint CheckpointFolder::go_on(const CheckpointKey& key) {
   ChosenCheckpoint chosen = choose_checkpoint(folder_.path());
   expect_same_training(chosen, key);
-  const auto newer = std::ranges::stable_partition(kept_, [&](const CheckpointManifest& each) {
-    return each.checkpoint.step <= chosen.manifest.checkpoint.step;
-  });
-  outlived_.insert(outlived_.end(), std::make_move_iterator(newer.begin()),
-                   std::make_move_iterator(newer.end()));
-  kept_.erase(newer.begin(), newer.end());
+  const std::uint64_t step = chosen.manifest.checkpoint.step;
+  const auto newer = std::stable_partition(
+      kept_.begin(), kept_.end(),
+      [&](const CheckpointManifest& each) { return each.checkpoint.step <= step; });
+  outlived_.insert(outlived_.end(), std::make_move_iterator(newer),
+                   std::make_move_iterator(kept_.end()));
+  kept_.erase(newer, kept_.end());
   return chosen;
 }
 

@@ -19,8 +19,8 @@ namespace spillway {
 /// A folder with the last checkpoints of a training, which nobody else may train in meanwhile. Of
 /// the checkpoint of step 12: step-12.safetensors, the plans that it was trained with (plan.json),
 /// and the manifest step-12.json with the digests of both; checkpoint.json is a copy of the newest
-/// manifest. Whenever the program or the machine stops, the checkpoint that was saved last is there,
-/// or the one that was being saved. Files that no manifest lists are not touched.
+/// manifest. Whenever the program or the machine stops, the checkpoint that was saved last is
+/// there, or the one that was being saved. Files that no manifest lists are not touched.
 class CheckpointFolder {
  public:
   static constexpr std::size_t kUsualKeep = 2;
@@ -63,7 +63,7 @@ class CheckpointFolder {
   um::Folder folder_;
   um::FolderLock lock_;
   std::size_t keep_;
-  std::vector<CheckpointManifest> kept_;     // the newest first
+  std::vector<CheckpointManifest> kept_;      // the newest first
   std::vector<CheckpointManifest> outlived_;  // to be removed when the next one is saved
   std::vector<StoredFile> plans_;
 };

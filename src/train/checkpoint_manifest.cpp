@@ -33,14 +33,13 @@ void expect_whole(const prefetch::JsonFile& file, const std::string& path) {
   const JsonView root = file.root();
   const bool has_format = root.has("format") && file.value()["format"] == kFormat;
   if (!is_sealed(file.value())) {
-    const bool is_older =
-        has_format && !root.has(kSeal) && root.at("version").integer() < kVersion;
+    const bool is_older = has_format && !root.has(kSeal) && root.at("version").integer() < kVersion;
     if (is_older) {
-      throw ForeignCheckpoint{path + " is of version " +
-                              std::to_string(root.at("version").integer()) +
-                              ", which has no digests, so that nothing can prove it whole; end that "
-                              "training with the spillway that began it, or begin anew in another "
-                              "--checkpoint folder"};
+      throw ForeignCheckpoint{
+          path + " is of version " + std::to_string(root.at("version").integer()) +
+          ", which has no digests, so that nothing can prove it whole; end that "
+          "training with the spillway that began it, or begin anew in another "
+          "--checkpoint folder"};
     }
     throw um::Error{path + " does not match its own digest: it is damaged, or was changed by hand"};
   }
@@ -61,9 +60,7 @@ StoredFile read_file(const JsonView& view) {
   if (path.empty() || path.filename() != path || path == "." || path == "..") {
     throw name.error("is no file name");
   }
-  return {.name = path,
-          .bytes = view.at("bytes").integer(),
-          .sha256 = view.at("sha256").string()};
+  return {.name = path, .bytes = view.at("bytes").integer(), .sha256 = view.at("sha256").string()};
 }
 
 // A user's text, which may hold what no JSON file should.

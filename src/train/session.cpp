@@ -86,11 +86,10 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
   const std::stop_token in_step = stop_after == StopAfter::kTask ? stop : std::stop_token{};
   for (std::size_t i = 0; i < training_layouts_.size(); ++i) {
     const RepeatedStep& part = workload.training_steps()[i];
-    training_.push_back(
-        {.runner =
-             std::make_unique<Runner>(part.step, training_layouts_[i], *this, context, in_step),
-         .times = part.times,
-         .batch = part.batch});
+    training_.push_back({.runner = std::make_unique<Runner>(part.step, training_layouts_[i], *this,
+                                                            context, in_step),
+                         .times = part.times,
+                         .batch = part.batch});
     batch_ += part.times * part.batch;
   }
 }

@@ -111,8 +111,8 @@ class Trainer {
  public:
   /// Opens the data, measures the step on `context`, plans it, and fills the weights: with first
   /// values, or with those of the checkpoint. Throws: um::Error, one sentence for the user;
-  /// NothingLeft before anything is measured; Interrupted when `stop` is requested, now or in run(),
-  /// which ends the step under way and saves it first where there is a folder.
+  /// NothingLeft before anything is measured; Interrupted when `stop` is requested, now or in
+  /// run(), which ends the step under way and saves it first where there is a folder.
   Trainer(ExecutionContext context, TrainerOptions options, TrainerEvents events = {},
           std::stop_token stop = {});
   /// The same, but opens the device only when the data are open: a mistake in the data set's name
@@ -156,8 +156,8 @@ class Trainer {
   std::optional<Workload> workload_;  // of the whole batch until that is cut
   prefetch::NearNeed whole_need_;     // of the whole batch: what budgets are relative to
   std::optional<CheckpointFolder> folder_;
-  CheckpointKey key_;                       // where there is a folder
-  std::optional<ChosenCheckpoint> chosen_;  // what it goes on from
+  CheckpointKey key_;                        // where there is a folder
+  std::optional<ChosenCheckpoint> chosen_;   // what it goes on from
   std::vector<prefetch::Profile> profiles_;  // of the training steps
   Plans plans_;
   std::optional<Session> session_;

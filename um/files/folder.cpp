@@ -74,9 +74,8 @@ std::vector<std::string> Folder::names() const {
   return names;
 }
 
-bool Folder::remove(const std::string& name) const {
-  if (::unlinkat(descriptor_, name.c_str(), 0) == 0) return true;
-  if (errno == ENOENT) return false;
+void Folder::remove(const std::string& name) const {
+  if (::unlinkat(descriptor_, name.c_str(), 0) == 0 || errno == ENOENT) return;
   throw system_error("cannot remove " + path_of(name), errno);
 }
 

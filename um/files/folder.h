@@ -30,8 +30,8 @@ class Folder {
 
   /// What there is, but for "." and "..", in no order. Throws: Error.
   [[nodiscard]] std::vector<std::string> names() const;
-  /// Whether there was a file of this name to remove. Throws: Error when it cannot be removed.
-  bool remove(const std::string& name) const;
+  /// Removes the file of this name, where there is one. Throws: Error when it cannot be removed.
+  void remove(const std::string& name) const;
   /// Waits until what was made, renamed and removed here is so on the disk. Throws: Error.
   void sync() const;
 

@@ -70,8 +70,7 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
       ->check(check_whole_number)
       ->needs(folder)
       ->group(kTraining);
-  command
-      .add_option("--keep", checkpoint.keep, "Keep this many checkpoints, the last ones")
+  command.add_option("--keep", checkpoint.keep, "Keep this many checkpoints, the last ones")
       ->check(check_whole_number_from_one)
       ->capture_default_str()
       ->needs(folder)

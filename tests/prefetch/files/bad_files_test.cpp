@@ -89,7 +89,8 @@ TEST_F(BadMachine, IsRefusedWithThePlaceOfWhatIsWrong) {
 TEST_F(BadMachine, IsRefusedWhenItIsNoFileOfText) {
   std::ofstream{path} << "name: toy";
   EXPECT_EQ(refusal([&] { return find_machine(path); }), path + ": not JSON, at byte 2");
-  EXPECT_EQ(refusal([&] { return find_machine("/dev/zero"); }), "cannot read /dev/zero: it is no ordinary file");
+  EXPECT_EQ(refusal([&] { return find_machine("/dev/zero"); }),
+            "cannot read /dev/zero: it is no ordinary file");
 }
 
 constexpr std::array kProfileTamperings{

@@ -143,10 +143,9 @@ TEST_F(Resumed, TrainingGoesOnFromTheCheckpointBeforeADamagedOneAndSaysSo) {
   file.put('x');
   file.close();
 
-  const test::Outcome outcome = run_spillway(
-      joined({"train", "--net", "lenet", "--batch", "8", "--conv-algorithm", "direct", "--json",
-              "-"},
-             kept({"--resume", "--steps", "6"})));
+  const test::Outcome outcome = run_spillway(joined(
+      {"train", "--net", "lenet", "--batch", "8", "--conv-algorithm", "direct", "--json", "-"},
+      kept({"--resume", "--steps", "6"})));
 
   EXPECT_NE(outcome.errors.find("warning: " + damaged + " does not match its digest: tensor '"),
             std::string::npos)

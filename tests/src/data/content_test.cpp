@@ -39,8 +39,7 @@ class IdxContent : public testing::Test {
     for (const std::string split : {"train", "t10k"}) {
       folder_.write(name + "/" + split + "-images-idx3-ubyte",
                     {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6, 7, pixel});
-      folder_.write(name + "/" + split + "-labels-idx1-ubyte",
-                    {0, 0, 8, 1, 0, 0, 0, 2, 0, label});
+      folder_.write(name + "/" + split + "-labels-idx1-ubyte", {0, 0, 8, 1, 0, 0, 0, 2, 0, label});
     }
     return content_sha256(
         open_dataset("idx:" + folder_.file(name), {.image = kSmall, .classes = 10, .batch = 1}));

@@ -158,7 +158,8 @@ TEST_F(SafetensorsFile, IsReadIntoAsMuchRoomAsATensorNeeds) {
 
 // Nothing has the digest that sha256sum gives it.
 TEST_F(SafetensorsFile, IsDigestedAsItIsWritten) {
-  SafetensorsWriter writer{path(), std::vector<StoredTensor>{{"a", {3}}, {"none", {0}}, {"b", {1}}}};
+  SafetensorsWriter writer{path(),
+                           std::vector<StoredTensor>{{"a", {3}}, {"none", {0}}, {"b", {1}}}};
   const std::vector<float> values{1, 2, 3, 4};
   writer.append(std::span{values}.first(2));
   writer.append(std::span{values}.subspan(2));  // over the end of a

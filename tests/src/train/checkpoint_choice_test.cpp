@@ -79,7 +79,8 @@ TEST_F(CheckpointChoice, FindsAFlippedBitAnywhere) {
     if (name == "checkpoint.json") overwrite("step-1.json", "");  // the copy of it is not to help
     const bool is_text = name != "step-1.safetensors";
     for (std::size_t place = 0; place < whole.size(); place += is_text ? 7 : 61) {
-      if (is_text && (whole[place] == ' ' || whole[place] == '\n')) continue;  // as good as another blank
+      if (is_text && (whole[place] == ' ' || whole[place] == '\n'))
+        continue;  // as good as another blank
       flip_bit(name, place);
       const std::string sentence = refusal([&] { return choose(); });
       EXPECT_EQ(sentence.find(folder.path().string()), 0U) << name << " " << place << sentence;
@@ -169,9 +170,9 @@ TEST_F(CheckpointChoice, WaitsForNoPipe) {
     ASSERT_EQ(::mkfifo(folder.file(name).c_str(), 0600), 0);
     const bool has_copy = std::string{name} != "step-1.safetensors";
     EXPECT_EQ(refusal([&] { return choose(); }),
-              has_copy ? "accepted"
-                       : "cannot read " + folder.file(name) + ": it is no ordinary file" +
-                             no_other());
+              has_copy
+                  ? "accepted"
+                  : "cannot read " + folder.file(name) + ": it is no ordinary file" + no_other());
     std::filesystem::rename(folder.file("away"), folder.file(name));
   }
 }

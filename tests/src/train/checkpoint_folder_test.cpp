@@ -85,8 +85,9 @@ TEST_F(CheckpointFolderTest, KeepsAsManyAsItIsAsked) {
 
 // Also files whose names are like ours.
 TEST_F(CheckpointFolderTest, RemovesOnlyWhatItsManifestsList) {
-  const Files users{"best.json", "notes.txt", "step-0.safetensors", "step-best.safetensors",
-                    "step-best.json", "x.0123456789abcdef.partial"};
+  const Files users{"best.json",          "notes.txt",
+                    "step-0.safetensors", "step-best.safetensors",
+                    "step-best.json",     "x.0123456789abcdef.partial"};
   for (const std::string& name : users) overwrite(name, "mine");
   for (const std::uint64_t each : {1, 2, 3, 4}) save(each);
   for (const std::string& name : users) EXPECT_EQ(content(name), "mine") << name;
@@ -176,13 +177,14 @@ TEST_F(CheckpointFolderTest, WritesNoNumberThatIsNotFinite) {
   save(1);
   state.initialise(2);
   const std::size_t last = element_count(step.state.back().spec) - 1;
-  backend.import_parameters(step.state.back().spec,
-                            [&] {
-                              std::vector<float> values(last + 1);
-                              values[last] = std::numeric_limits<float>::infinity();
-                              return values;
-                            }(),
-                            state.addresses(step)[static_cast<std::size_t>(step.state.back().id)]);
+  backend.import_parameters(
+      step.state.back().spec,
+      [&] {
+        std::vector<float> values(last + 1);
+        values[last] = std::numeric_limits<float>::infinity();
+        return values;
+      }(),
+      state.addresses(step)[static_cast<std::size_t>(step.state.back().id)]);
   EXPECT_EQ(refusal([&] { checkpoints.save(at_step(2), state); }),
             "tensor 'fc.momentum.bias' holds a number that is not finite: training has diverged; "
             "try a smaller --lr");

@@ -29,8 +29,8 @@ TEST(InputFile, IsNoPipeDeviceSocketOrFolder) {
   std::ranges::copy(socket_path, std::begin(address.sun_path));
   const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-  for (const std::string& path : {folder.file("pipe"), std::string{"/dev/zero"}, socket_path,
-                                  folder.path().string()}) {
+  for (const std::string& path :
+       {folder.file("pipe"), std::string{"/dev/zero"}, socket_path, folder.path().string()}) {
     EXPECT_EQ(refusal([&] { return InputFile{path}; }),
               "cannot read " + path + ": it is no ordinary file");
   }

@@ -161,8 +161,9 @@ TEST_F(ReplacedFileTest, FollowsItsFolder) {
 
 TEST(ReplacedBy, KnowsTheNamesOfWhatWasNotFinished) {
   EXPECT_EQ(replaced_by("checkpoint.json.0123456789abcdef.partial"), "checkpoint.json");
-  for (const char* name : {"checkpoint.json", "checkpoint.json.partial", ".0123456789abcdef.partial",
-                           "x.0123456789abcdeg.partial", "x0123456789abcdef.partial"}) {
+  for (const char* name :
+       {"checkpoint.json", "checkpoint.json.partial", ".0123456789abcdef.partial",
+        "x.0123456789abcdeg.partial", "x0123456789abcdef.partial"}) {
     EXPECT_EQ(replaced_by(name), "") << name;
   }
 }

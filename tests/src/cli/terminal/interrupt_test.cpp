@@ -39,8 +39,8 @@ class Interrupted : public testing::Test {
   }
   // The same with steps of some milliseconds.
   [[nodiscard]] static Program::Arguments quick(const Program::Arguments& more) {
-    return joined({"train", "--net", "lenet", "--batch", "64", "--epochs", "1000000", "--json", "-"},
-                  more);
+    return joined(
+        {"train", "--net", "lenet", "--batch", "64", "--epochs", "1000000", "--json", "-"}, more);
   }
   [[nodiscard]] static std::string budget(const std::string& memory) {
     return memory == "resident" ? "auto" : "min+20%";
@@ -132,8 +132,8 @@ TEST_F(Interrupted, NotByAFileThatMayNotGrow) {
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit small{.rlim_cur = 100'000, .rlim_max = before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
-  Program program{{"train", "--net", "lenet", "--batch", "8", "--steps", "2", "--checkpoint",
-                   checkpoint()}};
+  Program program{
+      {"train", "--net", "lenet", "--batch", "8", "--steps", "2", "--checkpoint", checkpoint()}};
   setrlimit(RLIMIT_FSIZE, &before);
   const Outcome outcome = program.finish();
 

@@ -21,7 +21,7 @@ namespace spillway::test {
 class DiskAfterPowerLoss {
  public:
   struct State {
-    std::map<std::string, std::string> files;  ///< content by name
+    std::map<std::string, std::string> files;   ///< content by name
     std::optional<std::uint64_t> acknowledged;  ///< the last step that must stay
   };
 

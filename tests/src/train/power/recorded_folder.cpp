@@ -35,7 +35,9 @@ std::string path_of(int descriptor) {
   return size < 0 ? std::string{} : std::string(path.data(), static_cast<std::size_t>(size));
 }
 
-bool is_recorded(int folder) { return recording != nullptr && path_of(folder) == recording->folder; }
+bool is_recorded(int folder) {
+  return recording != nullptr && path_of(folder) == recording->folder;
+}
 
 void note_create(int descriptor, const std::string& name) {
   recording->open_files[descriptor] = recording->files;
