@@ -63,21 +63,20 @@ class Training {
 
  private:
   [[nodiscard]] TrainerEvents events() {
-    return {
-        .on_measuring =
-            [this](double fraction) {
-              progress_.show(fmt::format("measuring tasks: {:.0f} %", 100 * fraction));
-            },
-        .on_planning =
-            [this](std::size_t tasks) {
-              progress_.end();
-              tell("planning {}\n", um::count_of(tasks, "task"));
-            },
-        .on_step = [this](auto step, auto epoch,
-                          const auto& as) { report_->step(step, epoch, as); },
-        .on_evaluation = [this](auto step, auto epoch,
-                                const auto& as) { report_->evaluation(step, epoch, as); },
-        .on_warning = [](const auto& sentence) { tell("warning: {}\n", sentence); }};
+    return {.on_measuring =
+                [this](double fraction) {
+                  progress_.show(fmt::format("measuring tasks: {:.0f} %", 100 * fraction));
+                },
+            .on_planning =
+                [this](std::size_t tasks) {
+                  progress_.end();
+                  tell("planning {}\n", um::count_of(tasks, "task"));
+                },
+            .on_step = [this](auto step, auto epoch,
+                              const auto& as) { report_->step(step, epoch, as); },
+            .on_evaluation = [this](auto step, auto epoch,
+                                    const auto& as) { report_->evaluation(step, epoch, as); },
+            .on_warning = [](const auto& sentence) { tell("warning: {}\n", sentence); }};
   }
 
   [[nodiscard]] const nets::Network& network() const { return trainer_.options().network; }
