@@ -46,7 +46,9 @@ Interrupt::Interrupt() {
     if (!is_over.stop_requested()) source_.request_stop();
   }};
   for (const int signal : kSignals) {
-    if (std::signal(signal, request) == SIG_IGN) std::signal(signal, SIG_IGN);
+    // A shell has SIGINT ignored in what a script starts with &; who sends it there means it.
+    const bool is_ignored = std::signal(signal, request) == SIG_IGN;
+    if (is_ignored && signal == SIGHUP) std::signal(signal, SIG_IGN);
   }
 }
 

@@ -6,8 +6,8 @@
 namespace spillway::cli {
 
 /// While it lives, Ctrl-C (SIGINT), SIGTERM and SIGHUP request a stop instead of ending the
-/// program; a second one, of any of them, ends it at once. One that whoever started the program has
-/// it ignore, as nohup does, stays ignored. At most one at a time.
+/// program; a second one, of any of them, ends it at once. Where SIGHUP is ignored, as nohup has
+/// it, it stays so. At most one at a time.
 class Interrupt {
  public:
   Interrupt();
