@@ -121,20 +121,17 @@ class World:
 
     @staticmethod
     def is_saved(folder):
-        return (folder / "checkpoint.json").exists()
+        return folder.is_dir() and any(path.name == "checkpoint.json" or
+                                       path.match("step-*.json") for path in folder.iterdir())
 
     def expect_clean(self, case, folder):
         left = [path.name for path in (self.folder / "far").iterdir()]
         if left:
             raise Broken(f"far memory is left behind: {left}")
         if folder.is_dir() and case.checkpoint_every:
-            partial = [path.name for path in folder.iterdir() if is_partial(path.name)]
-            if partial and self.is_saved(folder):
+            partial = [path.name for path in folder.iterdir() if path.match("*.partial")]
+            if partial:
                 raise Broken(f"partial files are left behind: {partial}")
-
-
-def is_partial(name):
-    return name.endswith(".partial") or name.startswith(".")
 
 
 def expect_result(outcome, reference):
