@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -19,17 +18,18 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 #include <optional>
 #include <string>
 
 #include "tests/world/disk_log.h"
 #include "tests/world/faults.h"
+#include "tests/world/program_code.h"
 
 namespace {
 
 using spillway::world::Call;
 using spillway::world::Effect;
+using spillway::world::fails;
 using spillway::world::Fault;
 using spillway::world::next_call;
 
@@ -39,43 +39,6 @@ constexpr unsigned kMoveNumber = 0x05;  // of UFFDIO_MOVE
 template <class Function>
 Function real(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
-}
-
-// The program itself, without its shared libraries.
-struct Code {
-  std::uintptr_t begin = 0;
-  std::uintptr_t end = 0;
-};
-
-Code find_code() {
-  Code code;
-  dl_iterate_phdr(
-      [](dl_phdr_info* object, std::size_t, void* found) {
-        auto& range = *static_cast<Code*>(found);
-        for (int i = 0; i < object->dlpi_phnum; ++i) {
-          const auto& part = object->dlpi_phdr[i];
-          if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
-          range.begin = object->dlpi_addr + part.p_vaddr;
-          range.end = range.begin + part.p_memsz;
-        }
-        return 1;  // the first object is the program
-      },
-      &code);
-  return code;
-}
-
-bool is_of_program(const void* caller) {
-  static const Code code = find_code();
-  const auto address = reinterpret_cast<std::uintptr_t>(caller);
-  return code.begin <= address && address < code.end;
-}
-
-// Whether the call fails; errno says why.
-bool fails(Call call) {
-  const auto fault = next_call(call);
-  if (!fault || fault->effect != Effect::kError) return false;
-  errno = fault->value;
-  return true;
 }
 
 // The descriptor's path, or an empty one.
@@ -194,21 +157,6 @@ int renamed(int from_folder, const char* from, int to_folder, const char* to) {
   return result;
 }
 
-void* allocated(std::size_t size, std::size_t alignment, const void* caller) {
-  // Not while the command line is read: CLI11 allocates in functions that may not throw.
-  const bool is_reading_words = !spillway::world::has_called(Call::kOpen);
-  if (!is_reading_words && is_of_program(caller) && fails(Call::kNew)) return nullptr;
-  const std::size_t rounded =
-      (std::max<std::size_t>(size, 1) + alignment - 1) / alignment * alignment;
-  return alignment <= alignof(std::max_align_t) ? std::malloc(size)
-                                                : std::aligned_alloc(alignment, rounded);
-}
-
-void* allocated_or_thrown(std::size_t size, std::size_t alignment, const void* caller) {
-  if (void* const memory = allocated(size, alignment, caller)) return memory;
-  throw std::bad_alloc{};
-}
-
 unsigned mode_of(int flags, std::va_list arguments) {
   return (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(arguments, unsigned) : 0;
 }
@@ -249,21 +197,9 @@ int openat(int folder, const char* name, int flags, ...) {
   return opened(folder, name, flags, mode);
 }
 
-int open64(const char* name, int flags, ...) {
-  std::va_list arguments;
-  va_start(arguments, flags);
-  const unsigned mode = mode_of(flags, arguments);
-  va_end(arguments);
-  return opened(AT_FDCWD, name, flags, mode);
-}
+[[gnu::alias("open")]] int open64(const char* name, int flags, ...);
 
-int openat64(int folder, const char* name, int flags, ...) {
-  std::va_list arguments;
-  va_start(arguments, flags);
-  const unsigned mode = mode_of(flags, arguments);
-  va_end(arguments);
-  return opened(folder, name, flags, mode);
-}
+[[gnu::alias("openat")]] int openat64(int folder, const char* name, int flags, ...);
 
 ssize_t read(int descriptor, void* bytes, size_t size) {
   static const auto next = real<ssize_t (*)(int, void*, size_t)>("read");
@@ -276,9 +212,7 @@ ssize_t pread(int descriptor, void* bytes, size_t size, off_t offset) {
   return read_through(descriptor, bytes, size,
                       [&](std::size_t part) { return next(descriptor, bytes, part, offset); });
 }
-ssize_t pread64(int descriptor, void* bytes, size_t size, off64_t offset) {
-  return pread(descriptor, bytes, size, offset);
-}
+[[gnu::alias("pread")]] ssize_t pread64(int descriptor, void* bytes, size_t size, off64_t offset);
 
 ssize_t write(int descriptor, const void* bytes, size_t size) {
   static const auto next = real<ssize_t (*)(int, const void*, size_t)>("write");
@@ -291,9 +225,8 @@ ssize_t pwrite(int descriptor, const void* bytes, size_t size, off_t offset) {
   return write_through(descriptor, bytes, size, offset,
                        [&](std::size_t part) { return next(descriptor, bytes, part, offset); });
 }
-ssize_t pwrite64(int descriptor, const void* bytes, size_t size, off64_t offset) {
-  return pwrite(descriptor, bytes, size, offset);
-}
+[[gnu::alias("pwrite")]] ssize_t pwrite64(int descriptor, const void* bytes, size_t size,
+                                          off64_t offset);
 
 int fsync(int descriptor) { return synced(descriptor, "fsync"); }
 int fdatasync(int descriptor) { return synced(descriptor, "fdatasync"); }
@@ -316,9 +249,8 @@ int posix_fallocate(int descriptor, off_t offset, off_t size) {
   static const auto next = real<int (*)(int, off_t, off_t)>("posix_fallocate");
   return next(descriptor, offset, size);
 }
-int posix_fallocate64(int descriptor, off64_t offset, off64_t size) {
-  return posix_fallocate(descriptor, offset, size);
-}
+[[gnu::alias("posix_fallocate")]] int posix_fallocate64(int descriptor, off64_t offset,
+                                                        off64_t size);
 
 int ftruncate(int descriptor, off_t size) noexcept {
   if (fails(Call::kAllocate)) return -1;
@@ -329,18 +261,12 @@ int ftruncate(int descriptor, off_t size) noexcept {
   }
   return result;
 }
-int ftruncate64(int descriptor, off64_t size) noexcept { return ftruncate(descriptor, size); }
-
-void* mmap(void* address, size_t size, int access, int flags, int descriptor,
-           off_t offset) noexcept {
-  if (is_of_program(__builtin_return_address(0)) && fails(Call::kMap)) return MAP_FAILED;
-  static const auto next = real<void* (*)(void*, size_t, int, int, int, off_t)>("mmap");
-  return next(address, size, access, flags, descriptor, offset);
-}
+[[gnu::alias("ftruncate")]] int ftruncate64(int descriptor, off64_t size) noexcept;
 
 int madvise(void* address, size_t size, int advice) noexcept {
   const bool populates = advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE;
-  if (is_of_program(__builtin_return_address(0)) && fails(populates ? Call::kMap : Call::kAdvise)) {
+  if (spillway::world::is_of_program(__builtin_return_address(0)) &&
+      fails(populates ? Call::kMap : Call::kAdvise)) {
     return -1;
   }
   static const auto next = real<int (*)(void*, size_t, int)>("madvise");
@@ -359,24 +285,3 @@ int ioctl(int descriptor, unsigned long request, ...) noexcept {
 }
 
 }  // extern "C"
-
-void* operator new(std::size_t size) {
-  return allocated_or_thrown(size, 1, __builtin_return_address(0));
-}
-void* operator new[](std::size_t size) {
-  return allocated_or_thrown(size, 1, __builtin_return_address(0));
-}
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return allocated_or_thrown(size, static_cast<std::size_t>(alignment),
-                             __builtin_return_address(0));
-}
-void* operator new[](std::size_t size, std::align_val_t alignment) {
-  return allocated_or_thrown(size, static_cast<std::size_t>(alignment),
-                             __builtin_return_address(0));
-}
-void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
-  return allocated(size, 1, __builtin_return_address(0));
-}
-void* operator new[](std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
-  return allocated(size, 1, __builtin_return_address(0));
-}

@@ -77,8 +77,8 @@ def options(case, files):
              "--optimizer", case.optimizer, "--threads", case.threads, "--device", "host",
              "--conv-algorithm", case.algorithm,
              "--data", "synthetic" if case.data == "synthetic" else f"idx:{files.images()}"]
-    if case.sub_batch:
-        words += ["--sub-batch", case.sub_batch]
+    words += ["--sub-batch", case.sub_batch] if case.sub_batch else [
+        "--profile", files.profile(case)]
     return [str(word) for word in words]
 
 
@@ -90,8 +90,6 @@ def memory_options(case, files, folder):
                   "--far", "ram" if case.far == "ram" else f"file:{folder}"]
     if case.memory == "managed":
         words += ["--paging", case.paging]
-    if not case.sub_batch and case.memory != "resident":
-        words += ["--profile", files.profile(case)]
     return [str(word) for word in words]
 
 

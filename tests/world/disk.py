@@ -1,8 +1,8 @@
-"""What a power cut may leave of a folder: any state that its writes and flushes allow.
+"""What a power cut may leave of a folder: states that its writes and flushes allow.
 
-A file's content is sure up to its last fsync; of later writes any beginning may be there. A name is
-sure once its folder has been flushed after it was made, renamed or removed; of later changes any
-may be there, each name's own in their order.
+A file's content is sure up to its last fsync; of later writes any beginning may be there, the last of
+them in part or as zeros. A name is sure once its folder has been flushed after it was made, renamed or
+removed; of later changes any may be there, each name's own in their order.
 """
 
 import os
@@ -19,20 +19,24 @@ class File:
 
     def content(self, random):
         """What is found after the cut."""
-        content = bytearray(self.sure)
-        for kind, offset, data in self.unsure[:random.randint(0, len(self.unsure))]:
-            if kind == b"T":
-                content = content[:offset].ljust(offset, b"\0")
-            else:
-                content = content.ljust(offset, b"\0")
-                content[offset:offset + len(data)] = data
-        return bytes(content)
+        changes = self.unsure[:random.randint(0, len(self.unsure))]
+        if changes and changes[-1][0] == b"W" and random.random() < 0.5:
+            kind, offset, data = changes[-1]
+            torn = data[:random.randint(0, len(data))]
+            changes[-1] = kind, offset, torn if random.random() < 0.5 else bytes(len(torn))
+        return changed(self.sure, changes)
 
     def flush(self):
-        for kind, offset, data in self.unsure:
-            content = self.sure[:offset].ljust(offset, b"\0")
-            self.sure = content if kind == b"T" else content + data + self.sure[offset + len(data):]
+        self.sure = changed(self.sure, self.unsure)
         self.unsure = []
+
+
+def changed(content, changes):
+    """A file's content after writes and truncations."""
+    for kind, offset, data in changes:
+        before = content[:offset].ljust(offset, b"\0")
+        content = before if kind == b"T" else before + data + content[offset + len(data):]
+    return content
 
 
 class Disk:
@@ -50,12 +54,14 @@ class Disk:
         """Takes over the records of disk_log.cpp."""
         data = pathlib.Path(log).read_bytes() if pathlib.Path(log).exists() else b""
         at = 0
-        while at < len(data):
+        while at + HEADER.size <= len(data):
             kind, path_size, offset, size = HEADER.unpack_from(data, at)
             at += HEADER.size
             path = pathlib.Path(data[at:at + path_size].decode())
             content = data[at + path_size:at + path_size + size]
             at += path_size + size
+            if at > len(data):
+                break  # the program was killed while it wrote this record
             self.apply(kind, path, offset, content)
 
     def apply(self, kind, path, offset, content):
@@ -89,6 +95,15 @@ class Disk:
         """Whether the name is there in every state that a cut may leave."""
         return name in self.sure and all(change.get(name, self) is not None
                                          for change in self.unsure)
+
+    def content(self, name):
+        """What the program would read, or None."""
+        file = self.names.get(name)
+        return None if file is None else changed(file.sure, file.unsure)
+
+    def sure_content(self, name):
+        """What every cut leaves under this name at least, or None."""
+        return self.sure[name].sure if self.holds_surely(name) else None
 
     def cut(self, random):
         """Makes the folder one of the states that are possible now."""

@@ -140,6 +140,13 @@ std::optional<Fault> next_call(Call call) noexcept {
   return met;
 }
 
+bool fails(Call call) noexcept {
+  const std::optional<Fault> fault = next_call(call);
+  if (!fault || fault->effect != Effect::kError) return false;
+  errno = fault->value;
+  return true;
+}
+
 bool has_called(Call call) noexcept {
   return schedule.is_counting && schedule.counts->calls[static_cast<std::size_t>(call)] > 0;
 }

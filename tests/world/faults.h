@@ -63,6 +63,9 @@ void begin_counting() noexcept;
 /// have happened when this returns.
 [[nodiscard]] std::optional<Fault> next_call(Call call) noexcept;
 
+/// Whether the next call of this kind, which is counted, fails with an errno; errno is that then.
+[[nodiscard]] bool fails(Call call) noexcept;
+
 /// Whether next_call() has counted one of this kind.
 [[nodiscard]] bool has_called(Call call) noexcept;
 

@@ -51,8 +51,11 @@ class Program:
         except subprocess.TimeoutExpired as hung:
             return Outcome(None, (hung.stderr or b"").decode(errors="replace"), None,
                            *read_counts(counts, faults))
-        return Outcome(done.returncode, done.stderr, summary_of(done.stdout),
-                       *read_counts(counts, faults))
+        outcome = Outcome(done.returncode, done.stderr, summary_of(done.stdout),
+                          *read_counts(counts, faults))
+        if outcome.status == 0 and not outcome.calls["open"]:
+            raise RuntimeError(f"{self.library} is not loaded: no call was counted")
+        return outcome
 
 
 def read_counts(path, faults):

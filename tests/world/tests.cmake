@@ -1,7 +1,8 @@
 # Whole trainings in which everything fails (tests/world/README.md): a library that stands in front of
 # the C library's calls, and scripts that preload it. A sanitizer would have to come first.
 if(Python3_FOUND AND NOT SPILLWAY_SANITIZE)
-  add_library(spillway_world MODULE world/calls.cpp world/disk_log.cpp world/faults.cpp)
+  add_library(spillway_world MODULE world/allocations.cpp world/calls.cpp world/disk_log.cpp
+    world/faults.cpp world/program_code.cpp)
   target_include_directories(spillway_world PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(spillway_world PRIVATE spillway_flags ${CMAKE_DL_LIBS})
   add_test(NAME world_scripts

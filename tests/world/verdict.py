@@ -7,7 +7,9 @@ same weights.
 
 import dataclasses
 import pathlib
+import json
 import random
+import re
 import shutil
 import signal
 
@@ -16,6 +18,10 @@ import disk as disks
 from program import name_of
 
 EXIT_OF_SIGNAL = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+CRASHES = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE)
+FATAL = "a page fault cannot be resolved"  # where nobody could catch anything
+NEWEST = "checkpoint.json"
+WHERE_IT_GOES_ON = re.compile(r"(?:going on after step|is of step) (\d+)")
 PARTS_OF_BUGS = ("a bug in spillway", "terminate called", "runtime error", "Sanitizer")
 
 
@@ -57,13 +63,18 @@ class World:
         outcome = self.train(case, case.faults, disk=folder)
         end = self.judge(case, outcome, reference)
         if case.checkpoint_every and end in ("killed", "stopped", "refused"):
-            must_be_saved = False
+            disk.replay(self.folder / "counts" / "log")
+            saved = step_of(disk.content(NEWEST))
+            if end == "stopped":
+                expect_saved_by_signal(outcome, saved)
             if end == "killed" and case.power_cut and folder.is_dir():
-                disk.replay(self.folder / "counts" / "log")
-                must_be_saved = disk.holds_surely("checkpoint.json")
+                saved = step_of(disk.sure_content(NEWEST))
                 disk.cut(random.Random(case.seed))
-            self.go_on(case, folder, reference, must_be_saved)
-        self.expect_clean(case, folder)
+            self.go_on(case, folder, reference, saved)
+        lost = [one for one, count in zip(case.faults, outcome.fired)
+                if count and one.call == "unlink"]  # its file stays until the next start
+        if not lost or end != "trained":
+            self.expect_clean(case, folder)
         return Verdict(end, "", "", struck=sum(map(bool, outcome.fired)))
 
     def reference(self, case):
@@ -87,10 +98,14 @@ class World:
     def judge(self, case, outcome, reference):
         """How the run ended. Throws: Broken when it may not end so."""
         struck = [one for one, count in zip(case.faults, outcome.fired) if count]
-        signals = [one.signal() for one in struck if one.signal()]
+        signals = [one.signal() for one, count in zip(case.faults, outcome.fired)
+                   for _ in range(count) if one.signal()]
         if outcome.status is None:
             raise Broken("a run must end", outcome)
         if outcome.status == -signal.SIGKILL and any(one.kills() for one in struck):
+            return "killed"
+        # A second signal ends the run at once, and so does one before anything is trained.
+        if -outcome.status in signals and (len(signals) > 1 or "step 1 " not in outcome.errors):
             return "killed"
         if outcome.status == 0:
             expect_result(outcome, reference)
@@ -105,18 +120,23 @@ class World:
     @staticmethod
     def has_no_plan(outcome):
         """Some planners have none in a small budget, and say so before anything is trained."""
-        return "budget" in outcome.last_words() and "step 1" not in outcome.errors
+        return (outcome.status == 1 and "budget" in outcome.last_words()
+                and "step 1" not in outcome.errors)
 
-    def go_on(self, case, folder, reference, must_be_saved):
-        """What was saved goes on to the same weights, or there is nothing saved."""
+    def go_on(self, case, folder, reference, saved):
+        """What was saved goes on to the same weights, from step `saved` or a later one; nothing
+        is saved where that is None."""
         resume = ["--resume"] if self.is_saved(folder) else []
-        if must_be_saved and not resume:
-            raise Broken("a power cut took a checkpoint that had been flushed")
+        if saved is not None and not resume:
+            raise Broken("a checkpoint that had been saved is gone")
         outcome = self.train(case, more=resume)
-        if self.has_no_plan(outcome) and outcome.status == 1:
+        if self.has_no_plan(outcome):
             return
         if outcome.status != 0:
             raise Broken(f"what was saved does not go on: {name_of(outcome.status)}", outcome)
+        begun = WHERE_IT_GOES_ON.search(outcome.errors)
+        if saved is not None and (not begun or int(begun[1]) < saved):
+            raise Broken("a training goes on from an older checkpoint than the last", outcome)
         expect_result(outcome, reference)
 
     @staticmethod
@@ -131,7 +151,19 @@ class World:
         if folder.is_dir() and case.checkpoint_every:
             partial = [path.name for path in folder.iterdir() if path.match("*.partial")]
             if partial:
-                raise Broken(f"partial files are left behind: {partial}")
+                raise Broken("partial files are left behind")
+
+
+def step_of(manifest):
+    """The step of a manifest's text, or None where there is none."""
+    return None if manifest is None else json.loads(manifest)["step"]
+
+
+def expect_saved_by_signal(outcome, saved):
+    """A signal in a training that is saved ends the step under way and saves it."""
+    told = WHERE_IT_GOES_ON.search(outcome.last_words())
+    if "step 1 " in outcome.errors and (not told or saved is None or int(told[1]) != saved):
+        raise Broken("a signal stops a training that is not saved then", outcome)
 
 
 def expect_result(outcome, reference):
@@ -139,11 +171,15 @@ def expect_result(outcome, reference):
         raise Broken("a training that ends well says what came of it", outcome)
     if outcome.summary["weights_sha256"] != reference:
         raise Broken("the weights differ from an undisturbed training's", outcome)
+    if not outcome.summary["steps_run"]:
+        return  # nothing was left to train, and nothing was allocated
     if outcome.summary["near_peak_bytes"] > outcome.summary["budget_bytes"]:
         raise Broken("near memory exceeds the budget", outcome)
 
 
 def expect_sentence(outcome):
     words = outcome.last_words()
+    if outcome.status == -signal.SIGABRT and FATAL not in words or outcome.status in CRASHES:
+        raise Broken(f"{name_of(outcome.status)} is no way to end", outcome)
     if not words.startswith("spillway: ") or any(part in words for part in PARTS_OF_BUGS):
         raise Broken(f"{name_of(outcome.status)} without a sentence that says why", outcome)

@@ -139,8 +139,7 @@ TEST(Train, SaysAtOnceThatNothingIsLeft) {
 
   EXPECT_EQ(again.errors, "nothing is left to train: the checkpoint in " +
                               folder.file("checkpoint") +
-                              " is of step 2; give more --steps or --epochs to go on
-");
+                              " is of step 2; give more --steps or --epochs to go on\n");
   const json summary = summary_of(again);
   EXPECT_EQ(summary.value("steps_run", 1), 0);
   EXPECT_EQ(summary.value("steps", 0), 2);
