@@ -38,7 +38,7 @@ struct BatchNormInference {
   float epsilon;
   bool relu = false;
 
-  static constexpr OperationRow kRow{.workspace = Workspace::kBoth};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
   template <class T>
   struct Reads {
     T x, parameters, running;
@@ -53,7 +53,7 @@ struct BatchNormBackward {
   float epsilon;
   bool relu = false;
 
-  static constexpr OperationRow kRow{.workspace = Workspace::kBoth};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
   template <class T>
   struct Reads {
     T x, dy, parameters, saved, mask;
@@ -70,7 +70,8 @@ struct BatchNormBackward {
 struct ReluForward {
   TensorShape x;
 
-  static constexpr OperationRow kRow{.kind = OperationKind::kActivation, .is_recomputable = true};
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kActivation, .is_recomputable = true, .workspace = Workspace::kNone};
   template <class T>
   using Reads = OnlyX<T>;
   template <class T>
@@ -81,7 +82,7 @@ struct ReluForward {
 struct ReluBackward {
   TensorShape x;
 
-  static constexpr OperationRow kRow{};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
   struct Reads {
     T y, dy;
@@ -95,7 +96,8 @@ struct ReluBackward {
 struct GeluForward {
   TensorShape x;
 
-  static constexpr OperationRow kRow{.kind = OperationKind::kActivation, .is_recomputable = true};
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kActivation, .is_recomputable = true, .workspace = Workspace::kNone};
   template <class T>
   using Reads = OnlyX<T>;
   template <class T>
@@ -106,7 +108,7 @@ struct GeluForward {
 struct GeluBackward {
   TensorShape x;
 
-  static constexpr OperationRow kRow{};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
   using Reads = XAndDy<T>;
   template <class T>
@@ -119,7 +121,8 @@ struct AddForward {
   TensorShape x;
   bool relu = false;
 
-  static constexpr OperationRow kRow{.kind = OperationKind::kJoin, .is_recomputable = true};
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kJoin, .is_recomputable = true, .workspace = Workspace::kNone};
   template <class T>
   struct Reads {
     T a, b;
@@ -133,7 +136,7 @@ struct AddGradients {
   TensorShape x;
   bool relu = false;
 
-  static constexpr OperationRow kRow{};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
   struct Reads {
     T a, b, y;
@@ -159,7 +162,8 @@ struct LrnForward {
   nets::LocalResponseNorm norm;
 
   static constexpr OperationRow kRow{.kind = OperationKind::kNormalization,
-                                     .is_recomputable = true};
+                                     .is_recomputable = true,
+                                     .workspace = Workspace::kNone};
   template <class T>
   using Reads = OnlyX<T>;
   template <class T>
@@ -171,7 +175,7 @@ struct LrnBackward {
   TensorShape x;
   nets::LocalResponseNorm norm;
 
-  static constexpr OperationRow kRow{};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
   struct Reads {
     T x, y, dy;
@@ -188,7 +192,8 @@ struct DropoutForward {
   float probability;
   std::uint32_t stream;  ///< one number per dropout layer
 
-  static constexpr OperationRow kRow{.kind = OperationKind::kDropout, .is_recomputable = true};
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kDropout, .is_recomputable = true, .workspace = Workspace::kNone};
   template <class T>
   using Reads = OnlyX<T>;
   template <class T>
@@ -201,7 +206,7 @@ struct DropoutBackward {
   float probability;
   std::uint32_t stream;
 
-  static constexpr OperationRow kRow{};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
   using Reads = OnlyDy<T>;
   template <class T>

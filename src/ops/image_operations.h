@@ -20,7 +20,7 @@ struct LoadBatch {
 
   [[nodiscard]] std::size_t label_count() const { return x.batch * labels_each; }
 
-  static constexpr OperationRow kRow{.workspace = Workspace::kCuda};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kCuda};
   template <class T>
   struct Reads {};
   template <class T>
@@ -64,7 +64,7 @@ struct PoolBackward {
   TensorShape y;
   nets::Pool pool;
 
-  static constexpr OperationRow kRow{.workspace = Workspace::kHost};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kHost};
   template <class T>
   struct Reads {
     T dy, index;
@@ -79,7 +79,8 @@ struct PoolBackward {
 struct ConcatForward {
   std::vector<TensorShape> parts;
 
-  static constexpr OperationRow kRow{.kind = OperationKind::kJoin, .is_recomputable = true};
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kJoin, .is_recomputable = true, .workspace = Workspace::kNone};
   template <class T>
   struct Reads {
     std::span<const T> parts;
@@ -111,7 +112,7 @@ struct ConcatBackward {
   TensorShape y;
   std::vector<Slice> slices;  ///< of the parts that need a gradient
 
-  static constexpr OperationRow kRow{};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
   struct Reads {
     T dy;
@@ -152,7 +153,8 @@ struct CropForward {
   TensorShape y;
   nets::Extent offset;
 
-  static constexpr OperationRow kRow{.kind = OperationKind::kPool, .is_recomputable = true};
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kPool, .is_recomputable = true, .workspace = Workspace::kNone};
   template <class T>
   using Reads = OnlyX<T>;
   template <class T>
@@ -165,7 +167,7 @@ struct CropBackward {
   TensorShape y;
   nets::Extent offset;
 
-  static constexpr OperationRow kRow{};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
   using Reads = OnlyDy<T>;
   template <class T>

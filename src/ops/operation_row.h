@@ -22,14 +22,26 @@ enum class OperationKind {
 /// Which backends run an operation with scratch bytes beside its operands.
 enum class Workspace { kNone, kHost, kCuda, kBoth };
 
+/// A member that an initializer may not leave out: it has no default.
+template <class T>
+class Stated {
+ public:
+  constexpr Stated(T value) : value_{value} {}  // implicit, as is the way back
+  constexpr operator T() const { return value_; }
+
+ private:
+  T value_;
+};
+
 /// What is the same for all operations of one type: its row in the table of operations. Layers and
-/// backends read it. An operation without a row does not compile.
+/// backends read it. An operation without a row does not compile, nor a row that leaves out what
+/// is Stated.
 struct OperationRow {
   OperationKind kind = OperationKind::kOther;
   /// Running the operation again in the same step gives the same bits: everything on the way
   /// forward but the batch, which is loaded once, and the loss, whose result is the step's.
-  bool is_recomputable = false;
-  Workspace workspace = Workspace::kNone;
+  Stated<bool> is_recomputable;
+  Stated<Workspace> workspace;
   bool saves = false;           ///< a mask or an index: Backend::saved_bytes() bytes
   bool has_algorithms = false;  ///< a backend may offer more than one
 };

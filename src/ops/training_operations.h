@@ -19,7 +19,7 @@ struct SoftmaxCrossEntropyTrain {
   float weight = 1;
   bool accumulates = false;
 
-  static constexpr OperationRow kRow{.workspace = Workspace::kBoth};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
   template <class T>
   struct Reads {
     T logits, labels, result;
@@ -36,7 +36,7 @@ struct SoftmaxCrossEntropyTrain {
 struct SoftmaxCrossEntropyEvaluate {
   TensorShape x;
 
-  static constexpr OperationRow kRow{.workspace = Workspace::kBoth};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
   template <class T>
   struct Reads {
     T logits, labels;
@@ -60,7 +60,7 @@ struct SgdUpdate {
   ParameterSpec parameters;
   SgdOptions options;
 
-  static constexpr OperationRow kRow{};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
   struct Reads {
     T parameters, momentum, dparameters;
@@ -79,7 +79,7 @@ struct AdamUpdate {
   ParameterSpec parameters;
   AdamOptions options;
 
-  static constexpr OperationRow kRow{};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
   struct Reads {
     T parameters, first_moment, second_moment, dparameters;
@@ -95,7 +95,7 @@ struct AdamUpdate {
 struct AccumulateGradients {
   ParameterSpec parameters;
 
-  static constexpr OperationRow kRow{};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
   struct Reads {
     T sum, dparameters;

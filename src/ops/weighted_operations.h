@@ -123,7 +123,8 @@ template <class Geometry>
 struct WeightedBackwardData {
   Geometry geometry;
 
-  static constexpr OperationRow kRow{.workspace = Workspace::kBoth,
+  static constexpr OperationRow kRow{.is_recomputable = false,
+                                     .workspace = Workspace::kBoth,
                                      .has_algorithms = Geometry::kHasAlgorithms};
   template <class T>
   struct Reads {
@@ -138,7 +139,8 @@ template <class Geometry>
 struct WeightedBackwardWeights {
   Geometry geometry;
 
-  static constexpr OperationRow kRow{.workspace = Workspace::kBoth,
+  static constexpr OperationRow kRow{.is_recomputable = false,
+                                     .workspace = Workspace::kBoth,
                                      .has_algorithms = Geometry::kHasAlgorithms};
   template <class T>
   using Reads = XAndDy<T>;
