@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 using nlohmann::json;
+using test::Arguments;
 using test::expect_refused;
-using test::joined;
 using test::Outcome;
 using test::Program;
 using test::run_spillway;
@@ -33,12 +33,11 @@ class BadCheckpoint : public testing::Test {
   [[nodiscard]] std::string description() const { return path() + "/checkpoint.json"; }
   [[nodiscard]] std::string tensors() const { return path() + "/step-2.safetensors"; }
 
-  [[nodiscard]] Program::Arguments training(const std::string& batch = "8",
-                                            const std::string& seed = "1") const {
-    return {"train", "--net",   "lenet", "--batch",      batch, "--seed",
-            seed,    "--steps", "2",     "--checkpoint", path()};
+  [[nodiscard]] Arguments training(const std::string& batch = "8",
+                                   const std::string& seed = "1") const {
+    return {"train --net lenet --batch", batch, "--seed", seed, "--steps 2 --checkpoint", path()};
   }
-  [[nodiscard]] Program::Arguments resumed() const { return joined(training(), {"--resume"}); }
+  [[nodiscard]] Arguments resumed() const { return {training(), "--resume"}; }
 
   [[nodiscard]] std::string plan() const { return path() + "/plan.json"; }
 
@@ -65,9 +64,8 @@ class BadCheckpoint : public testing::Test {
 };
 
 TEST_F(BadCheckpoint, ResumeNeedsAFolder) {
-  expect_refused(2, {"train", "--net", "lenet", "--batch", "8", "--resume"},
-                 {"--resume requires --checkpoint"});
-  expect_refused(2, {"train", "--net", "lenet", "--batch", "8", "--checkpoint-every", "3"},
+  expect_refused(2, "train --net lenet --batch 8 --resume", {"--resume requires --checkpoint"});
+  expect_refused(2, "train --net lenet --batch 8 --checkpoint-every 3",
                  {"--checkpoint-every requires --checkpoint"});
 }
 
@@ -92,13 +90,12 @@ TEST_F(BadCheckpoint, IsNotOverwrittenByATrainingThatDoesNotResume) {
 
 TEST_F(BadCheckpoint, OfAnotherTrainingIsRefused) {
   make_checkpoint();
-  expect_refused(1, joined(training("4"), {"--resume"}), {"batch is 8", "training's is 4"});
-  expect_refused(1, joined(training("8", "2"), {"--resume"}), {"seed is 1", "training's is 2"});
-  expect_refused(1, joined(resumed(), {"--classes", "7"}), {"network is 'lenet", "7 classes"});
-  expect_refused(1, joined(resumed(), {"--image-size", "32"}), {"network is 'lenet", "1x32x32"});
+  expect_refused(1, {training("4"), "--resume"}, {"batch is 8", "training's is 4"});
+  expect_refused(1, {training("8", "2"), "--resume"}, {"seed is 1", "training's is 2"});
+  expect_refused(1, {resumed(), "--classes 7"}, {"network is 'lenet", "7 classes"});
+  expect_refused(1, {resumed(), "--image-size 32"}, {"network is 'lenet", "1x32x32"});
   expect_refused(1,
-                 {"train", "--net", "resnet18", "--batch", "8", "--image-size", "32", "--resume",
-                  "--checkpoint", path()},
+                 {"train --net resnet18 --batch 8 --image-size 32 --resume --checkpoint", path()},
                  {"network is 'lenet", "'resnet18"});
 }
 
@@ -129,13 +126,13 @@ TEST_F(BadCheckpoint, WithOneFlippedBitIsRefused) {
 
 TEST_F(BadCheckpoint, IsShownByVerify) {
   make_checkpoint();
-  const Outcome whole = run_spillway({"checkpoint", "verify", path()});
+  const Outcome whole = run_spillway({"checkpoint verify", path()});
   EXPECT_EQ(whole.exit_code, 0) << whole.errors;
   EXPECT_NE(whole.output.find("checkpoint.json: step 2 verifies, "), std::string::npos);
   fs::resize_file(tensors(), fs::file_size(tensors()) - 1);
 
   const Outcome outcome =
-      run_spillway({"checkpoint", "verify", path(), "--json", folder_.file("findings.json")});
+      run_spillway({"checkpoint verify", path(), "--json", folder_.file("findings.json")});
 
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_NE(outcome.output.find("step-2.json: DOES NOT VERIFY: " + tensors() + " has "),
@@ -145,7 +142,7 @@ TEST_F(BadCheckpoint, IsShownByVerify) {
   json findings;
   std::ifstream{folder_.file("findings.json")} >> findings;
   EXPECT_EQ(findings.at("manifests").at(0).at("verified"), false);
-  expect_refused(1, {"checkpoint", "verify", folder_.file("nowhere")}, {"cannot open the folder"});
+  expect_refused(1, {"checkpoint verify", folder_.file("nowhere")}, {"cannot open the folder"});
 }
 
 // A named pipe that nobody writes to would keep whoever opens it for ever.
@@ -156,8 +153,7 @@ TEST_F(BadCheckpoint, OfNamedPipesIsRefusedAtOnce) {
 }
 
 TEST_F(BadCheckpoint, OfAnotherRunningTrainingIsRefused) {
-  Program program{{"train", "--net", "lenet", "--batch", "8", "--epochs", "1000000", "--json", "-",
-                   "--checkpoint", path()}};
+  Program program{{"train --net lenet --batch 8 --epochs 1000000 --json - --checkpoint", path()}};
   program.wait_for_lines(1);
   expect_refused(1, training(), {"the folder " + path() + " is in use by process ", " since "});
   program.signal(SIGTERM);
@@ -181,11 +177,11 @@ TEST_F(BadCheckpoint, WithoutItsPlanIsRefused) {
 
 TEST_F(BadCheckpoint, RefusalLeavesItAsItWas) {
   make_checkpoint();
-  expect_refused(1, joined(training("4"), {"--resume"}), {"batch"});
+  expect_refused(1, {training("4"), "--resume"}, {"batch"});
 
-  EXPECT_EQ(run_spillway({"checkpoint", "verify", path()}).exit_code, 0);
-  const Outcome longer = run_spillway({"train", "--net", "lenet", "--batch", "8", "--steps", "4",
-                                       "--checkpoint", path(), "--resume", "--json", "-"});
+  EXPECT_EQ(run_spillway({"checkpoint verify", path()}).exit_code, 0);
+  const Outcome longer = run_spillway(
+      {"train --net lenet --batch 8 --steps 4 --checkpoint", path(), "--resume --json -"});
 
   EXPECT_EQ(summary_of(longer).value("steps_run", 0), 2);
 }

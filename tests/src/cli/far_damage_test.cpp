@@ -48,15 +48,13 @@ INSTANTIATE_TEST_SUITE_P(Modes, FarDamage, testing::Values("managed", "copy"),
 TEST_P(FarDamage, EndsATrainingThatGoesOnFromItsLastCheckpointWithTheSameBits) {
   const TemporaryFolder folder;
   const fs::path checkpoint = folder.path() / "checkpoint" / "checkpoint.json";
-  const Program::Arguments training{"train",  "--net", "lenet",  "--batch", "128",
-                                    "--seed", "4",     "--json", "-",       "--conv-algorithm",
-                                    "direct"};
-  const Program::Arguments kept{"--checkpoint", checkpoint.parent_path().string(), "--memory",
-                                GetParam()};
-  Program program{joined(joined(training, kept),
-                         {"--steps", "1000000", "--checkpoint-every", "1", "--planner", "capacity",
-                          "--budget", "min+10%", "--far", "file:" + folder.path().string(),
-                          "--link-bandwidth", "100MB/s"})};  // blocks are far for long
+  const Arguments training =
+      "train --net lenet --batch 128 --seed 4 --json - --conv-algorithm direct";
+  const Arguments kept = {"--checkpoint", checkpoint.parent_path().string(), "--memory",
+                          GetParam()};
+  Program program{{training, kept, "--steps 1000000 --checkpoint-every 1 --planner capacity",
+                   "--budget min+10% --far", "file:" + folder.path().string(),
+                   "--link-bandwidth 100MB/s"}};  // blocks are far for long
   program.wait_for_lines(3);
   ASSERT_TRUE(fs::exists(checkpoint));
   const int file = open_far_file(program.process(), folder.path());
@@ -74,11 +72,9 @@ TEST_P(FarDamage, EndsATrainingThatGoesOnFromItsLastCheckpointWithTheSameBits) {
       << outcome.errors;
 
   const auto step = nlohmann::json::parse(std::ifstream{checkpoint}).at("step").get<int>();
-  const Program::Arguments end{"--steps", std::to_string(step + 2)};
-  const nlohmann::json resumed =
-      summary_of(run_spillway(joined(joined(training, kept), joined(end, {"--resume"}))));
-  const nlohmann::json whole =
-      summary_of(run_spillway(joined(joined(training, end), {"--memory", "resident"})));
+  const Arguments end = {"--steps", std::to_string(step + 2)};
+  const nlohmann::json resumed = summary_of(run_spillway({training, kept, end, "--resume"}));
+  const nlohmann::json whole = summary_of(run_spillway({training, end, "--memory resident"}));
   EXPECT_EQ(resumed["weights_sha256"], whole["weights_sha256"]);
 }
 

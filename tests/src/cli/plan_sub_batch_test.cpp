@@ -58,10 +58,8 @@ TEST(PlanSubBatch, ThatIsStillTooLargeSaysWhatItNeeds) {
 }
 
 TEST(PlanSubBatch, RefusesWhatIsNoSize) {
-  for (const char* size : {"0", "-8", "x", "1.5", "AUTO", "64 "}) {
-    Arguments plan = lenet_plan("--sub-batch");
-    plan.emplace_back(size);  // with its blank
-    expect_refused(kBadUsage, plan,
+  for (const std::string size : {"0", "-8", "x", "1.5", "AUTO", "64 "}) {
+    expect_refused(kBadUsage, lenet_plan({"--sub-batch", size}),
                    {"--sub-batch", "is no size of sub-batches", "off, auto, or a number"});
   }
 }
@@ -74,7 +72,7 @@ TEST(PlanSubBatch, RefusesMoreThanTheBatch) {
 // A trace has no times at other batch sizes.
 TEST(PlanSubBatch, RefusesATrace) {
   expect_refused(kFailure,
-                 {"plan --trace-in", SPILLWAY_TRACES "/bert-base-b256-a100.json",
+                 {"plan --trace-in", std::string{SPILLWAY_TRACES "/bert-base-b256-a100.json"},
                   "--machine a100 --sub-batch 64"},
                  {"--sub-batch needs times at other batch sizes", "--net and --machine"});
 }

@@ -73,7 +73,7 @@ Arguments on_host(const Arguments& arguments) {
 // `own` comes first, and the program takes the first entry of a name.
 pid_t start(const Arguments& arguments, const Arguments& own, const Pipe& output,
             const Pipe& errors) {
-  Arguments command{SPILLWAY_PROGRAM, on_host(arguments)};
+  Arguments command{std::string{SPILLWAY_PROGRAM}, on_host(arguments)};
   Arguments environment{own, this_environment()};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -102,7 +102,7 @@ void drain(int& descriptor, std::string& text) {
 
 }  // namespace
 
-Arguments::Arguments(const std::string& text) {
+Arguments::Arguments(const char* text) {
   std::istringstream words{text};
   for (std::string word; words >> word;) push_back(word);
 }

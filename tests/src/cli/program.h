@@ -21,13 +21,14 @@ struct Outcome {
   std::string errors;
 };
 
-/// Words of a command line, from texts that are split at blanks: "train --net lenet" and
-/// {"train --net lenet --batch", batch, more} are some.
+/// Words of a command line: "train --net lenet" and {"train --net lenet --batch", batch, more} are
+/// some. A literal is split at blanks; a std::string is one word, which may have blanks or be
+/// empty.
 class Arguments : public std::vector<std::string> {
  public:
   Arguments() = default;
-  Arguments(const std::string& text);  // implicit, as are those below
-  Arguments(const char* text) : Arguments{std::string{text}} {}
+  Arguments(const char* text);  // implicit, as are those below
+  Arguments(const std::string& word) { push_back(word); }
   Arguments(std::initializer_list<Arguments> parts) {
     for (const Arguments& part : parts) insert(end(), part.begin(), part.end());
   }
@@ -39,8 +40,6 @@ class Arguments : public std::vector<std::string> {
 /// Thread safety: none.
 class Program {
  public:
-  using Arguments = test::Arguments;
-
   /// What its standard error is. On a terminal it tells of its progress ten times a second.
   enum class Errors { kPipe, kTerminal };
 
@@ -94,10 +93,5 @@ void expect_parts(const std::string& text, const std::vector<std::string>& parts
 
 /// True when `spillway devices` says that this machine can do it ("uffd_move").
 [[nodiscard]] bool has_capability(const std::string& name);
-
-/// All of `first`, then all of `second`.
-[[nodiscard]] inline Arguments joined(const Arguments& first, const Arguments& second) {
-  return {first, second};
-}
 
 }  // namespace spillway::test

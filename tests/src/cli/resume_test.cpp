@@ -17,22 +17,20 @@ namespace spillway {
 namespace {
 
 using nlohmann::json;
+using test::Arguments;
 using test::expect_refused;
-using test::joined;
-using test::Program;
 using test::run_spillway;
 using test::TemporaryFolder;
 
 class Resumed : public testing::Test {
  protected:
   [[nodiscard]] std::string checkpoint() const { return folder_.file("checkpoint"); }
-  [[nodiscard]] static json train(const Program::Arguments& flags) {
-    return summary_of(run_spillway(joined(
-        {"train", "--net", "lenet", "--batch", "8", "--conv-algorithm", "direct", "--json", "-"},
-        flags)));
+  [[nodiscard]] static json train(const Arguments& flags) {
+    return summary_of(
+        run_spillway({"train --net lenet --batch 8 --conv-algorithm direct --json -", flags}));
   }
-  [[nodiscard]] Program::Arguments kept(const Program::Arguments& flags) const {
-    return joined({"--checkpoint", checkpoint()}, flags);
+  [[nodiscard]] Arguments kept(const Arguments& flags) const {
+    return {"--checkpoint", checkpoint(), flags};
   }
   [[nodiscard]] static std::string hash(const json& summary) {
     return summary.value("weights_sha256", "none");
@@ -42,12 +40,11 @@ class Resumed : public testing::Test {
 };
 
 TEST_F(Resumed, TrainingKeepsItsSettings) {
-  const Program::Arguments settings{"--momentum", "0.5",  "--weight-decay", "0.01",
-                                    "--lr",       "0.03", "--threads",      "1"};
-  const json whole = train(joined(settings, {"--steps", "6"}));
-  static_cast<void>(train(joined(kept(settings), {"--steps", "3"})));
+  const Arguments settings = "--momentum 0.5 --weight-decay 0.01 --lr 0.03 --threads 1";
+  const json whole = train({settings, "--steps 6"});
+  static_cast<void>(train({kept(settings), "--steps 3"}));
 
-  const json resumed = train(kept({"--resume", "--steps", "6"}));
+  const json resumed = train(kept("--resume --steps 6"));
 
   EXPECT_EQ(hash(resumed), hash(whole));
   EXPECT_EQ(resumed.value("learning_rate", json{}).dump(), "0.03");
@@ -56,9 +53,9 @@ TEST_F(Resumed, TrainingKeepsItsSettings) {
 }
 
 TEST_F(Resumed, TrainingTakesTheSettingsThatAreGivenAnew) {
-  static_cast<void>(train(kept({"--momentum", "0.5", "--steps", "2"})));
+  static_cast<void>(train(kept("--momentum 0.5 --steps 2")));
 
-  const json resumed = train(kept({"--resume", "--momentum", "0.25", "--steps", "4"}));
+  const json resumed = train(kept("--resume --momentum 0.25 --steps 4"));
 
   EXPECT_EQ(resumed.value("steps_run", 0), 2);
   json saved;
@@ -68,14 +65,13 @@ TEST_F(Resumed, TrainingTakesTheSettingsThatAreGivenAnew) {
 
 // Adam's step count, moments, rates and the cosine's length come from the checkpoint.
 TEST_F(Resumed, TrainingKeepsItsOptimizerAndItsPlaceInTheSchedule) {
-  const Program::Arguments settings{"--optimizer",    "adamw",  "--beta1",        "0.8",
-                                    "--lr",           "0.002",  "--schedule",     "cosine",
-                                    "--cosine-steps", "5",      "--warmup-steps", "2",
-                                    "--final-lr",     "0.0001", "--weight-decay", "0.02"};
-  const json whole = train(joined(settings, {"--steps", "6"}));
-  static_cast<void>(train(joined(kept(settings), {"--steps", "3"})));
+  const Arguments settings =
+      "--optimizer adamw --beta1 0.8 --lr 0.002 --schedule cosine --cosine-steps 5 --warmup-steps "
+      "2 --final-lr 0.0001 --weight-decay 0.02";
+  const json whole = train({settings, "--steps 6"});
+  static_cast<void>(train({kept(settings), "--steps 3"}));
 
-  const json resumed = train(kept({"--resume", "--steps", "6"}));
+  const json resumed = train(kept("--resume --steps 6"));
 
   EXPECT_EQ(hash(resumed), hash(whole));
   EXPECT_EQ(resumed.value("optimizer", json{}), whole.value("optimizer", json{"none"}));
@@ -84,28 +80,24 @@ TEST_F(Resumed, TrainingKeepsItsOptimizerAndItsPlaceInTheSchedule) {
 
 // Where no length is given, it is that of the training that began.
 TEST_F(Resumed, TrainingGoesOnAfterItsCosineAtTheFinalRate) {
-  static_cast<void>(train(kept({"--steps", "2", "--schedule", "cosine", "--final-lr", "0.001"})));
+  static_cast<void>(train(kept("--steps 2 --schedule cosine --final-lr 0.001")));
 
   const test::Outcome outcome =
-      run_spillway(joined({"train", "--net", "lenet", "--batch", "8", "--json", "-"},
-                          kept({"--resume", "--steps", "3"})));
+      run_spillway({"train --net lenet --batch 8 --json -", kept("--resume --steps 3")});
 
   EXPECT_EQ(summary_of(outcome).value("schedule", json{}).value("cosine_steps", 0), 2);
   EXPECT_EQ(json_lines(outcome).front().value("learning_rate", json{}).dump(), "0.001");
 }
 
 TEST_F(Resumed, TrainingIsNotThatOfAnotherOptimizer) {
-  static_cast<void>(train(kept({"--optimizer", "adam", "--steps", "1"})));
-  expect_refused(
-      1,
-      joined({"train", "--net", "lenet", "--batch", "8"}, kept({"--resume", "--optimizer", "sgd"})),
-      {"the checkpoint is of a training with --optimizer adam; give that"});
+  static_cast<void>(train(kept("--optimizer adam --steps 1")));
+  expect_refused(1, {"train --net lenet --batch 8", kept("--resume --optimizer sgd")},
+                 {"the checkpoint is of a training with --optimizer adam; give that"});
 }
 
 TEST_F(Resumed, TrainingKeepsAPlanThatItWasGiven) {
-  static_cast<void>(train(kept({"--steps", "2", "--budget", "100%"})));
-  static_cast<void>(
-      train({"--checkpoint", folder_.file("other"), "--steps", "1", "--budget", "min"}));
+  static_cast<void>(train(kept("--steps 2 --budget 100%")));
+  static_cast<void>(train({"--checkpoint", folder_.file("other"), "--steps 1 --budget min"}));
   const auto read = [](const std::string& path) {
     json file;
     std::ifstream{path} >> file;
@@ -118,34 +110,33 @@ TEST_F(Resumed, TrainingKeepsAPlanThatItWasGiven) {
   const std::string other = plan(folder_.file("other"));
   ASSERT_NE(read(plan(checkpoint())), read(other));
 
-  static_cast<void>(train(kept({"--resume", "--steps", "3", "--plan", other})));
+  static_cast<void>(train(kept({"--resume --steps 3 --plan", other})));
 
   EXPECT_EQ(read(plan(checkpoint())), read(other));
 }
 
 TEST_F(Resumed, TrainingBeginsWithTheWeightsOfStepZero) {
-  const json whole = train({"--steps", "2"});
-  static_cast<void>(train(kept({"--steps", "0"})));
+  const json whole = train("--steps 2");
+  static_cast<void>(train(kept("--steps 0")));
   EXPECT_TRUE(std::filesystem::exists(checkpoint() + "/step-0.safetensors"));
 
-  const json resumed = train(kept({"--resume", "--steps", "2"}));
+  const json resumed = train(kept("--resume --steps 2"));
 
   EXPECT_EQ(resumed.value("steps_run", 0), 2);
   EXPECT_EQ(hash(resumed), hash(whole));
 }
 
 TEST_F(Resumed, TrainingGoesOnFromTheCheckpointBeforeADamagedOneAndSaysSo) {
-  const json whole = train({"--steps", "6"});
-  static_cast<void>(train(kept({"--steps", "4", "--checkpoint-every", "2"})));
+  const json whole = train("--steps 6");
+  static_cast<void>(train(kept("--steps 4 --checkpoint-every 2")));
   const std::string damaged = checkpoint() + "/step-4.safetensors";
   std::fstream file{damaged, std::ios::in | std::ios::out | std::ios::binary};
   file.seekp(-3, std::ios::end);
   file.put('x');
   file.close();
 
-  const test::Outcome outcome = run_spillway(joined(
-      {"train", "--net", "lenet", "--batch", "8", "--conv-algorithm", "direct", "--json", "-"},
-      kept({"--resume", "--steps", "6"})));
+  const test::Outcome outcome = run_spillway(
+      {"train --net lenet --batch 8 --conv-algorithm direct --json -", kept("--resume --steps 6")});
 
   EXPECT_NE(outcome.errors.find("warning: " + damaged + " does not match its digest: tensor '"),
             std::string::npos)
@@ -169,24 +160,23 @@ TEST_F(Resumed, TrainingKnowsItsDataByTheirContent) {
     }
     return "idx:" + folder_.file(to);
   };
-  static_cast<void>(train(kept({"--steps", "2", "--data", write("here", 7)})));
+  static_cast<void>(train(kept({"--steps 2 --data", write("here", 7)})));
 
-  const json resumed = train(kept({"--resume", "--steps", "3", "--data", write("there", 7)}));
+  const json resumed = train(kept({"--resume --steps 3 --data", write("there", 7)}));
 
   EXPECT_EQ(resumed.value("steps_run", 0), 1);
-  expect_refused(1,
-                 joined({"train", "--net", "lenet", "--batch", "8"},
-                        kept({"--resume", "--steps", "4", "--data", write("other", 9)})),
-                 {"checkpoint.json: data is 'idx:", "differ from those of", "give the same data"});
+  expect_refused(
+      1, {"train --net lenet --batch 8", kept({"--resume --steps 4 --data", write("other", 9)})},
+      {"checkpoint.json: data is 'idx:", "differ from those of", "give the same data"});
 }
 
 TEST_F(Resumed, TrainingIsAskedForWhereAFolderHoldsACheckpoint) {
-  const Program::Arguments lenet{"train", "--net", "lenet", "--batch", "8"};
-  static_cast<void>(train(kept({"--steps", "2"})));
-  expect_refused(1, joined(lenet, kept({"--steps", "2"})),
+  const Arguments lenet = "train --net lenet --batch 8";
+  static_cast<void>(train(kept("--steps 2")));
+  expect_refused(1, {lenet, kept("--steps 2")},
                  {"there is a checkpoint in " + checkpoint(), "give --resume"});
 
-  const json resumed = train(kept({"--resume", "--steps", "3"}));
+  const json resumed = train(kept("--resume --steps 3"));
 
   EXPECT_EQ(resumed.value("steps_run", 0), 1);
 }

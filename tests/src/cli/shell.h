@@ -30,8 +30,8 @@ class InShell : public testing::Test {
   /// `before` is what the shell does first; `arguments` are the program's, and redirections.
   [[nodiscard]] ShellOutcome run(const std::string& arguments,
                                  const std::string& before = ":") const {
-    const std::string command = "cd " + folder_.path().string() + " && " + before +
-                                " && exec timeout 120 " + SPILLWAY_PROGRAM + " " + arguments;
+    const std::string command = "cd '" + folder_.path().string() + "' && " + before +
+                                " && exec timeout 120 '" + SPILLWAY_PROGRAM + "' " + arguments;
     const int status = std::system(command.c_str());  // NOLINT(cert-env33-c): a shell is wanted
     return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
             .errors = text_of(file("errors"))};

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 using nlohmann::json;
-using test::joined;
+using test::Arguments;
 using test::Outcome;
 using test::Program;
 using test::run_spillway;
@@ -32,15 +32,13 @@ class Interrupted : public testing::Test {
   [[nodiscard]] std::string checkpoint() const { return folder_.file("checkpoint"); }
 
   // Steps long enough, and so many of them, that a signal meets one.
-  [[nodiscard]] Program::Arguments endless(const Program::Arguments& more) const {
-    return joined({"train", "--net", "resnet18", "--batch", "4", "--image-size", "64", "--epochs",
-                   "1000000", "--far", "file:" + far().string(), "--json", "-"},
-                  more);
+  [[nodiscard]] Arguments endless(const Arguments& more) const {
+    return {"train --net resnet18 --batch 4 --image-size 64 --epochs 1000000 --far",
+            "file:" + far().string(), "--json -", more};
   }
   // The same with steps of some milliseconds.
-  [[nodiscard]] static Program::Arguments quick(const Program::Arguments& more) {
-    return joined(
-        {"train", "--net", "lenet", "--batch", "64", "--epochs", "1000000", "--json", "-"}, more);
+  [[nodiscard]] static Arguments quick(const Arguments& more) {
+    return {"train --net lenet --batch 64 --epochs 1000000 --json -", more};
   }
   [[nodiscard]] static std::string budget(const std::string& memory) {
     return memory == "resident" ? "auto" : "min+20%";
@@ -70,8 +68,8 @@ TEST_F(Interrupted, ByControlCStopsInMidStepAndLeavesNothing) {
 
 TEST_F(Interrupted, WhileMeasuringStopsToo) {
   // Some hundred tasks, each measured for milliseconds; the first is reported at once.
-  Program program{{"profile", "--net", "resnet18", "--batch", "64", "--image-size", "64", "--out",
-                   folder_.file("profile")}};
+  Program program{
+      {"profile --net resnet18 --batch 64 --image-size 64 --out", folder_.file("profile")}};
   program.wait_for_error("measuring tasks");
   program.signal(SIGINT);
   const Outcome outcome = program.finish();
@@ -98,13 +96,13 @@ TEST_F(Interrupted, WithAFolderEndsTheStepAndSavesIt) {
                                          std::to_string(saved.value("step", 0)) +
                                          ", and --resume goes on from there\n"))
         << outcome.errors;
-    EXPECT_EQ(run_spillway({"checkpoint", "verify", folder}).exit_code, 0);
+    EXPECT_EQ(run_spillway({"checkpoint verify", folder}).exit_code, 0);
   }
 }
 
 // The second signal does not wait for the end of the step.
 TEST_F(Interrupted, TwiceStopsAtOnce) {
-  Program program{endless({"--budget", "min+20%", "--checkpoint", checkpoint()})};
+  Program program{endless({"--budget min+20% --checkpoint", checkpoint()})};
   program.wait_for_lines(1);
   program.signal(SIGTERM);
   program.signal(SIGINT);
@@ -132,8 +130,7 @@ TEST_F(Interrupted, NotByAFileThatMayNotGrow) {
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit small{.rlim_cur = 100'000, .rlim_max = before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
-  Program program{
-      {"train", "--net", "lenet", "--batch", "8", "--steps", "2", "--checkpoint", checkpoint()}};
+  Program program{{"train --net lenet --batch 8 --steps 2 --checkpoint", checkpoint()}};
   setrlimit(RLIMIT_FSIZE, &before);
   const Outcome outcome = program.finish();
 
@@ -145,7 +142,7 @@ TEST_F(Interrupted, NotByAFileThatMayNotGrow) {
 }
 
 TEST_F(Interrupted, ByKillLeavesNoFarFile) {
-  Program program{endless({"--budget", "min+20%"})};
+  Program program{endless("--budget min+20%")};
   program.wait_for_lines(1);
   program.signal(SIGKILL);
 
@@ -156,20 +153,18 @@ TEST_F(Interrupted, ByKillLeavesNoFarFile) {
 class Killed : public Interrupted {
  protected:
   // What does not change between the runs of one training.
-  [[nodiscard]] static Program::Arguments lenet(const Program::Arguments& more) {
-    return joined(
-        {"train", "--net", "lenet", "--batch", "8", "--lr", "0.02", "--seed", "5", "--json", "-"},
-        more);
+  [[nodiscard]] static Arguments lenet(const Arguments& more) {
+    return {"train --net lenet --batch 8 --lr 0.02 --seed 5 --json -", more};
   }
-  [[nodiscard]] Program::Arguments saved(const Program::Arguments& more) const {
-    return joined(lenet({"--checkpoint", checkpoint(), "--checkpoint-every", "3", "--far",
-                         "file:" + far().string()}),
-                  more);
+  [[nodiscard]] Arguments saved(const Arguments& more) const {
+    return {lenet({"--checkpoint", checkpoint(), "--checkpoint-every 3 --far",
+                   "file:" + far().string()}),
+            more};
   }
 
   // Kills the training after `lines` steps; the checkpoint before has been written by then.
-  void train_until_killed(const Program::Arguments& more, std::size_t lines) const {
-    Program program{saved(joined({"--epochs", "1000000"}, more))};
+  void train_until_killed(const Arguments& more, std::size_t lines) const {
+    Program program{saved({"--epochs 1000000", more})};
     program.wait_for_lines(lines);
     program.signal(SIGKILL);
     ASSERT_EQ(program.finish().exit_code, 128 + SIGKILL);
@@ -185,11 +180,10 @@ class Killed : public Interrupted {
 
   // `uninterrupted` are the flags of a training that is not killed, `more` those of the one that
   // goes on.
-  void expect_same_end(const Program::Arguments& uninterrupted,
-                       const Program::Arguments& more) const {
-    const Program::Arguments all{"--steps", steps()};
-    const json whole = summary_of(run_spillway(lenet(joined(uninterrupted, all))));
-    const json resumed = summary_of(run_spillway(saved(joined(joined({"--resume"}, all), more))));
+  void expect_same_end(const Arguments& uninterrupted, const Arguments& more) const {
+    const Arguments all = {"--steps", steps()};
+    const json whole = summary_of(run_spillway(lenet({uninterrupted, all})));
+    const json resumed = summary_of(run_spillway(saved({"--resume", all, more})));
     EXPECT_EQ(resumed.value("steps", 0), whole.value("steps", 1));
     EXPECT_EQ(resumed.value("steps_run", 0), 5);
     EXPECT_EQ(resumed.value("weights_sha256", "none"), whole.value("weights_sha256", "nothing"));
@@ -198,7 +192,7 @@ class Killed : public Interrupted {
 };
 
 TEST_F(Killed, TrainingGoesOnToTheSameWeights) {
-  const Program::Arguments direct{"--conv-algorithm", "direct", "--budget", "min+50%"};
+  const Arguments direct = "--conv-algorithm direct --budget min+50%";
   train_until_killed(direct, 7);
 
   expect_same_end(direct, direct);
@@ -206,27 +200,27 @@ TEST_F(Killed, TrainingGoesOnToTheSameWeights) {
 
 // The second program measures other times; it must still use the algorithms of the first.
 TEST_F(Killed, TrainingKeepsItsPlan) {
-  const Program::Arguments managed{"--budget", "min+50%"};
+  const Arguments managed = "--budget min+50%";
   train_until_killed(managed, 7);
 
   expect_same_end({"--plan", checkpoint() + "/plan.json"}, managed);
 }
 
 TEST_F(Killed, TrainingMayGoOnElsewhere) {
-  const Program::Arguments direct{"--conv-algorithm", "direct"};
-  train_until_killed(joined(direct, {"--budget", "min", "--memory", "copy"}), 7);
+  const Arguments direct = "--conv-algorithm direct";
+  train_until_killed({direct, "--budget min --memory copy"}, 7);
 
-  expect_same_end(direct, joined(direct, {"--memory", "resident"}));
+  expect_same_end(direct, {direct, "--memory resident"});
 }
 
 TEST_F(Killed, TrainingKeepsItsLearningRate) {
-  const Program::Arguments net{"train", "--net", "lenet", "--batch", "8", "--json", "-"};
-  const Program::Arguments direct = joined(net, {"--conv-algorithm", "direct"});
-  const json whole = summary_of(run_spillway(joined(direct, {"--lr", "0.03", "--steps", "6"})));
-  const Program::Arguments kept = joined(direct, {"--checkpoint", checkpoint()});
-  static_cast<void>(summary_of(run_spillway(joined(kept, {"--lr", "0.03", "--steps", "3"}))));
+  const Arguments net = "train --net lenet --batch 8 --json -";
+  const Arguments direct = {net, "--conv-algorithm direct"};
+  const json whole = summary_of(run_spillway({direct, "--lr 0.03 --steps 6"}));
+  const Arguments kept = {direct, "--checkpoint", checkpoint()};
+  static_cast<void>(summary_of(run_spillway({kept, "--lr 0.03 --steps 3"})));
 
-  const json resumed = summary_of(run_spillway(joined(kept, {"--resume", "--steps", "6"})));
+  const json resumed = summary_of(run_spillway({kept, "--resume --steps 6"}));
 
   EXPECT_EQ(resumed.value("weights_sha256", "none"), whole.value("weights_sha256", "nothing"));
 }
