@@ -152,7 +152,9 @@ class KernelRunner : public testing::GpuTest {
   /// Fails the test unless each algorithm of a deterministic backend gives the same bits twice.
   void expect_same_bits(const Operation& operation, Block& a, Block& b, Block first, Block second) {
     const CudaBackend& backend = begun(deterministic_, true);
-    for (const AlgorithmInfo& algorithm : backend.algorithms(operation)) {
+    const std::vector<AlgorithmInfo> algorithms = backend.algorithms(operation);
+    ASSERT_FALSE(algorithms.empty());
+    for (const AlgorithmInfo& algorithm : algorithms) {
       run_by(backend, algorithm.name, operation, {&a, &b, &first});
       run_by(backend, algorithm.name, operation, {&a, &b, &second});
       EXPECT_EQ(first.bytes(), second.bytes()) << algorithm.name;

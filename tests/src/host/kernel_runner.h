@@ -173,7 +173,9 @@ class KernelRunner : public ::testing::Test {
   /// Fails the test unless each algorithm gives the same bits twice.
   void expect_same_bits(const Operation& operation, Block& a, Block& b, Block first,
                         Block second) const {
-    for (const AlgorithmInfo& algorithm : backend_.algorithms(operation)) {
+    const std::vector<AlgorithmInfo> algorithms = backend_.algorithms(operation);
+    ASSERT_FALSE(algorithms.empty());
+    for (const AlgorithmInfo& algorithm : algorithms) {
       run_with(algorithm.name, operation, {&a, &b, &first});
       run_with(algorithm.name, operation, {&a, &b, &second});
       EXPECT_EQ(first.bytes(), second.bytes()) << algorithm.name;

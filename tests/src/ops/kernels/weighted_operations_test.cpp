@@ -1,5 +1,6 @@
 #include <ostream>
 #include <variant>
+#include <vector>
 
 #include "src/ops/convolution_geometry.h"
 #include "tests/src/ops/kernel_runner.h"
@@ -59,7 +60,12 @@ class WeightedLayer : public KernelRunner, public ::testing::WithParamInterface<
   template <class Shape>
   void expect_sums(const Operation& operation, Block a, Block b, const Shape& shape,
                    const Values& expected, std::size_t terms) {
-    for (const AlgorithmInfo& algorithm : backend().algorithms(operation)) {
+    const std::vector<AlgorithmInfo> algorithms = backend().algorithms(operation);
+    ASSERT_FALSE(algorithms.empty());
+    if (!kIsCuda && !is_linear()) {
+      EXPECT_EQ(algorithms[0].name, "direct");
+    }
+    for (const AlgorithmInfo& algorithm : algorithms) {
       SCOPED_TRACE(algorithm.name);
       Block result = fresh(shape);
       run_with(algorithm.name, operation, {&a, &b, &result});
@@ -89,6 +95,7 @@ TEST_P(WeightedLayer, ForwardIsTheSumOfItsProducts) {
   with_geometry([&]<class G>(const G& g) {
     const Values sums = naive_sums(g, values_of_x_, values_of_w_);
     for (const bool relu : {false, true}) {
+      SCOPED_TRACE(relu ? "relu" : "no relu");
       expect_sums(WeightedForward<G>{.geometry = g, .relu = relu}, input(), weights(), y_,
                   relu ? naive_relu(sums) : sums, forward_terms());
     }
