@@ -32,6 +32,9 @@ class FunctionKernel final : public Kernel {
   Body body_;
 };
 
+/// A kernel that calls `body`, of which it has a copy that lives as long as it does.
+///
+/// Requires: run() gets as many operands as `op` has.
 template <class Op, class Body>
 [[nodiscard]] std::unique_ptr<Kernel> kernel_of(const Op& op, Body body) {
   return std::make_unique<FunctionKernel<Op, Body>>(op, std::move(body));

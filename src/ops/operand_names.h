@@ -2,7 +2,8 @@
 
 namespace spillway {
 
-/// What several operations read or write: their Reads or their Writes (operands.h).
+/// What several operations read or write: their Reads or their Writes (operands.h). All structs of
+/// this file are such, and are named after their members.
 template <class T>
 struct OnlyX {
   T x;

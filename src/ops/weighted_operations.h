@@ -21,7 +21,9 @@ struct ConvolutionGeometry {
   nets::Extent dilation = nets::square(1);
   std::size_t groups = 1;
 
+  /// Of the forward operation.
   static constexpr OperationKind kKind = OperationKind::kConvolution;
+  /// Of each of the three operations: OperationRow::has_algorithms.
   static constexpr bool kHasAlgorithms = true;
 
   [[nodiscard]] ConvolutionParameters parameters() const {
@@ -50,7 +52,9 @@ struct TransposedConvolutionGeometry {
   nets::Extent dilation = nets::square(1);
   std::size_t groups = 1;
 
+  /// Of the forward operation.
   static constexpr OperationKind kKind = OperationKind::kConvolution;
+  /// Of each of the three operations: OperationRow::has_algorithms.
   static constexpr bool kHasAlgorithms = true;
 
   [[nodiscard]] TransposedConvolutionParameters parameters() const {
@@ -87,7 +91,9 @@ struct LinearGeometry {
   std::size_t features;
   bool bias;
 
+  /// Of the forward operation.
   static constexpr OperationKind kKind = OperationKind::kLinear;
+  /// Of each of the three operations: OperationRow::has_algorithms.
   static constexpr bool kHasAlgorithms = false;
 
   [[nodiscard]] LinearParameters parameters() const {
