@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "src/cuda/cudnn/convolution_kernel.h"
+#include "src/cuda/cudnn/convolution_run.h"
 #include "src/cuda/cudnn/library_check.h"
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/layout/layout.h"

@@ -1,4 +1,4 @@
-#include "src/cuda/cudnn/convolution_kernel.h"
+#include "src/cuda/cudnn/convolution_run.h"
 #include "src/cuda/kernels/bias_relu.h"
 #include "src/cuda/kernels/channel_sums.h"
 #include "src/cuda/kernels/kernels.h"

@@ -1,4 +1,4 @@
-#include "src/cuda/cudnn/convolution_kernel.h"
+#include "src/cuda/cudnn/convolution_run.h"
 
 #include <array>
 

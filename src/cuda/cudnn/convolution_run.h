@@ -21,17 +21,17 @@ class ConvolutionRun {
       : machine_{machine},
         problem_{problem_of(op)},
         parameters_{machine.precision, op.geometry.parameters()},
-        engine_{&machine.engines->named(problem_, algorithm)} {}
+        engine_{machine.engines->named(problem_, algorithm)} {}
 
   [[nodiscard]] const Machine& machine() const { return machine_; }
   [[nodiscard]] const ConvolutionProblem& problem() const { return problem_; }
   /// The block's layout.
   [[nodiscard]] const ParameterLayout& parameters() const { return parameters_; }
-  [[nodiscard]] const ConvolutionEngine& engine() const { return *engine_; }
+  [[nodiscard]] const ConvolutionEngine& engine() const { return engine_; }
 
   void execute(std::span<const TensorAddress> tensors, std::byte* workspace) const {
     naming([&] { return describe(problem_); },
-           [&] { engine_->plan().execute(machine_.cudnn, tensors, workspace); });
+           [&] { engine_.plan().execute(machine_.cudnn, tensors, workspace); });
   }
   /// Of a pass that makes tensor `to` of tensor `from` with the weights of `block`.
   void execute_with_weights(const TensorAddress& from, std::byte* block, const TensorAddress& to,
@@ -44,7 +44,7 @@ class ConvolutionRun {
   Machine machine_;
   ConvolutionProblem problem_;
   ParameterLayout parameters_;
-  const ConvolutionEngine* engine_;  // lives as long as the machine's engines
+  const ConvolutionEngine& engine_;  // lives as long as the machine's engines
 };
 
 /// What the kernel of an operation needs at the start of its workspace, besides what its problem
