@@ -11,22 +11,22 @@ namespace spillway::cuda {
 
 /// Each operation is in the file of its layer.
 ///
-/// Requires: the algorithm is one of algorithms_of(machine, op).
+/// Requires: `algorithm` is one of algorithms_of(machine, op) (src/cuda/cudnn/convolution_run.h).
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionForward&,
-                                                  std::string_view);
+                                                  std::string_view algorithm);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionBackwardData&,
-                                                  std::string_view);
+                                                  std::string_view algorithm);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionBackwardWeights&,
-                                                  std::string_view);
+                                                  std::string_view algorithm);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&,
                                                   const TransposedConvolutionForward&,
-                                                  std::string_view);
+                                                  std::string_view algorithm);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&,
                                                   const TransposedConvolutionBackwardData&,
-                                                  std::string_view);
+                                                  std::string_view algorithm);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&,
                                                   const TransposedConvolutionBackwardWeights&,
-                                                  std::string_view);
+                                                  std::string_view algorithm);
 
 /// The kernels that have one algorithm, and the workspaces of those that need one.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LoadBatch&);
