@@ -9,6 +9,7 @@
 #include "src/cuda/cudnn/convolution_scratch.h"
 #include "src/cuda/layout/kernel_weights.h"
 #include "src/cuda/layout/layout.h"
+#include "src/ops/backend.h"
 
 namespace spillway::cuda {
 
