@@ -90,6 +90,7 @@ void CheckpointFolder::save(const Checkpoint& checkpoint, const State& state) {
   description.write(std::as_bytes(std::span{text}));
   description.flush();
   writer.take_place();
+  folder_.sync();
   description.take_place();
   folder_.sync();
   replace(kNewestManifest, text);

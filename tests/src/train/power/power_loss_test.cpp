@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/host/host_backend.h"
+#include "src/train/checkpoint_check.h"
 #include "src/train/checkpoint_folder.h"
 #include "tests/src/small_training.h"
 #include "tests/src/train/power/disk_after_power_loss.h"
@@ -83,6 +84,7 @@ class PowerLoss : public testing::Test {
       EXPECT_EQ(state.sha256(), hashes_.at(step)) << listed;
     } catch (const um::Error& error) {
       EXPECT_FALSE(disk.acknowledged) << error.what() << listed;
+      EXPECT_TRUE(find_manifests(place).empty()) << error.what() << listed;
     }
   }
 
