@@ -43,7 +43,8 @@ bool is_replaceable(const fs::path& path) {
   return fs::is_regular_file(status) && ::access(folder.c_str(), W_OK | X_OK) == 0;
 }
 
-// Where a link at `path` leads in the end, also when nothing is there.
+}  // namespace
+
 fs::path place_of(const fs::path& path) {
   constexpr int kLinksFollowed = 40;  // as many as Linux follows
   std::error_code error;
@@ -54,9 +55,11 @@ fs::path place_of(const fs::path& path) {
   return place;
 }
 
-}  // namespace
-
 void write_output(const std::string& path, std::string_view text) {
+  std::error_code ignored;
+  const fs::file_status there = fs::status(path, ignored);
+  // Before any link is followed: that of a pipe in /proc leads to no path.
+  if (fs::exists(there) && !fs::is_regular_file(there)) return write_into(path, text);
   const fs::path place = place_of(path);
   if (!is_replaceable(place)) return write_into(path, text);
   ReplacedFile file{place};

@@ -9,14 +9,13 @@
 #include <vector>
 
 #include "um/error.h"
+#include "um/files/output_file.h"
 #include "um/files/replaced_file.h"
 
 namespace spillway::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kLinksFollowed = 40;  // as many as Linux follows
 
 // Innermost first.
 std::vector<fs::path> missing_folders(const fs::path& folder) {
@@ -28,19 +27,9 @@ std::vector<fs::path> missing_folders(const fs::path& folder) {
   return missing;
 }
 
-// Where a file at `path` would really be made: where a link that leads nowhere points.
-fs::path place_of(const fs::path& path) {
-  std::error_code error;
-  fs::path place = path;
-  for (int links = 0; links < kLinksFollowed && fs::is_symlink(place, error); ++links) {
-    place = place.parent_path() / fs::read_symlink(place, error);
-  }
-  return place;
-}
-
 // Makes the file that is not there, and removes only what it made.
 void expect_makeable(const fs::path& path) {
-  const fs::path place = place_of(path);
+  const fs::path place = um::place_of(path);
   constexpr mode_t kMode = 0666;
   const int descriptor = ::open(place.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
   if (descriptor < 0) throw um::system_error("cannot write " + path.string(), errno);

@@ -1,7 +1,9 @@
 #include "um/files/output_file.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -46,6 +48,18 @@ TEST(WriteOutput, IsWrittenIntoADevice) {
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
   EXPECT_EQ(test::refusal([] { write_output("/dev/full", "text"); }),
             "cannot write /dev/full: No space left on device");
+}
+
+// As a shell's >(jq) names it: a link that leads to no path.
+TEST(WriteOutput, IsWrittenIntoAPipe) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  write_output("/proc/self/fd/" + std::to_string(ends[1]), "text");
+  std::array<char, 8> read{};
+  EXPECT_EQ(::read(ends[0], read.data(), read.size()), 4);
+  EXPECT_STREQ(read.data(), "text");
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST(WriteOutput, NamesAFolderThatIsNotThere) {
