@@ -73,18 +73,19 @@ void CheckpointFolder::replace(const std::string& name, const std::string& text)
   file.commit();
 }
 
-// The tensors are on the disk before a manifest names them, both are before checkpoint.json does,
-// and that is before anything older goes.
+// Plans and tensors are on the disk before a manifest names them, all are before checkpoint.json
+// does, and that is before anything older goes.
 void CheckpointFolder::save(const Checkpoint& checkpoint, const State& state) {
   const std::vector<StoredTensor> tensors = state.tensors();
-  CheckpointManifest manifest{
-      .checkpoint = checkpoint, .tensors = {.name = tensor_file(checkpoint.step)}, .plans = plans_};
+  CheckpointManifest manifest{.checkpoint = checkpoint,
+                              .tensors = {.name = tensor_file(checkpoint.step)}};
   SafetensorsWriter writer{folder_, manifest.tensors.name, tensors};
   state.write(writer);
   TensorFileDigests digests = writer.flush();
   manifest.tensors.bytes = digests.bytes;
   manifest.tensors.sha256 = std::move(digests.file);
   manifest.tensor_digests = by_name(tensors, digests.tensors);
+  manifest.plans = write_plans(checkpoint.step);
   const std::string text = to_text(manifest);
   um::ReplacedFile description{folder_, manifest_file(checkpoint.step)};
   description.write(std::as_bytes(std::span{text}));
@@ -113,7 +114,6 @@ void CheckpointFolder::remove(const std::vector<CheckpointManifest>& old) const 
     stays.merge(files_of(manifest));
     stays.insert(manifest_file(manifest.checkpoint.step));
   }
-  for (const StoredFile& plan : plans_) stays.insert(plan.name);
   for (const CheckpointManifest& manifest : old) {
     for (const std::string& name : files_of(manifest)) {
       if (!stays.contains(name)) folder_.remove(name);
@@ -123,42 +123,21 @@ void CheckpointFolder::remove(const std::vector<CheckpointManifest>& old) const 
   }
 }
 
-// "plan.json" of the last step and "plan-1.json" of those before, unless a checkpoint has another
-// plan of that name, which must stay.
-std::string CheckpointFolder::plan_name(std::size_t index, std::size_t count,
-                                        const std::string& digest) const {
-  constexpr std::size_t kDigits = 16;
-  const bool is_last = index + 1 == count;
-  std::string usual = is_last ? "plan.json" : "plan-" + std::to_string(index + 1) + ".json";
-  for (const auto* const checkpoints : {&kept_, &outlived_}) {
-    for (const CheckpointManifest& manifest : *checkpoints) {
-      for (const StoredFile& plan : manifest.plans) {
-        if (plan.name == usual && plan.sha256 != digest) {
-          return "plan-" + digest.substr(0, kDigits) + ".json";
-        }
-      }
-    }
-  }
-  return usual;
-}
-
-bool CheckpointFolder::is_there(const StoredFile& file) const {
-  try {
-    const um::InputFile found{folder_.path() / file.name};
-    return found.size() == file.bytes && sha256_of(found) == file.sha256;
-  } catch (const um::Error&) {
-    return false;
-  }
-}
-
-void CheckpointFolder::save_plan(std::size_t index, std::size_t count, const prefetch::Plan& plan,
-                                 const prefetch::TaskGraph& graph) {
-  const std::string text = to_json(plan, graph).dump(1) + "\n";
-  StoredFile file{.bytes = text.size(), .sha256 = sha256_of(text)};
-  file.name = plan_name(index, count, file.sha256);
-  if (!is_there(file)) replace(file.name, text);
+void CheckpointFolder::set_plan(std::size_t index, std::size_t count, const prefetch::Plan& plan,
+                                const prefetch::TaskGraph& graph) {
   plans_.resize(count);
-  plans_[index] = std::move(file);
+  plans_[index] = to_json(plan, graph).dump(1) + "\n";
+}
+
+std::vector<StoredFile> CheckpointFolder::write_plans(std::uint64_t step) const {
+  std::vector<StoredFile> files;
+  for (std::size_t i = 0; i < plans_.size(); ++i) {
+    files.push_back({.name = plan_file(step, i, plans_.size()),
+                     .bytes = plans_[i].size(),
+                     .sha256 = sha256_of(plans_[i])});
+    replace(files.back().name, plans_[i]);
+  }
+  return files;
 }
 
 ChosenCheckpoint CheckpointFolder::go_on(const CheckpointKey& key) {

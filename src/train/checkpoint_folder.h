@@ -17,10 +17,11 @@
 namespace spillway {
 
 /// A folder with the last checkpoints of a training, which nobody else may train in meanwhile. Of
-/// the checkpoint of step 12: step-12.safetensors, the plans that it was trained with (plan.json),
-/// and the manifest step-12.json with the digests of both; checkpoint.json is a copy of the newest
-/// manifest. Whenever the program or the machine stops, the checkpoint that was saved last is
-/// there, or the one that was being saved. Files that no manifest lists are not touched.
+/// the checkpoint of step 12: step-12.safetensors, the plan that it was trained with
+/// (step-12-plan.json), and the manifest step-12.json with the digests of both. No two checkpoints
+/// share a file, so that one damaged file costs one checkpoint. checkpoint.json is a copy of the
+/// newest manifest. Whenever the program or the machine stops, the checkpoint that was saved last
+/// is there, or the one that was being saved. Files that no manifest lists are not touched.
 class CheckpointFolder {
  public:
   static constexpr std::size_t kUsualKeep = 2;
@@ -30,15 +31,14 @@ class CheckpointFolder {
   /// or when another training holds the lock, which is named.
   explicit CheckpointFolder(const std::filesystem::path& folder, std::size_t keep = kUsualKeep);
 
-  /// Adds a checkpoint with the plans saved before, and once that is on the disk removes the oldest
+  /// Adds a checkpoint with the plans set before, and once that is on the disk removes the oldest
   /// ones. Throws: um::Error when it cannot be written, or a number is not finite; the checkpoints
   /// before it stay then.
   void save(const Checkpoint& checkpoint, const State& state);
-  /// Saves the plan of training step number `index` of `count` (Workload::training_steps()) for
-  /// checkpoints to come, and replaces no plan of those before.
-  /// Throws: um::Error when it cannot be written.
-  void save_plan(std::size_t index, std::size_t count, const prefetch::Plan& plan,
-                 const prefetch::TaskGraph& graph);
+  /// The plan of training step number `index` of `count` (Workload::training_steps()), which every
+  /// checkpoint to come is saved with.
+  void set_plan(std::size_t index, std::size_t count, const prefetch::Plan& plan,
+                const prefetch::TaskGraph& graph);
 
   /// Chooses the newest checkpoint that verifies. Those passed over go when the next one is saved.
   /// Throws: um::Error as choose_checkpoint() and expect_same_training() do.
@@ -55,9 +55,7 @@ class CheckpointFolder {
   void remove_unfinished() const;
   void find_kept();
   void replace(const std::string& name, const std::string& text) const;
-  [[nodiscard]] std::string plan_name(std::size_t index, std::size_t count,
-                                      const std::string& digest) const;
-  [[nodiscard]] bool is_there(const StoredFile& file) const;
+  [[nodiscard]] std::vector<StoredFile> write_plans(std::uint64_t step) const;
   void remove(const std::vector<CheckpointManifest>& old) const;
 
   um::Folder folder_;
@@ -65,7 +63,7 @@ class CheckpointFolder {
   std::size_t keep_;
   std::vector<CheckpointManifest> kept_;      // the newest first
   std::vector<CheckpointManifest> outlived_;  // to be removed when the next one is saved
-  std::vector<StoredFile> plans_;
+  std::vector<std::string> plans_;            // the text of each
 };
 
 }  // namespace spillway

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -37,6 +38,9 @@ class ForeignCheckpoint final : public um::Error {
 [[nodiscard]] std::string manifest_file(std::uint64_t step);
 /// "step-12.safetensors"
 [[nodiscard]] std::string tensor_file(std::uint64_t step);
+/// "step-12-plan.json", that of the last of `count` training steps; "step-12-plan-1.json" of the
+/// first of several.
+[[nodiscard]] std::string plan_file(std::uint64_t step, std::size_t index, std::size_t count);
 
 /// The text of a JSON object with its own digest: SHA-256 of the object without it, under "sha256".
 [[nodiscard]] std::string sealed(nlohmann::json object);

@@ -145,7 +145,7 @@ void Trainer::start() {
   if (!folder_) return;
   const std::vector<RepeatedStep>& steps = workload_->training_steps();
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    folder_->save_plan(i, steps.size(), plans_.training[i], steps[i].step.graph);
+    folder_->set_plan(i, steps.size(), plans_.training[i], steps[i].step.graph);
   }
 }
 

@@ -39,7 +39,7 @@ class BadCheckpoint : public testing::Test {
   }
   [[nodiscard]] Arguments resumed() const { return {training(), "--resume"}; }
 
-  [[nodiscard]] std::string plan() const { return path() + "/plan.json"; }
+  [[nodiscard]] std::string plan() const { return path() + "/step-2-plan.json"; }
 
   static std::string content(const std::string& file) {
     std::ifstream stream{file, std::ios::binary};
@@ -171,8 +171,8 @@ TEST_F(BadCheckpoint, WithTensorsCutShortIsRefused) {
 
 TEST_F(BadCheckpoint, WithoutItsPlanIsRefused) {
   make_checkpoint();
-  fs::remove(path() + "/plan.json");
-  expect_refused(1, resumed(), {"plan.json"});
+  fs::remove(plan());
+  expect_refused(1, resumed(), {"step-2-plan.json"});
 }
 
 TEST_F(BadCheckpoint, RefusalLeavesItAsItWas) {

@@ -71,9 +71,9 @@ TEST_F(CheckpointChoice, RefusesAnotherTrainingAndSaysInWhatItDiffers) {
 
 // Every file of a checkpoint, and every byte of its manifests that says anything.
 TEST_F(CheckpointChoice, FindsAFlippedBitAnywhere) {
-  checkpoints.save_plan(0, 1, {}, step.graph);
+  checkpoints.set_plan(0, 1, {}, step.graph);
   save(1);
-  for (const std::string name : {"step-1.safetensors", "plan.json", "checkpoint.json"}) {
+  for (const std::string name : {"step-1.safetensors", "step-1-plan.json", "checkpoint.json"}) {
     const std::string whole = content(name);
     const std::string manifest = content("step-1.json");
     if (name == "checkpoint.json") overwrite("step-1.json", "");  // the copy of it is not to help

@@ -146,12 +146,11 @@ TEST_F(CheckpointFolderTest, SaysThatItsPathIsTooLong) {
 }
 
 TEST_F(CheckpointFolderTest, SavesItsPlanWithTheCheckpoint) {
-  overwrite("plan.json", "an older plan that no checkpoint has");
   const prefetch::Plan plan = plan_of(step.graph, "test");
-  checkpoints.save_plan(0, 1, plan, step.graph);
+  checkpoints.set_plan(0, 1, plan, step.graph);
   save(1);
   const std::string path = checkpoints.plan_path(checkpoints.go_on(key), 0);
-  EXPECT_EQ(path, folder.file("plan.json"));
+  EXPECT_EQ(path, folder.file("step-1-plan.json"));
   const auto read = prefetch::read_plan(prefetch::JsonFile{path}, step.graph);
   EXPECT_EQ(read.planner, "test");
   EXPECT_EQ(read.runs, plan.runs);
@@ -159,18 +158,36 @@ TEST_F(CheckpointFolderTest, SavesItsPlanWithTheCheckpoint) {
             folder.file("checkpoint.json") + " names 1 plan, but this training needs more");
 }
 
+// As of a batch that is cut.
+TEST_F(CheckpointFolderTest, OneDamagedPlanCostsOneCheckpoint) {
+  for (const std::size_t i : {0, 1}) {
+    checkpoints.set_plan(i, 2, plan_of(step.graph, "test"), step.graph);
+  }
+  for (const std::uint64_t each : {1, 2}) save(each);
+  flip_bit("step-2-plan.json");
+  EXPECT_EQ(load(), 1U);
+  save(3);
+  std::filesystem::remove(folder.file("step-3-plan-1.json"));
+  EXPECT_EQ(load(), 1U);
+  save(4);
+  EXPECT_EQ(files(), (Files{"checkpoint.json", "step-1-plan-1.json", "step-1-plan.json",
+                            "step-1.json", "step-1.safetensors", "step-4-plan-1.json",
+                            "step-4-plan.json", "step-4.json", "step-4.safetensors"}));
+}
+
 // Until it goes, the checkpoint before needs the plan that it was trained with.
 TEST_F(CheckpointFolderTest, ReplacesNoPlanOfACheckpoint) {
-  checkpoints.save_plan(0, 1, plan_of(step.graph, "first"), step.graph);
+  checkpoints.set_plan(0, 1, plan_of(step.graph, "first"), step.graph);
   save(1);
-  checkpoints.save_plan(0, 1, plan_of(step.graph, "second"), step.graph);
+  checkpoints.set_plan(0, 1, plan_of(step.graph, "second"), step.graph);
   EXPECT_EQ(load(), 1U);
   save(2);
   save(3);
   EXPECT_EQ(load(), 3U);
   const std::string path = checkpoints.plan_path(checkpoints.go_on(key), 0);
   EXPECT_EQ(prefetch::read_plan(prefetch::JsonFile{path}, step.graph).planner, "second");
-  EXPECT_FALSE(std::filesystem::exists(folder.file("plan.json"))) << "which nothing needs any more";
+  EXPECT_FALSE(std::filesystem::exists(folder.file("step-1-plan.json")))
+      << "which nothing needs any more";
 }
 
 TEST_F(CheckpointFolderTest, WritesNoNumberThatIsNotFinite) {

@@ -171,11 +171,20 @@ class Killed : public Interrupted {
     ASSERT_TRUE(fs::is_empty(far()));
     ASSERT_TRUE(fs::exists(checkpoint() + "/checkpoint.json"));
   }
-  // Steps there are in all: some more than were done before the kill.
-  [[nodiscard]] std::string steps() const {
+  [[nodiscard]] json manifest() const {
     json saved;
     std::ifstream{checkpoint() + "/checkpoint.json"} >> saved;
-    return std::to_string(saved.value("step", 0) + 5);
+    return saved;
+  }
+  // Steps there are in all: some more than were done before the kill.
+  [[nodiscard]] std::string steps() const {
+    return std::to_string(manifest().value("step", 0) + 5);
+  }
+  // A copy: the checkpoint goes when the training goes on.
+  [[nodiscard]] std::string plan() const {
+    const auto name = manifest().at("plans").back().at("file").get<std::string>();
+    fs::copy_file(checkpoint() + '/' + name, folder_.file("plan.json"));
+    return folder_.file("plan.json");
   }
 
   // `uninterrupted` are the flags of a training that is not killed, `more` those of the one that
@@ -203,7 +212,7 @@ TEST_F(Killed, TrainingKeepsItsPlan) {
   const Arguments managed = "--budget min+50%";
   train_until_killed(managed, 7);
 
-  expect_same_end({"--plan", checkpoint() + "/plan.json"}, managed);
+  expect_same_end({"--plan", plan()}, managed);
 }
 
 TEST_F(Killed, TrainingMayGoOnElsewhere) {

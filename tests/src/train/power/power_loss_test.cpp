@@ -41,11 +41,11 @@ class PowerLoss : public testing::Test {
     checkpoints.save(at_step(step), state);
     recording_->acknowledge(step);
   }
-  void save_plan(CheckpointFolder& checkpoints, const std::string& planner) const {
+  void set_plan(CheckpointFolder& checkpoints, const std::string& planner) const {
     prefetch::Plan plan;
     plan.graph = prefetch::fingerprint(step_.graph);
     plan.planner = planner;
-    checkpoints.save_plan(0, 1, plan, step_.graph);
+    checkpoints.set_plan(0, 1, plan, step_.graph);
   }
 
   // Every state that the power may leave goes on from what was acknowledged, or from what came
@@ -100,7 +100,7 @@ TEST_F(PowerLoss, LeavesTheOldCheckpointOrTheNew) {
     recording_.emplace(folder());
     {
       CheckpointFolder checkpoints{folder(), keep};
-      save_plan(checkpoints, "first");
+      set_plan(checkpoints, "first");
       for (const std::uint64_t step : {1, 2, 3, 4}) save(checkpoints, step);
     }
     const std::size_t states = expect_every_state_goes_on();
@@ -116,13 +116,13 @@ TEST_F(PowerLoss, LeavesTheOldCheckpointOrTheNewOfATrainingThatGoesOn) {
   recording_.emplace(folder());
   {
     CheckpointFolder checkpoints{folder()};
-    save_plan(checkpoints, "first");
+    set_plan(checkpoints, "first");
     for (const std::uint64_t step : {2, 4}) save(checkpoints, step);
   }
   {
     CheckpointFolder checkpoints{folder()};
     static_cast<void>(checkpoints.go_on(at_step(0).key));
-    save_plan(checkpoints, "second");
+    set_plan(checkpoints, "second");
     for (const std::uint64_t step : {5, 6, 7}) save(checkpoints, step);
   }
   const std::size_t states = expect_every_state_goes_on();
