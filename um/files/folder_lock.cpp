@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <string_view>
 #include <utility>
 
 #include "um/error.h"
@@ -31,8 +32,11 @@ std::string now() {
   return text.data();
 }
 
+constexpr std::string_view kProcess = "process ";
+
 std::string this_owner() {
-  return "process " + std::to_string(::getpid()) + " on " + this_machine() + " since " + now();
+  return std::string{kProcess} + std::to_string(::getpid()) + " on " + this_machine() + " since " +
+         now();
 }
 
 // What the owner wrote, which may be anybody's text: its first line, without control characters.
@@ -58,6 +62,18 @@ int open_lock(const Folder& folder) {
   if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) return descriptor;
   ::close(descriptor);
   throw Error{"cannot write " + path + ": it is no ordinary file"};
+}
+
+// Whether the locked file is one that sign() wrote, or would have: a power cut may leave it empty
+// or zeros in it.
+bool is_ours(int descriptor) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0 || status.st_nlink > 1) return false;
+  std::array<char, kProcess.size()> begin{};
+  const ssize_t count = ::pread(descriptor, begin.data(), begin.size(), 0);
+  if (count < 0) return false;
+  return count == 0 || begin.front() == '\0' ||
+         std::string_view{begin.data(), static_cast<std::size_t>(count)} == kProcess;
 }
 
 // What kept it from being locked; 0 when it is.
@@ -98,13 +114,19 @@ FolderLock::FolderLock(const Folder& folder) {
     throw Error{"the folder " + folder.path().string() + " is in use by " + owner +
                 "; wait until that ends, or give another folder"};
   } while (!is_in_place(descriptor_, folder.descriptor()));
+  if (!is_ours(descriptor_)) {
+    ::close(std::exchange(descriptor_, -1));
+    throw Error{"cannot lock " + folder.path().string() + ": its file " + kFile +
+                " is not one of Spillway; move it elsewhere, or give another folder"};
+  }
   sign(descriptor_);
   folder_ = ::fcntl(folder.descriptor(), F_DUPFD_CLOEXEC, 0);
 }
 
 FolderLock::~FolderLock() {
   if (folder_ >= 0) {
-    ::unlinkat(folder_, kFile, 0);  // while nobody else can hold it
+    // While nobody else can hold it.
+    if (is_in_place(descriptor_, folder_)) ::unlinkat(folder_, kFile, 0);
     ::close(folder_);
   }
   if (descriptor_ >= 0) ::close(descriptor_);

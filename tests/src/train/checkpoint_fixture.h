@@ -96,7 +96,8 @@ class CheckpointFixture : public testing::Test {
   [[nodiscard]] std::vector<std::string> files() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator{folder.path()}) {
-      if (entry.path().filename() != "lock") names.push_back(entry.path().filename());
+      if (entry.path().filename() != um::FolderLock::kFile)
+        names.push_back(entry.path().filename());
     }
     std::ranges::sort(names);
     return names;

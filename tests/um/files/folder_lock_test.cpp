@@ -28,6 +28,7 @@ class FolderLockTest : public testing::Test {
   }
   test::TemporaryFolder temporary;
   Folder folder{temporary.path()};
+  std::string path = temporary.file(FolderLock::kFile);
 };
 
 TEST_F(FolderLockTest, IsHeldByOneAtATime) {
@@ -74,14 +75,40 @@ TEST_F(FolderLockTest, EndsWithItsProcess) {
   ::close(pipe[1]);
 }
 
+TEST_F(FolderLockTest, LeavesAFileOfTheUserAsItIs) {
+  std::ofstream{path} << "precious";
+  EXPECT_NE(refused().find(" is not one of Spillway; move it"), std::string::npos) << refused();
+  EXPECT_EQ(std::filesystem::file_size(path), 8U);
+  std::filesystem::remove(path);
+  std::ofstream{temporary.file("target")};
+  std::filesystem::create_hard_link(temporary.file("target"), path);
+  EXPECT_NE(refused(), "accepted");
+  std::filesystem::remove(path);
+  {
+    const FolderLock lock{folder};
+    std::filesystem::remove(path);
+    std::ofstream{path} << "precious";
+  }
+  EXPECT_EQ(std::filesystem::file_size(path), 8U);
+}
+
+// Of a process that was killed, or when the power went.
+TEST_F(FolderLockTest, TakesTheFileThatAnotherLeft) {
+  for (const std::string& left :
+       {std::string{}, std::string(30, '\0'), std::string{"process 12 on a machine\n"}}) {
+    std::ofstream{path} << left;
+    EXPECT_EQ(refused(), "accepted");
+  }
+}
+
 TEST_F(FolderLockTest, FollowsNoLinkAndWaitsForNoPipe) {
   std::ofstream{temporary.file("target")} << "precious";
-  std::filesystem::create_symlink("target", temporary.file("lock"));
-  EXPECT_EQ(refused().find("cannot write " + temporary.file("lock")), 0U) << refused();
+  std::filesystem::create_symlink("target", path);
+  EXPECT_EQ(refused().find("cannot write " + path), 0U) << refused();
   EXPECT_EQ(std::filesystem::file_size(temporary.file("target")), 8U);
-  std::filesystem::remove(temporary.file("lock"));
-  ASSERT_EQ(::mkfifo(temporary.file("lock").c_str(), 0600), 0);
-  EXPECT_EQ(refused(), "cannot write " + temporary.file("lock") + ": it is no ordinary file");
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(refused(), "cannot write " + path + ": it is no ordinary file");
 }
 
 }  // namespace
