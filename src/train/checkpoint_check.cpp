@@ -1,7 +1,6 @@
 #include "src/train/checkpoint_check.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <numeric>
 #include <span>
@@ -17,17 +16,6 @@ namespace spillway {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The step of "step-12.json"; nothing for other names.
-std::optional<std::uint64_t> step_of(const std::string& name) {
-  constexpr std::string_view kBegin = "step-";
-  std::uint64_t step = 0;
-  if (!name.starts_with(kBegin)) return std::nullopt;
-  const auto [end, error] =
-      std::from_chars(name.data() + kBegin.size(), name.data() + name.size(), step);
-  if (error != std::errc{} || name != manifest_file(step)) return std::nullopt;
-  return step;
-}
 
 um::InputFile open_whole(const fs::path& folder, const StoredFile& stored) {
   um::InputFile file{folder / stored.name};
@@ -109,7 +97,7 @@ std::vector<fs::path> find_manifests(const fs::path& folder) {
   std::vector<std::uint64_t> steps;
   for (const std::string& name : um::Folder{folder}.names()) {
     if (name == kNewestManifest) found.push_back(folder / name);
-    if (const auto step = step_of(name)) steps.push_back(*step);
+    if (const auto step = step_of_manifest(name)) steps.push_back(*step);
   }
   std::ranges::sort(steps, std::greater{});
   for (const std::uint64_t step : steps) found.push_back(folder / manifest_file(step));

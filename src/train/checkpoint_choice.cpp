@@ -1,5 +1,6 @@
 #include "src/train/checkpoint_choice.h"
 
+#include <algorithm>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -29,16 +30,33 @@ bool holds_checkpoint(const fs::path& folder) {
   return fs::is_directory(folder, error) && !find_manifests(folder).empty();
 }
 
+// The manifests in `folder`, the latest step first. checkpoint.json, where it can be read, comes
+// just before that of its own step: of a program that was killed it may be an older one.
+std::vector<fs::path> latest_first(const fs::path& folder) {
+  std::vector<fs::path> paths = find_manifests(folder);
+  if (paths.empty() || paths.front().filename() != kNewestManifest) return paths;
+  try {
+    const std::uint64_t step = read_manifest(paths.front()).checkpoint.step;
+    const auto place = std::find_if(paths.begin() + 1, paths.end(), [&](const fs::path& path) {
+      return step_of_manifest(path.filename()) <= step;
+    });
+    std::rotate(paths.begin(), paths.begin() + 1, place);
+  } catch (const um::Error&) {
+    // It is tried first, which says what is wrong with it.
+  }
+  return paths;
+}
+
 }  // namespace
 
 ChosenCheckpoint choose_checkpoint(const fs::path& folder) {
   expect_checkpoint(folder);
   std::vector<std::string> passed_over;
-  std::set<std::uint64_t> tried;
-  for (const fs::path& path : find_manifests(folder)) {
+  std::set<std::string> tried;
+  for (const fs::path& path : latest_first(folder)) {
     try {
       CheckpointManifest manifest = read_manifest(path);
-      if (!tried.insert(manifest.checkpoint.step).second) continue;  // checkpoint.json is a copy
+      if (!tried.insert(to_text(manifest)).second) continue;  // checkpoint.json is a copy
       expect_verified(folder, manifest);
       return {.manifest = std::move(manifest), .path = path, .passed_over = std::move(passed_over)};
     } catch (const ForeignCheckpoint&) {

@@ -1,5 +1,7 @@
 #include "src/train/checkpoint_manifest.h"
 
+#include <charconv>
+#include <string_view>
 #include <utility>
 
 #include "prefetch/files/json.h"
@@ -110,6 +112,16 @@ KeptSettings read_kept_settings(const JsonView& root) {
 
 std::string manifest_file(std::uint64_t step) { return "step-" + std::to_string(step) + ".json"; }
 
+std::optional<std::uint64_t> step_of_manifest(const std::string& name) {
+  constexpr std::string_view kBegin = "step-";
+  std::uint64_t step = 0;
+  if (!name.starts_with(kBegin)) return std::nullopt;
+  const auto [end, error] =
+      std::from_chars(name.data() + kBegin.size(), name.data() + name.size(), step);
+  if (error != std::errc{} || name != manifest_file(step)) return std::nullopt;
+  return step;
+}
+
 std::string tensor_file(std::uint64_t step) {
   return "step-" + std::to_string(step) + ".safetensors";
 }
@@ -159,6 +171,10 @@ CheckpointManifest read_manifest(const std::filesystem::path& path) {
                                              .settings = read_kept_settings(root),
                                              .step = root.at("step").integer(kMaxSteps)},
                               .tensors = read_file(root.at("tensors"))};
+  const std::uint64_t named = step_of_manifest(path.filename()).value_or(manifest.checkpoint.step);
+  if (named != manifest.checkpoint.step) {
+    throw root.at("step").error("is not that of the file's name");
+  }
   const JsonView each = root.at("tensors").at("sha256_of_each");
   for (const auto& [name, digest] : file.value()["tensors"]["sha256_of_each"].items()) {
     manifest.tensor_digests.emplace(name, each.at(name).string());

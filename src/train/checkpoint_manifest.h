@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ class ForeignCheckpoint final : public um::Error {
 
 /// "step-12.json", the manifest of that checkpoint.
 [[nodiscard]] std::string manifest_file(std::uint64_t step);
+/// The step of "step-12.json"; nothing for other names.
+[[nodiscard]] std::optional<std::uint64_t> step_of_manifest(const std::string& name);
 /// "step-12.safetensors"
 [[nodiscard]] std::string tensor_file(std::uint64_t step);
 /// "step-12-plan.json", that of the last of `count` training steps; "step-12-plan-1.json" of the
@@ -47,7 +50,7 @@ class ForeignCheckpoint final : public um::Error {
 
 [[nodiscard]] std::string to_text(const CheckpointManifest& manifest);
 /// Throws: ForeignCheckpoint; um::Error when the file cannot be read, does not match its own digest
-/// or says what no training does. Both name the file.
+/// is named after another step or says what no training does. Both name the file.
 [[nodiscard]] CheckpointManifest read_manifest(const std::filesystem::path& path);
 
 }  // namespace spillway

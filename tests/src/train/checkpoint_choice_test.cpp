@@ -205,6 +205,29 @@ TEST_F(CheckpointChoice, PassedOverCheckpointsGoWithTheNextOne) {
                                       "step-4.json", "step-4.safetensors"}));
 }
 
+// Killed between step-3.json and checkpoint.json.
+TEST_F(CheckpointChoice, IsTheNewestAlsoWhereItsCopyIsMissing) {
+  save(1);
+  save(2);
+  const std::string copy = content("checkpoint.json");
+  save(3);
+  overwrite("checkpoint.json", copy);
+  const ChosenCheckpoint chosen = checkpoints.go_on(key);
+  EXPECT_EQ(chosen.manifest.checkpoint.step, 3U);
+  EXPECT_TRUE(chosen.passed_over.empty());
+}
+
+// The same when step 2 was damaged, and has been trained again.
+TEST_F(CheckpointChoice, PassesOverAnOlderCopyOfItsManifest) {
+  save(1);
+  save(2);
+  const std::string copy = content("checkpoint.json");
+  state.initialise(5);
+  checkpoints.save(at_step(2), state);
+  overwrite("checkpoint.json", copy);
+  EXPECT_EQ(choose().path, folder.file("step-2.json"));
+}
+
 // checkpoint.json is a copy: that of the checkpoint itself will do.
 TEST_F(CheckpointChoice, NeedsOneOfTheTwoManifestsOfACheckpoint) {
   save(1);

@@ -209,6 +209,17 @@ TEST_F(CheckpointFolderTest, WritesNoNumberThatIsNotFinite) {
   EXPECT_EQ(files(), (Files{"checkpoint.json", "step-1.json", "step-1.safetensors"}));
 }
 
+TEST_F(CheckpointFolderTest, RefusesAManifestOfAnotherStep) {
+  save(1);
+  save(2);
+  overwrite("step-9.json", content("step-1.json"));
+  const ChosenCheckpoint chosen = checkpoints.go_on(key);
+  EXPECT_EQ(chosen.manifest.checkpoint.step, 2U);
+  ASSERT_EQ(chosen.passed_over.size(), 1U);
+  EXPECT_EQ(chosen.passed_over[0],
+            folder.file("step-9.json") + ": step is not that of the file's name");
+}
+
 TEST_F(CheckpointFolderTest, RefusesAFolderThatCannotBeMade) {
   overwrite("file", "x");
   EXPECT_EQ(refusal([&] {
