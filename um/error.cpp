@@ -51,10 +51,11 @@ void expects(bool holds, std::string_view what, Caller where) {
                       ": expected: " + std::string{what}};
 }
 
-Error system_error(std::string_view what, int errno_value) {
+SystemError system_error(std::string_view what, int errno_value) {
   const char* const advice =
       errno_value == EMFILE ? "; raise this program's limit of open files (ulimit -n)" : "";
-  return Error{std::string{what} + ": " + std::generic_category().message(errno_value) + advice};
+  return {std::string{what} + ": " + std::generic_category().message(errno_value) + advice,
+          errno_value};
 }
 
 }  // namespace spillway::um

@@ -20,6 +20,16 @@ class Error : public std::runtime_error {
   explicit Error(std::string_view sentence) : std::runtime_error{shortened(sentence)} {}
 };
 
+/// A call of the system failed.
+class SystemError final : public Error {
+ public:
+  SystemError(std::string_view sentence, int errno_value) : Error{sentence}, code_{errno_value} {}
+  [[nodiscard]] int code() const { return code_; }  ///< its errno
+
+ private:
+  int code_;
+};
+
 /// A memory or a budget has no room for what was asked for.
 class OutOfMemory : public Error {
  public:
@@ -35,8 +45,8 @@ class ContractError : public std::logic_error {
 /// Throws ContractError with the caller's file and line unless `holds`.
 void expects(bool holds, std::string_view what, Caller where = Caller::here());
 
-/// An Error whose sentence ends with the text of `errno_value`: "cannot open /x: Permission
+/// One whose sentence ends with the text of `errno_value`: "cannot open /x: Permission
 /// denied"; where the process has too many open files, with what to do about it.
-[[nodiscard]] Error system_error(std::string_view what, int errno_value);
+[[nodiscard]] SystemError system_error(std::string_view what, int errno_value);
 
 }  // namespace spillway::um

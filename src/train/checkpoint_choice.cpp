@@ -1,6 +1,7 @@
 #include "src/train/checkpoint_choice.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -28,6 +29,12 @@ bool holds_checkpoint(const fs::path& folder) {
   if (fs::exists(path, error)) return true;
   if (error) throw um::system_error("cannot look for " + path.string(), error.value());
   return fs::is_directory(folder, error) && !find_manifests(folder).empty();
+}
+
+// Whether the file is gone or its disk is broken. Anything else may be over soon (too many open
+// files, no memory) or be mended (a mode): the checkpoint is not to be given up for it.
+bool is_damage(const um::SystemError& error) {
+  return error.code() == ENOENT || error.code() == EIO;
 }
 
 // The manifests in `folder`, the latest step first. checkpoint.json, where it can be read, comes
@@ -61,6 +68,9 @@ ChosenCheckpoint choose_checkpoint(const fs::path& folder) {
       return {.manifest = std::move(manifest), .path = path, .passed_over = std::move(passed_over)};
     } catch (const ForeignCheckpoint&) {
       throw;
+    } catch (const um::SystemError& error) {
+      if (!is_damage(error)) throw;
+      passed_over.emplace_back(error.what());
     } catch (const um::Error& error) {
       passed_over.emplace_back(error.what());
     }

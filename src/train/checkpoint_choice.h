@@ -16,7 +16,8 @@ struct ChosenCheckpoint {
 };
 
 /// The newest checkpoint in `folder` that verifies (expect_verified()). Throws: um::Error when
-/// there is none, and says what is wrong with the newest; ForeignCheckpoint when that is another's.
+/// there is none, and says what is wrong with the newest; ForeignCheckpoint when that is another's;
+/// um::SystemError when one that may be whole cannot be read now.
 [[nodiscard]] ChosenCheckpoint choose_checkpoint(const std::filesystem::path& folder);
 
 /// Throws: um::Error that says in what the checkpoint's training differs from that of `key`.

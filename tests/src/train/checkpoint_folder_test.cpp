@@ -220,6 +220,18 @@ TEST_F(CheckpointFolderTest, RefusesAManifestOfAnotherStep) {
             folder.file("step-9.json") + ": step is not that of the file's name");
 }
 
+// A link to itself, for want of something that all users are refused.
+TEST_F(CheckpointFolderTest, GivesUpNoCheckpointThatMayBeWhole) {
+  save(1);
+  save(2);
+  const std::string path = folder.file("step-2.safetensors");
+  std::filesystem::rename(path, folder.file("away"));
+  std::filesystem::create_symlink(path, path);
+  EXPECT_EQ(refused(), "cannot read " + path + ": Too many levels of symbolic links");
+  std::filesystem::rename(folder.file("away"), path);
+  EXPECT_EQ(load(), 2U);
+}
+
 TEST_F(CheckpointFolderTest, RefusesAFolderThatCannotBeMade) {
   overwrite("file", "x");
   EXPECT_EQ(refusal([&] {
