@@ -147,6 +147,7 @@ class Trainer {
   [[nodiscard]] std::vector<PlanOfFile> read_plans() const;
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
   [[nodiscard]] std::vector<prefetch::Profile> find_profiles(um::Bytes limit);
+
   TrainerOptions options_;
   TrainerEvents events_;
   std::stop_token stop_;
