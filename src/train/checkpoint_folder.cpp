@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -104,23 +103,34 @@ void CheckpointFolder::save(const Checkpoint& checkpoint, const State& state) {
     outlived_.push_back(std::move(kept_.back()));
     kept_.pop_back();
   }
-  remove(std::exchange(outlived_, {}));
+  remove_outlived();
 }
 
-// The manifests last: while there is one, it is known what else there is to remove.
-void CheckpointFolder::remove(const std::vector<CheckpointManifest>& old) const {
+// What cannot be removed now is tried again after the next checkpoint: the new one is saved.
+void CheckpointFolder::remove_outlived() {
   std::set<std::string> stays;
   for (const CheckpointManifest& manifest : kept_) {
     stays.merge(files_of(manifest));
     stays.insert(manifest_file(manifest.checkpoint.step));
   }
-  for (const CheckpointManifest& manifest : old) {
-    for (const std::string& name : files_of(manifest)) {
-      if (!stays.contains(name)) folder_.remove(name);
+  std::erase_if(outlived_, [&](const CheckpointManifest& old) {
+    try {
+      remove(old, stays);
+      return true;
+    } catch (const um::Error&) {
+      return false;
     }
-    const std::string name = manifest_file(manifest.checkpoint.step);
+  });
+}
+
+// The manifest last: while there is one, it is known what else there is to remove.
+void CheckpointFolder::remove(const CheckpointManifest& old,
+                              const std::set<std::string>& stays) const {
+  for (const std::string& name : files_of(old)) {
     if (!stays.contains(name)) folder_.remove(name);
   }
+  const std::string name = manifest_file(old.checkpoint.step);
+  if (!stays.contains(name)) folder_.remove(name);
 }
 
 void CheckpointFolder::set_plan(std::size_t index, std::size_t count, const prefetch::Plan& plan,

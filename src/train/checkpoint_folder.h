@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,8 @@ class CheckpointFolder {
   explicit CheckpointFolder(const std::filesystem::path& folder, std::size_t keep = kUsualKeep);
 
   /// Adds a checkpoint with the plans set before, and once that is on the disk removes the oldest
-  /// ones. Throws: um::Error when it cannot be written, or a number is not finite; the checkpoints
-  /// before it stay then.
+  /// ones; those that cannot be removed go later. Throws: um::Error when it cannot be written, or a
+  /// number is not finite; the checkpoints before it stay then.
   void save(const Checkpoint& checkpoint, const State& state);
   /// The plan of training step number `index` of `count` (Workload::training_steps()), which every
   /// checkpoint to come is saved with.
@@ -56,7 +57,8 @@ class CheckpointFolder {
   void find_kept();
   void replace(const std::string& name, const std::string& text) const;
   [[nodiscard]] std::vector<StoredFile> write_plans(std::uint64_t step) const;
-  void remove(const std::vector<CheckpointManifest>& old) const;
+  void remove_outlived();
+  void remove(const CheckpointManifest& old, const std::set<std::string>& stays) const;
 
   um::Folder folder_;
   um::FolderLock lock_;

@@ -69,6 +69,21 @@ TEST_F(CheckpointFolderTest, KeepsTheLastTwo) {
                             "step-3.safetensors"}));
 }
 
+// A folder in the place of a file, which no user may remove as a file.
+TEST_F(CheckpointFolderTest, SavesAlsoWhereAnOldOneCannotBeRemoved) {
+  for (const std::uint64_t each : {1, 2}) save(each);
+  const std::string old = folder.file("step-1.safetensors");
+  std::filesystem::remove(old);
+  std::filesystem::create_directory(old);
+  save(3);
+  EXPECT_EQ(load(), 3U);
+  EXPECT_NE(content("step-1.json"), "") << "which says what else there is to remove";
+  std::filesystem::remove(old);
+  save(4);
+  EXPECT_EQ(files(), (Files{"checkpoint.json", "step-3.json", "step-3.safetensors", "step-4.json",
+                            "step-4.safetensors"}));
+}
+
 TEST_F(CheckpointFolderTest, KeepsAsManyAsItIsAsked) {
   for (const std::uint64_t each : {1, 2}) save(each);
   {
