@@ -80,8 +80,8 @@ void Folder::remove(const std::string& name) const {
 }
 
 void Folder::sync() const {
-  if (::fsync(descriptor_) != 0) {
-    throw system_error("cannot write the folder " + path_.string(), errno);
+  while (::fsync(descriptor_) != 0) {
+    if (errno != EINTR) throw system_error("cannot write the folder " + path_.string(), errno);
   }
 }
 

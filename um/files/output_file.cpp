@@ -34,13 +34,14 @@ void write_into(const std::string& path, std::string_view text) {
   if (error != 0) throw failed(error);
 }
 
-// Whether what is at `path` can be replaced by a new file beside it.
+// Whether what is at `path` can be replaced by a new file beside it. The folder is opened for that,
+// which takes the right to read it.
 bool is_replaceable(const fs::path& path) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   if (!fs::exists(status)) return true;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  return fs::is_regular_file(status) && ::access(folder.c_str(), W_OK | X_OK) == 0;
+  return fs::is_regular_file(status) && ::access(folder.c_str(), R_OK | W_OK | X_OK) == 0;
 }
 
 }  // namespace

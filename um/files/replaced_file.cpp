@@ -86,8 +86,8 @@ void ReplacedFile::write(std::span<const std::byte> bytes) {
 
 void ReplacedFile::flush() {
   expects(descriptor_ >= 0, "a file that is not committed");
-  if (::fsync(descriptor_) != 0) {
-    throw system_error("cannot write " + folder_.path_of(name_), errno);
+  while (::fsync(descriptor_) != 0) {
+    if (errno != EINTR) throw system_error("cannot write " + folder_.path_of(name_), errno);
   }
   close_descriptor();
   is_flushed_ = true;
