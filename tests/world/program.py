@@ -47,7 +47,7 @@ class Program:
         try:
             done = subprocess.run([self.program, "train", *words, "--json", "-"],
                                   capture_output=True, text=True, env=environment,
-                                  timeout=PATIENCE, check=False)
+                                  timeout=PATIENCE, check=False, preexec_fn=heed_interrupts)
         except subprocess.TimeoutExpired as hung:
             return Outcome(None, (hung.stderr or b"").decode(errors="replace"), None,
                            *read_counts(counts, faults))
@@ -56,6 +56,11 @@ class Program:
         if outcome.status == 0 and not outcome.calls["open"]:
             raise RuntimeError(f"{self.library} is not loaded: no call was counted")
         return outcome
+
+
+def heed_interrupts():
+    """SIGINT is ignored where a script started these tests with &."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def read_counts(path, faults):

@@ -3,8 +3,10 @@
 #include <semaphore.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 
 namespace spillway::cli {
 namespace {
@@ -13,22 +15,30 @@ constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
 
 sem_t wake_up;  // sem_post() is one of the few functions that a signal handler may call
 volatile std::sig_atomic_t last_signal = SIGINT;
-volatile std::sig_atomic_t is_requested = 0;
+// Two threads may each handle a signal.
+std::atomic<bool> is_requested{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+// Whether each of kSignals is taken: not where it was ignored when the program began.
+std::array<std::atomic<bool>, kSignals.size()> is_taken{};
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
 
 void take_no_more() {
-  for (const int signal : kSignals) {
-    if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    if (is_taken[i]) std::signal(kSignals[i], SIG_DFL);
   }
 }
 
 void request(int signal) {
-  const int error = errno;  // of whatever was interrupted
-  if (is_requested != 0) {  // both came before one was taken
+  const int error = errno;            // of whatever was interrupted
+  if (is_requested.exchange(true)) {  // both came before one was taken
     std::signal(signal, SIG_DFL);
     std::raise(signal);  // ends the program when this handler returns
     return;
   }
-  is_requested = 1;
   last_signal = signal;
   sem_post(&wake_up);
   take_no_more();
@@ -38,17 +48,16 @@ void request(int signal) {
 }  // namespace
 
 Interrupt::Interrupt() {
-  is_requested = 0;
+  is_requested = false;
   sem_init(&wake_up, 0, 0);
   watcher_ = std::jthread{[this](const std::stop_token& is_over) {
     while (sem_wait(&wake_up) != 0) {  // a signal interrupted the wait
     }
     if (!is_over.stop_requested()) source_.request_stop();
   }};
-  for (const int signal : kSignals) {
-    // A shell has SIGINT ignored in what a script starts with &; who sends it there means it.
-    const bool is_ignored = std::signal(signal, request) == SIG_IGN;
-    if (is_ignored && signal == SIGHUP) std::signal(signal, SIG_IGN);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) is_taken[i] = !is_ignored(kSignals[i]);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    if (is_taken[i]) std::signal(kSignals[i], request);
   }
 }
 

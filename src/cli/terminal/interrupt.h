@@ -6,8 +6,9 @@
 namespace spillway::cli {
 
 /// While it lives, Ctrl-C (SIGINT), SIGTERM and SIGHUP request a stop instead of ending the
-/// program; a second one, of any of them, ends it at once. Where SIGHUP is ignored, as nohup has
-/// it, it stays so. At most one at a time.
+/// program; a second one, of any of them, ends it at once. One that is ignored when it is
+/// made stays so: nohup has SIGHUP ignored, and a script has SIGINT in what it starts with &. At
+/// most one at a time.
 class Interrupt {
  public:
   Interrupt();

@@ -80,9 +80,18 @@ pid_t start(const Arguments& arguments, const Arguments& own, const Pipe& output
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output.write_end, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, errors.write_end, STDERR_FILENO);
+  // Which is ignored where a script started the tests with &.
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigdefault(&attributes, &interrupt);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t process = -1;
-  const int failure = posix_spawn(&process, SPILLWAY_PROGRAM, &actions, nullptr,
+  const int failure = posix_spawn(&process, SPILLWAY_PROGRAM, &actions, &attributes,
                                   pointers(command).data(), pointers(environment).data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failure != 0) fail(failure, SPILLWAY_PROGRAM);
   return process;

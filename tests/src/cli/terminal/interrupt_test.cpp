@@ -111,17 +111,19 @@ TEST_F(Interrupted, TwiceStopsAtOnce) {
   EXPECT_FALSE(fs::exists(checkpoint() + "/checkpoint.json"));
 }
 
-// As nohup starts it.
+// As nohup starts it with SIGHUP.
 TEST_F(Interrupted, NotByASignalThatIsIgnored) {
-  const auto before = std::signal(SIGHUP, SIG_IGN);
-  Program program{quick({})};
-  std::signal(SIGHUP, before);
-  program.wait_for_lines(1);
-  program.signal(SIGHUP);
-  program.wait_for_lines(3);
-  program.signal(SIGTERM);
+  for (const int ignored : {SIGHUP, SIGTERM}) {
+    const auto before = std::signal(ignored, SIG_IGN);
+    Program program{quick({})};
+    std::signal(ignored, before);
+    program.wait_for_lines(1);
+    program.signal(ignored);
+    program.wait_for_lines(3);
+    program.signal(SIGINT);
 
-  EXPECT_EQ(program.finish().exit_code, 128 + SIGTERM);
+    EXPECT_EQ(program.finish().exit_code, 128 + SIGINT);
+  }
 }
 
 // The limit holds for the checkpoint and for the far file alike.
