@@ -13,7 +13,7 @@
 #include "src/data/idx.h"
 #include "src/files/safetensors.h"
 #include "src/report/report_input.h"
-#include "src/train/checkpoint.h"
+#include "src/train/checkpoint_manifest.h"
 #include "tests/fuzz/target.h"
 #include "tests/prefetch/small_machine.h"
 #include "tests/prefetch/small_trace.h"
@@ -117,65 +117,92 @@ void read_safetensors(const std::string& input, const fs::path& folder) {
   }
 }
 
+// Most of what is spoilt only breaks the seal, so that it is read once more under a new one.
+void read_checkpoint(const std::string& input, const fs::path& folder) {
+  const auto read = [&](const std::string& text) {
+    static_cast<void>(read_manifest(write(folder / manifest_file(1), text)));
+  };
+  try {
+    read(input);
+  } catch (const um::Error&) {
+    const JsonFile file{input, "input"};
+    if (!file.value().is_object()) throw;
+    read(sealed(file.value()));
+  }
+}
+
 void read_networks(const std::string& input, const fs::path& /*folder*/) {
   std::istringstream stream{input};
   const nets::CatalogueEntry entry = nets::read_network(stream, "input");
   static_cast<void>(entry.build(entry.image, entry.classes));
 }
 
+void read_report(const std::string& input, const fs::path& folder) {
+  const std::vector<std::string> paths{write(folder / "input.json", input)};
+  static_cast<void>(read_report_inputs(paths));
+}
+
+Target plan_target() {
+  return {"plan", {known_plan()}, [trace = known_trace()](const auto& input, const auto&) {
+            static_cast<void>(prefetch::read_plan(JsonFile{input, "input"}, trace.graph));
+          }};
+}
+
+Target profile_target() {
+  const prefetch::Trace trace = known_trace();
+  return {"profile",
+          {to_json(known_profile(trace), trace.graph).dump()},
+          [trace](const auto& input, const auto&) {
+            static_cast<void>(prefetch::read_profile(JsonFile{input, "input"}, trace.graph));
+          }};
+}
+
+Target trace_target() {
+  return {"trace", {prefetch::testing::small_trace().dump()}, [](const auto& input, const auto&) {
+            static_cast<void>(prefetch::read_trace(JsonFile{input, "input"}));
+          }};
+}
+
+Target machine_target() {
+  return {"machine",
+          {prefetch::testing::small_machine().dump()},
+          [](const auto& input, const auto& folder) {
+            static_cast<void>(prefetch::find_machine(write(folder / "input.json", input)));
+          }};
+}
+
+Target bench_target() {
+  using namespace test;
+  return {"bench",
+          {bench_file("train", {training_row("joint", 50, 2), failed_row("copy", 9)}).dump(),
+           bench_file("link", {link_row()}).dump(),
+           bench_file("paging", {paging_row("managed", 2, 3)}).dump()},
+          read_report};
+}
+
+Target safetensors_target() {
+  return {"safetensors",
+          {safetensors_file(R"({"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
+                            R"("b":{"dtype":"F32","shape":[],"data_offsets":[24,28]}})",
+                            7)},
+          read_safetensors};
+}
+
 }  // namespace
 
 std::vector<Target> all_targets() {
-  using prefetch::testing::small_machine;
-  using prefetch::testing::small_trace;
-  const auto report = [](const std::string& input, const fs::path& folder) {
-    const std::vector<std::string> paths{write(folder / "input.json", input)};
-    static_cast<void>(read_report_inputs(paths));
-  };
-  return {
-      {"network", {}, read_networks},
-      {"trace",
-       {small_trace().dump()},
-       [](const auto& input, const auto&) {
-         static_cast<void>(prefetch::read_trace(JsonFile{input, "input"}));
-       }},
-      {"plan",
-       {known_plan()},
-       [trace = known_trace()](const auto& input, const auto&) {
-         static_cast<void>(prefetch::read_plan(JsonFile{input, "input"}, trace.graph));
-       }},
-      {"profile",
-       {to_json(known_profile(known_trace()), known_trace().graph).dump()},
-       [trace = known_trace()](const auto& input, const auto&) {
-         static_cast<void>(prefetch::read_profile(JsonFile{input, "input"}, trace.graph));
-       }},
-      {"machine",
-       {small_machine().dump()},
-       [](const auto& input, const auto& folder) {
-         static_cast<void>(prefetch::find_machine(write(folder / "input.json", input)));
-       }},
-      {"bench",
-       {test::bench_file("train", {test::training_row("joint", 50, 2), test::failed_row("copy", 9)})
-            .dump(),
-        test::bench_file("link", {test::link_row()}).dump(),
-        test::bench_file("paging", {test::paging_row("managed", 2, 3)}).dump()},
-       report},
-      {"checkpoint",
-       {},
-       [](const auto& input, const auto& folder) {
-         write(folder / "checkpoint.json", input);
-         static_cast<void>(read_settings(folder));
-       }},
-      {"safetensors",
-       {safetensors_file(R"({"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
-                         R"("b":{"dtype":"F32","shape":[],"data_offsets":[24,28]}})",
-                         7)},
-       read_safetensors},
-      {"idx", {idx_file({2, 4, 4}, 32), idx_file({2}, 2)}, read_idx},
-      {"cifar10",
-       {std::string(kCifarRecord, '\1') + std::string(kCifarRecord, '\2')},
-       read_cifar10},
-  };
+  return {{"network", {}, read_networks},
+          trace_target(),
+          plan_target(),
+          profile_target(),
+          machine_target(),
+          bench_target(),
+          {"checkpoint", {}, read_checkpoint},
+          safetensors_target(),
+          {"idx", {idx_file({2, 4, 4}, 32), idx_file({2}, 2)}, read_idx},
+          {"cifar10",
+           {std::string(kCifarRecord, '\1') + std::string(kCifarRecord, '\2')},
+           read_cifar10}};
 }
 
 }  // namespace spillway::fuzz
