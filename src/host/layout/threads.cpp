@@ -42,13 +42,19 @@ void expect_threads(std::size_t count) {
   std::latch all_are_there{1};
   std::vector<std::thread> trial;
   trial.reserve(count);
+  std::exception_ptr failure;  // those that are there are joined first
   try {
     while (trial.size() < count) trial.emplace_back([&] { all_are_there.wait(); });
-  } catch (const std::system_error&) {  // those that are there are joined first
+  } catch (...) {
+    failure = std::current_exception();
   }
   all_are_there.count_down();
   for (std::thread& thread : trial) thread.join();
-  if (trial.size() == count) return;
+  try {
+    if (failure) std::rethrow_exception(failure);
+    return;
+  } catch (const std::system_error&) {  // told below
+  }
   throw um::Error{"the system starts only " + std::to_string(trial.size()) + " of " +
                   std::to_string(count) +
                   " more threads; raise the limit of processes (ulimit -u), or ask for fewer "
