@@ -33,7 +33,6 @@ int move_all(std::size_t size, Bytes& at, const std::function<void(Nanoseconds)>
     if (moved > 0) {
       left -= static_cast<std::size_t>(moved);
       at += Bytes{static_cast<std::uint64_t>(moved)};
-      waits = BackOff{kWaits};
       continue;
     }
     const int reason = moved < 0 ? errno : EIO;  // zero: the file has lost its end, or is full

@@ -9,8 +9,8 @@
 namespace spillway::um {
 
 /// Far memory in a file. A read or write that fails for a reason that may pass (EIO, EAGAIN,
-/// ENOMEM, EBUSY, ETIMEDOUT) is tried again with growing pauses, 3 s in all; a full disk or a quota
-/// is no such reason.
+/// ENOMEM, EBUSY, ETIMEDOUT) is tried again with growing pauses, 3 s in all, also where parts of it
+/// succeed between; a full disk or a quota is no such reason.
 class FarFile final : public FarStore {
  public:
   /// Throws: as UnnamedFile.

@@ -74,6 +74,19 @@ TEST_F(FarFileOnAFailingDisk, GivesUpAfterThreeSecondsAndSaysWhere) {
             "cannot read " + place(4096) + "Input/output error");
 }
 
+// A call that fails comes before each that moves a page; the 14 pauses that make 3 s move 14 pages.
+TEST_F(FarFileOnAFailingDisk, HasThreeSecondsForAllPartsTogether) {
+  FarCalls calls = disk.as_calls();
+  calls.pwrite = [&](int file, const void* from, std::size_t /*size*/, off_t at) -> ssize_t {
+    errno = EIO;
+    return ++disk.calls % 2 == 1 ? -1 : pwrite(file, from, 4096, at);
+  };
+  FarFile halting{folder.path(), 64_KiB, calls};
+  EXPECT_EQ(test::refusal([&] { return halting.write(0_B, Pages{64_KiB}.bytes()), 0; }),
+            "cannot write " + place(14 * 4096) + "Input/output error");
+  EXPECT_EQ(disk.passed, seconds{3});
+}
+
 TEST_F(FarFileOnAFailingDisk, DoesNotWaitForWhatWillNotPass) {
   for (const int reason : {ENOSPC, EDQUOT, EFBIG, EROFS}) {
     disk = {.reason = reason, .failures = 1};
