@@ -9,7 +9,7 @@ namespace spillway::um {
 
 namespace {
 
-constexpr std::size_t kLongestWord = 200;
+constexpr std::size_t kLongestWord = 1000;
 constexpr std::size_t kLongestSentence = 4000;
 
 bool is_control(char byte) { return static_cast<unsigned char>(byte) < ' ' || byte == '\x7f'; }

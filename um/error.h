@@ -9,8 +9,8 @@
 namespace spillway::um {
 
 /// `sentence` fit for a terminal, whatever a user or a file gave that it echoes: every word of more
-/// than 200 bytes, and the whole of more than 4000, is cut in the middle, and a '?' stands for each
-/// control character. Characters of UTF-8 stay whole.
+/// than 1000 bytes, and the whole of more than 4000, is cut in the middle, and a '?' stands for
+/// each control character. Characters of UTF-8 stay whole.
 [[nodiscard]] std::string shortened(std::string_view sentence);
 
 /// The environment failed or the user asked for what cannot be done. `what()` is one clear sentence
