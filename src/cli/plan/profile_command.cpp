@@ -34,7 +34,10 @@ struct ProfileFlags {
 };
 
 prefetch::Profile measure(const ProfileFlags& options, ExecutionContext& context,
-                          const Workload& workload, um::Bytes limit) {
+                          const Workload& workload) {
+  const Budget budget = Budget::parse(options.budget);
+  const um::Bytes limit = budget.resolve(workload.need(), context.device->available_memory());
+  expect_feasible(workload.neediest_to_plan(), limit);
   const Interrupt interrupt;
   ProgressLine progress;
   return measure_profile(
@@ -43,18 +46,32 @@ prefetch::Profile measure(const ProfileFlags& options, ExecutionContext& context
 }
 
 void profile(const ProfileFlags& options) {
-  const Budget budget = Budget::parse(options.budget);
   expect_writable(options.out);
   ExecutionContext context = options.device.open();
   const nets::Network network = options.workload.network();
   const Workload workload{network, *context.backend, options.workload.step()};
-  const um::Bytes limit = budget.resolve(workload.need(), context.device->available_memory());
-  expect_feasible(workload.neediest_to_plan(), limit);
   const prefetch::Profile profile =
-      options.machine.empty() ? measure(options, context, workload, limit)
+      options.machine.empty() ? measure(options, context, workload)
                               : prefetch::model_profile(workload.training().graph,
                                                         prefetch::find_machine(options.machine));
   prefetch::write_json(prefetch::to_json(profile, workload.training().graph), options.out);
+}
+
+// A model knows neither memory nor budget, so that their flags would have no effect.
+void add_machine_to(CLI::App& command, std::string& machine) {
+  CLI::Option* const option =
+      command
+          .add_option(
+              "--machine", machine,
+              "Take the times of a machine model instead of measuring them, so that plans "
+              "are the same each time: host, v100 and others, or a machine file "
+              "(prefetch/README.md). Not with the flags of near memory, far memory and link")
+          ->check(check_machine);
+  for (const char* const name :
+       {"--budget", "--memory", "--far", "--far-checksums", "--link-bandwidth", "--link-latency",
+        "--fault-latency", "--paging", "--oversubscribe", "--no-discard"}) {
+    option->excludes(command.get_option(name));
+  }
 }
 
 }  // namespace
@@ -72,12 +89,7 @@ void add_profile_command(CLI::App& app) {
                    "Near memory for the measurement; algorithms that do not fit are left out")
       ->check(check_budget)
       ->capture_default_str();
-  command
-      ->add_option("--machine", options->machine,
-                   "Take the times of a machine model instead of measuring them, so that plans "
-                   "are the same each time: host, v100 and others, or a machine file "
-                   "(prefetch/README.md)")
-      ->check(check_machine);
+  add_machine_to(*command, options->machine);
   command
       ->add_option("--out", options->out, "Write the profile to this file, - for standard output")
       ->capture_default_str();

@@ -127,6 +127,23 @@ TEST_F(BadProfile, SaysWhichMemberIsWrong) {
                  {"profile.json: tasks[1].duration_ns.direct is missing"});
 }
 
+TEST(ModelProfile, IsTheSameEachTimeAndTrains) {
+  const TemporaryFolder folder;
+  for (const char* name : {"first", "second"}) {
+    succeed({"profile --net lenet --batch 8 --machine host --out", folder.file(name)});
+  }
+  const json first = json::parse(std::ifstream{folder.file("first")});
+  EXPECT_EQ(first, json::parse(std::ifstream{folder.file("second")}));
+  succeed(small_training({"--profile", folder.file("first")}));
+}
+
+TEST(ModelProfile, ExcludesWhatOnlyAMeasurementNeeds) {
+  for (const char* flag : {"--budget min", "--memory copy", "--far ram", "--link-latency 1us"}) {
+    expect_refused(2, {"profile --net lenet --batch 8 --out - --machine v100", flag},
+                   {"--machine", std::string{flag}.substr(0, std::string{flag}.find(' '))});
+  }
+}
+
 TEST_F(BadProfile, ExcludesAMachine) {
   expect_refused(2, {"plan --net lenet --batch 8 --profile", path(), "--machine v100"},
                  {"--machine", "--profile"});
