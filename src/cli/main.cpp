@@ -69,36 +69,43 @@ int run(int argc, char** argv) {
 }
 
 // The system refused something that the code at hand has no sentence for.
-void explain(const std::system_error& error) {
-  using spillway::cli::tell;
+std::string sentence_of(const std::system_error& error) {
   if (std::ferror(stdout) != 0) {
-    tell("spillway: cannot write to standard output: {}\n", error.code().message());
-  } else if (error.code() == std::errc::resource_unavailable_try_again) {
-    tell(
-        "spillway: the system starts no more threads; raise the limit of processes (ulimit -u), or "
-        "run fewer programs\n");
-  } else {
-    tell("spillway: the system refuses: {}\n", error.what());
+    return "cannot write to standard output: " + error.code().message();
+  }
+  if (error.code() == std::errc::resource_unavailable_try_again) {
+    return "the system starts no more threads; raise the limit of processes (ulimit -u), or run "
+           "fewer programs";
+  }
+  return std::string{"the system refuses: "} + error.what();
+}
+
+// Tells what `sentence()` answers. There may be no memory for that, and it must not end in main.
+template <typename Sentence>
+void explain(const Sentence& sentence) noexcept {
+  try {
+    spillway::cli::tell("spillway: {}\n", sentence());
+  } catch (...) {
+    std::fputs("spillway: this machine has no more memory\n", stderr);
   }
 }
 
 int run_and_explain(int argc, char** argv) {
-  using spillway::cli::tell;
   try {
     const int code = run(argc, argv);
     if (code == 0) spillway::cli::expect_output_written();
     return code;
   } catch (const spillway::Interrupted& interrupted) {
-    tell("spillway: interrupted; {}\n", interrupted.what());
+    explain([&] { return std::string{"interrupted; "} + interrupted.what(); });
     return spillway::cli::exit_code_of_interrupt();
   } catch (const spillway::um::Error& error) {
-    tell("spillway: {}\n", error.what());
+    explain([&] { return error.what(); });
   } catch (const std::bad_alloc&) {
-    tell("spillway: this machine has no more memory\n");
+    explain([] { return "this machine has no more memory"; });
   } catch (const std::system_error& error) {
-    explain(error);
+    explain([&] { return sentence_of(error); });
   } catch (const std::exception& error) {
-    tell("spillway: a bug in spillway, please report it: {}\n", error.what());
+    explain([&] { return std::string{"a bug in spillway, please report it: "} + error.what(); });
   }
   return kFailure;
 }
