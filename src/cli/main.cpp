@@ -114,6 +114,7 @@ int run_and_explain(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of its write
+  std::signal(SIGPIPE, SIG_IGN);  // and so is a pipe that nobody reads any more
   spillway::cli::open_missing_streams();
   return run_and_explain(argc, argv);
 }

@@ -1,6 +1,7 @@
 #include "src/cli/sweep/plot_script.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,6 +57,26 @@ int wait_for(pid_t process) {
   return status;
 }
 
+// Starts it, with its errors to `errors` and without the signals that main() ignores. Returns an
+// errno, or 0.
+int start_python(pid_t& process, char* const* argv, int errors) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+  sigset_t ignored;
+  sigemptyset(&ignored);
+  sigaddset(&ignored, SIGPIPE);
+  sigaddset(&ignored, SIGXFSZ);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigdefault(&attributes, &ignored);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  const int failure = ::posix_spawnp(&process, "python3", &actions, &attributes, argv, environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return failure;
+}
+
 Ended run_python(std::vector<std::string> words) {
   words.insert(words.begin(), "python3");
   std::vector<char*> argv;
@@ -64,12 +85,8 @@ Ended run_python(std::vector<std::string> words) {
   argv.push_back(nullptr);
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) throw um::system_error("cannot make a pipe", errno);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, pipe[1], STDERR_FILENO);
   pid_t process = 0;
-  const int failure = ::posix_spawnp(&process, "python3", &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  const int failure = start_python(process, argv.data(), pipe[1]);
   ::close(pipe[1]);
   Ended ended{.errors = failure == 0 ? read_all(pipe[0]) : ""};
   ::close(pipe[0]);

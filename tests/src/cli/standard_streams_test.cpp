@@ -12,6 +12,9 @@ namespace {
 const char* const kTwoSteps =
     "train --net lenet --batch 8 --steps 2 --device host --budget min+50% ";
 
+// Descriptor 4 is a pipe whose reader has gone.
+const char* const kBrokenPipe = "rm -f pipe errors && mkfifo pipe && exec 3<>pipe 4>pipe 3<&-";
+
 using StandardStreams = InShell;
 
 std::string last_line_of(const std::string& text) {
@@ -48,6 +51,23 @@ TEST_F(StandardStreams, WhatCannotBeWrittenToStandardOutputIsAFailure) {
           << outcome.errors;
       EXPECT_EQ(outcome.errors.find("bug in spillway"), std::string::npos) << outcome.errors;
     }
+  }
+}
+
+TEST_F(StandardStreams, TrainingGoesOnWhenNobodyReadsItsNotes) {
+  EXPECT_EQ(run(std::string{kTwoSteps} + "--json lines 2>&4", kBrokenPipe).exit_code, 0);
+  EXPECT_NE(last_line_of(text_of(file("lines"))).find("weights_sha256"), std::string::npos);
+}
+
+TEST_F(StandardStreams, AnOutputThatNobodyReadsIsAFailure) {
+  for (const char* const command :
+       {"nets", "--help", "plan --net lenet --batch 8 --machine v100 --budget 100% --json -",
+        "train --net lenet --batch 8 --steps 1 --device host --json -"}) {
+    const ShellOutcome outcome = run(std::string{command} + " >&4 2>errors", kBrokenPipe);
+    EXPECT_EQ(outcome.exit_code, 1) << command;
+    EXPECT_NE(outcome.errors.find("spillway: cannot write to standard output"), std::string::npos)
+        << command << "\n"
+        << outcome.errors;
   }
 }
 
