@@ -16,7 +16,8 @@ HARMLESS = (
     ("read", "short", 3), ("write", "short", 3), ("far-read", "short", 3),
     ("far-write", "short", 3), ("read", "EINTR", 3), ("write", "EINTR", 3),
     ("far-read", "EINTR", 3), ("far-write", "EINTR", 3), ("allocate", "EINTR", 2),
-    ("far-read", "rot", 1), ("far-read", "EIO", 2), ("far-write", "EIO", 2), ("move-page", "EAGAIN", 200),
+    ("far-read", "rot", 1), ("far-read", "EIO", 2), ("far-write", "EIO", 2),
+    ("move-page", "EAGAIN", 200),
     ("move-page", "EBUSY", 200), ("advise", "ENOMEM", 20), ("far-read", "delay=3000", 3),
     ("far-write", "delay=3000", 3), ("move-page", "delay=2000", 3), ("sync", "delay=3000", 2),
     ("map", "delay=500", 2), ("write", "delay=1000", 3))
@@ -27,7 +28,8 @@ HARMFUL = (
     ("write", "ENOSPC", 1000), ("sync", "EIO", 1), ("sync", "ENOSPC", 1000), ("rename", "EACCES", 1),
     ("rename", "ENOSPC", 1000), ("unlink", "EACCES", 1), ("allocate", "ENOSPC", 1),
     ("map", "ENOMEM", 1), ("map", "ENOMEM", 1000), ("far-read", "EIO", 100_000),
-    ("far-write", "EIO", 100_000), ("far-write", "ENOSPC", 100_000), ("far-read", "rot", 100_000), ("new", "ENOMEM", 1), ("new", "ENOMEM", 1000))
+    ("far-write", "EIO", 100_000), ("far-write", "ENOSPC", 100_000),
+    ("far-read", "rot", 100_000), ("new", "ENOMEM", 1), ("new", "ENOMEM", 1000))
 
 # What --each-call makes each call meet, one after the other.
 EACH = ("open:EMFILE", "read:EIO", "write:ENOSPC", "write:kill", "sync:EIO", "sync:kill",
