@@ -1,7 +1,9 @@
 """Checks that results are right: the tests, the sanitizer, equal bits, no page faults."""
 
+import dataclasses
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 
@@ -14,45 +16,70 @@ LONGEST = 1800  # seconds of a test program
 UNSETTLED = 2  # first steps, in which pages get their first places
 
 
+@dataclasses.dataclass
+class GpuTest:
+    """A run of a test program: ctest may have several, which differ in their environment."""
+    name: str  # of its logs
+    command: list
+    environment: dict
+
+
+def gpu_test_of(test):
+    """A test as ctest lists it, without what selects one of its program's cases."""
+    command = [word for word in test["command"] if not word.startswith("--gtest_")]
+    variables = [variable for entry in test.get("properties", [])
+                 if entry["name"] == "ENVIRONMENT" for variable in entry["value"]]
+    is_one_case = len(command) < len(test["command"])
+    return GpuTest(pathlib.Path(command[0]).name if is_one_case else test["name"], command,
+                   dict(variable.split("=", 1) for variable in variables))
+
+
 def gpu_tests():
-    """The commands of the ctest tests with the label gpu, each program once."""
+    """The ctest tests with the label gpu, each program once in each environment."""
     if PACKED.is_file():
-        programs = json.loads(PACKED.read_text(encoding="utf-8"))["tests"]
-        return [[BUILD / program] for program in programs]
+        packed = json.loads(PACKED.read_text(encoding="utf-8"))
+        tests = [GpuTest(**test) for test in packed["tests"]]
+        for test in tests:
+            test.command[0] = str(BUILD / test.command[0])
+        return tests
     try:
         listed = call(["ctest", "--test-dir", BUILD, "-L", "^gpu$", "--show-only=json-v1"])
     except OSError as error:
         raise Failure("there is no ctest; install CMake") from error
-    commands = [tuple(word for word in test["command"] if not word.startswith("--gtest_"))
-                for test in json.loads(listed)["tests"] if "command" in test]
-    return list(dict.fromkeys(commands))
+    tests = []
+    for listed_test in json.loads(listed)["tests"]:
+        test = gpu_test_of(listed_test) if "command" in listed_test else None
+        if test and test not in tests:
+            tests.append(test)
+    return tests
 
 
-def run_tests(bench, command, prefix):
+def run_tests(bench, test, prefix):
     """Runs one test program; its output goes into a file of the results."""
     report = bench.results / "report.json"
     suffix = ".sanitizer.log" if prefix else ".log"
-    log = bench.results / f"{os.path.basename(command[0])}{suffix}"
-    environment = {**os.environ, "SPILLWAY_REQUIRE_GPU": "1", "GTEST_OUTPUT": f"json:{report}"}
+    log = bench.results / f"{test.name}{suffix}"
+    environment = {**os.environ, **test.environment, "SPILLWAY_REQUIRE_GPU": "1",
+                   "GTEST_OUTPUT": f"json:{report}"}
     with log.open("w", encoding="utf-8") as output:
         try:
-            status = subprocess.run([*prefix, *command], stdout=output, stderr=output, check=False,
-                                    env=environment, timeout=LONGEST).returncode
+            status = subprocess.run([*prefix, *test.command], stdout=output, stderr=output,
+                                    check=False, env=environment, timeout=LONGEST).returncode
         except subprocess.TimeoutExpired:
             status = f"no end after {LONGEST} s"
-    found = {"program": str(command[0]), "status": status, "log": log.name, "tests": 0,
+    found = {**dataclasses.asdict(test), "status": status, "log": log.name, "tests": 0,
              "failures": 0, "skipped": 0}
     if report.is_file():
         suites = json.loads(report.read_text(encoding="utf-8"))
         report.unlink()
         found.update(tests=suites["tests"], failures=suites["failures"],
-                     skipped=sum(test.get("result") == "SKIPPED" for suite in suites["testsuites"]
-                                 for test in suite["testsuite"]))
+                     skipped=sum(case.get("result") == "SKIPPED" for suite in suites["testsuites"]
+                                 for case in suite["testsuite"]))
     return found
 
 
 def run_all_tests(bench, check, title, prefix=()):
-    runs = [run_tests(bench, command, prefix) for command in gpu_tests()]
+    runs = [run_tests(bench, test, prefix) for test in gpu_tests()]
     if not runs:
         raise Failure("no test with the label gpu is built; run 'cmake --build --preset release'")
     check.data["programs"] = runs

@@ -3,7 +3,8 @@
 
 FAKE in the environment says what is wrong: "no-gpu"; "MEMORY:KEY=VALUE" sets a figure of the
 summary or of every step of trainings in this memory mode; "MEMORY:fail" ends them with a sentence;
-"MEMORY:refuse" ends those whose budget is not min; "test-fails" lets the GPU test fail.
+"MEMORY:refuse" ends those whose budget is not min; "test-fails" lets the GPU test fail, and
+"bf16-fails" that in bf16.
 """
 
 import json
@@ -70,7 +71,10 @@ def bench_train():
 
 
 def gpu_test():
-    failures = int("test-fails" in fake or os.environ.get("SPILLWAY_REQUIRE_GPU") != "1")
+    precision = os.environ.get("SPILLWAY_TEST_PRECISION", "fp32")
+    print(f"in {precision}")
+    failures = int("test-fails" in fake or f"{precision}-fails" in fake
+                   or os.environ.get("SPILLWAY_REQUIRE_GPU") != "1")
     write(os.environ["GTEST_OUTPUT"].removeprefix("json:"),
           {"tests": 2, "failures": failures,
            "testsuites": [{"testsuite": [{"result": "SKIPPED"}, {"result": "COMPLETED"}]}]})
@@ -81,7 +85,10 @@ if "--device" in words and ("--oversubscribe" in words or "--shared-gpu" not in 
     sys.exit("this could take more unified memory than is safe")
 if name == "ctest":
     program = str(pathlib.Path(flag["--test-dir"]) / "tests" / "gpu_tests")
-    print(json.dumps({"tests": [{"command": [program, f"--gtest_filter=A.{i}"]} for i in (1, 2)]}))
+    bf16 = {"name": "ENVIRONMENT", "value": ["SPILLWAY_TEST_PRECISION=bf16"]}
+    print(json.dumps({"tests": [
+        *({"name": f"A.{i}", "command": [program, f"--gtest_filter=A.{i}"]} for i in (1, 2)),
+        {"name": "gpu_tests_in_bf16", "command": [program], "properties": [bf16]}]}))
 elif name == "gpu_tests":
     gpu_test()
 elif words[0] == "profile":

@@ -58,6 +58,13 @@ class Tree(unittest.TestCase):
         return {check["name"]: check for check in found["checks"]}
 
 
+    def expect_logs_in_each_precision(self):
+        for name, precision in (("gpu_tests", "fp32"), ("gpu_tests_in_bf16", "bf16")):
+            for suffix in (".log", ".sanitizer.log"):
+                log = (self.results / f"{name}{suffix}").read_text(encoding="utf-8")
+                self.assertEqual(log, f"in {precision}\n")
+
+
 class Run(Tree):
     def test_checks_measures_and_prints_a_table(self):
         done = self.run_tool()
@@ -67,8 +74,8 @@ class Run(Tree):
                                                "pytorch"])
         self.assertEqual(done.stdout, (self.results / "summary.md").read_text(encoding="utf-8"))
         self.assertTrue(done.stdout.startswith("# Spillway on NVIDIA H200\n"))
-        for row in ("| tests with a GPU | 2 run, 0 failed, 1 skipped | ok |",
-                    "| the same tests under compute-sanitizer | 2 run, 0 failed, 1 skipped | ok |",
+        for row in ("| tests with a GPU | 4 run, 0 failed, 2 skipped | ok |",
+                    "| the same tests under compute-sanitizer | 4 run, 0 failed, 2 skipped | ok |",
                     "| runs with the resident run's bits, bf16 | 7 of 7 | ok |",
                     "| link, copy: in / out / both at once | 50.0 / 50.0 / 50.0 GB/s | |",
                     "| resnet50, batch 256, joint (managed) at 40% | 120.0 ms, 800 images/s, 1.50 "
@@ -76,13 +83,21 @@ class Run(Tree):
                     "| vgg16, batch 128, joint (copy) at 40% | 1 B is too small | |"):
             self.assertIn(row, done.stdout)
         self.assertTrue((self.results / "report.html").is_file())
+        self.expect_logs_in_each_precision()
 
     def test_times_nothing_after_a_failed_check(self):
         done = self.run_tool(fake="test-fails")
         self.assertEqual(done.returncode, 1)
         self.assertIn("nothing is timed", done.stderr)
         self.assertEqual(list(self.checks()), ["tests", "sanitizer", "identity", "steady"])
-        self.assertIn("| tests with a GPU failed; see gpu_tests.log | FAILED |", done.stdout)
+        self.assertIn("| tests with a GPU failed; see gpu_tests.log, gpu_tests_in_bf16.log "
+                      "| FAILED |", done.stdout)
+
+    def test_names_the_log_of_the_precision_that_failed(self):
+        done = self.run_tool("--stage", "correct", fake="bf16-fails")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("| tests with a GPU failed; see gpu_tests_in_bf16.log | FAILED |",
+                      done.stdout)
 
     def test_does_one_stage_and_writes_json(self):
         done = self.run_tool("--stage", "speed", "--quick", "--json", "-")
@@ -112,17 +127,26 @@ class Pack(Tree):
             self.put(build / name, pathlib.Path("/bin/true"))  # a program with libraries
         self.assertIn("there is no", self.start("pack").stderr)  # libspillway_cuda.so
         self.put(build / "bin" / "libspillway_cuda.so", pathlib.Path("/bin/true"))
+        golden = self.root / "tests" / "golden"
+        golden.mkdir(parents=True)
+        for name in ("x.net", "x.json"):
+            (golden / name).write_text("", encoding="utf-8")
         done = self.start("pack")
         self.assertEqual(done.returncode, 0, done.stderr)
         with tarfile.open(self.root / "build" / "gpu" / "spillway-gpu.tar.gz") as tar:
             tar.extractall(self.root / "elsewhere")
         unpacked = self.root / "elsewhere" / "spillway-gpu"
+        for name in ("x.net", "x.json"):
+            self.assertTrue((unpacked / "tests" / "golden" / name).is_file(), name)
         for name in ("bin/spillway", "tests/gpu_tests"):
             self.put(unpacked / "build" / "release" / name)
         (self.root / "path" / "ctest").unlink()  # there may be none
         done = self.start("run", "--results", self.results, "--stage", "correct", root=unpacked)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(self.checks()["tests"]["data"]["programs"][0]["tests"], 2)
+        runs = self.checks()["tests"]["data"]["programs"]
+        self.assertEqual([(run["name"], run["tests"]) for run in runs],
+                         [("gpu_tests", 2), ("gpu_tests_in_bf16", 2)])
+        self.expect_logs_in_each_precision()
 
 
 if __name__ == "__main__":
