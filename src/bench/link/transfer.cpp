@@ -16,7 +16,9 @@ using namespace um::literals;
 
 constexpr um::Bytes kGpuPage = 2_MiB;
 constexpr std::array kWayNames{"fault", "prefetch", "pageable_copy", "pinned_copy", "file"};
+static_assert(kWayNames.size() == static_cast<std::size_t>(Way::kFile) + 1);
 constexpr std::array kDirectionNames{"in", "out", "both"};
+static_assert(kDirectionNames.size() == static_cast<std::size_t>(Direction::kBoth) + 1);
 
 }  // namespace
 

@@ -12,6 +12,7 @@ namespace spillway {
 namespace {
 
 constexpr std::array kWayNames{"faults", "advised", "prefetched", "discarded"};
+static_assert(kWayNames.size() == static_cast<std::size_t>(PagingWay::kDiscarded) + 1);
 
 constexpr std::size_t kMaxAhead = 8;
 

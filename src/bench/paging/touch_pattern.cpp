@@ -15,6 +15,7 @@ constexpr std::size_t kStrideInPages = 8;
 constexpr std::uint64_t kSeed = 7;
 
 constexpr std::array kPatternNames{"stream", "stride", "reverse", "random"};
+static_assert(kPatternNames.size() == static_cast<std::size_t>(TouchPattern::kRandom) + 1);
 
 std::vector<std::size_t> strided(std::size_t pages) {
   std::vector<std::size_t> order;

@@ -44,6 +44,7 @@ json json_or_null(const std::optional<Seconds>& value) {
 }
 
 constexpr std::array kSeriesNames{"batch", "budget", "planner"};
+static_assert(kSeriesNames.size() == static_cast<std::size_t>(TrainSeries::kPlanner) + 1);
 
 std::optional<TrainSeries> find_series(const std::string& name) {
   return find_named<TrainSeries>(kSeriesNames, name);

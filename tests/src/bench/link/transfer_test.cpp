@@ -101,12 +101,33 @@ TEST(Transfer, OnAGpuIsWhatSpillwayCanDoThere) {
   EXPECT_FALSE(why_not(WatchedDevice{}, Way::kFault, Direction::kIn, 4_KiB));
 }
 
+TEST(Way, HasTheNameThatBenchFilesGiveIt) {
+  EXPECT_EQ(to_string(Way::kFault), "fault");
+  EXPECT_EQ(to_string(Way::kPrefetch), "prefetch");
+  EXPECT_EQ(to_string(Way::kPageableCopy), "pageable_copy");
+  EXPECT_EQ(to_string(Way::kPinnedCopy), "pinned_copy");
+  EXPECT_EQ(to_string(Way::kFile), "file");
+}
+
 TEST(Way, IsFoundByTheNameThatIsWritten) {
   for (const Way way :
        {Way::kFault, Way::kPrefetch, Way::kPageableCopy, Way::kPinnedCopy, Way::kFile}) {
     EXPECT_EQ(find_way(to_string(way)), way);
   }
   EXPECT_FALSE(find_way("carrier_pigeon"));
+}
+
+TEST(Direction, HasTheNameThatBenchFilesGiveIt) {
+  EXPECT_EQ(to_string(Direction::kIn), "in");
+  EXPECT_EQ(to_string(Direction::kOut), "out");
+  EXPECT_EQ(to_string(Direction::kBoth), "both");
+}
+
+TEST(Direction, IsFoundByTheNameThatIsWritten) {
+  for (const Direction direction : kDirections) {
+    EXPECT_EQ(find_direction(to_string(direction)), direction);
+  }
+  EXPECT_FALSE(find_direction("sideways"));
 }
 
 }  // namespace

@@ -126,6 +126,21 @@ TEST(BenchPaging, WantsADeviceThatEvicts) {
                um::ContractError);
 }
 
+TEST(PagingWay, HasTheNameThatBenchFilesGiveIt) {
+  EXPECT_EQ(to_string(PagingWay::kFaults), "faults");
+  EXPECT_EQ(to_string(PagingWay::kAdvised), "advised");
+  EXPECT_EQ(to_string(PagingWay::kPrefetched), "prefetched");
+  EXPECT_EQ(to_string(PagingWay::kDiscarded), "discarded");
+}
+
+TEST(PagingWay, IsFoundByTheNameThatIsWritten) {
+  for (const PagingWay way :
+       {PagingWay::kFaults, PagingWay::kAdvised, PagingWay::kPrefetched, PagingWay::kDiscarded}) {
+    EXPECT_EQ(find_paging_way(to_string(way)), way);
+  }
+  EXPECT_FALSE(find_paging_way("guessed"));
+}
+
 TEST(PagingRow, HasTheFieldsOfTheFormat) {
   um::Counters counters;
   counters.faults = 3;

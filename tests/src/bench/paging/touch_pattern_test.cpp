@@ -28,6 +28,13 @@ TEST(TouchPattern, DrawsTheSamePagesEachTime) {
   EXPECT_FALSE(std::ranges::is_sorted(order));
 }
 
+TEST(TouchPattern, HasTheNameThatBenchFilesGiveIt) {
+  EXPECT_EQ(to_string(TouchPattern::kStream), "stream");
+  EXPECT_EQ(to_string(TouchPattern::kStride), "stride");
+  EXPECT_EQ(to_string(TouchPattern::kReverse), "reverse");
+  EXPECT_EQ(to_string(TouchPattern::kRandom), "random");
+}
+
 TEST(TouchPattern, IsFoundByTheNameThatIsWritten) {
   for (const char* name : {"stream", "stride", "reverse", "random"}) {
     EXPECT_EQ(to_string(find_pattern(name).value()), name);

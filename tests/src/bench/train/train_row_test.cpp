@@ -55,6 +55,12 @@ TEST(TrainRow, ThatFailedTellsNothing) {
   EXPECT_FALSE(failed.predicted_over_measured());
 }
 
+TEST(TrainSeries, HasTheNameThatBenchFilesGiveIt) {
+  EXPECT_EQ(to_string(TrainSeries::kBatch), "batch");
+  EXPECT_EQ(to_string(TrainSeries::kBudget), "budget");
+  EXPECT_EQ(to_string(TrainSeries::kPlanner), "planner");
+}
+
 TEST(TrainRowJson, HasTheFieldsOfTheFormat) {
   json expected = json::parse(R"({
     "series": "budget", "net": "resnet18", "image_size": 224, "batch": 16, "strategy": "copy",
