@@ -54,9 +54,8 @@ const std::vector<Window> kWindows{
     // Seven rows: windows of 3 by 2 end after row 7 (0-2, 2-4, 4-6) and leave no rest. Six: 0-2 and
     // 2-4 leave row 5, whose window starts at 4.
     {Pool{.kernel = square(3), .stride = square(2), .rounds_up = true}, {2, 7, 6}, {2, 3, 3}},
-    // Padded by 1, windows of 2 by 3 start at -1, 2 and 5 of the six rows: at 5 one would hold row
-    // 5
-    // and padding. Five rows have no third window: it would start in the padding behind them.
+    // Padded by 1, windows of 2 by 3 start at -1, 2 and 5 of the six rows: at 5 one would hold
+    // row 5 and padding. Five rows have no third window: it would start in the padding behind them.
     {Pool{.kernel = square(2), .stride = square(3), .padding = square(1), .rounds_up = true},
      {2, 6, 5},
      {2, 3, 2}},

@@ -32,10 +32,13 @@ inline void add_tasks(TaskGraph& graph, const std::string& calls) {
   std::istringstream text{calls};
   for (std::string call; std::getline(text >> std::ws, call, ';');) {
     const std::size_t open = call.find('(');
+    const std::size_t close = call.find(')');
+    um::expects(open != std::string::npos && close != std::string::npos && close > open,
+                "a call of the toy graph");
     const std::size_t equals = call.find(" = ");
     const std::size_t name = equals == std::string::npos ? 0 : equals + 3;
     graph.add(Task{.name = call.substr(name, open - name),
-                   .reads = find_blocks(graph, call.substr(open + 1, call.find(')') - open - 1)),
+                   .reads = find_blocks(graph, call.substr(open + 1, close - open - 1)),
                    .writes = find_blocks(graph, call.substr(0, name == 0 ? 0 : equals))});
   }
 }

@@ -4,6 +4,7 @@ import argparse
 import pathlib
 import sys
 
+# Importing this file puts tools/bench on sys.path for `figures`, so programs import it first.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
 
 import figures  # noqa: E402
