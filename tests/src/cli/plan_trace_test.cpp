@@ -67,7 +67,8 @@ TEST(PlanTrace, IsBadUsageTogetherWithANetwork) {
 
 TEST(PlanTrace, IsRefusedWhenTheFileIsNone) {
   expect_refused(kFailure, "plan --trace-in /nowhere --machine a100", {"cannot read /nowhere"});
-  expect_refused(kFailure, "plan --trace-in /dev/null --machine a100", {"/dev/null: not JSON"});
+  expect_refused(kFailure, "plan --trace-in /dev/null --machine a100",
+                 {"cannot read /dev/null: it is no ordinary file"});
 }
 
 TEST(PlanNoise, IsBadUsageWhenItIsNoPercentage) {
