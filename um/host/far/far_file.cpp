@@ -23,10 +23,11 @@ bool may_pass(int reason) {
 }
 
 /// Moves `size` bytes to or from the file at `at` by calls of `move_some(moved)`, which answer as
-/// pread(). Returns an errno, 0 when all have moved; `at` is then where it ended.
+/// pread(). Returns an errno, 0 when all have moved; `at` is then where it ended. Waits for nothing
+/// once `was_in_vain`, which is set here: many accesses may be queued when a disk dies.
 template <typename MoveSome>
 int move_all(std::size_t size, Bytes& at, const std::function<void(Nanoseconds)>& pause,
-             const MoveSome& move_some) {
+             std::atomic<bool>& was_in_vain, const MoveSome& move_some) {
   BackOff waits{kWaits};
   for (std::size_t left = size; left > 0;) {
     const ssize_t moved = move_some(size - left);
@@ -37,8 +38,12 @@ int move_all(std::size_t size, Bytes& at, const std::function<void(Nanoseconds)>
     }
     const int reason = moved < 0 ? errno : EIO;  // zero: the file has lost its end, or is full
     if (reason == EINTR) continue;
-    const std::optional<Nanoseconds> wait = may_pass(reason) ? waits.next() : std::nullopt;
-    if (!wait) return reason;
+    if (!may_pass(reason) || was_in_vain) return reason;
+    const std::optional<Nanoseconds> wait = waits.next();
+    if (!wait) {
+      was_in_vain = true;
+      return reason;
+    }
     pause(*wait);
   }
   return 0;
@@ -58,7 +63,7 @@ FarFile::FarFile(const std::filesystem::path& path, Bytes size, FarCalls calls)
 void FarFile::read(Bytes offset, std::span<std::byte> to) {
   expect_far_access(size_, offset, to);
   Bytes at = offset;
-  const int reason = move_all(to.size(), at, calls_.pause, [&](std::size_t moved) {
+  const int reason = move_all(to.size(), at, calls_.pause, was_in_vain_, [&](std::size_t moved) {
     const std::span<std::byte> rest = to.subspan(moved);
     return calls_.pread(file_.descriptor(), rest.data(), rest.size(),
                         static_cast<off_t>(at.count()));
@@ -69,7 +74,7 @@ void FarFile::read(Bytes offset, std::span<std::byte> to) {
 void FarFile::write(Bytes offset, std::span<const std::byte> from) {
   expect_far_access(size_, offset, from);
   Bytes at = offset;
-  const int reason = move_all(from.size(), at, calls_.pause, [&](std::size_t moved) {
+  const int reason = move_all(from.size(), at, calls_.pause, was_in_vain_, [&](std::size_t moved) {
     const std::span<const std::byte> rest = from.subspan(moved);
     return calls_.pwrite(file_.descriptor(), rest.data(), rest.size(),
                          static_cast<off_t>(at.count()));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 
 #include "um/host/far/far_calls.h"
@@ -10,7 +11,10 @@ namespace spillway::um {
 
 /// Far memory in a file. A read or write that fails for a reason that may pass (EIO, EAGAIN,
 /// ENOMEM, EBUSY, ETIMEDOUT) is tried again with growing pauses, 3 s in all, also where parts of it
-/// succeed between; a full disk or a quota is no such reason.
+/// succeed between; a full disk or a quota is no such reason. After a wait in vain no access waits
+/// again.
+///
+/// Thread safety: any number of threads may read and write different places at once.
 class FarFile final : public FarStore {
  public:
   /// Throws: as UnnamedFile.
@@ -27,6 +31,7 @@ class FarFile final : public FarStore {
   FarCalls calls_;
   UnnamedFile file_;
   Bytes size_;
+  std::atomic<bool> was_in_vain_ = false;
 };
 
 }  // namespace spillway::um

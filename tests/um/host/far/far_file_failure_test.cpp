@@ -72,6 +72,7 @@ TEST_F(FarFileOnAFailingDisk, GivesUpAfterThreeSecondsAndSaysWhere) {
   EXPECT_EQ(disk.passed, seconds{3});
   EXPECT_EQ(test::refusal([&] { return far.read(4_KiB, page.bytes()), 0; }),
             "cannot read " + place(4096) + "Input/output error");
+  EXPECT_EQ(disk.passed, seconds{3}) << "moves that are queued do not wait once more each";
 }
 
 // A call that fails comes before each that moves a page; the 14 pauses that make 3 s move 14 pages.
