@@ -21,6 +21,7 @@ EXIT_OF_SIGNAL = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 CRASHES = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE)
 FATAL = "a page fault cannot be resolved"  # where nobody could catch anything
 NEWEST = "checkpoint.json"
+MANIFEST = re.compile(r"checkpoint\.json|step-\d+\.json")
 WHERE_IT_GOES_ON = re.compile(r"(?:going on after step|is of step) (\d+)")
 PARTS_OF_BUGS = ("a bug in spillway", "terminate called", "runtime error", "Sanitizer")
 
@@ -141,8 +142,7 @@ class World:
 
     @staticmethod
     def is_saved(folder):
-        return folder.is_dir() and any(path.name == "checkpoint.json" or
-                                       path.match("step-*.json") for path in folder.iterdir())
+        return folder.is_dir() and any(MANIFEST.fullmatch(path.name) for path in folder.iterdir())
 
     def expect_clean(self, case, folder):
         left = [path.name for path in (self.folder / "far").iterdir()]
