@@ -70,10 +70,13 @@ bool is_ours(int descriptor) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0 || status.st_nlink > 1) return false;
   std::array<char, kProcess.size()> begin{};
-  const ssize_t count = ::pread(descriptor, begin.data(), begin.size(), 0);
+  ssize_t count = 0;
+  do {
+    count = ::pread(descriptor, begin.data(), begin.size(), 0);
+  } while (count < 0 && errno == EINTR);
   if (count < 0) return false;
-  return count == 0 || begin.front() == '\0' ||
-         std::string_view{begin.data(), static_cast<std::size_t>(count)} == kProcess;
+  const std::string_view found{begin.data(), static_cast<std::size_t>(count)};
+  return begin.front() == '\0' || kProcess.starts_with(found);
 }
 
 // What kept it from being locked; 0 when it is.
