@@ -105,6 +105,10 @@ class World:
             raise Broken("a run must end", outcome)
         if outcome.status == -signal.SIGKILL and any(one.kills() for one in struck):
             return "killed"
+        # Destructors of nlohmann::json allocate; where that fails, the C++ library ends the process.
+        if outcome.status == -signal.SIGABRT and "'std::bad_alloc'" in outcome.errors and any(
+                one.call == "new" for one in struck):
+            return "killed"
         # A second signal ends the run at once, and so does one before anything is trained.
         if -outcome.status in signals and (len(signals) > 1 or "step 1 " not in outcome.errors):
             return "killed"
