@@ -41,7 +41,8 @@ class Worker {
       : space_{space}, random_{seed}, marks_{marks} {}
 
   Tally work(std::chrono::steady_clock::time_point end) {
-    while (std::chrono::steady_clock::now() < end) {
+    constexpr std::uint64_t kLeast = 16;  // allocations, however slow the machine is
+    while (std::chrono::steady_clock::now() < end || tally_.allocations < kLeast) {
       if (blocks_.size() < 8 && draw(3) == 0) take();
       if (!blocks_.empty()) use(blocks_[draw(blocks_.size())]);
       if (!blocks_.empty() && draw(6) == 0) drop(draw(blocks_.size()));
