@@ -44,7 +44,8 @@ class SubStepMaker {
       : training_{training},
         place_{place},
         parameters_{parameters_by_gradient(training)},
-        made_{.graph = {.data = training.graph.data, .tasks = {}},
+        // With its type: g++ 12 destroys one without twice where copying `state` throws.
+        made_{.graph = TaskGraph{.data = training.graph.data, .tasks = {}},
               .launches = {},
               .state = training.state,
               .result = training.result,

@@ -22,7 +22,6 @@ namespace fs = std::filesystem;
 // Whether a file of this name may be ours: what we would write next to nothing else.
 bool is_name_of_ours(std::string_view name) {
   return name == kNewestManifest || name == "probe" ||
-         (name.starts_with("plan") && name.ends_with(".json")) ||
          (name.starts_with("step-") && (name.ends_with(".json") || name.ends_with(".safetensors")));
 }
 
@@ -139,13 +138,17 @@ void CheckpointFolder::set_plan(std::size_t index, std::size_t count, const pref
   plans_[index] = to_json(plan, graph).dump(1) + "\n";
 }
 
+// Their names are on the disk once the folder is.
 std::vector<StoredFile> CheckpointFolder::write_plans(std::uint64_t step) const {
   std::vector<StoredFile> files;
   for (std::size_t i = 0; i < plans_.size(); ++i) {
     files.push_back({.name = plan_file(step, i, plans_.size()),
                      .bytes = plans_[i].size(),
                      .sha256 = sha256_of(plans_[i])});
-    replace(files.back().name, plans_[i]);
+    um::ReplacedFile file{folder_, files.back().name};
+    file.write(std::as_bytes(std::span{plans_[i]}));
+    file.flush();
+    file.take_place();
   }
   return files;
 }

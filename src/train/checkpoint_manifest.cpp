@@ -167,9 +167,9 @@ CheckpointManifest read_manifest(const std::filesystem::path& path) {
   const prefetch::JsonFile file{path.string()};
   expect_whole(file, path.string());
   const JsonView root = file.root();
-  CheckpointManifest manifest{.checkpoint = {.key = read_key(root),
-                                             .settings = read_kept_settings(root),
-                                             .step = root.at("step").integer(kMaxSteps)},
+  CheckpointManifest manifest{.checkpoint = Checkpoint{.key = read_key(root),
+                                                       .settings = read_kept_settings(root),
+                                                       .step = root.at("step").integer(kMaxSteps)},
                               .tensors = read_file(root.at("tensors"))};
   const std::uint64_t named = step_of_manifest(path.filename()).value_or(manifest.checkpoint.step);
   if (named != manifest.checkpoint.step) {

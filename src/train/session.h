@@ -41,7 +41,7 @@ struct StepReport {
 };
 
 /// Where a training step that is under way ends when a stop is requested: after the task under way,
-/// when nothing may be saved any more; or at its end.
+/// with weights that are updated in part; or at its end.
 enum class StopAfter : std::uint8_t { kTask, kStep };
 
 /// A network in memory, ready to train: state, near and far memory within a budget, and the

@@ -27,9 +27,11 @@ void expect_number(float loss, std::uint64_t step) {
                   " is not a number: training has diverged; try a smaller --lr"};
 }
 
-Interrupted stopped_after(std::uint64_t step) {
-  return Interrupted{"the checkpoint is of step " + std::to_string(step) +
-                     ", and --resume goes on from there"};
+Interrupted stopped_after(std::uint64_t step, bool is_saved) {
+  const std::string number = std::to_string(step);
+  return Interrupted{
+      is_saved ? "the checkpoint is of step " + number + ", and --resume goes on from there"
+               : "step " + number + " was the last; with --checkpoint it would have been saved"};
 }
 
 // Nothing when `stop` was requested meanwhile.
@@ -77,7 +79,7 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
     ends_here = ends_here || (done < last && stop.stop_requested());
     const bool is_due = done % interval == 0 || done == last || ends_here;
     if (is_due && events.on_checkpoint) events.on_checkpoint(done);
-    if (ends_here) throw stopped_after(done);
+    if (ends_here) throw stopped_after(done, events.on_checkpoint != nullptr);
   }
 }
 

@@ -45,8 +45,9 @@ struct TrainEvents {
 
 /// Trains `session` on `data`: a step a batch, each epoch in another order, an evaluation on the
 /// test split at the end of each. Batches are loaded in the background. When `stop` is requested,
-/// the step under way is the last: on_checkpoint, then Interrupted. Throws: Interrupted; um::Error
-/// when data cannot be read, the loss is no longer a number, or a move failed.
+/// the step under way is the last: on_checkpoint where there is one, then Interrupted. Throws:
+/// Interrupted; um::Error when data cannot be read, the loss is no longer a number, or a move
+/// failed.
 void train(Session& session, const DatasetPair& data, const TrainOptions& options,
            const TrainEvents& events, const std::stop_token& stop = {});
 

@@ -106,7 +106,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   // A training that is refused leaves no folder behind.
   if (!folder_ && !folder.empty()) open_folder();
   session_.emplace(context_, *workload_, plans_, options_.memory.mode, options_.memory.space, stop_,
-                   folder_ ? StopAfter::kStep : StopAfter::kTask);
+                   StopAfter::kStep);
   expect_going_on();
   start();
 }
@@ -124,8 +124,8 @@ TrainingSummary Trainer::run() {
                steps.add(evaluation);
                if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
              },
-         .on_checkpoint = [&](auto step) { save(step); }},
-        folder_ ? stop_ : std::stop_token{});
+         .on_checkpoint = saving()},
+        stop_);
   TrainingSummary summary = steps.summary();
   summary.predicted_step = predicted_step(*workload_, profiles_, plans_, options_.memory.mode);
   summary.budget = plans_.budget;
@@ -149,8 +149,13 @@ void Trainer::start() {
   }
 }
 
+// Empty where nothing is to be saved.
+std::function<void(std::uint64_t)> Trainer::saving() {
+  if (!folder_) return {};
+  return [this](std::uint64_t step) { save(step); };
+}
+
 void Trainer::save(std::uint64_t step) {
-  if (!folder_) return;
   const prefetch::SubBatches& batches = workload_->sub_batches();
   folder_->save(
       {.key = key_,

@@ -112,7 +112,7 @@ class Trainer {
   /// Opens the data, measures the step on `context`, plans it, and fills the weights: with first
   /// values, or with those of the checkpoint. Throws: um::Error, one sentence for the user;
   /// NothingLeft before anything is measured; Interrupted when `stop` is requested, now or in
-  /// run(), which ends the step under way and saves it first where there is a folder.
+  /// run(), which ends the step under way first, and saves it where there is a folder.
   Trainer(ExecutionContext context, TrainerOptions options, TrainerEvents events = {},
           std::stop_token stop = {});
   /// The same, but opens the device only when the data are open: a mistake in the data set's name
@@ -139,6 +139,7 @@ class Trainer {
   void cut_batch();
   void make_plans_of_steps();
   void start();
+  [[nodiscard]] std::function<void(std::uint64_t)> saving();
   void save(std::uint64_t step);
   void open_folder();
   void choose_checkpoint();

@@ -1,3 +1,6 @@
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -12,6 +15,7 @@
 #include "src/data/cifar10.h"
 #include "src/data/idx.h"
 #include "src/files/safetensors.h"
+#include "src/plan/budget.h"
 #include "src/report/report_input.h"
 #include "src/train/checkpoint_manifest.h"
 #include "tests/fuzz/target.h"
@@ -19,6 +23,8 @@
 #include "tests/prefetch/small_trace.h"
 #include "tests/prefetch/toy.h"
 #include "tests/src/report/sample_bench_file.h"
+#include "um/error.h"
+#include "um/files/folder_lock.h"
 
 namespace spillway::fuzz {
 namespace {
@@ -131,6 +137,27 @@ void read_checkpoint(const std::string& input, const fs::path& folder) {
   }
 }
 
+// Once as a file that another process has locked, once as one that it left behind.
+void read_lock(const std::string& input, const fs::path& folder) {
+  const std::string path = write(folder / um::FolderLock::kFile, input);
+  const int held = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  ::flock(held, LOCK_EX);
+  try {
+    const um::FolderLock lock{um::Folder{folder}};
+    throw std::logic_error{"a lock that another holds is taken"};
+  } catch (const um::Error&) {
+    ::close(held);
+  }
+  const um::FolderLock lock{um::Folder{folder}};
+}
+
+// What options and variables hold.
+void read_amount(const std::string& input, const fs::path& /*folder*/) {
+  static_cast<void>(um::parse_amount(input));
+  static_cast<void>(um::parse_bytes(input));
+  static_cast<void>(Budget::parse(input));
+}
+
 void read_networks(const std::string& input, const fs::path& /*folder*/) {
   std::istringstream stream{input};
   const nets::CatalogueEntry entry = nets::read_network(stream, "input");
@@ -202,7 +229,9 @@ std::vector<Target> all_targets() {
           {"idx", {idx_file({2, 4, 4}, 32), idx_file({2}, 2)}, read_idx},
           {"cifar10",
            {std::string(kCifarRecord, '\1') + std::string(kCifarRecord, '\2')},
-           read_cifar10}};
+           read_cifar10},
+          {"lock", {"process 4711 on somewhere since 2026-11-23 12:00:00 UTC\n"}, read_lock},
+          {"amount", {"512MiB", "1.5e9", "40%", "min+20%", "auto"}, read_amount}};
 }
 
 }  // namespace spillway::fuzz

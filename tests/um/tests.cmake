@@ -14,6 +14,12 @@ spillway_test(um_host_tests
   LINK spillway::um_host spillway::um_machine
   TSAN)
 
+# Replaces operator new.
+spillway_test(um_no_memory_tests
+  SOURCES um/threads/no_memory_test.cpp
+  LINK spillway::um_host
+  TSAN)
+
 spillway_test(um_uffd_move_tests
   SOURCES um/host/managed/paging_contract_test.cpp
   LINK spillway::um_host_managed

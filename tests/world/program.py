@@ -1,9 +1,12 @@
 """Runs of the program in the world, and what came of them."""
 
+import bisect
 import dataclasses
+import functools
 import json
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -13,6 +16,7 @@ import fault
 CALLS = tuple(fault.REACH)  # in the order of Call in faults.h
 COUNTS = struct.Struct(f"<{len(CALLS)}Q16Q")  # Counts there
 PATIENCE = 60  # seconds; a run takes a tenth of one
+FRAME = re.compile(r"world: at (.*) (0x[0-9a-f]+)\n?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +26,7 @@ class Outcome:
     summary: dict  # of its last line of JSON, or None
     calls: dict  # how many of each kind
     fired: tuple  # how often each fault struck
+    frames: tuple = ()  # where it aborted: functions of the program and files of libraries
 
     def last_words(self):
         lines = self.errors.strip().splitlines()
@@ -51,11 +56,40 @@ class Program:
         except subprocess.TimeoutExpired as hung:
             return Outcome(None, (hung.stderr or b"").decode(errors="replace"), None,
                            *read_counts(counts, faults))
-        outcome = Outcome(done.returncode, done.stderr, summary_of(done.stdout),
-                          *read_counts(counts, faults))
+        errors, frames = self.without_frames(done.stderr)
+        outcome = Outcome(done.returncode, errors, summary_of(done.stdout),
+                          *read_counts(counts, faults), frames)
         if outcome.status == 0 and not outcome.calls["open"]:
             raise RuntimeError(f"{self.library} is not loaded: no call was counted")
         return outcome
+
+
+    def without_frames(self, errors):
+        """What the program wrote, and the frames that aborts.cpp added."""
+        lines, frames = [], []
+        for line in errors.splitlines(keepends=True):
+            at = FRAME.fullmatch(line)
+            if not at:
+                lines.append(line)
+            elif os.path.samefile(at[1], self.program):
+                frames.append(self.function_at(int(at[2], 16)))
+            else:
+                frames.append(at[1])
+        return "".join(lines), tuple(frames)
+
+    def function_at(self, offset):
+        begins, names = self.functions
+        index = bisect.bisect_right(begins, offset) - 1
+        return names[index] if index >= 0 else ""
+
+    @functools.cached_property
+    def functions(self):
+        """Where each function of the program begins, and its name."""
+        lines = subprocess.run(["nm", "-C", "--defined-only", "--numeric-sort", self.program],
+                               capture_output=True, text=True, check=True).stdout.splitlines()
+        found = [line.split(maxsplit=2) for line in lines]
+        found = [words for words in found if words[1].lower() in "tw"]
+        return [int(words[0], 16) for words in found], [words[2] for words in found]
 
 
 def heed_interrupts():

@@ -16,11 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A path whose folder can be opened: that of "file" is ".".
-fs::path parent_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path{"."};
-}
-
 struct CloseStream {
   void operator()(DIR* stream) const { ::closedir(stream); }
 };
@@ -83,6 +78,10 @@ void Folder::sync() const {
   while (::fsync(descriptor_) != 0) {
     if (errno != EINTR) throw system_error("cannot write the folder " + path_.string(), errno);
   }
+}
+
+fs::path parent_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path{"."};
 }
 
 }  // namespace spillway::um

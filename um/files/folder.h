@@ -40,4 +40,7 @@ class Folder {
   int descriptor_ = -1;
 };
 
+/// The folder that `path` lies in: "." for "file".
+[[nodiscard]] std::filesystem::path parent_of(const std::filesystem::path& path);
+
 }  // namespace spillway::um

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "um/error.h"
+#include "um/files/folder.h"
 #include "um/files/replaced_file.h"
 
 namespace spillway::um {
@@ -40,8 +41,7 @@ bool is_replaceable(const fs::path& path) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   if (!fs::exists(status)) return true;
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  return fs::is_regular_file(status) && ::access(folder.c_str(), R_OK | W_OK | X_OK) == 0;
+  return fs::is_regular_file(status) && ::access(parent_of(path).c_str(), R_OK | W_OK | X_OK) == 0;
 }
 
 }  // namespace

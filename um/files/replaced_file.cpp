@@ -31,7 +31,7 @@ std::string random_digits() {
 }
 
 std::unique_ptr<Folder> folder_of(const std::filesystem::path& path) {
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const std::filesystem::path folder = parent_of(path);
   if (::access(folder.c_str(), X_OK) != 0) {
     throw system_error("cannot write " + path.string(), errno);  // the user knows of the file only
   }

@@ -25,8 +25,14 @@ void Engine::enqueue(std::function<void()> job) {
   {
     const std::lock_guard lock{mutex_};
     jobs_.push_back(std::move(job));
+    ++enqueued_count_;
   }
   changed_.notify_one();
+}
+
+void Engine::drain() noexcept {
+  std::unique_lock lock{mutex_};
+  ended_.wait(lock, [this, count = enqueued_count_] { return ended_count_ >= count; });
 }
 
 void Engine::work() {
@@ -41,6 +47,8 @@ void Engine::work() {
       job();
     }
     lock.lock();
+    ++ended_count_;
+    ended_.notify_all();
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -24,6 +25,11 @@ class Engine {
   /// Requires: `job` does not throw.
   void enqueue(std::function<void()> job);
 
+  /// Blocks until all jobs enqueued so far have ended. Allocates nothing, so that whoever lacks
+  /// memory can still wait for those who use what it is about to free. Requires: not called from a
+  /// job.
+  void drain() noexcept;
+
   /// True when called from a job.
   [[nodiscard]] bool is_current() const { return std::this_thread::get_id() == thread_.get_id(); }
 
@@ -32,7 +38,10 @@ class Engine {
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::condition_variable ended_;
   std::deque<std::function<void()>> jobs_;
+  std::uint64_t enqueued_count_ = 0;
+  std::uint64_t ended_count_ = 0;
   bool is_closed_ = false;
   std::thread thread_;  // last: starts when all else is there
 };

@@ -35,7 +35,7 @@ void ThreadStream::wait(std::shared_ptr<const Event> event) {
 }
 
 void ThreadStream::synchronize() {
-  record()->wait();
+  engine_.drain();
   std::exception_ptr failure;
   {
     const std::lock_guard lock{mutex_};

@@ -41,14 +41,14 @@ void TrainComparison::add_row(TrainSeries series, const TrainSubject& subject,
                               Bytes budget) {
   const TrainTrial& trial =
       find_or_add_trial(subject, strategy, strategy.is_resident() ? resident_limit_ : budget);
-  rows_.push_back({.key = {.series = series,
-                           .net = subject.name(),
-                           .image_size = subject.image_size(),
-                           .batch = subject.batch(),
-                           .strategy = strategy,
-                           .budget = text,
-                           .budget_bytes = budget,
-                           .resident_bytes = subject.workload().need().resident},
+  rows_.push_back({.key = TrainRowKey{.series = series,
+                                      .net = subject.name(),
+                                      .image_size = subject.image_size(),
+                                      .batch = subject.batch(),
+                                      .strategy = strategy,
+                                      .budget = text,
+                                      .budget_bytes = budget,
+                                      .resident_bytes = subject.workload().need().resident},
                    .trial = &trial});
 }
 

@@ -108,7 +108,8 @@ TrainerOptions TrainingFlags::trainer() const {
   return {.network = workload.network(),
           .data = data,
           .step = workload.step(),
-          .memory = {.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
+          .memory =
+              MemoryOptions{.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
           .planning = planning(),
           .training = train,
           .checkpoint = checkpoint};

@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "src/host/kernels/kernels.h"
+#include "src/host/layout/threads.h"
 
 namespace spillway::host {
 namespace {
@@ -14,7 +15,7 @@ struct Sample {
   float correct;
 };
 
-using Row = std::vector<float>;  // logits of a sample
+using Row = std::span<float>;  // logits of a sample
 
 // Where the channels of a sample lie.
 struct Positions {
@@ -35,10 +36,10 @@ struct Positions {
   std::size_t lanes;     // channels side by side
 };
 
-float largest(const Row& row) { return *std::max_element(row.begin(), row.end()); }
+float largest(Row row) { return *std::max_element(row.begin(), row.end()); }
 
 // Sum of exp(logit - largest), in double: its rounding must not show in the mean loss.
-double exponential_sum(const Row& row, float maximum) {
+double exponential_sum(Row row, float maximum) {
   double sum = 0;
   for (const float logit : row) sum += std::exp(logit - maximum);
   return sum;
@@ -46,7 +47,7 @@ double exponential_sum(const Row& row, float maximum) {
 
 // -log softmax = log sum exp(logit - largest) + largest - logit[label]; the first of equal logits
 // is the prediction.
-Sample judge(const Row& row, std::int32_t label, float maximum, double sum) {
+Sample judge(Row row, std::int32_t label, float maximum, double sum) {
   if (label < 0) return {.loss = 0, .correct = 0};
   const auto truth = static_cast<std::size_t>(label);
   const auto prediction = std::max_element(row.begin(), row.end()) - row.begin();
@@ -77,9 +78,10 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
     um::expects(std::all_of(labels, end, is_class), "labels are classes");
     const float share = share_of(labels, *arguments.context);
     auto* const samples = reinterpret_cast<Sample*>(arguments.workspace);
+    ThreadFloats rows{classes_};
 #pragma omp parallel
     {
-      Row row(classes_);
+      const Row row = rows.mine();
 #pragma omp for schedule(static)
       for (std::size_t n = 0; n < positions_.count; ++n) {
         take(floats(operands.in.logits), n, row);
@@ -105,19 +107,19 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
     return count > 0 ? weight / static_cast<float>(count) : 0.F;
   }
 
-  void take(const float* logits, std::size_t position, Row& row) const {
+  void take(const float* logits, std::size_t position, Row row) const {
     for (std::size_t c = 0; c < classes_; ++c) row[c] = logits[positions_.place(position, c)];
   }
 
   // May go over the logits, which have been taken.
-  void put(const Row& row, std::size_t position, float* gradient) const {
+  void put(Row row, std::size_t position, float* gradient) const {
     for (std::size_t c = 0; c < positions_.channels; ++c) {
       gradient[positions_.place(position, c)] = c < classes_ ? row[c] : 0.F;
     }
   }
 
   // From logits to (softmax - one-hot label) / samples.
-  static void differentiate(std::int32_t label, float maximum, double sum, float share, Row& row) {
+  static void differentiate(std::int32_t label, float maximum, double sum, float share, Row row) {
     const auto scale = label < 0 ? 0.F : static_cast<float>(static_cast<double>(share) / sum);
     for (float& value : row) value = std::exp(value - maximum) * scale;
     if (label >= 0) row[static_cast<std::size_t>(label)] -= share;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/host/layout/parameter_layout.h"
+#include "src/host/layout/threads.h"
 
 namespace spillway::host {
 namespace {
@@ -138,10 +139,12 @@ class ForwardLoops final : public Loops {
       }
     }
     const float* const bias = g_.bias ? canonical + weights_of(g_) : nullptr;
+    ThreadFloats all_sums{g_.y.image.width * out};
+    ThreadFloats pixels{in};
 #pragma omp parallel
     {
-      std::vector<float> sums(g_.y.image.width * out);
-      std::vector<float> pixel(in);
+      const std::span<float> sums = all_sums.mine();
+      const std::span<float> pixel = pixels.mine();
 #pragma omp for collapse(2) schedule(static)
       for (std::size_t n = 0; n < g_.y.batch; ++n) {
         for (std::size_t row = 0; row < g_.y.image.height; ++row) {
@@ -153,13 +156,13 @@ class ForwardLoops final : public Loops {
     }
   }
 
-  void start(const float* bias, std::vector<float>& sums) const {
+  void start(const float* bias, std::span<float> sums) const {
     const std::size_t out = g_.y.image.channels;
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = bias == nullptr ? 0.F : bias[i % out];
   }
 
   void add_row(const float* x, const float* weights, std::size_t n, std::size_t row,
-               std::vector<float>& pixel, std::vector<float>& sums) const {
+               std::span<float> pixel, std::span<float> sums) const {
     const std::size_t in = g_.x.image.channels;
     const std::size_t out = g_.y.image.channels;
     for (std::size_t kh = 0; kh < g_.kernel.height; ++kh) {
@@ -176,7 +179,7 @@ class ForwardLoops final : public Loops {
     }
   }
 
-  void write_row(std::size_t n, std::size_t row, std::vector<float>& sums, float* y) const {
+  void write_row(std::size_t n, std::size_t row, std::span<float> sums, float* y) const {
     if (relu_) {
       for (float& sum : sums) sum = sum < 0.F ? 0.F : sum;
     }
@@ -202,11 +205,14 @@ class BackwardWeightsLoops final : public Loops {
     const std::size_t out = g_.y.image.channels;
     const std::size_t in = g_.x.image.channels;
     const std::size_t taps = taps_of(g_);
+    ThreadFloats all_sums{in * out};
+    ThreadFloats sources{in};
+    ThreadFloats targets{out};
 #pragma omp parallel
     {
-      std::vector<float> sums(in * out);
-      std::vector<float> from(in);
-      std::vector<float> to(out);
+      const std::span<float> sums = all_sums.mine();
+      const std::span<float> from = sources.mine();
+      const std::span<float> to = targets.mine();
 #pragma omp for schedule(static)
       for (std::size_t tap = 0; tap < taps; ++tap) {
         std::fill(sums.begin(), sums.end(), 0.F);

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <numeric>
 #include <string>
@@ -38,6 +39,18 @@ TEST(Engine, TakesJobsFromAJob) {
     });
   }
   EXPECT_EQ(done, (std::vector<int>{1, 2, 3}));
+}
+
+TEST(Engine, DrainsWhatWasEnqueuedBefore) {
+  Engine engine{"test"};
+  engine.drain();
+  std::atomic<int> done{0};
+  for (int i = 1; i <= 100; ++i) {
+    engine.enqueue([&] { ++done; });
+    if (i % 10 != 0) continue;
+    engine.drain();
+    EXPECT_EQ(done, i);
+  }
 }
 
 TEST(Engine, GivesItsThreadTheFirst15CharactersOfItsName) {

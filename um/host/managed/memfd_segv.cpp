@@ -43,8 +43,9 @@ MemfdSegv::~MemfdSegv() { release(); }
 
 void MemfdSegv::map_slots(Bytes size) {
   descriptor_ = memfd_create("spillway near memory", MFD_CLOEXEC);
-  if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(size.count())) != 0) {
+  while (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(size.count())) != 0) {
     const int reason = errno;
+    if (descriptor_ >= 0 && reason == EINTR) continue;
     throw system_error("cannot make a file in memory of " + to_string(size), reason);
   }
   void* const start =

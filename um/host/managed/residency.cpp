@@ -1,7 +1,7 @@
 #include "um/host/managed/residency.h"
 
 #include <algorithm>
-#include <deque>
+#include <array>
 #include <utility>
 
 #include "um/error.h"
@@ -16,8 +16,10 @@ using Move = PageMoves::Move;
 using Origin = PageMoves::Origin;
 using Cause = PageMoves::Cause;
 
+constexpr std::size_t kMaxDepth = 32;
+
 /// Small pages are moved many at a time: a sleep for the link is longer than one takes.
-std::size_t depth_for(Bytes page) { return std::clamp<std::size_t>(2_MiB / page, 1, 32); }
+std::size_t depth_for(Bytes page) { return std::clamp<std::size_t>(2_MiB / page, 1, kMaxDepth); }
 
 void expect_unused(const Page& page) {
   expects(page.pins == 0, "a discarded page is not an operand of a launch under way");
@@ -27,17 +29,20 @@ Origin origin_of(const Page& page) {
   return page.content == Content::kFar ? Origin::kTransfer : Origin::kBlank;
 }
 
-/// What an engine has on its way, in the order of issue. `finish` ends a move.
+/// What an engine has on its way, in the order of issue: a ring, since nothing may be thrown here,
+/// and so nothing allocated. `finish` ends a move.
 template <class Finish>
 class Batch {
  public:
   explicit Batch(Finish finish) : finish_{std::move(finish)} {}
 
-  void add(Move move) { moves_.push_back(std::move(move)); }
+  /// Requires: at most kMaxDepth are on their way.
+  void add(Move move) { moves_.at((first_ + size_++) % moves_.size()) = std::move(move); }
   void finish_down_to(std::size_t count) {
-    while (moves_.size() > count) {
-      const Move move = std::move(moves_.front());
-      moves_.pop_front();
+    while (size_ > count) {
+      const Move move = std::move(moves_.at(first_));
+      first_ = (first_ + 1) % moves_.size();
+      --size_;
       note_failure(move.failure);
       finish_(move);
     }
@@ -45,13 +50,15 @@ class Batch {
   void note_failure(const std::exception_ptr& failure) {
     if (failure_ == nullptr) failure_ = failure;
   }
-  [[nodiscard]] bool empty() const { return moves_.empty(); }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
   /// The first.
   [[nodiscard]] std::exception_ptr failure() const { return failure_; }
 
  private:
   Finish finish_;
-  std::deque<Move> moves_;
+  std::array<Move, kMaxDepth + 1> moves_{};
+  std::size_t first_ = 0;
+  std::size_t size_ = 0;
   std::exception_ptr failure_;
 };
 
