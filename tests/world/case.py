@@ -70,6 +70,29 @@ def with_fault(seed, call, effect, number):
     return dataclasses.replace(base, faults=(fault.Fault(call, number, 1, effect),))
 
 
+# Where a training is when it is killed: what it keeps far, and the calls that a kill may meet.
+KILLED = {
+    "managed, far file": ({"memory": "managed"}, ("far-read", "far-write", "move-page", "advise")),
+    "copy, far file": ({"memory": "copy"}, ("far-read", "far-write", "write")),
+    "sub-batches": ({"memory": "managed", "cut": True}, ("far-read", "far-write", "move-page")),
+    "checkpoint writes": ({"memory": "managed"}, ("write", "sync", "rename", "unlink"))}
+
+
+def killed(where, seed):
+    """A seed's case, in which nothing goes wrong but a kill in one of KILLED."""
+    changes, calls = KILLED[where]
+    changes = dict(changes)
+    base = draw(seed)
+    if changes.pop("cut", False):
+        changes["sub_batch"] = base.batch // 2
+    choice = random.Random(f"kill {seed}")
+    call = choice.choice(calls)
+    kill = fault.Fault(call, fault.draw_number(choice, call), 1, fault.KILL)
+    return dataclasses.replace(base, budget="min", planner="joint", recompute="off", far="file",
+                               steps=4, checkpoint_every=1, power_cut=False, faults=(kill,),
+                               **{"sub_batch": 0, **changes})
+
+
 def options(case, files):
     """The words after `spillway train` of a case, but for its memory and checkpoint. `files` makes
     networks and data sets."""
