@@ -64,7 +64,7 @@ if(SPILLWAY_HAS_CUDA)
     TSAN)
   target_include_directories(um_cuda_space_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
   spillway_test(um_cuda_step_tests
-  SOURCES um/cuda/planned_step_test.cpp
+  SOURCES um/cuda/failing_calls_test.cpp um/cuda/planned_step_test.cpp
   LINK spillway::prefetch_runtime spillway::um_cuda
     TSAN)
   spillway_test(um_cuda_gpu_tests GPU

@@ -13,6 +13,7 @@
 #include "prefetch/runtime/step_runner.h"
 #include "prefetch/verify/verify.h"
 #include "tests/um/cuda/recording_api.h"
+#include "tests/um/cuda/swapped_block.h"
 #include "um/cuda/cuda_device.h"
 
 // Whole steps, as the executor runs them, on the recorded driver: every call, its stream, its
@@ -30,10 +31,6 @@ using prefetch::TaskGraph;
 using prefetch::TaskId;
 using Log = std::vector<std::string>;
 using namespace std::chrono_literals;
-
-constexpr Bytes kPage = 2_MiB;
-
-constexpr Bytes pages(std::uint64_t count) { return count * kPage; }
 
 // A plan on a device whose events fire as the test says. Runs are launched by notes.
 class PlannedStep : public ::testing::Test {
@@ -129,24 +126,12 @@ class PlannedStep : public ::testing::Test {
   std::thread step;
 };
 
-// a is made, is far while b is made with a workspace of one page, and comes back to be added to. a
-// has two pages and lies at 0; b and c have one page and lie at 2 at different times; the workspace
-// lies at 3. Three pages of budget: the offload must have ended before b is made.
 class SwappedBlockStep : public PlannedStep {
  protected:
   SwappedBlockStep() {
-    const DataId a = add_block("a", 2);
-    const DataId b = add_block("b", 1);
-    const DataId c = add_block("c", 1);
-    graph.add(Task{.name = "make a", .writes = {a}});
-    graph.add(Task{.name = "make b", .writes = {b}, .algorithms = {{.workspace = pages(1)}}});
-    graph.add(Task{.name = "use a", .reads = {a}, .writes = {a, c}});
-    plan = {.graph = fingerprint(graph), .budget = pages(3), .page = kPage};
-    plan.runs = {{.task = TaskId{0}},
-                 {.task = TaskId{1}, .after = {1, 1, 0}},
-                 {.task = TaskId{2}, .after = {2, 1, 1}}};
-    plan.offloads = {{.data = a, .size = pages(2), .after = {.runs = 1}}};
-    plan.prefetches = {{.data = a, .size = pages(2), .after = {2, 1, 0}}};
+    const SwappedBlock subject;
+    graph = subject.graph;
+    plan = subject.plan;
   }
 };
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "um/cuda/streams/cuda_event.h"
-#include "um/threads/thread_event.h"
 
 namespace spillway::um {
 
@@ -73,12 +72,15 @@ void CudaStream::wait(std::shared_ptr<const Event> event) {
 }
 
 void CudaStream::synchronize() {
-  ThreadEvent finished;
-  working_.enqueue([&] {
-    finish();
-    finished.fire();
-  });
-  finished.wait();
+  try {
+    working_.enqueue([this] { finish(); });
+  } catch (...) {  // no memory: whoever unwinds for that frees what the work uses
+    working_.drain();
+    do_or_fail([this] { api_.synchronize(native()); });
+    watching_.drain();
+    throw;
+  }
+  working_.drain();
   std::exception_ptr failure;
   {
     const std::lock_guard lock{mutex_};
@@ -91,9 +93,7 @@ void CudaStream::synchronize() {
 /// single floats, exact to the microsecond only while the two are near.
 void CudaStream::finish() {
   do_or_fail([this] { api_.synchronize(native()); });
-  ThreadEvent told;
-  watching_.enqueue([&told] { told.fire(); });
-  told.wait();
+  watching_.drain();
   do_or_fail([this] { set_clock(); });
 }
 
