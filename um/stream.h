@@ -43,8 +43,8 @@ class Stream {
   virtual void synchronize() = 0;
 
   /// Calls `then` once, when the work so far has ended, also when it failed. Notices are given one
-  /// after the other, in the order in which they were asked for. `then` must be quick, must not
-  /// throw, and must not wait for work of this stream.
+  /// after the other, in the order in which they were asked for. `then` must be quick and must not
+  /// wait for work of this stream; what it throws is thrown by synchronize().
   virtual void notify(Notice then) = 0;
 
   /// Copies near memory into ordinary memory when the work so far has ended, and waits for that.

@@ -229,7 +229,9 @@ void LearnedPrefetch::learn_now() {
   try {
     result = prefetch::learn(recorded, options_);
   } catch (const std::exception& failure) {
-    result = prefetch::NotLearned{failure.what()};
+    const std::lock_guard lock{mutex_};
+    follow([&] { replayer_.load(prefetch::NotLearned{failure.what()}); });
+    return;
   }
   const std::lock_guard lock{mutex_};
   follow([&] { replayer_.load(std::move(result)); });

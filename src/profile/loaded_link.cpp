@@ -3,6 +3,7 @@
 #include <chrono>
 #include <exception>
 #include <future>
+#include <memory>
 #include <utility>
 
 #include "um/ledger.h"
@@ -59,16 +60,16 @@ um::Bandwidth LinkUnderTest::Moved::bandwidth() const {
 
 template <class Start>
 void LinkUnderTest::move(const Start& start, Moved& moved) {
-  std::promise<void> done;
+  const auto done = std::make_shared<std::promise<void>>();  // set_value() may outlast the wait
   const auto begin = std::chrono::steady_clock::now();
-  start([&](std::exception_ptr error) {
+  start([done](std::exception_ptr error) {
     if (error != nullptr) {
-      done.set_exception(std::move(error));
+      done->set_exception(std::move(error));
     } else {
-      done.set_value();
+      done->set_value();
     }
   });
-  done.get_future().get();
+  done->get_future().get();
   moved.time += std::chrono::steady_clock::now() - begin;
   moved.bytes += size();
 }

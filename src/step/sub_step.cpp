@@ -44,7 +44,8 @@ class SubStepMaker {
       : training_{training},
         place_{place},
         parameters_{parameters_by_gradient(training)},
-        // With its type: g++ 12 destroys one without twice where copying `state` throws.
+        // The type is named: g++ 12 destroys an unnamed nested aggregate twice when a later member
+        // throws.
         made_{.graph = TaskGraph{.data = training.graph.data, .tasks = {}},
               .launches = {},
               .state = training.state,

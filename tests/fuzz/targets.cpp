@@ -1,8 +1,11 @@
+#include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <memory>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 #include <variant>
 
@@ -137,18 +140,22 @@ void read_checkpoint(const std::string& input, const fs::path& folder) {
   }
 }
 
-// Once as a file that another process has locked, once as one that it left behind.
+const std::string kLock = "process 4711 on somewhere since 2026-11-23 12:00:00 UTC\n";
+
+// A file that a training left behind.
 void read_lock(const std::string& input, const fs::path& folder) {
+  write(folder / um::FolderLock::kFile, input);
+  const um::FolderLock lock{um::Folder{folder}};
+}
+
+// A file that another training holds, which is refused in the file's words.
+void read_held_lock(const std::string& input, const fs::path& folder) {
   const std::string path = write(folder / um::FolderLock::kFile, input);
   const int held = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  ::flock(held, LOCK_EX);
-  try {
-    const um::FolderLock lock{um::Folder{folder}};
-    throw std::logic_error{"a lock that another holds is taken"};
-  } catch (const um::Error&) {
-    ::close(held);
-  }
+  const std::shared_ptr<void> guard{nullptr, [held](void*) { ::close(held); }};
+  if (held < 0 || ::flock(held, LOCK_EX) != 0) throw std::runtime_error{"no lock to hold"};
   const um::FolderLock lock{um::Folder{folder}};
+  throw std::logic_error{"a lock that another holds is taken"};
 }
 
 // What options and variables hold.
@@ -230,7 +237,8 @@ std::vector<Target> all_targets() {
           {"cifar10",
            {std::string(kCifarRecord, '\1') + std::string(kCifarRecord, '\2')},
            read_cifar10},
-          {"lock", {"process 4711 on somewhere since 2026-11-23 12:00:00 UTC\n"}, read_lock},
+          {"lock", {kLock}, read_lock},
+          {"held_lock", {kLock}, read_held_lock},
           {"amount", {"512MiB", "1.5e9", "40%", "min+20%", "auto"}, read_amount}};
 }
 

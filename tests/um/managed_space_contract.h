@@ -35,6 +35,22 @@ TEST_P(ManagedSpaceContract, ContentSurvivesEviction) {
   EXPECT_EQ(space->ledger().peak(), 3 * space->page());
 }
 
+// More pages than an engine has on their way at once.
+TEST_P(ManagedSpaceContract, AHintOfManyPagesMovesEachWithItsContent) {
+  constexpr std::size_t kPages = 100;
+  make(options(kPages, kPages));
+  for (std::size_t page = 0; page < kPages; ++page) space->write(page, 1000 + page);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(space->move(0, kPages, MemoryTier::kFar), nullptr);
+    EXPECT_EQ(space->pages_in_use(), 0U);
+    EXPECT_EQ(space->move(0, kPages, MemoryTier::kNear), nullptr);
+    EXPECT_EQ(space->pages_in_use(), kPages);
+  }
+  const std::uint64_t faults = space->counters().faults;
+  for (std::size_t page = 0; page < kPages; ++page) EXPECT_EQ(space->word(page), 1000 + page);
+  EXPECT_EQ(space->counters().faults, faults);
+}
+
 TEST_P(ManagedSpaceContract, TheLedgerMayBeTighterThanNearMemory) {
   ManagedOptions wanted = options(8, 6);
   space.emplace(wanted, 2 * wanted.page);

@@ -17,7 +17,7 @@ spillway_test(um_host_tests
 # Replaces operator new.
 spillway_test(um_no_memory_tests
   SOURCES um/threads/no_memory_test.cpp
-  LINK spillway::um_host
+  LINK spillway::um_threads
   TSAN)
 
 spillway_test(um_uffd_move_tests
@@ -58,6 +58,11 @@ if(SPILLWAY_HAS_CUDA)
   LINK spillway::um_cuda
     TSAN)
   target_include_directories(um_cuda_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
+  spillway_test(um_cuda_no_memory_tests
+    SOURCES um/cuda/streams/no_memory_test.cpp
+    LINK spillway::um_cuda
+    TSAN)
+  target_include_directories(um_cuda_no_memory_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
   spillway_test(um_cuda_space_tests
   SOURCES um/dropin/cuda_space_test.cpp
   LINK spillway::um_cuda spillway::um_space

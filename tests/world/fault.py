@@ -33,9 +33,9 @@ HARMFUL = (
 
 # What --each-call makes each call meet, one after the other.
 EACH = ("open:EMFILE", "read:EIO", "write:ENOSPC", "write:kill", "sync:EIO", "sync:kill",
-        "rename:EACCES", "rename:kill", "unlink:EACCES", "allocate:ENOSPC", "map:ENOMEM",
-        "advise:ENOMEM", "far-read:EIO", "far-read:rot", "far-write:ENOSPC", "far-write:kill",
-        "move-page:EAGAIN", "move-page:kill", "new:ENOMEM")
+        "rename:EACCES", "rename:kill", "unlink:EACCES", "allocate:ENOSPC", "allocate:EINTR",
+        "map:ENOMEM", "advise:ENOMEM", "far-read:EIO", "far-read:rot", "far-write:ENOSPC",
+        "far-write:kill", "move-page:EAGAIN", "move-page:kill", "new:ENOMEM")
 KILL = "kill"
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 

@@ -63,7 +63,6 @@ class Program:
             raise RuntimeError(f"{self.library} is not loaded: no call was counted")
         return outcome
 
-
     def without_frames(self, errors):
         """What the program wrote, and the frames that aborts.cpp added."""
         lines, frames = [], []
@@ -71,8 +70,8 @@ class Program:
             at = FRAME.fullmatch(line)
             if not at:
                 lines.append(line)
-            elif os.path.samefile(at[1], self.program):
-                frames.append(self.function_at(int(at[2], 16)))
+            elif pathlib.Path(at[1]).name == pathlib.Path(self.program).name:
+                frames.append(self.function_at(int(at[2], 16) - 1))  # the call, not its return
             else:
                 frames.append(at[1])
         return "".join(lines), tuple(frames)

@@ -1,8 +1,8 @@
 # Whole trainings in which everything fails (tests/world/README.md): a library that stands in front of
 # the C library's calls, and scripts that preload it. A sanitizer would have to come first.
 if(Python3_FOUND AND NOT SPILLWAY_SANITIZE)
-  add_library(spillway_world MODULE world/aborts.cpp world/allocations.cpp world/calls.cpp world/disk_log.cpp
-    world/faults.cpp world/program_code.cpp)
+  add_library(spillway_world MODULE world/aborts.cpp world/allocations.cpp world/calls.cpp
+    world/disk_log.cpp world/faults.cpp world/program_code.cpp)
   target_include_directories(spillway_world PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(spillway_world PRIVATE spillway_flags ${CMAKE_DL_LIBS})
   add_test(NAME world_scripts
@@ -13,10 +13,13 @@ if(Python3_FOUND AND NOT SPILLWAY_SANITIZE)
     COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/world --count 150
       --build ${PROJECT_BINARY_DIR})
   set_tests_properties(world PROPERTIES LABELS cpu TIMEOUT 600 PROCESSORS 2)
-  # Seeds beyond those that once found something: an interrupted ftruncate; work that used memory of
-  # a measurement that had ended for want of memory.
-  add_test(NAME world_found
-    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/world 1270 4222
+  # Each of the few calls of some kinds; the seed is of paging by memfd.
+  add_test(NAME world_each_call
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/world --from 59 --build
+      ${PROJECT_BINARY_DIR} --each-call
+      allocate:EINTR,allocate:ENOSPC,rename:EACCES,rename:kill,sync:EIO,sync:kill,write:ENOSPC)
+  add_test(NAME world_kills
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/world --kills 2
       --build ${PROJECT_BINARY_DIR})
-  set_tests_properties(world_found PROPERTIES LABELS cpu TIMEOUT 300)
+  set_tests_properties(world_each_call world_kills PROPERTIES LABELS cpu TIMEOUT 600 PROCESSORS 2)
 endif()

@@ -24,6 +24,8 @@ NEWEST = "checkpoint.json"
 MANIFEST = re.compile(r"checkpoint\.json|step-\d+\.json")
 WHERE_IT_GOES_ON = re.compile(r"(?:going on after step|is of step) (\d+)")
 THAT_ABORT = ("::json_value::destroy(", "/libdnnl.so")  # where an allocation of theirs fails
+# How: by an exception that nobody may catch, or as a thread of oneDNN's goes out of scope.
+WORDS_OF_ABORTS = ("'std::bad_alloc'", "terminate called without an active exception")
 PARTS_OF_BUGS = ("a bug in spillway", "terminate called", "runtime error", "Sanitizer")
 
 
@@ -136,6 +138,8 @@ class World:
             raise Broken("a checkpoint that had been saved is gone")
         outcome = self.train(case, more=resume)
         if self.has_no_plan(outcome):
+            if case.planner == "joint":
+                raise Broken("what was saved has no plan any more", outcome)
             return
         if outcome.status != 0:
             raise Broken(f"what was saved does not go on: {name_of(outcome.status)}", outcome)
@@ -159,9 +163,16 @@ class World:
 
 
 def is_of_library(outcome):
-    """Whether a library that allocates where nothing may be thrown ended the process."""
-    return "terminate called" in outcome.errors and any(
-        library in frame for frame in outcome.frames for library in THAT_ABORT)
+    """Whether a library that allocates where nothing may be thrown ended the process: the innermost
+    frame that is neither an allocation nor the C++ library's is one of its functions."""
+    if not any(words in outcome.errors for words in WORDS_OF_ABORTS):
+        return False
+    for frame in outcome.frames:
+        if any(name in frame for name in THAT_ABORT):
+            return True
+        if "spillway::" in frame and "nlohmann::" not in frame:
+            return False
+    return False
 
 
 def step_of(manifest):

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "um/cuda/driver/checked_options.h"
+#include "um/cuda/driver/settle.h"
 #include "um/error.h"
 
 namespace spillway::um {
@@ -53,14 +54,19 @@ void CudaCopySpace::slide(std::span<const std::byte> from, std::byte* to, Range 
   const auto distance = static_cast<std::size_t>(from.data() - to);
   const bool jumps = distance >= std::min(spare.size(), from.size());
   const std::size_t max = jumps ? distance : spare.size();
-  for (std::size_t at = 0; at < from.size(); at += max) {
-    const std::span<const std::byte> piece = from.subspan(at, std::min(max, from.size() - at));
-    if (jumps) {
-      api_.copy(piece, to + at, sliding_.get());
-    } else {
-      api_.copy(piece, spare.data(), sliding_.get());
-      api_.copy(spare.first(piece.size()), to + at, sliding_.get());
+  try {
+    for (std::size_t at = 0; at < from.size(); at += max) {
+      const std::span<const std::byte> piece = from.subspan(at, std::min(max, from.size() - at));
+      if (jumps) {
+        api_.copy(piece, to + at, sliding_.get());
+      } else {
+        api_.copy(piece, spare.data(), sliding_.get());
+        api_.copy(spare.first(piece.size()), to + at, sliding_.get());
+      }
     }
+  } catch (...) {
+    settle(api_, sliding_.get());
+    throw;
   }
   api_.synchronize(sliding_.get());
 }

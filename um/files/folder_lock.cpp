@@ -99,7 +99,9 @@ bool is_in_place(int descriptor, int folder) {
 // For people only: a full disk takes no lock away.
 void sign(int descriptor) {
   const std::string owner = this_owner() + "\n";
-  if (::ftruncate(descriptor, 0) != 0) return;
+  while (::ftruncate(descriptor, 0) != 0) {
+    if (errno != EINTR) return;
+  }
   [[maybe_unused]] const ssize_t count = ::pwrite(descriptor, owner.data(), owner.size(), 0);
 }
 

@@ -12,7 +12,7 @@ namespace spillway::um {
 
 /// A copy engine: one thread that does jobs one after the other, in the order of their issue.
 ///
-/// Thread safety: enqueue() may be called from any thread, also from a job.
+/// Thread safety: enqueue() and drain() may be called from any thread, enqueue() also from a job.
 class Engine {
  public:
   /// `name` is the thread's, for debuggers: at most 15 characters.
@@ -25,9 +25,9 @@ class Engine {
   /// Requires: `job` does not throw.
   void enqueue(std::function<void()> job);
 
-  /// Blocks until all jobs enqueued so far have ended. Allocates nothing, so that whoever lacks
-  /// memory can still wait for those who use what it is about to free. Requires: not called from a
-  /// job.
+  /// Blocks until all jobs enqueued so far have ended. Allocates nothing: a caller that unwinds for
+  /// want of memory can still wait before it frees what the jobs use. Requires: not called from a
+  /// job of this engine.
   void drain() noexcept;
 
   /// True when called from a job.

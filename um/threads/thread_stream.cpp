@@ -16,11 +16,16 @@ void ThreadStream::do_unless_failed(const std::function<void()>& work) {
     const std::lock_guard lock{mutex_};
     if (failure_) return;
   }
+  do_or_fail(work);
+}
+
+template <class Work>
+void ThreadStream::do_or_fail(const Work& work) noexcept {
   try {
     work();
   } catch (...) {
     const std::lock_guard lock{mutex_};
-    failure_ = std::current_exception();
+    if (!failure_) failure_ = std::current_exception();
   }
 }
 
@@ -48,7 +53,9 @@ void ThreadStream::notify(Notice then) {
   if (engine_.is_current()) {
     then(std::chrono::steady_clock::now());
   } else {
-    engine_.enqueue([then = std::move(then)] { then(std::chrono::steady_clock::now()); });
+    engine_.enqueue([this, then = std::move(then)] {
+      do_or_fail([&] { then(std::chrono::steady_clock::now()); });
+    });
   }
 }
 

@@ -24,6 +24,8 @@ class ThreadStream final : public Stream {
 
  private:
   void do_unless_failed(const std::function<void()>& work);
+  template <class Work>
+  void do_or_fail(const Work& work) noexcept;
 
   std::mutex mutex_;
   std::exception_ptr failure_;  // of the first work that threw since the last synchronize()

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "src/host/kernels/kernels.h"
-#include "src/host/layout/threads.h"
+#include "src/host/layout/thread_floats.h"
 
 namespace spillway::host {
 namespace {

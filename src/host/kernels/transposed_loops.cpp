@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/host/layout/parameter_layout.h"
-#include "src/host/layout/threads.h"
+#include "src/host/layout/thread_floats.h"
 
 namespace spillway::host {
 namespace {

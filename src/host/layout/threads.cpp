@@ -17,8 +17,6 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kFloatsOfALine = 16;
-
 // The main thread's CPUs: the calling thread may be bound to one already.
 std::vector<int> process_cpus() {
   cpu_set_t set;
@@ -108,16 +106,6 @@ TeamSize::TeamSize(std::size_t threads)
 TeamSize::~TeamSize() {
   omp_set_num_threads(threads_before_);
   omp_set_dynamic(dynamic_before_);
-}
-
-ThreadFloats::ThreadFloats(std::size_t count)
-    : count_{count},
-      stride_{(count / kFloatsOfALine + 2) * kFloatsOfALine},
-      all_(stride_ * static_cast<std::size_t>(omp_get_max_threads())) {}
-
-std::span<float> ThreadFloats::mine() {
-  const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-  return std::span{all_}.subspan(thread * stride_, count_);
 }
 
 }  // namespace spillway::host

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
+
 #include "prefetch/plan.h"
 #include "prefetch/task_graph.h"
+#include "um/bytes.h"
 
 namespace spillway::um {
 

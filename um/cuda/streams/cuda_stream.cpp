@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "um/cuda/driver/settle.h"
 #include "um/cuda/streams/cuda_event.h"
 
 namespace spillway::um {
@@ -35,7 +36,9 @@ void CudaStream::fail(std::exception_ptr failure) noexcept {
   if (!failure_) failure_ = std::move(failure);
 }
 
-void CudaStream::do_or_fail(const std::function<void()>& work) noexcept {
+// Allocates nothing of its own.
+template <class Work>
+void CudaStream::do_or_fail(const Work& work) noexcept {
   try {
     work();
   } catch (...) {
@@ -99,22 +102,34 @@ void CudaStream::finish() {
 
 void CudaStream::notify(Notice then) {
   if (working_.is_current()) {
-    ask_for_notice(std::move(then));
+    ask_for_notice(then);
   } else {
-    working_.enqueue([this, then = std::move(then)]() mutable { ask_for_notice(std::move(then)); });
+    working_.enqueue([this, then = std::move(then)] { ask_for_notice(then); });
   }
 }
 
-void CudaStream::ask_for_notice(Notice then) {
+void CudaStream::ask_for_notice(const Notice& then) noexcept {
   cudaEvent_t event = nullptr;
   do_or_fail([&] {
-    event = take_event();
-    api_.record(event, native());
+    auto* const taken = take_event();
+    try {
+      api_.record(taken, native());
+    } catch (...) {
+      settle(api_, native());  // the notice tells that the work so far has ended
+      throw;
+    }
+    event = taken;
   });
-  watching_.enqueue([this, event, then = std::move(then)] { give_notice(event, then); });
+  try {
+    watching_.enqueue([this, event, then] { give_notice(event, then); });
+  } catch (...) {  // no memory: now, after those asked for before
+    fail(std::current_exception());
+    watching_.drain();
+    give_notice(event, then);
+  }
 }
 
-void CudaStream::give_notice(cudaEvent_t event, const Notice& then) {
+void CudaStream::give_notice(cudaEvent_t event, const Notice& then) noexcept {
   Clock::time_point moment = Clock::now();
   do_or_fail([&] {
     if (event == nullptr) return;
@@ -122,14 +137,15 @@ void CudaStream::give_notice(cudaEvent_t event, const Notice& then) {
     moment = origin_time_ +
              std::chrono::duration_cast<Clock::duration>(api_.elapsed(origin_.get(), event));
   });
-  then(moment);
+  do_or_fail([&] { then(moment); });
   const std::lock_guard lock{mutex_};
-  if (event != nullptr) free_events_.push_back(event);
+  if (event != nullptr) free_events_.push_back(event);  // take_event() made room
 }
 
 cudaEvent_t CudaStream::take_event() {
   const std::lock_guard lock{mutex_};
   if (free_events_.empty()) {
+    free_events_.reserve(events_.size() + 1);
     events_.emplace_back(api_);
     return events_.back().get();
   }

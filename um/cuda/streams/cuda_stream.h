@@ -37,11 +37,12 @@ class CudaStream final : public Stream {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void do_or_fail(const std::function<void()>& work) noexcept;
+  template <class Work>
+  void do_or_fail(const Work& work) noexcept;
   void do_unless_failed(const std::function<void()>& work);
   void fail(std::exception_ptr failure) noexcept;
-  void ask_for_notice(Notice then);
-  void give_notice(cudaEvent_t event, const Notice& then);
+  void ask_for_notice(const Notice& then) noexcept;
+  void give_notice(cudaEvent_t event, const Notice& then) noexcept;
   [[nodiscard]] cudaEvent_t take_event();
   void finish();
   void set_clock();

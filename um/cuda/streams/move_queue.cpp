@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "um/cuda/driver/settle.h"
+
 namespace spillway::um {
 
 MoveQueue::MoveQueue(CudaApi& api, const MoveLanes& lanes)
@@ -13,12 +15,10 @@ MoveQueue::MoveQueue(CudaApi& api, const MoveLanes& lanes)
 }
 
 void MoveQueue::enqueue(Call call, Completion done) {
-  issuing_.enqueue([this, call = std::move(call), done = std::move(done)]() mutable {
-    issue(call, std::move(done));
-  });
+  issuing_.enqueue([this, call = std::move(call), done = std::move(done)] { issue(call, done); });
 }
 
-void MoveQueue::issue(const Call& call, Completion done) {
+void MoveQueue::issue(const Call& call, const Completion& done) {
   {
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [this] { return free_ > 0; });
@@ -33,8 +33,14 @@ void MoveQueue::issue(const Call& call, Completion done) {
     api_.record(events_[lane].get(), stream);
   } catch (...) {
     failure = std::current_exception();
+    settle(api_, stream);  // the call may have been given
   }
-  watching_.enqueue([this, lane, failure, done = std::move(done)] { end(lane, failure, done); });
+  try {
+    watching_.enqueue([this, lane, failure, done] { end(lane, failure, done); });
+  } catch (...) {  // no memory: now, after those before
+    watching_.drain();
+    end(lane, failure, done);
+  }
 }
 
 void MoveQueue::end(std::size_t lane, std::exception_ptr failure, const Completion& done) {

@@ -38,7 +38,7 @@ class MoveQueue {
   void enqueue(Call call, Completion done);
 
  private:
-  void issue(const Call& call, Completion done);
+  void issue(const Call& call, const Completion& done);
   void end(std::size_t lane, std::exception_ptr failure, const Completion& done);
 
   CudaApi& api_;

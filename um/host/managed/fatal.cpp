@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <string>
+#include <exception>
 
 namespace spillway::um {
 namespace {
@@ -41,8 +41,9 @@ void fatal_fault(const std::exception_ptr& failure) noexcept {
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& why) {
-    fatal("a page fault cannot be resolved: " + std::string{why.what()} +
-          "; the process ends before content is lost");
+    end_with(std::array{piece_of("spillway: a page fault cannot be resolved: "),
+                        piece_of(why.what()),
+                        piece_of("; the process ends before content is lost\n")});
   } catch (...) {
     fatal("a page fault cannot be resolved: far memory fails");
   }

@@ -42,11 +42,14 @@ MemfdSegv::MemfdSegv(const PageGeometry& geometry) : page_{geometry.page.count()
 MemfdSegv::~MemfdSegv() { release(); }
 
 void MemfdSegv::map_slots(Bytes size) {
-  descriptor_ = memfd_create("spillway near memory", MFD_CLOEXEC);
-  while (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(size.count())) != 0) {
+  const auto expect_made = [size](bool is_made) {
     const int reason = errno;
-    if (descriptor_ >= 0 && reason == EINTR) continue;
-    throw system_error("cannot make a file in memory of " + to_string(size), reason);
+    if (!is_made) throw system_error("cannot make a file in memory of " + to_string(size), reason);
+  };
+  descriptor_ = memfd_create("spillway near memory", MFD_CLOEXEC);
+  expect_made(descriptor_ >= 0);
+  while (ftruncate(descriptor_, static_cast<off_t>(size.count())) != 0) {
+    expect_made(errno == EINTR);
   }
   void* const start =
       mmap(nullptr, size.count(), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, /*offset=*/0);

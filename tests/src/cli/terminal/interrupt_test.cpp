@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tests/src/cli/program.h"
 #include "tests/temporary_folder.h"
@@ -48,7 +49,7 @@ class Interrupted : public testing::Test {
 };
 
 TEST_F(Interrupted, ByControlCEndsTheStepAndLeavesNothing) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     for (const char* memory : {"managed", "copy", "resident"}) {
       Program program{endless({"--memory", memory, "--budget", budget(memory)})};
       program.wait_for_lines(1);

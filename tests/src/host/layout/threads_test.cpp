@@ -4,14 +4,10 @@
 #include <omp.h>
 #include <sched.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
-#include <span>
 #include <thread>
-#include <vector>
 
 #include "src/host/host_backend.h"
 #include "um/error.h"
@@ -33,24 +29,6 @@ TEST(Team, HasTheThreadsAskedForOnTheThreadThatStartedIt) {
   std::thread([] {
     start_team(3);
     EXPECT_EQ(team_size(), 3U);
-  }).join();
-}
-
-TEST(ThreadFloats, AreEachThreadsOwn) {
-  std::thread([] {
-    start_team(3);
-    ThreadFloats floats{17};
-    std::array<float*, 3> begins{};
-#pragma omp parallel
-    {
-      const std::span<float> mine = floats.mine();
-      std::ranges::fill(mine, static_cast<float>(omp_get_thread_num()));
-      begins.at(static_cast<std::size_t>(omp_get_thread_num())) = mine.data();
-    }
-    for (std::size_t i = 0; i < begins.size(); ++i) {
-      EXPECT_EQ(std::vector(begins.at(i), begins.at(i) + 17),
-                std::vector(17, static_cast<float>(i)));
-    }
   }).join();
 }
 
