@@ -138,7 +138,7 @@ class World:
             raise Broken("a checkpoint that had been saved is gone")
         outcome = self.train(case, more=resume)
         if self.has_no_plan(outcome):
-            if case.planner == "joint":
+            if saved is not None:
                 raise Broken("what was saved has no plan any more", outcome)
             return
         if outcome.status != 0:
