@@ -51,6 +51,7 @@ if(SPILLWAY_HAS_CUDA)
   # Under TSan with -DSPILLWAY_CUDA=ON: the preset builds without.
   spillway_test(um_cuda_tests
   SOURCES gpu_test.cpp um/cuda/driver/check_test.cpp um/cuda/copy_space_test.cpp
+          um/cuda/happens_before_test.cpp
           um/cuda/driver/driver_counters_test.cpp um/cuda/cuda_device_test.cpp
           um/cuda/managed/managed_room_test.cpp um/cuda/managed/cuda_managed_space_test.cpp
           um/cuda/streams/move_queue_test.cpp um/cuda/managed/slab_pages_test.cpp

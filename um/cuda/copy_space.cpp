@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "um/cuda/driver/checked_options.h"
-#include "um/cuda/driver/settle.h"
+#include "um/cuda/driver/drain.h"
 #include "um/error.h"
 
 namespace spillway::um {
@@ -24,6 +24,9 @@ CudaCopySpace::CudaCopySpace(CudaApi& api, Memory& device, Memory& pinned,
       sliding_{api, "copy slide"},
       in_{api, {.name = "copy in", .streams = 1, .under_way = kCopiesUnderWay}},
       out_{api, {.name = "copy out", .streams = 1, .under_way = kCopiesUnderWay}} {}
+
+// A slide that failed left the pieces before under way.
+CudaCopySpace::~CudaCopySpace() { drain(api_, sliding_.get()); }
 
 Range CudaCopySpace::far(Bytes offset, std::span<const std::byte> near) const {
   expects(offset.count() + near.size() <= far_.size().count(), "a copy within far memory");
@@ -65,7 +68,7 @@ void CudaCopySpace::slide(std::span<const std::byte> from, std::byte* to, Range 
       }
     }
   } catch (...) {
-    settle(api_, sliding_.get());
+    drain(api_, sliding_.get());
     throw;
   }
   api_.synchronize(sliding_.get());

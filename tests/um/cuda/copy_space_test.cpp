@@ -89,6 +89,18 @@ TEST_F(CudaCopySpaceTest, SlidesByTheDistanceWhereNothingIsSpare) {
   EXPECT_EQ(api.take_log().size(), 3U);  // 4096 + 4096 + 2048 bytes
 }
 
+// Its end comes after the pieces before the one that failed.
+TEST(CudaCopySpace, ASlideThatFailsHalfwayEndsBeforeTheMemoryGoes) {
+  RecordingApi api;
+  DeviceMemory device{api};
+  PinnedMemory pinned{api};
+  CudaCopySpace space{api, device, pinned, {.size = 2_MiB, .near = 8_MiB}};
+  api.fail("copy slide: copy device 2+1", cudaErrorInvalidValue);
+  EXPECT_THROW(space.copies().slide(space.near().subspan((2_MiB).count(), (4_MiB).count()),
+                                    space.near().data(), {}),
+               CudaError);
+}
+
 TEST_F(CudaCopySpaceTest, TakesNoMoreNearMemoryThanWasAskedFor) {
   CudaCopySpace{api, device, pinned, {.size = 8_MiB, .near = 32_MiB}};
   const Log log = api.take_log();

@@ -20,14 +20,20 @@ namespace spillway::um {
 namespace {
 
 DeviceMaker recorded_maker() {
+  const auto gpu = std::make_shared<RecordedGpu*>();  // of the device opened last
   return {.kind = "Cuda",
           .open =
-              [] {
-                return std::make_unique<CudaDevice>(std::make_unique<RecordingApi>(),
-                                                    CudaOptions{});
+              [gpu] {
+                auto api = std::make_unique<RecordingApi>();
+                *gpu = api.get();
+                return std::make_unique<CudaDevice>(std::move(api), CudaOptions{});
               },
-          .write = [](std::span<const std::byte> bytes,
-                      std::byte* near) { std::ranges::copy(bytes, near); }};
+          .write =
+              [gpu](std::span<const std::byte> bytes, std::byte* near) {
+                (*gpu)->synchronize_all();  // only compute streams wait for near memory
+                (*gpu)->touch({near, bytes.size()}, Access::kWrite);
+                std::ranges::copy(bytes, near);
+              }};
 }
 
 INSTANTIATE_TEST_SUITE_P(Recorded, DeviceContract, ::testing::Values(recorded_maker()),

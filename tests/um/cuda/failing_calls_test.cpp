@@ -11,6 +11,7 @@
 #include "prefetch/runtime/slab_address.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_runner.h"
+#include "tests/um/cuda/declared_uses.h"
 #include "tests/um/cuda/recording_api.h"
 #include "tests/um/cuda/swapped_block.h"
 #include "um/cuda/cuda_device.h"
@@ -113,17 +114,26 @@ class FailingApi final : public RecordingApi {
   Calls& calls_;
 };
 
-void run_steps(const SwappedBlock& subject, prefetch::StepMemory& memory, CudaStream& compute) {
+void run_steps(const SwappedBlock& subject, prefetch::StepMemory& memory, CudaStream& compute,
+               RecordedGpu& gpu) {
   prefetch::StepRunner runner{subject.plan, memory, compute};
   for (int step = 0; step < 2; ++step) {
-    compute.enqueue([&] { static_cast<void>(runner.run([](Position) {})); });
+    compute.enqueue([&] {
+      static_cast<void>(runner.run([&](Position position) {
+        const prefetch::TaskRun& run = subject.plan.runs[position];
+        gpu.launch(compute.native(), subject.graph[run.task].name,
+                   declared_uses(subject.graph, run, memory));
+      }));
+    });
     compute.synchronize();
   }
 }
 
 // Two steps on a device that is opened for them.
 void train(const SwappedBlock& subject, bool is_managed, Calls& calls) {
-  CudaDevice device{std::make_unique<FailingApi>(calls), {}};
+  auto owned = std::make_unique<FailingApi>(calls);
+  RecordedGpu& gpu = *owned;
+  CudaDevice device{std::move(owned), {}};
   const std::unique_ptr<CudaStream> compute = device.make_cuda_stream("compute");
   const prefetch::StepLayout layout{subject.graph, subject.plan};
   const prefetch::PinnedBlocks pinned{subject.graph, layout.block_sizes,
@@ -135,14 +145,14 @@ void train(const SwappedBlock& subject, bool is_managed, Calls& calls) {
         {.size = layout.placement.extent, .near = subject.plan.budget, .page = kPage}, ledger);
     prefetch::ManagedMemory memory{layout, prefetch::SlabAddress{layout, pinned, space->slab()},
                                    space->hints()};
-    run_steps(subject, memory, *compute);
+    run_steps(subject, memory, *compute, gpu);
     space->hints().check();
     calls.of_steps = calls.count;
   } else {
     const auto space = device.make_copy_space(
         {.size = prefetch::FarPlacement{layout}.extent, .near = subject.plan.budget});
     prefetch::CopyMemory memory{layout, pinned, space->near(), space->copies(), ledger};
-    run_steps(subject, memory, *compute);
+    run_steps(subject, memory, *compute, gpu);
     calls.of_steps = calls.count;
   }
   EXPECT_LE(ledger.peak(), subject.plan.budget);

@@ -12,6 +12,7 @@
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_runner.h"
 #include "prefetch/verify/verify.h"
+#include "tests/um/cuda/declared_uses.h"
 #include "tests/um/cuda/recording_api.h"
 #include "tests/um/cuda/swapped_block.h"
 #include "um/cuda/cuda_device.h"
@@ -32,7 +33,8 @@ using prefetch::TaskId;
 using Log = std::vector<std::string>;
 using namespace std::chrono_literals;
 
-// A plan on a device whose events fire as the test says. Runs are launched by notes.
+// A plan on a device whose events fire as the test says. Runs are launched as kernels that do
+// nothing but say what they use.
 class PlannedStep : public ::testing::Test {
  protected:
   ~PlannedStep() override {
@@ -82,7 +84,8 @@ class PlannedStep : public ::testing::Test {
     step = std::thread{[this] {
       compute->enqueue([this] {
         timeline = runner->run([this](Position position) {
-          api.note("compute: " + graph[plan.runs[position].task].name);
+          const prefetch::TaskRun& run = plan.runs[position];
+          api.launch(compute->native(), graph[run.task].name, declared_uses(graph, run, *memory));
         });
       });
       try {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "um/cuda/driver/checked_options.h"
+#include "um/cuda/driver/drain.h"
 #include "um/error.h"
 
 namespace spillway::um {
@@ -37,10 +38,7 @@ CudaManagedSpace::CudaManagedSpace(CudaApi& api, CudaManagedMemory& memory, Comp
       out_{api, {.name = "um out"}} {}
 
 CudaManagedSpace::~CudaManagedSpace() {
-  try {
-    api_.synchronize(upkeep_.get());  // the slab must not go before its last discard
-  } catch (...) {                     // the driver has failed: nothing is under way
-  }
+  drain(api_, upkeep_.get());  // the slab must not go before its last discard
 }
 
 void CudaManagedSpace::note(std::exception_ptr failure) {

@@ -1,6 +1,7 @@
 #include "um/cuda/streams/cuda_event.h"
 
 #include "um/cuda/driver/check.h"
+#include "um/cuda/driver/drain.h"
 
 namespace spillway::um {
 
@@ -13,6 +14,7 @@ void CudaEvent::record(cudaStream_t stream) {
   try {
     api_->record(event_.get(), stream);
   } catch (...) {
+    drain(*api_, stream);
     become(State::kFailed);
     throw;
   }

@@ -9,8 +9,9 @@
 namespace spillway::um {
 
 /// An event that the GPU fires: first the stream's thread records it, later the GPU gets there.
-/// One whose recording failed has fired: nothing was before it. When the driver fails, nobody can
-/// tell: it has not fired then, and wait() returns; the stream's synchronize() tells why.
+/// One whose recording failed has fired: record() has waited for what was before it. When the
+/// driver fails, nobody can tell: it has not fired then, and wait() returns; the stream's
+/// synchronize() tells why.
 class CudaEvent final : public Event {
  public:
   explicit CudaEvent(CudaApi& api) : api_{&api}, event_{api} {}

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "um/cuda/driver/settle.h"
+#include "um/cuda/driver/drain.h"
 #include "um/cuda/streams/cuda_event.h"
 
 namespace spillway::um {
@@ -115,7 +115,7 @@ void CudaStream::ask_for_notice(const Notice& then) noexcept {
     try {
       api_.record(taken, native());
     } catch (...) {
-      settle(api_, native());  // the notice tells that the work so far has ended
+      drain(api_, native());  // the notice tells that the work so far has ended
       throw;
     }
     event = taken;

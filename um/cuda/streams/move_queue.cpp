@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "um/cuda/driver/settle.h"
+#include "um/cuda/driver/drain.h"
 
 namespace spillway::um {
 
@@ -33,7 +33,7 @@ void MoveQueue::issue(const Call& call, const Completion& done) {
     api_.record(events_[lane].get(), stream);
   } catch (...) {
     failure = std::current_exception();
-    settle(api_, stream);  // the call may have been given
+    drain(api_, stream);  // the move may be under way all the same: only its event is missing
   }
   try {
     watching_.enqueue([this, lane, failure, done] { end(lane, failure, done); });

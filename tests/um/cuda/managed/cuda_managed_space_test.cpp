@@ -29,7 +29,8 @@ class CudaManagedSpaceTest : public ::testing::Test {
     api.emplace(facts);
     memory.emplace(*api, std::nullopt);
     compute.emplace(*api);
-    compute->add(api->make_stream("compute"));
+    stream = api->make_stream("compute");
+    compute->add(stream);
     space.emplace(*api, *memory, *compute, nullptr, wanted, ledger);
     static_cast<void>(api->take_log());
   }
@@ -47,8 +48,16 @@ class CudaManagedSpaceTest : public ::testing::Test {
     return ended.get_future().get();
   }
 
+  // As a step does between a hint and a move: a kernel on the pages, and its end.
+  void use(std::size_t first, std::size_t count) {
+    const Use written{.range = pages(first, count), .access = Access::kWrite};
+    api->launch(stream, "use", {&written, 1});
+    api->synchronize(stream);
+  }
+
   Ledger ledger{6_MiB};
   std::optional<RecordingApi> api;
+  cudaStream_t stream = nullptr;  // what kernels run on
   std::optional<CudaManagedMemory> memory;
   std::optional<ComputeStreams> compute;
   std::optional<CudaManagedSpace> space;
@@ -81,6 +90,7 @@ TEST_F(CudaManagedSpaceTest, TellsHowManyBytesTheHintsLeftNear) {
   space->hints().populate(pages(1, 2));
   EXPECT_EQ(space->near_bytes(space->slab()), 4_MiB);
   EXPECT_EQ(space->near_bytes(pages(0, 2).first((3_MiB).count())), 1_MiB);
+  use(1, 2);
   EXPECT_EQ(move(1, 1, MemoryTier::kFar), nullptr);
   EXPECT_EQ(space->near_bytes(space->slab()), 2_MiB);
 }
@@ -109,6 +119,7 @@ TEST_F(CudaManagedSpaceTest, PrefetchesWhereTheDriverHasNoDiscard) {
 TEST_F(CudaManagedSpaceTest, ReleasesTheChargeOfAnOffloadWhenItsEventHasFired) {
   make(options());
   space->hints().populate(pages(0, 3));
+  use(0, 3);
   static_cast<void>(api->take_log());
   api->hold();
   std::promise<void> ended;

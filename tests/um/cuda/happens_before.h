@@ -1,0 +1,193 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::um {
+
+/// How much of each stream's work is done: a count for each stream.
+class WorkClock {
+ public:
+  void join(const WorkClock& other) {
+    counts_.resize(std::max(counts_.size(), other.counts_.size()));
+    for (std::size_t i = 0; i < other.counts_.size(); ++i) {
+      counts_[i] = std::max(counts_[i], other.counts_[i]);
+    }
+  }
+  /// One more piece of work of `stream`; returns its number, from 1.
+  std::uint64_t tick(std::size_t stream) {
+    counts_.resize(std::max(counts_.size(), stream + 1));
+    return ++counts_[stream];
+  }
+  [[nodiscard]] bool covers(std::size_t stream, std::uint64_t number) const {
+    return stream < counts_.size() && counts_[stream] >= number;
+  }
+
+ private:
+  std::vector<std::uint64_t> counts_;
+};
+
+/// What work does to a range of memory.
+enum class Effect : std::uint8_t {
+  kRead,
+  kWrite,     ///< a discard, too: what was there is lost
+  kMoveNear,  ///< a prefetch
+  kMoveFar,   ///< an offload by unified memory
+  kAdvise,
+  kFree
+};
+
+/// True when the two must be ordered where they overlap. A driver keeps what moves under a kernel
+/// whole, by page faults; a planned step may have none, so a move is ordered with every kernel on
+/// its pages. Advice moves nothing by itself.
+[[nodiscard]] inline bool must_be_ordered(Effect one, Effect other) {
+  if (one == Effect::kFree || other == Effect::kFree) return true;
+  if (one == Effect::kAdvise || other == Effect::kAdvise) return false;
+  return one != other || one == Effect::kWrite;
+}
+
+/// The order that a program has given its work, and the accesses that lack one.
+///
+/// Each stream has a vector clock, and so has the host. Work of a stream comes after the stream's
+/// work before it, after the events that the stream waited for, and after everything the host knew
+/// to be done when it gave the work. The host knows what it has waited for and what it was told has
+/// fired.
+///
+/// All threads of the host count as one, in the real order of their calls: their mutexes and
+/// condition variables cannot be seen here. So when one thread has waited for work, another may use
+/// what the work made without having asked that thread, and no conflict shows. Such a thread is
+/// early, and is found out, where the work is done as late as can be: LateGpu sees to that.
+///
+/// Thread safety: none.
+class HappensBefore {
+ public:
+  struct Access {
+    std::span<const std::byte> range;
+    Effect effect;
+  };
+  /// Two accesses without an order, by name, and where they overlap.
+  struct Conflict {
+    std::string earlier;
+    std::string later;
+    std::span<const std::byte> range;
+  };
+
+  /// Accesses to what lies in no allocation are not looked at.
+  void allocate(std::span<const std::byte> range) {
+    allocations_[address(range.data())] = {.end = address(range.data()) + range.size()};
+  }
+  /// The memory that begins there must not be in use.
+  [[nodiscard]] std::vector<Conflict> free(const std::byte* begin, const std::string& name) {
+    const auto found = allocations_.find(address(begin));
+    if (found == allocations_.end()) return {};
+    const Access all{.range = {begin, found->second.end - found->first}, .effect = Effect::kFree};
+    std::vector<Conflict> conflicts = check(host_, name, {&all, 1});
+    allocations_.erase(found);
+    return conflicts;
+  }
+
+  /// What an event is that is recorded now: it fires when this much is done.
+  [[nodiscard]] WorkClock record(std::size_t stream) { return of(stream); }
+  /// Later work of `stream` starts only after that.
+  void wait(std::size_t stream, const WorkClock& event) { of(stream).join(event); }
+  /// The host has seen that this is done.
+  void host_knows(const WorkClock& done) {
+    host_.join(done);
+    for (auto& [begin, allocation] : allocations_) {
+      std::erase_if(allocation.past, [&](const Past& past) { return is_before(past, host_); });
+    }
+  }
+
+  /// What the host knows when it has waited for all streams.
+  [[nodiscard]] WorkClock everything() const {
+    WorkClock all = host_;
+    for (const auto& [stream, clock] : clocks_) all.join(clock);
+    return all;
+  }
+
+  /// A stream is given work.
+  [[nodiscard]] std::vector<Conflict> give(std::size_t stream, const std::string& name,
+                                           std::span<const Access> accesses) {
+    WorkClock& clock = of(stream);
+    const std::uint64_t number = clock.tick(stream);
+    std::vector<Conflict> conflicts = check(clock, name, accesses);
+    for (const Access& access : accesses) {
+      if (Allocation* const allocation = find(access)) {
+        allocation->past.push_back(
+            {.access = access, .stream = stream, .number = number, .name = name});
+      }
+    }
+    return conflicts;
+  }
+  /// The host does something itself, now.
+  [[nodiscard]] std::vector<Conflict> touch(const std::string& name, const Access& access) {
+    return check(host_, name, {&access, 1});
+  }
+
+ private:
+  struct Past {
+    Access access;
+    std::size_t stream;
+    std::uint64_t number;
+    std::string name;
+  };
+  struct Allocation {
+    std::uintptr_t end = 0;
+    std::vector<Past> past;  // what the host does not know to be done
+  };
+
+  static std::uintptr_t address(const std::byte* at) {
+    return reinterpret_cast<std::uintptr_t>(at);
+  }
+  static bool is_before(const Past& past, const WorkClock& clock) {
+    return clock.covers(past.stream, past.number);
+  }
+  static std::span<const std::byte> overlap(const Access& one, const Access& other) {
+    const std::byte* const begin = std::max(one.range.data(), other.range.data());
+    const std::byte* const end =
+        std::min(one.range.data() + one.range.size(), other.range.data() + other.range.size());
+    return begin < end ? std::span{begin, end} : std::span<const std::byte>{};
+  }
+
+  // Whatever is asked of a stream now comes after what the host knows.
+  WorkClock& of(std::size_t stream) {
+    clocks_[stream].join(host_);
+    return clocks_[stream];
+  }
+  Allocation* find(const Access& access) {
+    const std::uintptr_t at = address(access.range.data());
+    const auto after = allocations_.upper_bound(at);
+    if (after == allocations_.begin()) return nullptr;
+    Allocation& allocation = std::prev(after)->second;
+    return at < allocation.end ? &allocation : nullptr;
+  }
+  std::vector<Conflict> check(const WorkClock& clock, const std::string& name,
+                              std::span<const Access> accesses) {
+    std::vector<Conflict> conflicts;
+    for (const Access& access : accesses) {
+      const Allocation* const allocation = find(access);
+      if (allocation == nullptr) continue;
+      for (const Past& past : allocation->past) {
+        const std::span<const std::byte> both = overlap(past.access, access);
+        if (both.empty() || is_before(past, clock) ||
+            !must_be_ordered(past.access.effect, access.effect)) {
+          continue;
+        }
+        conflicts.push_back({.earlier = past.name, .later = name, .range = both});
+      }
+    }
+    return conflicts;
+  }
+
+  WorkClock host_;
+  std::map<std::size_t, WorkClock> clocks_;           // by stream
+  std::map<std::uintptr_t, Allocation> allocations_;  // by begin
+};
+
+}  // namespace spillway::um
