@@ -1,12 +1,14 @@
 // Training through everything of the CUDA side but the driver and the kernels: streams, events,
 // unified memory, copies and the profiler of a CudaDevice, over a driver that only takes notes,
-// with the host's kernels.
+// with the host's kernels. The driver is told what each of them uses, and finds what has no order.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <memory_resource>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +18,6 @@
 #include "prefetch/planners/catalogue.h"
 #include "src/data/batch_loader.h"
 #include "src/data/synthetic.h"
-#include "src/host/host_backend.h"
 #include "src/host/host_context.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
@@ -24,6 +25,8 @@
 #include "src/train/session.h"
 #include "src/train/train.h"
 #include "tests/refusal.h"
+#include "tests/src/gpu_like_backend.h"
+#include "tests/um/cuda/late_gpu.h"
 #include "tests/um/cuda/recording_api.h"
 #include "um/cuda/cuda_device.h"
 #include "um/host/host_device.h"
@@ -37,70 +40,33 @@ constexpr nets::Shape kImage{.channels = 3, .height = 32, .width = 32};
 constexpr std::size_t kClasses = 3;
 constexpr std::size_t kBatch = 16;
 
-// The host's kernels with the page of a GPU, and its pinned memory.
-class GpuLikeBackend final : public Backend {
- public:
-  explicit GpuLikeBackend(std::pmr::memory_resource& batches) : batches_{batches} {}
-
-  [[nodiscard]] Bytes tensor_bytes(const TensorShape& shape) const override {
-    return host_.tensor_bytes(shape);
-  }
-  [[nodiscard]] Bytes parameter_bytes(const ParameterSpec& spec) const override {
-    return host_.parameter_bytes(spec);
-  }
-  [[nodiscard]] Bytes saved_bytes(const Operation& operation) const override {
-    return host_.saved_bytes(operation);
-  }
-  [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override {
-    return host_.algorithms(operation);
-  }
-  [[nodiscard]] Bytes smallest_page() const override { return Bytes{2ULL << 20U}; }
-  [[nodiscard]] std::string description() const override { return host_.description(); }
-  [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
-                                                std::string_view algorithm) const override {
-    return host_.prepare(operation, algorithm);
-  }
-  void clear(um::Range block) const override { host_.clear(block); }
-  void import_parameters(const ParameterSpec& spec, std::span<const float> values,
-                         std::byte* block) const override {
-    host_.import_parameters(spec, values, block);
-  }
-  void export_parameters(const ParameterSpec& spec, const std::byte* block,
-                         std::span<float> values) const override {
-    host_.export_parameters(spec, block, values);
-  }
-
-  void start_threads() const {
-    host_.start_threads([] {});
-  }
-
-  [[nodiscard]] std::pmr::memory_resource& batch_memory() const override { return batches_; }
-
- private:
-  std::pmr::memory_resource& batches_;
-  host::HostBackend host_{1};
+// A machine, and what a test does with its driver where that is recorded.
+struct Opened {
+  ExecutionContext context;
+  um::RecordedGpu* gpu = nullptr;
+  GpuLikeBackend* backend = nullptr;
 };
 
-ExecutionContext recorded_gpu(std::unique_ptr<um::RecordingApi> driver,
-                              const um::CudaOptions& options = {}) {
+Opened recorded_gpu(std::unique_ptr<um::RecordingApi> driver, const um::CudaOptions& options = {}) {
+  um::RecordedGpu& gpu = *driver;
   auto device = std::make_unique<um::CudaDevice>(std::move(driver), options);
-  auto backend = std::make_unique<GpuLikeBackend>(device->batch_memory());
-  ExecutionContext context;
-  context.compute = device->make_cuda_stream("compute");
-  context.device = std::move(device);
-  context.compute->enqueue([&] { backend->start_threads(); });
-  context.compute->synchronize();
-  context.backend = std::move(backend);
-  return context;
+  auto compute = device->make_cuda_stream("compute");
+  auto backend = std::make_unique<GpuLikeBackend>(device->batch_memory(), gpu, compute->native());
+  compute->enqueue([&] { backend->start_threads(); });
+  compute->synchronize();
+  Opened opened{.context = {}, .gpu = &gpu, .backend = backend.get()};
+  opened.context.device = std::move(device);
+  opened.context.compute = std::move(compute);
+  opened.context.backend = std::move(backend);
+  return opened;
 }
 
-ExecutionContext recorded_gpu(const um::CudaFacts& facts, const um::CudaOptions& options = {}) {
+Opened recorded_gpu(const um::CudaFacts& facts, const um::CudaOptions& options = {}) {
   return recorded_gpu(std::make_unique<um::RecordingApi>(facts), options);
 }
 
-ExecutionContext this_machine() {
-  ExecutionContext context = host::open_context(std::make_unique<um::HostDevice>(), 1);
-  return context;
+Opened this_machine() {
+  return {.context = host::open_context(std::make_unique<um::HostDevice>(), 1)};
 }
 
 // Blocks of 1 to 4 MiB: some of them move.
@@ -126,13 +92,16 @@ struct Trained {
   [[nodiscard]] auto numbers() const { return std::pair{losses, weights}; }
 };
 
-// Measures, plans the smallest budget, and trains three steps.
-Trained train(ExecutionContext context, MemoryMode mode, const std::string& planner = "joint") {
+// Measures, plans the smallest budget, and trains three steps; a recorded GPU does nothing of them
+// before it must.
+Trained train(Opened opened, MemoryMode mode, const std::string& planner = "joint") {
+  ExecutionContext& context = opened.context;
   const nets::Network net = network();
   const Workload workload{
       net, *context.backend, {.batch = kBatch, .convolution = ConvolutionAlgorithm::kDirect}};
   const Bytes budget =
       mode == MemoryMode::kResident ? workload.need().resident : workload.need().smallest;
+  if (opened.backend != nullptr) opened.backend->declare(workload.training());
   const prefetch::Profile profile =
       measure_profile(context, workload, budget, mode, {}, {}, [](double) {});
   const Plans plans = make_plans(
@@ -142,6 +111,8 @@ Trained train(ExecutionContext context, MemoryMode mode, const std::string& plan
   session.state().initialise(1);
   const SyntheticDataset data{kImage, kClasses, 3 * kBatch, 1, Split::kTrain};
   BatchLoader loader{data, kBatch, 1, 0, BatchLoader::kUsualDepth, session.batch_memory()};
+  std::optional<um::LateGpu> late;
+  if (opened.gpu != nullptr) late.emplace(*opened.gpu, 1);
   Trained trained;
   for (std::uint64_t step = 0; step < 3; ++step) {
     const StepReport report =
@@ -168,8 +139,8 @@ TEST(GpuTraining, GivesTheHostsBitsInEveryMode) {
 
 // The slab of any plan holds what a task needs at the same time: more than 2 MiB.
 TEST(GpuTraining, RefusesUnifiedMemoryThatNoPlanFitsBeforeItMeasures) {
-  ExecutionContext context =
-      recorded_gpu(um::RecordingApi::h200(), {.managed_limit = Bytes{2U << 20U}});
+  Opened opened = recorded_gpu(um::RecordingApi::h200(), {.managed_limit = Bytes{2U << 20U}});
+  ExecutionContext& context = opened.context;
   const nets::Network net = network();
   const Workload workload{net, *context.backend, {.batch = kBatch}};
   bool has_measured = false;
@@ -187,7 +158,8 @@ TEST(GpuTraining, RefusesUnifiedMemoryThatNoPlanFitsBeforeItMeasures) {
 TEST(GpuTraining, FillsItsBatchesInPinnedMemory) {
   auto api = std::make_unique<um::RecordingApi>();
   um::RecordingApi& driver = *api;
-  ExecutionContext context = recorded_gpu(std::move(api));
+  Opened opened = recorded_gpu(std::move(api));
+  ExecutionContext& context = opened.context;
   const nets::Network net = network();
   const Workload workload{net, *context.backend, {.batch = kBatch}};
   const Plans plans = make_plans(

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <memory_resource>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/host/host_backend.h"
+#include "src/ops/backend.h"
+#include "src/step/step.h"
+#include "tests/um/cuda/recorded_gpu.h"
+#include "um/hints.h"
+
+namespace spillway {
+
+/// A kernel of the host that first tells the driver what it is about to use.
+class DeclaredKernel final : public Kernel {
+ public:
+  using Launch = std::function<void(const KernelArguments&)>;
+  DeclaredKernel(std::unique_ptr<Kernel> kernel, Launch launch)
+      : kernel_{std::move(kernel)}, launch_{std::move(launch)} {}
+  void run(const KernelArguments& arguments) override {
+    launch_(arguments);
+    kernel_->run(arguments);
+  }
+
+ private:
+  std::unique_ptr<Kernel> kernel_;
+  Launch launch_;
+};
+
+/// The host's kernels with the page of a GPU, and its pinned memory.
+class GpuLikeBackend final : public Backend {
+ public:
+  GpuLikeBackend(std::pmr::memory_resource& batches, um::RecordedGpu& gpu, cudaStream_t stream)
+      : batches_{batches}, gpu_{gpu}, stream_{stream} {}
+
+  /// The kernels of this step, prepared from now on, declare what they use. It outlives them.
+  void declare(const Step& step) { steps_.push_back(&step); }
+
+  [[nodiscard]] um::Bytes tensor_bytes(const TensorShape& shape) const override {
+    return host_.tensor_bytes(shape);
+  }
+  [[nodiscard]] um::Bytes parameter_bytes(const ParameterSpec& spec) const override {
+    return host_.parameter_bytes(spec);
+  }
+  [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override {
+    return host_.saved_bytes(operation);
+  }
+  [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override {
+    return host_.algorithms(operation);
+  }
+  [[nodiscard]] um::Bytes smallest_page() const override { return um::Bytes{2ULL << 20U}; }
+  [[nodiscard]] std::string description() const override { return host_.description(); }
+  [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
+                                                std::string_view algorithm) const override {
+    auto kernel = host_.prepare(operation, algorithm);
+    for (const Step* step : steps_) {
+      const auto of = [&](const Launch& launch) { return &launch.operation == &operation; };
+      const auto launch = std::ranges::find_if(step->launches, of);
+      if (launch == step->launches.end()) continue;
+      const auto task = prefetch::TaskId(launch - step->launches.begin());
+      const auto& choices = step->graph[task].algorithms;
+      const auto& chosen = *std::ranges::find(choices, algorithm, &prefetch::Algorithm::name);
+      return std::make_unique<DeclaredKernel>(
+          std::move(kernel),
+          [this, step, task, workspace = chosen.workspace](const auto& arguments) {
+            gpu_.launch(stream_, step->graph[task].name, uses(*step, task, workspace, arguments));
+          });
+    }
+    return kernel;
+  }
+  void clear(um::Range block) const override { host_.clear(block); }
+  void import_parameters(const ParameterSpec& spec, std::span<const float> values,
+                         std::byte* block) const override {
+    host_.import_parameters(spec, values, block);
+  }
+  void export_parameters(const ParameterSpec& spec, const std::byte* block,
+                         std::span<float> values) const override {
+    host_.export_parameters(spec, block, values);
+  }
+
+  void start_threads() const {
+    host_.start_threads([] {});
+  }
+
+  [[nodiscard]] std::pmr::memory_resource& batch_memory() const override { return batches_; }
+
+ private:
+  static std::vector<um::Use> uses(const Step& step, prefetch::TaskId task, um::Bytes workspace,
+                                   const KernelArguments& arguments) {
+    const auto& operands = step.launches[static_cast<std::size_t>(task)].operands;
+    const auto& writes = step.graph[task].writes;
+    std::vector<um::Use> uses;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const bool is_written = std::ranges::find(writes, operands[i]) != writes.end();
+      uses.push_back({.range = {arguments.operands[i], step.graph[operands[i]].size.count()},
+                      .access = is_written ? um::Access::kReadWrite : um::Access::kRead});
+    }
+    if (workspace > um::Bytes{}) {
+      uses.push_back(
+          {.range = {arguments.workspace, workspace.count()}, .access = um::Access::kReadWrite});
+    }
+    return uses;
+  }
+
+  std::pmr::memory_resource& batches_;
+  um::RecordedGpu& gpu_;
+  const cudaStream_t stream_;
+  std::vector<const Step*> steps_;
+  host::HostBackend host_{1};
+};
+
+}  // namespace spillway
