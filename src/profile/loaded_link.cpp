@@ -15,7 +15,10 @@ class ManagedLink final : public LinkUnderTest {
  public:
   ManagedLink(um::Device& device, const um::ManagedOptions& options)
       : ledger_{options.near}, space_{device.make_managed_space(options, ledger_)} {
+    // Near memory is there for what a stream is given from now on, not for moves: they would meet.
+    const std::unique_ptr<um::Stream> stream = device.make_stream("populate");
     space_->hints().populate(space_->slab());
+    stream->synchronize();
   }
 
  private:

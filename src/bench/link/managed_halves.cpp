@@ -27,8 +27,9 @@ ManagedHalves::ManagedHalves(um::Device& device, um::Bytes size, std::size_t nea
       page_{device.evicts() ? std::min(size, 2_MiB) : 2_MiB},
       half_{std::max(size, 2 * page_)},
       ledger_{near_halves * half_},
-      space_{device.make_managed_space(sized(std::move(options), page_, half_, near_halves),
-                                       ledger_)} {
+      space_{
+          device.make_managed_space(sized(std::move(options), page_, half_, near_halves), ledger_)},
+      stream_{device.make_stream("populate")} {
   device.prepare_kernel_thread();
 }
 
@@ -51,6 +52,7 @@ void ManagedHalves::put_near(std::size_t half) {
     move(half, um::MemoryTier::kNear);
   } else {
     hints().populate(whole(half));
+    stream_->synchronize();  // a stream finds near memory there; a move would meet it
   }
   const um::Use overwrite{.range = whole(half), .access = um::Access::kWrite};
   hints().begin_use({&overwrite, 1});

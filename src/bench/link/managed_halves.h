@@ -42,6 +42,7 @@ class ManagedHalves {
   um::Bytes half_;
   um::Ledger ledger_;
   std::unique_ptr<um::ManagedSpace> space_;
+  std::unique_ptr<um::Stream> stream_;  // without work
   std::array<bool, 2> has_content_{};
 };
 

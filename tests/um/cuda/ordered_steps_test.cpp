@@ -26,7 +26,7 @@ using prefetch::Position;
 using prefetch::TaskGraph;
 
 constexpr int kSteps = 3;
-constexpr std::uint32_t kSeeds = 4;
+constexpr std::uint32_t kSeeds = 3;
 
 void expect_ordered(const TaskGraph& graph, const Plan& plan, LateMode mode) {
   ASSERT_EQ(prefetch::testing::reason_against(graph, plan), "");
