@@ -5,24 +5,18 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace spillway::um {
 
-inline thread_local bool is_out_of_memory = false;
-
-/// While it lives, this thread can allocate nothing.
-class OutOfMemoryHere {
- public:
-  OutOfMemoryHere() { is_out_of_memory = true; }
-  OutOfMemoryHere(const OutOfMemoryHere&) = delete;
-  OutOfMemoryHere& operator=(const OutOfMemoryHere&) = delete;
-  ~OutOfMemoryHere() { is_out_of_memory = false; }
-};
+/// This thread's next allocation fails.
+inline thread_local bool is_next_refused = false;
 
 }  // namespace spillway::um
 
 [[gnu::noinline]] void* operator new(std::size_t size) {
-  void* const memory = spillway::um::is_out_of_memory ? nullptr : std::malloc(size);
+  const bool is_refused = std::exchange(spillway::um::is_next_refused, false);
+  void* const memory = is_refused ? nullptr : std::malloc(size);
   if (memory == nullptr) throw std::bad_alloc{};
   return memory;
 }

@@ -59,8 +59,9 @@ if(SPILLWAY_HAS_CUDA)
   LINK spillway::um_cuda
     TSAN)
   target_include_directories(um_cuda_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
+  # Replaces operator new.
   spillway_test(um_cuda_no_memory_tests
-    SOURCES um/cuda/streams/no_memory_test.cpp
+    SOURCES um/cuda/streams/cuda_no_memory_test.cpp
     LINK spillway::um_cuda
     TSAN)
   target_include_directories(um_cuda_no_memory_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})

@@ -74,6 +74,7 @@ TEST_F(CudaCopySpaceTest, SlidesByLittleWithADetourAndByMuchWithout) {
     EXPECT_TRUE(std::equal(before.begin() + static_cast<std::ptrdiff_t>(distance),
                            before.begin() + static_cast<std::ptrdiff_t>(distance + size),
                            space.near().begin()));
+    api.touch(space.near(), Access::kWrite);  // the copies have ended
     // 10 times 2 MiB, twice each; or 10 + 10 MiB.
     EXPECT_EQ(api.take_log().size(), distance == 4096 ? 20U : 2U);
   }

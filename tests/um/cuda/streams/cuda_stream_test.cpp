@@ -5,8 +5,10 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <thread>
 
 #include "tests/um/cuda/recording_api.h"
+#include "tests/um/cuda/sleeping_threads.h"
 #include "tests/um/stream_contract.h"
 #include "um/cuda/streams/compute_streams.h"
 
@@ -127,6 +129,88 @@ TEST_F(CudaStreamTest, EndsTheLabelBeforeTheNext) {
   stream.synchronize();
   const Log log = api.take_log();
   EXPECT_EQ(Log(log.begin(), log.begin() + 4), (Log{"begin conv1", "end", "begin conv2", "end"}));
+}
+
+// A stream whose kernels write to one page of the device, which the host then uses: that fails the
+// test where the host has not waited.
+class WrittenPage : public CudaStreamTest {
+ protected:
+  ~WrittenPage() override { api.free_device(page.data()); }
+  void write(CudaStream& by) {
+    by.enqueue([&] {
+      const Use use{.range = page, .access = Access::kWrite};
+      api.launch(by.native(), "write", {&use, 1});
+    });
+  }
+  void use() { api.touch(page, Access::kWrite); }
+
+  Range page{api.allocate_device(2_MiB), (2_MiB).count()};
+};
+
+TEST_F(WrittenPage, IsTheHostsAfterSynchronize) {
+  write(stream);
+  stream.synchronize();
+  use();
+}
+
+TEST_F(WrittenPage, IsTheHostsWhenTheStreamHasEnded) {
+  {
+    CudaStream other{api, compute, "other"};
+    write(other);
+  }
+  use();
+}
+
+TEST_F(WrittenPage, IsTheHostsAfterAnEvent) {
+  write(stream);
+  stream.record()->wait();
+  use();
+}
+
+TEST_F(WrittenPage, IsTheHostsAfterAnEventThatCouldNotBeRecorded) {
+  api.fail("compute: record", cudaErrorLaunchFailure);
+  write(stream);
+  stream.record()->wait();
+  use();
+  api.fail("", cudaSuccess);
+  EXPECT_THROW(stream.synchronize(), CudaError);
+}
+
+TEST_F(WrittenPage, IsTheHostsAfterANotice) {
+  write(stream);
+  ThreadEvent told;
+  stream.notify([&](auto) { told.fire(); });
+  told.wait();
+  use();
+}
+
+TEST_F(WrittenPage, IsTheHostsWhenItHasBeenRead) {
+  write(stream);
+  std::array<std::byte, 4> into{};
+  stream.enqueue([&] {
+    stream.read(page.first(4), into);
+    use();
+  });
+  stream.synchronize();
+}
+
+TEST_F(WrittenPage, IsAnotherStreamsAfterAnEvent) {
+  CudaStream other{api, compute, "other"};
+  write(stream);
+  other.wait(stream.record());
+  write(other);
+  other.synchronize();
+}
+
+// The notice ends only when everybody else waits for it.
+TEST_F(CudaStreamTest, SynchronizesWithTheNotices) {
+  std::atomic<bool> is_told = false;
+  stream.notify([&](auto) {
+    while (!all_others_sleep()) std::this_thread::yield();
+    is_told = true;
+  });
+  stream.synchronize();
+  EXPECT_TRUE(is_told);
 }
 
 TEST(CudaStream, LeavesNothingBehind) {
