@@ -86,6 +86,7 @@ spillway_test(prefetch_runtime_tests
   SOURCES prefetch/runtime/copy_memory_compaction_test.cpp
           prefetch/runtime/copy_memory_places_test.cpp prefetch/runtime/copy_memory_test.cpp
           prefetch/runtime/managed_memory_test.cpp prefetch/runtime/plan_walker_test.cpp
+          prefetch/runtime/step_end_test.cpp
           prefetch/runtime/step_equivalence_test.cpp prefetch/runtime/step_runner_test.cpp
   LINK spillway::prefetch_planners spillway::prefetch_runtime spillway::um_host
        spillway::um_host_managed rapidcheck

@@ -5,8 +5,8 @@
 #include <random>
 #include <thread>
 
+#include "tests/sleeping_threads.h"
 #include "tests/um/cuda/recorded_gpu.h"
-#include "tests/um/cuda/sleeping_threads.h"
 
 namespace spillway::um {
 
@@ -32,7 +32,7 @@ class LateGpu {
  private:
   void work() {
     while (!ends_) {
-      if (gpu_.is_busy() && all_others_sleep()) {
+      if (gpu_.is_busy() && test::all_others_sleep()) {
         gpu_.finish_one(static_cast<std::uint32_t>(draw_()));
       } else {
         std::this_thread::yield();

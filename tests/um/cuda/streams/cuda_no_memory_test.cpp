@@ -6,8 +6,10 @@
 #include <new>
 #include <thread>
 
+#include "tests/sleeping_threads.h"
 #include "tests/um/cuda/recording_api.h"
-#include "tests/um/cuda/sleeping_threads.h"
+#include "tests/sleeping_threads.h"
+#include "tests/um/cuda/recording_api.h"
 #include "tests/um/out_of_memory.h"
 #include "um/cuda/streams/compute_streams.h"
 #include "um/cuda/streams/cuda_stream.h"
@@ -16,7 +18,7 @@ namespace spillway::um {
 namespace {
 
 void wait_until_all_others_sleep() {
-  while (!all_others_sleep()) std::this_thread::yield();
+  while (!test::all_others_sleep()) std::this_thread::yield();
 }
 
 // Whoever unwinds for want of memory frees what the stream's work uses, and has to wait for the

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <thread>
 
+#include "tests/sleeping_threads.h"
 #include "tests/um/cuda/recording_api.h"
-#include "tests/um/cuda/sleeping_threads.h"
 #include "tests/um/stream_contract.h"
 #include "um/cuda/streams/compute_streams.h"
 
@@ -206,7 +206,7 @@ TEST_F(WrittenPage, IsAnotherStreamsAfterAnEvent) {
 TEST_F(CudaStreamTest, SynchronizesWithTheNotices) {
   std::atomic<bool> is_told = false;
   stream.notify([&](auto) {
-    while (!all_others_sleep()) std::this_thread::yield();
+    while (!test::all_others_sleep()) std::this_thread::yield();
     is_told = true;
   });
   stream.synchronize();

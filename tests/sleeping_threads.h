@@ -9,7 +9,7 @@
 #include <string>
 #include <system_error>
 
-namespace spillway::um {
+namespace spillway::test {
 
 /// The threads of this process that are not the caller, as Linux has them at one moment: by number,
 /// how often each was switched away. Nothing when one of them runs or is about to.
@@ -41,4 +41,4 @@ namespace spillway::um {
   return before.has_value() && before == sleeping_threads();
 }
 
-}  // namespace spillway::um
+}  // namespace spillway::test
