@@ -110,16 +110,13 @@ void CudaStream::notify(Notice then) {
 
 void CudaStream::ask_for_notice(const Notice& then) noexcept {
   cudaEvent_t event = nullptr;
+  bool is_recorded = false;
   do_or_fail([&] {
-    auto* const taken = take_event();
-    try {
-      api_.record(taken, native());
-    } catch (...) {
-      drain(api_, native());  // the notice tells that the work so far has ended
-      throw;
-    }
-    event = taken;
+    event = take_event();
+    api_.record(event, native());
+    is_recorded = true;
   });
+  if (!is_recorded) drain(api_, native());  // the notice tells that the work so far has ended
   try {
     watching_.enqueue([this, event, then] { give_notice(event, then); });
   } catch (...) {  // no memory: now, after those asked for before
