@@ -2,9 +2,9 @@
 
 #include <cstddef>
 
+#include "src/cuda/kernels/launch.cuh"
 #include "src/cuda/layout/channel_matrix.h"
 #include "src/cuda/layout/pack.cuh"
-#include "um/cuda/driver/check.h"
 
 namespace spillway::cuda {
 
@@ -102,9 +102,9 @@ template <class... Parameters, class... Arguments>
 void launch_tiles(cudaStream_t stream, const ChannelMatrix& matrix, void (*kernel)(Parameters...),
                   Arguments... arguments) {
   const ChannelTiling tiling = tiling_of(matrix);
-  kernel<<<dim3{tiling.columns, tiling.chunks}, dim3{tiling.across, tiling.down}, 0, stream>>>(
-      matrix, tiling, arguments...);
-  um::check(cudaGetLastError());
+  const Grid grid{.blocks = dim3{tiling.columns, tiling.chunks},
+                  .threads = dim3{tiling.across, tiling.down}};
+  enqueue(stream, grid, kernel, matrix, tiling, arguments...);
 }
 
 /// The threads of a kernel that goes down the chunks' results of each channel: kChunkThreads for
@@ -118,9 +118,8 @@ void launch_over_chunks(cudaStream_t stream, const ChannelMatrix& matrix,
                         void (*kernel)(Parameters...), Arguments... arguments) {
   const auto blocks =
       static_cast<unsigned>((matrix.channels + kChunkChannels - 1) / kChunkChannels);
-  kernel<<<blocks, dim3{kChunkChannels, kChunkThreads}, 0, stream>>>(matrix, tiling_of(matrix),
-                                                                     arguments...);
-  um::check(cudaGetLastError());
+  const Grid grid{.blocks = dim3{blocks}, .threads = dim3{kChunkChannels, kChunkThreads}};
+  enqueue(stream, grid, kernel, matrix, tiling_of(matrix), arguments...);
 }
 
 }  // namespace spillway::cuda

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cuda_bf16.h>
+#include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -12,6 +13,31 @@
 #include "um/cuda/driver/check.h"
 
 namespace spillway::cuda {
+
+/// The threads of a launch.
+struct Grid {
+  dim3 blocks;
+  dim3 threads;                  ///< of each block
+  std::size_t shared_bytes = 0;  ///< of each block, beside what its kernel declares
+};
+
+/// Enqueues `kernel(arguments...)`: all launches are made here.
+template <class... Parameters, class... Arguments>
+void enqueue(cudaStream_t stream, const Grid& grid, void (*kernel)(Parameters...),
+             const Arguments&... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid.blocks;
+  config.blockDim = grid.threads;
+  config.dynamicSmemBytes = grid.shared_bytes;
+  config.stream = stream;
+  um::check(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
+}
+
+/// The shared memory that Grid::shared_bytes asked for.
+__device__ inline float* shared_floats() {
+  extern __shared__ float floats[];
+  return floats;
+}
 
 /// Threads of a block of the kernels that go over elements.
 constexpr unsigned kThreads = 256;
@@ -34,8 +60,8 @@ void launch(cudaStream_t stream, std::size_t items, void (*kernel)(Parameters...
             Arguments... arguments) {
   if (items == 0) return;
   const std::size_t blocks = std::min((items + kThreads - 1) / kThreads, kMaxBlocks);
-  kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(arguments...);
-  um::check(cudaGetLastError());
+  const Grid grid{.blocks = dim3{static_cast<unsigned>(blocks)}, .threads = dim3{kThreads}};
+  enqueue(stream, grid, kernel, arguments...);
 }
 
 /// Calls visit(T{}) with the element type of the precision's tensors.

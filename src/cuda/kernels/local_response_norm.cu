@@ -43,7 +43,7 @@ __device__ float base_of(const float* squares, int c, const Norm& norm) {
 
 template <class T>
 __global__ void lrn_forward(const T* x, T* y, Norm norm) {
-  extern __shared__ float squares[];
+  float* const squares = shared_floats();
   clear_border(squares, norm);
   for (std::size_t pixel = blockIdx.x; pixel < norm.pixels; pixel += gridDim.x) {
     const std::size_t begin = pixel * norm.channels;
@@ -64,7 +64,7 @@ __global__ void lrn_forward(const T* x, T* y, Norm norm) {
 // thread reads and writes the same channels of dy, its neighbours' terms are in shared memory.
 template <class T>
 __global__ void lrn_backward(const T* x, const T* y, const T* dy, T* dx, Norm norm) {
-  extern __shared__ float squares[];
+  float* const squares = shared_floats();
   float* const terms = squares + norm.line();
   float* const bases = terms + norm.line();
   clear_border(squares, norm);
@@ -112,8 +112,8 @@ void launch_pixels(cudaStream_t stream, const Norm& norm, int lines, void (*kern
   const auto threads = static_cast<unsigned>(std::min<int>(rounded, kThreads));
   const auto blocks = static_cast<unsigned>(std::min(norm.pixels, kMaxBlocks));
   const std::size_t shared = sizeof(float) * static_cast<std::size_t>(lines * norm.line());
-  kernel<<<blocks, threads, shared, stream>>>(arguments..., norm);
-  um::check(cudaGetLastError());
+  const Grid grid{.blocks = dim3{blocks}, .threads = dim3{threads}, .shared_bytes = shared};
+  enqueue(stream, grid, kernel, arguments..., norm);
 }
 
 constexpr int kForwardLines = 1;
