@@ -1,7 +1,7 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# spillway_test(<name> SOURCES ... LINK ... [SEPARATE ...] [TIMEOUT seconds] [RANDOM_CASES n] [GPU] [TSAN])
+# spillway_test(<name> SOURCES ... LINK ... [SEPARATE ...] [TIMEOUT seconds] [RANDOM_CASES n] [GPU] [TSAN] [WHOLE])
 # SEPARATE: sources that a unity build compiles alone, since they name things as others of the test do.
 # What a test says itself is optimised but little in release, which compiles in three quarters of the
 # time, and not at all under sanitizers, which halves it: what is tested lies in libraries.
@@ -11,9 +11,10 @@ include(GoogleTest)
 # TSAN: also run by the tsan preset, which builds nothing else, for what several threads do. The
 # label cpu-tsan answers to `ctest -L cpu` and to `-L tsan`; gtest_discover_tests cannot pass on two
 # labels.
+# WHOLE: one test of ctest, not one for each of the program: these are many and short.
 add_custom_target(tsan_tests)
 function(spillway_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 t "GPU;TSAN" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK;SEPARATE")
+  cmake_parse_arguments(PARSE_ARGV 1 t "GPU;TSAN;WHOLE" "TIMEOUT;RANDOM_CASES" "SOURCES;LINK;SEPARATE")
   add_executable(${name} ${t_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   set_target_properties(${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
@@ -49,5 +50,10 @@ function(spillway_test name)
     list(APPEND properties
       ENVIRONMENT TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:history_size=7)
   endif()
-  gtest_discover_tests(${name} PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
+  if(t_WHOLE)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES ${properties})
+  else()
+    gtest_discover_tests(${name} PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
+  endif()
 endfunction()

@@ -35,8 +35,8 @@ void enqueue(cudaStream_t stream, const Grid& grid, void (*kernel)(Parameters...
 
 /// The shared memory that Grid::shared_bytes asked for.
 __device__ inline float* shared_floats() {
-  extern __shared__ float floats[];
-  return floats;
+  extern __shared__ float launch_floats[];
+  return launch_floats;
 }
 
 /// Threads of a block of the kernels that go over elements.

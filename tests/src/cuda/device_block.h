@@ -16,7 +16,8 @@
 namespace spillway::cuda {
 
 /// Device memory, aligned to 256 bytes as the runtime's is. All its bytes are 0xFF at first, which
-/// read as numbers are NaN, and guard bytes follow it.
+/// read as numbers are NaN, and guard bytes follow it. They do not where the device is made of the
+/// processor: each access is checked there.
 class DeviceBlock {
  public:
   explicit DeviceBlock(um::Bytes size) : size_{size.count()} {
@@ -50,7 +51,11 @@ class DeviceBlock {
   struct Free {
     void operator()(std::byte* memory) const noexcept { (void)cudaFree(memory); }
   };
+#ifdef SPILLWAY_KERNELS_ON_PROCESSOR
+  static constexpr std::size_t kGuard = 0;
+#else
   static constexpr std::size_t kGuard = 256;
+#endif
 
   [[nodiscard]] std::vector<std::byte> copy(std::size_t from, std::size_t count) const {
     std::vector<std::byte> result(count);

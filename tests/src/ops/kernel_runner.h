@@ -1,19 +1,22 @@
 #pragma once
 
-// What the tests of operations, each written once, run their kernels with: the host's backend, or
-// CUDA's where SPILLWAY_KERNELS_OF_CUDA is defined.
+// What the tests of operations, each written once, run their kernels with: the host's backend;
+// CUDA's where SPILLWAY_KERNELS_OF_CUDA is defined; CUDA's kernels on the processor where
+// SPILLWAY_KERNELS_ON_PROCESSOR is.
 
 #include "tests/src/host/naive_layers.h"
 #include "tests/src/host/numeric_gradient.h"
-#ifdef SPILLWAY_KERNELS_OF_CUDA
+#if defined(SPILLWAY_KERNELS_OF_CUDA)
 #include "tests/src/cuda/kernel_runner.h"
+#elif defined(SPILLWAY_KERNELS_ON_PROCESSOR)
+#include "tests/src/cuda/processor/kernel_runner.h"
 #else
 #include "tests/src/host/kernel_runner.h"
 #endif
 
 namespace spillway::test {
 
-#ifdef SPILLWAY_KERNELS_OF_CUDA
+#if defined(SPILLWAY_KERNELS_OF_CUDA) || defined(SPILLWAY_KERNELS_ON_PROCESSOR)
 namespace tested = cuda;
 #else
 namespace tested = host;

@@ -1,4 +1,4 @@
-#include "tests/src/cuda/kernel_runner.h"
+#include "tests/src/ops/kernel_runner.h"
 
 namespace spillway::cuda {
 namespace {

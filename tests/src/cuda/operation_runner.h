@@ -1,0 +1,198 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "src/cuda/kernels/kernels.h"
+#include "src/cuda/layout/layout.h"
+#include "src/cuda/layout/parameter_layout.h"
+#include "tests/src/cuda/device_block.h"
+#include "tests/src/cuda/tested_precision.h"
+
+namespace spillway::cuda {
+
+/// The host backend, by which the device's results are judged.
+class HostRunner : public host::KernelRunner {
+ public:
+  using host::KernelRunner::backend;
+  using host::KernelRunner::parameters;
+  using host::KernelRunner::run;
+  using host::KernelRunner::tensor;
+  using host::KernelRunner::values;
+  void TestBody() override {}
+};
+
+/// Runs kernels of ours on the device, and from the same numbers on the host. The device may be one
+/// that tests/src/cuda/processor makes of the processor.
+class OperationRunner : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    um::check(cudaStreamCreateWithFlags(&machine_.stream, cudaStreamNonBlocking));
+  }
+  void TearDown() override {
+    if (machine_.stream != nullptr) um::check(cudaStreamDestroy(machine_.stream));
+  }
+
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+  [[nodiscard]] HostRunner& host() { return host_; }
+
+  [[nodiscard]] static Block bytes(um::Bytes host, um::Bytes device) {
+    return {.host = host::Block{host}, .device = DeviceBlock{device}};
+  }
+  [[nodiscard]] static Block bytes(um::Bytes size) { return bytes(size, size); }
+  template <class T>
+  [[nodiscard]] static Block numbers(const std::vector<T>& values) {
+    Block block = bytes(um::Bytes{values.size() * sizeof(T)});
+    std::memcpy(block.host.data(), values.data(), values.size() * sizeof(T));
+    block.device.write(std::as_bytes(std::span{values}));
+    return block;
+  }
+  [[nodiscard]] Block tensor(const TensorShape& shape) {
+    return {.host = host_.tensor(shape), .device = DeviceBlock{layout_.tensor_bytes(shape)}};
+  }
+  /// Requires: the values are rounded.
+  [[nodiscard]] Block tensor(const TensorShape& shape, const Values& values) {
+    Block block{.host = host_.tensor(shape, values),
+                .device = DeviceBlock{layout_.tensor_bytes(shape)}};
+    std::vector<std::byte> bytes(layout_.tensor_bytes(shape).count());
+    for_each(shape, [&](std::size_t canonical, std::size_t stored) {
+      put(bytes, stored, static_cast<float>(values[canonical]));
+    });
+    block.device.write(bytes);
+    return block;
+  }
+  [[nodiscard]] Block parameters(const ParameterSpec& spec) {
+    return {.host = host_.parameters(spec), .device = DeviceBlock{layout_of(spec).bytes()}};
+  }
+  [[nodiscard]] Block parameters(const ParameterSpec& spec, const Values& values) {
+    Block block{.host = host_.parameters(spec, values),
+                .device = DeviceBlock{layout_of(spec).bytes()}};
+    std::vector<std::byte> bytes(layout_of(spec).bytes().count());
+    import_block(machine_.precision, spec, host::to_floats(values), bytes);
+    block.device.write(bytes);
+    return block;
+  }
+  template <class Op>
+  [[nodiscard]] Block saved_by(const Op& op) {
+    return bytes(host_.backend().saved_bytes(op), saved_bytes(machine_, op));
+  }
+
+  /// The values of a device tensor. Fails the test unless its padding is zero.
+  [[nodiscard]] Values values(const TensorShape& shape, const Block& block) const {
+    std::vector<std::byte> bytes = block.bytes();
+    Values result(shape.elements());
+    for_each(shape, [&](std::size_t canonical, std::size_t stored) {
+      result[canonical] = static_cast<double>(get(bytes, stored));
+      put(bytes, stored, 0.F);
+    });
+    EXPECT_EQ(bytes, std::vector<std::byte>(bytes.size())) << "padding of the tensor is zero";
+    return result;
+  }
+  /// The floats of a block of the device. Fails the test unless the block is what importing them
+  /// would make of it, padding and, where it `has_copy` in bfloat16, that included.
+  [[nodiscard]] Values values(const ParameterSpec& spec, const Block& block,
+                              bool has_copy = false) const {
+    std::vector<float> numbers(element_count(spec));
+    const std::vector<std::byte> actual = block.bytes();
+    export_block(machine_.precision, spec, actual, numbers);
+    std::vector<std::byte> expected(actual.size());
+    import_block(machine_.precision, spec, numbers, expected);
+    const auto compared = static_cast<std::ptrdiff_t>(
+        has_copy ? actual.size() : layout_of(spec).float_count() * sizeof(float));
+    EXPECT_TRUE(std::equal(actual.begin(), actual.begin() + compared, expected.begin()))
+        << "padding is zero, and the copy up to date";
+    return {numbers.begin(), numbers.end()};
+  }
+
+  /// Fails the test unless the device has the host's numbers, but for one rounding of a tensor and
+  /// `tolerance`, which covers both sides.
+  void expect_same_on_host(const ParameterSpec& spec, Block& block, double tolerance = 0) {
+    host::expect_near(values(spec, block), host_.values(spec, block.host), tolerance);
+  }
+  void expect_same_on_host(const TensorShape& shape, Block& block, double tolerance = 0) {
+    const Values on_host = host_.values(shape, block.host);
+    if (tolerance == 0) {
+      expect_near(values(shape, block), on_host, 0);
+    } else {
+      expect_within(values(shape, block), on_host, tolerance);
+    }
+  }
+
+  /// Runs both, the device in a workspace of exactly the size it asked for. Fails the test when
+  /// the device writes behind a block.
+  template <class Op>
+  void run(const Op& op, const std::vector<Block*>& operands, const StepContext& context = {},
+           bool is_recomputation = false) {
+    std::vector<host::Block*> blocks;
+    for (Block* block : operands) blocks.push_back(&block->host);
+    host_.run(op, blocks, context, is_recomputation);
+    run_tested(op, operands, context, is_recomputation);
+  }
+  /// By the device only.
+  template <class Op>
+  void run_tested(const Op& op, const std::vector<Block*>& operands,
+                  const StepContext& context = {}, bool is_recomputation = false) {
+    um::Bytes workspace;
+    if constexpr (requires { workspace_of(machine_, op); }) workspace = workspace_of(machine_, op);
+    run_kernel(*make_kernel(machine_, op), workspace, operands, context, is_recomputation);
+  }
+
+  static void run_kernel(Kernel& kernel, um::Bytes workspace_size,
+                         const std::vector<Block*>& operands, const StepContext& context,
+                         bool is_recomputation) {
+    DeviceBlock workspace{workspace_size};
+    std::vector<std::byte*> addresses;
+    for (Block* block : operands) addresses.push_back(block->device.data());
+    kernel.run({.operands = addresses,
+                .workspace = workspace.data(),
+                .context = &context,
+                .is_recomputation = is_recomputation});
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_TRUE(workspace.guard_is_intact()) << "the workspace is as large as the kernel said";
+    for (const Block* block : operands) EXPECT_TRUE(block->device.guard_is_intact());
+  }
+
+ private:
+  [[nodiscard]] ParameterLayout layout_of(const ParameterSpec& spec) const {
+    return {machine_.precision, spec};
+  }
+  template <class Visit>
+  static void for_each(const TensorShape& shape, const Visit& visit) {
+    const auto& [channels, height, width] = shape.image;
+    const std::size_t image = Layout::padded(shape.image).elements();
+    std::size_t canonical = 0;
+    for (std::size_t n = 0; n < shape.batch; ++n) {
+      for (std::size_t c = 0; c < channels; ++c) {
+        for (std::size_t h = 0; h < height; ++h) {
+          for (std::size_t w = 0; w < width; ++w) {
+            visit(canonical++, n * image + Layout::index(shape.image, c, h, w));
+          }
+        }
+      }
+    }
+  }
+  static void put(std::vector<std::byte>& bytes, std::size_t element, float value) {
+    const Bfloat16 half = to_bfloat16(value);
+    if (is_bf16()) {
+      std::memcpy(bytes.data() + element * sizeof half, &half, sizeof half);
+    } else {
+      std::memcpy(bytes.data() + element * sizeof value, &value, sizeof value);
+    }
+  }
+  [[nodiscard]] static float get(const std::vector<std::byte>& bytes, std::size_t element) {
+    float value = 0;
+    Bfloat16 half;
+    if (is_bf16()) {
+      std::memcpy(&half, bytes.data() + element * sizeof half, sizeof half);
+      return to_float(half);
+    }
+    std::memcpy(&value, bytes.data() + element * sizeof value, sizeof value);
+    return value;
+  }
+
+  Machine machine_{.precision = tested_precision()};
+  Layout layout_{machine_.precision};
+  HostRunner host_;
+};
+
+}  // namespace spillway::cuda

@@ -1,0 +1,38 @@
+// What GCC's -fsanitize=thread calls in kernels: not ThreadSanitizer, which knows the process's
+// threads, but memory_watch.h, which knows the kernel's.
+#include "tests/src/cuda/processor/memory_watch.h"
+
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier)
+#define SPILLWAY_ACCESS(name, size, writes)                                               \
+  extern "C" void __tsan_##name(void* address);                                           \
+  void __tsan_##name(void* address) {                                                     \
+    spillway::processor::note_access(address, size, writes, __builtin_return_address(0)); \
+  }
+#define SPILLWAY_ACCESSES(size)                      \
+  SPILLWAY_ACCESS(read##size, size, false)           \
+  SPILLWAY_ACCESS(write##size, size, true)           \
+  SPILLWAY_ACCESS(unaligned_read##size, size, false) \
+  SPILLWAY_ACCESS(unaligned_write##size, size, true)
+
+SPILLWAY_ACCESSES(1)
+SPILLWAY_ACCESSES(2)
+SPILLWAY_ACCESSES(4)
+SPILLWAY_ACCESSES(8)
+SPILLWAY_ACCESSES(16)
+
+extern "C" {
+void __tsan_init();
+void __tsan_read_range(void* address, unsigned long size);
+void __tsan_write_range(void* address, unsigned long size);
+void __tsan_vptr_update(void** address, void* value);
+}
+
+void __tsan_init() {}
+void __tsan_read_range(void* address, unsigned long size) {
+  spillway::processor::note_access(address, size, false, __builtin_return_address(0));
+}
+void __tsan_write_range(void* address, unsigned long size) {
+  spillway::processor::note_access(address, size, true, __builtin_return_address(0));
+}
+void __tsan_vptr_update(void** /*address*/, void* /*value*/) {}  // of host code
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)

@@ -1,0 +1,63 @@
+#include "tests/src/cuda/processor/fiber.h"
+
+#include <cstdint>
+#include <cstdlib>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace spillway::processor {
+namespace {
+
+#ifdef __SANITIZE_ADDRESS__
+void leave_stack(void** shadow, const void* next, std::size_t bytes) {
+  __sanitizer_start_switch_fiber(shadow, next, bytes);
+}
+void arrive(void* shadow, const void** last, std::size_t* bytes) {
+  __sanitizer_finish_switch_fiber(shadow, last, bytes);
+}
+void forget_frames(std::byte* stack) { ASAN_UNPOISON_MEMORY_REGION(stack, Fiber::kStackBytes); }
+#else
+void leave_stack(void** /*shadow*/, const void* /*next*/, std::size_t /*bytes*/) {}
+void arrive(void* /*shadow*/, const void** /*last*/, std::size_t* /*bytes*/) {}
+void forget_frames(std::byte* /*stack*/) {}
+#endif
+
+}  // namespace
+
+void Fiber::start(const std::function<void()>& body) {
+  forget_frames(stack_);
+  body_ = &body;
+  shadow_of_own_ = nullptr;
+  getcontext(&own_);
+  own_.uc_stack.ss_sp = stack_;
+  own_.uc_stack.ss_size = kStackBytes;
+  own_.uc_link = nullptr;
+  const auto self = reinterpret_cast<std::uintptr_t>(this);
+  makecontext(&own_, reinterpret_cast<void (*)()>(&Fiber::enter), 2,
+              static_cast<unsigned>(self >> 32U), static_cast<unsigned>(self));
+}
+
+void Fiber::resume() {
+  void* shadow = nullptr;
+  leave_stack(&shadow, stack_, kStackBytes);
+  swapcontext(&caller_, &own_);
+  arrive(shadow, nullptr, nullptr);
+}
+
+void Fiber::pause() {
+  leave_stack(&shadow_of_own_, stack_of_caller_, bytes_of_caller_);
+  swapcontext(&own_, &caller_);
+  arrive(shadow_of_own_, &stack_of_caller_, &bytes_of_caller_);
+}
+
+void Fiber::enter(unsigned high, unsigned low) {
+  auto* const self = reinterpret_cast<Fiber*>(static_cast<std::uintptr_t>(high) << 32U | low);
+  arrive(nullptr, &self->stack_of_caller_, &self->bytes_of_caller_);
+  (*self->body_)();
+  std::abort();  // a body never returns
+}
+
+}  // namespace spillway::processor

@@ -1,0 +1,348 @@
+#include "tests/src/cuda/processor/grid_run.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/src/cuda/processor/fiber.h"
+#include "tests/src/cuda/processor/source_line.h"
+#include "um/error.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size)
+#define ASAN_UNPOISON_MEMORY_REGION(address, size)
+#endif
+
+namespace {
+constexpr std::size_t kSharedBytes = 48U << 10U;  // what every block may have
+}  // namespace
+
+namespace spillway::cuda {
+// What shared_floats() returns.
+extern thread_local float launch_floats[];
+alignas(16) thread_local float launch_floats[kSharedBytes / sizeof(float)];
+}  // namespace spillway::cuda
+
+namespace spillway::processor {
+
+Place place;
+
+namespace {
+
+constexpr unsigned kWarpThreads = 32;
+constexpr unsigned kAllLanes = 0xFFFFFFFF;
+constexpr std::size_t kMaxThreads = 1024;  // of a block, as on a device
+
+enum class Wait { kNot, kBlock, kWarp, kExchange };
+
+// A thread of the block that runs.
+struct Thread {
+  bool has_ended = false;
+  Wait wait = Wait::kNot;
+  um::Caller where{};
+  Fiber* fiber = nullptr;   // on which it waits
+  std::uint64_t given = 0;  // to the others, and what it gets of them
+  std::uint64_t got = 0;
+  unsigned distance = 0;
+};
+
+struct Run {
+  std::uint32_t number = 0;  // of the launch
+  std::size_t shared_bytes = 0;
+  const void* kernel = nullptr;
+  std::string fault;
+  const void* fault_code = nullptr;
+  Moment moment;
+  std::vector<Thread> threads;
+  std::vector<std::uint16_t> warp_barriers;
+  Fiber* fiber = nullptr;  // that runs
+};
+Run run;
+bool only_outer_blocks = false;
+
+// Stacks, as many as threads of a block can wait.
+class Stacks {
+ public:
+  Stacks()
+      : memory_{static_cast<std::byte*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))} {
+    um::expects(memory_ != MAP_FAILED, "there is memory for the stacks of a block's threads");
+    for (std::size_t i = 0; i < kMaxThreads; ++i) {
+      free_.push_back(&fibers_.emplace_back(memory_ + i * Fiber::kStackBytes));
+    }
+  }
+  [[nodiscard]] Fiber& take() {
+    Fiber& fiber = *free_.back();
+    free_.pop_back();
+    return fiber;
+  }
+  void give_back(Fiber& fiber) { free_.push_back(&fiber); }
+  [[nodiscard]] bool contain(const std::byte* address) const {
+    return address >= memory_ && address < memory_ + kBytes;
+  }
+
+ private:
+  static constexpr std::size_t kBytes = kMaxThreads * Fiber::kStackBytes;
+  std::byte* memory_;
+  std::deque<Fiber> fibers_;
+  std::vector<Fiber*> free_;
+};
+Stacks& stacks() {
+  static Stacks all;
+  return all;
+}
+
+bool is_on_first_stack(const std::byte* address) {
+  static const auto [begin, bytes] = [] {
+    pthread_attr_t attributes;
+    void* start = nullptr;
+    std::size_t size = 0;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &start, &size);
+    pthread_attr_destroy(&attributes);
+    return std::pair{static_cast<std::byte*>(start), size};
+  }();
+  return address >= begin && address < begin + bytes;
+}
+
+void set_thread(unsigned i) {
+  const dim3& size = place.block_size;
+  place.thread = {i % size.x, i / size.x % size.y, i / size.x / size.y};
+  run.moment.thread = static_cast<std::uint16_t>(i);
+  run.moment.warp_barriers = run.warp_barriers[i / kWarpThreads];
+}
+
+Thread& this_thread() { return run.threads[run.moment.thread]; }
+
+// Until those who are waited for have come.
+Thread& wait(Wait kind, std::uint64_t given, unsigned distance, um::Caller where) {
+  Thread& thread = this_thread();
+  thread.wait = kind;
+  thread.given = given;
+  thread.distance = distance;
+  thread.where = where;
+  thread.fiber = run.fiber;
+  run.fiber->pause();
+  return thread;
+}
+
+std::string text(um::Caller where) {
+  return std::string{where.file} + ":" + std::to_string(where.line);
+}
+
+// A block of threads, from its start to its end.
+class BlockRun {
+ public:
+  explicit BlockRun(const std::function<void()>& body)
+      : body_{body}, count_{static_cast<unsigned>(run.threads.size())} {}
+
+  // Returns whether all threads came to their end.
+  bool go() {
+    std::fill(run.threads.begin(), run.threads.end(), Thread{});
+    std::fill(run.warp_barriers.begin(), run.warp_barriers.end(), std::uint16_t{0});
+    run.moment.block_barriers = 0;
+    start_threads();
+    while (!have_all_ended()) {
+      if (!release_warps() && !release_block()) {
+        for (const Thread& thread : run.threads) {
+          if (!thread.has_ended) stacks().give_back(*thread.fiber);
+        }
+        return false;
+      }
+      for (unsigned i = 0; i < count_; ++i) {
+        if (!run.threads[i].has_ended && run.threads[i].wait == Wait::kNot) go_on(i);
+      }
+    }
+    return true;
+  }
+
+ private:
+  // Each runs until it waits or ends; one that waits keeps the stack, the next gets another.
+  void start_threads() {
+    while (started_ < count_) {
+      Fiber& fiber = stacks().take();
+      fiber.start(start_next_);
+      switch_to(fiber);
+    }
+  }
+  void start_next() {
+    for (;;) {
+      while (started_ < count_) {
+        const unsigned i = started_++;
+        set_thread(i);
+        body_();
+        run.threads[run.moment.thread].has_ended = true;
+      }
+      Fiber& fiber = *run.fiber;
+      stacks().give_back(fiber);
+      fiber.pause();
+    }
+  }
+  void go_on(unsigned i) {
+    set_thread(i);
+    switch_to(*run.threads[i].fiber);
+  }
+  static void switch_to(Fiber& fiber) {
+    run.fiber = &fiber;
+    fiber.resume();
+    run.fiber = nullptr;
+  }
+
+  [[nodiscard]] bool have_all_ended() const {
+    return std::all_of(run.threads.begin(), run.threads.end(),
+                       [](const Thread& thread) { return thread.has_ended; });
+  }
+  // Lets go the warps all of whose threads wait for each other. Returns whether there was one.
+  bool release_warps() {
+    bool any = false;
+    for (unsigned begin = 0; begin < count_; begin += kWarpThreads) {
+      const unsigned end = std::min(begin + kWarpThreads, count_);
+      const Wait kind = run.threads[begin].wait;
+      if ((kind != Wait::kWarp && kind != Wait::kExchange) || !is_together(begin, end)) continue;
+      for (unsigned i = begin; i < end; ++i) {
+        const unsigned other = begin + ((i - begin) ^ run.threads[i].distance);
+        run.threads[i].got = run.threads[other < end ? other : i].given;
+      }
+      for (unsigned i = begin; i < end; ++i) run.threads[i].wait = Wait::kNot;
+      if (kind == Wait::kWarp) ++run.warp_barriers[begin / kWarpThreads];
+      any = true;
+    }
+    return any;
+  }
+  // Likewise the block. Where it cannot go on, that is a fault.
+  bool release_block() {
+    if (run.threads[0].wait != Wait::kBlock || !is_together(0, count_)) {
+      report_who_waits();
+      return false;
+    }
+    std::uint64_t sum = 0;
+    for (const Thread& thread : run.threads) sum += thread.given;
+    for (Thread& thread : run.threads) {
+      thread.got = sum;
+      thread.wait = Wait::kNot;
+    }
+    ++run.moment.block_barriers;
+    std::fill(run.warp_barriers.begin(), run.warp_barriers.end(), std::uint16_t{0});
+    return true;
+  }
+  // Whether these threads all wait at the same line.
+  [[nodiscard]] static bool is_together(unsigned begin, unsigned end) {
+    const Thread& first = run.threads[begin];
+    return std::all_of(run.threads.begin() + begin, run.threads.begin() + end,
+                       [&](const Thread& thread) {
+                         return !thread.has_ended && thread.wait == first.wait &&
+                                thread.where.line == first.where.line &&
+                                std::string_view{thread.where.file} == first.where.file;
+                       });
+  }
+  void report_who_waits() const {
+    std::string who;
+    unsigned ended = 0;
+    std::vector<std::string> lines;
+    for (const Thread& thread : run.threads) {
+      if (thread.has_ended) {
+        ++ended;
+      } else if (const std::string line = text(thread.where);
+                 std::find(lines.begin(), lines.end(), line) == lines.end()) {
+        lines.push_back(line);
+      }
+    }
+    for (const std::string& line : lines) who += (who.empty() ? "" : " and at ") + line;
+    report_fault("divergent barrier: threads wait at " + who + ", " + std::to_string(ended) +
+                     " of " + std::to_string(count_) + " have ended",
+                 nullptr);
+  }
+
+  const std::function<void()>& body_;
+  const std::function<void()> start_next_ = [this] { start_next(); };
+  unsigned count_;
+  unsigned started_ = 0;
+};
+
+void run_blocks(const dim3& blocks, const std::function<void()>& thread) {
+  const std::uint64_t count = std::uint64_t{blocks.x} * blocks.y * blocks.z;
+  const std::uint64_t step = only_outer_blocks && count > 1 ? count - 1 : 1;
+  for (std::uint64_t b = 0; b < count; b += step) {
+    place.block = {static_cast<unsigned>(b % blocks.x),
+                   static_cast<unsigned>(b / blocks.x % blocks.y),
+                   static_cast<unsigned>(b / blocks.x / blocks.y)};
+    run.moment.block = static_cast<std::uint32_t>(b + 1);
+    if (!BlockRun{thread}.go()) return;
+  }
+}
+
+}  // namespace
+
+void run_grid(const Launch& launch, const std::function<void()>& thread) {
+  const std::size_t threads = std::size_t{launch.threads.x} * launch.threads.y * launch.threads.z;
+  const bool fits = threads > 0 && threads <= kMaxThreads && launch.blocks.x > 0 &&
+                    launch.blocks.y > 0 && launch.blocks.y <= 65535 &&
+                    launch.shared_bytes <= kSharedBytes;
+  if (!fits) throw KernelFault{"a launch of a size that no device runs"};
+  (void)is_on_first_stack(nullptr);  // asks for it now
+  run = {.number = run.number + 1, .shared_bytes = launch.shared_bytes, .kernel = launch.kernel};
+  ASAN_UNPOISON_MEMORY_REGION(cuda::launch_floats, kSharedBytes);
+  ASAN_POISON_MEMORY_REGION(reinterpret_cast<std::byte*>(cuda::launch_floats) + launch.shared_bytes,
+                            kSharedBytes - launch.shared_bytes);
+  run.threads.resize(threads);
+  run.warp_barriers.resize((threads + kWarpThreads - 1) / kWarpThreads);
+  place.block_size = launch.threads;
+  place.grid_size = launch.blocks;
+  run_blocks(launch.blocks, thread);
+  run.moment = {};
+  if (run.fault.empty()) return;
+  const std::string at = run.fault_code != nullptr ? " at " + source_line(run.fault_code) : "";
+  throw KernelFault{function_name(run.kernel) + ": " + run.fault + at};
+}
+
+OnlyOuterBlocks::OnlyOuterBlocks() { only_outer_blocks = true; }
+OnlyOuterBlocks::~OnlyOuterBlocks() { only_outer_blocks = false; }
+
+int wait_for_block(int number, um::Caller where) {
+  return static_cast<int>(wait(Wait::kBlock, static_cast<std::uint64_t>(number), 0, where).got);
+}
+
+void wait_for_warp(unsigned lanes, um::Caller where) {
+  if (lanes != kAllLanes) report_fault("a barrier of a part of a warp at " + text(where), nullptr);
+  wait(Wait::kWarp, 0, 0, where);
+}
+
+std::uint64_t exchange(unsigned lanes, std::uint64_t bits, unsigned distance, um::Caller where) {
+  if (lanes != kAllLanes) report_fault("a shuffle of a part of a warp at " + text(where), nullptr);
+  return wait(Wait::kExchange, bits, distance, where).got;
+}
+
+const Moment& now() { return run.moment; }
+bool is_in_kernel() { return run.fiber != nullptr; }
+std::uint32_t launch_number() { return run.number; }
+
+bool is_behind_shared_bytes(const void* address, std::size_t size) {
+  const auto* const begin = reinterpret_cast<const std::byte*>(cuda::launch_floats);
+  const auto* const byte = static_cast<const std::byte*>(address);
+  return byte >= begin && byte < begin + kSharedBytes && byte + size > begin + run.shared_bytes;
+}
+
+bool is_private(const void* address) {
+  const auto* const byte = static_cast<const std::byte*>(address);
+  const auto* const of_place = reinterpret_cast<const std::byte*>(&place);
+  return (byte >= of_place && byte < of_place + sizeof place) || stacks().contain(byte) ||
+         is_on_first_stack(byte);
+}
+
+void report_fault(const std::string& what, const void* code) {
+  if (!run.fault.empty()) return;
+  const uint3& t = place.thread;
+  const uint3& b = place.block;
+  run.fault = what + " (thread " + std::to_string(t.x) + "," + std::to_string(t.y) + " of block " +
+              std::to_string(b.x) + "," + std::to_string(b.y) + ")";
+  run.fault_code = code;
+}
+
+}  // namespace spillway::processor

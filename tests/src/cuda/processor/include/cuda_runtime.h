@@ -1,0 +1,86 @@
+#pragma once
+
+// CUDA's language as C++, for a processor: included before all else in what is compiled as a
+// kernel, as nvcc includes its own.
+
+#include <math.h>  // isnan() without std::
+
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <tuple>
+#include <type_traits>
+
+#include "cuda_runtime_api.h"
+#include "tests/src/cuda/processor/grid_run.h"
+
+#define __host__
+#define __device__
+#define __global__
+#define __launch_bounds__(...)
+#define __shared__ thread_local  // blocks of threads follow each other on one thread of the process
+
+inline const uint3& threadIdx = spillway::processor::place.thread;
+inline const uint3& blockIdx = spillway::processor::place.block;
+inline const dim3& blockDim = spillway::processor::place.block_size;
+inline const dim3& gridDim = spillway::processor::place.grid_size;
+
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+
+inline int min(int a, int b) { return b < a ? b : a; }
+inline int max(int a, int b) { return a < b ? b : a; }
+inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+// Each rounds to the nearest: these files are compiled without fused multiply-adds.
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fsub_rn(float a, float b) { return a - b; }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+inline float __fsqrt_rn(float a) { return sqrtf(a); }
+
+inline void __syncthreads(spillway::um::Caller where = spillway::um::Caller::here()) {
+  spillway::processor::wait_for_block(0, where);
+}
+inline int __syncthreads_count(int predicate,
+                               spillway::um::Caller where = spillway::um::Caller::here()) {
+  return spillway::processor::wait_for_block(predicate != 0 ? 1 : 0, where);
+}
+inline void __syncwarp(unsigned lanes = 0xFFFFFFFF,
+                       spillway::um::Caller where = spillway::um::Caller::here()) {
+  spillway::processor::wait_for_warp(lanes, where);
+}
+template <class T>
+T __shfl_xor_sync(unsigned lanes, T value, unsigned distance,
+                  spillway::um::Caller where = spillway::um::Caller::here()) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  const std::uint64_t other =
+      spillway::processor::exchange(lanes, std::bit_cast<Bits>(value), distance, where);
+  return std::bit_cast<T>(static_cast<Bits>(other));
+}
+
+struct cudaLaunchConfig_t {
+  dim3 gridDim;
+  dim3 blockDim;
+  std::size_t dynamicSmemBytes;
+  cudaStream_t stream;
+};
+
+// Throws KernelFault, as a device's error would only be found by a later call.
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+  const std::tuple<Parameters...> values{arguments...};
+  spillway::processor::run_grid({.blocks = config->gridDim,
+                                 .threads = config->blockDim,
+                                 .shared_bytes = config->dynamicSmemBytes,
+                                 .kernel = reinterpret_cast<const void*>(kernel)},
+                                [&] { std::apply(kernel, values); });
+  return cudaSuccess;
+}

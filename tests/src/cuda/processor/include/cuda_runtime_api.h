@@ -1,0 +1,33 @@
+#pragma once
+
+// What kernels and their host code use of CUDA's runtime, for a processor: memory of the device is
+// memory of the process, and what is enqueued is done when the call returns.
+
+#include <cstddef>
+
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidDeviceFunction = 98,
+  cudaErrorNoKernelImageForDevice = 209
+};
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+constexpr unsigned cudaStreamNonBlocking = 1;
+
+using cudaStream_t = struct SpillwayStream*;  // always null
+struct cudaFuncAttributes {};
+
+const char* cudaGetErrorString(cudaError_t error);
+const char* cudaGetErrorName(cudaError_t error);
+cudaError_t cudaGetLastError();
+cudaError_t cudaMalloc(void** memory, std::size_t size);
+cudaError_t cudaFree(void* memory);
+cudaError_t cudaMemset(void* memory, int byte, std::size_t size);
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t size, cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMemcpyKind kind,
+                            cudaStream_t stream);
+cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);

@@ -1,0 +1,3 @@
+#pragma once
+
+using cudnnHandle_t = struct SpillwayCudnn*;  // always null: no kernel of ours calls cuDNN

@@ -1,0 +1,199 @@
+#include "tests/src/cuda/processor/memory_watch.h"
+
+#include <link.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/src/cuda/processor/grid_run.h"
+
+namespace spillway::processor {
+namespace {
+
+// Who touched some neighbouring bytes last. Of several readers two are enough to know: a writer is
+// not both.
+struct Cell {
+  Moment writer;
+  Moment reader;
+  Moment other_reader;
+};
+
+// The cells of a page of memory, each for as many bytes as the smallest access to it had so far.
+class Page {
+ public:
+  static constexpr std::size_t kBytes = 4096;
+
+  // The cells of these bytes. Requires: they are all in the page.
+  [[nodiscard]] std::pair<Cell*, Cell*> cells(std::size_t offset, std::size_t size) {
+    const std::size_t fine = std::size_t{1}
+                             << static_cast<unsigned>(std::countr_zero(offset | size | kBytes));
+    while (cell_bytes_ > fine) split();
+    return {&cells_[offset / cell_bytes_], &cells_[(offset + size - 1) / cell_bytes_] + 1};
+  }
+
+ private:
+  void split() {
+    std::vector<Cell> halves;
+    halves.reserve(2 * cells_.size());
+    for (const Cell& cell : cells_) halves.insert(halves.end(), {cell, cell});
+    cells_ = std::move(halves);
+    cell_bytes_ /= 2;
+  }
+
+  std::size_t cell_bytes_ = 16;
+  std::vector<Cell> cells_ = std::vector<Cell>(kBytes / 16);
+};
+
+// A stretch of memory, with pages for what was touched.
+struct Stretch {
+  std::size_t size;
+  std::vector<std::unique_ptr<Page>> pages;
+  std::uint32_t launch = 0;  // to which the pages belong
+
+  explicit Stretch(std::size_t bytes) : size{bytes} {}
+};
+
+std::map<const std::byte*, Stretch>& blocks() {
+  static std::map<const std::byte*, Stretch> all;
+  return all;
+}
+
+// The variables of one thread of the process, which are what kernels share in a block.
+struct SharedMemory {
+  const std::byte* begin = nullptr;
+  Stretch stretch{0};
+};
+SharedMemory& shared_memory() {
+  static SharedMemory memory = [] {
+    SharedMemory found;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t /*size*/, void* result) {
+          auto& to = *static_cast<SharedMemory*>(result);
+          to.begin = static_cast<const std::byte*>(info->dlpi_tls_data);
+          for (int i = 0; i < info->dlpi_phnum; ++i) {
+            const auto& header = info->dlpi_phdr[i];
+            if (header.p_type == PT_TLS) to.stretch.size = header.p_memsz;
+          }
+          return 1;  // the program itself comes first
+        },
+        &found);
+    return found;
+  }();
+  return memory;
+}
+
+// The block that has the address, or the last one before it.
+auto block_of(const std::byte* address) {
+  auto next = blocks().upper_bound(address);
+  return next == blocks().begin() ? blocks().end() : std::prev(next);
+}
+
+void forget_other_launches(Stretch& stretch) {
+  if (stretch.launch == launch_number()) return;
+  stretch.launch = launch_number();
+  stretch.pages.clear();
+  stretch.pages.resize((stretch.size + Page::kBytes - 1) / Page::kBytes);
+}
+
+const char* kind(bool writes) { return writes ? "writes" : "reads"; }
+
+void touch(Cell& cell, bool writes, const char* memory, const void* code) {
+  const Moment& moment = now();
+  if (!cell.writer.is_before(moment)) {
+    report_fault(std::string{"a race: "} + kind(writes) + " what another thread wrote to " +
+                     memory + " with no barrier between",
+                 code);
+  }
+  if (writes) {
+    if (!cell.reader.is_before(moment) || !cell.other_reader.is_before(moment)) {
+      report_fault(std::string{"a race: writes what another thread read of "} + memory +
+                       " with no barrier between",
+                   code);
+    }
+    cell.writer = moment;
+  } else {
+    if (cell.reader.block != moment.block || cell.reader.thread != moment.thread) {
+      cell.other_reader = cell.reader;
+    }
+    cell.reader = moment;
+  }
+}
+
+template <class Visit>
+void for_each_cell(Stretch& stretch, std::size_t offset, std::size_t size, const Visit& visit) {
+  forget_other_launches(stretch);
+  while (size > 0) {
+    const std::size_t in_page = offset % Page::kBytes;
+    const std::size_t part = std::min(size, Page::kBytes - in_page);
+    auto& page = stretch.pages[offset / Page::kBytes];
+    if (page == nullptr) page = std::make_unique<Page>();
+    const auto [first, last] = page->cells(in_page, part);
+    for (Cell* cell = first; cell != last; ++cell) visit(*cell);
+    offset += part;
+    size -= part;
+  }
+}
+
+// Blocks follow each other in shared memory: what others did there was before, and is lost.
+void note_shared(std::size_t offset, std::size_t size, bool writes, const void* code) {
+  for_each_cell(shared_memory().stretch, offset, size, [&](Cell& cell) {
+    if (cell.writer.block != now().block && !writes) {
+      report_fault("reads shared memory that nobody in the block has written", code);
+    }
+    for (Moment* moment : {&cell.writer, &cell.reader, &cell.other_reader}) {
+      if (moment->block != now().block) *moment = {};
+    }
+    touch(cell, writes, "shared memory", code);
+  });
+}
+
+void note(const std::byte* address, std::size_t size, bool writes, const void* code) {
+  SharedMemory& shared = shared_memory();
+  if (address >= shared.begin && address < shared.begin + shared.stretch.size) {
+    if (is_behind_shared_bytes(address, size)) {
+      report_fault(std::string{kind(writes)} + " behind the launch's shared memory", code);
+    }
+    note_shared(static_cast<std::size_t>(address - shared.begin), size, writes, code);
+    return;
+  }
+  if (is_private(address)) return;
+  const auto block = block_of(address);
+  if (block == blocks().end() || address + size > block->first + block->second.size) {
+    std::string where = "no block of device memory is near";
+    if (block != blocks().end()) {
+      where = "a block of " + std::to_string(block->second.size) + " bytes begins " +
+              std::to_string(address - block->first) + " before";
+    }
+    report_fault(std::string{kind(writes)} + " " + std::to_string(size) +
+                     " bytes of foreign memory; " + where,
+                 code);
+    return;
+  }
+  for_each_cell(block->second, static_cast<std::size_t>(address - block->first), size,
+                [&](Cell& cell) { touch(cell, writes, "device memory", code); });
+}
+
+}  // namespace
+
+void add_block(const std::byte* begin, std::size_t size) { blocks().emplace(begin, size); }
+void remove_block(const std::byte* begin) { blocks().erase(begin); }
+
+bool is_in_a_block(const std::byte* begin, std::size_t size) {
+  const auto block = block_of(begin);
+  return block != blocks().end() && begin + size <= block->first + block->second.size;
+}
+
+void note_access(const void* address, std::size_t size, bool writes, const void* code) {
+  static bool is_noting = false;  // our own accesses do not count
+  if (!is_in_kernel() || is_noting) return;
+  is_noting = true;
+  note(static_cast<const std::byte*>(address), size, writes, code);
+  is_noting = false;
+}
+
+}  // namespace spillway::processor

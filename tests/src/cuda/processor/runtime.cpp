@@ -1,0 +1,75 @@
+// CUDA's runtime on a processor.
+#include <cuda_runtime_api.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "tests/src/cuda/processor/function_status.h"
+#include "tests/src/cuda/processor/memory_watch.h"
+
+namespace processor = spillway::processor;
+
+namespace {
+
+cudaError_t function_status = cudaSuccess;
+
+constexpr std::align_val_t kAlignment{256};
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::size_t kAround = 0;  // it sees what lies before and behind
+#else
+constexpr std::size_t kAround =
+    4096;  // for what was found to be foreign, and is written all the same
+#endif
+
+const std::byte* bytes(const void* memory) { return static_cast<const std::byte*>(memory); }
+
+}  // namespace
+
+void processor::set_function_status(cudaError_t status) { function_status = status; }
+
+const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaErrorInvalidValue ? "invalid argument" : "another error";
+}
+const char* cudaGetErrorName(cudaError_t error) {
+  return error == cudaErrorInvalidValue ? "cudaErrorInvalidValue" : "cudaErrorUnknown";
+}
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+
+cudaError_t cudaMalloc(void** memory, std::size_t size) {
+  *memory = static_cast<std::byte*>(::operator new(size + 2 * kAround, kAlignment)) + kAround;
+  processor::add_block(bytes(*memory), size);
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* memory) {
+  if (memory == nullptr) return cudaSuccess;
+  processor::remove_block(bytes(memory));
+  ::operator delete(static_cast<std::byte*>(memory) - kAround, kAlignment);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void* memory, int byte, std::size_t size) {
+  if (!processor::is_in_a_block(bytes(memory), size)) return cudaErrorInvalidValue;
+  std::memset(memory, byte, size);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t size, cudaMemcpyKind kind) {
+  const void* const of_device = kind == cudaMemcpyHostToDevice ? to : from;
+  if (!processor::is_in_a_block(bytes(of_device), size)) return cudaErrorInvalidValue;
+  if (size > 0) std::memcpy(to, from, size);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMemcpyKind kind,
+                            cudaStream_t /*stream*/) {
+  return cudaMemcpy(to, from, size, kind);
+}
+
+cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
+  *stream = nullptr;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t /*stream*/) { return cudaSuccess; }
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* /*attributes*/, const void* /*function*/) {
+  return function_status;
+}

@@ -1,0 +1,52 @@
+# Our kernels for GPUs, compiled as C++ and run on the processor. Neither CUDA nor a device is needed.
+if(SPILLWAY_SANITIZE STREQUAL "thread")
+  return()  # whose run-time would take the place of access_hooks.cpp
+endif()
+
+set(kernels ${PROJECT_SOURCE_DIR}/src/cuda/kernels)
+set(kernel_files
+  ${kernels}/accumulate_gradients.cu ${kernels}/adam_update.cu ${kernels}/batch_norm_backward.cu
+  ${kernels}/batch_norm_forward.cu ${kernels}/bias_relu.cu ${kernels}/channel_sums.cu
+  ${kernels}/concat.cu ${kernels}/crop.cu ${kernels}/dropout.cu ${kernels}/element_wise.cu
+  ${kernels}/kernel_check.cu ${kernels}/load_batch.cu ${kernels}/local_response_norm.cu
+  ${kernels}/pool.cu ${kernels}/sgd_update.cu ${kernels}/softmax_cross_entropy.cu)
+set_source_files_properties(${kernel_files} PROPERTIES LANGUAGE CXX)
+
+# include/ has what stands for CUDA's headers. Every access to memory calls access_hooks.cpp, or is
+# checked by AddressSanitizer, which needs a build of its own.
+set(device ${CMAKE_CURRENT_SOURCE_DIR}/src/cuda/processor)
+add_library(cuda_processor_kernels OBJECT ${kernel_files} ${device}/faulty_kernels.cpp)
+target_include_directories(cuda_processor_kernels BEFORE PRIVATE ${device}/include)
+target_compile_options(cuda_processor_kernels PRIVATE
+  -include ${device}/include/cuda_runtime.h -g1 -ffp-contract=off -fno-strict-aliasing
+  -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:GNU>:-fno-extern-tls-init>)
+if(NOT SPILLWAY_SANITIZE)
+  target_compile_options(cuda_processor_kernels PRIVATE -O1 -fsanitize=thread
+    $<$<CXX_COMPILER_ID:GNU>:--param tsan-instrument-func-entry-exit=0>)
+endif()
+set_target_properties(cuda_processor_kernels PROPERTIES UNITY_BUILD OFF)
+target_link_libraries(cuda_processor_kernels PRIVATE spillway_flags spillway::ops)
+
+# The device, and what of src/cuda no CUDA compiler is needed for.
+add_library(cuda_processor STATIC
+  ${device}/access_hooks.cpp ${device}/fiber.cpp ${device}/grid_run.cpp ${device}/memory_watch.cpp
+  ${device}/runtime.cpp ${device}/source_line.cpp
+  ${PROJECT_SOURCE_DIR}/src/cuda/cudnn/batch_norm.cpp
+  ${PROJECT_SOURCE_DIR}/src/cuda/layout/parameter_layout.cpp
+  ${PROJECT_SOURCE_DIR}/um/cuda/driver/check.cpp)
+target_include_directories(cuda_processor BEFORE PUBLIC ${device}/include)
+target_link_libraries(cuda_processor PUBLIC spillway::ops PRIVATE spillway_flags)
+
+set(own_operation_tests ${operation_tests})
+list(FILTER own_operation_tests EXCLUDE REGEX weighted_operations)  # cuDNN's and cuBLASLt's
+spillway_test(cuda_processor_kernel_tests
+  SOURCES ${own_operation_tests} src/cuda/kernels/load_batch_test.cpp
+          src/cuda/processor/fault_test.cpp src/cuda/processor/linear_parts_test.cpp
+          src/cuda/processor/kernel_check_test.cpp src/cuda/processor/real_shapes_test.cpp
+          src/cuda/processor/thin_tensor_test.cpp
+  LINK cuda_processor_kernels cuda_processor spillway::host
+  TIMEOUT 300 WHOLE)
+target_compile_definitions(cuda_processor_kernel_tests PRIVATE SPILLWAY_KERNELS_ON_PROCESSOR)
+add_test(NAME cuda_processor_kernel_tests_in_bf16 COMMAND cuda_processor_kernel_tests)
+set_tests_properties(cuda_processor_kernel_tests_in_bf16 PROPERTIES
+  LABELS cpu TIMEOUT 300 ENVIRONMENT SPILLWAY_TEST_PRECISION=bf16)
