@@ -1,17 +1,13 @@
 #include "tests/src/cuda/processor/grid_run.h"
 
-#include <pthread.h>
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tests/src/cuda/processor/fiber.h"
 #include "tests/src/cuda/processor/source_line.h"
-#include "um/error.h"
+#include "tests/src/cuda/processor/stacks.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -38,7 +34,6 @@ namespace {
 
 constexpr unsigned kWarpThreads = 32;
 constexpr unsigned kAllLanes = 0xFFFFFFFF;
-constexpr std::size_t kMaxThreads = 1024;  // of a block, as on a device
 
 enum class Wait { kNot, kBlock, kWarp, kExchange };
 
@@ -66,51 +61,6 @@ struct Run {
 };
 Run run;
 bool only_outer_blocks = false;
-
-// Stacks, as many as threads of a block can wait.
-class Stacks {
- public:
-  Stacks()
-      : memory_{static_cast<std::byte*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
-                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))} {
-    um::expects(memory_ != MAP_FAILED, "there is memory for the stacks of a block's threads");
-    for (std::size_t i = 0; i < kMaxThreads; ++i) {
-      free_.push_back(&fibers_.emplace_back(memory_ + i * Fiber::kStackBytes));
-    }
-  }
-  [[nodiscard]] Fiber& take() {
-    Fiber& fiber = *free_.back();
-    free_.pop_back();
-    return fiber;
-  }
-  void give_back(Fiber& fiber) { free_.push_back(&fiber); }
-  [[nodiscard]] bool contain(const std::byte* address) const {
-    return address >= memory_ && address < memory_ + kBytes;
-  }
-
- private:
-  static constexpr std::size_t kBytes = kMaxThreads * Fiber::kStackBytes;
-  std::byte* memory_;
-  std::deque<Fiber> fibers_;
-  std::vector<Fiber*> free_;
-};
-Stacks& stacks() {
-  static Stacks all;
-  return all;
-}
-
-bool is_on_first_stack(const std::byte* address) {
-  static const auto [begin, bytes] = [] {
-    pthread_attr_t attributes;
-    void* start = nullptr;
-    std::size_t size = 0;
-    pthread_getattr_np(pthread_self(), &attributes);
-    pthread_attr_getstack(&attributes, &start, &size);
-    pthread_attr_destroy(&attributes);
-    return std::pair{static_cast<std::byte*>(start), size};
-  }();
-  return address >= begin && address < begin + bytes;
-}
 
 void set_thread(unsigned i) {
   const dim3& size = place.block_size;
@@ -286,7 +236,6 @@ void run_grid(const Launch& launch, const std::function<void()>& thread) {
                     launch.blocks.y > 0 && launch.blocks.y <= 65535 &&
                     launch.shared_bytes <= kSharedBytes;
   if (!fits) throw KernelFault{"a launch of a size that no device runs"};
-  (void)is_on_first_stack(nullptr);  // asks for it now
   run = {.number = run.number + 1, .shared_bytes = launch.shared_bytes, .kernel = launch.kernel};
   ASAN_UNPOISON_MEMORY_REGION(cuda::launch_floats, kSharedBytes);
   ASAN_POISON_MEMORY_REGION(reinterpret_cast<std::byte*>(cuda::launch_floats) + launch.shared_bytes,

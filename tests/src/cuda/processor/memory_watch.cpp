@@ -6,8 +6,8 @@
 #include <bit>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "tests/src/cuda/processor/grid_run.h"
@@ -52,10 +52,20 @@ class Page {
 // A stretch of memory, with pages for what was touched.
 struct Stretch {
   std::size_t size;
-  std::vector<std::unique_ptr<Page>> pages;
   std::uint32_t launch = 0;  // to which the pages belong
+  std::unordered_map<std::size_t, Page> pages;
+  std::size_t last_number = 0;
+  Page* last = nullptr;
 
   explicit Stretch(std::size_t bytes) : size{bytes} {}
+
+  [[nodiscard]] Page& page(std::size_t number) {
+    if (last == nullptr || last_number != number) {
+      last = &pages[number];
+      last_number = number;
+    }
+    return *last;
+  }
 };
 
 std::map<const std::byte*, Stretch>& blocks() {
@@ -97,7 +107,7 @@ void forget_other_launches(Stretch& stretch) {
   if (stretch.launch == launch_number()) return;
   stretch.launch = launch_number();
   stretch.pages.clear();
-  stretch.pages.resize((stretch.size + Page::kBytes - 1) / Page::kBytes);
+  stretch.last = nullptr;
 }
 
 const char* kind(bool writes) { return writes ? "writes" : "reads"; }
@@ -130,9 +140,7 @@ void for_each_cell(Stretch& stretch, std::size_t offset, std::size_t size, const
   while (size > 0) {
     const std::size_t in_page = offset % Page::kBytes;
     const std::size_t part = std::min(size, Page::kBytes - in_page);
-    auto& page = stretch.pages[offset / Page::kBytes];
-    if (page == nullptr) page = std::make_unique<Page>();
-    const auto [first, last] = page->cells(in_page, part);
+    const auto [first, last] = stretch.page(offset / Page::kBytes).cells(in_page, part);
     for (Cell* cell = first; cell != last; ++cell) visit(*cell);
     offset += part;
     size -= part;

@@ -30,7 +30,7 @@ target_link_libraries(cuda_processor_kernels PRIVATE spillway_flags spillway::op
 # The device, and what of src/cuda no CUDA compiler is needed for.
 add_library(cuda_processor STATIC
   ${device}/access_hooks.cpp ${device}/fiber.cpp ${device}/grid_run.cpp ${device}/memory_watch.cpp
-  ${device}/runtime.cpp ${device}/source_line.cpp
+  ${device}/runtime.cpp ${device}/source_line.cpp ${device}/stacks.cpp
   ${PROJECT_SOURCE_DIR}/src/cuda/cudnn/batch_norm.cpp
   ${PROJECT_SOURCE_DIR}/src/cuda/layout/parameter_layout.cpp
   ${PROJECT_SOURCE_DIR}/um/cuda/driver/check.cpp)
