@@ -97,6 +97,18 @@ class ManagedMemoryTest : public ::testing::Test {
   um::Range slab = std::as_writable_bytes(std::span{words});
 };
 
+TEST_F(ManagedMemoryTest, EndsTheStepWithWhatItsLastRunFailedWith) {
+  RecordedHints hints{slab};
+  const TaskGraph one = toy_graph("a:1", "a = make a()");
+  const Plan run = plain_plan(one, pages(1));
+  const Stage stage{one, run};
+  ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.pinned, slab}, hints};
+  memory.begin_step();
+  memory.begin_run(0);
+  memory.fail(std::make_exception_ptr(um::Error{"cannot discard"}));
+  EXPECT_THROW(memory.end_step(), um::Error);
+}
+
 TEST_F(ManagedMemoryTest, GivesTheHintsOfAPlanInItsOrder) {
   ASSERT_EQ(reason_against(graph, plan), "");
   RecordedHints hints{slab};

@@ -1,14 +1,17 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <exception>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "prefetch/runtime/plan_walker.h"
+#include "tests/prefetch/runtime/copy_steps.h"
 #include "tests/prefetch/runtime/manual_moves.h"
 #include "tests/sleeping_threads.h"
+#include "um/error.h"
 
 // A step has ended when the last of its runs and moves has, whichever that is.
 
@@ -54,6 +57,15 @@ TEST_P(StepEnd, WaitsForEverythingAndForThisLast) {
   EXPECT_FALSE(has_ended);
   end(GetParam());
   waiting.join();
+}
+
+TEST(CopyMemory, EndsTheStepWithWhatItsLastRunFailedWith) {
+  const TaskGraph graph = testing::toy_graph("a:1", "a = make a()");
+  const Plan plan = testing::plain_plan(graph, testing::pages(1));
+  testing::ManualStep step{graph, plan};
+  step.memory.begin_run(0);
+  step.memory.fail(std::make_exception_ptr(um::Error{"cannot launch"}));
+  EXPECT_THROW(step.memory.end_step(), um::Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(EachPart, StepEnd, ::testing::Values("run", "offload", "prefetch"),

@@ -38,17 +38,20 @@ class LateSteps {
           {.size = extent, .near = std::min(near, extent), .page = plan.page}, ledger_);
       const prefetch::SlabAddress address{layout_, *pinned_, managed_->slab()};
       memory_ = std::make_unique<prefetch::ManagedMemory>(layout_, address, managed_->hints());
+      // The slab is nobody's after a step: discards are still under way.
     } else if (mode == LateMode::kCopy) {
       const Bytes far = std::max(plan.page, prefetch::FarPlacement{layout_}.extent);
       copied_ = device_.make_copy_space({.size = far, .near = near});
       auto memory = std::make_unique<prefetch::CopyMemory>(layout_, *pinned_, copied_->near(),
                                                            copied_->copies(), ledger_);
       copy_ = memory.get();
+      still_ = copied_->near();
       memory_ = std::move(memory);
     } else {
       slab_ = std::make_unique<Block>(device_.memory(), extent);
       memory_ = std::make_unique<prefetch::ResidentMemory>(
           prefetch::SlabAddress{layout_, *pinned_, slab_->bytes()});
+      still_ = slab_->bytes();
     }
   }
 
@@ -63,6 +66,7 @@ class LateSteps {
           gpu_.launch(compute_->native(), graph_[run.task].name,
                       declared_uses(graph_, run, *memory_));
         }));
+        use_everything();
       });
       compute_->synchronize();
     }
@@ -75,6 +79,11 @@ class LateSteps {
   }
 
  private:
+  // All runs and moves of a step have ended when it has: the host may use what they used.
+  void use_everything() {
+    for (const Block& block : state_) gpu_.touch(block.bytes(), Access::kReadWrite);
+    if (!still_.empty()) gpu_.touch(still_, Access::kReadWrite);
+  }
   // State, small tensors and small workspaces lie in memory of the device as well.
   void place_pinned() {
     std::vector<std::byte*> state(graph_.data.size(), nullptr);
@@ -104,6 +113,7 @@ class LateSteps {
   std::unique_ptr<CudaStream> compute_ = device_.make_cuda_stream("compute");
   std::unique_ptr<prefetch::StepMemory> memory_;
   prefetch::CopyMemory* copy_ = nullptr;  // memory_, where it is one
+  Range still_;  // where blocks move, and nothing is under way between steps
 };
 
 }  // namespace spillway::um
