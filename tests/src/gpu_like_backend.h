@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -61,6 +62,7 @@ class GpuLikeBackend final : public Backend {
   [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                 std::string_view algorithm) const override {
     auto kernel = host_.prepare(operation, algorithm);
+    ++prepared_;
     for (const Step* step : steps_) {
       const auto of = [&](const Launch& launch) { return &launch.operation == &operation; };
       const auto launch = std::ranges::find_if(step->launches, of);
@@ -86,6 +88,8 @@ class GpuLikeBackend final : public Backend {
     host_.export_parameters(spec, block, values);
   }
 
+  /// How many kernels.
+  [[nodiscard]] std::size_t prepared() const { return prepared_; }
   void start_threads() const {
     host_.start_threads([] {});
   }
@@ -114,6 +118,7 @@ class GpuLikeBackend final : public Backend {
   um::RecordedGpu& gpu_;
   const cudaStream_t stream_;
   std::vector<const Step*> steps_;
+  mutable std::atomic<std::size_t> prepared_ = 0;
   host::HostBackend host_{1};
 };
 
