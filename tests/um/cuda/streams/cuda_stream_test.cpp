@@ -75,6 +75,18 @@ TEST_F(CudaStreamTest, LetsTheGpuWaitForAnEventOfTheGpu) {
   api.let_go();
 }
 
+TEST_F(CudaStreamTest, WaitsItselfForAnEventOfAThread) {
+  const auto event = std::make_shared<ThreadEvent>();
+  std::atomic<bool> went_on = false;
+  stream.wait(event);
+  stream.enqueue([&] { went_on = true; });
+  while (!test::all_others_sleep()) std::this_thread::yield();
+  EXPECT_FALSE(went_on);
+  event->fire();
+  stream.synchronize();
+  EXPECT_TRUE(went_on);
+}
+
 TEST_F(CudaStreamTest, GivesTheMomentsOfTheGpusClock) {
   using Clock = std::chrono::steady_clock;
   api.hold();
