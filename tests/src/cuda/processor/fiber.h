@@ -11,7 +11,7 @@ namespace spillway::processor {
 /// fiber whose body has not ended may be dropped or restarted: nothing on its stack is destroyed.
 class Fiber {
  public:
-  static constexpr std::size_t kStackBytes = 256U << 10U;
+  static constexpr std::size_t kStackBytes = 64U << 10U;
 
   /// `stack` has kStackBytes and outlives the fiber.
   explicit Fiber(std::byte* stack) : stack_{stack} {}

@@ -8,6 +8,7 @@
 #include "tests/src/cuda/processor/fiber.h"
 #include "tests/src/cuda/processor/source_line.h"
 #include "tests/src/cuda/processor/stacks.h"
+#include "um/error.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -37,6 +38,8 @@ constexpr unsigned kAllLanes = 0xFFFFFFFF;
 
 enum class Wait { kNot, kBlock, kWarp, kExchange };
 
+constexpr std::uint64_t kMaxBlocks = (1U << 24U) - 1;  // that a Moment can number
+
 // A thread of the block that runs.
 struct Thread {
   bool has_ended = false;
@@ -65,8 +68,8 @@ bool only_outer_blocks = false;
 void set_thread(unsigned i) {
   const dim3& size = place.block_size;
   place.thread = {i % size.x, i / size.x % size.y, i / size.x / size.y};
-  run.moment.thread = static_cast<std::uint16_t>(i);
-  run.moment.warp_barriers = run.warp_barriers[i / kWarpThreads];
+  run.moment.thread = i & (kMaxThreads - 1);
+  run.moment.warp_barriers = run.warp_barriers[i / kWarpThreads] & 0x3FFU;
 }
 
 Thread& this_thread() { return run.threads[run.moment.thread]; }
@@ -218,12 +221,13 @@ class BlockRun {
 
 void run_blocks(const dim3& blocks, const std::function<void()>& thread) {
   const std::uint64_t count = std::uint64_t{blocks.x} * blocks.y * blocks.z;
+  um::expects(count <= kMaxBlocks, "the tests' launches have fewer than 2^24 blocks");
   const std::uint64_t step = only_outer_blocks && count > 1 ? count - 1 : 1;
   for (std::uint64_t b = 0; b < count; b += step) {
     place.block = {static_cast<unsigned>(b % blocks.x),
                    static_cast<unsigned>(b / blocks.x % blocks.y),
                    static_cast<unsigned>(b / blocks.x / blocks.y)};
-    run.moment.block = static_cast<std::uint32_t>(b + 1);
+    run.moment.block = (b + 1) & kMaxBlocks;
     if (!BlockRun{thread}.go()) return;
   }
 }

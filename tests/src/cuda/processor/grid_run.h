@@ -70,10 +70,10 @@ std::uint64_t exchange(unsigned lanes, std::uint64_t bits, unsigned distance, um
 /// When an access to memory happens: two accesses of different threads are ordered when both are of
 /// one block with a barrier between them.
 struct Moment {
-  std::uint32_t block = 0;  ///< from 1 on; 0: never
-  std::uint32_t block_barriers = 0;
-  std::uint16_t thread = 0;
-  std::uint16_t warp_barriers = 0;  ///< since the last of the block
+  std::uint64_t block : 24 = 0;  ///< from 1 on; 0: never
+  std::uint64_t block_barriers : 20 = 0;
+  std::uint64_t thread : 10 = 0;
+  std::uint64_t warp_barriers : 10 = 0;  ///< since the last of the block
 
   [[nodiscard]] bool is_before(const Moment& later) const {
     if (block == 0 || (block == later.block && thread == later.thread)) return true;
