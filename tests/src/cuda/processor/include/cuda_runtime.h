@@ -3,6 +3,7 @@
 // CUDA's language as C++, for a processor: included before all else in what is compiled as a
 // kernel, as nvcc includes its own.
 
+#include <cuda_runtime_api.h>
 #include <math.h>  // isnan() without std::
 
 #include <bit>
@@ -11,7 +12,6 @@
 #include <tuple>
 #include <type_traits>
 
-#include "cuda_runtime_api.h"
 #include "tests/src/cuda/processor/grid_run.h"
 
 #define __host__
