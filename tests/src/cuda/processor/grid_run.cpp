@@ -23,7 +23,6 @@ constexpr std::size_t kSharedBytes = 48U << 10U;  // what every block may have
 
 namespace spillway::cuda {
 // What shared_floats() returns.
-extern thread_local float launch_floats[];
 alignas(16) thread_local float launch_floats[kSharedBytes / sizeof(float)];
 }  // namespace spillway::cuda
 
