@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "prefetch/runtime/copy_memory.h"
 #include "tests/prefetch/runtime/copy_steps.h"
+#include "tests/sleeping_threads.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -61,6 +64,53 @@ TEST(CopyMemory, ARunHasTheRoomThatItsCompactionMade) {
   const ToyResult wanted = run_plainly(graph, kSteps);
   ASSERT_FALSE(execute_copy(graph, plan).has_fixed_places);
   for (int i = 0; i < 200; ++i) ASSERT_EQ(execute_copy(graph, plan).result, wanted);
+}
+
+// z, u and v lie below the pages in which run 4 finds no piece. Its compaction waits for run 3, and
+// for the copies of z and u; meanwhile neither the offload of v, which run 3 lets go, nor the
+// prefetch of z may start.
+TEST(CopyMemory, CompactsOnlyWhenNothingIsUnderWayAndStartsNothingMeanwhile) {
+  TaskGraph graph = toy_graph("z:1 u:1 v:1", "z, u, v = make z()");
+  add_unplaceable_runs(graph, 5);
+  add_tasks(graph, "use z(z, u, v)");
+  Plan plan = plain_plan(graph, pages(8));
+  plan.offloads = {{.data = DataId{0}, .size = pages(1), .after = {.runs = 1}},
+                   {.data = DataId{1}, .size = pages(1), .after = {.runs = 1}},
+                   {.data = DataId{2}, .size = pages(1), .after = {.runs = 4}}};
+  plan.prefetches = {{.data = DataId{0}, .size = pages(1), .after = {1, 1, 0}},
+                     {.data = DataId{1}, .size = pages(1), .after = {6, 3, 0}},
+                     {.data = DataId{2}, .size = pages(1), .after = {6, 3, 0}}};
+  plan.runs[6].after = {6, 3, 3};
+  ASSERT_NO_FATAL_FAILURE(expect_verified(graph, plan));
+  ManualStep step{graph, plan};
+  ASSERT_FALSE(step.memory.placed().fits);
+  step.run(0);
+  step.copies.out.wait_until_issued(2);
+  step.run(1);
+  step.run(2);
+  step.memory.begin_run(3);
+  step.memory.after_launch(3);
+  std::atomic<bool> has_begun = false;
+  std::thread beginning{[&] {
+    step.memory.begin_run(4);
+    has_begun = true;
+  }};
+  const auto expect_nothing_new = [&] {
+    while (!test::all_others_sleep()) std::this_thread::yield();
+    EXPECT_FALSE(has_begun);
+    EXPECT_EQ(step.copies.out.issued().size(), 2U);
+    EXPECT_TRUE(step.copies.in.issued().empty());
+  };
+  expect_nothing_new();
+  step.memory.end_run(3);
+  expect_nothing_new();
+  step.copies.out.finish_next();
+  expect_nothing_new();
+  step.copies.out.finish_next();
+  beginning.join();
+  EXPECT_EQ(step.memory.compactions(), 1U);
+  step.copies.out.wait_and_finish_next();
+  step.copies.in.wait_and_finish_next();
 }
 
 // Four pages. p (two pages) leaves; a, x, b and y fill the arena; a and b die. p may come back, but
