@@ -139,9 +139,10 @@ TEST_F(ThinTensor, IsCroppedAtItsEnds) {
   EXPECT_EQ(get(y, kLast), 5);
 }
 
-// In packs, and, behind 3 channels, number by number.
+// In packs, of which the joined tensor has more than 2^32; and, behind 3 channels, number by
+// number.
 TEST_F(ThinTensor, IsJoinedAndCutAtItsEnds) {
-  constexpr std::size_t kBatch = (1U << 17U) + (1U << 11U);
+  constexpr std::size_t kBatch = (1U << 18U) + (1U << 11U);
   for (const std::size_t channels : {8U, 3U}) {
     const TensorShape first{kBatch, {channels, 64, 64}};
     const TensorShape second{kBatch, {8, 64, 64}};
