@@ -127,7 +127,8 @@ class World:
     @staticmethod
     def has_no_plan(outcome):
         """Some planners have none in a small budget, and say so before anything is trained."""
-        return (outcome.status == 1 and "budget" in outcome.last_words()
+        words = outcome.last_words()
+        return (outcome.status == 1 and "budget" in words and "near memory is full" not in words
                 and "step 1" not in outcome.errors)
 
     def go_on(self, case, folder, reference, saved):
