@@ -178,7 +178,10 @@ def is_of_library(outcome):
 
 def step_of(manifest):
     """The step of a manifest's text, or None where there is none."""
-    return None if manifest is None else json.loads(manifest)["step"]
+    try:
+        return None if manifest is None else json.loads(manifest)["step"]
+    except ValueError:
+        raise Broken("a checkpoint has its name on the disk before its content") from None
 
 
 def expect_saved_by_signal(outcome, saved):
