@@ -25,9 +25,6 @@ CudaCopySpace::CudaCopySpace(CudaApi& api, Memory& device, Memory& pinned,
       in_{api, {.name = "copy in", .streams = 1, .under_way = kCopiesUnderWay}},
       out_{api, {.name = "copy out", .streams = 1, .under_way = kCopiesUnderWay}} {}
 
-// A slide that failed left the pieces before under way.
-CudaCopySpace::~CudaCopySpace() { drain(api_, sliding_.get()); }
-
 Range CudaCopySpace::far(Bytes offset, std::span<const std::byte> near) const {
   expects(offset.count() + near.size() <= far_.size().count(), "a copy within far memory");
   expects(offset.count() % 4096 == 0 && near.size() % 4096 == 0, "a copy of whole 4096 bytes");
@@ -68,7 +65,7 @@ void CudaCopySpace::slide(std::span<const std::byte> from, std::byte* to, Range 
       }
     }
   } catch (...) {
-    drain(api_, sliding_.get());
+    drain(api_, sliding_.get());  // the pieces before
     throw;
   }
   api_.synchronize(sliding_.get());

@@ -17,9 +17,6 @@ class CudaCopySpace final : public CopySpace, private Copies {
  public:
   /// Everything outlives it. Throws: Error; OutOfMemory.
   CudaCopySpace(CudaApi& api, Memory& device, Memory& pinned, const CopyOptions& options);
-  CudaCopySpace(const CudaCopySpace&) = delete;
-  CudaCopySpace& operator=(const CudaCopySpace&) = delete;
-  ~CudaCopySpace() override;
 
   [[nodiscard]] Range near() override { return near_.bytes(); }
   [[nodiscard]] Copies& copies() override { return *this; }
