@@ -22,6 +22,11 @@ class Copies {
   virtual void offload(std::span<const std::byte> near, Bytes far_offset, Completion done) = 0;
   virtual void prefetch(Bytes far_offset, Range near, Completion done) = 0;
 
+  /// Far memory, where it has addresses that a device copies to and from by itself; else empty.
+  [[nodiscard]] virtual Range far() { return {}; }
+  /// Somebody has copied so much between far() and near memory himself.
+  virtual void note_copied(Bytes /*offloaded*/, Bytes /*prefetched*/) noexcept {}
+
   /// Copies `from` to a lower address, of which the two may share a part, and waits for that.
   /// `spare` is near memory that may be overwritten meanwhile, perhaps none: the more, the faster.
   /// Requires: no copy and no launch under way touches any of them; `spare` is apart.

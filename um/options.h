@@ -49,6 +49,9 @@ struct GpuOptions {
   /// Tells the driver which pages were discarded. Without it they stay where they are until they
   /// are overwritten: fewer calls, but an eviction would write them back.
   bool discards = true;
+  /// A step whose blocks all have fixed places is captured once and repeated as one piece of work
+  /// (a CUDA graph); else the host launches each step anew.
+  bool graph = true;
 };
 
 /// What a managed space is made of.

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "um/event.h"
+#include "um/lanes.h"
 
 namespace spillway::um {
 
@@ -46,6 +47,13 @@ class Stream {
   /// after the other, in the order in which they were asked for. `then` must be quick and must not
   /// wait for work of this stream; what it throws is thrown by synchronize().
   virtual void notify(Notice then) = 0;
+
+  /// Whether a notice costs nothing: it is given at once, by the work itself.
+  [[nodiscard]] virtual bool has_free_notices() const { return false; }
+
+  /// Lanes beside this stream, which is their compute lane; null where work cannot be given ahead
+  /// of what it works on: on a host.
+  [[nodiscard]] virtual std::unique_ptr<Lanes> make_lanes() { return nullptr; }
 
   /// Copies near memory into ordinary memory when the work so far has ended, and waits for that.
   /// Requires: called by work of this stream.

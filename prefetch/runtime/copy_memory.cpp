@@ -38,6 +38,10 @@ CopyMemory::CopyMemory(const StepLayout& layout, const PinnedBlocks& pinned, um:
       copies_{copies},
       far_{layout},
       placed_{place_step(layout.graph, layout.plan, Bytes{near.size()})},
+      places_{
+          placed_.fits && !copies.far().empty()
+              ? std::make_unique<PlacedBlocks>(layout, pinned, placed_, far_, near, copies, ledger)
+              : nullptr},
       segments_{layout.graph.data.size()},
       arena_{make_arena(layout, placed_, Bytes{near.size()}, segments_, ledger)},
       walker_{layout.plan,

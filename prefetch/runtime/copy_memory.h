@@ -13,6 +13,7 @@
 #include "prefetch/runtime/copy_segments.h"
 #include "prefetch/runtime/far_placement.h"
 #include "prefetch/runtime/pinned_blocks.h"
+#include "prefetch/runtime/placed_blocks.h"
 #include "prefetch/runtime/plan_walker.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
@@ -34,6 +35,9 @@ class CopyMemory final : public StepMemory {
   CopyMemory& operator=(const CopyMemory&) = delete;
   ~CopyMemory() override;
 
+  [[nodiscard]] FixedPlaces* fixed_places() override { return places_.get(); }
+  // A prefetch may have to wait until runs that may touch its room have ended.
+  [[nodiscard]] bool needs_each_end() const override { return !placed_.fits; }
   void begin_step() override {
     launched_ = 0;
     walker_.begin_step();
@@ -71,6 +75,7 @@ class CopyMemory final : public StepMemory {
   um::Copies& copies_;
   FarPlacement far_;
   PlacedStep placed_;
+  std::unique_ptr<PlacedBlocks> places_;  // null where the arena is compacted, or far has none
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable idle_;

@@ -4,20 +4,44 @@
 #include <exception>
 #include <utility>
 
+#include "prefetch/runtime/fixed_places.h"
 #include "prefetch/runtime/slab_address.h"
 #include "prefetch/runtime/step_memory.h"
 
 namespace spillway::prefetch {
 
+/// The places of blocks that never move.
+class ResidentPlaces final : public FixedPlaces {
+ public:
+  explicit ResidentPlaces(const SlabAddress& address) : address_{address} {}
+
+  [[nodiscard]] std::byte* address(Position /*position*/, DataId id) const override {
+    return address_.block(id);
+  }
+  [[nodiscard]] std::byte* workspace(Position position) const override {
+    return address_.workspace(position);
+  }
+  [[nodiscard]] Copy offload(std::uint32_t /*index*/) const override { return {}; }
+  [[nodiscard]] Copy prefetch(std::uint32_t /*index*/) const override { return {}; }
+  void begin_step() override {}
+  void end_step() noexcept override {}
+
+ private:
+  SlabAddress address_;
+};
+
 /// Everything near all the time: nothing to wait for, nothing to move.
 class ResidentMemory final : public StepMemory {
  public:
-  explicit ResidentMemory(const SlabAddress& address) : address_{address} {}
+  explicit ResidentMemory(const SlabAddress& address) : places_{address} {}
 
+  [[nodiscard]] FixedPlaces* fixed_places() override { return &places_; }
   void begin_step() override {}
   void begin_run(Position position) override { position_ = position; }
-  [[nodiscard]] std::byte* address(DataId id) const override { return address_.block(id); }
-  [[nodiscard]] std::byte* workspace() const override { return address_.workspace(position_); }
+  [[nodiscard]] std::byte* address(DataId id) const override {
+    return places_.address(position_, id);
+  }
+  [[nodiscard]] std::byte* workspace() const override { return places_.workspace(position_); }
   void after_launch(Position /*position*/) override {}
   void end_run(Position /*position*/) override {}
   void fail(std::exception_ptr error) override { error_ = std::move(error); }
@@ -27,7 +51,7 @@ class ResidentMemory final : public StepMemory {
   [[nodiscard]] Timeline moves() const override { return {}; }
 
  private:
-  SlabAddress address_;
+  ResidentPlaces places_;
   Position position_ = 0;
   std::exception_ptr error_;
 };

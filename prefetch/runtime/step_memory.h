@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "prefetch/liveness.h"
+#include "prefetch/runtime/fixed_places.h"
 #include "prefetch/simulate/timeline.h"
 #include "prefetch/task_graph.h"
 
@@ -21,6 +22,12 @@ namespace spillway::prefetch {
 class StepMemory {
  public:
   virtual ~StepMemory() = default;
+
+  /// The same step as fixed places, instead of all the calls below; null where it has none.
+  [[nodiscard]] virtual FixedPlaces* fixed_places() { return nullptr; }
+  /// Whether end_run() must be called as soon as each run has ended. If not, it may come when a
+  /// later run has, as long as it comes before the end of a run that a move waits for.
+  [[nodiscard]] virtual bool needs_each_end() const { return false; }
 
   virtual void begin_step() = 0;
 

@@ -4,12 +4,28 @@
 #include <utility>
 
 namespace spillway::prefetch {
+namespace {
 
-Timeline StepRunner::run(const std::function<void(Position)>& launch) {
-  begin_ = Clock::now();
-  ended_ = 0;
-  timeline_.runs.assign(plan_.runs.size(), {});
-  memory_.begin_step();
+// The runs of which somebody must know as soon as they have ended.
+std::vector<bool> awaited_runs(const Plan& plan, const StepMemory& memory) {
+  std::vector<bool> awaited(plan.runs.size(), memory.needs_each_end());
+  const auto await = [&](std::uint32_t runs) {
+    if (runs > 0) awaited[runs - 1] = true;
+  };
+  await(static_cast<std::uint32_t>(plan.runs.size()));
+  for (const Move& offload : plan.offloads) await(offload.frees_after());
+  for (const Move& offload : plan.offloads) await(offload.after.runs);
+  for (const Move& prefetch : plan.prefetches) await(prefetch.after.runs);
+  return awaited;
+}
+
+}  // namespace
+
+StepRunner::StepRunner(const Plan& plan, StepMemory& memory, um::Stream& stream)
+    : plan_{plan}, memory_{memory}, stream_{stream}, is_awaited_{awaited_runs(plan, memory)} {}
+
+Timeline StepRunner::run(const Launch& launch) {
+  begin();
   for (Position position = 0; position < plan_.runs.size(); ++position) {
     memory_.begin_run(position);
     Interval& interval = timeline_.runs[position];
@@ -17,7 +33,10 @@ Timeline StepRunner::run(const std::function<void(Position)>& launch) {
         [this, &interval](Clock::time_point moment) { interval.begin = moment - begin_; });
     launch(position);
     memory_.after_launch(position);
-    stream_.notify([this, position](Clock::time_point moment) { end_run(position, moment); });
+    stream_.notify([this, position, &interval](Clock::time_point moment) {
+      interval.end = moment - begin_;
+      end_runs(position);
+    });
   }
   memory_.end_step();
   wait_for_runs();
@@ -27,8 +46,32 @@ Timeline StepRunner::run(const std::function<void(Position)>& launch) {
           .prefetches = std::move(moves.prefetches)};
 }
 
-void StepRunner::end_run(Position position, Clock::time_point moment) {
-  timeline_.runs[position].end = moment - begin_;
+void StepRunner::run_untimed(const Launch& launch) {
+  begin();
+  for (Position position = 0; position < plan_.runs.size(); ++position) {
+    memory_.begin_run(position);
+    launch(position);
+    memory_.after_launch(position);
+    if (!is_awaited_[position]) continue;
+    stream_.notify([this, position](Clock::time_point /*moment*/) { end_runs(position); });
+  }
+  memory_.end_step();
+  wait_for_runs();
+}
+
+void StepRunner::begin() {
+  begin_ = Clock::now();
+  ended_ = 0;
+  timeline_.runs.assign(plan_.runs.size(), {});
+  memory_.begin_step();
+}
+
+// All runs up to `last` have ended.
+void StepRunner::end_runs(Position last) {
+  for (Position position = ended_; position <= last; ++position) end_run(position);
+}
+
+void StepRunner::end_run(Position position) {
   try {
     memory_.end_run(position);
   } catch (...) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <vector>
 
 #include "prefetch/plan.h"
 #include "prefetch/runtime/step_memory.h"
@@ -19,29 +20,36 @@ namespace spillway::prefetch {
 /// before it ends.
 class StepRunner {
  public:
-  StepRunner(const Plan& plan, StepMemory& memory, um::Stream& stream)
-      : plan_{plan}, memory_{memory}, stream_{stream} {}
+  using Launch = std::function<void(Position)>;
+
+  StepRunner(const Plan& plan, StepMemory& memory, um::Stream& stream);
 
   /// Runs one step; `launch` enqueues the run at a position. Returns when all runs and moves have
   /// ended, with their times by the stream's clock. Requires: called by work of the stream.
   /// Throws: what `launch` throws; what a move failed with. After that only destruction is allowed.
-  [[nodiscard]] Timeline run(const std::function<void(Position)>& launch);
+  [[nodiscard]] Timeline run(const Launch& launch);
+  /// The same without times, which on a GPU take two events a run: asks only for the ends that
+  /// somebody waits for.
+  void run_untimed(const Launch& launch);
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void end_run(Position position, Clock::time_point moment);
+  void begin();
+  void end_run(Position position);
+  void end_runs(Position last);
   void wait_for_runs();
 
   const Plan& plan_;
   StepMemory& memory_;
   um::Stream& stream_;
+  std::vector<bool> is_awaited_;  // by position
   Clock::time_point begin_;
   Timeline timeline_;  // its runs are written by the stream's notices
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  std::uint32_t ended_ = 0;
+  std::uint32_t ended_ = 0;  // runs whose end the memory knows
 };
 
 }  // namespace spillway::prefetch

@@ -58,6 +58,7 @@ CudaBackend::CudaBackend(cudaStream_t stream, const CudaBackendOptions& options)
           CudnnTarget{cudnn_.get()}, EngineRules{.precision = options.precision,
                                                  .deterministic = options.deterministic,
                                                  .max_workspace = options.max_workspace})},
+      numbers_{std::make_unique<StepNumbers>(stream)},
       batch_memory_{options.batch_memory},
       machine_{.stream = stream,
                .cudnn = cudnn_.get(),
@@ -65,7 +66,8 @@ CudaBackend::CudaBackend(cudaStream_t stream, const CudaBackendOptions& options)
                .precision = options.precision,
                .deterministic = options.deterministic,
                .max_workspace = options.max_workspace,
-               .engines = engines_.get()} {
+               .engines = engines_.get(),
+               .numbers = numbers_.get()} {
   check(cudnnSetStream(cudnn_.get(), stream));
 }
 
@@ -115,6 +117,8 @@ std::string CudaBackend::description() const {
 }
 
 um::Bytes CudaBackend::smallest_page() const { return um::Bytes{2ULL << 20U}; }
+
+void CudaBackend::begin_step(const StepContext& context) const { numbers_->begin_step(context); }
 
 void CudaBackend::clear(um::Range block) const {
   um::check(cudaMemsetAsync(block.data(), 0, block.size(), machine_.stream));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/cuda/layout/kernel_context.h"
+#include "src/cuda/layout/step_numbers.h"
 #include "src/ops/backend.h"
 #include "um/bytes.h"
 
@@ -42,6 +43,7 @@ class CudaBackend final : public Backend {
   [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                 std::string_view algorithm) const override;
   [[nodiscard]] std::pmr::memory_resource& batch_memory() const override { return *batch_memory_; }
+  void begin_step(const StepContext& context) const override;
   void clear(um::Range block) const override;
   /// Behind what was enqueued before; return when the copy is made. `block` is memory of the
   /// device.
@@ -61,6 +63,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, DestroyCudnn> cudnn_;
   std::unique_ptr<std::remove_pointer_t<cublasLtHandle_t>, DestroyCublas> cublas_;
   std::unique_ptr<ConvolutionEngines> engines_;
+  std::unique_ptr<StepNumbers> numbers_;
   std::pmr::memory_resource* batch_memory_;
   Machine machine_;
 };

@@ -4,21 +4,49 @@
 #include <cstddef>
 #include <span>
 #include <utility>
+#include <variant>
 
 namespace spillway {
 
 using prefetch::Position;
 using prefetch::TaskRun;
 
+namespace {
+
+// The step's first runs take their numbers from the batch, which is elsewhere each time: they are
+// not part of what is repeated.
+Position count_loads(const Step& step, const prefetch::Plan& plan) {
+  Position loads = 0;
+  const auto loads_batch = [&](const TaskRun& run) {
+    return std::holds_alternative<LoadBatch>(
+        step.launches[static_cast<std::size_t>(run.task)].operation);
+  };
+  while (loads < plan.runs.size() && loads_batch(plan.runs[loads])) ++loads;
+  return loads;
+}
+
+// Timing costs a GPU two events a run. The first step of all is slower than others, so the second
+// counts too.
+bool are_times_due(const um::Stream& stream, std::uint64_t step) {
+  return stream.has_free_notices() || step < 2 || step % Executor::kStepsPerTimeline == 0;
+}
+
+}  // namespace
+
 Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& backend,
-                   prefetch::StepMemory& memory, um::Stream& stream, std::stop_token stop)
+                   prefetch::StepMemory& memory, um::Stream& stream, std::stop_token stop,
+                   bool may_repeat)
     : step_{step},
       plan_{plan},
+      backend_{backend},
       memory_{memory},
       stream_{stream},
       stop_{std::move(stop)},
       runner_{plan, memory, stream},
+      loads_{count_loads(step, plan)},
       kernels_(step.launches.size()) {
+  if (may_repeat && memory.fixed_places() != nullptr) lanes_ = stream.make_lanes();
+  if (lanes_ != nullptr) given_.emplace(plan, *memory.fixed_places(), *lanes_);
   stream_.enqueue([&] {
     for (const TaskRun& run : plan_.runs) {
       const auto task = static_cast<std::size_t>(run.task);
@@ -32,17 +60,56 @@ Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& 
 
 StepResult Executor::run(const StepContext& context) {
   StepResult result;
+  takes_times_ = are_times_due(stream_, steps_++);
   stream_.enqueue([&] { run_all(context, result); });
   stream_.synchronize();
   return result;
 }
 
 void Executor::run_all(const StepContext& context, StepResult& result) {
-  result.timeline = runner_.run([&](Position position) {
-    if (stop_.stop_requested()) throw Interrupted{};
-    run_one(position, context);
-  });
-  // Two floats are too small to be moved, and nothing has overwritten them.
+  if (stop_.stop_requested()) throw Interrupted{};
+  backend_.begin_step(context);
+  if (given_) {
+    give_ahead(context, result);
+  } else {
+    walk(context, result);
+  }
+}
+
+void Executor::walk(const StepContext& context, StepResult& result) {
+  const auto launch = [&](Position position) {
+    const auto block = [this](prefetch::DataId id) { return memory_.address(id); };
+    run_one(position, context, {.block = block, .workspace = memory_.workspace()});
+  };
+  if (takes_times_) {
+    result.timeline = runner_.run(launch);
+  } else {
+    runner_.run_untimed(launch);
+  }
+  read_result(result);
+}
+
+void Executor::give_ahead(const StepContext& context, StepResult& result) {
+  const prefetch::FixedPlaces& places = *memory_.fixed_places();
+  const auto launch = [&](Position position) {
+    const auto block = [&](prefetch::DataId id) { return places.address(position, id); };
+    run_one(position, context, {.block = block, .workspace = places.workspace(position)});
+  };
+  if (takes_times_) {
+    given_->run(launch);
+    read_result(result);
+    result.timeline = given_->timeline();
+    // Not at the first step, which has its kernels loaded.
+    if (steps_ > 1 && !given_->has_kept()) given_->keep(loads_, launch);
+    return;
+  }
+  for (Position position = 0; position < loads_; ++position) launch(position);
+  given_->repeat();
+  read_result(result);
+}
+
+// Two floats are too small to be moved, and nothing has overwritten them.
+void Executor::read_result(StepResult& result) {
   std::array<float, 2> numbers{};
   const std::span<std::byte> bytes = std::as_writable_bytes(std::span{numbers});
   stream_.read({memory_.address(step_.result), bytes.size()}, bytes);
@@ -50,16 +117,17 @@ void Executor::run_all(const StepContext& context, StepResult& result) {
   result.correct = numbers[1];
 }
 
-void Executor::run_one(Position position, const StepContext& context) {
+void Executor::run_one(Position position, const StepContext& context, const Places& places) {
+  if (stop_.stop_requested()) throw Interrupted{};
   const TaskRun& run = plan_.runs[position];
   const auto task = static_cast<std::size_t>(run.task);
   operands_.clear();
   for (const prefetch::DataId id : step_.launches[task].operands) {
-    operands_.push_back(memory_.address(id));
+    operands_.push_back(places.block(id));
   }
   stream_.label(step_.graph[run.task].name);
   kernels_[task]->run({.operands = operands_,
-                       .workspace = memory_.workspace(),
+                       .workspace = places.workspace,
                        .context = &context,
                        .is_recomputation = run.is_recomputation});
   stream_.label({});

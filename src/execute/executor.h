@@ -1,17 +1,22 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "prefetch/plan.h"
+#include "prefetch/runtime/given_step.h"
 #include "prefetch/runtime/step_memory.h"
 #include "prefetch/runtime/step_runner.h"
 #include "prefetch/simulate/timeline.h"
 #include "src/ops/backend.h"
 #include "src/step/step.h"
+#include "um/lanes.h"
 #include "um/stream.h"
 
 namespace spillway {
@@ -28,32 +33,57 @@ class Interrupted final : public std::runtime_error {
 struct StepResult {
   float loss = 0;     ///< as the step's softmax cross-entropy operation says
   float correct = 0;  ///< predictions that were right
-  prefetch::Timeline timeline;
+  /// Of the steps whose times are taken: all where that is free, the first two and then one in
+  /// Executor::kStepsPerTimeline on a GPU.
+  std::optional<prefetch::Timeline> timeline;
 };
 
 /// Runs the launches of a step in the order of a plan, on one stream, with the blocks where a
 /// StepMemory has them. All arguments must outlive it.
+///
+/// Where everything has its fixed place and the stream has lanes, a step is all given ahead
+/// (prefetch::GivenStep), kept, and repeated: a captured CUDA graph. Else the host walks the plan
+/// beside the step.
 class Executor {
  public:
+  static constexpr std::uint64_t kStepsPerTimeline = 64;
+
   /// Prepares the kernels, on `stream`. When `stop` is requested, the step under way ends with
-  /// Interrupted after the current task.
+  /// Interrupted after the current task, or where it is repeated as one piece before it begins.
+  /// Without `may_repeat` no step is given ahead.
   Executor(const Step& step, const prefetch::Plan& plan, const Backend& backend,
-           prefetch::StepMemory& memory, um::Stream& stream, std::stop_token stop);
+           prefetch::StepMemory& memory, um::Stream& stream, std::stop_token stop,
+           bool may_repeat = true);
 
   /// Throws: Interrupted; um::Error when a move failed. After that nothing but destruction is
   /// allowed.
   StepResult run(const StepContext& context);
 
  private:
+  // Where what a run touches is.
+  struct Places {
+    std::function<std::byte*(prefetch::DataId)> block;
+    std::byte* workspace = nullptr;
+  };
+
   void run_all(const StepContext& context, StepResult& result);
-  void run_one(prefetch::Position position, const StepContext& context);
+  void walk(const StepContext& context, StepResult& result);
+  void give_ahead(const StepContext& context, StepResult& result);
+  void run_one(prefetch::Position position, const StepContext& context, const Places& places);
+  void read_result(StepResult& result);
 
   const Step& step_;
   const prefetch::Plan& plan_;
+  const Backend& backend_;
   prefetch::StepMemory& memory_;
   um::Stream& stream_;
   std::stop_token stop_;
   prefetch::StepRunner runner_;
+  std::unique_ptr<um::Lanes> lanes_;  // null where the plan is walked
+  std::optional<prefetch::GivenStep> given_;
+  prefetch::Position loads_ = 0;  // the first so many runs load the batch
+  std::uint64_t steps_ = 0;
+  bool takes_times_ = true;                       // of the current step
   std::vector<std::unique_ptr<Kernel>> kernels_;  // by TaskId
   std::vector<std::byte*> operands_;              // of the current run
 };

@@ -58,6 +58,8 @@ struct KernelArguments {
   std::span<std::byte* const>
       operands;  ///< in the order of the operation's Reads and Writes: operands_of()
   std::byte* workspace = nullptr;  ///< of the algorithm's workspace size
+  /// As Backend::begin_step() has it. Where the launch is repeated later, of `batch` only the
+  /// kernels of LoadBatch may use anything: they are launched anew in each step.
   const StepContext* context = nullptr;
   bool is_recomputation = false;  ///< the operation ran before in this step
 };
@@ -101,7 +103,10 @@ class Backend : public SizeModel {
  public:
   /// For the run's summary: "oneDNN 2.6.3, avx512_core, 2 threads".
   [[nodiscard]] virtual std::string description() const = 0;
-  /// Requires: `algorithm` is one of algorithms(operation).
+  /// Says in which step the kernels launched from now on run, for those that keep to what is in
+  /// memory of the device. Requires: all work of steps before has ended.
+  virtual void begin_step(const StepContext& /*context*/) const {}
+  /// Requires: `algorithm` is one of algorithms(operation). The backend outlives the kernel.
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                         std::string_view algorithm) const = 0;
   /// RAM from which LoadBatch is fastest; any other will do. Lives as long as the backend and all

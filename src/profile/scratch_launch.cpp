@@ -44,6 +44,7 @@ ScratchLaunch::ScratchLaunch(const Step& step, prefetch::TaskId task, std::uint3
     batch_.images.assign(load->x.elements(), 0.F);
     batch_.labels.assign(load->label_count(), 0);
   }
+  backend.begin_step({});
   std::unordered_map<std::uint32_t, std::size_t> index;
   for (const DataId id : touched(traits)) {
     index.emplace(static_cast<std::uint32_t>(id), pieces_.size());
@@ -73,8 +74,7 @@ void ScratchLaunch::place(ScratchRing& ring) {
 }
 
 void ScratchLaunch::run() {
-  StepContext context{};
-  context.batch = &batch_;
+  const StepContext context{.batch = &batch_};
   kernel_->run({.operands = operands_, .workspace = workspace_, .context = &context});
 }
 

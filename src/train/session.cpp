@@ -16,10 +16,11 @@ um::ManagedOptions with_page(um::ManagedOptions options, um::Bytes page) {
 }
 
 // Time of a step in which no run was under way.
-um::Nanoseconds stalled_time(const prefetch::Timeline& timeline) {
+std::optional<um::Nanoseconds> stalled_time(const std::optional<prefetch::Timeline>& timeline) {
+  if (!timeline) return std::nullopt;
   um::Nanoseconds stalled{0};
   um::Nanoseconds previous_end{0};
-  for (const prefetch::Interval& run : timeline.runs) {
+  for (const prefetch::Interval& run : timeline->runs) {
     stalled += run.begin - previous_end;
     previous_end = run.end;
   }
@@ -54,7 +55,7 @@ void add(const StepReport& part, StepReport& whole) {
   whole.loss += part.loss;
   whole.correct += part.correct;
   whole.duration += part.duration;
-  whole.stalled += part.stalled;
+  if (part.stalled) whole.stalled = whole.stalled.value_or(um::Nanoseconds{0}) + *part.stalled;
   whole.counters += part.counters;
   whole.near_peak = std::max(whole.near_peak, part.near_peak);
 }
@@ -62,11 +63,11 @@ void add(const StepReport& part, StepReport& whole) {
 }  // namespace
 
 Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Session& session,
-                        ExecutionContext& context, const std::stop_token& stop)
+                        ExecutionContext& context, const std::stop_token& stop, bool may_repeat)
     : pinned{layout.graph, layout.block_sizes, addresses(step, session.state_, session.gradients_),
              session.space_.pinned_buffer()},
       memory{session.space_.make_memory(layout, pinned)},
-      executor{step, layout.plan, *context.backend, *memory, *context.compute, stop} {}
+      executor{step, layout.plan, *context.backend, *memory, *context.compute, stop, may_repeat} {}
 
 Session::Session(ExecutionContext& context, const Workload& workload, const Plans& plans,
                  MemoryMode mode, const um::ManagedOptions& space, const std::stop_token& stop,
@@ -82,12 +83,12 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
       space_{*context.device, mode,         with_page(space, workload.page()),
              layouts(),       near_memory_, ledger_},
       evaluation_{std::make_unique<Runner>(workload.evaluation(), evaluation_layout_, *this,
-                                           context, stop)} {
+                                           context, stop, space.gpu.graph)} {
   const std::stop_token in_step = stop_after == StopAfter::kTask ? stop : std::stop_token{};
   for (std::size_t i = 0; i < training_layouts_.size(); ++i) {
     const RepeatedStep& part = workload.training_steps()[i];
     training_.push_back({.runner = std::make_unique<Runner>(part.step, training_layouts_[i], *this,
-                                                            context, in_step),
+                                                            context, in_step, space.gpu.graph),
                          .times = part.times,
                          .batch = part.batch});
     batch_ += part.times * part.batch;
@@ -103,7 +104,7 @@ std::vector<const prefetch::StepLayout*> Session::layouts() const {
 StepReport Session::train(const StepContext& context) {
   if (batches_.steps > 1) return train_in_parts(context);
   Finished whole = run(*training_.front().runner, context);
-  timeline_ = std::move(whole.timeline);
+  if (whole.timeline) timeline_ = *std::move(whole.timeline);
   return whole.report;
 }
 
@@ -115,7 +116,7 @@ StepReport Session::train_in_parts(StepContext context) {
     for (std::size_t i = 0; i < part.times; ++i) {
       Finished sub = run(*part.runner, context);
       add(sub.report, whole);
-      timeline_ = std::move(sub.timeline);
+      if (sub.timeline) timeline_ = *std::move(sub.timeline);
       context.first_sample += part.batch;
     }
   }

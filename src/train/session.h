@@ -35,9 +35,10 @@ struct StepReport {
   float correct = 0;  ///< predictions that were right
   float learning_rate = 0;
   um::Nanoseconds duration{0};
-  um::Nanoseconds stalled{0};  ///< of it, time in which no kernel ran
-  um::Counters counters;       ///< what the step did to managed or copied memory
-  um::Bytes near_peak;         ///< most near memory in use, everything included
+  /// Of it, time in which no kernel ran; where the step's times were taken.
+  std::optional<um::Nanoseconds> stalled;
+  um::Counters counters;  ///< what the step did to managed or copied memory
+  um::Bytes near_peak;    ///< most near memory in use, everything included
 };
 
 /// Where a training step that is under way ends when a stop is requested: after the task under way,
@@ -70,8 +71,8 @@ class Session {
   [[nodiscard]] std::pmr::memory_resource& batch_memory() const { return batch_memory_; }
 
   [[nodiscard]] State& state() { return state_; }
-  /// When everything in the last training step happened; of a batch that is cut, in the last
-  /// sub-step.
+  /// When everything happened in the last training step whose times were taken
+  /// (StepResult::timeline); of a batch that is cut, in a sub-step.
   [[nodiscard]] const prefetch::Timeline& timeline() const { return timeline_; }
   /// The most near memory in use at any time so far.
   [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
@@ -86,7 +87,7 @@ class Session {
   // One of the steps with everything it needs to run.
   struct Runner {
     Runner(const Step& step, const prefetch::StepLayout& layout, Session& session,
-           ExecutionContext& context, const std::stop_token& stop);
+           ExecutionContext& context, const std::stop_token& stop, bool may_repeat);
     prefetch::PinnedBlocks pinned;
     std::unique_ptr<prefetch::StepMemory> memory;
     Executor executor;
@@ -100,7 +101,7 @@ class Session {
   };
   struct Finished {
     StepReport report;
-    prefetch::Timeline timeline;
+    std::optional<prefetch::Timeline> timeline;
   };
 
   Finished run(Runner& runner, const StepContext& context);

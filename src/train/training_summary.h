@@ -20,8 +20,11 @@ struct TrainingSummary {
   std::uint64_t steps_run = 0;
   float first_loss = 0;
   float last_loss = 0;
-  um::Counters counters;                 ///< their sum
-  um::Nanoseconds stalled{0};            ///< their sum
+  um::Counters counters;  ///< their sum
+  /// In which no kernel ran: the sum over those steps whose times were taken, and how many these
+  /// are.
+  um::Nanoseconds stalled{0};
+  std::uint64_t timed_steps = 0;
   std::optional<Evaluation> evaluation;  ///< the last one
 
   um::Nanoseconds median_step{0};     ///< without the first, which warms up, where there are others

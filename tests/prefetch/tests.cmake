@@ -87,7 +87,8 @@ spillway_test(prefetch_runtime_tests
           prefetch/runtime/copy_memory_places_test.cpp prefetch/runtime/copy_memory_test.cpp
           prefetch/runtime/managed_memory_test.cpp prefetch/runtime/plan_walker_test.cpp
           prefetch/runtime/step_end_test.cpp
-          prefetch/runtime/step_equivalence_test.cpp prefetch/runtime/step_runner_test.cpp
+          prefetch/runtime/step_equivalence_test.cpp prefetch/runtime/step_program_test.cpp
+          prefetch/runtime/step_runner_test.cpp
   LINK spillway::prefetch_planners spillway::prefetch_runtime spillway::um_host
        spillway::um_host_managed rapidcheck
   TIMEOUT 300 TSAN)

@@ -20,20 +20,31 @@
 
 namespace spillway {
 
-/// A kernel of the host that first tells the driver what it is about to use.
+/// A kernel of the host that tells the driver what it is about to use, and is kept where the driver
+/// keeps what it is given.
 class DeclaredKernel final : public Kernel {
  public:
-  using Launch = std::function<void(const KernelArguments&)>;
-  DeclaredKernel(std::unique_ptr<Kernel> kernel, Launch launch)
-      : kernel_{std::move(kernel)}, launch_{std::move(launch)} {}
+  using Launch = std::function<void(const KernelArguments&, std::function<void()> act)>;
+  /// `current` is the context of the step in which kept work is repeated.
+  DeclaredKernel(std::unique_ptr<Kernel> kernel, Launch launch, const StepContext& current)
+      : kernel_{std::move(kernel)}, launch_{std::move(launch)}, current_{current} {}
+
   void run(const KernelArguments& arguments) override {
-    launch_(arguments);
-    kernel_->run(arguments);
+    const auto given = std::make_shared<const StepContext*>(arguments.context);
+    const std::vector<std::byte*> operands{arguments.operands.begin(), arguments.operands.end()};
+    launch_(arguments, [this, given, operands, arguments] {
+      KernelArguments repeated = arguments;
+      repeated.operands = operands;
+      repeated.context = *given != nullptr ? *given : &current_;
+      kernel_->run(repeated);
+    });
+    *given = nullptr;  // its step is over when this is repeated
   }
 
  private:
   std::unique_ptr<Kernel> kernel_;
   Launch launch_;
+  const StepContext& current_;
 };
 
 /// The host's kernels with the page of a GPU, and its pinned memory.
@@ -59,6 +70,7 @@ class GpuLikeBackend final : public Backend {
   }
   [[nodiscard]] um::Bytes smallest_page() const override { return um::Bytes{2ULL << 20U}; }
   [[nodiscard]] std::string description() const override { return host_.description(); }
+  void begin_step(const StepContext& context) const override { current_ = context; }
   [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                 std::string_view algorithm) const override {
     auto kernel = host_.prepare(operation, algorithm);
@@ -72,9 +84,11 @@ class GpuLikeBackend final : public Backend {
       const auto& chosen = *std::ranges::find(choices, algorithm, &prefetch::Algorithm::name);
       return std::make_unique<DeclaredKernel>(
           std::move(kernel),
-          [this, step, task, workspace = chosen.workspace](const auto& arguments) {
-            gpu_.launch(stream_, step->graph[task].name, uses(*step, task, workspace, arguments));
-          });
+          [this, step, task, workspace = chosen.workspace](const auto& arguments, auto act) {
+            gpu_.launch(stream_, step->graph[task].name, uses(*step, task, workspace, arguments),
+                        std::move(act));
+          },
+          current_);
     }
     return kernel;
   }
@@ -119,6 +133,7 @@ class GpuLikeBackend final : public Backend {
   const cudaStream_t stream_;
   std::vector<const Step*> steps_;
   mutable std::atomic<std::size_t> prepared_ = 0;
+  mutable StepContext current_;
   host::HostBackend host_{1};
 };
 

@@ -92,9 +92,10 @@ struct Trained {
   [[nodiscard]] auto numbers() const { return std::pair{losses, weights}; }
 };
 
-// Measures, plans the smallest budget, and trains three steps; a recorded GPU does nothing of them
-// before it must.
-Trained train(Opened opened, MemoryMode mode, const std::string& planner = "joint") {
+// Measures, plans the smallest budget, and trains four steps; a recorded GPU does nothing of them
+// before it must. With `graph`, the last two are captured where they can be.
+Trained train(Opened opened, MemoryMode mode, const std::string& planner = "joint",
+              bool graph = true) {
   ExecutionContext& context = opened.context;
   const nets::Network net = network();
   const Workload workload{
@@ -107,14 +108,14 @@ Trained train(Opened opened, MemoryMode mode, const std::string& planner = "join
   const Plans plans = make_plans(
       workload, profile, budget,
       {.memory = mode, .planner = &prefetch::find_planner(planner), .may_recompute = false});
-  Session session{context, workload, plans, mode, {}};
+  Session session{context, workload, plans, mode, {.gpu = {.graph = graph}}};
   session.state().initialise(1);
   const SyntheticDataset data{kImage, kClasses, 3 * kBatch, 1, Split::kTrain};
   BatchLoader loader{data, kBatch, 1, 0, BatchLoader::kUsualDepth, session.batch_memory()};
   std::optional<um::LateGpu> late;
   if (opened.gpu != nullptr) late.emplace(*opened.gpu, 1);
   Trained trained;
-  for (std::uint64_t step = 0; step < 3; ++step) {
+  for (std::uint64_t step = 0; step < 4; ++step) {
     const StepReport report =
         session.train({.seed = 1, .step = step, .learning_rate = 0.01F, .batch = &loader.next()});
     trained.losses.push_back(report.loss);
@@ -133,6 +134,20 @@ TEST(GpuTraining, GivesTheHostsBitsInEveryMode) {
       EXPECT_EQ(trained.numbers(), expected) << to_string(mode) << ' ' << planner;
       EXPECT_TRUE(trained.kept_budget) << to_string(mode) << ' ' << planner;
       EXPECT_EQ(trained.counters.bytes_offloaded > Bytes{}, mode != MemoryMode::kResident);
+    }
+  }
+}
+
+TEST(GpuTraining, GivesTheSameBitsWithAndWithoutAGraph) {
+  const auto expected = train(this_machine(), MemoryMode::kResident).numbers();
+  for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kCopy}) {
+    for (const bool graph : {true, false}) {
+      auto driver = std::make_unique<um::RecordingApi>(um::RecordingApi::h200());
+      std::vector<std::string> log;
+      driver->tell_launches([&] { log.emplace_back("launch"); });
+      const Trained trained = train(recorded_gpu(std::move(driver)), mode, "joint", graph);
+      EXPECT_EQ(trained.numbers(), expected) << to_string(mode);
+      EXPECT_EQ(log.size(), graph ? 2U : 0U) << to_string(mode);
     }
   }
 }

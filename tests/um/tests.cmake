@@ -55,7 +55,7 @@ if(SPILLWAY_HAS_CUDA)
           um/cuda/driver/driver_counters_test.cpp um/cuda/cuda_device_test.cpp
           um/cuda/managed/managed_room_test.cpp um/cuda/managed/cuda_managed_space_test.cpp
           um/cuda/streams/move_queue_test.cpp um/cuda/managed/slab_pages_test.cpp
-          um/cuda/streams/cuda_stream_test.cpp
+          um/cuda/streams/cuda_lanes_test.cpp um/cuda/streams/cuda_stream_test.cpp
   LINK spillway::um_cuda
     TSAN)
   target_include_directories(um_cuda_tests SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
@@ -76,7 +76,7 @@ if(SPILLWAY_HAS_CUDA)
     TSAN)
   # Not under TSan: `joint` makes its plans in TBB loops, whose hand-over TSan does not see.
   spillway_test(um_cuda_order_tests
-  SOURCES um/cuda/ordered_steps_test.cpp
+  SOURCES um/cuda/host_calls_test.cpp um/cuda/ordered_steps_test.cpp
   LINK spillway::nets spillway::prefetch_files spillway::prefetch_planners spillway::prefetch_runtime
        spillway::step spillway::um_cuda spillway::um_host)
   spillway_test(um_cuda_gpu_tests GPU

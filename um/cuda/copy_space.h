@@ -26,6 +26,11 @@ class CudaCopySpace final : public CopySpace, private Copies {
  private:
   void offload(std::span<const std::byte> near, Bytes far_offset, Completion done) override;
   void prefetch(Bytes far_offset, Range near, Completion done) override;
+  [[nodiscard]] Range far() override { return far_.bytes(); }
+  void note_copied(Bytes offloaded, Bytes prefetched) noexcept override {
+    bytes_offloaded_ += offloaded.count();
+    bytes_prefetched_ += prefetched.count();
+  }
   void slide(std::span<const std::byte> from, std::byte* to, Range spare) override;
 
   [[nodiscard]] Range far(Bytes offset, std::span<const std::byte> near) const;

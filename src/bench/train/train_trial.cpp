@@ -61,6 +61,7 @@ Samples TrainTrial::train_steps(Session& session, const TrainRound& round) {
                                              .batch = &subject_.images()});
     losses.push_back(report.loss);
     near_peak_ = std::max(near_peak_, session.near_peak());
+    if (report.stalled) last_stalled_ = *report.stalled;
     return report;
   };
   Seconds before{0};
@@ -91,7 +92,7 @@ RunRecord TrainTrial::run_record() const {
 void TrainTrial::count(const StepReport& report) {
   samples_.add(report.duration);
   counters_ += report.counters;
-  stalled_ += report.stalled;
+  stalled_ += last_stalled_;
 }
 
 std::string description(const TrainTrial& trial) {

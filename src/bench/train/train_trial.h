@@ -59,6 +59,7 @@ class TrainTrial {
   [[nodiscard]] const Samples& samples() const { return samples_; }
   /// Of all counted steps together.
   [[nodiscard]] const um::Counters& counters() const { return counters_; }
+  /// Where a step's times were not taken, as in the last step before it of which they were.
   [[nodiscard]] Seconds stalled() const { return stalled_; }
   [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
   /// How long the last of rounds() took; zero before the first.
@@ -87,6 +88,7 @@ class TrainTrial {
   Samples samples_;
   um::Counters counters_;
   Seconds stalled_{0};
+  Seconds last_stalled_{0};
   um::Bytes near_peak_;
   std::vector<Round> rounds_;
   std::vector<float> losses_;

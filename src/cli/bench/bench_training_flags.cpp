@@ -22,6 +22,7 @@ void BenchTrainingFlags::add_to(CLI::App& command) {
   add_networks_to(command);
   device.add_to(command);
   memory.add_space_to(command);
+  memory.add_graph_to(command);
   add_measuring_to(command);
   command
       .add_option("--json", json,

@@ -92,12 +92,23 @@ void MemoryFlags::add_host_space_to(CLI::App& app) {
       ->group(kMemory);
 }
 
+void MemoryFlags::add_graph_to(CLI::App& app) {
+  app.add_option("--graph", graph,
+                 "auto: capture a step as a CUDA graph and repeat it, with --memory resident, and "
+                 "with --memory copy where all tensors have fixed places; off: launch each step "
+                 "anew, as --memory managed always does")
+      ->check(CLI::IsMember({"auto", "off"}))
+      ->capture_default_str()
+      ->group(kMemory);
+}
+
 MemoryMode MemoryFlags::mode() const { return kModes.at(memory); }
 
 um::ManagedOptions MemoryFlags::space() const {
-  um::ManagedOptions options{.fault_latency = duration(fault_latency),
-                             .paging = kPaging.at(paging),
-                             .gpu = {.oversubscribe = oversubscribe, .discards = !no_discard}};
+  um::ManagedOptions options{
+      .fault_latency = duration(fault_latency),
+      .paging = kPaging.at(paging),
+      .gpu = {.oversubscribe = oversubscribe, .discards = !no_discard, .graph = graph == "auto"}};
   if (far != "ram") options.far.file = far.substr(std::string_view{"file:"}.size());
   options.far.checksums = kSwitch.at(far_checksums);
   if (!link_bandwidth.empty()) options.link.bandwidth = um::parse_bandwidth(link_bandwidth);

@@ -24,6 +24,7 @@ struct MemoryFlags {
   std::string paging = "auto";
   bool oversubscribe = false;
   bool no_discard = false;
+  std::string graph = "auto";
 
   /// --memory alone: what a plan depends on.
   void add_mode_to(CLI::App& app);
@@ -31,6 +32,9 @@ struct MemoryFlags {
   void add_space_to(CLI::App& app);
   /// The same without what is a GPU's alone, for what runs on the host whatever the machine has.
   void add_host_space_to(CLI::App& app);
+
+  /// How a GPU is given the steps: for what trains.
+  void add_graph_to(CLI::App& app);
 
   [[nodiscard]] MemoryMode mode() const;
   /// Far memory, link and paging; sizes are not set.

@@ -29,6 +29,7 @@ void TrainingFlags::add_to(CLI::App& command) {
   device.add_to(command);
   memory.add_mode_to(command);
   memory.add_space_to(command);
+  memory.add_graph_to(command);
   plan.add_to(command);
   sub_batch.add_to_train(command);
   add_files_to(command);

@@ -49,8 +49,8 @@ void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepRep
             {"correct", report.correct},
             {"learning_rate", shortest_decimal(report.learning_rate)},
             {"seconds", um::seconds(report.duration)},
-            {"stalled_seconds", um::seconds(report.stalled)},
             {"near_peak_bytes", report.near_peak.count()}};
+  if (report.stalled) line["stalled_seconds"] = um::seconds(*report.stalled);
   line.update(to_json(report.counters));
   json_.write(line);
   progress_.show(fmt::format(
@@ -77,6 +77,7 @@ void TrainingReport::finish(json line, const TrainingSummary& summary) {
   progress_.end();
   line.update(to_json(summary.counters));
   line["stalled_seconds"] = um::seconds(summary.stalled);
+  line["timed_steps"] = summary.timed_steps;
   line["steps_run"] = summary.steps_run;
   line["median_step_seconds"] = um::seconds(summary.median_step);
   line["images_per_second"] = images_per_second(summary.median_step);
@@ -103,9 +104,11 @@ double TrainingReport::images_per_second(um::Nanoseconds step) const {
 }
 
 void TrainingReport::print(const TrainingSummary& summary) const {
-  tell("{}, median {:.4f} s ({:.1f} images/s), waiting {:.2f} s in all\n",
+  const bool is_all = summary.timed_steps == summary.steps_run;
+  tell("{}, median {:.4f} s ({:.1f} images/s), waiting {:.2f} s in {}\n",
        um::count_of(summary.steps_run, "step"), um::seconds(summary.median_step),
-       images_per_second(summary.median_step), um::seconds(summary.stalled));
+       images_per_second(summary.median_step), um::seconds(summary.stalled),
+       is_all ? "all" : um::count_of(summary.timed_steps, "timed step"));
   const um::Counters& counters = summary.counters;
   tell("near peak {} of {}; moved {} in, {} out; {}, {}\n", um::to_string(summary.near_peak),
        um::to_string(budget_), um::to_string(counters.bytes_prefetched),

@@ -2,6 +2,7 @@
 #include "src/cuda/kernels/launch.cuh"
 #include "src/cuda/kernels/update_range.cuh"
 #include "src/cuda/layout/parameter_layout.h"
+#include "src/cuda/layout/step_numbers.h"
 #include "src/ops/adam_rates.h"
 
 namespace spillway::cuda {
@@ -36,7 +37,8 @@ __device__ AdamNumbers updated(const AdamNumbers& old, float dw, float decay, fl
 }
 
 // What is padding in parameters, moments and gradient stays zero, as 0 / epsilon is.
-__global__ void adam_update(AdamBlocks blocks, AdamRates rates, UpdateRange range) {
+__global__ void adam_update(AdamBlocks blocks, const AdamRates* step_rates, UpdateRange range) {
+  const AdamRates rates = *step_rates;
   for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
     const float decay = i < range.decayed ? rates.decay : 0.F;
     const float shrink = i < range.decayed ? rates.shrink : 1.F;
@@ -63,8 +65,10 @@ __global__ void adam_update(AdamBlocks blocks, AdamRates rates, UpdateRange rang
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op) {
   const ParameterLayout layout{machine.precision, op.parameters};
-  const auto update = [stream = machine.stream, layout, op](const auto& operands,
-                                                            const auto& arguments) {
+  auto rates = machine.numbers->add(
+      [options = op.options](const StepContext& context) { return adam_rates(options, context); });
+  auto update = [stream = machine.stream, layout, op,
+                 rates = std::move(rates)](const auto& operands) {
     const AdamBlocks blocks{.old_w = tensor<float>(operands.in.parameters),
                             .old_m = tensor<float>(operands.in.first_moment),
                             .old_v = tensor<float>(operands.in.second_moment),
@@ -73,10 +77,9 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op
                             .m = tensor<float>(operands.out.first_moment),
                             .v = tensor<float>(operands.out.second_moment)};
     const UpdateRange range = UpdateRange::of(layout, op.parameters, operands.out.parameters);
-    launch(stream, range.packs, adam_update, blocks, adam_rates(op.options, *arguments.context),
-           range);
+    launch(stream, range.packs, adam_update, blocks, rates.get(), range);
   };
-  return kernel_of(op, update);
+  return kernel_of(op, std::move(update));
 }
 
 }  // namespace spillway::cuda

@@ -1,5 +1,6 @@
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
+#include "src/cuda/layout/step_numbers.h"
 #include "src/ops/dropout_mask.h"
 
 namespace spillway::cuda {
@@ -8,8 +9,9 @@ namespace {
 // Forward and backward are the same: x times the mask. Padding, which is zero, stays so, whatever
 // is drawn for it. y may be x.
 template <class T>
-__global__ void dropout(const T* x, T* y, DropoutMask mask, std::uint32_t packs_of_pixel,
-                        std::size_t packs) {
+__global__ void dropout(const T* x, T* y, const DropoutMask* step_mask,
+                        std::uint32_t packs_of_pixel, std::size_t packs) {
+  const DropoutMask mask = *step_mask;
   constexpr int kGroups = Pack<T>::kLanes / DropoutMask::kGroup;  // 2 of bfloat16, 1 of floats
   for (std::size_t i = first_item(); i < packs; i += item_stride()) {
     const std::size_t pixel = i / packs_of_pixel;
@@ -32,18 +34,19 @@ __global__ void dropout(const T* x, T* y, DropoutMask mask, std::uint32_t packs_
 
 // Forward and backward are the same: x, or dy, times the mask.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward& op) {
-  const auto apply = [machine, op](const auto& operands, const auto& arguments) {
-    const DropoutMask mask =
-        dropout_mask(op.x.image, op.probability, op.stream, *arguments.context);
+  auto mask = machine.numbers->add([op](const StepContext& context) {
+    return dropout_mask(op.x.image, op.probability, op.stream, context);
+  });
+  auto apply = [machine, op, mask = std::move(mask)](const auto& operands) {
     with_element(machine.precision, [&](auto element) {
       using T = decltype(element);
       const std::size_t of_pixel = Layout::padded(op.x.image.channels) / Pack<T>::kLanes;
       const std::size_t packs = pack_count<T>(op.x);
       launch(machine.stream, packs, dropout<T>, tensor<T>(operands.in.x), tensor<T>(operands.out.y),
-             mask, static_cast<std::uint32_t>(of_pixel), packs);
+             mask.get(), static_cast<std::uint32_t>(of_pixel), packs);
     });
   };
-  return kernel_of(op, apply);
+  return kernel_of(op, std::move(apply));
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutBackward& op) {
   return make_kernel(machine, forward_of(op));

@@ -2,6 +2,7 @@
 #include "src/cuda/kernels/launch.cuh"
 #include "src/cuda/kernels/update_range.cuh"
 #include "src/cuda/layout/parameter_layout.h"
+#include "src/cuda/layout/step_numbers.h"
 
 namespace spillway::cuda {
 namespace {
@@ -16,7 +17,9 @@ struct SgdBlocks {
 
 // Rounds after each operation, as the host does: no fused multiply-adds. What is padding in
 // parameters, momentum and gradient stays zero.
-__global__ void sgd_update(SgdBlocks blocks, SgdOptions options, float rate, UpdateRange range) {
+__global__ void sgd_update(SgdBlocks blocks, SgdOptions options, const float* step_rate,
+                           UpdateRange range) {
+  const float rate = *step_rate;
   for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
     const float decay = i < range.decayed ? options.weight_decay : 0.F;
     Pack<float> w = load(blocks.old_w, i);
@@ -41,18 +44,19 @@ __global__ void sgd_update(SgdBlocks blocks, SgdOptions options, float rate, Upd
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op) {
   const ParameterLayout layout{machine.precision, op.parameters};
-  const auto update = [stream = machine.stream, layout, op](const auto& operands,
-                                                            const auto& arguments) {
+  auto rate =
+      machine.numbers->add([](const StepContext& context) { return context.learning_rate; });
+  auto update = [stream = machine.stream, layout, op,
+                 rate = std::move(rate)](const auto& operands) {
     const SgdBlocks blocks{.old_w = tensor<float>(operands.in.parameters),
                            .old_v = tensor<float>(operands.in.momentum),
                            .dw = tensor<float>(operands.in.dparameters),
                            .w = tensor<float>(operands.out.parameters),
                            .v = tensor<float>(operands.out.momentum)};
     const UpdateRange range = UpdateRange::of(layout, op.parameters, operands.out.parameters);
-    launch(stream, range.packs, sgd_update, blocks, op.options, arguments.context->learning_rate,
-           range);
+    launch(stream, range.packs, sgd_update, blocks, op.options, rate.get(), range);
   };
-  return kernel_of(op, update);
+  return kernel_of(op, std::move(update));
 }
 
 }  // namespace spillway::cuda

@@ -5,6 +5,7 @@
 
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
+#include "src/cuda/layout/step_numbers.h"
 
 namespace spillway::cuda {
 namespace {
@@ -38,17 +39,18 @@ struct Rows {
   int stride;  // classes and padding
 };
 
-// weight / (samples whose label is not negative), by one block; where `whole` says how many they
-// are in the batch of which these are a part, weight / whole.
-__global__ void compute_share(const std::int32_t* labels, std::size_t count, std::size_t whole,
-                              float weight, float* share) {
+// weight / (samples whose label is not negative), by one block; where the step says how many they
+// are in the batch of which these are a part, weight / that.
+__global__ void compute_share(const std::int32_t* labels, std::size_t count,
+                              const std::uint64_t* step_whole, float weight, float* share) {
   int valid = 0;
   for (std::size_t begin = 0; begin < count; begin += blockDim.x) {
     const std::size_t n = begin + threadIdx.x;
     valid += __syncthreads_count(n < count && labels[n] >= 0 ? 1 : 0);
   }
   if (threadIdx.x > 0) return;
-  const auto all = whole > 0 ? whole : static_cast<std::size_t>(valid);
+  const std::uint64_t whole = *step_whole;
+  const auto all = whole > 0 ? whole : static_cast<std::uint64_t>(valid);
   *share = all > 0 ? weight / static_cast<float>(all) : 0.F;
 }
 
@@ -165,8 +167,11 @@ Rows rows_of(const TensorShape& x) {
 // dlogits when training. A result that is read and the one that is written are one block.
 template <class Op>
 std::unique_ptr<Kernel> make(const Machine& machine, const Op& op) {
-  const auto judge = [machine, op, rows = rows_of(op.x)](const auto& operands,
-                                                         const auto& arguments) {
+  auto whole = machine.numbers->add([](const StepContext& context) {
+    return static_cast<std::uint64_t>(context.counted_labels.value_or(0));
+  });
+  auto judge = [machine, op, rows = rows_of(op.x), whole = std::move(whole)](
+                   const auto& operands, const auto& arguments) {
     constexpr bool kIsTraining = std::is_same_v<Op, SoftmaxCrossEntropyTrain>;
     const Workspace space{arguments.workspace};
     const auto* const labels = tensor<const std::int32_t>(operands.in.labels);
@@ -175,8 +180,8 @@ std::unique_ptr<Kernel> make(const Machine& machine, const Op& op) {
     if constexpr (kIsTraining) {
       dlogits = operands.out.dlogits;
       accumulates = op.accumulates;
-      launch(machine.stream, 1, compute_share, labels, rows.count,
-             arguments.context->counted_labels.value_or(0), op.weight, space.share);
+      launch(machine.stream, 1, compute_share, labels, rows.count, whole.get(), op.weight,
+             space.share);
     }
     with_element(machine.precision, [&]<class T>(T) {
       launch(machine.stream, rows.count * kWarp, softmax_rows<T, kIsTraining>,
@@ -186,7 +191,7 @@ std::unique_ptr<Kernel> make(const Machine& machine, const Op& op) {
     launch(machine.stream, 1, write_result, space.samples, rows.count,
            kIsTraining ? space.share : nullptr, accumulates, tensor<float>(operands.out.result));
   };
-  return kernel_of(op, judge);
+  return kernel_of(op, std::move(judge));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 namespace spillway::cuda {
 
 class ConvolutionEngines;
+class StepNumbers;
 
 /// What kernels are made for. All that it points to outlives all kernels.
 struct Machine {
@@ -20,6 +21,7 @@ struct Machine {
   bool deterministic = false;             ///< only engines that give the same bits each time
   um::Bytes max_workspace;                ///< algorithms that need more are not offered
   ConvolutionEngines* engines = nullptr;  ///< what cuDNN offers for `precision`
+  StepNumbers* numbers = nullptr;         ///< what differs from step to step
 };
 
 }  // namespace spillway::cuda

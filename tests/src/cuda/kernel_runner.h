@@ -57,7 +57,9 @@ class KernelRunner : public OperationRunner {
                      const Operation& operation, const std::vector<Block*>& operands) {
     const std::vector<AlgorithmInfo> all = backend.algorithms(operation);
     const auto chosen = std::ranges::find(all, algorithm, &AlgorithmInfo::name);
-    run_kernel(*backend.prepare(operation, algorithm), chosen->workspace, operands, {}, false);
+    const auto kernel = backend.prepare(operation, algorithm);
+    backend.begin_step({});
+    run_kernel(*kernel, chosen->workspace, operands, {}, false);
   }
 
   std::optional<CudaBackend> backend_;

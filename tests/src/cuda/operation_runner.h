@@ -1,11 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/parameter_layout.h"
+#include "src/cuda/layout/step_numbers.h"
 #include "tests/src/cuda/device_block.h"
 #include "tests/src/cuda/tested_precision.h"
 
@@ -28,8 +30,10 @@ class OperationRunner : public ::testing::Test {
  protected:
   void SetUp() override {
     um::check(cudaStreamCreateWithFlags(&machine_.stream, cudaStreamNonBlocking));
+    machine_.numbers = &numbers_.emplace(machine_.stream);
   }
   void TearDown() override {
+    numbers_.reset();
     if (machine_.stream != nullptr) um::check(cudaStreamDestroy(machine_.stream));
   }
 
@@ -134,7 +138,9 @@ class OperationRunner : public ::testing::Test {
                   const StepContext& context = {}, bool is_recomputation = false) {
     um::Bytes workspace;
     if constexpr (requires { workspace_of(machine_, op); }) workspace = workspace_of(machine_, op);
-    run_kernel(*make_kernel(machine_, op), workspace, operands, context, is_recomputation);
+    const auto kernel = make_kernel(machine_, op);
+    numbers_->begin_step(context);
+    run_kernel(*kernel, workspace, operands, context, is_recomputation);
   }
 
   static void run_kernel(Kernel& kernel, um::Bytes workspace_size,
@@ -191,6 +197,7 @@ class OperationRunner : public ::testing::Test {
   }
 
   Machine machine_{.precision = tested_precision()};
+  std::optional<StepNumbers> numbers_;
   Layout layout_{machine_.precision};
   HostRunner host_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
 #include "prefetch/liveness.h"
@@ -11,24 +12,33 @@
 
 namespace spillway::um {
 
-/// What the kernel of `run`, the current one of `memory`, reads and writes: for
-/// RecordedGpu::launch().
-[[nodiscard]] inline std::vector<Use> declared_uses(const prefetch::TaskGraph& graph,
-                                                    const prefetch::TaskRun& run,
-                                                    const prefetch::StepMemory& memory) {
+/// What the kernel of `run` reads and writes: for RecordedGpu::launch(). `address_of` says where a
+/// block is.
+template <class AddressOf>
+[[nodiscard]] std::vector<Use> declared_uses(const prefetch::TaskGraph& graph,
+                                             const prefetch::TaskRun& run,
+                                             const AddressOf& address_of,
+                                             std::byte* workspace_address) {
   const prefetch::Task& task = graph[run.task];
   std::vector<Use> uses;
   for (const prefetch::DataId id : prefetch::operands(task)) {
     const bool writes = std::ranges::find(task.writes, id) != task.writes.end();
-    uses.push_back({.range = {memory.address(id), graph[id].size.count()},
+    uses.push_back({.range = {address_of(id), graph[id].size.count()},
                     .access = writes ? Access::kReadWrite : Access::kRead});
   }
   const Bytes workspace = task.algorithms[run.algorithm].workspace;
   if (workspace > Bytes{}) {
-    uses.push_back(
-        {.range = {memory.workspace(), workspace.count()}, .access = Access::kReadWrite});
+    uses.push_back({.range = {workspace_address, workspace.count()}, .access = Access::kReadWrite});
   }
   return uses;
+}
+
+/// The same of the current run of `memory`.
+[[nodiscard]] inline std::vector<Use> declared_uses(const prefetch::TaskGraph& graph,
+                                                    const prefetch::TaskRun& run,
+                                                    const prefetch::StepMemory& memory) {
+  return declared_uses(
+      graph, run, [&](prefetch::DataId id) { return memory.address(id); }, memory.workspace());
 }
 
 }  // namespace spillway::um

@@ -28,6 +28,12 @@ class WorkClock {
   [[nodiscard]] bool covers(std::size_t stream, std::uint64_t number) const {
     return stream < counts_.size() && counts_[stream] >= number;
   }
+  [[nodiscard]] bool covers(const WorkClock& other) const {
+    for (std::size_t i = 0; i < other.counts_.size(); ++i) {
+      if (other.counts_[i] > 0 && !covers(i, other.counts_[i])) return false;
+    }
+    return true;
+  }
 
  private:
   std::vector<std::uint64_t> counts_;

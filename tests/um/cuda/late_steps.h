@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "prefetch/runtime/copy_memory.h"
+#include "prefetch/runtime/given_step.h"
 #include "prefetch/runtime/managed_memory.h"
 #include "prefetch/runtime/resident_memory.h"
 #include "prefetch/runtime/slab_address.h"
@@ -17,18 +19,27 @@
 #include "tests/um/cuda/late_gpu.h"
 #include "tests/um/cuda/recording_api.h"
 #include "um/cuda/cuda_device.h"
+#include "um/error.h"
 
 namespace spillway::um {
 
 /// The memory modes of a GPU.
 enum class LateMode : std::uint8_t { kResident, kManaged, kCopy };
 
+/// Who sees to the order of a step.
+enum class LateOrder : std::uint8_t {
+  kWalked,   ///< the host, beside it, taking times
+  kUntimed,  ///< the same without times
+  kGiven     ///< the GPU, given all of it ahead; from the second step on as one piece, kept before
+};
+
 /// A plan on a GPU that does its work as late as can be. Kernels do nothing but say what they use.
 class LateSteps {
  public:
   /// Both outlive it. Requires: the plan verifies.
-  LateSteps(const prefetch::TaskGraph& graph, const prefetch::Plan& plan, LateMode mode)
-      : graph_{graph}, plan_{plan}, layout_{graph, plan}, ledger_{plan.budget} {
+  LateSteps(const prefetch::TaskGraph& graph, const prefetch::Plan& plan, LateMode mode,
+            LateOrder order = LateOrder::kWalked)
+      : graph_{graph}, plan_{plan}, order_{order}, layout_{graph, plan}, ledger_{plan.budget} {
     place_pinned();
     ledger_.charge(layout_.block_sizes.pinned());
     const Bytes near = round_down(ledger_.limit() - ledger_.in_use(), plan.page);
@@ -53,25 +64,38 @@ class LateSteps {
           prefetch::SlabAddress{layout_, *pinned_, slab_->bytes()});
       still_ = slab_->bytes();
     }
+    runner_.emplace(plan_, *memory_, *compute_);
+    if (order_ == LateOrder::kGiven) {
+      lanes_ = compute_->make_lanes();
+      prefetch::FixedPlaces* const places = memory_->fixed_places();
+      expects(places != nullptr, "a step with fixed places");
+      given_.emplace(plan_, *places, *lanes_);
+    }
   }
 
   /// As a training does; `seed` draws in which order the GPU's streams get on.
   void run(int steps, std::uint32_t seed) {
     const LateGpu late{gpu_, seed};
-    prefetch::StepRunner runner{plan_, *memory_, *compute_};
-    for (int step = 0; step < steps; ++step) {
-      compute_->enqueue([&] {
-        static_cast<void>(runner.run([&](prefetch::Position position) {
-          const prefetch::TaskRun& run = plan_.runs[position];
-          gpu_.launch(compute_->native(), graph_[run.task].name,
-                      declared_uses(graph_, run, *memory_));
-        }));
-        use_everything();
-      });
-      compute_->synchronize();
-    }
+    for (int step = 0; step < steps; ++step) run_one();
     EXPECT_LE(ledger_.peak(), plan_.budget);
   }
+  /// One step, on a GPU that is as late as the test says. Returns how often the driver was called.
+  std::size_t run_one() {
+    const std::size_t before = gpu_.calls();
+    compute_->enqueue([this] {
+      if (order_ == LateOrder::kGiven) {
+        give();
+      } else {
+        walk();
+      }
+    });
+    compute_->synchronize();
+    use_everything();
+    ++steps_;
+    return gpu_.calls() - before;
+  }
+  /// When everything was in the last step that was not repeated.
+  [[nodiscard]] prefetch::Timeline timeline() { return given_->timeline(); }
 
   /// How often the arena was compacted.
   [[nodiscard]] std::uint64_t compactions() const {
@@ -79,6 +103,33 @@ class LateSteps {
   }
 
  private:
+  void walk() {
+    const auto launch = [this](prefetch::Position position) {
+      const prefetch::TaskRun& run = plan_.runs[position];
+      gpu_.launch(compute_->native(), graph_[run.task].name, declared_uses(graph_, run, *memory_));
+    };
+    if (order_ == LateOrder::kWalked) {
+      static_cast<void>(runner_->run(launch));
+    } else {
+      runner_->run_untimed(launch);
+    }
+  }
+  void give() {
+    const prefetch::FixedPlaces& places = *memory_->fixed_places();
+    const auto launch = [&](prefetch::Position position) {
+      const prefetch::TaskRun& run = plan_.runs[position];
+      const auto address = [&](prefetch::DataId id) { return places.address(position, id); };
+      gpu_.launch(compute_->native(), graph_[run.task].name,
+                  declared_uses(graph_, run, address, places.workspace(position)));
+    };
+    if (steps_ == 0) {
+      given_->run(launch);
+      return;
+    }
+    if (!given_->has_kept()) given_->keep(1, launch);
+    launch(0);
+    given_->repeat();
+  }
   // All runs and moves of a step have ended when it has: the host may use what they used.
   void use_everything() {
     for (const Block& block : state_) gpu_.touch(block.bytes(), Access::kReadWrite);
@@ -100,6 +151,8 @@ class LateSteps {
 
   const prefetch::TaskGraph& graph_;
   const prefetch::Plan& plan_;
+  const LateOrder order_;
+  int steps_ = 0;
   std::unique_ptr<RecordingApi> owned_ = std::make_unique<RecordingApi>();
   RecordedGpu& gpu_ = *owned_;
   CudaDevice device_{std::move(owned_), {}};
@@ -112,6 +165,9 @@ class LateSteps {
   std::unique_ptr<Block> slab_;
   std::unique_ptr<CudaStream> compute_ = device_.make_cuda_stream("compute");
   std::unique_ptr<prefetch::StepMemory> memory_;
+  std::optional<prefetch::StepRunner> runner_;
+  std::unique_ptr<Lanes> lanes_;
+  std::optional<prefetch::GivenStep> given_;
   prefetch::CopyMemory* copy_ = nullptr;  // memory_, where it is one
   Range still_;  // where blocks move, and nothing is under way between steps
 };

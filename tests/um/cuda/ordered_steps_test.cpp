@@ -26,10 +26,19 @@ using prefetch::TaskGraph;
 
 constexpr int kSteps = 2;
 
-void expect_ordered(const TaskGraph& graph, const Plan& plan, LateMode mode, std::uint32_t seeds) {
+// Given ahead: one that takes times, and two that are one piece.
+constexpr int kGivenSteps = 3;
+
+struct Way {
+  LateMode mode;
+  LateOrder order;
+};
+
+void expect_ordered(const TaskGraph& graph, const Plan& plan, Way way, std::uint32_t seeds) {
   ASSERT_EQ(prefetch::testing::reason_against(graph, plan), "");
+  const int steps = way.order == LateOrder::kGiven ? kGivenSteps : kSteps;
   for (std::uint32_t seed = 0; seed < seeds; ++seed) {
-    LateSteps{graph, plan, mode}.run(kSteps, seed);
+    LateSteps{graph, plan, way.mode, way.order}.run(steps, seed);
   }
 }
 
@@ -58,7 +67,7 @@ struct TightStep {
   Plan plan;
 };
 
-class OrderedSteps : public ::testing::TestWithParam<LateMode> {};
+class OrderedSteps : public ::testing::TestWithParam<Way> {};
 
 TEST_P(OrderedSteps, OfASwappedBlock) {
   const SwappedBlock subject;
@@ -66,25 +75,37 @@ TEST_P(OrderedSteps, OfASwappedBlock) {
 }
 
 TEST_P(OrderedSteps, OfLeNet) {
-  const TightStep subject{"lenet", 512, GetParam()};
+  const TightStep subject{"lenet", 512, GetParam().mode};
   EXPECT_FALSE(subject.plan.offloads.empty());
   expect_ordered(subject.step.graph, subject.plan, GetParam(), 3);
 }
 
 TEST_P(OrderedSteps, OfAResidualNetwork) {
-  const TightStep subject{"resnet:1,1,1,1", 32, GetParam()};
+  const TightStep subject{"resnet:1,1,1,1", 32, GetParam().mode};
   EXPECT_FALSE(subject.plan.prefetches.empty());
   EXPECT_GT(subject.recomputations(), 0);
   expect_ordered(subject.step.graph, subject.plan, GetParam(), 2);
 }
 
+std::string name_of(const ::testing::TestParamInfo<Way>& info) {
+  const auto [mode, order] = info.param;
+  const std::string name = mode == LateMode::kResident  ? "Resident"
+                           : mode == LateMode::kManaged ? "Managed"
+                                                        : "Copy";
+  return name + (order == LateOrder::kWalked    ? "Walked"
+                 : order == LateOrder::kUntimed ? "Untimed"
+                                                : "Given");
+}
+
 INSTANTIATE_TEST_SUITE_P(EachMode, OrderedSteps,
-                         ::testing::Values(LateMode::kResident, LateMode::kManaged,
-                                           LateMode::kCopy),
-                         [](const auto& mode) {
-                           if (mode.param == LateMode::kResident) return "Resident";
-                           return mode.param == LateMode::kManaged ? "Managed" : "Copy";
-                         });
+                         ::testing::Values(Way{LateMode::kResident, LateOrder::kWalked},
+                                           Way{LateMode::kManaged, LateOrder::kWalked},
+                                           Way{LateMode::kCopy, LateOrder::kWalked},
+                                           Way{LateMode::kManaged, LateOrder::kUntimed},
+                                           Way{LateMode::kCopy, LateOrder::kUntimed},
+                                           Way{LateMode::kResident, LateOrder::kGiven},
+                                           Way{LateMode::kCopy, LateOrder::kGiven}),
+                         name_of);
 
 TEST(OrderedCopies, WhereTheArenaIsCompactedForARunAndForAPrefetch) {
   TaskGraph graph;

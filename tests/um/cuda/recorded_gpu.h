@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/um/cuda/happens_before.h"
+#include "tests/um/cuda/recorded_graphs.h"
 #include "tests/um/cuda/recorded_memory.h"
 #include "tests/um/cuda/recorded_streams.h"
 #include "um/cuda/driver/check.h"
@@ -91,16 +92,19 @@ class RecordedGpu {
     const std::lock_guard lock{mutex_};
     note_locked(line);
   }
-  /// A kernel of the test's, with what it uses: "compute: make a".
-  void launch(cudaStream_t stream, const std::string& name, std::span<const Use> operands) {
+  /// A kernel of the test's, with what it uses: "compute: make a". `act` is what it does: now, or
+  /// where it is captured whenever it is repeated.
+  void launch(
+      cudaStream_t stream, const std::string& name, std::span<const Use> operands,
+      std::function<void()> act = [] {}) {
     const std::lock_guard lock{mutex_};
     const std::string line = of(stream) + name;
-    note_locked(line);
+    call(line);
     std::vector<HappensBefore::Access> accesses;
     for (const Use& use : operands) {
       accesses.push_back({use.range, use.access == Access::kRead ? Effect::kRead : Effect::kWrite});
     }
-    give(stream, line, accesses);
+    give(stream, line, accesses, std::move(act));
   }
   /// The host uses memory itself.
   void touch(std::span<const std::byte> range, Access access) {
@@ -112,6 +116,11 @@ class RecordedGpu {
   void synchronize_all() {
     const std::lock_guard lock{mutex_};
     order_.host_knows(order_.everything());
+  }
+  /// `to` is called whenever a graph is launched.
+  void tell_launches(std::function<void()> to) {
+    const std::lock_guard lock{mutex_};
+    tell_launch_ = std::move(to);
   }
   /// What is told of accesses without an order; unless a test says so, they fail it.
   void tell_conflicts(std::function<void(const std::string&)> to) {
@@ -135,6 +144,11 @@ class RecordedGpu {
     const std::lock_guard lock{mutex_};
     return std::exchange(log_, {});
   }
+  /// Calls of the driver so far, launches of kernels among them.
+  [[nodiscard]] std::size_t calls() {
+    const std::lock_guard lock{mutex_};
+    return calls_;
+  }
   [[nodiscard]] std::size_t live_objects() {
     const std::lock_guard lock{mutex_};
     return live_;
@@ -148,6 +162,10 @@ class RecordedGpu {
 
   // All of these require the lock.
   [[nodiscard]] std::string of(cudaStream_t stream) { return streams_.of(stream).name + ": "; }
+  void call(const std::string& line) {
+    ++calls_;
+    note_locked(line);
+  }
   void note_locked(const std::string& line) {
     log_.push_back(line);
     changed_.notify_all();
@@ -157,10 +175,15 @@ class RecordedGpu {
     streams_.fire_next(stream, time);
     changed_.notify_all();
   }
-  /// A stream is given what `line` says.
+  /// A stream is given what `line` says: it is done now, or kept.
   void give(cudaStream_t stream, const std::string& line,
-            const std::vector<HappensBefore::Access>& accesses) {
+            const std::vector<HappensBefore::Access>& accesses, std::function<void()> act) {
+    if (graphs_.is_captured(stream)) {
+      graphs_.give(stream, line, accesses, std::move(act));
+      return;
+    }
     tell(order_.give(RecordedStreams::index(stream), line, accesses));
+    act();
   }
   void tell(const std::vector<HappensBefore::Conflict>& conflicts) {
     for (const auto& each : conflicts) {
@@ -180,11 +203,14 @@ class RecordedGpu {
   cudaError_t failure_ = cudaSuccess;
   std::vector<std::string> log_;
   RecordedStreams streams_;
+  RecordedGraphs graphs_;
   RecordedMemory memory_;
   HappensBefore order_;
   std::function<void(const std::string&)> tell_ = [](const std::string& conflict) {
     ADD_FAILURE() << conflict;
   };
+  std::function<void()> tell_launch_ = [] {};
+  std::size_t calls_ = 0;
   std::size_t live_ = 0;  // streams, events and allocations that have not ended
 };
 

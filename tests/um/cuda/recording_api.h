@@ -49,15 +49,41 @@ class RecordingApi : public CudaApi, public RecordedGpu {
   void end_stream(cudaStream_t /*stream*/) noexcept override { end(); }
   void synchronize(cudaStream_t stream) override {
     std::unique_lock lock{mutex_};
+    ++calls_;
+    check(graphs_.is_captured(stream) ? cudaErrorStreamCaptureUnsupported : cudaSuccess);
     const WorkClock now = order_.record(RecordedStreams::index(stream));
     changed_.wait(lock, [&] { return streams_.of(stream).pending.empty(); });
     order_.host_knows(now);
   }
 
-  [[nodiscard]] bool is_captured(cudaStream_t /*stream*/) override {
+  [[nodiscard]] bool is_captured(cudaStream_t stream) override {
     const std::lock_guard lock{mutex_};
-    return is_capturing_;
+    return is_capturing_ || graphs_.is_captured(stream);
   }
+  void begin_capture(cudaStream_t stream) override {
+    const std::lock_guard lock{mutex_};
+    call(of(stream) + "begin capture");
+    graphs_.begin(stream);
+  }
+  [[nodiscard]] cudaGraphExec_t end_capture(cudaStream_t stream) override {
+    const std::lock_guard lock{mutex_};
+    call(of(stream) + "end capture");
+    ++live_;
+    return graphs_.end(streams_);
+  }
+  void abandon_capture(cudaStream_t stream) noexcept override {
+    const std::lock_guard lock{mutex_};
+    log_.push_back(of(stream) + "abandon capture");
+    graphs_.abandon();
+  }
+  using RecordedGpu::launch;
+  void launch(cudaGraphExec_t graph, cudaStream_t stream) override {
+    const std::lock_guard lock{mutex_};
+    call(of(stream) + "launch graph");
+    tell_launch_();
+    graphs_.launch(graph, stream, order_, [this](const auto& conflicts) { tell(conflicts); });
+  }
+  void end_graph(cudaGraphExec_t /*graph*/) noexcept override { end(); }
 
   [[nodiscard]] cudaEvent_t make_event() override {
     const std::lock_guard lock{mutex_};
@@ -67,7 +93,12 @@ class RecordingApi : public CudaApi, public RecordedGpu {
   void end_event(cudaEvent_t /*event*/) noexcept override { end(); }
   void record(cudaEvent_t event, cudaStream_t stream) override {
     const std::lock_guard lock{mutex_};
-    note_locked(of(stream) + "record");
+    call(of(stream) + "record");
+    if (graphs_.is_captured(stream)) {
+      streams_.of(event).stream = streams_.of(stream).name;
+      graphs_.record(event, stream);
+      return;
+    }
     streams_.record(event, stream, order_.record(RecordedStreams::index(stream)));
     if (is_held_) {
       ++streams_.of(stream).held;
@@ -78,11 +109,13 @@ class RecordingApi : public CudaApi, public RecordedGpu {
   }
   void wait(cudaStream_t stream, cudaEvent_t event) override {
     const std::lock_guard lock{mutex_};
-    note_locked(of(stream) + "wait for " + streams_.of(event).stream);
+    call(of(stream) + "wait for " + streams_.of(event).stream);
+    if (graphs_.wait(stream, event)) return;
     order_.wait(RecordedStreams::index(stream), streams_.of(event).after);
   }
   [[nodiscard]] bool has_fired(cudaEvent_t event) override {
     const std::lock_guard lock{mutex_};
+    ++calls_;
     check(event_failure_);
     const auto& asked = streams_.of(event);
     if (asked.fired != asked.recorded) return false;
@@ -91,6 +124,7 @@ class RecordingApi : public CudaApi, public RecordedGpu {
   }
   void synchronize(cudaEvent_t event) override {
     std::unique_lock lock{mutex_};
+    ++calls_;
     const auto& awaited = streams_.of(event);
     const std::uint64_t number = awaited.recorded;
     const WorkClock after = awaited.after;
@@ -100,6 +134,7 @@ class RecordingApi : public CudaApi, public RecordedGpu {
   }
   [[nodiscard]] Nanoseconds elapsed(cudaEvent_t from, cudaEvent_t to) override {
     const std::lock_guard lock{mutex_};
+    ++calls_;
     return streams_.of(to).time - streams_.of(from).time;
   }
 
@@ -114,22 +149,23 @@ class RecordingApi : public CudaApi, public RecordedGpu {
     const std::lock_guard lock{mutex_};
     const std::string line =
         of(stream) + "copy " + memory_.units(from) + " to " + memory_.place(to);
-    note_locked(line);
-    give(stream, line, {{{from, Effect::kRead}, {{to, from.size()}, Effect::kWrite}}});
-    std::memcpy(to, from.data(), from.size());
+    call(line);
+    give(stream, line, {{{from, Effect::kRead}, {{to, from.size()}, Effect::kWrite}}},
+         [from, to] { std::memcpy(to, from.data(), from.size()); });
   }
   void prefetch(Range range, MemoryTier to, cudaStream_t stream) override {
     const std::lock_guard lock{mutex_};
     const bool comes = to == MemoryTier::kNear;
     const std::string line =
         of(stream) + "prefetch " + (comes ? "near " : "far ") + memory_.units(range);
-    note_locked(line);
-    give(stream, line, {{{range, comes ? Effect::kMoveNear : Effect::kMoveFar}}});
-    if (comes) {
-      memory_.bring_near(range);
-    } else {
-      memory_.send_far(range);
-    }
+    call(line);
+    give(stream, line, {{{range, comes ? Effect::kMoveNear : Effect::kMoveFar}}}, [=, this] {
+      if (comes) {
+        memory_.bring_near(range);
+      } else {
+        memory_.send_far(range);
+      }
+    });
   }
   void discard(std::span<const Range> ranges, cudaStream_t stream) override {
     drop(ranges, "discard", stream);
@@ -141,7 +177,7 @@ class RecordingApi : public CudaApi, public RecordedGpu {
     const std::lock_guard lock{mutex_};
     const std::string line = "advise " + memory_.units(range) +
                              (advice == Advice::kPreferNear ? " near" : " something else");
-    note_locked(line);
+    call(line);
     tell(order_.touch(line, {range, Effect::kAdvise}));
   }
 
@@ -152,11 +188,11 @@ class RecordingApi : public CudaApi, public RecordedGpu {
   void drop(std::span<const Range> ranges, const std::string& what, cudaStream_t stream) {
     const std::lock_guard lock{mutex_};
     const std::string line = of(stream) + what + memory_.units(ranges);
-    note_locked(line);
+    call(line);
     std::vector<HappensBefore::Access> accesses;
     for (const Range& range : ranges) accesses.push_back({range, Effect::kWrite});
-    give(stream, line, accesses);
-    memory_.discard(ranges);
+    const std::vector<Range> dropped{ranges.begin(), ranges.end()};
+    give(stream, line, accesses, [this, dropped] { memory_.discard(dropped); });
   }
   std::byte* take(const std::string& kind, Bytes size) {
     const std::lock_guard lock{mutex_};

@@ -44,6 +44,17 @@ class CudaApi {
   /// Also of the legacy stream, while a stream that waits for it is being captured.
   [[nodiscard]] virtual bool is_captured(cudaStream_t stream) = 0;
 
+  /// What the calling thread gives to `stream` from now on, and to streams that wait for it, is
+  /// kept instead of done. Until end_capture() no other thread may give them anything.
+  virtual void begin_capture(cudaStream_t stream) = 0;
+  /// What was kept, ready to be launched. Requires: the streams that joined have been waited for.
+  [[nodiscard]] virtual cudaGraphExec_t end_capture(cudaStream_t stream) = 0;
+  /// Ends a capture of which nothing is wanted.
+  virtual void abandon_capture(cudaStream_t stream) noexcept = 0;
+  /// Gives everything that was kept to `stream`, as one piece of work.
+  virtual void launch(cudaGraphExec_t graph, cudaStream_t stream) = 0;
+  virtual void end_graph(cudaGraphExec_t graph) noexcept = 0;
+
   /// An event that keeps its time, and whose waiter sleeps.
   [[nodiscard]] virtual cudaEvent_t make_event() = 0;
   virtual void end_event(cudaEvent_t event) noexcept = 0;

@@ -22,6 +22,10 @@ struct CudaFacts {
   std::string pci_bus;       ///< "0000:1b:00.0"
 };
 
+/// Of device number `ordinal`, but for `has_discard`, which only a driver's functions tell.
+/// Throws: CudaError.
+[[nodiscard]] CudaFacts read_facts(int ordinal);
+
 /// "13.0"
 [[nodiscard]] inline std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);

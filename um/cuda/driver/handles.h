@@ -39,4 +39,7 @@ class EventHandle : public DriverHandle<cudaEvent_t, &CudaApi::end_event> {
   explicit EventHandle(CudaApi& api) : DriverHandle{api, api.make_event()} {}
 };
 
+/// Owns work of the driver that was captured.
+using GraphHandle = DriverHandle<cudaGraphExec_t, &CudaApi::end_graph>;
+
 }  // namespace spillway::um

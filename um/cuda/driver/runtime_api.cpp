@@ -3,8 +3,9 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
 
-#include <array>
 #include <chrono>
+#include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "um/cuda/driver/check.h"
@@ -52,11 +53,16 @@ struct Batch {
   std::vector<std::size_t> sizes;
 };
 
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const noexcept { (void)cudaGraphDestroy(graph); }
+};
+using CapturedGraph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph>;
+
 class RuntimeApi final : public CudaApi {
  public:
   explicit RuntimeApi(int ordinal) : ordinal_{ordinal} {
     enter();
-    facts_ = read_facts();
+    facts_ = read_facts(ordinal_);
     discards_ = find_discards(facts_.driver_version);
     facts_.has_discard = discards_.are_there() && facts_.has_concurrent_managed_access;
   }
@@ -94,6 +100,31 @@ class RuntimeApi final : public CudaApi {
     check(status);
     return capture != cudaStreamCaptureStatusNone;
   }
+
+  // Relaxed: a library may load what it runs for the first time.
+  void begin_capture(cudaStream_t stream) override {
+    enter();
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  }
+  [[nodiscard]] cudaGraphExec_t end_capture(cudaStream_t stream) override {
+    enter();
+    cudaGraph_t captured = nullptr;
+    check(cudaStreamEndCapture(stream, &captured));
+    const CapturedGraph graph{captured};
+    cudaGraphExec_t ready = nullptr;
+    check(cudaGraphInstantiate(&ready, graph.get(), 0));
+    return ready;
+  }
+  void abandon_capture(cudaStream_t stream) noexcept override {
+    cudaGraph_t captured = nullptr;
+    forget(cudaStreamEndCapture(stream, &captured));
+    const CapturedGraph ended{captured};
+  }
+  void launch(cudaGraphExec_t graph, cudaStream_t stream) override {
+    enter();
+    check(cudaGraphLaunch(graph, stream));
+  }
+  void end_graph(cudaGraphExec_t graph) noexcept override { forget(cudaGraphExecDestroy(graph)); }
 
   [[nodiscard]] cudaEvent_t make_event() override {
     enter();
@@ -223,13 +254,6 @@ class RuntimeApi final : public CudaApi {
                       0, stream));
   }
 
-  [[nodiscard]] CudaFacts read_facts() const;
-  [[nodiscard]] int attribute(cudaDeviceAttr which) const {
-    int value = 0;
-    check(cudaDeviceGetAttribute(&value, which, ordinal_));
-    return value;
-  }
-
   const int ordinal_;
   CudaFacts facts_;
   Discards discards_;
@@ -244,26 +268,6 @@ void RuntimeApi::advise(Range range, Advice advice) {
        MemoryTier::kNear);
   give(cudaMemAdviseSetPreferredLocation,
        advice == Advice::kPreferFar ? MemoryTier::kFar : MemoryTier::kNear);
-}
-
-CudaFacts RuntimeApi::read_facts() const {
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, ordinal_));
-  CudaFacts facts;
-  facts.name = properties.name;
-  facts.ordinal = ordinal_;
-  check(cudaDriverGetVersion(&facts.driver_version));
-  check(cudaRuntimeGetVersion(&facts.runtime_version));
-  facts.compute_capability = properties.major * 10 + properties.minor;
-  facts.memory = Bytes{properties.totalGlobalMem};
-  facts.copy_engines = attribute(cudaDevAttrAsyncEngineCount);
-  facts.has_concurrent_managed_access = attribute(cudaDevAttrConcurrentManagedAccess) != 0;
-  facts.has_pageable_access = attribute(cudaDevAttrPageableMemoryAccess) != 0;
-  facts.uses_host_page_tables = attribute(cudaDevAttrPageableMemoryAccessUsesHostPageTables) != 0;
-  std::array<char, 32> bus{};
-  check(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), ordinal_));
-  facts.pci_bus = bus.data();
-  return facts;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "um/cuda/driver/drain.h"
 #include "um/cuda/streams/cuda_event.h"
+#include "um/cuda/streams/cuda_lanes.h"
 
 namespace spillway::um {
 
@@ -149,6 +150,10 @@ cudaEvent_t CudaStream::take_event() {
   auto* const event = free_events_.back();
   free_events_.pop_back();
   return event;
+}
+
+std::unique_ptr<Lanes> CudaStream::make_lanes() {
+  return std::make_unique<CudaLanes>(api_, native());
 }
 
 void CudaStream::read(std::span<const std::byte> near, std::span<std::byte> into) {

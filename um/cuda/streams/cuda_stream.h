@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ class CudaStream final : public Stream {
   void wait(std::shared_ptr<const Event> event) override;
   void synchronize() override;
   void notify(Notice then) override;
+  [[nodiscard]] std::unique_ptr<Lanes> make_lanes() override;
   void read(std::span<const std::byte> near, std::span<std::byte> into) override;
   void label(std::string_view name) override;
 

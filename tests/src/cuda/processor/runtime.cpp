@@ -53,6 +53,9 @@ cudaError_t cudaMemset(void* memory, int byte, std::size_t size) {
   std::memset(memory, byte, size);
   return cudaSuccess;
 }
+cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t size, cudaStream_t /*stream*/) {
+  return cudaMemset(memory, byte, size);
+}
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t size, cudaMemcpyKind kind) {
   const void* const of_device = kind == cudaMemcpyHostToDevice ? to : from;
   if (!processor::is_in_a_block(bytes(of_device), size)) return cudaErrorInvalidValue;

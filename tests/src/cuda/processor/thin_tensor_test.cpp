@@ -72,8 +72,9 @@ class ThinTensor : public KernelRunner {
     std::vector<std::byte*> addresses;
     for (ThinBlock* block : operands) addresses.push_back(block->data());
     const processor::OnlyOuterBlocks few;
-    make_kernel(machine(), op)
-        ->run({.operands = addresses, .workspace = workspace.data(), .context = &context});
+    const auto kernel = make_kernel(machine(), op);
+    machine().numbers->begin_step(context);
+    kernel->run({.operands = addresses, .workspace = workspace.data(), .context = &context});
   }
 };
 

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "prefetch/placement/placed_step.h"
+#include "prefetch/runtime/far_placement.h"
+#include "prefetch/runtime/fixed_places.h"
+#include "prefetch/runtime/pinned_blocks.h"
+#include "prefetch/runtime/step_layout.h"
+#include "um/copies.h"
+#include "um/ledger.h"
+
+namespace spillway::prefetch {
+
+/// The places of the copy mode where all near intervals of a step have one: in the arena, and in
+/// far memory that has addresses. Charges the whole extent of the arena while a step runs, and
+/// counts its copies when it has.
+class PlacedBlocks final : public FixedPlaces {
+ public:
+  /// All outlive it. Requires: `placed.fits`, and `copies.far()` is not empty.
+  PlacedBlocks(const StepLayout& layout, const PinnedBlocks& pinned, const PlacedStep& placed,
+               const FarPlacement& far, um::Range near, um::Copies& copies, um::Ledger& ledger);
+
+  [[nodiscard]] std::byte* address(Position position, DataId id) const override;
+  [[nodiscard]] std::byte* workspace(Position position) const override;
+  [[nodiscard]] Copy offload(std::uint32_t index) const override { return offloads_[index]; }
+  [[nodiscard]] Copy prefetch(std::uint32_t index) const override { return prefetches_[index]; }
+  void begin_step() override;
+  void end_step() noexcept override;
+
+ private:
+  struct Run {
+    std::vector<std::byte*> operands;  // as in its RunLayout
+    std::byte* workspace = nullptr;
+  };
+
+  const StepLayout& layout_;
+  const PinnedBlocks& pinned_;
+  const PlacedStep& placed_;
+  um::Copies& copies_;
+  um::Ledger& ledger_;
+  std::vector<Run> runs_;
+  std::vector<Copy> offloads_;
+  std::vector<Copy> prefetches_;
+};
+
+}  // namespace spillway::prefetch
