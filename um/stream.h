@@ -32,7 +32,7 @@ class Stream {
   /// fire) and synchronize() throws what it threw.
   virtual void enqueue(std::function<void()> work) = 0;
 
-  /// An event that fires when all work enqueued so far has ended. Shared: the stream fires it, any
+  /// An event that fires when all work so far has ended. Shared: the stream fires it, any
   /// number of waiters keep it.
   [[nodiscard]] virtual std::shared_ptr<const Event> record() = 0;
 
@@ -58,6 +58,10 @@ class Stream {
   /// Copies near memory into ordinary memory when the work so far has ended, and waits for that.
   /// Requires: called by work of this stream.
   virtual void read(std::span<const std::byte> near, std::span<std::byte> into) = 0;
+
+  /// Copies ordinary memory into near memory behind the work so far; `from` stays as it is until
+  /// that has ended, too. Requires: called by work of this stream.
+  virtual void write(std::span<const std::byte> from, std::span<std::byte> near) = 0;
 
   /// What work gives from now on is called `name` in the pictures of profilers; empty: nothing.
   /// Requires: called by work of this stream.

@@ -7,6 +7,7 @@
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/parameter_layout.h"
+#include "src/cuda/layout/staged_batch.h"
 #include "um/cuda/driver/check.h"
 #include "um/error.h"
 
@@ -117,6 +118,15 @@ std::string CudaBackend::description() const {
 }
 
 um::Bytes CudaBackend::smallest_page() const { return um::Bytes{2ULL << 20U}; }
+
+um::Bytes CudaBackend::staged_bytes(const LoadBatch& operation) const {
+  return StagedBatch{machine_.precision, operation}.bytes();
+}
+
+void CudaBackend::stage(const LoadBatch& operation, const Batch& batch, std::size_t first,
+                        std::span<std::byte> staged) const {
+  StagedBatch{machine_.precision, operation}.fill(operation, batch, first, staged);
+}
 
 void CudaBackend::begin_step(const StepContext& context) const { numbers_->begin_step(context); }
 

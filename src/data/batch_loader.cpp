@@ -1,6 +1,7 @@
 #include "src/data/batch_loader.h"
 
 #include <algorithm>
+#include <atomic>
 #include <span>
 #include <utility>
 
@@ -39,6 +40,11 @@ const Batch& BatchLoader::next() {
   return *current_;
 }
 
+const Batch* BatchLoader::peek() {
+  const std::lock_guard lock{mutex_};
+  return loaded_.empty() ? nullptr : loaded_.front();
+}
+
 void BatchLoader::load(const std::stop_token& stop, std::uint64_t first_step) {
   try {
     for (std::uint64_t step = first_step;; ++step) {
@@ -66,6 +72,8 @@ Batch* BatchLoader::wait_for_spare(const std::stop_token& stop) {
 
 // False when the loader is being destroyed.
 bool BatchLoader::fill(const std::stop_token& stop, std::uint64_t step, Batch& batch) const {
+  static std::atomic<std::uint64_t> filled = 0;
+  batch.number = ++filled;
   const std::size_t elements = dataset_.image().elements();
   batch.images.resize(batch_ * elements);
   const std::size_t labels = labels_each(dataset_);

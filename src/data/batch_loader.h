@@ -46,6 +46,8 @@ class BatchLoader {
   /// The next step's batch, valid until the next call. Waits until it is loaded.
   /// Throws: what reading an image threw, after the batches before it.
   [[nodiscard]] const Batch& next();
+  /// What next() will return next, if it is loaded by now; else null. Valid as long as that.
+  [[nodiscard]] const Batch* peek();
 
  private:
   void load(const std::stop_token& stop, std::uint64_t first_step);

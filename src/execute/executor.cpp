@@ -58,8 +58,9 @@ Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& 
   stream_.synchronize();
 }
 
-StepResult Executor::run(const StepContext& context) {
+StepResult Executor::run(const StepContext& context, const std::function<void()>& on_loaded) {
   StepResult result;
+  on_loaded_ = on_loaded;
   takes_times_ = are_times_due(stream_, steps_++);
   stream_.enqueue([&] { run_all(context, result); });
   stream_.synchronize();
@@ -119,6 +120,11 @@ void Executor::read_result(StepResult& result) {
 
 void Executor::run_one(Position position, const StepContext& context, const Places& places) {
   if (stop_.stop_requested()) throw Interrupted{};
+  launch(position, context, places);
+  if (position + 1 == loads_) on_loaded_();
+}
+
+void Executor::launch(Position position, const StepContext& context, const Places& places) {
   const TaskRun& run = plan_.runs[position];
   const auto task = static_cast<std::size_t>(run.task);
   operands_.clear();

@@ -55,9 +55,11 @@ class Executor {
            prefetch::StepMemory& memory, um::Stream& stream, std::stop_token stop,
            bool may_repeat = true);
 
-  /// Throws: Interrupted; um::Error when a move failed. After that nothing but destruction is
-  /// allowed.
-  StepResult run(const StepContext& context);
+  /// Calls `on_loaded`, in work of the stream, when the launches that load the batch have been
+  /// given. Throws: Interrupted; um::Error when a move failed. After that nothing but destruction
+  /// is allowed.
+  StepResult run(
+      const StepContext& context, const std::function<void()>& on_loaded = [] {});
 
  private:
   // Where what a run touches is.
@@ -70,6 +72,7 @@ class Executor {
   void walk(const StepContext& context, StepResult& result);
   void give_ahead(const StepContext& context, StepResult& result);
   void run_one(prefetch::Position position, const StepContext& context, const Places& places);
+  void launch(prefetch::Position position, const StepContext& context, const Places& places);
   void read_result(StepResult& result);
 
   const Step& step_;
@@ -81,7 +84,8 @@ class Executor {
   prefetch::StepRunner runner_;
   std::unique_ptr<um::Lanes> lanes_;  // null where the plan is walked
   std::optional<prefetch::GivenStep> given_;
-  prefetch::Position loads_ = 0;  // the first so many runs load the batch
+  prefetch::Position loads_ = 0;     // the first so many runs load the batch
+  std::function<void()> on_loaded_;  // of the current step
   std::uint64_t steps_ = 0;
   bool takes_times_ = true;                       // of the current step
   std::vector<std::unique_ptr<Kernel>> kernels_;  // by TaskId

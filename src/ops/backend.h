@@ -14,12 +14,15 @@
 #include "src/ops/parameter.h"
 #include "src/ops/tensor.h"
 #include "um/bytes.h"
+#include "um/error.h"
 #include "um/range.h"
 
 namespace spillway {
 
 /// Images and labels of one step, in RAM: best in Backend::batch_memory().
 struct Batch {
+  /// Tells it from all other batches of the process, whatever their address; 0: nothing does.
+  std::uint64_t number = 0;
   std::pmr::vector<float> images;  ///< (N, C, H, W), dense
   /// (N), or (N, H, W): one for each pixel. Negative: does not count, such as the border between
   /// two things, or the padding of a last batch.
@@ -28,7 +31,8 @@ struct Batch {
 
 /// A batch that will be in `memory`, which outlives it.
 [[nodiscard]] inline Batch empty_batch(std::pmr::memory_resource& memory) {
-  return {.images = std::pmr::vector<float>(&memory),
+  return {.number = 0,
+          .images = std::pmr::vector<float>(&memory),
           .labels = std::pmr::vector<std::int32_t>(&memory)};
 }
 
@@ -48,6 +52,9 @@ struct StepContext {
   float learning_rate = 0;
   const Batch* batch = nullptr;  ///< stays as it is until the step has ended
   std::size_t first_sample = 0;  ///< the step's in `batch`, of which it may be a part
+  /// Of the next step of this kind, where it is known: it is brought to the device meanwhile. Stays
+  /// as it is until that step, or until Session::settle(). Null: nobody knows.
+  const Batch* next_batch = nullptr;
   /// Labels of the whole batch that count, where the step is a part of it: what the mean loss is
   /// over.
   std::optional<std::size_t> counted_labels;
@@ -90,6 +97,8 @@ class SizeModel {
   [[nodiscard]] virtual um::Bytes parameter_bytes(const ParameterSpec& spec) const = 0;
   /// Bytes of the mask or index that a forward operation saves for its backward; zero for most.
   [[nodiscard]] virtual um::Bytes saved_bytes(const Operation& operation) const = 0;
+  /// Near memory in which a batch waits for its step; zero where kernels take it from RAM.
+  [[nodiscard]] virtual um::Bytes staged_bytes(const LoadBatch& /*operation*/) const { return {}; }
   /// At least one. The first is the baseline: always available, least workspace.
   [[nodiscard]] virtual std::vector<AlgorithmInfo> algorithms(const Operation& operation) const = 0;
   /// The unit in which the device moves memory: pages are not smaller.
@@ -109,8 +118,17 @@ class Backend : public SizeModel {
   /// Requires: `algorithm` is one of algorithms(operation). The backend outlives the kernel.
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                         std::string_view algorithm) const = 0;
-  /// RAM from which LoadBatch is fastest; any other will do. Lives as long as the backend and all
-  /// that is allocated from it. Thread safety: safe to use from several threads at once.
+  /// Puts the samples of `operation`, from number `first` of `batch` on, into `staged` as its
+  /// kernel wants them in near memory. Requires: has_all_samples(); `staged` has
+  /// staged_bytes(operation), which is not zero. Thread safety: safe to call beside any other
+  /// function.
+  virtual void stage(const LoadBatch& /*operation*/, const Batch& /*batch*/, std::size_t /*first*/,
+                     std::span<std::byte> /*staged*/) const {
+    um::expects(false, "a backend that stages batches");
+  }
+  /// RAM that copies to near memory take least time from; any other will do. Lives as long as the
+  /// backend and all that is allocated from it. Thread safety: safe to use from several threads at
+  /// once.
   [[nodiscard]] virtual std::pmr::memory_resource& batch_memory() const {
     return *std::pmr::new_delete_resource();
   }

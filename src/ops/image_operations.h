@@ -12,21 +12,26 @@
 
 namespace spillway {
 
-/// batch -> x, labels (int32). Copies images and labels of StepContext::batch, from first_sample
-/// on.
+/// staged (only where it is staged: SizeModel::staged_bytes() bytes) -> x, labels (int32). Copies
+/// images and labels of StepContext::batch, from first_sample on, or what Backend::stage() made of
+/// them.
 struct LoadBatch {
   TensorShape x;
   std::size_t labels_each = 1;  ///< of an image
+  bool is_staged = false;
 
   [[nodiscard]] std::size_t label_count() const { return x.batch * labels_each; }
 
-  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kCuda};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
-  struct Reads {};
+  struct Reads {
+    T staged;
+  };
   template <class T>
   struct Writes {
     T x, labels;
   };
+  [[nodiscard]] std::size_t read_count() const { return is_staged ? 1 : 0; }
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 0); }
 };
 

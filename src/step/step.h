@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,9 @@ struct Step {
   prefetch::TaskGraph graph;
   std::vector<Launch> launches;   ///< by TaskId
   std::vector<StateBlock> state;  ///< in layer order
-  prefetch::DataId result{};      ///< two floats, see SoftmaxCrossEntropyTrain or -Evaluate
+  /// Where its batch waits for it, if it does: one of those that outlive the step.
+  std::optional<prefetch::DataId> staged;
+  prefetch::DataId result{};  ///< two floats, see SoftmaxCrossEntropyTrain or -Evaluate
   /// Of parameters, where they outlive the step, in the order of `graph`: of sub-steps
   /// (sub_step.h).
   std::vector<prefetch::DataId> gradients;

@@ -119,9 +119,16 @@ void StepBuilder::emit_load() {
   const TensorShape shape{.batch = batch(), .image = network_.input()};
   const DataId images = new_tensor("images", shape);
   const nets::Extent labels = network_.labels();
-  const LoadBatch operation{.x = shape, .labels_each = labels.height * labels.width};
+  LoadBatch operation{.x = shape, .labels_each = labels.height * labels.width};
+  const um::Bytes staged = size_model_.staged_bytes(operation);
+  if (staged > um::Bytes{}) {
+    operation.is_staged = true;
+    step_.staged = step_.graph.add(
+        prefetch::DataBlock{.name = "staged batch", .size = staged, .kind = DataKind::kState});
+  }
   labels_ = new_bytes("labels", um::Bytes{operation.label_count() * sizeof(std::int32_t)});
-  emit("load", prefetch::Phase::kForward, operation, {}, {.x = images, .labels = labels_});
+  emit("load", prefetch::Phase::kForward, operation, {.staged = step_.staged.value_or(DataId{})},
+       {.x = images, .labels = labels_});
   set_value(nets::NodeId{0}, {.shape = shape, .block = images, .needs_gradient = false});
 }
 

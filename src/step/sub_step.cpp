@@ -49,6 +49,7 @@ class SubStepMaker {
         made_{.graph = TaskGraph{.data = training.graph.data, .tasks = {}},
               .launches = {},
               .state = training.state,
+              .staged = training.staged,
               .result = training.result,
               .gradients = {}} {
     for (const auto& [gradient, parameters] : parameters_) {

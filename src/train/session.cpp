@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <utility>
+#include <variant>
 
 #include "um/error.h"
 
@@ -28,10 +29,26 @@ std::optional<um::Nanoseconds> stalled_time(const std::optional<prefetch::Timeli
 }
 
 std::vector<std::byte*> addresses(const Step& step, const State& state,
-                                  const GradientSums& gradients) {
+                                  const GradientSums& gradients, const BatchStage& stage) {
   std::vector<std::byte*> all = state.addresses(step);
   gradients.place(step, all);
+  stage.place(step, all);
   return all;
+}
+
+// Null where the step's batch is not staged.
+const LoadBatch* staged_load(const Step& step) {
+  return step.staged ? std::get_if<LoadBatch>(&step.launches.front().operation) : nullptr;
+}
+
+um::Bytes staged_bytes(const Workload& workload) {
+  um::Bytes max;
+  const auto add = [&](const Step& step) {
+    if (step.staged) max = std::max(max, step.graph[*step.staged].size);
+  };
+  add(workload.evaluation());
+  for (const RepeatedStep& part : workload.training_steps()) add(part.step);
+  return max;
 }
 
 std::vector<prefetch::StepLayout> layouts_of(const Workload& workload, const Plans& plans) {
@@ -64,9 +81,11 @@ void add(const StepReport& part, StepReport& whole) {
 
 Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Session& session,
                         ExecutionContext& context, const std::stop_token& stop, bool may_repeat)
-    : pinned{layout.graph, layout.block_sizes, addresses(step, session.state_, session.gradients_),
+    : pinned{layout.graph, layout.block_sizes,
+             addresses(step, session.state_, session.gradients_, session.stage_),
              session.space_.pinned_buffer()},
       memory{session.space_.make_memory(layout, pinned)},
+      staged_load{spillway::staged_load(step)},
       executor{step, layout.plan, *context.backend, *memory, *context.compute, stop, may_repeat} {}
 
 Session::Session(ExecutionContext& context, const Workload& workload, const Plans& plans,
@@ -77,6 +96,7 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
       near_memory_{context.device->memory(), ledger_},
       state_{workload.training(), *context.backend, near_memory_},
       gradients_{workload.training(), near_memory_},
+      stage_{context, staged_bytes(workload), near_memory_},
       batches_{workload.sub_batches()},
       training_layouts_{layouts_of(workload, plans)},
       evaluation_layout_{workload.evaluation().graph, plans.evaluation},
@@ -103,7 +123,8 @@ std::vector<const prefetch::StepLayout*> Session::layouts() const {
 
 StepReport Session::train(const StepContext& context) {
   if (batches_.steps > 1) return train_in_parts(context);
-  Finished whole = run(*training_.front().runner, context);
+  Runner& runner = *training_.front().runner;
+  Finished whole = run(runner, context, {.runner = &runner, .batch = context.next_batch});
   if (whole.timeline) timeline_ = *std::move(whole.timeline);
   return whole.report;
 }
@@ -112,9 +133,17 @@ StepReport Session::train_in_parts(StepContext context) {
   um::expects(context.batch != nullptr, "a batch to train on");
   context.counted_labels = count_labels(*context.batch);
   StepReport whole{.learning_rate = context.learning_rate};
-  for (Part& part : training_) {
+  for (std::size_t p = 0; p < training_.size(); ++p) {
+    Part& part = training_[p];
     for (std::size_t i = 0; i < part.times; ++i) {
-      Finished sub = run(*part.runner, context);
+      const std::size_t follower = i + 1 < part.times ? p : p + 1;
+      const Next next =
+          follower < training_.size()
+              ? Next{.runner = training_[follower].runner.get(),
+                     .batch = context.batch,
+                     .first = context.first_sample + part.batch}
+              : Next{.runner = training_.front().runner.get(), .batch = context.next_batch};
+      Finished sub = run(*part.runner, context, next);
       add(sub.report, whole);
       if (sub.timeline) timeline_ = *std::move(sub.timeline);
       context.first_sample += part.batch;
@@ -123,11 +152,23 @@ StepReport Session::train_in_parts(StepContext context) {
   return whole;
 }
 
-Session::Finished Session::run(Runner& runner, const StepContext& context) {
+StepReport Session::evaluate(const StepContext& context) {
+  return run(*evaluation_, context, {.runner = evaluation_.get(), .batch = context.next_batch})
+      .report;
+}
+
+Session::Finished Session::run(Runner& runner, const StepContext& context, const Next& next) {
   const um::Counters before = space_.counters();
   ledger_.reset_peak();
   const auto begin = std::chrono::steady_clock::now();
-  StepResult result = runner.executor.run(context);
+  if (runner.staged_load != nullptr) {
+    stage_.expect(
+        {.load = runner.staged_load, .batch = context.batch, .first = context.first_sample},
+        {.load = next.runner->staged_load, .batch = next.batch, .first = next.first});
+  }
+  StepResult result = runner.executor.run(context, [&] {
+    if (runner.staged_load != nullptr) stage_.loaded();
+  });
   const StepReport report{.loss = result.loss,
                           .correct = result.correct,
                           .learning_rate = context.learning_rate,

@@ -13,6 +13,7 @@
 #include "prefetch/runtime/pinned_blocks.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
+#include "src/execute/batch_stage.h"
 #include "src/execute/executor.h"
 #include "src/execute/step_space.h"
 #include "src/ops/execution_context.h"
@@ -63,7 +64,9 @@ class Session {
   /// After an exception nothing but destruction is allowed.
   StepReport train(const StepContext& context);
   /// Loads evaluation_batch() samples and goes forward.
-  StepReport evaluate(const StepContext& context) { return run(*evaluation_, context).report; }
+  StepReport evaluate(const StepContext& context);
+  /// Returns when no StepContext::next_batch is read any more.
+  void settle() noexcept { stage_.settle(); }
   [[nodiscard]] std::size_t batch() const { return batch_; }  ///< samples that train() loads
   [[nodiscard]] std::size_t evaluation_batch() const { return batches_.size; }
 
@@ -90,7 +93,15 @@ class Session {
            ExecutionContext& context, const std::stop_token& stop, bool may_repeat);
     prefetch::PinnedBlocks pinned;
     std::unique_ptr<prefetch::StepMemory> memory;
+    const LoadBatch* staged_load;  // null where its batch is not staged
     Executor executor;
+  };
+
+  // What follows a sub-step.
+  struct Next {
+    const Runner* runner = nullptr;
+    const Batch* batch = nullptr;
+    std::size_t first = 0;
   };
 
   // Some times in a row in a batch, a sub-batch of so many samples each.
@@ -104,7 +115,7 @@ class Session {
     std::optional<prefetch::Timeline> timeline;
   };
 
-  Finished run(Runner& runner, const StepContext& context);
+  Finished run(Runner& runner, const StepContext& context, const Next& next);
   StepReport train_in_parts(StepContext context);
   [[nodiscard]] std::vector<const prefetch::StepLayout*> layouts() const;
 
@@ -113,6 +124,7 @@ class Session {
   um::LimitedMemory near_memory_;
   State state_;
   GradientSums gradients_;
+  BatchStage stage_;
   std::size_t batch_ = 0;
   prefetch::SubBatches batches_;
   std::vector<prefetch::StepLayout> training_layouts_;

@@ -34,6 +34,18 @@ Interrupted stopped_after(std::uint64_t step, bool is_saved) {
                : "step " + number + " was the last; with --checkpoint it would have been saved"};
 }
 
+// The session reads batches ahead, which a loader owns: to be destroyed before it.
+class SettledSession {
+ public:
+  explicit SettledSession(Session& session) : session_{session} {}
+  SettledSession(const SettledSession&) = delete;
+  SettledSession& operator=(const SettledSession&) = delete;
+  ~SettledSession() { session_.settle(); }
+
+ private:
+  Session& session_;
+};
+
 // Nothing when `stop` was requested meanwhile.
 std::optional<Evaluation> evaluate_unless_stopped(Session& session, const Dataset& data,
                                                   const std::stop_token& stop) {
@@ -60,12 +72,15 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
   if (last == 0 && events.on_checkpoint) events.on_checkpoint(0);
   BatchLoader loader{*data.train,        session.batch(),          options.seed,
                      options.first_step, BatchLoader::kUsualDepth, session.batch_memory()};
+  const SettledSession settled{session};
   for (std::uint64_t step = options.first_step; step < last; ++step) {
+    const Batch& batch = loader.next();
     const StepReport report =
         session.train({.seed = options.seed,
                        .step = step,
                        .learning_rate = learning_rate(options.learning_rate, step),
-                       .batch = &loader.next()});
+                       .batch = &batch,
+                       .next_batch = loader.peek()});
     const std::uint64_t done = step + 1;
     const std::uint64_t epoch = step / steps_in_epoch + 1;
     if (events.on_step) events.on_step(done, epoch, report);
@@ -90,12 +105,14 @@ Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch) {
                      /*first_step=*/0,
                      BatchLoader::kUsualDepth,
                      session.batch_memory()};
+  const SettledSession settled{session};
   double loss = 0;
   double correct = 0;
   double count = 0;
   for (std::uint64_t step = evaluation_steps(data.size(), batch); step > 0; --step) {
     const Batch& batch_of_step = loader.next();
-    const StepReport report = session.evaluate({.batch = &batch_of_step});
+    const StepReport report =
+        session.evaluate({.batch = &batch_of_step, .next_batch = loader.peek()});
     count += static_cast<double>(
         std::ranges::count_if(batch_of_step.labels, [](std::int32_t label) { return label >= 0; }));
     loss += static_cast<double>(report.loss);

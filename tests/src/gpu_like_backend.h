@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <memory_resource>
@@ -47,7 +49,28 @@ class DeclaredKernel final : public Kernel {
   const StepContext& current_;
 };
 
-/// The host's kernels with the page of a GPU, and its pinned memory.
+/// Loads the labels and then the images that wait in near memory, as the host loads a batch.
+class StagedLoad final : public Kernel {
+ public:
+  StagedLoad(LoadBatch op, std::unique_ptr<Kernel> host)
+      : op_{std::move(op)}, host_{std::move(host)} {}
+  void run(const KernelArguments& arguments) override {
+    const auto* const labels = reinterpret_cast<const std::int32_t*>(arguments.operands[0]);
+    const auto* const images = reinterpret_cast<const float*>(labels + op_.label_count());
+    Batch batch;
+    batch.labels.assign(labels, labels + op_.label_count());
+    batch.images.assign(images, images + op_.x.elements());
+    const StepContext context{.batch = &batch};
+    host_->run({.operands = arguments.operands.subspan(1), .context = &context});
+  }
+
+ private:
+  LoadBatch op_;
+  std::unique_ptr<Kernel> host_;
+};
+
+/// The host's kernels with the page of a GPU, its pinned memory, and batches that wait in its near
+/// memory.
 class GpuLikeBackend final : public Backend {
  public:
   GpuLikeBackend(std::pmr::memory_resource& batches, um::RecordedGpu& gpu, cudaStream_t stream)
@@ -68,12 +91,27 @@ class GpuLikeBackend final : public Backend {
   [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override {
     return host_.algorithms(operation);
   }
+  [[nodiscard]] um::Bytes staged_bytes(const LoadBatch& operation) const override {
+    return um::Bytes{operation.label_count() * sizeof(std::int32_t)} +
+           um::Bytes{operation.x.elements() * sizeof(float)};
+  }
+  void stage(const LoadBatch& operation, const Batch& batch, std::size_t first,
+             std::span<std::byte> staged) const override {
+    const std::size_t labels = operation.label_count();
+    const std::size_t images = operation.x.elements();
+    um::expects(has_all_samples(batch, operation.x, operation.labels_each, first),
+                "a batch has all samples of the step");
+    std::memcpy(staged.data(), batch.labels.data() + first * operation.labels_each,
+                labels * sizeof(std::int32_t));
+    std::memcpy(staged.data() + labels * sizeof(std::int32_t),
+                batch.images.data() + first * operation.x.image.elements(), images * sizeof(float));
+  }
   [[nodiscard]] um::Bytes smallest_page() const override { return um::Bytes{2ULL << 20U}; }
   [[nodiscard]] std::string description() const override { return host_.description(); }
   void begin_step(const StepContext& context) const override { current_ = context; }
   [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                 std::string_view algorithm) const override {
-    auto kernel = host_.prepare(operation, algorithm);
+    auto kernel = prepare_on_host(operation, algorithm);
     ++prepared_;
     for (const Step* step : steps_) {
       const auto of = [&](const Launch& launch) { return &launch.operation == &operation; };
@@ -111,6 +149,14 @@ class GpuLikeBackend final : public Backend {
   [[nodiscard]] std::pmr::memory_resource& batch_memory() const override { return batches_; }
 
  private:
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_on_host(const Operation& operation,
+                                                        std::string_view algorithm) const {
+    const auto* const load = std::get_if<LoadBatch>(&operation);
+    if (load == nullptr) return host_.prepare(operation, algorithm);
+    LoadBatch of_host = *load;
+    of_host.is_staged = false;
+    return std::make_unique<StagedLoad>(*load, host_.prepare(of_host, algorithm));
+  }
   static std::vector<um::Use> uses(const Step& step, prefetch::TaskId task, um::Bytes workspace,
                                    const KernelArguments& arguments) {
     const auto& operands = step.launches[static_cast<std::size_t>(task)].operands;

@@ -116,12 +116,17 @@ Trained train(Opened opened, MemoryMode mode, const std::string& planner = "join
   if (opened.gpu != nullptr) late.emplace(*opened.gpu, 1);
   Trained trained;
   for (std::uint64_t step = 0; step < 4; ++step) {
-    const StepReport report =
-        session.train({.seed = 1, .step = step, .learning_rate = 0.01F, .batch = &loader.next()});
+    const Batch& batch = loader.next();
+    const StepReport report = session.train({.seed = 1,
+                                             .step = step,
+                                             .learning_rate = 0.01F,
+                                             .batch = &batch,
+                                             .next_batch = loader.peek()});
     trained.losses.push_back(report.loss);
     trained.counters += report.counters;
     trained.kept_budget = trained.kept_budget && report.near_peak <= budget;
   }
+  session.settle();
   trained.weights = session.state().sha256();
   return trained;
 }

@@ -31,6 +31,10 @@ void ThreadStream::do_or_fail(const Work& work) noexcept {
 
 std::shared_ptr<const Event> ThreadStream::record() {
   auto event = std::make_shared<ThreadEvent>();
+  if (engine_.is_current()) {
+    event->fire();
+    return event;
+  }
   engine_.enqueue([event] { event->fire(); });
   return event;
 }
@@ -61,6 +65,10 @@ void ThreadStream::notify(Notice then) {
 
 void ThreadStream::read(std::span<const std::byte> near, std::span<std::byte> into) {
   std::ranges::copy(near, into.begin());
+}
+
+void ThreadStream::write(std::span<const std::byte> from, std::span<std::byte> near) {
+  std::ranges::copy(from, near.begin());
 }
 
 }  // namespace spillway::um

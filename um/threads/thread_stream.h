@@ -22,6 +22,7 @@ class ThreadStream final : public Stream {
   void notify(Notice then) override;
   [[nodiscard]] bool has_free_notices() const override { return true; }
   void read(std::span<const std::byte> near, std::span<std::byte> into) override;
+  void write(std::span<const std::byte> from, std::span<std::byte> near) override;
 
  private:
   void do_unless_failed(const std::function<void()>& work);

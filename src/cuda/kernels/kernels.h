@@ -59,7 +59,6 @@ namespace spillway::cuda {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AdamUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AccumulateGradients&);
 
-[[nodiscard]] um::Bytes workspace_of(const Machine&, const LoadBatch&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormForward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormInference&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormBackward&);

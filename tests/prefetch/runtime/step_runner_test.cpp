@@ -25,6 +25,7 @@ class SlowStream final : public um::Stream {
   void synchronize() override {}
   void notify(um::Notice then) override { notices_.push_back(std::move(then)); }
   void read(std::span<const std::byte> /*near*/, std::span<std::byte> /*into*/) override {}
+  void write(std::span<const std::byte> /*from*/, std::span<std::byte> /*near*/) override {}
 
   // Everything so far has ended, a millisecond after the other.
   void catch_up() {

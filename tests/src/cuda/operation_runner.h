@@ -7,6 +7,7 @@
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/parameter_layout.h"
+#include "src/cuda/layout/staged_batch.h"
 #include "src/cuda/layout/step_numbers.h"
 #include "tests/src/cuda/device_block.h"
 #include "tests/src/cuda/tested_precision.h"
@@ -76,6 +77,16 @@ class OperationRunner : public ::testing::Test {
     block.device.write(bytes);
     return block;
   }
+  /// The samples of `batch` from `first` on, as they wait for a LoadBatch.
+  [[nodiscard]] DeviceBlock staged(const LoadBatch& op, const Batch& batch,
+                                   std::size_t first = 0) const {
+    const StagedBatch layout{machine_.precision, op};
+    std::vector<std::byte> bytes(layout.bytes().count());
+    layout.fill(op, batch, first, bytes);
+    DeviceBlock block{layout.bytes()};
+    block.write(bytes);
+    return block;
+  }
   template <class Op>
   [[nodiscard]] Block saved_by(const Op& op) {
     return bytes(host_.backend().saved_bytes(op), saved_bytes(machine_, op));
@@ -131,6 +142,15 @@ class OperationRunner : public ::testing::Test {
     for (Block* block : operands) blocks.push_back(&block->host);
     host_.run(op, blocks, context, is_recomputation);
     run_tested(op, operands, context, is_recomputation);
+  }
+  /// The same; the device's batch waits in memory of the device.
+  void run(LoadBatch op, std::vector<Block*> operands, const StepContext& context) {
+    host_.run(op, {&operands[0]->host, &operands[1]->host}, context);
+    op.is_staged = true;
+    Block waiting{.host = host::Block{um::Bytes{}},
+                  .device = staged(op, *context.batch, context.first_sample)};
+    operands.insert(operands.begin(), &waiting);
+    run_tested(op, operands, context);
   }
   /// By the device only.
   template <class Op>

@@ -61,6 +61,10 @@ void CudaStream::enqueue(std::function<void()> work) {
 
 std::shared_ptr<const Event> CudaStream::record() {
   auto event = std::make_shared<CudaEvent>(api_);
+  if (working_.is_current()) {
+    do_or_fail([&] { event->record(native()); });
+    return event;
+  }
   working_.enqueue([this, event] { do_or_fail([&] { event->record(native()); }); });
   return event;
 }
@@ -159,6 +163,10 @@ std::unique_ptr<Lanes> CudaStream::make_lanes() {
 void CudaStream::read(std::span<const std::byte> near, std::span<std::byte> into) {
   api_.copy(near, into.data(), native());
   api_.synchronize(native());
+}
+
+void CudaStream::write(std::span<const std::byte> from, std::span<std::byte> near) {
+  api_.copy(from, near.data(), native());
 }
 
 void CudaStream::label(std::string_view name) {

@@ -34,6 +34,7 @@ class CudaStream final : public Stream {
   void notify(Notice then) override;
   [[nodiscard]] std::unique_ptr<Lanes> make_lanes() override;
   void read(std::span<const std::byte> near, std::span<std::byte> into) override;
+  void write(std::span<const std::byte> from, std::span<std::byte> near) override;
   void label(std::string_view name) override;
 
  private:

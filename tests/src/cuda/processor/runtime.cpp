@@ -59,6 +59,9 @@ cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t size, cudaStream
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t size, cudaMemcpyKind kind) {
   const void* const of_device = kind == cudaMemcpyHostToDevice ? to : from;
   if (!processor::is_in_a_block(bytes(of_device), size)) return cudaErrorInvalidValue;
+  if (kind == cudaMemcpyDeviceToDevice && !processor::is_in_a_block(bytes(to), size)) {
+    return cudaErrorInvalidValue;
+  }
   if (size > 0) std::memcpy(to, from, size);
   return cudaSuccess;
 }

@@ -29,6 +29,7 @@ add_library(cuda_processor STATIC
   ${device}/source_line.cpp ${device}/stacks.cpp
   ${PROJECT_SOURCE_DIR}/src/cuda/cudnn/batch_norm.cpp
   ${PROJECT_SOURCE_DIR}/src/cuda/layout/parameter_layout.cpp
+  ${PROJECT_SOURCE_DIR}/src/cuda/layout/staged_batch.cpp
   ${PROJECT_SOURCE_DIR}/src/cuda/layout/step_numbers.cpp
   ${PROJECT_SOURCE_DIR}/um/cuda/driver/check.cpp)
 target_include_directories(cuda_processor BEFORE PUBLIC ${device}/include)

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "src/ops/backend.h"
+#include "src/ops/operation.h"
+#include "src/ops/precision.h"
+#include "um/bytes.h"
+
+namespace spillway::cuda {
+
+/// How a batch lies in near memory while it waits for its step: the labels, then the images (N, C,
+/// H, W), dense, in the elements of the precision's tensors: half the floats' bytes in bf16.
+class StagedBatch {
+ public:
+  StagedBatch(Precision precision, const LoadBatch& op);
+
+  [[nodiscard]] um::Bytes bytes() const { return images_ + image_bytes_; }
+  [[nodiscard]] um::Bytes labels_bytes() const { return labels_bytes_; }
+  /// Where the images begin.
+  [[nodiscard]] um::Bytes images() const { return images_; }
+
+  /// Puts the samples of `op` into `to`, of bytes() bytes, from number `first` of `batch` on.
+  /// Requires: has_all_samples().
+  void fill(const LoadBatch& op, const Batch& batch, std::size_t first,
+            std::span<std::byte> to) const;
+
+ private:
+  Precision precision_;
+  um::Bytes labels_bytes_;
+  um::Bytes images_;
+  um::Bytes image_bytes_;
+};
+
+}  // namespace spillway::cuda
