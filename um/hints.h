@@ -48,6 +48,11 @@ class Hints {
   /// direction end in the order of their issue.
   virtual void prefetch(Range range, MemoryTier tier, Completion done) = 0;
 
+  /// Lets launches enqueued from now on wait for the prefetches of pages of `range` that were asked
+  /// for so far, and returns true; may block until these have been issued. Or returns false: then
+  /// the caller must wait for their ends before it launches what uses them.
+  [[nodiscard]] virtual bool lets_launches_wait(Range /*range*/) { return false; }
+
   /// Gives `range` near memory, without its content (discard and prefetch): for what the next
   /// launch overwrites. Launches enqueued from now on find it there.
   virtual void populate(Range range) = 0;

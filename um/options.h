@@ -46,12 +46,15 @@ struct GpuOptions {
   /// Lets the slab be larger than the GPU's free memory less a margin. Drivers have been seen to
   /// hang the GPU, for every program, when they must evict.
   bool oversubscribe = false;
-  /// Tells the driver which pages were discarded. Without it they stay where they are until they
-  /// are overwritten: fewer calls, but an eviction would write them back.
-  bool discards = true;
+  /// Tells the driver which pages were discarded. Else they stay where they are until they are
+  /// overwritten: no calls, but an eviction would write them back. Nothing: where there may be
+  /// evictions, when oversubscribed.
+  std::optional<bool> discards;
   /// A step whose blocks all have fixed places is captured once and repeated as one piece of work
   /// (a CUDA graph); else the host launches each step anew.
   bool graph = true;
+
+  [[nodiscard]] bool tells_discards() const { return discards.value_or(oversubscribe); }
 };
 
 /// What a managed space is made of.

@@ -54,6 +54,7 @@ if(SPILLWAY_HAS_CUDA)
           um/cuda/happens_before_test.cpp
           um/cuda/driver/driver_counters_test.cpp um/cuda/cuda_device_test.cpp
           um/cuda/managed/managed_room_test.cpp um/cuda/managed/cuda_managed_space_test.cpp
+          um/cuda/managed/dead_pages_test.cpp
           um/cuda/streams/move_queue_test.cpp um/cuda/managed/slab_pages_test.cpp
           um/cuda/streams/cuda_lanes_test.cpp um/cuda/streams/cuda_stream_test.cpp
   LINK spillway::um_cuda

@@ -68,7 +68,8 @@ ManagedOptions managed_options(const SpaceOptions& options, bool evicts) {
           .link = options.link,
           .paging = options.paging,
           .writes_are_declared = false,
-          .gpu = {.oversubscribe = options.oversubscribe, .discards = evicts}};
+          .gpu = {.oversubscribe = options.oversubscribe,
+                  .discards = evicts ? std::nullopt : std::optional{false}}};
 }
 
 }  // namespace spillway::um

@@ -89,8 +89,8 @@ std::unique_ptr<ManagedSpace> HostDevice::make_managed_space(const ManagedOption
   if (options.gpu.oversubscribe) {
     throw Error{"the host keeps to its budget: --oversubscribe is for --device cuda"};
   }
-  if (!options.gpu.discards) {
-    throw Error{"the host always drops dead pages: --no-discard is for --device cuda"};
+  if (options.gpu.discards) {
+    throw Error{"the host always drops dead pages: --discard is for --device cuda"};
   }
   return make_managed_region(options, ledger);
 }

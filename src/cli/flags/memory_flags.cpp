@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <map>
+#include <optional>
 
 #include "src/cli/flags/duration.h"
 #include "um/error.h"
@@ -19,6 +20,8 @@ const std::map<std::string, um::Paging> kPaging{{"auto", um::Paging::kAuto},
                                                 {"uffd", um::Paging::kUffdMove},
                                                 {"memfd", um::Paging::kMemfdSegv}};
 const std::map<std::string, bool> kSwitch{{"on", true}, {"off", false}};
+const std::map<std::string, std::optional<bool>> kDiscards{
+    {"auto", std::nullopt}, {"on", true}, {"off", false}};
 
 std::string check_far(const std::string& text) {
   if (text == "ram" || (text.starts_with("file:") && text.size() > 5)) return {};
@@ -52,9 +55,13 @@ void MemoryFlags::add_space_to(CLI::App& app) {
          "Let --memory managed allocate more unified memory than the GPU has free. Some drivers "
          "hang the GPU for all programs when they must evict")
       ->group(kMemory);
-  app.add_flag("--no-discard", no_discard,
-               "Do not discard dead pages of --memory managed on a GPU, to measure the benefit of "
-               "discarding")
+  app.add_option(
+         "--discard", discard,
+         "on: tell the driver of a GPU which pages of --memory managed are dead, so that it "
+         "never writes them back; off: leave them where they are, which takes fewer calls; "
+         "auto: on with --oversubscribe")
+      ->check(CLI::IsMember{kDiscards})
+      ->capture_default_str()
       ->group(kMemory);
 }
 
@@ -108,7 +115,9 @@ um::ManagedOptions MemoryFlags::space() const {
   um::ManagedOptions options{
       .fault_latency = duration(fault_latency),
       .paging = kPaging.at(paging),
-      .gpu = {.oversubscribe = oversubscribe, .discards = !no_discard, .graph = graph == "auto"}};
+      .gpu = {.oversubscribe = oversubscribe,
+              .discards = kDiscards.at(discard),
+              .graph = graph == "auto"}};
   if (far != "ram") options.far.file = far.substr(std::string_view{"file:"}.size());
   options.far.checksums = kSwitch.at(far_checksums);
   if (!link_bandwidth.empty()) options.link.bandwidth = um::parse_bandwidth(link_bandwidth);

@@ -23,7 +23,7 @@ struct MemoryFlags {
   std::string fault_latency;
   std::string paging = "auto";
   bool oversubscribe = false;
-  bool no_discard = false;
+  std::string discard = "auto";
   std::string graph = "auto";
 
   /// --memory alone: what a plan depends on.

@@ -69,7 +69,7 @@ void add_machine_to(CLI::App& command, std::string& machine) {
           ->check(check_machine);
   for (const char* const name :
        {"--budget", "--memory", "--far", "--far-checksums", "--link-bandwidth", "--link-latency",
-        "--fault-latency", "--paging", "--oversubscribe", "--no-discard"}) {
+        "--fault-latency", "--paging", "--oversubscribe", "--discard"}) {
     option->excludes(command.get_option(name));
   }
 }

@@ -191,7 +191,8 @@ TEST(BadInput, SaysWhatCannotBe) {
                       {"--device host --precision bf16", {"the host computes in fp32"}},
                       {"--device host --shared-gpu", {"--device cuda"}},
                       {"--device host --oversubscribe", {"--device cuda"}},
-                      {"--device host --no-discard", {"--device cuda"}}});
+                      {"--device host --discard on", {"--device cuda"}},
+                      {"--device host --discard off", {"--device cuda"}}});
 }
 
 TEST(BadInput, SaysThatOpenMpGivesTooFewThreads) {

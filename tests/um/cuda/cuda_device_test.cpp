@@ -138,7 +138,7 @@ TEST(CudaDevice, MakesWhatAStepNeeds) {
   EXPECT_THROW(static_cast<void>(device.make_managed_space(
                    {.size = 2_MiB, .near = 2_MiB, .page = 2_MiB}, ledger)),
                Error);
-  EXPECT_EQ(space->description(), "CUDA, 2 MiB pages, discards");
+  EXPECT_EQ(space->description(), "CUDA, 2 MiB pages, no discards");
 }
 
 // A driver that aligns as little as it promises: 256 bytes.

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -129,8 +130,10 @@ void run_steps(const SwappedBlock& subject, prefetch::StepMemory& memory, CudaSt
   }
 }
 
+enum class Moved : std::uint8_t { kByHints, kByHintsAndDiscards, kByCopies };
+
 // Two steps on a device that is opened for them.
-void train(const SwappedBlock& subject, bool is_managed, Calls& calls) {
+void train(const SwappedBlock& subject, Moved moved, Calls& calls) {
   auto owned = std::make_unique<FailingApi>(calls);
   RecordedGpu& gpu = *owned;
   CudaDevice device{std::move(owned), {}};
@@ -140,9 +143,13 @@ void train(const SwappedBlock& subject, bool is_managed, Calls& calls) {
                                       std::vector<std::byte*>(subject.graph.data.size(), nullptr),
                                       Range{}};
   Ledger ledger{subject.plan.budget};
-  if (is_managed) {
-    const auto space = device.make_managed_space(
-        {.size = layout.placement.extent, .near = subject.plan.budget, .page = kPage}, ledger);
+  if (moved != Moved::kByCopies) {
+    const auto space =
+        device.make_managed_space({.size = layout.placement.extent,
+                                   .near = subject.plan.budget,
+                                   .page = kPage,
+                                   .gpu = {.discards = moved == Moved::kByHintsAndDiscards}},
+                                  ledger);
     prefetch::ManagedMemory memory{layout, prefetch::SlabAddress{layout, pinned, space->slab()},
                                    space->hints()};
     run_steps(subject, memory, *compute, gpu);
@@ -158,7 +165,7 @@ void train(const SwappedBlock& subject, bool is_managed, Calls& calls) {
   EXPECT_LE(ledger.peak(), subject.plan.budget);
 }
 
-class FailingCalls : public ::testing::TestWithParam<bool> {};
+class FailingCalls : public ::testing::TestWithParam<Moved> {};
 
 TEST_P(FailingCalls, EndTheTrainingAndNothingIsLeft) {
   const SwappedBlock subject;
@@ -177,8 +184,13 @@ TEST_P(FailingCalls, EndTheTrainingAndNothingIsLeft) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EachMode, FailingCalls, ::testing::Bool(),
-                         [](const auto& mode) { return mode.param ? "Managed" : "Copy"; });
+INSTANTIATE_TEST_SUITE_P(EachMode, FailingCalls,
+                         ::testing::Values(Moved::kByHints, Moved::kByHintsAndDiscards,
+                                           Moved::kByCopies),
+                         [](const auto& mode) {
+                           if (mode.param == Moved::kByCopies) return "Copy";
+                           return mode.param == Moved::kByHints ? "Managed" : "Discarding";
+                         });
 
 }  // namespace
 }  // namespace spillway::um

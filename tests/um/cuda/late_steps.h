@@ -24,7 +24,12 @@
 namespace spillway::um {
 
 /// The memory modes of a GPU.
-enum class LateMode : std::uint8_t { kResident, kManaged, kCopy };
+enum class LateMode : std::uint8_t {
+  kResident,
+  kManaged,
+  kDiscarding,  ///< managed, and the driver is told of dead pages
+  kCopy
+};
 
 /// Who sees to the order of a step.
 enum class LateOrder : std::uint8_t {
@@ -44,9 +49,12 @@ class LateSteps {
     ledger_.charge(layout_.block_sizes.pinned());
     const Bytes near = round_down(ledger_.limit() - ledger_.in_use(), plan.page);
     const Bytes extent = std::max(plan.page, layout_.placement.extent);
-    if (mode == LateMode::kManaged) {
-      managed_ = device_.make_managed_space(
-          {.size = extent, .near = std::min(near, extent), .page = plan.page}, ledger_);
+    if (mode == LateMode::kManaged || mode == LateMode::kDiscarding) {
+      managed_ = device_.make_managed_space({.size = extent,
+                                             .near = std::min(near, extent),
+                                             .page = plan.page,
+                                             .gpu = {.discards = mode == LateMode::kDiscarding}},
+                                            ledger_);
       const prefetch::SlabAddress address{layout_, *pinned_, managed_->slab()};
       memory_ = std::make_unique<prefetch::ManagedMemory>(layout_, address, managed_->hints());
       // The slab is nobody's after a step: discards are still under way.

@@ -89,9 +89,10 @@ TEST_P(OrderedSteps, OfAResidualNetwork) {
 
 std::string name_of(const ::testing::TestParamInfo<Way>& info) {
   const auto [mode, order] = info.param;
-  const std::string name = mode == LateMode::kResident  ? "Resident"
-                           : mode == LateMode::kManaged ? "Managed"
-                                                        : "Copy";
+  const std::string name = mode == LateMode::kResident     ? "Resident"
+                           : mode == LateMode::kManaged    ? "Managed"
+                           : mode == LateMode::kDiscarding ? "Discarding"
+                                                           : "Copy";
   return name + (order == LateOrder::kWalked    ? "Walked"
                  : order == LateOrder::kUntimed ? "Untimed"
                                                 : "Given");
@@ -102,6 +103,8 @@ INSTANTIATE_TEST_SUITE_P(EachMode, OrderedSteps,
                                            Way{LateMode::kManaged, LateOrder::kWalked},
                                            Way{LateMode::kCopy, LateOrder::kWalked},
                                            Way{LateMode::kManaged, LateOrder::kUntimed},
+                                           Way{LateMode::kDiscarding, LateOrder::kWalked},
+                                           Way{LateMode::kDiscarding, LateOrder::kUntimed},
                                            Way{LateMode::kCopy, LateOrder::kUntimed},
                                            Way{LateMode::kResident, LateOrder::kGiven},
                                            Way{LateMode::kCopy, LateOrder::kGiven}),

@@ -1,5 +1,6 @@
 #include "um/cuda/managed/cuda_managed_space.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,14 @@ namespace spillway::um {
 // stream, so that it too meets an idle one. A prefetch to the host takes its thread as long as the
 // move: a second one could not be issued earlier.
 constexpr std::size_t kPrefetchesUnderWay = 2;
+
+namespace {
+
+bool overlap(Range one, Range other) {
+  return one.data() < other.data() + other.size() && other.data() < one.data() + one.size();
+}
+
+}  // namespace
 
 CudaManagedSpace::Slab::Slab(CudaManagedMemory& from, const ManagedOptions& options)
     : memory{from},
@@ -28,16 +37,18 @@ CudaManagedSpace::CudaManagedSpace(CudaApi& api, CudaManagedMemory& memory, Comp
       driver_{driver},
       driver_before_{driver == nullptr ? DriverTotals{} : driver->read()},
       page_{options.page},
-      discards_{options.gpu.discards},
       has_discard_{api.facts().has_discard},
+      tells_discards_{has_discard_ && options.gpu.tells_discards()},
       slab_{memory, checked(options, api.facts())},
       pages_{slab_.range, options.page, ledger},
       upkeep_{api, "um upkeep"},
       upkept_{api},
+      discarding_{"um upkeep"},
       in_{api, {.name = "um in", .streams = kPrefetchesUnderWay, .under_way = kPrefetchesUnderWay}},
       out_{api, {.name = "um out"}} {}
 
 CudaManagedSpace::~CudaManagedSpace() {
+  discarding_.drain();
   drain(api_, upkeep_.get());  // the slab must not go before its last discard
 }
 
@@ -54,22 +65,41 @@ void CudaManagedSpace::prefetch(Range range, MemoryTier tier, Completion done) {
 }
 
 void CudaManagedSpace::bring(Range range, Completion done) {
-  std::size_t pages = 0;
+  std::unique_lock lock{mutex_};
+  wait_for_drops(lock, range);
+  const std::size_t pages = pages_.away(range);
+  static_cast<void>(pages_.bring(range));
+  Arrival& arrival = arriving_.emplace_back(Arrival{.range = range});
+  try {
+    arrival.number = in_.enqueue(
+        [this, range](cudaStream_t stream) { api_.prefetch(range, MemoryTier::kNear, stream); },
+        [this, pages, done = std::move(done)](std::exception_ptr failure) {
+          end_arrival(pages, failure);
+          done(std::move(failure));
+        });
+  } catch (...) {
+    arriving_.pop_back();
+    throw;
+  }
+}
+
+void CudaManagedSpace::end_arrival(std::size_t pages, const std::exception_ptr& failure) {
+  const std::lock_guard lock{mutex_};
+  note(failure);
+  if (failure == nullptr) counters_.bytes_prefetched += pages * page_;
+  arriving_.pop_front();
+}
+
+bool CudaManagedSpace::lets_launches_wait(Range range) {
+  std::vector<std::uint64_t> awaited;
   {
     const std::lock_guard lock{mutex_};
-    pages = pages_.away(range);
-    static_cast<void>(pages_.bring(range));
+    for (const Arrival& each : arriving_) {
+      if (overlap(each.range, range)) awaited.push_back(each.number);
+    }
   }
-  in_.enqueue(
-      [this, range](cudaStream_t stream) { api_.prefetch(range, MemoryTier::kNear, stream); },
-      [this, pages, done = std::move(done)](std::exception_ptr failure) {
-        {
-          const std::lock_guard lock{mutex_};
-          note(failure);
-          if (failure == nullptr) counters_.bytes_prefetched += pages * page_;
-        }
-        done(std::move(failure));
-      });
+  for (const std::uint64_t number : awaited) in_.make_wait(compute_, number);
+  return true;
 }
 
 void CudaManagedSpace::send_away(Range range, Completion done) {
@@ -90,7 +120,8 @@ void CudaManagedSpace::send_away(Range range, Completion done) {
 }
 
 void CudaManagedSpace::populate(Range range) {
-  const std::lock_guard lock{mutex_};
+  std::unique_lock lock{mutex_};
+  wait_for_drops(lock, range);
   const std::vector<Range> away = pages_.bring(range);
   if (away.empty()) return;
   give_room(away);
@@ -112,20 +143,53 @@ void CudaManagedSpace::retire(Range range) {
   pages_.retire(range);
 }
 
+// The thread that says that a run has ended does not wait for the driver: moves wait for it.
 void CudaManagedSpace::discard(Range range) {
   const std::lock_guard lock{mutex_};
-  const std::vector<Range> dropped = pages_.discard(range, !discards_ || !has_discard_);
+  pages_.end_life(range);
+  if (tells_discards_) discarding_.enqueue([this, range] { drop(range); });
+}
+
+// What launches have taken again since the discard stays.
+void CudaManagedSpace::drop(Range range) {
+  std::vector<Range> dropped;
+  {
+    const std::lock_guard lock{mutex_};
+    dropped = pages_.drop(range);
+    dropping_ = dropped;
+  }
   if (dropped.empty()) return;
-  for (const Range& each : dropped) counters_.discarded_pages += each.size() / page_.count();
-  api_.discard(dropped, upkeep_.get());
+  std::exception_ptr failure;
+  try {
+    api_.discard(dropped, upkeep_.get());
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  const std::lock_guard lock{mutex_};
+  if (failure == nullptr) {
+    for (const Range& each : dropped) counters_.discarded_pages += each.size() / page_.count();
+  }
+  note(failure);
+  dropping_.clear();
+  dropped_.notify_all();
+}
+
+// A page that is brought again must not be dropped later: its discard comes first in upkeep_.
+void CudaManagedSpace::wait_for_drops(std::unique_lock<std::mutex>& lock, Range range) {
+  dropped_.wait(lock, [&] {
+    return std::ranges::none_of(dropping_, [&](Range each) { return overlap(each, range); });
+  });
 }
 
 // The driver needs no declaration of what a launch uses.
-void CudaManagedSpace::begin_use(std::span<const Use> /*operands*/) { check(); }
-
-void CudaManagedSpace::check() {
+void CudaManagedSpace::begin_use(std::span<const Use> /*operands*/) {
   const std::lock_guard lock{mutex_};
   if (failure_ != nullptr) std::rethrow_exception(failure_);
+}
+
+void CudaManagedSpace::check() {
+  discarding_.drain();
+  begin_use({});
 }
 
 Counters CudaManagedSpace::counters() const {
@@ -146,9 +210,9 @@ Bytes CudaManagedSpace::near_bytes(Range range) const {
 }
 
 std::string CudaManagedSpace::description() const {
-  const char* dead = !has_discard_ ? "no discards: the driver has none"
-                     : discards_   ? "discards"
-                                   : "no discards";
+  const char* dead = !has_discard_     ? "no discards: the driver has none"
+                     : tells_discards_ ? "discards"
+                                       : "no discards";
   return "CUDA, " + std::to_string(page_ / 1_MiB) + " MiB pages, " + dead;
 }
 

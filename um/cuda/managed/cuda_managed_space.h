@@ -1,7 +1,8 @@
 #pragma once
 
-#include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <span>
@@ -16,6 +17,7 @@
 #include "um/device_spaces.h"
 #include "um/ledger.h"
 #include "um/options.h"
+#include "um/threads/engine.h"
 
 namespace spillway::um {
 
@@ -38,6 +40,11 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   [[nodiscard]] std::string description() const override;
 
  private:
+  // A prefetch near.
+  struct Arrival {
+    Range range;
+    std::uint64_t number = 0;  // in in_
+  };
   // The slab's memory, given back at the end.
   struct Slab {
     Slab(CudaManagedMemory& from, const ManagedOptions& options);
@@ -49,6 +56,7 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   };
 
   void prefetch(Range range, MemoryTier tier, Completion done) override;
+  [[nodiscard]] bool lets_launches_wait(Range range) override;
   void populate(Range range) override;
   void retire(Range range) override;
   void discard(Range range) override;
@@ -58,8 +66,11 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   void check() override;
 
   void bring(Range range, Completion done);
+  void end_arrival(std::size_t pages, const std::exception_ptr& failure);
   void send_away(Range range, Completion done);
+  void wait_for_drops(std::unique_lock<std::mutex>& lock, Range range);
   void give_room(const std::vector<Range>& ranges);
+  void drop(Range range);
   void note(std::exception_ptr failure);
 
   CudaApi& api_;
@@ -67,18 +78,22 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   DriverCounters* const driver_;
   const DriverTotals driver_before_;
   const Bytes page_;
-  const bool discards_;
   const bool has_discard_;
+  const bool tells_discards_;
   Slab slab_;
 
-  mutable std::mutex mutex_;  // guards what follows, and the order of calls on upkeep_
+  mutable std::mutex mutex_;  // guards what follows, and the order of calls that give room
+  std::condition_variable dropped_;
   SlabPages pages_;
-  std::exception_ptr failure_;  // of the first move that failed
-  StreamHandle upkeep_;         // room for what is overwritten, and discards
+  std::vector<Range> dropping_;   // away, but the driver is only being told
+  std::deque<Arrival> arriving_;  // prefetches near that have not ended, in order
+  std::exception_ptr failure_;    // of the first move that failed
+  StreamHandle upkeep_;           // room for what is overwritten, and discards
   EventHandle upkept_;
   Counters counters_;
 
-  MoveQueue in_;  // the queues last: their moves use the others
+  Engine discarding_;  // the engine and the queues last: their work uses the others
+  MoveQueue in_;
   MoveQueue out_;
 };
 

@@ -51,28 +51,31 @@ std::vector<Range> SlabPages::bring(Range range) {
 void SlabPages::retire(Range range) {
   const Span span = pages_of(range);
   for (std::size_t i = span.begin; i < span.end; ++i) {
-    ++pages_[i].discards_due;
+    ++pages_[i].lives_due;
     if (pages_[i].state != State::kLive) continue;
     pages_[i].state = State::kRetired;
     ledger_.release(Bytes{page_});
   }
 }
 
-std::vector<Range> SlabPages::discard(Range range, bool keeps) {
+void SlabPages::end_life(Range range) {
   const Span span = pages_of(range);
   for (std::size_t i = span.begin; i < span.end; ++i) {
     Page& page = pages_[i];
-    if (page.discards_due > 0) {
-      --page.discards_due;
+    if (page.lives_due > 0) {
+      --page.lives_due;
     } else if (page.state == State::kLive) {  // nothing was said of it before
       page.state = State::kRetired;
       ledger_.release(Bytes{page_});
     }
   }
+}
+
+std::vector<Range> SlabPages::drop(Range range) {
+  const Span span = pages_of(range);
   const auto is_over = [](const Page& page) {
-    return page.state == State::kRetired && page.discards_due == 0;
+    return page.state == State::kRetired && page.lives_due == 0;
   };
-  if (keeps) return {};
   std::vector<Range> dropped = ranges_where(span, is_over);
   for (std::size_t i = span.begin; i < span.end; ++i) {
     if (is_over(pages_[i])) pages_[i].state = State::kAway;

@@ -14,9 +14,8 @@ namespace spillway::um {
 /// ledger for the live pages. No driver tells what is near: this is kept beside it.
 ///
 /// A page is *away*; *live* (near, with content or about to get some); or *retired* (near, and only
-/// launches already enqueued need what it holds). Launches execute in order, so a retired page that
-/// becomes live again needs nothing from the driver, and its last life may not be discarded any
-/// more.
+/// launches already enqueued need what it holds, if any). Launches execute in order, so a retired
+/// page that becomes live again needs nothing from the driver, and may not be dropped any more.
 ///
 /// Thread safety: none.
 class SlabPages {
@@ -33,11 +32,13 @@ class SlabPages {
   /// Makes all pages live. Returns the ranges that were away, in order and as few as can be.
   /// Throws: OutOfMemory, and nothing is changed.
   [[nodiscard]] std::vector<Range> bring(Range range);
-  /// Makes live pages retired. One discard() follows for each.
+  /// Makes live pages retired. One end_life() follows for each.
   void retire(Range range);
-  /// Ends a life of each page that is near. Returns what must be dropped by the driver and is away
-  /// now. When `keeps` it stays near, retired, instead.
-  [[nodiscard]] std::vector<Range> discard(Range range, bool keeps);
+  /// Ends a life of each page that is near: what is live is retired, and launches that were under
+  /// way have ended.
+  void end_life(Range range);
+  /// Makes retired pages that no launch needs away. Returns them: the driver must drop them.
+  [[nodiscard]] std::vector<Range> drop(Range range);
   /// The content of the live pages has gone far: they are away.
   void send_away(Range range);
   /// How many bytes of `range` are on live pages. Requires: `range` is of the slab; it may begin
@@ -50,7 +51,7 @@ class SlabPages {
   enum class State : std::uint8_t { kAway, kLive, kRetired };
   struct Page {
     State state = State::kAway;
-    std::uint32_t discards_due = 0;  // lives that are over but for launches under way
+    std::uint32_t lives_due = 0;  // over but for launches under way
   };
   struct Span {
     std::size_t begin;

@@ -7,26 +7,34 @@
 namespace spillway::um {
 
 MoveQueue::MoveQueue(CudaApi& api, const MoveLanes& lanes)
-    : api_{api}, free_{lanes.under_way}, watching_{lanes.name + " end"}, issuing_{lanes.name} {
+    : api_{api}, watching_{lanes.name + " end"}, issuing_{lanes.name} {
   streams_.reserve(lanes.streams);
   for (std::size_t i = 0; i < lanes.streams; ++i) streams_.emplace_back(api, lanes.name);
   events_.reserve(lanes.under_way);
   for (std::size_t i = 0; i < lanes.under_way; ++i) events_.emplace_back(api);
 }
 
-void MoveQueue::enqueue(Call call, Completion done) {
-  issuing_.enqueue([this, call = std::move(call), done = std::move(done)] { issue(call, done); });
+std::uint64_t MoveQueue::enqueue(Call call, Completion done) {
+  const std::lock_guard lock{mutex_};
+  issuing_.enqueue([this, number = given_, call = std::move(call), done = std::move(done)] {
+    issue(number, call, done);
+  });
+  return given_++;
 }
 
-void MoveQueue::issue(const Call& call, const Completion& done) {
+void MoveQueue::make_wait(ComputeStreams& streams, std::uint64_t number) {
+  std::unique_lock lock{mutex_};
+  changed_.wait(lock, [&] { return issued_ > number; });
+  if (ended_ <= number) streams.wait(events_[number % events_.size()].get());
+}
+
+void MoveQueue::issue(std::uint64_t number, const Call& call, const Completion& done) {
   {
     std::unique_lock lock{mutex_};
-    changed_.wait(lock, [this] { return free_ > 0; });
-    --free_;
+    changed_.wait(lock, [&] { return number < ended_ + events_.size(); });
   }
-  auto* const stream = streams_[issued_ % streams_.size()].get();
-  const std::size_t lane = issued_ % events_.size();
-  ++issued_;
+  auto* const stream = streams_[number % streams_.size()].get();
+  const std::size_t lane = number % events_.size();
   std::exception_ptr failure;
   try {
     call(stream);
@@ -34,6 +42,11 @@ void MoveQueue::issue(const Call& call, const Completion& done) {
   } catch (...) {
     failure = std::current_exception();
     drain(api_, stream);  // the move may be under way all the same: only its event is missing
+  }
+  {
+    const std::lock_guard lock{mutex_};
+    ++issued_;
+    changed_.notify_all();
   }
   try {
     watching_.enqueue([this, lane, failure, done] { end(lane, failure, done); });
@@ -53,8 +66,8 @@ void MoveQueue::end(std::size_t lane, std::exception_ptr failure, const Completi
   }
   done(std::move(failure));
   const std::lock_guard lock{mutex_};
-  ++free_;
-  changed_.notify_one();
+  ++ended_;
+  changed_.notify_all();
 }
 
 }  // namespace spillway::um

@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -10,6 +11,7 @@
 
 #include "um/completion.h"
 #include "um/cuda/driver/handles.h"
+#include "um/cuda/streams/compute_streams.h"
 #include "um/threads/engine.h"
 
 namespace spillway::um {
@@ -34,21 +36,26 @@ class MoveQueue {
 
   MoveQueue(CudaApi& api, const MoveLanes& lanes);
 
-  /// Returns before the move is issued.
-  void enqueue(Call call, Completion done);
+  /// Returns before the move is issued: its number, from 0. Moves get on in the order of their
+  /// numbers.
+  std::uint64_t enqueue(Call call, Completion done);
+  /// Lets what `streams` are given from now on wait for the move of this number. Blocks until it is
+  /// issued. One whose call failed is not waited for. Throws: CudaError.
+  void make_wait(ComputeStreams& streams, std::uint64_t number);
 
  private:
-  void issue(const Call& call, const Completion& done);
+  void issue(std::uint64_t number, const Call& call, const Completion& done);
   void end(std::size_t lane, std::exception_ptr failure, const Completion& done);
 
   CudaApi& api_;
   std::vector<StreamHandle> streams_;
   std::vector<EventHandle> events_;  // one for each move under way
-  std::size_t issued_ = 0;           // the issuing thread's
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards what follows; a move's event is recorded anew when it has ended
   std::condition_variable changed_;
-  std::size_t free_;  // how many more may be under way
+  std::uint64_t given_ = 0;  // moves: how many of them are enqueued, issued, have ended
+  std::uint64_t issued_ = 0;
+  std::uint64_t ended_ = 0;
 
   Engine watching_;  // the engines last: their jobs use the others
   Engine issuing_;   // and its jobs the one before

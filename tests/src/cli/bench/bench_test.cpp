@@ -196,7 +196,7 @@ TEST(BadBench, RefusesValuesThatMakeNoSense) {
   refuse("paging --ways begging", {"begging", "advised"});
   refuse("paging --memory copy", {"--memory"});
   refuse("paging --oversubscribe", {"--oversubscribe"});  // a GPU's
-  refuse("paging --no-discard", {"--no-discard"});
+  refuse("paging --discard off", {"--discard"});
   for (const char* bench : {"link", "paging"}) {
     refuse({bench, "--repeats 0"}, {"--repeats"});
     refuse({bench, "--repeats -1"}, {"--repeats"});

@@ -3,65 +3,24 @@
 #include <gtest/gtest.h>
 
 #include <future>
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "tests/refusal.h"
-#include "tests/um/cuda/recording_api.h"
+#include "tests/um/cuda/managed/small_space.h"
 #include "um/error.h"
 
 namespace spillway::um {
 namespace {
 
 using Log = std::vector<std::string>;
+using CudaManagedSpaceTest = SmallSpace;
 
 template <class Action>
 void expect_refused(const Action& action, const std::string& part) {
   const std::string sentence = test::refusal(action);
   EXPECT_NE(sentence.find(part), std::string::npos) << sentence;
 }
-
-// Four pages of 2 MiB, of which three may be near; one compute stream.
-class CudaManagedSpaceTest : public ::testing::Test {
- protected:
-  static ManagedOptions options() { return {.size = 8_MiB, .near = 6_MiB, .page = 2_MiB}; }
-
-  void make(const ManagedOptions& wanted, const CudaFacts& facts = RecordingApi::h200()) {
-    api.emplace(facts);
-    memory.emplace(*api, std::nullopt);
-    compute.emplace(*api);
-    stream = api->make_stream("compute");
-    compute->add(stream);
-    space.emplace(*api, *memory, *compute, nullptr, wanted, ledger);
-    static_cast<void>(api->take_log());
-  }
-  ~CudaManagedSpaceTest() override {
-    if (api) api->let_go();
-  }
-  [[nodiscard]] Range pages(std::size_t first, std::size_t count) {
-    return space->slab().subspan(first * (2_MiB).count(), count * (2_MiB).count());
-  }
-  [[nodiscard]] std::exception_ptr move(std::size_t first, std::size_t count, MemoryTier tier) {
-    std::promise<std::exception_ptr> ended;
-    space->hints().prefetch(pages(first, count), tier, [&](std::exception_ptr failure) {
-      ended.set_value(std::move(failure));
-    });
-    return ended.get_future().get();
-  }
-
-  // As a step does between a hint and a move: a kernel on the pages, and its end.
-  void use(std::size_t first, std::size_t count) {
-    const Use written{.range = pages(first, count), .access = Access::kWrite};
-    api->launch(stream, "use", {&written, 1});
-    api->synchronize(stream);
-  }
-
-  Ledger ledger{6_MiB};
-  std::optional<RecordingApi> api;
-  cudaStream_t stream = nullptr;  // what kernels run on
-  std::optional<CudaManagedMemory> memory;
-  std::optional<ComputeStreams> compute;
-  std::optional<CudaManagedSpace> space;
-};
 
 TEST_F(CudaManagedSpaceTest, AdvisesItsSlabOnceAndGivesEverythingBack) {
   RecordingApi own;
@@ -147,27 +106,24 @@ TEST_F(CudaManagedSpaceTest, ChargesAPrefetchWhenItIsAskedFor) {
   EXPECT_EQ(space->counters().bytes_prefetched, 4_MiB);
 }
 
-TEST_F(CudaManagedSpaceTest, DiscardsOnTheStreamThatPopulates) {
+TEST_F(CudaManagedSpaceTest, LetsLaunchesWaitForAPrefetchThatIsUnderWay) {
   make(options());
-  space->hints().populate(pages(0, 3));
-  static_cast<void>(api->take_log());
-  space->hints().retire(pages(0, 2));
-  EXPECT_EQ(api->take_log(), Log{});
-  EXPECT_EQ(ledger.in_use(), 2_MiB);
-  space->hints().discard(pages(0, 2));
-  EXPECT_EQ(api->take_log(), (Log{"um upkeep: discard slab 0+2"}));
-  EXPECT_EQ(space->counters().discarded_pages, 2U);
-}
-
-TEST_F(CudaManagedSpaceTest, TellsTheDriverNothingOfDeadPagesWhenAskedNotTo) {
-  ManagedOptions without = options();
-  without.gpu.discards = false;
-  make(without);
-  space->hints().populate(pages(0, 3));
-  static_cast<void>(api->take_log());
-  space->hints().discard(pages(0, 3));
-  EXPECT_EQ(api->take_log(), Log{});
-  EXPECT_EQ(ledger.in_use(), 0_MiB);
+  api->hold();
+  std::promise<void> first;
+  std::promise<void> second;
+  space->hints().prefetch(pages(0, 1), MemoryTier::kNear,
+                          [&](const std::exception_ptr&) { first.set_value(); });
+  space->hints().prefetch(pages(1, 1), MemoryTier::kNear,
+                          [&](const std::exception_ptr&) { second.set_value(); });
+  EXPECT_TRUE(space->hints().lets_launches_wait(pages(1, 2)));  // returns though nothing has ended
+  EXPECT_EQ(api->take_log(), (Log{"um in: prefetch near slab 0+1", "um in: record",
+                                  "um in 2: prefetch near slab 1+1", "um in 2: record",
+                                  "compute: wait for um in 2"}));
+  api->let_go();
+  first.get_future().wait();
+  second.get_future().wait();
+  EXPECT_TRUE(space->hints().lets_launches_wait(pages(1, 2)));
+  EXPECT_EQ(api->take_log(), Log{});  // it has ended
 }
 
 TEST_F(CudaManagedSpaceTest, AFailedMoveReachesItsCompletionAndTheNextUse) {

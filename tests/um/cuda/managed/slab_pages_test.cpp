@@ -27,6 +27,12 @@ class NearPagesTest : public ::testing::Test {
     return all;
   }
 
+  // At the end of a life.
+  [[nodiscard]] std::vector<Range> dropped(Range range) {
+    pages.end_life(range);
+    return pages.drop(range);
+  }
+
   std::vector<std::byte> slab = std::vector<std::byte>(6 * kPage);
   Ledger ledger{Bytes{4 * kPage}};
   SlabPages pages{slab, Bytes{kPage}, ledger};
@@ -66,7 +72,7 @@ TEST_F(NearPagesTest, CountsTheLiveBytesOfARange) {
 
 TEST_F(NearPagesTest, DropsWhatIsDiscarded) {
   static_cast<void>(pages.bring(at(0, 3)));
-  EXPECT_EQ(text(pages.discard(at(1, 3), false)), "1+2");
+  EXPECT_EQ(text(dropped(at(1, 3))), "1+2");
   EXPECT_EQ(charged(), 1U);
   EXPECT_EQ(pages.away(at(0, 3)), 2U);
 }
@@ -76,7 +82,7 @@ TEST_F(NearPagesTest, GivesTheRoomOfRetiredPagesBackBeforeTheyAreDropped) {
   pages.retire(at(0, 2));
   EXPECT_EQ(charged(), 2U);
   EXPECT_EQ(text(pages.bring(at(4, 2))), "4+2");  // the two that died
-  EXPECT_EQ(text(pages.discard(at(0, 2), false)), "0+2");
+  EXPECT_EQ(text(dropped(at(0, 2))), "0+2");
   EXPECT_EQ(charged(), 4U);
 }
 
@@ -86,7 +92,7 @@ TEST_F(NearPagesTest, KeepsAPageThatLivesAgain) {
   pages.retire(at(0, 2));
   EXPECT_EQ(text(pages.bring(at(1, 1))), "");
   EXPECT_EQ(charged(), 1U);
-  EXPECT_EQ(text(pages.discard(at(0, 2), false)), "0+1");
+  EXPECT_EQ(text(dropped(at(0, 2))), "0+1");
   EXPECT_EQ(charged(), 1U);
 }
 
@@ -95,17 +101,25 @@ TEST_F(NearPagesTest, DropsAPageOfTwoLivesAfterTheSecond) {
   pages.retire(at(0, 1));
   static_cast<void>(pages.bring(at(0, 1)));
   pages.retire(at(0, 1));
-  EXPECT_EQ(text(pages.discard(at(0, 1), false)), "");  // the second is still under way
-  EXPECT_EQ(text(pages.discard(at(0, 1), false)), "0+1");
+  EXPECT_EQ(text(dropped(at(0, 1))), "");  // the second is still under way
+  EXPECT_EQ(text(dropped(at(0, 1))), "0+1");
   EXPECT_EQ(charged(), 0U);
 }
 
-TEST_F(NearPagesTest, LeavesDeadPagesNearWhenAskedTo) {
+TEST_F(NearPagesTest, LeavesDeadPagesNearUntilTheyAreDropped) {
   static_cast<void>(pages.bring(at(0, 2)));
-  EXPECT_EQ(text(pages.discard(at(0, 2), true)), "");
+  pages.end_life(at(0, 2));
   EXPECT_EQ(charged(), 0U);
   EXPECT_EQ(text(pages.bring(at(0, 2))), "");
   EXPECT_EQ(charged(), 2U);
+}
+
+TEST_F(NearPagesTest, DropsNothingThatLivesAgainBeforeItIsDropped) {
+  static_cast<void>(pages.bring(at(0, 2)));
+  pages.end_life(at(0, 2));
+  static_cast<void>(pages.bring(at(0, 1)));
+  EXPECT_EQ(text(pages.drop(at(0, 2))), "1+1");
+  EXPECT_EQ(charged(), 1U);
 }
 
 TEST_F(NearPagesTest, RefusesWhatIsNotWholePagesOfTheSlab) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <thread>
 
 #include "tests/um/cuda/recording_api.h"
 
@@ -55,6 +56,24 @@ TEST_F(MoveQueueTest, AMoveWhoseCallFailsHasFailedAndTheNextIsMade) {
   api.wait_until_noted("end 1");
   EXPECT_EQ(api.take_log(),
             (Log{"move 0 on 1", "end 0 failed", "move 1 on 1", "in: record", "end 1"}));
+}
+
+TEST_F(MoveQueueTest, LetsStreamsWaitForAMoveOnceItIsIssuedUntilItHasEnded) {
+  ComputeStreams streams{api};
+  streams.add(api.make_stream("compute"));
+  MoveQueue queue{api, {.name = "in"}};
+  api.hold();
+  enqueue(queue, 0);
+  enqueue(queue, 1);
+  std::thread waiter{[&] { queue.make_wait(streams, 1); }};  // not issued before 0 has ended
+  api.finish("in");
+  waiter.join();
+  api.finish("in");
+  api.wait_until_noted("end 1");
+  EXPECT_EQ(api.take_log(), (Log{"move 0 on 2", "in: record", "end 0", "move 1 on 2", "in: record",
+                                 "compute: wait for in", "end 1"}));
+  queue.make_wait(streams, 0);
+  EXPECT_EQ(api.take_log(), Log{});
 }
 
 TEST_F(MoveQueueTest, ItsEndWaitsForAllMoves) {
