@@ -36,15 +36,31 @@ ManagedMemory::ManagedMemory(const StepLayout& layout, const SlabAddress& addres
                 return true;
               }} {}
 
+void ManagedMemory::begin_step() {
+  awaited_ = 0;
+  walker_.begin_step();
+}
+
+// A prefetch has its room when it is issued: only what is launched must wait for its end. The room
+// of an offload is counted here, on the host, when it has ended.
 void ManagedMemory::begin_run(Position position) {
   position_ = position;
-  walker_.wait_for_moves(layout_.plan.runs[position].after);
+  walker_.wait_for_moves({.offloads = layout_.plan.runs[position].after.offloads});
+  wait_for_prefetches(layout_.plan.runs[position].after.prefetches);
   if (gives_hints()) {
     for (const DataId id : layout_.runs[position].begins) hints_.populate(address_.pages(id));
     const um::Range workspace = address_.workspace_pages(position);
     if (!workspace.empty()) hints_.populate(workspace);
   }
   hints_.begin_use(uses_[position]);
+}
+
+void ManagedMemory::wait_for_prefetches(std::uint32_t count) {
+  for (; awaited_ < count; ++awaited_) {
+    walker_.wait_until_issued(awaited_ + 1);
+    if (hints_.lets_launches_wait(address_.pages(layout_.plan.prefetches[awaited_]))) continue;
+    walker_.wait_for_moves({.prefetches = awaited_ + 1});
+  }
 }
 
 void ManagedMemory::after_launch(Position position) {

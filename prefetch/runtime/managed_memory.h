@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -21,7 +22,7 @@ class ManagedMemory final : public StepMemory {
   /// `address` lies in the slab that `hints` manages. `layout` and `hints` must outlive this.
   ManagedMemory(const StepLayout& layout, const SlabAddress& address, um::Hints& hints);
 
-  void begin_step() override { walker_.begin_step(); }
+  void begin_step() override;
   void begin_run(Position position) override;
   [[nodiscard]] std::byte* address(DataId id) const override { return address_.block(id); }
   [[nodiscard]] std::byte* workspace() const override { return address_.workspace(position_); }
@@ -33,12 +34,14 @@ class ManagedMemory final : public StepMemory {
 
  private:
   [[nodiscard]] bool gives_hints() const { return layout_.plan.residency == Residency::kPlanned; }
+  void wait_for_prefetches(std::uint32_t count);
 
   const StepLayout& layout_;
   SlabAddress address_;
   um::Hints& hints_;
   std::vector<std::vector<um::Use>> uses_;  // by position
   Position position_ = 0;
+  std::uint32_t awaited_ = 0;  // prefetches of the step that launches wait for, or that have ended
   PlanWalker walker_;
 };
 

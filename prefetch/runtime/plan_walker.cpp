@@ -32,6 +32,7 @@ PlanWalker::~PlanWalker() {
 
 void PlanWalker::begin_step() {
   const std::lock_guard lock{mutex_};
+  ++step_;
   progress_ = {};
   begin(offloads_);
   begin(prefetches_);
@@ -42,6 +43,7 @@ void PlanWalker::begin_step() {
 
 void PlanWalker::begin(Queue& queue) {
   queue.issued = 0;
+  queue.accepted = 0;
   queue.has_ended.assign(queue.moves.size(), false);
   (timeline_.*queue.intervals).assign(queue.moves.size(), {});
 }
@@ -56,6 +58,12 @@ bool PlanWalker::wait_for(const Progress& after, const std::function<bool()>& in
   });
   if (error_ != nullptr) std::rethrow_exception(error_);
   return !was_interrupted;
+}
+
+void PlanWalker::wait_until_issued(std::uint32_t prefetches) {
+  std::unique_lock lock{mutex_};
+  changed_.wait(lock, [&] { return error_ != nullptr || prefetches_.accepted >= prefetches; });
+  if (error_ != nullptr) std::rethrow_exception(error_);
 }
 
 void PlanWalker::end_run() {
@@ -122,6 +130,7 @@ void PlanWalker::end_advance() {
 
 bool PlanWalker::issue_next(Queue& queue) {
   std::uint32_t index = 0;
+  std::uint64_t step = 0;
   {
     const std::lock_guard lock{mutex_};
     if (is_stopped_ || queue.issued == queue.moves.size() ||
@@ -130,20 +139,26 @@ bool PlanWalker::issue_next(Queue& queue) {
       return false;
     }
     index = queue.issued++;
+    step = step_;
     (timeline_.*queue.intervals)[index].begin = now();
   }
   const auto done = [this, &queue, index](std::exception_ptr error) {
     complete(queue, index, std::move(error));
   };
   try {
-    if (queue.issue(index, done)) return true;
+    const bool is_accepted = queue.issue(index, done);
+    const std::lock_guard lock{mutex_};
+    if (!is_accepted) {
+      --queue.issued;
+    } else if (step == step_) {  // the step may be through when its last move ends at once
+      queue.accepted = index + 1;
+      changed_.notify_all();
+    }
+    return is_accepted;
   } catch (...) {
     complete(queue, index, std::current_exception());
     return true;
   }
-  const std::lock_guard lock{mutex_};
-  --queue.issued;
-  return false;
 }
 
 void PlanWalker::complete(Queue& queue, std::uint32_t index, std::exception_ptr error) {

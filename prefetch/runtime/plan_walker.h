@@ -48,7 +48,10 @@ class PlanWalker {
   bool wait_for_moves(const Progress& after, const std::function<bool()>& interrupted = never) {
     return wait_for({.offloads = after.offloads, .prefetches = after.prefetches}, interrupted);
   }
-  /// The next run of the plan has ended.
+  /// Blocks until so many prefetches of the step have been issued: Issue has returned. Throws: what
+  /// a failed move failed with.
+  void wait_until_issued(std::uint32_t prefetches);
+  /// The next run of the plan has ended. It may have ended earlier, but is told in order.
   void end_run();
   /// The step cannot go on: who waits throws `error`, unless something failed before.
   void fail(std::exception_ptr error);
@@ -70,7 +73,8 @@ class PlanWalker {
     Issue issue;
     std::uint32_t Progress::*ended;
     std::vector<Interval> Timeline::*intervals;
-    std::uint32_t issued = 0;
+    std::uint32_t issued = 0;     // Issue has been called
+    std::uint32_t accepted = 0;   // and has returned true
     std::vector<bool> has_ended;  // by move; those that count are a prefix
   };
 
@@ -89,6 +93,7 @@ class PlanWalker {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  std::uint64_t step_ = 0;
   Progress progress_;
   Queue offloads_;
   Queue prefetches_;
