@@ -4,8 +4,9 @@
 
 namespace spillway::prefetch {
 
-SlabAddress::SlabAddress(const StepLayout& layout, const PinnedBlocks& pinned, um::Range slab)
-    : layout_{layout}, pinned_{pinned}, slab_{slab} {
+SlabAddress::SlabAddress(const StepLayout& layout, const PinnedBlocks& pinned, um::Range slab,
+                         um::Range workspaces)
+    : layout_{layout}, pinned_{pinned}, slab_{slab}, workspaces_{workspaces} {
   um::expects(slab.size() >= layout.placement.extent.count(), "a slab that holds the step");
 }
 
@@ -17,7 +18,9 @@ std::byte* SlabAddress::block(DataId id) const {
 std::byte* SlabAddress::workspace(Position position) const {
   const RunLayout& run = layout_.runs[position];
   if (run.has_small_workspace) return pinned_.small_workspace();
-  return run.workspace == um::Bytes{} ? nullptr : workspace_pages(position).data();
+  if (run.workspace == um::Bytes{}) return nullptr;
+  const um::Range pages = workspace_pages(position);
+  return pages.empty() ? workspaces_.data() : pages.data();
 }
 
 um::Range SlabAddress::pages(DataId id) const {
@@ -31,7 +34,7 @@ um::Range SlabAddress::pages(const Move& move) const {
 
 um::Range SlabAddress::workspace_pages(Position position) const {
   const um::Bytes size = layout_.runs[position].workspace;
-  if (size == um::Bytes{}) return {};
+  if (size.count() <= workspaces_.size()) return {};
   return slab_.subspan(layout_.placement.workspaces[position].count(), size.count());
 }
 

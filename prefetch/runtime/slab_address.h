@@ -12,8 +12,10 @@ namespace spillway::prefetch {
 /// managed modes. All must outlive it.
 class SlabAddress {
  public:
+  /// Workspaces that fit in `workspaces` lie there, at its begin, and not in the slab.
   /// Requires: `slab` has at least `layout.placement.extent` bytes.
-  SlabAddress(const StepLayout& layout, const PinnedBlocks& pinned, um::Range slab);
+  SlabAddress(const StepLayout& layout, const PinnedBlocks& pinned, um::Range slab,
+              um::Range workspaces = {});
 
   [[nodiscard]] std::byte* block(DataId id) const;
   /// The workspace of the run at `position`; null when it needs none.
@@ -22,13 +24,14 @@ class SlabAddress {
   /// All pages of a movable block, or some of them.
   [[nodiscard]] um::Range pages(DataId id) const;
   [[nodiscard]] um::Range pages(const Move& move) const;
-  /// The pages of the workspace of the run at `position`; empty when it has none.
+  /// The pages of the slab that the workspace of the run at `position` takes; empty when none.
   [[nodiscard]] um::Range workspace_pages(Position position) const;
 
  private:
   const StepLayout& layout_;
   const PinnedBlocks& pinned_;
   um::Range slab_;
+  um::Range workspaces_;
 };
 
 }  // namespace spillway::prefetch

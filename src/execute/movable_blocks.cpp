@@ -11,6 +11,7 @@
 #include "prefetch/runtime/managed_memory.h"
 #include "prefetch/runtime/resident_memory.h"
 #include "prefetch/runtime/slab_address.h"
+#include "src/execute/workspace_buffer.h"
 #include "um/device_spaces.h"
 
 namespace spillway {
@@ -67,11 +68,24 @@ class ResidentBlocks final : public MovableBlocks {
   um::Block slab_;
 };
 
-// Unified memory driven by a plan's hints.
+Bytes largest_workspace(Layouts layouts) {
+  Bytes largest;
+  for (const StepLayout* layout : layouts) {
+    for (const prefetch::RunLayout& run : layout->runs) largest = std::max(largest, run.workspace);
+  }
+  return largest;
+}
+
+// Unified memory driven by a plan's hints. Where a driver moves it, workspaces are plain memory as
+// far as the budget allows: they need no hints then.
 class ManagedBlocks final : public MovableBlocks {
  public:
   ManagedBlocks(um::Device& device, um::ManagedOptions options, Layouts layouts,
-                um::Ledger& ledger) {
+                um::Memory& near_memory, um::Ledger& ledger)
+      : is_plain_better_{!device.evicts()},
+        largest_{largest_workspace(layouts)},
+        workspaces_{near_memory, is_plain_better_ ? workspace_buffer(layouts) : Bytes{}} {
+    options.near = um::round_down(ledger.limit() - ledger.in_use(), options.page);
     options.size = std::max(options.page, slab_size(layouts));
     options.near = std::min(options.near, options.size);
     options.far.used = far_part(layouts, options.size, options.page);
@@ -81,14 +95,24 @@ class ManagedBlocks final : public MovableBlocks {
   [[nodiscard]] std::unique_ptr<StepMemory> make_memory(const StepLayout& layout,
                                                         const PinnedBlocks& pinned) override {
     return std::make_unique<prefetch::ManagedMemory>(
-        layout, SlabAddress{layout, pinned, space_->slab()}, space_->hints());
+        layout, SlabAddress{layout, pinned, space_->slab(), workspaces_.bytes()}, space_->hints());
   }
   [[nodiscard]] um::Counters counters() const override { return space_->counters(); }
   [[nodiscard]] std::string description() const override {
-    return "unified memory (" + space_->description() + ")";
+    return "unified memory (" + space_->description() + where_workspaces_are() + ")";
   }
 
  private:
+  [[nodiscard]] std::string where_workspaces_are() const {
+    if (!is_plain_better_ || largest_ == Bytes{}) return {};
+    if (workspaces_.size() == Bytes{}) return ", workspaces in it";
+    if (workspaces_.size() == largest_) return ", workspaces beside it";
+    return ", workspaces up to " + to_string(workspaces_.size()) + " beside it";
+  }
+
+  const bool is_plain_better_;
+  const Bytes largest_;
+  um::Block workspaces_;
   std::unique_ptr<um::ManagedSpace> space_;
 };
 
@@ -133,11 +157,12 @@ std::unique_ptr<MovableBlocks> make_movable_blocks(um::Device& device, MemoryMod
                                                    um::ManagedOptions options, Layouts layouts,
                                                    um::Memory& near_memory, um::Ledger& ledger) {
   if (mode == MemoryMode::kResident) return std::make_unique<ResidentBlocks>(layouts, near_memory);
-  options.near = um::round_down(ledger.limit() - ledger.in_use(), options.page);
-  if (mode == MemoryMode::kCopy) {
-    return std::make_unique<CopiedBlocks>(device, options, layouts, ledger);
+  if (mode == MemoryMode::kManaged) {
+    return std::make_unique<ManagedBlocks>(device, std::move(options), layouts, near_memory,
+                                           ledger);
   }
-  return std::make_unique<ManagedBlocks>(device, std::move(options), layouts, ledger);
+  options.near = um::round_down(ledger.limit() - ledger.in_use(), options.page);
+  return std::make_unique<CopiedBlocks>(device, options, layouts, ledger);
 }
 
 }  // namespace spillway

@@ -88,33 +88,41 @@ struct Trained {
   std::string weights;
   um::Counters counters;
   bool kept_budget = true;
+  std::string memory;  // in words
 
   [[nodiscard]] auto numbers() const { return std::pair{losses, weights}; }
 };
 
-// Measures, plans the smallest budget, and trains four steps; a recorded GPU does nothing of them
-// before it must. With `graph`, the last two are captured where they can be.
-Trained train(Opened opened, MemoryMode mode, const std::string& planner = "joint",
-              bool graph = true) {
+struct Training {
+  std::string planner = "joint";
+  Bytes room;  // beside the smallest budget
+  ConvolutionAlgorithm convolution = ConvolutionAlgorithm::kDirect;
+  bool graph = true;
+};
+
+// Measures, plans the smallest budget and `room` more, and trains four steps; a recorded GPU does
+// nothing of them before it must. With `graph`, the last two are captured where they can be.
+Trained train(Opened opened, MemoryMode mode, const Training& training = {}) {
   ExecutionContext& context = opened.context;
   const nets::Network net = network();
   const Workload workload{
-      net, *context.backend, {.batch = kBatch, .convolution = ConvolutionAlgorithm::kDirect}};
-  const Bytes budget =
-      mode == MemoryMode::kResident ? workload.need().resident : workload.need().smallest;
+      net, *context.backend, {.batch = kBatch, .convolution = training.convolution}};
+  const Bytes budget = training.room + (mode == MemoryMode::kResident ? workload.need().resident
+                                                                      : workload.need().smallest);
   if (opened.backend != nullptr) opened.backend->declare(workload.training());
   const prefetch::Profile profile =
       measure_profile(context, workload, budget, mode, {}, {}, [](double) {});
-  const Plans plans = make_plans(
-      workload, profile, budget,
-      {.memory = mode, .planner = &prefetch::find_planner(planner), .may_recompute = false});
-  Session session{context, workload, plans, mode, {.gpu = {.graph = graph}}};
+  const Plans plans = make_plans(workload, profile, budget,
+                                 {.memory = mode,
+                                  .planner = &prefetch::find_planner(training.planner),
+                                  .may_recompute = false});
+  Session session{context, workload, plans, mode, {.gpu = {.graph = training.graph}}};
   session.state().initialise(1);
   const SyntheticDataset data{kImage, kClasses, 3 * kBatch, 1, Split::kTrain};
   BatchLoader loader{data, kBatch, 1, 0, BatchLoader::kUsualDepth, session.batch_memory()};
   std::optional<um::LateGpu> late;
   if (opened.gpu != nullptr) late.emplace(*opened.gpu, 1);
-  Trained trained;
+  Trained trained{.memory = session.memory_description()};
   for (std::uint64_t step = 0; step < 4; ++step) {
     const Batch& batch = loader.next();
     const StepReport report = session.train({.seed = 1,
@@ -135,7 +143,8 @@ TEST(GpuTraining, GivesTheHostsBitsInEveryMode) {
   const auto expected = train(this_machine(), MemoryMode::kResident).numbers();
   for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kManaged, MemoryMode::kCopy}) {
     for (const char* planner : {"joint", "capacity"}) {
-      const Trained trained = train(recorded_gpu(um::RecordingApi::h200()), mode, planner);
+      const Trained trained =
+          train(recorded_gpu(um::RecordingApi::h200()), mode, {.planner = planner});
       EXPECT_EQ(trained.numbers(), expected) << to_string(mode) << ' ' << planner;
       EXPECT_TRUE(trained.kept_budget) << to_string(mode) << ' ' << planner;
       EXPECT_EQ(trained.counters.bytes_offloaded > Bytes{}, mode != MemoryMode::kResident);
@@ -150,11 +159,28 @@ TEST(GpuTraining, GivesTheSameBitsWithAndWithoutAGraph) {
       auto driver = std::make_unique<um::RecordingApi>(um::RecordingApi::h200());
       std::vector<std::string> log;
       driver->tell_launches([&] { log.emplace_back("launch"); });
-      const Trained trained = train(recorded_gpu(std::move(driver)), mode, "joint", graph);
+      const Trained trained = train(recorded_gpu(std::move(driver)), mode, {.graph = graph});
       EXPECT_EQ(trained.numbers(), expected) << to_string(mode);
       EXPECT_EQ(log.size(), graph ? 2U : 0U) << to_string(mode);
     }
   }
+}
+
+// Winograd's workspaces of 8 MiB are pages of the slab in the smallest budget.
+TEST(GpuTraining, GivesTheSameBitsWhereverWorkspacesAre) {
+  const Training winograd{.convolution = ConvolutionAlgorithm::kWinograd};
+  const auto expected = train(this_machine(), MemoryMode::kResident, winograd).numbers();
+  const auto expect = [&](Bytes room, const std::string& place) {
+    Training managed = winograd;
+    managed.room = room;
+    const Trained trained =
+        train(recorded_gpu(um::RecordingApi::h200()), MemoryMode::kManaged, managed);
+    EXPECT_EQ(trained.numbers(), expected);
+    EXPECT_TRUE(trained.kept_budget);
+    EXPECT_NE(trained.memory.find(place), std::string::npos) << trained.memory;
+  };
+  expect({}, "workspaces in it");
+  expect(Bytes{8ULL << 20U}, "workspaces beside it");
 }
 
 // The slab of any plan holds what a task needs at the same time: more than 2 MiB.

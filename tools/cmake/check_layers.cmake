@@ -60,7 +60,7 @@ knows(src/data um um/files nets src/files src/ops)
 knows(src/step um nets prefetch prefetch/moves src/ops)
 knows(src/step/layers um nets src/ops src/step)
 knows(src/plan um nets ${planning} prefetch/runtime src/ops src/step)
-knows(src/execute um nets prefetch prefetch/simulate prefetch/runtime src/ops src/step src/plan)
+knows(src/execute um nets prefetch prefetch/verify prefetch/simulate prefetch/runtime src/ops src/step src/plan)
 knows(src/profile um nets prefetch prefetch/files src/ops src/step src/plan src/execute)
 knows(src/train um um/files nets nets/text ${planning} prefetch/runtime src/files src/ops src/data src/step src/plan
       src/execute src/profile)

@@ -90,6 +90,22 @@ TEST_F(StepLayoutTest, SlabAddressFindsBlocksWorkspacesAndPartsOfBlocks) {
                um::ContractError);
 }
 
+TEST_F(StepLayoutTest, SlabAddressPutsWorkspacesBesideTheSlabWhereTheyFit) {
+  const Stage stage{graph, plan};
+  std::vector<std::uint64_t> words(7 * kPage.count() / 8);
+  const um::Range memory = std::as_writable_bytes(std::span{words});
+  const um::Range slab = memory.first(5 * kPage.count());
+  const um::Range beside = memory.subspan(slab.size());
+  const SlabAddress address{stage.layout, stage.pinned, slab, beside};
+  EXPECT_EQ(address.workspace(0), beside.data());
+  EXPECT_TRUE(address.workspace_pages(0).empty());
+  EXPECT_EQ(address.workspace(1), stage.pinned.small_workspace());
+  EXPECT_EQ(address.workspace(2), nullptr);
+  const SlabAddress small{stage.layout, stage.pinned, slab, beside.first(kPage.count())};
+  EXPECT_EQ(small.workspace(0), slab.data() + pages(3).count());
+  EXPECT_EQ(small.workspace_pages(0).size(), pages(2).count());
+}
+
 // x (3 pages) is dropped and made again; z (3 pages) lives meanwhile.
 TEST_F(StepLayoutTest, GivesTheAddressesOfADroppedBlockToOthers) {
   TaskGraph step = toy_graph(

@@ -12,42 +12,13 @@
 #include "prefetch/planners/catalogue.h"
 #include "src/plan/plans.h"
 #include "src/step/machine_size_model.h"
-#include "um/host/host_device.h"
+#include "tests/src/execute/noting_device.h"
 #include "um/limited_memory.h"
 
 namespace spillway {
 namespace {
 
 using um::Bytes;
-
-// This machine, which notes what it was asked for.
-class NotingDevice final : public um::Device {
- public:
-  um::ManagedOptions asked;
-
-  [[nodiscard]] std::string name() const override { return host_.name(); }
-  [[nodiscard]] std::vector<um::Capability> capabilities() const override { return {}; }
-  [[nodiscard]] Bytes available_memory() const override { return host_.available_memory(); }
-  [[nodiscard]] um::Faults faults() const override { return host_.faults(); }
-  [[nodiscard]] bool evicts() const override { return host_.evicts(); }
-  void prepare_kernel_thread() override { host_.prepare_kernel_thread(); }
-  [[nodiscard]] std::unique_ptr<um::Stream> make_stream(const std::string& name) override {
-    return host_.make_stream(name);
-  }
-  [[nodiscard]] um::Memory& memory() override { return host_.memory(); }
-  [[nodiscard]] std::unique_ptr<um::ManagedSpace> make_managed_space(
-      const um::ManagedOptions& options, um::Ledger& ledger) override {
-    asked = options;
-    return host_.make_managed_space(options, ledger);
-  }
-  [[nodiscard]] std::unique_ptr<um::CopySpace> make_copy_space(
-      const um::CopyOptions& options) override {
-    return host_.make_copy_space(options);
-  }
-
- private:
-  um::HostDevice host_;
-};
 
 class ManagedStepSpace : public testing::Test {
  protected:
