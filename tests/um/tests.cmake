@@ -77,7 +77,8 @@ if(SPILLWAY_HAS_CUDA)
     TSAN)
   # Not under TSan: `joint` makes its plans in TBB loops, whose hand-over TSan does not see.
   spillway_test(um_cuda_order_tests
-  SOURCES um/cuda/host_calls_test.cpp um/cuda/ordered_steps_test.cpp
+  SOURCES um/cuda/host_calls_test.cpp um/cuda/managed_calls_test.cpp
+          um/cuda/ordered_steps_test.cpp
   LINK spillway::nets spillway::prefetch_files spillway::prefetch_planners spillway::prefetch_runtime
        spillway::step spillway::um_cuda spillway::um_host)
   spillway_test(um_cuda_gpu_tests GPU

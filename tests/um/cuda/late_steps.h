@@ -43,8 +43,14 @@ class LateSteps {
  public:
   /// Both outlive it. Requires: the plan verifies.
   LateSteps(const prefetch::TaskGraph& graph, const prefetch::Plan& plan, LateMode mode,
-            LateOrder order = LateOrder::kWalked)
-      : graph_{graph}, plan_{plan}, order_{order}, layout_{graph, plan}, ledger_{plan.budget} {
+            LateOrder order = LateOrder::kWalked,
+            std::unique_ptr<RecordingApi> driver = std::make_unique<RecordingApi>())
+      : graph_{graph},
+        plan_{plan},
+        order_{order},
+        owned_{std::move(driver)},
+        layout_{graph, plan},
+        ledger_{plan.budget} {
     place_pinned();
     ledger_.charge(layout_.block_sizes.pinned());
     const Bytes near = round_down(ledger_.limit() - ledger_.in_use(), plan.page);
@@ -161,7 +167,7 @@ class LateSteps {
   const prefetch::Plan& plan_;
   const LateOrder order_;
   int steps_ = 0;
-  std::unique_ptr<RecordingApi> owned_ = std::make_unique<RecordingApi>();
+  std::unique_ptr<RecordingApi> owned_;
   RecordedGpu& gpu_ = *owned_;
   CudaDevice device_{std::move(owned_), {}};
   std::vector<Block> state_;

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <string>
 
-#include "nets/network_catalogue.h"
-#include "prefetch/files/machine.h"
-#include "prefetch/need.h"
-#include "src/step/machine_size_model.h"
-#include "src/step/step.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/runtime/copy_steps.h"
 #include "tests/um/cuda/late_steps.h"
 #include "tests/um/cuda/swapped_block.h"
+#include "tests/um/cuda/tight_step.h"
 
 // Several steps of plans on a GPU that does nothing before it must: each access of a kernel, copy,
 // hint or free has an order with those that it needs one with. The order of the streams is drawn.
@@ -41,31 +37,6 @@ void expect_ordered(const TaskGraph& graph, const Plan& plan, Way way, std::uint
     LateSteps{graph, plan, way.mode, way.order}.run(steps, seed);
   }
 }
-
-// A network of the catalogue on an H200, in the least memory that any plan can work with and a
-// tenth more.
-struct TightStep {
-  TightStep(const std::string& name, std::size_t batch, LateMode mode)
-      : step{make_training_step(
-            nets::build_network(name, {.image = nets::Shape{3, 32, 32}, .classes = 10}),
-            MachineSizeModel{}, {.batch = batch})},
-        profile{prefetch::model_profile(step.graph, prefetch::find_machine("h200"))} {
-    const Bytes least = near_need(step.graph, prefetch::BlockSizes{step.graph, kPage}).smallest;
-    plan = prefetch::testing::planned("joint", {.graph = step.graph,
-                                                .profile = profile,
-                                                .budget = Bytes{least.count() * 11 / 10},
-                                                .page = kPage,
-                                                .whole_blocks = mode == LateMode::kCopy,
-                                                .may_recompute = true});
-  }
-  [[nodiscard]] std::ptrdiff_t recomputations() const {
-    return std::ranges::count_if(plan.runs, &prefetch::TaskRun::is_recomputation);
-  }
-
-  const Step step;
-  const prefetch::Profile profile;
-  Plan plan;
-};
 
 class OrderedSteps : public ::testing::TestWithParam<Way> {};
 

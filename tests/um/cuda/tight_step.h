@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "nets/network_catalogue.h"
+#include "prefetch/files/machine.h"
+#include "prefetch/need.h"
+#include "src/step/machine_size_model.h"
+#include "src/step/step.h"
+#include "tests/prefetch/planned.h"
+#include "tests/um/cuda/late_steps.h"
+#include "tests/um/cuda/swapped_block.h"
+
+namespace spillway::um {
+
+/// A network of the catalogue on an H200, in the least memory that any plan can work with and a
+/// tenth more, or in `percent` of what it needs when nothing moves.
+struct TightStep {
+  TightStep(const std::string& name, std::size_t batch, LateMode mode, std::uint64_t percent = 0)
+      : step{make_training_step(
+            nets::build_network(name, {.image = nets::Shape{3, 32, 32}, .classes = 10}),
+            MachineSizeModel{}, {.batch = batch})},
+        profile{prefetch::model_profile(step.graph, prefetch::find_machine("h200"))} {
+    const auto need = near_need(step.graph, prefetch::BlockSizes{step.graph, kPage});
+    const Bytes budget = percent == 0 ? Bytes{need.smallest.count() * 11 / 10}
+                                      : Bytes{need.resident.count() * percent / 100};
+    plan = prefetch::testing::planned("joint", {.graph = step.graph,
+                                                .profile = profile,
+                                                .budget = budget,
+                                                .page = kPage,
+                                                .whole_blocks = mode == LateMode::kCopy,
+                                                .may_recompute = true});
+  }
+  [[nodiscard]] std::ptrdiff_t recomputations() const {
+    return std::ranges::count_if(plan.runs, &prefetch::TaskRun::is_recomputation);
+  }
+
+  const Step step;
+  const prefetch::Profile profile;
+  prefetch::Plan plan;
+};
+
+}  // namespace spillway::um
