@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/prefetch/planned.h"
@@ -17,14 +19,31 @@ namespace {
 using namespace testing;
 
 // Notes every hint in words: "populate 2+1" is populate() of one page from page 2 on. Moves end at
-// once.
+// once; where launches can wait for them, prefetches end when the test says so.
 class RecordedHints final : public um::Hints {
  public:
   explicit RecordedHints(um::Range slab) : slab_{slab} {}
 
   void prefetch(um::Range range, um::MemoryTier tier, um::Completion done) override {
     note((tier == um::MemoryTier::kNear ? "prefetch " : "offload ") + pages_of(range));
-    done(failure);
+    if (launches_can_wait && tier == um::MemoryTier::kNear) {
+      const std::lock_guard lock{mutex_};
+      under_way_.push_back(std::move(done));
+    } else {
+      done(failure);
+    }
+  }
+  [[nodiscard]] bool lets_launches_wait(um::Range range) override {
+    if (launches_can_wait) note("wait " + pages_of(range));
+    return launches_can_wait;
+  }
+  void end_prefetches() {
+    std::vector<um::Completion> ended;
+    {
+      const std::lock_guard lock{mutex_};
+      ended.swap(under_way_);
+    }
+    for (const um::Completion& done : ended) done(failure);
   }
   void populate(um::Range range) override { note("populate " + pages_of(range)); }
   void discard(um::Range range) override { note("discard " + pages_of(range)); }
@@ -44,6 +63,11 @@ class RecordedHints final : public um::Hints {
     const std::lock_guard lock{mutex_};
     return log_;
   }
+  [[nodiscard]] std::vector<std::string> take_log() {
+    const std::lock_guard lock{mutex_};
+    return std::exchange(log_, {});
+  }
+  bool launches_can_wait = false;
   std::exception_ptr failure;        // of every move
   std::exception_ptr fault_failure;  // of a page fault
 
@@ -69,6 +93,7 @@ class RecordedHints final : public um::Hints {
   um::Range slab_;
   std::mutex mutex_;
   std::vector<std::string> log_;
+  std::vector<um::Completion> under_way_;
 };
 
 // a is made, is far while b is made with a workspace of one page, and comes back to be added to. a
@@ -118,6 +143,37 @@ TEST_F(ManagedMemoryTest, GivesTheHintsOfAPlanInItsOrder) {
                              "populate 2+1", "populate 3+1", "begin w2+1 w3+1", "end w2+1 w3+1",
                              "discard 2+1", "discard 3+1", "prefetch 0+2", "populate 2+1",
                              "begin rw0+2 w2+1", "end rw0+2 w2+1", "discard 0+2", "discard 2+1"}));
+}
+
+// In two parts, of which the run waits for both; the end of the step does, too.
+TEST_F(ManagedMemoryTest, BeginsARunThatLetsItsLaunchWaitForPrefetchesUnderWay) {
+  const DataId a{0};
+  plan.prefetches = {{.data = a, .size = pages(1), .after = {2, 1, 0}},
+                     {.data = a, .offset = pages(1), .size = pages(1), .after = {2, 1, 0}}};
+  plan.runs[2].after.prefetches = 2;
+  const Stage stage{graph, plan};
+  RecordedHints hints{slab};
+  hints.launches_can_wait = true;
+  ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.pinned, slab}, hints};
+  for (int step = 0; step < 2; ++step) {
+    memory.begin_step();
+    for (Position p = 0; p < 3; ++p) {
+      memory.begin_run(p);  // returns though no prefetch has ended
+      memory.end_run(p);
+    }
+    hints.end_prefetches();
+    memory.end_step();
+    std::vector<std::string> log = hints.take_log();
+    std::erase_if(log, [](const std::string& line) {
+      return !line.starts_with("prefetch") && !line.starts_with("wait") &&
+             line != "begin rw0+2 w2+1";
+    });
+    const auto at = [&](const std::string& line) { return std::ranges::find(log, line); };
+    EXPECT_EQ(log.size(), 5U);
+    EXPECT_LT(at("prefetch 0+1"), at("wait 0+1"));
+    EXPECT_LT(at("prefetch 1+1"), at("wait 1+1"));
+    EXPECT_LT(at("wait 1+1"), at("begin rw0+2 w2+1"));
+  }
 }
 
 TEST_F(ManagedMemoryTest, GivesNoHintsOnDemandButTellsWhatIsUsed) {
