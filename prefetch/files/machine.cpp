@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/profile_file.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -21,8 +25,9 @@ constexpr LinkProfile copy_engines(double gigabytes_per_second) {
           .copies_while_read = true};
 }
 
-// Peaks and efficiencies as published for the machines; a100 and h100 by their data sheets
-// with the efficiencies of h200; host: this project's two-core build machine with oneDNN.
+// Peaks and efficiencies as published for the machines, those of tensor cores without sparsity;
+// a100 and h100 (SXM) by their data sheets with the efficiencies of h200; host: this project's
+// two-core build machine with oneDNN.
 const std::array<Machine, 6> kMachines{{
     {.name = "k40m",
      .near_memory = 12_GiB,
@@ -44,21 +49,27 @@ const std::array<Machine, 6> kMachines{{
      .compute_efficiency = 0.65,
      .memory_bandwidth = Bandwidth{1555e9},
      .memory_efficiency = 0.75,
-     .link = copy_engines(25)},
+     .link = copy_engines(25),
+     .tf32_flops_per_second = 156e12,
+     .bf16_flops_per_second = 312e12},
     {.name = "h100",
      .near_memory = 80_GiB,
      .flops_per_second = 67e12,
      .compute_efficiency = 0.65,
      .memory_bandwidth = Bandwidth{3350e9},
      .memory_efficiency = 0.75,
-     .link = copy_engines(50)},
+     .link = copy_engines(50),
+     .tf32_flops_per_second = 494e12,
+     .bf16_flops_per_second = 989e12},
     {.name = "h200",
      .near_memory = 141_GiB,
      .flops_per_second = 67e12,
      .compute_efficiency = 0.65,
      .memory_bandwidth = Bandwidth{4800e9},
      .memory_efficiency = 0.75,
-     .link = copy_engines(50)},
+     .link = copy_engines(50),
+     .tf32_flops_per_second = 494e12,
+     .bf16_flops_per_second = 989e12},
     {.name = "host",
      .near_memory = 24_GiB,
      .flops_per_second = 0.5e12,
@@ -78,6 +89,11 @@ double fraction(const JsonView& value) {
   return number;
 }
 
+std::optional<double> read_peak(const JsonView& machine, const char* name) {
+  if (!machine.has(name)) return std::nullopt;
+  return read_rate(machine.at(name));
+}
+
 Machine read_machine(const JsonFile& file) {
   file.expect_format("spillway-machine", 1);
   const JsonView root = file.root();
@@ -87,7 +103,20 @@ Machine read_machine(const JsonFile& file) {
           .compute_efficiency = fraction(root.at("compute_efficiency")),
           .memory_bandwidth = Bandwidth{read_rate(root.at("memory_bytes_per_second"))},
           .memory_efficiency = fraction(root.at("memory_efficiency")),
-          .link = read_link(root.at("link"))};
+          .link = read_link(root.at("link")),
+          .tf32_flops_per_second = read_peak(root, "tf32_flops_per_second"),
+          .bf16_flops_per_second = read_peak(root, "bf16_flops_per_second")};
+}
+
+struct Peak {
+  std::string_view precision;
+  std::optional<double> flops_per_second;
+};
+
+std::array<Peak, 3> peaks_of(const Machine& machine) {
+  return {{{"fp32", machine.flops_per_second},
+           {"tf32", machine.tf32_flops_per_second},
+           {"bf16", machine.bf16_flops_per_second}}};
 }
 
 }  // namespace
@@ -105,9 +134,26 @@ Machine find_machine(const std::string& name_or_path) {
                   names + "or a machine file"};
 }
 
+Machine in_precision(Machine machine, std::string_view precision) {
+  um::expects(machine.precision == "fp32", "a machine in fp32 has all its peaks");
+  std::string has;
+  for (const Peak& peak : peaks_of(machine)) {
+    if (!peak.flops_per_second) continue;
+    if (peak.precision == precision) {
+      machine.flops_per_second = *peak.flops_per_second;
+      machine.precision = precision;
+      return machine;
+    }
+    has += (has.empty() ? "" : " and ") + std::string{peak.precision};
+  }
+  throw um::Error{"the machine '" + machine.name + "' has no peak rate in " +
+                  std::string{precision} + ", only in " + has};
+}
+
 Profile model_profile(const TaskGraph& graph, const Machine& machine) {
   constexpr double kFastConvolution = 0.55;  // of the plain algorithm
-  Profile profile{.source = "model " + machine.name,
+  const std::string tensor_cores = machine.precision == "fp32" ? "" : ", " + machine.precision;
+  Profile profile{.source = "model " + machine.name + tensor_cores,
                   .graph = fingerprint(graph),
                   .durations = {},
                   .link = machine.link};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,11 +17,15 @@ namespace spillway::prefetch {
 struct Machine {
   std::string name;
   um::Bytes near_memory;
-  double flops_per_second;  ///< peak
+  double flops_per_second;  ///< peak, in `precision`
   double compute_efficiency;
   um::Bandwidth memory_bandwidth{1};  ///< peak
   double memory_efficiency;
   LinkProfile link;
+  /// Peaks of tensor cores, dense; nothing where there are none for these numbers.
+  std::optional<double> tf32_flops_per_second = {};
+  std::optional<double> bf16_flops_per_second = {};
+  std::string precision = "fp32";  ///< "fp32", "tf32" or "bf16"
 };
 
 /// The machines that come with Spillway.
@@ -29,6 +34,10 @@ struct Machine {
 /// A built-in machine by name, or a machine file by path (JSON, see prefetch/README.md).
 /// Throws: um::Error that says what is wrong and where.
 [[nodiscard]] Machine find_machine(const std::string& name_or_path);
+
+/// `machine` with its peak in `precision`, one of those named there. Requires: it is in fp32.
+/// Throws: um::Error when the machine has no such peak, with those that it has.
+[[nodiscard]] Machine in_precision(Machine machine, std::string_view precision);
 
 /// The profile that `machine` gives `graph`. Algorithm 0 of a task runs at the roofline; a later
 /// one, a fast convolution that trades workspace for arithmetic, at 0.55 of its time.

@@ -101,6 +101,10 @@ class SizeModel {
   [[nodiscard]] virtual um::Bytes staged_bytes(const LoadBatch& /*operation*/) const { return {}; }
   /// At least one. The first is the baseline: always available, least workspace.
   [[nodiscard]] virtual std::vector<AlgorithmInfo> algorithms(const Operation& operation) const = 0;
+  /// Bytes of all operands that it moves, for a roofline model.
+  [[nodiscard]] virtual um::Bytes traffic(const Operation& operation) const {
+    return cost_of(operation).traffic;
+  }
   /// The unit in which the device moves memory: pages are not smaller.
   [[nodiscard]] virtual um::Bytes smallest_page() const { return um::Bytes{4096}; }
 };

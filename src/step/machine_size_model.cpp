@@ -27,14 +27,42 @@ struct GeometryOf {
   }
 };
 
+// Of weights and biases that kernels read in bfloat16.
+um::Bytes copy_bytes(const ParameterSpec& spec) {
+  if (std::holds_alternative<BatchNormParameters>(spec) ||
+      std::holds_alternative<BatchNormStatistics>(spec)) {
+    return {};
+  }
+  return um::Bytes{float_bytes(element_count(spec)).count() / 2};
+}
+
+// Nothing where an operation is about activations, which are as narrow as the precision says.
+struct FloatsOf {
+  using Result = std::optional<um::Bytes>;
+
+  Result operator()(const SgdUpdate& op) const {
+    return op.cost().traffic + copy_bytes(op.parameters);
+  }
+  Result operator()(const AdamUpdate& op) const {
+    return op.cost().traffic + copy_bytes(op.parameters);
+  }
+  Result operator()(const AccumulateGradients& op) const { return op.cost().traffic; }
+  template <class Op>
+  Result operator()(const Op& /*op*/) const {
+    return std::nullopt;
+  }
+};
+
 }  // namespace
 
 um::Bytes MachineSizeModel::tensor_bytes(const TensorShape& shape) const {
-  return float_bytes(shape.elements());
+  const um::Bytes floats = float_bytes(shape.elements());
+  return precision_ == Precision::kBf16 ? um::Bytes{floats.count() / 2} : floats;
 }
 
 um::Bytes MachineSizeModel::parameter_bytes(const ParameterSpec& spec) const {
-  return float_bytes(element_count(spec));
+  const um::Bytes floats = float_bytes(element_count(spec));
+  return floats + (precision_ == Precision::kBf16 ? copy_bytes(spec) : um::Bytes{});
 }
 
 um::Bytes MachineSizeModel::saved_bytes(const Operation& operation) const {
@@ -52,12 +80,19 @@ std::vector<AlgorithmInfo> MachineSizeModel::algorithms(const Operation& operati
   const std::optional<ConvolutionGeometry> geometry = std::visit(GeometryOf{}, operation);
   if (!geometry) return {{.name = "default", .workspace = {}}};
   std::vector<AlgorithmInfo> all{{.name = "direct", .workspace = {}}};
+  if (precision_ != Precision::kFp32) return all;
   if (geometry->kernel == nets::square(3) && geometry->stride == nets::square(1) &&
       geometry->dilation == nets::square(1) && geometry->groups == 1) {
     const std::size_t touched = geometry->x.elements() + geometry->y.elements();
     all.push_back({.name = "winograd", .workspace = float_bytes(touched + touched / 8)});
   }
   return all;
+}
+
+um::Bytes MachineSizeModel::traffic(const Operation& operation) const {
+  const um::Bytes floats = SizeModel::traffic(operation);
+  if (precision_ != Precision::kBf16) return floats;
+  return std::visit(FloatsOf{}, operation).value_or(um::Bytes{floats.count() / 2});
 }
 
 }  // namespace spillway

@@ -136,11 +136,10 @@ void StepBuilder::emit_task(prefetch::Task task, const Operation& operation,
                             std::optional<DataId> updated_once) {
   Launch launch{.operation = operation, .operands = task.reads};
   launch.operands.insert(launch.operands.end(), task.writes.begin(), task.writes.end());
-  const OperationCost cost = cost_of(operation);
   task.kind = task_kind(row_of(operation).kind);
   task.algorithms = algorithms(operation);
-  task.flops = cost.flops;
-  task.traffic = cost.traffic;
+  task.flops = cost_of(operation).flops;
+  task.traffic = size_model_.traffic(operation);
   task.is_recomputable = row_of(operation).is_recomputable;
   if (updated_once) {
     std::erase(task.writes, *updated_once);

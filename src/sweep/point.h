@@ -23,6 +23,7 @@ struct PointKey {
   std::string net;
   std::size_t batch = 0;
   std::string machine;
+  std::string precision;  ///< of the machine: "fp32", "tf32" or "bf16"
   double link_factor = 1;
   std::size_t position = 0;  ///< of the budget in its list: "p"
   um::Bytes budget;

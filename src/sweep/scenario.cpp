@@ -26,6 +26,7 @@ Scenario make_scenario(std::string net, std::size_t batch, std::shared_ptr<const
   return {.net = std::move(net),
           .batch = batch,
           .machine = machine.name,
+          .precision = machine.precision,
           .link_factor = link_factor,
           .workload = std::move(workload),
           .profile = std::move(profile)};

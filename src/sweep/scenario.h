@@ -22,6 +22,7 @@ struct Scenario {
   std::string net;
   std::size_t batch = 0;
   std::string machine;
+  std::string precision;   ///< "fp32", "tf32" or "bf16"
   double link_factor = 1;  ///< the machine's link times this
   /// Shared by the scenarios that differ in the machine alone.
   std::shared_ptr<const Workload> workload;

@@ -97,6 +97,7 @@ PointKey key_of(const SweepPoint& sweep_point, const Strategy& strategy) {
   return {.net = scenario.net,
           .batch = scenario.batch,
           .machine = scenario.machine,
+          .precision = scenario.precision,
           .link_factor = scenario.link_factor,
           .position = sweep_point.position,
           .budget = sweep_point.budget,

@@ -36,6 +36,7 @@ json to_json(const Point& point) {
   json object{{"net", point.key.net},
               {"batch", point.key.batch},
               {"machine", point.key.machine},
+              {"precision", point.key.precision},
               {"link_factor", point.key.link_factor},
               {"p", point.key.position},
               {"budget_bytes", point.key.budget.count()},

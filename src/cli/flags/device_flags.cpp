@@ -98,7 +98,7 @@ void DeviceFlags::add_device_to(CLI::App& app) {
       ->group(kDevice);
 }
 
-void DeviceFlags::add_kernels_to(CLI::App& app) {
+void DeviceFlags::add_precision_to(CLI::App& app) {
   app.add_option(
          "--precision", precision,
          "Precision on a GPU: fp32 (no tensor cores, slow), tf32, or bf16 (activations in bf16, "
@@ -106,6 +106,10 @@ void DeviceFlags::add_kernels_to(CLI::App& app) {
       ->check(check_precision)
       ->capture_default_str()
       ->group(kDevice);
+}
+
+void DeviceFlags::add_kernels_to(CLI::App& app) {
+  add_precision_to(app);
   app.add_flag("--deterministic", deterministic,
                "Use only deterministic kernels; the host's kernels always are")
       ->group(kDevice);

@@ -29,6 +29,8 @@ struct DeviceFlags {
   void add_sizes_to(CLI::App& app);
   /// Only what says whose memory, for what runs no kernels.
   void add_memory_to(CLI::App& app);
+  /// --precision alone.
+  void add_precision_to(CLI::App& app);
   /// --threads alone: what sizes on the host depend on.
   void add_threads_to(CLI::App& app);
 

@@ -90,18 +90,21 @@ PlanSubject SubjectFlags::open_trace() const {
 PlanSubject SubjectFlags::open_network() const {
   if (workload.net.empty()) throw CLI::RequiredError{"--net"};
   if (workload.batch == 0) throw CLI::RequiredError{"--batch"};
-  if (profile.empty() && (device.device != "host" || device.precision != "fp32")) {
+  if (profile.empty() && device.device != "host") {
     throw um::Error{
         "a GPU's times are not modelled for the sizes that it has: give --profile FILE, made "
-        "by spillway profile, or --machine alone"};
+        "by spillway profile, or --machine without --device"};
   }
   std::optional<prefetch::Machine> model;  // else a profile file
-  if (profile.empty()) model = prefetch::find_machine(machine.empty() ? "host" : machine);
+  if (profile.empty()) {
+    model = prefetch::in_precision(prefetch::find_machine(machine.empty() ? "host" : machine),
+                                   device.precision);
+  }
   std::shared_ptr<const SizeModel> size_model;
   if (!model || model->name == "host") {
     size_model = device.open_size_model();
   } else {
-    size_model = std::make_shared<const MachineSizeModel>();
+    size_model = std::make_shared<const MachineSizeModel>(device.chosen_precision());
   }
   nets::Network network = workload.network();
   auto built = std::make_unique<const Workload>(network, *size_model, workload.step());
@@ -110,16 +113,17 @@ PlanSubject SubjectFlags::open_network() const {
                                   : prefetch::read_profile(prefetch::JsonFile{profile}, step.graph);
   const std::string name = network.name;
   const um::Bytes available = model ? model->near_memory : step.need.peak_with_workspace;
-  return {.workload = std::move(built),
-          .network = std::move(network),
-          .size_model = std::move(size_model),
-          .machine = std::move(model),
-          .trace = nullptr,
-          .step = step,
-          .profile = std::move(times),
-          .available = available,
-          .title = fmt::format("{} at batch {}", name, workload.batch),
-          .identity = {{"network", name}, {"batch", workload.batch}}};
+  return {
+      .workload = std::move(built),
+      .network = std::move(network),
+      .size_model = std::move(size_model),
+      .machine = std::move(model),
+      .trace = nullptr,
+      .step = step,
+      .profile = std::move(times),
+      .available = available,
+      .title = fmt::format("{} at batch {}", name, workload.batch),
+      .identity = {{"network", name}, {"batch", workload.batch}, {"precision", device.precision}}};
 }
 
 }  // namespace spillway::cli

@@ -30,6 +30,7 @@ namespace {
 struct SweepFlags {
   WorkloadFlags workload;
   ComparisonFlags comparison;
+  DeviceFlags device;  // of the machines: --precision alone
   SweepOutput output;
   std::string noise;
   int threads = 0;
@@ -41,7 +42,8 @@ std::shared_ptr<const Workload> make_workload(const nets::Network& network,
                                               const SweepFlags& options,
                                               const std::string& machine) {
   if (machine != "host") {
-    return std::make_shared<const Workload>(network, MachineSizeModel{}, options.workload.step());
+    return std::make_shared<const Workload>(
+        network, MachineSizeModel{options.device.chosen_precision()}, options.workload.step());
   }
   return std::make_shared<const Workload>(network, *DeviceFlags{}.make_host_backend(),
                                           options.workload.step());
@@ -54,9 +56,12 @@ struct Grid {
 };
 
 Grid make_grid(const SweepFlags& options) {
-  const std::vector<prefetch::Machine> machines =
+  std::vector<prefetch::Machine> machines =
       find_machines(options.comparison.machines.empty() ? std::vector<std::string>{"v100"}
                                                         : options.comparison.machines);
+  for (prefetch::Machine& machine : machines) {
+    machine = prefetch::in_precision(std::move(machine), options.device.precision);
+  }
   const nets::Network network = options.workload.network();
   Grid grid;
   std::vector<um::Bytes> available;
@@ -120,6 +125,7 @@ void add_sweep_command(CLI::App& app) {
   const auto options = std::make_shared<SweepFlags>();  // shared: the callback keeps it
   options->workload.add_to(*command);
   options->comparison.add_to(*command);
+  options->device.add_precision_to(*command);
   constexpr int kMaxThreads = 1024;
   command
       ->add_option("--threads", options->threads,

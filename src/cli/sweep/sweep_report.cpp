@@ -58,8 +58,10 @@ void print_infeasible(std::span<const Point> sweep_points) {
 
 void print_scenario(std::span<const Point> points) {
   const Point& first = points.front();
-  fmt::print("{} at batch {} on {}, link x{:g}: {} with all near ({}); smallest budget {}\n",
-             first.key.net, first.key.batch, first.key.machine, first.key.link_factor,
+  const std::string precision =
+      first.key.precision == "fp32" ? "" : fmt::format(" in {}", first.key.precision);
+  fmt::print("{} at batch {} on {}{}, link x{:g}: {} with all near ({}); smallest budget {}\n",
+             first.key.net, first.key.batch, first.key.machine, precision, first.key.link_factor,
              duration_text(first.facts.fastest), um::to_string(first.facts.resident),
              um::to_string(first.facts.smallest_budget));
   std::vector<TableLine> lines{{"budget", "bound"}};

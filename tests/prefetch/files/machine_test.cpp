@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <tuple>
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/profile_file.h"
@@ -59,6 +61,37 @@ TEST_F(MachineFile, IsRead) {
 TEST(FindMachine, RefusesANameThatIsTooLongForAFile) {
   EXPECT_NE(refusal([] { return find_machine(std::string(5000, 'x')); }).find("no such file"),
             std::string::npos);
+}
+
+TEST(InPrecision, TakesThePeaksOfTheDataSheets) {
+  for (const auto& [name, tf32, bf16] :
+       {std::tuple{"a100", 156e12, 312e12}, {"h100", 494e12, 989e12}, {"h200", 494e12, 989e12}}) {
+    const Machine machine = find_machine(name);
+    EXPECT_EQ(in_precision(machine, "fp32").flops_per_second, machine.flops_per_second);
+    EXPECT_EQ(in_precision(machine, "tf32").flops_per_second, tf32);
+    EXPECT_EQ(in_precision(machine, "bf16").flops_per_second, bf16);
+    EXPECT_EQ(in_precision(machine, "bf16").precision, "bf16");
+  }
+}
+
+TEST(InPrecision, NamesThePrecisionsOfAMachineWithoutThisOne) {
+  EXPECT_EQ(refusal([] { return in_precision(find_machine("v100"), "bf16"); }),
+            "the machine 'v100' has no peak rate in bf16, only in fp32");
+}
+
+TEST_F(MachineFile, MayHavePeaksOfTensorCores) {
+  EXPECT_EQ(find().bf16_flops_per_second, std::nullopt);  // as files were before
+  file["bf16_flops_per_second"] = 4e9;
+  EXPECT_EQ(refusal([&] { return in_precision(find(), "tf32"); }),
+            "the machine 'toy' has no peak rate in tf32, only in fp32 and bf16");
+  // 4e9 flops/s at one half: 1000 flops take 500 ns.
+  TaskGraph graph;
+  graph.add(Task{.name = "flops", .flops = 1000});
+  const Profile profile = model_profile(graph, in_precision(find(), "bf16"));
+  EXPECT_EQ(profile.durations[0], std::vector{um::Nanoseconds{500}});
+  EXPECT_EQ(profile.source, "model toy, bf16");
+  file["bf16_flops_per_second"] = 1;
+  EXPECT_EQ(refusal([&] { return find(); }), path + ": bf16_flops_per_second is smaller than 1000");
 }
 
 TEST_F(MachineFile, ModelsNoTimeLongerThanTheLongest) {

@@ -164,6 +164,27 @@ TEST(PlanJson, HasTheFiguresOfThePlan) {
   EXPECT_GE(plan.at("makespan_seconds"), plan.at("compute_seconds"));
 }
 
+TEST(PlanJson, IsOfThePrecisionThatTheMachineComputesIn) {
+  const auto plan_in = [](const std::string& precision) {
+    return json_of(
+        {"plan --net resnet50 --batch 256 --machine h200 --budget 100% --json - "
+         "--planner resident --precision",
+         precision});
+  };
+  const json fp32 = plan_in("fp32");
+  const json tf32 = plan_in("tf32");
+  const json bf16 = plan_in("bf16");
+  EXPECT_EQ(fp32.at("profile"), "model h200");
+  EXPECT_EQ(fp32.at("precision"), "fp32");
+  EXPECT_EQ(bf16.at("profile"), "model h200, bf16");
+  EXPECT_EQ(bf16.at("precision"), "bf16");
+  EXPECT_LT(tf32.at("compute_seconds"), fp32.at("compute_seconds"));
+  EXPECT_LT(bf16.at("compute_seconds"), tf32.at("compute_seconds"));
+  // Nearly all of the need are activations, which are half as large.
+  EXPECT_LT(bf16.at("resident_bytes").get<double>(),
+            0.56 * tf32.at("resident_bytes").get<double>());
+}
+
 TEST(PlanJson, HasWhatOocPaleoSaysWhereAskedFor) {
   const Arguments command = "plan --net lenet --batch 64 --planner vdnn-all --budget 100% --json -";
   EXPECT_FALSE(json_of(command).contains("paleo_seconds"));

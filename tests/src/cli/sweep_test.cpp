@@ -89,6 +89,28 @@ TEST(SweepJson, KeepsMemoryCurvesWhenAsked) {
   EXPECT_GE(points[0].at("memory_bytes").size(), points[0].at("tasks"));
 }
 
+TEST(SweepJson, IsOfThePrecisionThatTheMachinesComputeIn) {
+  const Arguments flags = "--budgets 100% --planners resident --machines h100,h200 --precision";
+  const json fp32 = points_of({flags, "fp32"});
+  const json bf16 = points_of({flags, "bf16"});
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(fp32[i].at("precision"), "fp32");
+    EXPECT_EQ(bf16[i].at("precision"), "bf16");
+    EXPECT_LT(bf16[i].at("compute_seconds"), fp32[i].at("compute_seconds"));
+    EXPECT_LT(bf16[i].at("resident_bytes"), fp32[i].at("resident_bytes"));
+  }
+  const Outcome table = succeed(sweep_lenet({flags, "bf16"}));
+  expect_parts(table.output, {"on h200 in bf16, link x1"});
+}
+
+TEST(Sweep, RefusesAPrecisionThatAMachineHasNoPeakIn) {
+  expect_refused(kFailure, sweep_lenet("--machines h200,v100 --precision bf16"),
+                 {"'v100' has no peak rate in bf16, only in fp32"});
+  expect_refused(kFailure, "plan --net lenet --batch 8 --precision tf32",
+                 {"'host' has no peak rate in tf32, only in fp32"});
+  expect_refused(kBadUsage, sweep_lenet("--precision fp8"), {"--precision", "fp8"});
+}
+
 TEST(SweepTable, SaysWhichPlannersNeedMore) {
   const Outcome outcome = succeed(sweep_lenet("--budgets min --planners fractional,resident"));
   expect_parts(outcome.output, {"-: resident needs at least"});

@@ -1,0 +1,58 @@
+#include "src/step/machine_size_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "nets/builder.h"
+#include "src/step/step.h"
+#include "tests/src/step_tasks.h"
+
+namespace spillway {
+namespace {
+
+using namespace um::literals;
+using test::find_task;
+
+// A convolution from 2 to 4 channels on 2 images of 8 x 8, and a linear layer to 3 classes.
+Step narrow_step(Precision precision) {
+  nets::Builder builder{"narrow", {.channels = 2, .height = 8, .width = 8}};
+  const nets::NodeId x =
+      builder.convolution("conv", builder.input(),
+                          {.channels = 4, .kernel = nets::square(3), .padding = nets::square(1)});
+  const nets::Network net = builder.build(builder.linear("fc", x, {.features = 3}));
+  return make_training_step(net, MachineSizeModel{precision}, {.batch = 2});
+}
+
+um::Bytes bytes_of(const Step& step, const std::string& block) {
+  return std::ranges::find(step.graph.data, block, &prefetch::DataBlock::name)->size;
+}
+
+TEST(MachineSizeModel, HalvesActivationsInBf16AndAddsACopyOfWeights) {
+  const Step fp32 = narrow_step(Precision::kFp32);
+  const Step bf16 = narrow_step(Precision::kBf16);
+  EXPECT_EQ(bytes_of(fp32, "images"), 1024_B);  // 2 x 2 x 64 floats
+  EXPECT_EQ(bytes_of(bf16, "images"), 512_B);
+  // 4 x 2 x 9 weights and 4 biases: 76 floats, and as many half as large.
+  EXPECT_EQ(bytes_of(fp32, "conv"), 304_B);
+  EXPECT_EQ(bytes_of(bf16, "conv"), 456_B);
+}
+
+TEST(MachineSizeModel, HalvesTheTrafficOfKernelsInBf16ButNotOfUpdates) {
+  const Step fp32 = narrow_step(Precision::kFp32);
+  const Step bf16 = narrow_step(Precision::kBf16);
+  EXPECT_EQ(find_task(fp32, "conv.forward")->traffic, 2 * find_task(bf16, "conv.forward")->traffic);
+  // Five blocks of 76 floats, and the copy that is written.
+  EXPECT_EQ(find_task(fp32, "conv.update")->traffic, 1520_B);
+  EXPECT_EQ(find_task(bf16, "conv.update")->traffic, 1672_B);
+}
+
+TEST(MachineSizeModel, HasFastConvolutionsWhereNoTensorCoresMultiply) {
+  EXPECT_EQ(find_task(narrow_step(Precision::kFp32), "conv.forward")->algorithms.size(), 2U);
+  EXPECT_EQ(find_task(narrow_step(Precision::kTf32), "conv.forward")->algorithms.size(), 1U);
+  EXPECT_EQ(find_task(narrow_step(Precision::kBf16), "conv.forward")->algorithms.size(), 1U);
+}
+
+}  // namespace
+}  // namespace spillway
