@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "src/execute/executor.h"
+#include "src/profile/idle_link.h"
 #include "src/profile/loaded_link.h"
 #include "src/profile/repeated_launch.h"
 #include "src/profile/scratch_launch.h"
@@ -15,6 +16,7 @@ namespace {
 
 using prefetch::TaskId;
 using um::Bytes;
+using um::Nanoseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr Bytes kMoved{32ULL << 20U};                       // at a time
@@ -37,6 +39,24 @@ Bytes moved_size(Bytes page, Bytes limit) {
   return std::max(page, std::min(um::round_up(kMoved, page), quarter));
 }
 
+// Moves of one direction, one after the other.
+struct Moves {
+  Bytes bytes;
+  Nanoseconds time{0};
+  int count = 0;
+
+  void add(Bytes size, Nanoseconds taken) {
+    bytes += size;
+    time += taken;
+    ++count;
+  }
+  // Of what a move takes beside `latency`, which is at most half of it.
+  [[nodiscard]] um::Bandwidth bandwidth(Nanoseconds latency) const {
+    const Nanoseconds moving = time - std::min(count * latency, time / 2);
+    return um::Bandwidth{static_cast<double>(bytes.count()) / um::seconds(moving)};
+  }
+};
+
 }  // namespace
 
 prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
@@ -49,23 +69,31 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
   if (const std::optional<TaskId> task = find_load(step, profile, subject.limit)) {
     load = std::make_unique<RepeatedLaunch>(step, *task, backend, device.memory(), stream);
   }
+  const LinkUnderTest::Part whole{.offset = {}, .size = link->size()};
+  Moves away;
+  Moves back;
   const auto round_trip = [&] {
     if (stop.stop_requested()) throw Interrupted{};
-    link->move_away();
-    link->move_back();
+    away.add(whole.size, link->move_away(whole));
+    back.add(whole.size, link->move_back(whole));
   };
   round_trip();  // the first write to far memory waits for the system to give it
-  link->forget();
+  away = back = {};
   const Clock::time_point begin = Clock::now();
   do round_trip();
   while (Clock::now() - begin < kDuration);
+  const auto speed = load ? load->stop() : std::nullopt;
 
-  prefetch::LinkProfile result{
-      .offload = link->away(), .prefetch = link->back(), .faults = device.faults()};
+  const IdleLinkTimes idle = measure_idle_link(*link, subject.options.page, stop);
+  const Nanoseconds away_latency = idle.away.latency();
+  const Nanoseconds back_latency = idle.back.latency();
+  prefetch::LinkProfile result{.offload = away.bandwidth(away_latency),
+                               .prefetch = back.bandwidth(back_latency),
+                               .latency = std::max(away_latency, back_latency),
+                               .is_duplex = idle.exchange.is_duplex(),
+                               .faults = device.faults()};
   result.faults.time += subject.options.fault_latency;
-  if (const auto speed = load ? load->stop() : std::nullopt) {
-    result.compute_speed_while_moving = std::clamp(*speed, 0.05, 1.0);
-  }
+  if (speed) result.compute_speed_while_moving = std::clamp(*speed, 0.05, 1.0);
   return result;
 }
 

@@ -7,32 +7,37 @@
 #include <utility>
 
 #include "um/ledger.h"
+#include "um/populate_now.h"
 
 namespace spillway {
 namespace {
+
+um::Range range_of(um::Range whole, LinkUnderTest::Part part) {
+  return whole.subspan(part.offset.count(), part.size.count());
+}
 
 class ManagedLink final : public LinkUnderTest {
  public:
   ManagedLink(um::Device& device, const um::ManagedOptions& options)
       : ledger_{options.near}, space_{device.make_managed_space(options, ledger_)} {
-    // Near memory is there for what a stream is given from now on, not for moves: they would meet.
-    const std::unique_ptr<um::Stream> stream = device.make_stream("populate");
-    space_->hints().populate(space_->slab());
-    stream->synchronize();
+    um::populate_now(space_->hints(), space_->slab(), *device.make_stream("populate"));
   }
+
+  [[nodiscard]] um::Bytes size() const override { return um::Bytes{space_->slab().size()}; }
 
  private:
   // Dirty again: a clean page would not be transferred.
-  void start_away(um::Completion done) override {
-    const um::Use overwrite{.range = space_->slab(), .access = um::Access::kWrite};
+  void start_away(Part part, um::Completion done) override {
+    const um::Range range = range_of(space_->slab(), part);
+    const um::Use overwrite{.range = range, .access = um::Access::kWrite};
     space_->hints().begin_use({&overwrite, 1});
     space_->hints().end_use({&overwrite, 1});
-    space_->hints().prefetch(space_->slab(), um::MemoryTier::kFar, std::move(done));
+    space_->hints().prefetch(range, um::MemoryTier::kFar, std::move(done));
   }
-  void start_back(um::Completion done) override {
-    space_->hints().prefetch(space_->slab(), um::MemoryTier::kNear, std::move(done));
+  void start_back(Part part, um::Completion done) override {
+    space_->hints().prefetch(range_of(space_->slab(), part), um::MemoryTier::kNear,
+                             std::move(done));
   }
-  [[nodiscard]] um::Bytes size() const override { return um::Bytes{space_->slab().size()}; }
 
   um::Ledger ledger_;
   std::unique_ptr<um::ManagedSpace> space_;
@@ -43,28 +48,23 @@ class CopyLink final : public LinkUnderTest {
   CopyLink(um::Device& device, const um::CopyOptions& options)
       : space_{device.make_copy_space(options)} {}
 
- private:
-  void start_away(um::Completion done) override {
-    space_->copies().offload(space_->near(), um::Bytes{}, std::move(done));
-  }
-  void start_back(um::Completion done) override {
-    space_->copies().prefetch(um::Bytes{}, space_->near(), std::move(done));
-  }
   [[nodiscard]] um::Bytes size() const override { return um::Bytes{space_->near().size()}; }
+
+ private:
+  void start_away(Part part, um::Completion done) override {
+    space_->copies().offload(range_of(space_->near(), part), part.offset, std::move(done));
+  }
+  void start_back(Part part, um::Completion done) override {
+    space_->copies().prefetch(part.offset, range_of(space_->near(), part), std::move(done));
+  }
 
   std::unique_ptr<um::CopySpace> space_;
 };
 
-}  // namespace
-
-um::Bandwidth LinkUnderTest::Moved::bandwidth() const {
-  return um::Bandwidth{static_cast<double>(bytes.count()) / um::seconds(time)};
-}
-
+// Calls `start(completion)`, and says when the move that begins has ended.
 template <class Start>
-void LinkUnderTest::move(const Start& start, Moved& moved) {
+std::future<void> started(const Start& start) {
   const auto done = std::make_shared<std::promise<void>>();  // set_value() may outlast the wait
-  const auto begin = std::chrono::steady_clock::now();
   start([done](std::exception_ptr error) {
     if (error != nullptr) {
       done->set_exception(std::move(error));
@@ -72,22 +72,30 @@ void LinkUnderTest::move(const Start& start, Moved& moved) {
       done->set_value();
     }
   });
-  done->get_future().get();
-  moved.time += std::chrono::steady_clock::now() - begin;
-  moved.bytes += size();
+  return done->get_future();
 }
 
-void LinkUnderTest::move_away() {
-  move([this](um::Completion done) { start_away(std::move(done)); }, away_);
+template <class... Start>
+um::Nanoseconds time_of(const Start&... starts) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::future<void> moves[] = {started(starts)...};
+  for (std::future<void>& move : moves) move.get();
+  return std::chrono::steady_clock::now() - begin;
 }
 
-void LinkUnderTest::move_back() {
-  move([this](um::Completion done) { start_back(std::move(done)); }, back_);
+}  // namespace
+
+um::Nanoseconds LinkUnderTest::move_away(Part part) {
+  return time_of([&](um::Completion done) { start_away(part, std::move(done)); });
 }
 
-void LinkUnderTest::forget() {
-  away_ = {};
-  back_ = {};
+um::Nanoseconds LinkUnderTest::move_back(Part part) {
+  return time_of([&](um::Completion done) { start_back(part, std::move(done)); });
+}
+
+um::Nanoseconds LinkUnderTest::exchange(Part away, Part back) {
+  return time_of([&](um::Completion done) { start_away(away, std::move(done)); },
+                 [&](um::Completion done) { start_back(back, std::move(done)); });
 }
 
 std::unique_ptr<LinkUnderTest> make_link_under_test(um::Device& device, MemoryMode mode,

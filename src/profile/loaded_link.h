@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "src/plan/memory_mode.h"
-#include "um/bandwidth.h"
 #include "um/bytes.h"
 #include "um/completion.h"
 #include "um/device.h"
@@ -12,37 +11,28 @@
 
 namespace spillway {
 
-/// A piece of near memory that can be moved away and back, whole, to see how long that takes.
+/// A piece of near memory that can be moved away and back to see how long that takes.
 class LinkUnderTest {
  public:
-  virtual ~LinkUnderTest() = default;
-  /// Moves it there, waits for that, and adds up. Throws: um::Error when a move fails.
-  void move_away();
-  void move_back();
-
-  /// What was added up so far counts no longer.
-  void forget();
-  /// Requires: a move since the last forget().
-  [[nodiscard]] um::Bandwidth away() const { return away_.bandwidth(); }
-  [[nodiscard]] um::Bandwidth back() const { return back_.bandwidth(); }
-
- private:
-  // Moves of one direction, added up.
-  struct Moved {
-    um::Bytes bytes;
-    um::Nanoseconds time{0};
-    [[nodiscard]] um::Bandwidth bandwidth() const;
+  /// Whole pages of it.
+  struct Part {
+    um::Bytes offset;
+    um::Bytes size;
   };
 
-  template <class Start>
-  void move(const Start& start, Moved& moved);
-
-  virtual void start_away(um::Completion done) = 0;
-  virtual void start_back(um::Completion done) = 0;
+  virtual ~LinkUnderTest() = default;
   [[nodiscard]] virtual um::Bytes size() const = 0;
 
-  Moved away_;
-  Moved back_;
+  /// Moves a part there and waits for that. Returns how long it took. Requires: all of the part is
+  /// near, or all is away. Throws: um::Error when the move fails.
+  um::Nanoseconds move_away(Part part);
+  um::Nanoseconds move_back(Part part);
+  /// Both ways at once.
+  um::Nanoseconds exchange(Part away, Part back);
+
+ private:
+  virtual void start_away(Part part, um::Completion done) = 0;
+  virtual void start_back(Part part, um::Completion done) = 0;
 };
 
 /// `size` bytes of the space that `mode` uses: unified memory, or an arena and explicit copies

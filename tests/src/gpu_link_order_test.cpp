@@ -18,8 +18,11 @@ using namespace um::literals;
 TEST(GpuLinkOrder, TheFirstMoveComesAfterTheRoomForIt) {
   um::CudaDevice device{std::make_unique<um::RecordingApi>(), {}};
   const auto link = make_link_under_test(device, MemoryMode::kManaged, {.page = 2_MiB}, 4_MiB);
-  link->move_away();
-  link->move_back();
+  const LinkUnderTest::Part first{.offset = 0_B, .size = 2_MiB};
+  const LinkUnderTest::Part second{.offset = 2_MiB, .size = 2_MiB};
+  link->move_away(first);
+  link->exchange(second, first);
+  link->move_back(second);
 }
 
 TEST(GpuLinkOrder, AHalfThatIsPutFarHasBeenNear) {

@@ -80,7 +80,7 @@ spillway_test(training_tests
           src/execute/workspace_buffer_test.cpp
           src/plan/sub_batch_plans_test.cpp src/step/sub_step_test.cpp src/train/train_test.cpp
           src/train/trainer_test.cpp src/step/batch_norm_values_test.cpp
-          src/step/machine_size_model_test.cpp
+          src/profile/idle_link_test.cpp src/step/machine_size_model_test.cpp
   SEPARATE src/step/sub_step_test.cpp
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::profile
        spillway::train spillway::um_host)

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/bench/link/move_timer.h"
+#include "um/populate_now.h"
 
 namespace spillway {
 namespace {
@@ -51,8 +52,7 @@ void ManagedHalves::put_near(std::size_t half) {
   if (has_content_[half]) {
     move(half, um::MemoryTier::kNear);
   } else {
-    hints().populate(whole(half));
-    stream_->synchronize();  // a stream finds near memory there; a move would meet it
+    um::populate_now(hints(), whole(half), *stream_);
   }
   const um::Use overwrite{.range = whole(half), .access = um::Access::kWrite};
   hints().begin_use({&overwrite, 1});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <stop_token>
 #include <vector>
 
@@ -98,7 +99,24 @@ TEST_F(Profiling, MeasuresAnEmulatedLinkAsNoFasterThanItIs) {
     }
     EXPECT_GT(link.compute_speed_while_moving, 0);
     EXPECT_LE(link.compute_speed_while_moving, 1);
+    EXPECT_TRUE(link.is_duplex);  // each direction has an engine of its own
   }
+}
+
+// Explicit copies of 4 MiB and of 4 KiB that each take 20 ms longer than their bytes.
+TEST_F(Profiling, MeasuresTheLatencyOfAnEmulatedLink) {
+  const um::ManagedOptions options{.page = Bytes{4096},
+                                   .link = {.latency = std::chrono::milliseconds{20}}};
+  const prefetch::Profile profile = measure(Bytes{1ULL << 24U});
+  const prefetch::LinkProfile link =
+      measure_link({.device = *context.device,
+                    .mode = MemoryMode::kCopy,
+                    .options = options,
+                    .limit = Bytes{1ULL << 24U}},
+                   step, *context.backend, profile, *context.compute, stop.get_token());
+  EXPECT_GE(link.latency, std::chrono::milliseconds{19});
+  // Without the latency, 4 MiB take less than the 20 ms that are 200 MiB/s.
+  EXPECT_GT(link.offload.bytes_per_second(), 210e6);
 }
 
 }  // namespace

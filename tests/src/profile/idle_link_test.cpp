@@ -1,0 +1,90 @@
+#include "src/profile/idle_link.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <stop_token>
+
+#include "src/execute/executor.h"
+
+namespace spillway {
+namespace {
+
+using um::Bytes;
+using um::Nanoseconds;
+
+constexpr Bytes kPage{4096};
+
+// Of a move of 32 bytes, which takes 3200 ns.
+MoveTimes moves_with(Nanoseconds of_one_byte) {
+  return {.small = Bytes{1},
+          .large = Bytes{32},
+          .of_small = of_one_byte,
+          .of_large = Nanoseconds{3200}};
+}
+
+TEST(MoveTimes, HaveALatencyBesideTheRateOfALargeMove) {
+  EXPECT_EQ(moves_with(Nanoseconds{750}).latency(), Nanoseconds{650});  // a byte takes 100 ns
+  EXPECT_EQ(moves_with(Nanoseconds{90}).latency(), Nanoseconds{0});
+}
+
+// 300 ns one way and 100 ns the other are 300 ns at once and 400 ns one after the other.
+TEST(ExchangeTimes, AreDuplexWhenTheyAreCloserToOneThanToBothInTurn) {
+  ExchangeTimes times{.away = Nanoseconds{300}, .back = Nanoseconds{100}, .both = Nanoseconds{349}};
+  EXPECT_TRUE(times.is_duplex());
+  times.both = Nanoseconds{350};
+  EXPECT_FALSE(times.is_duplex());
+  EXPECT_TRUE(ExchangeTimes{}.is_duplex());
+}
+
+// Moves take no time. Fails when a page is moved to where it is.
+class PagesOfALink final : public LinkUnderTest {
+ public:
+  explicit PagesOfALink(std::uint64_t pages) : pages_{pages} {}
+  [[nodiscard]] Bytes size() const override { return pages_ * kPage; }
+  [[nodiscard]] bool has_all_near() const { return away_.empty(); }
+
+ private:
+  void start_away(Part part, um::Completion done) override {
+    for_each_page(part, [this](std::uint64_t page) { EXPECT_TRUE(away_.insert(page).second); });
+    done(nullptr);
+  }
+  void start_back(Part part, um::Completion done) override {
+    for_each_page(part, [this](std::uint64_t page) { EXPECT_EQ(away_.erase(page), 1U); });
+    done(nullptr);
+  }
+  template <class Visit>
+  void for_each_page(Part part, const Visit& visit) const {
+    EXPECT_LE(part.offset + part.size, size());
+    for (Bytes at = part.offset; at < part.offset + part.size; at += kPage) visit(at / kPage);
+  }
+
+  std::uint64_t pages_;
+  std::set<std::uint64_t> away_;
+};
+
+TEST(IdleLink, MovesWhatIsThereAndLeavesItNear) {
+  PagesOfALink link{5};
+  const IdleLinkTimes times = measure_idle_link(link, kPage, {});
+  EXPECT_TRUE(link.has_all_near());
+  EXPECT_EQ(times.away.small, kPage);
+  EXPECT_EQ(times.back.large, 5 * kPage);
+  EXPECT_LT(times.away.of_large, Nanoseconds::max());
+  EXPECT_LT(times.exchange.both, Nanoseconds::max());
+}
+
+TEST(IdleLink, HasNothingToExchangeWithASinglePage) {
+  PagesOfALink link{1};
+  EXPECT_TRUE(measure_idle_link(link, kPage, {}).exchange.is_duplex());
+  EXPECT_TRUE(link.has_all_near());
+}
+
+TEST(IdleLink, IsLeftWhenTheUserStops) {
+  PagesOfALink link{2};
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_THROW(static_cast<void>(measure_idle_link(link, kPage, stop.get_token())), Interrupted);
+}
+
+}  // namespace
+}  // namespace spillway
