@@ -41,14 +41,22 @@ struct Queue {
 
 double nanoseconds_of(Nanoseconds duration) { return static_cast<double>(duration.count()); }
 
-Queue move_queue(const std::vector<Move>& moves, um::Bandwidth bandwidth, Nanoseconds latency,
+// As the runtime starts a move: what leaves beside its readers where the link copies, else after
+// them.
+Progress start_of(const Move& move, const LinkProfile& link) {
+  Progress start = move.after;
+  if (!link.copies_while_read) start.runs = move.frees_after();
+  return start;
+}
+
+Queue move_queue(const std::vector<Move>& moves, um::Bandwidth bandwidth, const LinkProfile& link,
                  std::vector<Interval>& intervals) {
   Queue queue{.work = {}, .after = {}, .intervals = &intervals};
   queue.work.reserve(moves.size());
   queue.after.reserve(moves.size());
   for (const Move& move : moves) {
-    queue.work.push_back(move.is_clean ? 0 : nanoseconds_of(latency + move.size / bandwidth));
-    queue.after.push_back(move.after);
+    queue.work.push_back(move.is_clean ? 0 : nanoseconds_of(link.latency + move.size / bandwidth));
+    queue.after.push_back(start_of(move, link));
   }
   intervals.resize(moves.size());
   return queue;
@@ -68,9 +76,8 @@ class Simulation {
   Simulation(const Plan& plan, const Profile& profile, const SimulateOptions& options)
       : link_{profile.link},
         compute_{run_queue(plan, profile, options, timeline_.runs)},
-        offload_{move_queue(plan.offloads, link_.offload, link_.latency, timeline_.offloads)},
-        prefetch_{
-            move_queue(plan.prefetches, link_.prefetch, link_.latency, timeline_.prefetches)} {}
+        offload_{move_queue(plan.offloads, link_.offload, link_, timeline_.offloads)},
+        prefetch_{move_queue(plan.prefetches, link_.prefetch, link_, timeline_.prefetches)} {}
 
   Timeline run() {
     while (true) {

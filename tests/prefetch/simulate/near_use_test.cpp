@@ -38,7 +38,9 @@ class NearUse : public ::testing::Test {
   [[nodiscard]] Timeline timeline() const {
     Plan planned = plan_;
     planned.residency = Residency::kPlanned;
-    return simulate(planned, flat_profile(graph_, 100ns));
+    Profile profile = flat_profile(graph_, 100ns);
+    profile.link.copies_while_read = true;
+    return simulate(planned, profile);
   }
   [[nodiscard]] std::vector<NearChange> changes() const {
     return near_changes(graph_, plan_, timeline());

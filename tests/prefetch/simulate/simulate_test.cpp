@@ -67,6 +67,19 @@ TEST_F(ThreeTasks, QueueBothDirectionsOnOneEngine) {
   EXPECT_EQ(simulate(plan, profile).makespan(), 350ns);
 }
 
+// b0 may be read until t1 has ended, so a link that unmaps what leaves offloads it then; one that
+// copies does so beside t1: compute |t0 100|t1 100|t2 100|
+//                           link           |o 50|
+TEST_F(ThreeTasks, OffloadBesideTheLastReaderWhereTheLinkCopies) {
+  plan.offloads[0].free_after = 2;
+  plan.prefetches.clear();
+  plan.runs[2].after = {.runs = 2};
+  profile.link.copies_while_read = true;
+  EXPECT_EQ(simulate(plan, profile).offloads[0], (Interval{100ns, 150ns}));
+  profile.link.copies_while_read = false;
+  EXPECT_EQ(simulate(plan, profile).offloads[0], (Interval{200ns, 250ns}));
+}
+
 TEST_F(ThreeTasks, VaryWithNoiseAndRepeatWithItsSeed) {
   const SimulateOptions noisy{.noise = 0.1, .seed = 3};
   const Timeline first = simulate(plan, profile, noisy);

@@ -162,9 +162,10 @@ class TwoSwaps : public ::testing::Test {
     plan.runs[3].after.offloads = 2;
     plan.runs[4].after.prefetches = 2;
   }
-  // What the step does when it is executed.
+  // What the step does when it is executed with explicit copies.
   [[nodiscard]] std::string fault() const {
-    const Profile profile = flat_profile(graph, 100ns);
+    Profile profile = flat_profile(graph, 100ns);
+    profile.link.copies_while_read = true;
     return check_trace(graph, plan, simulate(plan, profile), profile.link);
   }
   TaskGraph graph =
