@@ -50,7 +50,11 @@ CopyMemory::CopyMemory(const StepLayout& layout, const PinnedBlocks& pinned, um:
               },
               [this](std::uint32_t move, um::Completion done) {
                 return issue_prefetch(move, std::move(done));
-              }} {}
+              },
+              /*copies_while_read=*/true} {
+  const std::lock_guard lock{mutex_};
+  read_on_.reserve(layout.plan.offloads.size());  // a completion must not throw
+}
 
 CopyMemory::~CopyMemory() {
   const std::lock_guard lock{mutex_};
@@ -78,6 +82,12 @@ void CopyMemory::end_run(Position position) {
   {
     const std::lock_guard lock{mutex_};
     arena_->end_run(position);
+    ended_ = position + 1;
+    std::erase_if(read_on_, [this](const ReadOn& left) {
+      if (left.frees_after > ended_) return false;
+      arena_->release(*left.block);
+      return true;
+    });
   }
   walker_.end_run();
 }
@@ -96,10 +106,15 @@ std::byte* CopyMemory::workspace() const {
 bool CopyMemory::issue_offload(std::uint32_t index, um::Completion done) {
   const Move& move = layout_.plan.offloads[index];
   CopySegment& block = segments_.block(move.data);
-  const um::Completion end = [this, &block, done = std::move(done)](std::exception_ptr error) {
+  const um::Completion end = [this, &block, frees_after = move.frees_after(),
+                              done = std::move(done)](std::exception_ptr error) {
     {
       const std::lock_guard lock{mutex_};
-      arena_->release(block);
+      if (ended_ < frees_after) {
+        read_on_.push_back({.frees_after = frees_after, .block = &block});
+      } else {
+        arena_->release(block);
+      }
       --copies_under_way_;
       idle_.notify_all();
     }

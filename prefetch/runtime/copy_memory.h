@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "prefetch/placement/placed_step.h"
 #include "prefetch/runtime/copy_arena.h"
@@ -24,7 +25,8 @@ namespace spillway::prefetch {
 
 /// Explicit swapping: blocks live in an arena of near memory and are copied to and from far memory
 /// as the plan says. Each lies at a place fixed before the first step (FixedArena) where all near
-/// intervals of the step fit so. Else the arena is compacted when it must be (CompactedArena).
+/// intervals of the step fit so. Else the arena is compacted when it must be (CompactedArena). What
+/// leaves is copied while runs may still read it; its room is free when they have ended.
 class CopyMemory final : public StepMemory {
  public:
   /// The plan moves whole blocks. `near` is the arena's memory; near bytes in use are charged to
@@ -40,6 +42,7 @@ class CopyMemory final : public StepMemory {
   [[nodiscard]] bool needs_each_end() const override { return !placed_.fits; }
   void begin_step() override {
     launched_ = 0;
+    ended_ = 0;
     walker_.begin_step();
   }
   void begin_run(Position position) override;
@@ -57,6 +60,12 @@ class CopyMemory final : public StepMemory {
   [[nodiscard]] std::uint64_t compactions() const { return compactions_; }
 
  private:
+  // A block that is far, but which runs until then may still read in near memory.
+  struct ReadOn {
+    std::uint32_t frees_after;
+    CopySegment* block;
+  };
+
   bool issue_offload(std::uint32_t index, um::Completion done);
   bool issue_prefetch(std::uint32_t index, um::Completion done);
   void begin_segments(Position position);
@@ -81,6 +90,8 @@ class CopyMemory final : public StepMemory {
   std::condition_variable idle_;
   CopySegments segments_;
   const std::unique_ptr<CopyArena> arena_;
+  std::vector<ReadOn> read_on_;
+  std::uint32_t ended_ = 0;  // how many runs, in this step
   std::uint32_t copies_under_way_ = 0;
   bool is_paused_ = false;  // no copy may start: the arena is about to be compacted
 

@@ -5,8 +5,9 @@
 
 namespace spillway::prefetch {
 
-PlanWalker::PlanWalker(const Plan& plan, Issue offload, Issue prefetch)
+PlanWalker::PlanWalker(const Plan& plan, Issue offload, Issue prefetch, bool copies_while_read)
     : plan_{plan},
+      copies_while_read_{copies_while_read},
       offloads_{.moves = plan.offloads,
                 .issue = std::move(offload),
                 .ended = &Progress::offloads,
@@ -25,8 +26,8 @@ PlanWalker::~PlanWalker() {
   std::unique_lock lock{mutex_};
   is_stopped_ = true;
   changed_.wait(lock, [this] {
-    return advances_pending_ == 0 && progress_.offloads == offloads_.issued &&
-           progress_.prefetches == prefetches_.issued;
+    return advances_pending_ == 0 && offloads_.completed == offloads_.issued &&
+           prefetches_.completed == prefetches_.issued;
   });
 }
 
@@ -44,7 +45,9 @@ void PlanWalker::begin_step() {
 void PlanWalker::begin(Queue& queue) {
   queue.issued = 0;
   queue.accepted = 0;
+  queue.completed = 0;
   queue.has_ended.assign(queue.moves.size(), false);
+  queue.ended_at.assign(queue.moves.size(), {});
   (timeline_.*queue.intervals).assign(queue.moves.size(), {});
 }
 
@@ -69,6 +72,7 @@ void PlanWalker::wait_until_issued(std::uint32_t prefetches) {
 void PlanWalker::end_run() {
   const std::lock_guard lock{mutex_};
   ++progress_.runs;
+  count(offloads_);
   schedule_advance();
 }
 
@@ -134,8 +138,7 @@ bool PlanWalker::issue_next(Queue& queue) {
   {
     const std::lock_guard lock{mutex_};
     if (is_stopped_ || queue.issued == queue.moves.size() ||
-        !progress_.reaches(queue.moves[queue.issued].after) ||
-        progress_.runs < queue.moves[queue.issued].frees_after()) {
+        !may_start(queue.moves[queue.issued])) {
       return false;
     }
     index = queue.issued++;
@@ -161,21 +164,34 @@ bool PlanWalker::issue_next(Queue& queue) {
   }
 }
 
+bool PlanWalker::may_start(const Move& move) const {
+  return progress_.reaches(move.after) &&
+         (copies_while_read_ || progress_.runs >= move.frees_after());
+}
+
 void PlanWalker::complete(Queue& queue, std::uint32_t index, std::exception_ptr error) {
   // Everything under the lock: once it is released the destructor may be through.
   const std::lock_guard lock{mutex_};
   if (error != nullptr && error_ == nullptr) error_ = std::move(error);
   queue.has_ended[index] = true;
-  std::vector<Interval>& intervals = timeline_.*queue.intervals;
-  std::uint32_t& ended = progress_.*queue.ended;
-  for (; ended < queue.issued && queue.has_ended[ended]; ++ended) {
-    intervals[ended].end = now();
-    if (ended == 0) continue;
-    // A move begins when its predecessor has ended, however early it was issued.
-    intervals[ended].begin = std::max(intervals[ended].begin, intervals[ended - 1].end);
-  }
+  ++queue.completed;
+  queue.ended_at[index] = now();
+  count(queue);
   changed_.notify_all();
   schedule_advance();
+}
+
+void PlanWalker::count(Queue& queue) {
+  std::vector<Interval>& intervals = timeline_.*queue.intervals;
+  std::uint32_t& ended = progress_.*queue.ended;
+  for (; ended < queue.issued && queue.has_ended[ended] &&
+         progress_.runs >= queue.moves[ended].frees_after();
+       ++ended) {
+    // A move begins when its predecessor has ended, however early it was issued.
+    const um::Nanoseconds before = ended == 0 ? um::Nanoseconds{0} : intervals[ended - 1].end;
+    intervals[ended].begin = std::max(intervals[ended].begin, before);
+    intervals[ended].end = std::max(queue.ended_at[ended], before);
+  }
 }
 
 }  // namespace spillway::prefetch

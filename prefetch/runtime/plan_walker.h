@@ -30,9 +30,12 @@ class PlanWalker {
   /// before it have ended too.
   using Issue = std::function<bool(std::uint32_t index, um::Completion done)>;
 
+  /// `copies_while_read`: offloads are copies, which are issued while tasks still read their block,
+  /// and count once their readers have ended, too. Else they are issued then.
+  ///
   /// Starts the arena's thread, which inherits the affinity of the caller: construct it on a thread
   /// that is not bound to the processors of the kernels.
-  PlanWalker(const Plan& plan, Issue offload, Issue prefetch);
+  PlanWalker(const Plan& plan, Issue offload, Issue prefetch, bool copies_while_read = false);
   PlanWalker(const PlanWalker&) = delete;
   PlanWalker& operator=(const PlanWalker&) = delete;
   /// Stops issuing and waits for the moves under way.
@@ -75,7 +78,9 @@ class PlanWalker {
     std::vector<Interval> Timeline::*intervals;
     std::uint32_t issued = 0;     // Issue has been called
     std::uint32_t accepted = 0;   // and has returned true
+    std::uint32_t completed = 0;  // and the move has ended
     std::vector<bool> has_ended;  // by move; those that count are a prefix
+    std::vector<um::Nanoseconds> ended_at;
   };
 
   static bool never() { return false; }
@@ -86,10 +91,13 @@ class PlanWalker {
   void advance();  // what the arena runs: a move that throws has failed
   void end_advance();
   bool issue_next(Queue& queue);
+  [[nodiscard]] bool may_start(const Move& move) const;  // requires the lock
+  void count(Queue& queue);                              // requires the lock
   void complete(Queue& queue, std::uint32_t index, std::exception_ptr error);
   [[nodiscard]] um::Nanoseconds now() const { return Clock::now() - begin_; }
 
   const Plan& plan_;
+  const bool copies_while_read_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -91,6 +91,8 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
                                .prefetch = back.bandwidth(back_latency),
                                .latency = std::max(away_latency, back_latency),
                                .is_duplex = idle.exchange.is_duplex(),
+                               // Unified memory is unmapped as it leaves.
+                               .copies_while_read = subject.mode != MemoryMode::kManaged,
                                .faults = device.faults()};
   result.faults.time += subject.options.fault_latency;
   if (speed) result.compute_speed_while_moving = std::clamp(*speed, 0.05, 1.0);

@@ -99,6 +99,7 @@ TEST_F(Profiling, MeasuresAnEmulatedLinkAsNoFasterThanItIs) {
     }
     EXPECT_GT(link.compute_speed_while_moving, 0);
     EXPECT_LE(link.compute_speed_while_moving, 1);
+    EXPECT_EQ(link.copies_while_read, mode == MemoryMode::kCopy);
     EXPECT_TRUE(link.is_duplex);  // each direction has an engine of its own
   }
 }
