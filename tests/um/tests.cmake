@@ -5,7 +5,8 @@ spillway_test(um_core_tests
   TSAN)
 
 spillway_test(um_host_tests
-  SOURCES um/machine/available_memory_test.cpp um/host/far/checked_far_test.cpp
+  SOURCES um/machine/available_memory_test.cpp um/machine/growing_memory_test.cpp
+          um/host/far/checked_far_test.cpp
           um/host/far/copy_bytes_test.cpp um/host/copy_space_test.cpp um/host/far/crc32c_test.cpp
           um/threads/engine_test.cpp um/host/far/far_file_failure_test.cpp um/host/far/far_store_test.cpp
           um/host/host_device_test.cpp um/host/host_memory_test.cpp um/host/far/link_test.cpp

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "um/error.h"
+#include "um/machine/growing_memory.h"
 
 namespace spillway::um {
 namespace {
@@ -101,8 +102,13 @@ Bytes usable_memory(const fs::path& root) {
 
 void expect_available(Bytes size, const std::string& deed, const std::string& advice,
                       Bytes beside) {
-  const Bytes available = saturating_difference(available_memory(), beside);
+  const auto for_this = [&](Bytes all) { return saturating_difference(all, beside); };
+  Bytes available = for_this(available_memory());
   if (size <= available) return;
+  if (size <= for_this(room_in_all_cgroups("/"))) {  // no cgroup grows with its use
+    available = for_this(available_when_touched(size + beside));
+    if (size <= available) return;
+  }
   throw OutOfMemory{"cannot " + deed + ": " + to_string(available) + " are available; " + advice};
 }
 

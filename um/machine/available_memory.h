@@ -21,10 +21,10 @@ inline constexpr Bytes kBesideTraining = 32_MiB;
 /// available_memory() less kBesideTraining: what near and far memory in RAM may take of it.
 [[nodiscard]] Bytes usable_memory(const std::filesystem::path& root = "/");
 
-/// Throws: OutOfMemory unless `size` is available now, and `beside` with it: the kernel would say
-/// yes all the same, and end the process when it runs out of pages. Its sentence says what cannot
-/// be done, as in "take 3 GiB of near memory", and what to do instead, as in "use a smaller
-/// budget".
+/// Throws: OutOfMemory unless `size` is available, and `beside` with it, now or when a part has
+/// been touched (available_when_touched()): the kernel would say yes all the same, and end the
+/// process when it runs out of pages. Its sentence says what cannot be done, as in "take 3 GiB of
+/// near memory", and what to do instead, as in "use a smaller budget".
 void expect_available(Bytes size, const std::string& deed, const std::string& advice,
                       Bytes beside = {});
 
