@@ -88,7 +88,7 @@ void expect_machine(const prefetch::JsonView& machine) {
 
 json to_json(const BenchFile& file) {
   const std::string commit = build_commit();
-  return {
+  json all = {
       {"format", kFormat},
       {"version", kVersion},
       {"bench", file.bench},
@@ -98,6 +98,8 @@ json to_json(const BenchFile& file) {
       {"machine", to_json(file.machine)},
       {"options", file.options},
       {"rows", file.rows}};
+  all.update(file.more);
+  return all;
 }
 
 json bench_content(const prefetch::JsonFile& file) {

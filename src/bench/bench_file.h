@@ -22,6 +22,7 @@ struct BenchFile {
   BenchMachine machine;
   nlohmann::json options = nlohmann::json::object();  ///< by flag, without dashes
   nlohmann::json rows = nlohmann::json::array();
+  nlohmann::json more = nlohmann::json::object();  ///< further members of the file
 };
 
 [[nodiscard]] nlohmann::json to_json(const BenchFile& file);

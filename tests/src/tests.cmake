@@ -100,8 +100,8 @@ spillway_test(cli_table_tests
 spillway_test(train_bench_tests
   SOURCES src/bench/train/train_bench_test.cpp src/bench/train/run_checks_test.cpp
           src/bench/train/train_row_test.cpp src/bench/train/train_series_test.cpp
-          src/bench/round_test.cpp src/bench/warm_up_test.cpp
-  LINK spillway::bench_train spillway::host spillway::um_host)
+          src/bench/link/launch_bench_test.cpp src/bench/round_test.cpp src/bench/warm_up_test.cpp
+  LINK spillway::bench_link spillway::bench_train spillway::host spillway::um_host)
 
 # Not under TSan: it does not see how TBB hands the sweep points to its threads.
 spillway_test(sweep_tests

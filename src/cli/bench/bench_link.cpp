@@ -1,11 +1,14 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "src/bench/link/launch_bench.h"
 #include "src/bench/link/link_bench.h"
 #include "src/cli/bench/bench_flags.h"
 #include "src/cli/bench/bench_output.h"
@@ -60,6 +63,7 @@ std::vector<Way> ways_of(const LinkFlags& options) {
 // What was found so far, however it ends.
 struct Found {
   std::vector<LinkRow> rows;
+  std::vector<LaunchRow> launches;
   std::vector<std::string> notes;
 };
 
@@ -78,22 +82,44 @@ void measure_all(um::Device& device, const LinkFlags& options, const std::stop_t
              listener, stop);
 }
 
+// Beside moves that are as long as any of them, where there is room.
+void measure_launches(ExecutionContext& context, const LinkFlags& options,
+                      const std::stop_token& stop, Found& found) {
+  const std::vector<Way> ways = ways_of(options);
+  um::Bytes largest{};
+  for (const LinkRow& row : found.rows) largest = std::max(largest, row.size);
+  if (largest == um::Bytes{}) return;  // there was no room
+  bench_launches(
+      context,
+      {.ways = ways,
+       .size = std::min(largest, 256_MiB),
+       .space = options.memory.space(),
+       .max_time = Seconds{options.bench.quick ? 0.1 : 1.0}},
+      [&](const LaunchRow& row) { found.launches.push_back(row); }, stop);
+}
+
 void run_link(const LinkFlags& options, const CLI::App& command) {
   options.memory.expect_far();
-  const ExecutionContext context = options.device.open();
+  ExecutionContext context = options.device.open();
   BenchOutput output{"link", bench_machine(*context.device, options.memory), options.bench.json};
   output.print_heading();
   Found found;
-  const PartialMeasurement measurement{
-      [&](const std::stop_token& stop) { measure_all(*context.device, options, stop, found); }};
+  const PartialMeasurement measurement{[&](const std::stop_token& stop) {
+    measure_all(*context.device, options, stop, found);
+    measure_launches(context, options, stop, found);
+  }};
   if (output.is_for_people()) {
     fmt::print("{}", link_table(found.rows));
+    if (!found.launches.empty()) fmt::print("\n{}", launch_table(found.launches));
     for (const std::string& note : found.notes) fmt::print("{}\n", note);
   }
   nlohmann::json rows = nlohmann::json::array();
   for (const LinkRow& row : found.rows) rows.push_back(to_json(row));
   nlohmann::json flags = flags_json(command);
   flags["notes"] = found.notes;
+  nlohmann::json launches = nlohmann::json::array();
+  for (const LaunchRow& row : found.launches) launches.push_back(to_json(row));
+  output.add("launches", std::move(launches));
   output.write(std::move(flags), std::move(rows));
   measurement.expect_no_failure();
   measurement.expect_not_interrupted();
@@ -127,7 +153,9 @@ void add_bench_link(CLI::App& bench_group) {
   command.footer(
       "`in` is from far to near memory. --far file:PATH is the file of the way `file`; the other\n"
       "ways have far memory in RAM. `held` is the time for which the call that starts a transfer\n"
-      "blocks its thread. A ~ marks a time that exceeds --deviation.\n"
+      "blocks its thread. The second table is of a kernel that does nothing, launched alone and\n"
+      "beside moves out: a driver that makes launches wait for a move shows there. A ~ marks a "
+      "time that exceeds --deviation.\n"
       "Example: spillway bench link --far file:/scratch --json link.json\n"
       "Example: spillway bench link --ways prefetch,pinned_copy --sizes 2MiB,64MiB --paging memfd");
 }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "src/bench/bench_file.h"
 #include "src/cli/flags/memory_flags.h"
@@ -22,6 +23,8 @@ class BenchOutput {
 
   /// False when standard output is for programs.
   [[nodiscard]] bool is_for_people() const { return path_ != "-"; }
+  /// A further member of the file, beside the rows.
+  void add(const std::string& name, nlohmann::json value) { file_.more[name] = std::move(value); }
   /// On standard output, unless it is for programs: what is measured, and where.
   void print_heading() const;
 

@@ -104,6 +104,19 @@ std::string link_table(std::span<const LinkRow> rows) {
   return text_table(lines);
 }
 
+std::string launch_table(std::span<const LaunchRow> rows) {
+  const auto longest = [](const TimingSummary& timing) {
+    return duration_text(std::chrono::round<um::Nanoseconds>(timing.max));
+  };
+  std::vector<TableLine> lines{{"launch", "size", "call", "longest", "done", "longest"}};
+  for (const LaunchRow& row : rows) {
+    lines.push_back({row.beside ? "beside " + to_string(*row.beside) + " out" : "alone",
+                     row.beside ? um::to_string(row.size) : "", time_text(row.call),
+                     longest(row.call), time_text(row.whole), longest(row.whole)});
+  }
+  return text_table(lines);
+}
+
 std::string paging_table(std::span<const PagingRow> rows) {
   std::vector<TableLine> lines{
       {"size", "pattern", "way", "time", "plain", "ratio", "faults", "evictions", "in", "out"}};

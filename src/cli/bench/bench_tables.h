@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 
+#include "src/bench/link/launch_row.h"
 #include "src/bench/link/link_bench.h"
 #include "src/bench/paging/paging_bench.h"
 #include "src/bench/timing_summary.h"
@@ -15,6 +16,7 @@ namespace spillway::cli {
 
 /// A line for each way and size, a time and a bandwidth for each direction.
 [[nodiscard]] std::string link_table(std::span<const LinkRow> rows);
+[[nodiscard]] std::string launch_table(std::span<const LaunchRow> rows);
 
 /// A line for each pattern, size and way, with its counters.
 [[nodiscard]] std::string paging_table(std::span<const PagingRow> rows);

@@ -45,6 +45,16 @@ TEST(LinkTable, HasALineForEachWayAndSize) {
             "file   4.00 KiB         -        2.05 us   2.00         -        1.00 us\n");
 }
 
+TEST(LaunchTable, HasALineForEachRow) {
+  const std::vector<LaunchRow> rows{
+      {.beside = {}, .size = {}, .call = timing_of(1e-6), .whole = timing_of(2e-6)},
+      {.beside = Way::kPrefetch, .size = 4_KiB, .call = timing_of(3e-6), .whole = timing_of(4e-6)}};
+  const std::string table = launch_table(rows);
+  for (const char* words : {"alone", "beside prefetch out", "4.00 KiB", "3.00 us", "4.00 us"}) {
+    EXPECT_NE(table.find(words), std::string::npos) << words << table;
+  }
+}
+
 TEST(PagingTable, HasALineForEachRow) {
   um::Counters counters;
   counters.faults = 3;

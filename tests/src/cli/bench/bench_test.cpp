@@ -58,6 +58,10 @@ TEST(BenchLinkProgram, MeasuresEachWayAndDirection) {
     EXPECT_GT(row.at("bytes_per_second"), 0);
     EXPECT_TRUE(row.at("bytes") == 4096 || row.at("bytes") == 1048576) << row;
   }
+  const json& alone = file.at("launches").at(0);
+  EXPECT_TRUE(alone.at("beside").is_null());
+  expect_timing(alone.at("call_seconds"));
+  expect_timing(alone.at("seconds"));
 }
 
 TEST(BenchLinkProgram, KeepsItsFlagsInTheFile) {
@@ -120,7 +124,7 @@ TEST(BenchProgram, ShowsAnExampleInTheHelpOfEachBench) {
 
 TEST(BenchProgram, ShowsATableOnStandardOutput) {
   const Outcome link = succeed("bench link --device host --quick --sizes 4KiB");
-  expect_parts(link.output, {"pinned_copy", "give --far file:PATH"});
+  expect_parts(link.output, {"pinned_copy", "launch", "alone", "give --far file:PATH"});
 
   const Outcome paging = succeed("bench paging --quick --patterns random");
   expect_parts(paging.output, {"discarded"});

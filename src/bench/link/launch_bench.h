@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <stop_token>
+
+#include "src/bench/link/launch_row.h"
+#include "src/bench/link/transfer.h"
+#include "src/ops/execution_context.h"
+#include "um/bytes.h"
+#include "um/options.h"
+
+namespace spillway {
+
+/// What to measure launches beside.
+struct LaunchBenchOptions {
+  std::span<const Way> ways;  ///< of which hints and explicit copies count
+  um::Bytes size;             ///< of the moves
+  um::ManagedOptions space;
+  std::size_t max_launches = 2000;
+  Seconds max_time{1};  ///< of each row
+};
+
+/// Times launches on the compute stream, first alone, then beside moves of each way from near to
+/// far memory, and tells of each row. A way is left out whose moves are shorter than a launch. To
+/// be called by a thread that touches no other managed memory. Throws: Interrupted when `stop` is
+/// requested; um::Error when memory cannot be had.
+void bench_launches(ExecutionContext& context, const LaunchBenchOptions& options,
+                    const std::function<void(const LaunchRow&)>& on_row,
+                    const std::stop_token& stop);
+
+}  // namespace spillway
