@@ -72,3 +72,11 @@ def driver_facts():
     except Failure as failure:
         return {"nvidia-smi": str(failure)}
     return dict(zip(names, (word.strip() for word in said.splitlines()[0].split(","))))
+
+
+def ram_facts():
+    """Bytes of RAM, as the system says now: all, available, and pinned."""
+    with open("/proc/meminfo", encoding="utf-8") as lines:
+        words = dict(line.split(":", 1) for line in lines)
+    return {name: int(words[name].split()[0]) << 10
+            for name in ("MemTotal", "MemAvailable", "Mlocked", "Cached") if name in words}

@@ -1,18 +1,18 @@
-"""Checks that results are right: the tests, the sanitizer, equal bits, no page faults."""
+"""Checks that results are right: the tests, equal bits, no page faults, the sanitizer."""
 
 import dataclasses
 import json
 import os
 import pathlib
 import shutil
-import subprocess
 
-from gpu_bench import BUILD, Failure, call, is_within_budget
+import card
+from gpu_bench import BUILD, Failure, TimeIsUp, call, is_within_budget, started
 from measured_run import result_of
 
 PACKED = BUILD / "packed.json"  # written by pack
 SANITIZER_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/cuda/bin"])
-LONGEST = 1800  # seconds of a test program
+KERNEL_TESTS = "cuda_kernel_tests"  # what a sanitizer runs; in each precision one
 UNSETTLED = 2  # first steps, in which pages get their first places
 
 
@@ -54,21 +54,22 @@ def gpu_tests():
     return tests
 
 
-def run_tests(bench, test, prefix):
+def run_tests(bench, test, prefix, log_ending):
     """Runs one test program; its output goes into a file of the results."""
     report = bench.results / "report.json"
-    suffix = ".sanitizer.log" if prefix else ".log"
-    log = bench.results / f"{test.name}{suffix}"
+    log = bench.results / f"{test.name}{log_ending}"
     environment = {**os.environ, **test.environment, "SPILLWAY_REQUIRE_GPU": "1",
                    "GTEST_OUTPUT": f"json:{report}"}
-    with log.open("w", encoding="utf-8") as output:
-        try:
-            status = subprocess.run([*prefix, *test.command], stdout=output, stderr=output,
-                                    check=False, env=environment, timeout=LONGEST).returncode
-        except subprocess.TimeoutExpired:
-            status = f"no end after {LONGEST} s"
-    found = {**dataclasses.asdict(test), "status": status, "log": log.name, "tests": 0,
+    found = {**dataclasses.asdict(test), "status": None, "log": log.name, "tests": 0,
              "failures": 0, "skipped": 0}
+    try:
+        with log.open("w", encoding="utf-8") as output, \
+                started([*prefix, *test.command], bench.seconds_left(), environment,
+                        output) as (program, _):
+            pass
+        found["status"] = program.returncode
+    except TimeIsUp:
+        found["status"] = "unfinished"
     if report.is_file():
         suites = json.loads(report.read_text(encoding="utf-8"))
         report.unlink()
@@ -78,31 +79,59 @@ def run_tests(bench, test, prefix):
     return found
 
 
-def run_all_tests(bench, check, title, prefix=()):
-    runs = [run_tests(bench, test, prefix) for test in gpu_tests()]
+def is_bad(run):
+    """Of tests that had no time to finish nothing is known, but for those that failed."""
+    if run["status"] == "unfinished":
+        return run["failures"] > 0
+    return run["status"] != 0 or run["tests"] == 0
+
+
+def run_all_tests(bench, check, title, chosen, prefix=(), log_ending=".log"):
+    runs = [run_tests(bench, test, prefix, log_ending) for test in chosen]
     if not runs:
-        raise Failure("no test with the label gpu is built; run 'cmake --build --preset release'")
+        raise Failure("no such test is built; run 'cmake --build --preset release'")
     check.data["programs"] = runs
     total = {key: sum(run[key] for run in runs) for key in ("tests", "failures", "skipped")}
-    bad = [run["log"] for run in runs if run["status"] != 0 or run["tests"] == 0]
-    check.row(title, f"{total['tests']} run, {total['failures']} failed, "
-              f"{total['skipped']} skipped", not bad)
+    unfinished = [run["name"] for run in runs if run["status"] == "unfinished"]
+    bad = [run["log"] for run in runs if is_bad(run)]
+    value = (f"{total['tests']} run, {total['failures']} failed, {total['skipped']} skipped"
+             + (f"; no time for all of {', '.join(unfinished)}" if unfinished else ""))
+    check.row(title, value, None if unfinished and not bad else not bad)
     if bad:
         raise Failure(f"{title} failed; see {', '.join(bad)}")
 
 
+def facts(bench, check):
+    """What is measured: the GPU, its link, and the RAM beside it."""
+    ram = card.ram_facts()
+    driver = card.driver_facts()
+    check.data.update(gpu=bench.card, free_bytes=bench.free_bytes, driver=driver, ram=ram)
+    check.row("GPU memory, free", f"{bench.free_bytes / 2**30:.1f} GiB of {bench.card}")
+    check.row("RAM, available / all; it may grow with its use",
+              " / ".join(f"{ram[name] / 2**30:.1f}" for name in ("MemAvailable", "MemTotal"))
+              + " GiB")
+    for name, value in driver.items():
+        check.row(name, value)
+
+
 def tests(bench, check):
-    run_all_tests(bench, check, "tests with a GPU")
+    run_all_tests(bench, check, "tests with a GPU", gpu_tests())
 
 
-def sanitizer(bench, check):
-    title = "the same tests under compute-sanitizer"
-    tool = shutil.which("compute-sanitizer", path=SANITIZER_PATH)
-    if bench.quick or tool is None:
-        check.row(title, "left out by --quick" if bench.quick else "not installed")
-        return
-    # Tests make calls fail on purpose.
-    run_all_tests(bench, check, title, [tool, "--report-api-errors", "no", "--error-exitcode", "9"])
+def sanitizer(tool):
+    """The check that runs the tests of kernels under a tool of compute-sanitizer."""
+    def check_sanitizer(bench, check):
+        title = f"tests of kernels under {tool}"
+        program = shutil.which("compute-sanitizer", path=SANITIZER_PATH)
+        if bench.quick or program is None:
+            check.row(title, "left out by --quick" if bench.quick else "not installed")
+            return
+        # Tests make calls fail on purpose.
+        prefix = [program, "--tool", tool, "--error-exitcode", "9",
+                  *(["--report-api-errors", "no"] if tool == "memcheck" else [])]
+        kernels = [test for test in gpu_tests() if test.name.startswith(KERNEL_TESTS)]
+        run_all_tests(bench, check, title, kernels, prefix, f".{tool}.log")
+    return check_sanitizer
 
 
 def identity(bench, check):
@@ -167,4 +196,5 @@ def steady(bench, check):
         raise Failure("a steady step has page faults or evictions, or is beyond its budget")
 
 
-CHECKS = {"tests": tests, "sanitizer": sanitizer, "identity": identity, "steady": steady}
+CHECKS = {"facts": facts, "tests": tests, "identity": identity, "steady": steady,
+          "racecheck": sanitizer("racecheck"), "memcheck": sanitizer("memcheck")}

@@ -3,14 +3,13 @@
 GIB = 1 << 30
 CARDS = {  # near memory, peaks and efficiencies, as in prefetch/files/machine.cpp
     "V100": (16 * GIB, 15.7e12, 0.65, 900e9, 0.8),
-    "A100": (40 * GIB, 19.5e12, 0.65, 1555e9, 0.75),
-    "H100": (80 * GIB, 67e12, 0.65, 3350e9, 0.75),
-    "H200": (141 * GIB, 67e12, 0.65, 4800e9, 0.75),
+    "A100": (40 * GIB, 19.5e12, 0.65, 1555e9, 0.75, 156e12, 312e12),
+    "H100": (80 * GIB, 67e12, 0.65, 3350e9, 0.75, 494e12, 989e12),
+    "H200": (141 * GIB, 67e12, 0.65, 4800e9, 0.75, 494e12, 989e12),
 }
 KEYS = ("near_memory_bytes", "flops_per_second", "compute_efficiency", "memory_bytes_per_second",
-        "memory_efficiency")
+        "memory_efficiency", "tf32_flops_per_second", "bf16_flops_per_second")
 LINKS = {"managed": "prefetch", "copy": "pinned_copy"}  # memory mode: way of `bench link`
-DUPLEX = 0.75  # part of both rates that both directions reach at once, to be called duplex
 
 
 def largest(rows, way, direction):
@@ -27,9 +26,16 @@ def link_of(rows, memory):
     return {"offload_bytes_per_second": round(rates["out"]),
             "prefetch_bytes_per_second": round(rates["in"]),
             "latency_ns": latency(rows, way, rates),
-            "duplex": rates["both"] >= DUPLEX * (rates["in"] + rates["out"]),
+            "duplex": is_duplex(rates),
             # A GPU loses sight of unified memory that goes to the host.
             "copies_while_read": memory == "copy"}
+
+
+def is_duplex(rates):
+    """Whether a byte each way at once takes closer to the slower way's time than to both in turn,
+    as src/profile/idle_link has it."""
+    times = [1 / rates["in"], 1 / rates["out"]]
+    return 2 / rates["both"] < max(times) + min(times) / 2
 
 
 def latency(rows, way, rates):

@@ -2,15 +2,33 @@
 
 import json
 
+from gpu_bench import Check
+
 
 class Results:
-    """Both files, written anew after each check: what is there counts if the next one hangs."""
+    """Both files, written anew after each check: what is there counts if the next one hangs. Begins
+    with the checks that are in the folder."""
 
-    def __init__(self, folder, card, about):
+    def __init__(self, folder, card, about, stages):
         self.folder = folder
         self.card = card
         self.about = about
+        self.stages = stages
         self.checks = []
+        path = folder / "results.json"
+        if path.is_file():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            self.checks = [Check(**check) for check in found["checks"]]
+
+    def failed(self, before=None):
+        """Names of the checks that failed: of all, or of the stages before one."""
+        stages = self.stages[:self.stages.index(before)] if before else self.stages
+        return [check.name for check in self.checks
+                if check.stage in stages and check.status == "failed"]
+
+    def forget(self, stage):
+        """What an earlier run found in this stage."""
+        self.checks = [check for check in self.checks if check.stage != stage]
 
     def add(self, check):
         self.checks.append(check)
@@ -34,8 +52,9 @@ class Results:
         lines += ["| figure | measured | |", "|---|---|---|"]
         for check in self.checks:
             lines += [line(*row) for row in check.rows]
-            if check.status == "failed":
-                lines.append(line(check.name, check.reason, "FAILED"))
+            if check.status != "passed":
+                verdict = "FAILED" if check.status == "failed" else ""
+                lines.append(line(check.name, check.reason, verdict))
         return "\n".join(lines) + "\n"
 
 

@@ -13,8 +13,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[2] / "tools" / "gpu"))
 
 import correct
+import pytorch_side
 import speed
-from gpu_bench import Bench, Check, Failure
+from gpu_bench import Bench, Check, Failure, name_of, wall_clock_step
 from machine_file import link_of, machine_of
 
 GIB = 1 << 30
@@ -69,22 +70,38 @@ class Checks(unittest.TestCase):
         (self.folder / "torch.py").write_text(
             "class cuda:\n    is_available = staticmethod(lambda: True)\n", encoding="utf-8")
         step = self.folder / "torch_step.py"
-        found = json.dumps({"parameters": parameters, "seconds": [9, 9, 9, 0.2]})
-        step.write_text(f"print({found!r})", encoding="utf-8")
+        found = json.dumps({"parameters": parameters, "seconds": [0.2], "wall_clock_seconds": 0.25})
+        step.write_text("import sys\nif '--compile' in sys.argv:\n    sys.exit('no compiler')\n"
+                        f"print({found!r})", encoding="utf-8")
         environment = {**os.environ, "PYTHONPATH": str(self.folder)}
-        with mock.patch.multiple(speed, TORCH_STEP=step, own_environment=lambda: environment):
-            speed.pytorch(self.bench(), self.check)
+        with mock.patch.multiple(pytorch_side, TORCH_STEP=step,
+                                 own_environment=lambda: environment):
+            speed.CHECKS["steps in tf32"](self.bench(), self.check)
 
-    def test_pytorch_stands_beside_both_networks_in_both_precisions(self):
+    def test_pytorch_stands_beside_both_networks_by_step_and_wall_clock(self):
         self.compare_with_pytorch(parameters=10)
-        self.assertEqual(len(self.check.rows), 4)
-        self.assertEqual(self.check.rows[3][:2],
-                         ["vgg16 tf32, batch 128: images/s, resident / PyTorch's",
-                          "1280 / 640 = 2.00"])
+        self.assertEqual([row[0] for row in self.check.rows[3:]],
+                         ["vgg16 tf32, batch 128: images/s resident, by step / wall clock",
+                          "vgg16 tf32, batch 128: PyTorch eager's",
+                          "vgg16 tf32, batch 128: PyTorch compiled"])
+        self.assertTrue(self.check.rows[4][1].startswith("640 / 512, ours are 2.00 / "))
+        self.assertEqual(self.check.rows[5][1], "not measured: no compiler")
 
     def test_pytorch_must_train_the_same_network(self):
         with self.assertRaisesRegex(Failure, "10 and 11 parameters"):
             self.compare_with_pytorch(parameters=11)
+
+    def test_unified_memory_is_never_oversubscribed(self):
+        with self.assertRaises(ValueError):
+            self.bench().spillway("bench", "link", "--oversubscribe")
+        with self.assertRaises(ValueError):
+            self.bench().train(["--net", "lenet"], ["--oversubscribe"])
+
+    def test_a_test_that_had_no_time_is_bad_only_when_it_failed(self):
+        run = {"status": "unfinished", "tests": 0, "failures": 0}
+        self.assertFalse(correct.is_bad(run))
+        self.assertTrue(correct.is_bad({**run, "failures": 1}))
+        self.assertTrue(correct.is_bad({**run, "status": 0}))  # no test ran
 
     def test_a_large_step_exceeds_the_gpu_where_ram_holds_what_is_far(self):
         image = 40 << 20
@@ -113,11 +130,54 @@ class MachineFile(unittest.TestCase):
                           "duplex": True, "copies_while_read": False})
         self.assertFalse(link_of(self.rows(both=60e9), "managed")["duplex"])
 
+    def test_is_duplex_also_where_one_way_is_slower(self):
+        rows = self.rows(both=50e9)  # one byte in 20 ns in, in 40 ns out and in 40 ns both
+        rows[3]["bytes_per_second"] = 25e9
+        self.assertTrue(link_of(rows, "managed")["duplex"])
+
     def test_is_of_cards_with_known_peaks(self):
         machine = machine_of("cuda:0 (NVIDIA H200, 141.0 GiB)", "copy", {"a": "link"})
         self.assertEqual((machine["format"], machine["near_memory_bytes"], machine["link"]),
                          ("spillway-machine", 141 * GIB, {"a": "link"}))
+        self.assertEqual(machine["bf16_flops_per_second"], 989e12)
         self.assertIsNone(machine_of("cuda:0 (a toaster, 1 GiB)", "copy", {}))
+
+
+class Operations(unittest.TestCase):
+    def test_are_of_the_kinds_that_their_names_say(self):
+        for name, kind in (("layer1.0.conv2.backward_data", "convolution"),
+                           ("layer1.0.downsample.0.forward", "convolution"),
+                           ("layer1.0.downsample.1.backward", "batch norm"),
+                           ("features.3.backward_weights", "convolution"),
+                           ("bn1.forward", "batch norm"), ("layer2.1.add.forward", "element-wise"),
+                           ("layer1.0.relu.gradient", "element-wise"), ("fc.forward", "linear"),
+                           ("maxpool.backward", "pool"), ("bn1.update", "update"),
+                           ("load", "other"), ("loss.forward", "other")):
+            self.assertEqual(pytorch_side.kind_of(name, pytorch_side.OUR_KINDS), kind, name)
+        for name, kind in (("aten::cudnn_convolution", "convolution"),
+                           ("aten::cudnn_batch_norm_backward", "batch norm"),
+                           ("aten::threshold_backward", "element-wise"), ("aten::mm", "linear"),
+                           ("aten::addmm", "linear"), ("aten::_foreach_add_", "update"),
+                           ("aten::max_pool2d_with_indices", "pool"), ("aten::add_", "element-wise"),
+                           ("aten::clamp_min_", "element-wise"), ("aten::nll_loss", "other")):
+            self.assertEqual(pytorch_side.kind_of(name, pytorch_side.THEIR_KINDS), kind, name)
+
+    def test_are_ours_with_the_fastest_algorithm(self):
+        profile = {"tasks": [{"task": "conv1.forward", "duration_ns": {"a": 3e6, "b": 2e6}}]}
+        self.assertEqual(pytorch_side.our_operations(profile), {"conv1.forward": 2.0})
+
+
+class Steps(unittest.TestCase):
+    def test_by_the_wall_clock_are_from_end_to_end(self):
+        # After three to warm up each takes 0.5 s, whatever it says of itself.
+        run = {"steps": [{"seconds": 0.1, "at": at} for at in (0, 5, 9, 9.5, 10, 10.5)]}
+        self.assertEqual(wall_clock_step(run), 0.5)
+
+    def test_have_a_name_for_their_files(self):
+        self.assertEqual(name_of(["--net", "vgg16", "--batch", 8, "--precision", "tf32"]),
+                         "vgg16-8-tf32")
+        self.assertEqual(name_of(["--net", "vgg16", "--batch", 8, "--deterministic"]),
+                         "vgg16-8-deterministic")
 
 
 if __name__ == "__main__":

@@ -4,12 +4,14 @@
 FAKE in the environment says what is wrong: "no-gpu"; "MEMORY:KEY=VALUE" sets a figure of the
 summary or of every step of trainings in this memory mode; "MEMORY:fail" ends them with a sentence;
 "MEMORY:refuse" ends those whose budget is not min; "test-fails" lets the GPU test fail, and
-"bf16-fails" that in bf16.
+"bf16-fails" that in bf16; "race" is found by the sanitizer; "WORD:hangs" lets the subcommand WORD
+wait until it is told to end.
 """
 
 import json
 import os
 import pathlib
+import signal
 import sys
 
 name = pathlib.Path(sys.argv[0]).name
@@ -55,25 +57,39 @@ def bench_link():
     rows = [{"way": way, "direction": direction, "bytes": size, "bytes_per_second": rate}
             for way in ("prefetch", "pinned_copy") for direction in ("in", "out", "both")
             for size, rate in ((2_000_000, 25e9), (512_000_000, 50e9))]
-    write(flag["--json"], {"rows": rows})
+    timing = {"median": 4e-6, "max": 9e-4}
+    launches = [{"beside": beside, "call_seconds": timing, "seconds": timing}
+                for beside in (None, "prefetch")]
+    write(flag["--json"], {"rows": rows, "launches": launches})
 
 
 def bench_train():
+    if not 0 < int(flag["--seconds"]) <= 80:
+        sys.exit("no time")
     net, batch = flag["--net"].split(":")
     row = {"series": "budget", "net": net, "batch": int(batch), "budget": "40%",
            "resident_bytes": int(batch) << 22}
     done = {**row, "seconds": {"median": 0.12}, "images_per_second": 800.0, "ratio": 1.5,
             "predicted_seconds": 0.1}
+    pathlib.Path(flag["--timelines"]).mkdir()
+    rows = {"joint": {**done, "planner": "joint", "memory": "managed"},
+            "copy": {**row, "planner": "joint", "memory": "copy",
+                     "failed": "1 B is too small: a needs 2 B"}}
     write(flag["--json"], {"rows": [
         {**done, "planner": None, "memory": "resident", "predicted_seconds": None},
-        {**done, "planner": "joint", "memory": "managed"},
-        {**row, "planner": "joint", "memory": "copy", "failed": "1 B is too small: a needs 2 B"}]})
+        *(rows[strategy] for strategy in flag["--strategies"].split(","))]})
+
+
+def profile():
+    write(flag["--out"], {"tasks": [{"task": "conv1.forward", "duration_ns": {"a": 3e6, "b": 2e6}},
+                                    {"task": "bn1.backward", "duration_ns": {"default": 5e5}}]})
 
 
 def gpu_test():
     precision = os.environ.get("SPILLWAY_TEST_PRECISION", "fp32")
     print(f"in {precision}")
     failures = int("test-fails" in fake or f"{precision}-fails" in fake
+                   or ("race" in fake and os.environ.get("TOOL") == "racecheck")
                    or os.environ.get("SPILLWAY_REQUIRE_GPU") != "1")
     write(os.environ["GTEST_OUTPUT"].removeprefix("json:"),
           {"tests": 2, "failures": failures,
@@ -81,20 +97,24 @@ def gpu_test():
     sys.exit(failures)
 
 
+if any(f"{word}:hangs" in fake for word in words):
+    signal.sigwait([signal.SIGINT])
+    sys.exit(130)
 if "--device" in words and ("--oversubscribe" in words or "--shared-gpu" not in words):
     sys.exit("this could take more unified memory than is safe")
 if name == "ctest":
-    program = str(pathlib.Path(flag["--test-dir"]) / "tests" / "gpu_tests")
+    folder = pathlib.Path(flag["--test-dir"]) / "tests"
     bf16 = {"name": "ENVIRONMENT", "value": ["SPILLWAY_TEST_PRECISION=bf16"]}
+    kernels = str(folder / "cuda_kernel_tests")
     print(json.dumps({"tests": [
-        *({"name": f"A.{i}", "command": [program, f"--gtest_filter=A.{i}"]} for i in (1, 2)),
-        {"name": "gpu_tests_in_bf16", "command": [program], "properties": [bf16]}]}))
-elif name == "gpu_tests":
+        *({"name": f"A.{i}", "command": [str(folder / "gpu_tests"), f"--gtest_filter=A.{i}"]}
+          for i in (1, 2)),
+        {"name": "cuda_kernel_tests", "command": [kernels]},
+        {"name": "cuda_kernel_tests_in_bf16", "command": [kernels], "properties": [bf16]}]}))
+elif name.endswith("_tests"):
     gpu_test()
-elif words[0] == "profile":
-    write(flag["--out"], {})
-elif words[0] in ("devices", "train"):
-    {"devices": devices, "train": train}[words[0]]()
+elif words[0] in ("devices", "train", "profile"):
+    {"devices": devices, "train": train, "profile": profile}[words[0]]()
 elif words[0] == "bench":
     {"link": bench_link, "train": bench_train}[words[1]]()
 elif words[0] == "report":

@@ -11,6 +11,15 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
+PROGRAMS = ["bin/spillway", "tests/gpu_tests", "tests/cuda_kernel_tests"]
+# Options with a value each come before the program.
+SANITIZER = """#!/bin/sh
+export TOOL="$2"
+while [ "${1#--}" != "$1" ]; do shift 2; done
+exec "$@"
+"""
+CORRECT = ["facts", "tests", "identity", "steady", "racecheck", "memcheck"]
+SPEED = ["link", "steps in bf16", "resnet50", "vgg16", "operations", "large", "steps in tf32"]
 
 
 class Tree(unittest.TestCase):
@@ -25,11 +34,10 @@ class Tree(unittest.TestCase):
         (self.root / "tools" / "bench").mkdir()
         for script in (ROOT / "tools" / "bench").glob("*.py"):
             shutil.copy(script, self.root / "tools" / "bench")
-        for name in ("bin/spillway", "tests/gpu_tests"):
+        for name in PROGRAMS:
             self.put(self.root / "build" / "release" / name)
         self.put(self.root / "path" / "ctest")
-        # Has two options with a value each before the program.
-        self.write("path/compute-sanitizer", "#!/bin/sh\nshift 4\nexec \"$@\"\n")
+        self.write("path/compute-sanitizer", SANITIZER)
         self.write("path/torch.py", "class cuda:\n    is_available = staticmethod(bool)\n")
         self.results = self.root / "results"
 
@@ -57,10 +65,13 @@ class Tree(unittest.TestCase):
         found = json.loads((self.results / "results.json").read_text(encoding="utf-8"))
         return {check["name"]: check for check in found["checks"]}
 
-
     def expect_logs_in_each_precision(self):
-        for name, precision in (("gpu_tests", "fp32"), ("gpu_tests_in_bf16", "bf16")):
-            for suffix in (".log", ".sanitizer.log"):
+        for name, precision, suffixes in (
+                ("gpu_tests", "fp32", [".log"]),
+                ("cuda_kernel_tests", "fp32", [".log", ".racecheck.log", ".memcheck.log"]),
+                ("cuda_kernel_tests_in_bf16", "bf16", [".log", ".racecheck.log",
+                                                       ".memcheck.log"])):
+            for suffix in suffixes:
                 log = (self.results / f"{name}{suffix}").read_text(encoding="utf-8")
                 self.assertEqual(log, f"in {precision}\n")
 
@@ -69,35 +80,73 @@ class Run(Tree):
     def test_checks_measures_and_prints_a_table(self):
         done = self.run_tool()
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(list(self.checks()), ["tests", "sanitizer", "identity", "steady", "link",
-                                               "resnet50", "vgg16", "discards", "large",
-                                               "pytorch"])
+        self.assertEqual(list(self.checks()), [*CORRECT, *SPEED])
         self.assertEqual(done.stdout, (self.results / "summary.md").read_text(encoding="utf-8"))
         self.assertTrue(done.stdout.startswith("# Spillway on NVIDIA H200\n"))
-        for row in ("| tests with a GPU | 4 run, 0 failed, 2 skipped | ok |",
-                    "| the same tests under compute-sanitizer | 4 run, 0 failed, 2 skipped | ok |",
+        for row in ("| GPU memory, free | 80.0 GiB of cuda:0 (NVIDIA H200, 141.0 GiB) | |",
+                    "| tests with a GPU | 6 run, 0 failed, 3 skipped | ok |",
+                    "| tests of kernels under racecheck | 4 run, 0 failed, 2 skipped | ok |",
                     "| runs with the resident run's bits, bf16 | 7 of 7 | ok |",
-                    "| link, copy: in / out / both at once | 50.0 / 50.0 / 50.0 GB/s | |",
-                    "| resnet50, batch 256, joint (managed) at 40% | 120.0 ms, 800 images/s, 1.50 "
-                    "of resident; predicted 100.0 ms, measured +20 % (the prediction is off) | |",
-                    "| vgg16, batch 128, joint (copy) at 40% | 1 B is too small | |"):
+                    "| link, copy: in / out / both at once | 50.0 / 50.0 / 50.0 GB/s, one way at a "
+                    "time, latency 40.0 us | |",
+                    "| launch beside prefetch out: call / longest / done / longest | 4.0 / 900.0 / "
+                    "4.0 / 900.0 us | |",
+                    "| resnet50, batch 256, joint (managed) at 40%, discards on | 120.0 ms, 800 "
+                    "images/s, 1.50 of resident; predicted 100.0 ms, measured +20 % (the prediction "
+                    "is off) | |",
+                    "| vgg16, batch 128, joint (copy) at 40%, graph off | 1 B is too small | |",
+                    "| resnet50 bf16, batch 256, convolution: ms, ours / PyTorch's | 2.00 / not "
+                    "measured | |"):
             self.assertIn(row, done.stdout)
-        self.assertTrue((self.results / "report.html").is_file())
+        for name in ("report.html", "timelines-train-vgg16-graph-off",
+                     "profile-resnet50-256-bf16-classes-managed.json"):
+            self.assertTrue((self.results / name).exists(), name)
         self.expect_logs_in_each_precision()
 
     def test_times_nothing_after_a_failed_check(self):
-        done = self.run_tool(fake="test-fails")
+        done = self.run_tool("--quick", fake="test-fails")
         self.assertEqual(done.returncode, 1)
         self.assertIn("nothing is timed", done.stderr)
-        self.assertEqual(list(self.checks()), ["tests", "sanitizer", "identity", "steady"])
-        self.assertIn("| tests with a GPU failed; see gpu_tests.log, gpu_tests_in_bf16.log "
-                      "| FAILED |", done.stdout)
+        self.assertEqual(list(self.checks()), CORRECT)
+        self.assertIn("| tests with a GPU failed; see gpu_tests.log, cuda_kernel_tests.log, "
+                      "cuda_kernel_tests_in_bf16.log | FAILED |", done.stdout)
+
+    def test_times_nothing_after_a_check_that_an_earlier_run_saw_fail(self):
+        self.assertEqual(self.run_tool("--quick", "--stage", "correct",
+                                       fake="test-fails").returncode, 1)
+        done = self.run_tool("--quick", "--stage", "speed")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("tests failed, so nothing is timed", done.stderr)
+        for stage in ("correct", "speed"):
+            self.assertEqual(self.run_tool("--quick", "--stage", stage).returncode, 0)
+        self.assertEqual(list(self.checks()), [*CORRECT, *SPEED])
+
+    def test_leaves_out_what_it_has_no_time_for(self):
+        done = self.run_tool("--stage", "correct", "--minutes", "0.1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual({check["status"] for check in self.checks().values()}, {"left out"})
+        self.assertIn("| memcheck | the stage had no time left for all of it | |", done.stdout)
+
+    def test_ends_a_program_when_the_time_of_its_stage_is_up(self):
+        # 20 of these 22 seconds are for programs to end in.
+        done = self.run_tool("--stage", "speed", "--minutes", str(22 / 60), fake="link:hangs")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.checks()["link"]["status"], "left out")
+        self.assertLess(self.checks()["link"]["seconds"], 10)
 
     def test_names_the_log_of_the_precision_that_failed(self):
-        done = self.run_tool("--stage", "correct", fake="bf16-fails")
+        done = self.run_tool("--stage", "correct", "--quick", fake="bf16-fails")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("| tests with a GPU failed; see gpu_tests_in_bf16.log | FAILED |",
+        self.assertIn("| tests with a GPU failed; see cuda_kernel_tests_in_bf16.log | FAILED |",
                       done.stdout)
+
+    def test_fails_where_the_sanitizer_finds_a_race(self):
+        done = self.run_tool("--stage", "correct", fake="race")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("| tests of kernels under racecheck failed; see cuda_kernel_tests."
+                      "racecheck.log, cuda_kernel_tests_in_bf16.racecheck.log | FAILED |",
+                      done.stdout)
+        self.assertEqual(self.checks()["memcheck"]["status"], "passed")
 
     def test_does_one_stage_and_writes_json(self):
         done = self.run_tool("--stage", "speed", "--quick", "--json", "-")
@@ -117,13 +166,13 @@ class Run(Tree):
         program.unlink()
         self.write("path/cmake",
                    f"#!/bin/sh\n[ $1 = --preset ] || cp {self.root}/path/ctest {program}\n")
-        self.assertEqual(self.run_tool("--stage", "speed").returncode, 0)
+        self.assertEqual(self.run_tool("--quick", "--stage", "speed").returncode, 0)
 
 
 class Pack(Tree):
     def test_makes_an_archive_that_runs_elsewhere(self):
         build = self.root / "build" / "release"
-        for name in ("bin/spillway", "tests/gpu_tests"):
+        for name in PROGRAMS:
             self.put(build / name, pathlib.Path("/bin/true"))  # a program with libraries
         self.assertIn("there is no", self.start("pack").stderr)  # libspillway_cuda.so
         self.put(build / "bin" / "libspillway_cuda.so", pathlib.Path("/bin/true"))
@@ -138,14 +187,15 @@ class Pack(Tree):
         unpacked = self.root / "elsewhere" / "spillway-gpu"
         for name in ("x.net", "x.json"):
             self.assertTrue((unpacked / "tests" / "golden" / name).is_file(), name)
-        for name in ("bin/spillway", "tests/gpu_tests"):
+        for name in PROGRAMS:
             self.put(unpacked / "build" / "release" / name)
         (self.root / "path" / "ctest").unlink()  # there may be none
         done = self.start("run", "--results", self.results, "--stage", "correct", root=unpacked)
         self.assertEqual(done.returncode, 0, done.stderr)
         runs = self.checks()["tests"]["data"]["programs"]
         self.assertEqual([(run["name"], run["tests"]) for run in runs],
-                         [("gpu_tests", 2), ("gpu_tests_in_bf16", 2)])
+                         [("gpu_tests", 2), ("cuda_kernel_tests", 2),
+                          ("cuda_kernel_tests_in_bf16", 2)])
         self.expect_logs_in_each_precision()
 
 
