@@ -1,5 +1,6 @@
 """tools/gpu/run and pack from outside, with programs that only pretend."""
 
+import ctypes
 import json
 import os
 import pathlib
@@ -197,6 +198,69 @@ class Pack(Tree):
                          [("gpu_tests", 2), ("cuda_kernel_tests", 2),
                           ("cuda_kernel_tests_in_bf16", 2)])
         self.expect_logs_in_each_precision()
+
+
+# Knows how the plug-in is built: of a source of its own and of another folder's library.
+NINJA = """#!/bin/sh
+root=$(dirname "$(dirname "$2")")
+case "$4 $5" in
+"commands bin/libspillway_cuda.so") cat <<END
+/usr/bin/c++ -I$root -fPIC -Wall -Werror -o src/cuda/x.o -c $root/src/cuda/x.cpp
+/usr/bin/c++ -fPIC -o nets/n.o -c $root/nets/n.cpp
+: && cmake -E rm -f src/cuda/libx.a && /usr/bin/ar qc src/cuda/libx.a src/cuda/x.o && ranlib x && :
+: && /usr/bin/c++ -shared -o bin/libspillway_cuda.so -Wl,--whole-archive src/cuda/libx.a \
+-Wl,--no-whole-archive nets/libn.a && :
+END
+;;
+deps*) printf 'src/cuda/x.o: #deps 2\n    %s\n    %s\n' $root/src/cuda/x.cpp $root/src/cuda/x.h ;;
+esac
+"""
+
+
+class Rebuild(Tree):
+    def setUp(self):
+        super().setUp()
+        build = self.root / "build" / "release"
+        for name in (*PROGRAMS, "bin/libspillway_cuda.so"):
+            self.put(build / name, pathlib.Path("/bin/true"))
+        self.write("path/ninja", NINJA)
+        for name, text in (("build/release/build.ninja", ""),
+                           ("src/cuda/x.h", "inline int other() { return 2; }\n"),
+                           ("src/cuda/x.cpp", '#include "src/cuda/x.h"\nint n();\n'
+                            'extern "C" int sum() { return n() + other(); }\n'),
+                           ("nets/n.cpp", "int n() { return 40; }\n")):
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            self.write(name, text)
+        (build / "nets").mkdir()
+        for words in (["c++", "-fPIC", "-o", "n.o", "-c", self.root / "nets" / "n.cpp"],
+                      ["ar", "qc", "libn.a", "n.o"]):
+            subprocess.run(words, cwd=build / "nets", check=True)
+
+    def unpacked(self):
+        done = self.start("pack")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with tarfile.open(self.root / "build" / "gpu" / "spillway-gpu.tar.gz") as tar:
+            tar.extractall(self.root / "elsewhere")
+        shutil.rmtree(self.root / "src")  # nothing is taken from where it was packed
+        shutil.rmtree(self.root / "nets")
+        return self.root / "elsewhere" / "spillway-gpu"
+
+    def test_builds_the_cuda_side_anew_from_the_archive(self):
+        there = self.unpacked()
+        (there / "src" / "cuda" / "x.h").write_text("inline int other() { return 3; }\n",
+                                                    encoding="utf-8")
+        done = self.start("rebuild", root=there)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("1 compilations and 1 links"), done.stdout)
+        plug_in = ctypes.CDLL(there / "build" / "release" / "bin" / "libspillway_cuda.so")
+        self.assertEqual(plug_in.sum(), 43)
+
+    def test_says_what_does_not_compile(self):
+        there = self.unpacked()
+        (there / "src" / "cuda" / "x.h").write_text("typo\n", encoding="utf-8")
+        done = self.start("rebuild", root=there)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("typo", done.stderr)
 
 
 if __name__ == "__main__":
