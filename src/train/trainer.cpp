@@ -281,7 +281,12 @@ Bytes Trainer::find_limit(const prefetch::Plan* plan) const {
 
 std::vector<prefetch::Profile> Trainer::find_profiles(Bytes limit) {
   const std::string& given = options_.planning.profile_file;
-  if (!given.empty()) return {prefetch::read_profile(prefetch::JsonFile{given}, graph())};
+  if (!given.empty()) {
+    prefetch::Profile profile = prefetch::read_profile(prefetch::JsonFile{given}, graph());
+    // Unified memory is unmapped as it leaves, whatever link the profile is of.
+    if (request_.memory == MemoryMode::kManaged) profile.link.copies_while_read = false;
+    return {std::move(profile)};
+  }
   return measure_profiles(context_,
                           {.workload = *workload_,
                            .limit = limit,

@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "prefetch/files/json.h"
+#include "prefetch/files/machine.h"
+#include "prefetch/files/profile_file.h"
 #include "tests/refusal.h"
 #include "tests/src/small_training.h"
 #include "tests/temporary_folder.h"
@@ -85,6 +88,20 @@ TEST(Trainer, RefusesABudgetInOneSentence) {
     EXPECT_NE(sentence.find(cause), std::string::npos) << sentence;
     EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
   }
+}
+
+// The model's link copies what tasks read, as the copy mode does.
+TEST(Trainer, CopiesNothingThatIsReadWithUnifiedMemory) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() / "profile.json";
+  TrainerOptions options = small_options(1);
+  const prefetch::TaskGraph graph = Trainer{test::small_context(), options}.graph();
+  const prefetch::Profile profile = prefetch::model_profile(graph, prefetch::find_machine("v100"));
+  prefetch::write_json(prefetch::to_json(profile, graph), path);
+  options.planning.profile_file = path;
+  EXPECT_FALSE((Trainer{test::small_context(), options}.profile().link.copies_while_read));
+  options.memory.mode = MemoryMode::kCopy;
+  EXPECT_TRUE((Trainer{test::small_context(), options}.profile().link.copies_while_read));
 }
 
 TEST(Trainer, GoesOnToTheSameWeights) {
