@@ -1,5 +1,6 @@
 #include "src/profile/loaded_link.h"
 
+#include <array>
 #include <chrono>
 #include <exception>
 #include <future>
@@ -78,7 +79,7 @@ std::future<void> started(const Start& start) {
 template <class... Start>
 um::Nanoseconds time_of(const Start&... starts) {
   const auto begin = std::chrono::steady_clock::now();
-  std::future<void> moves[] = {started(starts)...};
+  std::array<std::future<void>, sizeof...(starts)> moves{started(starts)...};
   for (std::future<void>& move : moves) move.get();
   return std::chrono::steady_clock::now() - begin;
 }
