@@ -7,6 +7,7 @@
 #include "um/counters.h"
 #include "um/hints.h"
 #include "um/range.h"
+#include "um/stream.h"
 
 namespace spillway::um {
 
@@ -37,5 +38,12 @@ class ManagedSpace {
   /// For the run's summary: "uffd_move, 2 MiB pages, far RAM".
   [[nodiscard]] virtual std::string description() const = 0;
 };
+
+/// Gives `range` near memory for moves: populate() gives it only to what streams are told from then
+/// on, and a move would meet it. `idle` has no work. Throws: Error when the device fails.
+inline void populate_now(ManagedSpace& space, Range range, Stream& idle) {
+  space.hints().populate(range);
+  idle.synchronize();
+}
 
 }  // namespace spillway::um

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "um/ledger.h"
-#include "um/populate_now.h"
 
 namespace spillway {
 namespace {
@@ -21,7 +20,7 @@ class ManagedLink final : public LinkUnderTest {
  public:
   ManagedLink(um::Device& device, const um::ManagedOptions& options)
       : ledger_{options.near}, space_{device.make_managed_space(options, ledger_)} {
-    um::populate_now(space_->hints(), space_->slab(), *device.make_stream("populate"));
+    um::populate_now(*space_, space_->slab(), *device.make_stream("populate"));
   }
 
   [[nodiscard]] um::Bytes size() const override { return um::Bytes{space_->slab().size()}; }

@@ -76,7 +76,7 @@ knows(src/cuda um um/cuda um/cuda/driver src/ops src/cuda/layout src/cuda/kernel
 set(training nets ${planning} src/files src/ops src/data src/step src/plan src/execute src/profile src/train)
 knows(src/sweep um nets ${planning} src/ops src/step src/plan)
 knows(src/bench um prefetch/files src/files src/execute)
-knows(src/bench/link um src/bench)
+knows(src/bench/link um src/ops src/execute src/bench)
 knows(src/bench/paging um src/data src/bench src/bench/link)
 knows(src/bench/train um ${training} src/bench)
 knows(src/report um prefetch/files src/bench src/bench/link src/bench/paging src/bench/train)

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "src/bench/link/move_timer.h"
-#include "um/populate_now.h"
 
 namespace spillway {
 namespace {
@@ -52,7 +51,7 @@ void ManagedHalves::put_near(std::size_t half) {
   if (has_content_[half]) {
     move(half, um::MemoryTier::kNear);
   } else {
-    um::populate_now(hints(), whole(half), *stream_);
+    um::populate_now(*space_, whole(half), *stream_);
   }
   const um::Use overwrite{.range = whole(half), .access = um::Access::kWrite};
   hints().begin_use({&overwrite, 1});
