@@ -65,8 +65,7 @@ void CudaManagedSpace::prefetch(Range range, MemoryTier tier, Completion done) {
 }
 
 void CudaManagedSpace::bring(Range range, Completion done) {
-  std::unique_lock lock{mutex_};
-  wait_for_drops(lock, range);
+  const std::lock_guard lock{mutex_};
   const std::size_t pages = pages_.away(range);
   static_cast<void>(pages_.bring(range));
   Arrival& arrival = arriving_.emplace_back(Arrival{.range = range});
@@ -174,7 +173,7 @@ void CudaManagedSpace::drop(Range range) {
   dropped_.notify_all();
 }
 
-// A page that is brought again must not be dropped later: its discard comes first in upkeep_.
+// A page that gets room again must not be dropped later: its discard comes first in upkeep_.
 void CudaManagedSpace::wait_for_drops(std::unique_lock<std::mutex>& lock, Range range) {
   dropped_.wait(lock, [&] {
     return std::ranges::none_of(dropping_, [&](Range each) { return overlap(each, range); });

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -90,6 +91,23 @@ TEST_F(DeadPages, AloneWaitForTheDriversDiscard) {
   EXPECT_EQ(own.take_log(),
             (Log{"um upkeep: discard slab 0+1", "um upkeep: discard and prefetch near slab 0+1",
                  "um upkeep: record"}));
+}
+
+TEST_F(DeadPages, AreDroppedBeforeTheirSpaceEnds) {
+  SlowDiscards own;
+  CudaManagedMemory from{own, std::nullopt};
+  ComputeStreams none{own};
+  std::optional<CudaManagedSpace> made;
+  made.emplace(own, from, none, nullptr, discarding(), ledger);
+  const Range page = made->slab().first((2_MiB).count());
+  made->hints().populate(page);
+  made->hints().discard(page);
+  own.wait_until_noted("discard begins");
+  std::thread end{[&] { made.reset(); }};
+  while (!test::all_others_sleep()) std::this_thread::yield();
+  own.let_end();
+  end.join();
+  EXPECT_EQ(own.take_log().back(), "um upkeep: discard slab 0+1");
 }
 
 }  // namespace
