@@ -118,6 +118,7 @@ void CudnnGraph::add(const PointwiseNode& node) {
   CudnnDescriptor& settings = settings_.emplace_back(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   settings.set(CUDNN_ATTR_POINTWISE_MODE, node.mode);
   settings.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+  settings.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
   settings.finalize();
   CudnnDescriptor operation{CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR};
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, settings);

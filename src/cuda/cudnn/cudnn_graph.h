@@ -60,7 +60,8 @@ struct ConvolutionNode {
   std::array<std::int64_t, 2> dilation;
 };
 
-/// y = mode(x), or of x and `b`, which is repeated along dimensions of size one. In float.
+/// y = mode(x), or of x and `b`, which is repeated along dimensions of size one. In float. A NaN
+/// stays one in a ReLU, too.
 struct PointwiseNode {
   cudnnPointwiseMode_t mode;
   std::int64_t x;

@@ -24,7 +24,7 @@ add_executable(write_device_properties
 target_link_libraries(write_device_properties PRIVATE spillway::cuda_backend spillway_flags)
 spillway_test(cuda_planning_tests
   SOURCES src/cuda/layout/channel_matrix_test.cpp src/cuda/cudnn/device_less_planning_test.cpp
-          src/cuda/cudnn/engine_choice_test.cpp
+          src/cuda/cudnn/engine_choice_test.cpp src/cuda/cudnn/nan_propagation_test.cpp
   LINK spillway::cuda_backend cudnn_listing golden_files
   TIMEOUT 300)
 spillway_test(cuda_layout_tests

@@ -1,3 +1,5 @@
+#include <cmath>
+#include <limits>
 #include <ostream>
 #include <variant>
 #include <vector>
@@ -124,6 +126,32 @@ TEST_P(WeightedLayer, BackwardWeightsSumsOverBatchAndPixels) {
     }
     expect_sums(WeightedBackwardWeights<G>{.geometry = g}, input(), gradient(), spec_, expected,
                 gradient_terms());
+  });
+}
+
+// So that the loss shows it. On a GPU a ReLU on the way does so too, whichever algorithm ends with
+// it; oneDNN's makes it zero.
+TEST_P(WeightedLayer, ForwardLetsNansThrough) {
+  with_geometry([&]<class G>(const G& g) {
+    Values numbers = values_of_w_;
+    numbers[weights_ / 2] = std::numeric_limits<double>::quiet_NaN();
+    const Values sums = naive_sums(g, values_of_x_, numbers);
+    Block x = input();
+    Block w = parameters(spec_, numbers);
+    for (const bool relu : {false, kIsCuda}) {
+      const WeightedForward<G> forward{.geometry = g, .relu = relu};
+      for (const AlgorithmInfo& algorithm : backend().algorithms(forward)) {
+        SCOPED_TRACE(algorithm.name + (relu ? " with ReLU" : ""));
+        Block y = fresh(y_);
+        run_with(algorithm.name, forward, {&x, &w, &y});
+        const Values results = values(y_, y);
+        std::size_t lost = 0;
+        for (std::size_t i = 0; i < sums.size(); ++i) {
+          lost += std::isnan(sums[i]) && !std::isnan(results[i]) ? 1 : 0;
+        }
+        EXPECT_EQ(lost, 0);
+      }
+    }
   });
 }
 
