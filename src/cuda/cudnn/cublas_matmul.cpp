@@ -48,11 +48,6 @@ Owned<cublasLtMatrixLayout_t> layout(const MatmulProblem& problem, cudaDataType_
   return Owned<cublasLtMatrixLayout_t>{raw};
 }
 
-cublasLtEpilogue_t epilogue_of(const MatmulProblem& problem) {
-  if (problem.bias) return problem.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
-  return problem.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
-}
-
 // cuBLASLt counts columns first: a row-major matrix is, to it, the transposed one, and the product
 // is D^T = B^T A^T. So its first operand is our B, its second our A, and a matrix that lies
 // transposed in memory is one that it must transpose.
@@ -63,7 +58,7 @@ struct Descriptors {
   Owned<cublasLtMatrixLayout_t> result;
 };
 
-Descriptors describe(const Machine& machine, const MatmulProblem& problem, bool fused,
+Descriptors describe(const Machine& machine, const MatmulProblem& problem, bool adds_bias,
                      const void* bias) {
   const cudaDataType_t type = machine.precision == Precision::kBf16 ? CUDA_R_16BF : CUDA_R_32F;
   const cublasComputeType_t compute =
@@ -75,9 +70,9 @@ Descriptors describe(const Machine& machine, const MatmulProblem& problem, bool 
   const cublasOperation_t second = problem.a_is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   set(problem, raw, CUBLASLT_MATMUL_DESC_TRANSA, first);
   set(problem, raw, CUBLASLT_MATMUL_DESC_TRANSB, second);
-  if (fused) {
-    set(problem, raw, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(problem));
-    if (problem.bias) set(problem, raw, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  if (adds_bias) {
+    set(problem, raw, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set(problem, raw, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   }
   const std::size_t rows = problem.rows;
   const std::size_t columns = problem.columns;
@@ -113,17 +108,17 @@ Owned<cublasLtMatmulPreference_t> preference(const Machine& machine, const Matmu
 
 Matmul::Matmul(const Machine& machine, MatmulProblem problem)
     : machine_{machine}, problem_{std::move(problem)} {
-  is_fused_ = find_algorithm(/*fused=*/true);
-  if (!is_fused_ && !find_algorithm(/*fused=*/false)) {
+  adds_bias_ = problem_.bias && find_algorithm(/*adds_bias=*/true);
+  if (!adds_bias_ && !find_algorithm(/*adds_bias=*/false)) {
     throw um::Error{"cuBLASLt has no algorithm for " + problem_.purpose +
                     ": allow more workspace, or choose another precision"};
   }
 }
 
-bool Matmul::find_algorithm(bool fused) {
+bool Matmul::find_algorithm(bool adds_bias) {
   // Only whether there is a bias matters here; where it lies is known later.
   alignas(256) static constexpr float kAnyBias = 0;
-  const Descriptors d = describe(machine_, problem_, fused, &kAnyBias);
+  const Descriptors d = describe(machine_, problem_, adds_bias, &kAnyBias);
   const Owned<cublasLtMatmulPreference_t> preferred = preference(machine_, problem_);
   int count = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
@@ -138,7 +133,7 @@ void Matmul::run(const std::byte* a, const std::byte* b, const std::byte* bias, 
                  std::byte* workspace) const {
   constexpr float kOne = 1;
   constexpr float kZero = 0;
-  const Descriptors descriptors = describe(machine_, problem_, is_fused_, bias);
+  const Descriptors descriptors = describe(machine_, problem_, adds_bias_, bias);
   check_for(problem_,
             cublasLtMatmul(machine_.cublas, descriptors.operation.get(), &kOne, b,
                            descriptors.first.get(), a, descriptors.second.get(), &kZero, d,

@@ -20,7 +20,6 @@ struct MatmulProblem {
   bool b_is_transposed = false;  ///< B lies in memory as (columns x inner)
   bool d_is_float = false;  ///< else D's elements are of the precision's tensors, as A's and B's
   bool bias = false;        ///< adds a number of D's type to each column
-  bool relu = false;        ///< D = max(0, ...)
   std::string purpose;      ///< for messages: "the linear layer's forward pass"
 };
 
@@ -33,22 +32,23 @@ class Matmul {
   Matmul(const Machine& machine, MatmulProblem problem);
 
   [[nodiscard]] um::Bytes workspace() const { return um::Bytes{algorithm_.workspaceSize}; }
-  /// Whether run() adds the bias and applies the ReLU. If not, the caller does.
-  [[nodiscard]] bool is_fused() const { return is_fused_; }
+  /// Whether run() adds the problem's bias. If not, the caller does. A ReLU is always the caller's:
+  /// cuBLASLt's makes a NaN zero, and can not be told otherwise.
+  [[nodiscard]] bool adds_bias() const { return adds_bias_; }
 
-  /// Enqueues the product. `bias` may be null where is_fused() is false or the problem has none.
+  /// Enqueues the product. `bias` may be null unless adds_bias().
   /// Throws: um::Error.
   void run(const std::byte* a, const std::byte* b, const std::byte* bias, std::byte* d,
            std::byte* workspace) const;
 
  private:
   // Whether cuBLASLt has an algorithm, which is kept.
-  bool find_algorithm(bool fused);
+  bool find_algorithm(bool adds_bias);
 
   Machine machine_;
   MatmulProblem problem_;
   cublasLtMatmulHeuristicResult_t algorithm_{};
-  bool is_fused_ = false;
+  bool adds_bias_ = false;
 };
 
 }  // namespace spillway::cuda

@@ -29,7 +29,6 @@ MatmulProblem problem_of(const LinearForward& op) {
           .inner = inputs(g),
           .b_is_transposed = true,
           .bias = g.bias,
-          .relu = op.relu,
           .purpose = purpose("forward pass", g)};
 }
 MatmulProblem problem_of(const LinearBackwardData& op) {
@@ -68,9 +67,9 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearForward&
   const auto multiply = [=](const auto& operands, const auto& arguments) {
     matmul.run(operands.in.x, kernel_weights(layout, operands.in.parameters),
                kernel_bias(layout, operands.in.parameters), operands.out.y, arguments.workspace);
-    if (matmul.is_fused()) return;
-    add_bias_relu(machine, outputs_of(op.geometry), operands.out.y,
-                  float_bias(layout, operands.in.parameters), op.relu);
+    const float* const bias =
+        matmul.adds_bias() ? nullptr : float_bias(layout, operands.in.parameters);
+    add_bias_relu(machine, outputs_of(op.geometry), operands.out.y, bias, op.relu);
   };
   return kernel_of(op, multiply);
 }
