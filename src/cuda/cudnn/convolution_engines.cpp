@@ -12,12 +12,18 @@ namespace spillway::cuda {
 namespace {
 
 // The engines of `candidates` that are worth a measurement, all of which run.
-OfferedEngines choose(const CudnnTarget& target, OfferedEngines candidates, um::Bytes max) {
+OfferedEngines choose(const CudnnTarget& target, OfferedEngines candidates,
+                      const EngineRules& rules) {
   for (;;) {
-    std::vector<um::Bytes> workspaces;
-    workspaces.reserve(candidates.size());
-    for (const auto& engine : candidates) workspaces.push_back(engine->workspace());
-    const std::vector<std::size_t> chosen = choose_engines(workspaces, max);
+    std::vector<EngineCandidate> listed;
+    listed.reserve(candidates.size());
+    for (const auto& engine : candidates) {
+      listed.push_back(
+          {.workspace = engine->workspace(),
+           .engine = engine->number(),
+           .is_slow = rules.precision != Precision::kFp32 && !engine->uses_tensor_cores()});
+    }
+    const std::vector<std::size_t> chosen = choose_engines(listed, rules.max_workspace);
     const auto refused = std::find_if(chosen.begin(), chosen.end(), [&](std::size_t i) {
       return !candidates[i]->make_ready(target);
     });
@@ -70,7 +76,7 @@ const OfferedEngines& ConvolutionEngines::offered(const ConvolutionProblem& prob
                     std::to_string(Layout::kChannelBlock) + "; choose others, or train on the CPU"};
   }
   Offer offer = naming([&] { return describe(problem); }, [&] { return list(problem); });
-  offer.engines = choose(target_, std::move(offer.engines), rules_.max_workspace);
+  offer.engines = choose(target_, std::move(offer.engines), rules_);
   if (offer.engines.empty()) {
     throw um::Error{"cuDNN has no engine for " + describe(problem) + " that takes at most " +
                     to_string(rules_.max_workspace) +

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,10 +32,15 @@ class ConvolutionEngine {
 
   /// "engine67_k2=5_k13=0", "fused_engine51_..."
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// The same for all settings of an engine: its number, from -1 down where it is fused.
+  [[nodiscard]] std::int64_t number() const {
+    return is_fused_ ? -1 - config_.engine : config_.engine;
+  }
   /// With the scratch, as counted_workspace() counts.
   [[nodiscard]] um::Bytes workspace() const { return workspace_; }
   /// Whether the engine adds the bias and applies the ReLU. If not, who runs it does.
   [[nodiscard]] bool is_fused() const { return is_fused_; }
+  [[nodiscard]] bool uses_tensor_cores() const { return config_.uses_tensor_cores; }
 
   /// Whether the target can run it: the heuristics do not promise that.
   [[nodiscard]] bool make_ready(const CudnnTarget& target);

@@ -16,9 +16,8 @@ bool contains(const std::vector<T>& all, T wanted) {
   return std::find(all.begin(), all.end(), wanted) != all.end();
 }
 
-std::string name_of(const CudnnDescriptor& engine, const CudnnDescriptor& config) {
-  std::string name =
-      "engine" + std::to_string(engine.get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+std::string name_of(std::int64_t engine, const CudnnDescriptor& config) {
+  std::string name = "engine" + std::to_string(engine);
   for (const CudnnDescriptor& knob : config.get_descriptors(
            CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, kMaxKnobs)) {
     const auto type = knob.get<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
@@ -46,11 +45,13 @@ um::Bytes workspace_of([[maybe_unused]] const CudnnTarget& target, const CudnnDe
 EngineConfig describe(const CudnnTarget& target, CudnnDescriptor config) {
   const CudnnDescriptor engine =
       config.get_descriptor(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  const auto number = engine.get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
   const auto numerics =
       engine.get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
   const auto behaviour =
       engine.get_all<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE);
-  return {.name = name_of(engine, config),
+  return {.name = name_of(number, config),
+          .engine = number,
           .workspace = workspace_of(target, config),
           .uses_tensor_cores = contains(numerics, CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
           .is_deterministic = !contains(numerics, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC),

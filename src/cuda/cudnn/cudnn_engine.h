@@ -15,6 +15,7 @@ struct EngineConfig {
   /// The engine's number and settings, the same for the same way in each process with the same
   /// version of cuDNN: "engine67_k2=5_k13=0".
   std::string name;
+  std::int64_t engine;  ///< its number alone
   um::Bytes workspace;
   bool uses_tensor_cores;
   bool is_deterministic;

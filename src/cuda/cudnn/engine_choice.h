@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -17,12 +18,21 @@ inline constexpr um::Bytes kWorkspaceUnit{1U << 20U};
   return um::round_up(workspace == um::Bytes{} ? um::Bytes{1} : workspace, kWorkspaceUnit);
 }
 
-/// Which of cuDNN's engines are worth a measurement. `workspaces` are counted ones, in the order in
-/// which the engines are expected to be fast. The first of the result is the one with the least
-/// workspace (of several, the fastest); then, by workspace, come those than which no faster one
-/// takes less, and the four fastest whatever they take, since the expected order is not the
-/// measured one; eight at most. Nothing takes more than `most`.
-[[nodiscard]] std::vector<std::size_t> choose_engines(std::span<const um::Bytes> workspaces,
+/// What an engine with its settings is chosen by.
+struct EngineCandidate {
+  um::Bytes workspace;      ///< a counted one
+  std::int64_t engine = 0;  ///< the same for all settings of an engine
+  /// Does without the tensor cores that others use: some tens of times as long, for measuring, too.
+  bool is_slow = false;
+};
+
+/// Which of cuDNN's engines are worth a measurement, of `candidates` in the order in which they are
+/// expected to be fast. That is not the measured order, so there are many: the one with the least
+/// workspace, those than which no faster one takes less, and the four fastest, eight together at
+/// most; then engines that are not among them, each with its fastest settings, up to twelve; then
+/// further settings, up to ten; at last, up to ten, slow ones. The result is in the order of
+/// workspaces, of equal ones in that of `candidates`. Nothing takes more than `max`.
+[[nodiscard]] std::vector<std::size_t> choose_engines(std::span<const EngineCandidate> candidates,
                                                       um::Bytes max);
 
 }  // namespace spillway::cuda

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <tuple>
 
+#include "nets/network_catalogue.h"
+#include "src/cuda/cudnn/engine_choice.h"
 #include "tools/golden/cudnn_listing.h"
 
 namespace spillway::cuda {
@@ -17,10 +20,12 @@ std::string golden_path(const std::string& name) {
   return std::string{SPILLWAY_GOLDEN_FILES} + "/" + name;
 }
 
-std::string h200() {
-  std::ifstream file{golden_path("h200_device_properties.json")};
+std::string described(const std::string& device) {
+  std::ifstream file{golden_path(device + "_device_properties.json")};
   return {std::istreambuf_iterator<char>{file}, {}};
 }
+
+std::string h200() { return described("h200"); }
 
 ConvolutionProblem problem(ConvolutionPass pass, bool bias, bool relu) {
   return {.pass = pass,
@@ -172,6 +177,53 @@ TEST_F(DeviceLessPlanning, ConfigurationsTellTheWorkspaceOfTheirPlans) {
     }
   }
 }
+
+// How many ways cuDNN lists that the rules permit, and how many of them are offered.
+struct Offered {
+  std::size_t listed = 0;
+  std::size_t offered = 0;
+};
+
+Offered count(const CudnnTarget& target, const EngineRules& rules,
+              const PlannedConvolution& planned) {
+  const ConvolutionProblem& problem = planned.problem;
+  Offered result{.offered = planned.algorithms.size()};
+  const auto add = [&](const CudnnGraph& graph) {
+    for (const EngineConfig& engine : engine_configs(target, graph)) {
+      const bool fits = counted_workspace(engine.workspace) <= rules.max_workspace;
+      result.listed += fits && is_permitted(engine, rules) ? 1 : 0;
+    }
+  };
+  if (problem.pass == ConvolutionPass::kForward && problem.geometry.bias) {
+    add(fused_graph(target, rules.precision, problem));
+  }
+  add(plain_graph(target, rules.precision, problem));
+  return result;
+}
+
+class EachDevice : public DeviceLessPlanning,
+                   public testing::WithParamInterface<std::tuple<const char*, const char*>> {};
+
+// (The limit is one for the kernel's own scratch, too, which is not counted here: no engine of
+// these is so near to it.)
+TEST_P(EachDevice, OffersTenWaysWhereverAsManyAreListed) {
+  const auto [device, net] = GetParam();
+  const std::string properties = described(device);
+  const CudnnTarget target = CudnnTarget::described(properties);
+  for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
+    const EngineRules rules{.precision = precision, .max_workspace = 1_GiB};
+    const auto all = plan_convolutions(properties, rules, nets::build_network(net), 64);
+    for (const PlannedConvolution& planned : all) {
+      const Offered ways = count(target, rules, planned);
+      EXPECT_GE(ways.offered, std::min<std::size_t>(ways.listed, 10)) << to_line(planned);
+      EXPECT_LE(ways.offered, 12) << to_line(planned);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, EachDevice,
+                         testing::Combine(testing::Values("a100", "h100", "h200"),
+                                          testing::Values("vgg16", "resnet50")));
 
 TEST_F(DeviceLessPlanning, RefusesADescriptionThatIsNone) {
   EXPECT_THROW((void)CudnnTarget::described("{}"), CudnnError);
