@@ -5,17 +5,13 @@
 namespace spillway::cuda {
 namespace {
 
-// dy behind the ReLU.
-template <class T>
-__device__ Group load_gradient(const T* dy, const std::uint8_t* mask, std::size_t at) {
-  Group gradient = load_group(dy, at);
-  if (mask == nullptr) return gradient;
-  const unsigned positive = mask[at];
-#pragma unroll
-  for (int l = 0; l < kGroupLanes; ++l) {
-    if ((positive >> static_cast<unsigned>(l) & 1U) == 0U) gradient.lanes[l] = 0.F;
-  }
-  return gradient;
+__device__ unsigned load_mask(const std::uint8_t* mask, std::size_t at) {
+  return mask == nullptr ? 0xFFU : mask[at];
+}
+
+// Lane l of dy, behind the ReLU.
+__device__ float masked(float dy, unsigned positive, int l) {
+  return (positive >> static_cast<unsigned>(l) & 1U) == 0U ? 0.F : dy;
 }
 
 // The sums that dbeta and dgamma are made of: of dy, and of dy (x - mean).
@@ -42,7 +38,7 @@ struct ChannelSlopes {
 
 // partials: (2, chunks, channels)
 template <class T>
-__global__ void __launch_bounds__(kTileThreads)
+__global__ void __launch_bounds__(kTileThreads, kTileBlocks)
     chunk_slopes(ChannelMatrix matrix, ChannelTiling tiling, const T* __restrict__ x,
                  const T* __restrict__ dy, const std::uint8_t* __restrict__ mask,
                  const float* __restrict__ mean_variance, float* __restrict__ partials) {
@@ -54,11 +50,13 @@ __global__ void __launch_bounds__(kTileThreads)
     for (std::size_t row = place.first; row < place.end; row += place.step) {
       const std::size_t at = row * matrix.groups() + place.group;
       const Group values = load_group(x, at);
-      const Group gradient = load_gradient(dy, mask, at);
+      const Group gradient = load_group(dy, at);
+      const unsigned positive = load_mask(mask, at);
 #pragma unroll
       for (int l = 0; l < kGroupLanes; ++l) {
-        mine.dy.lanes[l] += gradient.lanes[l];
-        mine.product.lanes[l] += gradient.lanes[l] * (values.lanes[l] - mean.lanes[l]);
+        const float slope = masked(gradient.lanes[l], positive, l);
+        mine.dy.lanes[l] += slope;
+        mine.product.lanes[l] += slope * (values.lanes[l] - mean.lanes[l]);
       }
     }
   }
@@ -86,46 +84,56 @@ __global__ void __launch_bounds__(kTileThreads)
   gradient[matrix.channels + channel] = mine.dy;
 }
 
-struct GroupPair {
-  Group x;
-  Group dy;
+template <class T>
+struct BackwardRow {
+  RawGroup<T> x;
+  RawGroup<T> dy;
+  unsigned positive;
 };
 
 // dx = gamma / deviation (dy - dbeta / n - normalised x dgamma / n)
 template <class T>
-__global__ void __launch_bounds__(kTileThreads)
+__global__ void __launch_bounds__(kTileThreads, kTileBlocks)
     backward_rows(ChannelMatrix matrix, ChannelTiling tiling, const T* __restrict__ x, const T* dy,
                   T* dx, const std::uint8_t* __restrict__ mask, NormVectors vectors,
                   const float* __restrict__ gradient) {
-  const TilePlace place = tile_place(matrix, tiling);
-  if (!place.is_inside) return;
-  const float share = 1.F / static_cast<float>(matrix.rows);
-  const Group mean = load_group(vectors.mean_variance, place.group);
-  Group scale = load_group(vectors.gamma_beta, place.group);
-  Group slope = load_group(gradient, place.group);
-  Group mean_dy = load_group(gradient, matrix.groups() + place.group);
-  const Group inverse = inverse_deviation(matrix, vectors, place.group);
-#pragma unroll
-  for (int l = 0; l < kGroupLanes; ++l) {
-    scale.lanes[l] *= inverse.lanes[l];
-    slope.lanes[l] *= inverse.lanes[l] * share;
-    mean_dy.lanes[l] *= share;
-  }
-  const auto at = [&](std::size_t row) { return row * matrix.groups() + place.group; };
-  for_each_row<2>(
-      place,
-      [&](std::size_t row) {
-        return GroupPair{load_group(x, at(row)), load_gradient(dy, mask, at(row))};
+  enum { kMean, kScale, kSlope, kMeanDy, kNumbers };
+  __shared__ TileChannels<kNumbers> channels;
+  fill_channels(channels, matrix, [&](std::size_t channel) {
+    const float share = 1.F / static_cast<float>(matrix.rows);
+    const float inverse = inverse_deviation(matrix, vectors, channel);
+    return ChannelNumbers<kNumbers>{
+        {vectors.mean_variance[channel], vectors.gamma_beta[channel] * inverse,
+         gradient[channel] * (inverse * share), gradient[matrix.channels + channel] * share}};
+  });
+  for_each_row<kRowsAhead<T> / 2>(
+      row_walk(matrix, tiling),
+      [&](std::size_t at) {
+        return BackwardRow<T>{load_raw(x, at), load_raw(dy, at), load_mask(mask, at)};
       },
-      [&](std::size_t row, GroupPair& values) {
+      [&](auto& rows) {
 #pragma unroll
-        for (int l = 0; l < kGroupLanes; ++l) {
-          const float distance = values.x.lanes[l] - mean.lanes[l];
-          values.dy.lanes[l] =
-              scale.lanes[l] * (values.dy.lanes[l] - mean_dy.lanes[l] - distance * slope.lanes[l]);
+        for (int q = 0; q < kQuads; ++q) {
+          const Quad mean = channels.quad(kMean, q);
+          const Quad scale = channels.quad(kScale, q);
+          const Quad slope = channels.quad(kSlope, q);
+          const Quad mean_dy = channels.quad(kMeanDy, q);
+#pragma unroll
+          for (BackwardRow<T>& row : rows) {
+            const Quad values = get_quad(row.x, q);
+            Quad slopes = get_quad(row.dy, q);
+#pragma unroll
+            for (int l = 0; l < 4; ++l) {
+              const float dy_of_lane = masked(slopes.lanes[l], row.positive, 4 * q + l);
+              const float distance = values.lanes[l] - mean.lanes[l];
+              slopes.lanes[l] =
+                  scale.lanes[l] * (dy_of_lane - mean_dy.lanes[l] - distance * slope.lanes[l]);
+            }
+            set_quad(row.dy, q, slopes);
+          }
         }
-        store_group(dx, at(row), values.dy);
-      });
+      },
+      [&](std::size_t at, const BackwardRow<T>& row) { store_raw(dx, at, row.dy); });
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ __device__ GroupMoments moments_of(const ChannelMatrix& matrix, const TilePlace&
 
 // partials: (2, chunks, channels), means and squares
 template <class T>
-__global__ void __launch_bounds__(kTileThreads)
+__global__ void __launch_bounds__(kTileThreads, kTileBlocks)
     chunk_moments(ChannelMatrix matrix, ChannelTiling tiling, const T* __restrict__ x,
                   float* __restrict__ partials) {
   const TilePlace place = tile_place(matrix, tiling);
@@ -114,32 +114,53 @@ __global__ void __launch_bounds__(kTileThreads)
   spread = (1.F - update.momentum) * spread + update.momentum * update.unbiased * variance;
 }
 
+template <class T>
+struct NormalisedRow {
+  RawGroup<T> values;
+  unsigned positive;  // lane l in bit l
+};
+
 // mask: a byte for each group, lane l in bit l: whether y is positive; null if nobody wants it
 template <class T>
-__global__ void __launch_bounds__(kTileThreads)
+__global__ void __launch_bounds__(kTileThreads, kTileBlocks)
     normalise_rows(ChannelMatrix matrix, ChannelTiling tiling, const T* x, T* y,
                    NormVectors vectors, bool relu, std::uint8_t* __restrict__ mask) {
-  const TilePlace place = tile_place(matrix, tiling);
-  if (!place.is_inside) return;
-  const Group mean = load_group(vectors.mean_variance, place.group);
-  const Group beta = load_group(vectors.gamma_beta, matrix.groups() + place.group);
-  Group scale = load_group(vectors.gamma_beta, place.group);
-  const Group inverse = inverse_deviation(matrix, vectors, place.group);
+  enum { kMean, kScale, kBeta, kNumbers };
+  __shared__ TileChannels<kNumbers> channels;
+  fill_channels(channels, matrix, [&](std::size_t channel) {
+    return ChannelNumbers<kNumbers>{
+        {vectors.mean_variance[channel],
+         vectors.gamma_beta[channel] * inverse_deviation(matrix, vectors, channel),
+         vectors.gamma_beta[matrix.channels + channel]}};
+  });
+  for_each_row<kRowsAhead<T>>(
+      row_walk(matrix, tiling),
+      [&](std::size_t at) {
+        return NormalisedRow<T>{load_raw(x, at), 0};
+      },
+      [&](auto& rows) {
 #pragma unroll
-  for (int l = 0; l < kGroupLanes; ++l) scale.lanes[l] *= inverse.lanes[l];
-  const auto at = [&](std::size_t row) { return row * matrix.groups() + place.group; };
-  for_each_row<4>(
-      place, [&](std::size_t row) { return load_group(x, at(row)); },
-      [&](std::size_t row, Group& values) {
-        unsigned positive = 0;
+        for (int q = 0; q < kQuads; ++q) {
+          const Quad mean = channels.quad(kMean, q);
+          const Quad scale = channels.quad(kScale, q);
+          const Quad beta = channels.quad(kBeta, q);
 #pragma unroll
-        for (int l = 0; l < kGroupLanes; ++l) {
-          const float value = (values.lanes[l] - mean.lanes[l]) * scale.lanes[l] + beta.lanes[l];
-          positive |= (value > 0.F ? 1U : 0U) << static_cast<unsigned>(l);
-          values.lanes[l] = relu && value < 0.F ? 0.F : value;  // a NaN stays one
+          for (NormalisedRow<T>& row : rows) {
+            Quad values = get_quad(row.values, q);
+#pragma unroll
+            for (int l = 0; l < 4; ++l) {
+              const float value =
+                  (values.lanes[l] - mean.lanes[l]) * scale.lanes[l] + beta.lanes[l];
+              row.positive |= (value > 0.F ? 1U : 0U) << static_cast<unsigned>(4 * q + l);
+              values.lanes[l] = relu && value < 0.F ? 0.F : value;  // a NaN stays one
+            }
+            set_quad(row.values, q, values);
+          }
         }
-        store_group(y, at(row), values);
-        if (mask != nullptr) mask[at(row)] = static_cast<std::uint8_t>(positive);
+      },
+      [&](std::size_t at, const NormalisedRow<T>& row) {
+        store_raw(y, at, row.values);
+        if (mask != nullptr) mask[at] = static_cast<std::uint8_t>(row.positive);
       });
 }
 

@@ -1,28 +1,37 @@
 #include "src/cuda/kernels/bias_relu.h"
-#include "src/cuda/kernels/channel_tile.cuh"
 #include "src/cuda/kernels/launch.cuh"
+#include "src/cuda/kernels/row_walk.cuh"
 
 namespace spillway::cuda {
 namespace {
 
 template <class T>
-__global__ void __launch_bounds__(kTileThreads)
+__global__ void __launch_bounds__(kTileThreads, kTileBlocks)
     bias_relu_rows(ChannelMatrix matrix, ChannelTiling tiling, T* y, const float* __restrict__ bias,
                    bool relu) {
-  const TilePlace place = tile_place(matrix, tiling);
-  if (!place.is_inside) return;
-  const Group added = bias != nullptr ? load_group(bias, place.group) : Group{};
-  const auto at = [&](std::size_t row) { return row * matrix.groups() + place.group; };
-  for_each_row<4>(
-      place, [&](std::size_t row) { return load_group(y, at(row)); },
-      [&](std::size_t row, Group& values) {
+  __shared__ TileChannels<1> channels;
+  fill_channels(channels, matrix, [&](std::size_t channel) {
+    return ChannelNumbers<1>{{bias != nullptr ? bias[channel] : 0.F}};
+  });
+  for_each_row<kRowsAhead<T>>(
+      row_walk(matrix, tiling), [&](std::size_t at) { return load_raw(y, at); },
+      [&](auto& rows) {
 #pragma unroll
-        for (int l = 0; l < kGroupLanes; ++l) {
-          const float sum = values.lanes[l] + added.lanes[l];
-          values.lanes[l] = relu && sum < 0.F ? 0.F : sum;  // a NaN stays one
+        for (int q = 0; q < kQuads; ++q) {
+          const Quad added = channels.quad(0, q);
+#pragma unroll
+          for (RawGroup<T>& row : rows) {
+            Quad values = get_quad(row, q);
+#pragma unroll
+            for (int l = 0; l < 4; ++l) {
+              const float sum = values.lanes[l] + added.lanes[l];
+              values.lanes[l] = relu && sum < 0.F ? 0.F : sum;  // a NaN stays one
+            }
+            set_quad(row, q, values);
+          }
         }
-        store_group(y, at(row), values);
-      });
+      },
+      [&](std::size_t at, const RawGroup<T>& row) { store_raw(y, at, row); });
 }
 
 __global__ void widen_groups(const __nv_bfloat16* __restrict__ from, float* __restrict__ to,

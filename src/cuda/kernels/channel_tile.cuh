@@ -1,12 +1,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "src/cuda/kernels/launch.cuh"
 #include "src/cuda/layout/channel_matrix.h"
 #include "src/cuda/layout/pack.cuh"
 
 namespace spillway::cuda {
+
+/// Blocks that a multiprocessor shall run at a time: half of the threads that it has room for, with
+/// 64 registers each.
+inline constexpr unsigned kTileBlocks = 4;
 
 /// The 8 channels of a pixel that a thread handles at once.
 struct Group {
@@ -39,7 +44,20 @@ __device__ void store_group(T* tensor, std::size_t i, const Group& group) {
   }
 }
 
-/// What a thread does of a matrix: its group, and the rows first, first + step ... before `end`.
+/// Rows of a chunk.
+struct ChunkRows {
+  std::size_t begin;
+  std::size_t end;
+};
+
+__device__ inline ChunkRows rows_of(const ChannelMatrix& matrix, const ChannelTiling& tiling,
+                                    unsigned chunk) {
+  const std::size_t begin = chunk * tiling.rows_per_chunk;
+  const std::size_t chunk_end = begin + tiling.rows_per_chunk;
+  return {.begin = begin, .end = chunk_end < matrix.rows ? chunk_end : matrix.rows};
+}
+
+/// What a thread sums of a matrix: its group, and the rows first, first + step ... before `end`.
 struct TilePlace {
   std::size_t group;
   bool is_inside;  ///< else the thread has no group and only takes part in what its block does
@@ -50,33 +68,12 @@ struct TilePlace {
 
 __device__ inline TilePlace tile_place(const ChannelMatrix& matrix, const ChannelTiling& tiling) {
   const std::size_t group = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const std::size_t begin = static_cast<std::size_t>(blockIdx.y) * tiling.rows_per_chunk;
-  const std::size_t chunk_end = begin + tiling.rows_per_chunk;
+  const ChunkRows rows = rows_of(matrix, tiling, blockIdx.y);
   return {.group = group,
           .is_inside = group < matrix.groups(),
-          .first = begin + threadIdx.y,
-          .end = chunk_end < matrix.rows ? chunk_end : matrix.rows,
+          .first = rows.begin + threadIdx.y,
+          .end = rows.end,
           .step = blockDim.y};
-}
-
-/// Calls write(row, read(row)) for the rows of a place, kRows of them read before the first of them
-/// is written: the compiler, which must reckon with a tensor changed in place, would not read
-/// ahead.
-template <int kRows, class Read, class Write>
-__device__ void for_each_row(const TilePlace& place, const Read& read, const Write& write) {
-  for (std::size_t begin = place.first; begin < place.end; begin += kRows * place.step) {
-    decltype(read(begin)) values[kRows];
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      const std::size_t row = begin + r * place.step;
-      if (row < place.end) values[r] = read(row);
-    }
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      const std::size_t row = begin + r * place.step;
-      if (row < place.end) write(row, values[r]);
-    }
-  }
 }
 
 /// Merges the states of the threads of a column into that of its first thread (threadIdx.y = 0), in

@@ -1,17 +1,14 @@
 #pragma once
 
 #include "src/cuda/kernels/batch_norm_kernels.h"
-#include "src/cuda/kernels/channel_tile.cuh"
+#include "src/cuda/kernels/row_walk.cuh"
 
 namespace spillway::cuda {
 
-/// 1 / sqrt(variance + epsilon) of a group's channels.
-__device__ inline Group inverse_deviation(const ChannelMatrix& matrix, const NormVectors& vectors,
-                                          std::size_t group) {
-  Group result = load_group(vectors.mean_variance, matrix.groups() + group);
-#pragma unroll
-  for (float& lane : result.lanes) lane = 1.F / sqrtf(lane + vectors.epsilon);
-  return result;
+/// 1 / sqrt(variance + epsilon) of a channel.
+__device__ inline float inverse_deviation(const ChannelMatrix& matrix, const NormVectors& vectors,
+                                          std::size_t channel) {
+  return 1.F / sqrtf(vectors.mean_variance[matrix.channels + channel] + vectors.epsilon);
 }
 
 }  // namespace spillway::cuda

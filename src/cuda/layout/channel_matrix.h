@@ -33,15 +33,15 @@ struct ChannelTiling {
   std::size_t rows_per_chunk;  ///< of all chunks but the last
 };
 
-/// Threads of a block are at most this many.
+/// Threads of a block are at most this many, in a row of at most kTileAcross.
 inline constexpr unsigned kTileThreads = 256;
+inline constexpr unsigned kTileAcross = 32;
 
 /// Requires: the matrix has a row and a column.
 [[nodiscard]] constexpr ChannelTiling tiling_of(const ChannelMatrix& matrix) {
-  constexpr std::size_t kMaxAcross = 32;
   constexpr std::size_t kBlocks = 1024;  // fill the largest device about once
   constexpr std::size_t kRowsEach = 4;   // of a thread, at least
-  const std::size_t across = std::min(matrix.groups(), kMaxAcross);
+  const std::size_t across = std::min<std::size_t>(matrix.groups(), kTileAcross);
   const std::size_t down = kTileThreads / across;
   const std::size_t columns = (matrix.groups() + across - 1) / across;
   const std::size_t useful = (matrix.rows + down * kRowsEach - 1) / (down * kRowsEach);
