@@ -91,7 +91,8 @@ Session::Runner::Runner(const Step& step, const prefetch::StepLayout& layout, Se
 Session::Session(ExecutionContext& context, const Workload& workload, const Plans& plans,
                  MemoryMode mode, const um::ManagedOptions& space, const std::stop_token& stop,
                  StopAfter stop_after)
-    : batch_memory_{context.backend->batch_memory()},
+    : batch_memory_{staged_bytes(workload) > um::Bytes{} ? *std::pmr::new_delete_resource()
+                                                         : context.backend->batch_memory()},
       ledger_{plans.budget},
       near_memory_{context.device->memory(), ledger_},
       state_{workload.training(), *context.backend, near_memory_},

@@ -13,7 +13,7 @@ namespace {
 using um::Bytes;
 using um::Nanoseconds;
 
-constexpr Bytes kPage{4096};
+constexpr Bytes kLinkPage{4096};
 
 // Of a move of 32 bytes, which takes 3200 ns.
 MoveTimes moves_with(Nanoseconds of_one_byte) {
@@ -41,7 +41,7 @@ TEST(ExchangeTimes, AreDuplexWhenTheyAreCloserToOneThanToBothInTurn) {
 class PagesOfALink final : public LinkUnderTest {
  public:
   explicit PagesOfALink(std::uint64_t pages) : pages_{pages} {}
-  [[nodiscard]] Bytes size() const override { return pages_ * kPage; }
+  [[nodiscard]] Bytes size() const override { return pages_ * kLinkPage; }
   [[nodiscard]] bool has_all_near() const { return away_.empty(); }
 
  private:
@@ -56,7 +56,8 @@ class PagesOfALink final : public LinkUnderTest {
   template <class Visit>
   void for_each_page(Part part, const Visit& visit) const {
     EXPECT_LE(part.offset + part.size, size());
-    for (Bytes at = part.offset; at < part.offset + part.size; at += kPage) visit(at / kPage);
+    for (Bytes at = part.offset; at < part.offset + part.size; at += kLinkPage)
+      visit(at / kLinkPage);
   }
 
   std::uint64_t pages_;
@@ -65,17 +66,17 @@ class PagesOfALink final : public LinkUnderTest {
 
 TEST(IdleLink, MovesWhatIsThereAndLeavesItNear) {
   PagesOfALink link{5};
-  const IdleLinkTimes times = measure_idle_link(link, kPage, {});
+  const IdleLinkTimes times = measure_idle_link(link, kLinkPage, {});
   EXPECT_TRUE(link.has_all_near());
-  EXPECT_EQ(times.away.small, kPage);
-  EXPECT_EQ(times.back.large, 5 * kPage);
+  EXPECT_EQ(times.away.small, kLinkPage);
+  EXPECT_EQ(times.back.large, 5 * kLinkPage);
   EXPECT_LT(times.away.of_large, Nanoseconds::max());
   EXPECT_LT(times.exchange.both, Nanoseconds::max());
 }
 
 TEST(IdleLink, HasNothingToExchangeWithASinglePage) {
   PagesOfALink link{1};
-  EXPECT_TRUE(measure_idle_link(link, kPage, {}).exchange.is_duplex());
+  EXPECT_TRUE(measure_idle_link(link, kLinkPage, {}).exchange.is_duplex());
   EXPECT_TRUE(link.has_all_near());
 }
 
@@ -83,7 +84,8 @@ TEST(IdleLink, IsLeftWhenTheUserStops) {
   PagesOfALink link{2};
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_THROW(static_cast<void>(measure_idle_link(link, kPage, stop.get_token())), Interrupted);
+  EXPECT_THROW(static_cast<void>(measure_idle_link(link, kLinkPage, stop.get_token())),
+               Interrupted);
 }
 
 }  // namespace
