@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "prefetch/files/json.h"
+#include "prefetch/files/profile_file.h"
 #include "src/profile/link_profiler.h"
 #include "src/profile/loaded_link.h"
 #include "src/profile/min_slab.h"
@@ -79,6 +81,13 @@ Profile measure_profile(ExecutionContext& context, const Workload& workload, um:
                         const std::stop_token& stop, const OnProgress& on_progress) {
   const Measurement measurement{.workload = workload, .limit = limit, .mode = mode, .space = space};
   return std::move(measure_profiles(context, measurement, stop, on_progress).front());
+}
+
+Profile profile_of_file(const std::string& path, const prefetch::TaskGraph& graph,
+                        MemoryMode mode) {
+  Profile profile = prefetch::read_profile(prefetch::JsonFile{path}, graph);
+  if (mode == MemoryMode::kManaged) profile.link.copies_while_read = false;
+  return profile;
 }
 
 }  // namespace spillway

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "prefetch/profile.h"
+#include "prefetch/task_graph.h"
 #include "src/ops/execution_context.h"
 #include "src/plan/memory_mode.h"
 #include "src/plan/workload.h"
@@ -37,5 +39,10 @@ struct Measurement {
                                                 const um::ManagedOptions& space,
                                                 const std::stop_token& stop,
                                                 const OnProgress& on_progress);
+
+/// The profile in a file, for steps of `graph` run in memory mode `mode`: unified memory is unmapped
+/// as it leaves, whatever link the profile is of. Throws: um::Error that names the file.
+[[nodiscard]] prefetch::Profile profile_of_file(const std::string& path,
+                                                const prefetch::TaskGraph& graph, MemoryMode mode);
 
 }  // namespace spillway

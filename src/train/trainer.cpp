@@ -10,7 +10,6 @@
 #include "prefetch/files/json.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/files/plan_file.h"
-#include "prefetch/files/profile_file.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/data/open_dataset.h"
 #include "src/plan/budget.h"
@@ -281,12 +280,7 @@ Bytes Trainer::find_limit(const prefetch::Plan* plan) const {
 
 std::vector<prefetch::Profile> Trainer::find_profiles(Bytes limit) {
   const std::string& given = options_.planning.profile_file;
-  if (!given.empty()) {
-    prefetch::Profile profile = prefetch::read_profile(prefetch::JsonFile{given}, graph());
-    // Unified memory is unmapped as it leaves, whatever link the profile is of.
-    if (request_.memory == MemoryMode::kManaged) profile.link.copies_while_read = false;
-    return {std::move(profile)};
-  }
+  if (!given.empty()) return {profile_of_file(given, graph(), request_.memory)};
   return measure_profiles(context_,
                           {.workload = *workload_,
                            .limit = limit,
