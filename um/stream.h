@@ -7,10 +7,20 @@
 #include <span>
 #include <string_view>
 
-#include "um/event.h"
 #include "um/lanes.h"
 
 namespace spillway::um {
+
+/// A point in a Stream's work. Fires once, when all work before it has ended.
+///
+/// Thread safety: safe to call from several threads at once.
+class Event {
+ public:
+  virtual ~Event() = default;
+  [[nodiscard]] virtual bool has_fired() const = 0;
+  /// Blocks the caller until the event has fired.
+  virtual void wait() const = 0;
+};
 
 /// Told when work has ended, and the moment at which it did.
 using Notice = std::function<void(std::chrono::steady_clock::time_point)>;

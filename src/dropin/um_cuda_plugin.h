@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "um/device.h"
-#include "um/event.h"
+#include "um/stream.h"
 
 namespace spillway {
 

@@ -13,12 +13,12 @@
 #include "um/device_spaces.h"
 #include "um/dropin/allocations.h"
 #include "um/dropin/moves_under_way.h"
-#include "um/event.h"
 #include "um/hints.h"
 #include "um/ledger.h"
 #include "um/memory_tier.h"
 #include "um/options.h"
 #include "um/range.h"
+#include "um/stream.h"
 
 namespace spillway::um {
 

@@ -3,7 +3,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "um/event.h"
+#include "um/stream.h"
 
 namespace spillway::um {
 

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "um/cuda/driver/handles.h"
-#include "um/event.h"
+#include "um/stream.h"
 
 namespace spillway::um {
 
