@@ -40,6 +40,10 @@ class Device {
   /// To be called by each thread that runs kernels on managed memory, before it does.
   virtual void prepare_kernel_thread() = 0;
   [[nodiscard]] virtual std::unique_ptr<Stream> make_stream(const std::string& name) = 0;
+  /// A stream for copies of plain memory: nothing it is given waits for unified memory.
+  [[nodiscard]] virtual std::unique_ptr<Stream> make_copy_stream(const std::string& name) {
+    return make_stream(name);
+  }
   /// Plain near memory, never moved.
   [[nodiscard]] virtual Memory& memory() = 0;
   /// The space charges `ledger` for each near page while it is in use. The ledger outlives it.

@@ -65,7 +65,6 @@ void GivenStep::give(const StepProgram& program, const Launch& launch, std::vect
         copy(lane, places_.prefetch(command.index));
         break;
     }
-    wait(lane, command.waits_at_end);
     if (!command.is_awaited && marks == nullptr) continue;
     const um::Lanes::Mark end = lanes_.mark(lane);
     ends_of(lane)[command.index + 1] = end;

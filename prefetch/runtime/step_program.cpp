@@ -34,6 +34,9 @@ class ProgramMaker {
     lengths_[index_of(Lane::kCompute)] = static_cast<std::uint32_t>(plan.runs.size());
     lengths_[index_of(Lane::kOut)] = static_cast<std::uint32_t>(plan.offloads.size());
     lengths_[index_of(Lane::kIn)] = static_cast<std::uint32_t>(plan.prefetches.size());
+    for (const Move& offload : plan.offloads) {
+      frees_after_.push_back(std::max(frees_after_.back(), offload.frees_after()));
+    }
     given_[index_of(Lane::kCompute)] = first;
     for (Counts& known : known_) known[index_of(Lane::kCompute)] = first;
   }
@@ -60,10 +63,15 @@ class ProgramMaker {
     return plan_.runs[index].after;
   }
 
-  // What must have ended before the room that it frees may be used.
-  [[nodiscard]] Counts needed_at_end(Lane lane, std::uint32_t index) const {
-    if (lane != Lane::kOut) return {};
-    return counts_of({.runs = plan_.offloads[index].frees_after()});
+  // What must have ended before it starts. Its own lane is in order in any case.
+  [[nodiscard]] Counts needed(Lane lane, std::uint32_t index) const {
+    Counts counts = counts_of(after(lane, index));
+    if (lane != Lane::kOut) {
+      std::uint32_t& runs = counts[index_of(Lane::kCompute)];
+      runs = std::max(runs, frees_after_[counts[index_of(Lane::kOut)]]);
+    }
+    counts[index_of(lane)] = 0;
+    return counts;
   }
 
   [[nodiscard]] bool is_given(const Counts& needed) const {
@@ -73,14 +81,10 @@ class ProgramMaker {
   bool give_next(Lane lane) {
     const std::uint32_t index = given_[index_of(lane)];
     if (index == lengths_[index_of(lane)]) return false;
-    Counts start = counts_of(after(lane, index));
-    start[index_of(lane)] = 0;  // in order, in any case
-    const Counts end = needed_at_end(lane, index);
-    if (!is_given(start) || !is_given(end)) return false;
-    StepProgram::Command command{.lane = lane, .index = index, .waits = {}, .waits_at_end = {}};
+    const Counts needed = this->needed(lane, index);
+    if (!is_given(needed)) return false;
     Counts& known = known_[index_of(lane)];
-    command.waits = waits(start, known);
-    command.waits_at_end = waits(end, known);
+    StepProgram::Command command{.lane = lane, .index = index, .waits = waits(needed, known)};
     known[index_of(lane)] = ++given_[index_of(lane)];
     known_after_[index_of(lane)].push_back(known);
     places_[index_of(lane)].push_back(program_.commands.size());
@@ -110,6 +114,8 @@ class ProgramMaker {
 
   const Plan& plan_;
   std::uint32_t first_;
+  // How many runs have ended when the room of the first so many offloads is free.
+  std::vector<std::uint32_t> frees_after_{0};
   Counts lengths_{};
   Counts given_{};
   std::array<Counts, um::kLanes> known_{};                   // by lane

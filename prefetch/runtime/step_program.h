@@ -22,10 +22,8 @@ struct StepProgram {
     um::Lane lane;
     std::uint32_t index;  ///< in the plan's sequence
     /// What is not sure anyway when it starts: work of its own lane before it, and what that and
-    /// other waits have waited for.
+    /// other waits have waited for. Who waits for an offload waits for its last readers, too.
     std::vector<Wait> waits;
-    /// The same for what comes after it: an offload's room is free when its readers have ended too.
-    std::vector<Wait> waits_at_end;
     bool is_awaited = false;  ///< some command waits for just this one
   };
   std::vector<Command> commands;

@@ -9,7 +9,7 @@ BatchStage::BatchStage(ExecutionContext& context, um::Bytes size, um::Memory& me
       compute_{*context.compute},
       near_{memory, size},
       pinned_(size.count(), &context.backend->batch_memory()) {
-  if (size > um::Bytes{}) upload_ = context.device->make_stream("upload");
+  if (size > um::Bytes{}) upload_ = context.device->make_copy_stream("upload");
 }
 
 void BatchStage::place(const Step& step, std::span<std::byte*> addresses) const {

@@ -3,8 +3,11 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <utility>
 #include <variant>
+
+#include "um/error.h"
 
 namespace spillway {
 
@@ -13,13 +16,14 @@ using prefetch::TaskRun;
 
 namespace {
 
-// The step's first runs take their numbers from the batch, which is elsewhere each time: they are
-// not part of what is repeated.
+// The step's first runs, which load the batch and wait for no move, are not part of what is
+// repeated: what waits in near memory may be overwritten as soon as they have ended.
 Position count_loads(const Step& step, const prefetch::Plan& plan) {
   Position loads = 0;
   const auto loads_batch = [&](const TaskRun& run) {
-    return std::holds_alternative<LoadBatch>(
-        step.launches[static_cast<std::size_t>(run.task)].operation);
+    return run.after == prefetch::Progress{.runs = run.after.runs} &&
+           std::holds_alternative<LoadBatch>(
+               step.launches[static_cast<std::size_t>(run.task)].operation);
   };
   while (loads < plan.runs.size() && loads_batch(plan.runs[loads])) ++loads;
   return loads;
@@ -90,23 +94,40 @@ void Executor::walk(const StepContext& context, StepResult& result) {
   read_result(result);
 }
 
-void Executor::give_ahead(const StepContext& context, StepResult& result) {
+Executor::Places Executor::fixed(Position position) {
   const prefetch::FixedPlaces& places = *memory_.fixed_places();
-  const auto launch = [&](Position position) {
-    const auto block = [&](prefetch::DataId id) { return places.address(position, id); };
-    run_one(position, context, {.block = block, .workspace = places.workspace(position)});
-  };
+  return {
+      .block = [&places, position](prefetch::DataId id) { return places.address(position, id); },
+      .workspace = places.workspace(position)};
+}
+
+void Executor::give_ahead(const StepContext& context, StepResult& result) {
+  const auto launch = [&](Position position) { run_one(position, context, fixed(position)); };
   if (takes_times_) {
     given_->run(launch);
     read_result(result);
     result.timeline = given_->timeline();
     // Not at the first step, which has its kernels loaded.
-    if (steps_ > 1 && !given_->has_kept()) given_->keep(loads_, launch);
+    if (steps_ > 1 && !given_->has_kept()) result.problem = keep(context);
     return;
   }
   for (Position position = 0; position < loads_; ++position) launch(position);
   given_->repeat();
   read_result(result);
+}
+
+// What keeps the step from being repeated; then it is walked from now on. The step that was done is
+// not the worse for it.
+std::string Executor::keep(const StepContext& context) {
+  try {
+    given_->keep(loads_, [&](Position position) { launch(position, context, fixed(position)); });
+    return {};
+  } catch (const um::Error& error) {
+    given_.reset();
+    lanes_.reset();
+    return std::string{"steps are launched anew each time: no CUDA graph could be made of them: "} +
+           error.what();
+  }
 }
 
 // Two floats are too small to be moved, and nothing has overwritten them.

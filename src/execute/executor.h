@@ -36,6 +36,8 @@ struct StepResult {
   /// Of the steps whose times are taken: all where that is free, the first two and then one in
   /// Executor::kStepsPerTimeline on a GPU.
   std::optional<prefetch::Timeline> timeline;
+  /// Why steps are not repeated from now on although they might be; once.
+  std::string problem;
 };
 
 /// Runs the launches of a step in the order of a plan, on one stream, with the blocks where a
@@ -71,6 +73,8 @@ class Executor {
   void run_all(const StepContext& context, StepResult& result);
   void walk(const StepContext& context, StepResult& result);
   void give_ahead(const StepContext& context, StepResult& result);
+  [[nodiscard]] std::string keep(const StepContext& context);
+  [[nodiscard]] Places fixed(prefetch::Position position);
   void run_one(prefetch::Position position, const StepContext& context, const Places& places);
   void launch(prefetch::Position position, const StepContext& context, const Places& places);
   void read_result(StepResult& result);

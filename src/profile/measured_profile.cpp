@@ -86,7 +86,7 @@ Profile measure_profile(ExecutionContext& context, const Workload& workload, um:
 Profile profile_of_file(const std::string& path, const prefetch::TaskGraph& graph,
                         MemoryMode mode) {
   Profile profile = prefetch::read_profile(prefetch::JsonFile{path}, graph);
-  if (mode == MemoryMode::kManaged) profile.link.copies_while_read = false;
+  profile.link.copies_while_read = mode != MemoryMode::kManaged;
   return profile;
 }
 

@@ -40,8 +40,9 @@ struct Measurement {
                                                 const std::stop_token& stop,
                                                 const OnProgress& on_progress);
 
-/// The profile in a file, for steps of `graph` run in memory mode `mode`: unified memory is unmapped
-/// as it leaves, whatever link the profile is of. Throws: um::Error that names the file.
+/// The profile in a file, of steps of `graph`, for memory mode `mode`: unified memory is unmapped
+/// as it leaves, and explicit copies leave what they copy where it is, whatever link the profile is
+/// of. Throws: um::Error that names the file.
 [[nodiscard]] prefetch::Profile profile_of_file(const std::string& path,
                                                 const prefetch::TaskGraph& graph, MemoryMode mode);
 

@@ -40,7 +40,7 @@ ScratchLaunch::ScratchLaunch(const Step& step, prefetch::TaskId task, std::uint3
   const prefetch::Task& traits = step.graph[task];
   const Launch& launch = step.launches[static_cast<std::size_t>(task)];
   kernel_ = backend.prepare(launch.operation, traits.algorithms[algorithm].name);
-  if (const auto* load = std::get_if<LoadBatch>(&launch.operation)) {
+  if (const auto* load = std::get_if<LoadBatch>(&launch.operation); load && !load->is_staged) {
     batch_.images.assign(load->x.elements(), 0.F);
     batch_.labels.assign(load->label_count(), 0);
   }

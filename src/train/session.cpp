@@ -72,7 +72,10 @@ void add(const StepReport& part, StepReport& whole) {
   whole.loss += part.loss;
   whole.correct += part.correct;
   whole.duration += part.duration;
-  if (part.stalled) whole.stalled = whole.stalled.value_or(um::Nanoseconds{0}) + *part.stalled;
+  whole.stalled = whole.stalled && part.stalled
+                      ? std::optional{*whole.stalled + *part.stalled}
+                      : std::nullopt;  // a part of it would be no figure of the step
+  if (!part.problem.empty()) whole.problem = part.problem;
   whole.counters += part.counters;
   whole.near_peak = std::max(whole.near_peak, part.near_peak);
 }
@@ -133,7 +136,7 @@ StepReport Session::train(const StepContext& context) {
 StepReport Session::train_in_parts(StepContext context) {
   um::expects(context.batch != nullptr, "a batch to train on");
   context.counted_labels = count_labels(*context.batch);
-  StepReport whole{.learning_rate = context.learning_rate};
+  StepReport whole{.learning_rate = context.learning_rate, .stalled = um::Nanoseconds{0}};
   for (std::size_t p = 0; p < training_.size(); ++p) {
     Part& part = training_[p];
     for (std::size_t i = 0; i < part.times; ++i) {
@@ -176,7 +179,8 @@ Session::Finished Session::run(Runner& runner, const StepContext& context, const
                           .duration = std::chrono::steady_clock::now() - begin,
                           .stalled = stalled_time(result.timeline),
                           .counters = space_.counters() - before,
-                          .near_peak = ledger_.peak()};
+                          .near_peak = ledger_.peak(),
+                          .problem = std::move(result.problem)};
   near_peak_ = std::max(near_peak_, report.near_peak);
   return {.report = report, .timeline = std::move(result.timeline)};
 }

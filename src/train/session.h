@@ -40,6 +40,7 @@ struct StepReport {
   std::optional<um::Nanoseconds> stalled;
   um::Counters counters;  ///< what the step did to managed or copied memory
   um::Bytes near_peak;    ///< most near memory in use, everything included
+  std::string problem;    ///< what the user should know of it; mostly nothing
 };
 
 /// Where a training step that is under way ends when a stop is requested: after the task under way,

@@ -116,6 +116,8 @@ TrainingSummary Trainer::run() {
         {.on_step =
              [&](auto step, auto epoch, const StepReport& report) {
                steps.add(step, report);
+               if (events_.on_warning && !report.problem.empty())
+                 events_.on_warning(report.problem);
                if (events_.on_step) events_.on_step(step, epoch, report);
              },
          .on_evaluation =

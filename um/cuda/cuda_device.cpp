@@ -18,6 +18,7 @@ CudaDevice::CudaDevice(std::unique_ptr<CudaApi> api, const CudaOptions& options)
     : api_{std::move(api)},
       facts_{api_->facts()},
       compute_{*api_},
+      apart_{*api_},
       memory_{*api_},
       pinned_{*api_},
       managed_{*api_, options.managed_limit},

@@ -49,6 +49,9 @@ class CudaDevice final : public Device {
   [[nodiscard]] std::unique_ptr<Stream> make_stream(const std::string& name) override {
     return make_cuda_stream(name);
   }
+  [[nodiscard]] std::unique_ptr<Stream> make_copy_stream(const std::string& name) override {
+    return std::make_unique<CudaStream>(*api_, apart_, name);
+  }
   [[nodiscard]] Memory& memory() override { return memory_; }
   [[nodiscard]] std::unique_ptr<ManagedSpace> make_managed_space(const ManagedOptions& options,
                                                                  Ledger& ledger) override;
@@ -71,6 +74,7 @@ class CudaDevice final : public Device {
   const std::unique_ptr<CudaApi> api_;
   const CudaFacts facts_;
   ComputeStreams compute_;
+  ComputeStreams apart_;  // nobody lets these wait
   DeviceMemory memory_;
   PinnedMemory pinned_;
   PmrMemory batch_memory_{pinned_};

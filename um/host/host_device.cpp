@@ -92,6 +92,9 @@ std::unique_ptr<ManagedSpace> HostDevice::make_managed_space(const ManagedOption
   if (options.gpu.discards) {
     throw Error{"the host always drops dead pages: --discard is for --device cuda"};
   }
+  if (!options.gpu.graph) {
+    throw Error{"the host has no CUDA graphs: --graph is for --device cuda"};
+  }
   return make_managed_region(options, ledger);
 }
 

@@ -58,7 +58,8 @@ void MemoryFlags::add_space_to(CLI::App& app) {
   app.add_option(
          "--discard", discard,
          "on: tell the driver of a GPU which pages of --memory managed are dead, so that it "
-         "never writes them back; off: leave them where they are, which takes fewer calls; "
+         "never writes them back; off: leave them where they are, which takes fewer calls, and "
+         "does not count them: they are the first that anything else overwrites; "
          "auto: on with --oversubscribe")
       ->check(CLI::IsMember{kDiscards})
       ->capture_default_str()
@@ -101,7 +102,8 @@ void MemoryFlags::add_host_space_to(CLI::App& app) {
 
 void MemoryFlags::add_graph_to(CLI::App& app) {
   app.add_option("--graph", graph,
-                 "auto: capture a step as a CUDA graph and repeat it, with --memory resident, and "
+                 "How a GPU is given steps. auto: capture a step as a CUDA graph and repeat it, "
+                 "with --memory resident, and "
                  "with --memory copy where all tensors have fixed places; off: launch each step "
                  "anew, as --memory managed always does")
       ->check(CLI::IsMember({"auto", "off"}))
@@ -112,12 +114,11 @@ void MemoryFlags::add_graph_to(CLI::App& app) {
 MemoryMode MemoryFlags::mode() const { return kModes.at(memory); }
 
 um::ManagedOptions MemoryFlags::space() const {
-  um::ManagedOptions options{
-      .fault_latency = duration(fault_latency),
-      .paging = kPaging.at(paging),
-      .gpu = {.oversubscribe = oversubscribe,
-              .discards = kDiscards.at(discard),
-              .graph = graph == "auto"}};
+  um::ManagedOptions options{.fault_latency = duration(fault_latency),
+                             .paging = kPaging.at(paging),
+                             .gpu = {.oversubscribe = oversubscribe,
+                                     .discards = kDiscards.at(discard),
+                                     .graph = graph == "auto"}};
   if (far != "ram") options.far.file = far.substr(std::string_view{"file:"}.size());
   options.far.checksums = kSwitch.at(far_checksums);
   if (!link_bandwidth.empty()) options.link.bandwidth = um::parse_bandwidth(link_bandwidth);

@@ -191,6 +191,7 @@ TEST(BadInput, SaysWhatCannotBe) {
                       {"--device host --precision bf16", {"the host computes in fp32"}},
                       {"--device host --shared-gpu", {"--device cuda"}},
                       {"--device host --oversubscribe", {"--device cuda"}},
+                      {"--device host --graph off", {"--device cuda"}},
                       {"--device host --discard on", {"--device cuda"}},
                       {"--device host --discard off", {"--device cuda"}}});
 }

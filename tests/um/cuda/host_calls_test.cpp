@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iostream>
 #include <string>
 
 #include "nets/network_catalogue.h"
@@ -41,9 +40,9 @@ class HostCalls : public ::testing::Test {
     LateSteps steps{step_.graph, plan, mode, order};
     for (int warm_up = 0; warm_up < 2; ++warm_up) static_cast<void>(steps.run_one());
     const std::size_t calls = steps.run_one();
-    RecordProperty("host calls", static_cast<int>(calls));
-    std::cout << plan.runs.size() << " runs, " << plan.offloads.size() << " offloads: " << calls
-              << " calls\n";
+    RecordProperty(std::to_string(static_cast<int>(mode)) + "_" +
+                       std::to_string(static_cast<int>(order)) + "_calls",
+                   static_cast<int>(calls));
     return calls;
   }
 

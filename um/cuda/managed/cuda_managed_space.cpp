@@ -1,6 +1,7 @@
 #include "um/cuda/managed/cuda_managed_space.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -152,14 +153,16 @@ void CudaManagedSpace::discard(Range range) {
 // What launches have taken again since the discard stays.
 void CudaManagedSpace::drop(Range range) {
   std::vector<Range> dropped;
-  {
-    const std::lock_guard lock{mutex_};
-    dropped = pages_.drop(range);
-    dropping_ = dropped;
-  }
-  if (dropped.empty()) return;
   std::exception_ptr failure;
   try {
+    {
+      const std::lock_guard lock{mutex_};
+      dropped.reserve(range.size() / page_.count());
+      dropping_.reserve(dropped.capacity());  // nothing may fail once pages are away
+      std::ranges::copy(pages_.drop(range), std::back_inserter(dropped));
+      dropping_ = dropped;
+    }
+    if (dropped.empty()) return;
     api_.discard(dropped, upkeep_.get());
   } catch (...) {
     failure = std::current_exception();
