@@ -8,6 +8,7 @@
 #include "src/execute/executor.h"
 #include "src/profile/idle_link.h"
 #include "src/profile/loaded_link.h"
+#include "src/profile/moved_bytes.h"
 #include "src/profile/repeated_launch.h"
 #include "src/profile/scratch_launch.h"
 
@@ -39,24 +40,6 @@ Bytes moved_size(Bytes page, Bytes limit) {
   return std::max(page, std::min(um::round_up(kMoved, page), quarter));
 }
 
-// Moves of one direction, one after the other.
-struct Moves {
-  Bytes bytes;
-  Nanoseconds time{0};
-  int count = 0;
-
-  void add(Bytes size, Nanoseconds taken) {
-    bytes += size;
-    time += taken;
-    ++count;
-  }
-  // Of what a move takes beside `latency`, which is at most half of it.
-  [[nodiscard]] um::Bandwidth bandwidth(Nanoseconds latency) const {
-    const Nanoseconds moving = time - std::min(count * latency, time / 2);
-    return um::Bandwidth{static_cast<double>(bytes.count()) / um::seconds(moving)};
-  }
-};
-
 }  // namespace
 
 prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
@@ -70,8 +53,8 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
     load = std::make_unique<RepeatedLaunch>(step, *task, backend, device.memory(), stream);
   }
   const LinkUnderTest::Part whole{.offset = {}, .size = link->size()};
-  Moves away;
-  Moves back;
+  MovedBytes away;
+  MovedBytes back;
   const auto round_trip = [&] {
     if (stop.stop_requested()) throw Interrupted{};
     away.add(whole.size, link->move_away(whole));

@@ -6,6 +6,7 @@
 #include <stop_token>
 
 #include "src/execute/executor.h"
+#include "src/profile/moved_bytes.h"
 
 namespace spillway {
 namespace {
@@ -26,6 +27,15 @@ MoveTimes moves_with(Nanoseconds of_one_byte) {
 TEST(MoveTimes, HaveALatencyBesideTheRateOfALargeMove) {
   EXPECT_EQ(moves_with(Nanoseconds{750}).latency(), Nanoseconds{650});  // a byte takes 100 ns
   EXPECT_EQ(moves_with(Nanoseconds{90}).latency(), Nanoseconds{0});
+}
+
+// Two moves of 1000 bytes in 4000 ns: without 500 ns each, 2000 bytes in 3000 ns.
+TEST(MovedBytes, HaveABandwidthWithoutTheLatencyOfTheirMoves) {
+  MovedBytes moved;
+  moved.add(Bytes{1000}, Nanoseconds{1500});
+  moved.add(Bytes{1000}, Nanoseconds{2500});
+  EXPECT_DOUBLE_EQ(moved.bandwidth(Nanoseconds{500}).bytes_per_second(), 2e9 / 3);
+  EXPECT_DOUBLE_EQ(moved.bandwidth(Nanoseconds{5000}).bytes_per_second(), 1e9);  // half the time
 }
 
 // 300 ns one way and 100 ns the other are 300 ns at once and 400 ns one after the other.

@@ -116,8 +116,6 @@ TEST_F(Profiling, MeasuresTheLatencyOfAnEmulatedLink) {
                     .limit = Bytes{1ULL << 24U}},
                    step, *context.backend, profile, *context.compute, stop.get_token());
   EXPECT_GE(link.latency, std::chrono::milliseconds{19});
-  // Without the latency, 4 MiB take less than the 20 ms that are 200 MiB/s.
-  EXPECT_GT(link.offload.bytes_per_second(), 210e6);
 }
 
 }  // namespace
