@@ -1,6 +1,6 @@
 #include "src/cuda/kernels/batch_norm_kernels.h"
 #include "src/cuda/kernels/launch.cuh"
-#include "src/cuda/kernels/norm_vectors.cuh"
+#include "src/cuda/kernels/row_walk.cuh"
 
 namespace spillway::cuda {
 namespace {
@@ -101,7 +101,8 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks)
   __shared__ TileChannels<kNumbers> channels;
   fill_channels(channels, matrix, [&](std::size_t channel) {
     const float share = 1.F / static_cast<float>(matrix.rows);
-    const float inverse = inverse_deviation(matrix, vectors, channel);
+    const float variance = vectors.mean_variance[matrix.channels + channel];
+    const float inverse = 1.F / sqrtf(variance + vectors.epsilon);
     return ChannelNumbers<kNumbers>{
         {vectors.mean_variance[channel], vectors.gamma_beta[channel] * inverse,
          gradient[channel] * (inverse * share), gradient[matrix.channels + channel] * share}};

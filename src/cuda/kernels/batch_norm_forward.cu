@@ -1,6 +1,6 @@
 #include "src/cuda/kernels/batch_norm_kernels.h"
 #include "src/cuda/kernels/launch.cuh"
-#include "src/cuda/kernels/norm_vectors.cuh"
+#include "src/cuda/kernels/row_walk.cuh"
 
 namespace spillway::cuda {
 namespace {
@@ -119,6 +119,11 @@ struct NormalisedRow {
   RawGroup<T> values;
   unsigned positive;  // lane l in bit l
 };
+
+__device__ float inverse_deviation(const ChannelMatrix& matrix, const NormVectors& vectors,
+                                   std::size_t channel) {
+  return 1.F / sqrtf(vectors.mean_variance[matrix.channels + channel] + vectors.epsilon);
+}
 
 // mask: a byte for each group, lane l in bit l: whether y is positive; null if nobody wants it
 template <class T>
