@@ -8,8 +8,9 @@ spillway_test(um_host_tests
   SOURCES um/machine/available_memory_test.cpp um/machine/growing_memory_test.cpp
           um/host/far/checked_far_test.cpp
           um/host/far/copy_bytes_test.cpp um/host/copy_space_test.cpp um/host/far/crc32c_test.cpp
-          um/threads/engine_test.cpp um/host/far/far_file_failure_test.cpp um/host/far/far_store_test.cpp
-          um/host/host_device_test.cpp um/host/host_memory_test.cpp um/host/far/link_test.cpp
+          um/threads/engine_test.cpp um/host/far/far_file_failure_test.cpp
+          um/host/far/far_store_test.cpp um/host/host_device_test.cpp
+          um/host/host_memory_test.cpp um/host/far/link_test.cpp
           um/threads/back_off_test.cpp um/threads/sleep_until_test.cpp
           um/threads/thread_stream_test.cpp
   LINK spillway::um_host spillway::um_machine
@@ -80,8 +81,8 @@ if(SPILLWAY_HAS_CUDA)
   spillway_test(um_cuda_order_tests
   SOURCES um/cuda/host_calls_test.cpp um/cuda/managed_calls_test.cpp
           um/cuda/ordered_steps_test.cpp
-  LINK spillway::nets spillway::prefetch_files spillway::prefetch_planners spillway::prefetch_runtime
-       spillway::step spillway::um_cuda spillway::um_host)
+  LINK spillway::nets spillway::prefetch_files spillway::prefetch_planners
+       spillway::prefetch_runtime spillway::step spillway::um_cuda spillway::um_host)
   spillway_test(um_cuda_gpu_tests GPU
   SOURCES um/cuda/driver/check_gpu_test.cpp um/cuda/cuda_device_gpu_test.cpp
           um/cuda/managed/cuda_managed_memory_test.cpp

@@ -27,7 +27,8 @@ THEIR_KINDS = [("batch norm", r"batch_norm"),
                ("update", r"_foreach|_fused_sgd|optimizer"),
                ("convolution", r"conv"),
                ("linear", r"addmm|::mm$|linear"),
-               ("element-wise", r"relu|elementwise|::add|clamp_min|threshold|copy_|triton|dropout|fill")]
+               ("element-wise",
+                r"relu|elementwise|::add|clamp_min|threshold|copy_|triton|dropout|fill")]
 
 
 def has_pytorch():

@@ -43,10 +43,10 @@ class Plan:
         self.files = {}  # by path below ROOT
         made = set()
         for target in targets:
-            for command in ninja("-t", "commands", target)[:]:
+            for command in ninja("-t", "commands", target):
                 if not command.startswith("ninja:") and command not in made:
                     made.add(command)
-                    self.add(parts_of(command)[:], targets)
+                    self.add(parts_of(command), targets)
         for words in self.compilations:
             self.add_dependencies(output_of(words))
 

@@ -3,8 +3,8 @@ process of its own.
 
 The networks are those of tools/bench/pytorch_step.py, in channels-last and, by autocast, bfloat16,
 or in fp32 with TF32. First come steps on a batch that lies ready, each of which is waited for. Then
-come steps by the clock on the wall: each copies another batch from pinned RAM, as Spillway does, and
-only the last is waited for. With --operations steps run under PyTorch's profiler.
+come steps by the clock on the wall: each copies another batch from pinned RAM, as Spillway does,
+and only the last is waited for. With --operations steps run under PyTorch's profiler.
 """
 
 import argparse
