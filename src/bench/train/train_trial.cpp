@@ -55,11 +55,11 @@ void TrainTrial::train(ExecutionContext& context, const TrainRound& round,
 Samples TrainTrial::train_steps(Session& session, const TrainRound& round) {
   std::vector<float> losses;
   const auto train_step = [&] {
-    const StepReport report = session.train({.seed = round.seed,
-                                             .step = losses.size(),
-                                             .learning_rate = kLearningRate,
-                                             .batch = &subject_.images(),
-                                             .next_batch = &subject_.images()});
+    StepReport report = session.train({.seed = round.seed,
+                                       .step = losses.size(),
+                                       .learning_rate = kLearningRate,
+                                       .batch = &subject_.images(),
+                                       .next_batch = &subject_.images()});
     losses.push_back(report.loss);
     near_peak_ = std::max(near_peak_, session.near_peak());
     if (report.stalled) last_stalled_ = *report.stalled;
