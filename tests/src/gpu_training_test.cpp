@@ -85,6 +85,7 @@ nets::Network network() {
 // What a training gave.
 struct Trained {
   std::vector<float> losses;
+  std::vector<std::string> problems;
   std::string weights;
   um::Counters counters;
   bool kept_budget = true;
@@ -131,6 +132,7 @@ Trained train(Opened opened, MemoryMode mode, const Training& training = {}) {
                                              .batch = &batch,
                                              .next_batch = loader.peek()});
     trained.losses.push_back(report.loss);
+    if (!report.problem.empty()) trained.problems.push_back(report.problem);
     trained.counters += report.counters;
     trained.kept_budget = trained.kept_budget && report.near_peak <= budget;
   }
@@ -163,6 +165,18 @@ TEST(GpuTraining, GivesTheSameBitsWithAndWithoutAGraph) {
       EXPECT_EQ(trained.numbers(), expected) << to_string(mode);
       EXPECT_EQ(log.size(), graph ? 2U : 0U) << to_string(mode);
     }
+  }
+}
+
+TEST(GpuTraining, GoesOnWhereNoGraphCanBeMade) {
+  const auto expected = train(this_machine(), MemoryMode::kResident).numbers();
+  for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kCopy}) {
+    auto driver = std::make_unique<um::RecordingApi>(um::RecordingApi::h200());
+    driver->fail("begin capture", cudaErrorStreamCaptureUnsupported);
+    const Trained trained = train(recorded_gpu(std::move(driver)), mode);
+    EXPECT_EQ(trained.numbers(), expected) << to_string(mode);
+    ASSERT_EQ(trained.problems.size(), 1U) << to_string(mode);
+    EXPECT_NE(trained.problems[0].find("no CUDA graph could be made"), std::string::npos);
   }
 }
 
