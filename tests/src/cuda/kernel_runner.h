@@ -11,22 +11,20 @@
 
 namespace spillway::cuda {
 
-/// What tests of operations run kernels with, those of cuDNN and cuBLASLt too.
+/// What tests of operations run kernels with, those of cuDNN and cuBLASLt too. All tests of a suite
+/// have the same backends, which ask cuDNN only once what there is for a convolution.
 class KernelRunner : public OperationRunner {
+ public:
+  static void TearDownTestSuite() { shared_.reset(); }
+
  protected:
   void SetUp() override {
     testing::require_gpu();
     if (IsSkipped() || HasFatalFailure()) return;
     OperationRunner::SetUp();
   }
-  void TearDown() override {
-    backend_.reset();  // before the stream
-    deterministic_.reset();
-    OperationRunner::TearDown();
-  }
-
   /// With cuDNN and cuBLASLt, which take a while to begin.
-  [[nodiscard]] const CudaBackend& backend() { return begun(backend_, false); }
+  [[nodiscard]] const CudaBackend& backend() { return begun(&Shared::backend, false); }
 
   void run_with(std::string_view algorithm, const Operation& operation,
                 const std::vector<Block*>& operands) {
@@ -34,7 +32,7 @@ class KernelRunner : public OperationRunner {
   }
   /// Fails the test unless each algorithm of a deterministic backend gives the same bits twice.
   void expect_same_bits(const Operation& operation, Block& a, Block& b, Block first, Block second) {
-    const CudaBackend& backend = begun(deterministic_, true);
+    const CudaBackend& backend = begun(&Shared::deterministic, true);
     const std::vector<AlgorithmInfo> algorithms = backend.algorithms(operation);
     ASSERT_FALSE(algorithms.empty());
     for (const AlgorithmInfo& algorithm : algorithms) {
@@ -45,11 +43,28 @@ class KernelRunner : public OperationRunner {
   }
 
  private:
-  const CudaBackend& begun(std::optional<CudaBackend>& backend, bool deterministic) const {
+  // The device waits for a kernel before anything else is done, whatever stream it is on.
+  struct Shared {
+    Shared() { um::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)); }
+    Shared(const Shared&) = delete;
+    Shared& operator=(const Shared&) = delete;
+    ~Shared() {
+      backend.reset();
+      deterministic.reset();
+      (void)cudaStreamDestroy(stream);
+    }
+    cudaStream_t stream = nullptr;
+    std::optional<CudaBackend> backend;
+    std::optional<CudaBackend> deterministic;
+  };
+
+  const CudaBackend& begun(std::optional<CudaBackend> Shared::*which, bool deterministic) const {
+    if (!shared_) shared_.emplace();
+    std::optional<CudaBackend>& backend = *shared_.*which;
     if (!backend) {
-      backend.emplace(machine().stream, CudaBackendOptions{.precision = machine().precision,
-                                                           .deterministic = deterministic,
-                                                           .max_workspace = um::Bytes{1U << 30U}});
+      backend.emplace(shared_->stream, CudaBackendOptions{.precision = machine().precision,
+                                                          .deterministic = deterministic,
+                                                          .max_workspace = um::Bytes{1U << 30U}});
     }
     return *backend;
   }
@@ -62,8 +77,7 @@ class KernelRunner : public OperationRunner {
     run_kernel(*kernel, chosen->workspace, operands, {}, false);
   }
 
-  std::optional<CudaBackend> backend_;
-  std::optional<CudaBackend> deterministic_;
+  static inline std::optional<Shared> shared_;
 };
 
 }  // namespace spillway::cuda
