@@ -1,6 +1,8 @@
 #include "src/cuda/cuda_backend.h"
 
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "src/cuda/cudnn/convolution_run.h"
 #include "src/cuda/cudnn/library_check.h"
@@ -129,6 +131,15 @@ void CudaBackend::stage(const LoadBatch& operation, const Batch& batch, std::siz
 }
 
 void CudaBackend::begin_step(const StepContext& context) const { numbers_->begin_step(context); }
+
+std::unique_ptr<Kernel> CudaBackend::prepare_updates(std::span<const Operation> updates) const {
+  const auto all_of = [&]<class Op>(std::vector<Op> typed) {
+    for (const Operation& each : updates) typed.push_back(std::get<Op>(each));
+    return make_kernel(machine_, std::move(typed));
+  };
+  if (std::holds_alternative<SgdUpdate>(updates.front())) return all_of(std::vector<SgdUpdate>{});
+  return all_of(std::vector<AdamUpdate>{});
+}
 
 void CudaBackend::clear(um::Range block) const {
   um::check(cudaMemsetAsync(block.data(), 0, block.size(), machine_.stream));

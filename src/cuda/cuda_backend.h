@@ -47,6 +47,8 @@ class CudaBackend final : public Backend {
              std::span<std::byte> staged) const override;
   [[nodiscard]] std::pmr::memory_resource& batch_memory() const override { return *batch_memory_; }
   void begin_step(const StepContext& context) const override;
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_updates(
+      std::span<const Operation> updates) const override;
   void clear(um::Range block) const override;
   /// Behind what was enqueued before; return when the copy is made. `block` is memory of the
   /// device.

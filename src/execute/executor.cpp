@@ -1,5 +1,6 @@
 #include "src/execute/executor.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "prefetch/block_sizes.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -58,8 +60,45 @@ Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& 
       kernels_[task] = backend.prepare(step_.launches[task].operation,
                                        step_.graph[run.task].algorithms[run.algorithm].name);
     }
+    if (given_) postpone_updates(backend);
   });
   stream_.synchronize();
+}
+
+// An update all of whose operands have places of their own the whole step long may as well be made
+// at its end: nothing reads what it writes, and nothing else takes its places.
+void Executor::postpone_updates(const Backend& backend) {
+  const prefetch::BlockSizes block_sizes{step_.graph, plan_.page};
+  std::vector<Operation> updates;
+  is_postponed_.assign(plan_.runs.size(), false);
+  for (Position position = 0; position < plan_.runs.size(); ++position) {
+    const prefetch::TaskId task = plan_.runs[position].task;
+    if (step_.graph[task].phase != prefetch::Phase::kUpdate) continue;
+    const Launch& update = step_.launches[static_cast<std::size_t>(task)];
+    if (std::ranges::any_of(update.operands,
+                            [&](prefetch::DataId id) { return block_sizes.is_movable(id); })) {
+      continue;
+    }
+    is_postponed_[position] = true;
+    updates.push_back(update.operation);
+  }
+  if (updates.size() > 1) postponed_ = backend.prepare_updates(updates);
+  if (postponed_ == nullptr) is_postponed_.assign(plan_.runs.size(), false);
+}
+
+void Executor::launch_postponed(const StepContext& context) {
+  operands_.clear();
+  for (Position position = 0; position < plan_.runs.size(); ++position) {
+    if (!is_postponed_[position]) continue;
+    const Places places = fixed(position);
+    const auto task = static_cast<std::size_t>(plan_.runs[position].task);
+    for (const prefetch::DataId id : step_.launches[task].operands) {
+      operands_.push_back(places.block(id));
+    }
+  }
+  stream_.label("updates");
+  postponed_->run({.operands = operands_, .context = &context});
+  stream_.label({});
 }
 
 StepResult Executor::run(const StepContext& context, const std::function<void()>& on_loaded) {
@@ -120,7 +159,10 @@ void Executor::give_ahead(const StepContext& context, StepResult& result) {
 // not the worse for it.
 std::string Executor::keep(const StepContext& context) {
   try {
-    given_->keep(loads_, [&](Position position) { launch(position, context, fixed(position)); });
+    given_->keep(loads_, [&](Position position) {
+      if (!is_postponed_[position]) launch(position, context, fixed(position));
+      if (postponed_ && position + 1 == plan_.runs.size()) launch_postponed(context);
+    });
     return {};
   } catch (const um::Error& error) {
     given_.reset();

@@ -75,6 +75,8 @@ class Executor {
   void give_ahead(const StepContext& context, StepResult& result);
   [[nodiscard]] std::string keep(const StepContext& context);
   [[nodiscard]] Places fixed(prefetch::Position position);
+  void postpone_updates(const Backend& backend);
+  void launch_postponed(const StepContext& context);
   void run_one(prefetch::Position position, const StepContext& context, const Places& places);
   void launch(prefetch::Position position, const StepContext& context, const Places& places);
   void read_result(StepResult& result);
@@ -93,7 +95,10 @@ class Executor {
   std::uint64_t steps_ = 0;
   bool takes_times_ = true;                       // of the current step
   std::vector<std::unique_ptr<Kernel>> kernels_;  // by TaskId
-  std::vector<std::byte*> operands_;              // of the current run
+  // Of a step that is repeated: updates that are made together, at its end, by one kernel.
+  std::vector<bool> is_postponed_;  // by position
+  std::unique_ptr<Kernel> postponed_;
+  std::vector<std::byte*> operands_;  // of the current run
 };
 
 }  // namespace spillway

@@ -130,6 +130,13 @@ class Backend : public SizeModel {
                      std::span<std::byte> /*staged*/) const {
     um::expects(false, "a backend that stages batches");
   }
+  /// One kernel for updates of parameters that do not depend on each other, all of one type and
+  /// with the same options: its operands are theirs, one update after the other, its bits those of
+  /// a kernel each. Null where that would save nothing. The backend outlives the kernel.
+  [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_updates(
+      std::span<const Operation> /*updates*/) const {
+    return nullptr;
+  }
   /// RAM that copies to near memory take least time from; any other will do. Lives as long as the
   /// backend and all that is allocated from it. Thread safety: safe to use from several threads at
   /// once.

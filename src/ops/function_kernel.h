@@ -40,4 +40,15 @@ template <class Op, class Body>
   return std::make_unique<FunctionKernel<Op, Body>>(op, std::move(body));
 }
 
+/// A kernel that only calls `body` with the addresses of all operands.
+template <class Body>
+class OperandsKernel final : public Kernel {
+ public:
+  explicit OperandsKernel(Body body) : body_{std::move(body)} {}
+  void run(const KernelArguments& arguments) override { body_(arguments.operands); }
+
+ private:
+  Body body_;
+};
+
 }  // namespace spillway

@@ -49,6 +49,23 @@ class DeclaredKernel final : public Kernel {
   const StepContext& current_;
 };
 
+/// Updates one after the other, which all have as many operands.
+class TogetherKernel final : public Kernel {
+ public:
+  explicit TogetherKernel(std::vector<std::unique_ptr<Kernel>> kernels)
+      : kernels_{std::move(kernels)} {}
+  void run(const KernelArguments& arguments) override {
+    const std::size_t each = arguments.operands.size() / kernels_.size();
+    for (std::size_t i = 0; i < kernels_.size(); ++i) {
+      kernels_[i]->run(
+          {.operands = arguments.operands.subspan(i * each, each), .context = arguments.context});
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+};
+
 /// Loads the labels and then the images that wait in near memory, as the host loads a batch.
 class StagedLoad final : public Kernel {
  public:
@@ -144,6 +161,22 @@ class GpuLikeBackend final : public Backend {
   [[nodiscard]] std::size_t prepared() const { return prepared_; }
   void start_threads() const {
     host_.start_threads([] {});
+  }
+
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_updates(
+      std::span<const Operation> updates) const override {
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    for (const Operation& update : updates) kernels.push_back(host_.prepare(update, "default"));
+    return std::make_unique<DeclaredKernel>(
+        std::make_unique<TogetherKernel>(std::move(kernels)),
+        [this](const KernelArguments& arguments, std::function<void()> act) {
+          std::vector<um::Use> uses;
+          for (std::byte* operand : arguments.operands) {
+            uses.push_back({.range = {operand, 1}, .access = um::Access::kReadWrite});
+          }
+          gpu_.launch(stream_, "updates", uses, std::move(act));
+        },
+        current_);
   }
 
   [[nodiscard]] std::pmr::memory_resource& batch_memory() const override { return batches_; }

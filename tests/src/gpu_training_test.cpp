@@ -86,6 +86,7 @@ nets::Network network() {
 struct Trained {
   std::vector<float> losses;
   std::vector<std::string> problems;
+  std::ptrdiff_t joint_updates = 0;  // launches given, or kept in a graph
   std::string weights;
   um::Counters counters;
   bool kept_budget = true;
@@ -137,6 +138,9 @@ Trained train(Opened opened, MemoryMode mode, const Training& training = {}) {
     trained.kept_budget = trained.kept_budget && report.near_peak <= budget;
   }
   session.settle();
+  if (opened.gpu != nullptr) {
+    trained.joint_updates = std::ranges::count(opened.gpu->take_log(), "compute: updates");
+  }
   trained.weights = session.state().sha256();
   return trained;
 }
@@ -164,6 +168,7 @@ TEST(GpuTraining, GivesTheSameBitsWithAndWithoutAGraph) {
       const Trained trained = train(recorded_gpu(std::move(driver)), mode, {.graph = graph});
       EXPECT_EQ(trained.numbers(), expected) << to_string(mode);
       EXPECT_EQ(log.size(), graph ? 2U : 0U) << to_string(mode);
+      EXPECT_EQ(trained.joint_updates, graph ? 1 : 0) << to_string(mode);
     }
   }
 }

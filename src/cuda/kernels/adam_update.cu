@@ -37,8 +37,7 @@ __device__ AdamNumbers updated(const AdamNumbers& old, float dw, float decay, fl
 }
 
 // What is padding in parameters, moments and gradient stays zero, as 0 / epsilon is.
-__global__ void adam_update(AdamBlocks blocks, const AdamRates* step_rates, UpdateRange range) {
-  const AdamRates rates = *step_rates;
+__device__ void update(const AdamBlocks& blocks, const AdamRates& rates, const UpdateRange& range) {
   for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
     const float decay = i < range.decayed ? rates.decay : 0.F;
     const float shrink = i < range.decayed ? rates.shrink : 1.F;
@@ -61,25 +60,52 @@ __global__ void adam_update(AdamBlocks blocks, const AdamRates* step_rates, Upda
   }
 }
 
+__global__ void adam_update(AdamBlocks blocks, const AdamRates* rates, UpdateRange range) {
+  update(blocks, *rates, range);
+}
+
+__global__ void adam_updates(const __grid_constant__ UpdateParts<AdamBlocks> parts,
+                             const AdamRates* rates) {
+  update(parts.blocks[blockIdx.y], *rates, parts.ranges[blockIdx.y]);
+}
+
+AdamBlocks blocks_of(const Operands<AdamUpdate>& operands) {
+  return {.old_w = tensor<float>(operands.in.parameters),
+          .old_m = tensor<float>(operands.in.first_moment),
+          .old_v = tensor<float>(operands.in.second_moment),
+          .dw = tensor<float>(operands.in.dparameters),
+          .w = tensor<float>(operands.out.parameters),
+          .m = tensor<float>(operands.out.first_moment),
+          .v = tensor<float>(operands.out.second_moment)};
+}
+
+auto rates_of_step(const Machine& machine, const AdamOptions& options) {
+  return machine.numbers->add(
+      [options](const StepContext& context) { return adam_rates(options, context); });
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op) {
   const ParameterLayout layout{machine.precision, op.parameters};
-  auto rates = machine.numbers->add(
-      [options = op.options](const StepContext& context) { return adam_rates(options, context); });
   auto update = [stream = machine.stream, layout, op,
-                 rates = std::move(rates)](const auto& operands) {
-    const AdamBlocks blocks{.old_w = tensor<float>(operands.in.parameters),
-                            .old_m = tensor<float>(operands.in.first_moment),
-                            .old_v = tensor<float>(operands.in.second_moment),
-                            .dw = tensor<float>(operands.in.dparameters),
-                            .w = tensor<float>(operands.out.parameters),
-                            .m = tensor<float>(operands.out.first_moment),
-                            .v = tensor<float>(operands.out.second_moment)};
+                 rates = rates_of_step(machine, op.options)](const auto& operands) {
     const UpdateRange range = UpdateRange::of(layout, op.parameters, operands.out.parameters);
-    launch(stream, range.packs, adam_update, blocks, rates.get(), range);
+    launch(stream, range.packs, adam_update, blocks_of(operands), rates.get(), range);
   };
   return kernel_of(op, std::move(update));
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, std::vector<AdamUpdate> ops) {
+  auto rates = rates_of_step(machine, ops.front().options);
+  auto update = [stream = machine.stream, precision = machine.precision, ops = std::move(ops),
+                 rates = std::move(rates)](std::span<std::byte* const> operands) {
+    const auto part = [&](std::size_t i) {
+      return part_of(precision, ops, operands, i, blocks_of);
+    };
+    launch_updates<AdamBlocks>(stream, ops.size(), part, adam_updates, rates.get());
+  };
+  return std::make_unique<OperandsKernel<decltype(update)>>(std::move(update));
 }
 
 }  // namespace spillway::cuda

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "src/cuda/layout/kernel_context.h"
 #include "src/ops/backend.h"
@@ -58,6 +59,9 @@ namespace spillway::cuda {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SgdUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AdamUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AccumulateGradients&);
+/// Backend::prepare_updates().
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, std::vector<SgdUpdate>);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, std::vector<AdamUpdate>);
 
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormForward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormInference&);

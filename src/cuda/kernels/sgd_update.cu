@@ -17,9 +17,8 @@ struct SgdBlocks {
 
 // Rounds after each operation, as the host does: no fused multiply-adds. What is padding in
 // parameters, momentum and gradient stays zero.
-__global__ void sgd_update(SgdBlocks blocks, SgdOptions options, const float* step_rate,
-                           UpdateRange range) {
-  const float rate = *step_rate;
+__device__ void update(const SgdBlocks& blocks, const SgdOptions& options, float rate,
+                       const UpdateRange& range) {
   for (std::size_t i = first_item(); i < range.packs; i += item_stride()) {
     const float decay = i < range.decayed ? options.weight_decay : 0.F;
     Pack<float> w = load(blocks.old_w, i);
@@ -40,23 +39,50 @@ __global__ void sgd_update(SgdBlocks blocks, SgdOptions options, const float* st
   }
 }
 
+__global__ void sgd_update(SgdBlocks blocks, SgdOptions options, const float* rate,
+                           UpdateRange range) {
+  update(blocks, options, *rate, range);
+}
+
+__global__ void sgd_updates(const __grid_constant__ UpdateParts<SgdBlocks> parts,
+                            SgdOptions options, const float* rate) {
+  update(parts.blocks[blockIdx.y], options, *rate, parts.ranges[blockIdx.y]);
+}
+
+SgdBlocks blocks_of(const Operands<SgdUpdate>& operands) {
+  return {.old_w = tensor<float>(operands.in.parameters),
+          .old_v = tensor<float>(operands.in.momentum),
+          .dw = tensor<float>(operands.in.dparameters),
+          .w = tensor<float>(operands.out.parameters),
+          .v = tensor<float>(operands.out.momentum)};
+}
+
+auto rate_of_step(const Machine& machine) {
+  return machine.numbers->add([](const StepContext& context) { return context.learning_rate; });
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op) {
   const ParameterLayout layout{machine.precision, op.parameters};
-  auto rate =
-      machine.numbers->add([](const StepContext& context) { return context.learning_rate; });
   auto update = [stream = machine.stream, layout, op,
-                 rate = std::move(rate)](const auto& operands) {
-    const SgdBlocks blocks{.old_w = tensor<float>(operands.in.parameters),
-                           .old_v = tensor<float>(operands.in.momentum),
-                           .dw = tensor<float>(operands.in.dparameters),
-                           .w = tensor<float>(operands.out.parameters),
-                           .v = tensor<float>(operands.out.momentum)};
+                 rate = rate_of_step(machine)](const auto& operands) {
     const UpdateRange range = UpdateRange::of(layout, op.parameters, operands.out.parameters);
-    launch(stream, range.packs, sgd_update, blocks, op.options, rate.get(), range);
+    launch(stream, range.packs, sgd_update, blocks_of(operands), op.options, rate.get(), range);
   };
   return kernel_of(op, std::move(update));
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, std::vector<SgdUpdate> ops) {
+  auto update = [stream = machine.stream, precision = machine.precision, ops = std::move(ops),
+                 rate = rate_of_step(machine)](std::span<std::byte* const> operands) {
+    const auto part = [&](std::size_t i) {
+      return part_of(precision, ops, operands, i, blocks_of);
+    };
+    launch_updates<SgdBlocks>(stream, ops.size(), part, sgd_updates, ops.front().options,
+                              rate.get());
+  };
+  return std::make_unique<OperandsKernel<decltype(update)>>(std::move(update));
 }
 
 }  // namespace spillway::cuda

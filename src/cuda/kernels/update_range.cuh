@@ -2,8 +2,13 @@
 
 #include <cuda_bf16.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <span>
+#include <tuple>
+#include <vector>
 
+#include "src/cuda/kernels/launch.cuh"
 #include "src/cuda/layout/pack.cuh"
 #include "src/cuda/layout/parameter_layout.h"
 #include "src/ops/parameter.h"
@@ -38,5 +43,50 @@ struct UpdateRange {
     pairs[1] = __floats2bfloat162_rn(w.lanes[2], w.lanes[3]);
   }
 };
+
+/// Updates that one launch makes: less than the 4 KiB of arguments that it may have.
+constexpr unsigned kPartsOfLaunch = 32;
+
+/// Blocks of threads that share an update with others in its launch.
+constexpr std::size_t kMaxPartBlocks = 64;
+
+/// What one launch updates; block (x, y) of threads works on number y.
+template <class Blocks>
+struct UpdateParts {
+  Blocks blocks[kPartsOfLaunch];
+  UpdateRange ranges[kPartsOfLaunch];
+};
+
+/// The blocks, by `blocks_of`, and the range of update number `i`; `operands` are those of all.
+template <class Op, class BlocksOf>
+auto part_of(Precision precision, const std::vector<Op>& ops, std::span<std::byte* const> operands,
+             std::size_t i, const BlocksOf& blocks_of) {
+  const Op& op = ops[i];
+  const std::size_t count = operand_count(op);
+  const Operands<Op> own = operands_of(op, operands.subspan(i * count, count));
+  return std::tuple{blocks_of(own), UpdateRange::of(ParameterLayout{precision, op.parameters},
+                                                    op.parameters, own.out.parameters)};
+}
+
+/// Enqueues `kernel(parts, arguments...)` as often as `count` updates need; `part_of(i)` has the
+/// blocks of number i and its range.
+template <class Blocks, class Part, class... Parameters, class... Arguments>
+void launch_updates(cudaStream_t stream, std::size_t count, const Part& part_of,
+                    void (*kernel)(UpdateParts<Blocks>, Parameters...),
+                    const Arguments&... arguments) {
+  for (std::size_t first = 0; first < count; first += kPartsOfLaunch) {
+    const std::size_t parts_here = std::min<std::size_t>(kPartsOfLaunch, count - first);
+    UpdateParts<Blocks> parts{};
+    std::size_t most = 1;
+    for (std::size_t i = 0; i < parts_here; ++i) {
+      std::tie(parts.blocks[i], parts.ranges[i]) = part_of(first + i);
+      most = std::max(most, (parts.ranges[i].packs + kThreads - 1) / kThreads);
+    }
+    const Grid grid{.blocks = dim3{static_cast<unsigned>(std::min(most, kMaxPartBlocks)),
+                                   static_cast<unsigned>(parts_here)},
+                    .threads = dim3{kThreads}};
+    enqueue(stream, grid, kernel, parts, arguments...);
+  }
+}
 
 }  // namespace spillway::cuda

@@ -18,6 +18,7 @@
 #define __device__
 #define __global__
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __shared__ thread_local  // blocks of threads follow each other on one thread of the process
 
 inline const uint3& threadIdx = spillway::processor::place.thread;
