@@ -74,6 +74,19 @@ TEST(StepProgram, CopiesWhatIsStillRead) {
                                       "run 3 after in 1"}));
 }
 
+// Who takes its room waits for its last reader, though its condition names an earlier run.
+TEST(StepProgram, TakesRoomWhenItIsReadNoMore) {
+  Plan plan;
+  plan.runs.resize(4);
+  plan.runs[3].after = {.runs = 3, .offloads = 1, .prefetches = 1};
+  plan.offloads = {{.after = {.runs = 1}, .free_after = 3}};
+  plan.prefetches = {{.after = {.runs = 1, .offloads = 1}}};
+  EXPECT_EQ(
+      lines(make_program(plan)),
+      (std::vector<std::string>{"run 0 *", "out 0 after run 1 *", "run 1", "run 2 *",
+                                "in 0 after out 1 after run 3 *", "run 3 after out 1 after in 1"}));
+}
+
 // What has ended for sure when each command starts, and when it has ended, by its lane's order and
 // the waits alone.
 class Ends {
