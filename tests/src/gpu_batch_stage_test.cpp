@@ -1,14 +1,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "src/execute/batch_stage.h"
+#include "tests/sleeping_threads.h"
 #include "tests/src/gpu_like_backend.h"
 #include "tests/um/cuda/late_gpu.h"
 #include "tests/um/cuda/recording_api.h"
@@ -99,6 +102,7 @@ TEST_F(GpuBatchStage, BringsAnewWhatAnotherStepCameBetween) {
   const Batch first = batch(1, 1);
   const Batch second = batch(2, 2);
   const Batch other = batch(3, 3);
+  const um::LateGpu late{*gpu_, 1};
   EXPECT_EQ(run(first, &second), 1);
   EXPECT_EQ(run(other), 3);
   EXPECT_EQ(run(second), 2);
@@ -112,6 +116,25 @@ TEST_F(GpuBatchStage, TrustsNoAddress) {
   stage_->settle();
   without_number.images.assign(kShape.elements(), 5);
   EXPECT_EQ(run(without_number), 5);
+}
+
+// The thread that reads the second batch gets to it only when everybody waits for that.
+TEST_F(GpuBatchStage, ReadsNoBatchWhenItHasSettled) {
+  const Batch first = batch(1, 1);
+  const Batch second = batch(2, 2);
+  std::atomic<bool> settles = false;
+  std::atomic<bool> has_settled = false;
+  stage_->expect(samples(&first), samples(&second));
+  static_cast<GpuLikeBackend&>(*context_.backend).on_stage = [&] {
+    while (!settles || !test::all_others_sleep()) std::this_thread::yield();
+    EXPECT_FALSE(has_settled);
+  };
+  context_.compute->enqueue([&] { stage_->loaded(); });
+  context_.compute->synchronize();
+  settles = true;
+  stage_->settle();
+  has_settled = true;
+  stage_.reset();
 }
 
 TEST_F(GpuBatchStage, SaysThatABatchIsTooSmall) {

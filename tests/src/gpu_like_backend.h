@@ -118,6 +118,8 @@ class GpuLikeBackend final : public Backend {
     const std::size_t images = operation.x.elements();
     um::expects(has_all_samples(batch, operation.x, operation.labels_each, first),
                 "a batch has all samples of the step");
+    on_stage();
+    gpu_.touch(staged, um::Access::kWrite);
     std::memcpy(staged.data(), batch.labels.data() + first * operation.labels_each,
                 labels * sizeof(std::int32_t));
     std::memcpy(staged.data() + labels * sizeof(std::int32_t),
@@ -157,6 +159,8 @@ class GpuLikeBackend final : public Backend {
     host_.export_parameters(spec, block, values);
   }
 
+  /// Called before a batch is read to be staged, by the thread that does it.
+  std::function<void()> on_stage = [] {};
   /// How many kernels.
   [[nodiscard]] std::size_t prepared() const { return prepared_; }
   void start_threads() const {

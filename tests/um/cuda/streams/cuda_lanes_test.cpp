@@ -104,6 +104,16 @@ TEST_F(CudaLanesTest, KeepNothingWhereGivingFails) {
   EXPECT_EQ(done_, (Log{"make", "use"}));
 }
 
+TEST_F(CudaLanesTest, HaveEndedWhatWasGivenWhenGivingHasFailed) {
+  EXPECT_THROW(lanes_.run([this] {
+    give();
+    throw Error{"no kernel"};
+  }),
+               Error);
+  api_.touch(a_.bytes(), Access::kReadWrite);
+  api_.touch(b_.bytes(), Access::kReadWrite);
+}
+
 TEST_F(CudaLanesTest, TellWhenSomethingWas) {
   api_.hold();
   Lanes::Mark mark = 0;
