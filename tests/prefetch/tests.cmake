@@ -88,8 +88,7 @@ spillway_test(prefetch_runtime_tests
           prefetch/runtime/early_offload_test.cpp prefetch/runtime/managed_memory_test.cpp
           prefetch/runtime/plan_walker_test.cpp
           prefetch/runtime/step_end_test.cpp
-          prefetch/runtime/step_equivalence_test.cpp prefetch/runtime/step_program_test.cpp
-          prefetch/runtime/step_runner_test.cpp
+          prefetch/runtime/step_equivalence_test.cpp prefetch/runtime/step_runner_test.cpp
   LINK spillway::prefetch_planners spillway::prefetch_runtime spillway::um_host
        spillway::um_host_managed rapidcheck
   TIMEOUT 300 TSAN)
@@ -100,6 +99,6 @@ spillway_test(prefetch_runtime_memfd_tests
   TIMEOUT 300)
 # Not under TSan: `joint` makes its plans in TBB loops, whose hand-over TSan does not see.
 spillway_test(prefetch_step_layout_tests
-  SOURCES prefetch/runtime/step_layout_test.cpp
+  SOURCES prefetch/runtime/step_layout_test.cpp prefetch/runtime/step_program_test.cpp
   LINK spillway::prefetch_planners spillway::prefetch_runtime spillway::um_host rapidcheck
   TIMEOUT 300)
