@@ -13,8 +13,10 @@ std::vector<bool> awaited_runs(const Plan& plan, const StepMemory& memory) {
     if (runs > 0) awaited[runs - 1] = true;
   };
   await(static_cast<std::uint32_t>(plan.runs.size()));
-  for (const Move& offload : plan.offloads) await(offload.frees_after());
-  for (const Move& offload : plan.offloads) await(offload.after.runs);
+  for (const Move& offload : plan.offloads) {
+    await(offload.after.runs);
+    await(offload.frees_after());
+  }
   for (const Move& prefetch : plan.prefetches) await(prefetch.after.runs);
   return awaited;
 }
@@ -25,35 +27,29 @@ StepRunner::StepRunner(const Plan& plan, StepMemory& memory, um::Stream& stream)
     : plan_{plan}, memory_{memory}, stream_{stream}, is_awaited_{awaited_runs(plan, memory)} {}
 
 Timeline StepRunner::run(const Launch& launch) {
-  begin();
-  for (Position position = 0; position < plan_.runs.size(); ++position) {
-    memory_.begin_run(position);
-    Interval& interval = timeline_.runs[position];
-    stream_.notify(
-        [this, &interval](Clock::time_point moment) { interval.begin = moment - begin_; });
-    launch(position);
-    memory_.after_launch(position);
-    stream_.notify([this, position, &interval](Clock::time_point moment) {
-      interval.end = moment - begin_;
-      end_runs(position);
-    });
-  }
-  memory_.end_step();
-  wait_for_runs();
+  walk(launch, /*takes_times=*/true);
   Timeline moves = memory_.moves();
   return {.runs = timeline_.runs,
           .offloads = std::move(moves.offloads),
           .prefetches = std::move(moves.prefetches)};
 }
 
-void StepRunner::run_untimed(const Launch& launch) {
+void StepRunner::walk(const Launch& launch, bool takes_times) {
   begin();
   for (Position position = 0; position < plan_.runs.size(); ++position) {
     memory_.begin_run(position);
+    Interval& interval = timeline_.runs[position];
+    if (takes_times) {
+      stream_.notify(
+          [this, &interval](Clock::time_point moment) { interval.begin = moment - begin_; });
+    }
     launch(position);
     memory_.after_launch(position);
-    if (!is_awaited_[position]) continue;
-    stream_.notify([this, position](Clock::time_point /*moment*/) { end_runs(position); });
+    if (!takes_times && !is_awaited_[position]) continue;
+    stream_.notify([this, position, &interval](Clock::time_point moment) {
+      interval.end = moment - begin_;
+      end_runs(position);
+    });
   }
   memory_.end_step();
   wait_for_runs();

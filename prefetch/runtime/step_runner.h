@@ -30,11 +30,12 @@ class StepRunner {
   [[nodiscard]] Timeline run(const Launch& launch);
   /// The same without times, which on a GPU take two events a run: asks only for the ends that
   /// somebody waits for.
-  void run_untimed(const Launch& launch);
+  void run_untimed(const Launch& launch) { walk(launch, /*takes_times=*/false); }
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  void walk(const Launch& launch, bool takes_times);
   void begin();
   void end_run(Position position);
   void end_runs(Position last);

@@ -60,14 +60,14 @@ Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& 
       kernels_[task] = backend.prepare(step_.launches[task].operation,
                                        step_.graph[run.task].algorithms[run.algorithm].name);
     }
-    if (given_) postpone_updates(backend);
+    if (given_) postpone_updates();
   });
   stream_.synchronize();
 }
 
 // An update all of whose operands have places of their own the whole step long may as well be made
 // at its end: nothing reads what it writes, and nothing else takes its places.
-void Executor::postpone_updates(const Backend& backend) {
+void Executor::postpone_updates() {
   const prefetch::BlockSizes block_sizes{step_.graph, plan_.page};
   std::vector<Operation> updates;
   is_postponed_.assign(plan_.runs.size(), false);
@@ -82,7 +82,7 @@ void Executor::postpone_updates(const Backend& backend) {
     is_postponed_[position] = true;
     updates.push_back(update.operation);
   }
-  if (updates.size() > 1) postponed_ = backend.prepare_updates(updates);
+  if (updates.size() > 1) postponed_ = backend_.prepare_updates(updates);
   if (postponed_ == nullptr) is_postponed_.assign(plan_.runs.size(), false);
 }
 

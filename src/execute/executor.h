@@ -75,7 +75,7 @@ class Executor {
   void give_ahead(const StepContext& context, StepResult& result);
   [[nodiscard]] std::string keep(const StepContext& context);
   [[nodiscard]] Places fixed(prefetch::Position position);
-  void postpone_updates(const Backend& backend);
+  void postpone_updates();
   void launch_postponed(const StepContext& context);
   void run_one(prefetch::Position position, const StepContext& context, const Places& places);
   void launch(prefetch::Position position, const StepContext& context, const Places& places);

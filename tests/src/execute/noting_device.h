@@ -1,44 +1,27 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
-#include "um/device.h"
-#include "um/host/host_device.h"
+#include "tests/um/hosted_device.h"
 
 namespace spillway {
 
 /// This machine, which notes what it was asked for, and says whether it evicts as it is told.
-class NotingDevice final : public um::Device {
+class NotingDevice final : public test::HostedDevice {
  public:
   explicit NotingDevice(bool evicts = true) : evicts_{evicts} {}
 
   um::ManagedOptions asked;
 
-  [[nodiscard]] std::string name() const override { return host_.name(); }
-  [[nodiscard]] std::vector<um::Capability> capabilities() const override { return {}; }
-  [[nodiscard]] um::Bytes available_memory() const override { return host_.available_memory(); }
-  [[nodiscard]] um::Faults faults() const override { return host_.faults(); }
   [[nodiscard]] bool evicts() const override { return evicts_; }
-  void prepare_kernel_thread() override { host_.prepare_kernel_thread(); }
-  [[nodiscard]] std::unique_ptr<um::Stream> make_stream(const std::string& name) override {
-    return host_.make_stream(name);
-  }
-  [[nodiscard]] um::Memory& memory() override { return host_.memory(); }
   [[nodiscard]] std::unique_ptr<um::ManagedSpace> make_managed_space(
       const um::ManagedOptions& options, um::Ledger& ledger) override {
     asked = options;
-    return host_.make_managed_space(options, ledger);
-  }
-  [[nodiscard]] std::unique_ptr<um::CopySpace> make_copy_space(
-      const um::CopyOptions& options) override {
-    return host_.make_copy_space(options);
+    return HostedDevice::make_managed_space(options, ledger);
   }
 
  private:
   const bool evicts_;
-  um::HostDevice host_;
 };
 
 }  // namespace spillway

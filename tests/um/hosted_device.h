@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "um/host/host_device.h"
+
+namespace spillway::test {
+
+/// The host, as a device of which tests override what they say of it or want to see.
+class HostedDevice : public um::Device {
+ public:
+  [[nodiscard]] std::string name() const override { return host_.name(); }
+  [[nodiscard]] std::vector<um::Capability> capabilities() const override { return {}; }
+  [[nodiscard]] um::Bytes available_memory() const override { return host_.available_memory(); }
+  [[nodiscard]] um::Faults faults() const override { return host_.faults(); }
+  [[nodiscard]] bool evicts() const override { return host_.evicts(); }
+  void prepare_kernel_thread() override { host_.prepare_kernel_thread(); }
+  [[nodiscard]] std::unique_ptr<um::Stream> make_stream(const std::string& name) override {
+    return host_.make_stream(name);
+  }
+  [[nodiscard]] um::Memory& memory() override { return host_.memory(); }
+  [[nodiscard]] std::unique_ptr<um::ManagedSpace> make_managed_space(
+      const um::ManagedOptions& options, um::Ledger& ledger) override {
+    return host_.make_managed_space(options, ledger);
+  }
+  [[nodiscard]] std::unique_ptr<um::CopySpace> make_copy_space(
+      const um::CopyOptions& options) override {
+    return host_.make_copy_space(options);
+  }
+
+ private:
+  um::HostDevice host_;
+};
+
+}  // namespace spillway::test
