@@ -47,6 +47,8 @@ class Planner {
   /// One line for --help: what it does and where it comes from.
   [[nodiscard]] virtual std::string_view description() const = 0;
   [[nodiscard]] virtual SubBatchRule sub_batch_rule() const { return SubBatchRule::kSearch; }
+  /// True when it moves offloadable state; else that stays near, in whole pages.
+  [[nodiscard]] virtual bool moves_state() const { return false; }
   /// Requires: the profile was made for the graph.
   [[nodiscard]] virtual std::variant<Plan, Infeasible> plan(const Problem& problem) const = 0;
 };

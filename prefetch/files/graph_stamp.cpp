@@ -11,6 +11,10 @@ std::string graph_stamp(std::uint64_t fingerprint) {
   return text.data();
 }
 
+bool is_made_for(const TaskGraph& graph, const JsonView& file) {
+  return file.has("graph") && file.at("graph").string() == graph_stamp(fingerprint(graph));
+}
+
 std::uint64_t expect_made_for(const TaskGraph& graph, const JsonView& file) {
   const std::uint64_t print = fingerprint(graph);
   const JsonView made_for = file.at("graph");

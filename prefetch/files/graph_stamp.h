@@ -12,6 +12,9 @@ namespace spillway::prefetch {
 /// hexadecimal digits.
 [[nodiscard]] std::string graph_stamp(std::uint64_t fingerprint);
 
+/// True when `file`, the whole of a plan or a profile, says that it was made for `graph`.
+[[nodiscard]] bool is_made_for(const TaskGraph& graph, const JsonView& file);
+
 /// Checks that `file`, the whole of a plan or a profile, was made for `graph`; returns the graph's
 /// fingerprint. Throws: um::Error that names the flags which make another graph.
 [[nodiscard]] std::uint64_t expect_made_for(const TaskGraph& graph, const JsonView& file);

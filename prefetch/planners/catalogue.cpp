@@ -23,14 +23,16 @@ using Strategy = std::function<std::variant<Plan, Infeasible>(const Problem&)>;
 class NamedStrategy final : public Planner {
  public:
   NamedStrategy(std::string name, std::string_view description, Strategy strategy,
-                SubBatchRule rule = SubBatchRule::kSearch)
+                SubBatchRule rule = SubBatchRule::kSearch, bool moves_state = false)
       : name_{std::move(name)},
         description_{description},
         strategy_{std::move(strategy)},
-        rule_{rule} {}
+        rule_{rule},
+        moves_state_{moves_state} {}
   [[nodiscard]] std::string_view name() const override { return name_; }
   [[nodiscard]] std::string_view description() const override { return description_; }
   [[nodiscard]] SubBatchRule sub_batch_rule() const override { return rule_; }
+  [[nodiscard]] bool moves_state() const override { return moves_state_; }
   [[nodiscard]] std::variant<Plan, Infeasible> plan(const Problem& problem) const override {
     auto result = strategy_(problem);
     if (auto* const plan = std::get_if<Plan>(&result)) plan->planner = name_;
@@ -42,6 +44,7 @@ class NamedStrategy final : public Planner {
   std::string_view description_;
   Strategy strategy_;
   SubBatchRule rule_;
+  bool moves_state_;
 };
 
 constexpr const char* kSuperNeurons =
@@ -53,7 +56,10 @@ struct Row {
   const char* description;
   std::variant<Plan, Infeasible> (*strategy)(const Problem&);
   SubBatchRule rule = SubBatchRule::kSearch;
+  bool moves_state = false;
 };
+
+constexpr SubBatchRule kSearch = SubBatchRule::kSearch;
 
 constexpr std::array kRows{
     Row{"autoswap",
@@ -62,14 +68,14 @@ constexpr std::array kRows{
     Row{"capacity",
         "offloads whole blocks until the rest fits; prefetches as early as there is room "
         "(UM-Chainer)",
-        plan_capacity},
+        plan_capacity, kSearch, true},
     Row{"dynprog",
         "offloads the activations that a dynamic program chooses (Beaumont et al., section 5)",
         plan_dynprog},
     Row{"fractional",
         "offloads only the parts of blocks that do not fit, the longest unused first "
         "(Beaumont et al., section 4)",
-        plan_fractional},
+        plan_fractional, kSearch, true},
     Row{"greedy",
         "offloads the first activations, as many as do not fit (Beaumont et al., section 4)",
         plan_greedy},
@@ -79,7 +85,7 @@ constexpr std::array kRows{
     Row{"joint",
         "offloads parts of blocks, recomputes, and picks convolution algorithms, all "
         "chosen together (Spillway's own)",
-        plan_joint},
+        plan_joint, kSearch, true},
     Row{"largest-first", "offloads all activations, then keeps the largest blocks that fit",
         plan_largest_first},
     Row{"modnn",
@@ -89,7 +95,7 @@ constexpr std::array kRows{
     Row{"on-demand",
         "no foresight: page faults alone (managed), or least-recently-used swapping when a "
         "task needs a block (copy)",
-        plan_on_demand},
+        plan_on_demand, kSearch, true},
     Row{"recompute",
         "moves nothing; drops activations that are cheap to recompute until the rest fits",
         plan_recompute},
@@ -140,8 +146,8 @@ const std::vector<std::unique_ptr<const Planner>>& planners() {
     std::vector<std::unique_ptr<const Planner>> result;
     result.reserve(std::size(kRows));
     for (const Row& row : kRows) {
-      result.push_back(
-          std::make_unique<NamedStrategy>(row.name, row.description, row.strategy, row.rule));
+      result.push_back(std::make_unique<NamedStrategy>(row.name, row.description, row.strategy,
+                                                       row.rule, row.moves_state));
     }
     return result;
   }();

@@ -1,5 +1,10 @@
 #include "src/plan/plan_facts.h"
 
+#include <algorithm>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/state_home.h"
+
 namespace spillway {
 
 PlanFacts facts_of(const prefetch::Plan& plan, const prefetch::TaskGraph& graph) {
@@ -8,6 +13,7 @@ PlanFacts facts_of(const prefetch::Plan& plan, const prefetch::TaskGraph& graph)
     if (!move.is_clean) facts.offloaded += move.size;
   }
   for (const prefetch::Move& move : plan.prefetches) facts.prefetched += move.size;
+  facts.state_far = prefetch::StateHome{graph, prefetch::BlockSizes{graph, plan.page}, plan}.far();
   for (const prefetch::TaskRun& run : plan.runs) {
     if (run.is_recomputation) ++facts.recomputed_tasks;
     const std::string& algorithm = graph[run.task].algorithms[run.algorithm].name;
@@ -23,6 +29,7 @@ PlanFacts facts_of(const Plans& plans, const Workload& workload) {
     const PlanFacts facts = facts_of(plans.training[i], part.step.graph);
     sum.offloaded += part.times * facts.offloaded;
     sum.prefetched += part.times * facts.prefetched;
+    sum.state_far = std::max(sum.state_far, facts.state_far);
     sum.recomputed_tasks += part.times * facts.recomputed_tasks;
     for (const auto& [name, runs] : facts.algorithms) sum.algorithms[name] += part.times * runs;
   }

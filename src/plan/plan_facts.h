@@ -16,6 +16,7 @@ namespace spillway {
 struct PlanFacts {
   um::Bytes offloaded;   ///< sent over the link in a step
   um::Bytes prefetched;  ///< fetched over the link in a step
+  um::Bytes state_far;   ///< of the state, far between steps
   std::size_t recomputed_tasks = 0;
   std::map<std::string, std::size_t> algorithms;  ///< runs of convolutions, by algorithm
 };

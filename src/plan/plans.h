@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,11 +17,19 @@
 
 namespace spillway {
 
+/// Where a network's state, its parameters and the optimizer's numbers, may be.
+enum class StateRule : std::uint8_t {
+  kAuto,  ///< near, unless the budget is too small for that or plans that move it are much faster
+  kNear,  ///< always near
+  kFar    ///< far while no task needs it, as plans say
+};
+
 /// How the plans of a run are to be made.
 struct PlanRequest {
   MemoryMode memory = MemoryMode::kManaged;
   const prefetch::Planner* planner = nullptr;  ///< not looked at when all stays resident
   bool may_recompute = true;
+  StateRule state = StateRule::kAuto;  ///< for those who choose: StateChoice
 };
 
 /// What a planner is to solve for one step, of which `budget` is what the run leaves it.

@@ -1,6 +1,7 @@
 #include "src/plan/workload.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "prefetch/block_sizes.h"
 
@@ -11,10 +12,12 @@ using prefetch::BlockSizes;
 using prefetch::NearNeed;
 using um::Bytes;
 
-Bytes state_size(const prefetch::TaskGraph& graph) {
+// Of the state that is always near.
+Bytes pinned_state(const prefetch::TaskGraph& graph, const BlockSizes& block_sizes) {
   Bytes size;
-  for (const prefetch::DataBlock& block : graph.data) {
-    if (block.kind == prefetch::DataKind::kState) {
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    const prefetch::DataBlock& block = graph.data[i];
+    if (block.kind == prefetch::DataKind::kState && !block_sizes.is_movable(prefetch::DataId(i))) {
       size += um::round_up(block.size, prefetch::kNearAlignment);
     }
   }
@@ -38,9 +41,24 @@ Workload::Workload(const nets::Network& network, const SizeModel& size_model,
 
 Workload::Workload(const nets::Network& network, const SizeModel& size_model,
                    const StepOptions& options, const prefetch::SubBatches& batches)
+    : Workload{batches, make_sub_steps(network, size_model, options, batches),
+               make_evaluation_step(network, size_model, with_batch(options, batches.size)),
+               size_model} {}
+
+std::unique_ptr<const Workload> Workload::with_moving_state(const SizeModel& size_model) const {
+  std::vector<RepeatedStep> training = training_;
+  for (RepeatedStep& part : training) let_state_move(part.step);
+  Step evaluation = evaluation_;
+  let_state_move(evaluation);
+  return std::unique_ptr<const Workload>{
+      new Workload{batches_, std::move(training), std::move(evaluation), size_model}};
+}
+
+Workload::Workload(const prefetch::SubBatches& batches, std::vector<RepeatedStep> training,
+                   Step evaluation, const SizeModel& size_model)
     : batches_{batches},
-      training_{make_sub_steps(network, size_model, options, batches)},
-      evaluation_{make_evaluation_step(network, size_model, with_batch(options, batches.size))},
+      training_{std::move(training)},
+      evaluation_{std::move(evaluation)},
       page_{step_page(training_.front().step.graph, size_model)},
       evaluation_near_{near_of(evaluation_.graph)} {
   Bytes small = evaluation_near_.small;
@@ -68,8 +86,9 @@ Workload::Workload(const nets::Network& network, const SizeModel& size_model,
 Workload::Near Workload::near_of(const prefetch::TaskGraph& graph) const {
   const BlockSizes block_sizes{graph, page_};
   const Bytes always = block_sizes.pinned();
-  return {
-      .always = always, .small = always - state_size(graph), .need = near_need(graph, block_sizes)};
+  return {.always = always,
+          .small = always - pinned_state(graph, block_sizes),
+          .need = near_need(graph, block_sizes)};
 }
 
 StepToPlan Workload::training_to_plan(std::size_t index) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "nets/network.h"
@@ -26,6 +27,9 @@ class Workload {
   /// Of a batch cut as `batches` says. Evaluation takes as many samples at a time.
   Workload(const nets::Network& network, const SizeModel& size_model, const StepOptions& options,
            const prefetch::SubBatches& batches);
+  /// The same steps, whose state plans may send far: let_state_move().
+  [[nodiscard]] std::unique_ptr<const Workload> with_moving_state(
+      const SizeModel& size_model) const;
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
   ~Workload() = default;
@@ -58,6 +62,9 @@ class Workload {
   [[nodiscard]] um::Bytes run_budget(um::Bytes training_budget) const;
 
  private:
+  Workload(const prefetch::SubBatches& batches, std::vector<RepeatedStep> training, Step evaluation,
+           const SizeModel& size_model);
+
   // What one step keeps always near, and needs.
   struct Near {
     um::Bytes always;

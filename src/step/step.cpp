@@ -52,6 +52,13 @@ Step make_step(const nets::Network& network, const SizeModel& size_model,
 
 }  // namespace
 
+void let_state_move(Step& step) {
+  for (const StateBlock& block : step.state) {
+    if (block.role == StateRole::kStatistics) continue;
+    step.graph.data[static_cast<std::size_t>(block.id)].is_offloadable = true;
+  }
+}
+
 void expect_unique_names(const Step& step, const nets::Network& network) {
   expect_unique(step.graph.data, network);
   expect_unique(step.graph.tasks, network);

@@ -73,6 +73,10 @@ struct Step {
 [[nodiscard]] Step make_evaluation_step(const nets::Network& network, const SizeModel& size_model,
                                         const StepOptions& options);
 
+/// Lets plans send parameters and the optimizer's numbers far. Running statistics and a staged batch
+/// stay near.
+void let_state_move(Step& step);
+
 /// Plans and checkpoints know blocks and tasks by their names, which are made of the layers'.
 /// Throws: um::Error when two of either have the same.
 void expect_unique_names(const Step& step, const nets::Network& network);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "src/execute/shared_state.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -51,13 +52,19 @@ um::Bytes staged_bytes(const Workload& workload) {
   return max;
 }
 
+// The training steps', then the evaluation's.
 std::vector<prefetch::StepLayout> layouts_of(const Workload& workload, const Plans& plans) {
   const std::vector<RepeatedStep>& steps = workload.training_steps();
   um::expects(plans.training.size() == steps.size(), "a plan for each training step");
+  std::vector<const prefetch::TaskGraph*> graphs;
+  for (const RepeatedStep& part : steps) graphs.push_back(&part.step.graph);
+  graphs.push_back(&workload.evaluation().graph);
+  const std::vector<prefetch::StatePlaces> places = share_state(graphs, workload.page());
   std::vector<prefetch::StepLayout> layouts;
-  layouts.reserve(steps.size());  // nothing may move: memories and executors refer to them
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    layouts.emplace_back(steps[i].step.graph, plans.training[i]);
+  layouts.reserve(graphs.size());  // nothing may move: memories and executors refer to them
+  for (std::size_t i = 0; i < graphs.size(); ++i) {
+    const bool is_training = i < steps.size();
+    layouts.emplace_back(*graphs[i], is_training ? plans.training[i] : plans.evaluation, places[i]);
   }
   return layouts;
 }
@@ -102,16 +109,15 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
       gradients_{workload.training(), near_memory_},
       stage_{context, staged_bytes(workload), near_memory_},
       batches_{workload.sub_batches()},
-      training_layouts_{layouts_of(workload, plans)},
-      evaluation_layout_{workload.evaluation().graph, plans.evaluation},
+      layouts_{layouts_of(workload, plans)},
       space_{*context.device, mode,         with_page(space, workload.page()),
              layouts(),       near_memory_, ledger_},
-      evaluation_{std::make_unique<Runner>(workload.evaluation(), evaluation_layout_, *this,
-                                           context, stop, space.gpu.graph)} {
+      evaluation_{std::make_unique<Runner>(workload.evaluation(), layouts_.back(), *this, context,
+                                           stop, space.gpu.graph)} {
   const std::stop_token in_step = stop_after == StopAfter::kTask ? stop : std::stop_token{};
-  for (std::size_t i = 0; i < training_layouts_.size(); ++i) {
+  for (std::size_t i = 0; i < workload.training_steps().size(); ++i) {
     const RepeatedStep& part = workload.training_steps()[i];
-    training_.push_back({.runner = std::make_unique<Runner>(part.step, training_layouts_[i], *this,
+    training_.push_back({.runner = std::make_unique<Runner>(part.step, layouts_[i], *this,
                                                             context, in_step, space.gpu.graph),
                          .times = part.times,
                          .batch = part.batch});
@@ -120,9 +126,17 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
 }
 
 std::vector<const prefetch::StepLayout*> Session::layouts() const {
-  std::vector<const prefetch::StepLayout*> all{&evaluation_layout_};
-  for (const prefetch::StepLayout& layout : training_layouts_) all.push_back(&layout);
+  std::vector<const prefetch::StepLayout*> all;
+  for (const prefetch::StepLayout& layout : layouts_) all.push_back(&layout);
   return all;
+}
+
+// State that moves is with the step that ran last.
+void Session::give_state_to(prefetch::StepMemory& memory) {
+  if (holder_ == &memory) return;
+  if (holder_ != nullptr) std::exchange(holder_, nullptr)->leave();
+  memory.enter();
+  holder_ = &memory;
 }
 
 StepReport Session::train(const StepContext& context) {
@@ -162,6 +176,8 @@ StepReport Session::evaluate(const StepContext& context) {
 }
 
 Session::Finished Session::run(Runner& runner, const StepContext& context, const Next& next) {
+  give_state_to(*runner.memory);
+  near_peak_ = std::max(near_peak_, ledger_.peak());
   const um::Counters before = space_.counters();
   ledger_.reset_peak();
   const auto begin = std::chrono::steady_clock::now();

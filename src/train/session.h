@@ -82,7 +82,7 @@ class Session {
   [[nodiscard]] um::Bytes near_peak() const { return near_peak_; }
   /// In copy mode: how the training step uses its arena; of a batch that is cut, the last sub-step.
   [[nodiscard]] std::optional<ArenaUse> arena_use() const {
-    return space_.arena_use(training_layouts_.back());
+    return space_.arena_use(layouts_[training_.size() - 1]);
   }
   /// "unified memory (uffd_move, 2 MiB pages, far RAM)"
   [[nodiscard]] std::string memory_description() const { return space_.description(); }
@@ -118,6 +118,7 @@ class Session {
 
   Finished run(Runner& runner, const StepContext& context, const Next& next);
   StepReport train_in_parts(StepContext context);
+  void give_state_to(prefetch::StepMemory& memory);
   [[nodiscard]] std::vector<const prefetch::StepLayout*> layouts() const;
 
   std::pmr::memory_resource& batch_memory_;
@@ -128,11 +129,11 @@ class Session {
   BatchStage stage_;
   std::size_t batch_ = 0;
   prefetch::SubBatches batches_;
-  std::vector<prefetch::StepLayout> training_layouts_;
-  prefetch::StepLayout evaluation_layout_;
+  std::vector<prefetch::StepLayout> layouts_;  // of the training steps, then the evaluation's
   StepSpace space_;
   std::vector<Part> training_;
   std::unique_ptr<Runner> evaluation_;
+  prefetch::StepMemory* holder_ = nullptr;  // of the state that moves; null: it is all far
   prefetch::Timeline timeline_;
   um::Bytes near_peak_;
 };

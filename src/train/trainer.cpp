@@ -1,22 +1,13 @@
 #include "src/train/trainer.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "prefetch/files/json.h"
-#include "prefetch/files/machine.h"
-#include "prefetch/files/plan_file.h"
-#include "prefetch/planners/catalogue.h"
 #include "src/data/open_dataset.h"
-#include "src/plan/budget.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_choice.h"
-#include "src/plan/sub_batch_plans.h"
-#include "src/profile/measured_profile.h"
 #include "src/step/batch_norm_values.h"
 #include "src/train/checkpoint_key.h"
 
@@ -25,19 +16,6 @@ namespace spillway {
 using um::Bytes;
 
 namespace {
-
-constexpr std::string_view kAutomatic = "auto";  // a budget that is left to us
-
-// The model of a machine that its name names ("NVIDIA H200"), else of the one Spillway was built
-// on.
-prefetch::Machine closest_model(std::string device) {
-  std::ranges::transform(device, device.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (const prefetch::Machine& machine : prefetch::built_in_machines()) {
-    if (device.find(machine.name) != std::string::npos) return machine;
-  }
-  return prefetch::find_machine("host");
-}
 
 DatasetPair open_data(const TrainerOptions& options) {
   return open_dataset(options.data, {.image = options.network.input(),
@@ -67,14 +45,6 @@ TrainOptions whole_training(TrainOptions options, const DatasetPair& data, std::
 
 }  // namespace
 
-std::optional<std::string_view> file_of_one_step(const PlanningOptions& planning,
-                                                 std::size_t batch) {
-  if (SubBatchChoice{planning.sub_batch}.leaves_whole(batch)) return std::nullopt;
-  if (!planning.plan_file.empty()) return "plan";
-  if (!planning.profile_file.empty()) return "profile";
-  return std::nullopt;
-}
-
 Trainer::Trainer(ExecutionContext context, TrainerOptions options, TrainerEvents events,
                  std::stop_token stop)
     : Trainer{[&] { return std::move(context); }, std::move(options), std::move(events),
@@ -85,27 +55,23 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
     : options_{checked(std::move(options))},
       events_{std::move(events)},
       stop_{std::move(stop)},
-      request_{.memory = options_.memory.mode,
-               .planner = &prefetch::find_planner(options_.planning.planner),
-               .may_recompute = options_.planning.may_recompute},
       data_{open_data(options_)},
       context_{open_context()} {
   options_.training = whole_training(options_.training, data_, options_.step.batch);
-  workload_.emplace(options_.network, *context_.backend, options_.step);
-  whole_need_ = workload_->need();
+  steps_.emplace(options_, context_, events_, stop_);
   expect_going_on();
   const std::string& folder = options_.checkpoint.folder;
   std::error_code ignored;
   const bool is_there = !folder.empty() && std::filesystem::exists(folder, ignored);
   if (options_.checkpoint.resume || is_there) open_folder();
-  cut_batch();
-  expect_values_to_normalize(options_.network, options_.step.batch, workload_->sub_batches());
-  make_plans_of_steps();
+  steps_->cut_batch();
+  expect_values_to_normalize(options_.network, options_.step.batch, workload().sub_batches());
+  steps_->plan(plan_files());
   expect_going_on();
   // A training that is refused leaves no folder behind.
   if (!folder_ && !folder.empty()) open_folder();
-  session_.emplace(context_, *workload_, plans_, options_.memory.mode, options_.memory.space, stop_,
-                   StopAfter::kStep);
+  session_.emplace(context_, workload(), plans(), options_.memory.mode, options_.memory.space,
+                   stop_, StopAfter::kStep);
   expect_going_on();
   start();
 }
@@ -128,8 +94,9 @@ TrainingSummary Trainer::run() {
          .on_checkpoint = saving()},
         stop_);
   TrainingSummary summary = steps.summary();
-  summary.predicted_step = predicted_step(*workload_, profiles_, plans_, options_.memory.mode);
-  summary.budget = plans_.budget;
+  summary.predicted_step =
+      predicted_step(workload(), steps_->profiles(), plans(), options_.memory.mode);
+  summary.budget = plans().budget;
   summary.near_peak = session_->near_peak();
   summary.weights_sha256 = session_->state().sha256();
   return summary;
@@ -144,9 +111,9 @@ void Trainer::start() {
     session_->state().initialise(options_.training.seed);
   }
   if (!folder_) return;
-  const std::vector<RepeatedStep>& steps = workload_->training_steps();
+  const std::vector<RepeatedStep>& steps = workload().training_steps();
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    folder_->set_plan(i, steps.size(), plans_.training[i], steps[i].step.graph);
+    folder_->set_plan(i, steps.size(), plans().training[i], steps[i].step.graph);
   }
 }
 
@@ -157,7 +124,7 @@ std::function<void(std::uint64_t)> Trainer::saving() {
 }
 
 void Trainer::save(std::uint64_t step) {
-  const prefetch::SubBatches& batches = workload_->sub_batches();
+  const prefetch::SubBatches& batches = workload().sub_batches();
   folder_->save(
       {.key = key_,
        .settings = {.learning_rate = options_.training.learning_rate,
@@ -198,99 +165,15 @@ void Trainer::choose_checkpoint() {
       done,
       weights_sha256(
           std::filesystem::path{options_.checkpoint.folder} / chosen_->manifest.tensors.name,
-          workload_->training())};
+          workload().training())};
 }
 
-// Page faults alone keep no budget where nothing evicts before the whole memory is full.
-void Trainer::expect_budget_kept(std::span<const PlanOfFile> files) const {
-  const bool by_faults = files.empty()
-                             ? request_.planner->name() == "on-demand"
-                             : std::ranges::any_of(files, [](const PlanOfFile& file) {
-                                 return file.plan.residency == prefetch::Residency::kOnDemand;
-                               });
-  if (request_.memory != MemoryMode::kManaged || !by_faults || context_.device->evicts()) return;
-  throw um::Error{"page faults alone keep no budget on " + context_.device->name() +
-                  ": use another planner, explicit copies, or the host"};
-}
-
-void Trainer::cut_batch() {
-  const SubBatchChoice choice{options_.planning.sub_batch};
-  if (choice.is_off()) return;
-  const prefetch::Machine model = closest_model(context_.device->name());
-  SubBatchPlanner planner{{.network = options_.network,
-                           .size_model = *context_.backend,
-                           .machine = model,
-                           .step = options_.step,
-                           .budget = find_limit(nullptr),
-                           .request = request_}};
-  const prefetch::SubBatches batches = choice.resolve(options_.step.batch, planner);
-  if (batches.steps == 1) return;
-  workload_.emplace(options_.network, *context_.backend, options_.step, batches);
-}
-
-void Trainer::make_plans_of_steps() {
-  std::vector<PlanOfFile> files = read_plans();
-  expect_budget_kept(files);
-  const Bytes limit = find_limit(files.empty() ? nullptr : &files.back().plan);
-  expect_feasible(workload_->neediest_to_plan(), limit);
-  profiles_ = find_profiles(limit);
-  expect_going_on();
-  if (!files.empty()) {
-    plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);
-    return;
-  }
-  std::size_t tasks = 0;
-  for (const RepeatedStep& part : workload_->training_steps()) {
-    tasks += part.step.graph.tasks.size();
-  }
-  if (events_.on_planning) events_.on_planning(tasks);
-  plans_ = make_plans(*workload_, profiles_, limit, request_);
-}
-
-// The plans to use instead of a planner's; none when there are none.
-std::vector<PlanOfFile> Trainer::read_plans() const {
+// Those to use instead of a planner's plans.
+PlannedSteps::PlanPath Trainer::plan_files() const {
   const std::string& given = options_.planning.plan_file;
-  const std::vector<RepeatedStep>& steps = workload_->training_steps();
-  std::vector<PlanOfFile> files;
-  if (given.empty() && !options_.checkpoint.resume) return files;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const std::string path = given.empty() ? folder_->plan_path(*chosen_, i) : given;
-    files.push_back(
-        {.plan = prefetch::read_plan(prefetch::JsonFile{path}, steps[i].step.graph), .name = path});
-  }
-  return files;
-}
-
-// The budget, or in resident mode, where none is given, what the run may at most turn out to need.
-Bytes Trainer::find_limit(const prefetch::Plan* plan) const {
-  const Bytes available = context_.device->available_memory();
-  const bool is_given = options_.memory.budget != kAutomatic;
-  if (request_.memory == MemoryMode::kResident && !is_given) return available;
-  const Bytes limit = plan != nullptr && !is_given
-                          ? workload_->run_budget(plan->budget)
-                          : Budget::parse(options_.memory.budget)
-                                .resolve(is_given ? whole_need_ : workload_->need(), available);
-  if (limit > available) {
-    throw um::Error{"a budget of " + um::to_string(limit) + " is more than the " +
-                    um::to_string(available) + " of memory that are free; " +
-                    (is_given
-                         ? "give a smaller --budget (or MemoryOptions::budget)"
-                         : "give a smaller --budget to spillway plan, and use the plan it makes")};
-  }
-  return limit;
-}
-
-std::vector<prefetch::Profile> Trainer::find_profiles(Bytes limit) {
-  const std::string& given = options_.planning.profile_file;
-  if (!given.empty()) return {profile_of_file(given, graph(), request_.memory)};
-  return measure_profiles(context_,
-                          {.workload = *workload_,
-                           .limit = limit,
-                           .mode = request_.memory,
-                           .space = options_.memory.space},
-                          stop_, [&](double fraction) {
-                            if (events_.on_measuring) events_.on_measuring(fraction);
-                          });
+  if (!given.empty()) return [given](std::size_t /*step*/) { return given; };
+  if (!options_.checkpoint.resume) return {};
+  return [this](std::size_t step) { return folder_->plan_path(*chosen_, step); };
 }
 
 void Trainer::expect_going_on() const {

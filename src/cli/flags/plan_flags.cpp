@@ -1,6 +1,7 @@
 #include "src/cli/flags/plan_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <map>
 
 #include "prefetch/planners/catalogue.h"
 #include "src/cli/flags/complaint.h"
@@ -11,6 +12,9 @@ namespace spillway::cli {
 namespace {
 
 constexpr const char* kPlanning = "Planning";
+
+const std::map<std::string, StateRule> kStates{
+    {"auto", StateRule::kAuto}, {"near", StateRule::kNear}, {"far", StateRule::kFar}};
 
 std::string planner_help() {
   std::string text = "Planner; --memory resident uses none:";
@@ -41,12 +45,24 @@ void PlanFlags::add_to(CLI::App& app) {
       ->check(CLI::IsMember({"auto", "off"}))
       ->capture_default_str()
       ->group(kPlanning);
+  app.add_option(
+         "--state", state,
+         "Where weights and the optimizer's numbers may be. near: always in near memory; far: in "
+         "far memory while no task needs them, with planner joint, fractional, capacity or "
+         "on-demand, and whole batches; auto: near, unless the budget is too small for that or "
+         "they are better far")
+      ->check(CLI::IsMember{kStates})
+      ->capture_default_str()
+      ->group(kPlanning);
 }
+
+StateRule PlanFlags::state_rule() const { return kStates.at(state); }
 
 PlanRequest PlanFlags::request(MemoryMode memory) const {
   return {.memory = memory,
           .planner = &prefetch::find_planner(planner),
-          .may_recompute = recompute == "auto"};
+          .may_recompute = recompute == "auto",
+          .state = state_rule()};
 }
 
 std::string check_planner(const std::string& name) {

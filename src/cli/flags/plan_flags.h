@@ -11,14 +11,16 @@ class App;
 
 namespace spillway::cli {
 
-/// The flags that say how to plan: --budget, --planner, --recompute.
+/// The flags that say how to plan: --budget, --planner, --recompute, --state.
 struct PlanFlags {
   std::string budget = "auto";
   std::string planner = "joint";
   std::string recompute = "auto";
+  std::string state = "auto";
 
   void add_to(CLI::App& app);
 
+  [[nodiscard]] StateRule state_rule() const;
   [[nodiscard]] PlanRequest request(MemoryMode memory) const;
 };
 

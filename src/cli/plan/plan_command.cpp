@@ -40,6 +40,7 @@ namespace {
 
 using nlohmann::json;
 using um::Bytes;
+using um::Nanoseconds;
 
 struct PlanCommandFlags {
   SubjectFlags subject;
@@ -60,7 +61,7 @@ void write_infeasible(const PlanCommandFlags& options, const PlanSubject& subjec
                         {"planner", options.plan.planner},
                         {"budget_bytes", budget.count()},
                         {"min_budget_bytes", smallest.count()},
-                        {"resident_bytes", subject.step.need.resident.count()}},
+                        {"resident_bytes", subject.need().resident.count()}},
                        options.json);
 }
 
@@ -71,16 +72,45 @@ std::string description(const PlanSubject& subject) {
 Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
   Planned planned;
   const auto begin = std::chrono::steady_clock::now();
-  planned.plan = plan_step(subject.step, subject.profile, budget, request);
+  planned.plan = plan_step(*subject.step, subject.profile, budget, request);
   planned.planning = std::chrono::steady_clock::now() - begin;
-  const auto verdict = prefetch::verify(subject.step.graph, planned.plan);
+  const auto verdict = prefetch::verify(subject.step->graph, planned.plan);
   if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
     throw unsound_plan(planned.plan.planner, description(subject), budget, violation->reason);
   }
   planned.peak = std::get<prefetch::Verified>(verdict).peak;
-  planned.timeline = prefetch::simulate(subject.step.graph, planned.plan, subject.profile);
-  planned.bounds = step_bounds(subject.step, subject.profile, budget, request);
+  planned.timeline = prefetch::simulate(subject.step->graph, planned.plan, subject.profile);
+  planned.bounds = step_bounds(*subject.step, subject.profile, budget, request);
   return planned;
+}
+
+// With state near or far, whichever is faster; `subject` is then what was planned.
+Planned plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+  if (!subject.state) return make_plan(subject, budget, request);
+  const StateChoice& state = *subject.state;
+  subject.use(state.within(budget));
+  const bool has_other = state.far() != nullptr && &state.within(budget) != state.far();
+  if (!has_other) return make_plan(subject, budget, request);
+  const Nanoseconds tasks =
+      compute_time(subject.profile, prefetch::runs_in_order(subject.step->graph));
+  std::optional<Planned> near;
+  try {
+    near = make_plan(subject, budget, request);
+    if (!may_gain_by_far_state(near->timeline.makespan(), tasks)) return *std::move(near);
+    subject.use(*state.far());
+    Planned far = make_plan(subject, budget, request);
+    if (gains_by_far_state(near->timeline.makespan(), far.timeline.makespan())) {
+      far.planning += near->planning;
+      return far;
+    }
+  } catch (const BudgetTooSmall&) {
+    if (!near) {
+      subject.use(*state.far());
+      return make_plan(subject, budget, request);
+    }
+  }
+  subject.use(state.near());
+  return *std::move(near);
 }
 
 // Where the copy mode would have its blocks.
@@ -173,18 +203,23 @@ void plan(const PlanCommandFlags& options) {
   for (const std::string& path : {options.out, options.timeline, options.json}) {
     expect_writable(path);
   }
-  const PlanSubject subject = options.subject.open();
-  const Bytes budget = budget_text.resolve(subject.step.need, subject.available);
+  PlanSubject subject = options.subject.open();
+  if (options.sub_batch.is_off()) {
+    subject.choose_state(request);
+  } else {
+    expect_whole_batch(request);
+  }
+  const Bytes budget = budget_text.resolve(subject.need(), subject.available);
   try {
     if (!options.sub_batch.is_off() && plan_in_sub_batches(options, subject, budget)) return;
-    const Planned planned = make_plan(subject, budget, request);
-    write(options, planned, subject.step.graph);
+    const Planned planned = plan_best(subject, budget, request);
+    write(options, planned, subject.step->graph);
     json figures = figures_of(planned, subject, budget);
     if (options.model == "paleo") add_paleo(planned, subject, figures);
     if (options.noise.is_wanted()) {
-      figures["noise"] = options.noise.try_out(subject.step.graph, planned.plan, subject.profile);
+      figures["noise"] = options.noise.try_out(subject.step->graph, planned.plan, subject.profile);
     }
-    add_places(options.memory.mode(), arena_use(subject.step.graph, planned.plan), figures);
+    add_places(options.memory.mode(), arena_use(subject.step->graph, planned.plan), figures);
     const std::size_t batch = std::max<std::size_t>(1, options.subject.workload.batch);
     report(options, subject, prefetch::cut(batch, batch), std::move(figures));
   } catch (const BudgetTooSmall& complaint) {

@@ -23,14 +23,14 @@ using nlohmann::json;
 using um::Bytes;
 
 json figures_of(const Planned& planned, const PlanSubject& subject, Bytes budget) {
-  const PlanFacts facts = facts_of(planned.plan, subject.step.graph);
+  const PlanFacts facts = facts_of(planned.plan, subject.step->graph);
   return {
       {"feasible", true},
       {"planner", planned.plan.planner},
       {"profile", subject.profile.source},
       {"budget_bytes", budget.count()},
-      {"min_budget_bytes", subject.step.need.smallest.count()},
-      {"resident_bytes", subject.step.need.resident.count()},
+      {"min_budget_bytes", subject.need().smallest.count()},
+      {"resident_bytes", subject.need().resident.count()},
       {"peak_bytes", planned.peak.count()},
       {"compute_seconds", um::seconds(prefetch::compute_time(subject.profile, planned.plan.runs))},
       {"makespan_seconds", um::seconds(planned.timeline.makespan())},
@@ -39,15 +39,16 @@ json figures_of(const Planned& planned, const PlanSubject& subject, Bytes budget
       {"offloaded_bytes", facts.offloaded.count()},
       {"prefetched_bytes", facts.prefetched.count()},
       {"recomputed_tasks", facts.recomputed_tasks},
+      {"state_far_bytes", facts.state_far.count()},
       {"algorithms", facts.algorithms},
-      {"tasks", subject.step.graph.tasks.size()},
+      {"tasks", subject.step->graph.tasks.size()},
       {"verified", true}};
 }
 
 void add_paleo(const Planned& planned, const PlanSubject& subject, json& figures) {
   const auto strategy = prefetch::paleo_strategy(planned.plan.planner);
   const auto step =
-      prefetch::paleo_step(subject.step.graph, subject.profile, planned.plan, strategy);
+      prefetch::paleo_step(subject.step->graph, subject.profile, planned.plan, strategy);
   figures["paleo_seconds"] = um::seconds(step.makespan);
   figures["paleo_strategy"] = prefetch::to_string(strategy);
 }
@@ -86,6 +87,9 @@ void print_figures(const json& figures) {
   fmt::print("  moved            {} out, {} in, {} recomputed\n", bytes("offloaded_bytes"),
              bytes("prefetched_bytes"),
              um::count_of(figures.at("recomputed_tasks").get<std::uint64_t>(), "task"));
+  if (const auto far = figures.find("state_far_bytes"); far != figures.end() && *far > 0) {
+    fmt::print("  state far        {} between steps\n", bytes("state_far_bytes"));
+  }
   fmt::print("  planned in       {} by {}\n", time(figures.at("planning_seconds")),
              figures.at("planner").get<std::string>());
 }

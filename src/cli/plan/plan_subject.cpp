@@ -37,6 +37,16 @@ void add_machine_to(CLI::App& app, SubjectFlags& options) {
 
 }  // namespace
 
+void PlanSubject::choose_state(const PlanRequest& request) {
+  if (workload) state = std::make_unique<const StateChoice>(*workload, *size_model, request);
+}
+
+void PlanSubject::use(const Workload& chosen) {
+  const StepToPlan other = chosen.training_to_plan();
+  profile = profile_for(other.graph, std::move(profile));
+  step.emplace(other);
+}
+
 void SubjectFlags::add_to(CLI::App& app) {
   workload.add_to(app);
   device.add_sizes_to(app);

@@ -13,6 +13,8 @@
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/workload_flags.h"
 #include "src/ops/backend.h"
+#include "src/plan/plans.h"
+#include "src/plan/state_choice.h"
 #include "src/plan/step_to_plan.h"
 #include "src/plan/workload.h"
 #include "um/bytes.h"
@@ -29,12 +31,20 @@ struct PlanSubject {
   std::optional<nets::Network> network;          ///< what `workload` was made from
   std::shared_ptr<const SizeModel> size_model;   ///< likewise
   std::optional<prefetch::Machine> machine;      ///< where times are modelled, not read
+  std::unique_ptr<const StateChoice> state;      ///< of `workload`; null where there is no choice
   std::unique_ptr<const prefetch::Trace> trace;  ///< null where it is a network
-  StepToPlan step;
+  std::optional<StepToPlan> step;  ///< always there
   prefetch::Profile profile;
   um::Bytes available;      ///< near memory there is
   std::string title;        ///< for people: "vgg16 at batch 256"
   nlohmann::json identity;  ///< the same for programs
+
+  /// Lets plans of its network move its state where `request` does.
+  void choose_state(const PlanRequest& request);
+  /// Makes the training step of `chosen`, a workload of `state`, the one to plan.
+  void use(const Workload& chosen);
+  /// What budgets are relative to.
+  [[nodiscard]] prefetch::NearNeed need() const { return state ? state->need() : step->need; }
 };
 
 /// The flags that say what to plan, and for which machine: --net and its kin or --trace-in;

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "prefetch/need.h"
+#include "prefetch/plan.h"
+#include "prefetch/profile.h"
+#include "src/ops/backend.h"
+#include "src/plan/plans.h"
+#include "src/plan/workload.h"
+#include "um/bytes.h"
+#include "um/nanoseconds.h"
+
+namespace spillway {
+
+/// The steps of a network twice: with their state always near and, where the request lets it, with
+/// state that plans may send far. Which of them runs is decided here.
+class StateChoice {
+ public:
+  /// `near` must outlive it. Throws: um::Error when the request wants state far that its planner
+  /// leaves near.
+  StateChoice(const Workload& near, const SizeModel& size_model, const PlanRequest& request);
+
+  [[nodiscard]] const Workload& near() const { return near_; }
+  /// Null where state stays near.
+  [[nodiscard]] const Workload* far() const { return far_.get(); }
+
+  /// What budgets are relative to: the need of a run that moves nothing, the smallest budget of
+  /// both.
+  [[nodiscard]] prefetch::NearNeed need() const;
+
+  /// The one to measure, and to plan first, within `budget` of the whole run: with its state near,
+  /// unless that has no room or is not wanted.
+  [[nodiscard]] const Workload& within(um::Bytes budget) const;
+
+  /// Plans within `budget`, and what they are plans of.
+  struct Outcome {
+    const Workload* workload = nullptr;
+    std::vector<prefetch::Profile> profiles;  ///< of its training steps
+    Plans plans;
+  };
+  /// Plans the workload within(`budget`), whose `profiles` are given; where its plans are slow, the
+  /// other one, too, which counts where it is faster by a twentieth: its moves cost what no
+  /// prediction knows. Throws: BudgetTooSmall; um::Error as make_plans() does.
+  [[nodiscard]] Outcome plan(std::vector<prefetch::Profile> profiles, um::Bytes budget,
+                             const PlanRequest& request) const;
+
+ private:
+  const Workload& near_;
+  std::unique_ptr<const Workload> far_;
+  StateRule rule_;
+};
+
+/// Throws: um::Error when the request wants state far: sub-steps, which have plans of their own,
+/// would pass it on to each other in every batch.
+void expect_whole_batch(const PlanRequest& request);
+
+/// True when plans that take `near` and `tasks` of it, all without a wait, leave so much to gain
+/// that state that moves is worth a plan.
+[[nodiscard]] bool may_gain_by_far_state(um::Nanoseconds near, um::Nanoseconds tasks);
+/// True when plans that move state, and take `far`, are enough faster than `near`.
+[[nodiscard]] bool gains_by_far_state(um::Nanoseconds near, um::Nanoseconds far);
+
+/// `profile` for the same tasks in a graph whose state may, or may not, be far.
+[[nodiscard]] prefetch::Profile profile_for(const prefetch::TaskGraph& graph,
+                                            prefetch::Profile profile);
+
+}  // namespace spillway

@@ -1,0 +1,174 @@
+#include "src/train/planned_steps.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "prefetch/files/graph_stamp.h"
+#include "prefetch/files/json.h"
+#include "prefetch/files/machine.h"
+#include "prefetch/files/plan_file.h"
+#include "prefetch/planners/catalogue.h"
+#include "src/execute/executor.h"
+#include "src/plan/budget.h"
+#include "src/plan/sub_batch_choice.h"
+#include "src/plan/sub_batch_plans.h"
+#include "src/profile/measured_profile.h"
+
+namespace spillway {
+namespace {
+
+using um::Bytes;
+
+constexpr std::string_view kAutomatic = "auto";  // a budget that is left to us
+
+// The model of a machine that its name names ("NVIDIA H200"), else of the one Spillway was built
+// on.
+prefetch::Machine closest_model(std::string device) {
+  std::ranges::transform(device, device.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const prefetch::Machine& machine : prefetch::built_in_machines()) {
+    if (device.find(machine.name) != std::string::npos) return machine;
+  }
+  return prefetch::find_machine("host");
+}
+
+PlanRequest request_of(const TrainerOptions& options) {
+  return {.memory = options.memory.mode,
+          .planner = &prefetch::find_planner(options.planning.planner),
+          .may_recompute = options.planning.may_recompute,
+          .state = options.planning.state};
+}
+
+PlanRequest with_state_near(PlanRequest request) {
+  expect_whole_batch(request);
+  request.state = StateRule::kNear;
+  return request;
+}
+
+}  // namespace
+
+PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& context,
+                           TrainerEvents events, std::stop_token stop)
+    : options_{options},
+      context_{context},
+      events_{std::move(events)},
+      stop_{std::move(stop)},
+      request_{request_of(options)},
+      near_{std::in_place, options.network, *context.backend, options.step} {
+  const bool is_whole = SubBatchChoice{options.planning.sub_batch}.is_off();
+  choice_.emplace(*near_, *context.backend, is_whole ? request_ : with_state_near(request_));
+  workload_ = &*near_;
+  whole_need_ = choice_->need();
+}
+
+void PlannedSteps::cut_batch() {
+  const SubBatchChoice choice{options_.planning.sub_batch};
+  if (choice.is_off()) return;
+  const prefetch::Machine model = closest_model(context_.device->name());
+  SubBatchPlanner planner{{.network = options_.network,
+                           .size_model = *context_.backend,
+                           .machine = model,
+                           .step = options_.step,
+                           .budget = find_limit(nullptr),
+                           .request = request_}};
+  const prefetch::SubBatches batches = choice.resolve(options_.step.batch, planner);
+  if (batches.steps == 1) return;
+  choice_.reset();
+  near_.emplace(options_.network, *context_.backend, options_.step, batches);
+  choice_.emplace(*near_, *context_.backend, with_state_near(request_));
+  workload_ = &*near_;
+}
+
+void PlannedSteps::plan(const PlanPath& path) {
+  std::vector<PlanOfFile> files = read_plans(path);
+  expect_budget_kept(files);
+  const Bytes limit = find_limit(files.empty() ? nullptr : &files.back().plan);
+  if (files.empty()) workload_ = &choice_->within(limit);
+  expect_feasible(workload_->neediest_to_plan(), limit);
+  profiles_ = find_profiles(limit);
+  if (stop_.stop_requested()) throw Interrupted{};
+  if (!files.empty()) {
+    plans_ = use_plans(std::move(files), *workload_, profiles_, limit, request_);
+    return;
+  }
+  std::size_t tasks = 0;
+  for (const RepeatedStep& part : workload_->training_steps()) {
+    tasks += part.step.graph.tasks.size();
+  }
+  if (events_.on_planning) events_.on_planning(tasks);
+  StateChoice::Outcome outcome = choice_->plan(std::move(profiles_), limit, request_);
+  workload_ = outcome.workload;
+  profiles_ = std::move(outcome.profiles);
+  plans_ = std::move(outcome.plans);
+}
+
+// Page faults alone keep no budget where nothing evicts before the whole memory is full.
+void PlannedSteps::expect_budget_kept(std::span<const PlanOfFile> files) const {
+  const bool by_faults = files.empty()
+                             ? request_.planner->name() == "on-demand"
+                             : std::ranges::any_of(files, [](const PlanOfFile& file) {
+                                 return file.plan.residency == prefetch::Residency::kOnDemand;
+                               });
+  if (request_.memory != MemoryMode::kManaged || !by_faults || context_.device->evicts()) return;
+  throw um::Error{"page faults alone keep no budget on " + context_.device->name() +
+                  ": use another planner, explicit copies, or the host"};
+}
+
+// The plans to use instead of a planner's, of which each belongs to the same kind of steps; none
+// when there are none.
+std::vector<PlanOfFile> PlannedSteps::read_plans(const PlanPath& path) {
+  std::vector<PlanOfFile> files;
+  if (!path) return files;
+  const Workload* const far = choice_->far();
+  for (std::size_t i = 0; i < near_->training_steps().size(); ++i) {
+    const std::string name = path(i);
+    const prefetch::JsonFile file{name};
+    if (i == 0 && far != nullptr &&
+        prefetch::is_made_for(far->training_steps().front().step.graph, file.root())) {
+      workload_ = far;
+    }
+    files.push_back({.plan = prefetch::read_plan(file, workload_->training_steps()[i].step.graph),
+                     .name = name});
+  }
+  return files;
+}
+
+// The budget, or in resident mode, where none is given, what the run may at most turn out to need.
+Bytes PlannedSteps::find_limit(const prefetch::Plan* plan) const {
+  const Bytes available = context_.device->available_memory();
+  const bool is_given = options_.memory.budget != kAutomatic;
+  if (request_.memory == MemoryMode::kResident && !is_given) return available;
+  const Bytes limit = plan != nullptr && !is_given
+                          ? workload_->run_budget(plan->budget)
+                          : Budget::parse(options_.memory.budget)
+                                .resolve(is_given ? whole_need_ : workload_->need(), available);
+  if (limit > available) {
+    throw um::Error{"a budget of " + um::to_string(limit) + " is more than the " +
+                    um::to_string(available) + " of memory that are free; " +
+                    (is_given
+                         ? "give a smaller --budget (or MemoryOptions::budget)"
+                         : "give a smaller --budget to spillway plan, and use the plan it makes")};
+  }
+  return limit;
+}
+
+std::vector<prefetch::Profile> PlannedSteps::find_profiles(Bytes limit) {
+  const std::string& given = options_.planning.profile_file;
+  if (!given.empty()) {
+    return {profile_for(workload_->training().graph,
+                        profile_of_file(given, near_->training().graph, request_.memory))};
+  }
+  return measure_profiles(context_,
+                          {.workload = *workload_,
+                           .limit = limit,
+                           .mode = request_.memory,
+                           .space = options_.memory.space},
+                          stop_, [&](double fraction) {
+                            if (events_.on_measuring) events_.on_measuring(fraction);
+                          });
+}
+
+}  // namespace spillway

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "prefetch/need.h"
+#include "prefetch/profile.h"
+#include "src/ops/execution_context.h"
+#include "src/plan/plans.h"
+#include "src/plan/state_choice.h"
+#include "src/plan/workload.h"
+#include "src/train/trainer_options.h"
+#include "um/bytes.h"
+
+namespace spillway {
+
+/// The steps of a training as they are to run within its budget: what they are, how long their
+/// tasks take, and their plans.
+class PlannedSteps {
+ public:
+  /// Builds the steps. Options and context must outlive it. Throws: um::Error, one sentence for the
+  /// user.
+  PlannedSteps(const TrainerOptions& options, ExecutionContext& context, TrainerEvents events,
+               std::stop_token stop);
+
+  /// Cuts the batch as the options say.
+  void cut_batch();
+  /// The file of the plan of a training step, by its number.
+  using PlanPath = std::function<std::string(std::size_t step)>;
+  /// Measures and plans; where there are files of plans, reads these instead. To be called once.
+  /// Throws: um::Error, one sentence for the user; Interrupted.
+  void plan(const PlanPath& files);
+
+  [[nodiscard]] const Workload& workload() const { return *workload_; }
+  [[nodiscard]] const std::vector<prefetch::Profile>& profiles() const { return profiles_; }
+  [[nodiscard]] const Plans& plans() const { return plans_; }
+
+ private:
+  void expect_budget_kept(std::span<const PlanOfFile> files) const;
+  [[nodiscard]] std::vector<PlanOfFile> read_plans(const PlanPath& files);
+  [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
+  [[nodiscard]] std::vector<prefetch::Profile> find_profiles(um::Bytes limit);
+
+  const TrainerOptions& options_;
+  ExecutionContext& context_;
+  TrainerEvents events_;
+  std::stop_token stop_;
+  PlanRequest request_;
+  std::optional<Workload> near_;  // of the whole batch until that is cut
+  std::optional<StateChoice> choice_;
+  const Workload* workload_ = nullptr;       // the one that runs
+  prefetch::NearNeed whole_need_;            // of the whole batch: what budgets are relative to
+  std::vector<prefetch::Profile> profiles_;  // of the training steps
+  Plans plans_;
+};
+
+}  // namespace spillway

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nets/network.h"
+#include "src/plan/memory_mode.h"
+#include "src/plan/plans.h"
+#include "src/step/step.h"
+#include "src/train/checkpoint_folder.h"
+#include "src/train/train.h"
+#include "um/options.h"
+
+namespace spillway {
+
+/// Where tensors live.
+struct MemoryOptions {
+  /// "512MiB", "40%" (of what training all in near memory needs), "min", "min+20%" (of the way from
+  /// the smallest that is possible to that need), or "auto".
+  std::string budget = "auto";
+  MemoryMode mode = MemoryMode::kManaged;
+  um::ManagedOptions space;  ///< far memory, link and paging; its sizes are not looked at
+};
+
+/// How a step is planned.
+struct PlanningOptions {
+  std::string planner = "joint";
+  bool may_recompute = true;
+  StateRule state = StateRule::kAuto;  ///< where weights and the optimizer's numbers may be
+  std::string sub_batch = "off";       ///< "off", "auto", or the most samples of a sub-batch
+  std::string plan_file;               ///< empty: a planner makes the plan
+  std::string profile_file;            ///< empty: times are measured
+};
+
+/// Which file is about one step, where a batch of `batch` may run several: "plan" or "profile".
+/// Nothing when the files go with the batch, as a Trainer needs it.
+[[nodiscard]] std::optional<std::string_view> file_of_one_step(const PlanningOptions& planning,
+                                                               std::size_t batch);
+
+/// Where a training is saved, and whether it goes on from there.
+struct CheckpointOptions {
+  std::string folder;  ///< empty: it is not saved
+  /// The last checkpoints that stay, at least 1. Where the newest does not verify, a training goes
+  /// on from the one before.
+  std::size_t keep = CheckpointFolder::kUsualKeep;
+  /// Goes on with the plan of the checkpoint. Other options are those given: read_settings() tells
+  /// which ones the checkpoint was made with.
+  bool resume = false;
+};
+
+/// What to train, on which data, within which memory, and for how long.
+struct TrainerOptions {
+  nets::Network network;
+  std::string data = "synthetic";  ///< as open_dataset() reads it, such as "idx:DIR"
+  StepOptions step;                ///< the batch, the optimizer, the convolution algorithms
+  MemoryOptions memory;
+  PlanningOptions planning;
+  TrainOptions training;  ///< `first_step` is not looked at
+  CheckpointOptions checkpoint;
+};
+
+/// What a Trainer reports as it goes, to whoever listens: each may be empty.
+struct TrainerEvents {
+  std::function<void(double fraction)> on_measuring;  ///< so much of the tasks has been measured
+  std::function<void(std::size_t tasks)> on_planning;
+  std::function<void(std::uint64_t step, std::uint64_t epoch, const StepReport&)> on_step;
+  std::function<void(std::uint64_t step, std::uint64_t epoch, const Evaluation&)> on_evaluation;
+  /// A sentence that the user should know, though the training goes on: a checkpoint does not
+  /// verify, and an older one is used.
+  std::function<void(const std::string& sentence)> on_warning;
+};
+
+}  // namespace spillway

@@ -1,0 +1,108 @@
+#include "src/plan/state_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "nets/network_catalogue.h"
+#include "prefetch/files/machine.h"
+#include "prefetch/planners/catalogue.h"
+#include "prefetch/state_home.h"
+#include "src/plan/predicted_step.h"
+#include "src/step/machine_size_model.h"
+#include "tests/refusal.h"
+
+namespace spillway {
+namespace {
+
+using test::refusal;
+using um::Bytes;
+
+// A network whose state is most of what it needs.
+class StateChoiceTest : public testing::Test {
+ protected:
+  [[nodiscard]] static PlanRequest request(StateRule state, const char* planner = "joint",
+                                           MemoryMode memory = MemoryMode::kManaged) {
+    return {.memory = memory, .planner = &prefetch::find_planner(planner), .state = state};
+  }
+  [[nodiscard]] StateChoice choice(const PlanRequest& wanted) const {
+    return {workload, size_model, wanted};
+  }
+  [[nodiscard]] std::vector<prefetch::Profile> profiles(const Workload& of) const {
+    return {prefetch::model_profile(of.training().graph, prefetch::find_machine("host"))};
+  }
+  [[nodiscard]] StateChoice::Outcome planned(const PlanRequest& wanted, Bytes budget) const {
+    const StateChoice all = choice(wanted);
+    return all.plan(profiles(all.within(budget)), budget, wanted);
+  }
+  MachineSizeModel size_model;
+  nets::Network net = nets::build_network("alexnet", {.image = nets::Shape{3, 224, 224}});
+  Workload workload{net, size_model, {.batch = 4, .optimizer = AdamOptions{}}};
+  Bytes smallest_near = workload.need().smallest;
+  Bytes smallest_far = choice(request(StateRule::kAuto)).need().smallest;
+};
+
+TEST_F(StateChoiceTest, StateThatMovesNeedsLess) {
+  EXPECT_LT(smallest_far, smallest_near);
+  EXPECT_EQ(choice(request(StateRule::kNear)).need().smallest, smallest_near);
+  EXPECT_EQ(choice(request(StateRule::kFar)).need().resident, workload.need().resident);
+}
+
+TEST_F(StateChoiceTest, LeavesStateNearWhereThatCostsNothing) {
+  const Bytes budget = workload.need().resident;
+  const StateChoice::Outcome outcome = planned(request(StateRule::kAuto), budget);
+  for (const prefetch::DataBlock& block : outcome.workload->training().graph.data) {
+    EXPECT_FALSE(block.is_offloadable) << block.name;
+  }
+}
+
+TEST_F(StateChoiceTest, MovesStateWhereItHasNoRoom) {
+  for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+    const PlanRequest wanted = request(StateRule::kAuto, "joint", memory);
+    const StateChoice all = choice(wanted);
+    EXPECT_EQ(&all.within(smallest_near), &workload);
+    const Workload& far = all.within(smallest_near - Bytes{1});
+    EXPECT_EQ(&far, all.far());
+    const StateChoice::Outcome outcome = all.plan(profiles(far), smallest_far, wanted);
+    ASSERT_EQ(outcome.workload, &far);
+    const prefetch::Plan& plan = outcome.plans.training.front();
+    const prefetch::TaskGraph& graph = far.training().graph;
+    const prefetch::StateHome home{graph, prefetch::BlockSizes{graph, plan.page}, plan};
+    EXPECT_GT(home.far(), Bytes{});
+  }
+}
+
+TEST_F(StateChoiceTest, AutomaticallyIsNeverSlowerThanNear) {
+  const Bytes budget = smallest_near;
+  const StateChoice::Outcome near = planned(request(StateRule::kNear), budget);
+  const StateChoice::Outcome best = planned(request(StateRule::kAuto), budget);
+  const auto seconds = [](const StateChoice::Outcome& each) {
+    return predicted_step(*each.workload, each.profiles, each.plans, MemoryMode::kManaged);
+  };
+  EXPECT_LE(seconds(best), seconds(near));
+}
+
+TEST_F(StateChoiceTest, APlannerThatLeavesStateNearIsToldSo) {
+  EXPECT_EQ(choice(request(StateRule::kAuto, "vdnn-all")).far(), nullptr);
+  EXPECT_NE(refusal([&] { return choice(request(StateRule::kFar, "vdnn-all")); })
+                .find("planner vdnn-all leaves weights and optimizer state near"),
+            std::string::npos);
+}
+
+TEST_F(StateChoiceTest, BelowTheSmallestSaysWhatWorks) {
+  const std::string sentence =
+      refusal([&] { return planned(request(StateRule::kAuto), smallest_far - Bytes{1}); });
+  EXPECT_NE(sentence.find(std::to_string(smallest_far.count()) + " bytes"), std::string::npos)
+      << sentence;
+}
+
+TEST_F(StateChoiceTest, AProfileServesBothAlike) {
+  const StateChoice all = choice(request(StateRule::kAuto));
+  const prefetch::Profile near = profiles(workload).front();
+  const prefetch::Profile far = profile_for(all.far()->training().graph, near);
+  EXPECT_NE(far.graph, near.graph);
+  EXPECT_EQ(far.durations, near.durations);
+}
+
+}  // namespace
+}  // namespace spillway
