@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "um/error.h"
+
 namespace spillway::prefetch {
 namespace {
 
@@ -34,9 +36,9 @@ bool share_time(const Tenant& a, const Tenant& b) {
   return false;
 }
 
-// The lowest offset at which `tenant` overlaps none of `placed`, which is in order of offset.
-Bytes lowest_gap(const Tenant& tenant, const std::vector<Tenant>& placed) {
-  Bytes offset;
+// The lowest offset from `offset` on at which `tenant` overlaps none of `placed`, which is in order
+// of offset.
+Bytes lowest_gap(Bytes offset, const Tenant& tenant, const std::vector<Tenant>& placed) {
   for (const Tenant& other : placed) {
     if (!share_time(tenant, other)) continue;
     if (offset + tenant.size <= *other.offset) break;
@@ -48,12 +50,15 @@ Bytes lowest_gap(const Tenant& tenant, const std::vector<Tenant>& placed) {
 }  // namespace
 
 Placement place(const TaskGraph& graph, const BlockSizes& block_sizes,
-                std::span<const TaskRun> runs, std::span<const Life> lives) {
-  Placement placement{.blocks = std::vector<Bytes>(graph.data.size()),
+                std::span<const TaskRun> runs, std::span<const Life> lives,
+                const StatePlaces& state) {
+  um::expects(state.offsets.size() == graph.data.size(), "one state offset a block");
+  Placement placement{.blocks = state.offsets,
                       .workspaces = std::vector<Bytes>(runs.size()),
-                      .extent = {}};
+                      .extent = state.extent};
   std::vector<Tenant> tenants(graph.data.size());
   for (const Life& life : lives) {
+    if (life.outlives_step()) continue;
     const auto block = static_cast<std::size_t>(life.data);
     Tenant& tenant = tenants[block];
     tenant.size = block_sizes.size(life.data);
@@ -71,7 +76,7 @@ Placement place(const TaskGraph& graph, const BlockSizes& block_sizes,
 
   std::vector<Tenant> placed;  // in order of offset
   for (const Tenant& tenant : tenants) {
-    *tenant.offset = lowest_gap(tenant, placed);
+    *tenant.offset = lowest_gap(state.extent, tenant, placed);
     placement.extent = std::max(placement.extent, *tenant.offset + tenant.size);
     const auto after = [&](const Tenant& other) { return *other.offset <= *tenant.offset; };
     placed.insert(std::ranges::partition_point(placed, after), tenant);

@@ -6,6 +6,7 @@
 #include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
 #include "prefetch/plan.h"
+#include "prefetch/state_places.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
 
@@ -13,16 +14,18 @@ namespace spillway::prefetch {
 
 /// Where each movable block and each run's workspace lies in one slab of addresses. Blocks that
 /// never live at the same time may share addresses, also while a block that was dropped waits to be
-/// computed again; a block has the same place in all its lives.
+/// computed again; a block has the same place in all its lives. State keeps its place for ever.
 struct Placement {
   std::vector<um::Bytes> blocks;      ///< by DataId; meaningless for blocks that are not movable
   std::vector<um::Bytes> workspaces;  ///< by position; meaningless where there is none
   um::Bytes extent;                   ///< bytes of the slab
 };
 
-/// Greedy by size: the largest first, each in the lowest gap that is free throughout its time. All
-/// offsets are multiples of the page. Complexity: O(n^2), n lives and workspaces.
+/// State where `state` says. Everything else above its extent, greedy by size: the largest first,
+/// each in the lowest gap that is free throughout its time. All offsets are multiples of the page.
+/// Complexity: O(n^2), n lives and workspaces.
 [[nodiscard]] Placement place(const TaskGraph& graph, const BlockSizes& block_sizes,
-                              std::span<const TaskRun> runs, std::span<const Life> lives);
+                              std::span<const TaskRun> runs, std::span<const Life> lives,
+                              const StatePlaces& state);
 
 }  // namespace spillway::prefetch

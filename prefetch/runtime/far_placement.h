@@ -7,10 +7,11 @@
 
 namespace spillway::prefetch {
 
-/// Where the blocks that a plan offloads lie in far memory.
+/// Where the blocks that a plan offloads lie in far memory: state at the places of
+/// StepLayout::state, everything else behind it.
 struct FarPlacement {
   explicit FarPlacement(const StepLayout& layout);
-  std::vector<um::Bytes> offsets;  ///< by DataId; meaningless for blocks that stay near
+  std::vector<um::Bytes> offsets;  ///< by DataId; meaningless for tensors that stay near
   um::Bytes extent;
 };
 

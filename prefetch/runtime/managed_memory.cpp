@@ -23,6 +23,7 @@ ManagedMemory::ManagedMemory(const StepLayout& layout, const SlabAddress& addres
     : layout_{layout},
       address_{address},
       hints_{hints},
+      state_{layout, address, hints},
       uses_{find_uses(layout, address)},
       walker_{layout.plan,
               [this](std::uint32_t move, um::Completion done) {
@@ -36,7 +37,17 @@ ManagedMemory::ManagedMemory(const StepLayout& layout, const SlabAddress& addres
                 return true;
               }} {}
 
+void ManagedMemory::with_state(DataId id, um::Access access,
+                               const std::function<void(std::byte*)>& use) {
+  if (layout_.block_sizes.is_movable(id)) {
+    state_.use(id, access, use);
+  } else {
+    use(address(id));
+  }
+}
+
 void ManagedMemory::begin_step() {
+  state_.bring_home();
   awaited_ = 0;
   walker_.begin_step();
 }

@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <utility>
 #include <vector>
 
+#include "prefetch/runtime/managed_state.h"
 #include "prefetch/runtime/plan_walker.h"
 #include "prefetch/runtime/slab_address.h"
 #include "prefetch/runtime/step_layout.h"
@@ -22,6 +24,12 @@ class ManagedMemory final : public StepMemory {
   /// `address` lies in the slab that `hints` manages. `layout` and `hints` must outlive this.
   ManagedMemory(const StepLayout& layout, const SlabAddress& address, um::Hints& hints);
 
+  void enter() override {
+    state_.lose();
+    state_.bring_home();
+  }
+  void with_state(DataId id, um::Access access,
+                  const std::function<void(std::byte*)>& use) override;
   void begin_step() override;
   void begin_run(Position position) override;
   [[nodiscard]] std::byte* address(DataId id) const override { return address_.block(id); }
@@ -39,6 +47,7 @@ class ManagedMemory final : public StepMemory {
   const StepLayout& layout_;
   SlabAddress address_;
   um::Hints& hints_;
+  ManagedState state_;
   std::vector<std::vector<um::Use>> uses_;  // by position
   Position position_ = 0;
   std::uint32_t awaited_ = 0;  // prefetches of the step that launches wait for, or that have ended

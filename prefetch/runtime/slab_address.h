@@ -24,6 +24,8 @@ class SlabAddress {
   /// All pages of a movable block, or some of them.
   [[nodiscard]] um::Range pages(DataId id) const;
   [[nodiscard]] um::Range pages(const Move& move) const;
+  /// The pages of all movable state, also of what this step lacks.
+  [[nodiscard]] um::Range state() const { return slab_.first(layout_.state.extent.count()); }
   /// The pages of the slab that the workspace of the run at `position` takes; empty when none.
   [[nodiscard]] um::Range workspace_pages(Position position) const;
 

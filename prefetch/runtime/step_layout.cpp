@@ -1,8 +1,6 @@
 #include "prefetch/runtime/step_layout.h"
 
-#include <algorithm>
-
-#include "um/error.h"
+#include <utility>
 
 namespace spillway::prefetch {
 namespace {
@@ -15,18 +13,26 @@ um::Access access_of(const BlockAccess& access) {
 }  // namespace
 
 StepLayout::StepLayout(const TaskGraph& task_graph, const Plan& step_plan)
+    : StepLayout{task_graph, step_plan,
+                 place_state(task_graph, BlockSizes{task_graph, step_plan.page})} {}
+
+StepLayout::StepLayout(const TaskGraph& task_graph, const Plan& step_plan, StatePlaces places)
     : graph{task_graph},
       plan{step_plan},
       block_sizes{task_graph, step_plan.page},
-      runs(step_plan.runs.size()) {
-  um::expects(std::ranges::none_of(graph.data, &DataBlock::is_offloadable),
-              "state that leaves near memory can be planned, not run");
+      runs(step_plan.runs.size()),
+      state{std::move(places)},
+      home{task_graph, block_sizes, step_plan} {
   const std::vector<Life> lives = find_lives(graph, plan.runs);
-  placement = place(graph, block_sizes, plan.runs, lives);
+  placement = place(graph, block_sizes, plan.runs, lives, state);
   for (const Life& life : lives) {
     if (!block_sizes.is_movable(life.data)) continue;
     for (const BlockAccess& access : life.accesses) {
       runs[access.position].operands.push_back({.data = life.data, .access = access_of(access)});
+    }
+    if (life.outlives_step()) {
+      used_state_.push_back(life.data);
+      continue;
     }
     runs[life.begin()].begins.push_back(life.data);
     runs[life.last()].ends.push_back(life.data);

@@ -6,6 +6,8 @@
 #include "prefetch/liveness.h"
 #include "prefetch/plan.h"
 #include "prefetch/slab_placement.h"
+#include "prefetch/state_home.h"
+#include "prefetch/state_places.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
 #include "um/hints.h"
@@ -30,14 +32,25 @@ struct RunLayout {
 /// A plan made ready to execute: what a StepMemory needs to know, worked out once. `graph` and
 /// `plan` must outlive it.
 struct StepLayout {
-  /// Requires: `plan` verifies against `graph`.
+  /// Its movable state lies where place_state() says. Requires: `plan` verifies against `graph`.
   StepLayout(const TaskGraph& graph, const Plan& plan);
+  /// Its movable state lies where `state` says, which all steps that share it agree on.
+  /// Requires: offsets are multiples of the plan's page, and whole blocks lie apart in the extent.
+  StepLayout(const TaskGraph& graph, const Plan& plan, StatePlaces state);
+
+  /// Movable state that some run of the step uses. All other state is far the whole step long.
+  [[nodiscard]] const std::vector<DataId>& used_state() const { return used_state_; }
 
   const TaskGraph& graph;
   const Plan& plan;
   BlockSizes block_sizes;
   std::vector<RunLayout> runs;  ///< by position
+  StatePlaces state;            ///< in the slab, and in far memory
+  StateHome home;               ///< which pages of it are far between steps
   Placement placement;          ///< in the slab of the resident and managed modes
+
+ private:
+  std::vector<DataId> used_state_;
 };
 
 }  // namespace spillway::prefetch

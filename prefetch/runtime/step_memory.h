@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <exception>
+#include <functional>
 
 #include "prefetch/liveness.h"
 #include "prefetch/runtime/fixed_places.h"
 #include "prefetch/simulate/timeline.h"
 #include "prefetch/task_graph.h"
+#include "um/hints.h"
 
 namespace spillway::prefetch {
 
@@ -28,6 +30,24 @@ class StepMemory {
   /// Whether end_run() must be called as soon as each run has ended. If not, it may come when a
   /// later run has, as long as it comes before the end of a run that a move waits for.
   [[nodiscard]] virtual bool needs_each_end() const { return false; }
+
+  // Movable state outlives the step, and may be shared by the steps of several memories in one
+  // space. One of these has it at a time, between its enter() and its leave(). Between the two, all
+  // its steps run, and no other memory's. These three block until they are done, and are called
+  // between steps; they throw as begin_run() does.
+
+  /// Takes the movable state over, and brings it where the plan has it between steps. Before that
+  /// all of it is far; in resident and managed mode anywhere in its place in the slab.
+  virtual void enter() {}
+  /// Gives the state back: where other memories' enter() expects it.
+  virtual void leave() {}
+  /// Calls `use` with the address of a block of state, all of which is near meanwhile; `access`
+  /// says what `use` does. Where the block is afterwards does not matter to the next step.
+  /// Requires: no step of any memory that shares the state is under way, and this one has it.
+  virtual void with_state(DataId id, um::Access /*access*/,
+                          const std::function<void(std::byte*)>& use) {
+    use(address(id));  // where all of it is near all the time
+  }
 
   virtual void begin_step() = 0;
 

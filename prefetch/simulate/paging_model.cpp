@@ -128,7 +128,8 @@ class PagedSteps {
       : graph_{graph},
         plan_{plan},
         block_sizes_{graph, plan.page},
-        placement_{place(graph, block_sizes_, plan.runs, find_lives(graph, plan.runs))},
+        placement_{place(graph, block_sizes_, plan.runs, find_lives(graph, plan.runs),
+                         place_state(graph, block_sizes_))},
         slab_{placement_.extent, block_sizes_.pool(plan.budget), plan.page, profile.link} {}
 
   // One step whose runs compute for `times`.

@@ -38,10 +38,13 @@ Bytes far_size(Layouts layouts) {
   return size;
 }
 
-// Of the slab, what any of the steps sends far: the pages of one are those of another.
+// Of the slab, what any of the steps sends far: the pages of one are those of another. State may
+// all be far when another step has it.
 Bytes far_part(Layouts layouts, Bytes slab, Bytes page) {
   std::vector<bool> goes_far(slab / page);
   for (const StepLayout* layout : layouts) {
+    const auto state = static_cast<std::ptrdiff_t>(layout->state.extent / page);
+    std::fill(goes_far.begin(), goes_far.begin() + state, true);
     for (const prefetch::Move& move : layout->plan.offloads) {
       const Bytes begin =
           layout->placement.blocks[static_cast<std::size_t>(move.data)] + move.offset;

@@ -97,6 +97,12 @@ spillway_test(prefetch_runtime_memfd_tests
   SOURCES prefetch/runtime/step_equivalence_memfd_test.cpp
   LINK spillway::prefetch_planners spillway::prefetch_runtime spillway::um_host rapidcheck
   TIMEOUT 300)
+# Not under TSan, for both reasons.
+spillway_test(prefetch_far_state_tests
+  SOURCES prefetch/runtime/far_state_test.cpp
+  LINK spillway::prefetch_planners spillway::prefetch_runtime spillway::um_host
+       spillway::um_host_managed rapidcheck
+  TIMEOUT 300)
 # Not under TSan: `joint` makes its plans in TBB loops, whose hand-over TSan does not see.
 spillway_test(prefetch_step_layout_tests
   SOURCES prefetch/runtime/step_layout_test.cpp prefetch/runtime/step_program_test.cpp

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "prefetch/need.h"
@@ -15,12 +16,21 @@ namespace spillway::prefetch::testing {
 
 /// A random training step with more of what random_graph() seldom has: weights that each backward
 /// task updates, and running statistics that a recomputation must leave alone in each forward task;
-/// and a tensor too small to be moved.
-inline TaskGraph random_step() {
-  TaskGraph graph = random_graph({.has_offloadable_weights = false});
+/// and a tensor too small to be moved. In some steps weights may be far, between steps, too.
+inline TaskGraph random_step(std::optional<bool> has_far_state = {}) {
+  const bool may_leave = has_far_state ? *has_far_state : *rc::gen::arbitrary<bool>();
+  TaskGraph graph = random_graph({.has_offloadable_weights = may_leave});
   const auto add_state = [&](const std::string& name, std::uint64_t words) {
     return graph.add(
         DataBlock{.name = name, .size = um::Bytes{8 * words}, .kind = DataKind::kState});
+  };
+  const auto add_weights = [&](const std::string& name) {
+    const DataId weights = add_state(name, 5);
+    if (may_leave && *rc::gen::inRange(0, 3) == 0) {
+      graph.data.back().is_offloadable = true;
+      graph.data.back().size = pages(*rc::gen::inRange<std::uint64_t>(1, 4)) - um::Bytes{16};
+    }
+    return weights;
   };
   const DataId labels = graph.add(DataBlock{.name = "labels", .size = um::Bytes{16}});
   graph.tasks[0].writes.push_back(labels);
@@ -30,7 +40,7 @@ inline TaskGraph random_step() {
     if (task.phase == Phase::kForward) {
       task.updates_once.push_back(add_state("running of " + task.name, 3));
     } else {
-      const DataId weights = add_state("weights of " + task.name, 5);
+      const DataId weights = add_weights("weights of " + task.name);
       task.reads.push_back(weights);
       task.writes.push_back(weights);
     }

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "prefetch/runtime/copy_memory.h"
 #include "prefetch/runtime/managed_memory.h"
@@ -29,7 +33,7 @@ struct Stage {
       : layout{graph, plan},
         state{graph},
         buffer(PinnedBlocks::buffer_size(graph, layout.block_sizes).count() / 8 + 1),
-        pinned{graph, layout.block_sizes, state.addresses(),
+        pinned{graph, layout.block_sizes, pinned_state(),
                std::as_writable_bytes(std::span{buffer})},
         ledger{plan.budget} {
     ledger.charge(layout.block_sizes.pinned());
@@ -39,6 +43,13 @@ struct Stage {
   [[nodiscard]] um::Bytes room() const {
     return um::round_down(ledger.limit() - ledger.in_use(), layout.plan.page);
   }
+  [[nodiscard]] std::vector<std::byte*> pinned_state() const {
+    std::vector<std::byte*> addresses = state.addresses();
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      if (layout.block_sizes.is_movable(DataId(i))) addresses[i] = nullptr;
+    }
+    return addresses;
+  }
 
   StepLayout layout;
   ToyState state;
@@ -47,45 +58,112 @@ struct Stage {
   um::Ledger ledger;
 };
 
+/// A step among others that have the same blocks, page and budget.
+struct StepCase {
+  const TaskGraph& graph;
+  const Plan& plan;
+};
+
+/// Executes `cases` in memories of their own, in an order given by their indices. The first needs
+/// the most pinned memory. State is in the plain place of the first.
+class Execution {
+ public:
+  using Order = std::vector<std::size_t>;
+
+  explicit Execution(std::span<const StepCase> cases) {
+    for (const StepCase& each : cases) {
+      stages_.push_back(std::make_unique<Stage>(each.graph, each.plan));
+      stages_.back()->pinned = PinnedBlocks{
+          each.graph, stages_.back()->layout.block_sizes, stages_.front()->pinned_state(),
+          std::as_writable_bytes(std::span{stages_.back()->buffer})};
+    }
+  }
+
+  [[nodiscard]] Executed resident(const Order& order) {
+    std::vector<std::uint64_t> slab(slab_size().count() / 8);
+    const um::Range range = std::as_writable_bytes(std::span{slab});
+    for (const auto& stage : stages_) {
+      memories_.push_back(
+          std::make_unique<ResidentMemory>(SlabAddress{stage->layout, stage->pinned, range}));
+    }
+    return {.result = run(order)};
+  }
+
+  /// Dead pages are poisoned, or kept mapped as in a training.
+  [[nodiscard]] Executed managed(const Order& order, um::Paging paging, bool poison) {
+    const um::Bytes page = first().layout.plan.page;
+    const um::Bytes size = std::max(page, slab_size());
+    const auto space = device_.make_managed_space({.size = size,
+                                                   .near = std::min(size, first().room()),
+                                                   .page = page,
+                                                   .paging = paging,
+                                                   .poison = poison},
+                                                  first().ledger);
+    for (const auto& stage : stages_) {
+      memories_.push_back(std::make_unique<ManagedMemory>(
+          stage->layout, SlabAddress{stage->layout, stage->pinned, space->slab()}, space->hints()));
+    }
+    ToyResult result = run(order);
+    memories_.clear();
+    return {
+        .result = std::move(result), .counters = space->counters(), .peak = first().ledger.peak()};
+  }
+
+  [[nodiscard]] Executed copy(const Order& order, const std::string& far_file = {}) {
+    um::Bytes far = first().layout.plan.page;
+    for (const auto& stage : stages_) far = std::max(far, FarPlacement{stage->layout}.extent);
+    const auto space =
+        device_.make_copy_space({.size = far, .near = first().room(), .far = {.file = far_file}});
+    Executed executed{.has_fixed_places = true};
+    for (const auto& stage : stages_) {
+      memories_.push_back(std::make_unique<CopyMemory>(stage->layout, stage->pinned, space->near(),
+                                                       space->copies(), first().ledger));
+    }
+    executed.result = run(order);
+    for (const auto& each : memories_) {
+      const auto& memory = static_cast<const CopyMemory&>(*each);
+      executed.has_fixed_places = executed.has_fixed_places && memory.placed().fits;
+      executed.compactions += memory.compactions();
+    }
+    memories_.clear();
+    executed.counters = space->counters();
+    executed.peak = first().ledger.peak();
+    return executed;
+  }
+
+ private:
+  [[nodiscard]] Stage& first() const { return *stages_.front(); }
+  [[nodiscard]] um::Bytes slab_size() const {
+    um::Bytes size;
+    for (const auto& stage : stages_) size = std::max(size, stage->layout.placement.extent);
+    return size;
+  }
+  [[nodiscard]] ToyResult run(const Order& order) const {
+    std::vector<ToyPart> parts;
+    for (const std::size_t i : order) {
+      parts.push_back({.layout = &stages_[i]->layout, .memory = memories_[i].get()});
+    }
+    return run_planned(parts, first().state);
+  }
+
+  std::vector<std::unique_ptr<Stage>> stages_;
+  um::HostDevice device_;
+  std::vector<std::unique_ptr<StepMemory>> memories_;
+};
+
+inline const Execution::Order kOneStepRepeated(kSteps, 0);
+
 inline Executed execute_resident(const TaskGraph& graph, const Plan& plan) {
-  Stage stage{graph, plan};
-  std::vector<std::uint64_t> slab(stage.layout.placement.extent.count() / 8);
-  ResidentMemory memory{
-      SlabAddress{stage.layout, stage.pinned, std::as_writable_bytes(std::span{slab})}};
-  return {.result = run_planned(stage.layout, memory, stage.state, kSteps)};
+  return Execution{std::vector<StepCase>{{graph, plan}}}.resident(kOneStepRepeated);
 }
 
-/// Dead pages are poisoned, or kept mapped as in a training.
 inline Executed execute_managed(const TaskGraph& graph, const Plan& plan, um::Paging paging,
                                 bool poison = true) {
-  Stage stage{graph, plan};
-  um::HostDevice device;
-  const um::Bytes size = std::max(plan.page, stage.layout.placement.extent);
-  const auto space = device.make_managed_space({.size = size,
-                                                .near = std::min(size, stage.room()),
-                                                .page = plan.page,
-                                                .paging = paging,
-                                                .poison = poison},
-                                               stage.ledger);
-  ManagedMemory memory{stage.layout, SlabAddress{stage.layout, stage.pinned, space->slab()},
-                       space->hints()};
-  ToyResult result = run_planned(stage.layout, memory, stage.state, kSteps);
-  return {.result = std::move(result), .counters = space->counters(), .peak = stage.ledger.peak()};
+  return Execution{std::vector<StepCase>{{graph, plan}}}.managed(kOneStepRepeated, paging, poison);
 }
 
 inline Executed execute_copy(const TaskGraph& graph, const Plan& plan) {
-  Stage stage{graph, plan};
-  um::HostDevice device;
-  const um::Bytes far = FarPlacement{stage.layout}.extent;
-  const auto space =
-      device.make_copy_space({.size = std::max(plan.page, far), .near = stage.room()});
-  CopyMemory memory{stage.layout, stage.pinned, space->near(), space->copies(), stage.ledger};
-  ToyResult result = run_planned(stage.layout, memory, stage.state, kSteps);
-  return {.result = std::move(result),
-          .counters = space->counters(),
-          .peak = stage.ledger.peak(),
-          .has_fixed_places = memory.placed().fits,
-          .compactions = memory.compactions()};
+  return Execution{std::vector<StepCase>{{graph, plan}}}.copy(kOneStepRepeated);
 }
 
 }  // namespace spillway::prefetch::testing

@@ -10,6 +10,7 @@
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/runtime/step_memory.h"
 #include "prefetch/task_graph.h"
+#include "um/hints.h"
 
 namespace spillway::prefetch::testing {
 
@@ -94,52 +95,134 @@ class ToyState {
   std::vector<std::byte*> addresses_;
 };
 
-/// What `steps` steps must give: every task once, in order, each block in memory of its own. Knows
-/// nothing of plans.
-inline ToyResult run_plainly(const TaskGraph& graph, std::uint64_t steps) {
-  ToyState state{graph};
-  std::vector<std::vector<std::uint64_t>> blocks;
-  for (const DataBlock& block : graph.data) blocks.emplace_back(block.size.count() / 8);
+/// Gives the address of a state block to somebody who uses it so between two steps.
+using ToyStateAccess =
+    std::function<void(DataId, um::Access, const std::function<void(std::byte*)>&)>;
+
+/// What happens after every other step: of three state blocks one is changed, and one is read.
+inline void use_toy_state(const TaskGraph& graph, std::uint64_t step, const ToyStateAccess& access,
+                          ToyResult& result) {
+  if (step % 2 == 0) return;
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    if (graph.data[i].kind != DataKind::kState) continue;
+    const auto words = [&](std::byte* at) {
+      return std::span{reinterpret_cast<std::uint64_t*>(at), graph.data[i].size.count() / 8};
+    };
+    if ((i + step) % 3 == 0) {
+      access(DataId(i), um::Access::kReadWrite,
+             [&](std::byte* at) { words(at).back() = mix(words(at).back(), step); });
+    } else if ((i + step) % 3 == 1) {
+      access(DataId(i), um::Access::kRead, [&](std::byte* at) {
+        std::uint64_t hash = i;
+        for (const std::uint64_t word : words(at)) hash = mix(hash, word);
+        result.read.push_back(hash);
+      });
+    }
+  }
+}
+
+/// What steps of `graphs`, which have the same state, must give one after the other: every task
+/// once, in order, each block in memory of its own. Knows nothing of plans.
+inline ToyResult run_plainly(std::span<const TaskGraph* const> graphs) {
+  ToyState state{*graphs.front()};
   ToyResult result;
-  for (std::uint64_t step = 0; step < steps; ++step) {
+  for (std::uint64_t step = 0; step < graphs.size(); ++step) {
+    const TaskGraph& graph = *graphs[step];
+    std::vector<std::vector<std::uint64_t>> blocks;
+    for (const DataBlock& block : graph.data) blocks.emplace_back(block.size.count() / 8);
+    const auto address = [&](DataId id) {
+      std::byte* at = state.addresses()[static_cast<std::size_t>(id)];
+      return at != nullptr
+                 ? at
+                 : std::as_writable_bytes(std::span{blocks[static_cast<std::size_t>(id)]}).data();
+    };
     for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-      const auto address = [&](DataId id) {
-        std::byte* at = state.addresses()[static_cast<std::size_t>(id)];
-        return at != nullptr
-                   ? at
-                   : std::as_writable_bytes(std::span{blocks[static_cast<std::size_t>(id)]}).data();
-      };
       result.read.push_back(run_toy_kernel(graph, TaskId(t), {.address = address, .step = step},
                                            result.workspaces_kept));
     }
+    use_toy_state(
+        graph, step, [&](DataId id, um::Access /*access*/, const auto& use) { use(address(id)); },
+        result);
   }
   result.state = state.bytes();
   return result;
 }
 
-/// Executes one step after the other as the executor does.
-inline ToyResult run_planned(const StepLayout& layout, StepMemory& memory, const ToyState& state,
-                             std::uint64_t steps) {
-  ToyResult result;
-  for (std::uint64_t step = 0; step < steps; ++step) {
-    memory.begin_step();
-    for (Position p = 0; p < layout.plan.runs.size(); ++p) {
-      const TaskRun& run = layout.plan.runs[p];
-      const um::Bytes workspace = layout.graph[run.task].algorithms[run.algorithm].workspace;
-      memory.begin_run(p);
-      const ToyArguments arguments{.address = [&](DataId id) { return memory.address(id); },
-                                   .workspace = {memory.workspace(), workspace.count()},
-                                   .step = step,
-                                   .is_recomputation = run.is_recomputation};
-      const std::uint64_t read =
-          run_toy_kernel(layout.graph, run.task, arguments, result.workspaces_kept);
-      if (!run.is_recomputation) result.read.push_back(read);
-      memory.end_run(p);
-    }
-    memory.end_step();
+/// The same of one graph.
+inline ToyResult run_plainly(const TaskGraph& graph, std::uint64_t steps) {
+  return run_plainly(std::vector<const TaskGraph*>(steps, &graph));
+}
+
+/// A step to execute, and where its blocks are.
+struct ToyPart {
+  const StepLayout* layout;
+  StepMemory* memory;
+};
+
+inline void run_planned_step(const ToyPart& part, std::uint64_t step, ToyResult& result) {
+  const StepLayout& layout = *part.layout;
+  StepMemory& memory = *part.memory;
+  memory.begin_step();
+  for (Position p = 0; p < layout.plan.runs.size(); ++p) {
+    const TaskRun& run = layout.plan.runs[p];
+    const um::Bytes workspace = layout.graph[run.task].algorithms[run.algorithm].workspace;
+    memory.begin_run(p);
+    const ToyArguments arguments{.address = [&](DataId id) { return memory.address(id); },
+                                 .workspace = {memory.workspace(), workspace.count()},
+                                 .step = step,
+                                 .is_recomputation = run.is_recomputation};
+    const std::uint64_t read =
+        run_toy_kernel(layout.graph, run.task, arguments, result.workspaces_kept);
+    if (!run.is_recomputation) result.read.push_back(read);
+    memory.end_run(p);
   }
+  memory.end_step();
+}
+
+/// Copies movable state from its plain place, or back.
+inline void copy_toy_state(const ToyPart& part, const ToyState& state, um::Access access) {
+  const TaskGraph& graph = part.layout->graph;
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    const bool is_state = graph.data[i].kind == DataKind::kState;
+    if (!is_state || !part.layout->block_sizes.is_movable(DataId(i))) continue;
+    part.memory->with_state(DataId(i), access, [&](std::byte* at) {
+      std::byte* plain = state.addresses()[i];
+      const std::size_t size = graph.data[i].size.count();
+      access == um::Access::kRead ? std::memcpy(plain, at, size) : std::memcpy(at, plain, size);
+    });
+  }
+}
+
+/// Executes one step after the other as the executor does; memories that follow one another hand
+/// the state over.
+inline ToyResult run_planned(std::span<const ToyPart> parts, const ToyState& state) {
+  ToyResult result;
+  parts.front().memory->enter();
+  copy_toy_state(parts.front(), state, um::Access::kWrite);
+  for (std::uint64_t step = 0; step < parts.size(); ++step) {
+    const ToyPart& part = parts[step];
+    if (step > 0 && part.memory != parts[step - 1].memory) {
+      parts[step - 1].memory->leave();
+      part.memory->enter();
+    }
+    run_planned_step(part, step, result);
+    use_toy_state(
+        part.layout->graph, step,
+        [&](DataId id, um::Access access, const auto& use) {
+          part.memory->with_state(id, access, use);
+        },
+        result);
+  }
+  copy_toy_state(parts.back(), state, um::Access::kRead);
+  parts.back().memory->leave();
   result.state = state.bytes();
   return result;
+}
+
+/// The same of one memory.
+inline ToyResult run_planned(const StepLayout& layout, StepMemory& memory, const ToyState& state,
+                             std::uint64_t steps) {
+  return run_planned(std::vector<ToyPart>(steps, {.layout = &layout, .memory = &memory}), state);
 }
 
 }  // namespace spillway::prefetch::testing

@@ -1,0 +1,96 @@
+// Steps whose weights may be far between them: the same bytes in every memory, also where another
+// step has the weights in between, and where somebody reads and writes them between steps.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <filesystem>
+
+#include "tests/prefetch/runtime/step_equivalence.h"
+#include "um/host/managed/uffd_probe.h"
+
+namespace spillway::prefetch::testing {
+namespace {
+
+const Execution::Order kTwoStepsByTurns{0, 0, 0, 1, 1, 0, 1};
+
+// What of a training step evaluates: its forward tasks. It leaves some weights alone, and changes
+// others.
+TaskGraph evaluation_of(const TaskGraph& training) {
+  TaskGraph graph = training;
+  std::erase_if(graph.tasks, [](const Task& task) { return task.phase != Phase::kForward; });
+  for (Task& task : graph.tasks) task.updates_once.clear();
+  return graph;
+}
+
+// A random training step and its evaluation, under plans of the same budget.
+class TwoSteps {
+ public:
+  TwoSteps(const std::string& planner, bool whole_blocks)
+      : graphs_{random_step(), {}}, profiles_{random_profile(graphs_[0]), {}} {
+    graphs_[1] = evaluation_of(graphs_[0]);
+    profiles_[1] = random_profile(graphs_[1]);
+    Problem problem = random_step_problem(graphs_[0], profiles_[0]);
+    problem.whole_blocks = whole_blocks;
+    plans_[0] = planned_with_more(find_planner(planner), problem);
+    Problem evaluation{.graph = graphs_[1],
+                       .profile = profiles_[1],
+                       .budget = problem.budget,
+                       .page = kPage,
+                       .chunk = problem.chunk,
+                       .whole_blocks = whole_blocks};
+    plans_[1] = verified_plan(evaluation, "capacity");
+    RC_ASSERT(reason_against(graphs_[0], plans_[0]) == "");
+    RC_TAG(StateHome(graphs_[0], BlockSizes{graphs_[0], kPage}, plans_[0]).far() > um::Bytes{}
+               ? "far"
+               : "near");
+  }
+
+  [[nodiscard]] Execution execution() const {
+    return Execution{std::vector<StepCase>{{graphs_[0], plans_[0]}, {graphs_[1], plans_[1]}}};
+  }
+  [[nodiscard]] ToyResult wanted() const {
+    std::vector<const TaskGraph*> steps;
+    for (const std::size_t i : kTwoStepsByTurns) steps.push_back(&graphs_[i]);
+    return run_plainly(steps);
+  }
+  [[nodiscard]] um::Bytes peak() const {
+    return std::max(peak_of(graphs_[0], plans_[0]), peak_of(graphs_[1], plans_[1]));
+  }
+
+ private:
+  std::array<TaskGraph, 2> graphs_;
+  std::array<Profile, 2> profiles_;
+  std::array<Plan, 2> plans_;
+};
+
+class FarState : public ::testing::TestWithParam<const char*> {};
+
+void check_managed(const std::string& planner, um::Paging paging) {
+  const TwoSteps steps{planner, false};
+  const Executed executed = steps.execution().managed(kTwoStepsByTurns, paging, true);
+  RC_ASSERT(executed.result == steps.wanted());
+  RC_ASSERT(executed.counters.faults == 0U);
+  RC_ASSERT(executed.counters.evictions == 0U);
+  RC_ASSERT(executed.counters.refused_hints == 0U);
+  RC_ASSERT(executed.peak <= steps.peak());
+}
+
+RC_GTEST_PROP(FarStateOfResidentSteps, IsTheSame, ()) {
+  const TwoSteps steps{"on-demand", false};
+  RC_ASSERT(steps.execution().resident(kTwoStepsByTurns).result == steps.wanted());
+}
+
+TEST_P(FarState, IsTheSameOnMemfd) {
+  EXPECT_TRUE(rc::check([] { check_managed(GetParam(), um::Paging::kMemfdSegv); }));
+}
+
+TEST_P(FarState, IsTheSameOnUffd) {
+  if (const auto reason = um::probe_uffd_move()) GTEST_SKIP() << *reason;
+  EXPECT_TRUE(rc::check([] { check_managed(GetParam(), um::Paging::kUffdMove); }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Planners, FarState,
+                         ::testing::Values("joint", "capacity", "fractional", "modnn"));
+
+}  // namespace
+}  // namespace spillway::prefetch::testing
