@@ -105,7 +105,7 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
                                                          : context.backend->batch_memory()},
       ledger_{plans.budget},
       near_memory_{context.device->memory(), ledger_},
-      state_{workload.training(), *context.backend, near_memory_},
+      state_{workload.training(), workload.page(), *context.backend, near_memory_},
       gradients_{workload.training(), near_memory_},
       stage_{context, staged_bytes(workload), near_memory_},
       batches_{workload.sub_batches()},
@@ -117,12 +117,17 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
   const std::stop_token in_step = stop_after == StopAfter::kTask ? stop : std::stop_token{};
   for (std::size_t i = 0; i < workload.training_steps().size(); ++i) {
     const RepeatedStep& part = workload.training_steps()[i];
-    training_.push_back({.runner = std::make_unique<Runner>(part.step, layouts_[i], *this,
-                                                            context, in_step, space.gpu.graph),
+    training_.push_back({.runner = std::make_unique<Runner>(part.step, layouts_[i], *this, context,
+                                                            in_step, space.gpu.graph),
                          .times = part.times,
                          .batch = part.batch});
     batch_ += part.times * part.batch;
   }
+  state_.reach_through([this](prefetch::DataId id, um::Access access, const auto& use) {
+    prefetch::StepMemory& memory = *training_.back().runner->memory;
+    give_state_to(memory);
+    memory.with_state(id, access, use);
+  });
 }
 
 std::vector<const prefetch::StepLayout*> Session::layouts() const {

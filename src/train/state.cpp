@@ -76,11 +76,14 @@ void expect_sound(std::span<const float> tensor, const std::string& name,
 
 }  // namespace
 
-State::State(const Step& step, const Backend& backend, um::Memory& memory)
+State::State(const Step& step, Bytes page, const Backend& backend, um::Memory& memory)
     : backend_{backend}, blocks_{step.state} {
+  const prefetch::BlockSizes block_sizes{step.graph, page};
   Bytes size;
   for (const StateBlock& block : blocks_) {
-    offsets_.push_back(size.count());
+    std::optional<std::size_t>& offset = offsets_.emplace_back();
+    if (block_sizes.is_movable(block.id)) continue;
+    offset = size.count();
     size += um::round_up(backend_.parameter_bytes(block.spec), prefetch::kNearAlignment);
   }
   block_ = um::Block{memory, size};
@@ -92,16 +95,17 @@ void State::initialise(std::uint64_t seed) {
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const auto& [id, name, spec, role] = blocks_[i];
     const bool is_zero = role == StateRole::kOptimizer;
-    backend_.import_parameters(
-        spec, is_zero ? std::vector<float>(element_count(spec)) : initial_values(spec, seed, place),
-        at(i));
+    import(i,
+           is_zero ? std::vector<float>(element_count(spec)) : initial_values(spec, seed, place));
     if (!is_zero) place += role == StateRole::kParameters ? 2 : 1;
   }
 }
 
 std::vector<std::byte*> State::addresses(const Step& step) const {
   std::unordered_map<std::string, std::byte*> by_name;
-  for (std::size_t i = 0; i < blocks_.size(); ++i) by_name.emplace(blocks_[i].name, at(i));
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    by_name.emplace(blocks_[i].name, offsets_[i] ? block_.data() + *offsets_[i] : nullptr);
+  }
   std::vector<std::byte*> addresses(step.graph.data.size(), nullptr);
   for (const StateBlock& block : step.state) {
     addresses[static_cast<std::size_t>(block.id)] = by_name.at(block.name);
@@ -160,14 +164,29 @@ void State::load(const std::filesystem::path& path,
       rest = rest.subspan(tensor.size());
       ++next;
     }
-    backend_.import_parameters(spec, numbers, at(i));
+    import(i, numbers);
   }
 }
 
 std::vector<float> State::values(std::size_t index) const {
   std::vector<float> numbers(element_count(blocks_[index].spec));
-  backend_.export_parameters(blocks_[index].spec, at(index), numbers);
+  use(index, um::Access::kRead,
+      [&](std::byte* block) { backend_.export_parameters(blocks_[index].spec, block, numbers); });
   return numbers;
+}
+
+void State::import(std::size_t index, std::span<const float> numbers) {
+  use(index, um::Access::kWrite,
+      [&](std::byte* block) { backend_.import_parameters(blocks_[index].spec, numbers, block); });
+}
+
+void State::use(std::size_t index, um::Access access,
+                const std::function<void(std::byte*)>& use) const {
+  if (offsets_[index]) {
+    use(block_.data() + *offsets_[index]);
+  } else {
+    movable_(blocks_[index].id, access, use);
+  }
 }
 
 std::string weights_sha256(const std::filesystem::path& path, const Step& step) {

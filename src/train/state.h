@@ -3,30 +3,45 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/files/safetensors.h"
 #include "src/ops/backend.h"
 #include "src/step/step.h"
+#include "um/bytes.h"
+#include "um/hints.h"
 #include "um/memory.h"
 
 namespace spillway {
 
-/// The numbers that outlive a step: parameters, the optimizer's and running statistics, in one
-/// block of near memory. Backend and memory must outlive it.
+/// Calls `use` with the address of a movable block of state, near meanwhile; `access` says what
+/// `use` does.
+using MovableState = std::function<void(prefetch::DataId id, um::Access access,
+                                        const std::function<void(std::byte*)>& use)>;
+
+/// The numbers that outlive a step: parameters, the optimizer's and running statistics. Those that
+/// plans leave near are in one block of near memory; the others are wherever the steps have them.
+/// Backend and memory must outlive it.
 class State {
  public:
-  /// Allocates the state blocks of `step`, a training step, and zeroes them. Throws:
-  /// um::OutOfMemory.
-  State(const Step& step, const Backend& backend, um::Memory& memory);
+  /// Allocates the state blocks of `step`, a training step, that do not move in pages of `page`,
+  /// and zeroes them. Throws: um::OutOfMemory.
+  State(const Step& step, um::Bytes page, const Backend& backend, um::Memory& memory);
+
+  /// Says how to reach what moves. Needed before anything below that touches it.
+  void reach_through(MovableState movable) { movable_ = std::move(movable); }
 
   /// Gives every block its initial values (initial_values.h); the optimizer's are zero.
   void initialise(std::uint64_t seed);
 
   /// The address of each state block of `step` (the training step, or an evaluation step of the
-  /// same network) by DataId; null for tensors.
+  /// same network) by DataId; null for tensors and for what moves.
   [[nodiscard]] std::vector<std::byte*> addresses(const Step& step) const;
 
   /// SHA-256 over all parameters and running statistics as 32-bit floats, in layer order, in the
@@ -53,14 +68,16 @@ class State {
   }
 
  private:
-  [[nodiscard]] std::byte* at(std::size_t index) const { return block_.data() + offsets_[index]; }
+  void use(std::size_t index, um::Access access, const std::function<void(std::byte*)>& use) const;
+  void import(std::size_t index, std::span<const float> numbers);
   [[nodiscard]] std::vector<float> values(std::size_t index) const;
   void load(const std::filesystem::path& path, const std::map<std::string, std::string>* digests);
 
   const Backend& backend_;
   std::vector<StateBlock> blocks_;
-  std::vector<std::size_t> offsets_;
+  std::vector<std::optional<std::size_t>> offsets_;  // in block_; nothing for what moves
   um::Block block_;
+  MovableState movable_;
 };
 
 /// The State::sha256() that a State of `step` would have with the tensors of a file.
