@@ -84,8 +84,9 @@ TEST_F(StateChoiceTest, AutomaticallyIsNeverSlowerThanNear) {
 
 TEST_F(StateChoiceTest, APlannerThatLeavesStateNearIsToldSo) {
   EXPECT_EQ(choice(request(StateRule::kAuto, "vdnn-all")).far(), nullptr);
-  EXPECT_NE(refusal([&] { return choice(request(StateRule::kFar, "vdnn-all")); })
-                .find("planner vdnn-all leaves weights and optimizer state near"),
+  EXPECT_NE(refusal([&] {
+              return choice(request(StateRule::kFar, "vdnn-all"));
+            }).find("planner vdnn-all leaves weights and optimizer state near"),
             std::string::npos);
 }
 

@@ -19,7 +19,7 @@ using test::refusal;
 
 class StateTest : public testing::Test {
  protected:
-  [[nodiscard]] State make_state() { return {step, backend, device.memory()}; }
+  [[nodiscard]] State make_state() { return {step, prefetch::kSmallestPage, backend, device.memory()}; }
   [[nodiscard]] std::string path() const { return folder.file("state.safetensors"); }
   // Writes a file of these tensors, all their values zero.
   void write(const std::vector<StoredTensor>& tensors) const {
@@ -89,7 +89,7 @@ TEST_F(StateTest, IsStoredAsArraysThatOtherProgramsKnow) {
 TEST_F(StateTest, OfAdamHasTwoMomentsOfEachParameterZeroAtFirst) {
   const Step adam =
       make_training_step(test::small_network(), backend, {.batch = 2, .optimizer = AdamOptions{}});
-  State moments{adam, backend, device.memory()};
+  State moments{adam, prefetch::kSmallestPage, backend, device.memory()};
   moments.initialise(7);
   moments.save(path());
   const SafetensorsReader file{path()};
