@@ -21,16 +21,26 @@ class Withheld {
         without_run_{furthest(&Progress::runs, plan.runs.size())},
         without_offload_{furthest(&Progress::offloads, plan.offloads.size())} {}
 
-  /// True when `other` can begin while `interval` has not ended.
+  /// True when both may be near at one time. One that spans steps ends, and begins again.
+  [[nodiscard]] bool may_meet(const NearInterval& one, const NearInterval& other) const {
+    if (one.spans_steps && other.spans_steps) return true;  // between steps
+    const bool is_one_first = may_begin_beside(other, one);
+    const bool is_other_first = may_begin_beside(one, other);
+    return one.spans_steps || other.spans_steps ? is_one_first || is_other_first
+                                                : is_one_first && is_other_first;
+  }
+
+ private:
+  // True when `other` can begin while `interval` has not ended.
   [[nodiscard]] bool may_begin_beside(const NearInterval& other,
                                       const NearInterval& interval) const {
+    if (interval.spans_steps && !interval.is_offloaded) return true;
     if (!interval.is_offloaded) return can_begin(other, without_run_[interval.last]);
     const std::uint32_t runs = plan_.offloads[interval.last].frees_after();
     return can_begin(other, without_offload_[interval.last]) ||
            (runs > 0 && can_begin(other, without_run_[runs - 1]));
   }
 
- private:
   // For each entry of the queue that `held` counts: how far all three come while it does not end.
   [[nodiscard]] std::vector<Progress> furthest(std::uint32_t Progress::*held,
                                                std::size_t entries) const {
@@ -121,10 +131,7 @@ std::optional<Violation> check_placement(const TaskGraph& graph, const Plan& pla
     for (std::size_t j = i + 1; j < by_offset.size(); ++j) {
       if (placement.offsets[by_offset[j]] >= end) break;
       const NearInterval& other = intervals[by_offset[j]];
-      if (!withheld.may_begin_beside(other, interval) ||
-          !withheld.may_begin_beside(interval, other)) {
-        continue;
-      }
+      if (!withheld.may_meet(interval, other)) continue;
       return Violation{name_of(interval, graph, plan) + " and " + name_of(other, graph, plan) +
                        " share addresses and may be near at the same time"};
     }

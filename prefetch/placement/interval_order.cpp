@@ -69,6 +69,7 @@ class Beginnings {
 
 std::vector<IntervalSpan> find_spans(const Plan& plan, std::span<const NearInterval> intervals) {
   const Beginnings beginnings{plan};
+  const auto runs = static_cast<Position>(plan.runs.size());
   std::vector<IntervalSpan> spans;
   spans.reserve(intervals.size());
   for (const NearInterval& interval : intervals) {
@@ -80,6 +81,12 @@ std::vector<IntervalSpan> find_spans(const Plan& plan, std::span<const NearInter
     span.ended.offloads = interval.is_offloaded ? interval.last + 1 : 0;
     span.begin = span.begun.runs;
     span.end = beginnings.first_run_after(span.ended);
+    span.spans_steps = interval.spans_steps;
+    if (span.spans_steps) {
+      if (!interval.is_offloaded) span.ended.runs = runs + 1;
+      span.begin = 0;
+      span.end = runs;
+    }
     spans.push_back(span);
   }
   return spans;

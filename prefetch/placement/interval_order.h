@@ -9,18 +9,16 @@
 
 namespace spillway::prefetch {
 
-/// When a near interval is, as far as the conditions of a plan say so.
+/// When a near interval is, as far as the conditions of a plan say so. One that spans steps is from
+/// the beginning of a step until `ended`, and from `begun` to its end; one that is always near
+/// never ends.
 struct IntervalSpan {
   Progress begun;  ///< has surely been reached when the near interval begins
   Progress ended;  ///< the near interval has surely ended when this has been reached
   /// The runs from `begin` up to, and without, `end` are those beside which it may be.
   Position begin = 0;
   Position end = 0;
-
-  /// True when this has ended before `later` begins, whatever the timing.
-  [[nodiscard]] bool precedes(const IntervalSpan& later) const {
-    return later.begun.reaches(ended);
-  }
+  bool spans_steps = false;
 };
 
 /// The spans of `intervals`. What an entry of the plan waits for waited for something itself:

@@ -23,7 +23,8 @@ class Packer {
     for (std::size_t i = 0; i < intervals.size(); ++i) {
       intervals_.push_back({.size = intervals[i].size,
                             .begun = {spans[i].begun.runs, spans[i].begun.offloads},
-                            .ended = {spans[i].ended.runs, spans[i].ended.offloads}});
+                            .ended = {spans[i].ended.runs, spans[i].ended.offloads},
+                            .spans_steps = spans[i].spans_steps});
     }
   }
 
@@ -52,14 +53,23 @@ class Packer {
     Bytes size;
     Point begun;
     Point ended;
+    bool spans_steps;
     Bytes offset;
+
+    // What spans steps is before the other and after it: the other must lie in the gap.
+    [[nodiscard]] bool is_apart_from(const Tenant& other) const {
+      const bool is_later = begun.reaches(other.ended);
+      const bool is_earlier = other.begun.reaches(ended);
+      if (!spans_steps && !other.spans_steps) return is_later || is_earlier;
+      return is_later && is_earlier && !(spans_steps && other.spans_steps);
+    }
   };
 
   [[nodiscard]] Bytes lowest_gap(const Tenant& tenant) const {
     Bytes offset;
     for (const std::uint32_t index : placed_) {
       const Tenant& other = intervals_[index];
-      if (tenant.begun.reaches(other.ended) || other.begun.reaches(tenant.ended)) continue;
+      if (tenant.is_apart_from(other)) continue;
       if (offset + tenant.size <= other.offset) break;
       offset = std::max(offset, other.offset + other.size);
     }

@@ -16,7 +16,7 @@ struct IntervalPlacement {
 };
 
 /// Places `intervals`, those of `plan`, so that two share addresses only if one has ended before
-/// the other begins whatever the timing (IntervalSpan::precedes).
+/// the other begins whatever the timing.
 ///
 /// This is dynamic storage allocation, which is NP-hard; here: each near interval in turn gets the
 /// lowest gap that is free throughout its time, in several orders (by size and by breadth:

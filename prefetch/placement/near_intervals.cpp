@@ -5,6 +5,7 @@
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
+#include "prefetch/state_home.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -47,19 +48,45 @@ void add_intervals(const Life& life, um::Bytes size, const Plan& plan, BlockMove
   intervals.push_back(interval);
 }
 
+// State comes before it leaves where it is far between steps. Else it leaves first, and what its
+// last prefetch begins goes on in the next step.
+void add_state_intervals(const Life& life, um::Bytes size, bool is_far, const BlockMoves& moves,
+                         std::vector<NearInterval>& intervals) {
+  NearInterval interval{.data = life.data, .size = um::round_up(size, kSmallestPage)};
+  const std::size_t count = moves.prefetches.size();
+  if (count == 0) {
+    interval.last = life.last();
+    interval.spans_steps = true;
+    intervals.push_back(interval);
+    return;
+  }
+  interval.is_prefetched = interval.is_offloaded = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    interval.first = moves.prefetches[i];
+    interval.spans_steps = !is_far && i + 1 == count;
+    interval.last = moves.offloads.at(is_far ? i : (i + 1) % count);
+    intervals.push_back(interval);
+  }
+}
+
 }  // namespace
 
 std::vector<NearInterval> find_near_intervals(const TaskGraph& graph, const Plan& plan) {
   um::expects(plan.residency == Residency::kPlanned && moves_whole_blocks(plan, graph),
               "near intervals are of whole blocks that a plan moves");
   const BlockSizes block_sizes{graph, plan.page};
+  const StateHome home{graph, block_sizes, plan};
   std::vector<BlockMoves> moves = moves_by_block(graph, plan);
   std::vector<NearInterval> intervals;
   for (const Life& life : find_lives(graph, plan.runs)) {
     if (!block_sizes.is_movable(life.data)) continue;
-    um::expects(!life.outlives_step(), "state that leaves near memory can be planned, not run");
-    add_intervals(life, graph[life.data].size, plan, moves[static_cast<std::size_t>(life.data)],
-                  intervals);
+    BlockMoves& of_block = moves[static_cast<std::size_t>(life.data)];
+    if (life.outlives_step()) {
+      add_state_intervals(life, graph[life.data].size, home.far_pages(life.data).front(), of_block,
+                          intervals);
+    } else {
+      add_intervals(life, graph[life.data].size, plan, of_block, intervals);
+    }
   }
   for (Position p = 0; p < plan.runs.size(); ++p) {
     const TaskRun& run = plan.runs[p];

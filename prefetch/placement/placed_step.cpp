@@ -29,6 +29,22 @@ std::size_t PlacedStep::begun_by_prefetch(std::uint32_t index) const {
   return begun_before(intervals, true, index);
 }
 
+std::size_t PlacedStep::between_steps(DataId data) const {
+  const auto found = std::ranges::find_if(intervals, [&](const NearInterval& interval) {
+    return interval.spans_steps && interval.data == data;
+  });
+  um::expects(found != intervals.end(), "state that is near between steps");
+  return static_cast<std::size_t>(found - intervals.begin());
+}
+
+um::Bytes PlacedStep::size_between_steps() const {
+  um::Bytes size;
+  for (const NearInterval& interval : intervals) {
+    if (interval.spans_steps) size += interval.size;
+  }
+  return size;
+}
+
 PlacedStep place_step(const TaskGraph& graph, const Plan& plan, um::Bytes room) {
   PlacedStep step{.intervals = find_near_intervals(graph, plan)};
   step.placement = place_intervals(plan, step.intervals, room);

@@ -19,7 +19,8 @@ struct PlacedStep {
   IntervalPlacement placement;
   bool fits = false;  ///< the places lie in the room there is; else they are of no use
 
-  /// The near intervals that begin with run `position`, as indices from first on.
+  /// The near intervals that begin with run `position`, as indices from first on. Those of state
+  /// that is always near are with the first run's.
   struct Range {
     std::size_t begin;
     std::size_t end;
@@ -27,6 +28,10 @@ struct PlacedStep {
   [[nodiscard]] Range begun_by_run(Position position) const;
   /// The near interval that begins with prefetch `index` of the plan, as an index.
   [[nodiscard]] std::size_t begun_by_prefetch(std::uint32_t index) const;
+  /// The near interval of a block of state that is near between steps, as an index.
+  [[nodiscard]] std::size_t between_steps(DataId data) const;
+  /// The bytes of all such blocks.
+  [[nodiscard]] um::Bytes size_between_steps() const;
 };
 
 /// Finds the near intervals of a step, places them within `room` if it can, and has that checked.

@@ -4,6 +4,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "um/error.h"
+
 namespace spillway::prefetch {
 namespace {
 
@@ -16,6 +18,11 @@ constexpr Bytes kAlignment{4096};  // what a far file with direct I/O asks for
 CompactedArena::CompactedArena(const StepLayout& layout, Bytes size, CopySegments& segments,
                                um::Ledger& ledger)
     : layout_{layout}, segments_{segments}, ledger_{ledger}, arena_{size, kAlignment} {}
+
+void CompactedArena::begin_state(DataId id) {
+  um::expects(allocate(segments_.block(id), layout_.graph[id].size),
+              "an arena with nothing but state that is near between steps");
+}
 
 bool CompactedArena::begin_run(Position position) {
   const RunLayout& run = layout_.runs[position];

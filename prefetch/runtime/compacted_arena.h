@@ -19,6 +19,7 @@ class CompactedArena final : public CopyArena {
   CompactedArena(const StepLayout& layout, um::Bytes size, CopySegments& segments,
                  um::Ledger& ledger);
 
+  void begin_state(DataId id) override;
   [[nodiscard]] bool begin_run(Position position) override;
   [[nodiscard]] Room begin_prefetch(std::uint32_t index) override;
   void release(CopySegment& segment) override;

@@ -23,11 +23,13 @@ class CopyArena {
 
   virtual ~CopyArena() = default;
 
+  /// Gives room to a block of state that is near between steps. No step is under way.
+  virtual void begin_state(DataId id) = 0;
   /// Gives room to what begins with run `position`. False: compact(), then repeat the call.
   [[nodiscard]] virtual bool begin_run(Position position) = 0;
   /// Gives room to the block that prefetch `index` of the plan brings back.
   [[nodiscard]] virtual Room begin_prefetch(std::uint32_t index) = 0;
-  /// Takes back the room of a block that has left.
+  /// Takes back the room of a block that has left, in a step or between steps.
   virtual void release(CopySegment& segment) = 0;
   /// Takes back room that runs launched up to `run` may still touch: later runs may have it.
   virtual void retire(CopySegment& segment, Position run) = 0;

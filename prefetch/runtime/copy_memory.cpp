@@ -38,12 +38,13 @@ CopyMemory::CopyMemory(const StepLayout& layout, const PinnedBlocks& pinned, um:
       copies_{copies},
       far_{layout},
       placed_{place_step(layout.graph, layout.plan, Bytes{near.size()})},
-      places_{
-          placed_.fits && !copies.far().empty()
-              ? std::make_unique<PlacedBlocks>(layout, pinned, placed_, far_, near, copies, ledger)
-              : nullptr},
+      places_{placed_.fits && !copies.far().empty()
+                  ? std::make_unique<PlacedBlocks>(layout, pinned, placed_, far_, near, copies,
+                                                   ledger, [this] { state_.begin_step(); })
+                  : nullptr},
       segments_{layout.graph.data.size()},
       arena_{make_arena(layout, placed_, Bytes{near.size()}, segments_, ledger)},
+      state_{layout, far_, near, copies, segments_, *arena_, ledger},
       walker_{layout.plan,
               [this](std::uint32_t move, um::Completion done) {
                 return issue_offload(move, std::move(done));
@@ -59,6 +60,29 @@ CopyMemory::CopyMemory(const StepLayout& layout, const PinnedBlocks& pinned, um:
 CopyMemory::~CopyMemory() {
   const std::lock_guard lock{mutex_};
   is_paused_ = true;
+}
+
+void CopyMemory::with_state(DataId id, um::Access access,
+                            const std::function<void(std::byte*)>& use) {
+  if (layout_.block_sizes.is_movable(id)) {
+    state_.use(id, access, use);
+  } else {
+    use(pinned_.address(id));
+  }
+}
+
+void CopyMemory::begin_step() {
+  state_.begin_step();
+  launched_ = 0;
+  ended_ = 0;
+  walker_.begin_step();
+}
+
+// State may come back when the last run has ended.
+void CopyMemory::end_step() {
+  position_ = static_cast<Position>(layout_.plan.runs.size());
+  if (wants_compaction_) compact();
+  while (!walker_.end_step([this] { return wants_compaction_.load(); })) compact();
 }
 
 void CopyMemory::begin_run(Position position) {

@@ -4,12 +4,14 @@
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "prefetch/placement/placed_step.h"
+#include "prefetch/runtime/copied_state.h"
 #include "prefetch/runtime/copy_arena.h"
 #include "prefetch/runtime/copy_segments.h"
 #include "prefetch/runtime/far_placement.h"
@@ -26,7 +28,8 @@ namespace spillway::prefetch {
 /// Explicit swapping: blocks live in an arena of near memory and are copied to and from far memory
 /// as the plan says. Each lies at a place fixed before the first step (FixedArena) where all near
 /// intervals of the step fit so. Else the arena is compacted when it must be (CompactedArena). What
-/// leaves is copied while runs may still read it; its room is free when they have ended.
+/// leaves is copied while runs may still read it; its room is free when they have ended. Movable
+/// state waits between steps where the plan has it, near or far.
 class CopyMemory final : public StepMemory {
  public:
   /// The plan moves whole blocks. `near` is the arena's memory; near bytes in use are charged to
@@ -40,18 +43,18 @@ class CopyMemory final : public StepMemory {
   [[nodiscard]] FixedPlaces* fixed_places() override { return places_.get(); }
   // A prefetch may have to wait until runs that may touch its room have ended.
   [[nodiscard]] bool needs_each_end() const override { return !placed_.fits; }
-  void begin_step() override {
-    launched_ = 0;
-    ended_ = 0;
-    walker_.begin_step();
-  }
+  void enter() override { state_.bring_home(); }
+  void leave() override { state_.send_far(); }
+  void with_state(DataId id, um::Access access,
+                  const std::function<void(std::byte*)>& use) override;
+  void begin_step() override;
   void begin_run(Position position) override;
   [[nodiscard]] std::byte* address(DataId id) const override;
   [[nodiscard]] std::byte* workspace() const override;
   void after_launch(Position position) override;
   void end_run(Position position) override;
   void fail(std::exception_ptr error) override { walker_.fail(std::move(error)); }
-  void end_step() override { walker_.end_step(); }
+  void end_step() override;
   [[nodiscard]] Timeline moves() const override { return walker_.moves(); }
 
   /// The near intervals of the step; each has a fixed place where they fit.
@@ -90,6 +93,7 @@ class CopyMemory final : public StepMemory {
   std::condition_variable idle_;
   CopySegments segments_;
   const std::unique_ptr<CopyArena> arena_;
+  CopiedState state_;  // used without the mutex: between steps nobody else is there
   std::vector<ReadOn> read_on_;
   std::uint32_t ended_ = 0;  // how many runs, in this step
   std::uint32_t copies_under_way_ = 0;

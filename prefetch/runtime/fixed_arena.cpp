@@ -4,7 +4,9 @@ namespace spillway::prefetch {
 
 bool FixedArena::begin_run(Position position) {
   const PlacedStep::Range intervals = placed_.begun_by_run(position);
-  for (std::size_t i = intervals.begin; i < intervals.end; ++i) occupy(i);
+  for (std::size_t i = intervals.begin; i < intervals.end; ++i) {
+    if (!placed_.intervals[i].spans_steps) occupy(i);
+  }
   return true;
 }
 

@@ -14,6 +14,7 @@ class FixedArena final : public CopyArena {
   FixedArena(const PlacedStep& placed, CopySegments& segments, um::Ledger& ledger)
       : placed_{placed}, segments_{segments}, ledger_{ledger} {}
 
+  void begin_state(DataId id) override { occupy(placed_.between_steps(id)); }
   [[nodiscard]] bool begin_run(Position position) override;
   [[nodiscard]] Room begin_prefetch(std::uint32_t index) override;
   void release(CopySegment& segment) override;

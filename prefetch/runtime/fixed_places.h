@@ -30,7 +30,8 @@ class FixedPlaces {
   [[nodiscard]] virtual Copy offload(std::uint32_t index) const = 0;
   [[nodiscard]] virtual Copy prefetch(std::uint32_t index) const = 0;
 
-  /// A step is about to use these places. Throws: um::OutOfMemory.
+  /// A step is about to use these places. Blocks until state is where it begins.
+  /// Throws: um::OutOfMemory; what moves throw.
   virtual void begin_step() = 0;
   /// It uses them no more.
   virtual void end_step() noexcept = 0;

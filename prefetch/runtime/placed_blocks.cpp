@@ -1,6 +1,7 @@
 #include "prefetch/runtime/placed_blocks.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "um/bytes.h"
 #include "um/error.h"
@@ -25,9 +26,10 @@ class IntervalsOfBlocks {
     const auto found = std::ranges::find_if(intervals, [&](std::size_t i) {
       const NearInterval& each = placed_.intervals[i];
       const bool has_begun = each.is_prefetched ? each.first < prefetched : each.first <= position;
+      if (each.spans_steps && !each.is_offloaded) return true;
       const bool has_ended = each.is_offloaded ? plan_.offloads[each.last].frees_after() <= position
                                                : each.last < position;
-      return has_begun && !has_ended;
+      return each.spans_steps ? has_begun || !has_ended : has_begun && !has_ended;
     });
     um::expects(found != intervals.end(), "an operand that is near");
     return *found;
@@ -43,12 +45,15 @@ class IntervalsOfBlocks {
 
 PlacedBlocks::PlacedBlocks(const StepLayout& layout, const PinnedBlocks& pinned,
                            const PlacedStep& placed, const FarPlacement& far, um::Range near,
-                           um::Copies& copies, um::Ledger& ledger)
+                           um::Copies& copies, um::Ledger& ledger,
+                           std::function<void()> bring_state)
     : layout_{layout},
       pinned_{pinned},
       placed_{placed},
       copies_{copies},
       ledger_{ledger},
+      bring_state_{std::move(bring_state)},
+      size_{placed.placement.extent - placed.size_between_steps()},
       runs_(layout.runs.size()),
       offloads_(layout.plan.offloads.size()),
       prefetches_(layout.plan.prefetches.size()) {
@@ -90,10 +95,13 @@ std::byte* PlacedBlocks::address(Position position, DataId id) const {
 
 std::byte* PlacedBlocks::workspace(Position position) const { return runs_[position].workspace; }
 
-void PlacedBlocks::begin_step() { ledger_.charge(placed_.placement.extent); }
+void PlacedBlocks::begin_step() {
+  bring_state_();
+  ledger_.charge(size_);
+}
 
 void PlacedBlocks::end_step() noexcept {
-  ledger_.release(placed_.placement.extent);
+  ledger_.release(size_);
   const auto bytes = [](const std::vector<Copy>& copies) {
     um::Bytes sum;
     for (const Copy& copy : copies) sum += um::Bytes{copy.from.size()};

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "prefetch/placement/placed_step.h"
@@ -19,9 +20,11 @@ namespace spillway::prefetch {
 /// counts its copies when it has.
 class PlacedBlocks final : public FixedPlaces {
  public:
-  /// All outlive it. Requires: `placed.fits`, and `copies.far()` is not empty.
+  /// `bring_state` brings what is near between steps to its places before each step, and charges
+  /// it. All outlive it. Requires: `placed.fits`, and `copies.far()` is not empty.
   PlacedBlocks(const StepLayout& layout, const PinnedBlocks& pinned, const PlacedStep& placed,
-               const FarPlacement& far, um::Range near, um::Copies& copies, um::Ledger& ledger);
+               const FarPlacement& far, um::Range near, um::Copies& copies, um::Ledger& ledger,
+               std::function<void()> bring_state);
 
   [[nodiscard]] std::byte* address(Position position, DataId id) const override;
   [[nodiscard]] std::byte* workspace(Position position) const override;
@@ -41,6 +44,8 @@ class PlacedBlocks final : public FixedPlaces {
   const PlacedStep& placed_;
   um::Copies& copies_;
   um::Ledger& ledger_;
+  std::function<void()> bring_state_;
+  um::Bytes size_;  // of the arena, without the state that is near between steps
   std::vector<Run> runs_;
   std::vector<Copy> offloads_;
   std::vector<Copy> prefetches_;

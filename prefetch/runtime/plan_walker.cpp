@@ -82,10 +82,11 @@ void PlanWalker::fail(std::exception_ptr error) {
   changed_.notify_all();
 }
 
-void PlanWalker::end_step() {
-  wait_for({.runs = static_cast<std::uint32_t>(plan_.runs.size()),
-            .offloads = static_cast<std::uint32_t>(plan_.offloads.size()),
-            .prefetches = static_cast<std::uint32_t>(plan_.prefetches.size())});
+bool PlanWalker::end_step(const std::function<bool()>& interrupted) {
+  const Progress all{.runs = static_cast<std::uint32_t>(plan_.runs.size()),
+                     .offloads = static_cast<std::uint32_t>(plan_.offloads.size()),
+                     .prefetches = static_cast<std::uint32_t>(plan_.prefetches.size())};
+  return wait_for(all, interrupted);
 }
 
 void PlanWalker::nudge() {

@@ -58,8 +58,8 @@ class PlanWalker {
   void end_run();
   /// The step cannot go on: who waits throws `error`, unless something failed before.
   void fail(std::exception_ptr error);
-  /// Blocks until every move has ended.
-  void end_step();
+  /// Blocks until every run and every move has ended. Returns and throws as wait_for().
+  bool end_step(const std::function<bool()>& interrupted = never);
 
   /// Tries again what could not be issued, and wakes wait_for().
   void nudge();

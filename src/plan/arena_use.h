@@ -17,7 +17,7 @@ struct ArenaUse {
 };
 
 /// How a step run under `plan` uses an arena as large as the plan's pool. Nothing where the copy
-/// mode cannot run it: it pages on demand, moves parts of blocks, or moves state.
+/// mode cannot run it: it pages on demand, or moves parts of blocks.
 /// Requires: the plan verifies. Complexity: as prefetch::place_step().
 [[nodiscard]] std::optional<ArenaUse> arena_use(const prefetch::TaskGraph& graph,
                                                 const prefetch::Plan& plan);

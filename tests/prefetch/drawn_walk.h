@@ -51,7 +51,8 @@ class DrawnWalk {
 
   /// True while the near interval occupies near memory.
   [[nodiscard]] bool is_near(const NearInterval& interval) const {
-    return has_begun(interval) && !has_ended(interval);
+    if (!interval.spans_steps) return has_begun(interval) && !has_ended(interval);
+    return !interval.is_offloaded || has_begun(interval) || !has_ended(interval);
   }
 
  private:

@@ -99,7 +99,7 @@ void check_every_planner(const TaskGraph& graph) {
 }
 
 RC_GTEST_PROP(PlaceIntervals, KeepsApartWhatMeetsInADagUnderAnyTiming, ()) {
-  check_every_planner(random_graph({.has_offloadable_weights = false}));
+  check_every_planner(random_graph());
 }
 
 RC_GTEST_PROP(PlaceIntervals, KeepsApartWhatMeetsInAChainUnderAnyTiming, ()) {

@@ -89,6 +89,23 @@ TEST_P(FarState, IsTheSameOnUffd) {
   EXPECT_TRUE(rc::check([] { check_managed(GetParam(), um::Paging::kUffdMove); }));
 }
 
+void check_copied(const std::string& planner, const std::string& far_file) {
+  const TwoSteps steps{planner, true};
+  const Executed executed = steps.execution().copy(kTwoStepsByTurns, far_file);
+  RC_ASSERT(executed.result == steps.wanted());
+  RC_ASSERT(executed.peak <= steps.peak());
+  RC_TAG(executed.has_fixed_places ? "fixed" : "compacted");
+}
+
+TEST_P(FarState, IsTheSameCopied) {
+  EXPECT_TRUE(rc::check([] { check_copied(GetParam(), ""); }));
+}
+
+TEST_P(FarState, IsTheSameCopiedToAFile) {
+  const std::string folder = std::filesystem::temp_directory_path();
+  EXPECT_TRUE(rc::check([&] { check_copied(GetParam(), folder); }));
+}
+
 INSTANTIATE_TEST_SUITE_P(Planners, FarState,
                          ::testing::Values("joint", "capacity", "fractional", "modnn"));
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <optional>
 #include <string>
 
 #include "prefetch/need.h"
@@ -17,8 +16,8 @@ namespace spillway::prefetch::testing {
 /// A random training step with more of what random_graph() seldom has: weights that each backward
 /// task updates, and running statistics that a recomputation must leave alone in each forward task;
 /// and a tensor too small to be moved. In some steps weights may be far, between steps, too.
-inline TaskGraph random_step(std::optional<bool> has_far_state = {}) {
-  const bool may_leave = has_far_state ? *has_far_state : *rc::gen::arbitrary<bool>();
+inline TaskGraph random_step() {
+  const bool may_leave = *rc::gen::arbitrary<bool>();
   TaskGraph graph = random_graph({.has_offloadable_weights = may_leave});
   const auto add_state = [&](const std::string& name, std::uint64_t words) {
     return graph.add(

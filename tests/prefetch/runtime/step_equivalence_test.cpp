@@ -36,7 +36,7 @@ TEST_F(UffdMoveStep, GivesTheSameByPageFaultsAlone) {
 }
 
 RC_GTEST_PROP(CopyStep, GivesTheSameUnderEveryPlanner, ()) {
-  const TaskGraph graph = random_step(false);
+  const TaskGraph graph = random_step();
   const Profile profile = random_profile(graph);
   Problem problem = random_step_problem(graph, profile);
   problem.whole_blocks = true;
@@ -51,7 +51,7 @@ RC_GTEST_PROP(CopyStep, GivesTheSameUnderEveryPlanner, ()) {
 // Most random steps fit in their arena at fixed places; here five runs at the end see to it that
 // none does.
 RC_GTEST_PROP(CopyStep, GivesTheSameWithPlacesAsTheyCome, ()) {
-  TaskGraph graph = random_step(false);
+  TaskGraph graph = random_step();
   const um::Bytes pool = BlockSizes{graph, kPage}.pool(random_step_budget(graph));
   add_unplaceable_runs(graph, std::max<std::uint64_t>(4, pool / kPage));
   const Profile profile = random_profile(graph);

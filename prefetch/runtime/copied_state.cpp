@@ -1,0 +1,117 @@
+#include "prefetch/runtime/copied_state.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/runtime/awaited_moves.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+bool is_written(const StepLayout& layout, DataId id) {
+  return std::ranges::any_of(layout.runs, [&](const RunLayout& run) {
+    return std::ranges::any_of(run.operands, [&](const Operand& operand) {
+      return operand.data == id && operand.access != um::Access::kRead;
+    });
+  });
+}
+
+// A charge for as long as it lives.
+class Charge {
+ public:
+  Charge(um::Ledger& ledger, Bytes size) : ledger_{ledger}, size_{size} { ledger_.charge(size_); }
+  Charge(const Charge&) = delete;
+  Charge& operator=(const Charge&) = delete;
+  ~Charge() { ledger_.release(size_); }
+
+ private:
+  um::Ledger& ledger_;
+  Bytes size_;
+};
+
+}  // namespace
+
+CopiedState::CopiedState(const StepLayout& layout, const FarPlacement& far, um::Range near,
+                         um::Copies& copies, CopySegments& segments, CopyArena& arena,
+                         um::Ledger& ledger)
+    : layout_{layout},
+      far_{far},
+      near_{near},
+      copies_{copies},
+      segments_{segments},
+      arena_{arena},
+      ledger_{ledger} {
+  for (const DataId id : layout.used_state()) {
+    if (layout.home.far_pages(id).front()) continue;
+    near_blocks_.push_back({.data = id, .is_written = is_written(layout, id)});
+  }
+}
+
+void CopiedState::bring_home() {
+  if (is_home_) return;
+  AwaitedMoves moves;
+  for (const NearBlock& block : near_blocks_) {
+    arena_.begin_state(block.data);
+    copies_.prefetch(far_offset(block.data), bytes(segments_.block(block.data)), moves.one_more());
+  }
+  moves.wait();
+  is_home_ = true;
+  has_had_steps_ = false;
+}
+
+void CopiedState::send_far() {
+  if (!is_home_) return;
+  AwaitedMoves moves;
+  for (const NearBlock& block : near_blocks_) {
+    if (!block.is_written || !has_had_steps_) continue;
+    copies_.offload(bytes(segments_.block(block.data)), far_offset(block.data), moves.one_more());
+  }
+  moves.wait();
+  for (const NearBlock& block : near_blocks_) arena_.release(segments_.block(block.data));
+  is_home_ = false;
+}
+
+void CopiedState::begin_step() {
+  bring_home();
+  has_had_steps_ = true;
+}
+
+void CopiedState::use(DataId id, um::Access access, const std::function<void(std::byte*)>& use) {
+  if (!is_home_ || std::ranges::find(near_blocks_, id, &NearBlock::data) == near_blocks_.end()) {
+    use_alone(id, access, use);
+    return;
+  }
+  const um::Range near = bytes(segments_.block(id));
+  use(near.data());
+  if (access != um::Access::kRead) offload(id, near);
+}
+
+void CopiedState::use_alone(DataId id, um::Access access,
+                            const std::function<void(std::byte*)>& use) {
+  send_far();
+  const Bytes size = um::round_up(layout_.graph[id].size, kSmallestPage);
+  um::expects(size.count() <= near_.size(), "a block that the arena holds");
+  const Charge charge{ledger_, size};
+  const um::Range near = near_.first(size.count());
+  if (access != um::Access::kWrite) prefetch(id, near);
+  use(near.data());
+  if (access != um::Access::kRead) offload(id, near);
+}
+
+void CopiedState::prefetch(DataId id, um::Range near) {
+  AwaitedMoves moves;
+  copies_.prefetch(far_offset(id), near, moves.one_more());
+  moves.wait();
+}
+
+void CopiedState::offload(DataId id, um::Range near) {
+  AwaitedMoves moves;
+  copies_.offload(near, far_offset(id), moves.one_more());
+  moves.wait();
+}
+
+}  // namespace spillway::prefetch
