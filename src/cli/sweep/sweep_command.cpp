@@ -33,6 +33,7 @@ struct SweepFlags {
   DeviceFlags device;  // of the machines: --precision alone
   SweepOutput output;
   std::string noise;
+  std::string state = "near";
   int threads = 0;
 };
 
@@ -41,12 +42,13 @@ struct SweepFlags {
 std::shared_ptr<const Workload> make_workload(const nets::Network& network,
                                               const SweepFlags& options,
                                               const std::string& machine) {
-  if (machine != "host") {
-    return std::make_shared<const Workload>(
-        network, MachineSizeModel{options.device.chosen_precision()}, options.workload.step());
-  }
-  return std::make_shared<const Workload>(network, *DeviceFlags{}.make_host_backend(),
-                                          options.workload.step());
+  const auto make = [&](const SizeModel& size_model) -> std::shared_ptr<const Workload> {
+    auto near = std::make_shared<const Workload>(network, size_model, options.workload.step());
+    if (options.state == "near") return near;
+    return near->with_moving_state(size_model);
+  };
+  if (machine != "host") return make(MachineSizeModel{options.device.chosen_precision()});
+  return make(*DeviceFlags{}.make_host_backend());
 }
 
 // Scenarios, and their budgets.
@@ -111,8 +113,9 @@ void sweep(const SweepFlags& options) {
             interrupt.token());
   line.end();
   if (!options.output.is_on_standard_output()) print_sweep(points);
-  options.output.write(
-      {{"memory", options.comparison.memory}, {"points", to_json(std::span<const Point>{points})}});
+  options.output.write({{"memory", options.comparison.memory},
+                        {"state", options.state},
+                        {"points", to_json(std::span<const Point>{points})}});
   expect_sound(points);
   expect_finished(interrupt);
 }
@@ -136,6 +139,13 @@ void add_sweep_command(CLI::App& app) {
                    "Also simulate each plan with each task's time up to so much shorter or longer, "
                    "e.g. 10%: noise_loss and noise_peak_bytes in the JSON")
       ->check(check_noise);
+  command
+      ->add_option("--state", options->state,
+                   "near: weights and the optimizer's numbers stay in near memory, as the papers "
+                   "have it; far: planners that can (joint, fractional, capacity, on-demand) may "
+                   "move them, for others they are near")
+      ->check(CLI::IsMember({"near", "far"}))
+      ->capture_default_str();
   options->output.add_to(*command);
   command->footer(
       "Prints the simulated step time of each plan, relative to a step with unlimited near memory\n"
