@@ -8,6 +8,7 @@ import fault
 NETWORKS = 60
 PLANNERS = ("joint", "joint", "joint", "capacity", "on-demand", "fractional", "vdnn-all", "vdnn-dyn",
             "superneurons", "ibm-ooc", "modnn", "autoswap", "largest-first", "tflms", "recompute")
+MOVE_STATE = ("joint", "capacity", "on-demand", "fractional")
 BUDGETS = ("min", "min", "min+10%", "min+30%", "min+60%", "100%", "auto")
 
 
@@ -31,6 +32,7 @@ class Case:
     checkpoint_every: int  # 0: no checkpoint
     power_cut: bool  # a kill takes what was not flushed with it
     faults: tuple
+    state: str = "auto"  # where weights and the optimizer's numbers may be
 
     def training_key(self):
         """What the weights at the end depend on."""
@@ -50,7 +52,7 @@ def draw(seed):
     batch = usual.choice((2, 4, 8, 16))
     memory = choice.choice(("managed", "managed", "managed", "copy", "copy", "resident"))
     may_cut = choice.random() < 0.04
-    return Case(
+    drawn = Case(
         seed=seed, network=network, batch=batch, steps=choice.randint(1, 5),
         optimizer=usual.choice(("sgd", "sgd", "adam")),
         data=choice.choice(("synthetic", "synthetic", "idx")), threads=choice.choice((1, 1, 2)),
@@ -60,13 +62,16 @@ def draw(seed):
         recompute=choice.choice(("auto", "auto", "off")),
         checkpoint_every=choice.choice((0, 1, 1, 1, 2, 3)), power_cut=choice.random() < 0.5,
         faults=tuple(fault.draw(choice)))
+    may_move = drawn.planner in MOVE_STATE and drawn.memory != "resident" and not drawn.sub_batch
+    states = ("auto", "near", "far", "far") if may_move else ("auto", "near")
+    return dataclasses.replace(drawn, state=choice.choice(states))
 
 
 def with_fault(seed, call, effect, number):
     """A seed's case, in which nothing goes wrong but one call."""
     base = dataclasses.replace(draw(seed), memory="managed" if seed % 2 else "copy", budget="min",
                                planner="joint", far="file", steps=3, sub_batch=0, threads=1,
-                               checkpoint_every=1, power_cut=seed % 4 < 2)
+                               checkpoint_every=1, power_cut=seed % 4 < 2, state="auto")
     return dataclasses.replace(base, faults=(fault.Fault(call, number, 1, effect),))
 
 
@@ -74,6 +79,9 @@ def with_fault(seed, call, effect, number):
 KILLED = {
     "managed, far file": ({"memory": "managed"}, ("far-read", "far-write", "move-page", "advise")),
     "copy, far file": ({"memory": "copy"}, ("far-read", "far-write", "write")),
+    "state far, managed": ({"memory": "managed", "state": "far"},
+                           ("far-read", "far-write", "move-page", "advise", "write")),
+    "state far, copy": ({"memory": "copy", "state": "far"}, ("far-read", "far-write", "write")),
     "sub-batches": ({"memory": "managed", "cut": True}, ("far-read", "far-write", "move-page")),
     "checkpoint writes": ({"memory": "managed"}, ("write", "sync", "rename", "unlink"))}
 
@@ -90,7 +98,7 @@ def killed(where, seed):
     kill = fault.Fault(call, fault.draw_number(choice, call), 1, fault.KILL)
     return dataclasses.replace(base, budget="min", planner="joint", recompute="off", far="file",
                                steps=4, checkpoint_every=1, power_cut=False, faults=(kill,),
-                               **{"sub_batch": 0, **changes})
+                               **{"sub_batch": 0, "state": "auto", **changes})
 
 
 def options(case, files):
@@ -110,6 +118,7 @@ def memory_options(case, files, folder):
     words = ["--memory", case.memory]
     if case.memory != "resident":
         words += ["--planner", case.planner, "--budget", case.budget, "--recompute", case.recompute,
+                  "--state", case.state,
                   "--far", "ram" if case.far == "ram" else f"file:{folder}"]
     if case.memory == "managed":
         words += ["--paging", case.paging]

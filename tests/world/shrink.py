@@ -3,7 +3,7 @@
 import dataclasses
 
 SIMPLER = {"steps": 1, "threads": 1, "optimizer": "sgd", "data": "synthetic", "sub_batch": 0,
-           "memory": "managed", "planner": "joint", "budget": "min", "far": "ram",
+           "memory": "managed", "planner": "joint", "budget": "min", "far": "ram", "state": "near",
            "paging": "auto", "recompute": "auto", "checkpoint_every": 0, "power_cut": False,
            "batch": 2, "algorithm": "direct"}
 
