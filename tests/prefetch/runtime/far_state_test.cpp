@@ -56,6 +56,7 @@ class TwoSteps {
   [[nodiscard]] um::Bytes peak() const {
     return std::max(peak_of(graphs_[0], plans_[0]), peak_of(graphs_[1], plans_[1]));
   }
+  [[nodiscard]] um::Bytes budget() const { return plans_[0].budget; }
 
  private:
   std::array<TaskGraph, 2> graphs_;
@@ -104,6 +105,17 @@ TEST_P(FarState, IsTheSameCopied) {
 TEST_P(FarState, IsTheSameCopiedToAFile) {
   const std::string folder = std::filesystem::temp_directory_path();
   EXPECT_TRUE(rc::check([&] { check_copied(GetParam(), folder); }));
+}
+
+TEST_P(FarState, IsTheSameGivenAhead) {
+  EXPECT_TRUE(rc::check([] {
+    const TwoSteps steps{GetParam(), true};
+    const std::optional<Executed> executed = steps.execution().given(kTwoStepsByTurns);
+    RC_TAG(executed ? "given" : "compacted");
+    if (!executed) return;
+    RC_ASSERT(executed->result == steps.wanted());
+    RC_ASSERT(executed->peak <= steps.budget());
+  }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Planners, FarState,

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "prefetch/runtime/copy_memory.h"
 #include "prefetch/runtime/managed_memory.h"
 #include "prefetch/runtime/resident_memory.h"
+#include "tests/prefetch/runtime/given_toy_step.h"
 #include "tests/prefetch/runtime/toy_step.h"
 #include "um/host/host_device.h"
 #include "um/ledger.h"
@@ -131,6 +134,26 @@ class Execution {
     return executed;
   }
 
+  /// In copy mode, given ahead. Nothing where not all steps have fixed places.
+  [[nodiscard]] std::optional<Executed> given(const Order& order) {
+    um::Bytes far = first().layout.plan.page;
+    for (const auto& stage : stages_) far = std::max(far, FarPlacement{stage->layout}.extent);
+    AddressedCopies copies{far};
+    std::vector<std::byte> near(first().room().count());
+    std::vector<std::unique_ptr<GivenToyStep>> steps;
+    for (const auto& stage : stages_) {
+      memories_.push_back(
+          std::make_unique<CopyMemory>(stage->layout, stage->pinned, near, copies, first().ledger));
+      if (memories_.back()->fixed_places() == nullptr) return std::nullopt;
+      steps.push_back(std::make_unique<GivenToyStep>(stage->layout, *memories_.back()));
+    }
+    ToyResult result = run(order, [&](std::size_t i, std::uint64_t step, ToyResult& sofar) {
+      steps[i]->run(step, sofar);
+    });
+    memories_.clear();
+    return Executed{.result = std::move(result), .peak = first().ledger.peak()};
+  }
+
  private:
   [[nodiscard]] Stage& first() const { return *stages_.front(); }
   [[nodiscard]] um::Bytes slab_size() const {
@@ -138,10 +161,15 @@ class Execution {
     for (const auto& stage : stages_) size = std::max(size, stage->layout.placement.extent);
     return size;
   }
-  [[nodiscard]] ToyResult run(const Order& order) const {
+  using RunStep = std::function<void(std::size_t index, std::uint64_t step, ToyResult& result)>;
+  [[nodiscard]] ToyResult run(const Order& order, const RunStep& run_step = {}) const {
     std::vector<ToyPart> parts;
     for (const std::size_t i : order) {
       parts.push_back({.layout = &stages_[i]->layout, .memory = memories_[i].get()});
+      if (!run_step) continue;
+      parts.back().run = [i, &run_step](std::uint64_t step, ToyResult& result) {
+        run_step(i, step, result);
+      };
     }
     return run_planned(parts, first().state);
   }

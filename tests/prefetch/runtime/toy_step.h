@@ -157,6 +157,8 @@ inline ToyResult run_plainly(const TaskGraph& graph, std::uint64_t steps) {
 struct ToyPart {
   const StepLayout* layout;
   StepMemory* memory;
+  /// Runs the step instead of run_planned_step().
+  std::function<void(std::uint64_t step, ToyResult& result)> run = {};
 };
 
 inline void run_planned_step(const ToyPart& part, std::uint64_t step, ToyResult& result) {
@@ -205,7 +207,11 @@ inline ToyResult run_planned(std::span<const ToyPart> parts, const ToyState& sta
       parts[step - 1].memory->leave();
       part.memory->enter();
     }
-    run_planned_step(part, step, result);
+    if (part.run) {
+      part.run(step, result);
+    } else {
+      run_planned_step(part, step, result);
+    }
     use_toy_state(
         part.layout->graph, step,
         [&](DataId id, um::Access access, const auto& use) {

@@ -58,6 +58,15 @@ TEST_P(OrderedSteps, OfAResidualNetwork) {
   expect_ordered(subject.step.graph, subject.plan, GetParam(), 2);
 }
 
+// Batch 4: its weights and their gradients are more than the rest. In 60 % they have fixed places.
+TEST_P(OrderedSteps, OfANetworkWhoseWeightsMove) {
+  const TightStep subject{"resnet:1,1,1,1", 4, GetParam().mode, 60, true};
+  const TaskGraph& graph = subject.step.graph;
+  const prefetch::StateHome home{graph, prefetch::BlockSizes{graph, kPage}, subject.plan};
+  EXPECT_GT(home.far(), Bytes{});
+  expect_ordered(graph, subject.plan, GetParam(), 2);
+}
+
 std::string name_of(const ::testing::TestParamInfo<Way>& info) {
   const auto [mode, order] = info.param;
   const std::string name = mode == LateMode::kResident     ? "Resident"

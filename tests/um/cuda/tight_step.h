@@ -19,10 +19,9 @@ namespace spillway::um {
 /// A network of the catalogue on an H200, in the least memory that any plan can work with and a
 /// tenth more, or in `percent` of what it needs when nothing moves.
 struct TightStep {
-  TightStep(const std::string& name, std::size_t batch, LateMode mode, std::uint64_t percent = 0)
-      : step{make_training_step(
-            nets::build_network(name, {.image = nets::Shape{3, 32, 32}, .classes = 10}),
-            MachineSizeModel{}, {.batch = batch})},
+  TightStep(const std::string& name, std::size_t batch, LateMode mode, std::uint64_t percent = 0,
+            bool has_far_state = false)
+      : step{make_step(name, batch, has_far_state)},
         profile{prefetch::model_profile(step.graph, prefetch::find_machine("h200"))} {
     const auto need = near_need(step.graph, prefetch::BlockSizes{step.graph, kPage});
     const Bytes budget = percent == 0 ? Bytes{need.smallest.count() * 11 / 10}
@@ -33,6 +32,15 @@ struct TightStep {
                                                 .page = kPage,
                                                 .whole_blocks = mode == LateMode::kCopy,
                                                 .may_recompute = true});
+  }
+  static Step make_step(const std::string& name, std::size_t batch, bool has_far_state) {
+    Step made = make_training_step(
+        nets::build_network(name, {.image = nets::Shape{3, 32, 32}, .classes = 10}),
+        MachineSizeModel{}, {.batch = batch});
+    for (prefetch::DataBlock& block : made.graph.data) {
+      if (block.kind == prefetch::DataKind::kState) block.is_offloadable = has_far_state;
+    }
+    return made;
   }
   [[nodiscard]] std::ptrdiff_t recomputations() const {
     return std::ranges::count_if(plan.runs, &prefetch::TaskRun::is_recomputation);
