@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "um/error.h"
-
 namespace spillway::prefetch {
 namespace {
 
@@ -52,7 +50,6 @@ Bytes lowest_gap(Bytes offset, const Tenant& tenant, const std::vector<Tenant>& 
 Placement place(const TaskGraph& graph, const BlockSizes& block_sizes,
                 std::span<const TaskRun> runs, std::span<const Life> lives,
                 const StatePlaces& state) {
-  um::expects(state.offsets.size() == graph.data.size(), "one state offset a block");
   Placement placement{.blocks = state.offsets,
                       .workspaces = std::vector<Bytes>(runs.size()),
                       .extent = state.extent};

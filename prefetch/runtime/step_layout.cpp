@@ -2,12 +2,24 @@
 
 #include <utility>
 
+#include "um/error.h"
+
 namespace spillway::prefetch {
 namespace {
 
 um::Access access_of(const BlockAccess& access) {
   if (!access.writes) return um::Access::kRead;
   return access.reads ? um::Access::kReadWrite : um::Access::kWrite;
+}
+
+void expect_sound(const StatePlaces& state, const TaskGraph& graph, const BlockSizes& block_sizes) {
+  um::expects(state.offsets.size() == graph.data.size(), "one state offset a block");
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    if (graph.data[i].kind != DataKind::kState || !block_sizes.is_movable(DataId(i))) continue;
+    um::expects(state.offsets[i].count() % block_sizes.page().count() == 0 &&
+                    state.offsets[i] + block_sizes.size(DataId(i)) <= state.extent,
+                "state in whole pages, within its extent");
+  }
 }
 
 }  // namespace
@@ -23,6 +35,7 @@ StepLayout::StepLayout(const TaskGraph& task_graph, const Plan& step_plan, State
       runs(step_plan.runs.size()),
       state{std::move(places)},
       home{task_graph, block_sizes, step_plan} {
+  expect_sound(state, graph, block_sizes);
   const std::vector<Life> lives = find_lives(graph, plan.runs);
   placement = place(graph, block_sizes, plan.runs, lives, state);
   for (const Life& life : lives) {

@@ -42,7 +42,8 @@ class StepMemory {
   /// Gives the state back: where other memories' enter() expects it.
   virtual void leave() {}
   /// Calls `use` with the address of a block of state, all of which is near meanwhile; `access`
-  /// says what `use` does. Where the block is afterwards does not matter to the next step.
+  /// says what `use` does. Other state may have to leave for that. All of it is where the plan has
+  /// it when the next step begins.
   /// Requires: no step of any memory that shares the state is under way, and this one has it.
   virtual void with_state(DataId id, um::Access /*access*/,
                           const std::function<void(std::byte*)>& use) {
