@@ -40,6 +40,7 @@ spillway_test(prefetch_placement_tests
   SOURCES prefetch/placement/check_placement_test.cpp
           prefetch/placement/interval_placement_test.cpp
           prefetch/placement/near_intervals_test.cpp
+          prefetch/placement/state_intervals_test.cpp
   LINK spillway::prefetch_placement spillway::prefetch_planners rapidcheck
   RANDOM_CASES 200)
 spillway_test(prefetch_optimum_tests
@@ -87,7 +88,7 @@ spillway_test(prefetch_runtime_tests
           prefetch/runtime/copy_memory_places_test.cpp prefetch/runtime/copy_memory_test.cpp
           prefetch/runtime/early_offload_test.cpp prefetch/runtime/managed_memory_test.cpp
           prefetch/runtime/plan_walker_test.cpp
-          prefetch/runtime/step_end_test.cpp
+          prefetch/runtime/state_between_steps_test.cpp prefetch/runtime/step_end_test.cpp
           prefetch/runtime/step_equivalence_test.cpp prefetch/runtime/step_runner_test.cpp
   LINK spillway::prefetch_planners spillway::prefetch_runtime spillway::um_host
        spillway::um_host_managed rapidcheck

@@ -4,32 +4,50 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/prefetch/toy.h"
 #include "um/copies.h"
 #include "um/lanes.h"
 
 namespace spillway::prefetch::testing {
 
-/// Copies to and from far memory that has addresses, as pinned memory has. They end at once.
+/// Copies to and from far memory that has addresses, as pinned memory has. They end at once, and
+/// are noted: "in 2+1" is a prefetch of one page from far page 2.
 class AddressedCopies final : public um::Copies {
  public:
   explicit AddressedCopies(um::Bytes far) : far_(far.count()) {}
 
   void offload(std::span<const std::byte> near, um::Bytes far_offset,
                um::Completion done) override {
+    note("out ", far_offset, near.size());
     std::ranges::copy(near, far_.data() + far_offset.count());
     done(nullptr);
   }
   void prefetch(um::Bytes far_offset, um::Range near, um::Completion done) override {
+    note("in ", far_offset, near.size());
     std::memcpy(near.data(), far_.data() + far_offset.count(), near.size());
     done(nullptr);
   }
   [[nodiscard]] um::Range far() override { return far_; }
+  [[nodiscard]] std::vector<std::string> take_log() {
+    const std::lock_guard lock{mutex_};
+    return std::exchange(log_, {});
+  }
 
  private:
+  void note(const std::string& direction, um::Bytes offset, std::size_t size) {
+    const std::lock_guard lock{mutex_};
+    log_.push_back(direction + std::to_string(offset / kPage) + "+" +
+                   std::to_string(um::Bytes{size} / kPage));
+  }
+
+  std::mutex mutex_;
+  std::vector<std::string> log_;
   std::vector<std::byte> far_;
 };
 

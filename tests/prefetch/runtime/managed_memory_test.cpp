@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/prefetch/moved_weight.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/runtime/step_modes.h"
 #include "tests/prefetch/toy_graph.h"
@@ -121,6 +122,69 @@ class ManagedMemoryTest : public ::testing::Test {
   std::vector<std::uint64_t> words = std::vector<std::uint64_t>(4 * kPage.count() / 8);
   um::Range slab = std::as_writable_bytes(std::span{words});
 };
+
+// A weight in managed memory: it lies at 0, t behind it.
+template <typename Weight>
+struct ManagedWeight {
+  Weight subject;
+  Stage stage{subject.graph, subject.plan};
+  std::vector<std::uint64_t> words = std::vector<std::uint64_t>(5 * kPage.count() / 8);
+  RecordedHints hints{std::as_writable_bytes(std::span{words})};
+  ManagedMemory memory{
+      stage.layout,
+      SlabAddress{stage.layout, stage.pinned, std::as_writable_bytes(std::span{words})}, hints};
+};
+
+using Hints = std::vector<std::string>;
+const auto kUsed = [](std::byte* /*at*/) {};
+
+TEST(ManagedState, ThatIsNearBetweenStepsComesHome) {
+  ManagedWeight<NearWeight> step;
+  step.memory.enter();
+  EXPECT_EQ(step.hints.take_log(), Hints{"prefetch 0+2"});
+  step.memory.with_state(step.subject.w, um::Access::kReadWrite, kUsed);
+  EXPECT_EQ(step.hints.take_log(), (Hints{"begin rw0+2", "end rw0+2"}));
+  step.memory.leave();
+  EXPECT_EQ(step.hints.take_log(), Hints{});
+}
+
+TEST(ManagedState, ThatIsFarBetweenStepsComesForItsUse) {
+  ManagedWeight<FarWeight> step;
+  step.memory.enter();
+  EXPECT_EQ(step.hints.take_log(), Hints{"offload 0+2"});
+  step.memory.with_state(step.subject.w, um::Access::kRead, kUsed);
+  EXPECT_EQ(step.hints.take_log(),
+            (Hints{"prefetch 0+2", "begin r0+2", "end r0+2", "offload 0+2"}));
+  step.memory.begin_step();
+  EXPECT_EQ(step.hints.take_log().front(), "offload 0+2");  // home again, then the plan's prefetch
+}
+
+// Half of w is far: it cannot be used where it is.
+TEST(ManagedState, MayBeNearInPart) {
+  ManagedWeight<MovedWeight> subject;
+  TaskGraph& graph = subject.subject.graph;
+  Plan plan = subject.subject.plan;
+  plan.budget = pages(4);
+  const auto second = [&](const Progress& after) {
+    return Move{.data = DataId{0}, .offset = pages(1), .size = pages(1), .after = after};
+  };
+  plan.prefetches = {second({}), second({.runs = 2, .offloads = 1})};
+  plan.offloads = {second({.runs = 1}), second({.runs = 3})};
+  plan.runs[0].after.prefetches = 1;
+  plan.runs[1].after = {.runs = 1, .offloads = 1, .prefetches = 1};
+  plan.runs[2].after = {.runs = 2, .offloads = 1, .prefetches = 2};
+  ASSERT_EQ(reason_against(graph, plan), "");
+  const Stage stage{graph, plan};
+  ManagedMemory memory{
+      stage.layout,
+      SlabAddress{stage.layout, stage.pinned, std::as_writable_bytes(std::span{subject.words})},
+      subject.hints};
+  memory.enter();
+  EXPECT_EQ(subject.hints.take_log(), (Hints{"offload 1+1", "prefetch 0+1"}));
+  memory.with_state(DataId{0}, um::Access::kRead, kUsed);
+  EXPECT_EQ(subject.hints.take_log(),
+            (Hints{"offload 0+1", "prefetch 0+2", "begin r0+2", "end r0+2", "offload 0+2"}));
+}
 
 TEST_F(ManagedMemoryTest, EndsTheStepWithWhatItsLastRunFailedWith) {
   RecordedHints hints{slab};
