@@ -1,7 +1,6 @@
 #include "prefetch/runtime/copied_state.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/runtime/awaited_moves.h"
@@ -80,37 +79,51 @@ void CopiedState::begin_step() {
   has_had_steps_ = true;
 }
 
-void CopiedState::use(DataId id, um::Access access, const std::function<void(std::byte*)>& use) {
-  if (!is_home_ || std::ranges::find(near_blocks_, id, &NearBlock::data) == near_blocks_.end()) {
-    use_alone(id, access, use);
-    return;
+void CopiedState::use(std::span<const DataId> ids, um::Access access,
+                      const StepMemory::StateUse& use) {
+  std::vector<um::Range> places;
+  for (const DataId id : ids) {
+    if (!is_home_ || std::ranges::find(near_blocks_, id, &NearBlock::data) == near_blocks_.end()) {
+      return use_alone(ids, access, use);
+    }
+    places.push_back(bytes(segments_.block(id)));
   }
-  const um::Range near = bytes(segments_.block(id));
-  use(near.data());
-  if (access != um::Access::kRead) offload(id, near);
+  use_at(ids, places, access, use);
 }
 
-void CopiedState::use_alone(DataId id, um::Access access,
-                            const std::function<void(std::byte*)>& use) {
+void CopiedState::use_alone(std::span<const DataId> ids, um::Access access,
+                            const StepMemory::StateUse& use) {
   send_far();
-  const Bytes size = um::round_up(layout_.graph[id].size, kSmallestPage);
-  um::expects(size.count() <= near_.size(), "a block that the arena holds");
-  const Charge charge{ledger_, size};
-  const um::Range near = near_.first(size.count());
-  if (access != um::Access::kWrite) prefetch(id, near);
-  use(near.data());
-  if (access != um::Access::kRead) offload(id, near);
+  std::vector<um::Range> places;
+  Bytes end;
+  for (const DataId id : ids) {
+    const Bytes size = um::round_up(layout_.graph[id].size, kSmallestPage);
+    um::expects((end + size).count() <= near_.size(), "blocks that the arena holds");
+    places.push_back(near_.subspan(end.count(), size.count()));
+    end += size;
+  }
+  const Charge charge{ledger_, end};
+  if (access != um::Access::kWrite) {
+    AwaitedMoves moves;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      copies_.prefetch(far_offset(ids[i]), places[i], moves.one_more());
+    }
+    moves.wait();
+  }
+  use_at(ids, places, access, use);
 }
 
-void CopiedState::prefetch(DataId id, um::Range near) {
+// What is written is also in far memory afterwards.
+void CopiedState::use_at(std::span<const DataId> ids, std::span<const um::Range> places,
+                         um::Access access, const StepMemory::StateUse& use) {
+  std::vector<std::byte*> addresses;
+  for (const um::Range place : places) addresses.push_back(place.data());
+  use(addresses);
+  if (access == um::Access::kRead) return;
   AwaitedMoves moves;
-  copies_.prefetch(far_offset(id), near, moves.one_more());
-  moves.wait();
-}
-
-void CopiedState::offload(DataId id, um::Range near) {
-  AwaitedMoves moves;
-  copies_.offload(near, far_offset(id), moves.one_more());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    copies_.offload(places[i], far_offset(ids[i]), moves.one_more());
+  }
   moves.wait();
 }
 

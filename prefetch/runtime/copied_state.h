@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
+#include <span>
 #include <vector>
 
 #include "prefetch/runtime/copy_arena.h"
 #include "prefetch/runtime/copy_segments.h"
 #include "prefetch/runtime/far_placement.h"
 #include "prefetch/runtime/step_layout.h"
+#include "prefetch/runtime/step_memory.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
 #include "um/copies.h"
@@ -35,9 +36,9 @@ class CopiedState {
   void send_far();
   /// A step is about to begin: brings all home. Afterwards it may be written.
   void begin_step();
-  /// Calls `use` with the address of a block: in the arena where it is near between steps. Else
-  /// everything is sent far, and it is brought to the beginning of the arena alone.
-  void use(DataId id, um::Access access, const std::function<void(std::byte*)>& use);
+  /// Calls `use` with the addresses of blocks: in the arena where all are near between steps. Else
+  /// everything is sent far, and they are brought to the beginning of the arena alone.
+  void use(std::span<const DataId> ids, um::Access access, const StepMemory::StateUse& use);
 
  private:
   struct NearBlock {
@@ -45,9 +46,9 @@ class CopiedState {
     bool is_written;  // by the step
   };
 
-  void use_alone(DataId id, um::Access access, const std::function<void(std::byte*)>& use);
-  void prefetch(DataId id, um::Range near);
-  void offload(DataId id, um::Range near);
+  void use_alone(std::span<const DataId> ids, um::Access access, const StepMemory::StateUse& use);
+  void use_at(std::span<const DataId> ids, std::span<const um::Range> places, um::Access access,
+              const StepMemory::StateUse& use);
   [[nodiscard]] um::Range bytes(const CopySegment& segment) const {
     return near_.subspan(segment.offset.count(), segment.size.count());
   }

@@ -62,13 +62,8 @@ CopyMemory::~CopyMemory() {
   is_paused_ = true;
 }
 
-void CopyMemory::with_state(DataId id, um::Access access,
-                            const std::function<void(std::byte*)>& use) {
-  if (layout_.block_sizes.is_movable(id)) {
-    state_.use(id, access, use);
-  } else {
-    use(pinned_.address(id));
-  }
+void CopyMemory::with_state(std::span<const DataId> ids, um::Access access, const StateUse& use) {
+  state_.use(ids, access, use);
 }
 
 void CopyMemory::begin_step() {

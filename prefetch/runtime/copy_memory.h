@@ -45,8 +45,7 @@ class CopyMemory final : public StepMemory {
   [[nodiscard]] bool needs_each_end() const override { return !placed_.fits; }
   void enter() override { state_.bring_home(); }
   void leave() override { state_.send_far(); }
-  void with_state(DataId id, um::Access access,
-                  const std::function<void(std::byte*)>& use) override;
+  void with_state(std::span<const DataId> ids, um::Access access, const StateUse& use) override;
   void begin_step() override;
   void begin_run(Position position) override;
   [[nodiscard]] std::byte* address(DataId id) const override;

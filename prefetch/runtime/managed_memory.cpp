@@ -37,13 +37,9 @@ ManagedMemory::ManagedMemory(const StepLayout& layout, const SlabAddress& addres
                 return true;
               }} {}
 
-void ManagedMemory::with_state(DataId id, um::Access access,
-                               const std::function<void(std::byte*)>& use) {
-  if (layout_.block_sizes.is_movable(id)) {
-    state_.use(id, access, use);
-  } else {
-    use(address(id));
-  }
+void ManagedMemory::with_state(std::span<const DataId> ids, um::Access access,
+                               const StateUse& use) {
+  state_.use(ids, access, use);
 }
 
 void ManagedMemory::begin_step() {

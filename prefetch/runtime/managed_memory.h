@@ -28,8 +28,7 @@ class ManagedMemory final : public StepMemory {
     state_.lose();
     state_.bring_home();
   }
-  void with_state(DataId id, um::Access access,
-                  const std::function<void(std::byte*)>& use) override;
+  void with_state(std::span<const DataId> ids, um::Access access, const StateUse& use) override;
   void begin_step() override;
   void begin_run(Position position) override;
   [[nodiscard]] std::byte* address(DataId id) const override { return address_.block(id); }

@@ -1,7 +1,6 @@
 #include "prefetch/runtime/managed_state.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 
 #include "prefetch/runtime/awaited_moves.h"
@@ -36,10 +35,12 @@ std::vector<um::Range> ranges_where(const std::vector<bool>& pages, bool value, 
   return ranges;
 }
 
-// A use of one range for as long as it lives.
+// A use of ranges for as long as it lives.
 class DeclaredUse {
  public:
-  DeclaredUse(um::Hints& hints, um::Use use) : hints_{hints}, uses_{use} {
+  DeclaredUse(um::Hints& hints, std::span<const um::Range> ranges, um::Access access)
+      : hints_{hints} {
+    for (const um::Range range : ranges) uses_.push_back({.range = range, .access = access});
     hints_.begin_use(uses_);
   }
   DeclaredUse(const DeclaredUse&) = delete;
@@ -48,7 +49,7 @@ class DeclaredUse {
 
  private:
   um::Hints& hints_;
-  std::array<um::Use, 1> uses_;
+  std::vector<um::Use> uses_;
 };
 
 }  // namespace
@@ -68,19 +69,25 @@ void ManagedState::bring_home() {
   is_home_ = true;
 }
 
-void ManagedState::use(DataId id, um::Access access, const std::function<void(std::byte*)>& use) {
-  const um::Range pages = address_.pages(id);
-  const bool is_moved = layout_.plan.residency == Residency::kPlanned && !is_near(pages);
-  if (is_moved) {
+void ManagedState::use(std::span<const DataId> ids, um::Access access,
+                       const StepMemory::StateUse& use) {
+  std::vector<um::Range> blocks;
+  std::vector<std::byte*> addresses;
+  for (const DataId id : ids) {
+    blocks.push_back(address_.pages(id));
+    addresses.push_back(blocks.back().data());
+  }
+  const bool are_moved = layout_.plan.residency == Residency::kPlanned && !are_near(blocks);
+  if (are_moved) {
     if (is_home_) move(near_, MemoryTier::kFar);
     is_home_ = false;
-    move({pages}, MemoryTier::kNear);
+    move(blocks, MemoryTier::kNear);
   }
   {
-    const DeclaredUse declared{hints_, {.range = pages, .access = access}};
-    use(pages.data());
+    const DeclaredUse declared{hints_, blocks, access};
+    use(addresses);
   }
-  if (is_moved) move({pages}, MemoryTier::kFar);
+  if (are_moved) move(blocks, MemoryTier::kFar);
 }
 
 void ManagedState::move(const std::vector<um::Range>& ranges, MemoryTier tier) {
@@ -89,11 +96,14 @@ void ManagedState::move(const std::vector<um::Range>& ranges, MemoryTier tier) {
   moves.wait();
 }
 
-bool ManagedState::is_near(um::Range pages) const {
-  return is_home_ && std::ranges::any_of(near_, [&](um::Range range) {
-           return range.data() <= pages.data() &&
-                  pages.data() + pages.size() <= range.data() + range.size();
-         });
+bool ManagedState::are_near(std::span<const um::Range> blocks) const {
+  const auto is_near = [this](um::Range block) {
+    return std::ranges::any_of(near_, [&](um::Range range) {
+      return range.data() <= block.data() &&
+             block.data() + block.size() <= range.data() + range.size();
+    });
+  };
+  return is_home_ && std::ranges::all_of(blocks, is_near);
 }
 
 }  // namespace spillway::prefetch

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
+#include <span>
 #include <vector>
 
 #include "prefetch/runtime/slab_address.h"
 #include "prefetch/runtime/step_layout.h"
+#include "prefetch/runtime/step_memory.h"
 #include "prefetch/task_graph.h"
 #include "um/hints.h"
 #include "um/range.h"
@@ -25,12 +26,12 @@ class ManagedState {
   void lose() { is_home_ = false; }
   /// Brings each page to its home, near or far, unless it is there.
   void bring_home();
-  /// Calls `use` with the address of a block, all of which is near. What is in its way is sent far.
-  void use(DataId id, um::Access access, const std::function<void(std::byte*)>& use);
+  /// Calls `use` with the addresses of blocks, all near. What is in their way is sent far.
+  void use(std::span<const DataId> ids, um::Access access, const StepMemory::StateUse& use);
 
  private:
   void move(const std::vector<um::Range>& ranges, um::MemoryTier tier);
-  [[nodiscard]] bool is_near(um::Range pages) const;
+  [[nodiscard]] bool are_near(std::span<const um::Range> blocks) const;
 
   const StepLayout& layout_;
   const SlabAddress address_;

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <span>
+#include <vector>
 
 #include "prefetch/liveness.h"
 #include "prefetch/runtime/fixed_places.h"
@@ -41,13 +43,17 @@ class StepMemory {
   virtual void enter() {}
   /// Gives the state back: where other memories' enter() expects it.
   virtual void leave() {}
-  /// Calls `use` with the address of a block of state, all of which is near meanwhile; `access`
-  /// says what `use` does. Other state may have to leave for that. All of it is where the plan has
-  /// it when the next step begins.
-  /// Requires: no step of any memory that shares the state is under way, and this one has it.
-  virtual void with_state(DataId id, um::Access /*access*/,
-                          const std::function<void(std::byte*)>& use) {
-    use(address(id));  // where all of it is near all the time
+  /// What is given the addresses of blocks of state.
+  using StateUse = std::function<void(std::span<std::byte* const>)>;
+  /// Calls `use` with the addresses of movable blocks of state, all near meanwhile; `access` says
+  /// what `use` does. Other state may have to leave for that. All of it is where the plan has it
+  /// when the next step begins.
+  /// Requires: no step of any memory that shares the state is under way, and this one has it; near
+  /// memory holds the blocks.
+  virtual void with_state(std::span<const DataId> ids, um::Access /*access*/, const StateUse& use) {
+    std::vector<std::byte*> addresses;  // where all of it is near all the time
+    for (const DataId id : ids) addresses.push_back(address(id));
+    use(addresses);
   }
 
   virtual void begin_step() = 0;

@@ -123,10 +123,10 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
                          .batch = part.batch});
     batch_ += part.times * part.batch;
   }
-  state_.reach_through([this](prefetch::DataId id, um::Access access, const auto& use) {
+  state_.reach_through([this](auto ids, um::Access access, const auto& use) {
     prefetch::StepMemory& memory = *training_.back().runner->memory;
     give_state_to(memory);
-    memory.with_state(id, access, use);
+    memory.with_state(ids, access, use);
   });
 }
 

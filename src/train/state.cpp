@@ -185,7 +185,8 @@ void State::use(std::size_t index, um::Access access,
   if (offsets_[index]) {
     use(block_.data() + *offsets_[index]);
   } else {
-    movable_(blocks_[index].id, access, use);
+    movable_({&blocks_[index].id, 1}, access,
+             [&](std::span<std::byte* const> places) { use(places.front()); });
   }
 }
 

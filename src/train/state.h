@@ -20,10 +20,11 @@
 
 namespace spillway {
 
-/// Calls `use` with the address of a movable block of state, near meanwhile; `access` says what
-/// `use` does.
-using MovableState = std::function<void(prefetch::DataId id, um::Access access,
-                                        const std::function<void(std::byte*)>& use)>;
+/// Calls `use` with the addresses of movable blocks of state, near meanwhile; `access` says what
+/// `use` does: StepMemory::with_state().
+using MovableState =
+    std::function<void(std::span<const prefetch::DataId> ids, um::Access access,
+                       const std::function<void(std::span<std::byte* const>)>& use)>;
 
 /// The numbers that outlive a step: parameters, the optimizer's and running statistics. Those that
 /// plans leave near are in one block of near memory; the others are wherever the steps have them.

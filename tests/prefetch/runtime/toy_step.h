@@ -187,7 +187,9 @@ inline void copy_toy_state(const ToyPart& part, const ToyState& state, um::Acces
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
     const bool is_state = graph.data[i].kind == DataKind::kState;
     if (!is_state || !part.layout->block_sizes.is_movable(DataId(i))) continue;
-    part.memory->with_state(DataId(i), access, [&](std::byte* at) {
+    const DataId id{static_cast<std::uint32_t>(i)};
+    part.memory->with_state({&id, 1}, access, [&](std::span<std::byte* const> places) {
+      std::byte* const at = places.front();
       std::byte* plain = state.addresses()[i];
       const std::size_t size = graph.data[i].size.count();
       access == um::Access::kRead ? std::memcpy(plain, at, size) : std::memcpy(at, plain, size);
@@ -215,7 +217,8 @@ inline ToyResult run_planned(std::span<const ToyPart> parts, const ToyState& sta
     use_toy_state(
         part.layout->graph, step,
         [&](DataId id, um::Access access, const auto& use) {
-          part.memory->with_state(id, access, use);
+          part.memory->with_state({&id, 1}, access,
+                                  [&](std::span<std::byte* const> places) { use(places.front()); });
         },
         result);
   }
