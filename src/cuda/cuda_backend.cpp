@@ -45,6 +45,11 @@ std::string cudnn_version() {
          std::to_string(version % 100);
 }
 
+// Of the floats of a part, in bytes.
+std::size_t part_offset(const ParameterLayout& layout, const ParameterPart& part) {
+  return float_bytes(layout.cuts().range(part).begin).count();
+}
+
 }  // namespace
 
 void CudaBackend::DestroyCudnn::operator()(cudnnHandle_t handle) const noexcept {
@@ -82,6 +87,15 @@ um::Bytes CudaBackend::tensor_bytes(const TensorShape& shape) const {
 
 um::Bytes CudaBackend::parameter_bytes(const ParameterSpec& spec) const {
   return ParameterLayout{machine_.precision, spec}.bytes();
+}
+
+std::size_t CudaBackend::parameter_parts(const ParameterSpec& spec, um::Bytes most) const {
+  return ParameterLayout{machine_.precision, spec}.cuts().parts(most);
+}
+
+um::Bytes CudaBackend::parameter_part_bytes(const ParameterSpec& spec,
+                                            const ParameterPart& part) const {
+  return ParameterLayout{machine_.precision, spec}.part_bytes(part);
 }
 
 um::Bytes CudaBackend::saved_bytes(const Operation& operation) const {
@@ -160,20 +174,29 @@ std::unique_ptr<Kernel> CudaBackend::prepare(const Operation& operation,
 }
 
 void CudaBackend::import_parameters(const ParameterSpec& spec, std::span<const float> values,
-                                    std::byte* block) const {
-  std::vector<std::byte> bytes(parameter_bytes(spec).count());
+                                    std::span<std::byte* const> parts) const {
+  const ParameterLayout layout{machine_.precision, spec};
+  std::vector<std::byte> bytes(layout.bytes().count());
   import_block(machine_.precision, spec, values, bytes);
-  um::check(
-      cudaMemcpyAsync(block, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, machine_.stream));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const ParameterPart part{.index = i, .count = parts.size()};
+    const std::byte* const from = bytes.data() + part_offset(layout, part);
+    um::check(cudaMemcpyAsync(parts[i], from, layout.part_bytes(part).count(),
+                              cudaMemcpyHostToDevice, machine_.stream));
+  }
   um::check(cudaStreamSynchronize(machine_.stream));
 }
 
-void CudaBackend::export_parameters(const ParameterSpec& spec, const std::byte* block,
+void CudaBackend::export_parameters(const ParameterSpec& spec, std::span<std::byte* const> parts,
                                     std::span<float> values) const {
-  const std::size_t floats = ParameterLayout{machine_.precision, spec}.float_count();
-  std::vector<std::byte> bytes(float_bytes(floats).count());
-  um::check(
-      cudaMemcpyAsync(bytes.data(), block, bytes.size(), cudaMemcpyDeviceToHost, machine_.stream));
+  const ParameterLayout layout{machine_.precision, spec};
+  std::vector<std::byte> bytes(float_bytes(layout.float_count()).count());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const ParameterPart part{.index = i, .count = parts.size()};
+    const um::Bytes floats = float_bytes(layout.cuts().range(part).count());
+    um::check(cudaMemcpyAsync(bytes.data() + part_offset(layout, part), parts[i], floats.count(),
+                              cudaMemcpyDeviceToHost, machine_.stream));
+  }
   um::check(cudaStreamSynchronize(machine_.stream));
   export_block(machine_.precision, spec, bytes, values);
 }

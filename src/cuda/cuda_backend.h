@@ -36,6 +36,10 @@ class CudaBackend final : public Backend {
 
   [[nodiscard]] um::Bytes tensor_bytes(const TensorShape& shape) const override;
   [[nodiscard]] um::Bytes parameter_bytes(const ParameterSpec& spec) const override;
+  [[nodiscard]] std::size_t parameter_parts(const ParameterSpec& spec,
+                                            um::Bytes most) const override;
+  [[nodiscard]] um::Bytes parameter_part_bytes(const ParameterSpec& spec,
+                                               const ParameterPart& part) const override;
   [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override;
   [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override;
   [[nodiscard]] um::Bytes smallest_page() const override;
@@ -50,11 +54,11 @@ class CudaBackend final : public Backend {
   [[nodiscard]] std::unique_ptr<Kernel> prepare_updates(
       std::span<const Operation> updates) const override;
   void clear(um::Range block) const override;
-  /// Behind what was enqueued before; return when the copy is made. `block` is memory of the
+  /// Behind what was enqueued before; return when the copies are made. `parts` are memory of the
   /// device.
   void import_parameters(const ParameterSpec& spec, std::span<const float> values,
-                         std::byte* block) const override;
-  void export_parameters(const ParameterSpec& spec, const std::byte* block,
+                         std::span<std::byte* const> parts) const override;
+  void export_parameters(const ParameterSpec& spec, std::span<std::byte* const> parts,
                          std::span<float> values) const override;
 
  private:

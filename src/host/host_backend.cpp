@@ -50,9 +50,17 @@ std::vector<AlgorithmInfo> convolution_algorithms(const Machine& machine, const 
   return algorithms;
 }
 
+std::vector<float*> floats_of(std::span<std::byte* const> parts) {
+  std::vector<float*> all;
+  for (std::byte* const part : parts) all.push_back(floats(part));
+  return all;
+}
+
 template <class Op>
 um::Bytes default_workspace(const Machine& machine, const Op& op) {
-  if constexpr (kIsLinear<Op>) {
+  if constexpr (std::is_same_v<Op, LinearBackwardWeights>) {
+    return workspace_of(machine, op, make_primitive(machine, op));
+  } else if constexpr (kIsLinear<Op>) {
     return workspace_of(machine, make_primitive(machine, op));
   } else if constexpr (Op::kRow.workspace == Workspace::kHost ||
                        Op::kRow.workspace == Workspace::kBoth) {
@@ -86,6 +94,15 @@ um::Bytes HostBackend::tensor_bytes(const TensorShape& shape) const {
 
 um::Bytes HostBackend::parameter_bytes(const ParameterSpec& spec) const {
   return float_bytes(parts_of(machine_.layout, spec).total);
+}
+
+std::size_t HostBackend::parameter_parts(const ParameterSpec& spec, um::Bytes most) const {
+  return cuts_of(machine_.layout, spec).parts(most);
+}
+
+um::Bytes HostBackend::parameter_part_bytes(const ParameterSpec& spec,
+                                            const ParameterPart& part) const {
+  return float_bytes(cuts_of(machine_.layout, spec).range(part).count());
 }
 
 um::Bytes HostBackend::saved_bytes(const Operation& operation) const {
@@ -135,7 +152,9 @@ std::unique_ptr<Kernel> HostBackend::prepare(const Operation& operation,
           }
         } else {
           um::expects(algorithm == kDefault, "the algorithm is one of algorithms(operation)");
-          if constexpr (kIsLinear<Op>) {
+          if constexpr (std::is_same_v<Op, LinearBackwardWeights>) {
+            return make_kernel(machine_, op, make_primitive(machine_, op));
+          } else if constexpr (kIsLinear<Op>) {
             return make_kernel(machine_, make_primitive(machine_, op));
           } else {
             return make_kernel(machine_, op);
@@ -148,13 +167,13 @@ std::unique_ptr<Kernel> HostBackend::prepare(const Operation& operation,
 void HostBackend::clear(um::Range block) const { clear_memory(block); }
 
 void HostBackend::import_parameters(const ParameterSpec& spec, std::span<const float> values,
-                                    std::byte* block) const {
-  import_block(machine_.layout, spec, values, reinterpret_cast<float*>(block));
+                                    std::span<std::byte* const> parts) const {
+  import_block(machine_.layout, spec, values, floats_of(parts));
 }
 
-void HostBackend::export_parameters(const ParameterSpec& spec, const std::byte* block,
+void HostBackend::export_parameters(const ParameterSpec& spec, std::span<std::byte* const> parts,
                                     std::span<float> values) const {
-  export_block(machine_.layout, spec, reinterpret_cast<const float*>(block), values);
+  export_block(machine_.layout, spec, floats_of(parts), values);
 }
 
 std::string kernel_library() { return onednn_version(); }

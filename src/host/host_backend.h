@@ -28,6 +28,10 @@ class HostBackend final : public Backend {
 
   [[nodiscard]] um::Bytes tensor_bytes(const TensorShape& shape) const override;
   [[nodiscard]] um::Bytes parameter_bytes(const ParameterSpec& spec) const override;
+  [[nodiscard]] std::size_t parameter_parts(const ParameterSpec& spec,
+                                            um::Bytes most) const override;
+  [[nodiscard]] um::Bytes parameter_part_bytes(const ParameterSpec& spec,
+                                               const ParameterPart& part) const override;
   [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override;
   [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override;
   [[nodiscard]] std::string description() const override;
@@ -35,8 +39,8 @@ class HostBackend final : public Backend {
                                                 std::string_view algorithm) const override;
   void clear(um::Range block) const override;
   void import_parameters(const ParameterSpec& spec, std::span<const float> values,
-                         std::byte* block) const override;
-  void export_parameters(const ParameterSpec& spec, const std::byte* block,
+                         std::span<std::byte* const> parts) const override;
+  void export_parameters(const ParameterSpec& spec, std::span<std::byte* const> parts,
                          std::span<float> values) const override;
 
   [[nodiscard]] const Layout& layout() const { return machine_.layout; }

@@ -12,6 +12,7 @@
 
 #include "src/ops/operation.h"
 #include "src/ops/parameter.h"
+#include "src/ops/parameter_part.h"
 #include "src/ops/tensor.h"
 #include "um/bytes.h"
 #include "um/error.h"
@@ -95,6 +96,19 @@ class SizeModel {
   /// Bytes of an activation or gradient of this shape, padding included.
   [[nodiscard]] virtual um::Bytes tensor_bytes(const TensorShape& shape) const = 0;
   [[nodiscard]] virtual um::Bytes parameter_bytes(const ParameterSpec& spec) const = 0;
+  /// The fewest parts of the block none of which has more than `most`, as far as the block can be
+  /// cut: 1 for all but linear layers.
+  [[nodiscard]] virtual std::size_t parameter_parts(const ParameterSpec& /*spec*/,
+                                                    um::Bytes /*most*/) const {
+    return 1;
+  }
+  /// Bytes of a part of a gradient or of what an optimizer keeps: of the only part, those of
+  /// parameter_bytes(). Requires: no more parts than the block can be cut into.
+  [[nodiscard]] virtual um::Bytes parameter_part_bytes(const ParameterSpec& spec,
+                                                       const ParameterPart& part) const {
+    um::expects(part.count == 1, "a block that can be cut");
+    return parameter_bytes(spec);
+  }
   /// Bytes of the mask or index that a forward operation saves for its backward; zero for most.
   [[nodiscard]] virtual um::Bytes saved_bytes(const Operation& operation) const = 0;
   /// Near memory in which a batch waits for its step; zero where kernels take it from RAM.
@@ -147,10 +161,11 @@ class Backend : public SizeModel {
   /// run(), returns when that is done or enqueued. Requires: whole 64 bytes, aligned to that.
   virtual void clear(um::Range block) const = 0;
   /// Between the canonical order of parameter.h and this backend's own. Padding becomes zero.
-  /// Requires: `block` has parameter_bytes(spec) bytes, `values` has element_count(spec) numbers.
+  /// Requires: `parts` are the blocks of all parts in order, each of parameter_part_bytes();
+  /// `values` has element_count(spec) numbers.
   virtual void import_parameters(const ParameterSpec& spec, std::span<const float> values,
-                                 std::byte* block) const = 0;
-  virtual void export_parameters(const ParameterSpec& spec, const std::byte* block,
+                                 std::span<std::byte* const> parts) const = 0;
+  virtual void export_parameters(const ParameterSpec& spec, std::span<std::byte* const> parts,
                                  std::span<float> values) const = 0;
 };
 

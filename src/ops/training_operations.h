@@ -5,6 +5,7 @@
 #include "src/ops/operation_row.h"
 #include "src/ops/optimizer.h"
 #include "src/ops/parameter.h"
+#include "src/ops/parameter_part.h"
 #include "src/ops/tensor.h"
 
 namespace spillway {
@@ -48,17 +49,22 @@ struct SoftmaxCrossEntropyEvaluate {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 1, 10); }
 };
 
-/// Of an operation on so many blocks of parameters.
-[[nodiscard]] inline OperationCost update_cost(const ParameterSpec& parameters, double flops_each,
+/// Of an operation on a part of so many blocks of parameters.
+[[nodiscard]] inline OperationCost update_cost(const ParameterSpec& parameters,
+                                               const ParameterPart& part, double flops_each,
                                                std::size_t blocks) {
   const std::size_t count = element_count(parameters);
-  return {.flops = flops_each * static_cast<double>(count), .traffic = float_bytes(blocks * count)};
+  return share_of(
+      {.flops = flops_each * static_cast<double>(count), .traffic = float_bytes(blocks * count)},
+      part);
 }
 
-/// parameters, momentum, dparameters -> parameters, momentum (optimizer.h)
+/// parameters, momentum, dparameters -> parameters, momentum (optimizer.h). Of a part of the
+/// parameters, `parameters` is the whole block; momentum and dparameters are blocks of the part.
 struct SgdUpdate {
   ParameterSpec parameters;
   SgdOptions options;
+  ParameterPart part = {};
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
@@ -70,14 +76,15 @@ struct SgdUpdate {
     T parameters, momentum;
   };
   [[nodiscard]] OperationCost cost() const {
-    return update_cost(parameters, options.nesterov ? 7.0 : 5.0, 5);
+    return update_cost(parameters, part, options.nesterov ? 7.0 : 5.0, 5);
   }
 };
 /// parameters, first moment, second moment, dparameters -> parameters, first moment, second moment
-/// (optimizer.h; t is StepContext's step, counted from 1)
+/// (optimizer.h; t is StepContext's step, counted from 1). Of a part as SgdUpdate's.
 struct AdamUpdate {
   ParameterSpec parameters;
   AdamOptions options;
+  ParameterPart part = {};
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
@@ -88,12 +95,14 @@ struct AdamUpdate {
   struct Writes {
     T parameters, first_moment, second_moment;
   };
-  [[nodiscard]] OperationCost cost() const { return update_cost(parameters, 15, 7); }
+  [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 15, 7); }
 };
 
 /// sum, dparameters -> sum (in place): what the sub-batches before have left, plus dparameters.
+/// Both are blocks of the part.
 struct AccumulateGradients {
   ParameterSpec parameters;
+  ParameterPart part = {};
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
@@ -104,7 +113,7 @@ struct AccumulateGradients {
   struct Writes {
     T sum;
   };
-  [[nodiscard]] OperationCost cost() const { return update_cost(parameters, 1, 3); }
+  [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 1, 3); }
 };
 
 }  // namespace spillway

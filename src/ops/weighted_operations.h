@@ -6,6 +6,7 @@
 #include "src/ops/operand_names.h"
 #include "src/ops/operation_row.h"
 #include "src/ops/parameter.h"
+#include "src/ops/parameter_part.h"
 #include "src/ops/tensor.h"
 
 namespace spillway {
@@ -140,10 +141,11 @@ struct WeightedBackwardData {
   using Writes = OnlyDx<T>;
   [[nodiscard]] OperationCost cost() const { return geometry.cost(); }
 };
-/// x, dy -> dparameters
+/// x, dy -> dparameters, a block of the part.
 template <class Geometry>
 struct WeightedBackwardWeights {
   Geometry geometry;
+  ParameterPart part = {};
 
   static constexpr OperationRow kRow{.is_recomputable = false,
                                      .workspace = Workspace::kBoth,
@@ -154,7 +156,7 @@ struct WeightedBackwardWeights {
   struct Writes {
     T dparameters;
   };
-  [[nodiscard]] OperationCost cost() const { return geometry.cost(); }
+  [[nodiscard]] OperationCost cost() const { return share_of(geometry.cost(), part); }
 };
 
 using ConvolutionForward = WeightedForward<ConvolutionGeometry>;

@@ -36,15 +36,28 @@ um::Bytes copy_bytes(const ParameterSpec& spec) {
   return um::Bytes{float_bytes(element_count(spec)).count() / 2};
 }
 
+um::Bytes copy_share(const ParameterSpec& spec, const ParameterPart& part) {
+  return um::Bytes{copy_bytes(spec).count() / part.count};
+}
+
+// Linear layers are cut between inputs, which have a weight for each output.
+ParameterCuts cuts_of(const ParameterSpec& spec) {
+  const std::size_t total = element_count(spec);
+  const auto* const linear = std::get_if<LinearParameters>(&spec);
+  if (linear == nullptr) return {total, total, total};
+  constexpr std::size_t kInputs = 16;
+  return {linear->in.elements() * linear->out, total, kInputs * linear->out};
+}
+
 // Nothing where an operation is about activations, which are as narrow as the precision says.
 struct FloatsOf {
   using Result = std::optional<um::Bytes>;
 
   Result operator()(const SgdUpdate& op) const {
-    return op.cost().traffic + copy_bytes(op.parameters);
+    return op.cost().traffic + copy_share(op.parameters, op.part);
   }
   Result operator()(const AdamUpdate& op) const {
-    return op.cost().traffic + copy_bytes(op.parameters);
+    return op.cost().traffic + copy_share(op.parameters, op.part);
   }
   Result operator()(const AccumulateGradients& op) const { return op.cost().traffic; }
   template <class Op>
@@ -63,6 +76,16 @@ um::Bytes MachineSizeModel::tensor_bytes(const TensorShape& shape) const {
 um::Bytes MachineSizeModel::parameter_bytes(const ParameterSpec& spec) const {
   const um::Bytes floats = float_bytes(element_count(spec));
   return floats + (precision_ == Precision::kBf16 ? copy_bytes(spec) : um::Bytes{});
+}
+
+std::size_t MachineSizeModel::parameter_parts(const ParameterSpec& spec, um::Bytes most) const {
+  return cuts_of(spec).parts(most);
+}
+
+um::Bytes MachineSizeModel::parameter_part_bytes(const ParameterSpec& spec,
+                                                 const ParameterPart& part) const {
+  if (part.count == 1) return parameter_bytes(spec);
+  return float_bytes(cuts_of(spec).range(part).count());
 }
 
 um::Bytes MachineSizeModel::saved_bytes(const Operation& operation) const {

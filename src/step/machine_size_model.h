@@ -14,6 +14,10 @@ class MachineSizeModel final : public SizeModel {
 
   [[nodiscard]] um::Bytes tensor_bytes(const TensorShape& shape) const override;
   [[nodiscard]] um::Bytes parameter_bytes(const ParameterSpec& spec) const override;
+  [[nodiscard]] std::size_t parameter_parts(const ParameterSpec& spec,
+                                            um::Bytes most) const override;
+  [[nodiscard]] um::Bytes parameter_part_bytes(const ParameterSpec& spec,
+                                               const ParameterPart& part) const override;
   [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override;
   [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override;
   [[nodiscard]] um::Bytes traffic(const Operation& operation) const override;

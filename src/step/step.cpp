@@ -55,7 +55,9 @@ Step make_step(const nets::Network& network, const SizeModel& size_model,
 void let_state_move(Step& step) {
   for (const StateBlock& block : step.state) {
     if (block.role == StateRole::kStatistics) continue;
-    step.graph.data[static_cast<std::size_t>(block.id)].is_offloadable = true;
+    for (const prefetch::DataId id : block.ids) {
+      step.graph.data[static_cast<std::size_t>(id)].is_offloadable = true;
+    }
   }
 }
 

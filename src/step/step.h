@@ -10,6 +10,7 @@
 #include "src/ops/backend.h"
 #include "src/ops/operation.h"
 #include "src/ops/optimizer.h"
+#include "um/bytes.h"
 
 namespace spillway {
 
@@ -24,6 +25,13 @@ struct StepOptions {
   std::size_t batch = 1;
   ConvolutionAlgorithm convolution = ConvolutionAlgorithm::kAuto;
   OptimizerOptions optimizer;
+  /// A linear layer whose parameters have more than twice these bytes is updated in parts of at
+  /// most so many: their update takes the parameters and a part each of the gradient and of what
+  /// the optimizer keeps, and the gradient's part dies at once. VGG-16's first linear layer has 392
+  /// MiB of parameters; Adam would need four times that at once. Parts of less cost time: each is a
+  /// matrix product and an update of its own. The same wherever the state is: what is summed in
+  /// another shape may round otherwise.
+  um::Bytes largest_update{32ULL << 20U};
 };
 
 /// The kernel call of one task: `operands` in the order of the operation's Reads and Writes.
@@ -39,9 +47,11 @@ enum class StateRole {
 };
 
 /// A block that outlives the step. Names are unique: "conv1", "conv1.momentum" (of SGD),
-/// "conv1.exp_avg" and "conv1.exp_avg_sq" (Adam's first and second moment), "bn1.running".
+/// "conv1.exp_avg" and "conv1.exp_avg_sq" (Adam's first and second moment), "bn1.running". What an
+/// optimizer keeps of a layer that is updated in parts is a block of the graph for each part, in
+/// order: "fc6.exp_avg[0]", "fc6.exp_avg[1]".
 struct StateBlock {
-  prefetch::DataId id;
+  std::vector<prefetch::DataId> ids;  ///< one, but of such
   std::string name;
   ParameterSpec spec;
   StateRole role;
@@ -61,9 +71,9 @@ struct Step {
   std::vector<prefetch::DataId> gradients;
 };
 
-/// Loads a batch, goes forward, backward, and updates each parameter block as soon as its gradient
-/// is complete. Throws: um::Error when layers have names of which two parts of the step would get
-/// one: "a.momentum" is the momentum of a layer "a".
+/// Loads a batch, goes forward, backward, and updates each parameter block, or part of it, as soon
+/// as its gradient is complete. Throws: um::Error when layers have names of which two parts of the
+/// step would get one: "a.momentum" is the momentum of a layer "a".
 [[nodiscard]] Step make_training_step(const nets::Network& network, const SizeModel& size_model,
                                       const StepOptions& options);
 

@@ -78,28 +78,46 @@ DataId StepBuilder::new_bytes(std::string name, um::Bytes size) {
 }
 
 TrainedBlocks StepBuilder::new_parameters(const std::string& name, const ParameterSpec& spec) {
-  TrainedBlocks blocks{.parameters = new_state(name, spec, StateRole::kParameters)};
+  TrainedBlocks blocks{.parameters = new_state(name, spec, StateRole::kParameters).front()};
   if (!is_training()) return blocks;
+  blocks.optimizer.resize(parts_of(spec));
   for (const char* suffix : std::visit(OptimizerState{}, options_.optimizer)) {
-    blocks.optimizer.push_back(new_state(name + suffix, spec, StateRole::kOptimizer));
+    const std::vector<DataId> ids =
+        new_state(name + suffix, spec, StateRole::kOptimizer, blocks.optimizer.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) blocks.optimizer[i].push_back(ids[i]);
   }
   return blocks;
 }
 
+std::size_t StepBuilder::parts_of(const ParameterSpec& spec) const {
+  const um::Bytes most = options_.largest_update;
+  return size_model_.parameter_bytes(spec) > most + most ? size_model_.parameter_parts(spec, most)
+                                                         : 1;
+}
+
 DataId StepBuilder::new_statistics(const std::string& name, std::size_t channels) {
   return new_state(name + ".running", BatchNormStatistics{.channels = channels},
-                   StateRole::kStatistics);
+                   StateRole::kStatistics)
+      .front();
 }
 
-DataId StepBuilder::new_parameter_gradient(const std::string& name, const ParameterSpec& spec) {
-  return new_bytes(name + ".dw", size_model_.parameter_bytes(spec));
+DataId StepBuilder::new_parameter_gradient(const std::string& name, const ParameterSpec& spec,
+                                           const ParameterPart& part) {
+  return new_bytes(name + ".dw" + suffix_of(part), size_model_.parameter_part_bytes(spec, part));
 }
 
-DataId StepBuilder::new_state(const std::string& name, const ParameterSpec& spec, StateRole role) {
-  const DataId id = step_.graph.add(prefetch::DataBlock{
-      .name = name, .size = size_model_.parameter_bytes(spec), .kind = DataKind::kState});
-  step_.state.push_back({.id = id, .name = name, .spec = spec, .role = role});
-  return id;
+std::vector<DataId> StepBuilder::new_state(const std::string& name, const ParameterSpec& spec,
+                                           StateRole role, std::size_t parts) {
+  std::vector<DataId> ids;
+  for (std::size_t i = 0; i < parts; ++i) {
+    const ParameterPart part{.index = i, .count = parts};
+    ids.push_back(
+        step_.graph.add(prefetch::DataBlock{.name = name + suffix_of(part),
+                                            .size = size_model_.parameter_part_bytes(spec, part),
+                                            .kind = DataKind::kState}));
+  }
+  step_.state.push_back({.ids = ids, .name = name, .spec = spec, .role = role});
+  return ids;
 }
 
 std::vector<prefetch::Algorithm> StepBuilder::algorithms(const Operation& operation) const {
@@ -150,17 +168,20 @@ void StepBuilder::emit_task(prefetch::Task task, const Operation& operation,
 }
 
 void StepBuilder::emit_update(const std::string& name, const ParameterSpec& spec,
-                              const TrainedBlocks& blocks, DataId gradient) {
-  const std::string task = name + ".update";
-  const auto& own = blocks.optimizer;
+                              const TrainedBlocks& blocks, DataId gradient,
+                              const ParameterPart& part) {
+  const std::string task = name + ".update" + suffix_of(part);
+  const auto& own = blocks.optimizer[part.index];
   if (const auto* const sgd = std::get_if<SgdOptions>(&options_.optimizer)) {
-    emit(task, prefetch::Phase::kUpdate, SgdUpdate{.parameters = spec, .options = *sgd},
+    emit(task, prefetch::Phase::kUpdate,
+         SgdUpdate{.parameters = spec, .options = *sgd, .part = part},
          {.parameters = blocks.parameters, .momentum = own[0], .dparameters = gradient},
          {.parameters = blocks.parameters, .momentum = own[0]});
     return;
   }
   emit(task, prefetch::Phase::kUpdate,
-       AdamUpdate{.parameters = spec, .options = std::get<AdamOptions>(options_.optimizer)},
+       AdamUpdate{
+           .parameters = spec, .options = std::get<AdamOptions>(options_.optimizer), .part = part},
        {.parameters = blocks.parameters,
         .first_moment = own[0],
         .second_moment = own[1],

@@ -22,10 +22,13 @@ struct Value {
   bool is_saved = false;  ///< the layer that made it reads it again on the way back
 };
 
-/// The blocks of a trained layer that outlive the step.
+/// The blocks of a trained layer that outlive the step. Its gradient and what the optimizer keeps
+/// may be in parts: StepOptions::largest_update.
 struct TrainedBlocks {
   prefetch::DataId parameters{};
-  std::vector<prefetch::DataId> optimizer;  ///< in the order of the update's operands
+  /// What the optimizer keeps beside each part of them, in the order of the update's operands: as
+  /// many as there are parts. Empty in an evaluation step.
+  std::vector<std::vector<prefetch::DataId>> optimizer;
 };
 
 enum class Purpose { kTraining, kEvaluation };
@@ -51,8 +54,9 @@ class StepBuilder {
   /// A parameter block and, in a training step, what the optimizer keeps beside it.
   TrainedBlocks new_parameters(const std::string& name, const ParameterSpec& spec);
   prefetch::DataId new_statistics(const std::string& name, std::size_t channels);
-  /// A block for the gradient of parameters.
-  prefetch::DataId new_parameter_gradient(const std::string& name, const ParameterSpec& spec);
+  /// A block for the gradient of a part of parameters.
+  prefetch::DataId new_parameter_gradient(const std::string& name, const ParameterSpec& spec,
+                                          const ParameterPart& part = {});
 
   // ---- tasks
   /// The first task: makes the value of the image node, and the labels.
@@ -72,9 +76,9 @@ class StepBuilder {
                .writes = listed<prefetch::DataId>(writes, write_count(operation))},
               operation, updated_once);
   }
-  /// The update of a parameter block with its gradient.
+  /// The update of a part of a parameter block with its gradient.
   void emit_update(const std::string& name, const ParameterSpec& spec, const TrainedBlocks& blocks,
-                   prefetch::DataId gradient);
+                   prefetch::DataId gradient, const ParameterPart& part = {});
 
   [[nodiscard]] const SizeModel& size_model() const { return size_model_; }
   [[nodiscard]] std::size_t batch() const { return options_.batch; }
@@ -91,7 +95,11 @@ class StepBuilder {
   void emit_task(prefetch::Task task, const Operation& operation,
                  std::optional<prefetch::DataId> updated_once);
   [[nodiscard]] std::vector<prefetch::Algorithm> algorithms(const Operation& operation) const;
-  prefetch::DataId new_state(const std::string& name, const ParameterSpec& spec, StateRole role);
+  // In so many parts.
+  std::vector<prefetch::DataId> new_state(const std::string& name, const ParameterSpec& spec,
+                                          StateRole role, std::size_t parts = 1);
+  // How many parts the gradient of such parameters has, and what the optimizer keeps.
+  [[nodiscard]] std::size_t parts_of(const ParameterSpec& spec) const;
 
   const nets::Network& network_;
   const SizeModel& size_model_;

@@ -15,23 +15,36 @@ using prefetch::SubBatches;
 using prefetch::Task;
 using prefetch::TaskGraph;
 
-// Parameter blocks by their gradients.
-using ParametersOf = std::map<DataId, const StateBlock*>;
+// A part of a parameter block.
+struct PartOfBlock {
+  const StateBlock* block;
+  ParameterPart part;
+};
+
+// By their gradients.
+using ParametersOf = std::map<DataId, PartOfBlock>;
+
+ParameterPart part_of_update(const Operation& update) {
+  if (const auto* const sgd = std::get_if<SgdUpdate>(&update)) return sgd->part;
+  return std::get<AdamUpdate>(update).part;
+}
 
 // An update reads the gradient and writes the block.
 ParametersOf parameters_by_gradient(const Step& training) {
   std::map<DataId, const StateBlock*> parameters;
   for (const StateBlock& block : training.state) {
-    if (block.role == StateRole::kParameters) parameters.emplace(block.id, &block);
+    if (block.role == StateRole::kParameters) parameters.emplace(block.ids.front(), &block);
   }
   ParametersOf gradients;
-  for (const Task& task : training.graph.tasks) {
+  for (std::size_t t = 0; t < training.launches.size(); ++t) {
+    const Task& task = training.graph.tasks[t];
     if (task.phase != Phase::kUpdate) continue;
     const auto updated =
         std::ranges::find_if(task.writes, [&](const DataId id) { return parameters.contains(id); });
     for (const DataId id : task.reads) {
       if (training.graph[id].kind == DataKind::kTensor) {
-        gradients.emplace(id, parameters.at(*updated));
+        gradients.emplace(id, PartOfBlock{.block = parameters.at(*updated),
+                                          .part = part_of_update(training.launches[t].operation)});
       }
     }
   }
@@ -78,9 +91,11 @@ class SubStepMaker {
       return;
     }
     const DataId sum = *gradient;
-    const DataId part = made_.graph.add(DataBlock{.name = made_.graph[sum].name + "_part",
-                                                  .size = made_.graph[sum].size,
-                                                  .kind = DataKind::kTensor});
+    const auto& [block, place] = parameters_.at(sum);
+    const DataId part =
+        made_.graph.add(DataBlock{.name = block->name + ".dw_part" + suffix_of(place),
+                                  .size = made_.graph[sum].size,
+                                  .kind = DataKind::kTensor});
     *gradient = part;
     std::ranges::replace(launch.operands, sum, part);
     add(std::move(task), std::move(launch));
@@ -88,10 +103,10 @@ class SubStepMaker {
   }
 
   void accumulate(DataId sum, DataId part) {
-    const StateBlock& parameters = *parameters_.at(sum);
-    const AccumulateGradients operation{.parameters = parameters.spec};
+    const auto& [block, place] = parameters_.at(sum);
+    const AccumulateGradients operation{.parameters = block->spec, .part = place};
     const OperationCost cost = cost_of(operation);
-    add({.name = parameters.name + ".accumulate",
+    add({.name = block->name + ".accumulate" + suffix_of(place),
          .phase = Phase::kBackward,
          .reads =
              listed<DataId>(AccumulateGradients::Reads<DataId>{.sum = sum, .dparameters = part}, 2),

@@ -81,10 +81,13 @@ State::State(const Step& step, Bytes page, const Backend& backend, um::Memory& m
   const prefetch::BlockSizes block_sizes{step.graph, page};
   Bytes size;
   for (const StateBlock& block : blocks_) {
-    std::optional<std::size_t>& offset = offsets_.emplace_back();
-    if (block_sizes.is_movable(block.id)) continue;
-    offset = size.count();
-    size += um::round_up(backend_.parameter_bytes(block.spec), prefetch::kNearAlignment);
+    std::vector<std::optional<std::size_t>>& offsets = offsets_.emplace_back();
+    for (const prefetch::DataId id : block.ids) {
+      std::optional<std::size_t>& offset = offsets.emplace_back();
+      if (block_sizes.is_movable(id)) continue;
+      offset = size.count();
+      size += um::round_up(step.graph[id].size, prefetch::kNearAlignment);
+    }
   }
   block_ = um::Block{memory, size};
   if (size > Bytes{}) backend_.clear(block_.bytes());
@@ -93,7 +96,7 @@ State::State(const Step& step, Bytes page, const Backend& backend, um::Memory& m
 void State::initialise(std::uint64_t seed) {
   std::uint64_t place = 0;  // the same whatever the optimizer keeps
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const auto& [id, name, spec, role] = blocks_[i];
+    const auto& [ids, name, spec, role] = blocks_[i];
     const bool is_zero = role == StateRole::kOptimizer;
     import(i,
            is_zero ? std::vector<float>(element_count(spec)) : initial_values(spec, seed, place));
@@ -102,15 +105,23 @@ void State::initialise(std::uint64_t seed) {
 }
 
 std::vector<std::byte*> State::addresses(const Step& step) const {
-  std::unordered_map<std::string, std::byte*> by_name;
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    by_name.emplace(blocks_[i].name, offsets_[i] ? block_.data() + *offsets_[i] : nullptr);
-  }
+  std::unordered_map<std::string, std::size_t> by_name;
+  for (std::size_t i = 0; i < blocks_.size(); ++i) by_name.emplace(blocks_[i].name, i);
   std::vector<std::byte*> addresses(step.graph.data.size(), nullptr);
   for (const StateBlock& block : step.state) {
-    addresses[static_cast<std::size_t>(block.id)] = by_name.at(block.name);
+    const std::vector<std::byte*> parts = pinned(by_name.at(block.name));
+    um::expects(parts.size() == block.ids.size(), "steps of one network have the same parts");
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      addresses[static_cast<std::size_t>(block.ids[i])] = parts[i];
+    }
   }
   return addresses;
+}
+
+std::vector<std::byte*> State::at(std::size_t index) const {
+  std::vector<std::byte*> parts;
+  for (const std::size_t offset : offsets_[index]) parts.push_back(block_.data() + offset);
+  return parts;
 }
 
 std::string State::sha256() const {
@@ -170,24 +181,40 @@ void State::load(const std::filesystem::path& path,
 
 std::vector<float> State::values(std::size_t index) const {
   std::vector<float> numbers(element_count(blocks_[index].spec));
-  use(index, um::Access::kRead,
-      [&](std::byte* block) { backend_.export_parameters(blocks_[index].spec, block, numbers); });
+  use(index, um::Access::kRead, [&](std::span<std::byte* const> parts) {
+    backend_.export_parameters(blocks_[index].spec, parts, numbers);
+  });
   return numbers;
 }
 
 void State::import(std::size_t index, std::span<const float> numbers) {
-  use(index, um::Access::kWrite,
-      [&](std::byte* block) { backend_.import_parameters(blocks_[index].spec, numbers, block); });
+  use(index, um::Access::kWrite, [&](std::span<std::byte* const> parts) {
+    backend_.import_parameters(blocks_[index].spec, numbers, parts);
+  });
 }
 
-void State::use(std::size_t index, um::Access access,
-                const std::function<void(std::byte*)>& use) const {
-  if (offsets_[index]) {
-    use(block_.data() + *offsets_[index]);
-  } else {
-    movable_({&blocks_[index].id, 1}, access,
-             [&](std::span<std::byte* const> places) { use(places.front()); });
+std::vector<std::byte*> State::pinned(std::size_t index) const {
+  std::vector<std::byte*> parts;
+  for (const std::optional<std::size_t> offset : offsets_[index]) {
+    parts.push_back(offset ? block_.data() + *offset : nullptr);
   }
+  return parts;
+}
+
+void State::use(std::size_t index, um::Access access, const Use& use) const {
+  std::vector<std::byte*> parts = pinned(index);
+  std::vector<prefetch::DataId> moving;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i] == nullptr) moving.push_back(blocks_[index].ids[i]);
+  }
+  if (moving.empty()) return use(parts);
+  movable_(moving, access, [&](std::span<std::byte* const> places) {
+    std::size_t next = 0;
+    for (std::byte*& part : parts) {
+      if (part == nullptr) part = places[next++];
+    }
+    use(parts);
+  });
 }
 
 std::string weights_sha256(const std::filesystem::path& path, const Step& step) {

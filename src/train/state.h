@@ -69,14 +69,19 @@ class State {
   }
 
  private:
-  void use(std::size_t index, um::Access access, const std::function<void(std::byte*)>& use) const;
+  using Use = std::function<void(std::span<std::byte* const>)>;
+
+  // Where the parts of a block are; null where it moves.
+  [[nodiscard]] std::vector<std::byte*> pinned(std::size_t index) const;
+  void use(std::size_t index, um::Access access, const Use& use) const;
   void import(std::size_t index, std::span<const float> numbers);
   [[nodiscard]] std::vector<float> values(std::size_t index) const;
   void load(const std::filesystem::path& path, const std::map<std::string, std::string>* digests);
 
   const Backend& backend_;
   std::vector<StateBlock> blocks_;
-  std::vector<std::optional<std::size_t>> offsets_;  // in block_; nothing for what moves
+  // By block and part: where it is in block_; nothing where it moves.
+  std::vector<std::vector<std::optional<std::size_t>>> offsets_;
   um::Block block_;
   MovableState movable_;
 };

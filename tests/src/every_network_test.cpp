@@ -96,8 +96,10 @@ std::vector<std::span<std::byte>> state_blocks(NetworkInMemory& net) {
   const std::vector<std::byte*> addresses = net.session().state().addresses(step);
   std::vector<std::span<std::byte>> blocks;
   for (const StateBlock& block : step.state) {
-    const auto id = static_cast<std::size_t>(block.id);
-    blocks.emplace_back(addresses[id], step.graph.data[id].size.count());
+    for (const prefetch::DataId part : block.ids) {
+      const auto id = static_cast<std::size_t>(part);
+      blocks.emplace_back(addresses[id], step.graph.data[id].size.count());
+    }
   }
   return blocks;
 }

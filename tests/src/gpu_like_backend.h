@@ -102,6 +102,14 @@ class GpuLikeBackend final : public Backend {
   [[nodiscard]] um::Bytes parameter_bytes(const ParameterSpec& spec) const override {
     return host_.parameter_bytes(spec);
   }
+  [[nodiscard]] std::size_t parameter_parts(const ParameterSpec& spec,
+                                            um::Bytes most) const override {
+    return host_.parameter_parts(spec, most);
+  }
+  [[nodiscard]] um::Bytes parameter_part_bytes(const ParameterSpec& spec,
+                                               const ParameterPart& part) const override {
+    return host_.parameter_part_bytes(spec, part);
+  }
   [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override {
     return host_.saved_bytes(operation);
   }
@@ -151,12 +159,12 @@ class GpuLikeBackend final : public Backend {
   }
   void clear(um::Range block) const override { host_.clear(block); }
   void import_parameters(const ParameterSpec& spec, std::span<const float> values,
-                         std::byte* block) const override {
-    host_.import_parameters(spec, values, block);
+                         std::span<std::byte* const> parts) const override {
+    host_.import_parameters(spec, values, parts);
   }
-  void export_parameters(const ParameterSpec& spec, const std::byte* block,
+  void export_parameters(const ParameterSpec& spec, std::span<std::byte* const> parts,
                          std::span<float> values) const override {
-    host_.export_parameters(spec, block, values);
+    host_.export_parameters(spec, parts, values);
   }
 
   /// Called before a batch is read to be staged, by the thread that does it.

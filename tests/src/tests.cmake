@@ -34,7 +34,8 @@ set(operation_tests
     src/ops/kernels/batch_norm_test.cpp src/ops/kernels/concat_test.cpp
     src/ops/kernels/crop_test.cpp src/ops/kernels/dropout_test.cpp
     src/ops/kernels/element_wise_test.cpp src/ops/kernels/load_batch_test.cpp
-    src/ops/kernels/local_response_norm_test.cpp src/ops/kernels/pool_test.cpp
+    src/ops/kernels/local_response_norm_test.cpp src/ops/kernels/parameter_part_test.cpp
+    src/ops/kernels/pool_test.cpp
     src/ops/kernels/sgd_update_test.cpp src/ops/kernels/softmax_cross_entropy_test.cpp
     src/ops/kernels/weighted_operations_test.cpp)
 spillway_test(host_tests
@@ -83,6 +84,7 @@ spillway_test(training_tests
           src/plan/sub_batch_plans_test.cpp src/step/sub_step_test.cpp src/train/train_test.cpp
           src/train/trainer_test.cpp src/step/batch_norm_values_test.cpp
           src/profile/idle_link_test.cpp src/step/machine_size_model_test.cpp
+          src/step/update_in_parts_test.cpp
   SEPARATE src/step/sub_step_test.cpp
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::profile
        spillway::train spillway::um_host)

@@ -40,11 +40,14 @@ void set(const MatmulProblem& problem, cublasLtMatmulPreference_t descriptor,
   check_for(problem, cublasLtMatmulPreferenceSetAttribute(descriptor, name, &value, sizeof value));
 }
 
+// Columns are `stride` apart: 0 says that they are dense.
 Owned<cublasLtMatrixLayout_t> layout(const MatmulProblem& problem, cudaDataType_t type,
-                                     std::size_t rows, std::size_t columns) {
+                                     std::size_t rows, std::size_t columns,
+                                     std::size_t stride = 0) {
   cublasLtMatrixLayout_t raw = nullptr;
   check_for(problem,
-            cublasLtMatrixLayoutCreate(&raw, type, rows, columns, static_cast<std::int64_t>(rows)));
+            cublasLtMatrixLayoutCreate(&raw, type, rows, columns,
+                                       static_cast<std::int64_t>(stride == 0 ? rows : stride)));
   return Owned<cublasLtMatrixLayout_t>{raw};
 }
 
@@ -80,8 +83,8 @@ Descriptors describe(const Machine& machine, const MatmulProblem& problem, bool 
   return {.operation = std::move(operation),
           .first = problem.b_is_transposed ? layout(problem, type, inner, columns)
                                            : layout(problem, type, columns, inner),
-          .second = problem.a_is_transposed ? layout(problem, type, rows, inner)
-                                            : layout(problem, type, inner, rows),
+          .second = problem.a_is_transposed ? layout(problem, type, rows, inner, problem.a_stride)
+                                            : layout(problem, type, inner, rows, problem.a_stride),
           .result = layout(problem, problem.d_is_float ? CUDA_R_32F : type, columns, rows)};
 }
 

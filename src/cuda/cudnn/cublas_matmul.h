@@ -10,13 +10,14 @@
 
 namespace spillway::cuda {
 
-/// D = A B for row-major matrices: (rows x columns) = (rows x inner) (inner x columns). All are
-/// dense and begin at multiples of 16 bytes.
+/// D = A B for row-major matrices: (rows x columns) = (rows x inner) (inner x columns). All begin
+/// at multiples of 16 bytes, and B and D are dense.
 struct MatmulProblem {
   std::size_t rows;
   std::size_t columns;
   std::size_t inner;
   bool a_is_transposed = false;  ///< A lies in memory as (inner x rows)
+  std::size_t a_stride = 0;      ///< elements from one row of A in memory to the next; 0: dense
   bool b_is_transposed = false;  ///< B lies in memory as (columns x inner)
   bool d_is_float = false;  ///< else D's elements are of the precision's tensors, as A's and B's
   bool bias = false;        ///< adds a number of D's type to each column

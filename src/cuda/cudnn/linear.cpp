@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "src/cuda/cudnn/cublas_matmul.h"
 #include "src/cuda/kernels/bias_relu.h"
 #include "src/cuda/kernels/channel_sums.h"
@@ -38,20 +40,33 @@ MatmulProblem problem_of(const LinearBackwardData& op) {
           .inner = outputs(g),
           .purpose = purpose("gradient of the data", g)};
 }
+
+// Of the operation's part, without biases.
+FloatRange part_outputs(const LinearBackwardWeights& op) {
+  const LinearGeometry& g = op.geometry;
+  const FloatRange floats = ParameterLayout{Precision::kFp32, g.parameters()}.cuts().range(op.part);
+  return {.begin = floats.begin / inputs(g), .end = std::min(floats.end / inputs(g), outputs(g))};
+}
+
 MatmulProblem problem_of(const LinearBackwardWeights& op) {
   const LinearGeometry& g = op.geometry;
-  return {.rows = outputs(g),
+  return {.rows = part_outputs(op).count(),
           .columns = inputs(g),
           .inner = g.x.batch,
           .a_is_transposed = true,
+          .a_stride = outputs(g),
           .d_is_float = true,
           .purpose = purpose("gradient of the weights", g)};
 }
 
+// Biases are in the last part.
+bool has_bias(const LinearBackwardWeights& op) { return op.geometry.bias && op.part.is_last(); }
+
 // At the start of the workspace of the gradient of the weights.
-um::Bytes sums_bytes(const LinearGeometry& g) {
+um::Bytes sums_bytes(const LinearBackwardWeights& op) {
   constexpr um::Bytes kAlignment{256};
-  return g.bias ? um::round_up(channel_sums_workspace(outputs_of(g)), kAlignment) : um::Bytes{};
+  return has_bias(op) ? um::round_up(channel_sums_workspace(outputs_of(op.geometry)), kAlignment)
+                      : um::Bytes{};
 }
 
 template <class Op>
@@ -87,13 +102,14 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearBackward
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearBackwardWeights& op) {
   const ParameterLayout layout = layout_of(machine, op);
   const Matmul matmul{machine, problem_of(op)};
+  const um::Bytes first_output = part_outputs(op).begin * Layout{machine.precision}.element_bytes();
+  const std::size_t bias = layout.weight_count() - layout.cuts().range(op.part).begin;
   const auto multiply = [=](const auto& operands, const auto& arguments) {
-    const LinearGeometry& g = op.geometry;
-    matmul.run(operands.in.dy, operands.in.x, nullptr, operands.out.dparameters,
-               arguments.workspace + sums_bytes(g).count());
-    if (!g.bias) return;
-    channel_sums(machine, outputs_of(g), operands.in.dy, arguments.workspace,
-                 float_bias(layout, operands.out.dparameters));
+    matmul.run(operands.in.dy + first_output.count(), operands.in.x, nullptr,
+               operands.out.dparameters, arguments.workspace + sums_bytes(op).count());
+    if (!has_bias(op)) return;
+    channel_sums(machine, outputs_of(op.geometry), operands.in.dy, arguments.workspace,
+                 reinterpret_cast<float*>(operands.out.dparameters) + bias);
   };
   return kernel_of(op, multiply);
 }
@@ -105,7 +121,7 @@ um::Bytes workspace_of(const Machine& machine, const LinearBackwardData& op) {
   return Matmul{machine, problem_of(op)}.workspace();
 }
 um::Bytes workspace_of(const Machine& machine, const LinearBackwardWeights& op) {
-  return sums_bytes(op.geometry) + Matmul{machine, problem_of(op)}.workspace();
+  return sums_bytes(op) + Matmul{machine, problem_of(op)}.workspace();
 }
 
 }  // namespace spillway::cuda

@@ -49,11 +49,12 @@ __global__ void sgd_updates(const __grid_constant__ UpdateParts<SgdBlocks> parts
   update(parts.blocks[blockIdx.y], options, *rate, parts.ranges[blockIdx.y]);
 }
 
-SgdBlocks blocks_of(const Operands<SgdUpdate>& operands) {
-  return {.old_w = tensor<float>(operands.in.parameters),
+// `first` is that of the UpdateRange.
+SgdBlocks blocks_of(const Operands<SgdUpdate>& operands, std::size_t first) {
+  return {.old_w = tensor<float>(operands.in.parameters) + first,
           .old_v = tensor<float>(operands.in.momentum),
           .dw = tensor<float>(operands.in.dparameters),
-          .w = tensor<float>(operands.out.parameters),
+          .w = tensor<float>(operands.out.parameters) + first,
           .v = tensor<float>(operands.out.momentum)};
 }
 
@@ -67,8 +68,9 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op)
   const ParameterLayout layout{machine.precision, op.parameters};
   auto update = [stream = machine.stream, layout, op,
                  rate = rate_of_step(machine)](const auto& operands) {
-    const UpdateRange range = UpdateRange::of(layout, op.parameters, operands.out.parameters);
-    launch(stream, range.packs, sgd_update, blocks_of(operands), op.options, rate.get(), range);
+    const UpdateRange range = UpdateRange::of(layout, op, operands);
+    launch(stream, range.packs, sgd_update, blocks_of(operands, range.first), op.options,
+           rate.get(), range);
   };
   return kernel_of(op, std::move(update));
 }

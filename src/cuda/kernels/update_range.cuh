@@ -15,24 +15,34 @@
 
 namespace spillway::cuda {
 
-/// What an update goes over: the floats of a block in packs, padding included. Each part of a block
-/// is whole packs.
+/// What an update goes over: the floats of a part of a block in packs, padding included. Weights
+/// and biases are whole packs, and so is each part.
 struct UpdateRange {
+  std::size_t first;  ///< float of the parameters, which are one block
   std::size_t packs;
   std::size_t decayed;    ///< of them, those from the first on to which weight decay applies
-  __nv_bfloat16* w_copy;  ///< of the parameters, to be written too; null without one
+  __nv_bfloat16* w_copy;  ///< of the part's parameters, to be written too; null without one
 
   /// `block` holds the parameters that are written.
   static UpdateRange of(const ParameterLayout& layout, const ParameterSpec& spec,
-                        std::byte* block) {
+                        const ParameterPart& part, std::byte* block) {
     constexpr std::size_t kLanes = Pack<float>::kLanes;
-    UpdateRange range{.packs = layout.float_count() / kLanes,
-                      .decayed = has_weights(spec) ? layout.weight_count() / kLanes : 0,
-                      .w_copy = nullptr};
+    const FloatRange floats = layout.cuts().range(part);
+    const std::size_t weights = has_weights(spec) ? layout.weight_count() : 0;
+    UpdateRange range{
+        .first = floats.begin,
+        .packs = floats.count() / kLanes,
+        .decayed = (std::clamp(weights, floats.begin, floats.end) - floats.begin) / kLanes,
+        .w_copy = nullptr};
     if (layout.has_bf16_copy()) {
-      range.w_copy = reinterpret_cast<__nv_bfloat16*>(block + layout.bf16_weights().count());
+      range.w_copy =
+          reinterpret_cast<__nv_bfloat16*>(block + layout.bf16_weights().count()) + floats.begin;
     }
     return range;
+  }
+  template <class Op>
+  static UpdateRange of(const ParameterLayout& layout, const Op& op, const Operands<Op>& operands) {
+    return of(layout, op.parameters, op.part, operands.out.parameters);
   }
 
   /// Pack number `i` of the updated parameters.
@@ -57,15 +67,16 @@ struct UpdateParts {
   UpdateRange ranges[kPartsOfLaunch];
 };
 
-/// The blocks, by `blocks_of`, and the range of update number `i`; `operands` are those of all.
+/// The blocks, by `blocks_of`, and the range of update number `i`; `operands` are those of all. The
+/// blocks begin with what the range goes over.
 template <class Op, class BlocksOf>
 auto part_of(Precision precision, const std::vector<Op>& ops, std::span<std::byte* const> operands,
              std::size_t i, const BlocksOf& blocks_of) {
   const Op& op = ops[i];
   const std::size_t count = operand_count(op);
   const Operands<Op> own = operands_of(op, operands.subspan(i * count, count));
-  return std::tuple{blocks_of(own), UpdateRange::of(ParameterLayout{precision, op.parameters},
-                                                    op.parameters, own.out.parameters)};
+  const UpdateRange range = UpdateRange::of(ParameterLayout{precision, op.parameters}, op, own);
+  return std::tuple{blocks_of(own, range.first), range};
 }
 
 /// Enqueues `kernel(parts, arguments...)` as often as `count` updates need; `part_of(i)` has the

@@ -42,6 +42,13 @@ std::size_t second_count(const Spec& spec) {
   }
 }
 
+// Weights that are not cut.
+std::size_t cut_unit(const ParameterSpec& spec, std::size_t weights) {
+  const auto* const linear = std::get_if<LinearParameters>(&spec);
+  if (linear == nullptr) return weights;
+  return Layout::kChannelBlock * Layout::padded(linear->in).elements();
+}
+
 // Each calls visit(index in the canonical order, index in the block) for all of the first part.
 // Weights: `from` is (out, C, H, W) and the block (out, H, W, `stored_channels`).
 template <class Visit>
@@ -103,9 +110,14 @@ std::size_t filter_channels(const ConvolutionParameters& spec) {
 ParameterLayout::ParameterLayout(Precision precision, const ParameterSpec& spec)
     : weight_count_{std::visit([](const auto& s) { return weights_of(s); }, spec)},
       bias_count_{std::visit([](const auto& s) { return Layout::padded(second_count(s)); }, spec)},
+      cut_unit_{cut_unit(spec, weight_count_)},
       has_bf16_copy_{
           precision == Precision::kBf16 &&
           std::visit([](const auto& s) { return kHasWeights<std::decay_t<decltype(s)>>; }, spec)} {}
+
+um::Bytes ParameterLayout::part_bytes(const ParameterPart& part) const {
+  return part.count == 1 ? bytes() : float_bytes(cuts().range(part).count());
+}
 
 um::Bytes ParameterLayout::bf16_weights() const {
   um::expects(has_bf16_copy_, "the block has a bfloat16 copy");

@@ -5,6 +5,7 @@
 
 #include "src/cuda/layout/kernel_context.h"
 #include "src/ops/parameter.h"
+#include "src/ops/parameter_part.h"
 #include "um/bytes.h"
 
 namespace spillway::cuda {
@@ -21,7 +22,8 @@ namespace spillway::cuda {
 /// transposed convolutions the same with in and out exchanged, those of linear layers (out, H, W, C
 /// of the input), the outputs and C padded to multiples of 8 with zeros, as are biases and batch
 /// norm's vectors; with groups, C is the channels of one and not padded. Blocks of gradients and
-/// optimizers are laid out alike; what follows their floats is neither read nor written.
+/// optimizers are laid out alike; what follows their floats is neither read nor written. Those of
+/// one part of several (cuts()) have the part's floats and nothing else.
 class ParameterLayout {
  public:
   ParameterLayout(Precision precision, const ParameterSpec& spec);
@@ -45,12 +47,20 @@ class ParameterLayout {
   [[nodiscard]] constexpr bool has_bf16_copy() const { return has_bf16_copy_; }
   /// Of the block, copy included.
   [[nodiscard]] um::Bytes bytes() const;
+  /// Where the floats may be cut: linear layers between groups of 8 outputs, which are whole 256
+  /// bytes; others nowhere.
+  [[nodiscard]] constexpr ParameterCuts cuts() const {
+    return {weight_count_, float_count(), cut_unit_};
+  }
+  /// Of a block of one part: of the only part, bytes().
+  [[nodiscard]] um::Bytes part_bytes(const ParameterPart& part) const;
 
  private:
   static constexpr std::size_t kFloat = sizeof(float);
 
   std::size_t weight_count_;
   std::size_t bias_count_;
+  std::size_t cut_unit_;
   bool has_bf16_copy_;
 };
 

@@ -6,16 +6,16 @@
 
 namespace spillway::host {
 
-// Over the whole block: what is padding in parameters, moments and gradient stays zero, as 0 /
+// Over the whole part: what is padding in parameters, moments and gradient stays zero, as 0 /
 // epsilon is.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op) {
-  const UpdateRange range = UpdateRange::of(machine.layout, op.parameters);
+  const UpdateRange range = UpdateRange::of(machine.layout, op.parameters, op.part);
   const auto update = [range, op](const auto& operands, const auto& arguments) {
-    const float* const old_w = floats(operands.in.parameters);
+    const float* const old_w = floats(operands.in.parameters) + range.first;
     const float* const old_m = floats(operands.in.first_moment);
     const float* const old_v = floats(operands.in.second_moment);
     const float* const dw = floats(operands.in.dparameters);
-    float* const w = floats(operands.out.parameters);
+    float* const w = floats(operands.out.parameters) + range.first;
     float* const m = floats(operands.out.first_moment);
     float* const v = floats(operands.out.second_moment);
     const AdamRates rates = adam_rates(op.options, *arguments.context);

@@ -30,7 +30,15 @@ namespace spillway::host {
     const Machine&, const TransposedConvolutionBackwardWeights&, dnnl::algorithm);
 [[nodiscard]] WeightedPrimitive make_primitive(const Machine&, const LinearForward&);
 [[nodiscard]] WeightedPrimitive make_primitive(const Machine&, const LinearBackwardData&);
+/// Of a part: it reads the part's inputs alone, densely.
 [[nodiscard]] WeightedPrimitive make_primitive(const Machine&, const LinearBackwardWeights&);
+
+/// The kernel of a linear layer's gradient, of the primitive that was made for the operation; and
+/// its workspace, with room for the inputs of a part.
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LinearBackwardWeights&,
+                                                  const WeightedPrimitive&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const LinearBackwardWeights&,
+                                     const WeightedPrimitive&);
 
 /// The kernels of a transposed convolution, of the primitive that was made for the operation, or of
 /// loops where that is oneDNN's reference implementation; and the workspaces.

@@ -1,12 +1,16 @@
+#include <algorithm>
+#include <array>
+
 #include "src/host/kernels/kernels.h"
 
 namespace spillway::host {
 namespace {
 
+using Tag = dnnl::memory::format_tag;
+
 // Images are rows of a matrix, padding included, in the order in which they lie in memory. oneDNN
 // would take them as images too, but its kernels for that are several times slower.
 LinearDescs describe(const Layout& layout, const LinearGeometry& geometry) {
-  using Tag = dnnl::memory::format_tag;
   const std::size_t batch = geometry.x.batch;
   return {.x = float_desc({batch, layout.padded(geometry.x.image).elements()}, Tag::ab),
           .weights = weights_desc(layout, geometry.parameters()),
@@ -21,6 +25,71 @@ WeightedPrimitive weighted(const Layout& layout, const LinearGeometry& geometry,
           .block_weights = weights_desc(layout, geometry.parameters()),
           .parts = parts_of(layout, geometry.parameters())};
 }
+
+// Of an image: those whose weights are in the operation's part.
+FloatRange inputs_of(const Layout& layout, const LinearBackwardWeights& operation) {
+  const LinearGeometry& geometry = operation.geometry;
+  const FloatRange range = cuts_of(layout, geometry.parameters()).range(operation.part);
+  const std::size_t outputs = layout.padded(geometry.features);
+  const std::size_t inputs = layout.padded(geometry.x.image).elements();
+  return {.begin = range.begin / outputs, .end = std::min(range.end / outputs, inputs)};
+}
+
+// The two parts of a block as they lie in a stretch of it; the second is in the last one.
+ParameterParts parts_within(const ParameterParts& whole, const FloatRange& range) {
+  if (range.end < whole.total) {
+    return {
+        .first = range.count(), .second_begin = range.count(), .second = 0, .total = range.count()};
+  }
+  return {.first = whole.first - range.begin,
+          .second_begin = whole.second_begin - range.begin,
+          .second = whole.second,
+          .total = range.count()};
+}
+
+// The part's inputs of all images: oneDNN multiplies rows with gaps several times slower.
+um::Bytes copied_bytes(const Layout& layout, const LinearBackwardWeights& operation) {
+  if (operation.part.count == 1) return {};
+  constexpr um::Bytes kAlignment{64};
+  return um::round_up(
+      float_bytes(operation.geometry.x.batch * inputs_of(layout, operation).count()), kAlignment);
+}
+
+class PartKernel final : public HostKernel {
+ public:
+  // `dense` reads nothing but the part's inputs.
+  PartKernel(const Machine& machine, const LinearBackwardWeights& operation,
+             std::unique_ptr<Kernel> dense)
+      : HostKernel{machine, 3},
+        batch_{operation.geometry.x.batch},
+        row_{machine.layout.padded(operation.geometry.x.image).elements()},
+        inputs_{inputs_of(machine.layout, operation)},
+        copied_{copied_bytes(machine.layout, operation)},
+        dense_{std::move(dense)} {}
+
+ private:
+  void compute(const KernelArguments& arguments) override {
+    const auto operands = operands_of<LinearBackwardWeights>(arguments.operands);
+    const float* const x = floats(operands.in.x);
+    float* const copy = floats(arguments.workspace);
+#pragma omp parallel for schedule(static)
+    for (std::size_t n = 0; n < batch_; ++n) {
+      std::copy_n(x + n * row_ + inputs_.begin, inputs_.count(), copy + n * inputs_.count());
+    }
+    const std::array<std::byte*, 3> own{arguments.workspace, operands.in.dy,
+                                        operands.out.dparameters};
+    KernelArguments inner = arguments;
+    inner.operands = own;
+    inner.workspace = arguments.workspace + copied_.count();
+    dense_->run(inner);
+  }
+
+  std::size_t batch_;
+  std::size_t row_;
+  FloatRange inputs_;
+  um::Bytes copied_;
+  std::unique_ptr<Kernel> dense_;
+};
 
 }  // namespace
 
@@ -38,10 +107,34 @@ WeightedPrimitive make_primitive(const Machine& machine, const LinearBackwardDat
 }
 
 WeightedPrimitive make_primitive(const Machine& machine, const LinearBackwardWeights& operation) {
-  const LinearDescs descs = describe(machine.layout, operation.geometry);
+  const LinearGeometry& geometry = operation.geometry;
+  LinearDescs descs = describe(machine.layout, geometry);
+  ParameterParts parts = parts_of(machine.layout, geometry.parameters());
+  if (operation.part.count > 1) {
+    const std::size_t inputs = inputs_of(machine.layout, operation).count();
+    descs.x = float_desc({geometry.x.batch, inputs}, Tag::ab);
+    descs.weights = float_desc({machine.layout.padded(geometry.features), inputs}, Tag::ba);
+    if (!operation.part.is_last()) descs.bias = {};
+    parts =
+        parts_within(parts, cuts_of(machine.layout, geometry.parameters()).range(operation.part));
+  }
   const auto forward = linear_forward(machine.engine, descs, /*relu=*/false);
-  return weighted(machine.layout, operation.geometry, Direction::kBackwardWeights,
-                  linear_backward_weights(machine.engine, descs, forward));
+  return {.primitive = linear_backward_weights(machine.engine, descs, forward),
+          .direction = Direction::kBackwardWeights,
+          .block_weights = descs.weights,
+          .parts = parts};
+}
+
+um::Bytes workspace_of(const Machine& machine, const LinearBackwardWeights& operation,
+                       const WeightedPrimitive& weighted) {
+  return copied_bytes(machine.layout, operation) + workspace_of(machine, weighted);
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LinearBackwardWeights& operation,
+                                    const WeightedPrimitive& weighted) {
+  auto kernel = make_kernel(machine, weighted);
+  if (operation.part.count == 1) return kernel;
+  return std::make_unique<PartKernel>(machine, operation, std::move(kernel));
 }
 
 }  // namespace spillway::host

@@ -3,14 +3,14 @@
 
 namespace spillway::host {
 
-// Over the whole block: what is padding in parameters, momentum and gradient stays zero.
+// Over the whole part: what is padding in parameters, momentum and gradient stays zero.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op) {
-  const UpdateRange range = UpdateRange::of(machine.layout, op.parameters);
+  const UpdateRange range = UpdateRange::of(machine.layout, op.parameters, op.part);
   const auto update = [range, op](const auto& operands, const auto& arguments) {
-    const float* const old_w = floats(operands.in.parameters);
+    const float* const old_w = floats(operands.in.parameters) + range.first;
     const float* const old_v = floats(operands.in.momentum);
     const float* const dw = floats(operands.in.dparameters);
-    float* const w = floats(operands.out.parameters);
+    float* const w = floats(operands.out.parameters) + range.first;
     float* const v = floats(operands.out.momentum);
     const float rate = arguments.context->learning_rate;
     // Clang 14 takes no structured bindings into a team.

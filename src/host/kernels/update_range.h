@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "src/host/layout/parameter_layout.h"
@@ -10,14 +11,19 @@ namespace spillway::host {
 /// Fewer elements than this are updated faster by one thread than another one wakes up.
 constexpr std::size_t kWorthATeam = 1U << 15U;
 
-/// What an update goes over: all floats of a block, padding included.
+/// What an update goes over: all floats of a part of a block, padding included.
 struct UpdateRange {
+  std::size_t first;  ///< of the parameters, which are one block: gradients begin with their part
   std::size_t count;
   std::size_t decayed;  ///< of them, those from the first on to which weight decay applies
 
-  [[nodiscard]] static UpdateRange of(const Layout& layout, const ParameterSpec& spec) {
-    const ParameterParts parts = parts_of(layout, spec);
-    return {.count = parts.total, .decayed = has_weights(spec) ? parts.first : 0};
+  [[nodiscard]] static UpdateRange of(const Layout& layout, const ParameterSpec& spec,
+                                      const ParameterPart& part) {
+    const FloatRange range = cuts_of(layout, spec).range(part);
+    const std::size_t weights = has_weights(spec) ? parts_of(layout, spec).first : 0;
+    return {.first = range.begin,
+            .count = range.count(),
+            .decayed = std::clamp(weights, range.begin, range.end) - range.begin};
   }
 };
 

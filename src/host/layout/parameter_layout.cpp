@@ -137,7 +137,42 @@ void for_each_parameter(const Layout& layout, const ParameterSpec& spec, const V
       spec);
 }
 
+// The floats of a block that is in parts. Neighbours are mostly in the part that was used last.
+class StoredFloats {
+ public:
+  StoredFloats(const ParameterCuts& cuts, std::span<float* const> parts) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      parts_.push_back(
+          {.range = cuts.range({.index = i, .count = parts.size()}), .floats = parts[i]});
+    }
+    here_ = parts_.front();
+  }
+
+  [[nodiscard]] float& at(std::size_t stored) {
+    if (stored < here_.range.begin || stored >= here_.range.end) {
+      here_ =
+          *std::ranges::find_if(parts_, [&](const Part& part) { return stored < part.range.end; });
+    }
+    return here_.floats[stored - here_.range.begin];
+  }
+
+ private:
+  struct Part {
+    FloatRange range;
+    float* floats = nullptr;
+  };
+  std::vector<Part> parts_;
+  Part here_;
+};
+
 }  // namespace
+
+ParameterCuts cuts_of(const Layout& layout, const ParameterSpec& spec) {
+  const ParameterParts parts = parts_of(layout, spec);
+  const auto* const linear = std::get_if<LinearParameters>(&spec);
+  if (linear == nullptr) return {parts.total, parts.total, parts.total};
+  return {parts.first, parts.total, kAlignment * layout.padded(linear->out)};
+}
 
 ParameterParts parts_of(const Layout& layout, const ParameterSpec& spec) {
   return std::visit([&](const auto& alternative) { return parts(layout, alternative); }, spec);
@@ -181,19 +216,24 @@ Desc vector_desc(const Layout& layout, std::size_t channels) {
 }
 
 void import_block(const Layout& layout, const ParameterSpec& spec, std::span<const float> values,
-                  float* block) {
+                  std::span<float* const> parts) {
   um::expects(values.size() == element_count(spec), "as many values as parameters");
-  std::fill_n(block, parts_of(layout, spec).total, 0.F);
+  const ParameterCuts cuts = cuts_of(layout, spec);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::fill_n(parts[i], cuts.range({.index = i, .count = parts.size()}).count(), 0.F);
+  }
+  StoredFloats floats{cuts, parts};
   for_each_parameter(layout, spec, [&](std::size_t canonical, std::size_t stored) {
-    block[stored] = values[canonical];
+    floats.at(stored) = values[canonical];
   });
 }
 
-void export_block(const Layout& layout, const ParameterSpec& spec, const float* block,
+void export_block(const Layout& layout, const ParameterSpec& spec, std::span<float* const> parts,
                   std::span<float> values) {
   um::expects(values.size() == element_count(spec), "as many values as parameters");
+  StoredFloats floats{cuts_of(layout, spec), parts};
   for_each_parameter(layout, spec, [&](std::size_t canonical, std::size_t stored) {
-    values[canonical] = block[stored];
+    values[canonical] = floats.at(stored);
   });
 }
 

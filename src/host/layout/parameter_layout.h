@@ -6,6 +6,7 @@
 #include "src/host/layout/layout.h"
 #include "src/host/layout/onednn.h"
 #include "src/ops/parameter.h"
+#include "src/ops/parameter_part.h"
 
 namespace spillway::host {
 
@@ -19,6 +20,10 @@ struct ParameterParts {
 };
 
 [[nodiscard]] ParameterParts parts_of(const Layout& layout, const ParameterSpec& spec);
+
+/// Where a block may be cut: between rows of the weights of a linear layer, 16 of which are whole
+/// 64 bytes; nowhere else.
+[[nodiscard]] ParameterCuts cuts_of(const Layout& layout, const ParameterSpec& spec);
 
 /// Zeroes the floats of a block that belong to no part.
 void zero_gaps(const ParameterParts& parts, float* block);
@@ -34,10 +39,18 @@ void zero_gaps(const ParameterParts& parts, float* block);
 /// Of as many numbers as there are channels and padding channels.
 [[nodiscard]] Desc vector_desc(const Layout& layout, std::size_t channels);
 
-/// Between the canonical order and a block.
+/// Between the canonical order and a block, which may be in parts.
 void import_block(const Layout& layout, const ParameterSpec& spec, std::span<const float> values,
-                  float* block);
-void export_block(const Layout& layout, const ParameterSpec& spec, const float* block,
+                  std::span<float* const> parts);
+void export_block(const Layout& layout, const ParameterSpec& spec, std::span<float* const> parts,
                   std::span<float> values);
+inline void import_block(const Layout& layout, const ParameterSpec& spec,
+                         std::span<const float> values, float* block) {
+  import_block(layout, spec, values, std::span<float* const>{&block, 1});
+}
+inline void export_block(const Layout& layout, const ParameterSpec& spec, float* block,
+                         std::span<float> values) {
+  export_block(layout, spec, std::span<float* const>{&block, 1}, values);
+}
 
 }  // namespace spillway::host

@@ -6,7 +6,8 @@ using prefetch::DataId;
 using prefetch::Phase;
 
 // Saves x, and y when a ReLU ends it. Backward, the gradient of x comes first: the gradient of the
-// weights, as large as the weights, need not live through it.
+// weights, as large as the weights, need not live through it. That of a large layer comes in parts,
+// each of which is used up before the next.
 Backward forward(const nets::Linear& layer, const Place& place, StepBuilder& step) {
   const nets::NodeId input = place.inputs[0];
   const Value x = step.value(input);
@@ -29,11 +30,15 @@ Backward forward(const nets::Linear& layer, const Place& place, StepBuilder& ste
                 LinearBackwardData{.geometry = geometry},
                 {.dy = dy.block, .parameters = blocks.parameters}, {.dx = dx});
     }
-    const DataId gradient = step.new_parameter_gradient(place.name, geometry.parameters());
-    step.emit(place.name + ".backward_weights", Phase::kBackward,
-              LinearBackwardWeights{.geometry = geometry}, {.x = x.block, .dy = dy.block},
-              {.dparameters = gradient});
-    step.emit_update(place.name, geometry.parameters(), blocks, gradient);
+    const std::size_t parts = blocks.optimizer.size();
+    for (std::size_t i = 0; i < parts; ++i) {
+      const ParameterPart part{.index = i, .count = parts};
+      const DataId gradient = step.new_parameter_gradient(place.name, geometry.parameters(), part);
+      step.emit(place.name + ".backward_weights" + suffix_of(part), Phase::kBackward,
+                LinearBackwardWeights{.geometry = geometry, .part = part},
+                {.x = x.block, .dy = dy.block}, {.dparameters = gradient});
+      step.emit_update(place.name, geometry.parameters(), blocks, gradient, part);
+    }
     gradients.contribute(input, dx);
   };
 }

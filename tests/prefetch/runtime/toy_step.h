@@ -217,6 +217,10 @@ inline ToyResult run_planned(std::span<const ToyPart> parts, const ToyState& sta
     use_toy_state(
         part.layout->graph, step,
         [&](DataId id, um::Access access, const auto& use) {
+          if (!part.layout->block_sizes.is_movable(id)) {
+            use(state.addresses()[static_cast<std::size_t>(id)]);
+            return;
+          }
           part.memory->with_state({&id, 1}, access,
                                   [&](std::span<std::byte* const> places) { use(places.front()); });
         },

@@ -19,6 +19,7 @@ class HostRunner : public host::KernelRunner {
  public:
   using host::KernelRunner::backend;
   using host::KernelRunner::parameters;
+  using host::KernelRunner::parts;
   using host::KernelRunner::run;
   using host::KernelRunner::tensor;
   using host::KernelRunner::values;
@@ -76,6 +77,33 @@ class OperationRunner : public ::testing::Test {
     import_block(machine_.precision, spec, host::to_floats(values), bytes);
     block.device.write(bytes);
     return block;
+  }
+  /// Blocks of a gradient or of what an optimizer keeps, one for each part.
+  [[nodiscard]] std::vector<Block> parts(const ParameterSpec& spec, std::size_t count) {
+    return parts_like(spec, host_.parts(spec, count));
+  }
+  [[nodiscard]] std::vector<Block> parts(const ParameterSpec& spec, std::size_t count,
+                                         const Values& values) {
+    std::vector<Block> blocks = parts_like(spec, host_.parts(spec, count, values));
+    std::vector<std::byte> bytes(layout_of(spec).bytes().count());
+    import_block(machine_.precision, spec, host::to_floats(values), bytes);
+    for (std::size_t i = 0; i < count; ++i) {
+      blocks[i].device.write(floats_of(bytes, spec, {.index = i, .count = count}));
+    }
+    return blocks;
+  }
+  [[nodiscard]] Values values(const ParameterSpec& spec, const std::vector<Block>& parts) const {
+    std::vector<std::byte> all;
+    for (const Block& block : parts) {
+      const std::vector<std::byte> bytes = block.bytes();
+      all.insert(all.end(), bytes.begin(), bytes.end());
+    }
+    std::vector<float> numbers(element_count(spec));
+    export_block(machine_.precision, spec, all, numbers);
+    std::vector<std::byte> expected(layout_of(spec).bytes().count());
+    import_block(machine_.precision, spec, numbers, expected);
+    EXPECT_TRUE(std::equal(all.begin(), all.end(), expected.begin())) << "padding is zero";
+    return {numbers.begin(), numbers.end()};
   }
   /// The samples of `batch` from `first` on, as they wait for a LoadBatch.
   [[nodiscard]] DeviceBlock staged(const LoadBatch& op, const Batch& batch,
@@ -179,6 +207,23 @@ class OperationRunner : public ::testing::Test {
   }
 
  private:
+  [[nodiscard]] std::vector<Block> parts_like(const ParameterSpec& spec,
+                                              std::vector<host::Block> host) const {
+    std::vector<Block> blocks;
+    for (std::size_t i = 0; i < host.size(); ++i) {
+      const ParameterPart part{.index = i, .count = host.size()};
+      blocks.push_back(
+          {.host = std::move(host[i]), .device = DeviceBlock{layout_of(spec).part_bytes(part)}});
+    }
+    return blocks;
+  }
+  // A part of a block in ordinary memory.
+  [[nodiscard]] std::span<const std::byte> floats_of(std::span<const std::byte> block,
+                                                     const ParameterSpec& spec,
+                                                     const ParameterPart& part) const {
+    const FloatRange range = layout_of(spec).cuts().range(part);
+    return block.subspan(range.begin * sizeof(float), range.count() * sizeof(float));
+  }
   [[nodiscard]] ParameterLayout layout_of(const ParameterSpec& spec) const {
     return {machine_.precision, spec};
   }

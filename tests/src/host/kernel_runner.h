@@ -117,17 +117,42 @@ class KernelRunner : public ::testing::Test {
   }
   [[nodiscard]] Block parameters(const ParameterSpec& spec, const Values& values) const {
     Block block = parameters(spec);
-    backend_.import_parameters(spec, to_floats(values), block.data());
+    import(spec, to_floats(values), block);
     return block;
   }
   [[nodiscard]] Values values(const ParameterSpec& spec, Block& block,
                               bool /*has_copy*/ = false) const {
     std::vector<float> result(element_count(spec));
-    backend_.export_parameters(spec, block.data(), result);
+    std::byte* const address = block.data();
+    backend_.export_parameters(spec, {&address, 1}, result);
     // Imported again, it has the same bits: so all that is not a parameter is zero.
     Block again = parameters(spec);
-    backend_.import_parameters(spec, result, again.data());
+    import(spec, result, again);
     EXPECT_EQ(again.bytes(), block.bytes()) << "padding of the parameters is zero";
+    return {result.begin(), result.end()};
+  }
+
+  /// Blocks of a gradient or of what an optimizer keeps, one for each part.
+  [[nodiscard]] std::vector<Block> parts(const ParameterSpec& spec, std::size_t count) const {
+    std::vector<Block> blocks;
+    for (std::size_t i = 0; i < count; ++i) {
+      blocks.emplace_back(backend_.parameter_part_bytes(spec, {.index = i, .count = count}));
+    }
+    return blocks;
+  }
+  [[nodiscard]] std::vector<Block> parts(const ParameterSpec& spec, std::size_t count,
+                                         const Values& values) const {
+    std::vector<Block> blocks = parts(spec, count);
+    backend_.import_parameters(spec, to_floats(values), addresses_of(blocks));
+    return blocks;
+  }
+  [[nodiscard]] Values values(const ParameterSpec& spec, std::vector<Block>& parts) const {
+    std::vector<float> result(element_count(spec));
+    backend_.export_parameters(spec, addresses_of(parts), result);
+    std::vector<Block> again = this->parts(spec, parts.size(), {result.begin(), result.end()});
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      EXPECT_EQ(again[i].bytes(), parts[i].bytes()) << "padding of part " << i << " is zero";
+    }
     return {result.begin(), result.end()};
   }
 
@@ -183,6 +208,15 @@ class KernelRunner : public ::testing::Test {
   }
 
  private:
+  void import(const ParameterSpec& spec, const std::vector<float>& values, Block& block) const {
+    std::byte* const address = block.data();
+    backend_.import_parameters(spec, values, {&address, 1});
+  }
+  static std::vector<std::byte*> addresses_of(std::vector<Block>& blocks) {
+    std::vector<std::byte*> addresses;
+    for (Block& block : blocks) addresses.push_back(block.data());
+    return addresses;
+  }
   template <class Visit>
   void for_each(const TensorShape& shape, const Visit& visit) const {
     const auto& [channels, height, width] = shape.image;

@@ -78,7 +78,7 @@ TEST_P(BuiltInStep, LaunchesMatchTasksOperandForOperand) {
 }
 
 // Between a gradient and the update there is at most what still needs the old parameters, the
-// gradient of the layer's input; after the update nobody reads them.
+// gradient of the layer's input; after the update nobody reads them but those of other parts.
 TEST_P(BuiltInStep, UpdatesEachParameterOnceAsSoonAsItsGradientIsThere) {
   const std::vector<Task>& tasks = training.graph.tasks;
   const auto reads = [&](std::size_t t, DataId id) {
@@ -96,12 +96,17 @@ TEST_P(BuiltInStep, UpdatesEachParameterOnceAsSoonAsItsGradientIsThere) {
       --before;
     }
     for (std::size_t later = t + 1; later < tasks.size(); ++later) {
+      if (tasks[later].phase == Phase::kUpdate) continue;
       EXPECT_FALSE(reads(later, parameters)) << tasks[later].name;
     }
   }
   std::map<DataId, int> wanted;
-  for (const StateBlock& block : training.state) {
-    if (block.role == StateRole::kParameters) wanted[block.id] = 1;
+  for (std::size_t i = 0; i < training.state.size(); ++i) {
+    const StateBlock& block = training.state[i];
+    if (block.role != StateRole::kParameters) continue;
+    const StateBlock& momentum = training.state[i + 1];
+    ASSERT_EQ(momentum.name, block.name + ".momentum");
+    wanted[block.ids.front()] = static_cast<int>(momentum.ids.size());
   }
   EXPECT_EQ(updates, wanted);
 }
@@ -109,7 +114,7 @@ TEST_P(BuiltInStep, UpdatesEachParameterOnceAsSoonAsItsGradientIsThere) {
 TEST_P(BuiltInStep, StateIsOfKindStateAndGoesBySameNamesInEvaluation) {
   std::map<std::string, ParameterSpec> kept;
   for (const StateBlock& block : training.state) {
-    EXPECT_EQ(training.graph[block.id].kind, DataKind::kState);
+    for (const DataId id : block.ids) EXPECT_EQ(training.graph[id].kind, DataKind::kState);
     if (block.role != StateRole::kOptimizer) kept.emplace(block.name, block.spec);
   }
   std::map<std::string, ParameterSpec> used;
@@ -249,7 +254,7 @@ TEST(StepOptions, ChooseWhatTheOptimizerKeeps) {
     const Step step =
         make_training_step(net, MachineSizeModel{}, {.batch = 2, .optimizer = optimizer});
     std::uint64_t bytes = 0;
-    for (const StateBlock& block : step.state) bytes += step.graph[block.id].size.count();
+    for (const StateBlock& block : step.state) bytes += step.graph[block.ids.front()].size.count();
     const prefetch::Task& update = *find_task(step, "fc.update");
     EXPECT_EQ(update.writes.size(), step.state.size());  // all of it, and reads the gradient too
     EXPECT_EQ(update.reads.size(), step.state.size() + 1);

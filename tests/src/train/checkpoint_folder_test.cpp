@@ -209,6 +209,7 @@ TEST_F(CheckpointFolderTest, WritesNoNumberThatIsNotFinite) {
   save(1);
   state.initialise(2);
   const std::size_t last = element_count(step.state.back().spec) - 1;
+  const std::vector<std::byte*> addresses = state.addresses(step);
   backend.import_parameters(
       step.state.back().spec,
       [&] {
@@ -216,7 +217,7 @@ TEST_F(CheckpointFolderTest, WritesNoNumberThatIsNotFinite) {
         values[last] = std::numeric_limits<float>::infinity();
         return values;
       }(),
-      state.addresses(step)[static_cast<std::size_t>(step.state.back().id)]);
+      {&addresses[static_cast<std::size_t>(step.state.back().ids.front())], 1});
   EXPECT_EQ(refusal([&] { checkpoints.save(at_step(2), state); }),
             "tensor 'fc.momentum.bias' holds a number that is not finite: training has diverged; "
             "try a smaller --lr");

@@ -1,4 +1,5 @@
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "tests/src/ops/kernel_runner.h"
@@ -6,30 +7,43 @@
 namespace spillway::cuda {
 namespace {
 
-// Of several sizes, with and without weight decay, and more than one launch takes.
-std::vector<ParameterSpec> specs() {
-  std::vector<ParameterSpec> specs;
+// What is updated.
+struct Updated {
+  ParameterSpec spec;
+  ParameterPart part = {};
+};
+
+// Of several sizes, with and without weight decay, and more than one launch takes; some in parts.
+std::vector<Updated> all_updated() {
+  std::vector<Updated> all;
   for (std::size_t i = 1; i <= 12; ++i) {
-    specs.emplace_back(BatchNormParameters{7 * i});
-    specs.emplace_back(ConvolutionParameters{3 * i, 5, nets::square(3), i % 2 == 0});
-    specs.emplace_back(LinearParameters{10 * i, {6, 2, 2}, true});
+    all.push_back({.spec = BatchNormParameters{7 * i}});
+    all.push_back({.spec = ConvolutionParameters{3 * i, 5, nets::square(3), i % 2 == 0}});
+    all.push_back({.spec = LinearParameters{10 * i, {6, 2, 2}, true}});
   }
-  return specs;
+  for (std::size_t i = 0; i < 3; ++i) {
+    all.push_back(
+        {.spec = LinearParameters{50, {6, 2, 2}, true}, .part = {.index = i, .count = 3}});
+  }
+  return all;
 }
 
 class TogetherUpdated : public KernelRunner {
  protected:
-  // `numbers` of each spec: the parameters, the optimizer's and the gradient, in the order of
-  // reads.
+  // `numbers` of each: the parameters, the optimizer's and the gradient, in the order of reads.
   [[nodiscard]] std::vector<std::vector<Block>> blocks(std::size_t numbers) {
     std::vector<std::vector<Block>> all;
     unsigned seed = 0;
-    for (const ParameterSpec& spec : specs()) {
+    for (const auto& [spec, part] : all_updated()) {
       std::vector<Block>& own = all.emplace_back();
       for (std::size_t i = 0; i < numbers; ++i) {
         Values values = host::random_values(element_count(spec), ++seed);
         for (double& value : values) value *= value;  // second moments are squares
-        own.push_back(parameters(spec, values));
+        if (i == 0 || part.count == 1) {
+          own.push_back(parameters(spec, values));
+        } else {
+          own.push_back(std::move(parts(spec, part.count, values)[part.index]));
+        }
       }
     }
     return all;
@@ -51,9 +65,11 @@ class TogetherUpdated : public KernelRunner {
     const StepContext context{.step = 3, .learning_rate = 0.25F};
     std::vector<Op> ops;
     std::vector<std::byte*> all;
-    for (std::size_t i = 0; i < specs().size(); ++i) {
+    const std::vector<Updated> updated = all_updated();
+    for (std::size_t i = 0; i < updated.size(); ++i) {
       Op op = like;
-      op.parameters = specs()[i];
+      op.parameters = updated[i].spec;
+      op.part = updated[i].part;
       const auto kernel = make_kernel(machine(), op);
       machine().numbers->begin_step(context);
       kernel->run({.operands = operands(one_each[i])});

@@ -167,6 +167,24 @@ TEST_P(WeightedLayer, GivesTheSameBitsAgain) {
   });
 }
 
+// Three parts, the last of which has the biases. Sums of the batch, whose order another width of
+// the matrix may change.
+TEST_P(WeightedLayer, BackwardWeightsInPartsAreThoseOfTheWhole) {
+  const auto* const g = std::get_if<LinearGeometry>(&geometry_);
+  if (g == nullptr || backend().parameter_parts(spec_, um::Bytes{1}) < 3) return;
+  Block x = input();
+  Block dy = gradient();
+  Block whole = fresh(spec_);
+  run_with("default", LinearBackwardWeights{.geometry = *g}, {&x, &dy, &whole});
+  std::vector<Block> dw = parts(spec_, 3);
+  for (std::size_t i = 0; i < dw.size(); ++i) {
+    run_with("default",
+             LinearBackwardWeights{.geometry = *g, .part = {.index = i, .count = dw.size()}},
+             {&x, &dy, &dw[i]});
+  }
+  host::expect_near(values(spec_, dw), values(spec_, whole), product_tolerance(x_.batch));
+}
+
 constexpr nets::Extent kNone = nets::square(0);
 constexpr nets::Extent kOne = nets::square(1);
 constexpr nets::Extent kTwo = nets::square(2);
@@ -266,6 +284,8 @@ INSTANTIATE_TEST_SUITE_P(
                                                   {{3, {6, 2, 3}}, Linear{16, false}},
                                                   {{3, {1, 4, 4}}, Linear{6}},
                                                   {{3, {33, 1, 1}}, Linear{2}},
+                                                  {{5, {20, 3, 3}}, Linear{40}},
+                                                  {{40, {12, 4, 4}}, Linear{7, false}},
                                                   {{1, {3, 1, 1}}, Linear{3, false}}},
                                                  {{{5, {6, 3, 3}}, Linear{10}},
                                                   {{5, {6, 3, 3}}, Linear{10, false}},

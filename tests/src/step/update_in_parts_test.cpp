@@ -1,0 +1,173 @@
+// Steps whose large linear layers have their gradients and the optimizer's blocks in parts.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "nets/builder.h"
+#include "nets/network_catalogue.h"
+#include "prefetch/block_sizes.h"
+#include "prefetch/need.h"
+#include "prefetch/plan.h"
+#include "prefetch/verify/dataflow.h"
+#include "src/host/host_backend.h"
+#include "src/step/machine_size_model.h"
+#include "src/step/sub_step.h"
+#include "tests/src/step_tasks.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::DataId;
+using prefetch::Phase;
+using prefetch::Task;
+using test::find_task;
+
+constexpr um::Bytes kMiB{1U << 20U};
+
+std::vector<std::string> names(const Step& step, const std::vector<DataId>& ids) {
+  std::vector<std::string> result;
+  for (const DataId id : ids) result.push_back(step.graph[id].name);
+  return result;
+}
+
+std::vector<std::string> state_names(const Step& step) {
+  std::vector<std::string> result;
+  for (const StateBlock& block : step.state) result.push_back(block.name);
+  return result;
+}
+
+// The least budget of a plan under which all state may be far.
+um::Bytes smallest_with_state_far(const Step& step) {
+  prefetch::TaskGraph graph = step.graph;
+  for (prefetch::DataBlock& block : graph.data)
+    block.is_offloadable = block.kind == prefetch::DataKind::kState;
+  return near_need(graph, prefetch::BlockSizes{graph, prefetch::choose_page(graph)}).smallest;
+}
+
+class LargeUpdate : public testing::Test {
+ protected:
+  [[nodiscard]] Step step(um::Bytes largest_update) const {
+    return make_training_step(
+        vgg, size_model,
+        {.batch = 2, .optimizer = AdamOptions{}, .largest_update = largest_update});
+  }
+  const nets::Network vgg = nets::build_network("vgg16", {});
+  const host::HostBackend size_model{1};
+};
+
+// 25088 x 4096 weights are 392 MiB: thirteen parts of at most 32 MiB, each of which is used up
+// before the next one is made.
+TEST_F(LargeUpdate, OfVggComesInPartsAsTheGradientDoes) {
+  const Step training = step(StepOptions{}.largest_update);
+  const Task& first = *find_task(training, "fc6.backward_weights[0]");
+  const Task* task = &first;
+  for (std::size_t i = 0; i < 13; ++i) {
+    const std::string suffix = "[" + std::to_string(i) + "]";
+    EXPECT_EQ(task->name, "fc6.backward_weights" + suffix);
+    EXPECT_EQ(names(training, task->writes), std::vector<std::string>{"fc6.dw" + suffix});
+    EXPECT_LE(training.graph[task->writes[0]].size, 32 * kMiB);
+    EXPECT_GE(training.graph[task->writes[0]].size, 29 * kMiB);
+    ++task;
+    EXPECT_EQ(task->name, "fc6.update" + suffix);
+    EXPECT_EQ(task->phase, Phase::kUpdate);
+    EXPECT_EQ(names(training, task->reads),
+              (std::vector<std::string>{"fc6", "fc6.exp_avg" + suffix, "fc6.exp_avg_sq" + suffix,
+                                        "fc6.dw" + suffix}));
+    ++task;
+  }
+  EXPECT_EQ(find_task(training, "fc6.update[13]"), nullptr);
+  EXPECT_EQ((&first - 1)->name, "fc6.backward_data");
+  const auto violation =
+      prefetch::check_dataflow(training.graph, prefetch::runs_in_order(training.graph));
+  EXPECT_FALSE(violation) << violation->reason;
+}
+
+TEST_F(LargeUpdate, HasTheSameStateWhateverTheParts) {
+  const Step whole = step(1024 * kMiB);
+  const Step parts = step(32 * kMiB);
+  EXPECT_EQ(state_names(parts), state_names(whole));
+  for (std::size_t i = 0; i < whole.state.size(); ++i) {
+    um::Bytes together;
+    for (const DataId id : parts.state[i].ids) together += parts.graph[id].size;
+    EXPECT_EQ(together, whole.graph[whole.state[i].ids.front()].size) << whole.state[i].name;
+    EXPECT_EQ(parts.state[i].spec, whole.state[i].spec);
+    EXPECT_EQ(whole.state[i].ids.size(), 1);
+  }
+}
+
+// The update of fc6 needs weights, gradient and two moments, or weights and three parts of them.
+TEST_F(LargeUpdate, NeedsTheWeightsAndThreeParts) {
+  const um::Bytes fc6 =
+      size_model.parameter_bytes(LinearParameters{.out = 4096, .in = {512, 7, 7}, .bias = true});
+  EXPECT_GE(smallest_with_state_far(step(1024 * kMiB)), 4 * fc6);
+  const um::Bytes in_parts = smallest_with_state_far(step(32 * kMiB));
+  EXPECT_LE(in_parts, fc6 + 3 * 32 * kMiB + 8 * kMiB);
+  EXPECT_LE(4 * in_parts, 4 * 138'357'544 * um::Bytes{4}) << "a quarter of all state";
+}
+
+TEST_F(LargeUpdate, SharesTheWorkOfTheWhole) {
+  const Step whole = step(1024 * kMiB);
+  const Step parts = step(32 * kMiB);
+  for (const std::string name : {"fc6.backward_weights", "fc6.update"}) {
+    double flops = 0;
+    um::Bytes traffic;
+    for (std::size_t i = 0; i < 13; ++i) {
+      const Task& part = *find_task(parts, name + "[" + std::to_string(i) + "]");
+      flops += part.flops;
+      traffic += part.traffic;
+    }
+    const Task& task = *find_task(whole, name);
+    EXPECT_NEAR(flops, task.flops, 1e-9 * task.flops);
+    EXPECT_NEAR(static_cast<double>(traffic.count()), static_cast<double>(task.traffic.count()),
+                1e-6 * static_cast<double>(task.traffic.count()));
+  }
+}
+
+// What is not more than twice the largest update stays whole, and all but linear layers.
+TEST(UpdateInParts, IsOfLargeLinearLayersOnly) {
+  nets::Builder builder{"toy", {16, 8, 8}};
+  const nets::NodeId conv =
+      builder.convolution("conv", builder.input(), {.channels = 64, .kernel = nets::square(3)});
+  const nets::NodeId x = builder.linear("fc1", conv, {.features = 32});
+  const nets::Network net = builder.build(builder.linear("fc2", x, {.features = 16}));
+  const MachineSizeModel size_model;
+  const um::Bytes fc2 =
+      size_model.parameter_bytes(LinearParameters{.out = 16, .in = {32, 1, 1}, .bias = true});
+  const auto parts_of = [&](const std::string& name, um::Bytes largest_update) {
+    const Step step =
+        make_training_step(net, size_model, {.batch = 2, .largest_update = largest_update});
+    return std::ranges::find(step.state, name + ".momentum", &StateBlock::name)->ids.size();
+  };
+  const um::Bytes half{fc2.count() / 2};
+  EXPECT_EQ(parts_of("fc2", half), 1);
+  EXPECT_EQ(parts_of("fc2", half - um::Bytes{1}), 2) << "32 inputs are two units of 16";
+  EXPECT_GT(parts_of("fc1", half), 2);
+  EXPECT_EQ(parts_of("conv", half), 1);
+}
+
+TEST(UpdateInParts, OfASubStepAddsUpTheGradientsOfParts) {
+  nets::Builder builder{"toy", {16, 8, 8}};
+  const nets::Network net = builder.build(builder.linear("fc", builder.input(), {.features = 32}));
+  const Step training = make_training_step(net, MachineSizeModel{},
+                                           {.batch = 2, .largest_update = um::Bytes{48'000}});
+  const Step first = make_sub_step(training, SubStepPlace::kFirst, net);
+  const Step last = make_sub_step(training, SubStepPlace::kLast, net);
+  const std::vector<std::string> sums{"fc.dw[0]", "fc.dw[1]", "fc.dw[2]"};
+  EXPECT_EQ(names(first, first.gradients), sums);
+  EXPECT_EQ(names(last, last.gradients), sums);
+  for (const char* suffix : {"[0]", "[1]", "[2]"}) {
+    EXPECT_EQ(find_task(first, std::string{"fc.update"} + suffix), nullptr);
+    const Task& weights = *find_task(last, std::string{"fc.backward_weights"} + suffix);
+    EXPECT_EQ(names(last, weights.writes),
+              std::vector<std::string>{std::string{"fc.dw_part"} + suffix});
+    const Task& sum = *(&weights + 1);
+    EXPECT_EQ(sum.name, std::string{"fc.accumulate"} + suffix);
+    EXPECT_EQ(names(last, sum.writes), std::vector<std::string>{std::string{"fc.dw"} + suffix});
+    EXPECT_EQ((&sum + 1)->name, std::string{"fc.update"} + suffix);
+  }
+}
+
+}  // namespace
+}  // namespace spillway
