@@ -118,12 +118,6 @@ std::vector<std::byte*> State::addresses(const Step& step) const {
   return addresses;
 }
 
-std::vector<std::byte*> State::at(std::size_t index) const {
-  std::vector<std::byte*> parts;
-  for (const std::size_t offset : offsets_[index]) parts.push_back(block_.data() + offset);
-  return parts;
-}
-
 std::string State::sha256() const {
   Sha256 hash;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
