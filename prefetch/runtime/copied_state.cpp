@@ -11,12 +11,16 @@ namespace {
 
 using um::Bytes;
 
-bool is_written(const StepLayout& layout, DataId id) {
-  return std::ranges::any_of(layout.runs, [&](const RunLayout& run) {
-    return std::ranges::any_of(run.operands, [&](const Operand& operand) {
-      return operand.data == id && operand.access != um::Access::kRead;
-    });
-  });
+// By DataId: whether the step writes it.
+std::vector<bool> written_blocks(const StepLayout& layout) {
+  std::vector<bool> written(layout.graph.data.size(), false);
+  for (const RunLayout& run : layout.runs) {
+    for (const Operand& operand : run.operands) {
+      if (operand.access != um::Access::kRead)
+        written[static_cast<std::size_t>(operand.data)] = true;
+    }
+  }
+  return written;
 }
 
 // A charge for as long as it lives.
@@ -44,9 +48,10 @@ CopiedState::CopiedState(const StepLayout& layout, const FarPlacement& far, um::
       segments_{segments},
       arena_{arena},
       ledger_{ledger} {
+  const std::vector<bool> written = written_blocks(layout);
   for (const DataId id : layout.used_state()) {
     if (layout.home.far_pages(id).front()) continue;
-    near_blocks_.push_back({.data = id, .is_written = is_written(layout, id)});
+    near_blocks_.push_back({.data = id, .is_written = written[static_cast<std::size_t>(id)]});
   }
 }
 
