@@ -47,7 +47,7 @@ ParameterParts parts_within(const ParameterParts& whole, const FloatRange& range
           .total = range.count()};
 }
 
-// The part's inputs of all images: oneDNN multiplies rows with gaps several times slower.
+// The part's inputs of all images: for rows with gaps oneDNN 2.6 has its reference alone.
 um::Bytes copied_bytes(const Layout& layout, const LinearBackwardWeights& operation) {
   if (operation.part.count == 1) return {};
   constexpr um::Bytes kAlignment{64};
@@ -55,6 +55,7 @@ um::Bytes copied_bytes(const Layout& layout, const LinearBackwardWeights& operat
       float_bytes(operation.geometry.x.batch * inputs_of(layout, operation).count()), kAlignment);
 }
 
+// The gradient of one part of several.
 class PartKernel final : public HostKernel {
  public:
   // `dense` reads nothing but the part's inputs.
