@@ -6,7 +6,7 @@
 #include "prefetch/liveness.h"
 #include "prefetch/moves/cover.h"
 #include "prefetch/moves/far_between_steps.h"
-#include "prefetch/moves/schedule.h"
+#include "prefetch/moves/timed_schedule.h"
 #include "prefetch/simulate/simulate.h"
 
 namespace spillway::prefetch {
@@ -50,7 +50,7 @@ std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs,
   if (!chosen) return std::nullopt;
   far_intervals.insert(far_intervals.end(), chosen->begin(), chosen->end());
   EvaluatedPlan result{.plan = empty_plan(problem_, std::move(runs))};
-  add_moves(return_early(far_intervals, live, pool), problem_.profile.link, result.plan);
+  schedule_in_time(far_intervals, live, pool, problem_.profile, result.plan);
   result.makespan = simulate(result.plan, problem_.profile).makespan();
   return result;
 }

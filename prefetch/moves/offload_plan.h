@@ -28,8 +28,8 @@ class OffloadPlanner {
   explicit OffloadPlanner(const Problem& problem);
 
   /// The plan that executes `runs` within the problem's budget by offloading alone: cover(), then
-  /// return_early(), add_moves() and simulate(). Nothing when some run does not fit. The `after` of
-  /// `runs` is not looked at.
+  /// schedule_in_time() and simulate(). Nothing when some run does not fit. The `after` of `runs`
+  /// is not looked at.
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs) const;
   /// The same for who plans thousands of sequences, with one finder of the problem's graph for each
   /// thread.

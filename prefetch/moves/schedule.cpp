@@ -12,9 +12,9 @@ namespace {
 using um::Bytes;
 
 // Bytes near during each run, as far intervals end.
-class Room {
+class EarlyRoom {
  public:
-  Room(std::span<const Bytes> demand, Bytes pool, std::span<const FarInterval> far_intervals)
+  EarlyRoom(std::span<const Bytes> demand, Bytes pool, std::span<const FarInterval> far_intervals)
       : near_{without(demand, far_intervals)}, pool_{pool} {}
 
   // The earliest position from which on its pages could be near up to their next use.
@@ -36,10 +36,10 @@ class Room {
 // Which parts of blocks have a far copy, swap after swap.
 class FarCopies {
  public:
-  explicit FarCopies(std::span<const Swap> swaps) {
+  explicit FarCopies(std::span<const FarInterval> far_intervals) {
     std::size_t blocks = 0;
-    for (const Swap& swap : swaps) {
-      blocks = std::max(blocks, static_cast<std::size_t>(swap.data) + 1);
+    for (const FarInterval& far_interval : far_intervals) {
+      blocks = std::max(blocks, static_cast<std::size_t>(far_interval.data) + 1);
     }
     copies_.resize(blocks);
   }
@@ -55,6 +55,16 @@ class FarCopies {
       if (copy.offset <= covered) covered = std::max(covered, copy.offset + copy.size);
     }
     return covered >= far_interval.offset + far_interval.size;
+  }
+
+  // True when part of `far_interval` was: what was away before must be back before it is copied.
+  // Requires: covers() was asked before.
+  [[nodiscard]] bool overlap(const FarInterval& far_interval) const {
+    const auto& made = copies_[static_cast<std::size_t>(far_interval.data)];
+    return std::ranges::any_of(made, [&](const FarInterval& copy) {
+      return copy.offset < far_interval.offset + far_interval.size &&
+             far_interval.offset < copy.offset + copy.size;
+    });
   }
 
   void add(const FarInterval& far_interval) {
@@ -94,43 +104,11 @@ void accumulate_needs(std::vector<std::uint32_t>& needs) {
                    [](std::uint32_t a, std::uint32_t b) { return std::max(a, b); });
 }
 
-// Returns, by swap, how many offloads have ended when its own has; 0 where nothing leaves.
-std::vector<std::uint32_t> add_offloads(std::span<const Swap> swaps, const LinkProfile& link,
-                                        Plan& plan, std::vector<std::uint32_t>& counted_on) {
-  std::vector<std::size_t> order(swaps.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
-    return std::tuple{swaps[i].needed, swaps[i].last, swaps[i].data, swaps[i].offset};
-  });
-  std::vector<std::uint32_t> places(swaps.size());
-  plan.offloads.reserve(swaps.size());
-  FarCopies copies{swaps};
-  for (const Swap& swap : swaps) {
-    if (swap.from_start) copies.add(swap);
-  }
-  Position needed = 0;  // of the last move
-  for (const std::size_t i : order) {
-    const Swap& swap = swaps[i];
-    if (swap.from_start) continue;
-    Move move = move_of(swap);
-    move.is_clean = copies.covers(swap);
-    move.after.runs = 1 + (link.copies_while_read ? swap.written : swap.last);
-    move.free_after = move.after.runs <= swap.last ? swap.last + 1 : 0;
-    if (!move.is_clean) copies.add(swap);
-    append(move, swap.needed == needed, plan.offloads);
-    needed = swap.needed;
-    places[i] = static_cast<std::uint32_t>(plan.offloads.size());
-    counted_on[swap.needed] = places[i];
-  }
-  accumulate_needs(counted_on);
-  return places;
-}
-
 }  // namespace
 
 std::vector<Swap> return_early(std::span<const FarInterval> far_intervals,
                                std::span<const Bytes> demand, Bytes pool) {
-  Room room{demand, pool, far_intervals};
+  EarlyRoom room{demand, pool, far_intervals};
   std::vector<std::size_t> order(far_intervals.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return far_intervals[i].next; });
@@ -164,12 +142,49 @@ bool fits(std::span<const Swap> swaps, std::span<const Bytes> demand, Bytes pool
   return std::ranges::all_of(near_during(swaps, demand), [&](Bytes near) { return near <= pool; });
 }
 
+std::vector<std::uint32_t> add_offloads(std::span<const FarInterval> far_intervals,
+                                        const LinkProfile& link, Plan& plan,
+                                        std::vector<std::uint32_t>& counted_on) {
+  counted_on.assign(plan.runs.size() + 1, 0);
+  std::vector<std::size_t> order(far_intervals.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    const FarInterval& each = far_intervals[i];
+    return std::tuple{each.needed, each.last, each.data, each.offset};
+  });
+  std::vector<std::uint32_t> places(far_intervals.size());
+  plan.offloads.reserve(far_intervals.size());
+  FarCopies copies{far_intervals};
+  for (const FarInterval& far_interval : far_intervals) {
+    if (far_interval.from_start) copies.add(far_interval);
+  }
+  Position needed = 0;  // of the last move
+  for (const std::size_t i : order) {
+    const FarInterval& far_interval = far_intervals[i];
+    if (far_interval.from_start) continue;
+    Move move = move_of(far_interval);
+    move.is_clean = copies.covers(far_interval);
+    const bool is_early =
+        link.copies_while_read && (move.is_clean || !copies.overlap(far_interval));
+    move.after.runs = 1 + (is_early ? far_interval.written : far_interval.last);
+    move.free_after = move.after.runs <= far_interval.last ? far_interval.last + 1 : 0;
+    if (!move.is_clean) copies.add(far_interval);
+    append(move, far_interval.needed == needed, plan.offloads);
+    needed = far_interval.needed;
+    places[i] = static_cast<std::uint32_t>(plan.offloads.size());
+    counted_on[far_interval.needed] = places[i];
+  }
+  accumulate_needs(counted_on);
+  return places;
+}
+
 void add_moves(std::vector<Swap> swaps, const LinkProfile& link, Plan& plan) {
   std::ranges::stable_sort(swaps, {}, [](const Swap& swap) {
     return std::tuple{swap.back, swap.next, swap.data, swap.offset};
   });
-  std::vector<std::uint32_t> counted_on(plan.runs.size() + 1);  // by run: offloads it waits for
-  const std::vector<std::uint32_t> places = add_offloads(swaps, link, plan, counted_on);
+  std::vector<std::uint32_t> counted_on;  // by run: offloads it waits for
+  const std::vector<FarInterval> far_intervals{swaps.begin(), swaps.end()};
+  const std::vector<std::uint32_t> places = add_offloads(far_intervals, link, plan, counted_on);
   plan.prefetches.reserve(swaps.size());
   std::vector<std::uint32_t> landed(plan.runs.size() + 1);  // by run: prefetches it waits for
   Position next = 0;                                        // of the last move

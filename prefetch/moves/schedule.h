@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,14 @@ struct Swap : FarInterval {
 /// without, `back`.
 [[nodiscard]] bool fits(std::span<const Swap> swaps, std::span<const um::Bytes> demand,
                         um::Bytes pool);
+
+/// Adds the offloads of `far_intervals` to a plan without moves, in order of `needed`, with the
+/// conditions that add_moves() describes. Returns, for each, how many offloads have ended when its
+/// own has, 0 where nothing leaves; `counted_on` by run, and after the last: how many have ended
+/// when the room that the run counts on is there.
+[[nodiscard]] std::vector<std::uint32_t> add_offloads(std::span<const FarInterval> far_intervals,
+                                                      const LinkProfile& link, Plan& plan,
+                                                      std::vector<std::uint32_t>& counted_on);
 
 /// Adds the moves of `swaps` to a plan without moves, and gives `plan.runs` their conditions:
 /// - an offload starts when run `last` has ended, or already when run `written` has where the link

@@ -1,0 +1,62 @@
+#include "prefetch/moves/room.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace spillway::prefetch {
+namespace {
+
+constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min() / 2;
+
+}  // namespace
+
+Room::Room(std::span<const um::Bytes> near)
+    : leaves_{std::bit_ceil(std::max<Position>(1, static_cast<Position>(near.size())))},
+      nodes_(2 * static_cast<std::size_t>(leaves_)) {
+  for (std::size_t i = 0; i < near.size(); ++i) {
+    nodes_[leaves_ + i].most = static_cast<Signed>(near[i].count());
+  }
+  for (std::size_t i = leaves_ - 1; i > 0; --i) {
+    nodes_[i].most = std::max(nodes_[2 * i].most, nodes_[2 * i + 1].most);
+  }
+}
+
+bool Room::has(um::Bytes size, um::Bytes pool, Position begin, Position end) const {
+  return most(begin, end, whole()) + static_cast<Signed>(size.count()) <=
+         static_cast<Signed>(pool.count());
+}
+
+void Room::take(um::Bytes size, Position begin, Position end) {
+  add(static_cast<Signed>(size.count()), begin, end, whole());
+}
+
+void Room::give(um::Bytes size, Position begin, Position end) {
+  add(-static_cast<Signed>(size.count()), begin, end, whole());
+}
+
+void Room::add(Signed size, Position begin, Position end, const Span& at) {
+  if (end <= at.begin || at.end <= begin) return;
+  Node& node = nodes_[at.node];
+  if (begin <= at.begin && at.end <= end) {
+    node.most += size;
+    node.all += size;
+    return;
+  }
+  const Position middle = at.begin + (at.end - at.begin) / 2;
+  add(size, begin, end, {.node = 2 * at.node, .begin = at.begin, .end = middle});
+  add(size, begin, end, {.node = 2 * at.node + 1, .begin = middle, .end = at.end});
+  node.most = node.all + std::max(nodes_[2 * at.node].most, nodes_[2 * at.node + 1].most);
+}
+
+Room::Signed Room::most(Position begin, Position end, const Span& at) const {
+  if (end <= at.begin || at.end <= begin) return kNothing;
+  const Node& node = nodes_[at.node];
+  if (begin <= at.begin && at.end <= end) return node.most;
+  const Position middle = at.begin + (at.end - at.begin) / 2;
+  return node.all +
+         std::max(most(begin, end, {.node = 2 * at.node, .begin = at.begin, .end = middle}),
+                  most(begin, end, {.node = 2 * at.node + 1, .begin = middle, .end = at.end}));
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,231 @@
+#include "prefetch/moves/timed_schedule.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "prefetch/moves/room.h"
+#include "prefetch/moves/run_conditions.h"
+#include "prefetch/moves/schedule.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+using Signed = std::int64_t;
+
+Signed signed_bytes(Bytes size) { return static_cast<Signed>(size.count()); }
+
+// Those that some run needs, in order of next use. With the others there would be room anyway.
+std::vector<FarInterval> drop_unneeded(std::span<const FarInterval> far_intervals, Bytes pool,
+                                       Room& room) {
+  std::vector<FarInterval> result{far_intervals.begin(), far_intervals.end()};
+  std::ranges::stable_sort(result, {}, &FarInterval::next);
+  std::erase_if(result, [&](const FarInterval& each) {
+    if (each.from_start || each.to_end) return false;
+    if (!room.has(each.size, pool, each.needed, each.next)) return false;
+    room.take(each.size, each.needed, each.next);
+    return true;
+  });
+  return result;
+}
+
+class TimedExecution {
+ public:
+  TimedExecution(std::span<const FarInterval> far_intervals, std::span<const Bytes> demand,
+                 Bytes pool, const Profile& profile, Plan& plan)
+      : demand_{demand},
+        pool_{pool},
+        profile_{profile},
+        link_{profile.link},
+        plan_{plan},
+        room_{without(demand, far_intervals)},
+        far_intervals_{drop_unneeded(far_intervals, pool, room_)},
+        places_{add_offloads(far_intervals_, link_, plan, counted_on_)},
+        leaving_(plan.offloads.size()),
+        uses_(demand.size() + 1),
+        landed_(demand.size()) {
+    for (std::size_t i = 0; i < far_intervals_.size(); ++i) {
+      const FarInterval& each = far_intervals_[i];
+      if (each.from_start) {
+        far_ += each.size;
+      } else {
+        leaving_[places_[i] - 1] = {.last = each.last, .needed = each.needed, .next = each.next};
+      }
+      if (!each.to_end) {
+        returning_.push_back(i);
+        ++uses_[each.next];
+      }
+    }
+    for (std::size_t p = 1; p < uses_.size(); ++p) uses_[p] += uses_[p - 1];
+    away_ = signed_bytes(far_);
+  }
+
+  um::Nanoseconds run() {
+    while (true) {
+      while (start_something()) {
+      }
+      if (!compute_.is_busy && !offload_.is_busy && !prefetch_.is_busy) break;
+      advance();
+    }
+    um::expects(
+        ended_ == demand_.size() && offloaded_ == leaving_.size() && returned_ == returning_.size(),
+        "far intervals cover what does not fit");
+    add_run_conditions(demand_, pool_, far_, landed_, plan_);
+    return um::Nanoseconds{static_cast<std::int64_t>(now_)};
+  }
+
+ private:
+  struct Lane {
+    bool is_busy = false;
+    double left = 0;
+
+    void start(um::Nanoseconds time) {
+      is_busy = true;
+      left = static_cast<double>(time.count());
+    }
+  };
+  struct Leaving {
+    Position last = 0;
+    Position needed = 0;
+    Position next = 0;
+  };
+
+  bool start_something() {
+    // All three are tried: one of them may be what another waits for.
+    const bool runs = start_run();
+    const bool leaves = start_offload();
+    const bool comes = start_prefetch();
+    return runs || leaves || comes;
+  }
+
+  bool start_run() {
+    if (compute_.is_busy || ended_ == demand_.size()) return false;
+    if (returned_ < uses_[ended_]) return false;
+    if (signed_bytes(demand_[ended_]) - away_ > signed_bytes(pool_)) return false;
+    compute_.start(profile_(plan_.runs[ended_]));
+    return true;
+  }
+
+  [[nodiscard]] bool link_is_free(const Lane& lane, const Lane& other) const {
+    return !lane.is_busy && (link_.is_duplex || !other.is_busy);
+  }
+
+  bool start_offload() {
+    if (offloaded_ == leaving_.size() || !link_is_free(offload_, prefetch_)) return false;
+    const Move& move = plan_.offloads[offloaded_];
+    const Position begin = link_.copies_while_read ? move.after.runs : move.frees_after();
+    if (ended_ < begin) return false;
+    offload_.start(move.is_clean ? um::Nanoseconds{0} : link_.latency + move.size / link_.offload);
+    return true;
+  }
+
+  bool start_prefetch() {
+    if (begun_ == returning_.size() || !link_is_free(prefetch_, offload_)) return false;
+    if (!has_room(far_intervals_[returning_[begun_]])) return false;
+    Move move{.data = far_intervals_[returning_[begun_]].data,
+              .offset = far_intervals_[returning_[begun_]].offset,
+              .after = {.runs = ended_, .offloads = freed_}};
+    const Position next = far_intervals_[returning_[begun_]].next;
+    while (begun_ < returning_.size()) {
+      const FarInterval& each = far_intervals_[returning_[begun_]];
+      const bool goes_on =
+          each.data == move.data && each.next == next && each.offset == move.offset + move.size;
+      if (!goes_on || !has_room(each)) break;
+      room_.take(each.size, ended_, each.next);
+      away_ -= signed_bytes(each.size);
+      move.size += each.size;
+      ++begun_;
+    }
+    plan_.prefetches.push_back(move);
+    if (next < landed_.size()) {
+      landed_[next] = static_cast<std::uint32_t>(plan_.prefetches.size());
+    }
+    prefetch_.start(link_.latency + move.size / link_.prefetch);
+    return true;
+  }
+
+  // Whether it has left, and has room from now on up to its use.
+  [[nodiscard]] bool has_room(const FarInterval& each) const {
+    if (places_[returning_[begun_]] > freed_) return false;
+    // Between two runs no more is live than during the next one.
+    const bool is_in_use = ended_ < demand_.size();
+    if (is_in_use &&
+        signed_bytes(demand_[ended_]) - away_ + signed_bytes(each.size) > signed_bytes(pool_)) {
+      return false;
+    }
+    return room_.has(each.size, pool_, ended_, each.next);
+  }
+
+  // Goes to the next end of anything; what ends at the same moment ends together.
+  void advance() {
+    const double moving = link_.compute_speed_while_moving;
+    const double speed = (offload_.is_busy ? moving : 1) * (prefetch_.is_busy ? moving : 1);
+    double step = std::numeric_limits<double>::infinity();
+    if (compute_.is_busy) step = std::min(step, compute_.left / speed);
+    if (offload_.is_busy) step = std::min(step, offload_.left);
+    if (prefetch_.is_busy) step = std::min(step, prefetch_.left);
+    now_ += step;
+    if (has_ended(compute_, step * speed)) ++ended_;
+    if (has_ended(offload_, step)) ++offloaded_;
+    if (has_ended(prefetch_, step)) returned_ = begun_;
+    free_rooms();
+  }
+
+  static bool has_ended(Lane& lane, double work) {
+    constexpr double kRounding = 1e-6;  // of a nanosecond
+    if (!lane.is_busy) return false;
+    lane.left -= work;
+    if (lane.left > kRounding) return false;
+    lane.is_busy = false;
+    return true;
+  }
+
+  // Counts those whose transfer and whose readers have ended.
+  void free_rooms() {
+    for (; freed_ < offloaded_ && leaving_[freed_].last < ended_; ++freed_) {
+      const Leaving& left = leaving_[freed_];
+      const Bytes size = plan_.offloads[freed_].size;
+      room_.give(size, ended_, std::min(left.needed, left.next));
+      away_ += signed_bytes(size);
+    }
+  }
+
+  std::span<const Bytes> demand_;
+  Bytes pool_;
+  const Profile& profile_;
+  LinkProfile link_;
+  Plan& plan_;
+  Room room_;  // with what runs count on, and what has left or begun to come back, by now
+  std::vector<FarInterval> far_intervals_;  // in order of next use
+  std::vector<std::uint32_t> counted_on_;
+  std::vector<std::uint32_t> places_;   // by far interval: offloads that have ended with its own
+  std::vector<Leaving> leaving_;        // by offload
+  std::vector<std::size_t> returning_;  // far intervals that come back
+  std::vector<std::uint32_t> uses_;     // by run: far intervals that must have come back by then
+  std::vector<std::uint32_t> landed_;   // by run: prefetches that must have ended by then
+  Bytes far_;                           // when the step begins
+  Signed away_ = 0;                     // now
+  Lane compute_;
+  Lane offload_;
+  Lane prefetch_;
+  double now_ = 0;
+  Position ended_ = 0;           // runs
+  std::uint32_t offloaded_ = 0;  // offloads that have ended
+  std::uint32_t freed_ = 0;      // and whose room is free
+  std::size_t begun_ = 0;        // far intervals on the way back, or back
+  std::size_t returned_ = 0;     // far intervals that are back
+};
+
+}  // namespace
+
+um::Nanoseconds schedule_in_time(std::span<const FarInterval> far_intervals,
+                                 std::span<const Bytes> demand, Bytes pool, const Profile& profile,
+                                 Plan& plan) {
+  return TimedExecution{far_intervals, demand, pool, profile, plan}.run();
+}
+
+}  // namespace spillway::prefetch

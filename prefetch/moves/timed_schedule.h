@@ -1,0 +1,33 @@
+#pragma once
+
+#include <span>
+
+#include "prefetch/moves/cover.h"
+#include "prefetch/plan.h"
+#include "prefetch/profile.h"
+#include "um/bandwidth.h"
+#include "um/bytes.h"
+
+namespace spillway::prefetch {
+
+/// Adds the moves of `far_intervals` to a plan without moves, and gives `plan.runs` their
+/// conditions, as a virtual execution that takes the profile's times begins them:
+/// - offloads as early as they can, in order of `needed` (add_offloads()); on a link that is not
+///   duplex they go before prefetches;
+/// - prefetches in order of `next`, each at the moment from which on every run up to its use has
+///   room for it, counting as away what has left by then and what that run counts on. So a prefetch
+///   follows the offload that makes its room, even while a run goes on.
+///
+/// A far interval whose room turns out to be free all the time is left out. Neighbouring parts of a
+/// block that move under the same conditions become one move. The conditions that come of it keep
+/// memory within the pool under any timing.
+///
+/// Requires: `far_intervals` cover `demand` down to `pool`; `plan.runs` is filled.
+/// Returns the length of the execution.
+/// Complexity: O((runs + far intervals) log (runs + far intervals)), and the square of a block's
+/// number of far intervals.
+um::Nanoseconds schedule_in_time(std::span<const FarInterval> far_intervals,
+                                 std::span<const um::Bytes> demand, um::Bytes pool,
+                                 const Profile& profile, Plan& plan);
+
+}  // namespace spillway::prefetch
