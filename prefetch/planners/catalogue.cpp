@@ -51,70 +51,111 @@ constexpr const char* kSuperNeurons =
     "offloads convolutions' outputs, recomputes cheap layers (SuperNeurons); "
     "superneurons:no-offload,no-cache,no-recompute,no-workspace switches parts off";
 
+// The largest steps, in tasks, for which a strategy is asked whether it knows better than joint: it
+// takes a fraction of joint's own time up to there. What tries many plans takes longest.
+constexpr std::size_t kTriesMany = 1000;
+constexpr std::size_t kFollowsARule = 10000;
+
 struct Row {
   const char* name;
   const char* description;
-  std::variant<Plan, Infeasible> (*strategy)(const Problem&);
+  StartingStrategy strategy;
   SubBatchRule rule = SubBatchRule::kSearch;
   bool moves_state = false;
 };
 
 constexpr SubBatchRule kSearch = SubBatchRule::kSearch;
+std::variant<Plan, Infeasible> plan_joint_beside_all(const Problem& problem);
 
 constexpr std::array kRows{
     Row{"autoswap",
         "swaps the blocks with the best weighted score; searches for the weights (AutoSwap)",
-        plan_autoswap},
+        {.plan = plan_autoswap, .max_tasks = kTriesMany}},
     Row{"capacity",
         "offloads whole blocks until the rest fits; prefetches as early as there is room "
         "(UM-Chainer)",
-        plan_capacity, kSearch, true},
+        {.plan = plan_capacity, .max_tasks = kFollowsARule},
+        kSearch,
+        true},
     Row{"dynprog",
         "offloads the activations that a dynamic program chooses (Beaumont et al., section 5)",
-        plan_dynprog},
+        {.plan = plan_dynprog, .max_tasks = kTriesMany}},
     Row{"fractional",
         "offloads only the parts of blocks that do not fit, the longest unused first "
         "(Beaumont et al., section 4)",
-        plan_fractional, kSearch, true},
+        {.plan = plan_fractional, .max_tasks = kTriesMany},
+        kSearch,
+        true},
     Row{"greedy",
         "offloads the first activations, as many as do not fit (Beaumont et al., section 4)",
-        plan_greedy},
+        {.plan = plan_greedy, .max_tasks = kFollowsARule}},
     Row{"ibm-ooc",
         "offloads after every layer's forward pass, prefetches one layer ahead (IBM's Chainer)",
-        plan_ibm_ooc},
+        {.plan = plan_ibm_ooc, .max_tasks = kFollowsARule}},
     Row{"joint",
         "offloads parts of blocks, recomputes, and picks convolution algorithms, all "
         "chosen together (Spillway's own)",
-        plan_joint, kSearch, true},
-    Row{"largest-first", "offloads all activations, then keeps the largest blocks that fit",
-        plan_largest_first},
+        {.plan = plan_joint_beside_all},
+        kSearch,
+        true},
+    Row{"largest-first",
+        "offloads all activations, then keeps the largest blocks that fit",
+        {.plan = plan_largest_first, .max_tasks = kFollowsARule}},
     Row{"modnn",
         "executes the step in estimated time: offloads what delays least, prefetches "
         "just in time (moDNN, Algorithm 1)",
-        plan_modnn, SubBatchRule::kWorkingSet},
+        {.plan = plan_modnn, .max_tasks = kTriesMany},
+        SubBatchRule::kWorkingSet},
     Row{"on-demand",
         "no foresight: page faults alone (managed), or least-recently-used swapping when a "
         "task needs a block (copy)",
-        plan_on_demand, kSearch, true},
+        {.plan = plan_on_demand},
+        kSearch,
+        true},
     Row{"recompute",
         "moves nothing; drops activations that are cheap to recompute until the rest fits",
-        plan_recompute},
-    Row{"resident", "moves nothing; needs a budget that holds the whole step", plan_resident},
-    Row{"rotor", "moves nothing; recomputes, optimally for a chain (rotor, RR-9302)", plan_rotor},
-    Row{"superneurons", kSuperNeurons,
-        [](const Problem& problem) { return plan_superneurons(problem); }},
+        {.plan = plan_recompute, .recomputes = true, .max_tasks = kTriesMany}},
+    Row{"resident",
+        "moves nothing; needs a budget that holds the whole step",
+        {.plan = plan_resident, .max_tasks = kFollowsARule}},
+    Row{"rotor",
+        "moves nothing; recomputes, optimally for a chain (rotor, RR-9302)",
+        {.plan = plan_rotor, .recomputes = true, .max_tasks = kTriesMany}},
+    Row{"superneurons",
+        kSuperNeurons,
+        {.plan = [](const Problem& problem) { return plan_superneurons(problem); },
+         .recomputes = true,
+         .max_tasks = kFollowsARule}},
     Row{"tflms",
         "offloads the first n activations, prefetches d layers ahead; tries n and d (TFLMS)",
-        plan_tflms},
-    Row{"vdnn-all", "offloads the input of every layer, layer by layer (vDNN)", plan_vdnn_all},
-    Row{"vdnn-conv", "offloads the inputs of convolutions, layer by layer (vDNN)", plan_vdnn_conv},
+        {.plan = plan_tflms, .max_tasks = kTriesMany}},
+    Row{"vdnn-all",
+        "offloads the input of every layer, layer by layer (vDNN)",
+        {.plan = plan_vdnn_all, .max_tasks = kFollowsARule}},
+    Row{"vdnn-conv",
+        "offloads the inputs of convolutions, layer by layer (vDNN)",
+        {.plan = plan_vdnn_conv, .max_tasks = kFollowsARule}},
     Row{"vdnn-dyn",
         "offloads nothing, convolutions' inputs or all inputs, as the budget demands (vDNN)",
-        plan_vdnn_dyn},
+        {.plan = plan_vdnn_dyn, .max_tasks = kFollowsARule}},
     // moDNN section V-B does not say which of vDNN's policies it extends: here the dynamic one.
-    Row{"vdnn+", "vdnn-dyn in sub-batches by working set (moDNN, section V-B); see --sub-batch",
-        plan_vdnn_dyn, SubBatchRule::kWorkingSet},
+    Row{"vdnn+",
+        "vdnn-dyn in sub-batches by working set (moDNN, section V-B); see --sub-batch",
+        {.plan = plan_vdnn_dyn, .max_tasks = kFollowsARule},
+        SubBatchRule::kWorkingSet},
 };
+
+// Page faults are no plan that joint could take; all others are.
+std::variant<Plan, Infeasible> plan_joint_beside_all(const Problem& problem) {
+  static const std::vector<StartingStrategy> others = [] {  // constant data
+    std::vector<StartingStrategy> result;
+    for (const Row& row : kRows) {
+      if (row.strategy.max_tasks > 0) result.push_back(row.strategy);
+    }
+    return result;
+  }();
+  return plan_joint(problem, others);
+}
 
 std::vector<NamedStrategy> make_superneurons_variants() {
   std::vector<NamedStrategy> all;
@@ -146,7 +187,7 @@ const std::vector<std::unique_ptr<const Planner>>& planners() {
     std::vector<std::unique_ptr<const Planner>> result;
     result.reserve(std::size(kRows));
     for (const Row& row : kRows) {
-      result.push_back(std::make_unique<NamedStrategy>(row.name, row.description, row.strategy,
+      result.push_back(std::make_unique<NamedStrategy>(row.name, row.description, row.strategy.plan,
                                                        row.rule, row.moves_state));
     }
     return result;

@@ -15,12 +15,13 @@ namespace {
 using namespace testing;
 
 // Every plan of every planner verifies, and whatever the noise, executing it never breaks the
-// budget or reads what is far. None is faster than the bound for moving and recomputing. A planner
-// that finds the budget too small names one that works.
+// budget or reads what is far. None is faster than the bound for moving and recomputing, nor than
+// joint. A planner that finds the budget too small names one that works.
 void expect_sound_plans(const TaskGraph& graph) {
   const Profile profile = random_profile(graph);
   const Problem given = random_problem(graph, profile);
   const um::Nanoseconds bound = lower_bounds(given).mixed_transition;
+  const um::Nanoseconds joint = simulate(planned("joint", given), profile).makespan();
   for (const auto& planner : planners()) {
     Problem enough = given;
     const Plan plan = planned_with_more(*planner, enough);
@@ -29,6 +30,9 @@ void expect_sound_plans(const TaskGraph& graph) {
     if (plan.residency == Residency::kOnDemand) continue;
     if (plan.budget == given.budget && simulate(plan, profile).makespan() < bound) {
       RC_FAIL(std::string{planner->name()} + " is faster than the bound");
+    }
+    if (plan.budget == given.budget && simulate(plan, profile).makespan() < joint) {
+      RC_FAIL(std::string{planner->name()} + " is faster than joint");
     }
     const SimulateOptions noise{.noise = 0.9, .seed = *rc::gen::arbitrary<std::uint64_t>()};
     const std::string wrong =

@@ -236,10 +236,12 @@ std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLi
   return JointSearch{problem, limits}.search();
 }
 
-std::variant<Plan, Infeasible> plan_joint(const Problem& problem) {
+std::variant<Plan, Infeasible> plan_joint(const Problem& problem,
+                                          std::span<const StartingStrategy> strategies) {
   auto best = joint_search(problem, limits_for(problem));
   if (!best) return infeasible(problem);
-  return std::move(best->plan);
+  auto shorter = Portfolio{problem, strategies}.shorter(best->makespan);
+  return std::move(shorter ? shorter->plan : best->plan);
 }
 
 }  // namespace spillway::prefetch

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <variant>
 
 #include "prefetch/moves/offload_plan.h"
 #include "prefetch/planner.h"
+#include "prefetch/planners/joint/portfolio.h"
 
 namespace spillway::prefetch {
 
@@ -31,8 +33,11 @@ struct SearchLimits {
 [[nodiscard]] std::optional<EvaluatedPlan> joint_search(const Problem& problem,
                                                         const SearchLimits& limits);
 
-/// The default: page-granular offloading, recomputation (once or for each use) and convolution
-/// algorithms chosen together by joint_search(). Spillway's own.
-[[nodiscard]] std::variant<Plan, Infeasible> plan_joint(const Problem& problem);
+/// The default: what moves, what is recomputed and which algorithms run, chosen together by
+/// joint_search(); or the plan of one of `strategies`, where that is shorter still, so that its
+/// step is never longer in simulation than that of any of them that is asked (Portfolio).
+/// Spillway's own.
+[[nodiscard]] std::variant<Plan, Infeasible> plan_joint(
+    const Problem& problem, std::span<const StartingStrategy> strategies = {});
 
 }  // namespace spillway::prefetch

@@ -1,0 +1,44 @@
+#include "prefetch/planners/joint/portfolio.h"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "prefetch/bounds/bounds.h"
+#include "prefetch/simulate/simulate.h"
+
+namespace spillway::prefetch {
+
+Portfolio::Portfolio(const Problem& problem, std::span<const StartingStrategy> strategies)
+    : problem_{problem}, strategies_{strategies} {}
+
+bool Portfolio::is_allowed(const Plan& plan) const {
+  if (plan.residency != Residency::kPlanned) return false;
+  if (problem_.whole_blocks && !moves_whole_blocks(plan, problem_.graph)) return false;
+  return problem_.may_recompute || std::ranges::none_of(plan.runs, &TaskRun::is_recomputation);
+}
+
+std::optional<EvaluatedPlan> Portfolio::shorter(um::Nanoseconds limit) const {
+  const Bounds bounds = lower_bounds(problem_);
+  std::vector<std::optional<EvaluatedPlan>> found(strategies_.size());
+  tbb::parallel_for(std::size_t{0}, strategies_.size(), [&](std::size_t i) {
+    const StartingStrategy& strategy = strategies_[i];
+    const bool recomputes = strategy.recomputes && problem_.may_recompute;
+    const um::Nanoseconds least = recomputes ? bounds.mixed_transition : bounds.offload_transition;
+    if (least >= limit || problem_.graph.tasks.size() > strategy.max_tasks) return;
+    auto result = strategy.plan(problem_);
+    auto* const plan = std::get_if<Plan>(&result);
+    if (plan == nullptr || !is_allowed(*plan)) return;
+    const um::Nanoseconds makespan = simulate(*plan, problem_.profile).makespan();
+    if (makespan < limit) found[i] = {.plan = std::move(*plan), .makespan = makespan};
+  });
+  std::optional<EvaluatedPlan> best;
+  for (auto& each : found) {
+    if (each && (!best || each->makespan < best->makespan)) best = std::move(each);
+  }
+  return best;
+}
+
+}  // namespace spillway::prefetch
