@@ -1,40 +1,81 @@
 #include "prefetch/moves/cover.h"
 
 #include <algorithm>
+#include <map>
 #include <queue>
+#include <utility>
 
 namespace spillway::prefetch {
 namespace {
 
 using um::Bytes;
 
-// Among idle intervals, the one whose block was used longest ago comes first; of equals the one
-// that lasts longest.
-struct LaterFirst {
-  const std::vector<IdleInterval>& idle;
-  bool operator()(std::size_t a, std::size_t b) const {
-    if (idle[a].last != idle[b].last) return idle[a].last > idle[b].last;
-    if (idle[a].next != idle[b].next) return idle[a].next < idle[b].next;
-    return a > b;
-  }
+// An idle interval, and what is preferred of it.
+struct Candidate : IdleInterval {
+  Preference preference = Preference::kInOrder;
 };
 
 // In order of `last`: where blocks may be far.
-std::vector<IdleInterval> find_candidates(const BlockSizes& block_sizes,
-                                          std::span<const Life> lives,
-                                          const std::vector<bool>& far_between_steps) {
-  std::vector<IdleInterval> idle = find_idle_intervals(block_sizes, lives);
+std::vector<Candidate> find_candidates(const BlockSizes& block_sizes, std::span<const Life> lives,
+                                       const CoverOptions& options) {
+  std::vector<Candidate> idle;
+  for (const IdleInterval& each : find_idle_intervals(block_sizes, lives)) idle.push_back({each});
+  const std::vector<bool>& far_between_steps = options.far_between_steps;
   for (const Life& life : lives) {
     const auto data = static_cast<std::size_t>(life.data);
     if (data >= far_between_steps.size() || !far_between_steps[data]) continue;
     if (!block_sizes.is_movable(life.data)) continue;
-    idle.push_back(idle_interval_at(life, life.whole_step));
+    idle.push_back({idle_interval_at(life, life.whole_step)});
     idle.back().next = life.whole_step;
     idle.back().to_end = true;
   }
   std::ranges::stable_sort(idle, {}, &IdleInterval::last);
+  if (options.preferences.empty()) return idle;
+  std::map<std::pair<DataId, std::uint32_t>, Preference> preferences;
+  for (const MovePreference& each : options.preferences) {
+    preferences[{each.data, each.interval}] = each.preference;
+  }
+  std::map<DataId, std::uint32_t> passed;  // idle intervals
+  for (Candidate& each : idle) {
+    const auto wanted = preferences.find({each.data, passed[each.data]++});
+    if (wanted != preferences.end()) each.preference = wanted->second;
+  }
   return idle;
 }
+
+// Orders idle intervals: those that leave first come last.
+class LeavesLater {
+ public:
+  LeavesLater(const std::vector<Candidate>& idle, const BlockSizes& block_sizes, CoverOrder order)
+      : idle_{&idle}, block_sizes_{&block_sizes}, order_{order} {}
+
+  bool operator()(std::size_t a, std::size_t b) const {
+    const Candidate& one = (*idle_)[a];
+    const Candidate& other = (*idle_)[b];
+    if (one.preference != other.preference && rank(one) != rank(other)) {
+      return rank(one) > rank(other);
+    }
+    if (order_ == CoverOrder::kLargest) {
+      const Bytes size = block_sizes_->size(one.data);
+      const Bytes size_of_other = block_sizes_->size(other.data);
+      if (size != size_of_other) return size < size_of_other;
+    }
+    if (order_ == CoverOrder::kLatestNext && one.next != other.next) return one.next < other.next;
+    if (one.last != other.last) return one.last > other.last;
+    if (one.next != other.next) return one.next < other.next;
+    return a > b;
+  }
+
+ private:
+  static int rank(const Candidate& each) {
+    if (each.preference == Preference::kInOrder) return 1;
+    return each.preference == Preference::kLast ? 2 : 0;
+  }
+
+  const std::vector<Candidate>* idle_;
+  const BlockSizes* block_sizes_;
+  CoverOrder order_;
+};
 
 class Cover {
  public:
@@ -42,10 +83,10 @@ class Cover {
         const CoverOptions& options)
       : block_sizes_{block_sizes},
         options_{options},
-        idle_{find_candidates(block_sizes, lives, options.far_between_steps)},
+        idle_{find_candidates(block_sizes, lives, options)},
         taken_(idle_.size()),
         returning_(runs + 1) {
-    for (const IdleInterval& idle : idle_) {
+    for (const Candidate& idle : idle_) {
       const auto blocks = static_cast<std::size_t>(idle.data) + 1;
       if (far_copies_.size() < blocks) far_copies_.resize(blocks);
     }
@@ -83,10 +124,11 @@ class Cover {
   }
 
   void take(std::size_t i, Bytes wanted, Position position) {
-    const IdleInterval& idle = idle_[i];
+    const Candidate& idle = idle_[i];
+    const bool is_whole = options_.whole_blocks || idle.preference == Preference::kFirstWhole;
     Bytes& taken = taken_[i];
     const Bytes left = size(i) - taken;
-    const Bytes amount = options_.whole_blocks ? left : std::min(left, wanted);
+    const Bytes amount = is_whole ? left : std::min(left, wanted);
     const Bytes end = taken + amount;
     FarCopy& copy = far_copies_[static_cast<std::size_t>(idle.data)];
     if (copy.made_after < idle.written) copy = {.made_after = idle.written, .size = {}};
@@ -110,14 +152,15 @@ class Cover {
 
   const BlockSizes& block_sizes_;
   CoverOptions options_;
-  std::vector<IdleInterval> idle_;
+  std::vector<Candidate> idle_;
   std::vector<Bytes> taken_;         // by idle interval: bytes that are far in it
   std::vector<Bytes> returning_;     // by position: bytes that are away no more
   std::vector<FarCopy> far_copies_;  // by block
   std::vector<FarInterval> far_intervals_;
   Bytes away_;
   std::size_t next_idle_ = 0;
-  std::priority_queue<std::size_t, std::vector<std::size_t>, LaterFirst> open_{LaterFirst{idle_}};
+  std::priority_queue<std::size_t, std::vector<std::size_t>, LeavesLater> open_{
+      LeavesLater{idle_, block_sizes_, options_.order}};
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -24,19 +25,45 @@ struct FarInterval : IdleInterval {
 [[nodiscard]] std::vector<um::Bytes> without(std::span<const um::Bytes> demand,
                                              std::span<const FarInterval> far_intervals);
 
-/// How cover() may cut blocks.
+/// Whether a block leaves in one of its idle intervals.
+enum class Preference : std::uint8_t {
+  kInOrder,     ///< when its turn comes
+  kFirst,       ///< before all others
+  kFirstWhole,  ///< before all others, and whole
+  kLast         ///< where nothing else is idle
+};
+
+/// A preference that is not kInOrder: of the `interval`-th idle interval of a block, in order of
+/// time.
+struct MovePreference {
+  DataId data{};
+  std::uint32_t interval = 0;
+  Preference preference = Preference::kInOrder;
+  friend bool operator==(const MovePreference&, const MovePreference&) = default;
+};
+
+/// Which of the blocks that are idle leaves first.
+enum class CoverOrder : std::uint8_t {
+  kLongestUnused,  ///< the one used longest ago, of equals the one that lasts longest
+  kLatestNext,     ///< the one whose next use is latest (Belady)
+  kLargest         ///< the largest, of equals the one used longest ago
+};
+
+/// How cover() may cut blocks, and which it takes.
 struct CoverOptions {
   um::Bytes chunk;            ///< largest single far interval; a multiple of the page
   bool whole_blocks = false;  ///< a block leaves whole or not at all
   /// By DataId: state that is far between steps, and may leave after its last use. May be empty.
   std::vector<bool> far_between_steps;
+  CoverOrder order = CoverOrder::kLongestUnused;
+  std::vector<MovePreference> preferences{};  ///< at most one for each idle interval
 };
 
 /// Chooses what is far so that no run needs more than `pool` bytes for movable blocks: at each run
-/// in order, whatever is missing is taken from the blocks that are idle, the one used longest ago
-/// first. In parts of blocks this is the fractional greedy, which is optimal for
-/// offloading (Beaumont et al., section 4); with whole blocks it is the capacity-based strategy of
-/// UM-Chainer, section 3.5.
+/// in order, whatever is missing is taken from the blocks that are idle, by `options.preferences`
+/// and then in `options.order`. The one used longest ago first, in parts of blocks this is the
+/// fractional greedy, which is optimal for offloading (Beaumont et al., section 4); with whole
+/// blocks it is the capacity-based strategy of UM-Chainer, section 3.5.
 ///
 /// State in `options.far_between_steps` has left when the step ends; the room that it leaves to
 /// runs counts as any other does. How the state came near is not looked at.

@@ -38,6 +38,16 @@ std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs,
   return plan(std::move(runs), options_, finder);
 }
 
+std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs, LifeFinder& finder,
+                                                  const MoveDecisions& moves) const {
+  if (moves == MoveDecisions{}) return plan(std::move(runs), options_, finder);
+  CoverOptions options = options_;
+  options.order = moves.order;
+  options.whole_blocks = options.whole_blocks || moves.whole_blocks;
+  options.preferences = moves.preferences;
+  return plan(std::move(runs), options, finder);
+}
+
 std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs,
                                                   const CoverOptions& options,
                                                   LifeFinder& finder) const {

@@ -18,6 +18,14 @@ struct EvaluatedPlan {
   um::Nanoseconds makespan{0};
 };
 
+/// What is decided about the moves of a plan.
+struct MoveDecisions {
+  CoverOrder order = CoverOrder::kLongestUnused;
+  bool whole_blocks = false;  ///< no block is cut, even where the problem allows it
+  std::vector<MovePreference> preferences{};
+  friend bool operator==(const MoveDecisions&, const MoveDecisions&) = default;
+};
+
 /// Makes plans for one problem, which must outlive it, from sequences of runs.
 ///
 /// Which offloadable state is far between steps is decided when it is made: of the blocks in order
@@ -35,6 +43,9 @@ class OffloadPlanner {
   /// thread.
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs,
                                                   LifeFinder& finder) const;
+  /// The same, where `moves` says what leaves.
+  [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs, LifeFinder& finder,
+                                                  const MoveDecisions& moves) const;
 
  private:
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs,

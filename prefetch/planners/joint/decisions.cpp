@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "prefetch/block_sizes.h"
+#include "prefetch/idle_interval.h"
 #include "prefetch/moves/algorithm_choice.h"
 
 namespace spillway::prefetch {
@@ -20,10 +22,22 @@ std::vector<Dropped> dropped_blocks(std::span<const Recomputable> blocks,
 
 void Decisions::apply(std::span<const Change> changes) {
   for (const Change& change : changes) {
-    if (change.what == Change::What::kPolicy) {
-      policies[change.index] = static_cast<RetentionPolicy>(change.value);
-    } else {
-      algorithms[change.index] = change.value;
+    switch (change.what) {
+      case Change::What::kPolicy:
+        policies[change.index] = static_cast<RetentionPolicy>(change.value);
+        break;
+      case Change::What::kAlgorithm:
+        algorithms[change.index] = change.value;
+        break;
+      case Change::What::kPreference:
+        preferences[change.index] = static_cast<Preference>(change.value);
+        break;
+      case Change::What::kCoverOrder:
+        order = static_cast<CoverOrder>(change.value);
+        break;
+      case Change::What::kWholeBlocks:
+        whole_blocks = change.value != 0;
+        break;
     }
   }
 }
@@ -38,6 +52,27 @@ DecisionSpace::DecisionSpace(const Problem& problem)
     start_.algorithms.push_back(run.algorithm);
     if (run.algorithm != 0) choosable_.push_back(run.task);
   }
+  const BlockSizes block_sizes{problem.graph, problem.page};
+  std::vector<std::uint32_t> found(problem.graph.data.size());  // by block: its intervals so far
+  for (const IdleInterval& idle :
+       find_idle_intervals(block_sizes, find_lives(problem.graph, in_order_))) {
+    intervals_.push_back({.data = idle.data,
+                          .number = found[static_cast<std::size_t>(idle.data)]++,
+                          .last = idle.last,
+                          .next = idle.next});
+  }
+  start_.preferences.assign(intervals_.size(), Preference::kInOrder);
+}
+
+MoveDecisions DecisionSpace::moves(const Decisions& decisions) const {
+  MoveDecisions moves{.order = decisions.order, .whole_blocks = decisions.whole_blocks};
+  for (std::size_t i = 0; i < intervals_.size(); ++i) {
+    if (decisions.preferences[i] == Preference::kInOrder) continue;
+    moves.preferences.push_back({.data = intervals_[i].data,
+                                 .interval = intervals_[i].number,
+                                 .preference = decisions.preferences[i]});
+  }
+  return moves;
 }
 
 std::vector<TaskRun> DecisionSpace::runs(const Decisions& decisions) const {

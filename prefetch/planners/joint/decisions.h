@@ -4,6 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "prefetch/liveness.h"
+#include "prefetch/moves/cover.h"
+#include "prefetch/moves/offload_plan.h"
 #include "prefetch/moves/recomputation.h"
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
@@ -24,18 +27,24 @@ enum class RetentionPolicy : std::uint8_t {
 
 /// One decision to change.
 struct Change {
-  enum class What : std::uint8_t { kPolicy, kAlgorithm };
+  enum class What : std::uint8_t { kPolicy, kAlgorithm, kPreference, kCoverOrder, kWholeBlocks };
   What what = What::kPolicy;
-  std::uint32_t index = 0;  ///< of a block in DecisionSpace::droppable, or of a task
-  std::uint32_t value = 0;  ///< a RetentionPolicy, or an algorithm
+  /// Of a block in DecisionSpace::droppable, of a task, or of an interval in
+  /// DecisionSpace::intervals.
+  std::uint32_t index = 0;
+  /// A RetentionPolicy, an algorithm, a Preference, a CoverOrder, or whether blocks stay whole.
+  std::uint32_t value = 0;
   friend bool operator==(const Change&, const Change&) = default;
 };
 
-/// Everything about a plan that is decided before its moves: the retention policy of each droppable
-/// block and the algorithm of each task.
+/// What a plan is made from: the retention policy of each droppable block, the algorithm of each
+/// task, and what leaves first where memory is short.
 struct Decisions {
   std::vector<RetentionPolicy> policies;
   std::vector<std::uint32_t> algorithms;  ///< by task
+  std::vector<Preference> preferences;    ///< by interval in DecisionSpace::intervals
+  CoverOrder order = CoverOrder::kLongestUnused;
+  bool whole_blocks = false;
 
   void apply(std::span<const Change> changes);
 };
@@ -55,11 +64,22 @@ class DecisionSpace {
   [[nodiscard]] const Decisions& start() const { return start_; }
   [[nodiscard]] std::vector<TaskRun> runs(const Decisions& decisions) const;
 
+  /// An idle interval of a step in which every task runs once.
+  struct Interval {
+    DataId data{};
+    std::uint32_t number = 0;  ///< among those of its block, in order of time
+    Position last = 0;
+    Position next = 0;
+  };
+  [[nodiscard]] const std::vector<Interval>& intervals() const { return intervals_; }
+  [[nodiscard]] MoveDecisions moves(const Decisions& decisions) const;
+
  private:
   RecomputationInserter inserter_;
   std::vector<TaskRun> in_order_;
   std::vector<Recomputable> droppable_;
   std::vector<TaskId> choosable_;
+  std::vector<Interval> intervals_;
   Decisions start_;
 };
 

@@ -12,6 +12,7 @@
 #include "prefetch/bounds/bounds.h"
 #include "prefetch/need.h"
 #include "prefetch/planners/joint/decisions.h"
+#include "prefetch/planners/joint/move_neighbourhood.h"
 #include "prefetch/planners/joint/neighbourhood.h"
 #include "prefetch/planners/joint/step_evaluator.h"
 #include "prefetch/simulate/simulate.h"
@@ -21,7 +22,9 @@ namespace {
 
 int max_evaluations(const DecisionSpace& space) {
   constexpr std::size_t kForEach = 100;
-  return static_cast<int>(kForEach * (space.droppable().size() + space.choosable().size()));
+  constexpr std::size_t kMoving = 20;  // intervals that count
+  return static_cast<int>(kForEach * (space.droppable().size() + space.choosable().size() +
+                                      std::min(kMoving, space.intervals().size())));
 }
 
 class JointSearch {
@@ -30,6 +33,7 @@ class JointSearch {
       : problem_{problem},
         space_{problem},
         neighbourhood_{space_},
+        move_neighbourhood_{space_, !problem.whole_blocks},
         evaluator_{problem, space_, std::min(limits.evaluations, max_evaluations(space_))},
         current_{space_.start()},
         best_{evaluator_.plan(current_)} {
@@ -129,6 +133,8 @@ class JointSearch {
       has_helped =
           attempt(neighbourhood_.ranges(current_, BlockOrder::kByCost, blocks)) || has_helped;
       has_helped = attempt(neighbourhood_.algorithm_ranges(current_, tasks)) || has_helped;
+      has_helped = attempt(move_neighbourhood_.orders(current_)) || has_helped;
+      has_helped = choose_moves(until) || has_helped;
       if (has_helped) continue;
       if (blocks == 1 && tasks == 1) return;
       blocks = std::max<std::size_t>(1, blocks / 2);
@@ -152,9 +158,19 @@ class JointSearch {
     return has_helped;
   }
 
+  // Changes what leaves, interval by interval.
+  bool choose_moves(int until) {
+    bool has_helped = false;
+    while (!is_done() && evaluator_.left() > until) {
+      const Timeline timeline = simulate(best_->plan, problem_.profile);
+      if (!attempt(move_neighbourhood_.preferences(current_, best_->plan, timeline))) break;
+      has_helped = true;
+    }
+    return has_helped;
+  }
+
   // Leaves a local optimum by a few random changes and goes downhill from there, again and again.
   void perturb() {
-    constexpr std::size_t kChanges = 8;
     constexpr int kDownhill = 200;
     constexpr std::size_t kExchanges = 64;
     constexpr int kTries = 4;
@@ -166,16 +182,27 @@ class JointSearch {
           failed = -1;
         }
       }
-      const CandidateEdit edit = neighbourhood_.random(current_, kChanges, generator);
+      const CandidateEdit edit = random_edit(generator);
       if (edit.empty()) return;  // nothing is left open
       Incumbent local_optimum{current_, *best_};
       current_.apply(edit);
       best_ = evaluator_.plan(current_);
       if (best_) balance(evaluator_.left() - kDownhill);
+      if (best_) choose_moves(evaluator_.left() - kDownhill);
       if (best_ && best_->makespan < local_optimum.plan.makespan) continue;
       current_ = local_optimum.decisions;
       best_ = std::move(local_optimum.plan);
     }
+  }
+
+  CandidateEdit random_edit(std::mt19937_64& generator) {
+    constexpr std::size_t kChanges = 8;
+    constexpr std::size_t kMoves = 4;
+    CandidateEdit edit;
+    if (generator() % 2 == 0) edit = neighbourhood_.random(current_, kChanges, generator);
+    if (edit.empty()) edit = move_neighbourhood_.random(current_, kMoves, generator);
+    if (edit.empty()) edit = neighbourhood_.random(current_, kChanges, generator);
+    return edit;
   }
 
   // Evaluates the edits from here, and those that help together; takes the best. True when one
@@ -214,6 +241,7 @@ class JointSearch {
   const Problem& problem_;
   DecisionSpace space_;
   Neighbourhood neighbourhood_;
+  MoveNeighbourhood move_neighbourhood_;
   StepEvaluator evaluator_;
   int evaluations_per_start_ = 0;
   Decisions current_;

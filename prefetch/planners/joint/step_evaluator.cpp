@@ -30,7 +30,7 @@ StepEvaluator::StepEvaluator(const Problem& problem, const DecisionSpace& space,
 
 std::optional<EvaluatedPlan> StepEvaluator::plan(const Decisions& decisions) {
   count(1, 0);
-  return offload_.plan(space_.runs(decisions), finders_.local());
+  return offload_.plan(space_.runs(decisions), finders_.local(), space_.moves(decisions));
 }
 
 std::vector<Attempt> StepEvaluator::shorter(const Decisions& from, um::Nanoseconds limit,
@@ -45,7 +45,7 @@ std::vector<Attempt> StepEvaluator::shorter(const Decisions& from, um::Nanosecon
     std::vector<TaskRun> runs = space_.runs(decisions);
     if (compute_time(problem_.profile, runs) >= limit) return;
     ++planned;
-    auto result = offload_.plan(std::move(runs), finders_.local());
+    auto result = offload_.plan(std::move(runs), finders_.local(), space_.moves(decisions));
     if (!result || result->makespan >= limit) return;
     attempts[i] = {.edit = std::move(edits[i]), .index = i, .result = std::move(result)};
   });

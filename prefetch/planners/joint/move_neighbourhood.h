@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "prefetch/planners/joint/decisions.h"
+#include "prefetch/planners/joint/neighbourhood.h"
+#include "prefetch/simulate/timeline.h"
+
+namespace spillway::prefetch {
+
+/// Other choices of what moves, for a local search over a DecisionSpace: see Neighbourhood.
+class MoveNeighbourhood {
+ public:
+  /// `may_cut`: the problem allows moves of parts of blocks.
+  MoveNeighbourhood(const DecisionSpace& space, bool may_cut);
+
+  /// Every other order in which blocks leave, cut and whole; forgets all preferences.
+  [[nodiscard]] std::vector<CandidateEdit> orders(const Decisions& from) const;
+
+  /// Every other preference of each interval in which what moves at the longest stalls of `plan` is
+  /// idle; of all intervals where they are few.
+  [[nodiscard]] std::vector<CandidateEdit> preferences(const Decisions& from, const Plan& plan,
+                                                       const Timeline& timeline) const;
+
+  /// One to `max` preferences at random, now and then the order; empty where nothing can move.
+  [[nodiscard]] CandidateEdit random(const Decisions& from, std::size_t max,
+                                     std::mt19937_64& generator) const;
+
+ private:
+  [[nodiscard]] std::vector<std::uint32_t> near_stalls(const Plan& plan,
+                                                       const Timeline& timeline) const;
+
+  const DecisionSpace& space_;
+  std::vector<Preference> choices_;
+};
+
+}  // namespace spillway::prefetch
