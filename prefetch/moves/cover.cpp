@@ -85,7 +85,12 @@ class Cover {
         options_{options},
         idle_{find_candidates(block_sizes, lives, options)},
         taken_(idle_.size()),
-        returning_(runs + 1) {
+        returning_(runs + 1),
+        wanted_(runs + 1) {
+    for (std::size_t i = 0; i < idle_.size(); ++i) {
+      // The last run before its next use: any other may need the room sooner.
+      if (idle_[i].preference == Preference::kAlways) wanted_[idle_[i].next - 1].push_back(i);
+    }
     for (const Candidate& idle : idle_) {
       const auto blocks = static_cast<std::size_t>(idle.data) + 1;
       if (far_copies_.size() < blocks) far_copies_.resize(blocks);
@@ -96,6 +101,9 @@ class Cover {
   // cannot be done.
   bool make_room(Position position, Bytes demand, Bytes pool) {
     away_ -= returning_[position];
+    for (const std::size_t i : wanted_[position]) {
+      if (taken_[i] < size(i)) take(i, size(i), position);
+    }
     while (next_idle_ < idle_.size() && idle_[next_idle_].last < position) {
       open_.push(next_idle_++);
     }
@@ -125,7 +133,9 @@ class Cover {
 
   void take(std::size_t i, Bytes wanted, Position position) {
     const Candidate& idle = idle_[i];
-    const bool is_whole = options_.whole_blocks || idle.preference == Preference::kFirstWhole;
+    const bool is_whole = options_.whole_blocks || idle.preference == Preference::kFirstWhole ||
+                          idle.preference == Preference::kAlways;
+    const bool is_wanted = idle.preference == Preference::kAlways;
     Bytes& taken = taken_[i];
     const Bytes left = size(i) - taken;
     const Bytes amount = is_whole ? left : std::min(left, wanted);
@@ -136,7 +146,7 @@ class Cover {
       // Cut where the far copy ends: the first part need not be transferred again.
       Bytes part = taken < copy.size ? std::min(end, copy.size) - taken : end - taken;
       if (!options_.whole_blocks) part = std::min(part, options_.chunk);
-      far_intervals_.push_back({idle, taken, part, position});
+      far_intervals_.push_back({idle, taken, part, position, is_wanted});
       taken += part;
       copy.size = std::max(copy.size, taken);
     }
@@ -153,9 +163,10 @@ class Cover {
   const BlockSizes& block_sizes_;
   CoverOptions options_;
   std::vector<Candidate> idle_;
-  std::vector<Bytes> taken_;         // by idle interval: bytes that are far in it
-  std::vector<Bytes> returning_;     // by position: bytes that are away no more
-  std::vector<FarCopy> far_copies_;  // by block
+  std::vector<Bytes> taken_;                      // by idle interval: bytes that are far in it
+  std::vector<Bytes> returning_;                  // by position: bytes that are away no more
+  std::vector<std::vector<std::size_t>> wanted_;  // by position: idle intervals to be far by then
+  std::vector<FarCopy> far_copies_;               // by block
   std::vector<FarInterval> far_intervals_;
   Bytes away_;
   std::size_t next_idle_ = 0;

@@ -19,6 +19,8 @@ struct FarInterval : IdleInterval {
   /// The first run that counts on their room: last < needed < next. Where nothing leaves it is 0,
   /// where nothing comes back and no run counts on the room it is the number of runs.
   Position needed = 0;
+  /// It is far even where no run counts on its room: others may come back sooner.
+  bool is_wanted = false;
 };
 
 /// `demand` without the pages that are far, each from `needed` up to, and without, `next`.
@@ -30,6 +32,7 @@ enum class Preference : std::uint8_t {
   kInOrder,     ///< when its turn comes
   kFirst,       ///< before all others
   kFirstWhole,  ///< before all others, and whole
+  kAlways,      ///< the same, even where no run counts on its room
   kLast         ///< where nothing else is idle
 };
 

@@ -6,7 +6,6 @@
 #include "prefetch/liveness.h"
 #include "prefetch/moves/cover.h"
 #include "prefetch/moves/far_between_steps.h"
-#include "prefetch/moves/timed_schedule.h"
 #include "prefetch/simulate/simulate.h"
 
 namespace spillway::prefetch {
@@ -45,12 +44,12 @@ std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs, Lif
   options.order = moves.order;
   options.whole_blocks = options.whole_blocks || moves.whole_blocks;
   options.preferences = moves.preferences;
-  return plan(std::move(runs), options, finder);
+  return plan(std::move(runs), options, finder, moves.move_order);
 }
 
 std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs,
-                                                  const CoverOptions& options,
-                                                  LifeFinder& finder) const {
+                                                  const CoverOptions& options, LifeFinder& finder,
+                                                  const MoveOrder& order) const {
   if (block_sizes_.pinned() > problem_.budget) return std::nullopt;
   const um::Bytes pool = block_sizes_.pool(problem_.budget);
   const std::span<const Life> lives = finder.find(runs);
@@ -60,7 +59,7 @@ std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs,
   if (!chosen) return std::nullopt;
   far_intervals.insert(far_intervals.end(), chosen->begin(), chosen->end());
   EvaluatedPlan result{.plan = empty_plan(problem_, std::move(runs))};
-  schedule_in_time(far_intervals, live, pool, problem_.profile, result.plan);
+  schedule_in_time(far_intervals, live, pool, problem_.profile, order, result.plan);
   result.makespan = simulate(result.plan, problem_.profile).makespan();
   return result;
 }

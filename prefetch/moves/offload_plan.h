@@ -6,6 +6,7 @@
 #include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
 #include "prefetch/moves/cover.h"
+#include "prefetch/moves/timed_schedule.h"
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
 #include "um/bandwidth.h"
@@ -23,6 +24,7 @@ struct MoveDecisions {
   CoverOrder order = CoverOrder::kLongestUnused;
   bool whole_blocks = false;  ///< no block is cut, even where the problem allows it
   std::vector<MovePreference> preferences{};
+  MoveOrder move_order{};
   friend bool operator==(const MoveDecisions&, const MoveDecisions&) = default;
 };
 
@@ -49,8 +51,8 @@ class OffloadPlanner {
 
  private:
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs,
-                                                  const CoverOptions& options,
-                                                  LifeFinder& finder) const;
+                                                  const CoverOptions& options, LifeFinder& finder,
+                                                  const MoveOrder& order = {}) const;
   void choose_far_between_steps();
 
   const Problem& problem_;

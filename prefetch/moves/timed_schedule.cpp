@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "prefetch/moves/room.h"
@@ -17,6 +19,8 @@ namespace {
 using um::Bytes;
 using Signed = std::int64_t;
 
+constexpr std::uint32_t kNever = ~0U;
+
 Signed signed_bytes(Bytes size) { return static_cast<Signed>(size.count()); }
 
 // Those that some run needs, in order of next use. With the others there would be room anyway.
@@ -25,7 +29,7 @@ std::vector<FarInterval> drop_unneeded(std::span<const FarInterval> far_interval
   std::vector<FarInterval> result{far_intervals.begin(), far_intervals.end()};
   std::ranges::stable_sort(result, {}, &FarInterval::next);
   std::erase_if(result, [&](const FarInterval& each) {
-    if (each.from_start || each.to_end) return false;
+    if (each.from_start || each.to_end || each.is_wanted) return false;
     if (!room.has(each.size, pool, each.needed, each.next)) return false;
     room.take(each.size, each.needed, each.next);
     return true;
@@ -36,16 +40,20 @@ std::vector<FarInterval> drop_unneeded(std::span<const FarInterval> far_interval
 class TimedExecution {
  public:
   TimedExecution(std::span<const FarInterval> far_intervals, std::span<const Bytes> demand,
-                 Bytes pool, const Profile& profile, Plan& plan)
+                 Bytes pool, const Profile& profile, const MoveOrder& order, Plan& plan)
       : demand_{demand},
         pool_{pool},
         profile_{profile},
         link_{profile.link},
+        order_{order},
         plan_{plan},
         room_{without(demand, far_intervals)},
         far_intervals_{drop_unneeded(far_intervals, pool, room_)},
         places_{add_offloads(far_intervals_, link_, plan, counted_on_)},
-        leaving_(plan.offloads.size()),
+        to_leave_(std::move(plan.offloads)),
+        leaving_(to_leave_.size()),
+        pending_(to_leave_.size()),
+        freed_by_(to_leave_.size(), kNever),
         uses_(demand.size() + 1),
         landed_(demand.size()) {
     for (std::size_t i = 0; i < far_intervals_.size(); ++i) {
@@ -60,7 +68,13 @@ class TimedExecution {
         ++uses_[each.next];
       }
     }
+    plan_.offloads.clear();
+    std::iota(pending_.begin(), pending_.end(), 0U);
     for (std::size_t p = 1; p < uses_.size(); ++p) uses_[p] += uses_[p - 1];
+    begin_of_.push_back(0);
+    for (const TaskRun& run : plan_.runs) {
+      begin_of_.push_back(begin_of_.back() + static_cast<double>(profile(run).count()));
+    }
     away_ = signed_bytes(far_);
   }
 
@@ -97,9 +111,10 @@ class TimedExecution {
   bool start_something() {
     // All three are tried: one of them may be what another waits for.
     const bool runs = start_run();
+    const bool comes_first = order_.prefetches_first && start_prefetch();
     const bool leaves = start_offload();
     const bool comes = start_prefetch();
-    return runs || leaves || comes;
+    return runs || comes_first || leaves || comes;
   }
 
   bool start_run() {
@@ -115,12 +130,51 @@ class TimedExecution {
   }
 
   bool start_offload() {
-    if (offloaded_ == leaving_.size() || !link_is_free(offload_, prefetch_)) return false;
-    const Move& move = plan_.offloads[offloaded_];
-    const Position begin = link_.copies_while_read ? move.after.runs : move.frees_after();
-    if (ended_ < begin) return false;
-    offload_.start(move.is_clean ? um::Nanoseconds{0} : link_.latency + move.size / link_.offload);
+    if (pending_.empty() || !link_is_free(offload_, prefetch_)) return false;
+    const auto chosen = choose_offload();
+    if (chosen == pending_.end()) return false;
+    Move move = to_leave_[*chosen];
+    offload_.start(time_of(move));
+    if (order_.prefetches_first && !link_.is_duplex) {
+      move.after.prefetches = static_cast<std::uint32_t>(plan_.prefetches.size());
+    }
+    plan_.offloads.push_back(move);
+    left_.push_back(*chosen);
+    pending_.erase(chosen);
     return true;
+  }
+
+  [[nodiscard]] um::Nanoseconds time_of(const Move& move) const {
+    return move.is_clean ? um::Nanoseconds{0} : link_.latency + move.size / link_.offload;
+  }
+  // So many runs have ended when it can begin.
+  [[nodiscard]] Position begin_of(std::uint32_t offload) const {
+    const Move& move = to_leave_[offload];
+    return link_.copies_while_read ? move.after.runs : move.frees_after();
+  }
+
+  // The first one that can begin, and may go before those that it overtakes: rooms become free in
+  // the order of offloads, so its own must be free before theirs are counted on.
+  [[nodiscard]] std::vector<std::uint32_t>::iterator choose_offload() {
+    constexpr std::size_t kOvertaken = 16;  // at most
+    const double computed = begin_of_[ended_] + (compute_.is_busy ? compute_done() : 0);
+    Position counted_on = std::numeric_limits<Position>::max();
+    double idle = std::numeric_limits<double>::infinity();  // until one of those could begin
+    const auto end =
+        pending_.begin() + static_cast<std::ptrdiff_t>(std::min(pending_.size(), kOvertaken + 1));
+    for (auto each = pending_.begin(); each != end; ++each) {
+      const bool can_begin = begin_of(*each) <= ended_;
+      const bool makes_none_wait =
+          order_.is_eager || static_cast<double>(time_of(to_leave_[*each]).count()) <= idle;
+      if (can_begin && leaving_[*each].last < counted_on && makes_none_wait) return each;
+      counted_on = std::min(counted_on, leaving_[*each].needed);
+      if (!can_begin) idle = std::min(idle, begin_of_[begin_of(*each)] - computed);
+    }
+    return pending_.end();
+  }
+  // Of the run under way, in time undisturbed by moves.
+  [[nodiscard]] double compute_done() const {
+    return begin_of_[ended_ + 1] - begin_of_[ended_] - compute_.left;
   }
 
   bool start_prefetch() {
@@ -150,7 +204,9 @@ class TimedExecution {
 
   // Whether it has left, and has room from now on up to its use.
   [[nodiscard]] bool has_room(const FarInterval& each) const {
-    if (places_[returning_[begun_]] > freed_) return false;
+    if (!each.from_start && freed_by_[places_[&each - far_intervals_.data()] - 1] > freed_) {
+      return false;
+    }
     // Between two runs no more is live than during the next one.
     const bool is_in_use = ended_ < demand_.size();
     if (is_in_use &&
@@ -186,11 +242,12 @@ class TimedExecution {
 
   // Counts those whose transfer and whose readers have ended.
   void free_rooms() {
-    for (; freed_ < offloaded_ && leaving_[freed_].last < ended_; ++freed_) {
-      const Leaving& left = leaving_[freed_];
+    for (; freed_ < offloaded_ && leaving_[left_[freed_]].last < ended_; ++freed_) {
+      const Leaving& leaving = leaving_[left_[freed_]];
       const Bytes size = plan_.offloads[freed_].size;
-      room_.give(size, ended_, std::min(left.needed, left.next));
+      room_.give(size, ended_, std::min(leaving.needed, leaving.next));
       away_ += signed_bytes(size);
+      freed_by_[left_[freed_]] = freed_ + 1;
     }
   }
 
@@ -198,17 +255,23 @@ class TimedExecution {
   Bytes pool_;
   const Profile& profile_;
   LinkProfile link_;
+  MoveOrder order_;
   Plan& plan_;
   Room room_;  // with what runs count on, and what has left or begun to come back, by now
   std::vector<FarInterval> far_intervals_;  // in order of next use
   std::vector<std::uint32_t> counted_on_;
-  std::vector<std::uint32_t> places_;   // by far interval: offloads that have ended with its own
-  std::vector<Leaving> leaving_;        // by offload
-  std::vector<std::size_t> returning_;  // far intervals that come back
-  std::vector<std::uint32_t> uses_;     // by run: far intervals that must have come back by then
-  std::vector<std::uint32_t> landed_;   // by run: prefetches that must have ended by then
-  Bytes far_;                           // when the step begins
-  Signed away_ = 0;                     // now
+  std::vector<std::uint32_t> places_;    // by far interval: its offload in to_leave_, and one
+  std::vector<Move> to_leave_;           // all offloads, in order of need
+  std::vector<Leaving> leaving_;         // by offload in to_leave_
+  std::vector<std::uint32_t> pending_;   // offloads in to_leave_ that have not begun
+  std::vector<std::uint32_t> left_;      // those that have, in that order
+  std::vector<std::uint32_t> freed_by_;  // by offload in to_leave_: how many are free with it
+  std::vector<double> begin_of_;         // by run: when it begins if none ever waits
+  std::vector<std::size_t> returning_;   // far intervals that come back
+  std::vector<std::uint32_t> uses_;      // by run: far intervals that must have come back by then
+  std::vector<std::uint32_t> landed_;    // by run: prefetches that must have ended by then
+  Bytes far_;                            // when the step begins
+  Signed away_ = 0;                      // now
   Lane compute_;
   Lane offload_;
   Lane prefetch_;
@@ -224,8 +287,8 @@ class TimedExecution {
 
 um::Nanoseconds schedule_in_time(std::span<const FarInterval> far_intervals,
                                  std::span<const Bytes> demand, Bytes pool, const Profile& profile,
-                                 Plan& plan) {
-  return TimedExecution{far_intervals, demand, pool, profile, plan}.run();
+                                 const MoveOrder& order, Plan& plan) {
+  return TimedExecution{far_intervals, demand, pool, profile, order, plan}.run();
 }
 
 }  // namespace spillway::prefetch

@@ -10,17 +10,29 @@
 
 namespace spillway::prefetch {
 
+/// Which move goes first where several could.
+struct MoveOrder {
+  /// An idle link takes the first offload that can begin, even if one that is needed sooner could
+  /// begin before it has ended.
+  bool is_eager = false;
+  /// On a link that is not duplex prefetches go before offloads.
+  bool prefetches_first = false;
+  friend bool operator==(const MoveOrder&, const MoveOrder&) = default;
+};
+
 /// Adds the moves of `far_intervals` to a plan without moves, and gives `plan.runs` their
 /// conditions, as a virtual execution that takes the profile's times begins them:
-/// - offloads as early as they can, in order of `needed` (add_offloads()); on a link that is not
-///   duplex they go before prefetches;
+/// - offloads as early as they can, in order of `needed` (add_offloads()), but one that can begin
+///   goes before others that cannot yet, where it does not make them wait (MoveOrder::is_eager:
+///   even then) and its room does not come later than they are counted on; on a link that is not
+///   duplex they go before prefetches (MoveOrder::prefetches_first: after them);
 /// - prefetches in order of `next`, each at the moment from which on every run up to its use has
 ///   room for it, counting as away what has left by then and what that run counts on. So a prefetch
 ///   follows the offload that makes its room, even while a run goes on.
 ///
-/// A far interval whose room turns out to be free all the time is left out. Neighbouring parts of a
-/// block that move under the same conditions become one move. The conditions that come of it keep
-/// memory within the pool under any timing.
+/// A far interval whose room turns out to be free all the time is left out, unless it is wanted.
+/// Neighbouring parts of a block that move under the same conditions become one move. The
+/// conditions that come of it keep memory within the pool under any timing.
 ///
 /// Requires: `far_intervals` cover `demand` down to `pool`; `plan.runs` is filled.
 /// Returns the length of the execution.
@@ -28,6 +40,6 @@ namespace spillway::prefetch {
 /// number of far intervals.
 um::Nanoseconds schedule_in_time(std::span<const FarInterval> far_intervals,
                                  std::span<const um::Bytes> demand, um::Bytes pool,
-                                 const Profile& profile, Plan& plan);
+                                 const Profile& profile, const MoveOrder& order, Plan& plan);
 
 }  // namespace spillway::prefetch

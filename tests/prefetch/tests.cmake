@@ -48,6 +48,14 @@ spillway_test(prefetch_optimum_tests
   LINK spillway::prefetch_bounds spillway::prefetch_planners spillway::prefetch_simulate
        spillway::prefetch_verify rapidcheck
   RANDOM_CASES 10000)
+# Plans of `joint` beside exact optima: 1,000 drawn steps and 53 recorded ones.
+spillway_test(prefetch_joint_optimum_tests
+  SOURCES prefetch/planners/joint/joint_optimum_test.cpp
+  LINK spillway::prefetch_bounds spillway::prefetch_files spillway::prefetch_planners spillway::prefetch_simulate
+       spillway::prefetch_verify
+  TIMEOUT 300)
+target_compile_definitions(prefetch_joint_optimum_tests PRIVATE
+  SPILLWAY_STEPS="${CMAKE_CURRENT_SOURCE_DIR}/prefetch/steps")
 # Plans of `joint`, and 64 sequences that rerun anything, for each of so many random steps.
 spillway_test(prefetch_bounds_tests
   SOURCES prefetch/bounds/bounds_test.cpp

@@ -38,6 +38,12 @@ void Decisions::apply(std::span<const Change> changes) {
       case Change::What::kWholeBlocks:
         whole_blocks = change.value != 0;
         break;
+      case Change::What::kEager:
+        move_order.is_eager = change.value != 0;
+        break;
+      case Change::What::kPrefetchesFirst:
+        move_order.prefetches_first = change.value != 0;
+        break;
     }
   }
 }
@@ -65,7 +71,10 @@ DecisionSpace::DecisionSpace(const Problem& problem)
 }
 
 MoveDecisions DecisionSpace::moves(const Decisions& decisions) const {
-  MoveDecisions moves{.order = decisions.order, .whole_blocks = decisions.whole_blocks};
+  MoveDecisions moves{.order = decisions.order,
+                      .whole_blocks = decisions.whole_blocks,
+                      .preferences = {},
+                      .move_order = decisions.move_order};
   for (std::size_t i = 0; i < intervals_.size(); ++i) {
     if (decisions.preferences[i] == Preference::kInOrder) continue;
     moves.preferences.push_back({.data = intervals_[i].data,

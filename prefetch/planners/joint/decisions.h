@@ -27,12 +27,20 @@ enum class RetentionPolicy : std::uint8_t {
 
 /// One decision to change.
 struct Change {
-  enum class What : std::uint8_t { kPolicy, kAlgorithm, kPreference, kCoverOrder, kWholeBlocks };
+  enum class What : std::uint8_t {
+    kPolicy,
+    kAlgorithm,
+    kPreference,
+    kCoverOrder,
+    kWholeBlocks,
+    kEager,
+    kPrefetchesFirst
+  };
   What what = What::kPolicy;
   /// Of a block in DecisionSpace::droppable, of a task, or of an interval in
   /// DecisionSpace::intervals.
   std::uint32_t index = 0;
-  /// A RetentionPolicy, an algorithm, a Preference, a CoverOrder, or whether blocks stay whole.
+  /// A RetentionPolicy, an algorithm, a Preference, a CoverOrder, or true.
   std::uint32_t value = 0;
   friend bool operator==(const Change&, const Change&) = default;
 };
@@ -45,6 +53,7 @@ struct Decisions {
   std::vector<Preference> preferences;    ///< by interval in DecisionSpace::intervals
   CoverOrder order = CoverOrder::kLongestUnused;
   bool whole_blocks = false;
+  MoveOrder move_order{};
 
   void apply(std::span<const Change> changes);
 };

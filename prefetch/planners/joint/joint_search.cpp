@@ -33,7 +33,7 @@ class JointSearch {
       : problem_{problem},
         space_{problem},
         neighbourhood_{space_},
-        move_neighbourhood_{space_, !problem.whole_blocks},
+        move_neighbourhood_{space_, problem},
         evaluator_{problem, space_, std::min(limits.evaluations, max_evaluations(space_))},
         current_{space_.start()},
         best_{evaluator_.plan(current_)} {

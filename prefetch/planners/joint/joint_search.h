@@ -12,7 +12,7 @@ namespace spillway::prefetch {
 
 /// How long joint_search() may look on. No clock: the same plan on every machine.
 struct SearchLimits {
-  /// Plans made and simulated; at most 100 for each decision that is open.
+  /// Plans made and simulated; at most 100 for each decision that is open, of 20 idle intervals.
   int evaluations = 2000;
   /// Good enough: the search ends at a makespan of so many lower bounds.
   double of_bound = 1.0005;
@@ -26,7 +26,8 @@ struct SearchLimits {
 /// length of its plan of page-granular moves: the best number of cheapest blocks to drop; then,
 /// until the limits are met, whatever helps most of what would help the longest stalls, of ranges
 /// of blocks (by cost, by position) and of tasks whose decision is changed together, ranges being
-/// halved again and again; then random changes.
+/// halved again and again; of what leaves first, in which order, and what leaves although no run
+/// needs its room; then random changes.
 ///
 /// Candidates are evaluated in parallel; the result does not depend on how many threads there are.
 /// Nothing when the budget is too small for every plan.

@@ -20,9 +20,12 @@ Change preference_change(std::uint32_t interval, Preference preference) {
 
 }  // namespace
 
-MoveNeighbourhood::MoveNeighbourhood(const DecisionSpace& space, bool may_cut)
-    : space_{space}, choices_{Preference::kInOrder, Preference::kFirst, Preference::kLast} {
-  if (may_cut) choices_.push_back(Preference::kFirstWhole);
+MoveNeighbourhood::MoveNeighbourhood(const DecisionSpace& space, const Problem& problem)
+    : space_{space},
+      may_cut_{!problem.whole_blocks},
+      is_duplex_{problem.profile.link.is_duplex},
+      choices_{Preference::kInOrder, Preference::kFirst, Preference::kLast, Preference::kAlways} {
+  if (may_cut_) choices_.push_back(Preference::kFirstWhole);
 }
 
 std::vector<CandidateEdit> MoveNeighbourhood::orders(const Decisions& from) const {
@@ -32,18 +35,19 @@ std::vector<CandidateEdit> MoveNeighbourhood::orders(const Decisions& from) cons
       forget.push_back(preference_change(i, Preference::kInOrder));
     }
   }
-  const bool may_cut = choices_.back() == Preference::kFirstWhole;
   std::vector<CandidateEdit> edits;
-  for (std::uint32_t whole = 0; whole < (may_cut ? 2 : 1); ++whole) {
-    for (std::uint32_t order = 0; order < kOrders; ++order) {
-      if (forget.empty() && order == static_cast<std::uint32_t>(from.order) &&
-          (whole != 0) == from.whole_blocks) {
-        continue;
-      }
-      edits.push_back(forget);
-      edits.back().push_back({.what = Change::What::kCoverOrder, .value = order});
-      edits.back().push_back({.what = Change::What::kWholeBlocks, .value = whole});
-    }
+  for (std::uint32_t choice = 0; choice < kOrders << 3U; ++choice) {
+    const std::uint32_t order = choice >> 3U;
+    const std::uint32_t whole = choice >> 2U & 1U;
+    const std::uint32_t eager = choice >> 1U & 1U;
+    const std::uint32_t prefetches_first = choice & 1U;
+    if ((whole != 0 && !may_cut_) || (prefetches_first != 0 && is_duplex_)) continue;
+    CandidateEdit edit = forget;
+    edit.push_back({.what = Change::What::kCoverOrder, .value = order});
+    edit.push_back({.what = Change::What::kWholeBlocks, .value = whole});
+    edit.push_back({.what = Change::What::kEager, .value = eager});
+    edit.push_back({.what = Change::What::kPrefetchesFirst, .value = prefetches_first});
+    edits.push_back(std::move(edit));
   }
   return edits;
 }
@@ -91,6 +95,12 @@ CandidateEdit MoveNeighbourhood::random(const Decisions& from, std::size_t max,
   if (generator() % 4 == 0) {
     edit.push_back({.what = Change::What::kCoverOrder,
                     .value = static_cast<std::uint32_t>(generator() % kOrders)});
+    edit.push_back(
+        {.what = Change::What::kEager, .value = static_cast<std::uint32_t>(generator() % 2)});
+    if (!is_duplex_) {
+      edit.push_back({.what = Change::What::kPrefetchesFirst,
+                      .value = static_cast<std::uint32_t>(generator() % 2)});
+    }
   }
   return edit;
 }

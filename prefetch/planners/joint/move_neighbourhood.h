@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "prefetch/planner.h"
 #include "prefetch/planners/joint/decisions.h"
 #include "prefetch/planners/joint/neighbourhood.h"
 #include "prefetch/simulate/timeline.h"
@@ -14,10 +15,10 @@ namespace spillway::prefetch {
 /// Other choices of what moves, for a local search over a DecisionSpace: see Neighbourhood.
 class MoveNeighbourhood {
  public:
-  /// `may_cut`: the problem allows moves of parts of blocks.
-  MoveNeighbourhood(const DecisionSpace& space, bool may_cut);
+  /// `space` must outlive it.
+  MoveNeighbourhood(const DecisionSpace& space, const Problem& problem);
 
-  /// Every other order in which blocks leave, cut and whole; forgets all preferences.
+  /// Every order in which blocks leave, cut and whole, and moves begin; forgets all preferences.
   [[nodiscard]] std::vector<CandidateEdit> orders(const Decisions& from) const;
 
   /// Every other preference of each interval in which what moves at the longest stalls of `plan` is
@@ -34,6 +35,8 @@ class MoveNeighbourhood {
                                                        const Timeline& timeline) const;
 
   const DecisionSpace& space_;
+  bool may_cut_;
+  bool is_duplex_;
   std::vector<Preference> choices_;
 };
 
