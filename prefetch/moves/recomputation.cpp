@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <optional>
 
 #include "prefetch/block_sizes.h"
@@ -39,11 +40,13 @@ class Insertion {
     }
   }
 
-  std::vector<TaskRun> insert() {
-    result_.reserve(2 * runs_.size());
+  // Nothing where there are more than `max` runs.
+  std::optional<std::vector<TaskRun>> insert(std::size_t max) {
+    result_.reserve(std::min(max, 2 * runs_.size()));
     for (const TaskRun& run : runs_) {
       const Task& task = graph_[run.task];
       if (!is_forward(task)) make_present(task);
+      if (result_.size() >= max) return std::nullopt;
       result_.push_back(run);
       give_back(task);
     }
@@ -53,10 +56,49 @@ class Insertion {
  private:
   static std::size_t index(DataId id) { return static_cast<std::size_t>(id); }
 
+  // A block in the making: the next of its writers, and the next of what that reads.
+  struct Making {
+    DataId data;
+    std::size_t writer = 0;
+    std::size_t read = 0;
+  };
+
+  // Makes what `reader` reads and is missing, each block after all that it is made of. Blocks in
+  // the making lie on a stack of their own: a chain of any length may be made of one another.
   void make_present(const Task& reader) {
     for (const DataId id : reader.reads) {
-      if (is_missing_[index(id)]) recompute(id);
+      if (!is_missing_[index(id)]) continue;
+      begin_making(id);
+      while (!making_.empty()) go_on_making();
     }
+  }
+
+  void begin_making(DataId id) {
+    is_missing_[index(id)] = false;
+    if (is_lent(id)) borrowed_.push_back(id);
+    making_.push_back({.data = id});
+  }
+
+  // Begins with one more of what the last block is made of, or else runs its next writer.
+  void go_on_making() {
+    Making& last = making_.back();
+    const std::vector<TaskId>& writers = writers_[index(last.data)];
+    if (last.writer == writers.size()) {
+      making_.pop_back();
+      return;
+    }
+    const TaskId writer = writers[last.writer];
+    const Task& task = graph_[writer];
+    while (last.read < task.reads.size()) {
+      const DataId read = task.reads[last.read++];
+      if (is_missing_[index(read)]) return begin_making(read);
+    }
+    result_.push_back({.task = writer,
+                       .algorithm = runs_[static_cast<std::size_t>(writer)].algorithm,
+                       .is_recomputation = true});
+    for (const DataId written : task.writes) be_present(written);
+    ++last.writer;
+    last.read = 0;
   }
 
   // `reader` is the task that the borrowed blocks were made again for.
@@ -71,18 +113,6 @@ class Insertion {
   static bool reads(const Task& task, DataId id) { return std::ranges::count(task.reads, id) > 0; }
   [[nodiscard]] bool is_lent(DataId id) const { return reuse_[index(id)] != Reuse::kUntilLastUse; }
 
-  void recompute(DataId id) {
-    is_missing_[index(id)] = false;
-    if (is_lent(id)) borrowed_.push_back(id);
-    for (const TaskId writer : writers_[index(id)]) {
-      make_present(graph_[writer]);
-      result_.push_back({.task = writer,
-                         .algorithm = runs_[static_cast<std::size_t>(writer)].algorithm,
-                         .is_recomputation = true});
-      for (const DataId written : graph_[writer].writes) be_present(written);
-    }
-  }
-
   // The rerun of a task makes all its outputs.
   void be_present(DataId id) {
     if (is_missing_[index(id)] && is_lent(id)) borrowed_.push_back(id);
@@ -95,6 +125,7 @@ class Insertion {
   std::vector<bool> is_missing_;  // by block
   std::vector<Reuse> reuse_;      // by block
   std::vector<DataId> borrowed_;  // made again for the run at hand
+  std::vector<Making> making_;    // each for the one before it
   std::vector<TaskRun> result_;
 };
 
@@ -227,7 +258,12 @@ RecomputationInserter::RecomputationInserter(const TaskGraph& graph)
 
 std::vector<TaskRun> RecomputationInserter::insert(const std::vector<TaskRun>& runs,
                                                    std::span<const Dropped> dropped) const {
-  return Insertion{graph_, writers_, runs, dropped}.insert();
+  return *insert_within(std::numeric_limits<std::size_t>::max(), runs, dropped);
+}
+
+std::optional<std::vector<TaskRun>> RecomputationInserter::insert_within(
+    std::size_t max, const std::vector<TaskRun>& runs, std::span<const Dropped> dropped) const {
+  return Insertion{graph_, writers_, runs, dropped}.insert(max);
 }
 
 }  // namespace spillway::prefetch

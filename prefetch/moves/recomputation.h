@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,6 +55,10 @@ class RecomputationInserter {
   /// Complexity: O(accesses).
   [[nodiscard]] std::vector<TaskRun> insert(const std::vector<TaskRun>& runs,
                                             std::span<const Dropped> dropped) const;
+  /// The same; nothing where that has more than `max` runs. A chain of n blocks that are all made
+  /// again for each use takes n^2 / 2.
+  [[nodiscard]] std::optional<std::vector<TaskRun>> insert_within(
+      std::size_t max, const std::vector<TaskRun>& runs, std::span<const Dropped> dropped) const;
 
  private:
   const TaskGraph& graph_;

@@ -57,6 +57,23 @@ TEST_F(RecomputationTest, RecomputesFirstWhatARecomputationReads) {
                                       "b3", "b2", "b1"}));
 }
 
+// Each block of the chain is made of the one before it.
+TEST(RecomputationInserter, MakesAChainOfAnyLengthAgain) {
+  constexpr std::size_t kLayers = 150'000;
+  const TaskGraph graph = chain(kLayers, pages(1));
+  std::vector<Dropped> dropped;
+  for (std::size_t i = 1; i <= kLayers; ++i) dropped.push_back({DataId(i)});
+  const auto again = RecomputationInserter{graph}.insert(runs_in_order(graph), dropped);
+  EXPECT_EQ(again.size(), 3 * kLayers + 2) << "the loss wants y(n), all others are made for it";
+}
+
+TEST_F(RecomputationTest, InsertsNoMoreRunsThanAllowed) {
+  const RecomputationInserter inserter{graph};
+  const std::vector<Dropped> dropped{{DataId{1}}};
+  EXPECT_EQ(inserter.insert_within(9, runs, dropped), inserter.insert(runs, dropped));
+  EXPECT_FALSE(inserter.insert_within(8, runs, dropped));
+}
+
 TEST_F(RecomputationTest, RunsATaskAgainForEveryUseWhereAskedTo) {
   // b3 needs y2 and y3, b2 needs y1 and y2.
   const std::vector<Dropped> each{{.data = DataId{2}, .reuse = Reuse::kPerUse}};
