@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "prefetch/block_sizes.h"
@@ -30,8 +32,7 @@ class Withheld {
                                                 : is_one_first && is_other_first;
   }
 
- private:
-  // True when `other` can begin while `interval` has not ended.
+  /// True when `other` can begin while `interval` has not ended.
   [[nodiscard]] bool may_begin_beside(const NearInterval& other,
                                       const NearInterval& interval) const {
     if (interval.spans_steps && !interval.is_offloaded) return true;
@@ -41,6 +42,7 @@ class Withheld {
            (runs > 0 && can_begin(other, without_run_[runs - 1]));
   }
 
+ private:
   // For each entry of the queue that `held` counts: how far all three come while it does not end.
   [[nodiscard]] std::vector<Progress> furthest(std::uint32_t Progress::*held,
                                                std::size_t entries) const {
@@ -89,6 +91,87 @@ class Withheld {
   std::vector<Progress> without_offload_;
 };
 
+// Goes through the addresses from low to high. The near intervals that lie at one address must come
+// one after the other, those that span steps, of which there are few, in the gaps of others. Coming
+// after one another is transitive: what cannot begin before another has begun cannot begin before
+// what that waits for has ended. So each one is compared with those that it meets on its way to its
+// place among them.
+class SharedAddresses {
+ public:
+  using Pair = std::pair<std::size_t, std::size_t>;  // indices, the one that lies lower first
+
+  SharedAddresses(const Plan& plan, std::span<const NearInterval> intervals,
+                  const IntervalPlacement& placement)
+      : withheld_{plan}, intervals_{intervals}, placement_{placement} {}
+
+  // Two that may be at the same time, if there are any.
+  std::optional<Pair> find() {
+    if (const auto pair = find_beside_spanning()) return pair;
+    const auto offset = [&](std::size_t i) { return placement_.offsets[i]; };
+    const auto end = [&](std::size_t i) { return offset(i) + intervals_[i].size; };
+    std::vector<std::size_t> by_offset;
+    for (std::size_t i = 0; i < intervals_.size(); ++i) {
+      if (!intervals_[i].spans_steps) by_offset.push_back(i);
+    }
+    std::vector<std::size_t> by_end = by_offset;
+    std::ranges::stable_sort(by_offset, {}, offset);
+    std::ranges::stable_sort(by_end, {}, end);
+    std::vector<Chain::iterator> places(intervals_.size());
+    auto left = by_end.begin();
+    for (const std::size_t next : by_offset) {
+      for (; end(*left) <= offset(next); ++left) chain_.erase(places[*left]);
+      newcomer_ = next;
+      places[next] = chain_.insert(next).first;
+      if (met_) return Pair{*met_, next};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // The same of those that span steps, each beside each other.
+  [[nodiscard]] std::optional<Pair> find_beside_spanning() const {
+    const auto overlap = [&](std::size_t one, std::size_t other) {
+      return placement_.offsets[one] < placement_.offsets[other] + intervals_[other].size &&
+             placement_.offsets[other] < placement_.offsets[one] + intervals_[one].size;
+    };
+    for (std::size_t one = 0; one < intervals_.size(); ++one) {
+      if (!intervals_[one].spans_steps) continue;
+      for (std::size_t other = 0; other < intervals_.size(); ++other) {
+        if (other == one || !overlap(one, other)) continue;
+        if (!withheld_.may_meet(intervals_[one], intervals_[other])) continue;
+        const bool is_lower = placement_.offsets[one] <= placement_.offsets[other];
+        return is_lower ? Pair{one, other} : Pair{other, one};
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Of two that can only come one after the other, the one that comes first.
+  struct ComesBefore {
+    SharedAddresses* owner;
+    bool operator()(std::size_t one, std::size_t other) const {
+      return owner->comes_before(one, other);
+    }
+  };
+  using Chain = std::set<std::size_t, ComesBefore>;
+
+  bool comes_before(std::size_t one, std::size_t other) {
+    const NearInterval& a = intervals_[one];
+    const NearInterval& b = intervals_[other];
+    if (!withheld_.may_begin_beside(b, a)) return true;
+    const bool is_after = !withheld_.may_begin_beside(a, b);
+    if (!is_after && !met_) met_ = one == newcomer_ ? other : one;
+    return false;
+  }
+
+  Withheld withheld_;
+  std::span<const NearInterval> intervals_;
+  const IntervalPlacement& placement_;
+  std::size_t newcomer_ = 0;
+  std::optional<std::size_t> met_;  // in the chain already, and may be beside the one that comes in
+  Chain chain_{ComesBefore{this}};  // what lies at the address at hand
+};
+
 std::string name_of(const NearInterval& interval, const TaskGraph& graph, const Plan& plan) {
   if (interval.is_workspace)
     return "the workspace of " + graph[plan.runs[interval.first].task].name;
@@ -121,22 +204,12 @@ std::optional<Violation> check_placement(const TaskGraph& graph, const Plan& pla
                                          std::span<const NearInterval> intervals,
                                          const IntervalPlacement& placement) {
   if (auto violation = check_bounds(graph, plan, intervals, placement)) return violation;
-  const Withheld withheld{plan};
-  std::vector<std::size_t> by_offset(intervals.size());
-  std::iota(by_offset.begin(), by_offset.end(), 0U);
-  std::ranges::stable_sort(by_offset, {}, [&](std::size_t i) { return placement.offsets[i]; });
-  for (std::size_t i = 0; i < by_offset.size(); ++i) {
-    const NearInterval& interval = intervals[by_offset[i]];
-    const Bytes end = placement.offsets[by_offset[i]] + interval.size;
-    for (std::size_t j = i + 1; j < by_offset.size(); ++j) {
-      if (placement.offsets[by_offset[j]] >= end) break;
-      const NearInterval& other = intervals[by_offset[j]];
-      if (!withheld.may_meet(interval, other)) continue;
-      return Violation{name_of(interval, graph, plan) + " and " + name_of(other, graph, plan) +
-                       " share addresses and may be near at the same time"};
-    }
-  }
-  return std::nullopt;
+  const auto sharing = SharedAddresses{plan, intervals, placement}.find();
+  if (!sharing) return std::nullopt;
+  const auto [one, other] = *sharing;
+  return Violation{name_of(intervals[one], graph, plan) + " and " +
+                   name_of(intervals[other], graph, plan) +
+                   " share addresses and may be near at the same time"};
 }
 
 }  // namespace spillway::prefetch

@@ -18,8 +18,8 @@ namespace spillway::prefetch {
 /// of the plan go on without it for ever; what begins nevertheless may be beside that near
 /// interval.
 ///
-/// Requires: `plan` verifies; `intervals` are its. Complexity: O(runs + moves) and the number of
-/// pairs that share addresses.
+/// Requires: `plan` verifies; `intervals` are its. Complexity: O(runs + moves + n log n), n near
+/// intervals.
 [[nodiscard]] std::optional<Violation> check_placement(const TaskGraph& graph, const Plan& plan,
                                                        std::span<const NearInterval> intervals,
                                                        const IntervalPlacement& placement);

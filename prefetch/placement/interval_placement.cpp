@@ -1,6 +1,7 @@
 #include "prefetch/placement/interval_placement.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <numeric>
@@ -9,76 +10,13 @@
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/placement/interval_order.h"
+#include "prefetch/placement/interval_packer.h"
 
 namespace spillway::prefetch {
 namespace {
 
 using um::Bytes;
 using Order = std::vector<std::uint32_t>;  // near intervals, in the order in which they are placed
-
-// Puts near intervals, one after the other, in the lowest gap that is free throughout their time.
-class Packer {
- public:
-  Packer(std::span<const NearInterval> intervals, std::span<const IntervalSpan> spans) {
-    for (std::size_t i = 0; i < intervals.size(); ++i) {
-      intervals_.push_back({.size = intervals[i].size,
-                            .begun = {spans[i].begun.runs, spans[i].begun.offloads},
-                            .ended = {spans[i].ended.runs, spans[i].ended.offloads},
-                            .spans_steps = spans[i].spans_steps});
-    }
-  }
-
-  [[nodiscard]] IntervalPlacement pack(const Order& order) {
-    IntervalPlacement result{.offsets = std::vector<Bytes>(intervals_.size()), .extent = {}};
-    placed_.clear();
-    for (const std::uint32_t interval : order) {
-      const Bytes offset = lowest_gap(intervals_[interval]);
-      result.offsets[interval] = intervals_[interval].offset = offset;
-      result.extent = std::max(result.extent, offset + intervals_[interval].size);
-      const auto is_lower = [&](std::uint32_t other) { return intervals_[other].offset <= offset; };
-      placed_.insert(std::ranges::partition_point(placed_, is_lower), interval);
-    }
-    return result;
-  }
-
- private:
-  struct Point {  // of progress: what decides when a near interval may begin, or has ended
-    std::uint32_t runs;
-    std::uint32_t offloads;
-    [[nodiscard]] bool reaches(const Point& other) const {
-      return runs >= other.runs && offloads >= other.offloads;
-    }
-  };
-  struct Tenant {
-    Bytes size;
-    Point begun;
-    Point ended;
-    bool spans_steps;
-    Bytes offset;
-
-    // What spans steps is before the other and after it: the other must lie in the gap.
-    [[nodiscard]] bool is_apart_from(const Tenant& other) const {
-      const bool is_later = begun.reaches(other.ended);
-      const bool is_earlier = other.begun.reaches(ended);
-      if (!spans_steps && !other.spans_steps) return is_later || is_earlier;
-      return is_later && is_earlier && !(spans_steps && other.spans_steps);
-    }
-  };
-
-  [[nodiscard]] Bytes lowest_gap(const Tenant& tenant) const {
-    Bytes offset;
-    for (const std::uint32_t index : placed_) {
-      const Tenant& other = intervals_[index];
-      if (tenant.is_apart_from(other)) continue;
-      if (offset + tenant.size <= other.offset) break;
-      offset = std::max(offset, other.offset + other.size);
-    }
-    return offset;
-  }
-
-  std::vector<Tenant> intervals_;
-  Order placed_;  // by offset
-};
 
 template <typename Key>
 Order sorted_by(std::size_t count, const Key& key) {
@@ -103,14 +41,34 @@ std::vector<std::uint64_t> breadth_ranks(std::span<const NearInterval> intervals
   return ranks;
 }
 
+// The largest of a range of numbers.
+class RangeMax {
+ public:
+  explicit RangeMax(std::vector<std::uint64_t> values) : levels_{std::move(values)} {
+    for (std::size_t width = 1; 2 * width <= levels_.front().size(); width *= 2) {
+      const std::vector<std::uint64_t>& half = levels_.back();
+      std::vector<std::uint64_t> whole(half.size() - width);
+      for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = std::max(half[i], half[i + width]);
+      levels_.push_back(std::move(whole));
+    }
+  }
+
+  // Of those from `begin` up to, and without, `end`, of which there are some.
+  [[nodiscard]] std::uint64_t operator()(std::size_t begin, std::size_t end) const {
+    const auto level = static_cast<std::size_t>(std::bit_width(end - begin)) - 1;
+    return std::max(levels_[level][begin], levels_[level][end - (std::size_t{1} << level)]);
+  }
+
+ private:
+  std::vector<std::vector<std::uint64_t>> levels_;  // of 1, 2, 4 ... numbers each
+};
+
 std::vector<Order> orders_to_try(std::span<const NearInterval> intervals,
                                  std::span<const IntervalSpan> spans, std::size_t runs) {
-  const std::vector<std::uint64_t> ranks = breadth_ranks(intervals, spans, runs);
+  const RangeMax max_rank{breadth_ranks(intervals, spans, runs)};
   const auto size = [&](std::uint32_t i) { return intervals[i].size; };
   const auto length = [&](std::uint32_t i) { return spans[i].end - spans[i].begin; };
-  const auto breadth = [&](std::uint32_t i) {
-    return *std::max_element(ranks.begin() + spans[i].begin, ranks.begin() + spans[i].end);
-  };
+  const auto breadth = [&](std::uint32_t i) { return max_rank(spans[i].begin, spans[i].end); };
   std::vector<std::uint64_t> breadths;
   for (std::uint32_t i = 0; i < intervals.size(); ++i) breadths.push_back(breadth(i));
   const auto order = [&](const auto& key) { return sorted_by(intervals.size(), key); };
@@ -160,12 +118,22 @@ class OrderSearch {
 
   Trial attempt(Order order) {
     Trial trial{.order = std::move(order), .placement = {}, .excess = 0};
-    trial.placement = packer_.pack(trial.order);
+    trial.placement = pack(trial.order);
     if (best_.offsets.empty() || trial.placement.extent < best_.extent) best_ = trial.placement;
     for (std::uint32_t interval = 0; interval < intervals_.size(); ++interval) {
       trial.excess += um::saturating_difference(end(trial.placement, interval), room_).count();
     }
     return trial;
+  }
+
+  IntervalPlacement pack(const Order& order) {
+    IntervalPlacement result{.offsets = std::vector<Bytes>(intervals_.size()), .extent = {}};
+    packer_.clear();
+    for (const std::uint32_t interval : order) {
+      result.offsets[interval] = packer_.place(interval);
+      result.extent = std::max(result.extent, end(result, interval));
+    }
+    return result;
   }
 
   void improve(Trial trial) {
@@ -204,7 +172,7 @@ class OrderSearch {
   std::size_t draw(std::size_t count) { return static_cast<std::size_t>(random_() % count); }
 
   std::span<const NearInterval> intervals_;
-  Packer packer_;
+  IntervalPacker packer_;
   Bytes room_;
   IntervalPlacement best_;
   std::mt19937_64 random_{1};

@@ -27,8 +27,8 @@ struct IntervalPlacement {
 /// often depends on the number of near intervals alone. Gives the smallest extent found, or the
 /// first that is at most `room`. Deterministic.
 ///
-/// Complexity: an order takes O(n^2), n near intervals; 5 of them are tried, and at most 300 n,
-/// or 3.6e8 / n^2, variations: O(n^2 + 1e9).
+/// Complexity: an order takes O(n^2 / 64), n near intervals, or at worst O(n^2) (IntervalPacker); 5
+/// of them are tried, and at most 300 n, or 3.6e8 / n^2, variations.
 [[nodiscard]] IntervalPlacement place_intervals(const Plan& plan,
                                                 std::span<const NearInterval> intervals,
                                                 um::Bytes room);

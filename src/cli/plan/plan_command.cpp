@@ -113,9 +113,11 @@ Planned plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request
   return *std::move(near);
 }
 
-// Where the copy mode would have its blocks.
-void add_places(MemoryMode memory, const std::optional<ArenaUse>& use, json& figures) {
-  if (memory == MemoryMode::kCopy && use) figures["placement"] = places_json(*use);
+// Where the copy mode would have its blocks. `use` finds that out, which takes longer than to plan.
+template <typename Use>
+void add_places(MemoryMode memory, const Use& use, json& figures) {
+  if (memory != MemoryMode::kCopy) return;
+  if (const std::optional<ArenaUse> places = use()) figures["placement"] = places_json(*places);
 }
 
 void write(const PlanCommandFlags& options, const Planned& planned,
@@ -183,7 +185,8 @@ bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& sub
   json figures = figures_of(steps, planner, planner.need(batches), description(subject),
                             std::chrono::steady_clock::now() - begin);
   figures["budget_bytes"] = budget.count();
-  add_places(options.memory.mode(), arena_use_of(steps), figures);
+  add_places(
+      options.memory.mode(), [&] { return arena_use_of(steps); }, figures);
   const PlannedSubStep& last = steps.back();
   if (normalizes_by_batch(*last.graph)) {
     tell("note: batch norm's statistics change: they are of each sub-batch alone\n");
@@ -219,7 +222,9 @@ void plan(const PlanCommandFlags& options) {
     if (options.noise.is_wanted()) {
       figures["noise"] = options.noise.try_out(subject.step->graph, planned.plan, subject.profile);
     }
-    add_places(options.memory.mode(), arena_use(subject.step->graph, planned.plan), figures);
+    add_places(
+        options.memory.mode(), [&] { return arena_use(subject.step->graph, planned.plan); },
+        figures);
     const std::size_t batch = std::max<std::size_t>(1, options.subject.workload.batch);
     report(options, subject, prefetch::cut(batch, batch), std::move(figures));
   } catch (const BudgetTooSmall& complaint) {

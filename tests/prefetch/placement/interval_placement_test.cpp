@@ -4,11 +4,16 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "prefetch/placement/check_placement.h"
+#include "prefetch/placement/interval_order.h"
+#include "prefetch/placement/interval_packer.h"
 #include "tests/prefetch/drawn_walk.h"
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_chain.h"
@@ -59,6 +64,53 @@ void walk_once(const TaskGraph& graph, const Plan& plan, std::span<const NearInt
     RC_ASSERT(in_use <= pool);
   }
   RC_ASSERT(walk.is_over());
+}
+
+// The lowest gap for each near interval in turn, found by looking at all that are placed.
+std::vector<um::Bytes> first_fit(std::span<const NearInterval> intervals,
+                                 std::span<const IntervalSpan> spans,
+                                 std::span<const std::uint32_t> order) {
+  std::vector<um::Bytes> offsets(intervals.size());
+  std::vector<std::uint32_t> placed;  // by offset
+  for (const std::uint32_t next : order) {
+    um::Bytes offset;
+    for (const std::uint32_t other : placed) {
+      const auto reaches = [](const Progress& a, const Progress& b) {
+        return a.runs >= b.runs && a.offloads >= b.offloads;
+      };
+      if (reaches(spans[next].begun, spans[other].ended) ||
+          reaches(spans[other].begun, spans[next].ended)) {
+        continue;
+      }
+      if (offset + intervals[next].size <= offsets[other]) break;
+      offset = std::max(offset, offsets[other] + intervals[other].size);
+    }
+    offsets[next] = offset;
+    placed.insert(
+        std::ranges::upper_bound(placed, offset, {}, [&](std::uint32_t i) { return offsets[i]; }),
+        next);
+  }
+  return offsets;
+}
+
+RC_GTEST_PROP(IntervalPacker, FindsTheLowestGaps, ()) {
+  const TaskGraph graph = random_chain(*rc::gen::inRange(1, 150));
+  const Profile profile = random_profile(graph);
+  Problem given = random_problem(graph, profile);
+  given.whole_blocks = true;
+  const auto& all = planners();
+  const Plan plan = planned_with_more(*all[*rc::gen::inRange<std::size_t>(0, all.size())], given);
+  if (plan.residency == Residency::kOnDemand) return;
+  const std::vector<NearInterval> intervals = find_near_intervals(graph, plan);
+  const std::vector<IntervalSpan> spans = find_spans(plan, intervals);
+  std::vector<std::uint32_t> order(intervals.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::mt19937_64 random{*rc::gen::arbitrary<std::uint64_t>()};
+  std::ranges::shuffle(order, random);
+  IntervalPacker packer{intervals, spans};
+  std::vector<um::Bytes> offsets(intervals.size());
+  for (const std::uint32_t i : order) offsets[i] = packer.place(i);
+  RC_ASSERT(offsets == first_fit(intervals, spans, order));
 }
 
 // Under a plan: the checker accepts what was placed, drawn walks never show two near intervals in
