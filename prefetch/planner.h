@@ -8,6 +8,7 @@
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
 #include "um/bytes.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 
@@ -36,6 +37,13 @@ enum class SubBatchRule {
   kWorkingSet  ///< the largest whose tasks fit with fast algorithms: converge_sub_batches()
 };
 
+/// The planner's work grows too fast for a step of so many tasks, whatever the budget: says how, up
+/// to where it plans, and what plans such a step instead.
+class TooManyTasks final : public um::Error {
+ public:
+  using Error::Error;
+};
+
 /// A strategy: turns a profiled step into a plan.
 ///
 /// Pure and stateless; the same problem gives the same plan on every machine. Every plan it returns
@@ -49,7 +57,7 @@ class Planner {
   [[nodiscard]] virtual SubBatchRule sub_batch_rule() const { return SubBatchRule::kSearch; }
   /// True when it moves offloadable state; else that stays near, in whole pages.
   [[nodiscard]] virtual bool moves_state() const { return false; }
-  /// Requires: the profile was made for the graph.
+  /// Requires: the profile was made for the graph. Throws: TooManyTasks.
   [[nodiscard]] virtual std::variant<Plan, Infeasible> plan(const Problem& problem) const = 0;
 };
 

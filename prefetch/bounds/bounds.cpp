@@ -156,7 +156,9 @@ class StepModel {
   // missing at: their bounds are high, and what cannot be higher is soon seen.
   [[nodiscard]] std::vector<Position> by_missing() const {
     constexpr std::size_t kMany = 2000;
-    const std::size_t stride = times_.size() > kMany ? 50 : 1;
+    constexpr std::size_t kMost = 400;  // of a step that is longer still
+    const std::size_t stride =
+        times_.size() > kMany ? std::max<std::size_t>(50, times_.size() / kMost) : 1;
     std::vector<Position> order;
     for (std::size_t t = 0; t < times_.size(); t += stride) {
       if (missing_[t] > 0) order.push_back(Position(t));

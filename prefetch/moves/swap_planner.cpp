@@ -84,13 +84,18 @@ void SwapPlanner::leave_late(std::span<const TaskRun> runs, std::span<const Posi
 
 void SwapPlanner::leave_when_needed(std::span<const TaskRun> runs, std::span<Swap> swaps) const {
   const Bytes pool = block_sizes_.pool(problem_.budget);
-  std::vector<Bytes> near = demand(problem_.graph, block_sizes_, runs, lives_);
+  const std::vector<Bytes> live = demand(problem_.graph, block_sizes_, runs, lives_);
+  std::vector<Bytes> come_back(live.size() + 1);  // by run
+  Bytes away;
   std::size_t oldest = 0;  // of those that may still stay
-  for (Position p = 0; p < near.size(); ++p) {
-    while (near[p] > pool && oldest < swaps.size() && swaps[oldest].last < p) {
+  for (Position p = 0; p < live.size(); ++p) {
+    away -= come_back[p];
+    while (live[p] > pool + away && oldest < swaps.size() && swaps[oldest].last < p) {
       Swap& swap = swaps[oldest++];
       swap.needed = std::min(p, swap.back);
-      for (Position q = p; q < swap.back; ++q) near[q] -= swap.size;
+      if (swap.back <= p) continue;
+      away += swap.size;
+      come_back[swap.back] += swap.size;
     }
   }
   for (Swap& swap : swaps.subspan(oldest)) swap.needed = swap.back;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -12,6 +14,7 @@
 #include "prefetch/planners/strategies.h"
 #include "prefetch/planners/superneurons/superneurons.h"
 #include "prefetch/planners/vdnn/vdnn.h"
+#include "um/count_of.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -19,32 +22,48 @@ namespace {
 
 using Strategy = std::function<std::variant<Plan, Infeasible>(const Problem&)>;
 
+constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
+
+// What callers ask about a strategy.
+struct Traits {
+  SubBatchRule rule = SubBatchRule::kSearch;
+  bool moves_state = false;
+  std::size_t max_tasks = kAnyNumber;  // where its work grows as their square, or faster
+};
+
 // A strategy with the name that its plans carry.
 class NamedStrategy final : public Planner {
  public:
   NamedStrategy(std::string name, std::string_view description, Strategy strategy,
-                SubBatchRule rule = SubBatchRule::kSearch, bool moves_state = false)
+                const Traits& traits = {})
       : name_{std::move(name)},
         description_{description},
         strategy_{std::move(strategy)},
-        rule_{rule},
-        moves_state_{moves_state} {}
+        traits_{traits} {}
   [[nodiscard]] std::string_view name() const override { return name_; }
   [[nodiscard]] std::string_view description() const override { return description_; }
-  [[nodiscard]] SubBatchRule sub_batch_rule() const override { return rule_; }
-  [[nodiscard]] bool moves_state() const override { return moves_state_; }
+  [[nodiscard]] SubBatchRule sub_batch_rule() const override { return traits_.rule; }
+  [[nodiscard]] bool moves_state() const override { return traits_.moves_state; }
   [[nodiscard]] std::variant<Plan, Infeasible> plan(const Problem& problem) const override {
+    if (problem.graph.tasks.size() > traits_.max_tasks) refuse(problem.graph.tasks.size());
     auto result = strategy_(problem);
     if (auto* const plan = std::get_if<Plan>(&result)) plan->planner = name_;
     return result;
   }
 
  private:
+  [[noreturn]] void refuse(std::size_t tasks) const {
+    throw TooManyTasks{"planner " + name_ +
+                       " takes time that grows at least as the square of a step's tasks, so it "
+                       "plans at most " +
+                       um::count_of(traits_.max_tasks, "task") + ", and this step has " +
+                       std::to_string(tasks) + "; use planner capacity or fractional"};
+  }
+
   std::string name_;
   std::string_view description_;
   Strategy strategy_;
-  SubBatchRule rule_;
-  bool moves_state_;
+  Traits traits_;
 };
 
 constexpr const char* kSuperNeurons =
@@ -60,23 +79,26 @@ struct Row {
   const char* name;
   const char* description;
   StartingStrategy strategy;
-  SubBatchRule rule = SubBatchRule::kSearch;
-  bool moves_state = false;
+  Traits traits{};
 };
 
-constexpr SubBatchRule kSearch = SubBatchRule::kSearch;
+// AutoSwap scores all blocks anew after each choice; moDNN looks through all of near memory before
+// each task, once for each task that it looks ahead.
+constexpr std::size_t kMaxAutoswapTasks = 15'000;
+constexpr std::size_t kMaxModnnTasks = 5'000;
+
 std::variant<Plan, Infeasible> plan_joint_beside_all(const Problem& problem);
 
 constexpr std::array kRows{
     Row{"autoswap",
         "swaps the blocks with the best weighted score; searches for the weights (AutoSwap)",
-        {.plan = plan_autoswap, .max_tasks = kTriesMany}},
+        {.plan = plan_autoswap, .max_tasks = kTriesMany},
+        {.max_tasks = kMaxAutoswapTasks}},
     Row{"capacity",
         "offloads whole blocks until the rest fits; prefetches as early as there is room "
         "(UM-Chainer)",
         {.plan = plan_capacity, .max_tasks = kFollowsARule},
-        kSearch,
-        true},
+        {.moves_state = true}},
     Row{"dynprog",
         "offloads the activations that a dynamic program chooses (Beaumont et al., section 5)",
         {.plan = plan_dynprog, .max_tasks = kTriesMany}},
@@ -84,8 +106,7 @@ constexpr std::array kRows{
         "offloads only the parts of blocks that do not fit, the longest unused first "
         "(Beaumont et al., section 4)",
         {.plan = plan_fractional, .max_tasks = kTriesMany},
-        kSearch,
-        true},
+        {.moves_state = true}},
     Row{"greedy",
         "offloads the first activations, as many as do not fit (Beaumont et al., section 4)",
         {.plan = plan_greedy, .max_tasks = kFollowsARule}},
@@ -96,8 +117,7 @@ constexpr std::array kRows{
         "offloads parts of blocks, recomputes, and picks convolution algorithms, all "
         "chosen together (Spillway's own)",
         {.plan = plan_joint_beside_all},
-        kSearch,
-        true},
+        {.moves_state = true}},
     Row{"largest-first",
         "offloads all activations, then keeps the largest blocks that fit",
         {.plan = plan_largest_first, .max_tasks = kFollowsARule}},
@@ -105,13 +125,12 @@ constexpr std::array kRows{
         "executes the step in estimated time: offloads what delays least, prefetches "
         "just in time (moDNN, Algorithm 1)",
         {.plan = plan_modnn, .max_tasks = kTriesMany},
-        SubBatchRule::kWorkingSet},
+        {.rule = SubBatchRule::kWorkingSet, .max_tasks = kMaxModnnTasks}},
     Row{"on-demand",
         "no foresight: page faults alone (managed), or least-recently-used swapping when a "
         "task needs a block (copy)",
         {.plan = plan_on_demand},
-        kSearch,
-        true},
+        {.moves_state = true}},
     Row{"recompute",
         "moves nothing; drops activations that are cheap to recompute until the rest fits",
         {.plan = plan_recompute, .recomputes = true, .max_tasks = kTriesMany}},
@@ -142,7 +161,7 @@ constexpr std::array kRows{
     Row{"vdnn+",
         "vdnn-dyn in sub-batches by working set (moDNN, section V-B); see --sub-batch",
         {.plan = plan_vdnn_dyn, .max_tasks = kFollowsARule},
-        SubBatchRule::kWorkingSet},
+        {.rule = SubBatchRule::kWorkingSet}},
 };
 
 // Page faults are no plan that joint could take; all others are.
@@ -188,7 +207,7 @@ const std::vector<std::unique_ptr<const Planner>>& planners() {
     result.reserve(std::size(kRows));
     for (const Row& row : kRows) {
       result.push_back(std::make_unique<NamedStrategy>(row.name, row.description, row.strategy.plan,
-                                                       row.rule, row.moves_state));
+                                                       row.traits));
     }
     return result;
   }();

@@ -40,7 +40,8 @@ class Search {
         order_{problem.may_recompute
                    ? find_recomputable(problem.graph, problem.profile, problem.page, in_order_)
                    : std::vector<Recomputable>{}},
-        min_{evaluate(std::vector<RetentionPolicy>(order_.size(), RetentionPolicy::kKeep))} {}
+        min_{evaluate(std::vector<RetentionPolicy>(order_.size(), RetentionPolicy::kKeep),
+                      in_order_)} {}
 
   // Runs that fit, or the sequence that needs least.
   Choice find() {
@@ -55,9 +56,21 @@ class Search {
   }
 
  private:
-  [[nodiscard]] Choice evaluate(std::vector<RetentionPolicy> policies) const {
-    const std::vector<Dropped> dropped = dropped_blocks(order_, policies);
-    Choice choice{.policies = std::move(policies), .runs = inserter_.insert(in_order_, dropped)};
+  // Nothing where that takes more runs than are worth looking at, or than are left to the search.
+  [[nodiscard]] std::optional<Choice> try_out(std::vector<RetentionPolicy> policies) {
+    constexpr std::size_t kLongest = std::size_t{1}
+                                     << 17U;  // and 8 times the tasks of longer steps
+    const std::size_t longest = std::max(kLongest, 8 * in_order_.size());
+    auto runs = inserter_.insert_within(std::min(longest, runs_left_), in_order_,
+                                        dropped_blocks(order_, policies));
+    if (!runs) return std::nullopt;
+    runs_left_ -= runs->size();
+    return evaluate(std::move(policies), *std::move(runs));
+  }
+
+  [[nodiscard]] Choice evaluate(std::vector<RetentionPolicy> policies,
+                                std::vector<TaskRun> runs) const {
+    Choice choice{.policies = std::move(policies), .runs = std::move(runs)};
     choice.time = compute_time(problem_.profile, choice.runs);
     const std::vector<Life> lives = find_lives(problem_.graph, choice.runs);
     const std::vector<Bytes> live = demand(problem_.graph, block_sizes_, choice.runs, lives);
@@ -79,9 +92,10 @@ class Search {
         if (std::exchange(previous, count) == count) continue;
         std::vector<RetentionPolicy> policies(order_.size(), RetentionPolicy::kKeep);
         std::fill_n(policies.begin(), count, policy);
-        Choice choice = evaluate(std::move(policies));
-        if (needs_less(choice, min_)) min_ = choice;
-        if (fits(choice) && (!best || choice.time < best->time)) best = std::move(choice);
+        auto choice = try_out(std::move(policies));
+        if (!choice) break;  // more dropped blocks take more runs
+        if (needs_less(*choice, min_)) min_ = *choice;
+        if (fits(*choice) && (!best || choice->time < best->time)) best = *std::move(choice);
       }
     }
     return best;
@@ -106,9 +120,9 @@ class Search {
       std::vector<RetentionPolicy> policies = min_.policies;
       policies[i] = policies[i] == RetentionPolicy::kKeep ? RetentionPolicy::kDrop
                                                           : RetentionPolicy::kDropPerUse;
-      Choice choice = evaluate(std::move(policies));
-      if (!needs_less(choice, min_)) continue;
-      min_ = std::move(choice);
+      auto choice = try_out(std::move(policies));
+      if (!choice || !needs_less(*choice, min_)) continue;
+      min_ = *std::move(choice);
       return true;
     }
     return false;
@@ -152,9 +166,9 @@ class Search {
     --evaluations_left_;
     std::vector<RetentionPolicy> policies = best.policies;
     policies[block] = policy;
-    Choice choice = evaluate(std::move(policies));
-    if (!fits(choice) || choice.time >= best.time) return false;
-    best = std::move(choice);
+    auto choice = try_out(std::move(policies));
+    if (!choice || !fits(*choice) || choice->time >= best.time) return false;
+    best = *std::move(choice);
     return true;
   }
 
@@ -165,6 +179,7 @@ class Search {
   std::vector<Recomputable> order_;  // cheapest per byte first
   Choice min_;                       // the one that needs least of all tried
   int evaluations_left_ = 0;
+  std::size_t runs_left_ = std::size_t{1} << 24U;  // in all sequences that are tried, together
 };
 
 }  // namespace

@@ -15,10 +15,13 @@
 namespace spillway::prefetch {
 namespace {
 
-// How many tensors the configurations offload.
-std::vector<std::size_t> tensor_counts(std::size_t all) {
+// How many tensors the configurations offload: the longer the step, the fewer of them are tried.
+std::vector<std::size_t> tensor_counts(std::size_t all, std::size_t tasks) {
   constexpr std::size_t kSteps = 32;
-  const std::size_t steps = std::min(all, kSteps);
+  constexpr std::size_t kManyTasks = 20'000;
+  constexpr std::size_t kFewest = 4;
+  const std::size_t affordable = kSteps * kManyTasks / std::max(kManyTasks, tasks);
+  const std::size_t steps = std::min(all, std::max(kFewest, affordable));
   std::vector<std::size_t> counts{0};
   for (std::size_t i = 1; i <= steps; ++i) counts.push_back(all * i / steps);
   return counts;
@@ -44,7 +47,7 @@ class Configurations {
 
   std::variant<Plan, Infeasible> best() {
     const std::vector<Swap> all = away_until_used(saved_);
-    for (const std::size_t count : tensor_counts(all.size())) {
+    for (const std::size_t count : tensor_counts(all.size(), problem_.graph.tasks.size())) {
       for (std::size_t distance = 1; distance == 1 || distance < layers_.size(); distance *= 2) {
         std::vector<Swap> swaps{all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)};
         prefetch_ahead(swaps, layers_, distance);

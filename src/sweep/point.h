@@ -77,6 +77,7 @@ struct Point {
   std::optional<PlanOutcome> outcome;  ///< not there: the strategy has no plan for this budget
   /// Where there is no outcome: the smallest budget that works for this strategy.
   um::Bytes smallest_budget;
+  std::string refusal;  ///< why it has none whatever the budget; empty: a larger budget works
 };
 
 /// Makespan over the time of a step with room for everything; nothing where there is no makespan.

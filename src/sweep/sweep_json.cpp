@@ -52,6 +52,8 @@ json to_json(const Point& point) {
               {"makespan_seconds", nullptr}};
   if (point.outcome) {
     object.update(outcome_json(*point.outcome));
+  } else if (!point.refusal.empty()) {
+    object["refusal"] = point.refusal;
   } else {
     object["smallest_budget_bytes"] = point.smallest_budget.count();
   }

@@ -45,13 +45,17 @@ std::string bound_text(const Point& point) {
   return fmt::format("{:.4f}", um::seconds(bound) / um::seconds(point.facts.fastest));
 }
 
-// Strategies that have no plan, with the smallest budget that works for each.
+// Strategies that have no plan, with the smallest budget that works for each, or why none does.
 void print_infeasible(std::span<const Point> sweep_points) {
   std::vector<std::string> said;
   for (const Point& point : sweep_points) {
     if (point.outcome || std::ranges::find(said, point.key.planner) != said.end()) continue;
-    fmt::print("  -: {} needs at least {}\n", point.key.planner,
-               um::to_string(point.smallest_budget));
+    if (point.refusal.empty()) {
+      fmt::print("  -: {} needs at least {}\n", point.key.planner,
+                 um::to_string(point.smallest_budget));
+    } else {
+      fmt::print("  -: {}\n", point.refusal);
+    }
     said.push_back(point.key.planner);
   }
 }

@@ -60,5 +60,21 @@ TEST_F(ToyChain, GetsAFastAlgorithmOnlyWhereItsWorkspacePays) {
   }
 }
 
+// Refused before any work is done: their work grows with the square of the tasks.
+TEST(Catalogue, RefusesStepsThatTakeAPlannerTooLong) {
+  const TaskGraph graph = chain(10'000, pages(2));
+  const Profile profile = flat_profile(graph, 100ns);
+  for (const char* planner : {"autoswap", "modnn"}) {
+    try {
+      static_cast<void>(find_planner(planner).plan(problem(graph, profile, pages(1000))));
+      ADD_FAILURE() << planner;
+    } catch (const TooManyTasks& refusal) {
+      const std::string says = refusal.what();
+      EXPECT_NE(says.find("this step has 20002"), std::string::npos) << says;
+      EXPECT_NE(says.find("use planner capacity"), std::string::npos) << says;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace spillway::prefetch
