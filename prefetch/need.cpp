@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "prefetch/liveness.h"
+#include "um/texts_apart.h"
 
 namespace spillway::prefetch {
 
@@ -47,10 +48,10 @@ Infeasible need_max(const BlockSizes& block_sizes, std::span<const TaskRun> runs
 std::string to_string(const Infeasible& infeasible, const TaskGraph& graph, Bytes budget) {
   const std::string max =
       graph.tasks.empty() ? "" : ": task " + graph[infeasible.task].name + " needs most";
-  return "a budget of " + um::to_string(budget) + " is too small" + max +
-         "; the smallest budget that works is " +
-         std::to_string(infeasible.smallest_budget.count()) + " bytes (" +
-         um::to_string(infeasible.smallest_budget) + ")";
+  const Bytes smallest = infeasible.smallest_budget;
+  return "a budget of " + um::texts_apart(budget, smallest).first + " is too small" + max +
+         "; the smallest budget that works is " + std::to_string(smallest.count()) + " bytes (" +
+         um::to_string(smallest) + ")";
 }
 
 }  // namespace spillway::prefetch

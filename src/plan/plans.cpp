@@ -1,17 +1,21 @@
 #include "src/plan/plans.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "prefetch/block_sizes.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
+#include "prefetch/planners/smallest_budget.h"
 #include "prefetch/runtime/pinned_blocks.h"
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/verify/verify.h"
 #include "um/error.h"
+#include "um/texts_apart.h"
 
 namespace spillway {
 namespace {
@@ -52,19 +56,76 @@ Bytes chunk_for(const TaskGraph& graph, const prefetch::LinkProfile& link) {
   return chunk;
 }
 
-// `step_budget` is what `run_budget` leaves for this step; complaints speak of the run's.
-Plan plan_graph(const TaskGraph& graph, const Profile& profile, Bytes run_budget, Bytes step_budget,
-                Bytes page, const PlanRequest& request) {
+std::variant<Plan, Infeasible> try_graph(const TaskGraph& graph, const Profile& profile,
+                                         Bytes step_budget, Bytes page,
+                                         const PlanRequest& request) {
   const bool is_resident = request.memory == MemoryMode::kResident;
   const prefetch::Planner& planner =
       is_resident ? prefetch::find_planner("resident") : *request.planner;
-  auto planned = planner.plan(make_problem(graph, profile, step_budget, page, request));
-  if (auto* const reason = std::get_if<Infeasible>(&planned)) {
-    reason->smallest_budget += run_budget - step_budget;
-    throw BudgetTooSmall{to_string(*reason, graph, run_budget), reason->smallest_budget};
-  }
-  return std::get<Plan>(std::move(planned));
+  return planner.plan(make_problem(graph, profile, step_budget, page, request));
 }
+
+bool verifies(const TaskGraph& graph, const std::variant<Plan, BudgetTooSmall>& planned) {
+  const auto* const plan = std::get_if<Plan>(&planned);
+  return plan != nullptr &&
+         std::holds_alternative<prefetch::Verified>(prefetch::verify(graph, *plan));
+}
+
+bool needs_no_search(const PlanRequest& request) {
+  return request.memory != MemoryMode::kResident &&
+         prefetch::keeps_every_feasible_budget(request.planner->name());
+}
+
+// A whole run's plans: the training steps' and the evaluation's.
+class RunPlanner {
+ public:
+  RunPlanner(const Workload& workload, std::span<const Profile> profiles,
+             const PlanRequest& request)
+      : workload_{workload},
+        profiles_{profiles},
+        evaluation_profile_{evaluation_profile(workload, profiles.front())},
+        request_{request} {}
+
+  [[nodiscard]] std::variant<Plan, BudgetTooSmall> training(std::size_t index, Bytes budget) const {
+    return try_plan_step(workload_.training_to_plan(index), profiles_[index], budget, request_);
+  }
+
+  [[nodiscard]] std::variant<Plan, BudgetTooSmall> evaluation(Bytes budget) const {
+    const TaskGraph& graph = workload_.evaluation().graph;
+    const Bytes own = workload_.evaluation_budget(budget);
+    auto planned = try_graph(graph, evaluation_profile_, own, workload_.page(), request_);
+    if (auto* const plan = std::get_if<Plan>(&planned)) return std::move(*plan);
+    const auto& [task, smallest] = std::get<Infeasible>(planned);
+    const Bytes missing = um::saturating_difference(smallest, own);
+    return BudgetTooSmall{graph, task, budget, budget + missing};
+  }
+
+  [[nodiscard]] bool can_train(Bytes budget) const {
+    if (too_small(workload_.neediest_to_plan(), budget)) return false;
+    for (std::size_t i = 0; i < profiles_.size(); ++i) {
+      if (!verifies(workload_.training_steps()[i].step.graph, training(i, budget))) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] bool can_evaluate(Bytes budget) const {
+    return verifies(workload_.evaluation().graph, evaluation(budget));
+  }
+
+  // Says of `refusal` what works for the whole run; `evaluates_alone`: training needs no planner.
+  [[noreturn]] void refuse(const BudgetTooSmall& refusal, bool evaluates_alone) const {
+    if (needs_no_search(request_)) throw refusal;
+    throw refusal.with(
+        smallest_run_budget(workload_.training_to_plan(), refusal, [&](Bytes budget) {
+          return can_evaluate(budget) && (evaluates_alone || can_train(budget));
+        }));
+  }
+
+ private:
+  const Workload& workload_;
+  std::span<const Profile> profiles_;
+  Profile evaluation_profile_;
+  const PlanRequest& request_;
+};
 
 void expect_verified(const TaskGraph& graph, const Plan& plan, const std::string& name) {
   const auto verdict = prefetch::verify(graph, plan);
@@ -95,17 +156,22 @@ Bytes resident_need(const Workload& workload, const Plans& plans) {
 void settle_resident_budget(const Workload& workload, Bytes budget, Plans& plans) {
   plans.budget = resident_need(workload, plans);
   if (plans.budget > budget) {
-    throw um::Error{"all of it resident needs " + um::to_string(plans.budget) + ", more than " +
-                    um::to_string(budget) + "; use --memory managed or copy, or a larger --budget"};
+    const auto [need, given] = um::texts_apart(plans.budget, budget);
+    throw um::Error{"all of it resident needs " + need + ", more than " + given +
+                    "; use --memory managed or copy, or a larger --budget"};
   }
 }
 
 Plans finish(std::vector<PlanOfFile> training, const Workload& workload,
-             std::span<const Profile> profiles, Bytes budget, const PlanRequest& request) {
+             std::span<const Profile> profiles, Bytes budget, const PlanRequest& request,
+             bool is_training_given) {
   Plans plans{.budget = budget, .training = {}, .evaluation = {}};
-  plans.evaluation =
-      plan_graph(workload.evaluation().graph, evaluation_profile(workload, profiles.front()),
-                 budget, workload.evaluation_budget(budget), workload.page(), request);
+  const RunPlanner planner{workload, profiles, request};
+  auto evaluation = planner.evaluation(budget);
+  if (const auto* const refusal = std::get_if<BudgetTooSmall>(&evaluation)) {
+    planner.refuse(*refusal, is_training_given);
+  }
+  plans.evaluation = std::get<Plan>(std::move(evaluation));
   for (PlanOfFile& file : training) {
     const std::size_t index = plans.training.size();
     expect_verified(workload.training_steps()[index].step.graph, file.plan, file.name);
@@ -131,8 +197,9 @@ void expect_usable(const PlanOfFile& file, const StepToPlan& step, Bytes budget,
                     "explicit copies with spillway plan --memory copy"};
   }
   if (request.memory != MemoryMode::kResident && plan.budget > step.budget(budget)) {
-    throw um::Error{name + " was made for a budget of " + um::to_string(plan.budget) +
-                    ", more than the " + um::to_string(budget) + " given here"};
+    const auto [made_for, given] = um::texts_apart(plan.budget, budget);
+    throw um::Error{name + " was made for a budget of " + made_for + ", more than the " + given +
+                    " given here"};
   }
 }
 
@@ -150,15 +217,37 @@ prefetch::Problem make_problem(const TaskGraph& graph, const Profile& profile, B
 }
 
 void expect_feasible(const StepToPlan& step, Bytes budget) {
-  if (budget >= step.need.smallest) return;
-  const Infeasible reason{.task = step.need.largest_task, .smallest_budget = step.need.smallest};
-  throw BudgetTooSmall{to_string(reason, step.graph, budget), step.need.smallest};
+  if (const auto refusal = too_small(step, budget)) throw *refusal;
+}
+
+void expect_feasible(const Workload& workload, Bytes budget, const PlanRequest& request) {
+  const auto refusal = too_small(workload.neediest_to_plan(), budget);
+  if (!refusal) return;
+  std::vector<Profile> profiles;
+  for (const RepeatedStep& part : workload.training_steps()) {
+    profiles.push_back(prefetch::model_profile(part.step.graph, prefetch::find_machine("host")));
+  }
+  RunPlanner{workload, profiles, request}.refuse(*refusal, false);
+}
+
+std::variant<Plan, BudgetTooSmall> try_plan_step(const StepToPlan& step, const Profile& profile,
+                                                 Bytes budget, const PlanRequest& request) {
+  if (auto refusal = too_small(step, budget)) return *std::move(refusal);
+  auto planned = try_graph(step.graph, profile, step.budget(budget), step.page, request);
+  if (auto* const plan = std::get_if<Plan>(&planned)) return std::move(*plan);
+  const auto& [task, smallest] = std::get<Infeasible>(planned);
+  return BudgetTooSmall{step.graph, task, budget, smallest + (budget - step.budget(budget))};
 }
 
 Plan plan_step(const StepToPlan& step, const Profile& profile, Bytes budget,
                const PlanRequest& request) {
-  expect_feasible(step, budget);
-  return plan_graph(step.graph, profile, budget, step.budget(budget), step.page, request);
+  auto planned = try_plan_step(step, profile, budget, request);
+  if (auto* const plan = std::get_if<Plan>(&planned)) return std::move(*plan);
+  const auto& refusal = std::get<BudgetTooSmall>(planned);
+  if (needs_no_search(request)) throw refusal;
+  throw refusal.with(smallest_run_budget(step, refusal, [&](Bytes larger) {
+    return verifies(step.graph, try_plan_step(step, profile, larger, request));
+  }));
 }
 
 prefetch::Bounds step_bounds(const StepToPlan& step, const Profile& profile, Bytes budget,
@@ -171,14 +260,21 @@ prefetch::Bounds step_bounds(const StepToPlan& step, const Profile& profile, Byt
 Plans make_plans(const Workload& workload, std::span<const Profile> profiles, Bytes budget,
                  const PlanRequest& request) {
   um::expects(profiles.size() == workload.training_steps().size(), "a profile for each step");
-  expect_feasible(workload.neediest_to_plan(), budget);
+  const RunPlanner planner{workload, profiles, request};
+  if (const auto refusal = too_small(workload.neediest_to_plan(), budget)) {
+    planner.refuse(*refusal, false);
+  }
   std::vector<PlanOfFile> plans;
   for (std::size_t i = 0; i < profiles.size(); ++i) {
-    Plan plan = plan_step(workload.training_to_plan(i), profiles[i], budget, request);
+    auto planned = planner.training(i, budget);
+    if (const auto* const refusal = std::get_if<BudgetTooSmall>(&planned)) {
+      planner.refuse(*refusal, false);
+    }
+    Plan plan = std::get<Plan>(std::move(planned));
     std::string name = "the plan of planner " + plan.planner;
     plans.push_back({.plan = std::move(plan), .name = std::move(name)});
   }
-  return finish(std::move(plans), workload, profiles, budget, request);
+  return finish(std::move(plans), workload, profiles, budget, request, false);
 }
 
 Plans make_plans(const Workload& workload, const Profile& profile, Bytes budget,
@@ -192,7 +288,7 @@ Plans use_plans(std::vector<PlanOfFile> files, const Workload& workload,
   for (std::size_t i = 0; i < files.size(); ++i) {
     expect_usable(files[i], workload.training_to_plan(i), budget, request);
   }
-  return finish(std::move(files), workload, profiles, budget, request);
+  return finish(std::move(files), workload, profiles, budget, request, true);
 }
 
 Plans use_plan(Plan plan, const std::string& name, const Workload& workload, const Profile& profile,

@@ -3,17 +3,18 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "prefetch/bounds/bounds.h"
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
 #include "prefetch/profile.h"
+#include "src/plan/budget_too_small.h"
 #include "src/plan/memory_mode.h"
 #include "src/plan/step_to_plan.h"
 #include "src/plan/workload.h"
 #include "um/bytes.h"
-#include "um/error.h"
 
 namespace spillway {
 
@@ -50,20 +51,10 @@ struct PlanOfFile {
   std::string name;
 };
 
-/// No plan of the planner asked for keeps the budget; says what would work.
-class BudgetTooSmall final : public um::Error {
- public:
-  /// `smallest` is a budget of the whole run.
-  BudgetTooSmall(const std::string& sentence, um::Bytes smallest)
-      : Error{sentence}, smallest_{smallest} {}
-  [[nodiscard]] um::Bytes smallest() const noexcept { return smallest_; }
-
- private:
-  um::Bytes smallest_;
-};
-
 /// Throws: BudgetTooSmall when no plan can keep `budget`, which is the whole run's.
 void expect_feasible(const StepToPlan& step, um::Bytes budget);
+/// The same, and names the smallest budget that works for the planner asked for, by modelled times.
+void expect_feasible(const Workload& workload, um::Bytes budget, const PlanRequest& request);
 
 /// Plans the steps of `workload` within `budget`. In resident mode the result's budget is what the
 /// run needs, which must not be more. `profiles` are those of the training steps.
@@ -85,7 +76,14 @@ void expect_feasible(const StepToPlan& step, um::Bytes budget);
                              const prefetch::Profile& profile, um::Bytes budget,
                              const PlanRequest& request);
 
-/// Plans one step of a run that has `budget`. Throws: BudgetTooSmall when no plan keeps it.
+/// Plans one step of a run that has `budget`; says of the whole run's budget where that is too
+/// small. Not searched for: the smallest budget that works is what the planner says it is.
+[[nodiscard]] std::variant<prefetch::Plan, BudgetTooSmall> try_plan_step(
+    const StepToPlan& step, const prefetch::Profile& profile, um::Bytes budget,
+    const PlanRequest& request);
+
+/// The same; where no plan keeps the budget, searches for the smallest with which one does.
+/// Throws: BudgetTooSmall.
 [[nodiscard]] prefetch::Plan plan_step(const StepToPlan& step, const prefetch::Profile& profile,
                                        um::Bytes budget, const PlanRequest& request);
 

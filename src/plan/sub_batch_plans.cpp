@@ -35,23 +35,19 @@ prefetch::Problem SubBatchPlanner::problem(const PlannedSubStep& step) const {
 
 SubBatchPlanner::Outcome SubBatchPlanner::try_plan(const SubBatches& batches) {
   const auto& [workload, profiles] = find_cut(batches);
-  try {
-    expect_feasible(workload->neediest_to_plan(), task_.budget);
-  } catch (const BudgetTooSmall& refusal) {
-    return refusal;
-  }
   std::vector<PlannedSubStep> planned;
   std::optional<BudgetTooSmall> max;  // of the refusals
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     const StepToPlan step = workload->training_to_plan(i);
-    try {
-      planned.push_back({.times = workload->training_steps()[i].times,
-                         .graph = &step.graph,
-                         .profile = &profiles[i],
-                         .plan = plan_step(step, profiles[i], task_.budget, task_.request)});
-    } catch (const BudgetTooSmall& refusal) {
-      if (!max || refusal.smallest() > max->smallest()) max = refusal;
+    auto plan = try_plan_step(step, profiles[i], task_.budget, task_.request);
+    if (const auto* const refusal = std::get_if<BudgetTooSmall>(&plan)) {
+      if (!max || refusal->smallest() > max->smallest()) max = *refusal;
+      continue;
     }
+    planned.push_back({.times = workload->training_steps()[i].times,
+                       .graph = &step.graph,
+                       .profile = &profiles[i],
+                       .plan = std::get<prefetch::Plan>(std::move(plan))});
   }
   if (max) return *std::move(max);
   return planned;
@@ -64,9 +60,18 @@ std::vector<PlannedSubStep> SubBatchPlanner::plan(const SubBatches& batches) {
 }
 
 void SubBatchPlanner::refuse(const SubBatches& batches, const BudgetTooSmall& refusal) {
-  if (batches.steps == 1) throw refusal;
-  throw BudgetTooSmall{"in sub-batches of " + std::to_string(batches.size) + ", " + refusal.what(),
-                       refusal.smallest()};
+  const auto& [workload, profiles] = find_cut(batches);
+  const auto works = [&, &workload = workload, &profiles = profiles](um::Bytes budget) {
+    for (std::size_t i = 0; i < profiles.size(); ++i) {
+      const auto plan =
+          try_plan_step(workload->training_to_plan(i), profiles[i], budget, task_.request);
+      if (std::holds_alternative<BudgetTooSmall>(plan)) return false;
+    }
+    return true;
+  };
+  throw refusal.with(
+      smallest_run_budget(workload->training_to_plan(), refusal, works),
+      batches.steps == 1 ? "" : "in sub-batches of " + std::to_string(batches.size) + ", ");
 }
 
 // S_W counts the gradients of parameters, also where the whole batch is one sub-batch.

@@ -71,8 +71,7 @@ class SubBatchPlanner {
   prefetch::SubBatchNeed working_set(std::size_t size);
   prefetch::SubBatchTrial attempt(const prefetch::SubBatches& batches);
   std::optional<prefetch::SubBatches> by_working_set();
-  [[noreturn]] static void refuse(const prefetch::SubBatches& batches,
-                                  const BudgetTooSmall& refusal);
+  [[noreturn]] void refuse(const prefetch::SubBatches& batches, const BudgetTooSmall& refusal);
 
   Task task_;
   std::map<std::size_t, Cut> cuts_;  // by number of sub-batches

@@ -14,6 +14,7 @@
 #include "prefetch/bounds/bounds.h"
 #include "prefetch/bounds/paleo.h"
 #include "prefetch/moves/algorithm_choice.h"
+#include "prefetch/planners/smallest_budget.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
 #include "src/plan/plan_facts.h"
@@ -105,21 +106,43 @@ PointKey key_of(const SweepPoint& sweep_point, const Strategy& strategy) {
           .may_recompute = strategy.may_recompute};
 }
 
+// What is said where no plan of any planner keeps the budget.
+Infeasible any_plan_needs(const SweepPoint& sweep_point) {
+  const Workload& workload = *sweep_point.scenario->workload;
+  return {.task = workload.need().largest_task,
+          .smallest_budget = workload.training_budget(workload.need().smallest)};
+}
+
+// Of a whole run, whose other steps have needs, too.
+um::Bytes smallest_budget(const SweepPoint& sweep_point, const prefetch::Planner& planner,
+                          const Problem& problem, const Infeasible& refusal) {
+  const Workload& workload = *sweep_point.scenario->workload;
+  const Infeasible least = prefetch::smallest_budget(planner, problem, refusal);
+  return std::max(workload.run_budget(least.smallest_budget), workload.need().smallest);
+}
+
 Point evaluate(const SweepPoint& sweep_point, const Strategy& strategy, const PointFacts& facts,
                const SweepOptions& options) {
   Point point{.key = key_of(sweep_point, strategy), .facts = facts};
-  point.smallest_budget = facts.smallest_budget;
-  if (!facts.bounds) return point;
   const Problem problem = make_problem(sweep_point, strategy.may_recompute, options.whole_blocks);
-  const auto begin = std::chrono::steady_clock::now();
-  const auto planned = strategy.planner->plan(problem);
-  const Nanoseconds planning = std::chrono::steady_clock::now() - begin;
-  if (const auto* const reason = std::get_if<Infeasible>(&planned)) {
-    point.smallest_budget = sweep_point.scenario->workload->run_budget(reason->smallest_budget);
-    return point;
+  try {
+    if (!facts.bounds) {
+      point.smallest_budget =
+          smallest_budget(sweep_point, *strategy.planner, problem, any_plan_needs(sweep_point));
+      return point;
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    const auto planned = strategy.planner->plan(problem);
+    const Nanoseconds planning = std::chrono::steady_clock::now() - begin;
+    if (const auto* const reason = std::get_if<Infeasible>(&planned)) {
+      point.smallest_budget = smallest_budget(sweep_point, *strategy.planner, problem, *reason);
+      return point;
+    }
+    point.outcome = judge(sweep_point, std::get<Plan>(planned), options);
+    point.outcome->planning = planning;
+  } catch (const prefetch::TooManyTasks& refusal) {
+    point.refusal = refusal.what();
   }
-  point.outcome = judge(sweep_point, std::get<Plan>(planned), options);
-  point.outcome->planning = planning;
   return point;
 }
 

@@ -87,7 +87,11 @@ void PlannedSteps::plan(const PlanPath& path) {
   expect_budget_kept(files);
   const Bytes limit = find_limit(files.empty() ? nullptr : &files.back().plan);
   if (files.empty()) workload_ = &choice_->within(limit);
-  expect_feasible(workload_->neediest_to_plan(), limit);
+  if (files.empty()) {
+    expect_feasible(*workload_, limit, request_);
+  } else {
+    expect_feasible(workload_->neediest_to_plan(), limit);
+  }
   profiles_ = find_profiles(limit);
   if (stop_.stop_requested()) throw Interrupted{};
   if (!files.empty()) {

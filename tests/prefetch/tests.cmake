@@ -72,6 +72,7 @@ spillway_test(prefetch_chain_tests
   SOURCES prefetch/planners/chain/chain_offload_test.cpp prefetch/planners/chain/chain_test.cpp
           prefetch/planners/chain/dynprog_test.cpp prefetch/planners/chain/greedy_test.cpp
           prefetch/planners/recompute_test.cpp prefetch/planners/chain/rotor_table_test.cpp
+          prefetch/planners/smallest_budget_test.cpp
   LINK spillway::prefetch_bounds spillway::prefetch_planners spillway::prefetch_planners_chain
        spillway::prefetch_simulate spillway::prefetch_verify rapidcheck
   RANDOM_CASES 1000)

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
+
 #include "nets/network_catalogue.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
@@ -118,6 +121,46 @@ TEST_F(PlansTest, OfAFileAreRefusedWhenTheyDoNotVerify) {
   Plan plan = plan_step(workload.training_to_plan(), profile, middle(), managed);
   for (prefetch::TaskRun& run : plan.runs) run.after.prefetches = 0;
   EXPECT_EQ(refused(plan, MemoryMode::kManaged, middle()).find("p.json must not run: "), 0U);
+}
+
+// ---- smallest budgets
+
+// The smallest budget that the planner names for a whole run, above one that it refuses; nothing
+// where it refuses none of a few.
+std::optional<Bytes> named_budget(const Workload& workload, const prefetch::Profile& profile,
+                                  const PlanRequest& request) {
+  const prefetch::NearNeed& need = workload.need();
+  for (const Bytes budget : {need.smallest + Bytes{(need.resident - need.smallest).count() / 2},
+                             need.smallest, Bytes{1}}) {
+    try {
+      static_cast<void>(make_plans(workload, profile, budget, request));
+    } catch (const BudgetTooSmall& refusal) {
+      return refusal.smallest();
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(SmallestBudgets, OfEveryPlannerWorkAndOnePageLessDoesNot) {
+  for (const char* name : {"lenet", "alexnet"}) {
+    const nets::Network net = nets::build_network(name, {});
+    const Workload workload{net, MachineSizeModel{}, {.batch = 3}};
+    const prefetch::Profile profile =
+        prefetch::model_profile(workload.training().graph, prefetch::find_machine("v100"));
+    for (const auto& planner : prefetch::planners()) {
+      for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+        const PlanRequest request{.memory = memory, .planner = planner.get()};
+        const auto named = named_budget(workload, profile, request);
+        const std::string what = std::string{name} + ": " + std::string{planner->name()};
+        ASSERT_TRUE(named) << what;
+        EXPECT_NO_THROW(static_cast<void>(make_plans(workload, profile, *named, request))) << what;
+        EXPECT_THROW(
+            static_cast<void>(make_plans(workload, profile, *named - workload.page(), request)),
+            BudgetTooSmall)
+            << what;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -6,11 +6,14 @@
 #include <array>
 #include <memory>
 #include <stop_token>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "nets/network_catalogue.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/step/machine_size_model.h"
+#include "src/sweep/sweep_json.h"
 
 namespace spillway {
 namespace {
@@ -60,6 +63,27 @@ TEST_F(Sweep, SaysWhatWouldWorkWhereThereIsNoPlan) {
   EXPECT_FALSE(points[3].outcome) << "resident, smallest budget";
   EXPECT_EQ(points[3].smallest_budget, need.resident);
   EXPECT_TRUE(points[5].outcome) << "resident, all near";
+}
+
+class RefusingPlanner final : public prefetch::Planner {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "refusing"; }
+  [[nodiscard]] std::string_view description() const override { return "plans short steps"; }
+  [[nodiscard]] std::variant<prefetch::Plan, prefetch::Infeasible> plan(
+      const prefetch::Problem&) const override {
+    throw prefetch::TooManyTasks{"planner refusing plans short steps"};
+  }
+};
+
+TEST_F(Sweep, ShowsAPlannerThatRefusesTheStepBesideTheOthers) {
+  const RefusingPlanner planner;
+  strategies_[1].planner = &planner;
+  const std::vector<Point> points = sweep(sweep_points_, strategies_, {}, stop_.get_token());
+  ASSERT_EQ(points.size(), 6U);
+  EXPECT_TRUE(points[4].outcome);
+  EXPECT_FALSE(points[5].outcome);
+  EXPECT_EQ(to_json(points[5]).at("refusal"), "planner refusing plans short steps");
+  EXPECT_FALSE(to_json(points[5]).contains("smallest_budget_bytes"));
 }
 
 TEST_F(Sweep, VerifiesAndComparesWithBounds) {
