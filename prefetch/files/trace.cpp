@@ -5,10 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
+#include "prefetch/files/known_keys.h"
 #include "prefetch/files/phase_guess.h"
 #include "prefetch/files/profile_file.h"
 #include "um/error.h"
@@ -39,6 +42,8 @@ constexpr std::array kKinds{std::pair{"other", TaskKind::kOther},
                             std::pair{"join", TaskKind::kJoin}};
 constexpr std::array kDataKinds{std::pair{"weight", DataKind::kState},
                                 std::pair{"tensor", DataKind::kTensor}};
+
+using Keys = std::vector<std::string>;
 
 // One of a few words.
 template <class Choices>
@@ -104,11 +109,13 @@ void make_names_unique(std::vector<Named>& all) {
 class TraceReader {
  public:
   TraceReader(const JsonFile& file, const TraceOptions& options)
-      : root_{file.root()}, options_{options} {
+      : value_{file.value()}, root_{file.root()}, options_{options} {
     file.expect_format("spillway-trace", 1);
   }
 
   Trace read() {
+    const Keys known{"format", "version", "name", "tasks", "data"};
+    expect_known_keys(value_, root_, known);
     trace_.name = root_.at("name").string();
     read_data(root_.at("data"));
     read_tasks(root_.at("tasks"));
@@ -120,9 +127,11 @@ class TraceReader {
 
  private:
   void read_data(const JsonView& data) {
+    const Keys known{"id", "bytes", "kind", "name", "offloadable"};
     Sum bytes{kLargestTotal, "sizes"};
     for (std::size_t i = 0; i < count_of(data, kMaxEntries); ++i) {
       const JsonView block = data.at(i);
+      expect_known_keys(value_["data"][i], block, known);
       const JsonView id = block.at("id");
       const std::uint64_t number = id.integer();
       if (!ids_.emplace(number, DataId(i)).second) {
@@ -142,9 +151,13 @@ class TraceReader {
 
   void read_tasks(const JsonView& tasks) {
     if (tasks.size() == 0) throw tasks.error("is empty: a step has tasks");
+    const Keys known{"name",       "reads", "writes", "duration_ns", "workspace_bytes",
+                     "algorithms", "phase", "kind",   "recomputable"};
     Sum duration{kLongestStep, "times"};
     for (std::size_t i = 0; i < count_of(tasks, kMaxEntries); ++i) {
       const JsonView entry = tasks.at(i);
+      expect_known_keys(value_["tasks"][i], entry, known);
+      if (entry.has("algorithms")) expect_known_algorithm_keys(i, entry.at("algorithms"));
       Task task{.name = entry.at("name").string(),
                 .reads = read_ids(entry.at("reads")),
                 .writes = read_ids(entry.at("writes"))};
@@ -155,6 +168,13 @@ class TraceReader {
       read_algorithms(entry, duration, task);
       note_operands(task);
       trace_.graph.add(std::move(task));
+    }
+  }
+
+  void expect_known_algorithm_keys(std::size_t task, const JsonView& algorithms) const {
+    const Keys known{"name", "duration_ns", "workspace_bytes"};
+    for (std::size_t i = 0; i < count_of(algorithms, kMaxOperands); ++i) {
+      expect_known_keys(value_["tasks"][task]["algorithms"][i], algorithms.at(i), known);
     }
   }
 
@@ -224,6 +244,7 @@ class TraceReader {
     }
   }
 
+  const nlohmann::json& value_;  // of root_
   JsonView root_;
   TraceOptions options_;
   Trace trace_;

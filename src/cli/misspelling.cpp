@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "src/cli/flags/nearest_name.h"
+#include "src/cli/flags/suggest_name.h"
 
 namespace spillway::cli {
 namespace {

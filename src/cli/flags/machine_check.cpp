@@ -5,7 +5,7 @@
 
 #include "prefetch/files/machine.h"
 #include "src/cli/flags/complaint.h"
-#include "src/cli/flags/nearest_name.h"
+#include "src/cli/flags/suggest_name.h"
 
 namespace spillway::cli {
 

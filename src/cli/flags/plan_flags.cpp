@@ -5,7 +5,7 @@
 
 #include "prefetch/planners/catalogue.h"
 #include "src/cli/flags/complaint.h"
-#include "src/cli/flags/nearest_name.h"
+#include "src/cli/flags/suggest_name.h"
 #include "src/plan/budget.h"
 
 namespace spillway::cli {

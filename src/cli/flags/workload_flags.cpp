@@ -6,7 +6,7 @@
 #include "nets/network_catalogue.h"
 #include "nets/text/network_file.h"
 #include "src/cli/flags/complaint.h"
-#include "src/cli/flags/nearest_name.h"
+#include "src/cli/flags/suggest_name.h"
 #include "um/error.h"
 
 namespace spillway::cli {

@@ -1,4 +1,4 @@
-#include "src/cli/flags/nearest_name.h"
+#include "src/cli/flags/suggest_name.h"
 
 #include <gtest/gtest.h>
 

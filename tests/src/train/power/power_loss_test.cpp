@@ -27,7 +27,9 @@ using test::DiskAfterPowerLoss;
 
 class PowerLoss : public testing::Test {
  protected:
-  [[nodiscard]] State make_state() { return {step_, backend_, device_.memory()}; }
+  [[nodiscard]] State make_state() {
+    return {step_, prefetch::kSmallestPage, backend_, device_.memory()};
+  }
   [[nodiscard]] static Checkpoint at_step(std::uint64_t step) {
     return {.key = {.network = "small", .batch = 4, .seed = 7}, .step = step};
   }

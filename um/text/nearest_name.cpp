@@ -1,11 +1,11 @@
-#include "src/cli/flags/nearest_name.h"
+#include "um/text/nearest_name.h"
 
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
 #include <vector>
 
-namespace spillway::cli {
+namespace spillway::um {
 namespace {
 
 // Small letters and digits alone: "ResNet-50" becomes "resnet50".
@@ -59,12 +59,4 @@ std::optional<std::string> nearest_name(std::string_view wrong,
   return nearest;
 }
 
-std::string suggest_name(std::string_view kind, std::string_view wrong,
-                         std::span<const std::string> names, std::string otherwise) {
-  const auto nearest = nearest_name(wrong, names);
-  if (!nearest) return otherwise;
-  return "no " + std::string{kind} + " '" + std::string{wrong} + "'; did you mean '" + *nearest +
-         "'?";
-}
-
-}  // namespace spillway::cli
+}  // namespace spillway::um
