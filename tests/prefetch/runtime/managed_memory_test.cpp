@@ -136,13 +136,13 @@ struct ManagedWeight {
 };
 
 using Hints = std::vector<std::string>;
-const auto kUsed = [](std::byte* /*at*/) {};
+const auto kUsed = [](std::span<std::byte* const> /*places*/) {};
 
 TEST(ManagedState, ThatIsNearBetweenStepsComesHome) {
   ManagedWeight<NearWeight> step;
   step.memory.enter();
   EXPECT_EQ(step.hints.take_log(), Hints{"prefetch 0+2"});
-  step.memory.with_state(step.subject.w, um::Access::kReadWrite, kUsed);
+  step.memory.with_state({&step.subject.w, 1}, um::Access::kReadWrite, kUsed);
   EXPECT_EQ(step.hints.take_log(), (Hints{"begin rw0+2", "end rw0+2"}));
   step.memory.leave();
   EXPECT_EQ(step.hints.take_log(), Hints{});
@@ -152,7 +152,7 @@ TEST(ManagedState, ThatIsFarBetweenStepsComesForItsUse) {
   ManagedWeight<FarWeight> step;
   step.memory.enter();
   EXPECT_EQ(step.hints.take_log(), Hints{"offload 0+2"});
-  step.memory.with_state(step.subject.w, um::Access::kRead, kUsed);
+  step.memory.with_state({&step.subject.w, 1}, um::Access::kRead, kUsed);
   EXPECT_EQ(step.hints.take_log(),
             (Hints{"prefetch 0+2", "begin r0+2", "end r0+2", "offload 0+2"}));
   step.memory.begin_step();
@@ -181,7 +181,7 @@ TEST(ManagedState, MayBeNearInPart) {
       subject.hints};
   memory.enter();
   EXPECT_EQ(subject.hints.take_log(), (Hints{"offload 1+1", "prefetch 0+1"}));
-  memory.with_state(DataId{0}, um::Access::kRead, kUsed);
+  memory.with_state({&subject.subject.w, 1}, um::Access::kRead, kUsed);
   EXPECT_EQ(subject.hints.take_log(),
             (Hints{"offload 0+1", "prefetch 0+2", "begin r0+2", "end r0+2", "offload 0+2"}));
 }

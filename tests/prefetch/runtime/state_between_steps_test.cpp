@@ -20,7 +20,7 @@ using namespace testing;
 using Log = std::vector<std::string>;
 using um::Access;
 
-const auto kNothing = [](std::byte* /*at*/) {};
+const auto kNothing = [](std::span<std::byte* const> /*places*/) {};
 
 // A step in copy mode, in an arena as large as its budget.
 template <typename Weight>
@@ -76,9 +76,9 @@ TEST(CopiedState, ThatIsNearIsUsedWhereItIsAndWrittenThrough) {
   CopiedWeight<NearWeight> step;
   step.memory.enter();
   static_cast<void>(step.copies.take_log());
-  step.memory.with_state(step.subject.w, Access::kRead, kNothing);
+  step.memory.with_state({&step.subject.w, 1}, Access::kRead, kNothing);
   EXPECT_EQ(step.copies.take_log(), Log{});
-  step.memory.with_state(step.subject.w, Access::kReadWrite, kNothing);
+  step.memory.with_state({&step.subject.w, 1}, Access::kReadWrite, kNothing);
   EXPECT_EQ(step.copies.take_log(), Log{"out 0+2"});
   EXPECT_EQ(step.in_use(), pages(2));
 }
@@ -87,8 +87,8 @@ TEST(CopiedState, ThatIsFarComesAsFarAsItsUseNeedsIt) {
   CopiedWeight<FarWeight> step;
   step.memory.enter();
   const auto use_it = [&](Access access) {
-    step.memory.with_state(step.subject.w, access,
-                           [&](std::byte* /*at*/) { EXPECT_EQ(step.in_use(), pages(2)); });
+    step.memory.with_state({&step.subject.w, 1}, access,
+                           [&](const auto& /*places*/) { EXPECT_EQ(step.in_use(), pages(2)); });
     EXPECT_EQ(step.in_use(), 0_B);
     return step.copies.take_log();
   };
@@ -123,12 +123,41 @@ TEST(CopiedState, MakesRoomForWhatIsFarAndComesHomeForTheNextStep) {
   step.memory.enter();
   step.run_step();
   EXPECT_EQ(step.copies.take_log(), (Log{"in 0+2", "out 0+2", "in 2+3", "in 0+2"}));
-  step.memory.with_state(step.subject.v, Access::kRead, kNothing);
+  step.memory.with_state({&step.subject.v, 1}, Access::kRead, kNothing);
   EXPECT_EQ(step.copies.take_log(), (Log{"out 0+2", "in 2+3"}));
   EXPECT_EQ(step.in_use(), pinned);
   step.run_step();
   EXPECT_EQ(step.copies.take_log(), (Log{"in 0+2", "out 0+2", "in 2+3", "in 0+2"}));
   EXPECT_EQ(step.in_use(), pinned + pages(2));
+}
+
+// w is near between steps, v, which run 0 reads, is far.
+TEST(CopiedState, GivesSeveralBlocksSideBySide) {
+  struct NearAndFar : StillWeight {
+    NearAndFar() {
+      v = graph.add(DataBlock{.name = "v", .size = pages(1)});
+      make_offloadable(graph, v);
+      graph.tasks[0].reads.push_back(v);
+      plan.graph = fingerprint(graph);
+      plan.prefetches = {{.data = v, .size = pages(1)}};
+      plan.offloads = {{.data = v, .size = pages(1), .is_clean = true, .after = {.runs = 1}}};
+      plan.runs[0].after.prefetches = 1;
+      for (Position p : {1, 2}) plan.runs[p].after = {p, 1, 1};
+    }
+    DataId v{};
+  };
+  CopiedWeight<NearAndFar> step;
+  ASSERT_NO_FATAL_FAILURE(expect_verified(step.subject.graph, step.subject.plan));
+  step.memory.enter();
+  EXPECT_EQ(step.copies.take_log(), Log{"in 0+2"});
+  const std::vector<DataId> both{step.subject.w, step.subject.v};
+  step.memory.with_state(both, Access::kReadWrite, [&](std::span<std::byte* const> places) {
+    ASSERT_EQ(places.size(), 2U);
+    EXPECT_EQ(places[1] - places[0], 2 * static_cast<std::ptrdiff_t>(kPage.count()));
+    EXPECT_EQ(step.in_use(), pages(3));
+  });
+  EXPECT_EQ(step.copies.take_log(), (Log{"in 0+2", "in 2+1", "out 0+2", "out 2+1"}));
+  EXPECT_EQ(step.in_use(), 0_B);
 }
 
 // Between steps u and w fill the arena; both leave before the runs that have no fixed places. u
