@@ -70,7 +70,7 @@ Opened this_machine() {
 }
 
 // Blocks of 1 to 4 MiB: some of them move.
-nets::Network network() {
+nets::Network network_of_blocks() {
   nets::Builder net{"three", kImage};
   nets::NodeId x = net.input();
   for (int i = 1; i <= 3; ++i) {
@@ -80,6 +80,14 @@ nets::Network network() {
     x = net.relu("relu" + number, net.batch_norm("norm" + number, x));
   }
   return net.build(net.linear("fc", net.global_average_pool("mean", x), {.features = kClasses}));
+}
+
+// Its linear layer "fc6" has 2.5 MiB of weights.
+nets::Network network_with_large_layer() {
+  nets::Builder net{"large layer", kImage};
+  const nets::NodeId x = net.convolution("conv", net.input(), {.channels = 40});
+  return net.build(
+      net.linear("fc7", net.linear("fc6", x, {.features = 16}), {.features = kClasses}));
 }
 
 // What a training gave.
@@ -100,15 +108,18 @@ struct Training {
   Bytes room;  // beside the smallest budget
   ConvolutionAlgorithm convolution = ConvolutionAlgorithm::kDirect;
   bool graph = true;
+  nets::Network (*network)() = network_of_blocks;
 };
 
 // Measures, plans the smallest budget and `room` more, and trains four steps; a recorded GPU does
 // nothing of them before it must. With `graph`, the last two are captured where they can be.
 Trained train(Opened opened, MemoryMode mode, const Training& training = {}) {
   ExecutionContext& context = opened.context;
-  const nets::Network net = network();
+  const nets::Network net = training.network();
   const Workload workload{
-      net, *context.backend, {.batch = kBatch, .convolution = training.convolution}};
+      net,
+      *context.backend,
+      {.batch = kBatch, .convolution = training.convolution, .largest_update = Bytes{600U << 10U}}};
   const Bytes budget = training.room + (mode == MemoryMode::kResident ? workload.need().resident
                                                                       : workload.need().smallest);
   if (opened.backend != nullptr) opened.backend->declare(workload.training());
@@ -155,6 +166,16 @@ TEST(GpuTraining, GivesTheHostsBitsInEveryMode) {
       EXPECT_TRUE(trained.kept_budget) << to_string(mode) << ' ' << planner;
       EXPECT_EQ(trained.counters.bytes_offloaded > Bytes{}, mode != MemoryMode::kResident);
     }
+  }
+}
+
+TEST(GpuTraining, UpdatesALargeLayerInPartsWithTheHostsBits) {
+  const Training in_parts{.network = network_with_large_layer};
+  const auto expected = train(this_machine(), MemoryMode::kResident, in_parts).numbers();
+  for (const MemoryMode mode : {MemoryMode::kResident, MemoryMode::kManaged, MemoryMode::kCopy}) {
+    const Trained trained = train(recorded_gpu(um::RecordingApi::h200()), mode, in_parts);
+    EXPECT_EQ(trained.numbers(), expected) << to_string(mode);
+    EXPECT_TRUE(trained.kept_budget) << to_string(mode);
   }
 }
 
@@ -206,7 +227,7 @@ TEST(GpuTraining, GivesTheSameBitsWhereverWorkspacesAre) {
 TEST(GpuTraining, RefusesUnifiedMemoryThatNoPlanFitsBeforeItMeasures) {
   Opened opened = recorded_gpu(um::RecordingApi::h200(), {.managed_limit = Bytes{2U << 20U}});
   ExecutionContext& context = opened.context;
-  const nets::Network net = network();
+  const nets::Network net = network_of_blocks();
   const Workload workload{net, *context.backend, {.batch = kBatch}};
   bool has_measured = false;
   const auto measure = [&](MemoryMode mode) {
@@ -225,7 +246,7 @@ TEST(GpuTraining, StagesItsBatchesInPinnedMemory) {
   um::RecordingApi& driver = *api;
   Opened opened = recorded_gpu(std::move(api));
   ExecutionContext& context = opened.context;
-  const nets::Network net = network();
+  const nets::Network net = network_of_blocks();
   const Workload workload{net, *context.backend, {.batch = kBatch}};
   const Plans plans = make_plans(
       workload, prefetch::model_profile(workload.training().graph, prefetch::find_machine("host")),
