@@ -8,12 +8,11 @@
 namespace spillway::prefetch {
 namespace {
 
-// A key as a sentence may hold it.
-std::string shown(std::string key) {
+// True when a sentence may hold the key.
+bool is_readable(const std::string& key) {
   constexpr std::size_t kLongest = 64;
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
-  std::ranges::replace_if(key, is_control, '?');
-  return key.size() > kLongest ? key.substr(0, kLongest) + "..." : key;
+  return !key.empty() && key.size() <= kLongest && std::ranges::none_of(key, is_control);
 }
 
 }  // namespace
@@ -24,12 +23,14 @@ void expect_known_keys(const nlohmann::json& object, const JsonView& place,
   for (const auto& entry : object.items()) {
     const std::string& key = entry.key();
     if (std::ranges::find(known, key) != known.end()) continue;
+    if (!is_readable(key)) throw place.error("has an unknown key");
+    const JsonView entry_place = place.at(key);
     if (const auto meant = um::nearest_name(key, known)) {
-      throw place.error("has an unknown key '" + shown(key) + "'; did you mean '" + *meant + "'?");
+      throw entry_place.error("is unknown; did you mean '" + *meant + "'?");
     }
     std::string all;
     for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
-    throw place.error("has an unknown key '" + shown(key) + "'; there are " + all);
+    throw entry_place.error("is unknown; there are " + all);
   }
 }
 
