@@ -1,6 +1,7 @@
 #include "src/plan/plan_facts.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/state_home.h"
@@ -32,6 +33,14 @@ PlanFacts facts_of(const Plans& plans, const Workload& workload) {
     sum.state_far = std::max(sum.state_far, facts.state_far);
     sum.recomputed_tasks += part.times * facts.recomputed_tasks;
     for (const auto& [name, runs] : facts.algorithms) sum.algorithms[name] += part.times * runs;
+  }
+  return sum;
+}
+
+um::Nanoseconds fastest_step(const prefetch::Profile& profile) {
+  um::Nanoseconds sum{0};
+  for (const std::vector<um::Nanoseconds>& algorithms : profile.durations) {
+    sum += *std::ranges::min_element(algorithms);
   }
   return sum;
 }

@@ -5,10 +5,12 @@
 #include <string>
 
 #include "prefetch/plan.h"
+#include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
 #include "src/plan/plans.h"
 #include "src/plan/workload.h"
 #include "um/bytes.h"
+#include "um/nanoseconds.h"
 
 namespace spillway {
 
@@ -25,5 +27,9 @@ struct PlanFacts {
 
 /// Of a whole batch: sums over its sub-steps.
 [[nodiscard]] PlanFacts facts_of(const Plans& plans, const Workload& workload);
+
+/// All tasks once with their fastest algorithms, one after another: a step with room for
+/// everything, and the common denominator of all ratios ("compute_seconds" in every JSON).
+[[nodiscard]] um::Nanoseconds fastest_step(const prefetch::Profile& profile);
 
 }  // namespace spillway

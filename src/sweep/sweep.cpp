@@ -41,14 +41,6 @@ Problem make_problem(const SweepPoint& sweep_point, bool may_recompute, bool who
           .may_recompute = may_recompute};
 }
 
-Nanoseconds all_fastest(const prefetch::Profile& profile) {
-  Nanoseconds sum{0};
-  for (const std::vector<Nanoseconds>& algorithms : profile.durations) {
-    sum += *std::ranges::min_element(algorithms);
-  }
-  return sum;
-}
-
 // The bounds are of all strategies together.
 PointFacts sweep_point_facts(const SweepPoint& sweep_point, std::span<const Strategy> strategies,
                              bool whole_blocks) {
@@ -57,7 +49,7 @@ PointFacts sweep_point_facts(const SweepPoint& sweep_point, std::span<const Stra
   PointFacts facts{.tasks = scenario.graph().tasks.size(),
                    .smallest_budget = need.smallest,
                    .resident = need.resident,
-                   .fastest = all_fastest(scenario.profile)};
+                   .fastest = fastest_step(scenario.profile)};
   if (sweep_point.budget < need.smallest) return facts;
   const bool may_recompute = std::ranges::any_of(strategies, &Strategy::may_recompute);
   const Problem problem = make_problem(sweep_point, may_recompute, whole_blocks);

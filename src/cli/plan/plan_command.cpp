@@ -258,6 +258,10 @@ void add_plan_command(CLI::App& app) {
       ->check(CLI::IsMember({"simulate", "paleo"}))
       ->capture_default_str();
   command->footer(
+      "In the JSON, compute_seconds is a step with unlimited near memory and the fastest "
+      "algorithms,\n"
+      "as in spillway sweep; arithmetic_seconds is what the plan's own runs take, those that are\n"
+      "repeated included.\n"
       "Example: spillway plan --net vgg16 --batch 256 --machine v100 --budget 50%\n"
       "Example: spillway plan --trace-in step.json --machine a100 --budget 40GB");
   command->callback([options] { plan(*options); });

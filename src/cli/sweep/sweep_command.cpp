@@ -20,6 +20,7 @@
 #include "src/execute/executor.h"
 #include "src/plan/percent.h"
 #include "src/step/machine_size_model.h"
+#include "src/sweep/plan_file_strategy.h"
 #include "src/sweep/soundness.h"
 #include "src/sweep/sweep.h"
 #include "src/sweep/sweep_json.h"
@@ -32,6 +33,7 @@ struct SweepFlags {
   ComparisonFlags comparison;
   DeviceFlags device;  // of the machines: --precision alone
   SweepOutput output;
+  std::vector<std::string> plans;  // files
   std::string noise;
   std::string state = "near";
   int threads = 0;
@@ -99,7 +101,9 @@ void sweep(const SweepFlags& options) {
   expect_budgets(options.comparison.budgets);
   options.output.expect_possible();
   const Grid grid = make_grid(options);
-  const std::vector<Strategy> strategies = options.comparison.strategies();
+  std::vector<Strategy> strategies = options.comparison.strategies();
+  const std::vector<PlanFileStrategy> plans{options.plans.begin(), options.plans.end()};
+  for (const PlanFileStrategy& plan : plans) strategies.push_back({.planner = &plan});
   const Interrupt interrupt;
   TimeLeftLine line{"sweep"};
   const std::vector<Point> points =
@@ -146,12 +150,21 @@ void add_sweep_command(CLI::App& app) {
                    "move them, for others they are near")
       ->check(CLI::IsMember({"near", "far"}))
       ->capture_default_str();
+  command
+      ->add_option("--plan", options->plans,
+                   "A plan file (spillway plan --out, prefetch/README.md) to compare with the "
+                   "planners, as a row named after the file; may be repeated. It must be of this "
+                   "network and batch; where its budget is more than the point's, it has no plan")
+      ->check(CLI::ExistingFile)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   options->output.add_to(*command);
   command->footer(
       "Prints the simulated step time of each plan, relative to a step with unlimited near memory\n"
       "and the fastest algorithms (compute_seconds in the JSON), and a lower bound for any plan.\n"
       "Example: spillway sweep --net resnet50 --batch 128 --machines v100,k40m --budgets 12\n"
-      "Example: spillway sweep --net vgg16 --batch 256 --budgets min,min+20%,80% --links x0.5,x1");
+      "Example: spillway sweep --net vgg16 --batch 256 --budgets min,min+20%,80% --links x0.5,x1\n"
+      "Example: spillway sweep --net vgg16 --batch 256 --budgets 50% --plan mine.json");
   command->callback([options] { sweep(*options); });
 }
 

@@ -212,5 +212,31 @@ TEST(BadSweep, SaysWhatPicturesNeed) {
                  {"python3", "matplotlib", "tools/setup --plot"}, "PATH=" + folder.file("empty"));
 }
 
+// ---- plans of files
+
+TEST(SweepPlans, ComparesThePlanOfAFileWithPlanners) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "mine.json").string();
+  succeed(
+      {"plan --net lenet --batch 64 --machine v100 --planner capacity --budget min+50% --out", file});
+
+  const json points = points_of({"--budgets min,100% --planners capacity --plan", file});
+
+  ASSERT_EQ(points.size(), 4U);
+  EXPECT_EQ(points[1].at("planner"), "mine.json");
+  EXPECT_EQ(points[1].at("feasible"), false) << "its budget is more";
+  EXPECT_GT(points[1].at("smallest_budget_bytes"), points[1].at("budget_bytes"));
+  EXPECT_EQ(points[3].at("verified"), true);
+  EXPECT_GT(points[3].at("offloaded_bytes"), 0);
+}
+
+TEST(SweepPlans, RefusesAPlanOfAnotherStep) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "other.json").string();
+  succeed({"plan --net lenet --batch 32 --machine v100 --budget min+50% --out", file});
+  expect_refused(1, sweep_lenet({"--budgets 100% --planners capacity --plan", file}),
+                 {"other.json"});
+}
+
 }  // namespace
 }  // namespace spillway::test
