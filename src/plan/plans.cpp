@@ -15,7 +15,7 @@
 #include "prefetch/runtime/step_layout.h"
 #include "prefetch/verify/verify.h"
 #include "um/error.h"
-#include "um/texts_apart.h"
+#include "um/text/texts_apart.h"
 
 namespace spillway {
 namespace {

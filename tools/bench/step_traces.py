@@ -1,7 +1,9 @@
 """Steps of any size as traces (prefetch/README.md): a chain, and a DAG with ResNet's short cuts."""
 
 import json
+import pathlib
 import random
+import sys
 
 # Of a layer's output, and of its weights, which are small enough to be pinned.
 ACTIVATION_BYTES = 8 << 20
@@ -98,3 +100,7 @@ def write(path, family, tasks):
     trace = FAMILIES[family](tasks)
     path.write_text(json.dumps(trace), encoding="utf-8")
     return len(trace["tasks"])
+
+
+if __name__ == "__main__":
+    write(pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

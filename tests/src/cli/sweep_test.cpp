@@ -217,8 +217,8 @@ TEST(BadSweep, SaysWhatPicturesNeed) {
 TEST(SweepPlans, ComparesThePlanOfAFileWithPlanners) {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "mine.json").string();
-  succeed(
-      {"plan --net lenet --batch 64 --machine v100 --planner capacity --budget min+50% --out", file});
+  succeed({"plan --net lenet --batch 64 --machine v100 --planner capacity --budget min+50% --out",
+           file});
 
   const json points = points_of({"--budgets min,100% --planners capacity --plan", file});
 

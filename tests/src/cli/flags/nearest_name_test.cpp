@@ -1,9 +1,9 @@
-#include "src/cli/flags/suggest_name.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "src/cli/flags/suggest_name.h"
 
 namespace spillway::cli {
 namespace {
