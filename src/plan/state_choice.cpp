@@ -67,12 +67,13 @@ StateChoice::Outcome outcome_of(Attempt attempt) {
 StateChoice::StateChoice(const Workload& near, const SizeModel& size_model,
                          const PlanRequest& request)
     : near_{near},
-      far_{may_be_far(request) ? near.with_moving_state(size_model) : nullptr},
-      rule_{request.state} {}
+      far_{request.state == StateRule::kNear ? nullptr : near.with_moving_state(size_model)},
+      rule_{request.state},
+      may_be_far_{may_be_far(request)} {}
 
 prefetch::NearNeed StateChoice::need() const {
   prefetch::NearNeed need = near_.need();
-  if (far_ != nullptr && (rule_ == StateRule::kFar || far_->need().smallest < need.smallest)) {
+  if (may_be_far_ && (rule_ == StateRule::kFar || far_->need().smallest < need.smallest)) {
     need.smallest = far_->need().smallest;
     need.largest_task = far_->need().largest_task;
   }
@@ -80,24 +81,28 @@ prefetch::NearNeed StateChoice::need() const {
 }
 
 const Workload& StateChoice::within(Bytes budget) const {
-  if (far_ == nullptr) return near_;
+  if (!may_be_far_) return near_;
   return rule_ == StateRule::kFar || budget < near_.need().smallest ? *far_ : near_;
+}
+
+const Workload* StateChoice::other(Bytes budget) const {
+  return may_be_far_ && &within(budget) == &near_ ? far_.get() : nullptr;
 }
 
 StateChoice::Outcome StateChoice::plan(std::vector<Profile> profiles, Bytes budget,
                                        const PlanRequest& request) const {
   const Workload& first = within(budget);
   const Nanoseconds tasks = time_of_tasks(first, profiles);
-  const bool has_other = far_ != nullptr && &first == &near_;
+  const Workload* const second = other(budget);
   std::vector<Profile> others;
-  if (has_other) others = profiles_for(*far_, profiles);
+  if (second != nullptr) others = profiles_for(*second, profiles);
   Attempt near = try_plan(first, std::move(profiles), budget, request);
   const auto* const planned = std::get_if<Outcome>(&near);
-  if (!has_other) return outcome_of(std::move(near));
+  if (second == nullptr) return outcome_of(std::move(near));
   if (planned != nullptr && !may_gain_by_far_state(predicted(*planned, request.memory), tasks)) {
     return outcome_of(std::move(near));
   }
-  Attempt far = try_plan(*far_, std::move(others), budget, request);
+  Attempt far = try_plan(*second, std::move(others), budget, request);
   const auto* const moving = std::get_if<Outcome>(&far);
   if (moving == nullptr) return outcome_of(std::move(near));
   if (planned != nullptr && !gains_by_far_state(predicted(*planned, request.memory),

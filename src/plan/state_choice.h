@@ -24,7 +24,8 @@ class StateChoice {
   StateChoice(const Workload& near, const SizeModel& size_model, const PlanRequest& request);
 
   [[nodiscard]] const Workload& near() const { return near_; }
-  /// Null where state stays near.
+  /// The one whose state moves, whatever planner is asked for: a plan in a file may be of it. Null
+  /// where the request wants state near.
   [[nodiscard]] const Workload* far() const { return far_.get(); }
 
   /// What budgets are relative to: the need of a run that moves nothing, the smallest budget of
@@ -34,6 +35,9 @@ class StateChoice {
   /// The one to measure, and to plan first, within `budget` of the whole run: with its state near,
   /// unless that has no room or is not wanted.
   [[nodiscard]] const Workload& within(um::Bytes budget) const;
+  /// The one to plan, too, where plans of within() are slow, or there are none; null where there is
+  /// no choice.
+  [[nodiscard]] const Workload* other(um::Bytes budget) const;
 
   /// Plans within `budget`, and what they are plans of.
   struct Outcome {
@@ -51,6 +55,7 @@ class StateChoice {
   const Workload& near_;
   std::unique_ptr<const Workload> far_;
   StateRule rule_;
+  bool may_be_far_;  // planners are asked for plans that move it
 };
 
 /// Throws: um::Error when the request wants state far: sub-steps, which have plans of their own,

@@ -89,15 +89,15 @@ Planned plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request
   if (!subject.state) return make_plan(subject, budget, request);
   const StateChoice& state = *subject.state;
   subject.use(state.within(budget));
-  const bool has_other = state.far() != nullptr && &state.within(budget) != state.far();
-  if (!has_other) return make_plan(subject, budget, request);
+  const Workload* const other = state.other(budget);
+  if (other == nullptr) return make_plan(subject, budget, request);
   const Nanoseconds tasks =
       compute_time(subject.profile, prefetch::runs_in_order(subject.step->graph));
   std::optional<Planned> near;
   try {
     near = make_plan(subject, budget, request);
     if (!may_gain_by_far_state(near->timeline.makespan(), tasks)) return *std::move(near);
-    subject.use(*state.far());
+    subject.use(*other);
     Planned far = make_plan(subject, budget, request);
     if (gains_by_far_state(near->timeline.makespan(), far.timeline.makespan())) {
       far.planning += near->planning;
@@ -105,7 +105,7 @@ Planned plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request
     }
   } catch (const BudgetTooSmall&) {
     if (!near) {
-      subject.use(*state.far());
+      subject.use(*other);
       return make_plan(subject, budget, request);
     }
   }

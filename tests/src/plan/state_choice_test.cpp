@@ -83,7 +83,9 @@ TEST_F(StateChoiceTest, AutomaticallyIsNeverSlowerThanNear) {
 }
 
 TEST_F(StateChoiceTest, APlannerThatLeavesStateNearIsToldSo) {
-  EXPECT_EQ(choice(request(StateRule::kAuto, "vdnn-all")).far(), nullptr);
+  const StateChoice automatic = choice(request(StateRule::kAuto, "vdnn-all"));
+  EXPECT_EQ(&automatic.within(smallest_far), &workload);
+  EXPECT_EQ(automatic.other(smallest_near), nullptr);
   EXPECT_NE(refusal([&] {
               return choice(request(StateRule::kFar, "vdnn-all"));
             }).find("planner vdnn-all leaves weights and optimizer state near"),
