@@ -29,18 +29,21 @@ void for_each_page(const Move& move, const TaskGraph& graph, const BlockSizes& b
 }  // namespace
 
 StateHome::StateHome(const TaskGraph& graph, const BlockSizes& block_sizes, const Plan& plan)
-    : far_pages_(graph.data.size()) {
+    : far_pages_(graph.data.size()), copied_pages_(graph.data.size()) {
   std::vector<std::vector<std::uint32_t>> first_offload(graph.data.size());  // by block and page
   for (std::size_t i = 0; i < graph.data.size(); ++i) {
     if (!is_offloadable_state(graph.data[i])) continue;
     const std::uint64_t pages = block_sizes.size(DataId(i)) / block_sizes.page();
     first_offload[i].assign(pages, kNever);
     far_pages_[i].assign(pages, false);
+    copied_pages_[i].assign(pages, false);
   }
   for (std::uint32_t o = 0; o < plan.offloads.size(); ++o) {
     for_each_page(plan.offloads[o], graph, block_sizes, [&](std::size_t data, std::uint64_t page) {
       std::uint32_t& first = first_offload[data][page];
-      first = std::min(first, o);
+      if (first != kNever) return;
+      first = o;
+      copied_pages_[data][page] = plan.offloads[o].is_clean;
     });
   }
   std::vector<std::vector<bool>> is_moved = far_pages_;
@@ -50,6 +53,7 @@ StateHome::StateHome(const TaskGraph& graph, const BlockSizes& block_sizes, cons
       is_moved[data][page] = true;
       if (move.after.offloads > first_offload[data][page]) return;  // brings back what left
       far_pages_[data][page] = true;
+      copied_pages_[data][page] = false;
       far_ += block_sizes.page();
     });
   }

@@ -9,8 +9,15 @@
 
 namespace spillway::prefetch {
 
-/// Which pages of offloadable state are far between steps under a plan: those whose first move is a
-/// prefetch that waits for no offload of theirs. All others are near. A step must end as it began.
+/// Where the pages of offloadable state are between steps under a plan, which its moves tell:
+/// - far: those whose first move is a prefetch that waits for no offload of theirs;
+/// - near with a valid far copy: those whose first move is an offload that is clean. The copy was
+///   made by the step before, after the last write, by an offload whose page came back since, or it
+///   is as old as the state where no task writes it. Before the first step, who executes the plan
+///   makes it;
+/// - near, and nowhere else: all others.
+///
+/// A step must end as it began.
 class StateHome {
  public:
   StateHome(const TaskGraph& graph, const BlockSizes& block_sizes, const Plan& plan);
@@ -21,9 +28,14 @@ class StateHome {
   }
   /// All of them together.
   [[nodiscard]] um::Bytes far() const { return far_; }
+  /// By page, as far_pages(): which are near and have a valid far copy.
+  [[nodiscard]] const std::vector<bool>& copied_pages(DataId data) const {
+    return copied_pages_[static_cast<std::size_t>(data)];
+  }
 
  private:
-  std::vector<std::vector<bool>> far_pages_;  // by block
+  std::vector<std::vector<bool>> far_pages_;     // by block
+  std::vector<std::vector<bool>> copied_pages_;  // likewise
   um::Bytes far_;
 };
 

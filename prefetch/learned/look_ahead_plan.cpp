@@ -42,12 +42,12 @@ class LookAhead {
   void try_far_between_steps(um::Bytes idle_pool) {
     constexpr std::size_t kGrid = 16;
     CoverOptions options{
-        .chunk = problem_.chunk, .whole_blocks = problem_.whole_blocks, .far_between_steps = {}};
-    options.far_between_steps.resize(problem_.graph.data.size(), false);
+        .chunk = problem_.chunk, .whole_blocks = problem_.whole_blocks, .homes = {}};
+    options.homes.resize(problem_.graph.data.size());
     std::size_t next = 0;
     for (std::size_t i = 0; i <= kGrid; ++i) {
       for (; next < order_.size() * i / kGrid; ++next) {
-        options.far_between_steps[static_cast<std::size_t>(order_[next])] = true;
+        options.homes[static_cast<std::size_t>(order_[next])].far = block_sizes_.size(order_[next]);
       }
       consider(options, idle_pool);
     }

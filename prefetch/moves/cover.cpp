@@ -10,58 +10,36 @@ namespace {
 
 using um::Bytes;
 
-// An idle interval, and what is preferred of it.
+// Bytes of a block that may be far in an idle interval, from `taken` up to, and without, `end`.
 struct Candidate : IdleInterval {
+  Bytes taken;
+  Bytes end;
+  bool goes_before = false;  // others, however long ago they were used
+  Position age = 0;          // less for what was used longer ago, or in mirror image will be
   Preference preference = Preference::kInOrder;
 };
 
-// In order of `last`: where blocks may be far.
-std::vector<Candidate> find_candidates(const BlockSizes& block_sizes, std::span<const Life> lives,
-                                       const CoverOptions& options) {
-  std::vector<Candidate> idle;
-  for (const IdleInterval& each : find_idle_intervals(block_sizes, lives)) idle.push_back({each});
-  const std::vector<bool>& far_between_steps = options.far_between_steps;
-  for (const Life& life : lives) {
-    const auto data = static_cast<std::size_t>(life.data);
-    if (data >= far_between_steps.size() || !far_between_steps[data]) continue;
-    if (!block_sizes.is_movable(life.data)) continue;
-    idle.push_back({idle_interval_at(life, life.whole_step)});
-    idle.back().next = life.whole_step;
-    idle.back().to_end = true;
-  }
-  std::ranges::stable_sort(idle, {}, &IdleInterval::last);
-  if (options.preferences.empty()) return idle;
-  std::map<std::pair<DataId, std::uint32_t>, Preference> preferences;
-  for (const MovePreference& each : options.preferences) {
-    preferences[{each.data, each.interval}] = each.preference;
-  }
-  std::map<DataId, std::uint32_t> passed;  // idle intervals
-  for (Candidate& each : idle) {
-    const auto wanted = preferences.find({each.data, passed[each.data]++});
-    if (wanted != preferences.end()) each.preference = wanted->second;
-  }
-  return idle;
-}
-
-// Orders idle intervals: those that leave first come last.
+// Orders candidates: those that leave first come last.
 class LeavesLater {
  public:
-  LeavesLater(const std::vector<Candidate>& idle, const BlockSizes& block_sizes, CoverOrder order)
-      : idle_{&idle}, block_sizes_{&block_sizes}, order_{order} {}
+  LeavesLater(const std::vector<Candidate>& candidates, const BlockSizes& block_sizes,
+              CoverOrder order)
+      : candidates_{&candidates}, block_sizes_{&block_sizes}, order_{order} {}
 
   bool operator()(std::size_t a, std::size_t b) const {
-    const Candidate& one = (*idle_)[a];
-    const Candidate& other = (*idle_)[b];
+    const Candidate& one = (*candidates_)[a];
+    const Candidate& other = (*candidates_)[b];
     if (one.preference != other.preference && rank(one) != rank(other)) {
       return rank(one) > rank(other);
     }
+    if (one.goes_before != other.goes_before) return other.goes_before;
     if (order_ == CoverOrder::kLargest) {
       const Bytes size = block_sizes_->size(one.data);
       const Bytes size_of_other = block_sizes_->size(other.data);
       if (size != size_of_other) return size < size_of_other;
     }
     if (order_ == CoverOrder::kLatestNext && one.next != other.next) return one.next < other.next;
-    if (one.last != other.last) return one.last > other.last;
+    if (one.age != other.age) return one.age > other.age;
     if (one.next != other.next) return one.next < other.next;
     return a > b;
   }
@@ -72,28 +50,98 @@ class LeavesLater {
     return each.preference == Preference::kLast ? 2 : 0;
   }
 
-  const std::vector<Candidate>* idle_;
+  const std::vector<Candidate>* candidates_;
   const BlockSizes* block_sizes_;
   CoverOrder order_;
+};
+
+// Finds, in order of `last`, where blocks may be far.
+class CandidateFinder {
+ public:
+  CandidateFinder(const BlockSizes& block_sizes, std::size_t runs, const CoverOptions& options)
+      : block_sizes_{block_sizes}, runs_{static_cast<Position>(runs)}, options_{options} {}
+
+  std::vector<Candidate> find(std::span<const Life> lives) {
+    const std::vector<IdleInterval> between_uses = find_idle_intervals(block_sizes_, lives);
+    for (const IdleInterval& idle : between_uses) add_parts(idle, {});
+    for (const Life& life : lives) {
+      if (life.outlives_step() && block_sizes_.is_movable(life.data)) add_around_turn(life);
+    }
+    if (!options_.preferences.empty()) prefer(between_uses);
+    std::ranges::stable_sort(candidates_, {}, &IdleInterval::last);
+    return std::move(candidates_);
+  }
+
+ private:
+  // What has a valid far copy, and what has none.
+  void add_parts(const IdleInterval& idle, Bytes begin) {
+    const Bytes size = block_sizes_.size(idle.data);
+    const Bytes copied = idle.is_written ? begin : options_.home(idle.data).with_far_copy();
+    if (copied > begin) add(idle, begin, copied, true);
+    if (size > copied) add(idle, std::max(begin, copied), size, false);
+  }
+
+  void add_around_turn(const Life& life) {
+    const Bytes far = options_.home(life.data).far;
+    IdleInterval idle = idle_interval_at(life, 0);
+    idle.from_start = true;
+    if (idle.next > 1 && far < block_sizes_.size(life.data)) add_parts(idle, far);
+    if (far == Bytes{}) return;
+    idle = idle_interval_at(life, life.whole_step);
+    idle.next = life.whole_step;
+    idle.to_end = true;
+    add(idle, {}, far, true);  // leaves in any case
+  }
+
+  void add(const IdleInterval& idle, Bytes begin, Bytes end, bool is_free) {
+    const bool goes_before = options_.free_first && is_free;
+    const bool by_next_use = goes_before || idle.from_start;
+    candidates_.push_back({idle, begin, end, goes_before,
+                           by_next_use ? runs_ - std::min(runs_, idle.next) : idle.last});
+  }
+
+  // Gives candidates the preferences of the idle intervals whose parts they are.
+  void prefer(std::vector<IdleInterval> between_uses) {
+    std::map<std::pair<DataId, std::uint32_t>, Preference> by_number;
+    for (const MovePreference& each : options_.preferences) {
+      by_number[{each.data, each.interval}] = each.preference;
+    }
+    std::ranges::stable_sort(between_uses, {}, &IdleInterval::last);
+    std::map<std::pair<DataId, Position>, Preference> by_last_use;
+    std::map<DataId, std::uint32_t> passed;  // idle intervals
+    for (const IdleInterval& idle : between_uses) {
+      const auto preferred = by_number.find({idle.data, passed[idle.data]++});
+      if (preferred != by_number.end()) by_last_use[{idle.data, idle.last}] = preferred->second;
+    }
+    for (Candidate& each : candidates_) {
+      if (each.from_start || each.to_end) continue;
+      const auto preferred = by_last_use.find({each.data, each.last});
+      if (preferred != by_last_use.end()) each.preference = preferred->second;
+    }
+  }
+
+  const BlockSizes& block_sizes_;
+  Position runs_;
+  const CoverOptions& options_;
+  std::vector<Candidate> candidates_;
 };
 
 class Cover {
  public:
   Cover(const BlockSizes& block_sizes, std::span<const Life> lives, std::size_t runs,
         const CoverOptions& options)
-      : block_sizes_{block_sizes},
-        options_{options},
-        idle_{find_candidates(block_sizes, lives, options)},
-        taken_(idle_.size()),
+      : options_{options},
+        candidates_{CandidateFinder{block_sizes, runs, options}.find(lives)},
         returning_(runs + 1),
-        wanted_(runs + 1) {
-    for (std::size_t i = 0; i < idle_.size(); ++i) {
+        wanted_(runs + 1),
+        open_{LeavesLater{candidates_, block_sizes, options.order}} {
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& candidate = candidates_[i];
       // The last run before its next use: any other may need the room sooner.
-      if (idle_[i].preference == Preference::kAlways) wanted_[idle_[i].next - 1].push_back(i);
-    }
-    for (const Candidate& idle : idle_) {
-      const auto blocks = static_cast<std::size_t>(idle.data) + 1;
+      if (candidate.preference == Preference::kAlways) wanted_[candidate.next - 1].push_back(i);
+      const auto blocks = static_cast<std::size_t>(candidate.data) + 1;
       if (far_copies_.size() < blocks) far_copies_.resize(blocks);
+      far_copies_[blocks - 1].size = options.home(candidate.data).with_far_copy();
     }
   }
 
@@ -102,42 +150,43 @@ class Cover {
   bool make_room(Position position, Bytes demand, Bytes pool) {
     away_ -= returning_[position];
     for (const std::size_t i : wanted_[position]) {
-      if (taken_[i] < size(i)) take(i, size(i), position);
+      if (candidates_[i].taken < candidates_[i].end) {
+        take(candidates_[i], candidates_[i].end, position);
+      }
     }
-    while (next_idle_ < idle_.size() && idle_[next_idle_].last < position) {
-      open_.push(next_idle_++);
-    }
-    while (demand > pool + away_) {
+    while (next_ < candidates_.size() && candidates_[next_].last < position) open_.push(next_++);
+    const Bytes kept_free = std::min(pool, options_.kept_free);
+    while (demand + kept_free > pool + away_) {
       while (!open_.empty() && is_used_up(open_.top(), position)) open_.pop();
+      const bool is_free = !open_.empty() && candidates_[open_.top()].goes_before;
+      const Bytes wanted = is_free ? demand + kept_free : demand;
+      if (wanted <= pool + away_) return true;
       if (open_.empty()) return false;
-      take(open_.top(), demand - away_ - pool, position);
+      take(candidates_[open_.top()], wanted - away_ - pool, position);
     }
     return true;
   }
 
   // What must have left when `runs` runs have ended, whether or not a run counts on its room.
   void finish(Position runs) {
-    for (std::size_t i = 0; i < idle_.size(); ++i) {
-      if (idle_[i].to_end && taken_[i] < size(i)) take(i, size(i), runs);
+    for (Candidate& candidate : candidates_) {
+      if (candidate.to_end && candidate.taken < candidate.end) take(candidate, candidate.end, runs);
     }
   }
 
   std::vector<FarInterval> take_result() { return std::move(far_intervals_); }
 
  private:
-  [[nodiscard]] Bytes size(std::size_t i) const { return block_sizes_.size(idle_[i].data); }
-
   [[nodiscard]] bool is_used_up(std::size_t i, Position position) const {
-    return idle_[i].next <= position || taken_[i] == size(i);
+    return candidates_[i].next <= position || candidates_[i].taken == candidates_[i].end;
   }
 
-  void take(std::size_t i, Bytes wanted, Position position) {
-    const Candidate& idle = idle_[i];
-    const bool is_whole = options_.whole_blocks || idle.preference == Preference::kFirstWhole ||
-                          idle.preference == Preference::kAlways;
+  void take(Candidate& idle, Bytes wanted, Position position) {
+    Bytes& taken = idle.taken;
+    const Bytes left = idle.end - taken;
     const bool is_wanted = idle.preference == Preference::kAlways;
-    Bytes& taken = taken_[i];
-    const Bytes left = size(i) - taken;
+    const bool is_whole =
+        options_.whole_blocks || is_wanted || idle.preference == Preference::kFirstWhole;
     const Bytes amount = is_whole ? left : std::min(left, wanted);
     const Bytes end = taken + amount;
     FarCopy& copy = far_copies_[static_cast<std::size_t>(idle.data)];
@@ -160,18 +209,15 @@ class Cover {
     Bytes size;
   };
 
-  const BlockSizes& block_sizes_;
-  CoverOptions options_;
-  std::vector<Candidate> idle_;
-  std::vector<Bytes> taken_;                      // by idle interval: bytes that are far in it
+  const CoverOptions& options_;
+  std::vector<Candidate> candidates_;
   std::vector<Bytes> returning_;                  // by position: bytes that are away no more
-  std::vector<std::vector<std::size_t>> wanted_;  // by position: idle intervals to be far by then
+  std::vector<std::vector<std::size_t>> wanted_;  // by position: candidates to be far by then
   std::vector<FarCopy> far_copies_;               // by block
   std::vector<FarInterval> far_intervals_;
   Bytes away_;
-  std::size_t next_idle_ = 0;
-  std::priority_queue<std::size_t, std::vector<std::size_t>, LeavesLater> open_{
-      LeavesLater{idle_, block_sizes_, options_.order}};
+  std::size_t next_ = 0;  // the candidate to open next
+  std::priority_queue<std::size_t, std::vector<std::size_t>, LeavesLater> open_;
 };
 
 }  // namespace

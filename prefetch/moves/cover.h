@@ -21,11 +21,24 @@ struct FarInterval : IdleInterval {
   Position needed = 0;
   /// It is far even where no run counts on its room: others may come back sooner.
   bool is_wanted = false;
+  /// State that is far when the step begins: nothing leaves.
+  bool starts_far = false;
+  /// Leaves and comes back for its far copy: no run counts on its room.
+  bool is_renewal = false;
 };
 
 /// `demand` without the pages that are far, each from `needed` up to, and without, `next`.
 [[nodiscard]] std::vector<um::Bytes> without(std::span<const um::Bytes> demand,
                                              std::span<const FarInterval> far_intervals);
+
+/// Where a block of state is between steps, see StateHome: its first `far` bytes are far, the
+/// `copied` bytes after them near with a valid far copy, all others near.
+struct HomeBytes {
+  um::Bytes far;
+  um::Bytes copied;
+
+  [[nodiscard]] um::Bytes with_far_copy() const { return far + copied; }
+};
 
 /// Whether a block leaves in one of its idle intervals.
 enum class Preference : std::uint8_t {
@@ -36,8 +49,8 @@ enum class Preference : std::uint8_t {
   kLast         ///< where nothing else is idle
 };
 
-/// A preference that is not kInOrder: of the `interval`-th idle interval of a block, in order of
-/// time.
+/// A preference that is not kInOrder: of the `interval`-th idle interval of a block between two
+/// uses, in order of time.
 struct MovePreference {
   DataId data{};
   std::uint32_t interval = 0;
@@ -52,14 +65,22 @@ enum class CoverOrder : std::uint8_t {
   kLargest         ///< the largest, of equals the one used longest ago
 };
 
-/// How cover() may cut blocks, and which it takes.
+/// How cover() may cut blocks, what it may count on, and which it takes.
 struct CoverOptions {
-  um::Bytes chunk;            ///< largest single far interval; a multiple of the page
-  bool whole_blocks = false;  ///< a block leaves whole or not at all
-  /// By DataId: state that is far between steps, and may leave after its last use. May be empty.
-  std::vector<bool> far_between_steps;
+  um::Bytes chunk;               ///< largest single far interval; a multiple of the page
+  bool whole_blocks = false;     ///< a block leaves whole or not at all
+  std::vector<HomeBytes> homes;  ///< by DataId, of state, in whole pages; empty: all is near
+  /// What leaves without being copied goes before all others of the same preference.
+  bool free_first = false;
+  /// Of the pool: kept free for what comes early, as far as something leaves without being copied.
+  um::Bytes kept_free;
   CoverOrder order = CoverOrder::kLongestUnused;
   std::vector<MovePreference> preferences{};  ///< at most one for each idle interval
+
+  [[nodiscard]] HomeBytes home(DataId data) const {
+    const auto index = static_cast<std::size_t>(data);
+    return index < homes.size() ? homes[index] : HomeBytes{};
+  }
 };
 
 /// Chooses what is far so that no run needs more than `pool` bytes for movable blocks: at each run
@@ -68,8 +89,8 @@ struct CoverOptions {
 /// fractional greedy, which is optimal for offloading (Beaumont et al., section 4); with whole
 /// blocks it is the capacity-based strategy of UM-Chainer, section 3.5.
 ///
-/// State in `options.far_between_steps` has left when the step ends; the room that it leaves to
-/// runs counts as any other does. How the state came near is not looked at.
+/// What is far between steps by `options.homes` has left when the step ends; the room that it
+/// leaves to runs counts as any other does. How it came near is not looked at.
 ///
 /// `demand` as from demand(). Nothing when some run does not fit. The result is in order of
 /// `needed`. Complexity: O((runs + idle intervals) log(idle intervals) + far intervals).

@@ -6,9 +6,23 @@
 #include "prefetch/liveness.h"
 #include "prefetch/moves/cover.h"
 #include "prefetch/moves/far_between_steps.h"
+#include "prefetch/moves/room.h"
+#include "prefetch/moves/schedule.h"
 #include "prefetch/simulate/simulate.h"
 
 namespace spillway::prefetch {
+
+namespace {
+
+// By run, and for the end: the seconds of all runs before it.
+std::vector<double> time_before(const Profile& profile, std::span<const TaskRun> runs) {
+  std::vector<double> before{0};
+  before.reserve(runs.size() + 1);
+  for (const TaskRun& run : runs) before.push_back(before.back() + um::seconds(profile(run)));
+  return before;
+}
+
+}  // namespace
 
 Plan empty_plan(const Problem& problem, std::vector<TaskRun> runs) {
   return {.planner = {},
@@ -21,10 +35,10 @@ Plan empty_plan(const Problem& problem, std::vector<TaskRun> runs) {
 OffloadPlanner::OffloadPlanner(const Problem& problem)
     : problem_{problem},
       block_sizes_{problem.graph, problem.page},
-      options_{
-          .chunk = problem.chunk, .whole_blocks = problem.whole_blocks, .far_between_steps = {}} {
-  if (std::ranges::any_of(problem.graph.data, &DataBlock::is_offloadable))
-    choose_far_between_steps();
+      has_offloadable_state_{std::ranges::any_of(problem.graph.data, &DataBlock::is_offloadable)},
+      options_{.cover = {.chunk = problem.chunk, .whole_blocks = problem.whole_blocks, .homes = {}},
+               .kept_free = {}} {
+  choose_homes(runs_in_order(problem.graph));
 }
 
 std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs) const {
@@ -40,48 +54,115 @@ std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs,
 std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs, LifeFinder& finder,
                                                   const MoveDecisions& moves) const {
   if (moves == MoveDecisions{}) return plan(std::move(runs), options_, finder);
-  CoverOptions options = options_;
-  options.order = moves.order;
-  options.whole_blocks = options.whole_blocks || moves.whole_blocks;
-  options.preferences = moves.preferences;
+  OffloadOptions options = options_;
+  options.cover.order = moves.order;
+  options.cover.whole_blocks = options.cover.whole_blocks || moves.whole_blocks;
+  options.cover.preferences = moves.preferences;
   return plan(std::move(runs), options, finder, moves.move_order);
 }
 
+struct OffloadPlanner::Sequence {
+  std::vector<TaskRun> runs;
+  std::span<const Life> lives;
+  std::vector<um::Bytes> live;  // by run: movable bytes that it needs when nothing is away
+};
+
 std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs,
-                                                  const CoverOptions& options, LifeFinder& finder,
+                                                  const OffloadOptions& options, LifeFinder& finder,
                                                   const MoveOrder& order) const {
   if (block_sizes_.pinned() > problem_.budget) return std::nullopt;
-  const um::Bytes pool = block_sizes_.pool(problem_.budget);
   const std::span<const Life> lives = finder.find(runs);
-  const std::vector<um::Bytes> live = demand(problem_.graph, block_sizes_, runs, lives);
-  std::vector<FarInterval> far_intervals = far_intervals_from_start(block_sizes_, lives, options);
-  const auto chosen = cover(block_sizes_, without(live, far_intervals), lives, pool, options);
-  if (!chosen) return std::nullopt;
-  far_intervals.insert(far_intervals.end(), chosen->begin(), chosen->end());
-  EvaluatedPlan result{.plan = empty_plan(problem_, std::move(runs))};
-  schedule_in_time(far_intervals, live, pool, problem_.profile, order, result.plan);
+  std::vector<um::Bytes> live = demand(problem_.graph, block_sizes_, runs, lives);
+  const auto far_intervals = cover_state_first(live, lives, options);
+  if (!far_intervals) return std::nullopt;
+  const Sequence sequence{.runs = std::move(runs), .lives = lives, .live = std::move(live)};
+  EvaluatedPlan timed = in_time(sequence, *far_intervals, options.cover, order);
+  if (!has_offloadable_state_) return timed;
+  EvaluatedPlan simple = by_runs(sequence, *far_intervals, options.cover);
+  return simple.makespan < timed.makespan ? simple : timed;
+}
+
+EvaluatedPlan OffloadPlanner::in_time(const Sequence& sequence,
+                                      std::span<const FarInterval> far_intervals,
+                                      const CoverOptions& options, const MoveOrder& order) const {
+  const um::Bytes pool = block_sizes_.pool(problem_.budget);
+  EvaluatedPlan result{.plan = empty_plan(problem_, sequence.runs)};
+  const std::vector<FarInterval> copies = copies_from_start(sequence.lives, options);
+  if (copies.empty()) {
+    schedule_in_time(far_intervals, sequence.live, pool, problem_.profile, order, result.plan);
+  } else {
+    Room room{without(sequence.live, far_intervals)};
+    std::vector<FarInterval> needed = needed_of(far_intervals, pool, room);
+    for (FarInterval renewed : renewals_of(sequence, needed, options)) {
+      renewed.needed = renewed.next;
+      needed.push_back(renewed);
+    }
+    schedule_in_time(needed, sequence.live, pool, problem_.profile, order, result.plan, copies);
+  }
   result.makespan = simulate(result.plan, problem_.profile).makespan();
   return result;
 }
 
-void OffloadPlanner::choose_far_between_steps() {
-  constexpr std::size_t kGrid = 8;
-  const std::vector<TaskRun> runs = runs_in_order(problem_.graph);
-  const std::vector<DataId> order = by_idle_time(block_sizes_, find_lives(problem_.graph, runs));
-  CoverOptions options = options_;
-  options.far_between_steps.resize(problem_.graph.data.size(), false);
-  LifeFinder finder{problem_.graph};
-  std::optional<EvaluatedPlan> best = plan(runs, options, finder);
-  std::size_t next = 0;
-  for (std::size_t i = 1; i <= kGrid; ++i) {
-    for (; next < order.size() * i / kGrid; ++next) {
-      options.far_between_steps[static_cast<std::size_t>(order[next])] = true;
-    }
-    std::optional<EvaluatedPlan> now = plan(runs, options, finder);
-    if (!now || (best && now->makespan >= best->makespan)) continue;
-    best = std::move(now);
-    options_ = options;
+EvaluatedPlan OffloadPlanner::by_runs(const Sequence& sequence,
+                                      std::span<const FarInterval> far_intervals,
+                                      const CoverOptions& options) const {
+  EvaluatedPlan result{.plan = empty_plan(problem_, sequence.runs)};
+  std::vector<Swap> swaps =
+      return_early(far_intervals, sequence.live, block_sizes_.pool(problem_.budget));
+  const std::vector<FarInterval> copies = copies_from_start(sequence.lives, options);
+  if (!copies.empty()) {
+    const std::vector<FarInterval> kept{swaps.begin(), swaps.end()};
+    const std::vector<Swap> renewed = renewals_of(sequence, kept, options);
+    swaps.insert(swaps.end(), renewed.begin(), renewed.end());
   }
+  add_moves(std::move(swaps), problem_.profile.link, result.plan, copies);
+  result.makespan = simulate(result.plan, problem_.profile).makespan();
+  return result;
+}
+
+std::vector<Swap> OffloadPlanner::renewals_of(const Sequence& sequence,
+                                              std::span<const FarInterval> far_intervals,
+                                              const CoverOptions& options) const {
+  return renewals(far_intervals, sequence.lives, time_before(problem_.profile, sequence.runs),
+                  problem_.profile.link.offload.bytes_per_second(), options);
+}
+
+// Far intervals from the step's start, and those of cover(): with room kept free where that is
+// possible.
+std::optional<std::vector<FarInterval>> OffloadPlanner::cover_state_first(
+    std::span<const um::Bytes> live, std::span<const Life> lives,
+    const OffloadOptions& options) const {
+  const um::Bytes pool = block_sizes_.pool(problem_.budget);
+  std::vector<FarInterval> far_intervals =
+      far_intervals_from_start(block_sizes_, lives, options.cover);
+  const std::vector<um::Bytes> demand = without(live, far_intervals);
+  auto chosen = cover(block_sizes_, demand, lives, pool - options.kept_free, options.cover);
+  if (!chosen && options.kept_free > um::Bytes{}) {
+    chosen = cover(block_sizes_, demand, lives, pool, options.cover);
+  }
+  if (!chosen) return std::nullopt;
+  far_intervals.insert(far_intervals.end(), chosen->begin(), chosen->end());
+  return far_intervals;
+}
+
+void OffloadPlanner::choose_homes(std::vector<TaskRun> runs) {
+  if (!has_offloadable_state_ || block_sizes_.pinned() > problem_.budget) return;
+  constexpr std::size_t kWork = 600'000;  // of all evaluations together, in runs
+  constexpr std::size_t kMost = 400;
+  constexpr std::size_t kLeast = 6;
+  const std::size_t evaluations =
+      std::clamp(kWork / std::max<std::size_t>(1, runs.size()), kLeast, kMost);
+  CoverOptions start = options_.cover;
+  start.homes.assign(problem_.graph.data.size(), {});
+  const std::vector<Life> lives = find_lives(problem_.graph, runs);
+  LifeFinder finder{problem_.graph};
+  HomeSearch search{block_sizes_, lives, block_sizes_.pool(problem_.budget), start};
+  const auto evaluate = [&](const OffloadOptions& options) -> std::optional<um::Nanoseconds> {
+    const auto evaluated = plan(runs, options, finder);
+    return evaluated ? std::optional{evaluated->makespan} : std::nullopt;
+  };
+  options_ =
+      search.search(evaluate, static_cast<int>(evaluations), compute_time(problem_.profile, runs));
 }
 
 }  // namespace spillway::prefetch

@@ -6,6 +6,8 @@
 #include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
 #include "prefetch/moves/cover.h"
+#include "prefetch/moves/home_search.h"
+#include "prefetch/moves/schedule.h"
 #include "prefetch/moves/timed_schedule.h"
 #include "prefetch/plan.h"
 #include "prefetch/planner.h"
@@ -30,16 +32,17 @@ struct MoveDecisions {
 
 /// Makes plans for one problem, which must outlive it, from sequences of runs.
 ///
-/// Which offloadable state is far between steps is decided when it is made: of the blocks in order
-/// of by_idle_time(), the best number of leading ones on a grid of 8, evaluated with every task
-/// once. Thread safety: plan() may be called by several threads at once.
+/// Where offloadable state is between steps is decided when it is made, by HomeSearch, evaluated
+/// with every task once, and again by choose_homes(). Thread safety: plan() may be called by
+/// several threads at once.
 class OffloadPlanner {
  public:
   explicit OffloadPlanner(const Problem& problem);
 
   /// The plan that executes `runs` within the problem's budget by offloading alone: cover(), then
-  /// schedule_in_time() and simulate(). Nothing when some run does not fit. The `after` of `runs`
-  /// is not looked at.
+  /// schedule_in_time() and simulate(); with offloadable state also return_early() and add_moves(),
+  /// of which the faster is taken, each with its renewals(). Nothing when some run does not fit.
+  /// The `after` of `runs` is not looked at.
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs) const;
   /// The same for who plans thousands of sequences, with one finder of the problem's graph for each
   /// thread.
@@ -49,15 +52,32 @@ class OffloadPlanner {
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs, LifeFinder& finder,
                                                   const MoveDecisions& moves) const;
 
+  /// Decides where state is between steps for `runs`, beside which another choice than for every
+  /// task once may be best.
+  void choose_homes(std::vector<TaskRun> runs);
+
  private:
+  struct Sequence;  // of runs, and what they need
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs,
-                                                  const CoverOptions& options, LifeFinder& finder,
+                                                  const OffloadOptions& options, LifeFinder& finder,
                                                   const MoveOrder& order = {}) const;
-  void choose_far_between_steps();
+  [[nodiscard]] std::optional<std::vector<FarInterval>> cover_state_first(
+      std::span<const um::Bytes> live, std::span<const Life> lives,
+      const OffloadOptions& options) const;
+  [[nodiscard]] EvaluatedPlan in_time(const Sequence& sequence,
+                                      std::span<const FarInterval> far_intervals,
+                                      const CoverOptions& options, const MoveOrder& order) const;
+  [[nodiscard]] EvaluatedPlan by_runs(const Sequence& sequence,
+                                      std::span<const FarInterval> far_intervals,
+                                      const CoverOptions& options) const;
+  [[nodiscard]] std::vector<Swap> renewals_of(const Sequence& sequence,
+                                              std::span<const FarInterval> far_intervals,
+                                              const CoverOptions& options) const;
 
   const Problem& problem_;
   BlockSizes block_sizes_;
-  CoverOptions options_;
+  bool has_offloadable_state_;
+  OffloadOptions options_;
 };
 
 /// A plan with `runs` and everything but moves, for `problem`: the frame that planners fill.

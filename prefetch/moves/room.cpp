@@ -59,4 +59,17 @@ Room::Signed Room::most(Position begin, Position end, const Span& at) const {
                   most(begin, end, {.node = 2 * at.node + 1, .begin = middle, .end = at.end}));
 }
 
+std::vector<FarInterval> needed_of(std::span<const FarInterval> far_intervals, um::Bytes pool,
+                                   Room& room) {
+  std::vector<FarInterval> result{far_intervals.begin(), far_intervals.end()};
+  std::ranges::stable_sort(result, {}, &FarInterval::next);
+  std::erase_if(result, [&](const FarInterval& each) {
+    if (each.starts_far || each.to_end || each.is_wanted || each.is_renewal) return false;
+    if (!room.has(each.size, pool, each.needed, each.next)) return false;
+    room.take(each.size, each.needed, each.next);
+    return true;
+  });
+  return result;
+}
+
 }  // namespace spillway::prefetch

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "prefetch/liveness.h"
+#include "prefetch/moves/cover.h"
 #include "um/bytes.h"
 
 namespace spillway::prefetch {
@@ -44,5 +45,12 @@ class Room {
   Position leaves_ = 1;
   std::vector<Node> nodes_;  // a binary heap: the children of node i are 2 i and 2 i + 1
 };
+
+/// Those of `far_intervals` that some run needs, in order of next use: with the others, which take
+/// room, there would be room anyway. What is wanted, what starts far and what stays far is kept.
+/// Requires: `room` is in use without() all of them.
+/// Complexity: O(far intervals * log(runs + far intervals)).
+[[nodiscard]] std::vector<FarInterval> needed_of(std::span<const FarInterval> far_intervals,
+                                                 um::Bytes pool, Room& room);
 
 }  // namespace spillway::prefetch

@@ -36,12 +36,18 @@ class EarlyRoom {
 // Which parts of blocks have a far copy, swap after swap.
 class FarCopies {
  public:
-  explicit FarCopies(std::span<const FarInterval> far_intervals) {
+  FarCopies(std::span<const FarInterval> far_intervals, std::span<const FarInterval> copies) {
     std::size_t blocks = 0;
     for (const FarInterval& far_interval : far_intervals) {
       blocks = std::max(blocks, static_cast<std::size_t>(far_interval.data) + 1);
     }
     copies_.resize(blocks);
+    for (const FarInterval& far_interval : far_intervals) {
+      if (far_interval.starts_far) add(far_interval);
+    }
+    for (const FarInterval& copy : copies) {
+      if (static_cast<std::size_t>(copy.data) < blocks) add(copy);
+    }
   }
 
   // True when all of `far_interval` was copied after its block was last written.
@@ -104,6 +110,46 @@ void accumulate_needs(std::vector<std::uint32_t>& needs) {
                    [](std::uint32_t a, std::uint32_t b) { return std::max(a, b); });
 }
 
+// How many runs have ended when its offload may start, and `early` already while it is read.
+Position leaves_after(const FarInterval& each, bool early) {
+  if (each.from_start) return 0;
+  return 1 + (early && !each.is_renewal ? each.written : each.last);
+}
+
+// The order of offloads: that of the runs that count on their room. What leaves for no run's sake
+// goes before the first of them that cannot start sooner.
+std::vector<std::size_t> order_of_leaving(std::span<const FarInterval> far_intervals,
+                                          const LinkProfile& link, const Plan& plan) {
+  std::vector<std::size_t> wanted;
+  std::vector<std::size_t> others;
+  for (std::size_t i = 0; i < far_intervals.size(); ++i) {
+    const FarInterval& each = far_intervals[i];
+    const bool is_counted_on = !each.is_renewal && each.needed < plan.runs.size();
+    (is_counted_on ? wanted : others).push_back(i);
+  }
+  std::ranges::stable_sort(wanted, {}, [&](std::size_t i) {
+    const FarInterval& each = far_intervals[i];
+    return std::tuple{each.needed, each.last, each.data, each.offset};
+  });
+  std::ranges::stable_sort(others, std::ranges::greater{}, [&](std::size_t i) {
+    const FarInterval& each = far_intervals[i];
+    return std::tuple{each.last, each.data, each.offset};
+  });
+  std::vector<std::size_t> order;
+  order.reserve(far_intervals.size());
+  const auto add_others = [&](Position before) {
+    for (; !others.empty() && far_intervals[others.back()].last < before; others.pop_back()) {
+      order.push_back(others.back());
+    }
+  };
+  for (const std::size_t i : wanted) {
+    add_others(leaves_after(far_intervals[i], link.copies_while_read));
+    order.push_back(i);
+  }
+  add_others(static_cast<Position>(plan.runs.size()));
+  return order;
+}
+
 }  // namespace
 
 std::vector<Swap> return_early(std::span<const FarInterval> far_intervals,
@@ -121,7 +167,7 @@ std::vector<Swap> return_early(std::span<const FarInterval> far_intervals,
       continue;
     }
     const Position earliest = room.earliest(far_interval);
-    if (earliest == far_interval.needed && !far_interval.from_start) {
+    if (earliest == far_interval.needed && !far_interval.starts_far) {
       room.take_back(far_interval, earliest);
       continue;
     }
@@ -143,53 +189,50 @@ bool fits(std::span<const Swap> swaps, std::span<const Bytes> demand, Bytes pool
 }
 
 std::vector<std::uint32_t> add_offloads(std::span<const FarInterval> far_intervals,
-                                        const LinkProfile& link, Plan& plan,
+                                        const LinkProfile& link,
+                                        std::span<const FarInterval> copies_from_start, Plan& plan,
                                         std::vector<std::uint32_t>& counted_on) {
   counted_on.assign(plan.runs.size() + 1, 0);
-  std::vector<std::size_t> order(far_intervals.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
-    const FarInterval& each = far_intervals[i];
-    return std::tuple{each.needed, each.last, each.data, each.offset};
-  });
   std::vector<std::uint32_t> places(far_intervals.size());
   plan.offloads.reserve(far_intervals.size());
-  FarCopies copies{far_intervals};
-  for (const FarInterval& far_interval : far_intervals) {
-    if (far_interval.from_start) copies.add(far_interval);
-  }
+  FarCopies copies{far_intervals, copies_from_start};
   Position needed = 0;  // of the last move
-  for (const std::size_t i : order) {
-    const FarInterval& far_interval = far_intervals[i];
-    if (far_interval.from_start) continue;
-    Move move = move_of(far_interval);
-    move.is_clean = copies.covers(far_interval);
-    const bool is_early =
-        link.copies_while_read && (move.is_clean || !copies.overlap(far_interval));
-    move.after.runs = 1 + (is_early ? far_interval.written : far_interval.last);
-    move.free_after = move.after.runs <= far_interval.last ? far_interval.last + 1 : 0;
-    if (!move.is_clean) copies.add(far_interval);
-    append(move, far_interval.needed == needed, plan.offloads);
-    needed = far_interval.needed;
+  for (const std::size_t i : order_of_leaving(far_intervals, link, plan)) {
+    const FarInterval& each = far_intervals[i];
+    if (each.starts_far) continue;
+    Move move = move_of(each);
+    move.is_clean = copies.covers(each);
+    if (each.is_renewal && move.is_clean) {
+      places[i] = kLeftOut;
+      continue;
+    }
+    const bool may_be_early = move.is_clean || !copies.overlap(each);
+    move.after.runs = leaves_after(each, link.copies_while_read && may_be_early);
+    move.free_after = !each.from_start && move.after.runs <= each.last ? each.last + 1 : 0;
+    if (!move.is_clean) copies.add(each);
+    append(move, each.needed == needed, plan.offloads);
+    needed = each.needed;
     places[i] = static_cast<std::uint32_t>(plan.offloads.size());
-    counted_on[far_interval.needed] = places[i];
+    if (!each.is_renewal) counted_on[each.needed] = places[i];
   }
   accumulate_needs(counted_on);
   return places;
 }
 
-void add_moves(std::vector<Swap> swaps, const LinkProfile& link, Plan& plan) {
+void add_moves(std::vector<Swap> swaps, const LinkProfile& link, Plan& plan,
+               std::span<const FarInterval> copies) {
   std::ranges::stable_sort(swaps, {}, [](const Swap& swap) {
     return std::tuple{swap.back, swap.next, swap.data, swap.offset};
   });
   std::vector<std::uint32_t> counted_on;  // by run: offloads it waits for
   const std::vector<FarInterval> far_intervals{swaps.begin(), swaps.end()};
-  const std::vector<std::uint32_t> places = add_offloads(far_intervals, link, plan, counted_on);
+  const std::vector<std::uint32_t> places =
+      add_offloads(far_intervals, link, copies, plan, counted_on);
   plan.prefetches.reserve(swaps.size());
   std::vector<std::uint32_t> landed(plan.runs.size() + 1);  // by run: prefetches it waits for
   Position next = 0;                                        // of the last move
   for (std::size_t i = 0; i < swaps.size(); ++i) {
-    if (swaps[i].to_end) continue;
+    if (swaps[i].to_end || places[i] == kLeftOut) continue;
     Move move = move_of(swaps[i]);
     move.after.runs = swaps[i].back;
     move.after.offloads = std::max(places[i], counted_on[swaps[i].back]);

@@ -36,13 +36,19 @@ struct Swap : FarInterval {
 [[nodiscard]] bool fits(std::span<const Swap> swaps, std::span<const um::Bytes> demand,
                         um::Bytes pool);
 
+/// Instead of the place of an offload: a renewal is left out where an earlier offload has made the
+/// copy, which is still valid.
+constexpr std::uint32_t kLeftOut = ~0U;
+
 /// Adds the offloads of `far_intervals` to a plan without moves, in order of `needed`, with the
 /// conditions that add_moves() describes. Returns, for each, how many offloads have ended when its
-/// own has, 0 where nothing leaves; `counted_on` by run, and after the last: how many have ended
-/// when the room that the run counts on is there.
-[[nodiscard]] std::vector<std::uint32_t> add_offloads(std::span<const FarInterval> far_intervals,
-                                                      const LinkProfile& link, Plan& plan,
-                                                      std::vector<std::uint32_t>& counted_on);
+/// own has, 0 where nothing leaves, or kLeftOut; `counted_on` by run, and after the last: how many
+/// have ended when the room that the run counts on is there. `copies_from_start` have a valid far
+/// copy as the step begins, and are near.
+[[nodiscard]] std::vector<std::uint32_t> add_offloads(
+    std::span<const FarInterval> far_intervals, const LinkProfile& link,
+    std::span<const FarInterval> copies_from_start, Plan& plan,
+    std::vector<std::uint32_t>& counted_on);
 
 /// Adds the moves of `swaps` to a plan without moves, and gives `plan.runs` their conditions:
 /// - an offload starts when run `last` has ended, or already when run `written` has where the link
@@ -54,10 +60,12 @@ struct Swap : FarInterval {
 /// Neighbouring parts of a block that move under the same conditions become one move.
 ///
 /// Where the swaps fit(), these conditions alone keep memory within the pool under any timing.
-/// What was far from the start has no offload, what stays far no prefetch.
+/// What was far from the start has no offload, what stays far no prefetch. `copies` have a valid
+/// far copy as the step begins, and are near. What leaves for no run's sake leaves when it can.
 /// Requires: written <= last < needed <= back <= next for each swap that has both; `plan.runs` is
 /// filled.
 /// Complexity: O(swaps * log swaps + runs), and the square of a block's number of swaps.
-void add_moves(std::vector<Swap> swaps, const LinkProfile& link, Plan& plan);
+void add_moves(std::vector<Swap> swaps, const LinkProfile& link, Plan& plan,
+               std::span<const FarInterval> copies = {});
 
 }  // namespace spillway::prefetch

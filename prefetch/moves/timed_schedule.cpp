@@ -23,24 +23,11 @@ constexpr std::uint32_t kNever = ~0U;
 
 Signed signed_bytes(Bytes size) { return static_cast<Signed>(size.count()); }
 
-// Those that some run needs, in order of next use. With the others there would be room anyway.
-std::vector<FarInterval> drop_unneeded(std::span<const FarInterval> far_intervals, Bytes pool,
-                                       Room& room) {
-  std::vector<FarInterval> result{far_intervals.begin(), far_intervals.end()};
-  std::ranges::stable_sort(result, {}, &FarInterval::next);
-  std::erase_if(result, [&](const FarInterval& each) {
-    if (each.from_start || each.to_end || each.is_wanted) return false;
-    if (!room.has(each.size, pool, each.needed, each.next)) return false;
-    room.take(each.size, each.needed, each.next);
-    return true;
-  });
-  return result;
-}
-
 class TimedExecution {
  public:
   TimedExecution(std::span<const FarInterval> far_intervals, std::span<const Bytes> demand,
-                 Bytes pool, const Profile& profile, const MoveOrder& order, Plan& plan)
+                 Bytes pool, const Profile& profile, const MoveOrder& order,
+                 std::span<const FarInterval> copies, Plan& plan)
       : demand_{demand},
         pool_{pool},
         profile_{profile},
@@ -48,8 +35,8 @@ class TimedExecution {
         order_{order},
         plan_{plan},
         room_{without(demand, far_intervals)},
-        far_intervals_{drop_unneeded(far_intervals, pool, room_)},
-        places_{add_offloads(far_intervals_, link_, plan, counted_on_)},
+        far_intervals_{needed_of(far_intervals, pool, room_)},
+        places_{add_offloads(far_intervals_, link_, copies, plan, counted_on_)},
         to_leave_(std::move(plan.offloads)),
         leaving_(to_leave_.size()),
         pending_(to_leave_.size()),
@@ -58,12 +45,17 @@ class TimedExecution {
         landed_(demand.size()) {
     for (std::size_t i = 0; i < far_intervals_.size(); ++i) {
       const FarInterval& each = far_intervals_[i];
-      if (each.from_start) {
+      if (places_[i] == kLeftOut) continue;
+      if (each.starts_far) {
         far_ += each.size;
       } else {
-        leaving_[places_[i] - 1] = {.last = each.last, .needed = each.needed, .next = each.next};
+        leaving_[places_[i] - 1] = {.read_until = each.from_start ? 0 : each.last + 1,
+                                    .needed = each.needed,
+                                    .next = each.next};
       }
-      if (!each.to_end) {
+      if (each.is_renewal) {
+        renewed_.push_back(i);
+      } else if (!each.to_end) {
         returning_.push_back(i);
         ++uses_[each.next];
       }
@@ -85,9 +77,9 @@ class TimedExecution {
       if (!compute_.is_busy && !offload_.is_busy && !prefetch_.is_busy) break;
       advance();
     }
-    um::expects(
-        ended_ == demand_.size() && offloaded_ == leaving_.size() && returned_ == returning_.size(),
-        "far intervals cover what does not fit");
+    um::expects(ended_ == demand_.size() && offloaded_ == leaving_.size() &&
+                    returned_ == returning_.size() && renewals_begun_ == renewed_.size(),
+                "far intervals cover what does not fit");
     add_run_conditions(demand_, pool_, far_, landed_, plan_);
     return um::Nanoseconds{static_cast<std::int64_t>(now_)};
   }
@@ -103,7 +95,7 @@ class TimedExecution {
     }
   };
   struct Leaving {
-    Position last = 0;
+    Position read_until = 0;  // so many runs have ended when nobody uses it any more
     Position needed = 0;
     Position next = 0;
   };
@@ -166,7 +158,7 @@ class TimedExecution {
       const bool can_begin = begin_of(*each) <= ended_;
       const bool makes_none_wait =
           order_.is_eager || static_cast<double>(time_of(to_leave_[*each]).count()) <= idle;
-      if (can_begin && leaving_[*each].last < counted_on && makes_none_wait) return each;
+      if (can_begin && leaving_[*each].read_until <= counted_on && makes_none_wait) return each;
       counted_on = std::min(counted_on, leaving_[*each].needed);
       if (!can_begin) idle = std::min(idle, begin_of_[begin_of(*each)] - computed);
     }
@@ -178,21 +170,26 @@ class TimedExecution {
   }
 
   bool start_prefetch() {
-    if (begun_ == returning_.size() || !link_is_free(prefetch_, offload_)) return false;
-    if (!has_room(far_intervals_[returning_[begun_]])) return false;
-    Move move{.data = far_intervals_[returning_[begun_]].data,
-              .offset = far_intervals_[returning_[begun_]].offset,
+    if (!link_is_free(prefetch_, offload_)) return false;
+    return start_next(returning_, begun_) || start_next(renewed_, renewals_begun_);
+  }
+
+  // Starts the next prefetch of those `to_come`, of which so many have `begun`.
+  bool start_next(const std::vector<std::size_t>& to_come, std::size_t& begun) {
+    if (begun == to_come.size() || !has_room(far_intervals_[to_come[begun]])) return false;
+    Move move{.data = far_intervals_[to_come[begun]].data,
+              .offset = far_intervals_[to_come[begun]].offset,
               .after = {.runs = ended_, .offloads = freed_}};
-    const Position next = far_intervals_[returning_[begun_]].next;
-    while (begun_ < returning_.size()) {
-      const FarInterval& each = far_intervals_[returning_[begun_]];
+    const Position next = far_intervals_[to_come[begun]].next;
+    while (begun < to_come.size()) {
+      const FarInterval& each = far_intervals_[to_come[begun]];
       const bool goes_on =
           each.data == move.data && each.next == next && each.offset == move.offset + move.size;
       if (!goes_on || !has_room(each)) break;
       room_.take(each.size, ended_, each.next);
       away_ -= signed_bytes(each.size);
       move.size += each.size;
-      ++begun_;
+      ++begun;
     }
     plan_.prefetches.push_back(move);
     if (next < landed_.size()) {
@@ -204,7 +201,7 @@ class TimedExecution {
 
   // Whether it has left, and has room from now on up to its use.
   [[nodiscard]] bool has_room(const FarInterval& each) const {
-    if (!each.from_start && freed_by_[places_[&each - far_intervals_.data()] - 1] > freed_) {
+    if (!each.starts_far && freed_by_[places_[&each - far_intervals_.data()] - 1] > freed_) {
       return false;
     }
     // Between two runs no more is live than during the next one.
@@ -242,7 +239,7 @@ class TimedExecution {
 
   // Counts those whose transfer and whose readers have ended.
   void free_rooms() {
-    for (; freed_ < offloaded_ && leaving_[left_[freed_]].last < ended_; ++freed_) {
+    for (; freed_ < offloaded_ && leaving_[left_[freed_]].read_until <= ended_; ++freed_) {
       const Leaving& leaving = leaving_[left_[freed_]];
       const Bytes size = plan_.offloads[freed_].size;
       room_.give(size, ended_, std::min(leaving.needed, leaving.next));
@@ -268,6 +265,7 @@ class TimedExecution {
   std::vector<std::uint32_t> freed_by_;  // by offload in to_leave_: how many are free with it
   std::vector<double> begin_of_;         // by run: when it begins if none ever waits
   std::vector<std::size_t> returning_;   // far intervals that come back
+  std::vector<std::size_t> renewed_;     // those that come back for no run
   std::vector<std::uint32_t> uses_;      // by run: far intervals that must have come back by then
   std::vector<std::uint32_t> landed_;    // by run: prefetches that must have ended by then
   Bytes far_;                            // when the step begins
@@ -280,15 +278,17 @@ class TimedExecution {
   std::uint32_t offloaded_ = 0;  // offloads that have ended
   std::uint32_t freed_ = 0;      // and whose room is free
   std::size_t begun_ = 0;        // far intervals on the way back, or back
-  std::size_t returned_ = 0;     // far intervals that are back
+  std::size_t renewals_begun_ = 0;
+  std::size_t returned_ = 0;  // far intervals that are back
 };
 
 }  // namespace
 
 um::Nanoseconds schedule_in_time(std::span<const FarInterval> far_intervals,
                                  std::span<const Bytes> demand, Bytes pool, const Profile& profile,
-                                 const MoveOrder& order, Plan& plan) {
-  return TimedExecution{far_intervals, demand, pool, profile, order, plan}.run();
+                                 const MoveOrder& order, Plan& plan,
+                                 std::span<const FarInterval> copies) {
+  return TimedExecution{far_intervals, demand, pool, profile, order, copies, plan}.run();
 }
 
 }  // namespace spillway::prefetch

@@ -28,18 +28,22 @@ struct MoveOrder {
 ///   duplex they go before prefetches (MoveOrder::prefetches_first: after them);
 /// - prefetches in order of `next`, each at the moment from which on every run up to its use has
 ///   room for it, counting as away what has left by then and what that run counts on. So a prefetch
-///   follows the offload that makes its room, even while a run goes on.
+///   follows the offload that makes its room, even while a run goes on. Renewals come back when no
+///   other prefetch can begin.
 ///
-/// A far interval whose room turns out to be free all the time is left out, unless it is wanted.
+/// A far interval whose room turns out to be free all the time is left out (needed_of()). `copies`
+/// have a valid far copy as the step begins, and are near.
 /// Neighbouring parts of a block that move under the same conditions become one move. The
 /// conditions that come of it keep memory within the pool under any timing.
 ///
-/// Requires: `far_intervals` cover `demand` down to `pool`; `plan.runs` is filled.
+/// Requires: `far_intervals` cover `demand` down to `pool`; renewals have `needed` and `next` when
+/// the step ends; `plan.runs` is filled.
 /// Returns the length of the execution.
 /// Complexity: O((runs + far intervals) log (runs + far intervals)), and the square of a block's
 /// number of far intervals.
 um::Nanoseconds schedule_in_time(std::span<const FarInterval> far_intervals,
                                  std::span<const um::Bytes> demand, um::Bytes pool,
-                                 const Profile& profile, const MoveOrder& order, Plan& plan);
+                                 const Profile& profile, const MoveOrder& order, Plan& plan,
+                                 std::span<const FarInterval> copies = {});
 
 }  // namespace spillway::prefetch

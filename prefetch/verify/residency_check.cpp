@@ -31,14 +31,13 @@ class BlockResidency {
   std::vector<std::uint32_t> offloads;    // of this block, as indices into the plan
   std::vector<std::uint32_t> prefetches;  // likewise
 
-  // `prefetched[q]`: how many prefetches have ended when run q starts. `far_between_steps`: which
-  // pages are far between steps.
+  // `prefetched[q]`: how many prefetches have ended when run q starts.
   std::optional<Violation> follow(const Life& life, std::span<const std::uint32_t> prefetched,
-                                  const std::vector<bool>& far_between_steps) {
+                                  const StateHome& home) {
     is_far_valid_.assign(is_far_valid_.size(), false);
     valid_from_ = life.outlives_step() ? 0 : life.begin() + 1;
     if (life.outlives_step()) {
-      if (auto violation = begin_step(life, prefetched, far_between_steps)) return violation;
+      if (auto violation = begin_step(life, prefetched, home)) return violation;
     }
     for (std::size_t i = 0; i < life.accesses.size(); ++i) {
       const BlockAccess& access = life.accesses[i];
@@ -55,7 +54,7 @@ class BlockResidency {
       if (auto violation = leave(access.position + 1, next)) return violation;
       if (auto violation = come_back(prefetched[next], next)) return violation;
     }
-    return life.outlives_step() ? end_step(life, far_between_steps) : std::nullopt;
+    return life.outlives_step() ? end_step(life, home) : std::nullopt;
   }
 
   [[nodiscard]] std::optional<Violation> finish() const {
@@ -82,17 +81,19 @@ class BlockResidency {
 
   // State is where it is between steps, and comes, or leaves and comes, before its first use.
   std::optional<Violation> begin_step(const Life& life, std::span<const std::uint32_t> prefetched,
-                                      const std::vector<bool>& far_between_steps) {
-    is_far_valid_ = far_between_steps;
+                                      const StateHome& home) {
+    is_far_valid_ = home.copied_pages(life.data);
     for (std::size_t page = 0; page < away_.size(); ++page) {
-      if (far_between_steps[page]) away_[page] = kAlwaysFar;
+      if (!home.far_pages(life.data)[page]) continue;
+      away_[page] = kAlwaysFar;
+      is_far_valid_[page] = true;
     }
     const Position first = life.accesses.front().position;
     if (auto violation = leave(0, first)) return violation;
     return come_back(prefetched[first], first);
   }
 
-  std::optional<Violation> end_step(const Life& life, const std::vector<bool>& far_between_steps) {
+  std::optional<Violation> end_step(const Life& life, const StateHome& home) {
     const Position last = life.accesses.back().position;
     if (auto violation = leave(last + 1, life.whole_step)) return violation;
     const auto all = static_cast<std::uint32_t>(plan_.prefetches.size());
@@ -100,8 +101,11 @@ class BlockResidency {
       return violation;
     }
     for (std::size_t page = 0; page < away_.size(); ++page) {
-      if ((away_[page] != kNear) != far_between_steps[page]) {
+      if ((away_[page] != kNear) != home.far_pages(life.data)[page]) {
         return Violation{name_ + " does not end the step where it began"};
+      }
+      if (home.copied_pages(life.data)[page] && !is_far_valid_[page]) {
+        return Violation{name_ + " ends the step without the far copy that it began with"};
       }
     }
     return std::nullopt;
@@ -208,8 +212,7 @@ std::optional<Violation> check_residency(const TaskGraph& graph, const BlockSize
     prefetched.push_back(max = std::max(max, run.after.prefetches));
   for (const Life& life : lives) {
     auto& block = blocks[static_cast<std::size_t>(life.data)];
-    if (auto violation = block.follow(life, prefetched, home.far_pages(life.data)))
-      return violation;
+    if (auto violation = block.follow(life, prefetched, home)) return violation;
   }
   for (const BlockResidency& block : blocks) {
     if (auto violation = block.finish()) return violation;

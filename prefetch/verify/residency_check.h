@@ -14,7 +14,8 @@ namespace spillway::prefetch {
 /// Checks, page by page, that what a run reads or updates is near when it starts: each offload lies
 /// between two uses of its block, each byte that left comes back before the next use, waits for its
 /// own offload, and is waited for; a clean offload has a valid far copy; nothing moves that nobody
-/// needs; each page of offloadable state ends the step where it began.
+/// needs; each page of offloadable state ends the step where it began, and with a valid far copy
+/// where it began with one.
 [[nodiscard]] std::optional<Violation> check_residency(const TaskGraph& graph,
                                                        const BlockSizes& block_sizes,
                                                        const Plan& plan,

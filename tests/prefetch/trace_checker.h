@@ -71,6 +71,7 @@ class TraceChecker {
     Content far = kNothing;
     Content leaving = kNothing;  // what the transfer that is under way copies out
     bool starts_near = false;
+    bool starts_copied = false;  // near, with the same content far
   };
 
   // What never moves is one page, always near.
@@ -111,7 +112,8 @@ class TraceChecker {
     return runs == 0 ? end : std::max(end, timeline_.runs[runs - 1].end);
   }
 
-  // State that comes before it leaves was far from the start.
+  // State that comes before it leaves was far from the start. What is freed first without being
+  // copied was copied before.
   void find_far_between_steps() {
     std::vector<std::vector<bool>> has_moved;
     for (const auto& block : pages_) has_moved.emplace_back(block.size(), false);
@@ -122,8 +124,11 @@ class TraceChecker {
       for (std::size_t i = begin_of(move); i < end_of(move); ++i) {
         const bool is_first = !has_moved[data][i];
         has_moved[data][i] = true;
-        if (!is_first || event.kind == kRoomIsFree || !graph_.data[data].is_offloadable) continue;
-        pages_[data][i] = {.data = move.data, .far = kInitial};
+        if (!is_first || !graph_.data[data].is_offloadable) continue;
+        if (event.kind == kPrefetchBegins) pages_[data][i] = {.data = move.data, .far = kInitial};
+        if (event.kind != kRoomIsFree || !move.is_clean) continue;
+        pages_[data][i].far = kInitial;
+        pages_[data][i].starts_copied = true;
       }
     }
   }
@@ -260,6 +265,9 @@ class TraceChecker {
         if (graph_[page.data].kind != DataKind::kState) continue;
         if ((page.is_near ? page.near : page.far) != promised_.final(page.data)) {
           return name(page) + " ends the step with other content";
+        }
+        if (page.starts_copied && page.far != page.near) {
+          return name(page) + " ends the step with a stale far copy";
         }
       }
     }

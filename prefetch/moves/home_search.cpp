@@ -1,0 +1,176 @@
+#include "prefetch/moves/home_search.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <random>
+
+#include "prefetch/moves/far_between_steps.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using um::Bytes;
+
+constexpr int kAll = 256;
+constexpr int kMostFree = 40;  // 64ths of the pool
+
+Bytes part_of(Bytes all, int share, int of) {
+  const auto parts = static_cast<std::uint64_t>(of);
+  return Bytes{all.count() / parts * static_cast<std::uint64_t>(share) +
+               all.count() % parts * static_cast<std::uint64_t>(share) / parts};
+}
+
+}  // namespace
+
+HomeSearch::HomeSearch(const BlockSizes& block_sizes, std::span<const Life> lives, Bytes pool,
+                       const CoverOptions& start)
+    : block_sizes_{block_sizes},
+      pool_{pool},
+      start_{start},
+      order_{by_idle_time(block_sizes, lives)} {
+  for (const DataId data : order_) state_ += block_sizes.size(data);
+}
+
+OffloadOptions HomeSearch::options_of(const Shares& shares) const {
+  const auto of_pool = [&](int share) {
+    constexpr int kParts = 64;
+    return um::round_down(part_of(pool_, share, kParts), block_sizes_.page());
+  };
+  OffloadOptions result{.cover = start_, .kept_free = of_pool(shares.kept_free)};
+  result.cover.kept_free = of_pool(shares.kept_free_if_free);
+  result.cover.free_first = shares.free_first;
+  const Bytes far_end = end_of(shares.far);
+  const Bytes copied_end = end_of(shares.far + shares.copied);
+  const Bytes end = end_of(shares.far + shares.copied + shares.far_again);
+  Bytes begin;
+  for (const DataId data : order_) {
+    const Bytes size = block_sizes_.size(data);
+    HomeBytes& home = result.cover.homes[static_cast<std::size_t>(data)];
+    home.far = within(begin, size, {}, far_end) + within(begin, size, copied_end, end);
+    home.copied = within(begin, size, far_end, copied_end);
+    begin += size;
+  }
+  return result;
+}
+
+// Where the parts end that are so many 64ths together.
+Bytes HomeSearch::end_of(int shares) const {
+  return um::round_up(part_of(state_, shares, kAll), block_sizes_.page());
+}
+
+// So many bytes of a block that begins at `begin` are from `from` up to `to`. A block that may not
+// be cut is where it begins.
+Bytes HomeSearch::within(Bytes begin, Bytes size, Bytes from, Bytes to) const {
+  if (start_.whole_blocks) return from <= begin && begin < to ? size : Bytes{};
+  const Bytes first = std::max(begin, from);
+  return um::saturating_difference(std::min(begin + size, to), first);
+}
+
+// The ends first, then ever finer: only some of it may be evaluated.
+std::vector<HomeSearch::Shares> HomeSearch::grid() {
+  constexpr std::array<int, 9> kEighths{0, 8, 4, 2, 6, 1, 3, 5, 7};
+  std::vector<Shares> shares;
+  for (const int eighths : kEighths) {
+    const int far = kAll / 8 * eighths;
+    shares.push_back({.far = far});
+    shares.push_back({.far = far, .copied = kAll - far, .kept_free = 1, .free_first = true});
+  }
+  return shares;
+}
+
+std::vector<HomeSearch::Shares> HomeSearch::neighbours(const Shares& shares, int step) {
+  std::vector<Shares> result;
+  const auto add = [&](int far, int copied, int far_again, int kept_free, int kept_free_if_free) {
+    Shares other = shares;
+    other.far += far;
+    other.copied += copied;
+    other.far_again += far_again;
+    other.kept_free += kept_free;
+    other.kept_free_if_free += kept_free_if_free;
+    if (std::min({other.far, other.copied, other.far_again}) < 0) return;
+    if (other.far + other.copied + other.far_again > kAll) return;
+    if (std::min(other.kept_free, other.kept_free_if_free) < 0) return;
+    if (std::max(other.kept_free, other.kept_free_if_free) > kMostFree) return;
+    result.push_back(other);
+  };
+  const int room = std::max(1, step / 4);
+  for (const int by : {-1, 1}) {
+    add(0, by * step, 0, 0, 0);
+    add(-by * step, by * step, 0, 0, 0);
+    add(0, by * step, -by * step, 0, 0);
+    add(by * step, 0, 0, 0, 0);
+    add(0, 0, by * step, 0, 0);
+    add(0, 0, 0, by * room, 0);
+    add(0, 0, 0, 0, by * room);
+  }
+  result.push_back(shares);
+  result.back().free_first = !shares.free_first;
+  return result;
+}
+
+bool HomeSearch::improve(const std::vector<Shares>& candidates, Found& best) {
+  bool has_helped = false;
+  for (const Shares& shares : candidates) {
+    if (left_ <= 0 || best.makespan <= good_enough_) break;
+    --left_;
+    const std::optional<um::Nanoseconds> makespan = (*evaluate_)(options_of(shares));
+    if (!makespan || *makespan >= best.makespan) continue;
+    best = {.shares = shares, .makespan = *makespan};
+    has_helped = true;
+  }
+  return has_helped;
+}
+
+void HomeSearch::descend(Found& best) {
+  for (int step = kAll / 8; step > 0; step /= 2) {
+    while (improve(neighbours(best.shares, step), best)) {
+    }
+  }
+}
+
+// Changes several numbers at a time, at random, as long as there are evaluations.
+void HomeSearch::wander(Found& best) {
+  constexpr int kScales = 4;
+  std::mt19937_64 generator{0};
+  const auto change = [&](int scale, int max) {
+    const std::uint64_t draw = generator();
+    const auto span = static_cast<std::uint64_t>(2 * std::min(scale, max) + 1);
+    return draw % 2 == 0 ? 0 : static_cast<int>(draw / 2 % span) - std::min(scale, max);
+  };
+  for (int i = 0; left_ > 0 && best.makespan > good_enough_; ++i) {
+    const int scale = kAll / 16 >> (i % kScales);
+    Shares other = best.shares;
+    other.far = std::clamp(other.far + change(scale, kAll), 0, kAll);
+    other.copied = std::clamp(other.copied + change(scale, kAll), 0, kAll - other.far);
+    other.far_again =
+        std::clamp(other.far_again + change(scale, kAll), 0, kAll - other.far - other.copied);
+    other.kept_free = std::clamp(other.kept_free + change(scale, 2), 0, kMostFree);
+    other.kept_free_if_free = std::clamp(other.kept_free_if_free + change(scale, 2), 0, kMostFree);
+    improve({other}, best);
+  }
+}
+
+OffloadOptions HomeSearch::search(const Evaluation& evaluate, int evaluations,
+                                  um::Nanoseconds good_enough) {
+  evaluate_ = &evaluate;
+  left_ = evaluations;
+  good_enough_ = good_enough;
+  Found best;
+  improve(grid(), best);
+  // One valley is that of the grid's best point, another one has far copies of all state.
+  const int quarter = left_ / 4;
+  left_ = quarter;
+  descend(best);
+  left_ += 2 * quarter;
+  Found copied;
+  improve({{.copied = kAll, .free_first = true}}, copied);
+  descend(copied);
+  if (copied.makespan < best.makespan) best = copied;
+  left_ += quarter;
+  wander(best);
+  evaluate_ = nullptr;
+  return options_of(best.shares);
+}
+
+}  // namespace spillway::prefetch
