@@ -24,10 +24,13 @@ class TransferCurve {
     parts_.push_back({.available = available, .size = size});
   }
 
+  // Bytes that need not cross.
+  void add_free(double size) { free_ += size; }
+
   // Call it once, after all add().
   void finish() {
     std::ranges::stable_sort(parts_, {}, &Part::available);
-    double bytes = 0;
+    double bytes = free_;
     double now = 0;
     for (Part& part : parts_) {
       now = std::max(now, part.available) + part.size / rate_;
@@ -39,7 +42,7 @@ class TransferCurve {
 
   // Increases with `bytes`, and jumps where the next part is not available yet.
   [[nodiscard]] double time(double bytes) const {
-    if (bytes <= 0) return 0;
+    if (bytes <= free_) return 0;
     const auto part = std::ranges::lower_bound(totals_, bytes);
     if (part == totals_.end()) return kNever;
     return ends_[static_cast<std::size_t>(part - totals_.begin())] - (*part - bytes) / rate_;
@@ -52,8 +55,9 @@ class TransferCurve {
     double size;
   };
   double rate_;
+  double free_ = 0;
   std::vector<Part> parts_;
-  std::vector<double> totals_;  // bytes of the first parts together
+  std::vector<double> totals_;  // bytes of the first parts together, and those that are free
   std::vector<double> ends_;    // when they have crossed
 };
 

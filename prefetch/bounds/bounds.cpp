@@ -24,10 +24,6 @@ um::Nanoseconds at_least(double seconds) {
   return um::Nanoseconds{static_cast<std::int64_t>(seconds * (1 - 1e-12) * 1e9)};
 }
 
-bool has_offloadable_state(const Problem& problem) {
-  return std::ranges::any_of(problem.graph.data, &DataBlock::is_offloadable);
-}
-
 class StepModel {
  public:
   explicit StepModel(const Problem& problem)
@@ -55,8 +51,27 @@ class StepModel {
   [[nodiscard]] double compute() const { return before_.back(); }
 
   [[nodiscard]] double beaumont() const {
-    const double max = missing_.empty() ? 0 : *std::ranges::max_element(missing_);
-    return std::max(compute(), max * (1 / out() + 1 / in()));
+    std::vector<double> leave_free(times_.size() + 1);  // by task: more than at the one before it
+    std::vector<double> stay_far(times_.size() + 1);
+    for (const TimedInterval& interval : intervals_) {
+      const Position first = interval.from_start ? 0 : interval.last + 1;
+      const auto add = [&](std::vector<double>& changes) {
+        changes[first] += interval.size;
+        changes[interval.next] -= interval.size;
+      };
+      if (interval.may_leave_free()) add(leave_free);
+      if (interval.may_stay_far()) add(stay_far);
+    }
+    double longest = compute();
+    double leaves = 0;
+    double stays = 0;
+    for (std::size_t t = 0; t < times_.size(); ++t) {
+      leaves += leave_free[t];
+      stays += stay_far[t];
+      longest = std::max(longest, std::max(0.0, missing_[t] - leaves) / out() +
+                                      std::max(0.0, missing_[t] - stays) / in());
+    }
+    return longest;
   }
 
   // A bound, and the same with what TransitionBound knows.
@@ -174,8 +189,16 @@ class StepModel {
                   .tail = TransferCurve{in()},
                   .again = RecomputationCurve{times_}};
     for (const TimedInterval& interval : intervals_) {
-      if (interval.last >= t || interval.next <= t) continue;
-      curves.tail.add(interval.due, interval.size);
+      if (!interval.holds(t)) continue;
+      if (interval.may_stay_far()) {
+        curves.tail.add_free(interval.size);
+      } else {
+        curves.tail.add(interval.due, interval.size);
+      }
+      if (interval.may_leave_free()) {
+        curves.head.add_free(interval.size);
+        continue;
+      }
       double available = interval.available;
       if (with_recomputation && !interval.producers.empty()) {
         curves.again.add(interval.producers, interval.size);
@@ -260,14 +283,6 @@ class StepModel {
 
 Bounds lower_bounds(const Problem& problem) {
   const StepModel step{problem};
-  if (has_offloadable_state(problem)) {
-    const um::Nanoseconds compute = at_least(step.compute());
-    return {.beaumont = compute,
-            .offload = compute,
-            .mixed = compute,
-            .offload_transition = compute,
-            .mixed_transition = compute};
-  }
   const StepModel::Pair moving = step.head_and_tail();
   const StepModel::Pair mixed =
       problem.may_recompute ? step.head_and_tail_with_recomputation() : moving;
@@ -281,9 +296,7 @@ Bounds lower_bounds(const Problem& problem) {
 um::Nanoseconds mixed_transition_bound(const Problem& problem) {
   if (!problem.may_recompute) return lower_bounds(problem).mixed_transition;
   const StepModel step{problem};
-  return at_least(has_offloadable_state(problem)
-                      ? step.compute()
-                      : step.head_and_tail_with_recomputation().with_transition_bound);
+  return at_least(step.head_and_tail_with_recomputation().with_transition_bound);
 }
 
 }  // namespace spillway::prefetch

@@ -11,11 +11,27 @@ namespace spillway::prefetch {
 /// for every choice of algorithms (each task counts with its fastest, and with the workspace of the
 /// one that needs least). They hold for plans that run the tasks in the graph's order and move the
 /// blocks that BlockSizes calls movable, in whole pages; splitting tasks or the batch can beat
-/// them. Where state is offloadable, which may begin a step far, all three are the tasks' time
-/// alone.
+/// them.
+///
+/// **Offloadable state** is movable all step long, and each of its pages ends the step where it
+/// began it (StateHome). Consider what must be far at the start of task t, and again at its end.
+/// - *Before t* a page that is far at its start has crossed the link out if a task wrote it in this
+///   step: the far copy from before is stale, and the new one is made after the last write before
+///   t. If no task wrote it, it may have been far since the step began, or near with a valid far
+///   copy, and nothing need have crossed.
+/// - *After t* a page that is far at its end crosses the link in if a task still uses it, before
+///   that task. If none does, it may be far between steps, and nothing need cross.
+///
+/// So, among the bytes that are missing at t, head and tail let the bytes of such state go free
+/// which exist at t, and treat all other state as tensors that nobody can compute again. It does
+/// not matter which bytes are missing: those that are free, then those that are available first,
+/// are a best choice, and the choice before t and the one after t are made apart. What a step
+/// leaves to the next one is no escape: a copy that is made late, a page that comes early, belong
+/// to the step in which they happen, whose end waits for them. That the first step may find copies
+/// that nobody made costs nothing here, either: they go free.
 struct Bounds {
   /// Beaumont et al., Proposition 3: the tasks take their time, and what exceeds the budget at the
-  /// peak crosses the link twice. For plans that only move.
+  /// peak crosses the link twice, but for state that need not. For plans that only move.
   um::Nanoseconds beaumont{0};
   /// LB2, head and tail. Before a task starts, its predecessor has started no sooner than its own
   /// head and has run, and what exceeds the budget at this task has left, no block sooner than it
@@ -35,7 +51,6 @@ struct Bounds {
   um::Nanoseconds mixed_transition{0};
 };
 
-/// Where state is offloadable all of them are the time of the tasks.
 /// Requires: the budget is at least near_need().smallest.
 /// Complexity: O(tasks * blocks * log blocks); above 2000 tasks all but `beaumont` look at every
 /// 50th task, which keeps them bounds.

@@ -31,22 +31,39 @@ class TimedIntervalFinder {
   }
 
   std::vector<TimedInterval> find() {
-    for (const IdleInterval& idle : find_idle_intervals(block_sizes_, lives_)) {
-      if (graph_[idle.data].kind == DataKind::kTensor) add(idle);
+    for (const IdleInterval& idle : find_idle_intervals(block_sizes_, lives_)) add(idle);
+    for (const Life& life : lives_) {
+      if (life.outlives_step() && block_sizes_.is_movable(life.data)) add_around_turn(life);
     }
     if (may_recompute_) add_recompute_inputs();
     return std::move(intervals_);
   }
 
  private:
+  // Of state: before its first use and after its last one.
+  void add_around_turn(const Life& life) {
+    IdleInterval idle = idle_interval_at(life, 0);
+    idle.from_start = true;
+    if (idle.next > 0) add(idle);
+    idle = idle_interval_at(life, life.whole_step);
+    idle.next = life.whole_step;
+    idle.to_end = true;
+    if (idle.last + 1 < idle.next) add(idle);
+  }
+
   void add(const IdleInterval& idle) {
-    std::vector<Position> producers = writers(lives_[life_at(idle.data, idle.last)], idle.next);
-    um::expects(!producers.empty(), "a tensor is written before it is read");
+    std::vector<Position> producers;
+    if (graph_[idle.data].kind == DataKind::kTensor) {
+      producers = writers(lives_[life_at(idle.data, idle.last)], idle.next);
+      um::expects(!producers.empty(), "a tensor is written before it is read");
+    }
     TimedInterval interval{idle};
     interval.size = as_double(block_sizes_.size(idle.data));
     interval.available = before_[idle.written + 1];
     interval.due = before_.back() - before_[idle.next];
-    if (may_recompute_ && may_rerun(producers)) interval.producers = std::move(producers);
+    if (may_recompute_ && !producers.empty() && may_rerun(producers)) {
+      interval.producers = std::move(producers);
+    }
     intervals_.push_back(std::move(interval));
   }
 

@@ -19,8 +19,8 @@ struct RecomputeInput {
   double available = 0;             ///< when its content has been written, at the earliest
 };
 
-/// An idle interval between two uses of a block, with what a bound needs to know of it. All times
-/// are seconds, all sizes bytes.
+/// An idle interval of a block, with what a bound needs to know of it. All times are seconds, all
+/// sizes bytes.
 struct TimedInterval : IdleInterval {
   double size = 0;
   double available = 0;  ///< when its content has been written, at the earliest
@@ -30,9 +30,19 @@ struct TimedInterval : IdleInterval {
   std::vector<Position> producers;
   /// Of these tasks: what they read beside the block itself.
   std::vector<RecomputeInput> recompute_inputs;
+
+  /// True when the block is idle during the run at `position`.
+  [[nodiscard]] bool holds(Position position) const {
+    return (from_start || last < position) && position < next;
+  }
+  /// State that no task has written since the step began: it may have a far copy from before.
+  [[nodiscard]] bool may_leave_free() const { return !is_written; }
+  /// State that no task uses until the step ends: it may stay far.
+  [[nodiscard]] bool may_stay_far() const { return to_end; }
 };
 
-/// The idle intervals of all movable tensors of a step in which every task runs once, in order.
+/// The idle intervals of all movable blocks of a step in which every task runs once, in order: of
+/// state also those from the step's start to its first use, and from its last use to the end.
 /// `lives`: of that step; `before`: by task, and for the end, the seconds of all tasks before it.
 /// Only where `may_recompute` may anything be dropped.
 /// Complexity: O(accesses * log accesses).

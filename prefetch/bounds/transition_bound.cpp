@@ -17,8 +17,8 @@ TransitionBound::TransitionBound(std::span<const TimedInterval> idle_intervals,
       by_next_(times.size()),
       by_written_(times.size()) {
   for (const TimedInterval& idle : idle_intervals) {
-    by_next_[idle.next].push_back(&idle);
-    by_written_[idle.written].push_back(&idle);
+    if (!idle.to_end) by_next_[idle.next].push_back(&idle);
+    if (idle.is_written) by_written_[idle.written].push_back(&idle);
   }
 }
 
@@ -33,7 +33,7 @@ double TransitionBound::arrival(Position first, Position later, double computing
   double bytes = -rooms_[first];
   RecomputationCurve again{times_};
   for (const TimedInterval* idle : by_next_[later]) {
-    if (idle->last >= first) continue;
+    if (!idle->holds(first)) continue;
     bytes += idle->size;
     if (may_recompute_ && !idle->producers.empty()) again.add(idle->producers, idle->size);
   }
@@ -55,7 +55,7 @@ double TransitionBound::departure(Position first, Position later) const {
   double bytes = -rooms_[later];
   for (Position t = first; t < later; ++t) {
     for (const TimedInterval* idle : by_written_[t]) {
-      if (idle->last >= later || idle->next <= later) continue;
+      if (!idle->holds(later)) continue;
       if (!may_recompute_ || idle->producers.empty()) bytes += idle->size;
     }
   }

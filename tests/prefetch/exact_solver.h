@@ -12,6 +12,7 @@
 
 #include "prefetch/liveness.h"
 #include "prefetch/planner.h"
+#include "tests/prefetch/exact_intervals.h"
 
 namespace spillway::prefetch::testing {
 
@@ -29,13 +30,18 @@ namespace spillway::prefetch::testing {
 /// time. (Only a block that is copied early for a later idle interval and leaves before it is not
 /// looked at.) Of two states alike in what has been done and what is under way, the one that is
 /// never earlier is dropped; the state that could end the step soonest goes on first.
+///
+/// Offloadable state is where `homes` say as the step begins and as it ends, and where it is near
+/// with a far copy ends with a valid one, which only an offload makes whose block comes back.
 class ExactSolver {
  public:
   /// Every task once, in order, with its first algorithm.
   explicit ExactSolver(const Problem& problem)
       : ExactSolver{problem, runs_in_order(problem.graph)} {}
 
-  ExactSolver(const Problem& problem, const std::vector<TaskRun>& runs)
+  /// `homes`: by DataId, of offloadable state; empty: all of it is near.
+  ExactSolver(const Problem& problem, const std::vector<TaskRun>& runs,
+              const std::vector<ExactHome>& homes = {})
       : link_{problem.profile.link} {
     const BlockSizes block_sizes{problem.graph, problem.page};
     const std::vector<Life> lives = find_lives(problem.graph, runs);
@@ -45,23 +51,31 @@ class ExactSolver {
       during_.push_back(signed_size(size));
     }
     before_.assign(runs.size() + 1, 0);
+    ExactIntervals intervals{link_};
     for (const Life& life : lives) {
-      for (Position p = life.begin() + 1; p <= life.last(); ++p) {
-        before_[p] += signed_size(block_sizes.size(life.data));
-      }
-      add_idle_intervals(life, block_sizes.size(life.data));
+      const um::Bytes size = block_sizes.size(life.data);
+      const Position begin = life.outlives_step() ? 0 : life.begin() + 1;
+      const Position end = life.outlives_step() ? life.whole_step + 1 : life.last() + 1;
+      for (Position p = begin; p < end; ++p) before_[p] += signed_size(size);
+      const auto data = static_cast<std::size_t>(life.data);
+      intervals.add(life, size, homes.empty() ? ExactHome::kNear : homes[data]);
     }
+    blocks_ = intervals.take();
   }
 
   /// Requires: called once. Looks no further than `limit`.
   std::optional<um::Nanoseconds> solve(um::Nanoseconds limit = um::Nanoseconds{kNever}) {
-    push(State{.blocks = std::vector<Where>(blocks_.size(), kNear)});
+    State start{.blocks = std::vector<Where>(blocks_.size(), kNear)};
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      if (blocks_[i].starts_far) start.blocks[i] = kFar;
+    }
+    push(std::move(start));
     while (!open_.empty()) {
       const State state = open_.top();
       open_.pop();
       if (state.end >= limit.count()) return std::nullopt;
-      if (state.run == times_.size()) return um::Nanoseconds{state.end};
-      start_run(state);
+      if (state.run == times_.size() && is_at_home(state)) return um::Nanoseconds{state.end};
+      if (state.run < times_.size()) start_run(state);
       for (std::size_t i = 0; i < blocks_.size(); ++i) {
         start_offload(state, i);
         start_prefetch(state, i);
@@ -75,17 +89,6 @@ class ExactSolver {
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
   enum Where : std::uint8_t { kNear, kLeaving, kCopied, kFar, kComing, kBack };
   enum Resource : std::uint8_t { kCompute, kOffload, kPrefetch };
-  // A block between two uses with a run in between.
-  struct Block {
-    std::int64_t size;
-    Position available;  // may be copied out when this run has ended
-    Position last;
-    Position next;
-    std::int64_t out;  // ns
-    std::int64_t in;
-    std::size_t
-        first;  // of the idle intervals of the same content; this one is among those that follow
-  };
   struct State {
     std::size_t run = 0;  // the next to start
     std::array<bool, 3> is_busy{};
@@ -105,26 +108,20 @@ class ExactSolver {
     return static_cast<std::int64_t>(size.count());
   }
 
-  void add_idle_intervals(const Life& life, um::Bytes size) {
-    if (size == um::Bytes{} || life.outlives_step()) return;
-    Position written = life.begin();
-    std::size_t first = blocks_.size();
-    for (std::size_t a = 0; a + 1 < life.accesses.size(); ++a) {
-      const Position last = life.accesses[a].position;
-      const Position next = life.accesses[a + 1].position;
-      if (life.accesses[a].writes) {
-        written = last;
-        first = blocks_.size();
+  // True when state is where it is between steps, or comes there.
+  [[nodiscard]] bool is_at_home(const State& state) const {
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      if (blocks_[i].next != times_.size()) continue;
+      const Where where = state.blocks[i];
+      if (blocks_[i].stays_far) {
+        if (where != kFar && where != kCopied) return false;
+        continue;
       }
-      if (next == last + 1) continue;
-      blocks_.push_back({.size = signed_size(size),
-                         .available = link_.copies_while_read ? written : last,
-                         .last = last,
-                         .next = next,
-                         .out = (link_.latency + size / link_.offload).count(),
-                         .in = (link_.latency + size / link_.prefetch).count(),
-                         .first = first});
+      if (where != kNear && where != kComing && where != kBack) return false;
+      const bool has_copy = where != kNear || has_far_copy(state, i);
+      if (blocks_[i].needs_copy && !has_copy) return false;
     }
+    return true;
   }
 
   [[nodiscard]] std::int64_t away(const State& state) const {
@@ -137,8 +134,8 @@ class ExactSolver {
   [[nodiscard]] std::int64_t in_use(const State& state) const {
     return (state.is_busy[kCompute] ? during_[state.run - 1] : before_[state.run]) - away(state);
   }
-  [[nodiscard]] std::size_t runs_ended(const State& state) const {
-    return state.run - (state.is_busy[kCompute] ? 1 : 0);
+  [[nodiscard]] std::int64_t runs_ended(const State& state) const {
+    return static_cast<std::int64_t>(state.run) - (state.is_busy[kCompute] ? 1 : 0);
   }
   [[nodiscard]] bool link_is_free(const State& state, Resource direction) const {
     const Resource other = direction == kOffload ? kPrefetch : kOffload;
@@ -169,10 +166,11 @@ class ExactSolver {
     for (std::size_t p = state.run; p < times_.size(); ++p) computed += times_[p];
     std::int64_t moved = state.free_at[kPrefetch];
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      const bool is_to_come = state.blocks[i] != kNear && state.blocks[i] < kComing;
+      const bool is_to_come =
+          state.blocks[i] != kNear && state.blocks[i] < kComing && !blocks_[i].stays_far;
       if (is_to_come) moved += blocks_[i].in;
     }
-    return std::max(computed, moved);
+    return std::max({computed, moved, state.now});
   }
 
   void push(State state) {
@@ -193,7 +191,7 @@ class ExactSolver {
   }
 
   void start_offload(const State& state, std::size_t i) {
-    const Block& block = blocks_[i];
+    const ExactInterval& block = blocks_[i];
     if (state.blocks[i] != kNear || state.run > block.next) return;
     if (is_left_for_later(state, i) || is_away(state, i)) return;
     State next = state;
@@ -223,6 +221,7 @@ class ExactSolver {
     return false;
   }
   [[nodiscard]] bool has_far_copy(const State& state, std::size_t i) const {
+    if (blocks_[i].has_first_copy) return true;
     for (std::size_t j = blocks_[i].first; j < i; ++j) {
       if (state.blocks[j] == kBack) return true;
     }
@@ -230,7 +229,7 @@ class ExactSolver {
   }
 
   void start_prefetch(const State& state, std::size_t i) {
-    if (state.blocks[i] != kFar || !link_is_free(state, kPrefetch)) return;
+    if (state.blocks[i] != kFar || blocks_[i].stays_far || !link_is_free(state, kPrefetch)) return;
     if (in_use(state) + blocks_[i].size > pool_) return;
     State next = state;
     next.blocks[i] = kComing;
@@ -270,9 +269,31 @@ class ExactSolver {
   std::vector<std::int64_t> times_;   // by run
   std::vector<std::int64_t> during_;  // by run: bytes near when nothing is away
   std::vector<std::int64_t> before_;  // likewise, between the run and the one before
-  std::vector<Block> blocks_;
+  std::vector<ExactInterval> blocks_;
   std::map<std::vector<int>, std::vector<Times>> seen_;
   std::priority_queue<State, std::vector<State>, LaterFirst> open_;
 };
+
+/// The shortest makespan over all homes of all state; nothing when none fits.
+inline std::optional<um::Nanoseconds> shortest_with_state(const Problem& problem) {
+  std::vector<ExactHome> homes(problem.graph.data.size(), ExactHome::kNear);
+  std::vector<std::size_t> state;
+  for (std::size_t i = 0; i < homes.size(); ++i) {
+    if (problem.graph.data[i].is_offloadable) state.push_back(i);
+  }
+  std::optional<um::Nanoseconds> best;
+  for (bool is_through = false; !is_through;) {
+    ExactSolver solver{problem, runs_in_order(problem.graph), homes};
+    const auto found = best ? solver.solve(*best) : solver.solve();
+    if (found && (!best || *found < *best)) best = found;
+    is_through = true;  // unless some home is not the last: then the next combination
+    for (const std::size_t i : state) {
+      is_through = homes[i] == ExactHome::kFar;
+      homes[i] = is_through ? ExactHome::kNear : ExactHome(static_cast<int>(homes[i]) + 1);
+      if (!is_through) break;
+    }
+  }
+  return best;
+}
 
 }  // namespace spillway::prefetch::testing

@@ -62,9 +62,10 @@ spillway_test(prefetch_bounds_tests
   LINK spillway::prefetch_bounds spillway::prefetch_moves spillway::prefetch_planners
        spillway::prefetch_simulate spillway::prefetch_verify rapidcheck
   TIMEOUT 300 RANDOM_CASES 1000)
-# Of tiny steps with every way to run tasks again: each case plans hundreds of sequences.
+# Of tiny steps with every way to run tasks again: each case plans hundreds of sequences. Of others every
+# home of all state.
 spillway_test(prefetch_mixed_optimum_tests
-  SOURCES prefetch/exact_mixed_solver_test.cpp
+  SOURCES prefetch/exact_mixed_solver_test.cpp prefetch/exact_state_test.cpp
   LINK spillway::prefetch_bounds spillway::prefetch_planners spillway::prefetch_simulate
        spillway::prefetch_verify rapidcheck
   RANDOM_CASES 500)

@@ -193,14 +193,13 @@ void expect_bounded_whatever_is_dropped(const TaskGraph& graph, const Profile& p
 }
 
 RC_GTEST_PROP(LowerBounds, AreNeverAboveAPlanThatDropsAnything, ()) {
-  const TaskGraph graph = random_graph({.has_offloadable_weights = false});
+  const TaskGraph graph = random_graph();
   expect_bounded_whatever_is_dropped(graph, random_profile(graph));
 }
 
 // Many of whose tensors are read, changed in place and read again.
 RC_GTEST_PROP(LowerBounds, AreNeverAboveAPlanOfASmallStepWithUpdatesInPlace, ()) {
-  const TaskGraph graph =
-      random_graph({.max_layers = 6, .in_place_one_in = 2, .has_offloadable_weights = false});
+  const TaskGraph graph = random_graph({.max_layers = 6, .in_place_one_in = 2});
   expect_bounded_whatever_is_dropped(graph, unequal_profile(graph));
 }
 
