@@ -2,14 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 namespace spillway::prefetch {
-namespace {
-
-constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min() / 2;
-
-}  // namespace
 
 Room::Room(std::span<const um::Bytes> near)
     : leaves_{std::bit_ceil(std::max<Position>(1, static_cast<Position>(near.size())))},
@@ -23,8 +17,8 @@ Room::Room(std::span<const um::Bytes> near)
 }
 
 bool Room::has(um::Bytes size, um::Bytes pool, Position begin, Position end) const {
-  return most(begin, end, whole()) + static_cast<Signed>(size.count()) <=
-         static_cast<Signed>(pool.count());
+  return is_within(static_cast<Signed>(pool.count()) - static_cast<Signed>(size.count()), begin,
+                   end, whole());
 }
 
 void Room::take(um::Bytes size, Position begin, Position end) {
@@ -49,14 +43,14 @@ void Room::add(Signed size, Position begin, Position end, const Span& at) {
   node.most = node.all + std::max(nodes_[2 * at.node].most, nodes_[2 * at.node + 1].most);
 }
 
-Room::Signed Room::most(Position begin, Position end, const Span& at) const {
-  if (end <= at.begin || at.end <= begin) return kNothing;
+bool Room::is_within(Signed limit, Position begin, Position end, const Span& at) const {
   const Node& node = nodes_[at.node];
-  if (begin <= at.begin && at.end <= end) return node.most;
+  if (end <= at.begin || at.end <= begin || node.most <= limit) return true;
+  if (begin <= at.begin && at.end <= end) return false;
   const Position middle = at.begin + (at.end - at.begin) / 2;
-  return node.all +
-         std::max(most(begin, end, {.node = 2 * at.node, .begin = at.begin, .end = middle}),
-                  most(begin, end, {.node = 2 * at.node + 1, .begin = middle, .end = at.end}));
+  limit -= node.all;
+  return is_within(limit, begin, end, {.node = 2 * at.node, .begin = at.begin, .end = middle}) &&
+         is_within(limit, begin, end, {.node = 2 * at.node + 1, .begin = middle, .end = at.end});
 }
 
 std::vector<FarInterval> needed_of(std::span<const FarInterval> far_intervals, um::Bytes pool,

@@ -39,7 +39,7 @@ class Room {
     Position end;
   };
   void add(Signed size, Position begin, Position end, const Span& at);
-  [[nodiscard]] Signed most(Position begin, Position end, const Span& at) const;
+  [[nodiscard]] bool is_within(Signed limit, Position begin, Position end, const Span& at) const;
   [[nodiscard]] Span whole() const { return {.node = 1, .begin = 0, .end = leaves_}; }
 
   Position leaves_ = 1;

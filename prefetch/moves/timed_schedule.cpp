@@ -122,7 +122,7 @@ class TimedExecution {
   }
 
   bool start_offload() {
-    if (pending_.empty() || !link_is_free(offload_, prefetch_)) return false;
+    if (front_ == pending_.size() || !link_is_free(offload_, prefetch_)) return false;
     const auto chosen = choose_offload();
     if (chosen == pending_.end()) return false;
     Move move = to_leave_[*chosen];
@@ -132,7 +132,8 @@ class TimedExecution {
     }
     plan_.offloads.push_back(move);
     left_.push_back(*chosen);
-    pending_.erase(chosen);
+    std::rotate(first_pending(), chosen, chosen + 1);
+    ++front_;
     return true;
   }
 
@@ -152,9 +153,9 @@ class TimedExecution {
     const double computed = begin_of_[ended_] + (compute_.is_busy ? compute_done() : 0);
     Position counted_on = std::numeric_limits<Position>::max();
     double idle = std::numeric_limits<double>::infinity();  // until one of those could begin
-    const auto end =
-        pending_.begin() + static_cast<std::ptrdiff_t>(std::min(pending_.size(), kOvertaken + 1));
-    for (auto each = pending_.begin(); each != end; ++each) {
+    const std::size_t tried = std::min(pending_.size() - front_, kOvertaken + 1);
+    const auto end = first_pending() + static_cast<std::ptrdiff_t>(tried);
+    for (auto each = first_pending(); each != end; ++each) {
       const bool can_begin = begin_of(*each) <= ended_;
       const bool makes_none_wait =
           order_.is_eager || static_cast<double>(time_of(to_leave_[*each]).count()) <= idle;
@@ -163,6 +164,9 @@ class TimedExecution {
       if (!can_begin) idle = std::min(idle, begin_of_[begin_of(*each)] - computed);
     }
     return pending_.end();
+  }
+  [[nodiscard]] std::vector<std::uint32_t>::iterator first_pending() {
+    return pending_.begin() + static_cast<std::ptrdiff_t>(front_);
   }
   // Of the run under way, in time undisturbed by moves.
   [[nodiscard]] double compute_done() const {
@@ -261,6 +265,7 @@ class TimedExecution {
   std::vector<Move> to_leave_;           // all offloads, in order of need
   std::vector<Leaving> leaving_;         // by offload in to_leave_
   std::vector<std::uint32_t> pending_;   // offloads in to_leave_ that have not begun
+  std::size_t front_ = 0;                // of those in pending_, which keeps the others, too
   std::vector<std::uint32_t> left_;      // those that have, in that order
   std::vector<std::uint32_t> freed_by_;  // by offload in to_leave_: how many are free with it
   std::vector<double> begin_of_;         // by run: when it begins if none ever waits

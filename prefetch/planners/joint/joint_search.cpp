@@ -257,7 +257,7 @@ SearchLimits limits_for(const Problem& problem) {
   const auto moves =
       static_cast<double>(missing.count()) / static_cast<double>(problem.chunk.count());
   const double entries = std::max(1.0, static_cast<double>(problem.graph.tasks.size()) + moves);
-  return {.evaluations = static_cast<int>(std::clamp(10e6 / entries, 400.0, 20000.0))};
+  return {.evaluations = static_cast<int>(std::clamp(7e6 / entries, 400.0, 20000.0))};
 }
 
 std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLimits& limits) {
