@@ -27,8 +27,8 @@ Problem in_whole_blocks(const TaskGraph& graph, const Profile& profile, um::Byte
           .whole_blocks = true};
 }
 
-// "use" reads the weight of 2 pages, "other" touches only t, of 3, "update" changes the weight, in a
-// pool of 3. Near: out 20 before "other", in 20 before "update". With a far copy: in 20 before
+// "use" reads the weight of 2 pages, "other" touches only t, of 3, "update" changes the weight, in
+// a pool of 3. Near: out 20 before "other", in 20 before "update". With a far copy: in 20 before
 // "update", out and in after it. Far: in 20 first, in 20 again, out 20 last.
 TEST(ExactState, IsWhereEachHomeSays) {
   TaskGraph graph = toy_graph("w:2 t:3", "use(w); t = other(); w = update(w)");
