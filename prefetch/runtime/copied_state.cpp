@@ -51,7 +51,9 @@ CopiedState::CopiedState(const StepLayout& layout, const FarPlacement& far, um::
   const std::vector<bool> written = written_blocks(layout);
   for (const DataId id : layout.used_state()) {
     if (layout.home.far_pages(id).front()) continue;
-    near_blocks_.push_back({.data = id, .is_written = written[static_cast<std::size_t>(id)]});
+    const bool is_renewed = layout.home.copied_pages(id).front();
+    near_blocks_.push_back(
+        {.data = id, .goes_stale = written[static_cast<std::size_t>(id)] && !is_renewed});
   }
 }
 
@@ -71,7 +73,7 @@ void CopiedState::send_far() {
   if (!is_home_) return;
   AwaitedMoves moves;
   for (const NearBlock& block : near_blocks_) {
-    if (!block.is_written || !has_had_steps_) continue;
+    if (!block.goes_stale || !has_had_steps_) continue;
     copies_.offload(bytes(segments_.block(block.data)), far_offset(block.data), moves.one_more());
   }
   moves.wait();

@@ -20,7 +20,7 @@ namespace spillway::prefetch {
 
 /// Movable state in the copy mode between the steps of a plan: each block at its place in far
 /// memory, or in the arena. In far memory its content is right whenever no step has written it
-/// since it was brought.
+/// since it was brought, or the step renews its far copy.
 ///
 /// Thread safety: one thread at a time, while no step is under way. Throws: what copies throw;
 /// um::OutOfMemory.
@@ -43,7 +43,7 @@ class CopiedState {
  private:
   struct NearBlock {
     DataId data;
-    bool is_written;  // by the step
+    bool goes_stale;  // its far copy, in a step
   };
 
   void use_alone(std::span<const DataId> ids, um::Access access, const StepMemory::StateUse& use);

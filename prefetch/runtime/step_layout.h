@@ -46,7 +46,7 @@ struct StepLayout {
   BlockSizes block_sizes;
   std::vector<RunLayout> runs;  ///< by position
   StatePlaces state;            ///< in the slab, and in far memory
-  StateHome home;               ///< which pages of it are far between steps
+  StateHome home;               ///< where its pages are between steps
   Placement placement;          ///< in the slab of the resident and managed modes
 
  private:

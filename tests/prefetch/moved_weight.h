@@ -42,6 +42,17 @@ struct NearWeight : MovedWeight {
   }
 };
 
+/// It is near with a valid far copy between steps: it is freed without a copy, comes back, and once
+/// changed leaves and comes back for its far copy.
+struct RenewedWeight : MovedWeight {
+  RenewedWeight() {
+    plan.offloads = {whole({.runs = 1}, true), whole({.runs = 3})};
+    plan.prefetches = {whole({.runs = 2, .offloads = 1}), whole({.runs = 3, .offloads = 2})};
+    plan.runs[1].after = {.runs = 1, .offloads = 1};
+    plan.runs[2].after = {.runs = 2, .offloads = 1, .prefetches = 1};
+  }
+};
+
 /// Nothing moves it.
 struct StillWeight : MovedWeight {
   StillWeight() { plan.budget = pages(5); }

@@ -42,6 +42,25 @@ TEST(StateIntervals, OfANearWeightGoesOnInTheNextStep) {
   EXPECT_TRUE(intervals[1].spans_steps);
 }
 
+// From its first prefetch to the offload after its change; then on in the next step.
+TEST(StateIntervals, OfAWeightWithAFarCopyGoOnFromItsRenewal) {
+  const std::vector<NearInterval> intervals = intervals_of(RenewedWeight{});
+  ASSERT_EQ(intervals.size(), 3U);  // t, w, w again
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const NearInterval& interval = intervals[1 + i];
+    EXPECT_EQ(interval.data, DataId{0});
+    EXPECT_TRUE(interval.is_prefetched);
+    EXPECT_TRUE(interval.is_offloaded);
+    EXPECT_EQ(interval.spans_steps, i == 1);
+    EXPECT_EQ(interval.first, i);
+    EXPECT_EQ(interval.last, 1 - i);
+  }
+  const RenewedWeight subject;
+  const PlacedStep step = place_step(subject.graph, subject.plan, pages(3));
+  EXPECT_TRUE(step.fits);
+  EXPECT_EQ(step.size_between_steps(), pages(2));
+}
+
 TEST(StateIntervals, OfAWeightThatNeverMovesIsAlways) {
   const std::vector<NearInterval> intervals = intervals_of(StillWeight{});
   ASSERT_EQ(intervals.size(), 2U);

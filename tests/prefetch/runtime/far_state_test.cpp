@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <string>
 
 #include "tests/prefetch/runtime/step_equivalence.h"
 #include "um/host/managed/uffd_probe.h"
@@ -40,9 +42,7 @@ class TwoSteps {
                        .whole_blocks = whole_blocks};
     plans_[1] = verified_plan(evaluation, "capacity");
     RC_ASSERT(reason_against(graphs_[0], plans_[0]) == "");
-    RC_TAG(StateHome(graphs_[0], BlockSizes{graphs_[0], kPage}, plans_[0]).far() > um::Bytes{}
-               ? "far"
-               : "near");
+    tag_home(StateHome{graphs_[0], BlockSizes{graphs_[0], kPage}, plans_[0]});
   }
 
   [[nodiscard]] Execution execution() const {
@@ -59,6 +59,16 @@ class TwoSteps {
   [[nodiscard]] um::Bytes budget() const { return plans_[0].budget; }
 
  private:
+  // Counts plans by where they have state between steps.
+  void tag_home(const StateHome& home) const {
+    bool is_copied = false;
+    for (std::size_t i = 0; i < graphs_[0].data.size(); ++i) {
+      is_copied = is_copied || std::ranges::count(home.copied_pages(DataId(i)), true) > 0;
+    }
+    const std::string far = home.far() > um::Bytes{} ? "far" : "near";
+    RC_TAG(is_copied ? far + ", and near with a far copy" : far);
+  }
+
   std::array<TaskGraph, 2> graphs_;
   std::array<Profile, 2> profiles_;
   std::array<Plan, 2> plans_;

@@ -159,6 +159,23 @@ TEST(ManagedState, ThatIsFarBetweenStepsComesForItsUse) {
   EXPECT_EQ(step.hints.take_log().front(), "offload 0+2");  // home again, then the plan's prefetch
 }
 
+// Twice: brought back, sent away for its far copy and brought back again; freed first in each step.
+TEST(ManagedState, WhoseFarCopyIsRenewedMovesAsThePlanSays) {
+  ManagedWeight<RenewedWeight> step;
+  ASSERT_EQ(reason_against(step.subject.graph, step.subject.plan), "");
+  step.memory.enter();
+  EXPECT_EQ(step.hints.take_log(), Hints{"prefetch 0+2"});
+  for (int i = 0; i < 2; ++i) {
+    ToyResult result;
+    run_planned_step({.layout = &step.stage.layout, .memory = &step.memory}, 0, result);
+    Hints log = step.hints.take_log();
+    std::erase_if(log, [](const std::string& hint) {
+      return !hint.ends_with(" 0+2") || (!hint.starts_with("off") && !hint.starts_with("pre"));
+    });
+    EXPECT_EQ(log, (Hints{"offload 0+2", "prefetch 0+2", "offload 0+2", "prefetch 0+2"}));
+  }
+}
+
 // Half of w is far: it cannot be used where it is.
 TEST(ManagedState, MayBeNearInPart) {
   ManagedWeight<MovedWeight> subject;

@@ -64,6 +64,31 @@ TEST(CopiedState, ThatIsNearBetweenStepsIsBroughtOnceAndSentFarAtTheEnd) {
   EXPECT_EQ(step.in_use(), 0_B);
 }
 
+TEST(CopiedState, WhoseFarCopyIsRenewedNeedsNoCopyToLeave) {
+  CopiedWeight<RenewedWeight> step;
+  ASSERT_NO_FATAL_FAILURE(expect_verified(step.subject.graph, step.subject.plan));
+  step.memory.enter();
+  EXPECT_EQ(step.copies.take_log(), Log{"in 0+2"});
+  for (int i = 0; i < 2; ++i) {
+    step.run_step();
+    EXPECT_EQ(step.copies.take_log(), (Log{"in 0+2", "out 0+2", "in 0+2"}));
+    EXPECT_EQ(step.in_use(), pages(2));
+  }
+  step.memory.leave();
+  EXPECT_EQ(step.copies.take_log(), Log{});
+  EXPECT_EQ(step.in_use(), 0_B);
+}
+
+// The next step frees it without a copy.
+TEST(CopiedState, WhoseFarCopyIsValidHasAnotherOnceItIsWrittenBetweenSteps) {
+  CopiedWeight<RenewedWeight> step;
+  step.memory.enter();
+  step.run_step();
+  static_cast<void>(step.copies.take_log());
+  step.memory.with_state({&step.subject.w, 1}, Access::kReadWrite, kNothing);
+  EXPECT_EQ(step.copies.take_log(), Log{"out 0+2"});
+}
+
 TEST(CopiedState, ThatNobodyHasWrittenNeedsNoCopyToLeave) {
   CopiedWeight<StillWeight> step;
   step.memory.enter();
