@@ -255,16 +255,14 @@ class StepModel {
         const double middle = low + (high - low) / 2;
         (is_below(middle) ? low : high) = middle;
       }
-      add(low);
-      add(high);
+      for (const double moved : {low, high}) add(moved);
     };
     add_crossing([&](double moved) { return head.time(moved) <= start; });
     add_crossing(
         [&](double moved) { return tail.time(moved) <= after + again.time(missing - moved); });
     add_crossing([&](double moved) { return tail.time(moved) <= end; });
     add_crossing([&](double moved) { return after + again.time(missing - moved) >= end; });
-    std::ranges::for_each(head.totals(), add);
-    std::ranges::for_each(tail.totals(), add);
+    for (const auto* const curve : {&head, &tail}) std::ranges::for_each(curve->totals(), add);
     for (const double total : again.totals()) add(missing - total);
     return result;
   }

@@ -139,8 +139,8 @@ class SharedAddresses {
       for (std::size_t other = 0; other < intervals_.size(); ++other) {
         if (other == one || !overlap(one, other)) continue;
         if (!withheld_.may_meet(intervals_[one], intervals_[other])) continue;
-        const bool is_lower = placement_.offsets[one] <= placement_.offsets[other];
-        return is_lower ? Pair{one, other} : Pair{other, one};
+        const auto place = [&](std::size_t i) { return std::pair{placement_.offsets[i], i}; };
+        return place(one) < place(other) ? Pair{one, other} : Pair{other, one};
       }
     }
     return std::nullopt;

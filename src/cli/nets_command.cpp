@@ -18,10 +18,12 @@
 #include "nets/network_family.h"
 #include "nets/text/network_file.h"
 #include "prefetch/files/json.h"
+#include "prefetch/planners/catalogue.h"
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/flags/workload_flags.h"
 #include "src/cli/network_dump.h"
+#include "src/plan/state_choice.h"
 #include "src/plan/workload.h"
 #include "src/step/machine_size_model.h"
 
@@ -80,7 +82,8 @@ NetworkFacts gather(const nets::CatalogueEntry& entry, const nets::NetworkOption
   }
   for (const std::size_t batch : batches) {
     const Workload workload{facts.network, size_model, {.batch = batch}};
-    facts.needs.push_back({.batch = batch, .need = workload.need()});
+    const StateChoice state{workload, size_model, {.planner = &prefetch::find_planner("joint")}};
+    facts.needs.push_back({.batch = batch, .need = state.need()});
   }
   return facts;
 }

@@ -11,9 +11,8 @@
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/planners/smallest_budget.h"
-#include "prefetch/runtime/pinned_blocks.h"
-#include "prefetch/runtime/step_layout.h"
 #include "prefetch/verify/verify.h"
+#include "src/plan/resident_need.h"
 #include "um/error.h"
 #include "um/text/texts_apart.h"
 
@@ -132,25 +131,6 @@ void expect_verified(const TaskGraph& graph, const Plan& plan, const std::string
   if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
     throw um::Error{name + " must not run: " + violation->reason};
   }
-}
-
-// What a run needs in which nothing ever moves: its state, small tensors, and the slab.
-Bytes resident_need(const Workload& workload, const Plans& plans) {
-  Bytes state;
-  Bytes buffer;
-  Bytes slab;
-  const auto add = [&](const TaskGraph& graph, const Plan& plan) {
-    const prefetch::StepLayout layout{graph, plan};
-    const Bytes own = prefetch::PinnedBlocks::buffer_size(layout.graph, layout.block_sizes);
-    state = std::max(state, layout.block_sizes.pinned() - own);
-    buffer = std::max(buffer, own);
-    slab = std::max(slab, layout.placement.extent);
-  };
-  for (std::size_t i = 0; i < plans.training.size(); ++i) {
-    add(workload.training_steps()[i].step.graph, plans.training[i]);
-  }
-  add(workload.evaluation().graph, plans.evaluation);
-  return state + buffer + slab;
 }
 
 void settle_resident_budget(const Workload& workload, Bytes budget, Plans& plans) {

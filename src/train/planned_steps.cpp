@@ -140,15 +140,22 @@ std::vector<PlanOfFile> PlannedSteps::read_plans(const PlanPath& path) {
   return files;
 }
 
+// What a budget is relative to: of a plan that is given, the need of its steps.
+prefetch::NearNeed PlannedSteps::need_for(const prefetch::Plan* plan) const {
+  const bool is_given = options_.memory.budget != kAutomatic;
+  const bool is_whole = near_->sub_batches().steps == 1;
+  return is_given && !(plan != nullptr && is_whole) ? whole_need_ : workload_->need();
+}
+
 // The budget, or in resident mode, where none is given, what the run may at most turn out to need.
 Bytes PlannedSteps::find_limit(const prefetch::Plan* plan) const {
   const Bytes available = context_.device->available_memory();
   const bool is_given = options_.memory.budget != kAutomatic;
   if (request_.memory == MemoryMode::kResident && !is_given) return available;
-  const Bytes limit = plan != nullptr && !is_given
-                          ? workload_->run_budget(plan->budget)
-                          : Budget::parse(options_.memory.budget)
-                                .resolve(is_given ? whole_need_ : workload_->need(), available);
+  const Bytes limit =
+      plan != nullptr && !is_given
+          ? workload_->run_budget(plan->budget)
+          : Budget::parse(options_.memory.budget).resolve(need_for(plan), available);
   if (limit > available) {
     throw um::Error{"a budget of " + um::to_string(limit) + " is more than the " +
                     um::to_string(available) + " of memory that are free; " +

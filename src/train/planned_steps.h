@@ -36,12 +36,15 @@ class PlannedSteps {
   void plan(const PlanPath& files);
 
   [[nodiscard]] const Workload& workload() const { return *workload_; }
+  /// What they need in near memory, wherever their state is best.
+  [[nodiscard]] prefetch::NearNeed need() const { return choice_->need(); }
   [[nodiscard]] const std::vector<prefetch::Profile>& profiles() const { return profiles_; }
   [[nodiscard]] const Plans& plans() const { return plans_; }
 
  private:
   void expect_budget_kept(std::span<const PlanOfFile> files) const;
   [[nodiscard]] std::vector<PlanOfFile> read_plans(const PlanPath& files);
+  [[nodiscard]] prefetch::NearNeed need_for(const prefetch::Plan* plan) const;
   [[nodiscard]] um::Bytes find_limit(const prefetch::Plan* plan) const;
   [[nodiscard]] std::vector<prefetch::Profile> find_profiles(um::Bytes limit);
 

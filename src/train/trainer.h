@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "prefetch/need.h"
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
 #include "src/data/dataset.h"
@@ -62,6 +63,8 @@ class Trainer {
   [[nodiscard]] const DatasetPair& data() const { return data_; }
   [[nodiscard]] const ExecutionContext& context() const { return context_; }
   [[nodiscard]] const Workload& workload() const { return steps_->workload(); }
+  /// What a run needs in near memory, with the smallest budget that works.
+  [[nodiscard]] prefetch::NearNeed need() const { return steps_->need(); }
   [[nodiscard]] const Plans& plans() const { return steps_->plans(); }
   [[nodiscard]] const Session& session() const { return *session_; }
   /// The last of the steps of a batch, which updates the weights: its graph, times and plan.

@@ -1,6 +1,7 @@
 #include "src/cli/sweep/sweep_command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -8,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "prefetch/files/graph_stamp.h"
+#include "prefetch/files/json.h"
 #include "src/cli/flags/comparison_flags.h"
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/number_checks.h"
@@ -35,9 +38,16 @@ struct SweepFlags {
   SweepOutput output;
   std::vector<std::string> plans;  // files
   std::string noise;
-  std::string state = "near";
+  std::string state = "auto";
   int threads = 0;
 };
+
+// Whether one of the files has a plan of a step like `workload`'s.
+bool has_plan_of(const Workload& workload, const std::vector<std::string>& files) {
+  return std::ranges::any_of(files, [&](const std::string& file) {
+    return prefetch::is_made_for(workload.training().graph, prefetch::JsonFile{file}.root());
+  });
+}
 
 // One workload for all machines that are not here, one for the host, whose tensors are laid out as
 // this machine's kernels want them.
@@ -47,7 +57,9 @@ std::shared_ptr<const Workload> make_workload(const nets::Network& network,
   const auto make = [&](const SizeModel& size_model) -> std::shared_ptr<const Workload> {
     auto near = std::make_shared<const Workload>(network, size_model, options.workload.step());
     if (options.state == "near") return near;
-    return near->with_moving_state(size_model);
+    auto far = near->with_moving_state(size_model);
+    if (options.state == "auto" && !has_plan_of(*far, options.plans)) return near;
+    return far;
   };
   if (machine != "host") return make(MachineSizeModel{options.device.chosen_precision()});
   return make(*DeviceFlags{}.make_host_backend());
@@ -147,8 +159,8 @@ void add_sweep_command(CLI::App& app) {
       ->add_option("--state", options->state,
                    "near: weights and the optimizer's numbers stay in near memory, as the papers "
                    "have it; far: planners that can (joint, fractional, capacity, on-demand) may "
-                   "move them, for others they are near")
-      ->check(CLI::IsMember({"near", "far"}))
+                   "move them, for others they are near; auto: near, unless a --plan moves them")
+      ->check(CLI::IsMember({"auto", "near", "far"}))
       ->capture_default_str();
   command
       ->add_option("--plan", options->plans,

@@ -92,7 +92,7 @@ class Training {
     describe_sub_batches();
     tell("{}; budget {} (smallest feasible {}, all near {})\n",
          trainer_.session().memory_description(), um::to_string(trainer_.plans().budget),
-         um::to_string(workload().need().smallest), um::to_string(workload().need().resident));
+         um::to_string(trainer_.need().smallest), um::to_string(trainer_.need().resident));
     std::string algorithms;
     for (const auto& [name, count] : facts.algorithms) {
       algorithms += fmt::format("{}{} {}", algorithms.empty() ? "" : ", ", count, name);
@@ -154,8 +154,8 @@ class Training {
                 {"planned_prefetch_bytes", facts.prefetched.count()},
                 {"profile", trainer_.profile().source},
                 {"budget_bytes", summary.budget.count()},
-                {"min_budget_bytes", workload().need().smallest.count()},
-                {"resident_bytes", workload().need().resident.count()},
+                {"min_budget_bytes", trainer_.need().smallest.count()},
+                {"resident_bytes", trainer_.need().resident.count()},
                 {"near_peak_bytes", summary.near_peak.count()},
                 {"page_bytes", workload().page().count()},
                 {"steps", summary.steps},

@@ -20,7 +20,7 @@ class BadPlan : public testing::Test {
  protected:
   // A plan of `small_training` that moves blocks.
   BadPlan() {
-    succeed({"plan --net lenet --batch 8 --budget min --recompute off --out", path()});
+    succeed({"plan --net lenet --batch 8 --budget min --state near --recompute off --out", path()});
     std::ifstream{path()} >> plan_;
     EXPECT_FALSE(plan_.at("offloads").empty());
     EXPECT_FALSE(plan_.at("prefetches").empty());
@@ -59,7 +59,7 @@ TEST_F(BadPlan, WithPartsOfBlocksCannotMoveByExplicitCopies) {
 }
 
 TEST_F(BadPlan, MadeForALargerBudgetIsRefused) {
-  succeed({"plan --net lenet --batch 8 --out", path()});
+  succeed({"plan --net lenet --batch 8 --state near --out", path()});
   expect_refused(1, training("--budget min"), {"plan.json", "made for a budget of"});
 }
 
