@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "tests/prefetch/drawn_homes.h"
 #include "tests/prefetch/runtime/step_equivalence.h"
 #include "um/host/managed/uffd_probe.h"
 
 namespace spillway::prefetch::testing {
 namespace {
 
+constexpr const char* kDrawnHomes = "drawn homes";  // in place of a planner
 const Execution::Order kTwoStepsByTurns{0, 0, 0, 1, 1, 0, 1};
 
 // What of a training step evaluates: its forward tasks. It leaves some weights alone, and changes
@@ -33,7 +36,11 @@ class TwoSteps {
     profiles_[1] = random_profile(graphs_[1]);
     Problem problem = random_step_problem(graphs_[0], profiles_[0]);
     problem.whole_blocks = whole_blocks;
-    plans_[0] = planned_with_more(find_planner(planner), problem);
+    std::optional<Plan> drawn;
+    if (planner == kDrawnHomes) drawn = plan_with_drawn_homes(problem);
+    plans_[0] = drawn ? *drawn
+                      : planned_with_more(
+                            find_planner(planner == kDrawnHomes ? "capacity" : planner), problem);
     Problem evaluation{.graph = graphs_[1],
                        .profile = profiles_[1],
                        .budget = problem.budget,
@@ -129,7 +136,8 @@ TEST_P(FarState, IsTheSameGivenAhead) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Planners, FarState,
-                         ::testing::Values("joint", "capacity", "fractional", "modnn"));
+                         ::testing::Values("joint", "capacity", "fractional", "modnn",
+                                           kDrawnHomes));
 
 }  // namespace
 }  // namespace spillway::prefetch::testing
