@@ -54,7 +54,7 @@ OffloadOptions HomeSearch::options_of(const Shares& shares) const {
   return result;
 }
 
-// Where the parts end that are so many 64ths together.
+// Where the parts end that are so many of kAll together.
 Bytes HomeSearch::end_of(int shares) const {
   return um::round_up(part_of(state_, shares, kAll), block_sizes_.page());
 }
@@ -135,7 +135,7 @@ void HomeSearch::wander(Found& best) {
   std::mt19937_64 generator{0};
   const auto change = [&](int scale, int max) {
     const std::uint64_t draw = generator();
-    const auto span = static_cast<std::uint64_t>(2 * std::min(scale, max) + 1);
+    const std::uint64_t span = 2 * static_cast<std::uint64_t>(std::min(scale, max)) + 1;
     return draw % 2 == 0 ? 0 : static_cast<int>(draw / 2 % span) - std::min(scale, max);
   };
   for (int i = 0; left_ > 0 && best.makespan > good_enough_; ++i) {

@@ -205,7 +205,8 @@ class TimedExecution {
 
   // Whether it has left, and has room from now on up to its use.
   [[nodiscard]] bool has_room(const FarInterval& each) const {
-    if (!each.starts_far && freed_by_[places_[&each - far_intervals_.data()] - 1] > freed_) {
+    const auto index = static_cast<std::size_t>(&each - far_intervals_.data());
+    if (!each.starts_far && freed_by_[places_[index] - 1] > freed_) {
       return false;
     }
     // Between two runs no more is live than during the next one.

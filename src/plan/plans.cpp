@@ -197,7 +197,7 @@ prefetch::Problem make_problem(const TaskGraph& graph, const Profile& profile, B
 }
 
 void expect_feasible(const StepToPlan& step, Bytes budget) {
-  if (const auto refusal = too_small(step, budget)) throw *refusal;
+  if (const auto refusal = too_small(step, budget)) throw BudgetTooSmall{*refusal};
 }
 
 void expect_feasible(const Workload& workload, Bytes budget, const PlanRequest& request) {
@@ -224,7 +224,7 @@ Plan plan_step(const StepToPlan& step, const Profile& profile, Bytes budget,
   auto planned = try_plan_step(step, profile, budget, request);
   if (auto* const plan = std::get_if<Plan>(&planned)) return std::move(*plan);
   const auto& refusal = std::get<BudgetTooSmall>(planned);
-  if (needs_no_search(request)) throw refusal;
+  if (needs_no_search(request)) throw BudgetTooSmall{refusal};
   throw refusal.with(smallest_run_budget(step, refusal, [&](Bytes larger) {
     return verifies(step.graph, try_plan_step(step, profile, larger, request));
   }));

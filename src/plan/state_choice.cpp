@@ -15,7 +15,13 @@ using um::Bytes;
 using um::Nanoseconds;
 
 bool may_be_far(const PlanRequest& request) {
-  if (request.state == StateRule::kNear || request.memory == MemoryMode::kResident) return false;
+  if (request.state == StateRule::kNear) return false;
+  if (request.memory == MemoryMode::kResident) {
+    if (request.state == StateRule::kAuto) return false;
+    throw um::Error{
+        "--memory resident has no far memory; leave out --state far, or take --memory managed or "
+        "copy"};
+  }
   if (request.planner->moves_state()) return true;
   if (request.state == StateRule::kAuto) return false;
   throw um::Error{"planner " + std::string{request.planner->name()} +
@@ -67,7 +73,7 @@ StateChoice::Outcome outcome_of(Attempt attempt) {
 StateChoice::StateChoice(const Workload& near, const SizeModel& size_model,
                          const PlanRequest& request)
     : near_{near},
-      far_{request.state == StateRule::kNear ? nullptr : near.with_moving_state(size_model)},
+      far_{near.with_moving_state(size_model)},
       rule_{request.state},
       may_be_far_{may_be_far(request)} {}
 

@@ -24,9 +24,8 @@ class StateChoice {
   StateChoice(const Workload& near, const SizeModel& size_model, const PlanRequest& request);
 
   [[nodiscard]] const Workload& near() const { return near_; }
-  /// The one whose state moves, whatever planner is asked for: a plan in a file may be of it. Null
-  /// where the request wants state near.
-  [[nodiscard]] const Workload* far() const { return far_.get(); }
+  /// The one whose state moves, whatever is asked for: a plan in a file may be of it.
+  [[nodiscard]] const Workload& far() const { return *far_; }
 
   /// What budgets are relative to: the need of a run that moves nothing, the smallest budget of
   /// both.

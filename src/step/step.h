@@ -83,8 +83,8 @@ struct Step {
 [[nodiscard]] Step make_evaluation_step(const nets::Network& network, const SizeModel& size_model,
                                         const StepOptions& options);
 
-/// Lets plans send parameters and the optimizer's numbers far. Running statistics and a staged batch
-/// stay near.
+/// Lets plans send parameters and the optimizer's numbers far. Running statistics and a staged
+/// batch stay near.
 void let_state_move(Step& step);
 
 /// Plans and checkpoints know blocks and tasks by their names, which are made of the layers'.

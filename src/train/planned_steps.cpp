@@ -126,13 +126,15 @@ void PlannedSteps::expect_budget_kept(std::span<const PlanOfFile> files) const {
 std::vector<PlanOfFile> PlannedSteps::read_plans(const PlanPath& path) {
   std::vector<PlanOfFile> files;
   if (!path) return files;
-  const Workload* const far = choice_->far();
+  const Workload& far = choice_->far();
   for (std::size_t i = 0; i < near_->training_steps().size(); ++i) {
     const std::string name = path(i);
     const prefetch::JsonFile file{name};
-    if (i == 0 && far != nullptr &&
-        prefetch::is_made_for(far->training_steps().front().step.graph, file.root())) {
-      workload_ = far;
+    if (i == 0 && prefetch::is_made_for(far.training_steps().front().step.graph, file.root())) {
+      if (request_.state == StateRule::kNear) {
+        throw um::Error{name + " moves weights and optimizer state; leave out --state near"};
+      }
+      workload_ = &far;
     }
     files.push_back({.plan = prefetch::read_plan(file, workload_->training_steps()[i].step.graph),
                      .name = name});

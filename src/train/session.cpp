@@ -57,6 +57,7 @@ std::vector<prefetch::StepLayout> layouts_of(const Workload& workload, const Pla
   const std::vector<RepeatedStep>& steps = workload.training_steps();
   um::expects(plans.training.size() == steps.size(), "a plan for each training step");
   std::vector<const prefetch::TaskGraph*> graphs;
+  graphs.reserve(steps.size() + 1);
   for (const RepeatedStep& part : steps) graphs.push_back(&part.step.graph);
   graphs.push_back(&workload.evaluation().graph);
   const std::vector<prefetch::StatePlaces> places = share_state(graphs, workload.page());
@@ -111,10 +112,10 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
       batches_{workload.sub_batches()},
       layouts_{layouts_of(workload, plans)},
       space_{*context.device, mode,         with_page(space, workload.page()),
-             layouts(),       near_memory_, ledger_},
-      evaluation_{std::make_unique<Runner>(workload.evaluation(), layouts_.back(), *this, context,
-                                           stop, space.gpu.graph)} {
+             layouts(),       near_memory_, ledger_} {
   const std::stop_token in_step = stop_after == StopAfter::kTask ? stop : std::stop_token{};
+  evaluation_ = std::make_unique<Runner>(workload.evaluation(), layouts_.back(), *this, context,
+                                         in_step, space.gpu.graph);
   for (std::size_t i = 0; i < workload.training_steps().size(); ++i) {
     const RepeatedStep& part = workload.training_steps()[i];
     training_.push_back({.runner = std::make_unique<Runner>(part.step, layouts_[i], *this, context,
@@ -124,9 +125,11 @@ Session::Session(ExecutionContext& context, const Workload& workload, const Plan
     batch_ += part.times * part.batch;
   }
   state_.reach_through([this](auto ids, um::Access access, const auto& use) {
+    um::expects(!is_in_step_, "state of steps that came to their end");
     prefetch::StepMemory& memory = *training_.back().runner->memory;
     give_state_to(memory);
     memory.with_state(ids, access, use);
+    near_peak_ = std::max(near_peak_, ledger_.peak());
   });
 }
 
@@ -191,9 +194,11 @@ Session::Finished Session::run(Runner& runner, const StepContext& context, const
         {.load = runner.staged_load, .batch = context.batch, .first = context.first_sample},
         {.load = next.runner->staged_load, .batch = next.batch, .first = next.first});
   }
+  is_in_step_ = true;
   StepResult result = runner.executor.run(context, [&] {
     if (runner.staged_load != nullptr) stage_.loaded();
   });
+  is_in_step_ = false;
   const StepReport report{.loss = result.loss,
                           .correct = result.correct,
                           .learning_rate = context.learning_rate,

@@ -43,8 +43,8 @@ struct StepReport {
   std::string problem;    ///< what the user should know of it; mostly nothing
 };
 
-/// Where a training step that is under way ends when a stop is requested: after the task under way,
-/// with weights that are updated in part; or at its end.
+/// Where a step that is under way ends when a stop is requested: after the task under way, with
+/// weights that are updated in part, and state that moves in between; or at its end.
 enum class StopAfter : std::uint8_t { kTask, kStep };
 
 /// A network in memory, ready to train: state, near and far memory within a budget, and the
@@ -54,8 +54,8 @@ enum class StopAfter : std::uint8_t { kTask, kStep };
 class Session {
  public:
   /// All arguments but `stop` must outlive it. `space` gives far memory, link and paging. When
-  /// `stop` is requested the step under way throws Interrupted, but for a training step that goes
-  /// on to its end as `stop_after` says. Throws: um::Error; um::OutOfMemory.
+  /// `stop` is requested the step under way throws Interrupted, unless it goes on to its end as
+  /// `stop_after` says. Throws: um::Error; um::OutOfMemory.
   Session(ExecutionContext& context, const Workload& workload, const Plans& plans, MemoryMode mode,
           const um::ManagedOptions& space, const std::stop_token& stop = {},
           StopAfter stop_after = StopAfter::kTask);
@@ -134,6 +134,7 @@ class Session {
   std::vector<Part> training_;
   std::unique_ptr<Runner> evaluation_;
   prefetch::StepMemory* holder_ = nullptr;  // of the state that moves; null: it is all far
+  bool is_in_step_ = false;                 // also where its step has thrown
   prefetch::Timeline timeline_;
   um::Bytes near_peak_;
 };

@@ -50,7 +50,7 @@ class SettledSession {
 std::optional<Evaluation> evaluate_unless_stopped(Session& session, const Dataset& data,
                                                   const std::stop_token& stop) {
   try {
-    return evaluate(session, data, session.evaluation_batch());
+    return evaluate(session, data, session.evaluation_batch(), stop);
   } catch (const Interrupted&) {
     if (!stop.stop_requested()) throw;  // it was another stop, which nobody wants saved
     return std::nullopt;
@@ -98,7 +98,8 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
   }
 }
 
-Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch) {
+Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch,
+                    const std::stop_token& stop) {
   BatchLoader loader{data,
                      batch,
                      evaluation_order(data.size(), batch),
@@ -110,6 +111,7 @@ Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch) {
   double correct = 0;
   double count = 0;
   for (std::uint64_t step = evaluation_steps(data.size(), batch); step > 0; --step) {
+    if (stop.stop_requested()) throw Interrupted{};
     const Batch& batch_of_step = loader.next();
     const StepReport report =
         session.evaluate({.batch = &batch_of_step, .next_batch = loader.peek()});

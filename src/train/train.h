@@ -52,7 +52,8 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
            const TrainEvents& events, const std::stop_token& stop = {});
 
 /// The loss and accuracy of `session` on all of `data`, `batch` samples at a time. Requires: those
-/// of Session::evaluation_batch().
-[[nodiscard]] Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch);
+/// of Session::evaluation_batch(). Throws: Interrupted between two steps when `stop` is requested.
+[[nodiscard]] Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch,
+                                  const std::stop_token& stop = {});
 
 }  // namespace spillway

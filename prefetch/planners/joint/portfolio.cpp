@@ -8,6 +8,7 @@
 
 #include "prefetch/bounds/bounds.h"
 #include "prefetch/simulate/simulate.h"
+#include "prefetch/verify/verify.h"
 
 namespace spillway::prefetch {
 
@@ -34,11 +35,13 @@ std::optional<EvaluatedPlan> Portfolio::shorter(um::Nanoseconds limit) const {
     const um::Nanoseconds makespan = simulate(*plan, problem_.profile).makespan();
     if (makespan < limit) found[i] = {.plan = std::move(*plan), .makespan = makespan};
   });
-  std::optional<EvaluatedPlan> best;
+  std::erase_if(found, [](const auto& each) { return !each; });
+  std::ranges::stable_sort(found, {}, [](const auto& each) { return each->makespan; });
   for (auto& each : found) {
-    if (each && (!best || each->makespan < best->makespan)) best = std::move(each);
+    if (std::holds_alternative<Verified>(verify(problem_.graph, each->plan)))
+      return std::move(each);
   }
-  return best;
+  return std::nullopt;
 }
 
 }  // namespace spillway::prefetch

@@ -38,6 +38,11 @@ void add_machine_to(CLI::App& app, SubjectFlags& options) {
 }  // namespace
 
 void PlanSubject::choose_state(const PlanRequest& request) {
+  if (!workload && request.state == StateRule::kFar) {
+    throw um::Error{
+        "a trace says itself which weights may be far; leave out --state far, or give "
+        "--offload-weights"};
+  }
   if (workload) state = std::make_unique<const StateChoice>(*workload, *size_model, request);
 }
 

@@ -33,7 +33,7 @@ struct PlanSubject {
   std::optional<prefetch::Machine> machine;      ///< where times are modelled, not read
   std::unique_ptr<const StateChoice> state;      ///< of `workload`; null where there is no choice
   std::unique_ptr<const prefetch::Trace> trace;  ///< null where it is a network
-  std::optional<StepToPlan> step;  ///< always there
+  std::optional<StepToPlan> step;                ///< always there
   prefetch::Profile profile;
   um::Bytes available;      ///< near memory there is
   std::string title;        ///< for people: "vgg16 at batch 256"

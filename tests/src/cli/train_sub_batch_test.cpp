@@ -51,7 +51,8 @@ TEST(TrainSubBatch, OfTheSizeAskedForIsNamedAndEndsAsTheWholeBatchUpToRounding) 
 TEST(TrainSubBatch, TrainsInABudgetThatTheWholeBatchBreaks) {
   const std::uint64_t smallest = trained("--state near").at("min_budget_bytes");
   const std::string budget = std::to_string(smallest - 1);
-  expect_refused(kFailure, train_lenet({"--state near --budget", budget}), {"needs most", "smallest budget"});
+  expect_refused(kFailure, train_lenet({"--state near --budget", budget}),
+                 {"needs most", "smallest budget"});
   for (const char* size : {"4", "auto"}) {
     const json parts = trained({"--budget", budget, "--sub-batch", size});
     EXPECT_GT(parts.at("sub_steps"), 1) << size;

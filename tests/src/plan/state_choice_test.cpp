@@ -62,7 +62,7 @@ TEST_F(StateChoiceTest, MovesStateWhereItHasNoRoom) {
     const StateChoice all = choice(wanted);
     EXPECT_EQ(&all.within(smallest_near), &workload);
     const Workload& far = all.within(smallest_near - Bytes{1});
-    EXPECT_EQ(&far, all.far());
+    EXPECT_EQ(&far, &all.far());
     const StateChoice::Outcome outcome = all.plan(profiles(far), smallest_far, wanted);
     ASSERT_EQ(outcome.workload, &far);
     const prefetch::Plan& plan = outcome.plans.training.front();
@@ -102,7 +102,7 @@ TEST_F(StateChoiceTest, BelowTheSmallestSaysWhatWorks) {
 TEST_F(StateChoiceTest, AProfileServesBothAlike) {
   const StateChoice all = choice(request(StateRule::kAuto));
   const prefetch::Profile near = profiles(workload).front();
-  const prefetch::Profile far = profile_for(all.far()->training().graph, near);
+  const prefetch::Profile far = profile_for(all.far().training().graph, near);
   EXPECT_NE(far.graph, near.graph);
   EXPECT_EQ(far.durations, near.durations);
 }

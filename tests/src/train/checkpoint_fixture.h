@@ -43,7 +43,9 @@ class CheckpointFixture : public testing::Test {
                          .deterministic = true},
             .step = step};
   }
-  [[nodiscard]] State make_state() { return {step, prefetch::kSmallestPage, backend, device.memory()}; }
+  [[nodiscard]] State make_state() {
+    return {step, prefetch::kSmallestPage, backend, device.memory()};
+  }
   void save(std::uint64_t seed) {
     state.initialise(seed);
     checkpoints.save(at_step(seed), state);

@@ -19,7 +19,9 @@ using test::refusal;
 
 class StateTest : public testing::Test {
  protected:
-  [[nodiscard]] State make_state() { return {step, prefetch::kSmallestPage, backend, device.memory()}; }
+  [[nodiscard]] State make_state() {
+    return {step, prefetch::kSmallestPage, backend, device.memory()};
+  }
   [[nodiscard]] std::string path() const { return folder.file("state.safetensors"); }
   // Writes a file of these tensors, all their values zero.
   void write(const std::vector<StoredTensor>& tensors) const {
