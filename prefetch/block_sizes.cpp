@@ -43,7 +43,7 @@ Bytes choose_page(const TaskGraph& graph) {
       const bool may_leave = graph.data[i].may_leave();
       rounded += size > Bytes{} ? size : (may_leave ? 2 * graph.data[i].size : Bytes{});
     }
-    const std::uint64_t allowed = page == kLargestPage ? 112 : 105;  // percent
+    const std::uint64_t allowed = page == kLargestPage ? 120 : 105;  // percent
     if (100 * rounded <= allowed * exact) return page;
   }
   return kSmallestPage;

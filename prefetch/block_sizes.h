@@ -50,9 +50,10 @@ class BlockSizes {
 };
 
 /// The largest page with which rounding to pages adds little to the tensors of `graph`: at most
-/// 12 % for 2 MiB, which the processor maps as one huge page (ResNet-50 at batch 32 and 40 % took
-/// 3.9 s a step with them, 4.8 s with 1 MiB), at most 5 % below, down to 4 KiB: small networks
-/// still have budgets worth the name.
+/// 20 % for 2 MiB, which the processor maps as one huge page, at most 5 % below, down to 4 KiB:
+/// small networks still have budgets worth the name. Steps of smaller pages are slower than their
+/// tasks were alone, and each move costs more: GoogLeNet at batch 32 and 40 % takes 1.29 s by
+/// `capacity`, as predicted, in pages of 2 MiB, and 1.48 s instead of 1.26 s in pages of 512 KiB.
 [[nodiscard]] um::Bytes choose_page(const TaskGraph& graph);
 
 }  // namespace spillway::prefetch

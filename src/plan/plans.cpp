@@ -12,6 +12,7 @@
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/planners/smallest_budget.h"
 #include "prefetch/verify/verify.h"
+#include "src/plan/placed_plan.h"
 #include "src/plan/resident_need.h"
 #include "um/error.h"
 #include "um/text/texts_apart.h"
@@ -62,6 +63,16 @@ std::variant<Plan, Infeasible> try_graph(const TaskGraph& graph, const Profile& 
   const prefetch::Planner& planner =
       is_resident ? prefetch::find_planner("resident") : *request.planner;
   return planner.plan(make_problem(graph, profile, step_budget, page, request));
+}
+
+// In copy mode its blocks get fixed places where they can: only of plans that will run, as it takes
+// several times as long as planning.
+Plan placed(const StepToPlan& step, Plan plan, const Profile& profile, Bytes budget,
+            const PlanRequest& request) {
+  if (request.memory != MemoryMode::kCopy) return plan;
+  return with_fixed_places(
+      *request.planner, make_problem(step.graph, profile, step.budget(budget), step.page, request),
+      std::move(plan));
 }
 
 bool verifies(const TaskGraph& graph, const std::variant<Plan, BudgetTooSmall>& planned) {
@@ -163,27 +174,29 @@ Plans finish(std::vector<PlanOfFile> training, const Workload& workload,
 }
 
 // Complains about the plan of a file for one of the training steps.
-void expect_usable(const PlanOfFile& file, const StepToPlan& step, Bytes budget,
-                   const PlanRequest& request) {
+void expect_kept(const PlanOfFile& file, const StepToPlan& step, Bytes budget) {
+  if (file.plan.budget <= step.budget(budget)) return;
+  const auto [made_for, given] = um::texts_apart(file.plan.budget, budget);
+  throw um::Error{file.name + " was made for a budget of " + made_for + ", more than the " + given +
+                  " given here"};
+}
+
+}  // namespace
+
+void expect_usable(const PlanOfFile& file, const TaskGraph& graph, Bytes page, MemoryMode memory) {
   const auto& [plan, name] = file;
-  if (plan.page != step.page) {
+  if (plan.page != page) {
     throw um::Error{name + " moves pages of " + um::to_string(plan.page) +
-                    ", but this network's are " + um::to_string(step.page)};
+                    ", but this network's are " + um::to_string(page)};
   }
-  if (request.memory == MemoryMode::kCopy &&
-      (plan.residency == prefetch::Residency::kOnDemand || !moves_whole_blocks(plan, step.graph))) {
+  if (memory == MemoryMode::kCopy &&
+      (plan.residency == prefetch::Residency::kOnDemand || !moves_whole_blocks(plan, graph))) {
     throw um::Error{name +
                     " moves parts of blocks, which only unified memory can do; make a plan for "
                     "explicit copies with spillway plan --memory copy"};
   }
-  if (request.memory != MemoryMode::kResident && plan.budget > step.budget(budget)) {
-    const auto [made_for, given] = um::texts_apart(plan.budget, budget);
-    throw um::Error{name + " was made for a budget of " + made_for + ", more than the " + given +
-                    " given here"};
-  }
+  expect_verified(graph, plan, name);
 }
-
-}  // namespace
 
 prefetch::Problem make_problem(const TaskGraph& graph, const Profile& profile, Bytes budget,
                                Bytes page, const PlanRequest& request) {
@@ -222,7 +235,9 @@ std::variant<Plan, BudgetTooSmall> try_plan_step(const StepToPlan& step, const P
 Plan plan_step(const StepToPlan& step, const Profile& profile, Bytes budget,
                const PlanRequest& request) {
   auto planned = try_plan_step(step, profile, budget, request);
-  if (auto* const plan = std::get_if<Plan>(&planned)) return std::move(*plan);
+  if (auto* const plan = std::get_if<Plan>(&planned)) {
+    return placed(step, std::move(*plan), profile, budget, request);
+  }
   const auto& refusal = std::get<BudgetTooSmall>(planned);
   if (needs_no_search(request)) throw BudgetTooSmall{refusal};
   throw refusal.with(smallest_run_budget(step, refusal, [&](Bytes larger) {
@@ -250,7 +265,8 @@ Plans make_plans(const Workload& workload, std::span<const Profile> profiles, By
     if (const auto* const refusal = std::get_if<BudgetTooSmall>(&planned)) {
       planner.refuse(*refusal, false);
     }
-    Plan plan = std::get<Plan>(std::move(planned));
+    Plan plan = placed(workload.training_to_plan(i), std::get<Plan>(std::move(planned)),
+                       profiles[i], budget, request);
     std::string name = "the plan of planner " + plan.planner;
     plans.push_back({.plan = std::move(plan), .name = std::move(name)});
   }
@@ -266,7 +282,9 @@ Plans use_plans(std::vector<PlanOfFile> files, const Workload& workload,
                 std::span<const Profile> profiles, Bytes budget, const PlanRequest& request) {
   um::expects(files.size() == workload.training_steps().size(), "a plan for each step");
   for (std::size_t i = 0; i < files.size(); ++i) {
-    expect_usable(files[i], workload.training_to_plan(i), budget, request);
+    const StepToPlan step = workload.training_to_plan(i);
+    expect_usable(files[i], step.graph, step.page, request.memory);
+    if (request.memory != MemoryMode::kResident) expect_kept(files[i], step, budget);
   }
   return finish(std::move(files), workload, profiles, budget, request, true);
 }

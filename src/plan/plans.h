@@ -51,6 +51,11 @@ struct PlanOfFile {
   std::string name;
 };
 
+/// Throws: um::Error when the plan does not verify, moves other pages than the step's, or cannot be
+/// executed in the memory mode.
+void expect_usable(const PlanOfFile& file, const prefetch::TaskGraph& graph, um::Bytes page,
+                   MemoryMode memory);
+
 /// Throws: BudgetTooSmall when no plan can keep `budget`, which is the whole run's.
 void expect_feasible(const StepToPlan& step, um::Bytes budget);
 /// The same, and names the smallest budget that works for the planner asked for, by modelled times.

@@ -70,11 +70,11 @@ um::Bytes line_bytes(const TrainRow& row, std::span<const TrainRow> rows) {
 }  // namespace
 
 std::string strategy_label(const TrainRow& row) {
-  const auto& [name, memory, planner] = row.key.strategy;
+  const auto& [name, memory, planner, file] = row.key.strategy;
   if (name == "copy" && planner != nullptr && planner->name() != "joint") {
     return std::string{planner->name()} + " (copy)";
   }
-  if (memory == MemoryMode::kManaged || to_string(memory) == name) return name;
+  if (memory == MemoryMode::kManaged || to_string(memory) == name || !file.empty()) return name;
   return name + " (" + std::string{to_string(memory)} + ")";
 }
 

@@ -5,8 +5,7 @@
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
-#include "prefetch/verify/verify.h"
-#include "um/error.h"
+#include "src/plan/plans.h"
 
 namespace spillway {
 
@@ -15,26 +14,15 @@ PlanFileStrategy::PlanFileStrategy(std::string path)
 
 std::variant<prefetch::Plan, prefetch::Infeasible> PlanFileStrategy::plan(
     const prefetch::Problem& problem) const {
-  prefetch::Plan plan = prefetch::read_plan(prefetch::JsonFile{path_}, problem.graph);
-  if (plan.page != problem.page) {
-    throw um::Error{path_ + " moves pages of " + um::to_string(plan.page) +
-                    ", but this network's are " + um::to_string(problem.page)};
-  }
-  if (problem.whole_blocks && (plan.residency == prefetch::Residency::kOnDemand ||
-                               !moves_whole_blocks(plan, problem.graph))) {
-    throw um::Error{path_ +
-                    " moves parts of blocks, which explicit copies cannot do; compare it with "
-                    "--memory managed"};
-  }
-  const auto verdict = prefetch::verify(problem.graph, plan);
-  if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
-    throw um::Error{path_ + " must not run: " + violation->reason};
-  }
-  if (plan.budget > problem.budget) {
+  PlanOfFile file{.plan = prefetch::read_plan(prefetch::JsonFile{path_}, problem.graph),
+                  .name = path_};
+  expect_usable(file, problem.graph, problem.page,
+                problem.whole_blocks ? MemoryMode::kCopy : MemoryMode::kManaged);
+  if (file.plan.budget > problem.budget) {
     return prefetch::Infeasible{.task = prefetch::infeasible(problem).task,
-                                .smallest_budget = plan.budget};
+                                .smallest_budget = file.plan.budget};
   }
-  return plan;
+  return std::move(file.plan);
 }
 
 }  // namespace spillway

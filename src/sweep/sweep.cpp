@@ -17,6 +17,7 @@
 #include "prefetch/planners/smallest_budget.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
+#include "src/plan/placed_plan.h"
 #include "src/plan/plan_facts.h"
 #include "src/sweep/memory_by_run.h"
 #include "src/sweep/robustness.h"
@@ -124,7 +125,10 @@ Point evaluate(const SweepPoint& sweep_point, const Strategy& strategy, const Po
       return point;
     }
     const auto begin = std::chrono::steady_clock::now();
-    const auto planned = strategy.planner->plan(problem);
+    auto planned = strategy.planner->plan(problem);
+    if (auto* const plan = std::get_if<Plan>(&planned); plan != nullptr && options.whole_blocks) {
+      *plan = with_fixed_places(*strategy.planner, problem, std::move(*plan));
+    }
     const Nanoseconds planning = std::chrono::steady_clock::now() - begin;
     if (const auto* const reason = std::get_if<Infeasible>(&planned)) {
       point.smallest_budget = smallest_budget(sweep_point, *strategy.planner, problem, *reason);

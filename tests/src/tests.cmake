@@ -76,7 +76,7 @@ spillway_test(training_tests
           src/step/fusion_test.cpp
           src/step/gradients_test.cpp src/train/initial_values_test.cpp
           src/train/learning_rate_test.cpp src/profile/min_slab_test.cpp src/modnn_golden_test.cpp
-          src/paleo_figure_test.cpp src/plan/plans_test.cpp
+          src/paleo_figure_test.cpp src/plan/placed_plan_test.cpp src/plan/plans_test.cpp
           src/plan/state_choice_test.cpp src/profile/profiler_test.cpp
           src/profile/scratch_ring_test.cpp src/train/shortest_decimal_test.cpp
           src/train/state_test.cpp src/execute/step_space_test.cpp src/step/step_test.cpp

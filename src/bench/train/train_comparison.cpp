@@ -56,7 +56,8 @@ TrainTrial& TrainComparison::find_or_add_trial(const TrainSubject& subject,
                                                const TrainStrategy& strategy, Bytes budget) {
   const auto found = std::ranges::find_if(trials_, [&](const auto& trial) {
     return &trial->subject() == &subject && trial->strategy().memory == strategy.memory &&
-           trial->strategy().planner == strategy.planner && trial->budget() == budget;
+           trial->strategy().planner == strategy.planner &&
+           trial->strategy().plan_file == strategy.plan_file && trial->budget() == budget;
   });
   if (found != trials_.end()) return **found;
   trials_.push_back(std::make_unique<TrainTrial>(subject, strategy, budget, settling_));

@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "prefetch/files/json.h"
+#include "prefetch/files/plan_file.h"
 #include "src/bench/warm_up.h"
 #include "src/plan/predicted_step.h"
 #include "um/error.h"
@@ -22,12 +24,21 @@ void expect_budget_kept(const TrainStrategy& strategy, const Plans& plans,
   throw um::Error{"page faults alone keep no budget on " + device.name()};
 }
 
+Plans plans_of(const TrainStrategy& strategy, const Workload& workload,
+               const prefetch::Profile& profile, um::Bytes budget) {
+  if (strategy.plan_file.empty()) return make_plans(workload, profile, budget, strategy.request());
+  prefetch::Plan plan =
+      prefetch::read_plan(prefetch::JsonFile{strategy.plan_file}, workload.training().graph);
+  return use_plan(std::move(plan), strategy.plan_file, workload, profile, budget,
+                  strategy.request());
+}
+
 }  // namespace
 
 void TrainTrial::plan(const um::Device& device) {
   try {
     const prefetch::Profile& profile = subject_.profile(strategy_.memory);
-    Plans plans = make_plans(subject_.workload(), profile, budget_, strategy_.request());
+    Plans plans = plans_of(strategy_, subject_.workload(), profile, budget_);
     expect_budget_kept(strategy_, plans, device);
     predicted_ =
         predicted_step(subject_.workload(), std::span{&profile, 1}, plans, strategy_.memory);

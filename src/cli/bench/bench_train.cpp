@@ -23,10 +23,15 @@ struct TrainFlags {
   std::string budget;                // of the series over batches; empty: memory ends at its middle
   std::vector<std::string> strategies{"on-demand", "capacity", "joint", "copy"};
   std::vector<std::string> planners;  // further ones
+  std::vector<std::string> plans;     // files, of the series over budgets
 };
 
 std::string check_strategy(const std::string& name) {
   return complaint_of([&] { static_cast<void>(find_train_strategy(name)); });
+}
+
+std::string check_plan(const std::string& text) {
+  return complaint_of([&] { static_cast<void>(plan_file_strategy(text)); });
 }
 
 std::vector<TrainStrategy> strategies_of(const TrainFlags& options) {
@@ -55,7 +60,7 @@ std::size_t middle_of(const TrainFlags& options, std::size_t batch,
 }
 
 void add_rows(const TrainFlags& options, const NetAtBatch& at, BenchTraining& bench) {
-  const std::vector<TrainStrategy> strategies = strategies_of(options);
+  std::vector<TrainStrategy> strategies = strategies_of(options);
   std::vector<const TrainSubject*> subjects;
   std::vector<prefetch::NearNeed> needs;
   const std::vector<std::size_t> batches = batches_of(options, at.batch);
@@ -69,6 +74,7 @@ void add_rows(const TrainFlags& options, const NetAtBatch& at, BenchTraining& be
                                  ? NamedBudget{.text = um::to_string(middle), .size = middle}
                                  : bench.resolve(options.budget, fixed);
   add_batch_series(bench.comparison(), subjects, strategies, budget);
+  for (const std::string& text : options.plans) strategies.push_back(plan_file_strategy(text));
   add_budget_series(bench.comparison(), TrainSeries::kBudget, fixed, strategies,
                     bench.resolve(options.flags.budgets, fixed));
 }
@@ -80,6 +86,7 @@ void bench_train(TrainFlags& options, const CLI::App& command) {
   nlohmann::json used = options.flags.options(command);
   used["strategies"] = options.strategies;
   used["planners"] = options.planners;
+  used["plan"] = options.plans;
   bench.run(std::move(used));
 }
 
@@ -116,6 +123,14 @@ void add_comparison_to(CLI::App& command, TrainFlags& options) {
           "explains them")
       ->delimiter(',')
       ->check(check_strategy)
+      ->group(BenchTrainingFlags::kComparison);
+  command
+      .add_option("--plan", options.plans,
+                  "Plans to compare at the network's batch size, from files that spillway plan "
+                  "--out wrote, separated by commas: FILE over unified memory, copy:FILE with "
+                  "explicit copies")
+      ->delimiter(',')
+      ->check(check_plan)
       ->group(BenchTrainingFlags::kComparison);
 }
 

@@ -10,11 +10,17 @@
 #include <string>
 #include <vector>
 
+#include "prefetch/files/json.h"
+#include "prefetch/files/machine.h"
+#include "prefetch/files/plan_file.h"
+#include "prefetch/planners/catalogue.h"
 #include "src/bench/train/train_room.h"
 #include "src/bench/train/train_series.h"
 #include "src/execute/executor.h"
+#include "src/plan/plan_facts.h"
 #include "tests/refusal.h"
 #include "tests/src/small_training.h"
+#include "tests/temporary_folder.h"
 
 namespace spillway {
 namespace {
@@ -89,6 +95,39 @@ TEST_F(TrainBenchTest, MovesBytesUnderABudget) {
   ASSERT_TRUE(row.measurement) << row.failure;
   EXPECT_GT(row.measurement->bytes_out, Bytes{});
   EXPECT_GT(row.measurement->bytes_in, Bytes{});
+}
+
+TEST_F(TrainBenchTest, MeasuresThePlanOfAFile) {
+  const test::TemporaryFolder folder;
+  const std::string file = (folder.path() / "mine.json").string();
+  const Workload& workload = subject_.workload();
+  const prefetch::Profile modelled =
+      prefetch::model_profile(workload.training().graph, prefetch::find_machine("host"));
+  const PlanRequest request{.memory = MemoryMode::kCopy,
+                            .planner = &prefetch::find_planner("vdnn-all")};
+  const prefetch::Plan mine = plan_step(workload.training_to_plan(), modelled, half_way(), request);
+  prefetch::write_json(prefetch::to_json(mine, workload.training().graph), file);
+  for (const Bytes budget : {half_way(), half_way() - Bytes{1U << 20U}}) {
+    for (const std::string& text : {file, "copy:" + file}) {
+      comparison_.add_row(TrainSeries::kBudget, subject_, plan_file_strategy(text), "b", budget);
+    }
+  }
+  add("joint", half_way());
+  run();
+
+  const std::vector<TrainRow> rows = comparison_.rows();
+  ASSERT_EQ(rows.size(), 5U);
+  EXPECT_EQ(rows[0].key.strategy.name, "mine.json");
+  EXPECT_EQ(rows[1].key.strategy.name, "copy:mine.json");
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(rows[i].measurement) << rows[i].failure;
+    EXPECT_EQ(rows[i].measurement->bytes_out, facts_of(mine, workload.training().graph).offloaded);
+    EXPECT_NE(rows[i + 2].failure.find("mine.json was made for a budget of"), std::string::npos)
+        << rows[i + 2].failure;
+  }
+  EXPECT_TRUE(comparison_.complaints(true).empty());
+  EXPECT_EQ(test::refusal([] { static_cast<void>(plan_file_strategy("copy:no/where.json")); }),
+            "there is no plan no/where.json; spillway plan --out writes one");
 }
 
 TEST_F(TrainBenchTest, KeepsABudgetThatIsTooSmallAsARow) {

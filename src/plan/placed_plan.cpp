@@ -1,0 +1,47 @@
+#include "src/plan/placed_plan.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "prefetch/simulate/simulate.h"
+#include "src/plan/arena_use.h"
+#include "um/bytes.h"
+#include "um/nanoseconds.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::Plan;
+using prefetch::Problem;
+using um::Bytes;
+using um::Nanoseconds;
+
+constexpr int kTries = 5;
+
+Nanoseconds predicted(const Problem& problem, const Plan& plan) {
+  return prefetch::simulate(problem.graph, plan, problem.profile).makespan();
+}
+
+}  // namespace
+
+Plan with_fixed_places(const prefetch::Planner& planner, const Problem& problem, Plan plan) {
+  auto use = arena_use(problem.graph, plan);
+  if (!use || use->fits()) return plan;
+  const Nanoseconds slowest = predicted(problem, plan) * 9 / 8;
+  Problem smaller = problem;
+  for (int i = 0; i < kTries; ++i) {
+    const Bytes missing = um::round_up(use->extent - use->room, problem.page);
+    smaller.budget = um::saturating_difference(smaller.budget, missing);
+    auto planned = planner.plan(smaller);
+    auto* const placed = std::get_if<Plan>(&planned);
+    if (placed == nullptr) break;
+    placed->budget = problem.budget;
+    if (predicted(problem, *placed) > slowest) break;
+    use = arena_use(problem.graph, *placed);
+    if (use->fits()) return std::move(*placed);
+  }
+  return plan;
+}
+
+}  // namespace spillway
