@@ -78,9 +78,11 @@ struct ReluForward {
   using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 1); }
 };
-/// y, dy -> dx, zero where y is zero. (dx may be dy)
+/// y, dy -> dx, zero where y is zero. With `by_mask` the mask of AddForward takes the place of y.
+/// (dx may be dy)
 struct ReluBackward {
   TensorShape x;
+  bool by_mask = false;
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
@@ -89,7 +91,7 @@ struct ReluBackward {
   };
   template <class T>
   using Writes = OnlyDx<T>;
-  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 1); }
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, by_mask ? 2 : 3, 1); }
 };
 
 /// x -> y
@@ -116,25 +118,36 @@ struct GeluBackward {
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 24); }
 };
 
-/// a, b -> y; with `relu`, y = max(0, a + b). (y may be a)
+/// a, b -> y, mask (only with `saves_mask`; Backend::saved_bytes() bytes: a bit for each element,
+/// set where y is positive); with `relu`, y = max(0, a + b). (y may be a)
 struct AddForward {
   TensorShape x;
   bool relu = false;
+  bool saves_mask = false;  ///< only with `relu`
 
-  static constexpr OperationRow kRow{
-      .kind = OperationKind::kJoin, .is_recomputable = true, .workspace = Workspace::kNone};
+  static constexpr OperationRow kRow{.kind = OperationKind::kJoin,
+                                     .is_recomputable = true,
+                                     .workspace = Workspace::kNone,
+                                     .saves = true};
   template <class T>
   struct Reads {
     T a, b;
   };
   template <class T>
-  using Writes = OnlyY<T>;
+  struct Writes {
+    T y, mask;
+  };
+  [[nodiscard]] std::size_t write_count() const { return saves_mask ? 2 : 1; }
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 3, 1); }
 };
-/// a, b, y (only with `relu`) -> d: a + b, with `relu` zero where y is zero. (d may be a)
+/// a, b, y (only with `relu`) -> d, copy (only with `twice`: the same as d): a + b, with `relu`
+/// zero where y is zero. With `by_mask` the mask of AddForward takes the place of y. (d may be a,
+/// and copy may be b)
 struct AddGradients {
   TensorShape x;
   bool relu = false;
+  bool by_mask = false;  ///< only with `relu`
+  bool twice = false;
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
@@ -143,10 +156,14 @@ struct AddGradients {
   };
   template <class T>
   struct Writes {
-    T d;
+    T d, copy;
   };
   [[nodiscard]] std::size_t read_count() const { return relu ? 3 : 2; }
-  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, relu ? 4 : 3, 1); }
+  [[nodiscard]] std::size_t write_count() const { return twice ? 2 : 1; }
+  [[nodiscard]] OperationCost cost() const {
+    const std::size_t operands = 3 + (relu && !by_mask ? 1 : 0) + (twice ? 1 : 0);
+    return element_wise_cost(x, operands, 1);
+  }
 };
 
 /// Squares, a window's sum and a power for each element; backward, a second window's sum.

@@ -92,6 +92,9 @@ um::Bytes MachineSizeModel::saved_bytes(const Operation& operation) const {
   if (const auto* norm = std::get_if<BatchNormForward>(&operation); norm != nullptr && norm->relu) {
     return um::Bytes{(norm->x.elements() + 7) / 8};  // one bit an element
   }
+  if (const auto* add = std::get_if<AddForward>(&operation); add != nullptr && add->saves_mask) {
+    return um::Bytes{(add->x.elements() + 7) / 8};
+  }
   if (const auto* pool = std::get_if<PoolForward>(&operation);
       pool != nullptr && pool->pool.kind == nets::PoolKind::kMax) {
     return um::Bytes{pool->y.elements()};  // one byte an output

@@ -1,3 +1,4 @@
+#include "src/cuda/kernels/channel_tile.cuh"
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
 
@@ -74,9 +75,61 @@ __global__ void add_forward(const T* a, const T* b, T* y, std::size_t packs) {
   }
 }
 
-// The gradient before a ReLU whose output is y.
+// y = max(0, a + b). mask: a byte for each group, lane l in bit l: whether y is positive.
 template <class T>
-__global__ void add_gradients_of_relu(const T* a, const T* b, const T* y, T* d, std::size_t packs) {
+__global__ void add_with_mask(const T* a, const T* b, T* y, std::uint8_t* __restrict__ mask,
+                              std::size_t groups) {
+  for (std::size_t i = first_item(); i < groups; i += item_stride()) {
+    Group sum = load_group(a, i);
+    const Group other = load_group(b, i);
+    unsigned positive = 0;
+#pragma unroll
+    for (int l = 0; l < kGroupLanes; ++l) {
+      sum.lanes[l] = rectified(sum.lanes[l] + other.lanes[l]);
+      if (as_stored<T>(sum.lanes[l]) > 0.F) positive |= 1U << l;
+    }
+    store_group(y, i, sum);
+    mask[i] = static_cast<std::uint8_t>(positive);
+  }
+}
+
+// dy where its bit of the mask is set, else zero.
+template <class T>
+__global__ void relu_backward_by_mask(const std::uint8_t* __restrict__ mask, const T* dy, T* dx,
+                                      std::size_t groups) {
+  for (std::size_t i = first_item(); i < groups; i += item_stride()) {
+    Group gradient = load_group(dy, i);
+    const unsigned positive = mask[i];
+#pragma unroll
+    for (int l = 0; l < kGroupLanes; ++l) {
+      if ((positive >> l & 1U) == 0U) gradient.lanes[l] = 0.F;
+    }
+    store_group(dx, i, gradient);
+  }
+}
+
+// a + b where its bit of the mask is set, or where there is no mask, else zero; into `copy`, too,
+// where that is not null.
+template <class T>
+__global__ void add_masked(const T* a, const T* b, const std::uint8_t* __restrict__ mask, T* d,
+                           T* copy, std::size_t groups) {
+  for (std::size_t i = first_item(); i < groups; i += item_stride()) {
+    Group sum = load_group(a, i);
+    const Group other = load_group(b, i);
+    const unsigned positive = mask == nullptr ? ~0U : mask[i];
+#pragma unroll
+    for (int l = 0; l < kGroupLanes; ++l) {
+      sum.lanes[l] = (positive >> l & 1U) != 0U ? sum.lanes[l] + other.lanes[l] : 0.F;
+    }
+    store_group(d, i, sum);
+    if (copy != nullptr) store_group(copy, i, sum);
+  }
+}
+
+// The gradient before a ReLU whose output is y; into `copy`, too, where that is not null.
+template <class T>
+__global__ void add_gradients_of_relu(const T* a, const T* b, const T* y, T* d, T* copy,
+                                      std::size_t packs) {
   for (std::size_t i = first_item(); i < packs; i += item_stride()) {
     Pack<T> sum = load(a, i);
     const Pack<T> other = load(b, i);
@@ -86,7 +139,12 @@ __global__ void add_gradients_of_relu(const T* a, const T* b, const T* y, T* d, 
       sum.lanes[l] = output.lanes[l] > 0.F ? sum.lanes[l] + other.lanes[l] : 0.F;
     }
     store(d, i, sum);
+    if (copy != nullptr) store(copy, i, sum);
   }
+}
+
+std::size_t group_count(const TensorShape& shape) {
+  return Layout::elements(shape) / Layout::kChannelBlock;
 }
 
 // A kernel that calls enqueue(T{}, operands, start) with the elements' type: start(kernel,
@@ -104,6 +162,20 @@ std::unique_ptr<Kernel> element_wise(const Machine& machine, const Op& op, Enque
   return kernel_of(op, body);
 }
 
+// Likewise, over all groups.
+template <class Op, class Enqueue>
+std::unique_ptr<Kernel> group_wise(const Machine& machine, const Op& op, Enqueue enqueue) {
+  const std::size_t groups = group_count(op.x);
+  const auto body = [machine, groups, enqueue](const auto& operands) {
+    with_element(machine.precision, [&]<class T>(T element) {
+      enqueue(element, operands, [&](auto kernel, auto... tensors) {
+        launch(machine.stream, groups, kernel, tensors..., groups);
+      });
+    });
+  };
+  return kernel_of(op, body);
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluForward& op) {
@@ -113,6 +185,12 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluForward& o
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& op) {
+  if (op.by_mask) {
+    return group_wise(machine, op, []<class T>(T, const auto& operands, const auto& start) {
+      start(relu_backward_by_mask<T>, tensor<std::uint8_t>(operands.in.y),
+            tensor<T>(operands.in.dy), tensor<T>(operands.out.dx));
+    });
+  }
   return element_wise(machine, op, []<class T>(T, const auto& operands, const auto& start) {
     start(relu_backward<T>, tensor<T>(operands.in.y), tensor<T>(operands.in.dy),
           tensor<T>(operands.out.dx));
@@ -133,6 +211,12 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluBackward& 
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op) {
+  if (op.saves_mask) {
+    return group_wise(machine, op, []<class T>(T, const auto& operands, const auto& start) {
+      start(add_with_mask<T>, tensor<T>(operands.in.a), tensor<T>(operands.in.b),
+            tensor<T>(operands.out.y), tensor<std::uint8_t>(operands.out.mask));
+    });
+  }
   const auto add = [relu = op.relu]<class T>(T, const auto& operands, const auto& start) {
     start(relu ? add_forward<T, true> : add_forward<T, false>, tensor<T>(operands.in.a),
           tensor<T>(operands.in.b), tensor<T>(operands.out.y));
@@ -141,17 +225,29 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddGradients& op) {
+  if (op.by_mask || (op.twice && !op.relu)) {
+    return group_wise(machine, op, []<class T>(T, const auto& operands, const auto& start) {
+      start(add_masked<T>, tensor<T>(operands.in.a), tensor<T>(operands.in.b),
+            tensor<std::uint8_t>(operands.in.y), tensor<T>(operands.out.d),
+            tensor<T>(operands.out.copy));
+    });
+  }
   const auto add = [relu = op.relu]<class T>(T, const auto& operands, const auto& start) {
     T* const a = tensor<T>(operands.in.a);
     T* const b = tensor<T>(operands.in.b);
     T* const d = tensor<T>(operands.out.d);
     if (relu) {
-      start(add_gradients_of_relu<T>, a, b, tensor<T>(operands.in.y), d);
+      start(add_gradients_of_relu<T>, a, b, tensor<T>(operands.in.y), d,
+            tensor<T>(operands.out.copy));
     } else {
       start(add_forward<T, false>, a, b, d);
     }
   };
   return element_wise(machine, op, add);
+}
+
+um::Bytes saved_bytes(const Machine& /*machine*/, const AddForward& op) {
+  return um::Bytes{op.saves_mask ? group_count(op.x) : 0};
 }
 
 }  // namespace spillway::cuda

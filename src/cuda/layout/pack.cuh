@@ -58,5 +58,12 @@ __device__ inline void store_one(float* tensor, std::size_t i, float value) { te
 __device__ inline void store_one(__nv_bfloat16* tensor, std::size_t i, float value) {
   tensor[i] = __float2bfloat16_rn(value);
 }
+/// What is read where `value` was written.
+template <class T>
+__device__ inline float as_stored(float value) {
+  T element;
+  store_one(&element, 0, value);
+  return load_one(&element, 0);
+}
 
 }  // namespace spillway::cuda

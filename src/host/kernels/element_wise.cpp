@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstdint>
 #include <numbers>
 
 #include "src/host/kernels/kernels.h"
@@ -8,6 +9,54 @@ namespace {
 
 // P(X <= x) of a standard normal X. The complement of the error function keeps small ones exact.
 float normal_below(float x) { return 0.5F * std::erfc(-x * std::numbers::sqrt2_v<float> / 2); }
+
+// A mask has a bit for each float, padding included: that of float i is bit i % 8 of byte i / 8.
+constexpr std::size_t kBits = 8;
+
+std::uint8_t* mask_at(std::byte* operand) { return reinterpret_cast<std::uint8_t*>(operand); }
+
+bool is_set(unsigned bits, std::size_t lane) { return (bits >> lane & 1U) != 0U; }
+
+// Calls body(byte of the mask, its first float, how many it has) for all of `count` floats: always
+// with kBits, known to the compiler, but for the last.
+template <class Body>
+void for_each_byte(std::size_t count, const Body& body) {
+  const std::size_t whole = count / kBits;
+#pragma omp parallel for schedule(static)
+  for (std::size_t i = 0; i < whole; ++i) body(i, i * kBits, kBits);
+  if (count > whole * kBits) body(whole, whole * kBits, count - whole * kBits);
+}
+
+// y = max(0, a + b) for some floats, all of which are read before the first is written. Returns
+// their byte of the mask.
+inline std::uint8_t add_rectified(const float* a, const float* b, float* y, std::size_t lanes) {
+  float sums[kBits];
+  for (std::size_t l = 0; l < lanes; ++l) {
+    const float sum = a[l] + b[l];
+    sums[l] = sum < 0.F ? 0.F : sum;
+  }
+  unsigned bits = 0;
+  for (std::size_t l = 0; l < lanes; ++l) {
+    y[l] = sums[l];
+    bits |= static_cast<unsigned>(sums[l] > 0.F) << l;
+  }
+  return static_cast<std::uint8_t>(bits);
+}
+
+// a + b where its bit is set, else zero, for some floats, all of which are read before the first is
+// written: into d and into `copy`, which may be d.
+inline void add_masked(const float* a, const float* b, unsigned bits, float* d, float* copy,
+                       std::size_t lanes) {
+  float sums[kBits];
+  for (std::size_t l = 0; l < lanes; ++l) {
+    const float sum = a[l] + b[l];
+    sums[l] = is_set(bits, l) ? sum : 0.F;
+  }
+  for (std::size_t l = 0; l < lanes; ++l) {
+    d[l] = sums[l];
+    copy[l] = sums[l];
+  }
+}
 
 }  // namespace
 
@@ -26,10 +75,22 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluForward& o
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& op) {
-  return kernel_of(machine, op, [count = machine.layout.floats(op.x)](const auto& operands) {
-    const float* const y = floats(operands.in.y);
+  const std::size_t count = machine.layout.floats(op.x);
+  return kernel_of(machine, op, [count, by_mask = op.by_mask](const auto& operands) {
     const float* const dy = floats(operands.in.dy);
     float* const dx = floats(operands.out.dx);
+    if (by_mask) {
+      const std::uint8_t* const mask = mask_at(operands.in.y);
+      for_each_byte(count, [=](std::size_t byte, std::size_t first, std::size_t lanes) {
+        const unsigned bits = mask[byte];
+        for (std::size_t l = 0; l < lanes; ++l) {
+          const float slope = dy[first + l];
+          dx[first + l] = is_set(bits, l) ? slope : 0.F;
+        }
+      });
+      return;
+    }
+    const float* const y = floats(operands.in.y);
 #pragma omp parallel for simd schedule(static)
     for (std::size_t i = 0; i < count; ++i) {
       const float slope = dy[i];
@@ -64,11 +125,16 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluBackward& 
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op) {
   const std::size_t count = machine.layout.floats(op.x);
-  return kernel_of(machine, op, [count, relu = op.relu](const Operands<AddForward>& operands) {
+  return kernel_of(machine, op, [count, op](const Operands<AddForward>& operands) {
     const float* const a = floats(operands.in.a);
     const float* const b = floats(operands.in.b);
     float* const y = floats(operands.out.y);
-    if (relu) {
+    if (op.saves_mask) {
+      std::uint8_t* const mask = mask_at(operands.out.mask);
+      for_each_byte(count, [=](std::size_t byte, std::size_t first, std::size_t lanes) {
+        mask[byte] = add_rectified(a + first, b + first, y + first, lanes);
+      });
+    } else if (op.relu) {
 #pragma omp parallel for simd schedule(static)
       for (std::size_t i = 0; i < count; ++i) {
         const float sum = a[i] + b[i];
@@ -83,22 +149,36 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddGradients& op) {
   const std::size_t count = machine.layout.floats(op.x);
-  return kernel_of(machine, op, [count, relu = op.relu](const Operands<AddGradients>& operands) {
+  return kernel_of(machine, op, [count, op](const Operands<AddGradients>& operands) {
     const float* const a = floats(operands.in.a);
     const float* const b = floats(operands.in.b);
     float* const d = floats(operands.out.d);
-    if (relu) {
+    float* const copy = op.twice ? floats(operands.out.copy) : d;
+    if (op.by_mask) {
+      const std::uint8_t* const mask = mask_at(operands.in.y);
+      for_each_byte(count, [=](std::size_t byte, std::size_t first, std::size_t lanes) {
+        add_masked(a + first, b + first, mask[byte], d + first, copy + first, lanes);
+      });
+    } else if (op.relu) {
       const float* const y = floats(operands.in.y);
 #pragma omp parallel for simd schedule(static)
       for (std::size_t i = 0; i < count; ++i) {
         const float sum = a[i] + b[i];
         d[i] = y[i] > 0.F ? sum : 0.F;
+        copy[i] = d[i];
       }
     } else {
 #pragma omp parallel for simd schedule(static)
-      for (std::size_t i = 0; i < count; ++i) d[i] = a[i] + b[i];
+      for (std::size_t i = 0; i < count; ++i) {
+        d[i] = a[i] + b[i];
+        copy[i] = d[i];
+      }
     }
   });
+}
+
+um::Bytes saved_bytes(const Machine& machine, const AddForward& op) {
+  return um::Bytes{op.saves_mask ? (machine.layout.floats(op.x) + kBits - 1) / kBits : 0};
 }
 
 }  // namespace spillway::host

@@ -97,5 +97,6 @@ namespace spillway::host {
 /// The mask, and the index.
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const BatchNormForward&);
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const PoolForward&);
+[[nodiscard]] um::Bytes saved_bytes(const Machine&, const AddForward&);
 
 }  // namespace spillway::host

@@ -1,3 +1,7 @@
+#include <array>
+#include <optional>
+#include <variant>
+
 #include "src/step/layers.h"
 
 namespace spillway::layers {
@@ -5,27 +9,60 @@ namespace spillway::layers {
 using prefetch::DataId;
 using prefetch::Phase;
 
-// Over one of its inputs where nobody else needs that. Saves y when a ReLU ends it, else nothing;
-// both sides get the same gradient.
+namespace {
+
+// True when the layer writes the gradient of what it reads over the gradient of what it makes,
+// where nobody else needs that.
+bool writes_over_gradient(const nets::Layer& layer) {
+  return std::holds_alternative<nets::BatchNorm>(layer) ||
+         std::holds_alternative<nets::Relu>(layer) || std::holds_alternative<nets::Gelu>(layer) ||
+         std::holds_alternative<nets::Dropout>(layer) ||
+         std::holds_alternative<nets::LocalResponseNorm>(layer);
+}
+
+// One block for both sides.
+std::array<DataId, 2> take_once(Gradients& gradients, nets::NodeId node,
+                                const std::optional<ReluOutput>& relu) {
+  const Gradient dy = relu ? gradients.take_before_relu(node, *relu) : gradients.take(node);
+  return {dy.block, dy.block};
+}
+
+}  // namespace
+
+// Over one of its inputs where nobody else needs that. Saves one bit an element of y when a ReLU
+// ends it, else nothing. Both sides get the same gradient: each in a block of its own where one of
+// them writes over it, so that it needs no other.
 Backward forward(const nets::Add& /*layer*/, const Place& place, StepBuilder& step) {
   nets::NodeId a = place.inputs[0];
   nets::NodeId b = place.inputs[1];
   if (!step.may_overwrite(a)) std::swap(a, b);
   const Value x = step.value(a);
+  const bool both_need_gradients = x.needs_gradient && step.value(b).needs_gradient;
   const bool needs_gradient = x.needs_gradient || step.value(b).needs_gradient;
   const DataId y = step.may_overwrite(a) ? x.block : step.new_tensor(place.name + ".y", x.shape);
-  step.emit(place.name + ".forward", Phase::kForward, AddForward{.x = x.shape, .relu = place.relu},
-            {.a = x.block, .b = step.value(b).block}, {.y = y});
-  step.set_value(
-      place.output,
-      {.shape = x.shape, .block = y, .needs_gradient = needs_gradient, .is_saved = place.relu});
+  const AddForward operation{.x = x.shape,
+                             .relu = place.relu,
+                             .saves_mask = place.relu && needs_gradient && step.is_training()};
+  const DataId mask =
+      operation.saves_mask
+          ? step.new_bytes(place.name + ".mask", step.size_model().saved_bytes(operation))
+          : DataId{};
+  step.emit(place.name + ".forward", Phase::kForward, operation,
+            {.a = x.block, .b = step.value(b).block}, {.y = y, .mask = mask});
+  step.set_value(place.output, {.shape = x.shape, .block = y, .needs_gradient = needs_gradient});
 
   if (!needs_gradient) return {};
+  const auto overwrites = [&](nets::NodeId side) {
+    return writes_over_gradient(step.network()[side].layer);
+  };
+  const bool in_two_blocks = both_need_gradients && (overwrites(a) || overwrites(b));
   return [=](Gradients& gradients) {
-    const Gradient dy =
-        place.relu ? gradients.take_before_relu(place.output, y) : gradients.take(place.output);
-    gradients.contribute(a, dy.block);
-    gradients.contribute(b, dy.block);
+    std::optional<ReluOutput> relu;
+    if (place.relu) relu = ReluOutput{.block = mask, .is_mask = true};
+    const std::array<DataId, 2> dy = in_two_blocks ? gradients.take_twice(place.output, relu)
+                                                   : take_once(gradients, place.output, relu);
+    gradients.contribute(a, dy[0]);
+    gradients.contribute(b, dy[1]);
   };
 }
 

@@ -37,8 +37,8 @@ Backward convolve(const Layer& layer, const Place& place, StepBuilder& step) {
   step.set_value(place.output, {.shape = geometry.y, .block = y, .is_saved = place.relu});
 
   return [=, &step](Gradients& gradients) {
-    const Gradient dy =
-        place.relu ? gradients.take_before_relu(place.output, y) : gradients.take(place.output);
+    const Gradient dy = place.relu ? gradients.take_before_relu(place.output, {.block = y})
+                                   : gradients.take(place.output);
     const DataId gradient = step.new_parameter_gradient(place.name, geometry.parameters());
     step.emit(place.name + ".backward_weights", Phase::kBackward,
               typename Operations::BackwardWeights{.geometry = geometry},

@@ -21,8 +21,8 @@ Backward forward(const nets::Linear& layer, const Place& place, StepBuilder& ste
   step.set_value(place.output, {.shape = y_shape, .block = y, .is_saved = place.relu});
 
   return [=, &step](Gradients& gradients) {
-    const Gradient dy =
-        place.relu ? gradients.take_before_relu(place.output, y) : gradients.take(place.output);
+    const Gradient dy = place.relu ? gradients.take_before_relu(place.output, {.block = y})
+                                   : gradients.take(place.output);
     DataId dx{};
     if (x.needs_gradient) {
       dx = step.new_tensor(place.name + ".dx", x.shape);

@@ -19,7 +19,7 @@ Backward forward(const nets::Relu& /*layer*/, const Place& place, StepBuilder& s
 
   if (!x.needs_gradient) return {};
   return [=](Gradients& gradients) {
-    const Gradient dx = gradients.take_before_relu(place.output, y);
+    const Gradient dx = gradients.take_before_relu(place.output, {.block = y});
     gradients.contribute(input, dx.block);
   };
 }

@@ -65,6 +65,34 @@ TEST(Gradients, OverwritesAGradientOnlyInItsLastReader) {
   EXPECT_LT(&first, &second);
 }
 
+// Two convolutions read the sum, so that its gradient comes in two parts. Each norm may write over
+// the gradient that it gets, since the other has one of its own.
+TEST(Gradients, LeavesTheGradientOfASumInBothBlocksForSidesThatWriteOverIt) {
+  nets::Builder builder{"residual", {3, 8, 8}};
+  const nets::NodeId x = builder.convolution("conv", builder.input(), {.channels = 4});
+  const nets::NodeId a = builder.batch_norm("a", builder.convolution("ca", x, {.channels = 4}));
+  const nets::NodeId b = builder.batch_norm("b", builder.convolution("cb", x, {.channels = 4}));
+  const nets::NodeId sum = builder.relu("relu", builder.sum("sum", a, b));
+  const nets::NodeId c = builder.convolution("c", sum, {.channels = 4});
+  const nets::NodeId d = builder.convolution("d", sum, {.channels = 4});
+  const nets::Network net =
+      builder.build(builder.linear("fc", builder.sum("sum2", c, d), {.features = 5}));
+  const Step step = make_training_step(net, MachineSizeModel{}, {.batch = 2});
+  const Task& gradient = *find_task(step, "relu.gradient");
+  ASSERT_EQ(gradient.writes.size(), 2U);
+  EXPECT_NE(gradient.writes[0], gradient.writes[1]);
+  ASSERT_EQ(gradient.reads.size(), 3U);
+  EXPECT_EQ(step.graph[gradient.reads[2]].name, "sum.mask");  // y is not read
+  for (const char* norm : {"a.backward", "b.backward"}) {
+    const Task& backward = *find_task(step, norm);
+    EXPECT_EQ(backward.writes[0], backward.reads[1]) << norm;  // dx over dy
+  }
+  EXPECT_NE(find_task(step, "a.backward")->writes[0], find_task(step, "b.backward")->writes[0]);
+  // Convolutions write over nothing: c and d share one block.
+  EXPECT_EQ(find_task(step, "c.backward_weights")->reads[1],
+            find_task(step, "d.backward_weights")->reads[1]);
+}
+
 // Four branches: as soon as two of their gradients are there they are one.
 TEST(Gradients, NeverKeepsMoreThanTwoPartsOfAGradient) {
   nets::Builder builder{"four", {3, 8, 8}};

@@ -52,6 +52,13 @@ TEST_P(RealImages, AreAddedAndRectifiedAsOnTheHost) {
   Block d = tensor(shape_);
   run(AddGradients{.x = shape_, .relu = true}, {&a, &b, &y, &d});
   expect_same_on_host(shape_, d);
+  const AddForward masked{.x = shape_, .relu = true, .saves_mask = true};
+  Block mask = saved_by(masked);
+  run(masked, {&a, &b, &y, &mask});
+  run(AddGradients{.x = shape_, .relu = true, .by_mask = true, .twice = true},
+      {&a, &b, &mask, &a, &b});
+  EXPECT_EQ(a.bytes(), d.bytes());
+  EXPECT_EQ(b.bytes(), d.bytes());
 }
 
 // (3, 3) / 2 around the image; and all of it.

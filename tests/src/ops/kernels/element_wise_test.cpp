@@ -115,6 +115,80 @@ TEST_P(ElementWise, AddGradientsWithReluIsZeroWhereTheOutputWas) {
                 expected([](float p, float q, float r) { return r == 0 ? 0.F : p + q; }));
 }
 
+// What by_mask saves reading of y changes no bit: of padding neither, nor over what is read.
+TEST_P(ElementWise, TheMaskOfASumStandsForItsOutput) {
+  Block a = tensor(shape_, a_);
+  Block b = tensor(shape_, b_);
+  Block y = tensor(shape_);
+  run(AddForward{.x = shape_, .relu = true}, {&a, &b, &y});
+  const AddForward masked{.x = shape_, .relu = true, .saves_mask = true};
+  Block same_y = tensor(shape_);
+  Block mask = saved_by(masked);
+  run(masked, {&a, &b, &same_y, &mask});
+  EXPECT_EQ(same_y.bytes(), y.bytes());
+  Block over = tensor(shape_, a_);
+  Block same_mask = saved_by(masked);
+  run(masked, {&over, &b, &over, &same_mask});
+  EXPECT_EQ(over.bytes(), y.bytes());
+  EXPECT_EQ(same_mask.bytes(), mask.bytes());
+
+  Block dx = tensor(shape_);
+  run(ReluBackward{.x = shape_}, {&y, &b, &dx});
+  Block dy = tensor(shape_, b_);
+  run(ReluBackward{.x = shape_, .by_mask = true}, {&mask, &dy, &dy});
+  EXPECT_EQ(dy.bytes(), dx.bytes());
+
+  Block d = tensor(shape_);
+  run(AddGradients{.x = shape_, .relu = true}, {&a, &b, &y, &d});
+  Block same_d = tensor(shape_);
+  run(AddGradients{.x = shape_, .relu = true, .by_mask = true}, {&a, &b, &mask, &same_d});
+  EXPECT_EQ(same_d.bytes(), d.bytes());
+}
+
+// Over both of what it reads, with a ReLU's output, with its mask, and without either.
+TEST_P(ElementWise, AddGradientsTwiceLeavesTheSameSumInBothBlocks) {
+  const AddForward forward{.x = shape_, .relu = true, .saves_mask = true};
+  Block terms = tensor(shape_, y_);
+  Block nothing = tensor(shape_, Values(y_.size(), 0.0));
+  Block y = tensor(shape_);
+  Block mask = saved_by(forward);
+  run(forward, {&terms, &nothing, &y, &mask});
+  for (const bool relu : {false, true}) {
+    for (const bool by_mask : {false, true}) {
+      if (by_mask && !relu) continue;
+      Block a = tensor(shape_, a_);
+      Block b = tensor(shape_, b_);
+      Block d = tensor(shape_);
+      std::vector<Block*> operands{&a, &b};
+      if (relu) operands.push_back(by_mask ? &mask : &y);
+      operands.push_back(&d);
+      AddGradients operation{.x = shape_, .relu = relu, .by_mask = by_mask};
+      run(operation, operands);
+      operation.twice = true;
+      operands.back() = &a;
+      operands.push_back(&b);
+      run(operation, operands);
+      EXPECT_EQ(a.bytes(), d.bytes());
+      EXPECT_EQ(b.bytes(), d.bytes());
+    }
+  }
+}
+
+// A NaN is not positive: its gradient is zero with the mask as with the output.
+TEST_P(ElementWise, TheMaskOfASumLeavesOutNans) {
+  Values x(shape_.elements(), 1.0);
+  x.back() = std::numeric_limits<double>::quiet_NaN();
+  const AddForward forward{.x = shape_, .relu = true, .saves_mask = true};
+  Block block = tensor(shape_, x);
+  Block mask = saved_by(forward);
+  run(forward, {&block, &block, &block, &mask});
+  EXPECT_TRUE(std::isnan(values(shape_, block).back()));
+  Block dy = tensor(shape_, Values(shape_.elements(), 1.0));
+  run(ReluBackward{.x = shape_, .by_mask = true}, {&mask, &dy, &dy});
+  EXPECT_EQ(values(shape_, dy).back(), 0);
+  EXPECT_EQ(values(shape_, dy).front(), 1);
+}
+
 TEST_P(ElementWise, ReluLetsNansThrough) {
   Values x(shape_.elements(), -1.0);
   x.back() = std::numeric_limits<double>::quiet_NaN();
