@@ -187,19 +187,17 @@ struct LrnForward {
   using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return lrn_cost(x, norm, 2, 1); }
 };
-/// x, y, dy -> dx (dx may be dy)
+/// x, dy -> dx (dx may be dy). Makes y again on the way.
 struct LrnBackward {
   TensorShape x;
   nets::LocalResponseNorm norm;
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
-  struct Reads {
-    T x, y, dy;
-  };
+  using Reads = XAndDy<T>;
   template <class T>
   using Writes = OnlyDx<T>;
-  [[nodiscard]] OperationCost cost() const { return lrn_cost(x, norm, 4, 2); }
+  [[nodiscard]] OperationCost cost() const { return lrn_cost(x, norm, 3, 2); }
 };
 
 /// x -> y (y may be x). The mask is a function of StepContext's seed and step, `stream` and the
