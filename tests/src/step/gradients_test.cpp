@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nets/builder.h"
+#include "prefetch/need.h"
 #include "src/step/machine_size_model.h"
 #include "src/step/step.h"
 #include "tests/src/step_tasks.h"
@@ -65,9 +66,8 @@ TEST(Gradients, OverwritesAGradientOnlyInItsLastReader) {
   EXPECT_LT(&first, &second);
 }
 
-// Two convolutions read the sum, so that its gradient comes in two parts. Each norm may write over
-// the gradient that it gets, since the other has one of its own.
-TEST(Gradients, LeavesTheGradientOfASumInBothBlocksForSidesThatWriteOverIt) {
+// Two norms are summed, and two convolutions read the sum: its gradient comes in two parts.
+nets::Network sum_of_norms() {
   nets::Builder builder{"residual", {3, 8, 8}};
   const nets::NodeId x = builder.convolution("conv", builder.input(), {.channels = 4});
   const nets::NodeId a = builder.batch_norm("a", builder.convolution("ca", x, {.channels = 4}));
@@ -75,8 +75,12 @@ TEST(Gradients, LeavesTheGradientOfASumInBothBlocksForSidesThatWriteOverIt) {
   const nets::NodeId sum = builder.relu("relu", builder.sum("sum", a, b));
   const nets::NodeId c = builder.convolution("c", sum, {.channels = 4});
   const nets::NodeId d = builder.convolution("d", sum, {.channels = 4});
-  const nets::Network net =
-      builder.build(builder.linear("fc", builder.sum("sum2", c, d), {.features = 5}));
+  return builder.build(builder.linear("fc", builder.sum("sum2", c, d), {.features = 5}));
+}
+
+// Each norm may write over the gradient that it gets, since the other has one of its own.
+TEST(Gradients, LeavesTheGradientOfASumInBothBlocksForSidesThatWriteOverIt) {
+  const nets::Network net = sum_of_norms();
   const Step step = make_training_step(net, MachineSizeModel{}, {.batch = 2});
   const Task& gradient = *find_task(step, "relu.gradient");
   ASSERT_EQ(gradient.writes.size(), 2U);
@@ -91,6 +95,17 @@ TEST(Gradients, LeavesTheGradientOfASumInBothBlocksForSidesThatWriteOverIt) {
   // Convolutions write over nothing: c and d share one block.
   EXPECT_EQ(find_task(step, "c.backward_weights")->reads[1],
             find_task(step, "d.backward_weights")->reads[1]);
+}
+
+// No task has a third tensor of 16 KiB beside what it reads and makes: masks are a 32nd of one.
+TEST(Gradients, OfSumsAndNormsNeedTwoOfTheirTensorsAtATime) {
+  const nets::Network net = sum_of_norms();
+  const Step step = make_training_step(net, MachineSizeModel{}, {.batch = 16});
+  const um::Bytes tensor{std::size_t{16} * 4 * 8 * 8 * sizeof(float)};
+  const prefetch::BlockSizes sizes{step.graph, um::Bytes{256}};
+  const um::Bytes movable = prefetch::near_need(step.graph, sizes).smallest - sizes.pinned();
+  EXPECT_GE(movable, tensor + tensor);
+  EXPECT_LT(movable, tensor + tensor + um::Bytes{tensor.count() / 4});
 }
 
 // Four branches: as soon as two of their gradients are there they are one.
