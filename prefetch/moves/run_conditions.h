@@ -17,7 +17,7 @@ namespace spillway::prefetch {
 ///
 /// Requires: some execution that starts the moves no earlier than their conditions say, the runs
 /// and moves each in order, keeps within `pool`.
-/// Complexity: O(runs + moves + pairs of a run and a prefetch under way).
+/// Complexity: O((runs + moves) log moves).
 void add_run_conditions(std::span<const um::Bytes> demand, um::Bytes pool, um::Bytes far,
                         std::span<const std::uint32_t> landed, Plan& plan);
 
