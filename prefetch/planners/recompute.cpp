@@ -179,7 +179,7 @@ class Search {
   std::vector<Recomputable> order_;  // cheapest per byte first
   Choice min_;                       // the one that needs least of all tried
   int evaluations_left_ = 0;
-  std::size_t runs_left_ = std::size_t{1} << 24U;  // in all sequences that are tried, together
+  std::size_t runs_left_ = std::size_t{3} << 22U;  // in all sequences that are tried, together
 };
 
 }  // namespace

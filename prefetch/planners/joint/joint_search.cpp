@@ -77,11 +77,10 @@ class JointSearch {
 
   // The most promising selections of cheap blocks to drop: how many, and what else counts as cheap.
   std::vector<Decisions> choose_starts() {
-    constexpr std::size_t kGrid = 24;
     constexpr std::size_t kFiner = 4;
     constexpr std::size_t kStarts = 3;
     const std::size_t all = space_.droppable().size();
-    const std::size_t grid = std::min(all, kGrid);
+    const std::size_t grid = std::min(all, grid_of_selections());
     std::vector<Selection> coarse;
     for (Selection selection :
          {Selection{}, Selection{.keep_every = 32}, Selection{.keep_every = 12},
@@ -97,7 +96,7 @@ class JointSearch {
     for (const Attempt& attempt : best) {
       for (std::size_t i = 1; i < 2 * kFiner; ++i) {
         Selection selection = coarse[attempt.index];
-        selection.count = selection.count + all * i / (kFiner * kGrid) - all / kGrid;
+        selection.count = selection.count + all * i / (kFiner * grid) - all / grid;
         if (i != kFiner && selection.count <= all) fine.push_back(selection);
       }
     }
@@ -112,6 +111,15 @@ class JointSearch {
     if (starts.empty()) starts.push_back(current_);
     evaluations_per_start_ = evaluator_.left() / (2 * static_cast<int>(starts.size()));
     return starts;
+  }
+
+  // Coarser where only few plans may be made: half of them go into the choice of starts at most.
+  [[nodiscard]] std::size_t grid_of_selections() const {
+    constexpr int kFinest = 24;
+    constexpr int kCoarsest = 4;
+    constexpr int kSelections = 6;
+    return static_cast<std::size_t>(
+        std::clamp(evaluator_.left() / (2 * kSelections), kCoarsest, kFinest));
   }
 
   void restart(const Decisions& start) {
@@ -257,7 +265,7 @@ SearchLimits limits_for(const Problem& problem) {
   const auto moves =
       static_cast<double>(missing.count()) / static_cast<double>(problem.chunk.count());
   const double entries = std::max(1.0, static_cast<double>(problem.graph.tasks.size()) + moves);
-  return {.evaluations = static_cast<int>(std::clamp(7e6 / entries, 400.0, 20000.0))};
+  return {.evaluations = static_cast<int>(std::clamp(7e6 / entries, 40.0, 20000.0))};
 }
 
 std::optional<EvaluatedPlan> joint_search(const Problem& problem, const SearchLimits& limits) {

@@ -22,13 +22,16 @@ bool Portfolio::is_allowed(const Plan& plan) const {
 }
 
 std::optional<EvaluatedPlan> Portfolio::shorter(um::Nanoseconds limit) const {
+  const std::size_t tasks = problem_.graph.tasks.size();
+  const auto is_asked = [tasks](const StartingStrategy& each) { return tasks <= each.max_tasks; };
+  if (std::ranges::none_of(strategies_, is_asked)) return std::nullopt;
   const Bounds bounds = lower_bounds(problem_);
   std::vector<std::optional<EvaluatedPlan>> found(strategies_.size());
   tbb::parallel_for(std::size_t{0}, strategies_.size(), [&](std::size_t i) {
     const StartingStrategy& strategy = strategies_[i];
     const bool recomputes = strategy.recomputes && problem_.may_recompute;
     const um::Nanoseconds least = recomputes ? bounds.mixed_transition : bounds.offload_transition;
-    if (least >= limit || problem_.graph.tasks.size() > strategy.max_tasks) return;
+    if (least >= limit || !is_asked(strategy)) return;
     auto result = strategy.plan(problem_);
     auto* const plan = std::get_if<Plan>(&result);
     if (plan == nullptr || !is_allowed(*plan)) return;
