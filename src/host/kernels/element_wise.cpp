@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -30,7 +31,7 @@ void for_each_byte(std::size_t count, const Body& body) {
 // y = max(0, a + b) for some floats, all of which are read before the first is written. Returns
 // their byte of the mask.
 inline std::uint8_t add_rectified(const float* a, const float* b, float* y, std::size_t lanes) {
-  float sums[kBits];
+  std::array<float, kBits> sums;
   for (std::size_t l = 0; l < lanes; ++l) {
     const float sum = a[l] + b[l];
     sums[l] = sum < 0.F ? 0.F : sum;
@@ -47,7 +48,7 @@ inline std::uint8_t add_rectified(const float* a, const float* b, float* y, std:
 // written: into d and into `copy`, which may be d.
 inline void add_masked(const float* a, const float* b, unsigned bits, float* d, float* copy,
                        std::size_t lanes) {
-  float sums[kBits];
+  std::array<float, kBits> sums;
   for (std::size_t l = 0; l < lanes; ++l) {
     const float sum = a[l] + b[l];
     sums[l] = is_set(bits, l) ? sum : 0.F;
