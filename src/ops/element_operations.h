@@ -187,17 +187,19 @@ struct LrnForward {
   using Writes = OnlyY<T>;
   [[nodiscard]] OperationCost cost() const { return lrn_cost(x, norm, 2, 1); }
 };
-/// x, dy -> dx (dx may be dy). Makes y again on the way.
+/// x, y, dy -> dx (dx may be dy)
 struct LrnBackward {
   TensorShape x;
   nets::LocalResponseNorm norm;
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
-  using Reads = XAndDy<T>;
+  struct Reads {
+    T x, y, dy;
+  };
   template <class T>
   using Writes = OnlyDx<T>;
-  [[nodiscard]] OperationCost cost() const { return lrn_cost(x, norm, 3, 2); }
+  [[nodiscard]] OperationCost cost() const { return lrn_cost(x, norm, 4, 2); }
 };
 
 /// x -> y (y may be x). The mask is a function of StepContext's seed and step, `stream` and the

@@ -61,10 +61,9 @@ __global__ void lrn_forward(const T* x, T* y, Norm norm) {
 }
 
 // dx = dy / base^beta - 2 alpha / size beta x * the window's sum of dy y / base. dx may be dy: a
-// thread reads and writes the same channels of dy, its neighbours' terms are in shared memory. y is
-// made again as forward has stored it.
+// thread reads and writes the same channels of dy, its neighbours' terms are in shared memory.
 template <class T>
-__global__ void lrn_backward(const T* x, const T* dy, T* dx, Norm norm) {
+__global__ void lrn_backward(const T* x, const T* y, const T* dy, T* dx, Norm norm) {
   float* const squares = shared_floats();
   float* const terms = squares + norm.line();
   float* const bases = terms + norm.line();
@@ -79,8 +78,7 @@ __global__ void lrn_backward(const T* x, const T* dy, T* dx, Norm norm) {
     __syncthreads();
     for (int c = threadIdx.x; c < norm.channels; c += blockDim.x) {
       bases[c] = base_of(squares, c, norm);
-      const float y = as_stored<T>(load_one(x, begin + c) * powf(bases[c], -norm.beta));
-      terms[norm.border + c] = load_one(dy, begin + c) * y / bases[c];
+      terms[norm.border + c] = load_one(dy, begin + c) * load_one(y, begin + c) / bases[c];
     }
     __syncthreads();
     const float factor = 2.F * norm.scale * norm.beta;
@@ -145,7 +143,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnBackward& o
   return kernel_of(op, [machine, norm](const auto& operands) {
     with_element(machine.precision, [&]<class T>(T) {
       launch_pixels(machine.stream, norm, kBackwardLines, lrn_backward<T>, tensor<T>(operands.in.x),
-                    tensor<T>(operands.in.dy), tensor<T>(operands.out.dx));
+                    tensor<T>(operands.in.y), tensor<T>(operands.in.dy),
+                    tensor<T>(operands.out.dx));
     });
   });
 }

@@ -104,11 +104,9 @@ class Lrn {
   }
 
   // dx = dy / base^beta - 2 alpha / size beta x * the window's sum of dy y / base, over lines.dy.
-  // y is what forward has stored: made again, it takes no memory until then.
   void differentiate(Lines& line) const {
     const float* const x = line.x.channels();
-    float* const y = line.y.channels();
-    divide_by_power(line.base, x, y);
+    const float* const y = line.y.channels();
     const float* const base = line.base.channels();
     float* const dy = line.dy.channels();
     float* const term = line.windowed.channels();
@@ -168,6 +166,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnBackward& o
       for (std::size_t p = 0; p < lrn.pixels(); ++p) {
         Lines& line = lrn.lines();
         lrn.load(floats(operands.in.x), n, p, line.x);
+        lrn.load(floats(operands.in.y), n, p, line.y);
         lrn.load(floats(operands.in.dy), n, p, line.dy);
         lrn.compute_base(line);
         lrn.differentiate(line);

@@ -121,7 +121,7 @@ class GoldenLayer : public KernelRunner, public testing::WithParamInterface<Laye
     expect_golden("y", values(g_.y, y));
     Block dy = output_gradient();
     Block dx = tensor(g_.y);
-    run(LrnBackward{.x = g_.y, .norm = layer}, {&x, &dy, &dx});
+    run(LrnBackward{.x = g_.y, .norm = layer}, {&x, &y, &dy, &dx});
     expect_golden("dx1", values(g_.y, dx));
   }
   void check(const nets::Dropout& layer) {

@@ -173,7 +173,7 @@ TEST_F(ThinTensor, IsNormalisedByItsNeighboursAtItsEnds) {
   put(x, kEnd, 1);
   run_thin(LrnForward{.x = kDeep, .norm = norm}, {&x, &y});
   EXPECT_NEAR(get(y, kEnd), 0.6F, 0.002F);
-  run_thin(LrnBackward{.x = kDeep, .norm = norm}, {&x, &x, &dx});
+  run_thin(LrnBackward{.x = kDeep, .norm = norm}, {&x, &y, &x, &dx});
   // 1 / base - 4 / 3 x y / base, with base = 5 / 3
   EXPECT_NEAR(get(dx, kEnd), 0.6F - 0.48F, 0.004F);
 }

@@ -55,17 +55,20 @@ TEST_P(LocalResponseNorm, DividesByAPowerOfTheSquaresAround) {
 
 TEST_P(LocalResponseNorm, GradientIsTheSlopeOfTheForwardPass) {
   Block x = tensor(shape_, x_);
+  Block y = tensor(shape_);
+  run(LrnForward{.x = shape_, .norm = norm_}, {&x, &y});
+  Block same_y = tensor(shape_, values(shape_, y));  // on the host too
   Block dy = tensor(shape_, dy_);
   Block dx = tensor(shape_);
   const LrnBackward backward{.x = shape_, .norm = norm_};
-  run(backward, {&x, &dy, &dx});
+  run(backward, {&x, &same_y, &dy, &dx});
   const auto loss = [&](const Values& at) { return dot(dy_, naive(at)); };
   // A rounded y errs by up to 2^-9, in a sum of that many terms over their number.
   const double of_y =
       has_float_tensors() ? 0 : std::ldexp(2 * static_cast<double>(norm_.alpha * norm_.beta), -9);
   expect_near(values(shape_, dx), numeric_gradient(x_, loss), tolerance_ + of_y);
   expect_same_on_host(shape_, dx, 2 * tolerance_);
-  run(backward, {&x, &dy, &dy});
+  run(backward, {&x, &same_y, &dy, &dy});
   EXPECT_EQ(dy.bytes(), dx.bytes()) << "the same over dy";
 }
 
