@@ -8,7 +8,7 @@ IdleInterval begin_of(const Life& life) {
           .begin = life.begin(),
           .written = life.begin(),
           .last = life.begin(),
-          .is_written = !life.outlives_step()};
+          .is_written = !life.begins_before_step()};
 }
 
 void pass(const BlockAccess& access, IdleInterval& interval) {

@@ -24,7 +24,8 @@ LifeFinder::LifeFinder(const TaskGraph& graph) : current_(graph.data.size()) {
       uses_.push_back({.data = id,
                        .reads = std::ranges::count(task.reads, id) > 0,
                        .writes = std::ranges::count(task.writes, id) > 0,
-                       .is_state = graph[id].kind == DataKind::kState});
+                       .is_state = graph[id].kind == DataKind::kState,
+                       .is_sent = graph[id].is_sent});
     }
   }
   first_use_.push_back(static_cast<std::uint32_t>(uses_.size()));
@@ -48,6 +49,7 @@ std::span<const Life> LifeFinder::find(std::span<const TaskRun> runs) {
         lives_[life].data = use.data;
         lives_[life].accesses.clear();
         lives_[life].whole_step = use.is_state ? static_cast<Position>(runs.size()) : Position{0};
+        lives_[life].is_sent = use.is_sent;
       }
       lives_[life].accesses.push_back(
           {.position = position, .reads = use.reads, .writes = use.writes});

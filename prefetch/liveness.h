@@ -22,14 +22,19 @@ struct BlockAccess {
 
 /// A stretch of the step during which a block holds content that is still needed: a tensor from the
 /// run that overwrites it to the last run that reads it (a recomputed one has two lives),
-/// offloadable state all the time.
+/// offloadable state all the time, what is sent from the run that overwrites it to the step's end.
 struct Life {
   DataId data;
   std::vector<BlockAccess> accesses;  ///< in ascending position, at least one
   Position whole_step = 0;            ///< of state: the number of runs in the step; else 0
+  bool is_sent = false;               ///< DataBlock::is_sent
 
   [[nodiscard]] bool outlives_step() const { return whole_step > 0; }
-  [[nodiscard]] Position begin() const { return outlives_step() ? 0 : accesses.front().position; }
+  /// Its content is there when the step begins.
+  [[nodiscard]] bool begins_before_step() const { return outlives_step() && !is_sent; }
+  [[nodiscard]] Position begin() const {
+    return begins_before_step() ? 0 : accesses.front().position;
+  }
   [[nodiscard]] Position last() const {
     return outlives_step() ? whole_step - 1 : accesses.back().position;
   }
@@ -57,6 +62,7 @@ class LifeFinder {
     bool reads;
     bool writes;
     bool is_state;
+    bool is_sent;
   };
 
   std::vector<Use> uses_;                 // of all tasks, one after another

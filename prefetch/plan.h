@@ -51,6 +51,14 @@ struct Move {
   friend bool operator==(const Move&, const Move&) = default;
 };
 
+/// One update on the far side. All of them are a queue of their own, executed in order; nobody
+/// waits for it but the end of the step.
+struct FarRun {
+  std::uint32_t update = 0;  ///< index into TaskGraph::far_updates
+  Progress after;            ///< starts when the step has come this far
+  friend bool operator==(const FarRun&, const FarRun&) = default;
+};
+
 /// Who decides what is near.
 enum class Residency {
   kPlanned,  ///< this plan: nothing is near that it does not bring
@@ -71,6 +79,7 @@ struct Plan {
   std::vector<TaskRun> runs;
   std::vector<Move> offloads;
   std::vector<Move> prefetches;
+  std::vector<FarRun> far_runs;  ///< each of the graph's far updates once
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 

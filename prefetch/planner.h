@@ -57,6 +57,9 @@ class Planner {
   [[nodiscard]] virtual SubBatchRule sub_batch_rule() const { return SubBatchRule::kSearch; }
   /// True when it moves offloadable state; else that stays near, in whole pages.
   [[nodiscard]] virtual bool moves_state() const { return false; }
+  /// True when it also plans graphs with far updates (TaskGraph::far_updates); no other may be
+  /// asked.
+  [[nodiscard]] virtual bool updates_far() const { return false; }
   /// Requires: the profile was made for the graph. Throws: TooManyTasks.
   [[nodiscard]] virtual std::variant<Plan, Infeasible> plan(const Problem& problem) const = 0;
 };

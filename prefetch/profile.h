@@ -24,6 +24,13 @@ struct LinkProfile {
   /// engines do the work, less where copies take a processor's time.
   double compute_speed_while_moving = 1.0;
   um::Faults faults{};  ///< where nobody hints; the default is a GPU's
+  /// Bytes that updates on the far side read and write a second. The default is that of a
+  /// processor with a few memory channels beside a GPU, whose Adam reads 16 bytes a number and
+  /// writes 12.
+  um::Bandwidth far_update{30e9};
+  /// Speed of the running task, relative to undisturbed, while an update on the far side is under
+  /// way: 1 where a processor of its own does that.
+  double compute_speed_while_updating = 1.0;
 };
 
 /// Times of one step, task by task and algorithm by algorithm, with all operands near.
@@ -32,6 +39,7 @@ struct Profile {
   std::uint64_t graph = 0;  ///< fingerprint of the graph
   std::vector<std::vector<um::Nanoseconds>> durations;  ///< [task][algorithm]
   LinkProfile link;
+  std::vector<um::Nanoseconds> far_updates;  ///< by TaskGraph::far_updates
 
   [[nodiscard]] um::Nanoseconds operator()(TaskId task, std::uint32_t algorithm) const {
     return durations[static_cast<std::size_t>(task)][algorithm];

@@ -46,6 +46,11 @@ StateHome::StateHome(const TaskGraph& graph, const BlockSizes& block_sizes, cons
       copied_pages_[data][page] = plan.offloads[o].is_clean;
     });
   }
+  for (std::size_t i = 0; i < graph.data.size(); ++i) {
+    if (!graph.data[i].is_sent) continue;
+    far_pages_[i].assign(far_pages_[i].size(), true);
+    copied_pages_[i].assign(copied_pages_[i].size(), false);
+  }
   std::vector<std::vector<bool>> is_moved = far_pages_;
   for (const Move& move : plan.prefetches) {
     for_each_page(move, graph, block_sizes, [&](std::size_t data, std::uint64_t page) {

@@ -17,7 +17,7 @@ namespace spillway::prefetch {
 ///   makes it;
 /// - near, and nowhere else: all others.
 ///
-/// A step must end as it began.
+/// What is sent (DataBlock::is_sent) is far, whatever its moves. A step must end as it began.
 class StateHome {
  public:
   StateHome(const TaskGraph& graph, const BlockSizes& block_sizes, const Plan& plan);
@@ -26,7 +26,7 @@ class StateHome {
   [[nodiscard]] const std::vector<bool>& far_pages(DataId data) const {
     return far_pages_[static_cast<std::size_t>(data)];
   }
-  /// All of them together.
+  /// All of them together, but for what is sent: the content with which the step begins.
   [[nodiscard]] um::Bytes far() const { return far_; }
   /// By page, as far_pages(): which are near and have a valid far copy.
   [[nodiscard]] const std::vector<bool>& copied_pages(DataId data) const {

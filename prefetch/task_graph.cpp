@@ -34,7 +34,8 @@ std::uint64_t fingerprint(const TaskGraph& graph) {
   for (const DataBlock& block : graph.data) {
     print.add(block.name);
     print.add(block.size.count());
-    print.add(static_cast<std::uint64_t>(block.kind) + (block.is_offloadable ? 2U : 0U));
+    print.add(static_cast<std::uint64_t>(block.kind) + (block.is_offloadable ? 2U : 0U) +
+              (block.is_sent ? 4U : 0U));
   }
   print.add(graph.tasks.size());
   for (const Task& task : graph.tasks) {
@@ -49,6 +50,14 @@ std::uint64_t fingerprint(const TaskGraph& graph) {
       print.add(algorithm.name);
       print.add(algorithm.workspace.count());
     }
+  }
+  if (graph.far_updates.empty()) return print.value();
+  print.add(graph.far_updates.size());
+  for (const FarUpdate& update : graph.far_updates) {
+    print.add(update.name);
+    print.add(static_cast<std::uint64_t>(update.gradient));
+    print.add(static_cast<std::uint64_t>(update.parameters));
+    print.add(update.numbers);
   }
   return print.value();
 }

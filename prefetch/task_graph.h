@@ -25,6 +25,9 @@ struct DataBlock {
   DataKind kind = DataKind::kTensor;
   /// Of state: it may be far. It ends each step where it began it, near or far, page by page.
   bool is_offloadable = false;
+  /// Of offloadable state: made anew in each step, and far when the step ends, where a FarUpdate
+  /// reads it. Its content of the step before is needed by nobody.
+  bool is_sent = false;
 
   /// True when it may be far at some time.
   [[nodiscard]] bool may_leave() const { return kind == DataKind::kTensor || is_offloadable; }
@@ -68,11 +71,22 @@ struct Task {
   bool is_recomputable = false;  ///< run again in the same step it gives the same bits
 };
 
+/// An update that the far side computes beside the step, over far memory: it has no operand in near
+/// memory, and nothing of it crosses the link but the gradient (ZeRO-Offload, section 4). It runs
+/// once in a step, when its gradient has left and nobody needs the old parameters any more.
+struct FarUpdate {
+  std::string name;             ///< unique among tasks, too
+  DataId gradient{};            ///< sent (DataBlock::is_sent)
+  DataId parameters{};          ///< updates them, or a part; tasks only read them
+  std::vector<DataId> numbers;  ///< the optimizer's: updates them; no task uses them
+};
+
 /// All tasks of one step in execution order, with the blocks each reads and writes: moDNN's task
 /// and data flow graph (section III).
 struct TaskGraph {
   std::vector<DataBlock> data;
   std::vector<Task> tasks;
+  std::vector<FarUpdate> far_updates;  ///< none: everything runs near
 
   DataId add(DataBlock block) {
     data.push_back(std::move(block));

@@ -10,6 +10,8 @@
 
 namespace spillway::um {
 
+class FarSide;
+
 /// Explicit swapping: copies between near memory and a far store addressed by offset.
 ///
 /// Thread safety: implementations are safe to call from several threads at once.
@@ -24,6 +26,8 @@ class Copies {
 
   /// Far memory, where it has addresses that a device copies to and from by itself; else empty.
   [[nodiscard]] virtual Range far() { return {}; }
+  /// Far memory as the processor beside it reaches it, by the same offsets; null where none does.
+  [[nodiscard]] virtual FarSide* far_side() { return nullptr; }
   /// Somebody has copied so much between far() and near memory himself.
   virtual void note_copied(Bytes /*offloaded*/, Bytes /*prefetched*/) noexcept {}
 

@@ -8,6 +8,8 @@
 
 namespace spillway::um {
 
+class FarSide;
+
 /// Standing advice on a range; the last one given holds. Advice changes only times, as long as
 /// every write is declared by a use. One that is not is kept when it faults on a page that is not
 /// near; with kReadMostly only when that page has no content yet, so that a range may be
@@ -67,6 +69,11 @@ class Hints {
   virtual void discard(Range range) = 0;
 
   virtual void advise(Range range, Advice advice) = 0;
+
+  /// Far memory as the processor beside it reaches it, by offsets in the slab; null where none
+  /// does. Requires of all that it is asked for: prefetch() has sent it far, or found it far, and
+  /// that has ended; nothing brings it back or touches it meanwhile.
+  [[nodiscard]] virtual FarSide* far_side() { return nullptr; }
 
   /// Declares a launch: its operands are not evicted, and what it writes becomes dirty, until
   /// end_use() with the same operands. Launches may overlap.

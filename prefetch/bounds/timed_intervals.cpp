@@ -44,7 +44,7 @@ class TimedIntervalFinder {
   void add_around_turn(const Life& life) {
     IdleInterval idle = idle_interval_at(life, 0);
     idle.from_start = true;
-    if (idle.next > 0) add(idle);
+    if (idle.next > 0 && !life.is_sent) add(idle);
     idle = idle_interval_at(life, life.whole_step);
     idle.next = life.whole_step;
     idle.to_end = true;

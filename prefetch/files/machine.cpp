@@ -8,6 +8,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "prefetch/far_update.h"
 #include "prefetch/files/json.h"
 #include "prefetch/files/profile_file.h"
 #include "um/error.h"
@@ -79,7 +80,9 @@ const std::array<Machine, 6> kMachines{{
      .link = {.offload = Bandwidth{8e9},
               .prefetch = Bandwidth{8e9},
               .latency = um::Nanoseconds{10'000},
-              .faults = um::kHostFaults}},
+              .faults = um::kHostFaults,
+              .far_update = Bandwidth{5.6e9},
+              .compute_speed_while_updating = 0.45}},
 }};
 
 double fraction(const JsonView& value) {
@@ -171,6 +174,7 @@ Profile model_profile(const TaskGraph& graph, const Machine& machine) {
     }
     profile.durations.push_back(std::move(durations));
   }
+  profile.far_updates = far_update_times(graph, profile.link);
   return profile;
 }
 

@@ -95,6 +95,24 @@ std::vector<Move> read_moves(const JsonView& entries, const Names<DataId, DataBl
   return moves;
 }
 
+json to_json(const std::vector<FarRun>& far_runs, const TaskGraph& graph) {
+  json all = json::array();
+  for (const FarRun& run : far_runs) {
+    all.push_back({{"update", graph.far_updates[run.update].name}, {"after", to_json(run.after)}});
+  }
+  return all;
+}
+
+std::vector<FarRun> read_far_runs(const JsonView& entries, const TaskGraph& graph) {
+  const Names<std::uint32_t, FarUpdate> updates{graph.far_updates};
+  std::vector<FarRun> far_runs;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    far_runs.push_back({.update = updates.find(entries.at(i).at("update")),
+                        .after = read_progress(entries.at(i).at("after"))});
+  }
+  return far_runs;
+}
+
 Residency read_residency(const JsonView& name) {
   if (name.string() == "planned") return Residency::kPlanned;
   if (name.string() == "on-demand") return Residency::kOnDemand;
@@ -113,16 +131,18 @@ json to_json(const Plan& plan, const TaskGraph& graph) {
     if (run.is_recomputation) entry["recomputation"] = true;
     runs.push_back(std::move(entry));
   }
-  return {{"format", "spillway-plan"},
-          {"version", 1},
-          {"planner", plan.planner},
-          {"graph", graph_stamp(plan.graph)},
-          {"budget_bytes", plan.budget.count()},
-          {"page_bytes", plan.page.count()},
-          {"residency", plan.residency == Residency::kOnDemand ? "on-demand" : "planned"},
-          {"runs", std::move(runs)},
-          {"offloads", to_json(plan.offloads, graph)},
-          {"prefetches", to_json(plan.prefetches, graph)}};
+  json result{{"format", "spillway-plan"},
+              {"version", 1},
+              {"planner", plan.planner},
+              {"graph", graph_stamp(plan.graph)},
+              {"budget_bytes", plan.budget.count()},
+              {"page_bytes", plan.page.count()},
+              {"residency", plan.residency == Residency::kOnDemand ? "on-demand" : "planned"},
+              {"runs", std::move(runs)},
+              {"offloads", to_json(plan.offloads, graph)},
+              {"prefetches", to_json(plan.prefetches, graph)}};
+  if (!plan.far_runs.empty()) result["far_updates"] = to_json(plan.far_runs, graph);
+  return result;
 }
 
 Plan read_plan(const JsonFile& file, const TaskGraph& graph) {
@@ -137,7 +157,9 @@ Plan read_plan(const JsonFile& file, const TaskGraph& graph) {
           .residency = read_residency(root.at("residency")),
           .runs = read_runs(root.at("runs"), graph),
           .offloads = read_moves(root.at("offloads"), blocks),
-          .prefetches = read_moves(root.at("prefetches"), blocks)};
+          .prefetches = read_moves(root.at("prefetches"), blocks),
+          .far_runs = root.has("far_updates") ? read_far_runs(root.at("far_updates"), graph)
+                                              : std::vector<FarRun>{}};
 }
 
 }  // namespace spillway::prefetch

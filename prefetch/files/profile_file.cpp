@@ -28,6 +28,8 @@ json to_json(const LinkProfile& link) {
           {"duplex", link.is_duplex},
           {"copies_while_read", link.copies_while_read},
           {"compute_speed_while_moving", link.compute_speed_while_moving},
+          {"far_update_bytes_per_second", link.far_update.bytes_per_second()},
+          {"compute_speed_while_updating", link.compute_speed_while_updating},
           {"fault_ns", link.faults.time.count()},
           {"faults_spare_overwritten", link.faults.spare_overwritten},
           {"faults_evict_by_use", link.faults.evict_by_use}};
@@ -45,10 +47,16 @@ LinkProfile read_link(const JsonView& link) {
   read_flag("faults_spare_overwritten", result.faults.spare_overwritten);
   read_flag("faults_evict_by_use", result.faults.evict_by_use);
   read_flag("copies_while_read", result.copies_while_read);
-  if (!link.has("compute_speed_while_moving")) return result;
-  const JsonView speed = link.at("compute_speed_while_moving");
-  result.compute_speed_while_moving = speed.positive_number();
-  if (result.compute_speed_while_moving > 1) throw speed.error("is larger than 1");
+  if (link.has("far_update_bytes_per_second")) {
+    result.far_update = um::Bandwidth{read_rate(link.at("far_update_bytes_per_second"))};
+  }
+  const auto read_speed = [&](const char* name, double& speed) {
+    if (!link.has(name)) return;
+    speed = link.at(name).positive_number();
+    if (speed > 1) throw link.at(name).error("is larger than 1");
+  };
+  read_speed("compute_speed_while_moving", result.compute_speed_while_moving);
+  read_speed("compute_speed_while_updating", result.compute_speed_while_updating);
   return result;
 }
 

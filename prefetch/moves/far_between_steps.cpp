@@ -24,6 +24,17 @@ std::vector<DataId> by_idle_time(const BlockSizes& block_sizes, std::span<const 
   return result;
 }
 
+std::vector<HomeBytes> homes_for_far_updates(const TaskGraph& graph,
+                                             const BlockSizes& block_sizes) {
+  std::vector<HomeBytes> homes(graph.data.size());
+  for (const FarUpdate& update : graph.far_updates) {
+    for (const DataId id : {update.gradient, update.parameters}) {
+      homes[static_cast<std::size_t>(id)].far = block_sizes.size(id);
+    }
+  }
+  return homes;
+}
+
 namespace {
 
 // Up to the first use of state.
@@ -42,7 +53,7 @@ std::vector<FarInterval> far_intervals_from_start(const BlockSizes& block_sizes,
   std::vector<FarInterval> far_intervals;
   for (const Life& life : lives) {
     const Bytes size = options.home(life.data).far;
-    if (size == Bytes{} || !block_sizes.is_movable(life.data)) continue;
+    if (size == Bytes{} || life.is_sent || !block_sizes.is_movable(life.data)) continue;
     const Bytes chunk = options.whole_blocks ? size : options.chunk;
     for (Bytes offset; offset < size; offset += chunk) {
       far_intervals.push_back({.offset = offset, .size = std::min(chunk, size - offset)});

@@ -16,6 +16,11 @@ namespace spillway::prefetch {
 [[nodiscard]] std::vector<DataId> by_idle_time(const BlockSizes& block_sizes,
                                                std::span<const Life> lives);
 
+/// By block, what updates on the far side leave no choice about: their gradients and parameters are
+/// far, whole.
+[[nodiscard]] std::vector<HomeBytes> homes_for_far_updates(const TaskGraph& graph,
+                                                           const BlockSizes& block_sizes);
+
 /// The far intervals with which what is far by `options.homes` begins a step. Each lasts up to the
 /// block's first use, and has at most `options.chunk` bytes unless whole blocks move.
 [[nodiscard]] std::vector<FarInterval> far_intervals_from_start(const BlockSizes& block_sizes,

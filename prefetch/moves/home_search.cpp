@@ -29,6 +29,7 @@ HomeSearch::HomeSearch(const BlockSizes& block_sizes, std::span<const Life> live
       pool_{pool},
       start_{start},
       order_{by_idle_time(block_sizes, lives)} {
+  std::erase_if(order_, [&](DataId data) { return start.home(data).far > Bytes{}; });
   for (const DataId data : order_) state_ += block_sizes.size(data);
 }
 

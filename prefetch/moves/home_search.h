@@ -34,7 +34,7 @@ class HomeSearch {
   /// How long the plan with these options takes; nothing where there is none. Pure.
   using Evaluation = std::function<std::optional<um::Nanoseconds>(const OffloadOptions&)>;
 
-  /// `start`: how blocks are cut. What is passed must outlive it.
+  /// `start`: how blocks are cut, and what must be far. What is passed must outlive it.
   HomeSearch(const BlockSizes& block_sizes, std::span<const Life> lives, um::Bytes pool,
              const CoverOptions& start);
 

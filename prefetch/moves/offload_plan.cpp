@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "prefetch/far_update.h"
 #include "prefetch/liveness.h"
 #include "prefetch/moves/cover.h"
 #include "prefetch/moves/far_between_steps.h"
@@ -99,6 +100,7 @@ EvaluatedPlan OffloadPlanner::in_time(const Sequence& sequence,
     }
     schedule_in_time(needed, sequence.live, pool, problem_.profile, order, result.plan, copies);
   }
+  result.plan.far_runs = earliest_far_runs(problem_.graph, result.plan);
   result.makespan = simulate(result.plan, problem_.profile).makespan();
   return result;
 }
@@ -116,6 +118,7 @@ EvaluatedPlan OffloadPlanner::by_runs(const Sequence& sequence,
     swaps.insert(swaps.end(), renewed.begin(), renewed.end());
   }
   add_moves(std::move(swaps), problem_.profile.link, result.plan, copies);
+  result.plan.far_runs = earliest_far_runs(problem_.graph, result.plan);
   result.makespan = simulate(result.plan, problem_.profile).makespan();
   return result;
 }
@@ -153,7 +156,7 @@ void OffloadPlanner::choose_homes(std::vector<TaskRun> runs) {
   const std::size_t evaluations =
       std::clamp(kWork / std::max<std::size_t>(1, runs.size()), kLeast, kMost);
   CoverOptions start = options_.cover;
-  start.homes.assign(problem_.graph.data.size(), {});
+  start.homes = homes_for_far_updates(problem_.graph, block_sizes_);
   const std::vector<Life> lives = find_lives(problem_.graph, runs);
   LifeFinder finder{problem_.graph};
   HomeSearch search{block_sizes_, lives, block_sizes_.pool(problem_.budget), start};

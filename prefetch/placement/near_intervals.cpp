@@ -81,7 +81,13 @@ std::vector<NearInterval> find_near_intervals(const TaskGraph& graph, const Plan
   for (const Life& life : find_lives(graph, plan.runs)) {
     if (!block_sizes.is_movable(life.data)) continue;
     BlockMoves& of_block = moves[static_cast<std::size_t>(life.data)];
-    if (life.outlives_step()) {
+    if (life.is_sent) {
+      intervals.push_back({.data = life.data,
+                           .size = um::round_up(graph[life.data].size, kSmallestPage),
+                           .is_offloaded = true,
+                           .first = life.begin(),
+                           .last = of_block.offloads.at(0)});
+    } else if (life.outlives_step()) {
       add_state_intervals(life, graph[life.data].size, home.far_pages(life.data).front(), of_block,
                           intervals);
     } else {

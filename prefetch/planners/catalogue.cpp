@@ -28,6 +28,7 @@ constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
 struct Traits {
   SubBatchRule rule = SubBatchRule::kSearch;
   bool moves_state = false;
+  bool updates_far = false;
   std::size_t max_tasks = kAnyNumber;  // where its work grows as their square, or faster
 };
 
@@ -44,8 +45,11 @@ class NamedStrategy final : public Planner {
   [[nodiscard]] std::string_view description() const override { return description_; }
   [[nodiscard]] SubBatchRule sub_batch_rule() const override { return traits_.rule; }
   [[nodiscard]] bool moves_state() const override { return traits_.moves_state; }
+  [[nodiscard]] bool updates_far() const override { return traits_.updates_far; }
   [[nodiscard]] std::variant<Plan, Infeasible> plan(const Problem& problem) const override {
     if (problem.graph.tasks.size() > traits_.max_tasks) refuse(problem.graph.tasks.size());
+    um::expects(updates_far() || problem.graph.far_updates.empty(),
+                "a planner of updates on the far side");
     auto result = strategy_(problem);
     if (auto* const plan = std::get_if<Plan>(&result)) plan->planner = name_;
     return result;
@@ -98,7 +102,7 @@ constexpr std::array kRows{
         "offloads whole blocks until the rest fits; prefetches as early as there is room "
         "(UM-Chainer)",
         {.plan = plan_capacity, .max_tasks = kFollowsARule},
-        {.moves_state = true}},
+        {.moves_state = true, .updates_far = true}},
     Row{"dynprog",
         "offloads the activations that a dynamic program chooses (Beaumont et al., section 5)",
         {.plan = plan_dynprog, .max_tasks = kTriesMany}},
@@ -106,7 +110,7 @@ constexpr std::array kRows{
         "offloads only the parts of blocks that do not fit, the longest unused first "
         "(Beaumont et al., section 4)",
         {.plan = plan_fractional, .max_tasks = kTriesMany},
-        {.moves_state = true}},
+        {.moves_state = true, .updates_far = true}},
     Row{"greedy",
         "offloads the first activations, as many as do not fit (Beaumont et al., section 4)",
         {.plan = plan_greedy, .max_tasks = kFollowsARule}},
@@ -117,7 +121,7 @@ constexpr std::array kRows{
         "offloads parts of blocks, recomputes, and picks convolution algorithms, all "
         "chosen together (Spillway's own)",
         {.plan = plan_joint_beside_all},
-        {.moves_state = true}},
+        {.moves_state = true, .updates_far = true}},
     Row{"largest-first",
         "offloads all activations, then keeps the largest blocks that fit",
         {.plan = plan_largest_first, .max_tasks = kFollowsARule}},

@@ -46,6 +46,11 @@ class CopyMemory final : public StepMemory {
   void enter() override { state_.bring_home(); }
   void leave() override { state_.send_far(); }
   void with_state(std::span<const DataId> ids, um::Access access, const StateUse& use) override;
+  void wait_for(const Progress& after) override { walker_.wait_for(after); }
+  [[nodiscard]] um::FarSide* far_side() override { return copies_.far_side(); }
+  [[nodiscard]] um::Bytes far_offset(DataId id) const override {
+    return far_.offsets[static_cast<std::size_t>(id)];
+  }
   void begin_step() override;
   void begin_run(Position position) override;
   [[nodiscard]] std::byte* address(DataId id) const override;
@@ -73,9 +78,6 @@ class CopyMemory final : public StepMemory {
   void begin_segments(Position position);
   void compact();
   void compact(std::unique_lock<std::mutex>& lock);
-  [[nodiscard]] um::Bytes far_offset(DataId id) const {
-    return far_.offsets[static_cast<std::size_t>(id)];
-  }
   [[nodiscard]] um::Range bytes(const CopySegment& segment) const {
     return near_.subspan(segment.offset.count(), segment.size.count());
   }

@@ -29,6 +29,12 @@ class ManagedMemory final : public StepMemory {
     state_.bring_home();
   }
   void with_state(std::span<const DataId> ids, um::Access access, const StateUse& use) override;
+  void wait_for(const Progress& after) override { walker_.wait_for(after); }
+  [[nodiscard]] um::FarSide* far_side() override { return hints_.far_side(); }
+  // State lies at the beginning of the slab.
+  [[nodiscard]] um::Bytes far_offset(DataId id) const override {
+    return layout_.state.offsets[static_cast<std::size_t>(id)];
+  }
   void begin_step() override;
   void begin_run(Position position) override;
   [[nodiscard]] std::byte* address(DataId id) const override { return address_.block(id); }

@@ -45,6 +45,7 @@ StepLayout::StepLayout(const TaskGraph& task_graph, const Plan& step_plan, State
     }
     if (life.outlives_step()) {
       used_state_.push_back(life.data);
+      if (life.is_sent) runs[life.begin()].begins.push_back(life.data);
       continue;
     }
     runs[life.begin()].begins.push_back(life.data);

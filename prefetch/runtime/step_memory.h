@@ -7,10 +7,16 @@
 #include <vector>
 
 #include "prefetch/liveness.h"
+#include "prefetch/plan.h"
 #include "prefetch/runtime/fixed_places.h"
 #include "prefetch/simulate/timeline.h"
 #include "prefetch/task_graph.h"
+#include "um/bytes.h"
 #include "um/hints.h"
+
+namespace spillway::um {
+class FarSide;
+}  // namespace spillway::um
 
 namespace spillway::prefetch {
 
@@ -55,6 +61,16 @@ class StepMemory {
     for (const DataId id : ids) addresses.push_back(address(id));
     use(addresses);
   }
+
+  // Of plans that update on the far side.
+
+  /// Waits until the step under way has come as far as `after`. Called by any thread. Throws:
+  /// um::Error when a move failed; what fail() was told.
+  virtual void wait_for(const Progress& /*after*/) {}
+  /// Far memory as the processor beside it reaches it; null where none does.
+  [[nodiscard]] virtual um::FarSide* far_side() { return nullptr; }
+  /// Where a block of movable state lies there.
+  [[nodiscard]] virtual um::Bytes far_offset(DataId /*id*/) const { return {}; }
 
   virtual void begin_step() = 0;
 

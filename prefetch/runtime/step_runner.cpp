@@ -3,6 +3,8 @@
 #include <exception>
 #include <utility>
 
+#include "um/error.h"
+
 namespace spillway::prefetch {
 namespace {
 
@@ -18,24 +20,43 @@ std::vector<bool> awaited_runs(const Plan& plan, const StepMemory& memory) {
     await(offload.frees_after());
   }
   for (const Move& prefetch : plan.prefetches) await(prefetch.after.runs);
+  for (const FarRun& far_run : plan.far_runs) await(far_run.after.runs);
   return awaited;
 }
 
 }  // namespace
 
 StepRunner::StepRunner(const Plan& plan, StepMemory& memory, um::Stream& stream)
-    : plan_{plan}, memory_{memory}, stream_{stream}, is_awaited_{awaited_runs(plan, memory)} {}
+    : plan_{plan},
+      memory_{memory},
+      stream_{stream},
+      is_awaited_{awaited_runs(plan, memory)},
+      far_{plan, memory} {}
 
-Timeline StepRunner::run(const Launch& launch) {
-  walk(launch, /*takes_times=*/true);
+Timeline StepRunner::run(const Launch& launch, const FarLane::Update& far_update) {
+  walk(launch, far_update, /*takes_times=*/true);
   Timeline moves = memory_.moves();
   return {.runs = timeline_.runs,
           .offloads = std::move(moves.offloads),
-          .prefetches = std::move(moves.prefetches)};
+          .prefetches = std::move(moves.prefetches),
+          .far_runs = far_.intervals()};
 }
 
-void StepRunner::walk(const Launch& launch, bool takes_times) {
+void StepRunner::walk(const Launch& launch, const FarLane::Update& far_update, bool takes_times) {
   begin();
+  um::expects(plan_.far_runs.empty() || far_update, "who makes updates on the far side");
+  far_.begin_step(begin_, far_update);
+  try {
+    launch_all(launch, takes_times);
+  } catch (...) {
+    if (!plan_.far_runs.empty()) memory_.fail(std::current_exception());
+    far_.abandon();
+    throw;
+  }
+  far_.end_step();
+}
+
+void StepRunner::launch_all(const Launch& launch, bool takes_times) {
   for (Position position = 0; position < plan_.runs.size(); ++position) {
     memory_.begin_run(position);
     Interval& interval = timeline_.runs[position];

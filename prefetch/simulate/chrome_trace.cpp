@@ -36,7 +36,9 @@ class Trace {
     meta("thread_name", process, kWaiting, "waiting");
     meta("thread_name", process, kOffload, "offload (near to far)");
     meta("thread_name", process, kPrefetch, "prefetch (far to near)");
+    if (!plan_.far_runs.empty()) meta("thread_name", process, kFarUpdate, "update (far side)");
     add_runs(process, named.timeline);
+    add_far_runs(process, named.timeline);
     add_moves(process, kOffload, plan_.offloads, named.timeline.offloads);
     add_moves(process, kPrefetch, plan_.prefetches, named.timeline.prefetches);
     for (const MemorySample& sample : memory_curve(graph_, plan_, named.timeline)) {
@@ -62,7 +64,7 @@ class Trace {
   }
 
  private:
-  enum Lane { kCompute = 1, kWaiting, kOffload, kPrefetch };
+  enum Lane { kCompute = 1, kWaiting, kOffload, kPrefetch, kFarUpdate };
 
   void meta(const char* what, int process, int lane, const std::string& name) {
     events_.push_back(
@@ -93,6 +95,13 @@ class Trace {
       span(process, kCompute, task.name + suffix, interval,
            {{"algorithm", task.algorithms[run.algorithm].name}, {"phase", phase_name(task.phase)}});
       previous_end = interval.end;
+    }
+  }
+
+  void add_far_runs(int process, const Timeline& timeline) {
+    for (std::size_t i = 0; i < timeline.far_runs.size(); ++i) {
+      span(process, kFarUpdate, graph_.far_updates[plan_.far_runs[i].update].name,
+           timeline.far_runs[i], json::object());
     }
   }
 

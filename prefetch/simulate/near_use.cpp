@@ -65,7 +65,7 @@ class Changes {
       const std::int64_t size = signed_count(block_sizes_.size(life.data));
       if (size == 0) continue;
       const um::Nanoseconds begin =
-          life.outlives_step() ? um::Nanoseconds{0} : timeline_.runs[life.begin()].begin;
+          life.begins_before_step() ? um::Nanoseconds{0} : timeline_.runs[life.begin()].begin;
       add(begin, life.data, size);
       if (!life.outlives_step()) add(timeline_.runs[life.last()].end, life.data, -size);
     }
@@ -76,6 +76,7 @@ class Changes {
     if (plan_.runs.empty()) return;
     const StateHome home{graph_, block_sizes_, plan_};
     for (std::size_t i = 0; i < graph_.data.size(); ++i) {
+      if (graph_.data[i].is_sent) continue;  // not near either
       const auto far = std::ranges::count(home.far_pages(DataId(i)), true);
       if (far > 0) add(um::Nanoseconds{0}, DataId(i), -far * signed_count(plan_.page));
     }

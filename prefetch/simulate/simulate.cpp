@@ -71,21 +71,32 @@ Queue run_queue(const Plan& plan, const Profile& profile, const SimulateOptions&
   return queue;
 }
 
+Queue far_queue(const Plan& plan, const Profile& profile, std::vector<Interval>& intervals) {
+  Queue queue{.work = {}, .after = {}, .intervals = &intervals};
+  for (const FarRun& run : plan.far_runs) {
+    queue.work.push_back(nanoseconds_of(profile.far_updates.at(run.update)));
+    queue.after.push_back(run.after);
+  }
+  intervals.resize(plan.far_runs.size());
+  return queue;
+}
+
 class Simulation {
  public:
   Simulation(const Plan& plan, const Profile& profile, const SimulateOptions& options)
       : link_{profile.link},
         compute_{run_queue(plan, profile, options, timeline_.runs)},
         offload_{move_queue(plan.offloads, link_.offload, link_, timeline_.offloads)},
-        prefetch_{move_queue(plan.prefetches, link_.prefetch, link_, timeline_.prefetches)} {}
+        prefetch_{move_queue(plan.prefetches, link_.prefetch, link_, timeline_.prefetches)},
+        far_{far_queue(plan, profile, timeline_.far_runs)} {}
 
   Timeline run() {
     while (true) {
       start_what_can();
-      if (!compute_.is_busy && !offload_.is_busy && !prefetch_.is_busy) break;
+      if (!compute_.is_busy && !offload_.is_busy && !prefetch_.is_busy && !far_.is_busy) break;
       advance();
     }
-    um::expects(compute_.is_done() && offload_.is_done() && prefetch_.is_done(),
+    um::expects(compute_.is_done() && offload_.is_done() && prefetch_.is_done() && far_.is_done(),
                 "a plan that waits for ever was not verified");
     return std::move(timeline_);
   }
@@ -98,13 +109,15 @@ class Simulation {
   void start_what_can() {
     const Progress now = progress();
     if (compute_.can_start(now)) compute_.start(time());
+    if (far_.can_start(now)) far_.start(time());
     if (offload_.can_start(now) && (link_.is_duplex || !prefetch_.is_busy)) offload_.start(time());
     if (prefetch_.can_start(now) && (link_.is_duplex || !offload_.is_busy)) prefetch_.start(time());
   }
 
   [[nodiscard]] double compute_speed() const {
     const double speed = link_.compute_speed_while_moving;
-    return (offload_.is_busy ? speed : 1) * (prefetch_.is_busy ? speed : 1);
+    return (offload_.is_busy ? speed : 1) * (prefetch_.is_busy ? speed : 1) *
+           (far_.is_busy ? link_.compute_speed_while_updating : 1);
   }
 
   // Goes to the next end of anything; what ends at the same moment ends together.
@@ -114,10 +127,12 @@ class Simulation {
     if (compute_.is_busy) step = std::min(step, compute_.left / speed);
     if (offload_.is_busy) step = std::min(step, offload_.left);
     if (prefetch_.is_busy) step = std::min(step, prefetch_.left);
+    if (far_.is_busy) step = std::min(step, far_.left);
     now_ += step;
     pass(compute_, step * speed);
     pass(offload_, step);
     pass(prefetch_, step);
+    pass(far_, step);
   }
 
   void pass(Queue& queue, double work) const {
@@ -139,6 +154,7 @@ class Simulation {
   Queue compute_;
   Queue offload_;
   Queue prefetch_;
+  Queue far_;
   double now_ = 0;
 };
 

@@ -10,9 +10,10 @@ namespace spillway::prefetch {
 
 /// Executes `plan` on an idealised machine: one compute queue and one queue a link direction (one
 /// for both where the link is not duplex; then, when the link becomes free, an offload that is
-/// ready goes before a prefetch, and a clean one waits for it too). Each entry starts when its
-/// queue is free and its condition holds. While moves are under way a run advances at the profile's
-/// compute_speed_while_moving, once for each.
+/// ready goes before a prefetch, and a clean one waits for it too), and one for updates on the far
+/// side. Each entry starts when its queue is free and its condition holds. While moves are under
+/// way a run advances at the profile's compute_speed_while_moving, once for each; beside a far
+/// update likewise at compute_speed_while_updating.
 ///
 /// Requires: the plan verifies, does not page on demand, and was made for the profile's graph.
 /// Complexity: O(runs + moves).

@@ -22,12 +22,13 @@ struct Timeline {
   std::vector<Interval> runs;
   std::vector<Interval> offloads;
   std::vector<Interval> prefetches;
+  std::vector<Interval> far_runs;
 
-  /// Length of the step: when its last run ended, and its last move (state leaves after its last
-  /// use).
+  /// Length of the step: when its last run ended, its last move (state leaves after its last use),
+  /// and its last update on the far side.
   [[nodiscard]] um::Nanoseconds makespan() const {
     um::Nanoseconds end{0};
-    for (const auto* queue : {&runs, &offloads, &prefetches}) {
+    for (const auto* queue : {&runs, &offloads, &prefetches, &far_runs}) {
       if (!queue->empty()) end = std::max(end, queue->back().end);
     }
     return end;

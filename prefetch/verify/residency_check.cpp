@@ -35,8 +35,8 @@ class BlockResidency {
   std::optional<Violation> follow(const Life& life, std::span<const std::uint32_t> prefetched,
                                   const StateHome& home) {
     is_far_valid_.assign(is_far_valid_.size(), false);
-    valid_from_ = life.outlives_step() ? 0 : life.begin() + 1;
-    if (life.outlives_step()) {
+    valid_from_ = life.begins_before_step() ? 0 : life.begin() + 1;
+    if (life.begins_before_step()) {
       if (auto violation = begin_step(life, prefetched, home)) return violation;
     }
     for (std::size_t i = 0; i < life.accesses.size(); ++i) {

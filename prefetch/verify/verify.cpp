@@ -9,6 +9,7 @@
 #include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
 #include "prefetch/verify/dataflow.h"
+#include "prefetch/verify/far_runs.h"
 #include "prefetch/verify/residency_check.h"
 #include "prefetch/verify/worst_case.h"
 
@@ -69,6 +70,9 @@ std::variant<Verified, Violation> verify_on_demand(const TaskGraph& graph,
   if (!plan.offloads.empty() || !plan.prefetches.empty()) {
     return Violation{"a plan that pages on demand has moves"};
   }
+  if (!graph.far_updates.empty()) {
+    return Violation{"a plan that pages on demand updates nothing on the far side"};
+  }
   if (block_sizes.pinned() > plan.budget) {
     return Violation{"what is always near does not fit in the budget of " +
                      um::to_string(plan.budget)};
@@ -97,6 +101,7 @@ std::variant<Verified, Violation> verify(const TaskGraph& graph, const Plan& pla
   if (plan.residency == Residency::kOnDemand) return verify_on_demand(graph, block_sizes, plan);
   const std::vector<Life> lives = find_lives(graph, plan.runs);
   if (auto violation = check_residency(graph, block_sizes, plan, lives)) return *violation;
+  if (auto violation = check_far_runs(graph, block_sizes, plan)) return *violation;
   if (auto violation = check_room(graph, plan)) return *violation;
   const Bytes peak = worst_case_peak(graph, block_sizes, plan, lives);
   const Bytes room = block_sizes.pinned() + block_sizes.pool(plan.budget);

@@ -74,7 +74,7 @@ std::vector<Bytes> live_between(const BlockSizes& block_sizes, std::size_t runs,
   std::vector<Bytes> begins(runs + 1);
   std::vector<Bytes> ends(runs + 1);
   for (const Life& life : lives) {
-    begins[life.outlives_step() ? 0 : life.begin() + 1] += block_sizes.size(life.data);
+    begins[life.begins_before_step() ? 0 : life.begin() + 1] += block_sizes.size(life.data);
     if (!life.outlives_step()) ends[life.last() + 1] += block_sizes.size(life.data);
   }
   std::vector<Bytes> result;

@@ -49,8 +49,11 @@ Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& 
       stream_{stream},
       stop_{std::move(stop)},
       runner_{plan, memory, stream},
+      far_updates_{step, backend, memory},
       loads_{count_loads(step, plan)},
       kernels_(step.launches.size()) {
+  // What is repeated as one piece has no part that the processor computes.
+  may_repeat = may_repeat && plan.far_runs.empty();
   if (may_repeat && memory.fixed_places() != nullptr) lanes_ = stream.make_lanes();
   if (lanes_ != nullptr) given_.emplace(plan, *memory.fixed_places(), *lanes_);
   stream_.enqueue([&] {
@@ -125,10 +128,13 @@ void Executor::walk(const StepContext& context, StepResult& result) {
     const auto block = [this](prefetch::DataId id) { return memory_.address(id); };
     run_one(position, context, {.block = block, .workspace = memory_.workspace()});
   };
+  const auto update = [this, &context](std::uint32_t far_update) {
+    far_updates_.run(far_update, context);
+  };
   if (takes_times_) {
-    result.timeline = runner_.run(launch);
+    result.timeline = runner_.run(launch, update);
   } else {
-    runner_.run_untimed(launch);
+    runner_.run_untimed(launch, update);
   }
   read_result(result);
 }

@@ -14,6 +14,7 @@
 #include "prefetch/runtime/step_memory.h"
 #include "prefetch/runtime/step_runner.h"
 #include "prefetch/simulate/timeline.h"
+#include "src/execute/far_updates.h"
 #include "src/ops/backend.h"
 #include "src/step/step.h"
 #include "um/lanes.h"
@@ -88,6 +89,7 @@ class Executor {
   um::Stream& stream_;
   std::stop_token stop_;
   prefetch::StepRunner runner_;
+  FarUpdates far_updates_;
   std::unique_ptr<um::Lanes> lanes_;  // null where the plan is walked
   std::optional<prefetch::GivenStep> given_;
   prefetch::Position loads_ = 0;     // the first so many runs load the batch

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "src/host/kernels/kernels.h"
+#include "src/host/kernels/update_range.h"
 #include "src/host/layout/clear_memory.h"
 #include "src/host/layout/parameter_layout.h"
 #include "um/error.h"
@@ -134,6 +135,16 @@ std::vector<AlgorithmInfo> HostBackend::algorithms(const Operation& operation) c
 std::string HostBackend::description() const {
   return onednn_version() + ", " + instruction_set() + ", " + std::to_string(machine_.threads) +
          (machine_.threads == 1 ? " thread" : " threads");
+}
+
+std::unique_ptr<FarKernel> HostBackend::prepare_far(const Operation& update) const {
+  const auto of = [&](const auto& op) {
+    const UpdateRange range = UpdateRange::of(machine_.layout, op.parameters, op.part);
+    return make_far_kernel(update, {.begin = range.first, .end = range.first + range.count},
+                           range.decayed);
+  };
+  if (const auto* const sgd = std::get_if<SgdUpdate>(&update)) return of(*sgd);
+  return of(std::get<AdamUpdate>(update));
 }
 
 std::unique_ptr<Kernel> HostBackend::prepare(const Operation& operation,

@@ -34,9 +34,11 @@ class HostBackend final : public Backend {
                                                const ParameterPart& part) const override;
   [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override;
   [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override;
+  [[nodiscard]] bool updates_far() const override { return true; }
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                 std::string_view algorithm) const override;
+  [[nodiscard]] std::unique_ptr<FarKernel> prepare_far(const Operation& update) const override;
   void clear(um::Range block) const override;
   void import_parameters(const ParameterSpec& spec, std::span<const float> values,
                          std::span<std::byte* const> parts) const override;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/ops/far_kernel.h"
 #include "src/ops/operation.h"
 #include "src/ops/parameter.h"
 #include "src/ops/parameter_part.h"
@@ -119,6 +120,8 @@ class SizeModel {
   [[nodiscard]] virtual um::Bytes traffic(const Operation& operation) const {
     return cost_of(operation).traffic;
   }
+  /// True when updates may run on the far side: Backend::prepare_far().
+  [[nodiscard]] virtual bool updates_far() const { return false; }
   /// The unit in which the device moves memory: pages are not smaller.
   [[nodiscard]] virtual um::Bytes smallest_page() const { return um::Bytes{4096}; }
 };
@@ -149,6 +152,10 @@ class Backend : public SizeModel {
   /// a kernel each. Null where that would save nothing. The backend outlives the kernel.
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_updates(
       std::span<const Operation> /*updates*/) const {
+    return nullptr;
+  }
+  /// An update to run on the far side; null where the backend does not. May outlive the backend.
+  [[nodiscard]] virtual std::unique_ptr<FarKernel> prepare_far(const Operation& /*update*/) const {
     return nullptr;
   }
   /// RAM that copies to near memory take least time from; any other will do. Lives as long as the

@@ -25,12 +25,20 @@ enum class StateRule : std::uint8_t {
   kFar    ///< far while no task needs it, as plans say
 };
 
+/// Which side updates state that is far: weights with the optimizer's numbers.
+enum class UpdateRule : std::uint8_t {
+  kAuto,  ///< near, unless the far side is much faster by the plans
+  kNear,  ///< near, for which all of it comes
+  kFar    ///< the processor beside far memory, as far as it may (prefetch::far_updatable())
+};
+
 /// How the plans of a run are to be made.
 struct PlanRequest {
   MemoryMode memory = MemoryMode::kManaged;
   const prefetch::Planner* planner = nullptr;  ///< not looked at when all stays resident
   bool may_recompute = true;
-  StateRule state = StateRule::kAuto;  ///< for those who choose: StateChoice
+  StateRule state = StateRule::kAuto;     ///< for those who choose: StateChoice
+  UpdateRule update = UpdateRule::kAuto;  ///< likewise
 };
 
 /// What a planner is to solve for one step, of which `budget` is what the run leaves it.

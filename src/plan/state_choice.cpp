@@ -1,9 +1,11 @@
 #include "src/plan/state_choice.h"
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <variant>
 
+#include "prefetch/far_update.h"
 #include "src/plan/predicted_step.h"
 #include "um/error.h"
 
@@ -29,6 +31,31 @@ bool may_be_far(const PlanRequest& request) {
                   "joint, fractional, capacity or on-demand"};
 }
 
+UpdateRule update_rule(const PlanRequest& request, bool may_be_far, const SizeModel& size_model) {
+  if (request.update == UpdateRule::kNear) return UpdateRule::kNear;
+  const bool is_wanted = request.update == UpdateRule::kFar;
+  if (is_wanted && request.state == StateRule::kNear) {
+    throw um::Error{
+        "updates on the far side are of state that is far; leave out --state near, or --update "
+        "far"};
+  }
+  if (is_wanted && request.memory == MemoryMode::kResident) {
+    throw um::Error{
+        "--memory resident has no far memory; leave out --update far, or take --memory managed or "
+        "copy"};
+  }
+  if (is_wanted && !request.planner->updates_far()) {
+    throw um::Error{"planner " + std::string{request.planner->name()} +
+                    " plans no updates on the far side; leave out --update far, or take joint, "
+                    "fractional or capacity"};
+  }
+  if (is_wanted && !size_model.updates_far()) {
+    throw um::Error{"this device does not update on the far side; leave out --update far"};
+  }
+  const bool is_possible = may_be_far && request.planner->updates_far() && size_model.updates_far();
+  return is_possible ? request.update : UpdateRule::kNear;
+}
+
 Nanoseconds time_of_tasks(const Workload& workload, std::span<const Profile> profiles) {
   Nanoseconds sum{0};
   for (std::size_t i = 0; i < profiles.size(); ++i) {
@@ -52,9 +79,12 @@ Attempt try_plan(const Workload& workload, std::vector<Profile> profiles, Bytes 
   }
 }
 
-std::vector<Profile> profiles_for(const Workload& workload, std::vector<Profile> profiles) {
+// `profiles` are those of `of`.
+std::vector<Profile> profiles_for(const Workload& workload, const Workload& of,
+                                  std::vector<Profile> profiles) {
   for (std::size_t i = 0; i < profiles.size(); ++i) {
-    profiles[i] = profile_for(workload.training_steps()[i].step.graph, std::move(profiles[i]));
+    profiles[i] = profile_for(workload.training_steps()[i].step.graph,
+                              of.training_steps()[i].step.graph, std::move(profiles[i]));
   }
   return profiles;
 }
@@ -74,11 +104,29 @@ StateChoice::StateChoice(const Workload& near, const SizeModel& size_model,
                          const PlanRequest& request)
     : near_{near},
       far_{near.with_moving_state(size_model)},
-      rule_{request.state},
-      may_be_far_{may_be_far(request)} {}
+      far_updates_{near.training_steps().size() == 1 && size_model.updates_far()
+                       ? far_->with_far_updates(size_model)
+                       : nullptr},
+      rule_{request.update == UpdateRule::kFar ? StateRule::kFar : request.state},
+      may_be_far_{may_be_far(request)},
+      update_{update_rule(request, may_be_far_, size_model)} {
+  if (far_updates_ != nullptr || update_ == UpdateRule::kNear) return;
+  if (update_ == UpdateRule::kFar) {
+    throw um::Error{
+        "no weights of this network are large enough to be updated on the far side, or its batch "
+        "is "
+        "cut; leave out --update far"};
+  }
+  update_ = UpdateRule::kNear;
+}
 
 prefetch::NearNeed StateChoice::need() const {
   prefetch::NearNeed need = near_.need();
+  if (update_ == UpdateRule::kFar) {
+    need.smallest = far_updates_->need().smallest;
+    need.largest_task = far_updates_->need().largest_task;
+    return need;
+  }
   if (may_be_far_ && (rule_ == StateRule::kFar || far_->need().smallest < need.smallest)) {
     need.smallest = far_->need().smallest;
     need.largest_task = far_->need().largest_task;
@@ -88,6 +136,7 @@ prefetch::NearNeed StateChoice::need() const {
 
 const Workload& StateChoice::within(Bytes budget) const {
   if (!may_be_far_) return near_;
+  if (update_ == UpdateRule::kFar) return *far_updates_;
   return rule_ == StateRule::kFar || budget < near_.need().smallest ? *far_ : near_;
 }
 
@@ -95,13 +144,32 @@ const Workload* StateChoice::other(Bytes budget) const {
   return may_be_far_ && &within(budget) == &near_ ? far_.get() : nullptr;
 }
 
+const Workload* StateChoice::with_other_updates(const Workload& planned) const {
+  return update_ == UpdateRule::kAuto && &planned == far_.get() ? far_updates_.get() : nullptr;
+}
+
 StateChoice::Outcome StateChoice::plan(std::vector<Profile> profiles, Bytes budget,
                                        const PlanRequest& request) const {
+  Outcome near = plan_near_updates(std::move(profiles), budget, request);
+  const Workload* const other = with_other_updates(*near.workload);
+  if (other == nullptr) return near;
+  const Nanoseconds time = predicted(near, request.memory);
+  if (!may_gain_by_far_state(time, time_of_tasks(*far_, near.profiles))) return near;
+  Attempt far = try_plan(*other, profiles_for(*other, *far_, near.profiles), budget, request);
+  auto* const updating = std::get_if<Outcome>(&far);
+  if (updating == nullptr) return near;
+  return gains_by_far_state(time, predicted(*updating, request.memory)) ? std::move(*updating)
+                                                                        : std::move(near);
+}
+
+// Of the workloads of within() and other().
+StateChoice::Outcome StateChoice::plan_near_updates(std::vector<Profile> profiles, Bytes budget,
+                                                    const PlanRequest& request) const {
   const Workload& first = within(budget);
   const Nanoseconds tasks = time_of_tasks(first, profiles);
   const Workload* const second = other(budget);
   std::vector<Profile> others;
-  if (second != nullptr) others = profiles_for(*second, profiles);
+  if (second != nullptr) others = profiles_for(*second, first, profiles);
   Attempt near = try_plan(first, std::move(profiles), budget, request);
   const auto* const planned = std::get_if<Outcome>(&near);
   if (second == nullptr) return outcome_of(std::move(near));
@@ -119,6 +187,10 @@ StateChoice::Outcome StateChoice::plan(std::vector<Profile> profiles, Bytes budg
 }
 
 void expect_whole_batch(const PlanRequest& request) {
+  if (request.update == UpdateRule::kFar) {
+    throw um::Error{
+        "updates on the far side (--update far) go with whole batches only; leave out --sub-batch"};
+  }
   if (request.state != StateRule::kFar) return;
   throw um::Error{
       "state that moves (--state far) goes with whole batches only; leave out --sub-batch"};
@@ -128,9 +200,20 @@ bool may_gain_by_far_state(Nanoseconds near, Nanoseconds tasks) { return 50 * ne
 
 bool gains_by_far_state(Nanoseconds near, Nanoseconds far) { return 20 * far < 19 * near; }
 
-Profile profile_for(const prefetch::TaskGraph& graph, Profile profile) {
-  um::expects(profile.durations.size() == graph.tasks.size(), "a profile of the same tasks");
+Profile profile_for(const prefetch::TaskGraph& graph, const prefetch::TaskGraph& of,
+                    Profile profile) {
+  um::expects(profile.durations.size() == of.tasks.size(), "a profile of the tasks");
   profile.graph = prefetch::fingerprint(graph);
+  profile.far_updates = prefetch::far_update_times(graph, profile.link);
+  std::vector<std::vector<Nanoseconds>> durations;
+  durations.reserve(graph.tasks.size());
+  std::size_t next = 0;  // tasks are in the same order; those of the far side are missing
+  for (const prefetch::Task& task : graph.tasks) {
+    while (next < of.tasks.size() && of.tasks[next].name != task.name) ++next;
+    um::expects(next < of.tasks.size(), "a profile of the same tasks");
+    durations.push_back(std::move(profile.durations[next++]));
+  }
+  profile.durations = std::move(durations);
   return profile;
 }
 

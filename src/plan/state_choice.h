@@ -15,17 +15,20 @@
 
 namespace spillway {
 
-/// The steps of a network twice: with their state always near and, where the request lets it, with
-/// state that plans may send far. Which of them runs is decided here.
+/// The steps of a network up to three times: with their state always near; where the request lets
+/// it, with state that plans may send far; and the latter with updates on the far side. Which of
+/// them runs is decided here.
 class StateChoice {
  public:
   /// `near` must outlive it. Throws: um::Error when the request wants state far that its planner
-  /// leaves near.
+  /// leaves near, or updates on the far side where there are none.
   StateChoice(const Workload& near, const SizeModel& size_model, const PlanRequest& request);
 
   [[nodiscard]] const Workload& near() const { return near_; }
   /// The one whose state moves, whatever is asked for: a plan in a file may be of it.
   [[nodiscard]] const Workload& far() const { return *far_; }
+  /// The one that updates on the far side, likewise; null where there is none.
+  [[nodiscard]] const Workload* far_updates() const { return far_updates_.get(); }
 
   /// What budgets are relative to: the need of a run that moves nothing, the smallest budget of
   /// both.
@@ -38,6 +41,10 @@ class StateChoice {
   /// no choice.
   [[nodiscard]] const Workload* other(um::Bytes budget) const;
 
+  /// The one to plan, too, where plans of `planned` are slow: its updates on the far side. Null
+  /// where there is no choice.
+  [[nodiscard]] const Workload* with_other_updates(const Workload& planned) const;
+
   /// Plans within `budget`, and what they are plans of.
   struct Outcome {
     const Workload* workload = nullptr;
@@ -46,15 +53,21 @@ class StateChoice {
   };
   /// Plans the workload within(`budget`), whose `profiles` are given; where its plans are slow, the
   /// other one, too, which counts where it is faster by a twentieth: its moves cost what no
-  /// prediction knows. Throws: BudgetTooSmall; um::Error as make_plans() does.
+  /// prediction knows. Where that one runs, updates on the far side likewise. Throws:
+  /// BudgetTooSmall; um::Error as make_plans() does.
   [[nodiscard]] Outcome plan(std::vector<prefetch::Profile> profiles, um::Bytes budget,
                              const PlanRequest& request) const;
 
  private:
+  [[nodiscard]] Outcome plan_near_updates(std::vector<prefetch::Profile> profiles, um::Bytes budget,
+                                          const PlanRequest& request) const;
+
   const Workload& near_;
   std::unique_ptr<const Workload> far_;
+  std::unique_ptr<const Workload> far_updates_;
   StateRule rule_;
-  bool may_be_far_;  // planners are asked for plans that move it
+  bool may_be_far_;    // planners are asked for plans that move it
+  UpdateRule update_;  // kNear where nothing else is possible
 };
 
 /// Throws: um::Error when the request wants state far: sub-steps, which have plans of their own,
@@ -67,8 +80,10 @@ void expect_whole_batch(const PlanRequest& request);
 /// True when plans that move state, and take `far`, are enough faster than `near`.
 [[nodiscard]] bool gains_by_far_state(um::Nanoseconds near, um::Nanoseconds far);
 
-/// `profile` for the same tasks in a graph whose state may, or may not, be far.
+/// `profile`, which is of `of`, for the same tasks in a graph whose state may, or may not, be far,
+/// or of which some updates run on the far side.
 [[nodiscard]] prefetch::Profile profile_for(const prefetch::TaskGraph& graph,
+                                            const prefetch::TaskGraph& of,
                                             prefetch::Profile profile);
 
 }  // namespace spillway

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "prefetch/block_sizes.h"
+#include "um/error.h"
 
 namespace spillway {
 namespace {
@@ -52,6 +53,15 @@ std::unique_ptr<const Workload> Workload::with_moving_state(const SizeModel& siz
   let_state_move(evaluation);
   return std::unique_ptr<const Workload>{
       new Workload{batches_, std::move(training), std::move(evaluation), size_model}};
+}
+
+std::unique_ptr<const Workload> Workload::with_far_updates(const SizeModel& size_model) const {
+  um::expects(training_.size() == 1, "a batch that is not cut");
+  std::vector<RepeatedStep> training = training_;
+  update_far(training.front().step, page_);
+  if (training.front().step.far_launches.empty()) return nullptr;
+  return std::unique_ptr<const Workload>{
+      new Workload{batches_, std::move(training), evaluation_, size_model}};
 }
 
 Workload::Workload(const prefetch::SubBatches& batches, std::vector<RepeatedStep> training,

@@ -30,6 +30,9 @@ class Workload {
   /// The same steps, whose state plans may send far: let_state_move().
   [[nodiscard]] std::unique_ptr<const Workload> with_moving_state(
       const SizeModel& size_model) const;
+  /// The same with updates on the far side: update_far(). Null where there are none that it may
+  /// run. Requires: with_moving_state(); the batch is not cut.
+  [[nodiscard]] std::unique_ptr<const Workload> with_far_updates(const SizeModel& size_model) const;
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
   ~Workload() = default;

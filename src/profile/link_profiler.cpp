@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "src/execute/executor.h"
+#include "src/profile/far_update_rate.h"
 #include "src/profile/idle_link.h"
 #include "src/profile/loaded_link.h"
 #include "src/profile/moved_bytes.h"
@@ -48,10 +49,12 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
   um::Device& device = subject.device;
   const auto link = make_link_under_test(device, subject.mode, subject.options,
                                          moved_size(subject.options.page, subject.limit));
-  std::unique_ptr<RepeatedLaunch> load;
-  if (const std::optional<TaskId> task = find_load(step, profile, subject.limit)) {
-    load = std::make_unique<RepeatedLaunch>(step, *task, backend, device.memory(), stream);
-  }
+  const auto start_load = [&]() -> std::unique_ptr<RepeatedLaunch> {
+    const std::optional<TaskId> task = find_load(step, profile, subject.limit);
+    if (!task) return nullptr;
+    return std::make_unique<RepeatedLaunch>(step, *task, backend, device.memory(), stream);
+  };
+  std::unique_ptr<RepeatedLaunch> load = start_load();
   const LinkUnderTest::Part whole{.offset = {}, .size = link->size()};
   MovedBytes away;
   MovedBytes back;
@@ -66,6 +69,7 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
   do round_trip();
   while (Clock::now() - begin < kDuration);
   const auto speed = load ? load->stop() : std::nullopt;
+  load.reset();
 
   const IdleLinkTimes idle = measure_idle_link(*link, subject.options.page, stop);
   const Nanoseconds away_latency = idle.away.latency();
@@ -79,6 +83,7 @@ prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
                                .faults = device.faults()};
   result.faults.time += subject.options.fault_latency;
   if (speed) result.compute_speed_while_moving = std::clamp(*speed, 0.05, 1.0);
+  measure_far_update(*link, step, backend, start_load, stop, result);
   return result;
 }
 

@@ -21,9 +21,9 @@ struct LinkSubject {
 };
 
 /// Measures bandwidth each way while the stream runs the longest task of `step`, and how much that
-/// task slows down; then, without it, what a move takes beside its bytes and whether both
-/// directions move at once. `profile` says which task is the longest. Throws: Interrupted when
-/// `stop` is requested.
+/// task slows down; likewise updates on the far side (measure_far_update()); and, without it, what
+/// a move takes beside its bytes and whether both directions move at once. `profile` says which
+/// task is the longest. Throws: Interrupted when `stop` is requested.
 [[nodiscard]] prefetch::LinkProfile measure_link(const LinkSubject& subject, const Step& step,
                                                  const Backend& backend,
                                                  const prefetch::Profile& profile,

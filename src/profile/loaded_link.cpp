@@ -24,6 +24,7 @@ class ManagedLink final : public LinkUnderTest {
   }
 
   [[nodiscard]] um::Bytes size() const override { return um::Bytes{space_->slab().size()}; }
+  [[nodiscard]] um::FarSide* far_side() override { return space_->hints().far_side(); }
 
  private:
   // Dirty again: a clean page would not be transferred.
@@ -49,6 +50,7 @@ class CopyLink final : public LinkUnderTest {
       : space_{device.make_copy_space(options)} {}
 
   [[nodiscard]] um::Bytes size() const override { return um::Bytes{space_->near().size()}; }
+  [[nodiscard]] um::FarSide* far_side() override { return space_->copies().far_side(); }
 
  private:
   void start_away(Part part, um::Completion done) override {

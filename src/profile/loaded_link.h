@@ -6,6 +6,7 @@
 #include "um/bytes.h"
 #include "um/completion.h"
 #include "um/device.h"
+#include "um/device_spaces.h"
 #include "um/nanoseconds.h"
 #include "um/options.h"
 
@@ -22,6 +23,9 @@ class LinkUnderTest {
 
   virtual ~LinkUnderTest() = default;
   [[nodiscard]] virtual um::Bytes size() const = 0;
+  /// Where what is away lies, by offset in it, as the processor there reaches it; null where none
+  /// does.
+  [[nodiscard]] virtual um::FarSide* far_side() { return nullptr; }
 
   /// Moves a part there and waits for that. Returns how long it took. Requires: all of the part is
   /// near, or all is away. Throws: um::Error when the move fails.

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "prefetch/far_update.h"
 #include "prefetch/files/json.h"
 #include "prefetch/files/profile_file.h"
 #include "src/profile/link_profiler.h"
@@ -72,7 +73,10 @@ std::vector<Profile> measure_profiles(ExecutionContext& context, const Measureme
   const prefetch::LinkProfile link =
       measure_link({.device = *context.device, .mode = mode, .options = options, .limit = limit},
                    steps.front().step, *context.backend, profiles.front(), *context.compute, stop);
-  for (Profile& profile : profiles) profile.link = link;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    profiles[i].link = link;
+    profiles[i].far_updates = prefetch::far_update_times(steps[i].step.graph, link);
+  }
   return profiles;
 }
 

@@ -20,6 +20,7 @@ class MachineSizeModel final : public SizeModel {
                                                const ParameterPart& part) const override;
   [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override;
   [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override;
+  [[nodiscard]] bool updates_far() const override { return true; }
   [[nodiscard]] um::Bytes traffic(const Operation& operation) const override;
 
  private:

@@ -1,12 +1,14 @@
 #include "src/step/step.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "prefetch/far_update.h"
 #include "src/step/fusion.h"
 #include "src/step/gradients.h"
 #include "src/step/layers.h"
@@ -59,6 +61,22 @@ void let_state_move(Step& step) {
       step.graph.data[static_cast<std::size_t>(id)].is_offloadable = true;
     }
   }
+}
+
+void update_far(Step& step, um::Bytes page) {
+  const std::vector<prefetch::TaskId> updates = prefetch::far_updatable(step.graph, page);
+  std::vector<bool> is_far(step.launches.size(), false);
+  for (const prefetch::TaskId task : updates) {
+    const auto index = static_cast<std::size_t>(task);
+    is_far[index] = true;
+    step.far_launches.push_back(std::move(step.launches[index]));
+  }
+  std::vector<Launch> near;
+  for (std::size_t t = 0; t < is_far.size(); ++t) {
+    if (!is_far[t]) near.push_back(std::move(step.launches[t]));
+  }
+  step.launches = std::move(near);
+  step.graph = prefetch::with_far_updates(std::move(step.graph), updates);
 }
 
 void expect_unique_names(const Step& step, const nets::Network& network) {

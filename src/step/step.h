@@ -61,8 +61,9 @@ struct StateBlock {
 /// from one source, task by task.
 struct Step {
   prefetch::TaskGraph graph;
-  std::vector<Launch> launches;   ///< by TaskId
-  std::vector<StateBlock> state;  ///< in layer order
+  std::vector<Launch> launches;      ///< by TaskId
+  std::vector<Launch> far_launches;  ///< by TaskGraph::far_updates: update_far()
+  std::vector<StateBlock> state;     ///< in layer order
   /// Where its batch waits for it, if it does: one of those that outlive the step.
   std::optional<prefetch::DataId> staged;
   prefetch::DataId result{};  ///< two floats, see SoftmaxCrossEntropyTrain or -Evaluate
@@ -86,6 +87,10 @@ struct Step {
 /// Lets plans send parameters and the optimizer's numbers far. Running statistics and a staged
 /// batch stay near.
 void let_state_move(Step& step);
+
+/// Has the far side run the updates that it may: prefetch::far_updatable() in pages of `page`.
+/// Others, of parameters that are too small to move, stay near. Requires: let_state_move().
+void update_far(Step& step, um::Bytes page);
 
 /// Plans and checkpoints know blocks and tasks by their names, which are made of the layers'.
 /// Throws: um::Error when two of either have the same.

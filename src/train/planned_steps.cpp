@@ -39,12 +39,18 @@ PlanRequest request_of(const TrainerOptions& options) {
   return {.memory = options.memory.mode,
           .planner = &prefetch::find_planner(options.planning.planner),
           .may_recompute = options.planning.may_recompute,
-          .state = options.planning.state};
+          .state = options.planning.state,
+          .update = options.planning.update};
+}
+
+bool is_plan_of(const Workload& workload, const prefetch::JsonFile& file) {
+  return prefetch::is_made_for(workload.training_steps().front().step.graph, file.root());
 }
 
 PlanRequest with_state_near(PlanRequest request) {
   expect_whole_batch(request);
   request.state = StateRule::kNear;
+  request.update = UpdateRule::kNear;
   return request;
 }
 
@@ -126,15 +132,15 @@ void PlannedSteps::expect_budget_kept(std::span<const PlanOfFile> files) const {
 std::vector<PlanOfFile> PlannedSteps::read_plans(const PlanPath& path) {
   std::vector<PlanOfFile> files;
   if (!path) return files;
-  const Workload& far = choice_->far();
   for (std::size_t i = 0; i < near_->training_steps().size(); ++i) {
     const std::string name = path(i);
     const prefetch::JsonFile file{name};
-    if (i == 0 && prefetch::is_made_for(far.training_steps().front().step.graph, file.root())) {
+    for (const Workload* const other : {&choice_->far(), choice_->far_updates()}) {
+      if (i > 0 || other == nullptr || !is_plan_of(*other, file)) continue;
       if (request_.state == StateRule::kNear) {
         throw um::Error{name + " moves weights and optimizer state; leave out --state near"};
       }
-      workload_ = &far;
+      workload_ = other;
     }
     files.push_back({.plan = prefetch::read_plan(file, workload_->training_steps()[i].step.graph),
                      .name = name});
@@ -146,7 +152,9 @@ std::vector<PlanOfFile> PlannedSteps::read_plans(const PlanPath& path) {
 prefetch::NearNeed PlannedSteps::need_for(const prefetch::Plan* plan) const {
   const bool is_given = options_.memory.budget != kAutomatic;
   const bool is_whole = near_->sub_batches().steps == 1;
-  return is_given && !(plan != nullptr && is_whole) ? whole_need_ : workload_->need();
+  if (is_given && !(plan != nullptr && is_whole)) return whole_need_;
+  // Which side updates is decided under a budget: it is relative to the same as then.
+  return workload_ == choice_->far_updates() ? choice_->need() : workload_->need();
 }
 
 // The budget, or in resident mode, where none is given, what the run may at most turn out to need.
@@ -171,7 +179,7 @@ Bytes PlannedSteps::find_limit(const prefetch::Plan* plan) const {
 std::vector<prefetch::Profile> PlannedSteps::find_profiles(Bytes limit) {
   const std::string& given = options_.planning.profile_file;
   if (!given.empty()) {
-    return {profile_for(workload_->training().graph,
+    return {profile_for(workload_->training().graph, near_->training().graph,
                         profile_of_file(given, near_->training().graph, request_.memory))};
   }
   return measure_profiles(context_,

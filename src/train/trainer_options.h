@@ -30,10 +30,11 @@ struct MemoryOptions {
 struct PlanningOptions {
   std::string planner = "joint";
   bool may_recompute = true;
-  StateRule state = StateRule::kAuto;  ///< where weights and the optimizer's numbers may be
-  std::string sub_batch = "off";       ///< "off", "auto", or the most samples of a sub-batch
-  std::string plan_file;               ///< empty: a planner makes the plan
-  std::string profile_file;            ///< empty: times are measured
+  StateRule state = StateRule::kAuto;     ///< where weights and the optimizer's numbers may be
+  UpdateRule update = UpdateRule::kAuto;  ///< which side updates those that are far
+  std::string sub_batch = "off";          ///< "off", "auto", or the most samples of a sub-batch
+  std::string plan_file;                  ///< empty: a planner makes the plan
+  std::string profile_file;               ///< empty: times are measured
 };
 
 /// Which file is about one step, where a batch of `batch` may run several: "plan" or "profile".

@@ -21,6 +21,13 @@ spillway_test(prefetch_tests
        spillway::prefetch_planners_vdnn spillway::prefetch_verify rapidcheck
   RANDOM_CASES 5000)
 
+# Updates on the far side; three planners on random steps that have some.
+spillway_test(prefetch_far_update_tests
+  SOURCES prefetch/far_update_test.cpp
+  LINK spillway::prefetch_bounds spillway::prefetch_planners spillway::prefetch_simulate
+       spillway::prefetch_verify rapidcheck
+  RANDOM_CASES 500)
+
 # Iterations that repeat, recorded, learned and followed.
 spillway_test(prefetch_learned_tests
   SOURCES prefetch/learned/replayer_cycles_test.cpp prefetch/learned/replayer_properties_test.cpp

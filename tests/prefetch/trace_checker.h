@@ -28,6 +28,7 @@ class TraceChecker {
         page_{plan.page.count()},
         promised_{graph},
         dying_{dying_operands(graph, plan.runs)} {
+    find_far_all_the_time();
     for (std::size_t i = 0; i < graph.data.size(); ++i) add_pages(DataId(i));
     make_events();
     find_far_between_steps();
@@ -56,13 +57,15 @@ class TraceChecker {
     kRoomIsFree,
     kRunBegins,
     kOffloadBegins,
-    kPrefetchBegins
+    kPrefetchBegins,
+    kFarRunBegins
   };
   struct Event {
     um::Nanoseconds time;
     Kind kind;
     std::size_t index;
   };
+  static constexpr Content kUpdatedFar = ~0U;
   struct Page {
     DataId data{};
     bool is_near = false;
@@ -74,15 +77,29 @@ class TraceChecker {
     bool starts_copied = false;  // near, with the same content far
   };
 
+  // What the far side alone uses between steps: gradients are not there yet, numbers never near.
+  void find_far_all_the_time() {
+    starts_far_.assign(graph_.data.size(), false);
+    for (const FarUpdate& update : graph_.far_updates) {
+      starts_far_[static_cast<std::size_t>(update.gradient)] = true;
+      starts_far_[static_cast<std::size_t>(update.parameters)] = true;
+      for (const DataId id : update.numbers) starts_far_[static_cast<std::size_t>(id)] = true;
+    }
+  }
+
   // What never moves is one page, always near.
   void add_pages(DataId id) {
     const std::uint64_t size = graph_[id].size.count();
     const bool is_state = graph_[id].kind == DataKind::kState;
-    const bool starts_near = is_state || !room_.moves(id);
-    const Content first = is_state ? kInitial : kNothing;
-    pages_.emplace_back(
-        room_.moves(id) ? room_.pages(size) : 1,
-        Page{.data = id, .is_near = starts_near, .near = first, .starts_near = starts_near});
+    const bool starts_far = starts_far_[static_cast<std::size_t>(id)];
+    const bool starts_near = !starts_far && (is_state || !room_.moves(id));
+    const Content first = is_state && !starts_far ? kInitial : kNothing;
+    pages_.emplace_back(room_.moves(id) ? room_.pages(size) : 1,
+                        Page{.data = id,
+                             .is_near = starts_near,
+                             .near = first,
+                             .far = starts_far && !graph_[id].is_sent ? kInitial : kNothing,
+                             .starts_near = starts_near});
   }
 
   void make_events() {
@@ -99,6 +116,9 @@ class TraceChecker {
     for (std::size_t i = 0; i < plan_.prefetches.size(); ++i) {
       events_.push_back({timeline_.prefetches[i].begin, kPrefetchBegins, i});
       events_.push_back({timeline_.prefetches[i].end, kPrefetchEnds, i});
+    }
+    for (std::size_t i = 0; i < plan_.far_runs.size(); ++i) {
+      events_.push_back({timeline_.far_runs[i].begin, kFarRunBegins, i});
     }
     std::ranges::sort(events_, {}, [](const Event& event) {
       return std::tuple{event.time, event.kind, event.index};
@@ -150,6 +170,7 @@ class TraceChecker {
   void happen(const Event& event) {
     if (event.kind == kRunBegins) return begin_run(plan_.runs[event.index]);
     if (event.kind == kRunEnds) return end_run(event.index);
+    if (event.kind == kFarRunBegins) return update_far(plan_.far_runs[event.index]);
     const Move& move = move_of(event);
     for (std::size_t i = begin_of(move); i < end_of(move); ++i) {
       Page& page = pages_of(move.data).at(i);
@@ -186,7 +207,7 @@ class TraceChecker {
   void begin_write(const Task& task, DataId id) {
     for (Page& page : pages_of(id)) {
       const bool was_near = page.is_near;
-      if (!was_near && graph_[id].kind == DataKind::kState) {
+      if (!was_near && graph_[id].kind == DataKind::kState && !graph_[id].is_sent) {
         wrong(task.name + " updates " + name(page) + ", part of which is far");
       }
       if (page.is_coming) wrong(task.name + " writes " + name(page) + " while it comes");
@@ -219,6 +240,25 @@ class TraceChecker {
       if (page.is_near) in_use_ -= page_;
       page = {.data = id};
     }
+  }
+
+  // From now on the parameters are others: no task may find them any more.
+  void update_far(const FarRun& run) {
+    const FarUpdate& update = graph_.far_updates[run.update];
+    const auto expect_far = [&](DataId id, Content content) {
+      for (const Page& page : pages_of(id)) {
+        if (page.is_near || page.is_coming || page.leaving != kNothing) {
+          wrong(update.name + " uses " + name(page) + ", part of which is not all far");
+        }
+        if (page.far != content && page.far != kUpdatedFar) {
+          wrong(update.name + " finds other content in " + name(page));
+        }
+      }
+    };
+    expect_far(update.gradient, promised_.final(update.gradient));
+    expect_far(update.parameters, kInitial);
+    for (const DataId id : update.numbers) expect_far(id, kInitial);
+    for (Page& page : pages_of(update.parameters)) page.far = kUpdatedFar;
   }
 
   void begin_offload(Page& page) {
@@ -263,6 +303,7 @@ class TraceChecker {
         if (room_.moves(page.data) && page.is_near) near += page_;
         if (page.is_near != page.starts_near) return name(page) + " does not end where it began";
         if (graph_[page.data].kind != DataKind::kState) continue;
+        if (!page.is_near && page.far == kUpdatedFar) continue;
         if ((page.is_near ? page.near : page.far) != promised_.final(page.data)) {
           return name(page) + " ends the step with other content";
         }
@@ -281,6 +322,7 @@ class TraceChecker {
   std::uint64_t page_;
   PromisedContents promised_;
   std::vector<std::vector<DataId>> dying_;
+  std::vector<bool> starts_far_;          // by block
   std::vector<std::vector<Page>> pages_;  // by block
   std::vector<Event> events_;
   std::uint64_t in_use_ = 0;

@@ -89,6 +89,10 @@ spillway_test(training_tests
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::profile
        spillway::train spillway::um_host)
 
+# Updates on the far side.
+spillway_test(far_update_training_tests
+  SOURCES src/train/far_update_training_test.cpp
+  LINK spillway::files spillway::host spillway::prefetch_planners spillway::train spillway::um_host)
 spillway_test(bench_tests
   SOURCES src/bench/bench_file_test.cpp src/bench/timing_summary_test.cpp
           src/bench/link/link_bench_test.cpp src/bench/bench_machine_test.cpp

@@ -28,6 +28,7 @@ class HostCopySpace final : public CopySpace, private Copies {
  private:
   void offload(std::span<const std::byte> near, Bytes far_offset, Completion done) override;
   void prefetch(Bytes far_offset, Range near, Completion done) override;
+  [[nodiscard]] FarSide* far_side() override { return far_.get(); }
 
   HostMemory memory_;
   Block near_;

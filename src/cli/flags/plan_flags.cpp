@@ -16,6 +16,9 @@ constexpr const char* kPlanning = "Planning";
 const std::map<std::string, StateRule> kStates{
     {"auto", StateRule::kAuto}, {"near", StateRule::kNear}, {"far", StateRule::kFar}};
 
+const std::map<std::string, UpdateRule> kUpdates{
+    {"auto", UpdateRule::kAuto}, {"near", UpdateRule::kNear}, {"far", UpdateRule::kFar}};
+
 std::string planner_help() {
   std::string text = "Planner; --memory resident uses none:";
   for (const auto& planner : prefetch::planners()) {
@@ -54,7 +57,19 @@ void PlanFlags::add_to(CLI::App& app) {
       ->check(CLI::IsMember{kStates})
       ->capture_default_str()
       ->group(kPlanning);
+  app.add_option(
+         "--update", update,
+         "Which side updates weights that are in far memory. near: they and the optimizer's "
+         "numbers "
+         "come for it; far: the processor beside far memory updates them there, and only gradients "
+         "go far and new weights come (ZeRO-Offload), with planner joint, fractional or capacity; "
+         "weights that are too small to move are updated near; auto: near, unless far is faster")
+      ->check(CLI::IsMember{kUpdates})
+      ->capture_default_str()
+      ->group(kPlanning);
 }
+
+UpdateRule PlanFlags::update_rule() const { return kUpdates.at(update); }
 
 StateRule PlanFlags::state_rule() const { return kStates.at(state); }
 
@@ -62,7 +77,8 @@ PlanRequest PlanFlags::request(MemoryMode memory) const {
   return {.memory = memory,
           .planner = &prefetch::find_planner(planner),
           .may_recompute = recompute == "auto",
-          .state = state_rule()};
+          .state = state_rule(),
+          .update = update_rule()};
 }
 
 std::string check_planner(const std::string& name) {

@@ -11,16 +11,18 @@ class App;
 
 namespace spillway::cli {
 
-/// The flags that say how to plan: --budget, --planner, --recompute, --state.
+/// The flags that say how to plan: --budget, --planner, --recompute, --state, --update.
 struct PlanFlags {
   std::string budget = "auto";
   std::string planner = "joint";
   std::string recompute = "auto";
   std::string state = "auto";
+  std::string update = "auto";
 
   void add_to(CLI::App& app);
 
   [[nodiscard]] StateRule state_rule() const;
+  [[nodiscard]] UpdateRule update_rule() const;
   [[nodiscard]] PlanRequest request(MemoryMode memory) const;
 };
 

@@ -85,7 +85,7 @@ Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& r
 }
 
 // With state near or far, whichever is faster; `subject` is then what was planned.
-Planned plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+Planned plan_near_updates(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
   if (!subject.state) return make_plan(subject, budget, request);
   const StateChoice& state = *subject.state;
   subject.use(state.within(budget));
@@ -111,6 +111,28 @@ Planned plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request
   }
   subject.use(state.near());
   return *std::move(near);
+}
+
+// The same, and with updates on the far side where they are faster.
+Planned plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+  Planned near = plan_near_updates(subject, budget, request);
+  if (!subject.state) return near;
+  const Workload& planned = *subject.used;
+  const Workload* const other = subject.state->with_other_updates(planned);
+  const Nanoseconds tasks =
+      compute_time(subject.profile, prefetch::runs_in_order(subject.step->graph));
+  if (other == nullptr || !may_gain_by_far_state(near.timeline.makespan(), tasks)) return near;
+  subject.use(*other);
+  try {
+    Planned far = make_plan(subject, budget, request);
+    if (gains_by_far_state(near.timeline.makespan(), far.timeline.makespan())) {
+      far.planning += near.planning;
+      return far;
+    }
+  } catch (const BudgetTooSmall&) {  // then near it is
+  }
+  subject.use(planned);
+  return near;
 }
 
 // Where the copy mode would have its blocks. `use` finds that out, which takes longer than to plan.

@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "prefetch/block_sizes.h"
+#include "prefetch/far_update.h"
 #include "prefetch/files/json.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/files/profile_file.h"
@@ -43,13 +45,40 @@ void PlanSubject::choose_state(const PlanRequest& request) {
         "a trace says itself which weights may be far; leave out --state far, or give "
         "--offload-weights"};
   }
-  if (workload) state = std::make_unique<const StateChoice>(*workload, *size_model, request);
+  if (workload) {
+    state = std::make_unique<const StateChoice>(*workload, *size_model, request);
+  } else if (request.update == UpdateRule::kFar) {
+    update_trace_far(request);
+  }
+}
+
+void PlanSubject::update_trace_far(const PlanRequest& request) {
+  if (!request.planner->updates_far()) {
+    throw um::Error{"planner " + std::string{request.planner->name()} +
+                    " plans no updates on the far side; leave out --update far"};
+  }
+  const std::vector<prefetch::TaskId> updates = prefetch::far_updatable(trace->graph, step->page);
+  if (updates.empty()) {
+    throw um::Error{
+        "no task of the trace is an update of offloadable weights in place that the far side may "
+        "run; give --offload-weights, or leave out --update far"};
+  }
+  far_trace = std::make_unique<const prefetch::TaskGraph>(
+      prefetch::with_far_updates(trace->graph, updates));
+  profile = profile_for(*far_trace, trace->graph, std::move(profile));
+  const um::Bytes page = step->page;
+  step.emplace(StepToPlan{.graph = *far_trace,
+                          .page = page,
+                          .need = near_need(*far_trace, prefetch::BlockSizes{*far_trace, page}),
+                          .elsewhere = {}});
 }
 
 void PlanSubject::use(const Workload& chosen) {
+  if (!times) times = profile;
   const StepToPlan other = chosen.training_to_plan();
-  profile = profile_for(other.graph, std::move(profile));
+  profile = profile_for(other.graph, workload->training().graph, *times);
   step.emplace(other);
+  used = &chosen;
 }
 
 void SubjectFlags::add_to(CLI::App& app) {

@@ -35,14 +35,20 @@ struct PlanSubject {
   std::unique_ptr<const prefetch::Trace> trace;  ///< null where it is a network
   std::optional<StepToPlan> step;                ///< always there
   prefetch::Profile profile;
-  um::Bytes available;      ///< near memory there is
-  std::string title;        ///< for people: "vgg16 at batch 256"
-  nlohmann::json identity;  ///< the same for programs
+  um::Bytes available;                                   ///< near memory there is
+  std::string title;                                     ///< for people: "vgg16 at batch 256"
+  nlohmann::json identity;                               ///< the same for programs
+  const Workload* used = nullptr;                        ///< of `state`: the one to plan
+  std::unique_ptr<const prefetch::TaskGraph> far_trace;  ///< of `trace`, with far updates
+  std::optional<prefetch::Profile> times;  ///< as given, where `profile` is of another graph
 
-  /// Lets plans of its network move its state where `request` does.
+  /// Lets plans of its network move its state where `request` does, and update it on the far side;
+  /// of a trace the latter only where that is asked for.
   void choose_state(const PlanRequest& request);
   /// Makes the training step of `chosen`, a workload of `state`, the one to plan.
   void use(const Workload& chosen);
+  /// Makes the trace's step with far updates the one to plan. Throws: um::Error.
+  void update_trace_far(const PlanRequest& request);
   /// What budgets are relative to.
   [[nodiscard]] prefetch::NearNeed need() const { return state ? state->need() : step->need; }
 };

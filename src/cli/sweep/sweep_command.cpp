@@ -27,6 +27,7 @@
 #include "src/sweep/soundness.h"
 #include "src/sweep/sweep.h"
 #include "src/sweep/sweep_json.h"
+#include "um/error.h"
 
 namespace spillway::cli {
 namespace {
@@ -39,6 +40,7 @@ struct SweepFlags {
   std::vector<std::string> plans;  // files
   std::string noise;
   std::string state = "auto";
+  std::string update = "near";
   int threads = 0;
 };
 
@@ -49,6 +51,24 @@ bool has_plan_of(const Workload& workload, const std::vector<std::string>& files
   });
 }
 
+std::shared_ptr<const Workload> with_far_updates(const Workload& near,
+                                                 const SizeModel& size_model) {
+  auto workload = near.with_moving_state(size_model)->with_far_updates(size_model);
+  if (workload != nullptr) return workload;
+  throw um::Error{
+      "no weights of this network are large enough to be updated on the far side; leave out "
+      "--update far"};
+}
+
+void expect_updates_far(const std::vector<Strategy>& strategies) {
+  for (const Strategy& strategy : strategies) {
+    if (strategy.planner->updates_far()) continue;
+    throw um::Error{"planner " + std::string{strategy.planner->name()} +
+                    " plans no updates on the far side; leave out --update far, or give --planners "
+                    "joint,fractional,capacity"};
+  }
+}
+
 // One workload for all machines that are not here, one for the host, whose tensors are laid out as
 // this machine's kernels want them.
 std::shared_ptr<const Workload> make_workload(const nets::Network& network,
@@ -56,6 +76,7 @@ std::shared_ptr<const Workload> make_workload(const nets::Network& network,
                                               const std::string& machine) {
   const auto make = [&](const SizeModel& size_model) -> std::shared_ptr<const Workload> {
     auto near = std::make_shared<const Workload>(network, size_model, options.workload.step());
+    if (options.update == "far") return with_far_updates(*near, size_model);
     if (options.state == "near") return near;
     auto far = near->with_moving_state(size_model);
     if (options.state == "auto" && !has_plan_of(*far, options.plans)) return near;
@@ -114,6 +135,7 @@ void sweep(const SweepFlags& options) {
   options.output.expect_possible();
   const Grid grid = make_grid(options);
   std::vector<Strategy> strategies = options.comparison.strategies();
+  if (options.update == "far") expect_updates_far(strategies);
   const std::vector<PlanFileStrategy> plans{options.plans.begin(), options.plans.end()};
   for (const PlanFileStrategy& plan : plans) strategies.push_back({.planner = &plan});
   const Interrupt interrupt;
@@ -131,6 +153,7 @@ void sweep(const SweepFlags& options) {
   if (!options.output.is_on_standard_output()) print_sweep(points);
   options.output.write({{"memory", options.comparison.memory},
                         {"state", options.state},
+                        {"update", options.update},
                         {"points", to_json(std::span<const Point>{points})}});
   expect_sound(points);
   expect_finished(interrupt);
@@ -161,6 +184,14 @@ void add_sweep_command(CLI::App& app) {
                    "have it; far: planners that can (joint, fractional, capacity, on-demand) may "
                    "move them, for others they are near; auto: near, unless a --plan moves them")
       ->check(CLI::IsMember({"auto", "near", "far"}))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--update", options->update,
+          "near: updates come to near memory; far: the processor beside far memory updates "
+          "weights there (ZeRO-Offload), with planners joint, fractional and capacity; all "
+          "those weights are then far between steps")
+      ->check(CLI::IsMember({"near", "far"}))
       ->capture_default_str();
   command
       ->add_option("--plan", options->plans,

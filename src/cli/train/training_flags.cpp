@@ -120,6 +120,7 @@ PlanningOptions TrainingFlags::planning() const {
   return {.planner = plan.planner,
           .may_recompute = plan.recompute == "auto",
           .state = plan.state_rule(),
+          .update = plan.update_rule(),
           .sub_batch = sub_batch.text,
           .plan_file = plan_file,
           .profile_file = profile_file};

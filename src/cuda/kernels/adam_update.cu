@@ -3,7 +3,7 @@
 #include "src/cuda/kernels/update_range.cuh"
 #include "src/cuda/layout/parameter_layout.h"
 #include "src/cuda/layout/step_numbers.h"
-#include "src/ops/adam_rates.h"
+#include "src/ops/update_elements.h"
 
 namespace spillway::cuda {
 namespace {

@@ -1,5 +1,6 @@
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/update_range.h"
+#include "src/ops/update_elements.h"
 
 namespace spillway::host {
 
@@ -7,24 +8,18 @@ namespace spillway::host {
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op) {
   const UpdateRange range = UpdateRange::of(machine.layout, op.parameters, op.part);
   const auto update = [range, op](const auto& operands, const auto& arguments) {
-    const float* const old_w = floats(operands.in.parameters) + range.first;
-    const float* const old_v = floats(operands.in.momentum);
-    const float* const dw = floats(operands.in.dparameters);
-    float* const w = floats(operands.out.parameters) + range.first;
-    float* const v = floats(operands.out.momentum);
-    const float rate = arguments.context->learning_rate;
-    // Clang 14 takes no structured bindings into a team.
+    const SgdElement element{.options = op.options,
+                             .rate = arguments.context->learning_rate,
+                             .decayed = range.decayed,
+                             .old_w = floats(operands.in.parameters) + range.first,
+                             .old_v = floats(operands.in.momentum),
+                             .dw = floats(operands.in.dparameters),
+                             .w = floats(operands.out.parameters) + range.first,
+                             .v = floats(operands.out.momentum)};
     const std::size_t count = range.count;
-    const std::size_t decayed = range.decayed;
-    const SgdOptions options = op.options;
-#pragma omp parallel for simd schedule(static) if (parallel : count >= kWorthATeam)
-    for (std::size_t i = 0; i < count; ++i) {
-      const float gradient = dw[i] + (i < decayed ? options.weight_decay : 0.F) * old_w[i];
-      const float velocity = options.momentum * old_v[i] + gradient;
-      v[i] = velocity;
-      w[i] =
-          old_w[i] - rate * (options.nesterov ? gradient + options.momentum * velocity : velocity);
-    }
+#pragma omp parallel for simd schedule(static) firstprivate(element) if (parallel \
+                                                                         : count >= kWorthATeam)
+    for (std::size_t i = 0; i < count; ++i) element(i);
   };
   return kernel_of(machine, op, update);
 }

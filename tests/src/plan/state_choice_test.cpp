@@ -58,7 +58,8 @@ TEST_F(StateChoiceTest, LeavesStateNearWhereThatCostsNothing) {
 
 TEST_F(StateChoiceTest, MovesStateWhereItHasNoRoom) {
   for (const MemoryMode memory : {MemoryMode::kManaged, MemoryMode::kCopy}) {
-    const PlanRequest wanted = request(StateRule::kAuto, "joint", memory);
+    PlanRequest wanted = request(StateRule::kAuto, "joint", memory);
+    wanted.update = UpdateRule::kNear;
     const StateChoice all = choice(wanted);
     EXPECT_EQ(&all.within(smallest_near), &workload);
     const Workload& far = all.within(smallest_near - Bytes{1});
@@ -102,9 +103,33 @@ TEST_F(StateChoiceTest, BelowTheSmallestSaysWhatWorks) {
 TEST_F(StateChoiceTest, AProfileServesBothAlike) {
   const StateChoice all = choice(request(StateRule::kAuto));
   const prefetch::Profile near = profiles(workload).front();
-  const prefetch::Profile far = profile_for(all.far().training().graph, near);
+  const prefetch::TaskGraph& graph = workload.training().graph;
+  const prefetch::Profile far = profile_for(all.far().training().graph, graph, near);
   EXPECT_NE(far.graph, near.graph);
   EXPECT_EQ(far.durations, near.durations);
+  const prefetch::TaskGraph& updating = all.far_updates()->training().graph;
+  const prefetch::Profile other = profile_for(updating, graph, near);
+  EXPECT_EQ(other.durations.size() + other.far_updates.size(), near.durations.size());
+  EXPECT_EQ(other.durations.front(), near.durations.front());
+}
+
+// Over a slow link what is not moved counts most; a slow processor beside far memory is no help.
+TEST_F(StateChoiceTest, UpdatesOnTheFarSideWhereThatIsFaster) {
+  const PlanRequest wanted = request(StateRule::kFar);
+  const StateChoice all = choice(wanted);
+  prefetch::Profile times = profiles(all.far()).front();
+  times.link.offload = times.link.prefetch = um::Bandwidth{0.5e9};
+  times.link.far_update = um::Bandwidth{20e9};
+  const Bytes budget{smallest_far.count() / 2 + smallest_near.count() / 2};
+  const StateChoice::Outcome fast = all.plan({times}, budget, wanted);
+  EXPECT_EQ(fast.workload, all.far_updates());
+  EXPECT_FALSE(fast.plans.training.front().far_runs.empty());
+  times.link.far_update = um::Bandwidth{0.1e9};
+  const StateChoice::Outcome slow = all.plan({times}, budget, wanted);
+  EXPECT_EQ(slow.workload, &all.far());
+  PlanRequest near = wanted;
+  near.update = UpdateRule::kNear;
+  EXPECT_EQ(choice(near).with_other_updates(all.far()), nullptr);
 }
 
 }  // namespace

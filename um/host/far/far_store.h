@@ -5,6 +5,7 @@
 #include <string>
 
 #include "um/bytes.h"
+#include "um/device_spaces.h"
 #include "um/options.h"
 
 namespace spillway::um {
@@ -13,14 +14,12 @@ namespace spillway::um {
 ///
 /// Thread safety: calls on ranges that do not overlap may run at the same time. read() and write()
 /// allocate nothing and hold no lock, so that a page-fault handler may call them.
-class FarStore {
+class FarStore : public FarSide {
  public:
-  virtual ~FarStore() = default;
-
   /// Requires: address, offset and size are multiples of 4096.
   /// Throws: Error when the file cannot be read or written, or no longer holds what was written.
-  virtual void read(Bytes offset, std::span<std::byte> to) = 0;
-  virtual void write(Bytes offset, std::span<const std::byte> from) = 0;
+  void read(Bytes offset, Range to) override = 0;
+  void write(Bytes offset, std::span<const std::byte> from) override = 0;
 
   [[nodiscard]] virtual Bytes size() const = 0;
   /// For the description of a space, after "far": "RAM", "file in /scratch, direct I/O".

@@ -85,6 +85,7 @@ class ManagedRegion final : public ManagedSpace, private Hints, private FaultTar
     residency_.end_use(operands, grid_);
   }
   void check() override { residency_.check(); }
+  [[nodiscard]] FarSide* far_side() override { return &transfer_.far(); }
   void on_fault(const std::byte* address) noexcept override {
     residency_.fault(grid_.page_of(address));
   }

@@ -28,7 +28,7 @@ class PageTransfer {
   PageTransfer(const ManagedOptions& options, const PageMapper& mapper,
                std::unique_ptr<FarStore> far);
 
-  [[nodiscard]] const FarStore& far() const { return *far_; }
+  [[nodiscard]] FarStore& far() const { return *far_; }
 
   /// Reads `page` from far memory into `slot`. When that fails the slot is blank.
   [[nodiscard]] Result read(PageIndex page, SlotIndex slot) noexcept;

@@ -1,4 +1,4 @@
-#include "src/ops/adam_rates.h"
+#include "src/ops/update_elements.h"
 
 #include <cmath>
 

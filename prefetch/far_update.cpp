@@ -1,0 +1,223 @@
+#include "prefetch/far_update.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "prefetch/block_sizes.h"
+#include "um/error.h"
+
+namespace spillway::prefetch {
+namespace {
+
+template <class Ids>
+bool holds(const Ids& ids, DataId id) {
+  return std::ranges::find(ids, id) != ids.end();
+}
+
+// A task's use of a block.
+struct TaskUse {
+  std::uint32_t task;
+  bool reads;
+  bool writes;
+};
+
+std::vector<std::vector<TaskUse>> uses_of(const TaskGraph& graph) {
+  std::vector<std::vector<TaskUse>> uses(graph.data.size());
+  for (std::uint32_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    for (const DataId id : task.reads) {
+      uses[static_cast<std::size_t>(id)].push_back({t, true, holds(task.writes, id)});
+    }
+    for (const DataId id : task.writes) {
+      if (!holds(task.reads, id)) uses[static_cast<std::size_t>(id)].push_back({t, false, true});
+    }
+    for (const DataId id : task.updates_once) {
+      uses[static_cast<std::size_t>(id)].push_back({t, true, true});
+    }
+  }
+  return uses;
+}
+
+class Candidates {
+ public:
+  Candidates(const TaskGraph& graph, um::Bytes page)
+      : graph_{graph}, block_sizes_{graph, page}, uses_{uses_of(graph)} {
+    for (std::uint32_t t = 0; t < graph.tasks.size(); ++t) found_.push_back(as_far_update(t));
+  }
+
+  [[nodiscard]] const std::optional<FarUpdate>& operator[](std::size_t task) const {
+    return found_[task];
+  }
+
+  // True when all who write the parameters are such updates, and all others read them before.
+  [[nodiscard]] bool are_only_read_before(DataId parameters) const {
+    bool is_updated = false;
+    for (const TaskUse& use : uses(parameters)) {
+      const auto& update = found_[use.task];
+      const bool is_update = update && update->parameters == parameters;
+      if (!is_update && (use.writes || is_updated)) return false;
+      is_updated = is_updated || is_update;
+    }
+    return true;
+  }
+
+ private:
+  [[nodiscard]] const std::vector<TaskUse>& uses(DataId id) const {
+    return uses_[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] bool is_movable_state(DataId id) const {
+    return graph_[id].kind == DataKind::kState && block_sizes_.is_movable(id);
+  }
+
+  // The task alone, as an update on the far side.
+  [[nodiscard]] std::optional<FarUpdate> as_far_update(std::uint32_t t) const {
+    const Task& task = graph_.tasks[t];
+    if (task.phase != Phase::kUpdate || !task.updates_once.empty()) return std::nullopt;
+    FarUpdate update{.name = task.name};
+    bool has_parameters = false;
+    for (const DataId id : task.writes) {
+      if (!is_movable_state(id) || !holds(task.reads, id)) return std::nullopt;
+      if (uses(id).size() == 1) {
+        update.numbers.push_back(id);
+        continue;
+      }
+      if (has_parameters) return std::nullopt;
+      has_parameters = true;
+      update.parameters = id;
+    }
+    bool has_gradient = false;
+    for (const DataId id : task.reads) {
+      if (holds(task.writes, id)) continue;
+      if (has_gradient || !is_gradient(id, t)) return std::nullopt;
+      has_gradient = true;
+      update.gradient = id;
+    }
+    if (!has_parameters || !has_gradient) return std::nullopt;
+    return update;
+  }
+
+  // A tensor made once, whose last use is the update.
+  [[nodiscard]] bool is_gradient(DataId id, std::uint32_t update) const {
+    if (graph_[id].kind != DataKind::kTensor || !block_sizes_.is_movable(id)) return false;
+    const std::vector<TaskUse>& all = uses(id);
+    if (all.size() < 2 || all.front().reads || all.back().task != update) return false;
+    return std::ranges::none_of(all, [&](const TaskUse& use) {
+      const bool overwrites_again = use.writes && !use.reads && use.task != all.front().task;
+      return overwrites_again || (use.writes && graph_.tasks[use.task].is_recomputable);
+    });
+  }
+
+  const TaskGraph& graph_;
+  BlockSizes block_sizes_;
+  std::vector<std::vector<TaskUse>> uses_;  // by block, in order
+  std::vector<std::optional<FarUpdate>> found_;
+};
+
+}  // namespace
+
+std::vector<TaskId> far_updatable(const TaskGraph& graph, um::Bytes page) {
+  const Candidates candidates{graph, page};
+  std::vector<TaskId> updates;
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    if (candidates[t] && candidates.are_only_read_before(candidates[t]->parameters)) {
+      updates.push_back(TaskId(t));
+    }
+  }
+  return updates;
+}
+
+TaskGraph with_far_updates(TaskGraph graph, std::span<const TaskId> updates) {
+  const Candidates candidates{graph, kSmallestPage};  // what moves in a page moves in smaller ones
+  std::vector<bool> is_far(graph.tasks.size(), false);
+  for (const TaskId task : updates) {
+    const auto& update = candidates[static_cast<std::size_t>(task)];
+    um::expects(update.has_value(), "an update that the far side may run");
+    graph.far_updates.push_back(*update);
+    is_far[static_cast<std::size_t>(task)] = true;
+    DataBlock& gradient = graph.data[static_cast<std::size_t>(update->gradient)];
+    gradient.kind = DataKind::kState;
+    gradient.is_offloadable = gradient.is_sent = true;
+  }
+  std::vector<Task> near;
+  near.reserve(graph.tasks.size() - updates.size());
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    if (!is_far[t]) near.push_back(std::move(graph.tasks[t]));
+  }
+  graph.tasks = std::move(near);
+  return graph;
+}
+
+um::Bytes far_traffic(const TaskGraph& graph, const FarUpdate& update) {
+  const std::uint64_t in_place = 1 + update.numbers.size();
+  return (2 * in_place + 1) * graph[update.gradient].size;
+}
+
+std::vector<um::Nanoseconds> far_update_times(const TaskGraph& graph, const LinkProfile& link) {
+  std::vector<um::Nanoseconds> times;
+  times.reserve(graph.far_updates.size());
+  for (const FarUpdate& update : graph.far_updates) {
+    times.push_back(far_traffic(graph, update) / link.far_update);
+  }
+  return times;
+}
+
+namespace {
+
+// By block: how many moves have ended when its last one has.
+std::vector<std::uint32_t> ends_of(const std::vector<Move>& moves) {
+  std::vector<std::uint32_t> ends;
+  for (std::uint32_t i = 0; i < moves.size(); ++i) {
+    const auto data = static_cast<std::size_t>(moves[i].data);
+    if (data >= ends.size()) ends.resize(data + 1);
+    ends[data] = i + 1;
+  }
+  return ends;
+}
+
+class LastMoves {
+ public:
+  explicit LastMoves(const Plan& plan)
+      : offloads_{ends_of(plan.offloads)}, prefetches_{ends_of(plan.prefetches)} {}
+
+  [[nodiscard]] Progress after(const FarUpdate& update) const {
+    const auto end = [](const std::vector<std::uint32_t>& ends, DataId id) {
+      const auto data = static_cast<std::size_t>(id);
+      return data < ends.size() ? ends[data] : 0U;
+    };
+    return {
+        .offloads = std::max(end(offloads_, update.gradient), end(offloads_, update.parameters)),
+        .prefetches = end(prefetches_, update.parameters)};
+  }
+
+ private:
+  std::vector<std::uint32_t> offloads_;
+  std::vector<std::uint32_t> prefetches_;
+};
+
+}  // namespace
+
+std::vector<Progress> far_run_conditions(const TaskGraph& graph, const Plan& plan) {
+  const LastMoves last{plan};
+  std::vector<Progress> conditions;
+  conditions.reserve(graph.far_updates.size());
+  for (const FarUpdate& update : graph.far_updates) conditions.push_back(last.after(update));
+  return conditions;
+}
+
+std::vector<FarRun> earliest_far_runs(const TaskGraph& graph, const Plan& plan) {
+  const std::vector<Progress> conditions = far_run_conditions(graph, plan);
+  std::vector<FarRun> runs;
+  runs.reserve(conditions.size());
+  for (std::uint32_t u = 0; u < conditions.size(); ++u) {
+    runs.push_back({.update = u, .after = conditions[u]});
+  }
+  std::ranges::stable_sort(runs, {}, [](const FarRun& run) {
+    return std::pair{run.after.offloads, run.after.prefetches};
+  });
+  return runs;
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include "src/ops/backend.h"
+#include "src/ops/optimizer.h"
+
+namespace spillway {
+
+/// The numbers that Adam's kernels reckon with in one step, made in doubles and rounded once, so
+/// that all backends have the same. With them an update is, each operation rounded:
+///
+///     g = dw + decay w                          (decay 0 where there is none)
+///     m = m + new_first (g - m)
+///     v = old_second v + (new_second g) g
+///     w = shrink w - step_size (m / (sqrt(v) / root + epsilon))    (shrink 1 where no decay is)
+struct AdamRates {
+  float decay;
+  float shrink;
+  float new_first;
+  float old_second;
+  float new_second;
+  float step_size;
+  float root;
+  float epsilon;
+};
+
+[[nodiscard]] AdamRates adam_rates(const AdamOptions& options, const StepContext& context);
+
+/// What SgdUpdate does to float `i` of a part of parameters.
+struct SgdElement {
+  SgdOptions options;
+  float rate;
+  std::size_t decayed;  // the first so many
+  const float* old_w;
+  const float* old_v;
+  const float* dw;
+  float* w;
+  float* v;
+
+  void operator()(std::size_t i) const {
+    const float gradient = dw[i] + (i < decayed ? options.weight_decay : 0.F) * old_w[i];
+    const float velocity = options.momentum * old_v[i] + gradient;
+    v[i] = velocity;
+    w[i] = old_w[i] - rate * (options.nesterov ? gradient + options.momentum * velocity : velocity);
+  }
+};
+
+/// What AdamUpdate does to float `i` of a part of parameters.
+struct AdamElement {
+  AdamRates rates;
+  std::size_t decayed;  // the first so many
+  const float* old_w;
+  const float* old_m;
+  const float* old_v;
+  const float* dw;
+  float* w;
+  float* m;
+  float* v;
+
+  void operator()(std::size_t i) const {
+    const float gradient = dw[i] + (i < decayed ? rates.decay : 0.F) * old_w[i];
+    const float first = old_m[i] + rates.new_first * (gradient - old_m[i]);
+    const float second = rates.old_second * old_v[i] + rates.new_second * gradient * gradient;
+    const float size = std::sqrt(second) / rates.root + rates.epsilon;
+    m[i] = first;
+    v[i] = second;
+    w[i] = (i < decayed ? rates.shrink : 1.F) * old_w[i] - rates.step_size * (first / size);
+  }
+};
+
+}  // namespace spillway

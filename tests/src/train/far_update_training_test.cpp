@@ -1,0 +1,133 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <tuple>
+
+#include "nets/builder.h"
+#include "src/train/trainer.h"
+#include "tests/refusal.h"
+#include "tests/src/small_training.h"
+#include "tests/temporary_folder.h"
+
+namespace spillway {
+namespace {
+
+// A network whose second linear layer may be updated in parts.
+nets::Network linear_network() {
+  nets::Builder net{"linear", {1, 8, 8}};
+  nets::NodeId x = net.convolution("conv", net.input(), {.channels = 4, .kernel = nets::square(3)});
+  x = net.relu("relu", net.batch_norm("norm", x));
+  x = net.relu("relu1", net.linear("fc1", x, {.features = 300}));
+  x = net.relu("relu2", net.linear("fc2", x, {.features = 200}));
+  return net.build(net.linear("fc3", x, {.features = 3}));
+}
+
+TrainerOptions linear_options(MemoryMode mode, UpdateRule update, const OptimizerOptions& optimizer,
+                              std::uint64_t steps = 4) {
+  return {.network = linear_network(),
+          .step = {.batch = 3,
+                   .convolution = ConvolutionAlgorithm::kDirect,
+                   .optimizer = optimizer,
+                   .largest_update = um::Bytes{64U << 10U}},
+          .memory = {.budget = mode == MemoryMode::kResident ? "auto" : "min+20%", .mode = mode},
+          .planning = {.update = update},
+          .training = {.steps = steps}};
+}
+
+std::string resident_weights_with(const OptimizerOptions& optimizer) {
+  Trainer trainer{test::small_context(),
+                  linear_options(MemoryMode::kResident, UpdateRule::kAuto, optimizer)};
+  return trainer.run().weights_sha256;
+}
+
+OptimizerOptions optimizer_named(const std::string& name) {
+  if (name == "sgd") return SgdOptions{.momentum = 0.9F, .weight_decay = 0.01F, .nesterov = true};
+  return AdamOptions{.weight_decay = 0.01F, .decoupled = name == "adamw"};
+}
+
+using Case = std::tuple<MemoryMode, const char*, const char*, bool>;
+
+class FarUpdate : public testing::TestWithParam<Case> {};
+
+TEST_P(FarUpdate, ChangesNoBit) {
+  const auto [mode, planner, optimizer, is_in_file] = GetParam();
+  const test::TemporaryFolder folder;
+  TrainerOptions options = linear_options(mode, UpdateRule::kFar, optimizer_named(optimizer));
+  options.planning.planner = planner;
+  if (is_in_file) options.memory.space.far.file = folder.path();
+  Trainer trainer{test::small_context(), options};
+  // Both linear layers that are large enough, of which the first has five parts.
+  EXPECT_GT(trainer.plan().far_runs.size(), 2U);
+  const TrainingSummary summary = trainer.run();
+  EXPECT_EQ(summary.weights_sha256, resident_weights_with(optimizer_named(optimizer)));
+  EXPECT_LE(summary.near_peak, summary.budget);
+}
+
+std::string name_of_case(const testing::TestParamInfo<Case>& info) {
+  const auto& [mode, planner, optimizer, is_in_file] = info.param;
+  return std::string{to_string(mode)} + "_" + planner + "_" + optimizer +
+         (is_in_file ? "_file" : "_ram");
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, FarUpdate,
+                         testing::Combine(testing::Values(MemoryMode::kManaged, MemoryMode::kCopy),
+                                          testing::Values("joint", "capacity"),
+                                          testing::Values("sgd", "adam", "adamw"), testing::Bool()),
+                         name_of_case);
+
+TEST(FarUpdateOfARun, GoesOnFromACheckpoint) {
+  for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+    const test::TemporaryFolder folder;
+    TrainerOptions options = linear_options(mode, UpdateRule::kFar, optimizer_named("adam"), 2);
+    options.checkpoint.folder = folder.file("checkpoint");
+    options.training.checkpoint_every = 1;
+    Trainer{test::small_context(), options}.run();
+    options.checkpoint.resume = true;
+    options.training.steps = 4;
+    EXPECT_EQ(Trainer(test::small_context(), options).run().weights_sha256,
+              resident_weights_with(optimizer_named("adam")));
+  }
+}
+
+// One that updated near goes on with updates on the far side, and the other way round.
+TEST(FarUpdateOfARun, GoesOnWhereAnotherSideLeftOff) {
+  const test::TemporaryFolder folder;
+  TrainerOptions options =
+      linear_options(MemoryMode::kCopy, UpdateRule::kNear, optimizer_named("sgd"), 2);
+  options.checkpoint.folder = folder.file("checkpoint");
+  Trainer{test::small_context(), options}.run();
+  options.checkpoint.resume = true;
+  options.planning.update = UpdateRule::kFar;
+  options.training.steps = 3;
+  Trainer{test::small_context(), options}.run();
+  options.planning.update = UpdateRule::kNear;
+  options.training.steps = 4;
+  EXPECT_EQ(Trainer(test::small_context(), options).run().weights_sha256,
+            resident_weights_with(optimizer_named("sgd")));
+}
+
+std::string refusal_of(TrainerOptions options) {
+  return test::refusal([&] { Trainer(test::small_context(), std::move(options)).run(); });
+}
+
+TEST(FarUpdateOfARun, IsRefusedWhereItCannotBe) {
+  const OptimizerOptions adam = optimizer_named("adam");
+  TrainerOptions options = linear_options(MemoryMode::kResident, UpdateRule::kFar, adam);
+  EXPECT_NE(refusal_of(options).find("no far memory"), std::string::npos);
+  options = linear_options(MemoryMode::kCopy, UpdateRule::kFar, adam);
+  options.planning.planner = "vdnn-all";
+  EXPECT_NE(refusal_of(options).find("leave out --update far"), std::string::npos);
+  options.planning.planner = "on-demand";
+  EXPECT_NE(refusal_of(options).find("plans no updates on the far side"), std::string::npos);
+  options = linear_options(MemoryMode::kCopy, UpdateRule::kFar, adam);
+  options.planning.state = StateRule::kNear;
+  EXPECT_NE(refusal_of(options).find("leave out --state near"), std::string::npos);
+  options.planning.state = StateRule::kAuto;
+  options.planning.sub_batch = "1";
+  EXPECT_NE(refusal_of(options).find("whole batches only"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace spillway
