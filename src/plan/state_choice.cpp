@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "prefetch/far_update.h"
+#include "src/plan/best_state.h"
 #include "src/plan/predicted_step.h"
 #include "um/error.h"
 
@@ -66,19 +66,6 @@ Nanoseconds time_of_tasks(const Workload& workload, std::span<const Profile> pro
   return sum;
 }
 
-using Attempt = std::variant<StateChoice::Outcome, BudgetTooSmall>;
-
-Attempt try_plan(const Workload& workload, std::vector<Profile> profiles, Bytes budget,
-                 const PlanRequest& request) {
-  try {
-    Plans plans = make_plans(workload, profiles, budget, request);
-    return StateChoice::Outcome{
-        .workload = &workload, .profiles = std::move(profiles), .plans = std::move(plans)};
-  } catch (const BudgetTooSmall& refusal) {
-    return refusal;
-  }
-}
-
 // `profiles` are those of `of`.
 std::vector<Profile> profiles_for(const Workload& workload, const Workload& of,
                                   std::vector<Profile> profiles) {
@@ -87,15 +74,6 @@ std::vector<Profile> profiles_for(const Workload& workload, const Workload& of,
                               of.training_steps()[i].step.graph, std::move(profiles[i]));
   }
   return profiles;
-}
-
-Nanoseconds predicted(const StateChoice::Outcome& outcome, MemoryMode memory) {
-  return predicted_step(*outcome.workload, outcome.profiles, outcome.plans, memory);
-}
-
-StateChoice::Outcome outcome_of(Attempt attempt) {
-  if (const auto* refusal = std::get_if<BudgetTooSmall>(&attempt)) throw *refusal;
-  return std::get<StateChoice::Outcome>(std::move(attempt));
 }
 
 }  // namespace
@@ -150,40 +128,25 @@ const Workload* StateChoice::with_other_updates(const Workload& planned) const {
 
 StateChoice::Outcome StateChoice::plan(std::vector<Profile> profiles, Bytes budget,
                                        const PlanRequest& request) const {
-  Outcome near = plan_near_updates(std::move(profiles), budget, request);
-  const Workload* const other = with_other_updates(*near.workload);
-  if (other == nullptr) return near;
-  const Nanoseconds time = predicted(near, request.memory);
-  if (!may_gain_by_far_state(time, time_of_tasks(*far_, near.profiles))) return near;
-  Attempt far = try_plan(*other, profiles_for(*other, *far_, near.profiles), budget, request);
-  auto* const updating = std::get_if<Outcome>(&far);
-  if (updating == nullptr) return near;
-  return gains_by_far_state(time, predicted(*updating, request.memory)) ? std::move(*updating)
-                                                                        : std::move(near);
-}
-
-// Of the workloads of within() and other().
-StateChoice::Outcome StateChoice::plan_near_updates(std::vector<Profile> profiles, Bytes budget,
-                                                    const PlanRequest& request) const {
-  const Workload& first = within(budget);
-  const Nanoseconds tasks = time_of_tasks(first, profiles);
-  const Workload* const second = other(budget);
-  std::vector<Profile> others;
-  if (second != nullptr) others = profiles_for(*second, first, profiles);
-  Attempt near = try_plan(first, std::move(profiles), budget, request);
-  const auto* const planned = std::get_if<Outcome>(&near);
-  if (second == nullptr) return outcome_of(std::move(near));
-  if (planned != nullptr && !may_gain_by_far_state(predicted(*planned, request.memory), tasks)) {
-    return outcome_of(std::move(near));
-  }
-  Attempt far = try_plan(*second, std::move(others), budget, request);
-  const auto* const moving = std::get_if<Outcome>(&far);
-  if (moving == nullptr) return outcome_of(std::move(near));
-  if (planned != nullptr && !gains_by_far_state(predicted(*planned, request.memory),
-                                                predicted(*moving, request.memory))) {
-    return outcome_of(std::move(near));
-  }
-  return outcome_of(std::move(far));
+  struct Planning {
+    std::vector<Profile> profiles;
+    Plans plans;
+  };
+  const Workload& measured = within(budget);
+  auto best = plan_best_state(*this, budget, [&](const Workload& workload) {
+    std::vector<Profile> own =
+        &workload == &measured ? profiles : profiles_for(workload, measured, profiles);
+    Plans plans = make_plans(workload, own, budget, request);
+    const Nanoseconds time = predicted_step(workload, own, plans, request.memory);
+    const Nanoseconds tasks = time_of_tasks(workload, own);
+    return PlannedState<Planning>{.workload = &workload,
+                                  .time = time,
+                                  .tasks = tasks,
+                                  .plans = {.profiles = std::move(own), .plans = std::move(plans)}};
+  });
+  return {.workload = best.workload,
+          .profiles = std::move(best.plans.profiles),
+          .plans = std::move(best.plans.plans)};
 }
 
 void expect_whole_batch(const PlanRequest& request) {

@@ -51,17 +51,12 @@ class StateChoice {
     std::vector<prefetch::Profile> profiles;  ///< of its training steps
     Plans plans;
   };
-  /// Plans the workload within(`budget`), whose `profiles` are given; where its plans are slow, the
-  /// other one, too, which counts where it is faster by a twentieth: its moves cost what no
-  /// prediction knows. Where that one runs, updates on the far side likewise. Throws:
-  /// BudgetTooSmall; um::Error as make_plans() does.
+  /// The fastest plans within `budget` as plan_best_state() chooses, where `profiles` are those of
+  /// the workload within(`budget`). Throws: BudgetTooSmall; um::Error as make_plans() does.
   [[nodiscard]] Outcome plan(std::vector<prefetch::Profile> profiles, um::Bytes budget,
                              const PlanRequest& request) const;
 
  private:
-  [[nodiscard]] Outcome plan_near_updates(std::vector<prefetch::Profile> profiles, um::Bytes budget,
-                                          const PlanRequest& request) const;
-
   const Workload& near_;
   std::unique_ptr<const Workload> far_;
   std::unique_ptr<const Workload> far_updates_;

@@ -29,6 +29,7 @@
 #include "src/cli/terminal/arena_report.h"
 #include "src/cli/terminal/tell.h"
 #include "src/plan/arena_use.h"
+#include "src/plan/best_state.h"
 #include "src/plan/budget.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/step/sub_step.h"
@@ -85,54 +86,23 @@ Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& r
 }
 
 // With state near or far, whichever is faster; `subject` is then what was planned.
-Planned plan_near_updates(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
-  if (!subject.state) return make_plan(subject, budget, request);
-  const StateChoice& state = *subject.state;
-  subject.use(state.within(budget));
-  const Workload* const other = state.other(budget);
-  if (other == nullptr) return make_plan(subject, budget, request);
-  const Nanoseconds tasks =
-      compute_time(subject.profile, prefetch::runs_in_order(subject.step->graph));
-  std::optional<Planned> near;
-  try {
-    near = make_plan(subject, budget, request);
-    if (!may_gain_by_far_state(near->timeline.makespan(), tasks)) return *std::move(near);
-    subject.use(*other);
-    Planned far = make_plan(subject, budget, request);
-    if (gains_by_far_state(near->timeline.makespan(), far.timeline.makespan())) {
-      far.planning += near->planning;
-      return far;
-    }
-  } catch (const BudgetTooSmall&) {
-    if (!near) {
-      subject.use(*other);
-      return make_plan(subject, budget, request);
-    }
-  }
-  subject.use(state.near());
-  return *std::move(near);
-}
-
-// The same, and with updates on the far side where they are faster.
 Planned plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
-  Planned near = plan_near_updates(subject, budget, request);
-  if (!subject.state) return near;
-  const Workload& planned = *subject.used;
-  const Workload* const other = subject.state->with_other_updates(planned);
-  const Nanoseconds tasks =
-      compute_time(subject.profile, prefetch::runs_in_order(subject.step->graph));
-  if (other == nullptr || !may_gain_by_far_state(near.timeline.makespan(), tasks)) return near;
-  subject.use(*other);
-  try {
-    Planned far = make_plan(subject, budget, request);
-    if (gains_by_far_state(near.timeline.makespan(), far.timeline.makespan())) {
-      far.planning += near.planning;
-      return far;
-    }
-  } catch (const BudgetTooSmall&) {  // then near it is
-  }
-  subject.use(planned);
-  return near;
+  if (!subject.state) return make_plan(subject, budget, request);
+  Nanoseconds planning{0};
+  auto best = plan_best_state(*subject.state, budget, [&](const Workload& workload) {
+    subject.use(workload);
+    Planned planned = make_plan(subject, budget, request);
+    planning += planned.planning;
+    const Nanoseconds tasks =
+        compute_time(subject.profile, prefetch::runs_in_order(subject.step->graph));
+    return PlannedState<Planned>{.workload = &workload,
+                                 .time = planned.timeline.makespan(),
+                                 .tasks = tasks,
+                                 .plans = std::move(planned)};
+  });
+  subject.use(*best.workload);
+  best.plans.planning = planning;
+  return std::move(best.plans);
 }
 
 // Where the copy mode would have its blocks. `use` finds that out, which takes longer than to plan.

@@ -78,7 +78,6 @@ void PlanSubject::use(const Workload& chosen) {
   const StepToPlan other = chosen.training_to_plan();
   profile = profile_for(other.graph, workload->training().graph, *times);
   step.emplace(other);
-  used = &chosen;
 }
 
 void SubjectFlags::add_to(CLI::App& app) {

@@ -38,7 +38,6 @@ struct PlanSubject {
   um::Bytes available;                                   ///< near memory there is
   std::string title;                                     ///< for people: "vgg16 at batch 256"
   nlohmann::json identity;                               ///< the same for programs
-  const Workload* used = nullptr;                        ///< of `state`: the one to plan
   std::unique_ptr<const prefetch::TaskGraph> far_trace;  ///< of `trace`, with far updates
   std::optional<prefetch::Profile> times;  ///< as given, where `profile` is of another graph
 
