@@ -151,8 +151,14 @@ TaskGraph with_far_updates(TaskGraph graph, std::span<const TaskId> updates) {
 }
 
 um::Bytes far_traffic(const TaskGraph& graph, const FarUpdate& update) {
-  const std::uint64_t in_place = 1 + update.numbers.size();
-  return (2 * in_place + 1) * graph[update.gradient].size;
+  um::Bytes part = graph[update.gradient].size;  // of the parameters, which is as large as numbers
+  um::Bytes in_place;
+  for (const DataId id : update.numbers) in_place += graph[id].size;
+  if (!update.numbers.empty()) {
+    part = {};
+    for (const DataId id : update.numbers) part = std::max(part, graph[id].size);
+  }
+  return graph[update.gradient].size + 2 * (in_place + part);
 }
 
 std::vector<um::Nanoseconds> far_update_times(const TaskGraph& graph, const LinkProfile& link) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "um/bytes.h"
@@ -11,22 +10,6 @@
 #include "um/stream.h"
 
 namespace spillway::um {
-
-/// Far memory as a processor beside it reaches it: not over the link, and without near memory.
-///
-/// Thread safety: calls on ranges that do not overlap may run at the same time, also beside moves
-/// of other ranges.
-class FarSide {
- public:
-  virtual ~FarSide() = default;
-
-  /// The same bytes where they lie, when they lie in RAM; else empty.
-  [[nodiscard]] virtual Range addresses(Bytes /*offset*/, Bytes /*size*/) { return {}; }
-  /// Return when the bytes have been copied. Requires: address, offset and size are multiples of
-  /// 4096. Throw: Error when a file cannot be read or written, or no longer holds what was written.
-  virtual void read(Bytes offset, Range to) = 0;
-  virtual void write(Bytes offset, std::span<const std::byte> from) = 0;
-};
 
 /// Near memory and a far store beside it, moved by explicit copies.
 class CopySpace {

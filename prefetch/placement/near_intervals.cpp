@@ -48,6 +48,21 @@ void add_intervals(const Life& life, um::Bytes size, const Plan& plan, BlockMove
   intervals.push_back(interval);
 }
 
+// A gradient of an update on the far side, which leaves after its last use, and perhaps before.
+void add_sent_intervals(const Life& life, um::Bytes size, const BlockMoves& moves,
+                        std::vector<NearInterval>& intervals) {
+  NearInterval interval{.data = life.data,
+                        .size = um::round_up(size, kSmallestPage),
+                        .is_offloaded = true,
+                        .first = life.begin()};
+  for (std::size_t i = 0; i < moves.offloads.size(); ++i) {
+    interval.is_prefetched = i > 0;
+    if (i > 0) interval.first = moves.prefetches.at(i - 1);
+    interval.last = moves.offloads[i];
+    intervals.push_back(interval);
+  }
+}
+
 // State comes before it leaves where it is far between steps. Else it leaves first, and what its
 // last prefetch begins goes on in the next step.
 void add_state_intervals(const Life& life, um::Bytes size, bool is_far, const BlockMoves& moves,
@@ -82,11 +97,7 @@ std::vector<NearInterval> find_near_intervals(const TaskGraph& graph, const Plan
     if (!block_sizes.is_movable(life.data)) continue;
     BlockMoves& of_block = moves[static_cast<std::size_t>(life.data)];
     if (life.is_sent) {
-      intervals.push_back({.data = life.data,
-                           .size = um::round_up(graph[life.data].size, kSmallestPage),
-                           .is_offloaded = true,
-                           .first = life.begin(),
-                           .last = of_block.offloads.at(0)});
+      add_sent_intervals(life, graph[life.data].size, of_block, intervals);
     } else if (life.outlives_step()) {
       add_state_intervals(life, graph[life.data].size, home.far_pages(life.data).front(), of_block,
                           intervals);

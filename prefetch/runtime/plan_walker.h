@@ -19,8 +19,8 @@ namespace spillway::prefetch {
 /// Walks a plan's moves beside the running step: issues each move as soon as its condition holds,
 /// in order, from a oneTBB arena of its own, and lets the executor wait for moves.
 ///
-/// Thread safety: completions, end_run(), fail() and nudge() may come from any thread; the other
-/// functions are for the executor's thread.
+/// Thread safety: completions, end_run(), fail(), nudge() and wait_for() may come from any thread;
+/// the other functions are for the executor's thread.
 class PlanWalker {
  public:
   /// Issues move `index` of its sequence, and arranges that `done` is called when it has ended.

@@ -32,8 +32,9 @@ Touched touched_by_tasks(const TaskGraph& graph) {
   return touched;
 }
 
-std::optional<Violation> check_blocks(const TaskGraph& graph, const FarUpdate& update,
-                                      const StateHome& home, const Touched& touched) {
+std::optional<Violation> check_blocks(const TaskGraph& graph, const BlockSizes& block_sizes,
+                                      const FarUpdate& update, const StateHome& home,
+                                      const Touched& touched) {
   const auto is_far = [&](DataId id) {
     const std::vector<bool>& pages = home.far_pages(id);
     return !pages.empty() && std::ranges::all_of(pages, [](bool far) { return far; });
@@ -47,6 +48,9 @@ std::optional<Violation> check_blocks(const TaskGraph& graph, const FarUpdate& u
     }
   }
   for (const DataId id : update.numbers) {
+    if (!block_sizes.is_movable(id)) {
+      return Violation{graph[id].name + " is too small a block to be far for " + update.name};
+    }
     if (touched.used[static_cast<std::size_t>(id)]) {
       return Violation{graph[id].name + " is used near and by " + update.name};
     }
@@ -77,7 +81,9 @@ std::optional<Violation> check_far_runs(const TaskGraph& graph, const BlockSizes
                      .prefetches = static_cast<std::uint32_t>(plan.prefetches.size())};
   for (const FarRun& run : plan.far_runs) {
     const FarUpdate& update = graph.far_updates[run.update];
-    if (auto violation = check_blocks(graph, update, home, touched)) return violation;
+    if (auto violation = check_blocks(graph, block_sizes, update, home, touched)) {
+      return violation;
+    }
     if (!run.after.reaches(conditions[run.update])) {
       return Violation{update.name + " does not wait for what it uses to be far"};
     }

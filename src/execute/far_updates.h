@@ -11,7 +11,7 @@
 #include "src/ops/far_kernel.h"
 #include "src/step/step.h"
 #include "um/bytes.h"
-#include "um/device_spaces.h"
+#include "um/far_side.h"
 
 namespace spillway {
 

@@ -13,6 +13,7 @@
 #include "prefetch/runtime/slab_address.h"
 #include "src/execute/workspace_buffer.h"
 #include "um/device_spaces.h"
+#include "um/far_side.h"
 
 namespace spillway {
 namespace {

@@ -34,7 +34,9 @@ class HostBackend final : public Backend {
                                                const ParameterPart& part) const override;
   [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override;
   [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override;
-  [[nodiscard]] bool updates_far() const override { return true; }
+  [[nodiscard]] FarUpdateSupport far_update_support() const override {
+    return FarUpdateSupport::kAutomatic;
+  }
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
                                                 std::string_view algorithm) const override;

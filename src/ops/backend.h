@@ -90,6 +90,10 @@ struct AlgorithmInfo {
   um::Bytes workspace;
 };
 
+/// Whether plans may have updates on the far side: never; where they are asked for, as of a device
+/// that is modelled and does not run them here; or wherever they are faster.
+enum class FarUpdateSupport : std::uint8_t { kNone, kOnRequest, kAutomatic };
+
 /// The sizes and choices that a task graph is made of; needs no device to be asked.
 class SizeModel {
  public:
@@ -120,8 +124,10 @@ class SizeModel {
   [[nodiscard]] virtual um::Bytes traffic(const Operation& operation) const {
     return cost_of(operation).traffic;
   }
-  /// True when updates may run on the far side: Backend::prepare_far().
-  [[nodiscard]] virtual bool updates_far() const { return false; }
+  /// Whether updates may run on the far side: Backend::prepare_far().
+  [[nodiscard]] virtual FarUpdateSupport far_update_support() const {
+    return FarUpdateSupport::kNone;
+  }
   /// The unit in which the device moves memory: pages are not smaller.
   [[nodiscard]] virtual um::Bytes smallest_page() const { return um::Bytes{4096}; }
 };

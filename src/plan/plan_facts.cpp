@@ -14,7 +14,12 @@ PlanFacts facts_of(const prefetch::Plan& plan, const prefetch::TaskGraph& graph)
     if (!move.is_clean) facts.offloaded += move.size;
   }
   for (const prefetch::Move& move : plan.prefetches) facts.prefetched += move.size;
-  facts.state_far = prefetch::StateHome{graph, prefetch::BlockSizes{graph, plan.page}, plan}.far();
+  const prefetch::BlockSizes block_sizes{graph, plan.page};
+  facts.state_far = prefetch::StateHome{graph, block_sizes, plan}.far();
+  for (const prefetch::FarUpdate& update : graph.far_updates) {
+    for (const prefetch::DataId id : update.numbers) facts.state_far += block_sizes.size(id);
+  }
+  facts.far_updates = plan.far_runs.size();
   for (const prefetch::TaskRun& run : plan.runs) {
     if (run.is_recomputation) ++facts.recomputed_tasks;
     const std::string& algorithm = graph[run.task].algorithms[run.algorithm].name;
@@ -31,6 +36,7 @@ PlanFacts facts_of(const Plans& plans, const Workload& workload) {
     sum.offloaded += part.times * facts.offloaded;
     sum.prefetched += part.times * facts.prefetched;
     sum.state_far = std::max(sum.state_far, facts.state_far);
+    sum.far_updates += part.times * facts.far_updates;
     sum.recomputed_tasks += part.times * facts.recomputed_tasks;
     for (const auto& [name, runs] : facts.algorithms) sum.algorithms[name] += part.times * runs;
   }

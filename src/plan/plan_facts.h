@@ -20,6 +20,7 @@ struct PlanFacts {
   um::Bytes prefetched;  ///< fetched over the link in a step
   um::Bytes state_far;   ///< of the state, far between steps
   std::size_t recomputed_tasks = 0;
+  std::size_t far_updates = 0;                    ///< updates that run on the far side
   std::map<std::string, std::size_t> algorithms;  ///< runs of convolutions, by algorithm
 };
 

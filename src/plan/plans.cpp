@@ -65,8 +65,7 @@ std::variant<Plan, Infeasible> try_graph(const TaskGraph& graph, const Profile& 
   return planner.plan(make_problem(graph, profile, step_budget, page, request));
 }
 
-// In copy mode its blocks get fixed places where they can: only of plans that will run, as it takes
-// several times as long as planning.
+// In copy mode its blocks get fixed places where they can.
 Plan placed(const StepToPlan& step, Plan plan, const Profile& profile, Bytes budget,
             const PlanRequest& request) {
   if (request.memory != MemoryMode::kCopy) return plan;

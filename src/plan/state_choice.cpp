@@ -49,10 +49,12 @@ UpdateRule update_rule(const PlanRequest& request, bool may_be_far, const SizeMo
                     " plans no updates on the far side; leave out --update far, or take joint, "
                     "fractional or capacity"};
   }
-  if (is_wanted && !size_model.updates_far()) {
+  const FarUpdateSupport support = size_model.far_update_support();
+  if (is_wanted && support == FarUpdateSupport::kNone) {
     throw um::Error{"this device does not update on the far side; leave out --update far"};
   }
-  const bool is_possible = may_be_far && request.planner->updates_far() && size_model.updates_far();
+  const bool is_possible = may_be_far && request.planner->updates_far() &&
+                           (is_wanted || support == FarUpdateSupport::kAutomatic);
   return is_possible ? request.update : UpdateRule::kNear;
 }
 
@@ -82,7 +84,8 @@ StateChoice::StateChoice(const Workload& near, const SizeModel& size_model,
                          const PlanRequest& request)
     : near_{near},
       far_{near.with_moving_state(size_model)},
-      far_updates_{near.training_steps().size() == 1 && size_model.updates_far()
+      far_updates_{near.training_steps().size() == 1 &&
+                           size_model.far_update_support() != FarUpdateSupport::kNone
                        ? far_->with_far_updates(size_model)
                        : nullptr},
       rule_{request.update == UpdateRule::kFar ? StateRule::kFar : request.state},
@@ -92,29 +95,36 @@ StateChoice::StateChoice(const Workload& near, const SizeModel& size_model,
   if (update_ == UpdateRule::kFar) {
     throw um::Error{
         "no weights of this network are large enough to be updated on the far side, or its batch "
-        "is "
-        "cut; leave out --update far"};
+        "is cut; leave out --update far"};
   }
   update_ = UpdateRule::kNear;
 }
 
 prefetch::NearNeed StateChoice::need() const {
   prefetch::NearNeed need = near_.need();
+  const auto take = [&](const Workload& workload) {
+    need.smallest = workload.need().smallest;
+    need.largest_task = workload.need().largest_task;
+  };
   if (update_ == UpdateRule::kFar) {
-    need.smallest = far_updates_->need().smallest;
-    need.largest_task = far_updates_->need().largest_task;
+    take(*far_updates_);
     return need;
   }
   if (may_be_far_ && (rule_ == StateRule::kFar || far_->need().smallest < need.smallest)) {
-    need.smallest = far_->need().smallest;
-    need.largest_task = far_->need().largest_task;
+    take(*far_);
+  }
+  if (update_ == UpdateRule::kAuto && far_updates_->need().smallest < need.smallest) {
+    take(*far_updates_);
   }
   return need;
 }
 
 const Workload& StateChoice::within(Bytes budget) const {
   if (!may_be_far_) return near_;
-  if (update_ == UpdateRule::kFar) return *far_updates_;
+  const bool has_room_for_updates = update_ != UpdateRule::kAuto ||
+                                    budget >= far_->need().smallest ||
+                                    far_updates_->need().smallest >= far_->need().smallest;
+  if (update_ == UpdateRule::kFar || !has_room_for_updates) return *far_updates_;
   return rule_ == StateRule::kFar || budget < near_.need().smallest ? *far_ : near_;
 }
 

@@ -25,6 +25,21 @@ Bytes pinned_state(const prefetch::TaskGraph& graph, const BlockSizes& block_siz
   return size;
 }
 
+// The largest block of parameters or optimizer numbers of `step`, of which those who initialise,
+// save or load it need all parts that move at once, between steps.
+Bytes largest_movable_state(const Step& step, Bytes page) {
+  const BlockSizes block_sizes{step.graph, page};
+  Bytes largest;
+  for (const StateBlock& block : step.state) {
+    Bytes size;
+    for (const prefetch::DataId id : block.ids) {
+      if (block_sizes.is_movable(id)) size += block_sizes.size(id);
+    }
+    largest = std::max(largest, size);
+  }
+  return largest;
+}
+
 StepOptions with_batch(StepOptions options, std::size_t batch) {
   options.batch = batch;
   return options;
@@ -90,7 +105,8 @@ Workload::Workload(const prefetch::SubBatches& batches, std::vector<RepeatedStep
   };
   need_.resident = max(&NearNeed::resident);
   need_.peak_with_workspace = max(&NearNeed::peak_with_workspace);
-  need_.smallest = max(&NearNeed::smallest);
+  need_.smallest = std::max(max(&NearNeed::smallest),
+                            common_near_ + largest_movable_state(training_.back().step, page_));
 }
 
 Workload::Near Workload::near_of(const prefetch::TaskGraph& graph) const {

@@ -9,7 +9,7 @@
 #include "src/execute/executor.h"
 #include "src/execute/far_updates.h"
 #include "src/ops/far_kernel.h"
-#include "um/device_spaces.h"
+#include "um/far_side.h"
 
 namespace spillway {
 namespace {
@@ -47,7 +47,7 @@ void measure_far_update(LinkUnderTest& link, const Step& step, const Backend& ba
                         prefetch::LinkProfile& result) {
   um::FarSide* const far = link.far_side();
   const std::optional<Operation> update = find_update(step);
-  if (far == nullptr || !update || !backend.updates_far()) return;
+  if (far == nullptr || !update || backend.far_update_support() == FarUpdateSupport::kNone) return;
   const std::size_t updated = std::holds_alternative<SgdUpdate>(*update) ? 2 : 3;
   const Bytes block = um::round_down(Bytes{link.size().count() / (updated + 1)}, kUnit);
   if (block == Bytes{}) return;

@@ -6,7 +6,7 @@
 #include "um/bytes.h"
 #include "um/completion.h"
 #include "um/device.h"
-#include "um/device_spaces.h"
+#include "um/far_side.h"
 #include "um/nanoseconds.h"
 #include "um/options.h"
 

@@ -8,7 +8,7 @@ namespace spillway {
 /// The sizes of a step on a machine that is not here: dense tensors without padding. In fp32 3x3
 /// convolutions of stride 1 have a fast algorithm with a workspace of 1.125 times what it reads and
 /// makes; tensor cores multiply directly. In bf16 layers with weights have a bfloat16 copy of them.
-class MachineSizeModel final : public SizeModel {
+class MachineSizeModel : public SizeModel {
  public:
   explicit MachineSizeModel(Precision precision = Precision::kFp32) : precision_{precision} {}
 
@@ -20,7 +20,9 @@ class MachineSizeModel final : public SizeModel {
                                                const ParameterPart& part) const override;
   [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override;
   [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override;
-  [[nodiscard]] bool updates_far() const override { return true; }
+  [[nodiscard]] FarUpdateSupport far_update_support() const override {
+    return FarUpdateSupport::kOnRequest;
+  }
   [[nodiscard]] um::Bytes traffic(const Operation& operation) const override;
 
  private:

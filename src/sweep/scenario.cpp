@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/plan/plan_facts.h"
 #include "um/bandwidth.h"
 #include "um/error.h"
 
@@ -19,17 +20,20 @@ prefetch::Machine with_faster_link(prefetch::Machine machine, double factor) {
   return machine;
 }
 
-Scenario make_scenario(std::string net, std::size_t batch, std::shared_ptr<const Workload> workload,
+Scenario make_scenario(std::string net, std::size_t batch, const ComparedStep& step,
                        const prefetch::Machine& machine, double link_factor) {
-  prefetch::Profile profile =
-      prefetch::model_profile(workload->training().graph, with_faster_link(machine, link_factor));
+  const prefetch::Machine linked = with_faster_link(machine, link_factor);
+  prefetch::NearNeed need = step.planned->need();
+  need.resident = step.near->need().resident;
   return {.net = std::move(net),
           .batch = batch,
           .machine = machine.name,
           .precision = machine.precision,
           .link_factor = link_factor,
-          .workload = std::move(workload),
-          .profile = std::move(profile)};
+          .workload = step.planned,
+          .profile = prefetch::model_profile(step.planned->training().graph, linked),
+          .need = need,
+          .fastest = fastest_step(prefetch::model_profile(step.near->training().graph, linked))};
 }
 
 std::vector<Bytes> linear_budgets(const prefetch::NearNeed& need, std::size_t count) {

@@ -8,12 +8,14 @@
 
 #include "nets/network.h"
 #include "prefetch/files/machine.h"
+#include "prefetch/need.h"
 #include "prefetch/planner.h"
 #include "prefetch/profile.h"
 #include "src/ops/backend.h"
 #include "src/plan/workload.h"
 #include "src/step/step.h"
 #include "um/bytes.h"
+#include "um/nanoseconds.h"
 
 namespace spillway {
 
@@ -27,6 +29,8 @@ struct Scenario {
   /// Shared by the scenarios that differ in the machine alone.
   std::shared_ptr<const Workload> workload;
   prefetch::Profile profile;
+  prefetch::NearNeed need;     ///< what budgets are relative to
+  um::Nanoseconds fastest{0};  ///< what ratios are relative to: fastest_step()
 
   [[nodiscard]] const prefetch::TaskGraph& graph() const { return workload->training().graph; }
 };
@@ -35,9 +39,15 @@ struct Scenario {
 /// leaves at least a kilobyte a second.
 [[nodiscard]] prefetch::Machine with_faster_link(prefetch::Machine machine, double factor);
 
-/// The scenario of `workload` on a machine to plan for, its times from the machine's model.
-[[nodiscard]] Scenario make_scenario(std::string net, std::size_t batch,
-                                     std::shared_ptr<const Workload> workload,
+/// A step to compare planners on.
+struct ComparedStep {
+  std::shared_ptr<const Workload> near;     ///< with its state always near
+  std::shared_ptr<const Workload> planned;  ///< the same one, or another of a StateChoice
+};
+
+/// The scenario of `step` on a machine to plan for, its times from the machine's model. Budgets and
+/// ratios are relative to the resident need and the fastest step of `step.near`.
+[[nodiscard]] Scenario make_scenario(std::string net, std::size_t batch, const ComparedStep& step,
                                      const prefetch::Machine& machine, double link_factor = 1);
 
 /// A budget in a scenario. The scenario must outlive it.

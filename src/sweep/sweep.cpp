@@ -46,11 +46,11 @@ Problem make_problem(const SweepPoint& sweep_point, bool may_recompute, bool who
 PointFacts sweep_point_facts(const SweepPoint& sweep_point, std::span<const Strategy> strategies,
                              bool whole_blocks) {
   const Scenario& scenario = *sweep_point.scenario;
-  const prefetch::NearNeed& need = scenario.workload->need();
+  const prefetch::NearNeed& need = scenario.need;
   PointFacts facts{.tasks = scenario.graph().tasks.size(),
                    .smallest_budget = need.smallest,
                    .resident = need.resident,
-                   .fastest = fastest_step(scenario.profile)};
+                   .fastest = scenario.fastest};
   if (sweep_point.budget < need.smallest) return facts;
   const bool may_recompute = std::ranges::any_of(strategies, &Strategy::may_recompute);
   const Problem problem = make_problem(sweep_point, may_recompute, whole_blocks);

@@ -142,10 +142,22 @@ std::vector<PlanOfFile> PlannedSteps::read_plans(const PlanPath& path) {
       }
       workload_ = other;
     }
+    if (i == 0) expect_update_as_asked(name);
     files.push_back({.plan = prefetch::read_plan(file, workload_->training_steps()[i].step.graph),
                      .name = name});
   }
   return files;
+}
+
+// Of the steps that a plan file is of.
+void PlannedSteps::expect_update_as_asked(const std::string& file) const {
+  const bool is_far = workload_ == choice_->far_updates();
+  if (request_.update == UpdateRule::kFar && !is_far) {
+    throw um::Error{file + " updates weights in near memory; leave out --update far"};
+  }
+  if (request_.update == UpdateRule::kNear && is_far) {
+    throw um::Error{file + " updates weights on the far side; leave out --update near"};
+  }
 }
 
 // What a budget is relative to: of a plan that is given, the need of its steps.

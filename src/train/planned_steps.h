@@ -42,6 +42,7 @@ class PlannedSteps {
   [[nodiscard]] const Plans& plans() const { return plans_; }
 
  private:
+  void expect_update_as_asked(const std::string& file) const;
   void expect_budget_kept(std::span<const PlanOfFile> files) const;
   [[nodiscard]] std::vector<PlanOfFile> read_plans(const PlanPath& files);
   [[nodiscard]] prefetch::NearNeed need_for(const prefetch::Plan* plan) const;

@@ -104,7 +104,8 @@ target_compile_definitions(prefetch_file_tests PRIVATE
 spillway_test(prefetch_runtime_tests
   SOURCES prefetch/runtime/copy_memory_compaction_test.cpp
           prefetch/runtime/copy_memory_places_test.cpp prefetch/runtime/copy_memory_test.cpp
-          prefetch/runtime/early_offload_test.cpp prefetch/runtime/managed_memory_test.cpp
+          prefetch/runtime/early_offload_test.cpp prefetch/runtime/far_lane_test.cpp
+          prefetch/runtime/managed_memory_test.cpp
           prefetch/runtime/plan_walker_test.cpp
           prefetch/runtime/state_between_steps_test.cpp prefetch/runtime/step_end_test.cpp
           prefetch/runtime/step_equivalence_test.cpp prefetch/runtime/step_runner_test.cpp

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "prefetch/plan.h"
@@ -12,6 +11,7 @@
 #include "tests/prefetch/checked_room.h"
 #include "tests/prefetch/engine_overlap.h"
 #include "tests/prefetch/promised_contents.h"
+#include "tests/prefetch/trace_events.h"
 
 namespace spillway::prefetch::testing {
 
@@ -23,14 +23,13 @@ class TraceChecker {
   TraceChecker(const TaskGraph& graph, const Plan& plan, const Timeline& timeline)
       : graph_{graph},
         plan_{plan},
-        timeline_{timeline},
         room_{graph, plan},
         page_{plan.page.count()},
         promised_{graph},
-        dying_{dying_operands(graph, plan.runs)} {
+        dying_{dying_operands(graph, plan.runs)},
+        events_{trace_events(plan, timeline)} {
     find_far_all_the_time();
     for (std::size_t i = 0; i < graph.data.size(); ++i) add_pages(DataId(i));
-    make_events();
     find_far_between_steps();
     for (const auto& block : pages_) {
       for (const Page& page : block) in_use_ += page.is_near && room_.moves(page.data) ? page_ : 0;
@@ -38,7 +37,7 @@ class TraceChecker {
   }
 
   std::string check() {
-    for (const Event& event : events_) {
+    for (const TraceEvent& event : events_) {
       happen(event);
       if (in_use_ > room_.pool()) {
         wrong(std::to_string(in_use_ - room_.pool()) + " bytes more than the budget");
@@ -49,22 +48,6 @@ class TraceChecker {
   }
 
  private:
-  // At one moment: ends before begins, the end of a transfer before its room counts as free.
-  enum Kind : std::uint8_t {
-    kRunEnds,
-    kOffloadEnds,
-    kPrefetchEnds,
-    kRoomIsFree,
-    kRunBegins,
-    kOffloadBegins,
-    kPrefetchBegins,
-    kFarRunBegins
-  };
-  struct Event {
-    um::Nanoseconds time;
-    Kind kind;
-    std::size_t index;
-  };
   static constexpr Content kUpdatedFar = ~0U;
   struct Page {
     DataId data{};
@@ -102,61 +85,29 @@ class TraceChecker {
                              .starts_near = starts_near});
   }
 
-  void make_events() {
-    for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
-      events_.push_back({timeline_.runs[i].begin, kRunBegins, i});
-      events_.push_back({timeline_.runs[i].end, kRunEnds, i});
-    }
-    for (std::size_t i = 0; i < plan_.offloads.size(); ++i) {
-      events_.push_back({leaving_time(i), kRoomIsFree, i});
-      if (plan_.offloads[i].is_clean) continue;  // nothing is transferred
-      events_.push_back({timeline_.offloads[i].begin, kOffloadBegins, i});
-      events_.push_back({timeline_.offloads[i].end, kOffloadEnds, i});
-    }
-    for (std::size_t i = 0; i < plan_.prefetches.size(); ++i) {
-      events_.push_back({timeline_.prefetches[i].begin, kPrefetchBegins, i});
-      events_.push_back({timeline_.prefetches[i].end, kPrefetchEnds, i});
-    }
-    for (std::size_t i = 0; i < plan_.far_runs.size(); ++i) {
-      events_.push_back({timeline_.far_runs[i].begin, kFarRunBegins, i});
-    }
-    std::ranges::sort(events_, {}, [](const Event& event) {
-      return std::tuple{event.time, event.kind, event.index};
-    });
-  }
-
-  // The transfer has ended, and so have the runs that read on.
-  [[nodiscard]] um::Nanoseconds leaving_time(std::size_t offload) const {
-    const std::uint32_t runs = plan_.offloads[offload].frees_after();
-    const um::Nanoseconds end = timeline_.offloads[offload].end;
-    return runs == 0 ? end : std::max(end, timeline_.runs[runs - 1].end);
-  }
-
   // State that comes before it leaves was far from the start. What is freed first without being
   // copied was copied before.
   void find_far_between_steps() {
     std::vector<std::vector<bool>> has_moved;
     for (const auto& block : pages_) has_moved.emplace_back(block.size(), false);
-    for (const Event& event : events_) {
-      if (event.kind != kRoomIsFree && event.kind != kPrefetchBegins) continue;
-      const Move& move = move_of(event);
+    for (const TraceEvent& event : events_) {
+      if (event.kind != TraceEvent::kRoomIsFree && event.kind != TraceEvent::kPrefetchBegins)
+        continue;
+      const Move& move = move_of(plan_, event);
       const auto data = static_cast<std::size_t>(move.data);
       for (std::size_t i = begin_of(move); i < end_of(move); ++i) {
         const bool is_first = !has_moved[data][i];
         has_moved[data][i] = true;
         if (!is_first || !graph_.data[data].is_offloadable) continue;
-        if (event.kind == kPrefetchBegins) pages_[data][i] = {.data = move.data, .far = kInitial};
-        if (event.kind != kRoomIsFree || !move.is_clean) continue;
+        if (event.kind == TraceEvent::kPrefetchBegins)
+          pages_[data][i] = {.data = move.data, .far = kInitial};
+        if (event.kind != TraceEvent::kRoomIsFree || !move.is_clean) continue;
         pages_[data][i].far = kInitial;
         pages_[data][i].starts_copied = true;
       }
     }
   }
 
-  [[nodiscard]] const Move& move_of(const Event& event) const {
-    const bool comes = event.kind == kPrefetchBegins || event.kind == kPrefetchEnds;
-    return comes ? plan_.prefetches[event.index] : plan_.offloads[event.index];
-  }
   [[nodiscard]] std::size_t begin_of(const Move& move) const { return move.offset.count() / page_; }
   [[nodiscard]] std::size_t end_of(const Move& move) const {
     return (move.offset + move.size).count() / page_;
@@ -167,18 +118,18 @@ class TraceChecker {
     if (wrong_.empty()) wrong_ = reason;
   }
 
-  void happen(const Event& event) {
-    if (event.kind == kRunBegins) return begin_run(plan_.runs[event.index]);
-    if (event.kind == kRunEnds) return end_run(event.index);
-    if (event.kind == kFarRunBegins) return update_far(plan_.far_runs[event.index]);
-    const Move& move = move_of(event);
+  void happen(const TraceEvent& event) {
+    if (event.kind == TraceEvent::kRunBegins) return begin_run(plan_.runs[event.index]);
+    if (event.kind == TraceEvent::kRunEnds) return end_run(event.index);
+    if (event.kind == TraceEvent::kFarRunBegins) return update_far(plan_.far_runs[event.index]);
+    const Move& move = move_of(plan_, event);
     for (std::size_t i = begin_of(move); i < end_of(move); ++i) {
       Page& page = pages_of(move.data).at(i);
-      if (event.kind == kOffloadBegins) begin_offload(page);
-      if (event.kind == kOffloadEnds) end_offload(page);
-      if (event.kind == kRoomIsFree) leave(page);
-      if (event.kind == kPrefetchBegins) begin_prefetch(page);
-      if (event.kind == kPrefetchEnds) end_prefetch(page);
+      if (event.kind == TraceEvent::kOffloadBegins) begin_offload(page);
+      if (event.kind == TraceEvent::kOffloadEnds) end_offload(page);
+      if (event.kind == TraceEvent::kRoomIsFree) leave(page);
+      if (event.kind == TraceEvent::kPrefetchBegins) begin_prefetch(page);
+      if (event.kind == TraceEvent::kPrefetchEnds) end_prefetch(page);
     }
   }
 
@@ -317,14 +268,13 @@ class TraceChecker {
 
   const TaskGraph& graph_;
   const Plan& plan_;
-  const Timeline& timeline_;
   CheckedRoom room_;
   std::uint64_t page_;
   PromisedContents promised_;
   std::vector<std::vector<DataId>> dying_;
+  std::vector<TraceEvent> events_;
   std::vector<bool> starts_far_;          // by block
   std::vector<std::vector<Page>> pages_;  // by block
-  std::vector<Event> events_;
   std::uint64_t in_use_ = 0;
   std::string wrong_;
 };

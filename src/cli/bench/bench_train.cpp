@@ -128,7 +128,7 @@ void add_comparison_to(CLI::App& command, TrainFlags& options) {
       .add_option("--plan", options.plans,
                   "Plans to compare at the network's batch size, from files that spillway plan "
                   "--out wrote, separated by commas: FILE over unified memory, copy:FILE with "
-                  "explicit copies")
+                  "explicit copies; of steps whose weights and optimizer state stay near")
       ->delimiter(',')
       ->check(check_plan)
       ->group(BenchTrainingFlags::kComparison);

@@ -60,10 +60,11 @@ void PlanFlags::add_to(CLI::App& app) {
   app.add_option(
          "--update", update,
          "Which side updates weights that are in far memory. near: they and the optimizer's "
-         "numbers "
-         "come for it; far: the processor beside far memory updates them there, and only gradients "
-         "go far and new weights come (ZeRO-Offload), with planner joint, fractional or capacity; "
-         "weights that are too small to move are updated near; auto: near, unless far is faster")
+         "numbers come for it; far: the processor beside far memory updates them there, and only "
+         "gradients go far and new weights come (ZeRO-Offload), with planner joint, fractional or "
+         "capacity, and whole batches; weights that are too small to move are updated near; auto: "
+         "far where that is faster on this host; near for other devices and traces, and where "
+         "state is near")
       ->check(CLI::IsMember{kUpdates})
       ->capture_default_str()
       ->group(kPlanning);

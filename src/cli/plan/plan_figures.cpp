@@ -31,7 +31,7 @@ json figures_of(const Planned& planned, const PlanSubject& subject, Bytes budget
           {"min_budget_bytes", subject.need().smallest.count()},
           {"resident_bytes", subject.need().resident.count()},
           {"peak_bytes", planned.peak.count()},
-          {"compute_seconds", um::seconds(fastest_step(subject.profile))},
+          {"compute_seconds", um::seconds(fastest_step(subject.all_near()))},
           {"arithmetic_seconds",
            um::seconds(prefetch::compute_time(subject.profile, planned.plan.runs))},
           {"makespan_seconds", um::seconds(planned.timeline.makespan())},
@@ -41,6 +41,7 @@ json figures_of(const Planned& planned, const PlanSubject& subject, Bytes budget
           {"prefetched_bytes", facts.prefetched.count()},
           {"recomputed_tasks", facts.recomputed_tasks},
           {"state_far_bytes", facts.state_far.count()},
+          {"far_updates", facts.far_updates},
           {"algorithms", facts.algorithms},
           {"tasks", subject.step->graph.tasks.size()},
           {"verified", true}};
@@ -90,6 +91,9 @@ void print_figures(const json& figures) {
              um::count_of(figures.at("recomputed_tasks").get<std::uint64_t>(), "task"));
   if (const auto far = figures.find("state_far_bytes"); far != figures.end() && *far > 0) {
     fmt::print("  state far        {} between steps\n", bytes("state_far_bytes"));
+  }
+  if (const auto updates = figures.find("far_updates"); updates != figures.end() && *updates > 0) {
+    fmt::print("  updates far      {}\n", um::count_of(updates->get<std::size_t>(), "tensor"));
   }
   fmt::print("  planned in       {} by {}\n", time(figures.at("planning_seconds")),
              figures.at("planner").get<std::string>());

@@ -65,12 +65,12 @@ void PlanSubject::update_trace_far(const PlanRequest& request) {
   }
   far_trace = std::make_unique<const prefetch::TaskGraph>(
       prefetch::with_far_updates(trace->graph, updates));
+  times = profile;
   profile = profile_for(*far_trace, trace->graph, std::move(profile));
   const um::Bytes page = step->page;
-  step.emplace(StepToPlan{.graph = *far_trace,
-                          .page = page,
-                          .need = near_need(*far_trace, prefetch::BlockSizes{*far_trace, page}),
-                          .elsewhere = {}});
+  prefetch::NearNeed need = near_need(*far_trace, prefetch::BlockSizes{*far_trace, page});
+  need.resident = step->need.resident;  // what budgets are relative to, as without far updates
+  step.emplace(StepToPlan{.graph = *far_trace, .page = page, .need = need, .elsewhere = {}});
 }
 
 void PlanSubject::use(const Workload& chosen) {

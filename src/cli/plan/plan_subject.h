@@ -48,6 +48,8 @@ struct PlanSubject {
   void use(const Workload& chosen);
   /// Makes the trace's step with far updates the one to plan. Throws: um::Error.
   void update_trace_far(const PlanRequest& request);
+  /// Times of the step whose state stays near: the base of ratios.
+  [[nodiscard]] const prefetch::Profile& all_near() const { return times ? *times : profile; }
   /// What budgets are relative to.
   [[nodiscard]] prefetch::NearNeed need() const { return state ? state->need() : step->need; }
 };

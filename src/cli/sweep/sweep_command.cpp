@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -51,9 +52,8 @@ bool has_plan_of(const Workload& workload, const std::vector<std::string>& files
   });
 }
 
-std::shared_ptr<const Workload> with_far_updates(const Workload& near,
-                                                 const SizeModel& size_model) {
-  auto workload = near.with_moving_state(size_model)->with_far_updates(size_model);
+std::shared_ptr<const Workload> with_far_updates(const Workload& far, const SizeModel& size_model) {
+  auto workload = far.with_far_updates(size_model);
   if (workload != nullptr) return workload;
   throw um::Error{
       "no weights of this network are large enough to be updated on the far side; leave out "
@@ -64,23 +64,37 @@ void expect_updates_far(const std::vector<Strategy>& strategies) {
   for (const Strategy& strategy : strategies) {
     if (strategy.planner->updates_far()) continue;
     throw um::Error{"planner " + std::string{strategy.planner->name()} +
-                    " plans no updates on the far side; leave out --update far, or give --planners "
-                    "joint,fractional,capacity"};
+                    " plans no updates on the far side; leave out --update far, or a --plan that "
+                    "has them, or give --planners joint,fractional,capacity"};
   }
 }
 
-// One workload for all machines that are not here, one for the host, whose tensors are laid out as
-// this machine's kernels want them.
-std::shared_ptr<const Workload> make_workload(const nets::Network& network,
-                                              const SweepFlags& options,
-                                              const std::string& machine) {
-  const auto make = [&](const SizeModel& size_model) -> std::shared_ptr<const Workload> {
-    auto near = std::make_shared<const Workload>(network, size_model, options.workload.step());
-    if (options.update == "far") return with_far_updates(*near, size_model);
-    if (options.state == "near") return near;
-    auto far = near->with_moving_state(size_model);
-    if (options.state == "auto" && !has_plan_of(*far, options.plans)) return near;
-    return far;
+void expect_consistent(const SweepFlags& options) {
+  if (options.update != "far" || options.state != "near") return;
+  throw um::Error{
+      "updates on the far side are of state that is far; leave out --state near, or --update far"};
+}
+
+std::shared_ptr<const Workload> planned_step(const std::shared_ptr<const Workload>& near,
+                                             const SweepFlags& options,
+                                             const SizeModel& size_model) {
+  if (options.state == "near") return near;
+  std::shared_ptr<const Workload> far = near->with_moving_state(size_model);
+  if (options.update == "far") return with_far_updates(*far, size_model);
+  if (options.state == "far" || has_plan_of(*far, options.plans)) return far;
+  if (options.plans.empty()) return near;
+  std::shared_ptr<const Workload> updating = far->with_far_updates(size_model);
+  return updating != nullptr && has_plan_of(*updating, options.plans) ? updating : near;
+}
+
+// One for all machines that are not here, one for the host, whose tensors are laid out as this
+// machine's kernels want them.
+ComparedStep make_step(const nets::Network& network, const SweepFlags& options,
+                       const std::string& machine) {
+  const auto make = [&](const SizeModel& size_model) -> ComparedStep {
+    const auto near =
+        std::make_shared<const Workload>(network, size_model, options.workload.step());
+    return {.near = near, .planned = planned_step(near, options, size_model)};
   };
   if (machine != "host") return make(MachineSizeModel{options.device.chosen_precision()});
   return make(*DeviceFlags{}.make_host_backend());
@@ -102,22 +116,21 @@ Grid make_grid(const SweepFlags& options) {
   const nets::Network network = options.workload.network();
   Grid grid;
   std::vector<um::Bytes> available;
-  std::shared_ptr<const Workload> modelled;
+  std::optional<ComparedStep> modelled;
   for (const prefetch::Machine& machine : machines) {
-    std::shared_ptr<const Workload> workload = machine.name != "host" && modelled
-                                                   ? modelled
-                                                   : make_workload(network, options, machine.name);
-    if (machine.name != "host") modelled = workload;
+    const ComparedStep step =
+        machine.name != "host" && modelled ? *modelled : make_step(network, options, machine.name);
+    if (machine.name != "host") modelled = step;
     for (const std::string& link : options.comparison.links) {
-      grid.scenarios.push_back(make_scenario(network.name, options.workload.batch, workload,
-                                             machine, parse_link_factor(link)));
+      grid.scenarios.push_back(make_scenario(network.name, options.workload.batch, step, machine,
+                                             parse_link_factor(link)));
       available.push_back(machine.near_memory);
     }
   }
   for (std::size_t i = 0; i < grid.scenarios.size(); ++i) {
     const Scenario& scenario = grid.scenarios[i];
     const std::vector<um::Bytes> budgets =
-        resolve_budgets(options.comparison.budgets, scenario.workload->need(), available[i]);
+        resolve_budgets(options.comparison.budgets, scenario.need, available[i]);
     for (std::size_t p = 0; p < budgets.size(); ++p) {
       grid.sweep_points.push_back({.scenario = &scenario, .position = p, .budget = budgets[p]});
     }
@@ -133,9 +146,13 @@ void expect_finished(const Interrupt& interrupt) {
 void sweep(const SweepFlags& options) {
   expect_budgets(options.comparison.budgets);
   options.output.expect_possible();
+  expect_consistent(options);
   const Grid grid = make_grid(options);
   std::vector<Strategy> strategies = options.comparison.strategies();
-  if (options.update == "far") expect_updates_far(strategies);
+  const auto updates_far = [](const Scenario& scenario) {
+    return !scenario.graph().far_updates.empty();
+  };
+  if (std::ranges::any_of(grid.scenarios, updates_far)) expect_updates_far(strategies);
   const std::vector<PlanFileStrategy> plans{options.plans.begin(), options.plans.end()};
   for (const PlanFileStrategy& plan : plans) strategies.push_back({.planner = &plan});
   const Interrupt interrupt;

@@ -42,6 +42,10 @@ constexpr std::array kLinkTamperings{
     Tampering{"/link/duplex", "1", "neither true nor false"},
     Tampering{"/link/compute_speed_while_moving", "0", "zero"},
     Tampering{"/link/compute_speed_while_moving", "1.01", "larger than 1"},
+    Tampering{"/link/compute_speed_while_updating", "0", "zero"},
+    Tampering{"/link/compute_speed_while_updating", "1.01", "larger than 1"},
+    Tampering{"/link/far_update_bytes_per_second", "null", "no number"},
+    Tampering{"/link/far_update_bytes_per_second", "999", "smaller than 1000"},
     Tampering{"/link/fault_ns", "-1", "no whole number from 0 up"},
     Tampering{"/link/fault_ns", "1000000000000001", "larger than 1000000000000000"},
     Tampering{"/link/faults_spare_overwritten", "1", "neither true nor false"},
@@ -126,6 +130,23 @@ TEST(BadProfile, IsRefusedWithThePlaceOfWhatIsWrong) {
   };
   expect_refusals(good, "p", kProfileTamperings, read);
   expect_refusals(good, "p", kLinkTamperings, read);
+}
+
+// Of files of before there were updates on the far side the rates are the machine's own default.
+TEST(ProfileFile, HasTheRatesOfTheFarSide) {
+  const TaskGraph graph = chain(2, pages(1));
+  Profile profile = flat_profile(graph, 100ns);
+  profile.link.far_update = um::Bandwidth{12'345'678};
+  profile.link.compute_speed_while_updating = 0.625;
+  json file = to_json(profile, graph);
+  const LinkProfile link = read_profile(JsonFile{file.dump(), "p"}, graph).link;
+  EXPECT_EQ(link.far_update.bytes_per_second(), 12'345'678);
+  EXPECT_EQ(link.compute_speed_while_updating, 0.625);
+  file["link"].erase("far_update_bytes_per_second");
+  file["link"].erase("compute_speed_while_updating");
+  const LinkProfile older = read_profile(JsonFile{file.dump(), "p"}, graph).link;
+  EXPECT_EQ(older.far_update.bytes_per_second(), LinkProfile{}.far_update.bytes_per_second());
+  EXPECT_EQ(older.compute_speed_while_updating, LinkProfile{}.compute_speed_while_updating);
 }
 
 // The graph has the same tasks, as with a larger batch.

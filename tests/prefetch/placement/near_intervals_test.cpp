@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "prefetch/far_update.h"
+#include "tests/prefetch/planned.h"
 #include "tests/prefetch/swapped_toy.h"
 #include "um/error.h"
 
@@ -71,6 +75,40 @@ TEST_F(FindNearIntervals, RefusesPartsOfBlocksAndPagingOnDemand) {
   plan.offloads = plan.prefetches = {};
   plan.residency = Residency::kOnDemand;
   EXPECT_THROW(static_cast<void>(find_near_intervals(graph, plan)), um::ContractError);
+}
+
+// g leaves when it is made, comes back for "scale", and leaves again for the update.
+TEST(FindNearIntervalsOfAGradient, ThatIsUsedBeforeItIsSent) {
+  TaskGraph graph =
+      toy_graph("w:2 g:2 t:3", "g = back(w); t = other(); g = scale(g, t); w = update(w, g)");
+  graph.tasks.back().phase = Phase::kUpdate;
+  const DataId w = find_block(graph, "w");
+  const DataId g = find_block(graph, "g");
+  make_offloadable(graph, w);
+  graph = with_far_updates(graph, far_updatable(graph, kPage));
+  ASSERT_EQ(graph.far_updates.size(), 1U);
+  Plan plan = plain_plan_with_pool(graph, pages(7));
+  plan.prefetches = {{.data = w, .size = pages(2)},
+                     {.data = g, .size = pages(2), .after = {.runs = 2, .offloads = 2}}};
+  plan.offloads = {{.data = w, .size = pages(2), .is_clean = true, .after = {.runs = 1}},
+                   {.data = g, .size = pages(2), .after = {.runs = 1}},
+                   {.data = g, .size = pages(2), .after = {.runs = 3}}};
+  plan.runs[0].after.prefetches = 1;
+  plan.runs[2].after.prefetches = 2;
+  plan.far_runs = {{.update = 0, .after = {.offloads = 3, .prefetches = 2}}};
+  ASSERT_EQ(reason_against(graph, plan), "");
+
+  std::vector<NearInterval> of_gradient = find_near_intervals(graph, plan);
+  std::erase_if(of_gradient, [&](const NearInterval& interval) { return interval.data != g; });
+  ASSERT_EQ(of_gradient.size(), 2U);
+  EXPECT_FALSE(of_gradient[0].is_prefetched);
+  EXPECT_EQ(of_gradient[0].first, 0U);
+  EXPECT_TRUE(of_gradient[0].is_offloaded);
+  EXPECT_EQ(of_gradient[0].last, 1U);
+  EXPECT_TRUE(of_gradient[1].is_prefetched);
+  EXPECT_EQ(of_gradient[1].first, 1U);
+  EXPECT_TRUE(of_gradient[1].is_offloaded);
+  EXPECT_EQ(of_gradient[1].last, 2U);
 }
 
 }  // namespace

@@ -238,5 +238,35 @@ TEST(SweepPlans, RefusesAPlanOfAnotherStep) {
                  {"other.json"});
 }
 
+TEST(SweepPlans, ReadsAPlanThatUpdatesOnTheFarSide) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "far.json").string();
+  succeed(
+      {"plan --net lenet --batch 64 --machine v100 --planner capacity --update far --budget "
+       "min+50% --out",
+       file});
+  const json points = points_of({"--budgets 100% --planners capacity --plan", file});
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[1].at("planner"), "far.json");
+  EXPECT_EQ(points[1].at("verified"), true);
+  expect_refused(1, sweep_lenet({"--budgets 100% --planners vdnn-all --plan", file}),
+                 {"vdnn-all plans no updates on the far side"});
+}
+
+TEST(SweepPlans, RefusesFarUpdatesOfStateThatIsNear) {
+  expect_refused(1, sweep_lenet({"--budgets 100% --planners capacity --update far --state near"}),
+                 {"leave out --state near, or --update far"});
+}
+
+// Budgets and ratios are of one base, whatever may be far.
+TEST(SweepPlans, HaveOneBase) {
+  const json near = points_of({"--budgets 100% --planners capacity --state near"});
+  for (const char* more : {"--state far", "--update far"}) {
+    const json far = points_of({"--budgets 100% --planners capacity", more});
+    EXPECT_EQ(far[0].at("budget_bytes"), near[0].at("budget_bytes")) << more;
+    EXPECT_EQ(far[0].at("compute_seconds"), near[0].at("compute_seconds")) << more;
+  }
+}
+
 }  // namespace
 }  // namespace spillway::test

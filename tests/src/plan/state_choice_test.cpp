@@ -18,6 +18,14 @@ namespace {
 using test::refusal;
 using um::Bytes;
 
+// A device that updates on the far side wherever that is faster, as the host does.
+class FarUpdatingModel final : public MachineSizeModel {
+ public:
+  [[nodiscard]] FarUpdateSupport far_update_support() const override {
+    return FarUpdateSupport::kAutomatic;
+  }
+};
+
 // A network whose state is most of what it needs.
 class StateChoiceTest : public testing::Test {
  protected:
@@ -116,7 +124,8 @@ TEST_F(StateChoiceTest, AProfileServesBothAlike) {
 // Over a slow link what is not moved counts most; a slow processor beside far memory is no help.
 TEST_F(StateChoiceTest, UpdatesOnTheFarSideWhereThatIsFaster) {
   const PlanRequest wanted = request(StateRule::kFar);
-  const StateChoice all = choice(wanted);
+  const FarUpdatingModel updates_far;
+  const StateChoice all{workload, updates_far, wanted};
   prefetch::Profile times = profiles(all.far()).front();
   times.link.offload = times.link.prefetch = um::Bandwidth{0.5e9};
   times.link.far_update = um::Bandwidth{20e9};
@@ -129,7 +138,17 @@ TEST_F(StateChoiceTest, UpdatesOnTheFarSideWhereThatIsFaster) {
   EXPECT_EQ(slow.workload, &all.far());
   PlanRequest near = wanted;
   near.update = UpdateRule::kNear;
-  EXPECT_EQ(choice(near).with_other_updates(all.far()), nullptr);
+  EXPECT_EQ(StateChoice(workload, updates_far, near).with_other_updates(all.far()), nullptr);
+}
+
+// A device that is modelled only does so where it is asked to.
+TEST_F(StateChoiceTest, AModelUpdatesOnTheFarSideOnRequest) {
+  PlanRequest wanted = request(StateRule::kFar);
+  const StateChoice automatic = choice(wanted);
+  EXPECT_EQ(automatic.with_other_updates(automatic.far()), nullptr);
+  wanted.update = UpdateRule::kFar;
+  const StateChoice asked = choice(wanted);
+  EXPECT_EQ(&asked.within(smallest_near), asked.far_updates());
 }
 
 }  // namespace

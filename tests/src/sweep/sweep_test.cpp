@@ -23,16 +23,17 @@ using um::Bytes;
 // LeNet on V100 under a budget below all need, the smallest, and the resident need.
 class Sweep : public testing::Test {
  protected:
-  Sweep()
-      : scenario_{make_scenario(
-            "lenet", 64,
-            std::make_shared<const Workload>(nets::build_network("lenet"), MachineSizeModel{},
-                                             StepOptions{.batch = 64}),
-            prefetch::find_machine("v100"))} {
+  Sweep() : scenario_{make_scenario("lenet", 64, lenet(), prefetch::find_machine("v100"))} {
     const prefetch::NearNeed& need = scenario_.workload->need();
     sweep_points_ = {{.scenario = &scenario_, .position = 0, .budget = need.smallest - Bytes{1}},
                      {.scenario = &scenario_, .position = 1, .budget = need.smallest},
                      {.scenario = &scenario_, .position = 2, .budget = need.resident}};
+  }
+
+  [[nodiscard]] static ComparedStep lenet() {
+    const auto workload = std::make_shared<const Workload>(
+        nets::build_network("lenet"), MachineSizeModel{}, StepOptions{.batch = 64});
+    return {.near = workload, .planned = workload};
   }
 
   Scenario scenario_;

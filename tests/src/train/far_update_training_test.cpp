@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fstream>
 #include <string>
 #include <tuple>
 
 #include "nets/builder.h"
+#include "prefetch/files/plan_file.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
 #include "tests/src/small_training.h"
@@ -47,7 +49,7 @@ OptimizerOptions optimizer_named(const std::string& name) {
   return AdamOptions{.weight_decay = 0.01F, .decoupled = name == "adamw"};
 }
 
-using Case = std::tuple<MemoryMode, const char*, const char*, bool>;
+using Case = std::tuple<MemoryMode, const char*, const char*, bool>;  // ..., in a file
 
 class FarUpdate : public testing::TestWithParam<Case> {};
 
@@ -63,6 +65,17 @@ TEST_P(FarUpdate, ChangesNoBit) {
   const TrainingSummary summary = trainer.run();
   EXPECT_EQ(summary.weights_sha256, resident_weights_with(optimizer_named(optimizer)));
   EXPECT_LE(summary.near_peak, summary.budget);
+}
+
+// Whoever initialises or saves a block needs all its parts at once: more than a task does.
+TEST(FarUpdateOfARun, HasRoomForAWholeBlockAtTheSmallestBudget) {
+  for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+    TrainerOptions options = linear_options(mode, UpdateRule::kFar, optimizer_named("adam"));
+    options.memory.budget = "min";
+    const TrainingSummary summary = Trainer{test::small_context(), options}.run();
+    EXPECT_EQ(summary.weights_sha256, resident_weights_with(optimizer_named("adam")));
+    EXPECT_LE(summary.near_peak, summary.budget);
+  }
 }
 
 std::string name_of_case(const testing::TestParamInfo<Case>& info) {
@@ -91,21 +104,49 @@ TEST(FarUpdateOfARun, GoesOnFromACheckpoint) {
   }
 }
 
-// One that updated near goes on with updates on the far side, and the other way round.
-TEST(FarUpdateOfARun, GoesOnWhereAnotherSideLeftOff) {
-  const test::TemporaryFolder folder;
-  TrainerOptions options =
-      linear_options(MemoryMode::kCopy, UpdateRule::kNear, optimizer_named("sgd"), 2);
-  options.checkpoint.folder = folder.file("checkpoint");
-  Trainer{test::small_context(), options}.run();
-  options.checkpoint.resume = true;
-  options.planning.update = UpdateRule::kFar;
-  options.training.steps = 3;
-  Trainer{test::small_context(), options}.run();
-  options.planning.update = UpdateRule::kNear;
-  options.training.steps = 4;
-  EXPECT_EQ(Trainer(test::small_context(), options).run().weights_sha256,
+// One that updated near goes on with updates on the far side, and the other way round: with the
+// plan of the other side, as the folder's own is of the side that it left off at.
+class GoesOnWhereAnotherSideLeftOff : public testing::Test {
+ protected:
+  // Runs until `steps`, with the plan of `update`.
+  TrainingSummary run(UpdateRule update, std::uint64_t steps) {
+    TrainerOptions options =
+        linear_options(MemoryMode::kCopy, update, optimizer_named("sgd"), steps);
+    options.planning.plan_file = plan_file(update);
+    options.checkpoint.folder = folder_.file("checkpoint");
+    options.checkpoint.resume = steps > 2;
+    Trainer trainer{test::small_context(), options};
+    EXPECT_EQ(trainer.plan().far_runs.empty(), update == UpdateRule::kNear);
+    return trainer.run();
+  }
+  std::string plan_file(UpdateRule update) {
+    TrainerOptions options = linear_options(MemoryMode::kCopy, update, optimizer_named("sgd"));
+    options.planning.state = StateRule::kFar;
+    const Trainer trainer{test::small_context(), options};
+    const std::string path = folder_.file(update == UpdateRule::kFar ? "far" : "near");
+    std::ofstream{path} << prefetch::to_json(trainer.plan(), trainer.graph());
+    return path;
+  }
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(GoesOnWhereAnotherSideLeftOff, WithTheSameBits) {
+  run(UpdateRule::kNear, 2);
+  run(UpdateRule::kFar, 3);
+  EXPECT_EQ(run(UpdateRule::kNear, 4).weights_sha256,
             resident_weights_with(optimizer_named("sgd")));
+}
+
+TEST_F(GoesOnWhereAnotherSideLeftOff, OnlyAsAsked) {
+  const auto refusal_with = [&](UpdateRule of_plan, UpdateRule wanted) {
+    TrainerOptions options = linear_options(MemoryMode::kCopy, wanted, optimizer_named("sgd"));
+    options.planning.plan_file = plan_file(of_plan);
+    return test::refusal([&] { Trainer(test::small_context(), options).run(); });
+  };
+  EXPECT_TRUE(refusal_with(UpdateRule::kNear, UpdateRule::kFar)
+                  .ends_with("near updates weights in near memory; leave out --update far"));
+  EXPECT_TRUE(refusal_with(UpdateRule::kFar, UpdateRule::kNear)
+                  .ends_with("far updates weights on the far side; leave out --update near"));
 }
 
 std::string refusal_of(TrainerOptions options) {

@@ -1,5 +1,6 @@
 #include "um/host/far/far_ram.h"
 
+#include "um/error.h"
 #include "um/host/far/copy_bytes.h"
 #include "um/host/far/far_access.h"
 #include "um/machine/available_memory.h"
@@ -19,6 +20,11 @@ Range map_far_ram(Bytes size) {
 FarRam::FarRam(Bytes size) : memory_{map_far_ram(size)} {}
 
 FarRam::~FarRam() { unmap_memory(memory_); }
+
+Range FarRam::addresses(Bytes offset, Bytes size) {
+  expects(offset <= this->size() && size <= this->size() - offset, "a range of the far store");
+  return memory_.subspan(offset.count(), size.count());
+}
 
 void FarRam::read(Bytes offset, std::span<std::byte> to) {
   expect_far_access(size(), offset, to);

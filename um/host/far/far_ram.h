@@ -14,9 +14,7 @@ class FarRam final : public FarStore {
   FarRam& operator=(const FarRam&) = delete;
   ~FarRam() override;
 
-  [[nodiscard]] Range addresses(Bytes offset, Bytes size) override {
-    return memory_.subspan(offset.count(), size.count());
-  }
+  [[nodiscard]] Range addresses(Bytes offset, Bytes size) override;
   void read(Bytes offset, std::span<std::byte> to) override;
   void write(Bytes offset, std::span<const std::byte> from) override;
   [[nodiscard]] Bytes size() const override { return Bytes{memory_.size()}; }

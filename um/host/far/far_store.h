@@ -5,7 +5,7 @@
 #include <string>
 
 #include "um/bytes.h"
-#include "um/device_spaces.h"
+#include "um/far_side.h"
 #include "um/options.h"
 
 namespace spillway::um {

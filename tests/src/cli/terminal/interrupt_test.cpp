@@ -34,8 +34,9 @@ class Interrupted : public testing::Test {
 
   // Steps long enough, and so many of them, that a signal meets one.
   [[nodiscard]] Arguments endless(const Arguments& more) const {
-    return {"train --net resnet18 --batch 4 --image-size 64 --epochs 1000000 --far",
-            "file:" + far().string(), "--json -", more};
+    return {
+        "train --net resnet18 --batch 4 --image-size 64 --epochs 1000000 --planner capacity --far",
+        "file:" + far().string(), "--json -", more};
   }
   // The same with steps of some milliseconds.
   [[nodiscard]] static Arguments quick(const Arguments& more) {
