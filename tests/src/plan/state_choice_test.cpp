@@ -129,7 +129,7 @@ TEST_F(StateChoiceTest, UpdatesOnTheFarSideWhereThatIsFaster) {
   prefetch::Profile times = profiles(all.far()).front();
   times.link.offload = times.link.prefetch = um::Bandwidth{0.5e9};
   times.link.far_update = um::Bandwidth{20e9};
-  const Bytes budget{smallest_far.count() / 2 + smallest_near.count() / 2};
+  const Bytes budget = all.far().need().smallest;
   const StateChoice::Outcome fast = all.plan({times}, budget, wanted);
   EXPECT_EQ(fast.workload, all.far_updates());
   EXPECT_FALSE(fast.plans.training.front().far_runs.empty());
