@@ -43,7 +43,7 @@ auto plan_best_state(const StateChoice& choice, um::Bytes budget, const Plan& pl
     if (far && (!best || gains_by_far_state(best->time, far->time))) best = std::move(far);
   };
   try_instead(choice.other(budget));
-  if (!best) throw *refusal;
+  if (!best) throw BudgetTooSmall{*refusal};
   try_instead(choice.with_other_updates(*best->workload));
   return *std::move(best);
 }

@@ -93,12 +93,11 @@ Planned plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request
     subject.use(workload);
     Planned planned = make_plan(subject, budget, request);
     planning += planned.planning;
+    const Nanoseconds time = planned.timeline.makespan();
     const Nanoseconds tasks =
         compute_time(subject.profile, prefetch::runs_in_order(subject.step->graph));
-    return PlannedState<Planned>{.workload = &workload,
-                                 .time = planned.timeline.makespan(),
-                                 .tasks = tasks,
-                                 .plans = std::move(planned)};
+    return PlannedState<Planned>{
+        .workload = &workload, .time = time, .tasks = tasks, .plans = std::move(planned)};
   });
   subject.use(*best.workload);
   best.plans.planning = planning;
