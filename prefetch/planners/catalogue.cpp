@@ -14,8 +14,8 @@
 #include "prefetch/planners/strategies.h"
 #include "prefetch/planners/superneurons/superneurons.h"
 #include "prefetch/planners/vdnn/vdnn.h"
-#include "um/count_of.h"
 #include "um/error.h"
+#include "um/text/count_of.h"
 
 namespace spillway::prefetch {
 namespace {

@@ -13,8 +13,8 @@
 #include "src/cli/flags/output_path.h"
 #include "src/train/checkpoint_check.h"
 #include "um/bytes.h"
-#include "um/count_of.h"
 #include "um/error.h"
+#include "um/text/count_of.h"
 
 namespace spillway::cli {
 namespace {

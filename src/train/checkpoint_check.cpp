@@ -9,8 +9,8 @@
 #include "src/files/file_digest.h"
 #include "src/files/safetensors.h"
 #include "src/train/finite.h"
-#include "um/count_of.h"
 #include "um/files/folder.h"
+#include "um/text/count_of.h"
 
 namespace spillway {
 namespace {

@@ -10,9 +10,9 @@
 #include "src/files/file_digest.h"
 #include "src/files/safetensors.h"
 #include "src/train/checkpoint_check.h"
-#include "um/count_of.h"
 #include "um/error.h"
 #include "um/files/replaced_file.h"
+#include "um/text/count_of.h"
 
 namespace spillway {
 namespace {

@@ -12,9 +12,9 @@
 #include "src/cli/flags/cuda_side.h"
 #include "src/cli/terminal/tell.h"
 #include "src/host/host_context.h"
-#include "um/count_of.h"
 #include "um/error.h"
 #include "um/host/host_device.h"
+#include "um/text/count_of.h"
 
 namespace spillway::cli {
 namespace {

@@ -14,8 +14,8 @@
 #include "src/cli/terminal/arena_report.h"
 #include "src/plan/plan_facts.h"
 #include "um/bytes.h"
-#include "um/count_of.h"
 #include "um/nanoseconds.h"
+#include "um/text/count_of.h"
 
 namespace spillway::cli {
 

@@ -30,7 +30,7 @@
 #include "src/train/settings_json.h"
 #include "src/train/shortest_decimal.h"
 #include "src/train/trainer.h"
-#include "um/count_of.h"
+#include "um/text/count_of.h"
 
 namespace spillway::cli {
 namespace {

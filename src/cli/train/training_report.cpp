@@ -7,8 +7,8 @@
 
 #include "src/cli/terminal/tell.h"
 #include "src/train/shortest_decimal.h"
-#include "um/count_of.h"
 #include "um/nanoseconds.h"
+#include "um/text/count_of.h"
 
 namespace spillway::cli {
 namespace {
