@@ -1,5 +1,6 @@
 #include "src/cuda/cuda_backend.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "src/cuda/layout/layout.h"
 #include "src/cuda/layout/parameter_layout.h"
 #include "src/cuda/layout/staged_batch.h"
+#include "src/ops/far_kernel.h"
 #include "um/cuda/driver/check.h"
 #include "um/error.h"
 
@@ -133,6 +135,11 @@ std::string CudaBackend::description() const {
          (machine_.deterministic ? ", deterministic" : "");
 }
 
+FarUpdateSupport CudaBackend::far_update_support() const {
+  return machine_.precision == Precision::kBf16 ? FarUpdateSupport::kNone
+                                                : FarUpdateSupport::kOnRequest;
+}
+
 um::Bytes CudaBackend::smallest_page() const { return um::Bytes{2ULL << 20U}; }
 
 um::Bytes CudaBackend::staged_bytes(const LoadBatch& operation) const {
@@ -153,6 +160,19 @@ std::unique_ptr<Kernel> CudaBackend::prepare_updates(std::span<const Operation> 
   };
   if (std::holds_alternative<SgdUpdate>(updates.front())) return all_of(std::vector<SgdUpdate>{});
   return all_of(std::vector<AdamUpdate>{});
+}
+
+std::unique_ptr<FarKernel> CudaBackend::prepare_far(const Operation& update) const {
+  if (far_update_support() == FarUpdateSupport::kNone) return nullptr;
+  const auto of = [&](const auto& op) {
+    const ParameterLayout layout{machine_.precision, op.parameters};
+    const FloatRange range = layout.cuts().range(op.part);
+    const std::size_t weights = has_weights(op.parameters) ? layout.weight_count() : 0;
+    return make_far_kernel(update, range,
+                           std::clamp(weights, range.begin, range.end) - range.begin);
+  };
+  if (const auto* const sgd = std::get_if<SgdUpdate>(&update)) return of(*sgd);
+  return of(std::get<AdamUpdate>(update));
 }
 
 void CudaBackend::clear(um::Range block) const {

@@ -42,6 +42,8 @@ class CudaBackend final : public Backend {
                                                const ParameterPart& part) const override;
   [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override;
   [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override;
+  /// Where asked for, and not in bf16: the far side does not make the copy that kernels read.
+  [[nodiscard]] FarUpdateSupport far_update_support() const override;
   [[nodiscard]] um::Bytes smallest_page() const override;
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare(const Operation& operation,
@@ -53,6 +55,8 @@ class CudaBackend final : public Backend {
   void begin_step(const StepContext& context) const override;
   [[nodiscard]] std::unique_ptr<Kernel> prepare_updates(
       std::span<const Operation> updates) const override;
+  /// On the processor, with its arithmetic: bits may differ from those of the device's kernel.
+  [[nodiscard]] std::unique_ptr<FarKernel> prepare_far(const Operation& update) const override;
   void clear(um::Range block) const override;
   /// Behind what was enqueued before; return when the copies are made. `parts` are memory of the
   /// device.

@@ -49,6 +49,28 @@ class DeclaredKernel final : public Kernel {
   const StepContext& current_;
 };
 
+/// A far kernel of the host, over memory that the driver keeps aside while it is far.
+class DeclaredFarKernel final : public FarKernel {
+ public:
+  DeclaredFarKernel(std::unique_ptr<FarKernel> kernel, um::RecordedGpu& gpu)
+      : kernel_{std::move(kernel)}, gpu_{gpu} {}
+  [[nodiscard]] FloatRange range() const override { return kernel_->range(); }
+  void run(const StepContext& context, const FloatRange& piece, std::span<float* const> updated,
+           const float* gradient) override {
+    const auto range_at = [&](const float* floats) {
+      auto* const address = reinterpret_cast<std::byte*>(const_cast<float*>(floats));
+      return um::Range{address, piece.count() * sizeof(float)};
+    };
+    std::vector<um::Range> ranges{range_at(gradient)};
+    for (const float* floats : updated) ranges.push_back(range_at(floats));
+    gpu_.use_on_host(ranges, [&] { kernel_->run(context, piece, updated, gradient); });
+  }
+
+ private:
+  std::unique_ptr<FarKernel> kernel_;
+  um::RecordedGpu& gpu_;
+};
+
 /// Updates one after the other, which all have as many operands.
 class TogetherKernel final : public Kernel {
  public:
@@ -156,6 +178,12 @@ class GpuLikeBackend final : public Backend {
           current_);
     }
     return kernel;
+  }
+  [[nodiscard]] FarUpdateSupport far_update_support() const override {
+    return FarUpdateSupport::kOnRequest;
+  }
+  [[nodiscard]] std::unique_ptr<FarKernel> prepare_far(const Operation& update) const override {
+    return std::make_unique<DeclaredFarKernel>(host_.prepare_far(update), gpu_);
   }
   void clear(um::Range block) const override { host_.clear(block); }
   void import_parameters(const ParameterSpec& spec, std::span<const float> values,

@@ -2,6 +2,8 @@
 // unified memory, copies and the profiler of a CudaDevice, over a driver that only takes notes,
 // with the host's kernels. The driver is told what each of them uses, and finds what has no order.
 
+#include "tests/src/gpu_training.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +27,6 @@
 #include "src/train/session.h"
 #include "src/train/train.h"
 #include "tests/refusal.h"
-#include "tests/src/gpu_like_backend.h"
 #include "tests/um/cuda/late_gpu.h"
 #include "tests/um/cuda/recording_api.h"
 #include "um/cuda/cuda_device.h"
@@ -35,126 +36,7 @@ namespace spillway {
 namespace {
 
 using um::Bytes;
-
-constexpr nets::Shape kImage{.channels = 3, .height = 32, .width = 32};
-constexpr std::size_t kClasses = 3;
-constexpr std::size_t kBatch = 16;
-
-// A machine, and what a test does with its driver where that is recorded.
-struct Opened {
-  ExecutionContext context;
-  um::RecordedGpu* gpu = nullptr;
-  GpuLikeBackend* backend = nullptr;
-};
-
-Opened recorded_gpu(std::unique_ptr<um::RecordingApi> driver, const um::CudaOptions& options = {}) {
-  um::RecordedGpu& gpu = *driver;
-  auto device = std::make_unique<um::CudaDevice>(std::move(driver), options);
-  auto compute = device->make_cuda_stream("compute");
-  auto backend = std::make_unique<GpuLikeBackend>(device->batch_memory(), gpu, compute->native());
-  compute->enqueue([&] { backend->start_threads(); });
-  compute->synchronize();
-  Opened opened{.context = {}, .gpu = &gpu, .backend = backend.get()};
-  opened.context.device = std::move(device);
-  opened.context.compute = std::move(compute);
-  opened.context.backend = std::move(backend);
-  return opened;
-}
-
-Opened recorded_gpu(const um::CudaFacts& facts, const um::CudaOptions& options = {}) {
-  return recorded_gpu(std::make_unique<um::RecordingApi>(facts), options);
-}
-
-Opened this_machine() {
-  return {.context = host::open_context(std::make_unique<um::HostDevice>(), 1)};
-}
-
-// Blocks of 1 to 4 MiB: some of them move.
-nets::Network network_of_blocks() {
-  nets::Builder net{"three", kImage};
-  nets::NodeId x = net.input();
-  for (int i = 1; i <= 3; ++i) {
-    const std::string number = std::to_string(i);
-    x = net.convolution("conv" + number, x,
-                        {.channels = 32, .kernel = nets::square(3), .padding = nets::square(1)});
-    x = net.relu("relu" + number, net.batch_norm("norm" + number, x));
-  }
-  return net.build(net.linear("fc", net.global_average_pool("mean", x), {.features = kClasses}));
-}
-
-// Its linear layer "fc6" has 2.5 MiB of weights.
-nets::Network network_with_large_layer() {
-  nets::Builder net{"large layer", kImage};
-  const nets::NodeId x = net.convolution("conv", net.input(), {.channels = 40});
-  return net.build(
-      net.linear("fc7", net.linear("fc6", x, {.features = 16}), {.features = kClasses}));
-}
-
-// What a training gave.
-struct Trained {
-  std::vector<float> losses;
-  std::vector<std::string> problems;
-  std::ptrdiff_t joint_updates = 0;  // launches given, or kept in a graph
-  std::string weights;
-  um::Counters counters;
-  bool kept_budget = true;
-  std::string memory;  // in words
-
-  [[nodiscard]] auto numbers() const { return std::pair{losses, weights}; }
-};
-
-struct Training {
-  std::string planner = "joint";
-  Bytes room;  // beside the smallest budget
-  ConvolutionAlgorithm convolution = ConvolutionAlgorithm::kDirect;
-  bool graph = true;
-  nets::Network (*network)() = network_of_blocks;
-};
-
-// Measures, plans the smallest budget and `room` more, and trains four steps; a recorded GPU does
-// nothing of them before it must. With `graph`, the last two are captured where they can be.
-Trained train(Opened opened, MemoryMode mode, const Training& training = {}) {
-  ExecutionContext& context = opened.context;
-  const nets::Network net = training.network();
-  const Workload workload{
-      net,
-      *context.backend,
-      {.batch = kBatch, .convolution = training.convolution, .largest_update = Bytes{600U << 10U}}};
-  const Bytes budget = training.room + (mode == MemoryMode::kResident ? workload.need().resident
-                                                                      : workload.need().smallest);
-  if (opened.backend != nullptr) opened.backend->declare(workload.training());
-  const prefetch::Profile profile =
-      measure_profile(context, workload, budget, mode, {}, {}, [](double) {});
-  const Plans plans = make_plans(workload, profile, budget,
-                                 {.memory = mode,
-                                  .planner = &prefetch::find_planner(training.planner),
-                                  .may_recompute = false});
-  Session session{context, workload, plans, mode, {.gpu = {.graph = training.graph}}};
-  session.state().initialise(1);
-  const SyntheticDataset data{kImage, kClasses, 3 * kBatch, 1, Split::kTrain};
-  BatchLoader loader{data, kBatch, 1, 0, BatchLoader::kUsualDepth, session.batch_memory()};
-  std::optional<um::LateGpu> late;
-  if (opened.gpu != nullptr) late.emplace(*opened.gpu, 1);
-  Trained trained{.memory = session.memory_description()};
-  for (std::uint64_t step = 0; step < 4; ++step) {
-    const Batch& batch = loader.next();
-    const StepReport report = session.train({.seed = 1,
-                                             .step = step,
-                                             .learning_rate = 0.01F,
-                                             .batch = &batch,
-                                             .next_batch = loader.peek()});
-    trained.losses.push_back(report.loss);
-    if (!report.problem.empty()) trained.problems.push_back(report.problem);
-    trained.counters += report.counters;
-    trained.kept_budget = trained.kept_budget && report.near_peak <= budget;
-  }
-  session.settle();
-  if (opened.gpu != nullptr) {
-    trained.joint_updates = std::ranges::count(opened.gpu->take_log(), "compute: updates");
-  }
-  trained.weights = session.state().sha256();
-  return trained;
-}
+using namespace test;  // the trainings
 
 TEST(GpuTraining, GivesTheHostsBitsInEveryMode) {
   const auto expected = train(this_machine(), MemoryMode::kResident).numbers();
@@ -176,6 +58,22 @@ TEST(GpuTraining, UpdatesALargeLayerInPartsWithTheHostsBits) {
     const Trained trained = train(recorded_gpu(um::RecordingApi::h200()), mode, in_parts);
     EXPECT_EQ(trained.numbers(), expected) << to_string(mode);
     EXPECT_TRUE(trained.kept_budget) << to_string(mode);
+  }
+}
+
+// On the processor, over pinned memory and over pages that are in the host's memory.
+TEST(GpuTraining, UpdatesOnTheFarSideWithTheHostsBits) {
+  const auto expected =
+      train(this_machine(), MemoryMode::kResident, {.network = network_with_large_layer}).numbers();
+  for (const MemoryMode mode : {MemoryMode::kManaged, MemoryMode::kCopy}) {
+    for (const char* planner : {"joint", "capacity"}) {
+      const Trained trained =
+          train(recorded_gpu(um::RecordingApi::h200()), mode,
+                {.planner = planner, .network = network_with_large_layer, .far_updates = true});
+      EXPECT_GT(trained.far_updates, 1U) << to_string(mode) << ' ' << planner;
+      EXPECT_EQ(trained.numbers(), expected) << to_string(mode) << ' ' << planner;
+      EXPECT_TRUE(trained.kept_budget) << to_string(mode) << ' ' << planner;
+    }
   }
 }
 

@@ -47,7 +47,7 @@ foreach(part chain joint modnn superneurons vdnn)
   knows(prefetch/planners/${part} ${for_planners})
   list(APPEND planners prefetch/planners/${part})
 endforeach()
-knows(prefetch/planners ${for_planners} ${planners})
+knows(prefetch/planners um/text ${for_planners} ${planners})
 knows(prefetch/learned ${for_planners} prefetch/planners)
 knows(prefetch/runtime um prefetch prefetch/simulate prefetch/placement)
 set(planning prefetch prefetch/files prefetch/verify prefetch/simulate prefetch/placement prefetch/moves
@@ -62,8 +62,8 @@ knows(src/step/layers um nets src/ops src/step)
 knows(src/plan um um/text nets ${planning} prefetch/runtime src/ops src/step)
 knows(src/execute um nets prefetch prefetch/verify prefetch/simulate prefetch/runtime src/ops src/step src/plan)
 knows(src/profile um nets prefetch prefetch/files src/ops src/step src/plan src/execute)
-knows(src/train um um/files nets nets/text ${planning} prefetch/runtime src/files src/ops src/data src/step src/plan
-      src/execute src/profile)
+knows(src/train um um/files um/text nets nets/text ${planning} prefetch/runtime src/files src/ops src/data src/step
+      src/plan src/execute src/profile)
 
 knows(src/host/layout um src/ops)
 knows(src/host/kernels um src/ops src/host/layout)
@@ -75,7 +75,7 @@ knows(src/cuda um um/cuda um/cuda/driver src/ops src/cuda/layout src/cuda/kernel
 
 set(training nets ${planning} src/files src/ops src/data src/step src/plan src/execute src/profile src/train)
 knows(src/sweep um nets ${planning} src/ops src/step src/plan)
-knows(src/bench um prefetch/files src/files src/execute)
+knows(src/bench um um/text prefetch/files src/files src/execute)
 knows(src/bench/link um src/ops src/execute src/bench)
 knows(src/bench/paging um src/data src/bench src/bench/link)
 knows(src/bench/train um ${training} src/bench)

@@ -21,6 +21,7 @@ CudaCopySpace::CudaCopySpace(CudaApi& api, Memory& device, Memory& pinned,
     : api_{api},
       near_{device, checked(options).near},
       far_{pinned, options.size},
+      far_side_{far_.bytes()},
       sliding_{api, "copy slide"},
       in_{api, {.name = "copy in", .streams = 1, .under_way = kCopiesUnderWay}},
       out_{api, {.name = "copy out", .streams = 1, .under_way = kCopiesUnderWay}} {}

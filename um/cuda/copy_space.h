@@ -6,6 +6,7 @@
 
 #include "um/cuda/streams/move_queue.h"
 #include "um/device_spaces.h"
+#include "um/far_side.h"
 #include "um/memory.h"
 #include "um/options.h"
 
@@ -27,6 +28,7 @@ class CudaCopySpace final : public CopySpace, private Copies {
   void offload(std::span<const std::byte> near, Bytes far_offset, Completion done) override;
   void prefetch(Bytes far_offset, Range near, Completion done) override;
   [[nodiscard]] Range far() override { return far_.bytes(); }
+  [[nodiscard]] FarSide* far_side() override { return &far_side_; }
   void note_copied(Bytes offloaded, Bytes prefetched) noexcept override {
     bytes_offloaded_ += offloaded.count();
     bytes_prefetched_ += prefetched.count();
@@ -38,6 +40,7 @@ class CudaCopySpace final : public CopySpace, private Copies {
   CudaApi& api_;
   Block near_;
   Block far_;
+  FarRange far_side_;
   StreamHandle sliding_;
   std::atomic<std::uint64_t> bytes_prefetched_{0};
   std::atomic<std::uint64_t> bytes_offloaded_{0};

@@ -112,6 +112,14 @@ class RecordedGpu {
     const Effect effect = access == Access::kRead ? Effect::kRead : Effect::kWrite;
     tell(order_.touch("the host's use", {.range = range, .effect = effect}));
   }
+  /// The same, of what may be far: `act` reads and writes it where it lies.
+  void use_on_host(std::span<const Range> ranges, const std::function<void()>& act) {
+    const std::lock_guard lock{mutex_};
+    for (const Range& range : ranges) {
+      tell(order_.touch("the host's use", {.range = range, .effect = Effect::kWrite}));
+    }
+    memory_.use_on_host(ranges, act);
+  }
   /// The host waits for all streams: for cudaDeviceSynchronize(). Requires: no event is held.
   void synchronize_all() {
     const std::lock_guard lock{mutex_};

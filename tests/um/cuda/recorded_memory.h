@@ -46,6 +46,26 @@ class RecordedMemory {
       far_.erase(found);
     });
   }
+  /// As the host sees it, which may use what is far: `act` finds and changes it.
+  void use_on_host(std::span<const Range> ranges, const std::function<void()>& act) {
+    std::vector<std::pair<Range, std::vector<std::byte>*>> seen;
+    for (auto& [address, content] : far_) {
+      const Range unit{address, content.size()};
+      const std::less<> before;
+      if (std::ranges::any_of(ranges, [&](Range range) {
+            return before(range.data(), address + unit.size()) &&
+                   before(address, range.data() + range.size());
+          })) {
+        seen.emplace_back(unit, &content);
+      }
+    }
+    for (const auto& [unit, content] : seen) std::ranges::copy(*content, unit.begin());
+    act();
+    for (const auto& [unit, content] : seen) {
+      content->assign(unit.begin(), unit.end());
+      drop(unit);
+    }
+  }
   /// What pages hold is lost, near and far.
   void discard(std::span<const Range> ranges) {
     for (const Range& range : ranges) {

@@ -41,6 +41,7 @@ CudaManagedSpace::CudaManagedSpace(CudaApi& api, CudaManagedMemory& memory, Comp
       has_discard_{api.facts().has_discard},
       tells_discards_{has_discard_ && options.gpu.tells_discards()},
       slab_{memory, checked(options, api.facts())},
+      far_side_{slab_.range},
       pages_{slab_.range, options.page, ledger},
       upkeep_{api, "um upkeep"},
       upkept_{api},

@@ -15,6 +15,7 @@
 #include "um/cuda/streams/compute_streams.h"
 #include "um/cuda/streams/move_queue.h"
 #include "um/device_spaces.h"
+#include "um/far_side.h"
 #include "um/ledger.h"
 #include "um/options.h"
 #include "um/threads/engine.h"
@@ -61,6 +62,7 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   void retire(Range range) override;
   void discard(Range range) override;
   void advise(Range range, Advice advice) override { api_.advise(range, advice); }
+  [[nodiscard]] FarSide* far_side() override { return &far_side_; }
   void begin_use(std::span<const Use> operands) override;
   void end_use(std::span<const Use> /*operands*/) noexcept override {}
   void check() override;
@@ -81,6 +83,7 @@ class CudaManagedSpace final : public ManagedSpace, private Hints {
   const bool has_discard_;
   const bool tells_discards_;
   Slab slab_;
+  FarRange far_side_;  // pages that are in the host's memory, which the processor may touch there
 
   mutable std::mutex mutex_;  // guards what follows, and the order of calls that give room
   std::condition_variable dropped_;
