@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/src/cli/program.h"
@@ -50,24 +51,24 @@ class Interrupted : public testing::Test {
 };
 
 TEST_F(Interrupted, ByControlCEndsTheStepAndLeavesNothing) {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    for (const char* memory : {"managed", "copy", "resident"}) {
-      Program program{endless({"--memory", memory, "--budget", budget(memory)})};
-      program.wait_for_lines(1);
-      EXPECT_TRUE(fs::is_empty(far())) << "while it runs";
-      program.signal(signal);
-      const Outcome outcome = program.finish();
+  const std::vector<std::pair<int, std::string>> cases{
+      {SIGINT, "managed"}, {SIGTERM, "copy"}, {SIGHUP, "resident"}};
+  for (const auto& [signal, memory] : cases) {
+    Program program{endless({"--memory", memory, "--budget", budget(memory)})};
+    program.wait_for_lines(1);
+    EXPECT_TRUE(fs::is_empty(far())) << "while it runs";
+    program.signal(signal);
+    const Outcome outcome = program.finish();
 
-      EXPECT_EQ(outcome.exit_code, 128 + signal) << outcome.errors;
-      EXPECT_TRUE(fs::is_empty(far()));
-      const std::vector<json> lines = json_lines(outcome);
-      for (const json& line : lines) EXPECT_TRUE(line.contains("loss")) << line;
-      EXPECT_TRUE(outcome.errors.ends_with("\nspillway: interrupted; step " +
-                                           std::to_string(lines.back().value("step", 0)) +
-                                           " was the last; with --checkpoint it would have been "
-                                           "saved\n"))
-          << outcome.errors;
-    }
+    EXPECT_EQ(outcome.exit_code, 128 + signal) << outcome.errors;
+    EXPECT_TRUE(fs::is_empty(far()));
+    const std::vector<json> lines = json_lines(outcome);
+    for (const json& line : lines) EXPECT_TRUE(line.contains("loss")) << line;
+    EXPECT_TRUE(outcome.errors.ends_with("\nspillway: interrupted; step " +
+                                         std::to_string(lines.back().value("step", 0)) +
+                                         " was the last; with --checkpoint it would have been "
+                                         "saved\n"))
+        << outcome.errors;
   }
 }
 
