@@ -1,9 +1,9 @@
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
 
 #include "src/host/kernels/kernels.h"
+#include "src/host/kernels/masked_floats.h"
 
 namespace spillway::host {
 namespace {
@@ -11,12 +11,7 @@ namespace {
 // P(X <= x) of a standard normal X. The complement of the error function keeps small ones exact.
 float normal_below(float x) { return 0.5F * std::erfc(-x * std::numbers::sqrt2_v<float> / 2); }
 
-// A mask has a bit for each float, padding included: that of float i is bit i % 8 of byte i / 8.
-constexpr std::size_t kBits = 8;
-
 std::uint8_t* mask_at(std::byte* operand) { return reinterpret_cast<std::uint8_t*>(operand); }
-
-bool is_set(unsigned bits, std::size_t lane) { return (bits >> lane & 1U) != 0U; }
 
 // Calls body(byte of the mask, its first float, how many it has) for all of `count` floats: always
 // with kBits, known to the compiler, but for the last.
@@ -26,37 +21,6 @@ void for_each_byte(std::size_t count, const Body& body) {
 #pragma omp parallel for schedule(static)
   for (std::size_t i = 0; i < whole; ++i) body(i, i * kBits, kBits);
   if (count > whole * kBits) body(whole, whole * kBits, count - whole * kBits);
-}
-
-// y = max(0, a + b) for some floats, all of which are read before the first is written. Returns
-// their byte of the mask.
-inline std::uint8_t add_rectified(const float* a, const float* b, float* y, std::size_t lanes) {
-  std::array<float, kBits> sums;
-  for (std::size_t l = 0; l < lanes; ++l) {
-    const float sum = a[l] + b[l];
-    sums[l] = sum < 0.F ? 0.F : sum;
-  }
-  unsigned bits = 0;
-  for (std::size_t l = 0; l < lanes; ++l) {
-    y[l] = sums[l];
-    bits |= static_cast<unsigned>(sums[l] > 0.F) << l;
-  }
-  return static_cast<std::uint8_t>(bits);
-}
-
-// a + b where its bit is set, else zero, for some floats, all of which are read before the first is
-// written: into d and into `copy`, which may be d.
-inline void add_masked(const float* a, const float* b, unsigned bits, float* d, float* copy,
-                       std::size_t lanes) {
-  std::array<float, kBits> sums;
-  for (std::size_t l = 0; l < lanes; ++l) {
-    const float sum = a[l] + b[l];
-    sums[l] = is_set(bits, l) ? sum : 0.F;
-  }
-  for (std::size_t l = 0; l < lanes; ++l) {
-    d[l] = sums[l];
-    copy[l] = sums[l];
-  }
 }
 
 }  // namespace
@@ -83,11 +47,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& 
     if (by_mask) {
       const std::uint8_t* const mask = mask_at(operands.in.y);
       for_each_byte(count, [=](std::size_t byte, std::size_t first, std::size_t lanes) {
-        const unsigned bits = mask[byte];
-        for (std::size_t l = 0; l < lanes; ++l) {
-          const float slope = dy[first + l];
-          dx[first + l] = is_set(bits, l) ? slope : 0.F;
-        }
+        keep_masked(dy + first, mask[byte], dx + first, lanes);
       });
       return;
     }

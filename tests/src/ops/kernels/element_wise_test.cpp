@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -143,6 +144,33 @@ TEST_P(ElementWise, TheMaskOfASumStandsForItsOutput) {
   Block same_d = tensor(shape_);
   run(AddGradients{.x = shape_, .relu = true, .by_mask = true}, {&a, &b, &mask, &same_d});
   EXPECT_EQ(same_d.bytes(), d.bytes());
+}
+
+// A NaN shows, and a zero keeps its sign: what a maximum of vectors could lose.
+TEST_P(ElementWise, TheMaskOfASumStandsForItsOutputOfNansAndZerosToo) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr std::array kSpecial{kNan, -0., 0., -kInfinity, kInfinity, -1e-45, 1e-45};
+  Values a = a_;
+  Values b = b_;
+  for (std::size_t i = 0; i < a.size(); i += 2) {
+    a[i] = kSpecial.at(i / 2 % kSpecial.size());
+    b[i] = -0.;
+  }
+  Block of_a = tensor(shape_, a);
+  Block of_b = tensor(shape_, b);
+  Block y = tensor(shape_);
+  run(AddForward{.x = shape_, .relu = true}, {&of_a, &of_b, &y});
+  const AddForward masked{.x = shape_, .relu = true, .saves_mask = true};
+  Block same_y = tensor(shape_);
+  Block mask = saved_by(masked);
+  run(masked, {&of_a, &of_b, &same_y, &mask});
+  EXPECT_EQ(same_y.bytes(), y.bytes());
+  Block dx = tensor(shape_);
+  run(ReluBackward{.x = shape_}, {&y, &of_a, &dx});
+  Block same_dx = tensor(shape_);
+  run(ReluBackward{.x = shape_, .by_mask = true}, {&mask, &of_a, &same_dx});
+  EXPECT_EQ(same_dx.bytes(), dx.bytes());
 }
 
 // Over both of what it reads, with a ReLU's output, with its mask, and without either.
