@@ -32,7 +32,7 @@ class JointSearch {
   JointSearch(const Problem& problem, const SearchLimits& limits)
       : problem_{problem},
         space_{problem},
-        neighbourhood_{space_},
+        neighbourhood_{space_, problem},
         move_neighbourhood_{space_, problem},
         evaluator_{problem, space_, std::min(limits.evaluations, max_evaluations(space_))},
         current_{space_.start()},
@@ -127,6 +127,7 @@ class JointSearch {
     best_ = evaluator_.plan(current_);
     attempt(neighbourhood_.algorithm_ranges(current_,
                                             std::max<std::size_t>(1, space_.choosable().size())));
+    attempt(move_neighbourhood_.parts(current_));
   }
 
   // Goes downhill until nothing helps any more, or until so many evaluations are left.
@@ -140,9 +141,12 @@ class JointSearch {
           attempt(neighbourhood_.ranges(current_, BlockOrder::kByPosition, blocks)) || has_helped;
       has_helped =
           attempt(neighbourhood_.ranges(current_, BlockOrder::kByCost, blocks)) || has_helped;
+      has_helped = attempt(neighbourhood_.alike(current_)) || has_helped;
       has_helped = attempt(neighbourhood_.algorithm_ranges(current_, tasks)) || has_helped;
       has_helped = attempt(move_neighbourhood_.orders(current_)) || has_helped;
+      has_helped = attempt(move_neighbourhood_.alike(current_)) || has_helped;
       has_helped = choose_moves(until) || has_helped;
+      has_helped = attempt(move_neighbourhood_.looking_ahead(current_)) || has_helped;
       if (has_helped) continue;
       if (blocks == 1 && tasks == 1) return;
       blocks = std::max<std::size_t>(1, blocks / 2);

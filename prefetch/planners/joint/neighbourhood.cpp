@@ -1,18 +1,21 @@
 #include "prefetch/planners/joint/neighbourhood.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <span>
 
+#include "prefetch/planners/joint/alike.h"
 #include "prefetch/planners/joint/stalls.h"
 
 namespace spillway::prefetch {
 namespace {
 
 constexpr std::uint32_t kNone = ~0U;
+constexpr std::array kPolicies = {RetentionPolicy::kDrop, RetentionPolicy::kDropPerUse,
+                                  RetentionPolicy::kKeep};
 
 // Pieces of `length`, the last one shorter.
 std::vector<std::vector<std::uint32_t>> pieces(const std::vector<std::uint32_t>& all,
@@ -41,14 +44,6 @@ void sort_by_price(std::vector<std::uint32_t>& blocks, std::span<const double> p
   std::ranges::stable_sort(blocks, {}, [&](std::uint32_t i) { return prices[i]; });
 }
 
-// Prices of one class differ by at most an eighth. Exact: the same on every machine.
-int price_class(double price) {
-  constexpr int kClasses = 8;  // for each power of two
-  int exponent = 0;
-  const double mantissa = std::frexp(price, &exponent);  // from one half up to one
-  return kClasses * exponent + static_cast<int>(2 * kClasses * (mantissa - 0.5));
-}
-
 // The numbers below `count` in such an order that the first of them, however many, are spread
 // evenly: with their bits reversed (van der Corput).
 std::vector<std::size_t> spread(std::size_t count) {
@@ -70,7 +65,8 @@ Change policy_change(std::uint32_t index, RetentionPolicy policy) {
 
 }  // namespace
 
-Neighbourhood::Neighbourhood(const DecisionSpace& space) : space_{space} {
+Neighbourhood::Neighbourhood(const DecisionSpace& space, const Problem& problem)
+    : space_{space}, alike_{alike_blocks(space, problem)} {
   const std::vector<Recomputable>& blocks = space.droppable();
   by_cost_.resize(blocks.size());
   std::iota(by_cost_.begin(), by_cost_.end(), 0U);
@@ -101,7 +97,7 @@ CandidateEdit Neighbourhood::drop_cheapest(const Selection& selection) const {
     const double late = static_cast<double>(place) / static_cast<double>(by_position_.size());
     const double price = static_cast<double>(block.cost.count() + 1) /
                          static_cast<double>(block.size.count()) * (1 + selection.tilt * late);
-    by_price[price_class(price)].push_back(by_position_[place]);
+    by_price[magnitude(price)].push_back(by_position_[place]);
   }
   CandidateEdit edit;
   std::size_t dropped = 0;
@@ -122,9 +118,18 @@ std::vector<CandidateEdit> Neighbourhood::ranges(const Decisions& from, BlockOrd
                                                  std::size_t length) const {
   std::vector<CandidateEdit> edits;
   for (const auto& piece : pieces(order == BlockOrder::kByCost ? by_cost_ : by_position_, length)) {
-    for (const RetentionPolicy policy :
-         {RetentionPolicy::kDrop, RetentionPolicy::kDropPerUse, RetentionPolicy::kKeep}) {
+    for (const RetentionPolicy policy : kPolicies) {
       add_unless_empty(set_policy(from, piece, policy), edits);
+    }
+  }
+  return edits;
+}
+
+std::vector<CandidateEdit> Neighbourhood::alike(const Decisions& from) const {
+  std::vector<CandidateEdit> edits;
+  for (const Group& group : alike_) {
+    for (const RetentionPolicy policy : kPolicies) {
+      add_unless_empty(set_policy(from, group, policy), edits);
     }
   }
   return edits;
