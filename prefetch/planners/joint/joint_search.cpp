@@ -51,6 +51,7 @@ class JointSearch {
     }
     current_ = winner.decisions;
     best_ = std::move(winner.plan);
+    change_alike();
     perturb();
     return std::move(best_);
   }
@@ -127,7 +128,6 @@ class JointSearch {
     best_ = evaluator_.plan(current_);
     attempt(neighbourhood_.algorithm_ranges(current_,
                                             std::max<std::size_t>(1, space_.choosable().size())));
-    attempt(move_neighbourhood_.parts(current_));
   }
 
   // Goes downhill until nothing helps any more, or until so many evaluations are left.
@@ -141,12 +141,9 @@ class JointSearch {
           attempt(neighbourhood_.ranges(current_, BlockOrder::kByPosition, blocks)) || has_helped;
       has_helped =
           attempt(neighbourhood_.ranges(current_, BlockOrder::kByCost, blocks)) || has_helped;
-      has_helped = attempt(neighbourhood_.alike(current_)) || has_helped;
       has_helped = attempt(neighbourhood_.algorithm_ranges(current_, tasks)) || has_helped;
       has_helped = attempt(move_neighbourhood_.orders(current_)) || has_helped;
-      has_helped = attempt(move_neighbourhood_.alike(current_)) || has_helped;
       has_helped = choose_moves(until) || has_helped;
-      has_helped = attempt(move_neighbourhood_.looking_ahead(current_)) || has_helped;
       if (has_helped) continue;
       if (blocks == 1 && tasks == 1) return;
       blocks = std::max<std::size_t>(1, blocks / 2);
@@ -179,6 +176,18 @@ class JointSearch {
       has_helped = true;
     }
     return has_helped;
+  }
+
+  // Changes all of what is alike, and how far moves look ahead; then goes downhill from there.
+  void change_alike() {
+    constexpr int kRounds = 3;
+    for (int round = 0; round < kRounds && !is_done(); ++round) {
+      bool has_helped = attempt(move_neighbourhood_.looking_ahead(current_));
+      has_helped = attempt(neighbourhood_.alike(current_)) || has_helped;
+      has_helped = attempt(move_neighbourhood_.alike(current_)) || has_helped;
+      if (!has_helped) return;
+      descend(evaluator_.left() - evaluations_per_start_);
+    }
   }
 
   // Leaves a local optimum by a few random changes and goes downhill from there, again and again.
