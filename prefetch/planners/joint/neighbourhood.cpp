@@ -1,7 +1,6 @@
 #include "prefetch/planners/joint/neighbourhood.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <map>
 #include <numeric>
@@ -14,8 +13,6 @@ namespace spillway::prefetch {
 namespace {
 
 constexpr std::uint32_t kNone = ~0U;
-constexpr std::array kPolicies = {RetentionPolicy::kDrop, RetentionPolicy::kDropPerUse,
-                                  RetentionPolicy::kKeep};
 
 // Pieces of `length`, the last one shorter.
 std::vector<std::vector<std::uint32_t>> pieces(const std::vector<std::uint32_t>& all,
@@ -117,22 +114,23 @@ CandidateEdit Neighbourhood::drop_cheapest(const Selection& selection) const {
 std::vector<CandidateEdit> Neighbourhood::ranges(const Decisions& from, BlockOrder order,
                                                  std::size_t length) const {
   std::vector<CandidateEdit> edits;
-  for (const auto& piece : pieces(order == BlockOrder::kByCost ? by_cost_ : by_position_, length)) {
-    for (const RetentionPolicy policy : kPolicies) {
-      add_unless_empty(set_policy(from, piece, policy), edits);
-    }
-  }
+  for (const auto& piece : pieces(order == BlockOrder::kByCost ? by_cost_ : by_position_, length))
+    add_policies(from, piece, edits);
   return edits;
 }
 
 std::vector<CandidateEdit> Neighbourhood::alike(const Decisions& from) const {
   std::vector<CandidateEdit> edits;
-  for (const Group& group : alike_) {
-    for (const RetentionPolicy policy : kPolicies) {
-      add_unless_empty(set_policy(from, group, policy), edits);
-    }
-  }
+  for (const Group& group : alike_) add_policies(from, group, edits);
   return edits;
+}
+
+void Neighbourhood::add_policies(const Decisions& from, const Group& blocks,
+                                 std::vector<CandidateEdit>& edits) const {
+  for (const RetentionPolicy policy :
+       {RetentionPolicy::kDrop, RetentionPolicy::kDropPerUse, RetentionPolicy::kKeep}) {
+    add_unless_empty(set_policy(from, blocks, policy), edits);
+  }
 }
 
 std::vector<CandidateEdit> Neighbourhood::algorithm_ranges(const Decisions& from,
@@ -236,15 +234,12 @@ std::vector<std::uint32_t> Neighbourhood::stretch(std::mt19937_64& generator) co
   return {first, first + static_cast<std::ptrdiff_t>(length)};
 }
 
-um::Bytes Neighbourhood::size_of(std::uint32_t block) const {
-  return space_.droppable()[block].size;
-}
-
 std::vector<CandidateEdit> Neighbourhood::exchanges(const Decisions& from,
                                                     std::span<const double> prices,
                                                     std::size_t count,
                                                     std::mt19937_64& generator) const {
   constexpr std::size_t kDraws = 8;  // for each that is wanted
+  const std::vector<Recomputable>& blocks = space_.droppable();
   std::vector<CandidateEdit> edits;
   if (by_position_.empty()) return edits;
   for (std::size_t draw = 0; draw < kDraws * count && edits.size() < count; ++draw) {
@@ -261,14 +256,14 @@ std::vector<CandidateEdit> Neighbourhood::exchanges(const Decisions& from,
     um::Bytes wanted;
     double gain = 0;
     for (const std::uint32_t i : kept) {
-      wanted += size_of(i);
-      gain += prices[i] * static_cast<double>(size_of(i).count());
+      wanted += blocks[i].size;
+      gain += prices[i] * static_cast<double>(blocks[i].size.count());
     }
     wanted = um::Bytes{wanted.count() * (generator() % 4) / 2};  // none to one and a half
     std::size_t taken = 0;
     for (um::Bytes made; taken < dropped.size() && made < wanted; ++taken) {
-      made += size_of(dropped[taken]);
-      gain -= prices[dropped[taken]] * static_cast<double>(size_of(dropped[taken]).count());
+      made += blocks[dropped[taken]].size;
+      gain -= prices[dropped[taken]] * static_cast<double>(blocks[dropped[taken]].size.count());
     }
     if (gain <= 0) continue;
     CandidateEdit edit = set_policy(from, kept, RetentionPolicy::kKeep);

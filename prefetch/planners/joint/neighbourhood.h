@@ -80,13 +80,14 @@ class Neighbourhood {
                                      std::mt19937_64& generator) const;
 
  private:
+  void add_policies(const Decisions& from, const Group& blocks,
+                    std::vector<CandidateEdit>& edits) const;
   [[nodiscard]] CandidateEdit set_policy(const Decisions& from,
                                          const std::vector<std::uint32_t>& blocks,
                                          RetentionPolicy policy) const;
   [[nodiscard]] std::vector<std::uint32_t> droppable_among(const std::vector<DataId>& blocks) const;
 
   [[nodiscard]] std::vector<std::uint32_t> stretch(std::mt19937_64& generator) const;
-  [[nodiscard]] um::Bytes size_of(std::uint32_t block) const;
 
   const DecisionSpace& space_;
   std::vector<Group> alike_;

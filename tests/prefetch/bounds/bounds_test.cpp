@@ -121,9 +121,9 @@ TEST(LowerBounds, TakeTheFastestAlgorithmAndTheSmallestWorkspace) {
   EXPECT_NEAR(static_cast<double>(bounds.offload.count()), 960, 1);
 }
 
-// Each fill takes the whole pool of 4 pages, so a and b, 2 pages each, are away meanwhile. They have
-// left at 300 and at 500: the first fill ends at 600. After each fill 4 pages come in 400, and b is
-// used for 100: 600 + 500 + 100 + 500.
+// Each fill takes the whole pool of 4 pages, so a and b, 2 pages each, are away meanwhile. They
+// have left at 300 and at 500: the first fill ends at 600. After each fill 4 pages come in 400, and
+// b is used for 100: 600 + 500 + 100 + 500.
 TEST(LowerBounds, CountAllThatComesInAfterATaskThatFillsNearMemory) {
   const TaskGraph graph =
       toy_graph("a:2 b:2 c:4 d:4",

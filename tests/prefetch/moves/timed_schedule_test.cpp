@@ -16,8 +16,7 @@ using namespace std::chrono_literals;
 // is out at 280, y back at 320 and used till 420, x back at 460 and used till 560. Page by page y
 // follows x from 250 on and is back at 290.
 TEST(TimedSchedule, BringsPartsBackWhileOthersStillLeave) {
-  const TaskGraph graph =
-      toy_graph("y:4 x:4", "y = make y(); x = make x(); use y(y); use x(x)");
+  const TaskGraph graph = toy_graph("y:4 x:4", "y = make y(); x = make x(); use y(y); use x(x)");
   Profile profile = flat_profile(graph, 100ns);
   profile.link.is_duplex = true;
   Problem given = problem(graph, profile, pages(4));
