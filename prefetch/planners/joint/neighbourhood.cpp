@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <span>
@@ -245,10 +246,9 @@ std::vector<CandidateEdit> Neighbourhood::exchanges(const Decisions& from,
   for (std::size_t draw = 0; draw < kDraws * count && edits.size() < count; ++draw) {
     std::vector<std::uint32_t> kept = stretch(generator);
     std::vector<std::uint32_t> dropped = stretch(generator);
-    std::erase_if(kept,
-                  [&](std::uint32_t i) { return from.policies[i] == RetentionPolicy::kKeep; });
-    std::erase_if(dropped,
-                  [&](std::uint32_t i) { return from.policies[i] != RetentionPolicy::kKeep; });
+    const auto stays = [&](auto i) { return from.policies[i] == RetentionPolicy::kKeep; };
+    std::erase_if(kept, stays);
+    std::erase_if(dropped, std::not_fn(stays));
     sort_by_price(kept, prices);
     std::ranges::reverse(kept);
     sort_by_price(dropped, prices);
