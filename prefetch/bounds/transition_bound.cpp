@@ -15,29 +15,47 @@ TransitionBound::TransitionBound(std::span<const TimedInterval> idle_intervals,
       in_{link.prefetch.bytes_per_second()},
       may_recompute_{may_recompute},
       by_next_(times.size()),
-      by_written_(times.size()) {
+      by_written_(times.size()),
+      least_(times.size() * kWindow) {
   for (const TimedInterval& idle : idle_intervals) {
     if (!idle.to_end) by_next_[idle.next].push_back(&idle);
     if (idle.is_written) by_written_[idle.written].push_back(&idle);
   }
+  const auto count = static_cast<Position>(times.size());
+  for (Position t = 0; t < count; ++t) add_arrivals(t);
+  for (Position t = 0; t < count; ++t) add_departures(t);
 }
 
-double TransitionBound::between(Position first, Position later) const {
-  double computing = 0;
-  for (Position t = first + 1; t < later; ++t) computing += times_[t];
-  return std::max({computing, arrival(first, later, computing), departure(first, later)});
-}
-
-// Blocks that wait for `later` since before `first`, less what can be near beside `first`.
-double TransitionBound::arrival(Position first, Position later, double computing) const {
+void TransitionBound::add_arrivals(Position first) {
+  const auto count = static_cast<Position>(times_.size());
+  std::vector<const TimedInterval*> coming;
   double bytes = -rooms_[first];
-  RecomputationCurve again{times_};
-  for (const TimedInterval* idle : by_next_[later]) {
-    if (!idle->holds(first)) continue;
-    bytes += idle->size;
-    if (may_recompute_ && !idle->producers.empty()) again.add(idle->producers, idle->size);
+  double computing = 0;
+  for (Position later = first + 1; later < count && later <= first + kWindow; ++later) {
+    for (const TimedInterval* idle : by_next_[later]) {
+      if (!idle->holds(first)) continue;
+      bytes += idle->size;
+      coming.push_back(idle);
+    }
+    double& least = least_[place(first, later)];
+    least = computing;
+    if (bytes > computing * in_) least = arrival(coming, first, bytes, computing);
+    computing += times_[later];
   }
-  if (bytes <= 0) return 0;
+}
+
+// Of the blocks that are `coming` after `first` so many bytes have no room beside it.
+double TransitionBound::arrival(std::span<const TimedInterval* const> coming, Position first,
+                                double bytes, double computing) const {
+  RecomputationCurve again{times_};
+  for (const TimedInterval* idle : coming) {
+    if (!may_recompute_ || idle->producers.empty()) continue;
+    again.add(idle->producers, idle->size);
+    for (const RecomputeInput& recompute_input : idle->recompute_inputs) {
+      // What is needed later is a block of its own.
+      if (recompute_input.last < first) again.add_recompute_input(recompute_input);
+    }
+  }
   again.finish();
   // Some come over the link, the others are made again by the processor: the longer of both counts.
   double low = 0;
@@ -46,20 +64,20 @@ double TransitionBound::arrival(Position first, Position later, double computing
     const double made = low + (high - low) / 2;
     ((bytes - made) / in_ > computing + again.time(made) ? low : high) = made;
   }
-  return std::min((bytes - low) / in_, computing + again.time(low) + (bytes - low) / in_);
+  return std::max(computing, (bytes - high) / in_);
 }
 
-// Blocks written since `first` began that are needed after `later`, less what can be near beside
-// `later`. What may be dropped need not leave.
-double TransitionBound::departure(Position first, Position later) const {
+void TransitionBound::add_departures(Position later) {
   double bytes = -rooms_[later];
-  for (Position t = first; t < later; ++t) {
-    for (const TimedInterval* idle : by_written_[t]) {
+  const Position window = std::min(later, kWindow);
+  for (Position first = later; first-- > later - window;) {
+    for (const TimedInterval* idle : by_written_[first]) {
       if (!idle->holds(later)) continue;
       if (!may_recompute_ || idle->producers.empty()) bytes += idle->size;
     }
+    double& least = least_[place(first, later)];
+    least = std::max(least, bytes / out_);
   }
-  return std::max(0.0, bytes / out_);
 }
 
 }  // namespace spillway::prefetch

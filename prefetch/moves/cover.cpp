@@ -160,10 +160,11 @@ class Cover {
       while (!open_.empty() && is_used_up(open_.top(), position)) open_.pop();
       const bool is_free = !open_.empty() && candidates_[open_.top()].goes_before;
       const Bytes wanted = is_free ? demand + kept_free : demand;
-      if (wanted <= pool + away_) return true;
+      if (wanted <= pool + away_) break;
       if (open_.empty()) return false;
       take(candidates_[open_.top()], wanted - away_ - pool, position);
     }
+    make_spare_room(position, demand, pool);
     return true;
   }
 
@@ -177,16 +178,27 @@ class Cover {
   std::vector<FarInterval> take_result() { return std::move(far_intervals_); }
 
  private:
+  // For what comes early, while something is idle between two uses.
+  void make_spare_room(Position position, Bytes demand, Bytes pool) {
+    while (demand + options_.spare > pool + away_) {
+      while (!open_.empty() && is_used_up(open_.top(), position)) open_.pop();
+      if (open_.empty()) return;
+      Candidate& idle = candidates_[open_.top()];
+      if (idle.from_start || idle.to_end) return;
+      take(idle, demand + options_.spare - away_ - pool, position, true);
+    }
+  }
+
   [[nodiscard]] bool is_used_up(std::size_t i, Position position) const {
     return candidates_[i].next <= position || candidates_[i].taken == candidates_[i].end;
   }
 
-  void take(Candidate& idle, Bytes wanted, Position position) {
+  void take(Candidate& idle, Bytes wanted, Position position, bool is_spare = false) {
     Bytes& taken = idle.taken;
     const Bytes left = idle.end - taken;
-    const bool is_wanted = idle.preference == Preference::kAlways;
+    const bool leaves_always = idle.preference == Preference::kAlways;
     const bool is_whole =
-        options_.whole_blocks || is_wanted || idle.preference == Preference::kFirstWhole;
+        options_.whole_blocks || leaves_always || idle.preference == Preference::kFirstWhole;
     const Bytes amount = is_whole ? left : std::min(left, wanted);
     const Bytes end = taken + amount;
     FarCopy& copy = far_copies_[static_cast<std::size_t>(idle.data)];
@@ -195,7 +207,7 @@ class Cover {
       // Cut where the far copy ends: the first part need not be transferred again.
       Bytes part = taken < copy.size ? std::min(end, copy.size) - taken : end - taken;
       if (!options_.whole_blocks) part = std::min(part, options_.chunk);
-      far_intervals_.push_back({idle, taken, part, position, is_wanted});
+      far_intervals_.push_back({idle, taken, part, position, leaves_always || is_spare});
       taken += part;
       copy.size = std::max(copy.size, taken);
     }

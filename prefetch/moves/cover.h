@@ -74,6 +74,8 @@ struct CoverOptions {
   bool free_first = false;
   /// Of the pool: kept free for what comes early, as far as something leaves without being copied.
   um::Bytes kept_free;
+  /// Of the pool: kept free at each run for what comes early, as far as something is idle.
+  um::Bytes spare{};
   CoverOrder order = CoverOrder::kLongestUnused;
   std::vector<MovePreference> preferences{};  ///< at most one for each idle interval
 
@@ -88,6 +90,9 @@ struct CoverOptions {
 /// and then in `options.order`. The one used longest ago first, in parts of blocks this is the
 /// fractional greedy, which is optimal for offloading (Beaumont et al., section 4); with whole
 /// blocks it is the capacity-based strategy of UM-Chainer, section 3.5.
+///
+/// `options.spare` takes away more than that, where it can: it is wanted, whoever counts on its
+/// room.
 ///
 /// What is far between steps by `options.homes` has left when the step ends; the room that it
 /// leaves to runs counts as any other does. How it came near is not looked at.

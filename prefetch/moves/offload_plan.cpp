@@ -59,7 +59,14 @@ std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs, Lif
   options.cover.order = moves.order;
   options.cover.whole_blocks = options.cover.whole_blocks || moves.whole_blocks;
   options.cover.preferences = moves.preferences;
+  options.cover.spare = spare_room(moves.spare);
   return plan(std::move(runs), options, finder, moves.move_order);
+}
+
+um::Bytes OffloadPlanner::spare_room(std::uint32_t parts) const {
+  constexpr std::uint64_t kParts = 64;
+  const um::Bytes pool = block_sizes_.pool(problem_.budget);
+  return um::round_down(um::Bytes{pool.count() / kParts * parts}, problem_.page);
 }
 
 struct OffloadPlanner::Sequence {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct EvaluatedPlan {
 struct MoveDecisions {
   CoverOrder order = CoverOrder::kLongestUnused;
   bool whole_blocks = false;  ///< no block is cut, even where the problem allows it
+  /// Of 64 parts of the pool so many are kept free for what comes early (CoverOptions::spare).
+  std::uint32_t spare = 0;
   std::vector<MovePreference> preferences{};
   MoveOrder move_order{};
   friend bool operator==(const MoveDecisions&, const MoveDecisions&) = default;
@@ -57,6 +60,7 @@ class OffloadPlanner {
   void choose_homes(std::vector<TaskRun> runs);
 
  private:
+  [[nodiscard]] um::Bytes spare_room(std::uint32_t parts) const;
   struct Sequence;  // of runs, and what they need
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs,
                                                   const OffloadOptions& options, LifeFinder& finder,

@@ -190,7 +190,8 @@ bool fits(std::span<const Swap> swaps, std::span<const Bytes> demand, Bytes pool
 
 std::vector<std::uint32_t> add_offloads(std::span<const FarInterval> far_intervals,
                                         const LinkProfile& link,
-                                        std::span<const FarInterval> copies_from_start, Plan& plan,
+                                        std::span<const FarInterval> copies_from_start,
+                                        bool may_merge, Plan& plan,
                                         std::vector<std::uint32_t>& counted_on) {
   counted_on.assign(plan.runs.size() + 1, 0);
   std::vector<std::uint32_t> places(far_intervals.size());
@@ -210,7 +211,7 @@ std::vector<std::uint32_t> add_offloads(std::span<const FarInterval> far_interva
     move.after.runs = leaves_after(each, link.copies_while_read && may_be_early);
     move.free_after = !each.from_start && move.after.runs <= each.last ? each.last + 1 : 0;
     if (!move.is_clean) copies.add(each);
-    append(move, each.needed == needed, plan.offloads);
+    append(move, may_merge && each.needed == needed, plan.offloads);
     needed = each.needed;
     places[i] = static_cast<std::uint32_t>(plan.offloads.size());
     if (!each.is_renewal) counted_on[each.needed] = places[i];
@@ -227,7 +228,7 @@ void add_moves(std::vector<Swap> swaps, const LinkProfile& link, Plan& plan,
   std::vector<std::uint32_t> counted_on;  // by run: offloads it waits for
   const std::vector<FarInterval> far_intervals{swaps.begin(), swaps.end()};
   const std::vector<std::uint32_t> places =
-      add_offloads(far_intervals, link, copies, plan, counted_on);
+      add_offloads(far_intervals, link, copies, true, plan, counted_on);
   plan.prefetches.reserve(swaps.size());
   std::vector<std::uint32_t> landed(plan.runs.size() + 1);  // by run: prefetches it waits for
   Position next = 0;                                        // of the last move

@@ -44,10 +44,11 @@ constexpr std::uint32_t kLeftOut = ~0U;
 /// conditions that add_moves() describes. Returns, for each, how many offloads have ended when its
 /// own has, 0 where nothing leaves, or kLeftOut; `counted_on` by run, and after the last: how many
 /// have ended when the room that the run counts on is there. `copies_from_start` have a valid far
-/// copy as the step begins, and are near.
+/// copy as the step begins, and are near. Where `may_merge`, neighbouring parts of a block that
+/// leave under the same conditions are one move.
 [[nodiscard]] std::vector<std::uint32_t> add_offloads(
     std::span<const FarInterval> far_intervals, const LinkProfile& link,
-    std::span<const FarInterval> copies_from_start, Plan& plan,
+    std::span<const FarInterval> copies_from_start, bool may_merge, Plan& plan,
     std::vector<std::uint32_t>& counted_on);
 
 /// Adds the moves of `swaps` to a plan without moves, and gives `plan.runs` their conditions:

@@ -17,6 +17,9 @@ struct MoveOrder {
   bool is_eager = false;
   /// On a link that is not duplex prefetches go before offloads.
   bool prefetches_first = false;
+  /// Each part of a block leaves as a move of its own, at the cost of its latency: its room is free
+  /// before the next part has left, and what comes in its place need not wait for the whole block.
+  bool in_parts = false;
   friend bool operator==(const MoveOrder&, const MoveOrder&) = default;
 };
 
@@ -33,7 +36,8 @@ struct MoveOrder {
 ///
 /// A far interval whose room turns out to be free all the time is left out (needed_of()). `copies`
 /// have a valid far copy as the step begins, and are near.
-/// Neighbouring parts of a block that move under the same conditions become one move. The
+/// Neighbouring parts of a block that move under the same conditions become one move (but for
+/// offloads by MoveOrder::in_parts). The
 /// conditions that come of it keep memory within the pool under any timing.
 ///
 /// Requires: `far_intervals` cover `demand` down to `pool`; renewals have `needed` and `next` when

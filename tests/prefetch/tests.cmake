@@ -4,12 +4,13 @@ spillway_test(prefetch_tests
           prefetch/moves/cover_test.cpp
           prefetch/verify/dataflow_test.cpp prefetch/files/file_fuzz_test.cpp
           prefetch/planners/fractional_test.cpp prefetch/planners/ibm_ooc_test.cpp
+          prefetch/planners/joint/alike_test.cpp
           prefetch/planners/joint/joint_test.cpp prefetch/planners/largest_first_test.cpp
           prefetch/liveness_test.cpp prefetch/planners/modnn/modnn_test.cpp
           prefetch/planners/modnn/move_log_test.cpp prefetch/simulate/near_use_test.cpp
           prefetch/planners/modnn/offload_scheme_test.cpp prefetch/planners/on_demand_test.cpp
           prefetch/bounds/paleo_test.cpp prefetch/verify/residency_check_test.cpp
-          prefetch/moves/run_conditions_test.cpp
+          prefetch/moves/run_conditions_test.cpp prefetch/moves/timed_schedule_test.cpp
           prefetch/moves/saved_blocks_test.cpp prefetch/moves/schedule_test.cpp
           prefetch/planners/modnn/segment_list_test.cpp prefetch/simulate/simulate_test.cpp
           prefetch/moves/sub_batch_test.cpp prefetch/task_graph_test.cpp

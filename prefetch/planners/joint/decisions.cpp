@@ -41,6 +41,12 @@ void Decisions::apply(std::span<const Change> changes) {
       case Change::What::kEager:
         move_order.is_eager = change.value != 0;
         break;
+      case Change::What::kSpare:
+        spare = change.value;
+        break;
+      case Change::What::kInParts:
+        move_order.in_parts = change.value != 0;
+        break;
       case Change::What::kPrefetchesFirst:
         move_order.prefetches_first = change.value != 0;
         break;
@@ -73,6 +79,7 @@ DecisionSpace::DecisionSpace(const Problem& problem)
 MoveDecisions DecisionSpace::moves(const Decisions& decisions) const {
   MoveDecisions moves{.order = decisions.order,
                       .whole_blocks = decisions.whole_blocks,
+                      .spare = decisions.spare,
                       .preferences = {},
                       .move_order = decisions.move_order};
   for (std::size_t i = 0; i < intervals_.size(); ++i) {

@@ -34,13 +34,16 @@ struct Change {
     kCoverOrder,
     kWholeBlocks,
     kEager,
-    kPrefetchesFirst
+    kPrefetchesFirst,
+    kInParts,
+    kSpare
   };
   What what = What::kPolicy;
   /// Of a block in DecisionSpace::droppable, of a task, or of an interval in
   /// DecisionSpace::intervals.
   std::uint32_t index = 0;
-  /// A RetentionPolicy, an algorithm, a Preference, a CoverOrder, or true.
+  /// A RetentionPolicy, an algorithm, a Preference, a CoverOrder, a MoveDecisions::spare,
+  /// or true.
   std::uint32_t value = 0;
   friend bool operator==(const Change&, const Change&) = default;
 };
@@ -53,6 +56,7 @@ struct Decisions {
   std::vector<Preference> preferences;    ///< by interval in DecisionSpace::intervals
   CoverOrder order = CoverOrder::kLongestUnused;
   bool whole_blocks = false;
+  std::uint32_t spare = 0;  ///< MoveDecisions::spare
   MoveOrder move_order{};
 
   void apply(std::span<const Change> changes);

@@ -32,7 +32,7 @@ class JointSearch {
   JointSearch(const Problem& problem, const SearchLimits& limits)
       : problem_{problem},
         space_{problem},
-        neighbourhood_{space_},
+        neighbourhood_{space_, problem},
         move_neighbourhood_{space_, problem},
         evaluator_{problem, space_, std::min(limits.evaluations, max_evaluations(space_))},
         current_{space_.start()},
@@ -51,6 +51,7 @@ class JointSearch {
     }
     current_ = winner.decisions;
     best_ = std::move(winner.plan);
+    change_alike();
     perturb();
     return std::move(best_);
   }
@@ -175,6 +176,18 @@ class JointSearch {
       has_helped = true;
     }
     return has_helped;
+  }
+
+  // Changes all of what is alike, and how far moves look ahead; then goes downhill from there.
+  void change_alike() {
+    constexpr int kRounds = 3;
+    for (int round = 0; round < kRounds && !is_done(); ++round) {
+      bool has_helped = attempt(move_neighbourhood_.looking_ahead(current_));
+      has_helped = attempt(neighbourhood_.alike(current_)) || has_helped;
+      has_helped = attempt(move_neighbourhood_.alike(current_)) || has_helped;
+      if (!has_helped) return;
+      descend(evaluator_.left() - evaluations_per_start_);
+    }
   }
 
   // Leaves a local optimum by a few random changes and goes downhill from there, again and again.

@@ -27,7 +27,8 @@ struct SearchLimits {
 /// until the limits are met, whatever helps most of what would help the longest stalls, of ranges
 /// of blocks (by cost, by position) and of tasks whose decision is changed together, ranges being
 /// halved again and again; of what leaves first, in which order, and what leaves although no run
-/// needs its room; then random changes.
+/// needs its room. Then all of what is alike changes together (alike_blocks()), and moves look
+/// ahead; then come random changes.
 ///
 /// Candidates are evaluated in parallel; the result does not depend on how many threads there are.
 /// Nothing when the budget is too small for every plan.

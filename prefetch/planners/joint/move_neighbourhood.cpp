@@ -1,6 +1,7 @@
 #include "prefetch/planners/joint/move_neighbourhood.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -24,6 +25,7 @@ MoveNeighbourhood::MoveNeighbourhood(const DecisionSpace& space, const Problem& 
     : space_{space},
       may_cut_{!problem.whole_blocks},
       is_duplex_{problem.profile.link.is_duplex},
+      alike_{alike_intervals(space, problem)},
       choices_{Preference::kInOrder, Preference::kFirst, Preference::kLast, Preference::kAlways} {
   if (may_cut_) choices_.push_back(Preference::kFirstWhole);
 }
@@ -50,6 +52,21 @@ std::vector<CandidateEdit> MoveNeighbourhood::orders(const Decisions& from) cons
     edits.push_back(std::move(edit));
   }
   return edits;
+}
+
+std::vector<CandidateEdit> MoveNeighbourhood::looking_ahead(const Decisions& from) const {
+  constexpr std::array<std::uint32_t, 5> kSpares = {0, 1, 2, 4, 8};
+  std::vector<CandidateEdit> edits = parts(from);
+  for (const std::uint32_t spare : kSpares) {
+    if (spare != from.spare) edits.push_back({{.what = Change::What::kSpare, .value = spare}});
+  }
+  return edits;
+}
+
+std::vector<CandidateEdit> MoveNeighbourhood::parts(const Decisions& from) const {
+  if (!may_cut_) return {};
+  const std::uint32_t other = from.move_order.in_parts ? 0 : 1;
+  return {{{.what = Change::What::kInParts, .value = other}}};
 }
 
 std::vector<std::uint32_t> MoveNeighbourhood::near_stalls(const Plan& plan,
@@ -79,6 +96,20 @@ std::vector<CandidateEdit> MoveNeighbourhood::preferences(const Decisions& from,
   for (const std::uint32_t i : near_stalls(plan, timeline)) {
     for (const Preference preference : choices_) {
       if (preference != from.preferences[i]) edits.push_back({preference_change(i, preference)});
+    }
+  }
+  return edits;
+}
+
+std::vector<CandidateEdit> MoveNeighbourhood::alike(const Decisions& from) const {
+  std::vector<CandidateEdit> edits;
+  for (const Group& group : alike_) {
+    for (const Preference preference : choices_) {
+      CandidateEdit edit;
+      for (const std::uint32_t i : group) {
+        if (preference != from.preferences[i]) edit.push_back(preference_change(i, preference));
+      }
+      if (!edit.empty()) edits.push_back(std::move(edit));
     }
   }
   return edits;

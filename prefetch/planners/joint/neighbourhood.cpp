@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <span>
 
+#include "prefetch/planners/joint/alike.h"
 #include "prefetch/planners/joint/stalls.h"
 
 namespace spillway::prefetch {
@@ -41,14 +42,6 @@ void sort_by_price(std::vector<std::uint32_t>& blocks, std::span<const double> p
   std::ranges::stable_sort(blocks, {}, [&](std::uint32_t i) { return prices[i]; });
 }
 
-// Prices of one class differ by at most an eighth. Exact: the same on every machine.
-int price_class(double price) {
-  constexpr int kClasses = 8;  // for each power of two
-  int exponent = 0;
-  const double mantissa = std::frexp(price, &exponent);  // from one half up to one
-  return kClasses * exponent + static_cast<int>(2 * kClasses * (mantissa - 0.5));
-}
-
 // The numbers below `count` in such an order that the first of them, however many, are spread
 // evenly: with their bits reversed (van der Corput).
 std::vector<std::size_t> spread(std::size_t count) {
@@ -70,7 +63,8 @@ Change policy_change(std::uint32_t index, RetentionPolicy policy) {
 
 }  // namespace
 
-Neighbourhood::Neighbourhood(const DecisionSpace& space) : space_{space} {
+Neighbourhood::Neighbourhood(const DecisionSpace& space, const Problem& problem)
+    : space_{space}, alike_{alike_blocks(space, problem)} {
   const std::vector<Recomputable>& blocks = space.droppable();
   by_cost_.resize(blocks.size());
   std::iota(by_cost_.begin(), by_cost_.end(), 0U);
@@ -101,7 +95,7 @@ CandidateEdit Neighbourhood::drop_cheapest(const Selection& selection) const {
     const double late = static_cast<double>(place) / static_cast<double>(by_position_.size());
     const double price = static_cast<double>(block.cost.count() + 1) /
                          static_cast<double>(block.size.count()) * (1 + selection.tilt * late);
-    by_price[price_class(price)].push_back(by_position_[place]);
+    by_price[magnitude(price)].push_back(by_position_[place]);
   }
   CandidateEdit edit;
   std::size_t dropped = 0;
@@ -121,13 +115,23 @@ CandidateEdit Neighbourhood::drop_cheapest(const Selection& selection) const {
 std::vector<CandidateEdit> Neighbourhood::ranges(const Decisions& from, BlockOrder order,
                                                  std::size_t length) const {
   std::vector<CandidateEdit> edits;
-  for (const auto& piece : pieces(order == BlockOrder::kByCost ? by_cost_ : by_position_, length)) {
-    for (const RetentionPolicy policy :
-         {RetentionPolicy::kDrop, RetentionPolicy::kDropPerUse, RetentionPolicy::kKeep}) {
-      add_unless_empty(set_policy(from, piece, policy), edits);
-    }
-  }
+  for (const auto& piece : pieces(order == BlockOrder::kByCost ? by_cost_ : by_position_, length))
+    add_policies(from, piece, edits);
   return edits;
+}
+
+std::vector<CandidateEdit> Neighbourhood::alike(const Decisions& from) const {
+  std::vector<CandidateEdit> edits;
+  for (const Group& group : alike_) add_policies(from, group, edits);
+  return edits;
+}
+
+void Neighbourhood::add_policies(const Decisions& from, const Group& blocks,
+                                 std::vector<CandidateEdit>& edits) const {
+  for (const RetentionPolicy policy :
+       {RetentionPolicy::kDrop, RetentionPolicy::kDropPerUse, RetentionPolicy::kKeep}) {
+    add_unless_empty(set_policy(from, blocks, policy), edits);
+  }
 }
 
 std::vector<CandidateEdit> Neighbourhood::algorithm_ranges(const Decisions& from,
@@ -231,24 +235,20 @@ std::vector<std::uint32_t> Neighbourhood::stretch(std::mt19937_64& generator) co
   return {first, first + static_cast<std::ptrdiff_t>(length)};
 }
 
-um::Bytes Neighbourhood::size_of(std::uint32_t block) const {
-  return space_.droppable()[block].size;
-}
-
 std::vector<CandidateEdit> Neighbourhood::exchanges(const Decisions& from,
                                                     std::span<const double> prices,
                                                     std::size_t count,
                                                     std::mt19937_64& generator) const {
   constexpr std::size_t kDraws = 8;  // for each that is wanted
+  const std::vector<Recomputable>& blocks = space_.droppable();
   std::vector<CandidateEdit> edits;
   if (by_position_.empty()) return edits;
   for (std::size_t draw = 0; draw < kDraws * count && edits.size() < count; ++draw) {
     std::vector<std::uint32_t> kept = stretch(generator);
     std::vector<std::uint32_t> dropped = stretch(generator);
-    std::erase_if(kept,
-                  [&](std::uint32_t i) { return from.policies[i] == RetentionPolicy::kKeep; });
-    std::erase_if(dropped,
-                  [&](std::uint32_t i) { return from.policies[i] != RetentionPolicy::kKeep; });
+    const auto stays = [&](auto i) { return from.policies[i] == RetentionPolicy::kKeep; };
+    std::erase_if(kept, stays);
+    std::erase_if(dropped, std::not_fn(stays));
     sort_by_price(kept, prices);
     std::ranges::reverse(kept);
     sort_by_price(dropped, prices);
@@ -256,14 +256,14 @@ std::vector<CandidateEdit> Neighbourhood::exchanges(const Decisions& from,
     um::Bytes wanted;
     double gain = 0;
     for (const std::uint32_t i : kept) {
-      wanted += size_of(i);
-      gain += prices[i] * static_cast<double>(size_of(i).count());
+      wanted += blocks[i].size;
+      gain += prices[i] * static_cast<double>(blocks[i].size.count());
     }
     wanted = um::Bytes{wanted.count() * (generator() % 4) / 2};  // none to one and a half
     std::size_t taken = 0;
     for (um::Bytes made; taken < dropped.size() && made < wanted; ++taken) {
-      made += size_of(dropped[taken]);
-      gain -= prices[dropped[taken]] * static_cast<double>(size_of(dropped[taken]).count());
+      made += blocks[dropped[taken]].size;
+      gain -= prices[dropped[taken]] * static_cast<double>(blocks[dropped[taken]].size.count());
     }
     if (gain <= 0) continue;
     CandidateEdit edit = set_policy(from, kept, RetentionPolicy::kKeep);

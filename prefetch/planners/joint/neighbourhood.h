@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "prefetch/moves/offload_plan.h"
+#include "prefetch/planners/joint/alike.h"
 #include "prefetch/planners/joint/decisions.h"
 #include "prefetch/simulate/timeline.h"
 
@@ -36,7 +37,7 @@ struct Selection {
 /// Ways on from some decisions, for a local search over a DecisionSpace.
 class Neighbourhood {
  public:
-  explicit Neighbourhood(const DecisionSpace& space);
+  Neighbourhood(const DecisionSpace& space, const Problem& problem);
 
   /// Drops what `selection` says and keeps all other blocks.
   [[nodiscard]] CandidateEdit drop_cheapest(const Selection& selection) const;
@@ -45,6 +46,9 @@ class Neighbourhood {
   /// of it; without edits that change nothing.
   [[nodiscard]] std::vector<CandidateEdit> ranges(const Decisions& from, BlockOrder order,
                                                   std::size_t length) const;
+
+  /// For each group of alike_blocks() the same, whatever else lies between them.
+  [[nodiscard]] std::vector<CandidateEdit> alike(const Decisions& from) const;
 
   /// For each range of `length` tasks with several algorithms: the first one for all, the fastest
   /// for all.
@@ -76,15 +80,17 @@ class Neighbourhood {
                                      std::mt19937_64& generator) const;
 
  private:
+  void add_policies(const Decisions& from, const Group& blocks,
+                    std::vector<CandidateEdit>& edits) const;
   [[nodiscard]] CandidateEdit set_policy(const Decisions& from,
                                          const std::vector<std::uint32_t>& blocks,
                                          RetentionPolicy policy) const;
   [[nodiscard]] std::vector<std::uint32_t> droppable_among(const std::vector<DataId>& blocks) const;
 
   [[nodiscard]] std::vector<std::uint32_t> stretch(std::mt19937_64& generator) const;
-  [[nodiscard]] um::Bytes size_of(std::uint32_t block) const;
 
   const DecisionSpace& space_;
+  std::vector<Group> alike_;
   std::vector<std::uint32_t> by_cost_;      // indices of droppable blocks
   std::vector<std::uint32_t> by_position_;  // likewise
   std::vector<std::uint32_t> index_of_;     // by DataId: index of the droppable block, or kNone

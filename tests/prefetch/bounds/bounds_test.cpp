@@ -15,6 +15,7 @@
 #include "tests/prefetch/random_profile.h"
 #include "tests/prefetch/random_reruns.h"
 #include "tests/prefetch/toy.h"
+#include "tests/prefetch/toy_graph.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -118,6 +119,18 @@ TEST(LowerBounds, TakeTheFastestAlgorithmAndTheSmallestWorkspace) {
   profile.durations[3] = {100ns, 60ns};
   const Bounds bounds = lower_bounds(problem(graph, profile, pages(14)));
   EXPECT_NEAR(static_cast<double>(bounds.offload.count()), 960, 1);
+}
+
+// Each fill takes the whole pool of 4 pages, so a and b, 2 pages each, are away meanwhile. They
+// have left at 300 and at 500: the first fill ends at 600. After each fill 4 pages come in 400, and
+// b is used for 100: 600 + 500 + 100 + 500.
+TEST(LowerBounds, CountAllThatComesInAfterATaskThatFillsNearMemory) {
+  const TaskGraph graph =
+      toy_graph("a:2 b:2 c:4 d:4",
+                "a = make a(); b = make b(); c = fill c(); use a(a); use b(b); d = fill d(); "
+                "use a again(a); use b again(b)");
+  const Bounds bounds = lower_bounds(problem(graph, slow_link(graph), pages(4)));
+  EXPECT_NEAR(static_cast<double>(bounds.offload_transition.count()), 1700, 1);
 }
 
 // No plan of any planner is faster than its bound, and the bounds are in order.

@@ -57,6 +57,13 @@ TEST_F(CoverTest, TakesNoMoreThanAChunkAtOnce) {
             (Away{"a 0+1 for 2", "a 1+1 for 2", "b 0+1 for 2"}));
 }
 
+// Two pages are to be free: of 7 when c is made, of 4 also when b is, where a is idle.
+TEST_F(CoverTest, KeepsSpareRoomAsFarAsBlocksAreIdle) {
+  EXPECT_EQ(away(pages(7), {.chunk = pages(4), .spare = pages(2)}), Away{"a 0+2 for 2"});
+  EXPECT_EQ(away(pages(4), {.chunk = pages(4), .spare = pages(2)}),
+            (Away{"a 0+2 for 1", "b 0+1 for 2", "b 1+1 for 2"}));
+}
+
 TEST_F(CoverTest, GivesNothingWhenATaskDoesNotFit) {
   // Three pages: one page of a must go for b already.
   EXPECT_EQ(away(pages(3), {.chunk = pages(4)}),
