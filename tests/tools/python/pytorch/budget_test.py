@@ -47,7 +47,7 @@ class Budgets(PyTorchCase):
                         or plan.planned.figures["recomputed_tasks"])
 
     def test_added_gradients_are_planned_for(self):
-        plans = self.compare(Convolutions, image_step, {"budget": "80%"},
+        plans = self.compare(Convolutions, image_step, {"budget": "min+50%"},
                              parts=2)
         self.assertEqual(len(plans), 2)  # with gradients there already, and without
 
