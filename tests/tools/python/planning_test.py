@@ -45,7 +45,8 @@ class Planning(unittest.TestCase):
                 planning.needs(path.with_name("other.json"))
 
     def test_too_small_a_budget_names_the_smallest(self):
-        with self.assertRaisesRegex(spillway.BudgetTooSmall, "smallest budget that works") as caught:
+        sentence = "smallest budget that works"
+        with self.assertRaisesRegex(spillway.BudgetTooSmall, sentence) as caught:
             spillway.plan(toy(), "1MiB")
         self.assertEqual(caught.exception.smallest, 8 * MIB)
 

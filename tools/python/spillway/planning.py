@@ -1,4 +1,4 @@
-"""Plans a recorded step within a budget: libspillway_plan.so, the planners behind one C function."""
+"""Plans a recorded step within a budget, by libspillway_plan.so: the planners in a C function."""
 
 import ctypes
 import functools

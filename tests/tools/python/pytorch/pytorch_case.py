@@ -14,11 +14,11 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # of PyTorch's profiler, which l
 try:
     import torch
     import torch._functorch.partitioners
-    if tuple(int(n) for n in torch.__version__.split(".")[:2]) < (2, 6):
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6):
         raise ImportError(f"it is {torch.__version__}")
 except ImportError as error:
-    print(f"skipped: there is no PyTorch 2.6 or newer ({error}); tools/setup --torch makes a Python "
-          "that has it, or SPILLWAY_TORCH_PYTHON names one when the tree is configured")
+    print(f"skipped: there is no PyTorch 2.6 or newer ({error}); tools/setup --torch makes a "
+          "Python that has it, or SPILLWAY_TORCH_PYTHON names one when the tree is configured")
     raise unittest.SkipTest("there is no PyTorch 2.6 or newer") from error
 
 import spillway

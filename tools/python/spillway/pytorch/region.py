@@ -14,8 +14,8 @@ from .step_graph import StepGraph
 from .step_trace import Surroundings
 from .unsupported import Unsupported
 
-SIZES_CHANGE = ("sizes change from call to call; torch.compile(model, dynamic=False, ...) plans for "
-                "each size")
+SIZES_CHANGE = ("sizes change from call to call; torch.compile(model, dynamic=False, ...) plans "
+                "for each size")
 SEVERAL_GRAPHS = ("the model is cut into several graphs (TORCH_LOGS=graph_breaks says where), and "
                   "only the first is planned")
 
