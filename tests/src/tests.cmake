@@ -18,9 +18,16 @@ spillway_test(dropin_tests
   TSAN)
 add_test(NAME dropin_exports
   COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:spillway_um_dropin>
-    -DHEADER=${PROJECT_SOURCE_DIR}/um/dropin/spillway_um.h
+    -DHEADER=${PROJECT_SOURCE_DIR}/um/dropin/spillway_um.h -DAPI=SPILLWAY_UM_API
     -P ${CMAKE_CURRENT_SOURCE_DIR}/src/dropin/check_exports.cmake)
-set_tests_properties(dropin_exports PROPERTIES LABELS cpu)
+spillway_test(planning_dropin_tests
+  SOURCES src/dropin/planning/plan_functions_test.cpp
+  LINK spillway_plan_dropin nlohmann_json::nlohmann_json)
+add_test(NAME planning_exports
+  COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:spillway_plan_dropin>
+    -DHEADER=${PROJECT_SOURCE_DIR}/src/dropin/planning/spillway_plan.h -DAPI=SPILLWAY_PLAN_API
+    -P ${CMAKE_CURRENT_SOURCE_DIR}/src/dropin/check_exports.cmake)
+set_tests_properties(dropin_exports planning_exports PROPERTIES LABELS cpu)
 if(NOT SPILLWAY_SANITIZE)  # whose run-time must be loaded before anything is preloaded
   add_subdirectory(src/dropin/preload)
   spillway_test(preload_tests

@@ -29,7 +29,20 @@ if(Python3_FOUND)
       COMMAND ${torch_python} -B -m unittest discover --buffer --pattern "*_test.py"
         --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/python/hooks)
     set_tests_properties(python_module python_torch_hooks PROPERTIES LABELS cpu TIMEOUT 300
-      ENVIRONMENT SPILLWAY_UM_LIBRARY=$<TARGET_FILE:spillway_um_dropin>
+      ENVIRONMENT "SPILLWAY_UM_LIBRARY=$<TARGET_FILE:spillway_um_dropin>;SPILLWAY_PLAN_LIBRARY=$<TARGET_FILE:spillway_plan_dropin>"
+      SKIP_REGULAR_EXPRESSION "skipped: ")
+    # PyTorch 2: of SPILLWAY_TORCH_PYTHON, or where tools/setup --torch puts it; skipped without.
+    set(cached_python $ENV{HOME}/.cache/spillway/torch/bin/python)
+    if(DEFINED ENV{SPILLWAY_TORCH_PYTHON})
+      set(torch_python $ENV{SPILLWAY_TORCH_PYTHON})
+    elseif(EXISTS ${cached_python})
+      set(torch_python ${cached_python})
+    endif()
+    add_test(NAME python_pytorch
+      COMMAND ${torch_python} -B -m unittest discover --buffer --pattern "*_test.py"
+        --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/python/pytorch)
+    set_tests_properties(python_pytorch PROPERTIES LABELS cpu TIMEOUT 900
+      ENVIRONMENT "SPILLWAY_UM_LIBRARY=$<TARGET_FILE:spillway_um_dropin>;SPILLWAY_PLAN_LIBRARY=$<TARGET_FILE:spillway_plan_dropin>"
       SKIP_REGULAR_EXPRESSION "skipped: ")
   endif()
 endif()

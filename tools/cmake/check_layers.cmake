@@ -84,6 +84,7 @@ set(benches src/bench src/bench/link src/bench/paging src/bench/train)
 
 set(devices um um/machine um/host um/host/far src/host src/plugin)  # where devices are composed
 knows(src/dropin ${devices} um/threads um/cuda um/dropin prefetch prefetch/learned)
+knows(src/dropin/planning um ${planning})
 knows(src/dropin/preload um um/dropin)
 knows(src/cli/terminal um src/plan)
 knows(src/cli/flags ${devices} um/files um/text nets/text ${training} src/sweep src/cli/terminal)

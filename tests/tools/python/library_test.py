@@ -59,7 +59,7 @@ class Finding(unittest.TestCase):
 
     def test_then_beside_the_package_then_the_system_then_the_tree(self):
         with tempfile.TemporaryDirectory() as name:
-            package = pathlib.Path(name) / "tools" / "python" / "spillway_um"
+            package = pathlib.Path(name) / "tools" / "python" / "spillway"
             built = pathlib.Path(name) / "build" / "release" / "bin" / library.FILE_NAME
             for folder in (package, built.parent):
                 folder.mkdir(parents=True)

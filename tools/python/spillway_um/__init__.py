@@ -1,30 +1,36 @@
-"""Memory that is larger than what is near, by Spillway's drop-in allocator.
+"""The name of `spillway` before it could plan: `import spillway_um` goes on working.
 
-    with spillway_um.Space(near="1GiB", capacity="16GiB", far="/scratch") as space:
-        saved = spillway_um.saved_tensors(space, keep=model)
-        for images, labels in batches:
-            with saved:
-                loss = criterion(model(images), labels)
-            loss.backward()
-
-Needs libspillway_um.so: in the file that SPILLWAY_UM_LIBRARY names, beside this package, where the
-system finds libraries, or in the build/release of the tree that this package lies in.
+Everything here is the package `spillway`; spillway_um.space is spillway.space, the same module.
 """
 
-from .block import Block
-from .frameworks import cuda_allocator, cuda_mem_pool, cupy_allocator, default_space, set_default
-from .library import Error, load, version
-from .sizes import byte_count
-from .space import Space
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
 
-__all__ = ["Block", "Error", "Space", "byte_count", "cuda_allocator", "cuda_mem_pool",
-           "cupy_allocator", "default_space", "load", "saved_tensors", "set_default", "version"]
+import spillway
+from spillway import *  # noqa: F401,F403 pylint: disable=wildcard-import,unused-wildcard-import
 
 
-def saved_tensors(space, keep=(), smallest="64KiB"):
-    """Keeps what autograd saves in `space`; see spillway_um.torch_hooks.SavedTensors."""
-    try:
-        from . import torch_hooks  # only here: everything else works without PyTorch
-    except ImportError as error:
-        raise Error(f"saved_tensors needs PyTorch, which does not load: {error}") from error
-    return torch_hooks.SavedTensors(space, keep, byte_count(smallest))
+class SameModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds spillway_um.NAME as spillway.NAME."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        """Of a module that spillway has; None leaves it to others."""
+        parent, _, name = fullname.partition(".")
+        if parent != __name__ or importlib.util.find_spec(f"spillway.{name}") is None:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self)
+
+    def exec_module(self, module):
+        """Puts spillway's module in place of the empty one."""
+        name = module.__spec__.name
+        sys.modules[name] = importlib.import_module("spillway" + name[len(__name__):])
+
+
+def __getattr__(name):
+    return getattr(spillway, name)
+
+
+sys.meta_path.append(SameModules())

@@ -1,0 +1,130 @@
+#include "src/dropin/planning/plan_of_trace.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include "prefetch/block_sizes.h"
+#include "prefetch/bounds/bounds.h"
+#include "prefetch/bounds/bounds_json.h"
+#include "prefetch/files/plan_file.h"
+#include "prefetch/files/trace.h"
+#include "prefetch/need.h"
+#include "prefetch/planners/catalogue.h"
+#include "prefetch/planners/smallest_budget.h"
+#include "prefetch/simulate/chrome_trace.h"
+#include "prefetch/simulate/simulate.h"
+#include "prefetch/verify/verify.h"
+#include "um/error.h"
+#include "um/nanoseconds.h"
+
+namespace spillway::dropin {
+namespace {
+
+using nlohmann::json;
+using prefetch::Plan;
+using prefetch::Profile;
+using prefetch::TaskGraph;
+
+json needs_json(const prefetch::NearNeed& need) {
+  return {{"resident_bytes", need.resident.count()}, {"smallest_bytes", need.smallest.count()}};
+}
+
+json refused(const prefetch::Infeasible& why, const TaskGraph& graph, um::Bytes budget) {
+  return {{"sentence", prefetch::to_string(why, graph, budget)},
+          {"task", graph[why.task].name},
+          {"smallest_bytes", why.smallest_budget.count()}};
+}
+
+json moved(const Plan& plan) {
+  std::uint64_t offloaded = 0;
+  std::uint64_t prefetched = 0;
+  for (const prefetch::Move& move : plan.offloads) {
+    if (!move.is_clean) offloaded += move.size.count();
+  }
+  for (const prefetch::Move& move : plan.prefetches) prefetched += move.size.count();
+  const auto repeated = std::ranges::count_if(plan.runs, &prefetch::TaskRun::is_recomputation);
+  return {{"offloaded_bytes", offloaded},
+          {"prefetched_bytes", prefetched},
+          {"recomputed_tasks", repeated}};
+}
+
+json figures_of(const prefetch::Problem& problem, const Plan& plan,
+                const prefetch::Timeline& timeline) {
+  const Profile& profile = problem.profile;
+  json figures = moved(plan);
+  figures["planner"] = plan.planner;
+  figures["budget_bytes"] = problem.budget.count();
+  figures["compute_seconds"] =
+      um::seconds(prefetch::compute_time(profile, prefetch::runs_in_order(problem.graph)));
+  figures["arithmetic_seconds"] = um::seconds(prefetch::compute_time(profile, plan.runs));
+  figures["makespan_seconds"] = um::seconds(timeline.makespan());
+  figures["bounds"] = prefetch::to_json(prefetch::lower_bounds(problem));
+  figures["tasks"] = problem.graph.tasks.size();
+  return figures;
+}
+
+// What `plan`, which the planner has answered, is: proved, predicted, drawn.
+json judged(const prefetch::Problem& problem, const Plan& plan, bool with_timeline) {
+  const auto verdict = prefetch::verify(problem.graph, plan);
+  if (const auto* const violation = std::get_if<prefetch::Violation>(&verdict)) {
+    throw um::Error{"the plan of planner " + plan.planner + " must not run: " + violation->reason};
+  }
+  const prefetch::Timeline timeline = prefetch::simulate(problem.graph, plan, problem.profile);
+  json answer{{"plan", prefetch::to_json(plan, problem.graph)},
+              {"figures", figures_of(problem, plan, timeline)}};
+  answer["figures"]["peak_bytes"] = std::get<prefetch::Verified>(verdict).peak.count();
+  if (with_timeline) {
+    answer["timeline"] = prefetch::to_chrome_trace(problem.graph, plan,
+                                                   {{.name = "predicted", .timeline = timeline}});
+  }
+  return answer;
+}
+
+json plan_within(const prefetch::Planner& planner, const prefetch::Problem& problem,
+                 bool with_timeline) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto planned = planner.plan(problem);
+  const um::Nanoseconds planning = std::chrono::steady_clock::now() - begin;
+  if (const auto* const refusal = std::get_if<prefetch::Infeasible>(&planned)) {
+    prefetch::Infeasible why = *refusal;
+    if (!prefetch::keeps_every_feasible_budget(planner.name())) {
+      why = prefetch::smallest_budget(planner, problem, *refusal);
+    }
+    return {{"refused", refused(why, problem.graph, problem.budget)}};
+  }
+  json answer = judged(problem, std::get<Plan>(planned), with_timeline);
+  answer["figures"]["planning_seconds"] = um::seconds(planning);
+  return answer;
+}
+
+}  // namespace
+
+json plan_trace(const std::string& trace, const PlanOfTraceRequest& request) {
+  const prefetch::Trace read = prefetch::read_trace(prefetch::JsonFile{trace, "the trace"},
+                                                    {.offload_weights = request.offload_weights});
+  const um::Bytes page = prefetch::choose_page(read.graph);
+  const Profile profile = prefetch::trace_profile(read, request.link);
+  const prefetch::NearNeed need =
+      prefetch::near_need(read.graph, prefetch::BlockSizes{read.graph, page});
+  json answer{{"needs", needs_json(need)}};
+  if (!request.budget) return answer;
+  const prefetch::Problem problem{.graph = read.graph,
+                                  .profile = profile,
+                                  .budget = *request.budget,
+                                  .page = page,
+                                  .chunk = prefetch::chunk_for(request.link),
+                                  .whole_blocks = !request.in_parts,
+                                  .may_recompute = request.may_recompute};
+  const prefetch::Planner& planner = prefetch::find_planner(request.planner);
+  if (*request.budget < need.smallest) {
+    const prefetch::Infeasible why{.task = need.largest_task, .smallest_budget = need.smallest};
+    answer["refused"] = refused(why, read.graph, *request.budget);
+  } else {
+    answer.update(plan_within(planner, problem, request.with_timeline));
+  }
+  return answer;
+}
+
+}  // namespace spillway::dropin

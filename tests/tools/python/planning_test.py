@@ -1,0 +1,64 @@
+"""Planning from Python; the planners themselves are tested in C++."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+import importing  # noqa: F401 pylint: disable=unused-import
+
+import spillway
+from spillway import planning
+
+MIB = 1 << 20
+
+
+def toy():
+    """Three blocks of 4 MiB that wait for a backward pass: 12 MiB near, 8 MiB at least."""
+    names = ["f1", "f2", "f3", "b3", "b2", "b1"]
+    reads, writes = [[], [1], [2], [3], [2], [1]], [[1], [2], [3], [], [], []]
+    return {"format": "spillway-trace", "version": 1, "name": "toy",
+            "tasks": [{"name": n, "reads": r, "writes": w, "duration_ns": 1000000,
+                       "workspace_bytes": 0} for n, r, w in zip(names, reads, writes)],
+            "data": [{"id": i, "bytes": 4 * MIB, "kind": "tensor"} for i in (1, 2, 3)]}
+
+
+class Planning(unittest.TestCase):
+    def test_a_plan_keeps_its_budget(self):
+        planned = spillway.plan(toy(), "8MiB", timeline=True)
+        self.assertEqual(planned.needs, {"resident_bytes": 12 * MIB, "smallest_bytes": 8 * MIB})
+        self.assertLessEqual(planned.figures["peak_bytes"], 8 * MIB)
+        self.assertTrue(planned.plan["offloads"])
+        self.assertIn("traceEvents", planned.timeline)
+
+    def test_budgets_are_relative_to_the_need(self):
+        for text, count in (("75%", 9 * MIB), ("min", 8 * MIB), ("min+50%", 10 * MIB)):
+            with self.subTest(text):
+                self.assertEqual(spillway.plan(toy(), text).figures["budget_bytes"], count)
+
+    def test_a_file_is_as_good_as_a_dictionary(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "step.json"
+            path.write_text(json.dumps(toy()), encoding="utf-8")
+            self.assertEqual(planning.needs(path), planning.needs(toy()))
+            with self.assertRaisesRegex(spillway.Error, "cannot read the trace .*No such file"):
+                planning.needs(path.with_name("other.json"))
+
+    def test_too_small_a_budget_names_the_smallest(self):
+        sentence = "smallest budget that works"
+        with self.assertRaisesRegex(spillway.BudgetTooSmall, sentence) as caught:
+            spillway.plan(toy(), "1MiB")
+        self.assertEqual(caught.exception.smallest, 8 * MIB)
+
+    def test_bad_input_gets_a_sentence(self):
+        for budget, sentence in ((0, "a budget of 0 bytes"), ("12Gib", "no amount of memory")):
+            with self.subTest(budget), self.assertRaisesRegex(ValueError, sentence):
+                spillway.plan(toy(), budget)
+        with self.assertRaisesRegex(spillway.Error, "'best'"):
+            spillway.plan(toy(), "8MiB", planner="best")
+        with self.assertRaisesRegex(spillway.Error, "format"):
+            spillway.plan({}, "8MiB")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,71 @@
+"""Traces of models, and what is said of their plans."""
+
+import contextlib
+import io
+import json
+import pathlib
+import tempfile
+import unittest
+
+from pytorch_case import (Attention, Convolutions, PyTorchCase, nn, spillway, text_step, torch)
+
+
+class Captures(PyTorchCase):
+    def test_a_trace_can_be_planned(self):
+        model = self.made(Attention)
+        optimizer = torch.optim.AdamW(model.parameters())
+        text = torch.zeros(8, 64, dtype=torch.long)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "step.json"
+            trace = spillway.capture(model, text, optimizer, path=path)
+            self.assertEqual(json.loads(path.read_text(encoding="utf-8")), trace)
+        phases = [t["phase"] for t in trace["tasks"]]
+        self.assertEqual(phases, sorted(phases, key=["forward", "backward", "update"].index))
+        self.assertGreater(spillway.plan(trace, "80%").figures["peak_bytes"], 0)
+        # Parameters, and what AdamW will hold beside them: twice as much.
+        held = sum(d["bytes"] for d in trace["data"] if d["kind"] == "weight")
+        self.assertGreater(held, 3 * sum(p.numel() * 4 for p in model.parameters()))
+
+    def test_views_are_no_blocks_and_random_tasks_run_once(self):
+        model = self.made(Attention)
+        trace = spillway.capture(model, torch.zeros(8, 64, dtype=torch.long), times="modelled")
+        names = [t["name"] for t in trace["tasks"]]
+        self.assertFalse([n for n in names if n.startswith(("view", "permute", "getitem", "t_"))])
+        again = {t["name"]: t["recomputable"] for t in trace["tasks"]}
+        dropouts = [n for n in again if "dropout" in n and "backward" not in n]
+        self.assertTrue(dropouts)
+        self.assertFalse(any(again[n] for n in dropouts))
+
+    def test_what_has_no_step_says_so(self):
+        with self.assertRaisesRegex(spillway.Error, "nothing in it requires a gradient"):
+            spillway.capture(nn.ReLU(), torch.zeros(4))
+
+
+class Explanations(PyTorchCase):
+    def test_a_plan_is_explained(self):
+        model = self.made(Attention)
+        call = torch.compile(model, backend="spillway",
+                             options={"budget": "min"})
+        with self.assertRaisesRegex(spillway.Error, "no plan of this model yet"):
+            spillway.explain(call)
+        text_step(model)(call).backward()
+        with tempfile.TemporaryDirectory() as folder, \
+                contextlib.redirect_stdout(io.StringIO()) as printed:
+            path = pathlib.Path(folder) / "step.json"
+            spillway.explain(call, timeline=path)
+            self.assertIn("traceEvents", json.loads(path.read_text(encoding="utf-8")))
+        for word in ("budget", "moved", "again", "predicted", "none below"):
+            self.assertIn(word, printed.getvalue())
+
+    def test_models_are_told_apart(self):
+        first, other = self.made(Convolutions), self.made(Convolutions)
+        images = torch.randn(2, 3, 32, 32)
+        for model, budget in ((first, "100%"), (other, "100%")):
+            torch.compile(model, backend="spillway", options={
+                "budget": budget})(images).sum().backward()
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertIs(spillway.explain(first).plans[0], self.plans_of(first)[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,95 @@
+"""What cannot be planned runs all the same, by hooks, and says why once."""
+
+import unittest
+import warnings
+
+from pytorch_case import (Attention, Convolutions, PyTorchCase, functional, image_step, nn,
+                          spillway, text_step, torch, train)
+
+
+class Broken(nn.Module):
+    """Two halves with a graph break between them."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.other = nn.Linear(256, 256), nn.Linear(256, 8)
+
+    def forward(self, x):
+        x = functional.gelu(self.one(x))
+        torch._dynamo.graph_break()
+        return self.other(x)
+
+
+def number_step(model):
+    """A batch for Broken."""
+    del model
+    numbers = torch.randn(64, 256, generator=torch.Generator().manual_seed(3))
+    return lambda call: call(numbers).square().mean()
+
+
+class Fallbacks(PyTorchCase):
+    def compare(self, kind, step_of):
+        """Trains twice; the warnings of the second training."""
+        plain = self.made(kind)
+        theirs = train(plain, plain, step_of(plain))
+        model = self.made(kind)
+        call = torch.compile(model, backend="spillway",
+                             options={"budget": "100%"})
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ours = train(model, call, step_of(model))
+        self.expect_same(ours, theirs)
+        return [str(w.message) for w in caught if "spillway" in str(w.message)]
+
+    def test_several_graphs_run_by_hooks_after_the_first(self):
+        told = self.compare(Broken, number_step)
+        self.assertEqual(len(told), 1)
+        self.assertRegex(told[0], "the model is cut into several graphs")
+
+    def test_sizes_that_change_run_by_hooks(self):
+        def steps(model):
+            del model
+            batches = [torch.randn(n, 256) for n in (32, 48, 56)]
+            return lambda call: sum(call(b).square().mean() for b in batches)
+
+        class Whole(Broken):
+            def forward(self, x):
+                return self.other(functional.gelu(self.one(x)))
+
+        told = self.compare(Whole, steps)
+        self.assertEqual(len(told), 1)
+        self.assertRegex(told[0], "dynamic=False")
+
+    def test_checkpoints_inside_are_planned_over(self):
+        class Checkpointed(Attention):
+            def forward(self, text):
+                return torch.utils.checkpoint.checkpoint(super().forward, text,
+                                                         use_reentrant=False)
+        self.assertEqual(self.compare(Checkpointed, text_step), [])
+
+
+class Mistakes(PyTorchCase):
+    def test_each_gets_one_sentence(self):
+        model = self.made(Convolutions)
+        for options, sentence in (
+                ({"budget": 0}, "a budget of 0 bytes holds no step"),
+                ({"budget": "12Gib"}, "'12Gib' is no amount of memory"),
+                ({"far": "/no/such/folder"}, "there is no folder /no/such/folder"),
+                ({"bugdet": "1GiB"}, "did you mean 'budget'"),
+                ({"optimizer": "adam"}, "optimizer is a str")):
+            with self.subTest(options):
+                torch._dynamo.reset()
+                call = torch.compile(model, backend="spillway", options=options)
+                with self.assertRaises((spillway.Error, ValueError)) as caught:
+                    image_step(model)(call)
+                self.assertRegex(str(caught.exception), sentence)
+                self.assertNotIn("\n", str(caught.exception))
+
+    def test_a_model_without_parameters_has_no_step(self):
+        with self.assertRaisesRegex(spillway.Error, "no parameter that requires a gradient"):
+            with spillway.budget(nn.ReLU(), None, "1GiB"):
+                pass
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,78 @@
+"""What a model's plan keeps near, moves and computes again, and how long that should take."""
+
+import json
+import pathlib
+
+from ..library import Error
+from ..sizes import size_text
+from .backend import OWNERS
+from .schedule import RUN, STORE
+
+
+class Explanation:
+    """`text` says it; `plans` are the PlannedGraphs, of which there are two where gradients are
+    accumulated. str() gives the text."""
+
+    def __init__(self, plans):
+        self.plans = plans
+        self.text = "\n".join(described(p) for p in plans)
+
+    def __str__(self):
+        return self.text
+
+    def write_timeline(self, path):
+        """Writes the predicted step as a Chrome trace, which Perfetto opens."""
+        pathlib.Path(path).write_text(json.dumps(self.plans[0].planned.timeline), encoding="utf-8")
+
+
+def explain(model, timeline=None):
+    """The Explanation of a compiled model that has been called; printed, and returned.
+
+    `timeline` is where the predicted step is written, a Chrome trace. Throws: Error where there is
+    no plan, and why.
+    """
+    owner = owner_for(model)
+    plans = [p for region in owner.regions for p in region.plans.values()] if owner else []
+    if not plans:
+        reasons = "; ".join(owner.told) if owner else ""
+        raise Error("there is no plan of this model yet"
+                    + (f": {reasons}" if reasons else "; call it with gradients first"))
+    explanation = Explanation(plans)
+    print(explanation)
+    if timeline is not None:
+        explanation.write_timeline(timeline)
+    return explanation
+
+
+def owner_for(model):
+    """The CompiledModel that has seen the model's parameters, the latest of several."""
+    wanted = {id(p) for p in model.parameters()}
+    owners = [o for o in OWNERS.values() if any(r.parameters & wanted for r in o.regions)]
+    return owners[-1] if owners else None
+
+
+def described(graphs):
+    """A few lines of text."""
+    figures, needs = graphs.planned.figures, graphs.planned.needs
+    runs = [e.number for e in graphs.events if e.kind == RUN]
+    again = {getattr(t, "name", t) for t in runs if runs.count(t) > 1}
+    moved = {f"{e.number.name} ({size_text(e.number.size)})" for e in graphs.events
+             if e.kind == STORE}
+    bounds = figures["bounds"]
+    return "\n".join([
+        f"budget        {size_text(figures['budget_bytes'] + graphs.passage)}, all near "
+        f"{size_text(needs['resident_bytes'])}, peak {size_text(graphs.peak())}, proved",
+        f"operators     {len(graphs.step.tasks)}, over {len(graphs.step.blocks)} blocks",
+        f"moved         {size_text(figures['offloaded_bytes'])} out, "
+        f"{size_text(figures['prefetched_bytes'])} in: {listed(moved)}",
+        f"again         {listed(again)}",
+        f"step          {figures['makespan_seconds']:.3f} s predicted, "
+        f"{figures['compute_seconds']:.3f} s of it arithmetic, none below "
+        f"{bounds['mixed_turnover']:.3f} s"])
+
+
+def listed(names, most=6):
+    """Some of them."""
+    ordered = sorted(names)
+    more = f" and {len(ordered) - most} more" if len(ordered) > most else ""
+    return ", ".join(ordered[:most]) + more if ordered else "nothing"

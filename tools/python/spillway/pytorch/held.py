@@ -1,0 +1,116 @@
+"""Memory that the program holds beside a graph: other tensors, and what the optimizer will make."""
+
+import copy
+import gc
+import weakref
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from ..library import Error
+
+
+def live_tensors(device):
+    """All tensors of `device` that Python objects hold, and their gradients, but fake ones."""
+    found = [each for each in gc.get_objects()
+             if issubclass(type(each), torch.Tensor) and not isinstance(each, FakeTensor)]
+    found += [each.grad for each in found
+              if each.is_leaf and each.requires_grad and each.grad is not None]
+    return [t for t in found if t.device.type == device and t.layout == torch.strided]
+
+
+def storages(tensors):
+    """Bytes of the tensors' storages, by storage."""
+    sizes = {}
+    for tensor in tensors:
+        storage = tensor.untyped_storage()
+        sizes[storage._cdata] = storage.nbytes()
+    return sizes
+
+
+def optimizer_of(parameters):
+    """The optimizer that the program has made for them, if there is one."""
+    wanted = {id(p) for p in parameters}
+    for each in gc.get_objects():
+        if issubclass(type(each), torch.optim.Optimizer):
+            if any(id(p) in wanted for group in each.param_groups for p in group["params"]):
+                return each
+    return None
+
+
+class OptimizerNeed:
+    """Bytes of an optimizer: `state` beyond what it has now, and `update` at most during a step."""
+
+    def __init__(self, state=0, update=0):
+        self.state, self.update = state, update
+
+
+def optimizer_need(optimizer):
+    """Found by a step of a copy over tensors without memory.
+
+    Throws: Error when the optimizer takes no such step.
+    """
+    if optimizer is None:
+        return OptimizerNeed()
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    shadows = {id(t): without_memory(t) for t in
+               [*parameters, *tree_leaves(list(optimizer.state.values()))]
+               if isinstance(t, torch.Tensor)}
+    has = sum(storages(t for t in tree_leaves(list(optimizer.state.values()))
+                       if isinstance(t, torch.Tensor)).values())
+    try:
+        twin = copy.deepcopy(optimizer, dict(shadows))
+        for parameter in parameters:
+            shadow = shadows[id(parameter)]
+            shadow.grad = torch.empty_like(shadow)
+        with AllocationCount() as count:
+            twin.step()
+        after = sum(storages(t for t in tree_leaves(list(twin.state.values()))
+                             if isinstance(t, torch.Tensor)).values())
+    except Exception as error:
+        raise Error(f"cannot tell what {type(optimizer).__name__} will hold: a step of it over "
+                    f"tensors without memory fails ({error})") from error
+    return OptimizerNeed(max(0, after - has), max(0, count.peak - max(0, after - has)))
+
+
+def without_memory(tensor):
+    """A tensor of the same kind on the meta device; small ones, such as counters, are copied."""
+    if tensor.numel() <= 1 and not tensor.requires_grad:
+        return tensor.detach().clone()
+    shadow = torch.empty_like(tensor, device="meta")
+    return torch.nn.Parameter(shadow, tensor.requires_grad) if isinstance(
+        tensor, torch.nn.Parameter) else shadow.requires_grad_(tensor.requires_grad)
+
+
+class AllocationCount(TorchDispatchMode):
+    """Counts bytes of the storages that operators make, from when they are made until they go."""
+
+    def __init__(self):
+        super().__init__()
+        self.current = self.peak = 0
+        self.known = {}
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        result = operator(*args, **(kwargs or {}))
+        known = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+        before = {t.untyped_storage()._cdata for t in known}
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, torch.Tensor):
+                self.add(tensor.untyped_storage(), before)
+        return result
+
+    def add(self, storage, before):
+        """A storage that is not among the operands' is new."""
+        key = storage._cdata
+        if key in self.known or key in before:
+            return
+        self.known[key] = size = storage.nbytes()
+        self.current += size
+        self.peak = max(self.peak, self.current)
+        weakref.finalize(storage, self.remove, key)
+
+    def remove(self, key):
+        """The storage is gone."""
+        self.current -= self.known.pop(key, 0)

@@ -1,0 +1,101 @@
+"""What the operators of a graph cost: seconds, and bytes that only they see while they run.
+
+Both are measured by running each operator alone over made-up operands, or modelled by a roofline.
+"""
+
+import time
+
+import torch
+from torch import fx
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch.utils._pytree import tree_map
+from torch.utils.flop_counter import flop_registry
+
+from .allocations import Allocations
+
+ENOUGH = 0.02  # seconds of measuring one operator
+RUNS = 3
+FLOPS = 5e10  # a second, of a processor that nobody has measured
+BANDWIDTH = 1e10  # bytes a second, likewise
+
+
+def measure(tasks):
+    """Sets `seconds` and `workspace` of tasks. Operators of one name and layout are run once."""
+    alike = {}
+    for task in tasks:
+        alike.setdefault(signature(task.node), []).append(task)
+    with unset_fake_temporarily(), torch.no_grad(), torch.random.fork_rng(devices=[]):
+        seconds = [seconds_of(same[0].node) for same in alike.values()]
+        with Allocations() as allocations:
+            for same in alike.values():
+                run_once(same[0].node, allocations)
+    for same, time_of_one, peak in zip(alike.values(), seconds, allocations.peaks()):
+        for task in same:
+            task.seconds = time_of_one
+            task.workspace = max(0, peak - sum(b.size for b in set(task.writes) - set(task.reads)))
+
+
+def model(tasks):
+    """The same by a roofline, without running anything; workspaces stay unknown."""
+    for task in tasks:
+        size = sum(b.size for b in {*task.reads, *task.writes})
+        count = flop_registry.get(task.node.target.overloadpacket)
+        flops = 0
+        if count is not None:
+            args, kwargs = fx.map_arg((task.node.args, task.node.kwargs), value_of)
+            flops = count(*args, **kwargs, out_val=task.node.meta["val"])
+        task.seconds = max(size / BANDWIDTH, flops / FLOPS)
+
+
+def value_of(node):
+    """The fake value of an operand."""
+    return node.meta.get("val")
+
+
+def signature(node):
+    """Equal for nodes that cost the same."""
+    return str(node.target), str(tree_map(layout, fx.map_arg((node.args, node.kwargs), value_of)))
+
+
+def layout(value):
+    """What a kernel's cost depends on."""
+    if isinstance(value, torch.Tensor):
+        return tuple(value.shape), tuple(value.stride()), value.dtype
+    return value
+
+
+def operands(node):
+    """Made-up ones."""
+    return tree_map(made_up, fx.map_arg((node.args, node.kwargs), value_of))
+
+
+def seconds_of(node):
+    """The least of a few runs."""
+    args, kwargs = operands(node)
+    best, spent = float("inf"), 0.0
+    for _ in range(RUNS):
+        begin = time.perf_counter()
+        node.target(*args, **kwargs)
+        last = time.perf_counter() - begin
+        best, spent = min(best, last), spent + last
+        if spent > ENOUGH and best < spent:
+            break
+    return best
+
+
+def run_once(node, allocations):
+    """For its allocations."""
+    args, kwargs = operands(node)
+    allocations.mark()
+    node.target(*args, **kwargs)
+    allocations.mark()
+
+
+def made_up(value):
+    """A tensor of a fake one's layout: ones where they may be, zeros where they may be indices."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    real = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+    flat = real.new_empty(0).set_(real.untyped_storage())
+    flat.fill_(1 if value.dtype.is_floating_point else 0)
+    return real
