@@ -35,9 +35,8 @@ struct MoveOrder {
 ///   other prefetch can begin.
 ///
 /// A far interval whose room turns out to be free all the time is left out (needed_of()). `copies`
-/// have a valid far copy as the step begins, and are near.
-/// Neighbouring parts of a block that move under the same conditions become one move (but for
-/// offloads by MoveOrder::in_parts). The
+/// have a valid far copy as the step begins, and are near. Neighbouring parts of a block that move
+/// under the same conditions become one move (but for offloads by MoveOrder::in_parts). The
 /// conditions that come of it keep memory within the pool under any timing.
 ///
 /// Requires: `far_intervals` cover `demand` down to `pool`; renewals have `needed` and `next` when

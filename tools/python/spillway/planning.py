@@ -47,7 +47,8 @@ def plan(trace, budget, *, planner="joint", recompute=True, parts=False, offload
                "offload_weights": offload_weights, "timeline": timeline}
     if link is not None:
         request["link"] = link
-    request["budget_bytes"] = budget_bytes(budget, lambda: asked(text, {})["needs"])
+    request["budget_bytes"] = budget_bytes(budget, lambda: asked(
+        text, {"offload_weights": offload_weights})["needs"])
     answer = asked(text, request)
     if "refused" in answer:
         raise BudgetTooSmall(answer["refused"]["sentence"], answer["refused"]["smallest_bytes"])

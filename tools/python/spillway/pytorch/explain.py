@@ -61,7 +61,7 @@ def described(graphs):
     bounds = figures["bounds"]
     return "\n".join([
         f"budget        {size_text(figures['budget_bytes'] + graphs.passage)}, all near "
-        f"{size_text(needs['resident_bytes'])}, peak {size_text(graphs.peak())}, proved",
+        f"{size_text(needs['resident_bytes'])}, peak {size_text(graphs.peak())}, planned",
         f"operators     {len(graphs.step.tasks)}, over {len(graphs.step.blocks)} blocks",
         f"moved         {size_text(figures['offloaded_bytes'])} out, "
         f"{size_text(figures['prefetched_bytes'])} in: {listed(moved)}",

@@ -64,7 +64,8 @@ def optimizer_need(optimizer):
         twin = copy.deepcopy(optimizer, dict(shadows))
         for parameter in parameters:
             shadow = shadows[id(parameter)]
-            shadow.grad = torch.empty_like(shadow)
+            if parameter.requires_grad:
+                shadow.grad = torch.empty_like(shadow)
         with AllocationCount() as count:
             twin.step()
         after = sum(storages(t for t in tree_leaves(list(twin.state.values()))

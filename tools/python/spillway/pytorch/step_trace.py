@@ -30,7 +30,8 @@ def trace_of(step, name, surroundings):
 def data_entry(block, step):
     """What the program may hold is always near: moving it would free nothing."""
     tangents = {step.block_of[node] for node in step.tangents}
-    is_held = block.is_output or (block.task is None and block not in tangents)
+    is_held = (block.is_output or block.size == 0
+               or (block.task is None and block not in tangents))
     return {"id": block.number, "bytes": max(1, block.size),
             "kind": "weight" if is_held else "tensor", "name": f"{block.number} {block.name}"}
 
