@@ -43,8 +43,7 @@ class CompiledModel:
 
     def is_first(self, region):
         """Whether a graph is the one to plan: the first, or one like it for another shape."""
-        planned = next(r for r in self.regions if r.compiled) if any(
-            r.compiled for r in self.regions) else region
+        planned = next((r for r in self.regions if r.compiled), region)
         return planned is region or code_of(planned) == code_of(region)
 
     def hooked(self, module, args, reason):

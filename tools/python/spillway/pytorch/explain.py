@@ -67,7 +67,7 @@ def described(graphs):
         f"{size_text(figures['prefetched_bytes'])} in: {listed(moved)}",
         f"again         {listed(again)}",
         f"step          {figures['makespan_seconds']:.3f} s predicted, "
-        f"{figures['compute_seconds']:.3f} s of it arithmetic, none below "
+        f"{figures['arithmetic_seconds']:.3f} s of it arithmetic, none below "
         f"{bounds['mixed_turnover']:.3f} s"])
 
 
