@@ -44,12 +44,49 @@ class Fallbacks(PyTorchCase):
     def test_several_graphs_run_by_hooks_after_the_first(self):
         told = self.compare(Broken, number_step)
         self.assertEqual(len(told), 1)
-        self.assertRegex(told[0], "the model is cut into several graphs")
+        self.assertRegex(told[0], "the model has several graphs")
 
-    def test_sizes_that_change_run_by_hooks(self):
+    def test_a_loss_beside_the_models_own_runs_the_model_again_once(self):
+        class Scored(Attention):
+            def forward(self, text):
+                x = self.words(text)
+                for layer in self.layers:
+                    x = layer(x)
+                return x.square().mean(), x
+
+        def step_of(model):
+            del model
+            text = torch.randint(0, 128, (4, 64), generator=torch.Generator().manual_seed(3))
+
+            def loss_of(call):
+                loss, x = call(text)
+                return loss + x.abs().mean()
+            return loss_of
+
+        plain, model = self.made(Scored), self.made(Scored)
+        expected, found = [], []
+        call = torch.compile(model, backend="spillway", options={"budget": "100%"})
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for each, of, gradients in ((plain, plain, expected), (model, call, found)):
+                torch.manual_seed(7)
+                for _ in range(2):
+                    each.zero_grad()
+                    step_of(each)(of).backward()
+                    gradients.append([p.grad.clone() for p in each.parameters()
+                                      if p.grad is not None])
+        told = [str(w.message) for w in caught if "spillway" in str(w.message)]
+        self.assertEqual(len(told), 1)
+        self.assertRegex(told[0], "differentiates more than the loss")
+        for a, b in zip(found[0], expected[0], strict=True):
+            torch.testing.assert_close(a, b)  # two sums instead of one
+        for a, b in zip(found[1], expected[1], strict=True):
+            self.assertTrue(torch.equal(a, b))
+
+    def test_a_second_forward_pass_is_warned_of_and_right(self):
         def steps(model):
             del model
-            batches = [torch.randn(n, 256) for n in (32, 48, 56)]
+            batches = torch.randn(3, 48, 256, generator=torch.Generator().manual_seed(3))
             return lambda call: sum(call(b).square().mean() for b in batches)
 
         class Whole(Broken):
@@ -58,7 +95,7 @@ class Fallbacks(PyTorchCase):
 
         told = self.compare(Whole, steps)
         self.assertEqual(len(told), 1)
-        self.assertRegex(told[0], "dynamic=False")
+        self.assertRegex(told[0], "before the backward pass of the one before")
 
     def test_checkpoints_inside_are_planned_over(self):
         class Checkpointed(Attention):

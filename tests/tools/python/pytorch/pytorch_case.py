@@ -23,7 +23,7 @@ except ImportError as error:
 
 import spillway
 import spillway.pytorch
-from spillway.pytorch import backend
+from spillway.pytorch.models import models_of
 from spillway.pytorch.allocations import Allocations
 from spillway.pytorch.held import live_tensors, storages
 from torch import nn
@@ -132,9 +132,4 @@ class PyTorchCase(unittest.TestCase):
 
     def plans_of(self, model):
         """The PlannedGraphs of a compiled model."""
-        found = []
-        for owner in backend.OWNERS.values():
-            for region in owner.regions:
-                if region.parameters & {id(p) for p in model.parameters()}:
-                    found += region.plans.values()
-        return found
+        return [plan for each in models_of(model) for plan in each.plans]

@@ -1,14 +1,18 @@
 """A model's training step as a spillway-trace, without running it."""
 
+import collections.abc
 import json
 import pathlib
 
 import torch
+from torch._dynamo.exc import Unsupported as DynamoUnsupported
 
 from ..library import Error
 from . import op_costs
-from .backend import CompiledModel
+from .backend import ignore_warnings_given_once
+from .compiled_model import CompiledModel
 from .plan_step import measured_trace
+from .region import Region
 from .step_trace import trace_of
 
 
@@ -30,6 +34,14 @@ class CapturedModel(CompiledModel):
         op_costs.model(step.tasks)
         raise Captured(trace_of(step, self.name, surroundings))
 
+    def hooked(self, module, args, reason):
+        """Throws: Error."""
+        raise self.failure(reason)
+
+    def failure(self, reason):
+        """What capture() throws."""
+        return Error(f"cannot capture {self.name}: {reason}")
+
 
 def capture(model, inputs, optimizer=None, *, path=None, times="measured", name=None):
     """The training step of `model` on `inputs` as a spillway-trace, for `spillway plan --trace-in`.
@@ -40,25 +52,40 @@ def capture(model, inputs, optimizer=None, *, path=None, times="measured", name=
     """
     if times not in ("measured", "modelled"):
         raise Error(f"times is {times!r}; give \"measured\" or \"modelled\"")
-    owner = CapturedModel({"optimizer": optimizer})
-    owner.name, owner.is_measured = name or type(model).__name__, times == "measured"
-    compiled = torch.compile(model, backend=lambda module, _: owner.add(module), fullgraph=True,
-                             dynamic=False)
+    captured = CapturedModel({"optimizer": optimizer})
+    captured.name, captured.is_measured = name or type(model).__name__, times == "measured"
+    ignore_warnings_given_once()
+    compiled = torch.compile(model, backend=lambda module, _: CapturedRegion(module, captured),
+                             fullgraph=True, dynamic=False)
     args, kwargs = arguments(inputs)
     try:
-        compiled(*args, **kwargs)
-    except Captured as captured:
-        trace = captured.trace
+        with torch.enable_grad():
+            compiled(*args, **kwargs)
+    except Captured as found:
+        trace = found.trace
+    except DynamoUnsupported as why:
+        raise captured.failure(f"it is no single graph ({str(why).splitlines()[0]})") from why
     else:
-        reason = "; ".join(owner.told) or "nothing in it requires a gradient"
-        raise Error(f"cannot capture {owner.name}: {reason}")
+        raise captured.failure("nothing in it requires a gradient")
     if path is not None:
         pathlib.Path(path).write_text(json.dumps(trace), encoding="utf-8")
     return trace
 
 
+class CapturedRegion(Region):
+    """A graph of a model that is captured."""
+
+    def __init__(self, module, captured):
+        super().__init__(module, captured.given)
+        self.captured = captured
+
+    def owner(self, args):
+        """The model."""
+        return self.captured
+
+
 def arguments(inputs):
     """Positional and named ones of a call."""
-    if isinstance(inputs, dict):
-        return (), inputs
+    if isinstance(inputs, collections.abc.Mapping):
+        return (), dict(inputs)
     return (tuple(inputs), {}) if isinstance(inputs, (tuple, list)) else ((inputs,), {})

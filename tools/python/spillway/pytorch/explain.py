@@ -5,17 +5,21 @@ import pathlib
 
 from ..library import Error
 from ..sizes import size_text
-from .backend import OWNERS
+from .models import models_of
 from .schedule import RUN, STORE
 
 
 class Explanation:
     """`text` says it; `plans` are the PlannedGraphs, of which there are two where gradients are
-    accumulated. str() gives the text."""
+    accumulated, and more where sizes change. str() gives the text."""
 
-    def __init__(self, plans):
-        self.plans = plans
-        self.text = "\n".join(described(p) for p in plans)
+    def __init__(self, model):
+        self.plans = list(model.plans)
+        parts = [described(p) for p in self.plans]
+        refused = model.memory.space.counters()["refused_hints"] if model.memory else 0
+        if refused:
+            parts.append(f"hints         {refused} refused: moves waited for room near")
+        self.text = "\n".join(parts)
 
     def __str__(self):
         return self.text
@@ -31,24 +35,17 @@ def explain(model, timeline=None):
     `timeline` is where the predicted step is written, a Chrome trace. Throws: Error where there is
     no plan, and why.
     """
-    owner = owner_for(model)
-    plans = [p for region in owner.regions for p in region.plans.values()] if owner else []
-    if not plans:
-        reasons = "; ".join(owner.told) if owner else ""
+    found = models_of(model)
+    planned = [each for each in found if each.plans]
+    if not planned:
+        reasons = "; ".join(reason for each in found for reason in each.told)
         raise Error("there is no plan of this model yet"
                     + (f": {reasons}" if reasons else "; call it with gradients first"))
-    explanation = Explanation(plans)
+    explanation = Explanation(planned[-1])
     print(explanation)
     if timeline is not None:
         explanation.write_timeline(timeline)
     return explanation
-
-
-def owner_for(model):
-    """The CompiledModel that has seen the model's parameters, the latest of several."""
-    wanted = {id(p) for p in model.parameters()}
-    owners = [o for o in OWNERS.values() if any(r.parameters & wanted for r in o.regions)]
-    return owners[-1] if owners else None
 
 
 def described(graphs):

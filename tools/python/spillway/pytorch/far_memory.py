@@ -2,6 +2,8 @@
 
 import ctypes
 import itertools
+import os
+import shutil
 import threading
 import weakref
 
@@ -12,16 +14,26 @@ from .step_graph import span
 
 IDENTIFIERS = itertools.count(1)
 LIVE = weakref.WeakValueDictionary()  # operators know a memory by its number
+MOST_ROOM = 1 << 38  # bytes; what knows of each page grows with it
+
+
+def free_bytes(far):
+    """What there is for far memory, in a folder or in RAM."""
+    if far is not None:
+        return shutil.disk_usage(far).free
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 class FarMemory:
-    """A space of its own, with `near` bytes through which blocks come and go.
+    """A space of its own, with `near` bytes through which blocks come and go, and as much room in
+    RAM or in a folder as half of what is free.
 
     A block in it is a tensor of bytes, which lives as long as that tensor.
     """
 
-    def __init__(self, near, capacity, far):
-        self.space = Space(near=near, capacity=capacity, far=far)
+    def __init__(self, near, far):
+        capacity = min(MOST_ROOM, free_bytes(far) // 2)
+        self.space = Space(near=near, capacity=max(capacity, 2 * near), far=far)
         self.near = near
         self.number = next(IDENTIFIERS)
         self.prepared = threading.local()

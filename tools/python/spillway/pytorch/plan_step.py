@@ -5,7 +5,6 @@ import torch
 from .. import planning
 from ..sizes import size_text
 from . import op_costs, schedule
-from .far_memory import FarMemory
 from .rewrite import rewrite
 from .step_trace import numbers_of, trace_of
 
@@ -21,16 +20,11 @@ class PlannedGraphs:
         self.step, self.trace, self.planned, self.passage = step, trace, planned, passage
         tasks, blocks = numbers_of(step)
         self.events = schedule.events_of(planned.plan, tasks, blocks)
-        self.memory = None
         self.written = ()  # the forward and the backward graph
 
-    def write(self, far):
-        """The forward and the backward graph that execute the plan."""
-        stored = [e.number.size for e in self.events if e.kind == schedule.STORE]
-        if stored:
-            room = sum(stored) + len(stored) * (64 << 10)
-            self.memory = FarMemory(self.passage, room + room // 4 + (8 << 20), far)
-        self.written = rewrite(self.step, self.events, self.memory)
+    def write(self, memory):
+        """The forward and the backward graph that execute the plan, with moves to `memory`."""
+        self.written = rewrite(self.step, self.events, memory)
         return self.written
 
     def peak(self):
@@ -44,42 +38,45 @@ def measured_trace(step, name, surroundings):
     return trace_of(step, name, surroundings)
 
 
-def plan_graphs(step, name, options, surroundings):
-    """The PlannedGraphs of a StepGraph. Throws: planning.BudgetTooSmall."""
+def plan_graphs(step, name, options, surroundings, passage=None):
+    """The PlannedGraphs of a StepGraph; `passage` is that of the model's other plans, if there are
+    any that move. Throws: planning.BudgetTooSmall."""
     trace = measured_trace(step, name, surroundings)
-    budget = planning.budget_bytes(options.budget, lambda: needs_with_passage(trace))
-    planned, passage = plan_within(trace, budget, options)
-    return PlannedGraphs(step, trace, planned, passage)
+    least = passage or LEAST_PASSAGE
+    budget = planning.budget_bytes(options.budget, lambda: needs_with_passage(trace, least))
+    preferred = max(LEAST_PASSAGE, min(MOST_PASSAGE, budget // PART_FOR_PASSAGE))
+    rooms = (passage,) if passage else (preferred, LEAST_PASSAGE)
+    return PlannedGraphs(step, trace, *plan_within(trace, budget, options, rooms))
 
 
-def needs_with_passage(trace):
+def needs_with_passage(trace, passage):
     """As planning.needs(), of a step that moves."""
     needs = planning.needs(trace)
-    return {**needs, "smallest_bytes": needs["smallest_bytes"] + LEAST_PASSAGE}
+    return {**needs, "smallest_bytes": needs["smallest_bytes"] + passage}
 
 
-def plan_within(trace, budget, options):
-    """A plan, and the near memory of the space that its moves need beside it."""
+def plan_within(trace, budget, options, rooms):
+    """A plan, and the near memory of the space that its moves need beside it: the first of `rooms`
+    that leaves enough for one."""
     asked = {"planner": options.planner, "recompute": options.recompute, "timeline": True,
              "link": link_of(options.far)}
-    passage = max(LEAST_PASSAGE, min(MOST_PASSAGE, budget // PART_FOR_PASSAGE))
     try:
         planned = planning.plan(trace, budget, **asked)
         if not planned.plan["offloads"]:
             return planned, 0
-        for room in (passage, LEAST_PASSAGE):
+        for room in rooms:
             try:
                 return planning.plan(trace, max(1, budget - room), **asked), room
             except planning.BudgetTooSmall as refusal:
                 last = refusal
     except planning.BudgetTooSmall as refusal:
         last = refusal
-    raise too_small(budget, last)
+    raise too_small(budget, last, rooms[-1])
 
 
-def too_small(budget, refusal):
+def too_small(budget, refusal, passage):
     """The refusal of a whole step."""
-    smallest = refusal.smallest + LEAST_PASSAGE
+    smallest = refusal.smallest + passage
     return planning.BudgetTooSmall(
         f"a budget of {size_text(budget)} is too small for a step of this model; the smallest that "
         f"works is {smallest} bytes ({size_text(smallest)})", smallest)

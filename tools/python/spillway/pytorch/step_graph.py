@@ -58,6 +58,14 @@ class StepGraph:
             if isinstance(node, fx.Node) and node in self.block_of:
                 self.block_of[node].is_output = True
         self.add_graph(backward, BACKWARD)
+        self.run_readers_of_changed_once()
+
+    def run_readers_of_changed_once(self):
+        """Where an operand is changed later, as running statistics are, a second run has others."""
+        changed = {b for t in self.tasks if is_mutation(t.node.target) for b in t.writes}
+        for task in self.tasks:
+            if changed.intersection(task.reads) and not is_training_batch_norm(task.node):
+                task.is_recomputable = False
 
     def canonical(self, node):
         """The node that makes a value: the forward graph's where the backward graph has it as an
@@ -95,9 +103,10 @@ class StepGraph:
         if self.canonical(node) is not node:
             return
         value = node.meta.get("val")
+        if isinstance(value, int):
+            return  # a size: of its own for each plan
         if not isinstance(value, torch.Tensor):
-            raise Unsupported(f"input {node.name} of the graph is no tensor: sizes that change "
-                              "from call to call are planned with torch.compile(dynamic=False)")
+            raise Unsupported(f"input {node.name} of the graph is a {type(value).__name__}")
         self.block_of[node] = self.block_at(value, node)
         if phase == BACKWARD:
             self.tangents.append(node)
@@ -201,6 +210,13 @@ def is_random(target):
     """Whether an operator draws random numbers, or may give other bits when it runs again."""
     return (torch.Tag.nondeterministic_seeded in target.tags
             or torch.Tag.nondeterministic_bitwise in target.tags)
+
+
+def is_training_batch_norm(node):
+    """Its normalised results do not depend on the running statistics that it reads."""
+    names = [a.name for a in node.target._schema.arguments]
+    return ("batch_norm" in node.target.name() and "training" in names
+            and node.args[names.index("training")] is True)
 
 
 def mutated_operands(node):

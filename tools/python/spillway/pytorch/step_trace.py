@@ -5,7 +5,7 @@ from .step_graph import BACKWARD, FORWARD
 TURN = "loss"  # from the forward graph's results to their gradients, in the program
 END = "update"  # the optimizer, when all gradients are there
 HELD = "held by the program"
-OUTSIDE = 2  # bytes that a loss outside the graph makes for each byte of the results
+OUTSIDE = 2  # bytes that a loss outside the graph makes for each byte of what it is of
 
 
 class Surroundings:
@@ -44,10 +44,12 @@ def task_entry(task):
 
 
 def turn_entry(step):
+    """A model that returns a number is taken to return its loss, and the program to add nothing."""
     outputs = [b for b in step.blocks if b.is_output]
+    results = [b for b in outputs if b.value.numel() == 1] or outputs
     return {"name": TURN, "reads": [b.number for b in outputs],
             "writes": sorted({step.block_of[n].number for n in step.tangents}),
-            "duration_ns": 1, "workspace_bytes": OUTSIDE * sum(b.size for b in outputs),
+            "duration_ns": 1, "workspace_bytes": OUTSIDE * sum(b.size for b in results),
             "phase": FORWARD, "recomputable": False}
 
 

@@ -1,0 +1,148 @@
+"""A model that torch.compile(backend="spillway") runs: its graphs, their plans, its far memory."""
+
+import functools
+import warnings
+
+import torch
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.partitioners import default_partition
+
+from ..space import Space
+from . import loss_only
+from .far_memory import FarMemory, free_bytes
+from .options import Options
+from .plan_step import plan_graphs
+from .step_graph import StepGraph
+from .surroundings import surroundings_of
+from .unsupported import Unsupported
+from .written_order import in_written_order
+
+NEAR_OF_HOOKS = 64 << 20  # bytes
+MOST_PLANS = 16  # of one graph: sizes that change all the time are not worth planning
+SIZES_CHANGE = (f"sizes have changed from call to call {MOST_PLANS} times; pad the batches, or drop "
+                "the last")
+SEVERAL_GRAPHS = ("the model has several graphs, of which only the first is planned; "
+                  "TORCH_LOGS=graph_breaks says where it is cut")
+TWO_PASSES = ("a forward pass began before the backward pass of the one before it; the budget "
+              "counts the activations of one (torch.no_grad() is for passes without a backward)")
+
+
+class CompiledModel:
+    """All graphs of one model under one set of options: the first is planned, others run by hooks.
+
+    There is a plan for each situation that the graph runs in: training or eval(), gradients there
+    already or not when the forward pass begins, and each size of the batch.
+    """
+
+    def __init__(self, given, root=None):
+        self.given, self.root = given, root  # a weak reference to a module, or None
+        self.name = "a step of PyTorch"
+        self.first = {}  # the graph to plan, by is_training()
+        self.calls = {}  # what runs a graph, by the graph and its situation
+        self.plans = []
+        self.told = set()
+        self.memory = self.hooks_space = None
+        self.is_loss_all = True  # nothing else that the model returns is differentiated
+        self.passes = 0  # forward passes since the last backward pass
+
+    @functools.cached_property
+    def options(self):
+        """Checked when the model is first called: what is wrong reaches the program as it is."""
+        return Options(self.given)
+
+    def is_training(self):
+        """False after eval()."""
+        module = self.root() if self.root is not None else None
+        return module is None or module.training
+
+    def call(self, region, args):
+        """Runs a Region that needs gradients."""
+        key = region, self.is_training(), self.is_loss_all, situation(args)
+        if key not in self.calls:
+            self.calls[key] = self.compile(region, args)
+        return self.calls[key](*args)
+
+    def compile(self, region, args):
+        """What runs a graph in the situation of `args`: under a plan, or else by hooks."""
+        reason = self.reason_against(region)
+        if reason is None:
+            try:
+                return self.planned(region, args)
+            except Unsupported as why:
+                reason = str(why)
+        return lambda *args: self.hooked(region.module, args, reason)
+
+    def reason_against(self, region):
+        """Why a graph is not planned; None where it is."""
+        first = self.first.setdefault(self.is_training(), region)
+        if first is not region and first.code() != region.code():
+            return SEVERAL_GRAPHS
+        planned = sum(r is region for r, *_ in self.calls)
+        return SIZES_CHANGE if planned >= MOST_PLANS else None
+
+    def planned(self, region, args):
+        """What runs a graph under its plan. Throws: Unsupported; planning.BudgetTooSmall."""
+        surroundings = surroundings_of(args, self.options)
+
+        def partition(joint, inputs, *, num_fwd_outputs, **others):
+            for node in joint.graph.nodes:
+                node.meta.pop("recompute", None)  # of torch.utils.checkpoint: the plan decides
+            forward, backward = default_partition(
+                joint, inputs, num_fwd_outputs=num_fwd_outputs, **others)
+            return self.plan(StepGraph(forward, backward, num_fwd_outputs), surroundings)
+
+        compiler = aot_autograd(
+            fw_compiler=functools.partial(in_written_order, before=self.begin_forward),
+            bw_compiler=functools.partial(in_written_order, before=self.begin_backward),
+            partition_fn=partition, keep_inference_input_mutations=True)
+        places = loss_only.results_beside_loss(region.module) if self.is_loss_all else []
+        if not places:
+            return compiler(region.module, list(args))
+        compiled = compiler(loss_only.without_gradients(region.module, places), list(args))
+        return loss_only.LossOnly(compiled, places, functools.partial(self.run_again, region))
+
+    def run_again(self, region, args):
+        """The results of a graph, for the gradients of what the plan is without."""
+        self.is_loss_all = False
+        return self.hooked(region.module, args, loss_only.REASON)
+
+    def plan(self, step, surroundings):
+        """The graphs that run a StepGraph within the budget. Throws: planning.BudgetTooSmall."""
+        passage = self.memory.near if self.memory is not None else None
+        graphs = plan_graphs(step, self.name, self.options, surroundings, passage)
+        if graphs.passage and self.memory is None:
+            self.memory = FarMemory(graphs.passage, self.options.far)
+        self.plans.append(graphs)
+        return graphs.write(self.memory)
+
+    def begin_forward(self):
+        """A planned forward pass begins."""
+        if self.passes > 0 and TWO_PASSES not in self.told:
+            self.told.add(TWO_PASSES)
+            warnings.warn(f"spillway: {TWO_PASSES}", stacklevel=2)
+        self.passes += 1
+
+    def begin_backward(self):
+        """A planned backward pass begins."""
+        self.passes = 0
+
+    def hooked(self, module, args, reason):
+        """Runs a module with what autograd saves in far memory."""
+        from ..torch_hooks import SavedTensors  # pylint: disable=import-outside-toplevel
+        if reason not in self.told:
+            self.told.add(reason)
+            warnings.warn("spillway: runs without a plan, by hooks on what autograd saves: "
+                          f"{reason}", stacklevel=2)
+        if self.hooks_space is None:
+            self.hooks_space = Space(near=NEAR_OF_HOOKS, capacity=free_bytes(self.options.far) // 2,
+                                     far=self.options.far)
+        keep = [a for a in args if isinstance(a, torch.Tensor)]
+        with SavedTensors(self.hooks_space, keep, 64 << 10):
+            return module(*args)
+
+
+def situation(args):
+    """What a plan of a graph depends on: sizes that change, and whether gradients are there."""
+    sizes = tuple(a for a in args if not isinstance(a, torch.Tensor))
+    return sizes, any(isinstance(a, torch.Tensor) and a.is_leaf and a.grad is not None
+                      for a in args)

@@ -1,0 +1,78 @@
+"""Graphs that return a loss and more: the plan has gradients of the loss alone.
+
+autograd would make zeros for each other result, as large as it is, and the step would add them.
+Programs that differentiate such a result all the same get its gradient by running the model again.
+"""
+
+import torch
+from torch import fx
+
+REASON = ("the program differentiates more than the loss that the model returns; this step runs "
+          "the model again for that, which may change the last bits, and later ones are planned "
+          "with all results")
+
+
+def results_beside_loss(module):
+    """Places among a graph's results of those that are no number; none where none is one."""
+    values = [node.meta.get("example_value") if isinstance(node, fx.Node) else None
+              for node in module.graph.output_node().args[0]]
+    wanted = [i for i, v in enumerate(values) if isinstance(v, torch.Tensor) and v.requires_grad]
+    others = [i for i in wanted if values[i].numel() != 1]
+    return others if len(others) < len(wanted) else []
+
+
+def without_gradients(module, places):
+    """The graph module with these results detached."""
+    graph = fx.Graph()
+    results = list(graph.graph_copy(module.graph, {}))
+    for place in places:
+        results[place] = graph.call_method("detach", (results[place],))
+    graph.output(tuple(results))
+    return fx.GraphModule(module, graph)
+
+
+class LossOnly:
+    """Runs `compiled`, made of without_gradients(); `again(args)` runs the whole model for a
+    gradient of one of the `places`."""
+
+    def __init__(self, compiled, places, again):
+        self.compiled, self.places, self.again = compiled, places, again
+
+    def __call__(self, *args):
+        state = torch.get_rng_state()
+        results = list(self.compiled(*args))
+        inputs = [a for a in args if isinstance(a, torch.Tensor) and a.requires_grad]
+
+        def gradients(place, gradient):
+            return self.gradients(args, inputs, state, place, gradient)
+
+        for place in self.places:
+            results[place] = Unplanned.apply(gradients, place, results[place], *inputs)
+        return results
+
+    def gradients(self, args, inputs, state, place, gradient):
+        """Of one result, for all inputs, with the random numbers of the first run."""
+        before = [(a, a._version, a.clone()) for a in args
+                  if isinstance(a, torch.Tensor) and not a.requires_grad]
+        with torch.enable_grad(), torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(state)
+            result = self.again(args)[place]
+        found = torch.autograd.grad(result, inputs, gradient, allow_unused=True)
+        for changed, version, value in before:
+            if changed._version != version:  # running statistics were updated once already
+                changed.copy_(value)
+        return found
+
+
+class Unplanned(torch.autograd.Function):
+    """A result, whose gradient is that of `gradients`."""
+
+    @staticmethod
+    def forward(ctx, gradients, place, result, *inputs):
+        del inputs
+        ctx.gradients, ctx.place = gradients, place
+        return result.view_as(result)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return None, None, None, *ctx.gradients(ctx.place, gradient)

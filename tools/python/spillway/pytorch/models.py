@@ -1,0 +1,71 @@
+"""Which model a graph's call belongs to."""
+
+import gc
+import threading
+import weakref
+
+import torch
+from torch._dynamo import OptimizedModule
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from .compiled_model import CompiledModel
+
+MODELS = WeakTensorKeyDictionary()  # by parameter: a CompiledModel for each set of options
+LATEST = threading.local()
+
+
+def model_of(args, given):
+    """The CompiledModel that the parameters among `args` belong to, under the options `given`.
+
+    A graph without parameters, such as one after a graph break, is of the model that ran last.
+    """
+    parameters = [a for a in args if is_parameter(a)]
+    latest = getattr(LATEST, "model", None)
+    if not parameters and latest is not None and latest.given == given:
+        return latest
+    found = next(filter(None, (with_options(p, given) for p in parameters)), None)
+    if found is None:
+        found = new_model(parameters, given)
+    for parameter in parameters[:1]:
+        add(parameter, found)
+    LATEST.model = found
+    return found
+
+
+def is_parameter(value):
+    return isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad
+
+
+def models_of(module):
+    """The CompiledModels that a module's parameters belong to, the latest last."""
+    found = [model for p in module.parameters() for model in MODELS.get(p, ())]
+    return list(dict.fromkeys(found))
+
+
+def with_options(parameter, given):
+    return next((m for m in MODELS.get(parameter, ()) if m.given == given), None)
+
+
+def add(parameter, model):
+    known = MODELS.setdefault(parameter, [])
+    if model not in known:
+        known.append(model)
+
+
+def new_model(parameters, given):
+    """Known by all parameters of the module that was compiled."""
+    root = root_of(parameters[0]) if parameters else None
+    model = CompiledModel(given, weakref.ref(root) if root is not None else None)
+    for parameter in [*parameters, *(root.parameters() if root is not None else ())]:
+        add(parameter, model)
+    return model
+
+
+def root_of(parameter):
+    """The module that was compiled and has `parameter`; the largest that has it where none was, as
+    when a function is compiled. None for a parameter outside modules."""
+    having = [each for each in gc.get_objects() if issubclass(type(each), torch.nn.Module)
+              and any(p is parameter for p in each.parameters())]
+    compiled = [m._orig_mod for m in having if isinstance(m, OptimizedModule)]
+    compiled += [m for m in having if m._compiled_call_impl is not None]
+    return max(compiled or having, key=lambda m: sum(1 for _ in m.modules()), default=None)
