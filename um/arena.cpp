@@ -9,6 +9,15 @@ namespace spillway::um {
 Arena::Arena(Bytes size, Bytes alignment)
     : size_{round_down(size, alignment)}, alignment_{alignment} {
   segments_.push_back({.offset = Bytes{}, .size = size_, .is_free = true});
+  add_free(segments_.begin());
+}
+
+void Arena::add_free(Segments::iterator segment) {
+  free_.emplace(std::pair{segment->size, segment->offset}, segment);
+}
+
+void Arena::remove_free(Segments::iterator segment) {
+  free_.erase({segment->size, segment->offset});
 }
 
 std::optional<Bytes> Arena::allocate(Bytes size) { return allocate(size, alignment_); }
@@ -20,23 +29,21 @@ std::optional<Bytes> Arena::allocate(Bytes size, Bytes alignment) {
   const auto gap = [&](const Segment& segment) {  // before the first aligned offset
     return round_up(segment.offset, std::max(alignment, alignment_)) - segment.offset;
   };
-  auto best = segments_.end();
-  for (auto it = segments_.begin(); it != segments_.end(); ++it) {
-    if (it->is_free && it->size >= gap(*it) + needed &&
-        (best == segments_.end() || it->size < best->size)) {
-      best = it;
-    }
-  }
-  if (best == segments_.end()) return std::nullopt;
+  const auto found = std::find_if(
+      free_.lower_bound({needed, Bytes{}}), free_.end(),
+      [&](const auto& entry) { return entry.second->size >= gap(*entry.second) + needed; });
+  if (found == free_.end()) return std::nullopt;
+  const Segments::iterator best = found->second;
+  free_.erase(found);
   if (const Bytes before = gap(*best); before > Bytes{}) {
-    segments_.insert(best, {.offset = best->offset, .size = before, .is_free = true});
+    add_free(segments_.insert(best, {.offset = best->offset, .size = before, .is_free = true}));
     best->offset += before;
     best->size -= before;
   }
   if (best->size > needed) {
-    segments_.insert(
+    add_free(segments_.insert(
         std::next(best),
-        {.offset = best->offset + needed, .size = best->size - needed, .is_free = true});
+        {.offset = best->offset + needed, .size = best->size - needed, .is_free = true}));
     best->size = needed;
   }
   best->is_free = false;
@@ -48,31 +55,33 @@ std::optional<Bytes> Arena::allocate(Bytes size, Bytes alignment) {
 void Arena::free(Bytes offset) {
   const auto found = allocated_.find(offset.count());
   expects(found != allocated_.end(), "only what an arena handed out can be freed");
-  const auto segment = found->second;
+  auto segment = found->second;
   allocated_.erase(found);
   segment->is_free = true;
   in_use_ -= segment->size;
-  join_with_next(segment);
-  if (segment != segments_.begin()) join_with_next(std::prev(segment));
-}
-
-void Arena::join_with_next(Segments::iterator segment) {
   const auto next = std::next(segment);
-  if (next == segments_.end() || !segment->is_free || !next->is_free) return;
-  segment->size += next->size;
-  segments_.erase(next);
+  if (next != segments_.end() && next->is_free) {
+    remove_free(next);
+    segment->size += next->size;
+    segments_.erase(next);
+  }
+  if (segment != segments_.begin() && std::prev(segment)->is_free) {
+    const auto before = std::prev(segment);
+    remove_free(before);
+    before->size += segment->size;
+    segments_.erase(segment);
+    segment = before;
+  }
+  add_free(segment);
 }
 
 Arena::Segment Arena::largest_free() const {
-  Segment largest{};
-  for (const Segment& segment : segments_) {
-    if (segment.is_free && segment.size >= largest.size) largest = segment;
-  }
-  return largest;
+  return free_.empty() ? Segment{} : *free_.rbegin()->second;
 }
 
 void Arena::compact(const std::function<void(const Slide&)>& slide) {
   const Segment largest = largest_free();
+  free_.clear();
   Bytes end;
   for (auto it = segments_.begin(); it != segments_.end();) {
     if (it->is_free) {
@@ -93,7 +102,9 @@ void Arena::compact(const std::function<void(const Slide&)>& slide) {
     end += it->size;
     ++it;
   }
-  if (end < size_) segments_.push_back({.offset = end, .size = size_ - end, .is_free = true});
+  if (end == size_) return;
+  segments_.push_back({.offset = end, .size = size_ - end, .is_free = true});
+  add_free(std::prev(segments_.end()));
 }
 
 }  // namespace spillway::um

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <functional>
 #include <list>
+#include <map>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "um/bytes.h"
 
@@ -21,7 +23,8 @@ class Arena {
   Arena(Bytes size, Bytes alignment);
 
   /// The offset of a free segment of at least `size`: the smallest that fits, the lowest of equals.
-  /// Nothing when no single segment fits. Complexity: O(segments).
+  /// Nothing when no single segment fits. Complexity: O(log(segments)), but for free segments that
+  /// are large enough and have no aligned offset.
   [[nodiscard]] std::optional<Bytes> allocate(Bytes size);
   /// The same at an offset that is a multiple of `alignment`, a power of two; less than the arena's
   /// own means that.
@@ -56,7 +59,8 @@ class Arena {
   };
   using Segments = std::list<Segment>;
 
-  void join_with_next(Segments::iterator segment);
+  void add_free(Segments::iterator segment);
+  void remove_free(Segments::iterator segment);
   [[nodiscard]] Segment largest_free() const;  // of size 0 when there is none
 
   Bytes size_;
@@ -64,6 +68,7 @@ class Arena {
   Bytes in_use_;
   Segments segments_;                                                // in address order, no gaps
   std::unordered_map<std::uint64_t, Segments::iterator> allocated_;  // by offset
+  std::map<std::pair<Bytes, Bytes>, Segments::iterator> free_;       // by size, then offset
 };
 
 }  // namespace spillway::um

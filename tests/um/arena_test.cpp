@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <map>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -57,6 +59,50 @@ TEST(Arena, TakesTheSmallestSegmentThatFits) {
   EXPECT_EQ(arena.allocate(15_B), 40_B);
   arena.free(b);
   arena.free(d);
+}
+
+/// Where a scan of all free segments puts `size` bytes at a multiple of `alignment`: in the
+/// smallest that fits, the lowest of equals. `live` has sizes by offset.
+std::optional<Bytes> best_fit(const std::map<Bytes, Bytes>& live, Bytes whole, Bytes size,
+                              Bytes alignment) {
+  std::optional<Bytes> best;
+  Bytes best_size;
+  Bytes begin;
+  const auto consider = [&](Bytes end) {
+    const Bytes at = round_up(begin, alignment);
+    if (end >= at + size && (!best || end - begin < best_size)) {
+      best = at;
+      best_size = end - begin;
+    }
+  };
+  for (const auto& [offset, taken] : live) {
+    consider(offset);
+    begin = offset + taken;
+  }
+  consider(whole);
+  return best;
+}
+
+TEST(Arena, ChoosesAsAScanOfAllSegmentsWould) {
+  std::mt19937 random{7};
+  for (int round = 0; round < 20; ++round) {
+    Arena arena{4096_B, 1_B};
+    std::map<Bytes, Bytes> live;
+    for (int step = 0; step < 400; ++step) {
+      if (!live.empty() && random() % 5 < 2) {
+        const auto leaves = std::next(live.begin(), static_cast<long>(random() % live.size()));
+        arena.free(leaves->first);
+        live.erase(leaves);
+        continue;
+      }
+      const Bytes size{1 + random() % 96};
+      const Bytes alignment{std::uint64_t{1} << random() % 6};
+      const auto expected = best_fit(live, 4096_B, size, alignment);
+      const auto found = arena.allocate(size, alignment);
+      ASSERT_EQ(found, expected) << round << ' ' << step;
+      if (found) live.emplace(*found, size);
+    }
+  }
 }
 
 TEST(Arena, JoinsFreedNeighbours) {

@@ -28,7 +28,7 @@ class Allocations {
   Allocations(Bytes slab, Bytes page);
 
   /// The offset of `size` bytes, which is a multiple of `alignment`, and of a page when they are as
-  /// large as one. Nothing when there is no room. Complexity: O(segments + pages).
+  /// large as one. Nothing when there is no room. Complexity: O(pages), and as Arena::allocate().
   [[nodiscard]] std::optional<Bytes> allocate(Bytes size, Bytes alignment);
   /// The allocation is over, but keeps its room until free(). Requires: starts_at(offset).
   void end(Bytes offset);

@@ -1,7 +1,9 @@
 """Spaces and blocks on the host."""
 
 import gc
+import pathlib
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -10,6 +12,11 @@ from unittest import mock
 import importing
 from spillway_um import Block, Error, Space
 from spillway_um.space import Counters, address_range
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -87,6 +94,27 @@ class Spaces(unittest.TestCase):
             with self.assertRaisesRegex(Error, "the space is closed; keep it open") as caught:
                 use()
             self.assertEqual(caught.exception.status, "INVALID_SPACE")
+
+    def test_are_not_closed_under_live_views(self):
+        for made in (lambda s: s.allocate(100).buffer(), lambda s: s.allocate(100).buffer()[5:]):
+            space = Space(near="1MiB", capacity="2MiB")
+            view = made(space)
+            with self.assertRaisesRegex(Error, "1 view of this space's memory .* delete them"):
+                space.close()
+            view[0] = 1  # still there
+            del view
+            space.close()
+            self.assertFalse(space.is_open)
+
+    def test_do_not_hide_an_error_behind_live_views(self):
+        with self.assertRaisesRegex(ZeroDivisionError, "mine"):
+            with Space(near="1MiB", capacity="2MiB") as space:
+                view = space.allocate(100).buffer()
+                raise ZeroDivisionError("mine")
+        self.assertTrue(space.is_open)
+        view[0] = 1
+        del view
+        space.close()
 
     def test_say_what_is_wrong(self):
         for options, sentence in (({"near": "1KiB"}, "near memory of"),
@@ -172,6 +200,63 @@ class Blocks(unittest.TestCase):
     def test_are_ranges_like_buffers_over_them(self):
         block = self.space.allocate(100)
         self.assertEqual(address_range(block.buffer()[10:30]), (block.address + 10, 20))
+
+
+@unittest.skipIf(numpy is None, "there is no NumPy")
+class Arrays(unittest.TestCase):
+    def setUp(self):
+        self.space = Space(near="1MiB", capacity="16MiB")
+
+    def test_hold_numbers_of_any_kind(self):
+        for shape, dtype in ((10, "f4"), ((3, 5), "i8"), ((2, 1, 7), "c16"), ([4], "u1")):
+            array = self.space.array(shape, dtype)
+            expected = numpy.zeros(shape, dtype)
+            self.assertEqual((array.shape, array.dtype), (expected.shape, expected.dtype))
+            array[...] = 3
+            self.assertTrue((array == 3).all())
+        self.assertEqual(self.space.array((0, 4)).shape, (0, 4))
+
+    def test_keep_their_memory_as_long_as_they_live(self):
+        part = self.space.array((1000, 100))[5:7]
+        part[:] = 9
+        gc.collect()
+        self.assertEqual(self.space.counters()["frees"], 0)
+        self.assertTrue((part == 9).all())
+        del part
+        gc.collect()
+        self.assertEqual(self.space.counters()["frees"], 1)
+
+    def test_of_no_sense_are_refused(self):
+        with self.assertRaisesRegex(Error, "has Python objects"):
+            self.space.array(3, object)
+        with self.assertRaisesRegex(ValueError, "negative size"):
+            self.space.array((3, -1))
+        with self.assertRaises(TypeError):
+            self.space.array(2.5)
+        with self.assertRaisesRegex(Error, "no room|capacity"):
+            self.space.array(1 << 30)
+
+    def test_go_to_files_and_come_back_when_most_is_far(self):
+        array = self.space.array((1 << 20, 2), "f4")  # 8 MiB
+        expected = numpy.arange(array.size, dtype="f4").reshape(array.shape)
+        array[:] = expected
+        self.space.offload(array)
+        self.space.call("synchronize")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "array.npy"
+            for of, wanted in ((array, expected), (array[::3].T, expected[::3].T)):
+                self.space.save(path, of)
+                self.assertTrue((numpy.load(path) == wanted).all())
+            raw = pathlib.Path(folder) / "raw"
+            raw.write_bytes(expected[::-1].tobytes() + b"more")
+            with raw.open("rb") as file:
+                self.assertEqual(self.space.read_into(file, array), array.nbytes)
+                self.assertEqual(file.read(), b"more")
+            self.assertTrue((array == expected[::-1]).all())
+            with raw.open("rb") as file:
+                file.seek(array.nbytes)
+                self.assertEqual(self.space.read_into(file, array), 4)  # the file has no more
+
 
 
 class CountersText(unittest.TestCase):

@@ -9,7 +9,7 @@ class Block:
     """`size` bytes at `address`, given back by free() or with the last reference to it.
 
     buffer() is for numpy.frombuffer, torch.frombuffer and memoryview; what is made of it keeps the
-    block alive, but not beyond free() or the end of the space.
+    block alive, but not beyond free(). The space is not closed as long as it is there.
     """
 
     def __init__(self, space, address, size):
@@ -20,6 +20,7 @@ class Block:
         self.expect_usable()
         array = (ctypes.c_ubyte * self.size).from_address(self.address)
         array.block = self
+        self.space.views[id(array)] = array
         return memoryview(array).cast("B")
 
     def free(self):

@@ -1,6 +1,7 @@
 """The process's default space, and what PyTorch and CuPy allocate from it on a GPU."""
 
 import ctypes
+import weakref
 
 from .library import Error, Handle, load
 from .sizes import byte_count
@@ -31,6 +32,7 @@ class DefaultSpace(Space):
     def __init__(self, library, handle):  # pylint: disable=super-init-not-called
         self.library, self.handle, self.saved_blocks = library, handle, None
         self.near = self.capacity = None  # the library does not say
+        self.views = weakref.WeakValueDictionary()
 
     def __del__(self):
         pass  # the frameworks' memory is in it

@@ -2,11 +2,16 @@
 
 import ctypes
 import math
+import operator
+import os
+import weakref
 
 from .block import Block
 from .library import (ACCESS, ADVICE, COUNTERS_VERSION, LEARNED_COUNTERS_VERSION, CounterValues,
                       Error, Handle, LearnedCounterValues, load)
 from .sizes import byte_count, size_text
+
+PIECE = 4 << 20  # bytes of ordinary memory between a space and a file
 
 
 class Counters(dict):
@@ -36,6 +41,7 @@ class Space:
                  library=None):
         self.handle = None
         self.saved_blocks = None  # SavedBlocks', once there are some
+        self.views = weakref.WeakValueDictionary()  # what arrays, tensors and memoryviews are made of
         self.library = library or load()
         self.near, self.capacity = byte_count(near), byte_count(capacity)
         options = self.library.options(self.near, self.capacity, device, far, byte_count(page),
@@ -49,7 +55,16 @@ class Space:
         return self.handle is not None
 
     def close(self):
-        """Ends the space and all memory in it; a second call does nothing."""
+        """Ends the space and all memory in it; a second call does nothing.
+
+        Throws: Error while arrays, tensors or memoryviews over its memory are alive: the next touch
+        of one would end the process.
+        """
+        count = len(self.views)
+        if self.is_open and count:
+            raise Error(f"{count} view{'s' * (count > 1)} of this space's memory (NumPy arrays, "
+                        "tensors, memoryviews) are still alive; delete them, then close it",
+                        "INVALID_ARGUMENT")
         handle, self.handle = self.handle, None
         if handle is not None:
             self.library.destroy(handle)
@@ -58,11 +73,13 @@ class Space:
         self.expect_open()
         return self
 
-    def __exit__(self, *_):
-        self.close()
+    def __exit__(self, kind, error, trace):
+        if kind is None or not self.views:
+            self.close()  # else the traceback may hold views: the space goes after the last
 
     def __del__(self):
-        self.close()
+        if not self.views:
+            self.close()
 
     def expect_open(self):
         """Throws: Error when the space was closed."""
@@ -96,6 +113,47 @@ class Space:
             return torch.empty(shape, dtype=dtype)
         block = self.allocate(count * torch.empty(0, dtype=dtype).element_size())
         return torch.frombuffer(block.buffer(), dtype=dtype).view(shape)
+
+    def array(self, shape, dtype=float):
+        """A NumPy array in the space, of a shape and dtype as numpy.empty() takes them.
+
+        System calls do not bring its pages near: save() and read_into() are for files.
+        """
+        numpy = with_numpy()
+        kind = numpy.dtype(dtype)
+        if kind.hasobject:
+            raise Error(f"dtype {kind} has Python objects; a space holds numbers only")
+        sizes = tuple(map(operator.index, shape if hasattr(shape, "__iter__") else [shape]))
+        if any(size < 0 for size in sizes):
+            raise ValueError(f"the shape {sizes} has a negative size")
+        if 0 in (kind.itemsize, *sizes):
+            return numpy.empty(sizes, kind)
+        block = self.allocate(kind.itemsize * math.prod(sizes))
+        return numpy.frombuffer(block.buffer(), kind).reshape(sizes)
+
+    def save(self, file, array):
+        """numpy.save(file, array) of an array in the space: by pieces in ordinary memory, since
+        system calls fail on memory that is not near. `file` is a path or a file to write."""
+        numpy = with_numpy()
+        if hasattr(file, "write"):
+            numpy.save(ByPieces(file), array)
+            return
+        path = os.fspath(file)
+        with open(path if path.endswith(".npy") else path + ".npy", "wb") as opened:
+            numpy.save(ByPieces(opened), array)
+
+    def read_into(self, file, array):
+        """Fills a contiguous array in the space with the next bytes of a file; how many there were.
+        As file.readinto(array), by pieces in ordinary memory."""
+        view = memoryview(array).cast("B")
+        done = 0
+        while done < len(view):
+            piece = file.read(min(PIECE, len(view) - done))
+            if not piece:
+                break
+            view[done:done + len(piece)] = piece
+            done += len(piece)
+        return done
 
     def free(self, address):
         """Of a Block; use Block.free(), which knows whether it is free already."""
@@ -156,6 +214,22 @@ class Space:
         values = CounterValues(version=COUNTERS_VERSION)
         self.call("get_counters", ctypes.byref(values))
         return counters_of(values)
+
+
+class ByPieces:
+    """A file that NumPy does not know as one: it writes copies of pieces then."""
+
+    def __init__(self, file):
+        self.write = file.write
+
+
+def with_numpy():
+    """NumPy. Throws: Error where it is missing."""
+    try:
+        import numpy  # pylint: disable=import-outside-toplevel
+    except ImportError as error:
+        raise Error(f"this needs NumPy, which does not load: {error}") from error
+    return numpy
 
 
 def counters_of(values):
