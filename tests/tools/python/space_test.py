@@ -95,6 +95,16 @@ class Spaces(unittest.TestCase):
                 use()
             self.assertEqual(caught.exception.status, "INVALID_SPACE")
 
+    def test_are_64_at_a_time(self):
+        spaces = []
+        with self.assertRaisesRegex(Error, "64 managed memories are in use already; end one"):
+            for _ in range(65):
+                spaces.append(self.make(capacity="2MiB"))
+        self.assertLessEqual(len(spaces), 64)
+        spaces.pop().close()
+        spaces.append(self.make(capacity="2MiB"))
+        self.assertGreater(len(spaces), 50)
+
     def test_are_not_closed_under_live_views(self):
         for made in (lambda s: s.allocate(100).buffer(), lambda s: s.allocate(100).buffer()[5:]):
             space = Space(near="1MiB", capacity="2MiB")
