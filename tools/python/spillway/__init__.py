@@ -26,7 +26,7 @@ from .space import Space
 
 __all__ = ["Block", "BudgetTooSmall", "Error", "PlannedStep", "Space", "budget", "byte_count",
            "capture", "cuda_allocator", "cuda_mem_pool", "cupy_allocator", "default_space",
-           "explain", "load", "needs", "plan", "saved_tensors", "set_default", "version"]
+           "explain", "load", "needs", "optimizer", "plan", "saved_tensors", "set_default", "version"]
 
 
 def saved_tensors(space, keep=(), smallest="64KiB"):
@@ -51,6 +51,16 @@ def capture(model, inputs, optimizer=None, **options):
 def explain(model, timeline=None):
     """Prints and returns what a compiled model's plan does; see pytorch.explain."""
     return with_pytorch("explain").explain(model, timeline)
+
+
+def optimizer(plain, near="64MiB", far=None, clip_norm=None, as_gradients_come=False):
+    """`plain`, a torch.optim.AdamW or the like, with its state in far memory; the same bits.
+
+    `near` bytes hold the parts of the state that are on their way; `far` is a folder, or None for
+    other RAM. `clip_norm` is torch.nn.utils.clip_grad_norm_() before each step. With
+    `as_gradients_come` a parameter is updated, and its gradient gone, during the backward pass.
+    """
+    return with_pytorch("far_optimizer").optimizer(plain, near, far, clip_norm, as_gradients_come)
 
 
 def with_pytorch(name):

@@ -1,9 +1,11 @@
 """Several models, several sizes, several modes: each call runs under the plan that is its own."""
 
 import contextlib
+import gc
 import io
 import unittest
 import warnings
+import weakref
 
 from pytorch_case import (Attention, Convolutions, PyTorchCase, functional, image_step, nn, spillway,
                           text_step, torch, train)
@@ -76,6 +78,27 @@ class Models(PyTorchCase):
         model.eval()
         call(batch).sum().backward()
         self.assertEqual(len(self.plans_of(model)), 2)
+
+    def test_a_model_goes_with_its_last_reference(self):
+        def trained(entered):
+            model = self.made(Attention)
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+            with entered(model, optimizer) as call:
+                text_step(model)(call).backward()
+                optimizer.step()
+            self.assertTrue(self.plans_of(model))
+            return weakref.ref(model.words.weight)
+
+        @contextlib.contextmanager
+        def compiled(model, optimizer):
+            yield torch.compile(model, backend="spillway", options={
+                "budget": "min", "optimizer": optimizer})
+
+        for entered in (compiled, lambda m, o: spillway.budget(m, o, "min")):
+            gone = trained(entered)
+            torch._dynamo.reset()
+            gc.collect()
+            self.assertIsNone(gone())
 
     def test_plans_of_one_model_share_the_way_to_far_memory(self):
         model = self.made(Attention)

@@ -4,13 +4,14 @@ import logging
 
 import torch
 
+from .options import without_owning
 from .region import Region
 
 
 def spillway(module, example_inputs, *, options=None, **_):
     """Compiles a graph of Dynamo's; the plan is made at its first call, with all that is held."""
     del example_inputs
-    return Region(module, options or {})
+    return Region(module, without_owning(options))
 
 
 def ignore_warnings_given_once():

@@ -4,7 +4,7 @@ import contextlib
 
 from ..library import Error
 from .backend import spillway
-from .options import Options
+from .options import Options, without_owning
 
 
 @contextlib.contextmanager
@@ -18,7 +18,7 @@ def budget(model, optimizer, limit, far=None, **options):
     if not any(p.requires_grad for p in model.parameters()):
         raise Error(f"{type(model).__name__} has no parameter that requires a gradient; there is "
                     "no training step to plan")
-    given = {"budget": limit, "far": far, "optimizer": optimizer, **options}
+    given = without_owning({"budget": limit, "far": far, "optimizer": optimizer, **options})
     Options(given)
     before = model._compiled_call_impl
     model.compile(backend=spillway, options=given, dynamic=False)

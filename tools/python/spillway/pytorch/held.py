@@ -11,6 +11,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ..library import Error
+from .far_optimizer import FarOptimizer
+
+PART_OF_UPDATE = 2  # what kernels make for one part, of the near memory of three
 
 
 def live_tensors(device):
@@ -63,6 +66,8 @@ def optimizer_need(optimizer):
 
     Throws: Error when the optimizer takes no such step.
     """
+    if isinstance(optimizer, FarOptimizer):
+        return OptimizerNeed(0, PART_OF_UPDATE * optimizer.near)  # its near memory is a tensor
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     state = tree_leaves(list(optimizer.state.values()))
     shadows = {id(t): without_memory(t) for t in [*parameters, *state]

@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import weakref
 
 import torch
 
@@ -31,13 +32,32 @@ class Options:
         if self.far is not None and not os.path.isdir(self.far):
             raise Error(f"there is no folder {self.far} for far memory; give one that is there, or "
                         "leave far out to have it in RAM")
-        given = self.optimizer
-        self.optimizers = list(given) if isinstance(given, (list, tuple)) else [given]
-        self.optimizers = [each for each in self.optimizers if each is not None]
+        self.references = references_to(self.optimizer)
         for each in self.optimizers:
             if not isinstance(each, torch.optim.Optimizer):
                 raise Error(f"optimizer is a {type(each).__name__}; give the torch.optim.Optimizer "
                             "of the model, or a list of them")
+
+    @property
+    def optimizers(self):
+        """Those that were given and are still there."""
+        found = [r() if isinstance(r, weakref.ref) else r for r in self.references]
+        return [each for each in found if each is not None]
+
+
+def without_owning(given):
+    """The options with weak references to optimizers: plans outlive the program's interest in a
+    model otherwise, whose parameters the optimizer has."""
+    if not given or given.get("optimizer") is None:
+        return dict(given or {})
+    return {**given, "optimizer": references_to(given["optimizer"])}
+
+
+def references_to(optimizers):
+    """Weak ones to optimizers; anything else as it is, to be refused."""
+    several = optimizers if isinstance(optimizers, (list, tuple)) else [optimizers]
+    return tuple(weakref.ref(each) if isinstance(each, torch.optim.Optimizer) else each
+                 for each in several)
 
 
 def nearest(name):
