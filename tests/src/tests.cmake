@@ -10,7 +10,8 @@ spillway_test(data_tests
 # The drop-in allocator: its C functions from outside.
 spillway_test(dropin_tests
   SOURCES src/dropin/block_pieces_test.cpp src/dropin/c_functions_test.cpp
-          src/dropin/far_failure_test.cpp src/dropin/fork_test.cpp src/dropin/frameworks_test.cpp
+          src/dropin/far_failure_test.cpp src/dropin/far_functions_test.cpp
+          src/dropin/fork_test.cpp src/dropin/frameworks_test.cpp
           src/dropin/learned_functions_test.cpp src/dropin/learned_threads_test.cpp
           src/dropin/misuse_test.cpp src/dropin/stress_test.cpp
           ${PROJECT_SOURCE_DIR}/src/dropin/block_pieces.cpp  # the library shows only C

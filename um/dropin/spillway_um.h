@@ -268,6 +268,32 @@ typedef struct spillway_um_counters {
 SPILLWAY_UM_API spillway_um_status spillway_um_get_counters(spillway_um_space space,
                                                             spillway_um_counters* counters);
 
+/* ---- far memory alone: for programs that copy to and from it by themselves ---- */
+
+/* Addresses, offsets and sizes of copies are multiples of it. */
+#define SPILLWAY_UM_FAR_ALIGNMENT 4096
+
+/* Far memory of the host without addresses: other RAM, or a file. No near memory belongs to it. */
+typedef struct spillway_um_far {
+  uint64_t id; /* 0: none */
+} spillway_um_far;
+
+/* Makes far memory of so many bytes: in RAM where `folder` is NULL, else in a file there, which
+ * gets all its room now, has no name, and is gone when the process ends, however it ends. */
+SPILLWAY_UM_API spillway_um_status spillway_um_far_create(const char* folder, uint64_t bytes,
+                                                          spillway_um_far* far);
+/* Ends it when calls that are inside it have returned. */
+SPILLWAY_UM_API spillway_um_status spillway_um_far_destroy(spillway_um_far far);
+
+/* Return when the bytes have moved; a thread of the program's makes them asynchronous. Copies of
+ * ranges that do not overlap may be made at the same time. What was never written reads as
+ * anything. FAILED where the file cannot be read or written, or no longer holds what was written.
+ */
+SPILLWAY_UM_API spillway_um_status spillway_um_far_write(spillway_um_far far, uint64_t offset,
+                                                         const void* from, size_t bytes);
+SPILLWAY_UM_API spillway_um_status spillway_um_far_read(spillway_um_far far, uint64_t offset,
+                                                        void* to, size_t bytes);
+
 /* ---- the default space: one for the process, for PyTorch and CuPy ---- */
 
 /* Says what the default space is made of. It is made when it is first needed; from then on this is

@@ -34,6 +34,10 @@ class Handle(ctypes.Structure):
     _fields_ = [("id", ctypes.c_uint64)]
 
 
+class FarHandle(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_uint64)]
+
+
 def counter_fields(*names):
     return [("version", ctypes.c_uint32), ("reserved", ctypes.c_uint32)] + [
         (name, ctypes.c_uint64) for name in names]
@@ -72,6 +76,10 @@ STATUS_FUNCTIONS = {  # each returns a status; after spillway_um_
     "get_counters": [Handle, POINTER(CounterValues)],
     "set_default": [POINTER(Options)],
     "default": [POINTER(Handle)],
+    "far_create": [ctypes.c_char_p, ctypes.c_uint64, POINTER(FarHandle)],
+    "far_destroy": [FarHandle],
+    "far_write": [FarHandle, ctypes.c_uint64, ADDRESS, SIZE],
+    "far_read": [FarHandle, ctypes.c_uint64, ADDRESS, SIZE],
 }
 
 

@@ -1,6 +1,8 @@
 """A model that torch.compile(backend="spillway") runs: its graphs, their plans, its far memory."""
 
 import functools
+import os
+import shutil
 import warnings
 
 import torch
@@ -9,7 +11,7 @@ from torch._functorch.partitioners import default_partition
 
 from ..space import Space
 from . import loss_only
-from .far_memory import FarMemory, free_bytes
+from .far_memory import FarMemory
 from .options import Options
 from .plan_step import plan_graphs
 from .step_graph import StepGraph
@@ -139,6 +141,13 @@ class CompiledModel:
         keep = [a for a in args if isinstance(a, torch.Tensor)]
         with SavedTensors(self.hooks_space, keep, 64 << 10):
             return module(*args)
+
+
+def free_bytes(far):
+    """What there is for far memory, in a folder or in RAM."""
+    if far is not None:
+        return shutil.disk_usage(far).free
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def situation(args):

@@ -15,11 +15,7 @@ class Explanation:
 
     def __init__(self, model):
         self.plans = list(model.plans)
-        parts = [described(p) for p in self.plans]
-        refused = model.memory.space.counters()["refused_hints"] if model.memory else 0
-        if refused:
-            parts.append(f"hints         {refused} refused: moves waited for room near")
-        self.text = "\n".join(parts)
+        self.text = "\n".join(described(p) for p in self.plans)
 
     def __str__(self):
         return self.text

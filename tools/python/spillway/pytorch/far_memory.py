@@ -1,70 +1,150 @@
-"""Blocks of a step outside near memory: in a space of the drop-in, in RAM or a file."""
+"""Blocks of a step outside near memory: in other RAM or in a file, moved beside the computation."""
 
+import concurrent.futures
 import ctypes
 import itertools
-import os
-import shutil
-import threading
+import mmap
 import weakref
 
 import torch
 
-from ..space import Space
+from ..far_store import ALIGNMENT, FarStore, rounded
 from .step_graph import span
 
-IDENTIFIERS = itertools.count(1)
-LIVE = weakref.WeakValueDictionary()  # operators know a memory by its number
-MOST_ROOM = 1 << 38  # bytes; what knows of each page grows with it
+SMALL = 64 << 10  # bytes; larger blocks come back without a copy, and are padded for that
+MOST_SLOT = 4 << 20
+LEAST_STORE = 8 << 20
+NUMBERS = itertools.count(1)
+MEMORIES = weakref.WeakValueDictionary()  # operators know a memory by its number
+BLOCKS = weakref.WeakValueDictionary()  # and a block by its own
 
 
-def free_bytes(far):
-    """What there is for far memory, in a folder or in RAM."""
-    if far is not None:
-        return shutil.disk_usage(far).free
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+def bytes_near(size):
+    """Of a block of `size` bytes once it has come back."""
+    return size if size < SMALL else rounded(size) + ALIGNMENT
 
 
 class FarMemory:
-    """A space of its own, with `near` bytes through which blocks come and go, and as much room in
-    RAM or in a folder as half of what is free.
+    """Far memory that grows as it is needed. `near` bytes are for stores on their way.
 
-    A block in it is a tensor of bytes, which lives as long as that tensor.
+    store() copies a tensor into them and returns; a thread writes. prefetch() makes the tensor that
+    wait() gives back; another thread reads into it.
     """
 
     def __init__(self, near, far):
-        capacity = min(MOST_ROOM, free_bytes(far) // 2)
-        self.space = Space(near=near, capacity=max(capacity, 2 * near), far=far)
-        self.near = near
-        self.number = next(IDENTIFIERS)
-        self.prepared = threading.local()
-        self.layouts = {}  # of stored tensors, by the address of their bytes
-        LIVE[self.number] = self
-
-    def prepare(self):
-        """Lets this thread touch the space."""
-        if not getattr(self.prepared, "is_done", False):
-            self.space.prepare_thread()
-            self.prepared.is_done = True
+        self.near, self.far = near, far
+        slot = min(MOST_SLOT, near // 4 // ALIGNMENT * ALIGNMENT)
+        self.slots = [Slot(slot) for _ in range(near // slot)]
+        self.stores = []
+        self.free = {}  # (store, offset) by bytes
+        self.writer, self.reader = (concurrent.futures.ThreadPoolExecutor(1, name)
+                                    for name in ("spillway out", "spillway in"))
+        self.number = next(NUMBERS)
+        MEMORIES[self.number] = self
 
     def store(self, near):
-        """A copy of a tensor's bytes, on its way far when this returns."""
-        self.prepare()
+        """A tensor that stands for the bytes of `near` in far memory, as long as it lives."""
+        block = FarBlock(self, near)
+        address, left = block.first_byte(near), block.size
+        while left:
+            slot = self.slots.pop(0)
+            self.slots.append(slot)
+            slot.wait()
+            size = min(left, slot.size)
+            ctypes.memmove(slot.address, address, size)
+            slot.write = self.writer.submit(block.store.write, block.offset + block.size - left,
+                                            slot.address, rounded(size))
+            address, left = address + size, left - size
+            block.writes.append(slot.write)
+        handle = (ctypes.c_int64 * 1)(block.number)
+        handle.block = block  # given back with the last tensor over it
+        return torch.frombuffer(handle, dtype=torch.int64)
+
+    def take(self, size):
+        """A store, and an offset in it where `size` bytes are free."""
+        known = self.free.get(size)
+        if known:
+            return known.pop()
+        last = self.stores[-1] if self.stores else None
+        if last is None or last.used + size > last.size:
+            last = FarStore(max(LEAST_STORE, size, last.size if last else 0), self.far)
+            last.used = 0
+            self.stores.append(last)
+        last.used += size
+        return last, last.used - size
+
+    def give_back(self, size, place):
+        """What take() gave."""
+        self.free.setdefault(size, []).append(place)
+
+
+class Slot:
+    """Near memory for a part of a block on its way far."""
+
+    def __init__(self, size):
+        self.memory, self.size = mmap.mmap(-1, size), size  # page-aligned
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        self.write = None
+
+    def wait(self):
+        """Until it is free. Throws: Error where far memory has failed."""
+        if self.write is not None:
+            self.write.result()
+
+
+class FarBlock:
+    """One tensor's bytes, from its first element to its last, in far memory."""
+
+    def __init__(self, memory, near):
         begin, end = span(near)
-        block = self.space.allocate(end - begin)
-        ctypes.memmove(block.address, near.untyped_storage().data_ptr() + begin, end - begin)
-        self.space.offload(block)
+        self.memory, self.size = memory, end - begin
         # The kernels' own layout: that of fake tensors may be another one.
-        self.layouts[block.address] = near.dtype, near.shape, near.stride()
-        return torch.frombuffer(block.buffer(), dtype=torch.uint8)
+        self.layout = near.dtype, near.shape, near.stride()
+        self.room = rounded(self.size)
+        self.store, self.offset = memory.take(self.room)
+        self.writes = []
+        self.near = self.read = None
+        self.number = next(NUMBERS)
+        BLOCKS[self.number] = self
 
-    def prefetch(self, far):
-        """Starts bringing a block near."""
-        self.space.prefetch(far)
+    def first_byte(self, near):
+        """Its address in a tensor of the layout."""
+        return near.untyped_storage().data_ptr() + span(near)[0]
 
-    def load(self, far):
-        """The tensor that was stored, in ordinary memory."""
-        self.prepare()
-        near = torch.empty(far.numel(), dtype=torch.uint8)
-        ctypes.memmove(near.data_ptr(), far.data_ptr(), far.numel())
-        dtype, shape, stride = self.layouts[far.data_ptr()]
-        return near.view(dtype).as_strided(shape, stride)
+    def prefetch(self):
+        """Starts bringing it near."""
+        if self.near is not None:
+            return
+        self.near = torch.empty(bytes_near(self.size), dtype=torch.uint8)
+        self.read = self.memory.reader.submit(self.bring)
+
+    def bring(self):
+        """In the reader's thread, after the writer's."""
+        for write in self.writes:
+            write.result()
+        if self.size >= SMALL:
+            self.store.read(self.offset, self.aligned(), self.room)
+        elif self.size:
+            with mmap.mmap(-1, self.room) as piece:
+                source = ctypes.c_char.from_buffer(piece)
+                self.store.read(self.offset, ctypes.addressof(source), self.room)
+                ctypes.memmove(self.near.data_ptr(), ctypes.addressof(source), self.size)
+                del source
+
+    def aligned(self):
+        """The address in `near` where a large block begins."""
+        return rounded(self.near.data_ptr())
+
+    def wait(self):
+        """The tensor that was stored. Throws: Error where far memory has failed."""
+        self.prefetch()
+        self.read.result()
+        near, self.near, self.read = self.near, None, None
+        begin = rounded(near.data_ptr()) - near.data_ptr() if self.size >= SMALL else 0
+        dtype, shape, stride = self.layout
+        return near[begin:begin + self.size].view(dtype).as_strided(
+            shape, stride, begin // dtype.itemsize)
+
+    def __del__(self):
+        concurrent.futures.wait([*self.writes, *filter(None, [self.read])])
+        self.memory.give_back(self.room, (self.store, self.offset))

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import warnings
 import weakref
 
 import torch
@@ -30,14 +31,11 @@ def storages(tensors):
     return sizes
 
 
-def optimizer_of(parameters):
-    """The optimizer that the program has made for them, if there is one."""
+def optimizers_of(parameters):
+    """The optimizers that the program has made for them."""
     wanted = {id(p) for p in parameters}
-    for each in gc.get_objects():
-        if issubclass(type(each), torch.optim.Optimizer):
-            if any(id(p) in wanted for group in each.param_groups for p in group["params"]):
-                return each
-    return None
+    return [each for each in gc.get_objects() if issubclass(type(each), torch.optim.Optimizer)
+            and any(id(p) in wanted for group in each.param_groups for p in group["params"])]
 
 
 class OptimizerNeed:
@@ -47,33 +45,51 @@ class OptimizerNeed:
         self.state, self.update = state, update
 
 
+def need_of_all(optimizers):
+    """Of several, which step one after another. An optimizer whose step cannot be tried without
+    memory is counted with what it has now, after a warning."""
+    needs = []
+    for optimizer in optimizers:
+        try:
+            needs.append(optimizer_need(optimizer))
+        except Error as error:
+            warnings.warn(f"spillway: {error}; the budget counts only what it holds already",
+                          stacklevel=2)
+    return OptimizerNeed(sum(n.state for n in needs), max((n.update for n in needs), default=0))
+
+
 def optimizer_need(optimizer):
     """Found by a step of a copy over tensors without memory.
 
     Throws: Error when the optimizer takes no such step.
     """
-    if optimizer is None:
-        return OptimizerNeed()
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    shadows = {id(t): without_memory(t) for t in
-               [*parameters, *tree_leaves(list(optimizer.state.values()))]
+    state = tree_leaves(list(optimizer.state.values()))
+    shadows = {id(t): without_memory(t) for t in [*parameters, *state]
                if isinstance(t, torch.Tensor)}
-    has = sum(storages(t for t in tree_leaves(list(optimizer.state.values()))
-                       if isinstance(t, torch.Tensor)).values())
+    has = bytes_in(optimizer.state)
     try:
         twin = copy.deepcopy(optimizer, dict(shadows))
+        for group in twin.param_groups:
+            if group.get("fused"):  # has kernels for memory only, and the same state
+                group["fused"] = False
         for parameter in parameters:
             shadow = shadows[id(parameter)]
             if parameter.requires_grad:
                 shadow.grad = torch.empty_like(shadow)
         with AllocationCount() as count:
             twin.step()
-        after = sum(storages(t for t in tree_leaves(list(twin.state.values()))
-                             if isinstance(t, torch.Tensor)).values())
-    except Exception as error:
+    except Exception as error:  # pylint: disable=broad-exception-caught
         raise Error(f"cannot tell what {type(optimizer).__name__} will hold: a step of it over "
-                    f"tensors without memory fails ({error})") from error
-    return OptimizerNeed(max(0, after - has), max(0, count.peak - max(0, after - has)))
+                    f"tensors without memory fails ({str(error).splitlines()[0]})") from error
+    grown = max(0, bytes_in(twin.state) - has)
+    return OptimizerNeed(grown, max(0, count.peak - grown))
+
+
+def bytes_in(state):
+    """Of an optimizer's state."""
+    return sum(storages(t for t in tree_leaves(list(state.values()))
+                        if isinstance(t, torch.Tensor)).values())
 
 
 def without_memory(tensor):

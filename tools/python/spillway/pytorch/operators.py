@@ -1,8 +1,8 @@
 """The moves of a plan as PyTorch operators: spillway::store, prefetch and wait.
 
-    far = store(near, memory)            its bytes in far memory; `near` may go
-    prefetch(far, memory)                starts bringing them back
-    near = wait(far, memory, ...)        an ordinary tensor of the same layout and bits
+    far = store(near, memory)    stands for its bytes in far memory; `near` may go
+    prefetch(far)                starts bringing them back
+    near = wait(far, ...)        an ordinary tensor of the same layout and bits
 
 They have effects, so that no pass of torch.fx drops them, and graphs run in their own order.
 """
@@ -11,53 +11,44 @@ import torch
 from torch.fx.node import has_side_effect
 
 from ..library import Error
-from .far_memory import LIVE
-from .step_graph import span
+from .far_memory import BLOCKS, MEMORIES
 
 LIBRARY = torch.library.Library("spillway", "DEF")
 LIBRARY.define("store(Tensor near, int memory) -> Tensor")
-LIBRARY.define("prefetch(Tensor far, int memory) -> ()")
-LIBRARY.define("wait(Tensor far, int memory, int[] size, int[] stride, ScalarType dtype) "
-               "-> Tensor")
+LIBRARY.define("prefetch(Tensor far) -> ()")
+LIBRARY.define("wait(Tensor far, int[] size, int[] stride, ScalarType dtype) -> Tensor")
 
 STORE = torch.ops.spillway.store.default
 PREFETCH = torch.ops.spillway.prefetch.default
 WAIT = torch.ops.spillway.wait.default
 
 
-def memory_numbered(number):
-    """Throws: Error where the model that it belonged to is gone."""
-    if number not in LIVE:
-        raise Error("the far memory of this graph is closed; compile the model again")
-    return LIVE[number]
-
-
 def store(near, memory):
     """The bytes from the tensor's first element to its last."""
-    return memory_numbered(memory).store(near)
+    if memory not in MEMORIES:
+        raise Error("the far memory of this graph is gone with its model; compile the model again")
+    return MEMORIES[memory].store(near)
 
 
-def prefetch(far, memory):
+def prefetch(far):
     """A hint."""
-    memory_numbered(memory).prefetch(far)
+    BLOCKS[int(far)].prefetch()
 
 
-def wait(far, memory, size, stride, dtype):
+def wait(far, size, stride, dtype):
     """As store() was given it."""
     del size, stride, dtype
-    return memory_numbered(memory).load(far)
+    return BLOCKS[int(far)].wait()
 
 
 def fake_store(near, memory):
-    """Its layout."""
+    """Its layout: one number."""
     del memory
-    begin, end = span(near)
-    return torch.empty(end - begin, dtype=torch.uint8, device=near.device)
+    return torch.empty(1, dtype=torch.int64, device=near.device)
 
 
-def fake_wait(far, memory, size, stride, dtype):
+def fake_wait(far, size, stride, dtype):
     """Its layout."""
-    del memory
     return torch.empty_strided(size, stride, dtype=dtype, device=far.device)
 
 

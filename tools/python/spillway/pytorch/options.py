@@ -11,7 +11,7 @@ from ..planning import budget_bytes
 DEFAULTS = {
     "budget": "60%",  # peak bytes of all tensors alive in a step
     "far": None,  # a folder for far memory; None: other RAM
-    "optimizer": None,  # None: looked for among the program's objects
+    "optimizer": None,  # or several; None: looked for among the program's objects
     "planner": "joint",
     "recompute": True,
 }
@@ -31,9 +31,13 @@ class Options:
         if self.far is not None and not os.path.isdir(self.far):
             raise Error(f"there is no folder {self.far} for far memory; give one that is there, or "
                         "leave far out to have it in RAM")
-        if self.optimizer is not None and not isinstance(self.optimizer, torch.optim.Optimizer):
-            raise Error(f"optimizer is a {type(self.optimizer).__name__}; give the "
-                        "torch.optim.Optimizer of the model")
+        given = self.optimizer
+        self.optimizers = list(given) if isinstance(given, (list, tuple)) else [given]
+        self.optimizers = [each for each in self.optimizers if each is not None]
+        for each in self.optimizers:
+            if not isinstance(each, torch.optim.Optimizer):
+                raise Error(f"optimizer is a {type(each).__name__}; give the torch.optim.Optimizer "
+                            "of the model, or a list of them")
 
 
 def nearest(name):

@@ -5,6 +5,7 @@ import torch
 from .. import planning
 from ..sizes import size_text
 from . import op_costs, schedule
+from .far_rates import far_rates
 from .rewrite import rewrite
 from .step_trace import numbers_of, trace_of
 
@@ -83,8 +84,8 @@ def too_small(budget, refusal, passage):
 
 
 def link_of(far):
-    """How fast blocks move: copies by the thread that computes, and a disk where there is one."""
-    rate = 1e9 if far is not None else 4e9
-    return {"offload_bytes_per_second": rate, "prefetch_bytes_per_second": rate,
-            "latency_ns": 20000, "duplex": True,
+    """How fast blocks move, as measured once in each folder."""
+    out, back = far_rates(far)
+    return {"offload_bytes_per_second": out, "prefetch_bytes_per_second": back,
+            "latency_ns": 50000, "duplex": True,
             "compute_speed_while_moving": 1.0 if torch.get_num_threads() == 1 else 0.8}

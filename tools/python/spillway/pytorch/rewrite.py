@@ -7,7 +7,6 @@ from torch import fx
 
 from . import schedule
 from .operators import PREFETCH, STORE, WAIT
-from .step_graph import span
 from .step_trace import END, TURN
 
 
@@ -56,7 +55,7 @@ class GraphWriter:
             self.run(event.number)
         elif event.kind == schedule.PREFETCH:
             self.values.forget_near(event.number)
-            self.graph.call_function(PREFETCH, (self.far(event.number), self.memory.number))
+            self.graph.call_function(PREFETCH, (self.far(event.number),))
         else:
             if event.kind == schedule.STORE:
                 self.store(event.number)
@@ -72,8 +71,7 @@ class GraphWriter:
         """The block's root goes far."""
         near = self.near(block)
         far = self.graph.call_function(STORE, (near, self.memory.number))
-        begin, end = span(block.value)
-        far.meta["val"] = like(block.value, end - begin)
+        far.meta["val"] = a_number_like(block.value)
         self.values.far[block] = far
 
     def run(self, task):
@@ -112,8 +110,7 @@ class GraphWriter:
         """The block, from far memory."""
         value = block.value
         node = self.graph.call_function(WAIT, (
-            self.far(block), self.memory.number, list(value.shape), list(value.stride()),
-            value.dtype))
+            self.far(block), list(value.shape), list(value.stride()), value.dtype))
         node.meta["val"] = value
         return node
 
@@ -185,10 +182,10 @@ class GraphWriter:
         return fx.GraphModule(self.attributes, self.graph)
 
 
-def like(value, size):
-    """`size` bytes of far memory, fake as `value` is."""
+def a_number_like(value):
+    """What stands for a block in far memory, fake as `value` is."""
     with value.fake_mode:
-        return torch.empty(size, dtype=torch.uint8, device=value.device)
+        return torch.empty(1, dtype=torch.int64, device=value.device)
 
 
 def rewrite(step, events, memory):

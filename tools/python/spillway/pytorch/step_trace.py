@@ -1,5 +1,6 @@
 """A step as a spillway-trace: its tasks and blocks, and what the program does between them."""
 
+from .far_memory import bytes_near
 from .step_graph import BACKWARD, FORWARD
 
 TURN = "loss"  # from the forward graph's results to their gradients, in the program
@@ -32,8 +33,9 @@ def data_entry(block, step):
     tangents = {step.block_of[node] for node in step.tangents}
     is_held = (block.is_output or block.size == 0
                or (block.task is None and block not in tangents))
-    return {"id": block.number, "bytes": max(1, block.size),
-            "kind": "weight" if is_held else "tensor", "name": f"{block.number} {block.name}"}
+    size = block.size if is_held else bytes_near(block.size)
+    return {"id": block.number, "bytes": max(1, size), "kind": "weight" if is_held else "tensor",
+            "name": f"{block.number} {block.name}"}
 
 
 def task_entry(task):

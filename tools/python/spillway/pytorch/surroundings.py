@@ -4,7 +4,7 @@ import gc
 
 import torch
 
-from .held import live_tensors, optimizer_need, optimizer_of, storages
+from .held import live_tensors, need_of_all, optimizers_of, storages
 from .step_trace import Surroundings
 
 
@@ -16,5 +16,5 @@ def surroundings_of(args, options):
     live = storages(live_tensors("cpu"))
     for key in storages(inputs):
         live.pop(key, None)
-    need = optimizer_need(options.optimizer or optimizer_of(parameters))
+    need = need_of_all(options.optimizers or optimizers_of(parameters))
     return Surroundings(sum(live.values()) + need.state, need.update)

@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/src/dropin/space_of_c.h"
+#include "tests/temporary_folder.h"
+
+namespace spillway::dropin {
+namespace {
+
+constexpr std::size_t kBlock = SPILLWAY_UM_FAR_ALIGNMENT;
+
+struct Freed {
+  void operator()(std::byte* memory) const { std::free(memory); }
+};
+using Aligned = std::unique_ptr<std::byte, Freed>;
+
+/// Ordinary memory that far memory can be copied to and from.
+Aligned aligned(std::size_t bytes, int value) {
+  Aligned made{static_cast<std::byte*>(std::aligned_alloc(kBlock, bytes))};
+  std::fill_n(made.get(), bytes, std::byte(value));
+  return made;
+}
+
+bool holds(const Aligned& memory, std::size_t bytes, int value) {
+  return std::all_of(memory.get(), memory.get() + bytes,
+                     [&](std::byte each) { return each == std::byte(value); });
+}
+
+class FarAlone : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    const std::string path = folder_.path().string();
+    ASSERT_EQ(spillway_um_far_create(GetParam() ? path.c_str() : nullptr, 64 * kBlock, &far),
+              SPILLWAY_UM_OK)
+        << spillway_um_last_error();
+  }
+  void TearDown() override { spillway_um_far_destroy(far); }
+
+  test::TemporaryFolder folder_;
+  spillway_um_far far{};
+};
+
+INSTANTIATE_TEST_SUITE_P(RamAndFile, FarAlone, testing::Bool(),
+                         [](const auto& which) { return which.param ? "File" : "Ram"; });
+
+TEST_P(FarAlone, KeepsWhatThreadsWriteAtTheSameTime) {
+  std::vector<std::thread> threads;
+  std::vector<int> failures(8, 0);
+  for (int number = 0; number < 8; ++number) {
+    threads.emplace_back([&, number] {
+      const Aligned from = aligned(8 * kBlock, number);
+      const Aligned to = aligned(8 * kBlock, 99);
+      const std::uint64_t offset = number * 8 * kBlock;
+      const bool is_kept =
+          spillway_um_far_write(far, offset, from.get(), 8 * kBlock) == SPILLWAY_UM_OK &&
+          spillway_um_far_read(far, offset, to.get(), 8 * kBlock) == SPILLWAY_UM_OK &&
+          holds(to, 8 * kBlock, number);
+      failures[number] = is_kept ? 0 : 1;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failures, std::vector<int>(8, 0));
+}
+
+TEST_P(FarAlone, RefusesWhatItCannotCopy) {
+  const Aligned memory = aligned(2 * kBlock, 1);
+  std::byte* const at = memory.get();
+  expect_refused(spillway_um_far_write(far, 1, at, kBlock), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "offset 1 is no multiple of 4096");
+  expect_refused(spillway_um_far_write(far, 0, at, 5), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "size 5 is no multiple");
+  expect_refused(spillway_um_far_read(far, 0, at + 64, kBlock), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "is no multiple of 4096");
+  expect_refused(spillway_um_far_read(far, 0, nullptr, kBlock), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "the address is NULL");
+  for (const std::uint64_t offset : {63 * kBlock, 64 * kBlock, SIZE_MAX - kBlock + 1}) {
+    expect_refused(spillway_um_far_read(far, offset, at, 2 * kBlock), SPILLWAY_UM_INVALID_ARGUMENT,
+                   "are not all in far memory of 262144 bytes");
+  }
+}
+
+TEST_P(FarAlone, EndsOnce) {
+  const Aligned memory = aligned(kBlock, 1);
+  EXPECT_EQ(spillway_um_far_destroy(far), SPILLWAY_UM_OK);
+  expect_refused(spillway_um_far_destroy(far), SPILLWAY_UM_INVALID_ARGUMENT, "it was destroyed");
+  expect_refused(spillway_um_far_read(far, 0, memory.get(), kBlock), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "is not alive here");
+}
+
+TEST_P(FarAlone, AChildHasNone) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "TSan has no threads in the child of a process with threads";
+#endif
+  const pid_t child = fork();
+  if (child == 0) _exit(spillway_um_far_destroy(far) == SPILLWAY_UM_INVALID_ARGUMENT ? 7 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(FarAloneCreate, RefusesWhatMakesNoSense) {
+  spillway_um_far far{.id = 5};
+  expect_refused(spillway_um_far_create(nullptr, 0, &far), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "far memory of no bytes");
+  EXPECT_EQ(far.id, 0U);
+  expect_refused(spillway_um_far_create(nullptr, 4097, &far), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "size 4097 is no multiple");
+  expect_refused(spillway_um_far_create(nullptr, kBlock, nullptr), SPILLWAY_UM_INVALID_ARGUMENT,
+                 "far is NULL");
+  EXPECT_NE(spillway_um_far_create("/no/such/folder/at/all", kBlock, &far), SPILLWAY_UM_OK);
+  EXPECT_EQ(far.id, 0U);
+}
+
+}  // namespace
+}  // namespace spillway::dropin

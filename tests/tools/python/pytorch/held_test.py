@@ -1,0 +1,54 @@
+"""What optimizers will hold, found without giving them memory."""
+
+import unittest
+import warnings
+
+from pytorch_case import Convolutions, PyTorchCase, image_step, spillway, torch
+from spillway.pytorch.held import bytes_in, need_of_all, optimizer_need, optimizers_of
+
+
+class Optimizers(PyTorchCase):
+    def test_each_needs_what_its_first_step_makes(self):
+        for kind, given in ((torch.optim.AdamW, {}), (torch.optim.AdamW, {"fused": True}),
+                            (torch.optim.AdamW, {"foreach": True, "amsgrad": True}),
+                            (torch.optim.SGD, {"momentum": 0.9}), (torch.optim.SGD, {}),
+                            (torch.optim.RMSprop, {}), (torch.optim.Adagrad, {})):
+            with self.subTest(kind=kind.__name__, **given):
+                model = self.made(Convolutions)
+                optimizer = kind(model.parameters(), lr=1e-3, **given)
+                before = bytes_in(optimizer.state)
+                expected = optimizer_need(optimizer).state
+                image_step(model)(model).backward()
+                optimizer.step()
+                self.assertEqual(bytes_in(optimizer.state) - before, expected)
+
+    def test_all_optimizers_of_a_model_are_counted(self):
+        model = self.made(Convolutions)
+        parameters = list(model.parameters())
+        both = [torch.optim.AdamW(parameters[:3]), torch.optim.SGD(parameters[3:], momentum=0.9)]
+        found = optimizers_of(parameters)
+        self.assertCountEqual(map(id, found), map(id, both))
+        self.assertEqual(need_of_all(found).state, sum(optimizer_need(o).state for o in both))
+        self.assertEqual(need_of_all([]).state, 0)
+
+    def test_one_that_cannot_be_tried_is_warned_of_and_trains(self):
+        model = self.made(Convolutions)
+        optimizer = torch.optim.LBFGS(model.parameters())
+        call = torch.compile(model, backend="spillway", options={
+            "budget": "100%", "optimizer": [optimizer]})
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            image_step(model)(call).backward()
+        told = [str(w.message) for w in caught if "spillway" in str(w.message)]
+        self.assertEqual(len(told), 1)
+        self.assertRegex(told[0], "cannot tell what LBFGS will hold.*holds already")
+
+    def test_what_is_no_optimizer_is_refused(self):
+        model = self.made(Convolutions)
+        call = torch.compile(model, backend="spillway", options={"optimizer": [model]})
+        with self.assertRaisesRegex(spillway.Error, "optimizer is a Convolutions; give"):
+            image_step(model)(call)
+
+
+if __name__ == "__main__":
+    unittest.main()
