@@ -18,7 +18,7 @@ import torch
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 
-from pytorch_models import MODELS, model_and_loss
+from pytorch_models import MODELS, items, model_and_loss
 from pytorch_ways import way_of
 from tensor_memory import peaks_of, resident
 
@@ -61,17 +61,18 @@ def seconds_of(step):
 def run(options):
     """As this module says. The first step, in which ways prepare, is timed whatever the options."""
     training = Training(options)
-    steps, far = [], training.way.near_beside_tensors
+    steps, near = [], training.way.near_beside_tensors
     torch.manual_seed(11)
     with training.way.training(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for number in range(options.steps):
             training.optimizer.zero_grad()
             if options.memory and number > 0:
-                steps.append(peaks_of(training.step, far()))
+                steps.append(peaks_of(training.step, near()))
             else:
                 steps.append({"seconds": seconds_of(training.step)})
     return {"losses": training.losses, "state": training.state_digest(), "steps": steps,
+            "items": items(options.model, options.size, options.batch),
             "parameters": sum(p.numel() for p in training.model.parameters()),
             "warnings": [str(w.message) for w in caught if "spillway" in str(w.message)],
             **training.way.facts()}

@@ -19,6 +19,7 @@ BATCHES = {
     "efficientnet_b0": {"small": (16, 128), "real": (16, 224)},
 }
 MODELS = tuple(BATCHES)
+TEXT_MODELS = ("gpt2", "llama", "bert")
 BLOCKS = {"GPT2Block", "LlamaDecoderLayer", "BertLayer", "ViTLayer", "Bottleneck", "CNBlock",
           "SwinTransformerBlock", "MBConv"}  # classes of what a model repeats
 SMALL_WORDS = 2000
@@ -28,9 +29,15 @@ def model_and_loss(name, size, batch=None):
     """A model in training mode, and a function that gives its loss on a batch when it is called
     with the model, or with what stands for it."""
     usual, extent = BATCHES[name][size]
-    make = text_model if name in ("gpt2", "llama", "bert") else image_model
+    make = text_model if name in TEXT_MODELS else image_model
     model, loss_of = make(name, size, batch or usual, extent)
     return model.train(), loss_of
+
+
+def items(name, size, batch=None):
+    """Words or images of a step."""
+    usual, extent = BATCHES[name][size]
+    return (batch or usual) * (extent if name in TEXT_MODELS else 1)
 
 
 def text_model(name, size, batch, length):
