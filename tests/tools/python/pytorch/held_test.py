@@ -31,6 +31,40 @@ class Optimizers(PyTorchCase):
         self.assertEqual(need_of_all(found).state, sum(optimizer_need(o).state for o in both))
         self.assertEqual(need_of_all([]).state, 0)
 
+    def test_trying_one_changes_nothing_whatever_is_around_it(self):
+        class Around(torch.optim.Optimizer):
+            """As accelerate's: all attributes are copied, and the step belongs to the real one."""
+
+            def __init__(self, inner):  # pylint: disable=super-init-not-called
+                self.optimizer = inner
+                self.step = lambda: inner.step()  # pylint: disable=unnecessary-lambda
+
+            def __getattr__(self, name):
+                return getattr(self.__dict__["optimizer"], name)
+
+            def __getstate__(self):
+                return self.__dict__
+
+        model = self.made(Convolutions)
+        inner = torch.optim.AdamW(model.parameters(), lr=0.1)
+        torch.optim.lr_scheduler.StepLR(inner, 1)  # puts a step of its own on the instance
+        around = Around(inner)
+        image_step(model)(model).backward()
+        before = [p.clone() for p in model.parameters()]
+        self.assertEqual(optimizers_of(list(model.parameters())), [inner])
+        for given in ([around], [inner], [around, inner]):
+            need = need_of_all(given)
+            self.assertGreater(need.state, 0)
+            self.assertEqual(need.state, optimizer_need(inner).state)
+        self.assertEqual(bytes_in(inner.state), 0)
+        for p, value in zip(model.parameters(), before, strict=True):
+            self.assertTrue(torch.equal(p, value))
+
+    def test_far_state_is_not_counted_with_the_plain_optimizer_inside(self):
+        model = self.made(Convolutions)
+        optimizer = spillway.optimizer(torch.optim.AdamW(model.parameters()))
+        self.assertEqual(optimizers_of(list(model.parameters())), [optimizer])
+
     def test_one_that_cannot_be_tried_is_warned_of_and_trains(self):
         model = self.made(Convolutions)
         optimizer = torch.optim.LBFGS(model.parameters())

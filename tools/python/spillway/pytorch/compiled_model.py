@@ -39,7 +39,7 @@ class CompiledModel:
     def __init__(self, given, root=None):
         self.given, self.root = given, root  # a weak reference to a module, or None
         self.name = "a step of PyTorch"
-        self.first = {}  # the graph to plan, by is_training()
+        self.first = {}  # parameters of the graph to plan, by is_training()
         self.calls = {}  # what runs a graph, by the graph and its situation
         self.plans = []
         self.told = set()
@@ -66,7 +66,7 @@ class CompiledModel:
 
     def compile(self, region, args):
         """What runs a graph in the situation of `args`: under a plan, or else by hooks."""
-        reason = self.reason_against(region)
+        reason = self.reason_against(region, args)
         if reason is None:
             try:
                 return self.planned(region, args)
@@ -74,10 +74,11 @@ class CompiledModel:
                 reason = str(why)
         return lambda *args: self.hooked(region.module, args, reason)
 
-    def reason_against(self, region):
-        """Why a graph is not planned; None where it is."""
-        first = self.first.setdefault(self.is_training(), region)
-        if first is not region and first.code() != region.code():
+    def reason_against(self, region, args):
+        """Why a graph is not planned; None where it is: what Dynamo captures of the same part of a
+        model, for other sizes, has the same parameters."""
+        part = frozenset(id(a) for a in args if is_parameter(a)) or region.code()
+        if self.first.setdefault(self.is_training(), part) != part:
             return SEVERAL_GRAPHS
         planned = sum(r is region for r, *_ in self.calls)
         return SIZES_CHANGE if planned >= MOST_PLANS else None
@@ -141,6 +142,10 @@ class CompiledModel:
         keep = [a for a in args if isinstance(a, torch.Tensor)]
         with SavedTensors(self.hooks_space, keep, 64 << 10):
             return module(*args)
+
+
+def is_parameter(value):
+    return isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad
 
 
 def free_bytes(far):

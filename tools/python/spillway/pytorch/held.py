@@ -35,10 +35,19 @@ def storages(tensors):
 
 
 def optimizers_of(parameters):
-    """The optimizers that the program has made for them."""
+    """The optimizers that the program has made for them, without what is around or inside one."""
     wanted = {id(p) for p in parameters}
-    return [each for each in gc.get_objects() if issubclass(type(each), torch.optim.Optimizer)
-            and any(id(p) in wanted for group in each.param_groups for p in group["params"])]
+    found = [unwrapped(each) for each in gc.get_objects()
+             if issubclass(type(each), torch.optim.Optimizer)
+             and any(id(p) in wanted for group in each.param_groups for p in group["params"])]
+    inside = {id(each.plain) for each in found if isinstance(each, FarOptimizer)}
+    return list({id(each): each for each in found if id(each) not in inside}.values())
+
+
+def unwrapped(optimizer):
+    """What does the work inside a wrapper, such as accelerate's."""
+    inner = getattr(optimizer, "optimizer", None)
+    return unwrapped(inner) if isinstance(inner, torch.optim.Optimizer) else optimizer
 
 
 class OptimizerNeed:
@@ -52,7 +61,7 @@ def need_of_all(optimizers):
     """Of several, which step one after another. An optimizer whose step cannot be tried without
     memory is counted with what it has now, after a warning."""
     needs = []
-    for optimizer in optimizers:
+    for optimizer in {id(o): o for o in map(unwrapped, optimizers)}.values():
         try:
             needs.append(optimizer_need(optimizer))
         except Error as error:
@@ -74,7 +83,7 @@ def optimizer_need(optimizer):
                if isinstance(t, torch.Tensor)}
     has = bytes_in(optimizer.state)
     try:
-        twin = copy.deepcopy(optimizer, dict(shadows))
+        twin = twin_of(optimizer, shadows)
         for group in twin.param_groups:
             if group.get("fused"):  # has kernels for memory only, and the same state
                 group["fused"] = False
@@ -83,12 +92,22 @@ def optimizer_need(optimizer):
             if parameter.requires_grad:
                 shadow.grad = torch.empty_like(shadow)
         with AllocationCount() as count:
-            twin.step()
+            type(twin).step(twin)
     except Exception as error:  # pylint: disable=broad-exception-caught
         raise Error(f"cannot tell what {type(optimizer).__name__} will hold: a step of it over "
                     f"tensors without memory fails ({str(error).splitlines()[0]})") from error
     grown = max(0, bytes_in(twin.state) - has)
     return OptimizerNeed(grown, max(0, count.peak - grown))
+
+
+def twin_of(optimizer, shadows):
+    """An optimizer of the same class over other tensors. Nothing but groups and state is taken
+    over: a step that somebody has put on the instance may be bound to the real one."""
+    twin = type(optimizer).__new__(type(optimizer))
+    state = {"defaults": optimizer.defaults, "state": optimizer.state,
+             "param_groups": optimizer.param_groups}
+    twin.__setstate__(copy.deepcopy(state, dict(shadows)))
+    return twin
 
 
 def bytes_in(state):

@@ -8,7 +8,7 @@ import torch
 from torch._dynamo import OptimizedModule
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from .compiled_model import CompiledModel
+from .compiled_model import CompiledModel, is_parameter
 
 MODELS = WeakTensorKeyDictionary()  # by parameter: a CompiledModel for each set of options
 LATEST = threading.local()
@@ -30,10 +30,6 @@ def model_of(args, given):
         add(parameter, found)
     LATEST.model = found
     return found
-
-
-def is_parameter(value):
-    return isinstance(value, torch.Tensor) and value.is_leaf and value.requires_grad
 
 
 def models_of(module):
