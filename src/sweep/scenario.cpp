@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/plan/plan_facts.h"
+#include "prefetch/plan_facts.h"
 #include "um/bandwidth.h"
 #include "um/error.h"
 
@@ -33,7 +33,8 @@ Scenario make_scenario(std::string net, std::size_t batch, const ComparedStep& s
           .workload = step.planned,
           .profile = prefetch::model_profile(step.planned->training().graph, linked),
           .need = need,
-          .fastest = fastest_step(prefetch::model_profile(step.near->training().graph, linked))};
+          .fastest =
+              prefetch::fastest_step(prefetch::model_profile(step.near->training().graph, linked))};
 }
 
 std::vector<Bytes> linear_budgets(const prefetch::NearNeed& need, std::size_t count) {

@@ -14,11 +14,11 @@
 #include "prefetch/bounds/bounds.h"
 #include "prefetch/bounds/paleo.h"
 #include "prefetch/moves/algorithm_choice.h"
+#include "prefetch/plan_facts.h"
 #include "prefetch/planners/smallest_budget.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
 #include "src/plan/placed_plan.h"
-#include "src/plan/plan_facts.h"
 #include "src/sweep/memory_by_run.h"
 #include "src/sweep/robustness.h"
 #include "um/error.h"
@@ -62,7 +62,7 @@ PointFacts sweep_point_facts(const SweepPoint& sweep_point, std::span<const Stra
 
 PlanOutcome judge(const SweepPoint& sweep_point, const Plan& plan, const SweepOptions& options) {
   const Scenario& scenario = *sweep_point.scenario;
-  const PlanFacts moved = facts_of(plan, scenario.graph());
+  const prefetch::PlanFacts moved = facts_of(plan, scenario.graph());
   PlanOutcome outcome{.offloaded = moved.offloaded,
                       .prefetched = moved.prefetched,
                       .recomputed_tasks = moved.recomputed_tasks};

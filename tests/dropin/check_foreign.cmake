@@ -1,4 +1,4 @@
-# Installs the drop-in of BUILD (of the configuration CONFIG) into FOLDER/installed, then configures,
+# Installs COMPONENT of BUILD (of the configuration CONFIG) into FOLDER/installed, then configures,
 # builds and runs the project PROJECT beside this file against that. WANTS: a program it needs, without
 # which the test says so and is skipped. The project pkg_config is c's program, by the C compiler COMPILER.
 cmake_minimum_required(VERSION 3.25)
@@ -12,7 +12,7 @@ endif()
 set(FOLDER ${FOLDER}/${PROJECT})  # other projects are built at the same time
 file(REMOVE_RECURSE ${FOLDER})
 execute_process(COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET
-  COMMAND ${CMAKE_COMMAND} --install ${BUILD} --config ${CONFIG} --component um_dropin
+  COMMAND ${CMAKE_COMMAND} --install ${BUILD} --config ${CONFIG} --component ${COMPONENT}
     --prefix ${FOLDER}/installed)
 
 if(PROJECT STREQUAL "pkg_config")

@@ -6,9 +6,11 @@ set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/spillway)
 install(EXPORT spillway NAMESPACE spillway:: FILE spillwayTargets.cmake DESTINATION ${folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/spillwayConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/spillwayConfig.cmake
-              ${PROJECT_BINARY_DIR}/spillwayConfigVersion.cmake
-  DESTINATION ${folder} COMPONENT um_dropin)
+foreach(component um_dropin plan_dropin)
+  install(FILES ${PROJECT_SOURCE_DIR}/tools/cmake/spillwayConfig.cmake
+                ${PROJECT_BINARY_DIR}/spillwayConfigVersion.cmake
+    DESTINATION ${folder} COMPONENT ${component})
+endforeach()
 install(TARGETS spillway RUNTIME)
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/plot/sweep DESTINATION share/spillway/plot)
 install(FILES ${PROJECT_SOURCE_DIR}/tools/plot/lines.py DESTINATION share/spillway/plot)

@@ -1,23 +1,35 @@
 # find_package(spillway COMPONENTS trainer): spillway::trainer, which trains within a memory budget.
 # find_package(spillway COMPONENTS um_dropin): the drop-in allocator alone, which needs no package.
-# find_package(spillway): both, and a target for each folder: spillway::um_host, spillway::plan, ...
+# find_package(spillway COMPONENTS plan_dropin): the planners in a C function, which need none either.
+# find_package(spillway): all, and a target for each folder: spillway::um_host, spillway::plan, ...
 foreach(component IN LISTS spillway_FIND_COMPONENTS)
-  if(NOT component MATCHES "^(um_dropin|trainer)$" AND spillway_FIND_REQUIRED_${component})
+  if(NOT component MATCHES "^(um_dropin|plan_dropin|trainer)$" AND spillway_FIND_REQUIRED_${component})
     set(spillway_FOUND FALSE)
-    set(spillway_NOT_FOUND_MESSAGE "spillway has no component ${component}; it has um_dropin and trainer")
+    set(spillway_NOT_FOUND_MESSAGE
+      "spillway has no component ${component}; it has um_dropin, plan_dropin and trainer")
     return()
   endif()
 endforeach()
 
-include(${CMAKE_CURRENT_LIST_DIR}/spillwayDropInTargets.cmake)
-set(spillway_um_dropin_FOUND TRUE)
+foreach(component IN ITEMS um_dropin:spillwayDropInTargets plan_dropin:spillwayPlanDropInTargets)
+  string(REPLACE ":" ";" component ${component})
+  list(POP_FRONT component name)
+  if(EXISTS ${CMAKE_CURRENT_LIST_DIR}/${component}.cmake)
+    include(${CMAKE_CURRENT_LIST_DIR}/${component}.cmake)
+    set(spillway_${name}_FOUND TRUE)
+  elseif(NOT spillway_FIND_COMPONENTS OR spillway_FIND_REQUIRED_${name})
+    set(spillway_FOUND FALSE)
+    set(spillway_NOT_FOUND_MESSAGE "the component ${name} of spillway is not installed here")
+    return()
+  endif()
+endforeach()
 if(spillway_FIND_COMPONENTS AND NOT "trainer" IN_LIST spillway_FIND_COMPONENTS)
   return()
 endif()
 
 if(NOT EXISTS ${CMAKE_CURRENT_LIST_DIR}/spillwayTargets.cmake)
   set(spillway_FOUND FALSE)
-  set(spillway_NOT_FOUND_MESSAGE "only the component um_dropin of spillway is installed here")
+  set(spillway_NOT_FOUND_MESSAGE "the component trainer of spillway is not installed here")
   return()
 endif()
 include(CMakeFindDependencyMacro)

@@ -9,10 +9,10 @@
 
 #include "prefetch/bounds/bounds_json.h"
 #include "prefetch/bounds/paleo.h"
+#include "prefetch/plan_facts.h"
 #include "prefetch/profile.h"
 #include "src/cli/flags/duration.h"
 #include "src/cli/terminal/arena_report.h"
-#include "src/plan/plan_facts.h"
 #include "um/bytes.h"
 #include "um/nanoseconds.h"
 #include "um/text/count_of.h"
@@ -23,7 +23,7 @@ using nlohmann::json;
 using um::Bytes;
 
 json figures_of(const Planned& planned, const PlanSubject& subject, Bytes budget) {
-  const PlanFacts facts = facts_of(planned.plan, subject.step->graph);
+  const prefetch::PlanFacts facts = facts_of(planned.plan, subject.step->graph);
   return {{"feasible", true},
           {"planner", planned.plan.planner},
           {"profile", subject.profile.source},
@@ -31,7 +31,7 @@ json figures_of(const Planned& planned, const PlanSubject& subject, Bytes budget
           {"min_budget_bytes", subject.need().smallest.count()},
           {"resident_bytes", subject.need().resident.count()},
           {"peak_bytes", planned.peak.count()},
-          {"compute_seconds", um::seconds(fastest_step(subject.all_near()))},
+          {"compute_seconds", um::seconds(prefetch::fastest_step(subject.all_near()))},
           {"arithmetic_seconds",
            um::seconds(prefetch::compute_time(subject.profile, planned.plan.runs))},
           {"makespan_seconds", um::seconds(planned.timeline.makespan())},

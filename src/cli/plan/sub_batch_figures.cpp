@@ -8,9 +8,9 @@
 
 #include "prefetch/bounds/bounds.h"
 #include "prefetch/bounds/bounds_json.h"
+#include "prefetch/plan_facts.h"
 #include "prefetch/simulate/simulate.h"
 #include "prefetch/verify/verify.h"
-#include "src/plan/plan_facts.h"
 #include "src/sweep/soundness.h"
 
 namespace spillway::cli {
@@ -39,7 +39,7 @@ struct Totals {
     }
     peak = std::max(peak, std::get<prefetch::Verified>(verdict).peak);
     add_times(step, planner);
-    const PlanFacts facts = facts_of(step.plan, *step.graph);
+    const prefetch::PlanFacts facts = facts_of(step.plan, *step.graph);
     offloaded += step.times * facts.offloaded.count();
     prefetched += step.times * facts.prefetched.count();
     recomputed += step.times * facts.recomputed_tasks;
@@ -48,7 +48,7 @@ struct Totals {
 
   void add_times(const PlannedSubStep& step, const SubBatchPlanner& planner) {
     const auto times = static_cast<std::int64_t>(step.times);
-    fastest += times * fastest_step(*step.profile);
+    fastest += times * prefetch::fastest_step(*step.profile);
     arithmetic += times * prefetch::compute_time(*step.profile, step.plan.runs);
     makespan += times * prefetch::simulate(*step.graph, step.plan, *step.profile).makespan();
     const prefetch::Bounds own = prefetch::lower_bounds(planner.problem(step));

@@ -23,7 +23,7 @@
 #include "src/cli/train/json_lines.h"
 #include "src/cli/train/training_flags.h"
 #include "src/cli/train/training_report.h"
-#include "src/plan/plan_facts.h"
+#include "src/plan/batch_facts.h"
 #include "src/step/batch_norm_values.h"
 #include "src/step/sub_step.h"
 #include "src/train/checkpoint_choice.h"
@@ -86,7 +86,7 @@ class Training {
   [[nodiscard]] const prefetch::SubBatches& sub_batches() const { return workload().sub_batches(); }
 
   void describe() const {
-    const PlanFacts facts = facts_of(trainer_.plans(), workload());
+    const prefetch::PlanFacts facts = facts_of(trainer_.plans(), workload());
     tell("{} ({} parameters) at batch {} on {}\n", network().name,
          nets::count_parameters(network()), batch(), trainer_.context().backend->description());
     describe_sub_batches();
@@ -129,7 +129,7 @@ class Training {
   // What was trained, how, and what it came to; the report adds the times.
   [[nodiscard]] json to_json(const TrainingSummary& summary) const {
     const TrainerOptions& options = trainer_.options();
-    const PlanFacts facts = facts_of(trainer_.plans(), workload());
+    const prefetch::PlanFacts facts = facts_of(trainer_.plans(), workload());
     json result{{"network", network().name},
                 {"parameters", nets::count_parameters(network())},
                 {"batch", batch()},

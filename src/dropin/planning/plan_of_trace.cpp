@@ -1,6 +1,5 @@
 #include "src/dropin/planning/plan_of_trace.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 #include <variant>
@@ -11,6 +10,7 @@
 #include "prefetch/files/plan_file.h"
 #include "prefetch/files/trace.h"
 #include "prefetch/need.h"
+#include "prefetch/plan_facts.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/planners/smallest_budget.h"
 #include "prefetch/simulate/chrome_trace.h"
@@ -37,27 +37,20 @@ json refused(const prefetch::Infeasible& why, const TaskGraph& graph, um::Bytes 
           {"smallest_bytes", why.smallest_budget.count()}};
 }
 
-json moved(const Plan& plan) {
-  std::uint64_t offloaded = 0;
-  std::uint64_t prefetched = 0;
-  for (const prefetch::Move& move : plan.offloads) {
-    if (!move.is_clean) offloaded += move.size.count();
-  }
-  for (const prefetch::Move& move : plan.prefetches) prefetched += move.size.count();
-  const auto repeated = std::ranges::count_if(plan.runs, &prefetch::TaskRun::is_recomputation);
-  return {{"offloaded_bytes", offloaded},
-          {"prefetched_bytes", prefetched},
-          {"recomputed_tasks", repeated}};
+json moved(const Plan& plan, const TaskGraph& graph) {
+  const prefetch::PlanFacts facts = prefetch::facts_of(plan, graph);
+  return {{"offloaded_bytes", facts.offloaded.count()},
+          {"prefetched_bytes", facts.prefetched.count()},
+          {"recomputed_tasks", facts.recomputed_tasks}};
 }
 
 json figures_of(const prefetch::Problem& problem, const Plan& plan,
                 const prefetch::Timeline& timeline) {
   const Profile& profile = problem.profile;
-  json figures = moved(plan);
+  json figures = moved(plan, problem.graph);
   figures["planner"] = plan.planner;
   figures["budget_bytes"] = problem.budget.count();
-  figures["compute_seconds"] =
-      um::seconds(prefetch::compute_time(profile, prefetch::runs_in_order(problem.graph)));
+  figures["compute_seconds"] = um::seconds(prefetch::fastest_step(profile));
   figures["arithmetic_seconds"] = um::seconds(prefetch::compute_time(profile, plan.runs));
   figures["makespan_seconds"] = um::seconds(timeline.makespan());
   figures["bounds"] = prefetch::to_json(prefetch::lower_bounds(problem));

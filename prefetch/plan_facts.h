@@ -7,12 +7,10 @@
 #include "prefetch/plan.h"
 #include "prefetch/profile.h"
 #include "prefetch/task_graph.h"
-#include "src/plan/plans.h"
-#include "src/plan/workload.h"
 #include "um/bytes.h"
 #include "um/nanoseconds.h"
 
-namespace spillway {
+namespace spillway::prefetch {
 
 /// What users ask about a plan.
 struct PlanFacts {
@@ -24,13 +22,10 @@ struct PlanFacts {
   std::map<std::string, std::size_t> algorithms;  ///< runs of convolutions, by algorithm
 };
 
-[[nodiscard]] PlanFacts facts_of(const prefetch::Plan& plan, const prefetch::TaskGraph& graph);
-
-/// Of a whole batch: sums over its sub-steps.
-[[nodiscard]] PlanFacts facts_of(const Plans& plans, const Workload& workload);
+[[nodiscard]] PlanFacts facts_of(const Plan& plan, const TaskGraph& graph);
 
 /// All tasks once with their fastest algorithms, one after another: a step with room for
 /// everything, and the common denominator of all ratios ("compute_seconds" in every JSON).
-[[nodiscard]] um::Nanoseconds fastest_step(const prefetch::Profile& profile);
+[[nodiscard]] um::Nanoseconds fastest_step(const Profile& profile);
 
-}  // namespace spillway
+}  // namespace spillway::prefetch
