@@ -1,9 +1,11 @@
 """Planning from Python; the planners themselves are tested in C++."""
 
 import json
+import os
 import pathlib
 import tempfile
 import unittest
+import unittest.mock
 
 import importing  # noqa: F401 pylint: disable=unused-import
 
@@ -58,6 +60,12 @@ class Planning(unittest.TestCase):
             spillway.plan(toy(), "8MiB", planner="best")
         with self.assertRaisesRegex(spillway.Error, "format"):
             spillway.plan({}, "8MiB")
+
+    def test_another_library_in_its_place_is_named(self):
+        with unittest.mock.patch.dict(os.environ, {"SPILLWAY_PLAN_LIBRARY": "libc.so.6"}):
+            sentence = "libc.so.6 has no function spillway_plan_trace"
+            with self.assertRaisesRegex(spillway.Error, sentence):
+                planning.load_planners.__wrapped__()
 
 
 if __name__ == "__main__":

@@ -60,14 +60,15 @@ def optimizer(plain, near="64MiB", far=None, clip_norm=None, as_gradients_come=F
     other RAM. `clip_norm` is torch.nn.utils.clip_grad_norm_() before each step. With
     `as_gradients_come` a parameter is updated, and its gradient gone, during the backward pass.
     """
-    return with_pytorch("far_optimizer").optimizer(plain, near, far, clip_norm, as_gradients_come)
+    return with_pytorch("optimizer", "far.far_optimizer").optimizer(plain, near, far, clip_norm, as_gradients_come)
 
 
-def with_pytorch(name):
-    """A module of spillway.pytorch. Throws: Error where PyTorch is missing or too old."""
+def with_pytorch(name, module=None):
+    """The module of spillway.pytorch that has a function. Throws: Error where PyTorch is missing or
+    too old."""
     import importlib  # pylint: disable=import-outside-toplevel
     try:
-        return importlib.import_module(f"{__name__}.pytorch.{name}")
+        return importlib.import_module(f"{__name__}.pytorch.{module or name}")
     except ImportError as error:
         raise Error(f"spillway.{name} needs PyTorch 2.6 or newer, which does not load: {error}"
                     ) from error

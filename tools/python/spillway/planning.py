@@ -11,6 +11,7 @@ from .library import Error
 from .sizes import byte_count
 
 FILE_NAME = "libspillway_plan.so"
+FUNCTIONS = "spillway_plan_trace", "spillway_plan_free"
 RELATIVE = re.compile(r"(?:(\d+(?:\.\d+)?)%|min(?:\+(\d+(?:\.\d+)?)%)?)")
 
 
@@ -118,6 +119,10 @@ def load_planners():
     else:
         raise Error(f"cannot load {FILE_NAME} ({failure}); build it with 'ninja -C build/release "
                     "spillway_plan_dropin' and set SPILLWAY_PLAN_LIBRARY to its path")
+    for name in FUNCTIONS:
+        if not hasattr(library, name):
+            raise Error(f"{place} has no function {name}, so it is no {FILE_NAME} of this version; "
+                        "build it again, or set SPILLWAY_PLAN_LIBRARY to one")
     library.spillway_plan_trace.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     library.spillway_plan_trace.restype = ctypes.c_void_p
     library.spillway_plan_free.argtypes = [ctypes.c_void_p]

@@ -1,6 +1,7 @@
 """Keeps the tensors that PyTorch's autograd saves in a host space."""
 
 import collections
+import sys
 import weakref
 
 import torch
@@ -44,7 +45,8 @@ class SavedTensors:
         if not self.entered:
             self.kept = frozenset(storage_of(t)._cdata for t in tensors_in(self.keep))
             self.blocks.begin_step()
-        hooks = torch.autograd.graph.saved_tensors_hooks(self.pack, self.unpack)
+        hooks = torch.autograd.graph.saved_tensors_hooks(untraced(self.pack),
+                                                         untraced(self.unpack))
         hooks.__enter__()
         self.entered.append(hooks)
         return self
@@ -115,6 +117,13 @@ class SavedTensors:
         self.blocks.load(saved, copy.data_ptr())
         saved.copy, self.in_hand = copy, weakref.ref(saved)
         return copy
+
+
+def untraced(function):
+    """The function, which Dynamo leaves alone: it would trace hooks of code that it has given up."""
+    if "torch._dynamo" not in sys.modules:
+        return function
+    return torch._dynamo.disable(function)
 
 
 def storage_of(tensor):

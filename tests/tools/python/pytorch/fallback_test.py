@@ -83,6 +83,44 @@ class Fallbacks(PyTorchCase):
         for a, b in zip(found[1], expected[1], strict=True):
             self.assertTrue(torch.equal(a, b))
 
+    def test_what_is_not_captured_runs_by_hooks(self):
+        class Uncaptured(Broken):
+            @torch._dynamo.disable
+            def forward(self, x):
+                return self.other(functional.gelu(self.one(x)))
+
+        theirs = train(plain := self.made(Uncaptured), plain, number_step(plain))
+        model = self.made(Uncaptured)
+        with warnings.catch_warnings(record=True) as caught, spillway.budget(
+                model, torch.optim.AdamW(model.parameters()), "100%"):
+            warnings.simplefilter("always")
+            ours = train(model, model, number_step(model))
+            with self.assertRaisesRegex(spillway.Error, "captures nothing"):
+                spillway.explain(model)
+        self.expect_same(ours, theirs)
+        told = [str(w.message) for w in caught if "spillway" in str(w.message)]
+        self.assertEqual(len(told), 1)
+        self.assertRegex(told[0], "by hooks.*Dynamo captures nothing")
+
+    def test_hooks_are_not_traced_where_dynamo_gives_up(self):
+        class GivenUp(Broken):
+            """A break under `with`, after which Dynamo runs the frame as it is."""
+
+            def forward(self, x):
+                for _ in range(2):
+                    with torch.enable_grad():
+                        torch._dynamo.graph_break()
+                        x = x + functional.gelu(self.one(x))
+                return self.other(x)
+
+        model = self.made(GivenUp)
+        theirs = train(plain := self.made(GivenUp), plain, number_step(plain))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call = torch.compile(model, backend="spillway", options={"budget": "100%"})
+            ours = train(model, call, number_step(model))
+        self.expect_same(ours, theirs)
+
     def test_a_second_forward_pass_is_warned_of_and_right(self):
         def steps(model):
             del model

@@ -6,7 +6,7 @@ import unittest
 
 from pytorch_case import (Allocations, Attention, Convolutions, PyTorchCase, live_tensors, nn,
                           spillway, storages, text_step, torch)
-from spillway.pytorch.far_optimizer import KINDS
+from spillway.pytorch.far.far_optimizer import KINDS
 
 MANY = ((torch.optim.AdamW, {"lr": 1e-2, "weight_decay": 0.1}),
         (torch.optim.AdamW, {"lr": 1e-2, "amsgrad": True, "maximize": True}),
@@ -16,7 +16,11 @@ MANY = ((torch.optim.AdamW, {"lr": 1e-2, "weight_decay": 0.1}),
         (torch.optim.RMSprop, {"lr": 1e-3, "centered": True, "momentum": 0.5}),
         (torch.optim.Adagrad, {"lr": 1e-2, "lr_decay": 0.1}),
         (torch.optim.Adadelta, {}), (torch.optim.Adamax, {}), (torch.optim.NAdam, {}),
-        (torch.optim.RAdam, {}))
+        (torch.optim.RAdam, {}), (torch.optim.AdamW, {"lr": 1e-2, "fused": True}),
+        (torch.optim.Adam, {"lr": 1e-2, "fused": True, "amsgrad": True}),
+        (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "fused": True}),
+        (torch.optim.Adagrad, {"lr": 1e-2, "fused": True}),
+        (torch.optim.AdamW, {"lr": 1e-2, "foreach": True}))
 
 
 class Odd(nn.Module):

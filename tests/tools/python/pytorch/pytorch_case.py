@@ -24,7 +24,7 @@ except ImportError as error:
 import spillway
 import spillway.pytorch
 from spillway.pytorch.models import models_of
-from spillway.pytorch.allocations import Allocations
+from spillway.pytorch.graphs.allocations import Allocations
 from spillway.pytorch.held import live_tensors, storages
 from torch import nn
 from torch.nn import functional

@@ -3,7 +3,7 @@
 import unittest
 
 from pytorch_case import (Attention, Convolutions, PyTorchCase, image_step, text_step, torch)
-from spillway.pytorch.operators import PREFETCH, STORE, WAIT
+from spillway.pytorch.far.operators import PREFETCH, STORE, WAIT
 
 
 def storage_owner(node):

@@ -2,9 +2,17 @@
 
 import contextlib
 
+import torch
+
 from ..library import Error
 from .backend import spillway
+from .compiled_model import WITHOUT_A_PLAN
+from .models import model_of
 from .options import Options, without_owning
+from .region import runs
+
+NOTHING_CAPTURED = ("Dynamo captures nothing of the model (TORCH_LOGS=graph_breaks says why); no "
+                    "budget is promised")
 
 
 @contextlib.contextmanager
@@ -22,7 +30,38 @@ def budget(model, optimizer, limit, far=None, **options):
     Options(given)
     before = model._compiled_call_impl
     model.compile(backend=spillway, options=given, dynamic=False)
+    model._compiled_call_impl = Call(model, model._compiled_call_impl, given)
     try:
         yield model
     finally:
         model._compiled_call_impl = before
+
+
+class Call:
+    """What calls a model in budget(): compiled, and by hooks once nothing of it was captured."""
+
+    def __init__(self, model, compiled, given):
+        self.model, self.compiled, self.given = model, compiled, given
+        self.is_captured = True
+
+    def __call__(self, *args, **kwargs):
+        if not torch.is_grad_enabled():
+            return self.compiled(*args, **kwargs)
+        if not self.is_captured:
+            return self.hooked(args, kwargs)
+        before = runs()
+        result = self.compiled(*args, **kwargs)
+        self.is_captured = runs() > before or not any(p.requires_grad
+                                                      for p in self.model.parameters())
+        if not self.is_captured:
+            self.owner().tell(WITHOUT_A_PLAN + NOTHING_CAPTURED)
+        return result
+
+    def owner(self):
+        """The CompiledModel, which says so in explain(), too."""
+        return model_of(list(self.model.parameters()), self.given)
+
+    def hooked(self, args, kwargs):
+        """Not compiled, with what autograd saves in far memory."""
+        return self.owner().hooked(lambda: self.model._call_impl(*args, **kwargs), (),
+                                   NOTHING_CAPTURED, keep=[self.model, *args, *kwargs.values()])

@@ -8,12 +8,12 @@ import torch
 from torch._dynamo.exc import Unsupported as DynamoUnsupported
 
 from ..library import Error
-from . import op_costs
 from .backend import ignore_warnings_given_once
 from .compiled_model import CompiledModel
+from .graphs import op_costs
+from .graphs.step_trace import trace_of
 from .plan_step import measured_trace
 from .region import Region
-from .step_trace import trace_of
 
 
 class Captured(Exception):
@@ -34,7 +34,7 @@ class CapturedModel(CompiledModel):
         op_costs.model(step.tasks)
         raise Captured(trace_of(step, self.name, surroundings))
 
-    def hooked(self, module, args, reason):
+    def hooked(self, function, args, reason, keep):
         """Throws: Error."""
         raise self.failure(reason)
 

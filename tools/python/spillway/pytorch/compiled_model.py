@@ -10,17 +10,18 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import default_partition
 
 from ..space import Space
-from . import loss_only
-from .far_memory import FarMemory
+from .far.far_memory import FarMemory
+from .graphs import fake_values, loss_only
+from .graphs.step_graph import StepGraph
+from .graphs.unsupported import Unsupported
+from .graphs.written_order import in_written_order
 from .options import Options
 from .plan_step import plan_graphs
-from .step_graph import StepGraph
 from .surroundings import surroundings_of
-from .unsupported import Unsupported
-from .written_order import in_written_order
 
 NEAR_OF_HOOKS = 64 << 20  # bytes
 MOST_PLANS = 16  # of one graph: sizes that change all the time are not worth planning
+WITHOUT_A_PLAN = "runs without a plan, by hooks on what autograd saves: "
 SIZES_CHANGE = (f"sizes have changed from call to call {MOST_PLANS} times; pad the batches, or drop "
                 "the last")
 SEVERAL_GRAPHS = ("the model has several graphs, of which only the first is planned; "
@@ -45,6 +46,8 @@ class CompiledModel:
         self.told = set()
         self.memory = self.hooks_space = None
         self.is_loss_all = True  # nothing else that the model returns is differentiated
+        self.holds_results = False  # beside its loss, when the backward pass begins
+        self.beside_loss = None  # the LossOnly that ran last
         self.passes = 0  # forward passes since the last backward pass
 
     @functools.cached_property
@@ -59,7 +62,7 @@ class CompiledModel:
 
     def call(self, region, args):
         """Runs a Region that needs gradients."""
-        key = region, self.is_training(), self.is_loss_all, situation(args)
+        key = region, self.is_training(), self.is_loss_all, self.holds_results, situation(args)
         if key not in self.calls:
             self.calls[key] = self.compile(region, args)
         return self.calls[key](*args)
@@ -72,7 +75,7 @@ class CompiledModel:
                 return self.planned(region, args)
             except Unsupported as why:
                 reason = str(why)
-        return lambda *args: self.hooked(region.module, args, reason)
+        return lambda *args: self.hooked(region.module, args, reason, keep=args)
 
     def reason_against(self, region, args):
         """Why a graph is not planned; None where it is: what Dynamo captures of the same part of a
@@ -86,28 +89,36 @@ class CompiledModel:
     def planned(self, region, args):
         """What runs a graph under its plan. Throws: Unsupported; planning.BudgetTooSmall."""
         surroundings = surroundings_of(args, self.options)
+        places = loss_only.results_beside_loss(region.module) if self.is_loss_all else []
+        drops_results = bool(places) and not self.holds_results
 
         def partition(joint, inputs, *, num_fwd_outputs, **others):
+            fake_values.correct(joint.graph)
             for node in joint.graph.nodes:
                 node.meta.pop("recompute", None)  # of torch.utils.checkpoint: the plan decides
             forward, backward = default_partition(
                 joint, inputs, num_fwd_outputs=num_fwd_outputs, **others)
-            return self.plan(StepGraph(forward, backward, num_fwd_outputs), surroundings)
+            return self.plan(StepGraph(forward, backward, num_fwd_outputs, drops_results),
+                             surroundings)
 
         compiler = aot_autograd(
             fw_compiler=functools.partial(in_written_order, before=self.begin_forward),
             bw_compiler=functools.partial(in_written_order, before=self.begin_backward),
             partition_fn=partition, keep_inference_input_mutations=True)
-        places = loss_only.results_beside_loss(region.module) if self.is_loss_all else []
         if not places:
             return compiler(region.module, list(args))
         compiled = compiler(loss_only.without_gradients(region.module, places), list(args))
-        return loss_only.LossOnly(compiled, places, functools.partial(self.run_again, region))
+        return loss_only.LossOnly(compiled, places, functools.partial(self.run_again, region),
+                                  self.note_results)
+
+    def note_results(self, beside_loss):
+        """A LossOnly has run; begin_backward() asks it what the program still holds."""
+        self.beside_loss = beside_loss
 
     def run_again(self, region, args):
         """The results of a graph, for the gradients of what the plan is without."""
         self.is_loss_all = False
-        return self.hooked(region.module, args, loss_only.REASON)
+        return self.hooked(region.module, args, loss_only.REASON, keep=args)
 
     def plan(self, step, surroundings):
         """The graphs that run a StepGraph within the budget. Throws: planning.BudgetTooSmall."""
@@ -120,28 +131,33 @@ class CompiledModel:
 
     def begin_forward(self):
         """A planned forward pass begins."""
-        if self.passes > 0 and TWO_PASSES not in self.told:
-            self.told.add(TWO_PASSES)
-            warnings.warn(f"spillway: {TWO_PASSES}", stacklevel=2)
+        if self.passes > 0:
+            self.tell(TWO_PASSES)
         self.passes += 1
 
     def begin_backward(self):
         """A planned backward pass begins."""
         self.passes = 0
+        beside_loss, self.beside_loss = self.beside_loss, None
+        if beside_loss is not None and beside_loss.is_held():
+            self.holds_results = True  # the next step is planned with them
 
-    def hooked(self, module, args, reason):
-        """Runs a module with what autograd saves in far memory."""
+    def hooked(self, function, args, reason, keep):
+        """Calls a function with what autograd saves in far memory, but for what is in `keep`."""
         from ..torch_hooks import SavedTensors  # pylint: disable=import-outside-toplevel
-        if reason not in self.told:
-            self.told.add(reason)
-            warnings.warn("spillway: runs without a plan, by hooks on what autograd saves: "
-                          f"{reason}", stacklevel=2)
+        self.tell(WITHOUT_A_PLAN + reason)
         if self.hooks_space is None:
             self.hooks_space = Space(near=NEAR_OF_HOOKS, capacity=free_bytes(self.options.far) // 2,
                                      far=self.options.far)
-        keep = [a for a in args if isinstance(a, torch.Tensor)]
-        with SavedTensors(self.hooks_space, keep, 64 << 10):
-            return module(*args)
+        kept = [k for k in keep if isinstance(k, (torch.Tensor, torch.nn.Module))]
+        with SavedTensors(self.hooks_space, kept, 64 << 10):
+            return function(*args)
+
+    def tell(self, sentence):
+        """Warns of it once."""
+        if sentence not in self.told:
+            self.told.add(sentence)
+            warnings.warn(f"spillway: {sentence}", stacklevel=2)
 
 
 def is_parameter(value):

@@ -5,8 +5,8 @@ import pathlib
 
 from ..library import Error
 from ..sizes import size_text
+from .graphs.schedule import RUN, STORE
 from .models import models_of
-from .schedule import RUN, STORE
 
 
 class Explanation:

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ..library import Error
-from .far_optimizer import FarOptimizer
+from .far.far_optimizer import FarOptimizer
 
 PART_OF_UPDATE = 2  # what kernels make for one part, of the near memory of three
 

@@ -4,10 +4,10 @@ import torch
 
 from .. import planning
 from ..sizes import size_text
-from . import op_costs, schedule
-from .far_rates import far_rates
-from .rewrite import rewrite
-from .step_trace import numbers_of, trace_of
+from .far.far_rates import far_rates
+from .graphs import op_costs, schedule
+from .graphs.rewrite import rewrite
+from .graphs.step_trace import numbers_of, trace_of
 
 LEAST_PASSAGE = 256 << 10  # bytes of near memory through which blocks go far and come back
 MOST_PASSAGE = 256 << 20
@@ -57,22 +57,32 @@ def needs_with_passage(trace, passage):
 
 
 def plan_within(trace, budget, options, rooms):
-    """A plan, and the near memory of the space that its moves need beside it: the first of `rooms`
-    that leaves enough for one."""
+    """A plan, and the near memory that its moves need beside it: the first of `rooms` that leaves
+    enough for one, or none where nothing moves."""
     asked = {"planner": options.planner, "recompute": options.recompute, "timeline": True,
              "link": link_of(options.far)}
-    try:
-        planned = planning.plan(trace, budget, **asked)
-        if not planned.plan["offloads"]:
-            return planned, 0
-        for room in rooms:
-            try:
-                return planning.plan(trace, max(1, budget - room), **asked), room
-            except planning.BudgetTooSmall as refusal:
-                last = refusal
-    except planning.BudgetTooSmall as refusal:
-        last = refusal
-    raise too_small(budget, last, rooms[-1])
+    moving = room = refusal = None
+    if budget < planning.needs(trace)["resident_bytes"]:
+        moving, room, refusal = first_plan(trace, [budget - r for r in rooms], asked, rooms)
+        if moving is not None and moving.plan["offloads"]:
+            return moving, room
+    still, _, too_little = first_plan(trace, [budget], asked, [0])
+    if still is not None and not still.plan["offloads"]:
+        return still, 0
+    if moving is not None:
+        return moving, 0
+    raise too_small(budget, refusal or too_little, rooms[-1])
+
+
+def first_plan(trace, budgets, asked, rooms):
+    """A plan within the first of `budgets` that suffices, and its room; or else None, None, and
+    the last refusal."""
+    for budget, room in zip(budgets, rooms, strict=True):
+        try:
+            return planning.plan(trace, max(1, budget), **asked), room, None
+        except planning.BudgetTooSmall as why:
+            refusal = why.with_traceback(None)  # whose frames hold tensors
+    return None, None, refusal
 
 
 def too_small(budget, refusal, passage):

@@ -1,8 +1,12 @@
 """One graph that Dynamo captured."""
 
+import threading
+
 import torch
 
 from .models import model_of
+
+RUNS = threading.local()
 
 
 class Region:
@@ -18,6 +22,7 @@ class Region:
     def __call__(self, *args):
         if not torch.is_grad_enabled() or not any(map(needs_gradient, args)):
             return self.module(*args)
+        RUNS.count = runs() + 1
         return self.owner(args).call(self, args)
 
     def owner(self, args):
@@ -27,6 +32,11 @@ class Region:
     def code(self):
         """The operators, whatever the sizes."""
         return [(n.op, str(n.target)) for n in self.module.graph.nodes if n.op != "placeholder"]
+
+
+def runs():
+    """How many regions with gradients this thread has run."""
+    return getattr(RUNS, "count", 0)
 
 
 def needs_gradient(value):

@@ -4,8 +4,8 @@ import gc
 
 import torch
 
+from .graphs.step_trace import Surroundings
 from .held import live_tensors, need_of_all, optimizers_of, storages
-from .step_trace import Surroundings
 
 
 def surroundings_of(args, options):

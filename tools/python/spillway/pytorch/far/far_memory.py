@@ -8,8 +8,8 @@ import weakref
 
 import torch
 
-from ..far_store import ALIGNMENT, FarStore, rounded
-from .step_graph import span
+from ...far_store import ALIGNMENT, FarStore, rounded
+from .span import span
 
 SMALL = 64 << 10  # bytes; larger blocks come back without a copy, and are padded for that
 MOST_SLOT = 4 << 20
@@ -88,8 +88,9 @@ class Slot:
 
     def wait(self):
         """Until it is free. Throws: Error where far memory has failed."""
-        if self.write is not None:
-            self.write.result()
+        write, self.write = self.write, None  # which fails once, not for whoever comes later
+        if write is not None:
+            write.result()
 
 
 class FarBlock:
@@ -101,9 +102,9 @@ class FarBlock:
         # The kernels' own layout: that of fake tensors may be another one.
         self.layout = near.dtype, near.shape, near.stride()
         self.room = rounded(self.size)
-        self.store, self.offset = memory.take(self.room)
         self.writes = []
-        self.near = self.read = None
+        self.near = self.read = self.store = None
+        self.store, self.offset = memory.take(self.room)
         self.number = next(NUMBERS)
         BLOCKS[self.number] = self
 
@@ -147,4 +148,5 @@ class FarBlock:
 
     def __del__(self):
         concurrent.futures.wait([*self.writes, *filter(None, [self.read])])
-        self.memory.give_back(self.room, (self.store, self.offset))
+        if self.store is not None:
+            self.memory.give_back(self.room, (self.store, self.offset))

@@ -5,8 +5,8 @@ import concurrent.futures
 
 import torch
 
-from ..library import Error
-from ..sizes import byte_count, size_text
+from ...library import Error
+from ...sizes import byte_count, size_text
 from .far_state import BUFFERS, FarState, parts_of
 
 KINDS = (torch.optim.AdamW, torch.optim.Adam, torch.optim.SGD, torch.optim.RMSprop,
@@ -170,7 +170,7 @@ class FarOptimizer(torch.optim.Optimizer):
         piece.grad = part.elements(laid_out_as(parameter.grad, parameter))
         group = self.worker.param_groups[0]
         group.update({k: v for k, v in self.group_of[parameter].items()
-                      if k not in ("params", "fused", "foreach")})
+                      if k not in ("params", "foreach")})
         group["params"] = [piece]
         self.worker.state.clear()
         if parameter in self.has_state:
@@ -197,7 +197,7 @@ def laid_out_as(gradient, parameter):
 
 def worker_options(plain):
     """What makes an optimizer of one part."""
-    known = {k: v for k, v in plain.defaults.items() if k not in ("fused", "decoupled_weight_decay")}
+    known = {k: v for k, v in plain.defaults.items() if k != "decoupled_weight_decay"}
     return {**known, "foreach": False} if "foreach" in known else known
 
 
@@ -207,7 +207,7 @@ def state_keys(plain):
     probe.grad = torch.ones(2, 3)
     worker = type(plain)([probe], **worker_options(plain))
     worker.param_groups[0].update({k: v for k, v in plain.param_groups[0].items()
-                                   if k not in ("params", "fused", "foreach")})
+                                   if k not in ("params", "foreach")})
     worker.step()
     return [key for key, value in worker.state[probe].items()
             if isinstance(value, torch.Tensor) and value.shape == probe.shape]

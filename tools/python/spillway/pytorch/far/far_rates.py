@@ -5,7 +5,7 @@ import functools
 import mmap
 import time
 
-from ..far_store import FarStore
+from ...far_store import FarStore
 
 PIECE = 4 << 20
 PIECES = 8

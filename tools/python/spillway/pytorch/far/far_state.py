@@ -2,7 +2,7 @@
 
 import torch
 
-from ..far_store import ALIGNMENT, FarStore, rounded
+from ...far_store import ALIGNMENT, FarStore, rounded
 
 
 class Part:

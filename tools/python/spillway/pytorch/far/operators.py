@@ -10,7 +10,7 @@ They have effects, so that no pass of torch.fx drops them, and graphs run in the
 import torch
 from torch.fx.node import has_side_effect
 
-from ..library import Error
+from ...library import Error
 from .far_memory import BLOCKS, MEMORIES
 
 LIBRARY = torch.library.Library("spillway", "DEF")

@@ -4,6 +4,8 @@ autograd would make zeros for each other result, as large as it is, and the step
 Programs that differentiate such a result all the same get its gradient by running the model again.
 """
 
+import weakref
+
 import torch
 from torch import fx
 
@@ -33,10 +35,11 @@ def without_gradients(module, places):
 
 class LossOnly:
     """Runs `compiled`, made of without_gradients(); `again(args)` runs the whole model for a
-    gradient of one of the `places`."""
+    gradient of one of the `places`. `note(self)` is called as a run ends."""
 
-    def __init__(self, compiled, places, again):
-        self.compiled, self.places, self.again = compiled, places, again
+    def __init__(self, compiled, places, again, note):
+        self.compiled, self.places, self.again, self.note = compiled, places, again, note
+        self.given = []  # weak references to the results of the last run that are no numbers
 
     def __call__(self, *args):
         state = torch.get_rng_state()
@@ -48,7 +51,14 @@ class LossOnly:
 
         for place in self.places:
             results[place] = Unplanned.apply(gradients, place, results[place], *inputs)
+        self.given = [weakref.ref(r) for r in results
+                      if isinstance(r, torch.Tensor) and r.numel() != 1 and not is_one_of(r, args)]
+        self.note(self)
         return results
+
+    def is_held(self):
+        """Whether the program still holds a result of the last run beside the loss."""
+        return any(reference() is not None for reference in self.given)
 
     def gradients(self, args, inputs, state, place, gradient):
         """Of one result, for all inputs, with the random numbers of the first run."""
@@ -62,6 +72,11 @@ class LossOnly:
             if changed._version != version:  # running statistics were updated once already
                 changed.copy_(value)
         return found
+
+
+def is_one_of(result, args):
+    """Whether it is an argument itself."""
+    return any(result is each for each in args)
 
 
 class Unplanned(torch.autograd.Function):

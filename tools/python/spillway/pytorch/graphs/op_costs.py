@@ -13,8 +13,7 @@ from torch.utils.flop_counter import flop_registry
 
 from .allocations import Allocations
 
-ENOUGH = 0.02  # seconds of measuring one operator
-RUNS = 3
+LONG = 0.05  # seconds; shorter operators run once more, when all of their code is loaded
 FLOPS = 5e10  # a second, of a processor that nobody has measured
 BANDWIDTH = 1e10  # bytes a second, likewise
 
@@ -35,11 +34,9 @@ def measure(tasks):
 
 def measure_unknown(tasks):
     """Adds tasks, by signature, to what is known."""
-    with unset_fake_temporarily(), torch.no_grad(), torch.random.fork_rng(devices=[]):
-        seconds = [seconds_of(task.node) for task in tasks.values()]
-        with Allocations() as allocations:
-            for task in tasks.values():
-                run_once(task.node, allocations)
+    with (unset_fake_temporarily(), torch.no_grad(), torch.random.fork_rng(devices=[]),
+          torch._C._DisableAutocast(), Allocations() as allocations):
+        seconds = [seconds_of(task.node, allocations) for task in tasks.values()]
     for key, each, peak in zip(tasks, seconds, allocations.peaks(), strict=True):
         results = sum(b.size for b in set(tasks[key].writes) - set(tasks[key].reads))
         KNOWN[key] = each, max(0, peak - results)
@@ -80,26 +77,20 @@ def operands(node):
     return tree_map(made_up, fx.map_arg((node.args, node.kwargs), value_of))
 
 
-def seconds_of(node):
-    """The least of a few runs."""
-    args, kwargs = operands(node)
-    best, spent = float("inf"), 0.0
-    for _ in range(RUNS):
-        begin = time.perf_counter()
-        node.target(*args, **kwargs)
-        last = time.perf_counter() - begin
-        best, spent = min(best, last), spent + last
-        if spent > ENOUGH and best < spent:
-            break
-    return best
-
-
-def run_once(node, allocations):
-    """For its allocations."""
+def seconds_of(node, allocations):
+    """The least of one or two runs, of which the first is marked."""
     args, kwargs = operands(node)
     allocations.mark()
-    node.target(*args, **kwargs)
+    first = timed(node.target, args, kwargs)
     allocations.mark()
+    return first if first > LONG else min(first, timed(node.target, args, kwargs))
+
+
+def timed(operator, args, kwargs):
+    """Seconds of one run."""
+    begin = time.perf_counter()
+    operator(*args, **kwargs)
+    return time.perf_counter() - begin
 
 
 def made_up(value):

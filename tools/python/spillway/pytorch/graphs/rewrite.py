@@ -5,8 +5,8 @@ import operator
 import torch
 from torch import fx
 
+from ..far.operators import PREFETCH, STORE, WAIT
 from . import schedule
-from .operators import PREFETCH, STORE, WAIT
 from .step_trace import END, TURN
 
 

@@ -9,6 +9,7 @@ import operator
 import torch
 from torch import fx
 
+from ..far.span import span
 from .unsupported import Unsupported
 
 FORWARD, BACKWARD = "forward", "backward"
@@ -24,6 +25,7 @@ class Block:
         self.task, self.index = task, index
         self.size = value.untyped_storage().nbytes()
         self.is_output = False  # the program gets it, and may hold it
+        self.is_dropped = False  # the program holds it no longer when the backward pass begins
 
 
 class Task:
@@ -39,10 +41,11 @@ class Task:
 class StepGraph:
     """Tasks in the order of AOTAutograd's graphs, and what is needed to write these anew.
 
-    Throws: Unsupported.
+    With `drops_results` the program is taken to hold nothing of the results but numbers when the
+    backward pass begins. Throws: Unsupported.
     """
 
-    def __init__(self, forward, backward, outputs):
+    def __init__(self, forward, backward, outputs, drops_results=False):
         self.forward, self.backward = forward, backward
         self.blocks, self.tasks = [], []
         self.block_of = {}  # of a node that has one tensor; views have their block's
@@ -56,7 +59,9 @@ class StepGraph:
         self.add_graph(forward, FORWARD)
         for node in self.results:
             if isinstance(node, fx.Node) and node in self.block_of:
-                self.block_of[node].is_output = True
+                block = self.block_of[node]
+                block.is_output = True
+                block.is_dropped = drops_results and block.value.numel() != 1
         self.add_graph(backward, BACKWARD)
         self.run_readers_of_changed_once()
 
@@ -238,15 +243,6 @@ def is_view(node, operands):
     base = storage_key(operands[0].value)
     return bool(results) and all(
         isinstance(r, torch.Tensor) and storage_key(r) == base for r in results)
-
-
-def span(value):
-    """First byte and end of a tensor in its storage."""
-    begin = value.storage_offset() * value.element_size()
-    if value.numel() == 0:
-        return begin, begin
-    last = sum((n - 1) * step for n, step in zip(value.shape, value.stride()))
-    return begin, begin + (last + 1) * value.element_size()
 
 
 def expect_inside(block, node):

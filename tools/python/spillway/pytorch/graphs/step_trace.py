@@ -1,6 +1,6 @@
 """A step as a spillway-trace: its tasks and blocks, and what the program does between them."""
 
-from .far_memory import bytes_near
+from ..far.far_memory import bytes_near
 from .step_graph import BACKWARD, FORWARD
 
 TURN = "loss"  # from the forward graph's results to their gradients, in the program
@@ -31,7 +31,7 @@ def trace_of(step, name, surroundings):
 def data_entry(block, step):
     """What the program may hold is always near: moving it would free nothing."""
     tangents = {step.block_of[node] for node in step.tangents}
-    is_held = (block.is_output or block.size == 0
+    is_held = (block.is_output and not block.is_dropped or block.size == 0
                or (block.task is None and block not in tangents))
     size = block.size if is_held else bytes_near(block.size)
     return {"id": block.number, "bytes": max(1, size), "kind": "weight" if is_held else "tensor",

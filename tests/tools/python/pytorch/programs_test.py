@@ -1,0 +1,111 @@
+"""What surrounds models in programs: autocast, DDP, workers of a DataLoader, double backward."""
+
+import os
+import tempfile
+import unittest
+import warnings
+
+from pytorch_case import (Attention, Convolutions, PyTorchCase, functional, image_step, nn, spillway,
+                          text_step, torch, train)
+from torch.nn.parallel import DistributedDataParallel
+
+
+def with_autocast(loss_of):
+    """The forward pass in bfloat16."""
+    def under(call):
+        with torch.autocast("cpu", torch.bfloat16):
+            return loss_of(call)
+    return under
+
+
+class Images(torch.utils.data.Dataset):
+    """Of Convolutions."""
+
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, number):
+        generator = torch.Generator().manual_seed(number)
+        return torch.randn(3, 32, 32, generator=generator), number % 10
+
+
+class Programs(PyTorchCase):
+    def setUp(self):
+        super().setUp()
+        caught = warnings.catch_warnings()
+        caught.__enter__()
+        self.addCleanup(caught.__exit__, None, None, None)
+        warnings.filterwarnings("error", message="spillway")
+
+    def test_autocast_has_the_bits_of_captured_graphs_and_keeps_the_budget(self):
+        """AOTAutograd's backward pass under autocast may have other last bits than eager's; those of
+        aot_eager, which plans nothing, are ours."""
+        for kind, step_of in ((Attention, text_step), (Convolutions, image_step)):
+            for limit in ("min", "60%", "100%"):
+                with self.subTest(kind=kind.__name__, limit=limit):
+                    torch._dynamo.reset()
+                    plain, model = self.made(kind), self.made(kind)
+                    captured = torch.compile(plain, backend="aot_eager")
+                    theirs = train(plain, captured, with_autocast(step_of(plain)))
+                    options = {"budget": "min+20%" if limit == "60%" else limit}
+                    call = torch.compile(model, backend="spillway", options=options)
+                    ours = train(model, call, with_autocast(step_of(model)))
+                    self.expect_same(ours, theirs)
+                    plan, = self.plans_of(model)
+                    self.assertLessEqual(ours.peak, plan.peak())
+
+    def test_ddp_around_a_compiled_model_keeps_its_bits(self):
+        with tempfile.TemporaryDirectory() as folder:
+            torch.distributed.init_process_group("gloo", rank=0, world_size=1, store=(
+                torch.distributed.FileStore(os.path.join(folder, "store"), 1)))
+            self.addCleanup(torch.distributed.destroy_process_group)
+            plain = self.made(Convolutions)
+            theirs = train(plain, DistributedDataParallel(plain), image_step(plain))
+            model = self.made(Convolutions)
+            model.compile(backend="spillway", options={"budget": "min+20%"})
+            ours = train(model, DistributedDataParallel(model), image_step(model))
+            self.expect_same(ours, theirs)
+            self.assertTrue(self.plans_of(model))
+
+    def test_workers_of_a_loader_load_beside_a_budget(self):
+        def trained(call):
+            loader = torch.utils.data.DataLoader(Images(), 8, num_workers=2)
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+            torch.manual_seed(5)
+            for _ in range(2):
+                for images, labels in loader:
+                    optimizer.zero_grad()
+                    functional.cross_entropy(call(images), labels).backward()
+                    optimizer.step()
+            return [p.clone() for p in model.parameters()]
+
+        model = self.made(Convolutions)
+        theirs = trained(model)
+        model = self.made(Convolutions)
+        with spillway.budget(model, None, "min+20%"):
+            ours = trained(model)
+        for a, b in zip(ours, theirs, strict=True):
+            self.assertTrue(torch.equal(a, b))
+
+    def test_double_backward_is_refused_in_pytorchs_words(self):
+        model = self.made(Classes)
+        call = torch.compile(model, backend="spillway", options={"budget": "100%"})
+        numbers = torch.randn(4, 16, requires_grad=True)
+        gradient, = torch.autograd.grad(call(numbers).sum(), numbers, create_graph=True)
+        with self.assertRaisesRegex(RuntimeError, "does not currently support double backward"):
+            gradient.square().sum().backward()
+
+
+class Classes(nn.Module):
+    """With a second derivative that is not zero."""
+
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Linear(16, 4)
+
+    def forward(self, x):
+        return torch.tanh(self.one(x))
+
+
+if __name__ == "__main__":
+    unittest.main()

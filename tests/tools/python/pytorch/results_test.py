@@ -1,0 +1,63 @@
+"""Results beside the loss: near as long as the program holds them, and no longer."""
+
+import unittest
+
+from pytorch_case import (Attention, PyTorchCase, functional, models_of, torch, train)
+
+
+class Scored(Attention):
+    """Returns its loss and the scores, as models of transformers do."""
+
+    def forward(self, text):
+        x = self.words(text)
+        for layer in self.layers:
+            x = layer(x)
+        scores = (x @ self.words.weight.t()).flatten(0, 1)
+        return functional.cross_entropy(scores, text.flatten()), scores
+
+
+def loss_step(held):
+    """A step that keeps what the model returns in `held`, or, without it, the loss alone."""
+    text = torch.randint(0, 128, (8, 64), generator=torch.Generator().manual_seed(3))
+
+    def loss_of(call):
+        loss, scores = call(text)
+        if held is not None:
+            held[:] = [scores]
+        return loss
+    return loss_of
+
+
+class ResultsBesideTheLoss(PyTorchCase):
+    def trained(self, held):
+        """The plans of a training that has eager's bits."""
+        theirs = train(plain := self.made(Scored), plain, loss_step(None))
+        model = self.made(Scored)
+        call = torch.compile(model, backend="spillway", options={"budget": "min+20%"})
+        self.expect_same(ours := train(model, call, loss_step(held)), theirs)
+        plans = self.plans_of(model)
+        self.assertLessEqual(ours.peak, plans[-1].peak())
+        self.situations = [key[1:] for each in models_of(model) for key in each.calls]
+        return plans
+
+    def kinds(self, plan):
+        """Of the scores: kept as weights are, or not."""
+        size = 8 * 64 * 128 * 4
+        names = {b.number for b in plan.step.blocks if b.is_output and b.size == size}
+        return {d["kind"] for d in plan.trace["data"] if d["id"] in names}
+
+    def test_go_before_the_backward_pass_where_the_program_drops_them(self):
+        plans = self.trained(None)
+        self.assertEqual(len(plans), 1, self.situations)
+        plan, = plans
+        self.assertEqual(self.kinds(plan), {"tensor"})
+
+    def test_stay_where_the_program_holds_them(self):
+        first, other = self.trained([])
+        self.assertEqual((self.kinds(first), self.kinds(other)), ({"tensor"}, {"weight"}))
+        self.assertGreater(other.planned.needs["smallest_bytes"],
+                           first.planned.needs["smallest_bytes"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,1 @@
+"""Blocks and optimizers' state outside near memory."""

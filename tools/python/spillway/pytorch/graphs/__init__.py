@@ -1,0 +1,1 @@
+"""A step's graphs: their tasks, what these cost, and the graphs that execute a plan."""
