@@ -30,8 +30,9 @@ class Training:
         torch.set_num_threads(options.threads)
         torch.manual_seed(5)
         self.model, self.loss_of = model_and_loss(options.model, options.size, options.batch)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4)
-        self.way = way_of(options.way, self.model, self.optimizer, options.far)
+        self.way = way_of(options.way, self.model, torch.optim.AdamW(
+            self.model.parameters(), lr=1e-4), options.far)
+        self.optimizer = self.way.optimizer
         self.losses = []
 
     def step(self):

@@ -9,11 +9,11 @@ from torch import nn
 
 # Batch, then the length of texts or the side of images.
 BATCHES = {
-    "gpt2": {"small": (12, 256), "real": (4, 256)},
-    "llama": {"small": (12, 256), "real": (4, 256)},
-    "bert": {"small": (12, 256), "real": (8, 256)},
+    "gpt2": {"small": (6, 256), "real": (4, 256)},
+    "llama": {"small": (6, 256), "real": (4, 256)},
+    "bert": {"small": (6, 256), "real": (8, 256)},
     "vit": {"small": (16, 112), "real": (16, 224)},
-    "resnet50": {"small": (32, 160), "real": (16, 224)},
+    "resnet50": {"small": (16, 160), "real": (16, 224)},
     "convnext_tiny": {"small": (16, 160), "real": (16, 224)},
     "swin_t": {"small": (16, 160), "real": (16, 224)},
     "efficientnet_b0": {"small": (16, 128), "real": (16, 224)},

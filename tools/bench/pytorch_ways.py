@@ -4,6 +4,7 @@ A way is written WAY, or WAY:SETTING, where it has one:
 
     plain                 PyTorch as it is
     compiled:BUDGET       torch.compile(model, backend="spillway", ...)
+    far_state:BUDGET      the same, with the state of the optimizer far: spillway.optimizer()
     context:BUDGET        with spillway.budget(...), around code that compiles nothing
     saved_tensors:BYTES   spillway.saved_tensors() in a space with so much near memory
     checkpoint            torch.utils.checkpoint around each block of the model
@@ -22,11 +23,12 @@ from pytorch_models import blocks_of
 
 
 class Plain:
-    """PyTorch as it is. `call` is what the step calls in the model's place."""
+    """PyTorch as it is. `call` is what the step calls in the model's place, `optimizer` what
+    updates it."""
 
     def __init__(self, model, optimizer, setting, far):
-        del optimizer, setting, far
-        self.call = model
+        del setting, far
+        self.call, self.optimizer = model, optimizer
 
     def training(self):
         """A context of all steps."""
@@ -72,6 +74,14 @@ class Compiled(Plain):
                 "plans": len(plans), "passage_bytes": plans[0].passage,
                 "nodes": sum(len(graph.graph.nodes) for graph in plans[0].written),
                 "figures": figures, "needs": plans[0].planned.needs}
+
+
+class FarState(Compiled):
+    """The backend, and an optimizer whose state is far."""
+
+    def __init__(self, model, optimizer, setting, far):
+        import spillway  # pylint: disable=import-outside-toplevel
+        super().__init__(model, spillway.optimizer(optimizer, far=far), setting, far)
 
 
 class Context(Compiled):
@@ -146,7 +156,8 @@ class Captured(Plain):
         self.call = torch.compile(model, backend="eager", dynamic=False)
 
 
-WAYS = {"plain": Plain, "compiled": Compiled, "context": Context, "saved_tensors": SavedTensors,
+WAYS = {"plain": Plain, "compiled": Compiled, "far_state": FarState, "context": Context,
+        "saved_tensors": SavedTensors,
         "checkpoint": Checkpointed, "partitioner": Partitioned, "files": InFiles,
         "dynamo": Captured}
 
