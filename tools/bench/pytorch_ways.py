@@ -63,7 +63,9 @@ class Compiled(Plain):
         return [plan for each in models_of(self.model) for plan in each.plans]
 
     def near_beside_tensors(self):
-        return max((plan.passage for plan in self.plans()), default=0)
+        from spillway.pytorch.models import models_of  # pylint: disable=import-outside-toplevel
+        memories = [each.memory for each in models_of(self.model) if each.memory is not None]
+        return sum(memory.slot_bytes() for memory in memories)
 
     def facts(self):
         plans = self.plans()

@@ -2,7 +2,8 @@
 
 import unittest
 
-from pytorch_case import (Attention, PyTorchCase, functional, models_of, torch, train)
+from pytorch_case import (Attention, PyTorchCase, functional, models_of, spillway, torch,
+                          train)
 
 
 class Scored(Attention):
@@ -57,6 +58,19 @@ class ResultsBesideTheLoss(PyTorchCase):
         self.assertEqual((self.kinds(first), self.kinds(other)), ({"tensor"}, {"weight"}))
         self.assertGreater(other.planned.needs["smallest_bytes"],
                            first.planned.needs["smallest_bytes"])
+
+    def test_a_budget_that_is_too_small_with_them_is_refused_with_a_hint(self):
+        model, held = self.made(Scored), []
+        call = torch.compile(model, backend="spillway", options={"budget": "1KiB"})
+        with self.assertRaises(spillway.BudgetTooSmall) as caught:
+            loss_step(held)(call)
+        torch._dynamo.reset()
+        call = torch.compile(model, backend="spillway",
+                             options={"budget": caught.exception.smallest + (64 << 10)})
+        loss_step(held)(call).backward()
+        model.zero_grad()
+        with self.assertRaisesRegex(spillway.BudgetTooSmall, "the smallest.*keep the loss alone"):
+            loss_step(held)(call)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import default_partition
 
+from ..planning import BudgetTooSmall
 from ..space import Space
 from .far.far_memory import FarMemory
 from .graphs import fake_values, loss_only
@@ -26,6 +27,8 @@ SIZES_CHANGE = (f"sizes have changed from call to call {MOST_PLANS} times; pad t
                 "the last")
 SEVERAL_GRAPHS = ("the model has several graphs, of which only the first is planned; "
                   "TORCH_LOGS=graph_breaks says where it is cut")
+HOLDS_RESULTS = ("; in the first step the program held what the model returns beside its loss: keep "
+                 "the loss alone (loss = model(...).loss), and less is needed")
 TWO_PASSES = ("a forward pass began before the backward pass of the one before it; the budget "
               "counts the activations of one (torch.no_grad() is for passes without a backward)")
 
@@ -123,7 +126,14 @@ class CompiledModel:
     def plan(self, step, surroundings):
         """The graphs that run a StepGraph within the budget. Throws: planning.BudgetTooSmall."""
         passage = self.memory.near if self.memory is not None else None
-        graphs = plan_graphs(step, self.name, self.options, surroundings, passage)
+        refusal = None
+        try:
+            graphs = plan_graphs(step, self.name, self.options, surroundings, passage)
+        except BudgetTooSmall as why:
+            refusal = why
+        if refusal is not None:
+            raise BudgetTooSmall(f"{refusal}{HOLDS_RESULTS if self.holds_results else ''}",
+                                 refusal.smallest)
         if graphs.passage and self.memory is None:
             self.memory = FarMemory(graphs.passage, self.options.far)
         self.plans.append(graphs)

@@ -1,5 +1,6 @@
 """Blocks of a step outside near memory: in other RAM or in a file, moved beside the computation."""
 
+import collections
 import concurrent.futures
 import ctypes
 import itertools
@@ -12,6 +13,7 @@ from ...far_store import ALIGNMENT, FarStore, rounded
 from .span import span
 
 SMALL = 64 << 10  # bytes; larger blocks come back without a copy, and are padded for that
+SLOTS = 4
 MOST_SLOT = 4 << 20
 LEAST_STORE = 8 << 20
 NUMBERS = itertools.count(1)
@@ -21,20 +23,30 @@ BLOCKS = weakref.WeakValueDictionary()  # and a block by its own
 
 def bytes_near(size):
     """Of a block of `size` bytes once it has come back."""
-    return size if size < SMALL else rounded(size) + ALIGNMENT
+    return size if size < SMALL else rounded(size) + 2 * ALIGNMENT
+
+
+Leaving = collections.namedtuple("Leaving", "near size write")
+"""A tensor on its way far, alive until it is written; let go by the thread that runs the step, so
+that PyTorch's profiler sees it."""
 
 
 class FarMemory:
     """Far memory that grows as it is needed. `near` bytes are for stores on their way.
 
-    store() copies a tensor into them and returns; a thread writes. prefetch() makes the tensor that
-    wait() gives back; another thread reads into it.
+    store() returns at once where the tensor may stay until a thread has written it: tensors on
+    their way and the slots take no more than `near` bytes. Larger ones go through slots.
+    prefetch() makes the tensor that wait() gives back; another thread reads into it.
     """
 
     def __init__(self, near, far):
         self.near, self.far = near, far
-        slot = min(MOST_SLOT, near // 4 // ALIGNMENT * ALIGNMENT)
-        self.slots = [Slot(slot) for _ in range(near // slot)]
+        slot = max(ALIGNMENT, min(MOST_SLOT, near // (2 * SLOTS) // ALIGNMENT * ALIGNMENT))
+        self.slots = [Slot(slot) for _ in range(SLOTS)]
+        self.bounce = self.slots.pop()  # the writer's
+        self.most_leaving = near - self.slot_bytes()
+        self.leaving = collections.deque()
+        self.leaving_bytes = 0
         self.stores = []
         self.free = {}  # (store, offset) by bytes
         self.writer, self.reader = (concurrent.futures.ThreadPoolExecutor(1, name)
@@ -42,9 +54,36 @@ class FarMemory:
         self.number = next(NUMBERS)
         MEMORIES[self.number] = self
 
+    def slot_bytes(self):
+        """Near memory that is no tensor."""
+        return SLOTS * self.bounce.size
+
     def store(self, near):
         """A tensor that stands for the bytes of `near` in far memory, as long as it lives."""
         block = FarBlock(self, near)
+        if block.size <= self.most_leaving:
+            self.make_room(block.size)
+            write = self.writer.submit(block.write, block.first_byte(near))
+            self.leaving.append(Leaving(near, block.size, write))
+            self.leaving_bytes += block.size
+            block.writes.append(write)
+        else:
+            self.store_by_slots(block, near)
+        handle = (ctypes.c_int64 * 1)(block.number)
+        handle.block = block  # given back with the last tensor over it
+        return torch.frombuffer(handle, dtype=torch.int64)
+
+    def make_room(self, size=0):
+        """Lets go of what has left, and waits until `size` bytes more may be on their way. A write
+        that has failed is its block's matter, in wait()."""
+        while self.leaving and (self.leaving[0].write.done()
+                                or self.leaving_bytes + size > self.most_leaving):
+            first = self.leaving.popleft()
+            concurrent.futures.wait([first.write])
+            self.leaving_bytes -= first.size
+
+    def store_by_slots(self, block, near):
+        """Returns when the rest of the block fits into the slots."""
         address, left = block.first_byte(near), block.size
         while left:
             slot = self.slots.pop(0)
@@ -56,9 +95,6 @@ class FarMemory:
                                             slot.address, rounded(size))
             address, left = address + size, left - size
             block.writes.append(slot.write)
-        handle = (ctypes.c_int64 * 1)(block.number)
-        handle.block = block  # given back with the last tensor over it
-        return torch.frombuffer(handle, dtype=torch.int64)
 
     def take(self, size):
         """A store, and an offset in it where `size` bytes are free."""
@@ -87,10 +123,9 @@ class Slot:
         self.write = None
 
     def wait(self):
-        """Until it is free. Throws: Error where far memory has failed."""
-        write, self.write = self.write, None  # which fails once, not for whoever comes later
-        if write is not None:
-            write.result()
+        """Until it is free."""
+        if self.write is not None:
+            concurrent.futures.wait([self.write])
 
 
 class FarBlock:
@@ -101,7 +136,8 @@ class FarBlock:
         self.memory, self.size = memory, end - begin
         # The kernels' own layout: that of fake tensors may be another one.
         self.layout = near.dtype, near.shape, near.stride()
-        self.room = rounded(self.size)
+        self.room = rounded(self.size) + (ALIGNMENT if self.size >= SMALL else 0)
+        self.shift = 0  # bytes in front of the tensor's, which share its first page
         self.writes = []
         self.near = self.read = self.store = None
         self.store, self.offset = memory.take(self.room)
@@ -111,6 +147,19 @@ class FarBlock:
     def first_byte(self, near):
         """Its address in a tensor of the layout."""
         return near.untyped_storage().data_ptr() + span(near)[0]
+
+    def write(self, address):
+        """All of it, in the writer's thread. To RAM with the whole pages that it lies in: what else
+        is in them may change meanwhile, which would spoil a file's checksums."""
+        if self.memory.far is None and self.size >= SMALL:
+            self.shift = address % ALIGNMENT
+            self.store.write(self.offset, address - self.shift, rounded(self.shift + self.size))
+            return
+        bounce = self.memory.bounce
+        for done in range(0, self.size, bounce.size):
+            size = min(bounce.size, self.size - done)
+            ctypes.memmove(bounce.address, address + done, size)
+            self.store.write(self.offset + done, bounce.address, rounded(size))
 
     def prefetch(self):
         """Starts bringing it near."""
@@ -124,7 +173,7 @@ class FarBlock:
         for write in self.writes:
             write.result()
         if self.size >= SMALL:
-            self.store.read(self.offset, self.aligned(), self.room)
+            self.store.read(self.offset, self.aligned(), rounded(self.shift + self.size))
         elif self.size:
             with mmap.mmap(-1, self.room) as piece:
                 source = ctypes.c_char.from_buffer(piece)
@@ -138,10 +187,11 @@ class FarBlock:
 
     def wait(self):
         """The tensor that was stored. Throws: Error where far memory has failed."""
+        self.memory.make_room()
         self.prefetch()
         self.read.result()
+        begin = self.aligned() - self.near.data_ptr() + self.shift if self.size >= SMALL else 0
         near, self.near, self.read = self.near, None, None
-        begin = rounded(near.data_ptr()) - near.data_ptr() if self.size >= SMALL else 0
         dtype, shape, stride = self.layout
         return near[begin:begin + self.size].view(dtype).as_strided(
             shape, stride, begin // dtype.itemsize)
