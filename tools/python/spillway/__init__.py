@@ -26,7 +26,8 @@ from .space import Space
 
 __all__ = ["Block", "BudgetTooSmall", "Error", "PlannedStep", "Space", "budget", "byte_count",
            "capture", "cuda_allocator", "cuda_mem_pool", "cupy_allocator", "default_space",
-           "explain", "load", "needs", "optimizer", "plan", "saved_tensors", "set_default", "version"]
+           "explain", "load", "needs", "optimizer", "plan", "saved_tensors", "set_default",
+           "version"]
 
 
 def saved_tensors(space, keep=(), smallest="64KiB"):
@@ -60,7 +61,8 @@ def optimizer(plain, near="64MiB", far=None, clip_norm=None, as_gradients_come=F
     other RAM. `clip_norm` is torch.nn.utils.clip_grad_norm_() before each step. With
     `as_gradients_come` a parameter is updated, and its gradient gone, during the backward pass.
     """
-    return with_pytorch("optimizer", "far.far_optimizer").optimizer(plain, near, far, clip_norm, as_gradients_come)
+    module = with_pytorch("optimizer", "far.far_optimizer")
+    return module.optimizer(plain, near, far, clip_norm, as_gradients_come)
 
 
 def with_pytorch(name, module=None):

@@ -5,6 +5,8 @@ import warnings
 
 from pytorch_case import (Attention, Convolutions, PyTorchCase, functional, image_step, nn,
                           spillway, text_step, torch, train)
+from spillway.pytorch.graphs.loss_only import LossOnly
+from spillway.torch_hooks import untraced
 
 
 class Broken(nn.Module):
@@ -102,24 +104,65 @@ class Fallbacks(PyTorchCase):
         self.assertEqual(len(told), 1)
         self.assertRegex(told[0], "by hooks.*Dynamo captures nothing")
 
-    def test_hooks_are_not_traced_where_dynamo_gives_up(self):
-        class GivenUp(Broken):
-            """A break under `with`, after which Dynamo runs the frame as it is."""
+    def test_hooks_are_not_traced(self):
+        graphs = []
 
-            def forward(self, x):
-                for _ in range(2):
-                    with torch.enable_grad():
-                        torch._dynamo.graph_break()
-                        x = x + functional.gelu(self.one(x))
-                return self.other(x)
+        def backend(module, _):
+            graphs.append([n.target for n in module.graph.nodes])
+            return module.forward
 
-        model = self.made(GivenUp)
-        theirs = train(plain := self.made(GivenUp), plain, number_step(plain))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            call = torch.compile(model, backend="spillway", options={"budget": "100%"})
-            ours = train(model, call, number_step(model))
-        self.expect_same(ours, theirs)
+        for leave_alone, is_traced in ((lambda f: f, True), (untraced, False)):
+            torch._dynamo.reset()
+            graphs.clear()
+            hook = leave_alone(lambda x: torch.sin(x))
+            torch.compile(lambda x, h=hook: h(x) + 1, backend=backend)(torch.ones(3))
+            self.assertEqual(any(torch.sin in graph for graph in graphs), is_traced)
+
+    def test_a_rerun_keeps_running_statistics(self):
+        class Scored(Convolutions):
+            def forward(self, images):
+                scores = super().forward(images)
+                return scores.square().mean(), scores
+
+        images = torch.randn(8, 3, 32, 32, generator=torch.Generator().manual_seed(3))
+        plain, model = self.made(Scored), self.made(Scored)
+        call = torch.compile(model, backend="spillway", options={"budget": "100%"})
+        for of in (plain, call):
+            torch.manual_seed(7)
+            loss, scores = of(images)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                (loss + scores.abs().mean()).backward()
+        for (name, a), b in zip(model.named_buffers(), plain.buffers(), strict=True):
+            self.assertTrue(torch.equal(a, b), name)
+        for a, b in zip(model.parameters(), plain.parameters(), strict=True):
+            torch.testing.assert_close(a.grad, b.grad)  # two sums instead of one
+
+    def test_a_rerun_has_the_autocast_of_the_first_run(self):
+        seen, numbers = [], torch.ones(2, requires_grad=True)
+
+        def again(args):
+            seen.append((torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")))
+            return [args[0].sum(), args[0] * 2]
+
+        run = LossOnly(lambda *args: [args[0].sum(), (args[0] * 2).detach()], [1], again)
+        for is_cast, dtype in ((True, torch.float16), (False, torch.bfloat16)):
+            with torch.autocast("cpu", dtype, is_cast):
+                _, other = run(numbers)
+            other.sum().backward()
+            self.assertEqual(seen[-1], (is_cast, dtype))
+
+    def test_too_many_sizes_keep_the_plans_there_are(self):
+        model = nn.Sequential(nn.Linear(16, 16), nn.Tanh())
+        with warnings.catch_warnings(record=True) as caught, spillway.budget(model, None, "100%"):
+            warnings.simplefilter("always")
+            for batch in [*range(1, 13), 3]:
+                model(torch.ones(batch, 16)).sum().backward()
+                model.zero_grad()
+        told = [str(w.message) for w in caught if str(w.message).startswith("spillway")]
+        self.assertEqual(len(told), 1)
+        self.assertRegex(told[0], "Dynamo does not capture this call")
+        self.assertEqual(len(self.plans_of(model)), torch._dynamo.config.recompile_limit)
 
     def test_a_second_forward_pass_is_warned_of_and_right(self):
         def steps(model):

@@ -7,8 +7,8 @@ import unittest
 import warnings
 import weakref
 
-from pytorch_case import (Attention, Convolutions, PyTorchCase, functional, image_step, nn, spillway,
-                          text_step, torch, train)
+from pytorch_case import (Attention, Convolutions, PyTorchCase, functional, image_step, nn,
+                          spillway, text_step, torch, train)
 
 
 class Classes(nn.Module):

@@ -5,8 +5,8 @@ import tempfile
 import unittest
 import warnings
 
-from pytorch_case import (Attention, Convolutions, PyTorchCase, functional, image_step, nn, spillway,
-                          text_step, torch, train)
+from pytorch_case import (Attention, Convolutions, PyTorchCase, functional, image_step, nn,
+                          spillway, text_step, torch, train)
 from torch.nn.parallel import DistributedDataParallel
 
 
@@ -37,9 +37,9 @@ class Programs(PyTorchCase):
         self.addCleanup(caught.__exit__, None, None, None)
         warnings.filterwarnings("error", message="spillway")
 
-    def test_autocast_has_the_bits_of_captured_graphs_and_keeps_the_budget(self):
-        """AOTAutograd's backward pass under autocast may have other last bits than eager's; those of
-        aot_eager, which plans nothing, are ours."""
+    def test_autocast_has_the_bits_of_captured_graphs(self):
+        """AOTAutograd's backward pass under autocast may have other last bits than eager's; those
+        of aot_eager, which plans nothing, are ours."""
         for kind, step_of in ((Attention, text_step), (Convolutions, image_step)):
             for limit in ("min", "60%", "100%"):
                 with self.subTest(kind=kind.__name__, limit=limit):
@@ -53,6 +53,37 @@ class Programs(PyTorchCase):
                     self.expect_same(ours, theirs)
                     plan, = self.plans_of(model)
                     self.assertLessEqual(ours.peak, plan.peak())
+
+    def test_autocast_runs_what_norms_save_in_float(self):
+        norms = {"layer": nn.LayerNorm(16), "group": nn.GroupNorm(4, 16),
+                 "batch": nn.BatchNorm1d(16, affine=False)}
+        for name, norm in norms.items():
+            with self.subTest(name):
+                torch._dynamo.reset()
+                model = nn.Sequential(nn.Linear(16, 16), norm, nn.Tanh(), nn.Linear(16, 4))
+                numbers = torch.randn(32, 16, generator=torch.Generator().manual_seed(3))
+                gradients = []
+                for backend in ({"backend": "aot_eager"}, {
+                        "backend": "spillway", "options": {"budget": "min+20%"}}):
+                    model.zero_grad()
+                    call = torch.compile(model, **backend)
+                    with torch.autocast("cpu", torch.bfloat16):
+                        loss = call(numbers).float().square().mean()
+                    loss.backward()
+                    gradients.append([p.grad for p in model.parameters()])
+                for a, b in zip(*gradients, strict=True):
+                    self.assertTrue(torch.equal(a, b))
+                self.assertEqual(len(self.plans_of(model)), 1)
+
+    def test_another_profiler_is_told_apart(self):
+        model = self.made(Classes)
+        call = torch.compile(model, backend="spillway", options={"budget": "100%"})
+        numbers = torch.randn(7, 16)
+        with torch.profiler.profile() as mine:
+            with self.assertRaisesRegex(spillway.Error, "make the first call outside it"):
+                call(numbers)
+        self.assertTrue(mine.events())
+        call(numbers).sum().backward()
 
     def test_ddp_around_a_compiled_model_keeps_its_bits(self):
         with tempfile.TemporaryDirectory() as folder:

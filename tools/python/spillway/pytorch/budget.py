@@ -14,6 +14,10 @@ from .region import runs
 NOTHING_CAPTURED = ("Dynamo captures nothing of the model (TORCH_LOGS=graph_breaks says why); no "
                     "budget is promised")
 
+ONE_NOT_CAPTURED = ("Dynamo does not capture this call, as when sizes have changed too often "
+                    "(TORCH_LOGS=recompiles says why): it runs without a plan, and no budget is "
+                    "promised; pad the batches, or drop the last")
+
 
 @contextlib.contextmanager
 def budget(model, optimizer, limit, far=None, **options):
@@ -42,6 +46,7 @@ class Call:
 
     def __init__(self, model, compiled, given):
         self.model, self.compiled, self.given = model, compiled, given
+        self.was_captured = False  # ever
         self.is_captured = True
 
     def __call__(self, *args, **kwargs):
@@ -51,9 +56,12 @@ class Call:
             return self.hooked(args, kwargs)
         before = runs()
         result = self.compiled(*args, **kwargs)
-        self.is_captured = runs() > before or not any(p.requires_grad
-                                                      for p in self.model.parameters())
-        if not self.is_captured:
+        if runs() > before:
+            self.was_captured = True
+        elif self.was_captured:
+            self.owner().tell(ONE_NOT_CAPTURED)
+        elif any(p.requires_grad for p in self.model.parameters()):
+            self.is_captured = False
             self.owner().tell(WITHOUT_A_PLAN + NOTHING_CAPTURED)
         return result
 

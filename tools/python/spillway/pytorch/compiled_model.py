@@ -8,6 +8,7 @@ import warnings
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import default_partition
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from ..planning import BudgetTooSmall
 from ..space import Space
@@ -23,12 +24,12 @@ from .surroundings import surroundings_of
 NEAR_OF_HOOKS = 64 << 20  # bytes
 MOST_PLANS = 16  # of one graph: sizes that change all the time are not worth planning
 WITHOUT_A_PLAN = "runs without a plan, by hooks on what autograd saves: "
-SIZES_CHANGE = (f"sizes have changed from call to call {MOST_PLANS} times; pad the batches, or drop "
-                "the last")
+SIZES_CHANGE = (f"sizes have changed from call to call {MOST_PLANS} times; pad the batches, or "
+                "drop the last")
 SEVERAL_GRAPHS = ("the model has several graphs, of which only the first is planned; "
                   "TORCH_LOGS=graph_breaks says where it is cut")
-HOLDS_RESULTS = ("; in the first step the program held what the model returns beside its loss: keep "
-                 "the loss alone (loss = model(...).loss), and less is needed")
+HOLDS_RESULTS = ("; in the step before, the program held what the model returns beside its loss: "
+                 "keep the loss alone (loss = model(...).loss), and less is needed")
 TWO_PASSES = ("a forward pass began before the backward pass of the one before it; the budget "
               "counts the activations of one (torch.no_grad() is for passes without a backward)")
 
@@ -50,7 +51,8 @@ class CompiledModel:
         self.memory = self.hooks_space = None
         self.is_loss_all = True  # nothing else that the model returns is differentiated
         self.holds_results = False  # beside its loss, when the backward pass begins
-        self.beside_loss = None  # the LossOnly that ran last
+        self.known = True, False  # these two, of all plans here
+        self.watched = []  # weak references to storages to be gone by the backward pass
         self.passes = 0  # forward passes since the last backward pass
 
     @functools.cached_property
@@ -65,10 +67,19 @@ class CompiledModel:
 
     def call(self, region, args):
         """Runs a Region that needs gradients."""
-        key = region, self.is_training(), self.is_loss_all, self.holds_results, situation(args)
+        key = region, self.is_training(), situation(args)
+        self.forget_other_plans()
         if key not in self.calls:
             self.calls[key] = self.compile(region, args)
         return self.calls[key](*args)
+
+    def forget_other_plans(self):
+        """Those made when something else was known of the results."""
+        known = self.is_loss_all, self.holds_results
+        if known != self.known:
+            self.known = known
+            self.calls.clear()
+            self.plans.clear()
 
     def compile(self, region, args):
         """What runs a graph in the situation of `args`: under a plan, or else by hooks."""
@@ -86,14 +97,16 @@ class CompiledModel:
         part = frozenset(id(a) for a in args if is_parameter(a)) or region.code()
         if self.first.setdefault(self.is_training(), part) != part:
             return SEVERAL_GRAPHS
-        planned = sum(r is region for r, *_ in self.calls)
-        return SIZES_CHANGE if planned >= MOST_PLANS else None
+        return SIZES_CHANGE if len(self.calls) >= MOST_PLANS else None
 
     def planned(self, region, args):
         """What runs a graph under its plan. Throws: Unsupported; planning.BudgetTooSmall."""
         surroundings = surroundings_of(args, self.options)
+        if self.hooks_space is not None:
+            surroundings.held += NEAR_OF_HOOKS
         places = loss_only.results_beside_loss(region.module) if self.is_loss_all else []
         drops_results = bool(places) and not self.holds_results
+        dropped = []  # places among the results of the forward graph
 
         def partition(joint, inputs, *, num_fwd_outputs, **others):
             fake_values.correct(joint.graph)
@@ -101,22 +114,23 @@ class CompiledModel:
                 node.meta.pop("recompute", None)  # of torch.utils.checkpoint: the plan decides
             forward, backward = default_partition(
                 joint, inputs, num_fwd_outputs=num_fwd_outputs, **others)
-            return self.plan(StepGraph(forward, backward, num_fwd_outputs, drops_results),
-                             surroundings)
+            step = StepGraph(forward, backward, num_fwd_outputs, drops_results)
+            dropped.extend(step.dropped_places())
+            return self.plan(step, surroundings)
 
         compiler = aot_autograd(
-            fw_compiler=functools.partial(in_written_order, before=self.begin_forward),
+            fw_compiler=functools.partial(in_written_order, before=self.begin_forward,
+                                          after=functools.partial(self.note_results, dropped)),
             bw_compiler=functools.partial(in_written_order, before=self.begin_backward),
             partition_fn=partition, keep_inference_input_mutations=True)
         if not places:
             return compiler(region.module, list(args))
         compiled = compiler(loss_only.without_gradients(region.module, places), list(args))
-        return loss_only.LossOnly(compiled, places, functools.partial(self.run_again, region),
-                                  self.note_results)
+        return loss_only.LossOnly(compiled, places, functools.partial(self.run_again, region))
 
-    def note_results(self, beside_loss):
-        """A LossOnly has run; begin_backward() asks it what the program still holds."""
-        self.beside_loss = beside_loss
+    def note_results(self, dropped, results):
+        """A planned forward pass ends; begin_backward() asks what the program still holds."""
+        self.watched = [StorageWeakRef(results[place].untyped_storage()) for place in dropped]
 
     def run_again(self, region, args):
         """The results of a graph, for the gradients of what the plan is without."""
@@ -132,8 +146,9 @@ class CompiledModel:
         except BudgetTooSmall as why:
             refusal = why
         if refusal is not None:
-            raise BudgetTooSmall(f"{refusal}{HOLDS_RESULTS if self.holds_results else ''}",
-                                 refusal.smallest)
+            hint = HOLDS_RESULTS if self.holds_results else ""
+            self.holds_results = False  # for a program that mends it, and goes on
+            raise BudgetTooSmall(f"{refusal}{hint}", refusal.smallest)
         if graphs.passage and self.memory is None:
             self.memory = FarMemory(graphs.passage, self.options.far)
         self.plans.append(graphs)
@@ -148,8 +163,8 @@ class CompiledModel:
     def begin_backward(self):
         """A planned backward pass begins."""
         self.passes = 0
-        beside_loss, self.beside_loss = self.beside_loss, None
-        if beside_loss is not None and beside_loss.is_held():
+        watched, self.watched = self.watched, []
+        if not all(storage.expired() for storage in watched):
             self.holds_results = True  # the next step is planned with them
 
     def hooked(self, function, args, reason, keep):

@@ -46,8 +46,15 @@ def plan_graphs(step, name, options, surroundings, passage=None):
     least = passage or LEAST_PASSAGE
     budget = planning.budget_bytes(options.budget, lambda: needs_with_passage(trace, least))
     preferred = max(LEAST_PASSAGE, min(MOST_PASSAGE, budget // PART_FOR_PASSAGE))
-    rooms = (passage,) if passage else (preferred, LEAST_PASSAGE)
-    return PlannedGraphs(step, trace, *plan_within(trace, budget, options, rooms))
+    asked = {"planner": options.planner, "recompute": options.recompute, "timeline": True,
+             "link": link_of(options.far)}
+    if passage:  # is there already, whether this plan moves anything or not
+        planned, _, refusal = first_plan(trace, budget, asked, [passage])
+        if planned is None:
+            raise too_small(budget, refusal, passage)
+        return PlannedGraphs(step, trace, planned, passage)
+    rooms = preferred, LEAST_PASSAGE
+    return PlannedGraphs(step, trace, *plan_within(trace, budget, asked, rooms))
 
 
 def needs_with_passage(trace, passage):
@@ -56,30 +63,32 @@ def needs_with_passage(trace, passage):
     return {**needs, "smallest_bytes": needs["smallest_bytes"] + passage}
 
 
-def plan_within(trace, budget, options, rooms):
+def plan_within(trace, budget, asked, rooms):
     """A plan, and the near memory that its moves need beside it: the first of `rooms` that leaves
-    enough for one, or none where nothing moves."""
-    asked = {"planner": options.planner, "recompute": options.recompute, "timeline": True,
-             "link": link_of(options.far)}
-    moving = room = refusal = None
-    if budget < planning.needs(trace)["resident_bytes"]:
-        moving, room, refusal = first_plan(trace, [budget - r for r in rooms], asked, rooms)
-        if moving is not None and moving.plan["offloads"]:
-            return moving, room
-    still, _, too_little = first_plan(trace, [budget], asked, [0])
-    if still is not None and not still.plan["offloads"]:
-        return still, 0
+    enough for one, or none where nothing moves. `asked` is for planning.plan()."""
+    still = None
+    if budget >= planning.needs(trace)["resident_bytes"]:
+        still, _, _ = first_plan(trace, budget, asked, [0])
+        if still is not None and not still.plan["offloads"]:
+            return still, 0
+    moving, room, refusal = first_plan(trace, budget, asked, rooms)
+    if moving is not None and moving.plan["offloads"]:
+        return moving, room
+    if still is None:
+        still, _, _ = first_plan(trace, budget, asked, [0])
+        if still is not None and not still.plan["offloads"]:
+            return still, 0
     if moving is not None:
         return moving, 0
-    raise too_small(budget, refusal or too_little, rooms[-1])
+    raise too_small(budget, refusal, rooms[-1])
 
 
-def first_plan(trace, budgets, asked, rooms):
-    """A plan within the first of `budgets` that suffices, and its room; or else None, None, and
-    the last refusal."""
-    for budget, room in zip(budgets, rooms, strict=True):
+def first_plan(trace, budget, asked, rooms):
+    """A plan beside the first of `rooms` that leaves enough for one, and that room; or else None,
+    None, and the last refusal."""
+    for room in rooms:
         try:
-            return planning.plan(trace, max(1, budget), **asked), room, None
+            return planning.plan(trace, max(1, budget - room), **asked), room, None
         except planning.BudgetTooSmall as why:
             refusal = why.with_traceback(None)  # whose frames hold tensors
     return None, None, refusal

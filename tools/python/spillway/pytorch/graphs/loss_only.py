@@ -4,7 +4,7 @@ autograd would make zeros for each other result, as large as it is, and the step
 Programs that differentiate such a result all the same get its gradient by running the model again.
 """
 
-import weakref
+import functools
 
 import torch
 from torch import fx
@@ -35,48 +35,42 @@ def without_gradients(module, places):
 
 class LossOnly:
     """Runs `compiled`, made of without_gradients(); `again(args)` runs the whole model for a
-    gradient of one of the `places`. `note(self)` is called as a run ends."""
+    gradient of one of the `places`."""
 
-    def __init__(self, compiled, places, again, note):
-        self.compiled, self.places, self.again, self.note = compiled, places, again, note
-        self.given = []  # weak references to the results of the last run that are no numbers
+    def __init__(self, compiled, places, again):
+        self.compiled, self.places, self.again = compiled, places, again
 
     def __call__(self, *args):
-        state = torch.get_rng_state()
+        state, autocast = torch.get_rng_state(), autocast_now()
         results = list(self.compiled(*args))
         inputs = [a for a in args if isinstance(a, torch.Tensor) and a.requires_grad]
 
         def gradients(place, gradient):
-            return self.gradients(args, inputs, state, place, gradient)
+            with autocast():
+                return self.gradients(args, inputs, state, place, gradient)
 
         for place in self.places:
             results[place] = Unplanned.apply(gradients, place, results[place], *inputs)
-        self.given = [weakref.ref(r) for r in results
-                      if isinstance(r, torch.Tensor) and r.numel() != 1 and not is_one_of(r, args)]
-        self.note(self)
         return results
-
-    def is_held(self):
-        """Whether the program still holds a result of the last run beside the loss."""
-        return any(reference() is not None for reference in self.given)
 
     def gradients(self, args, inputs, state, place, gradient):
         """Of one result, for all inputs, with the random numbers of the first run."""
-        before = [(a, a._version, a.clone()) for a in args
+        before = [(a, a.clone()) for a in args
                   if isinstance(a, torch.Tensor) and not a.requires_grad]
         with torch.enable_grad(), torch.random.fork_rng(devices=[]):
             torch.set_rng_state(state)
             result = self.again(args)[place]
         found = torch.autograd.grad(result, inputs, gradient, allow_unused=True)
-        for changed, version, value in before:
-            if changed._version != version:  # running statistics were updated once already
+        for changed, value in before:  # running statistics were updated once already
+            if not torch.equal(changed, value):
                 changed.copy_(value)
         return found
 
 
-def is_one_of(result, args):
-    """Whether it is an argument itself."""
-    return any(result is each for each in args)
+def autocast_now():
+    """Makes the context that is entered now, for later."""
+    return functools.partial(torch.autocast, "cpu", torch.get_autocast_dtype("cpu"),
+                             torch.is_autocast_enabled("cpu"), torch.is_autocast_cache_enabled())
 
 
 class Unplanned(torch.autograd.Function):

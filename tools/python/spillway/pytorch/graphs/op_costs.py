@@ -11,7 +11,9 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.utils._pytree import tree_map
 from torch.utils.flop_counter import flop_registry
 
+from ...library import Error
 from .allocations import Allocations
+from .unsupported import Unsupported
 
 LONG = 0.05  # seconds; shorter operators run once more, when all of their code is loaded
 FLOPS = 5e10  # a second, of a processor that nobody has measured
@@ -33,13 +35,18 @@ def measure(tasks):
 
 
 def measure_unknown(tasks):
-    """Adds tasks, by signature, to what is known."""
+    """Adds tasks, by signature, to what is known. Throws: Error beside another profiler."""
+    if tasks and torch.autograd._profiler_enabled():
+        raise Error("operators are measured at a model's first call, which takes PyTorch's "
+                    "profiler, and another one is running; make the first call outside it")
     with (unset_fake_temporarily(), torch.no_grad(), torch.random.fork_rng(devices=[]),
           torch._C._DisableAutocast(), Allocations() as allocations):
         seconds = [seconds_of(task.node, allocations) for task in tasks.values()]
-    for key, each, peak in zip(tasks, seconds, allocations.peaks(), strict=True):
+    peaks = iter(allocations.peaks())
+    for key, each in zip(tasks, seconds, strict=True):
+        peak = [next(peaks) for _ in each][-1]  # the first may allocate what stays
         results = sum(b.size for b in set(tasks[key].writes) - set(tasks[key].reads))
-        KNOWN[key] = each, max(0, peak - results)
+        KNOWN[key] = min(each), max(0, peak - results)
 
 
 def model(tasks):
@@ -78,19 +85,23 @@ def operands(node):
 
 
 def seconds_of(node, allocations):
-    """The least of one or two runs, of which the first is marked."""
-    args, kwargs = operands(node)
-    allocations.mark()
-    first = timed(node.target, args, kwargs)
-    allocations.mark()
-    return first if first > LONG else min(first, timed(node.target, args, kwargs))
+    """Of one run, or of two. Throws: Unsupported."""
+    try:
+        args, kwargs = operands(node)
+        first = timed(node.target, args, kwargs, allocations)
+        return [first] if first > LONG else [first, timed(node.target, args, kwargs, allocations)]
+    except RuntimeError as why:
+        raise Unsupported(f"{node.target} does not run alone ({str(why).splitlines()[0]})") from why
 
 
-def timed(operator, args, kwargs):
-    """Seconds of one run."""
+def timed(operator, args, kwargs, allocations):
+    """Seconds of one run, whose allocations are marked."""
+    allocations.mark()
     begin = time.perf_counter()
     operator(*args, **kwargs)
-    return time.perf_counter() - begin
+    seconds = time.perf_counter() - begin
+    allocations.mark()
+    return seconds
 
 
 def made_up(value):

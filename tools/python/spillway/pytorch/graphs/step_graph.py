@@ -42,7 +42,7 @@ class StepGraph:
     """Tasks in the order of AOTAutograd's graphs, and what is needed to write these anew.
 
     With `drops_results` the program is taken to hold nothing of the results but numbers when the
-    backward pass begins. Throws: Unsupported.
+    backward pass begins: those that it does not read are gone then. Throws: Unsupported.
     """
 
     def __init__(self, forward, backward, outputs, drops_results=False):
@@ -59,11 +59,27 @@ class StepGraph:
         self.add_graph(forward, FORWARD)
         for node in self.results:
             if isinstance(node, fx.Node) and node in self.block_of:
-                block = self.block_of[node]
-                block.is_output = True
-                block.is_dropped = drops_results and block.value.numel() != 1
+                self.block_of[node].is_output = True
         self.add_graph(backward, BACKWARD)
         self.run_readers_of_changed_once()
+        if drops_results:
+            self.drop_results()
+
+    def drop_results(self):
+        """What reads one runs once, so that no run in the backward pass asks for it."""
+        read = {b for t in self.tasks if t.phase == BACKWARD for b in t.reads}
+        for block in self.blocks:
+            block.is_dropped = (block.is_output and block.task is not None and block not in read
+                                and block.value.numel() != 1)
+        for task in self.tasks:
+            if any(b.is_dropped for b in task.reads):
+                task.is_recomputable = False
+
+    def dropped_places(self):
+        """Of the results that are gone when the backward pass begins."""
+        return [place for place, node in enumerate(self.results)
+                if isinstance(node, fx.Node) and node in self.block_of
+                and self.block_of[node].is_dropped]
 
     def run_readers_of_changed_once(self):
         """Where an operand is changed later, as running statistics are, a second run has others."""
