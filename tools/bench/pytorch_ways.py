@@ -72,7 +72,7 @@ class Compiled(Plain):
         if not plans:
             return {}
         figures = plans[0].planned.figures
-        return {"budget_bytes": figures["budget_bytes"] + plans[0].passage,
+        return {"budget_bytes": plans[0].budget,
                 "plans": len(plans), "passage_bytes": plans[0].passage,
                 "nodes": sum(len(graph.graph.nodes) for graph in plans[0].written),
                 "figures": figures, "needs": plans[0].planned.needs}

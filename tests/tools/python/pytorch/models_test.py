@@ -70,6 +70,16 @@ class Models(PyTorchCase):
             self.assertTrue(torch.equal(a, b))
         self.assertIn(len(self.plans_of(model)), (2, 3))  # Dynamo may ask its newest graph first
 
+    def test_a_relative_budget_is_of_the_largest_step(self):
+        model = self.made(Classes)
+        call = torch.compile(model, backend="spillway", options={"budget": "min+50%"})
+        for count in (64, 24, 96):
+            call(torch.ones(count, 256)).sum().backward()
+            model.zero_grad()
+        first, smaller, larger = (p.budget for p in self.plans_of(model))
+        self.assertEqual(first, smaller)
+        self.assertGreater(larger, first)
+
     def test_evaluation_with_gradients_is_planned_beside_training(self):
         model = self.made(Classes)
         call = torch.compile(model, backend="spillway", options={"budget": "100%"})

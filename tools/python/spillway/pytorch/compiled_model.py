@@ -47,6 +47,7 @@ class CompiledModel:
         self.first = {}  # parameters of the graph to plan, by is_training()
         self.calls = {}  # what runs a graph, by the graph and its situation
         self.plans = []
+        self.budget = 0  # bytes: "60%" is of the largest step so far
         self.told = set()
         self.memory = self.hooks_space = None
         self.is_loss_all = True  # nothing else that the model returns is differentiated
@@ -142,7 +143,8 @@ class CompiledModel:
         passage = self.memory.near if self.memory is not None else None
         refusal = None
         try:
-            graphs = plan_graphs(step, self.name, self.options, surroundings, passage)
+            graphs = plan_graphs(step, self.name, self.options, surroundings, passage,
+                                 self.budget)
         except BudgetTooSmall as why:
             refusal = why
         if refusal is not None:
@@ -151,6 +153,7 @@ class CompiledModel:
             raise BudgetTooSmall(f"{refusal}{hint}", refusal.smallest)
         if graphs.passage and self.memory is None:
             self.memory = FarMemory(graphs.passage, self.options.far)
+        self.budget = graphs.budget
         self.plans.append(graphs)
         return graphs.write(self.memory)
 

@@ -53,7 +53,7 @@ def described(graphs):
              if e.kind == STORE}
     bounds = figures["bounds"]
     return "\n".join([
-        f"budget        {size_text(figures['budget_bytes'] + graphs.passage)}, all near "
+        f"budget        {size_text(graphs.budget)}, all near "
         f"{size_text(needs['resident_bytes'])}, peak {size_text(graphs.peak())}, planned",
         f"operators     {len(graphs.step.tasks)}, over {len(graphs.step.blocks)} blocks",
         f"moved         {size_text(figures['offloaded_bytes'])} out, "

@@ -17,8 +17,9 @@ PART_FOR_PASSAGE = 16  # of the budget
 class PlannedGraphs:
     """The graphs of a step under its plan, and what explains them."""
 
-    def __init__(self, step, trace, planned, passage):
-        self.step, self.trace, self.planned, self.passage = step, trace, planned, passage
+    def __init__(self, step, trace, planned, passage, budget):
+        self.step, self.trace, self.planned = step, trace, planned
+        self.passage, self.budget = passage, budget  # bytes
         tasks, blocks = numbers_of(step)
         self.events = schedule.events_of(planned.plan, tasks, blocks)
         self.written = ()  # the forward and the backward graph
@@ -39,12 +40,13 @@ def measured_trace(step, name, surroundings):
     return trace_of(step, name, surroundings)
 
 
-def plan_graphs(step, name, options, surroundings, passage=None):
+def plan_graphs(step, name, options, surroundings, passage=None, least_budget=0):
     """The PlannedGraphs of a StepGraph; `passage` is that of the model's other plans, if there are
-    any that move. Throws: planning.BudgetTooSmall."""
+    any that move, and `least_budget` theirs. Throws: planning.BudgetTooSmall."""
     trace = measured_trace(step, name, surroundings)
     least = passage or LEAST_PASSAGE
-    budget = planning.budget_bytes(options.budget, lambda: needs_with_passage(trace, least))
+    budget = max(least_budget, planning.budget_bytes(
+        options.budget, lambda: needs_with_passage(trace, least)))
     preferred = max(LEAST_PASSAGE, min(MOST_PASSAGE, budget // PART_FOR_PASSAGE))
     asked = {"planner": options.planner, "recompute": options.recompute, "timeline": True,
              "link": link_of(options.far)}
@@ -52,9 +54,9 @@ def plan_graphs(step, name, options, surroundings, passage=None):
         planned, _, refusal = first_plan(trace, budget, asked, [passage])
         if planned is None:
             raise too_small(budget, refusal, passage)
-        return PlannedGraphs(step, trace, planned, passage)
+        return PlannedGraphs(step, trace, planned, passage, budget)
     rooms = preferred, LEAST_PASSAGE
-    return PlannedGraphs(step, trace, *plan_within(trace, budget, asked, rooms))
+    return PlannedGraphs(step, trace, *plan_within(trace, budget, asked, rooms), budget)
 
 
 def needs_with_passage(trace, passage):
