@@ -57,15 +57,17 @@ class Compiled(Plain):
         self.call = torch.compile(model, backend="spillway", dynamic=False, options={
             "budget": setting, "far": far, "optimizer": optimizer})
 
-    def plans(self):
-        """All that were made."""
+    def models(self):
+        """Spillway's, of the model."""
         from spillway.pytorch.models import models_of  # pylint: disable=import-outside-toplevel
-        return [plan for each in models_of(self.model) for plan in each.plans]
+        return models_of(self.model)
+
+    def plans(self):
+        """All that there are."""
+        return [plan for each in self.models() for plan in each.plans]
 
     def near_beside_tensors(self):
-        from spillway.pytorch.models import models_of  # pylint: disable=import-outside-toplevel
-        memories = [each.memory for each in models_of(self.model) if each.memory is not None]
-        return sum(memory.slot_bytes() for memory in memories)
+        return sum(each.memory.slot_bytes() for each in self.models() if each.memory is not None)
 
     def facts(self):
         plans = self.plans()
@@ -159,9 +161,8 @@ class Captured(Plain):
 
 
 WAYS = {"plain": Plain, "compiled": Compiled, "far_state": FarState, "context": Context,
-        "saved_tensors": SavedTensors,
-        "checkpoint": Checkpointed, "partitioner": Partitioned, "files": InFiles,
-        "dynamo": Captured}
+        "saved_tensors": SavedTensors, "checkpoint": Checkpointed, "partitioner": Partitioned,
+        "files": InFiles, "dynamo": Captured}
 
 
 def way_of(text, model, optimizer, far):

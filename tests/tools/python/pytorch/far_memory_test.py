@@ -23,8 +23,6 @@ class FarMemories(PyTorchCase):
         """Stores all, then brings all."""
         expected = [t.clone() for t in tensors]
         handles = [memory.store(t) for t in tensors]
-        for tensor in tensors:
-            del tensor
         tensors.clear()
         for handle, value in zip(handles, expected, strict=True):
             BLOCKS[int(handle)].prefetch()

@@ -4,7 +4,6 @@ import contextlib
 import gc
 import io
 import unittest
-import warnings
 import weakref
 
 from pytorch_case import (Attention, Convolutions, PyTorchCase, functional, image_step, nn,
@@ -25,10 +24,7 @@ class Classes(nn.Module):
 class Models(PyTorchCase):
     def setUp(self):
         super().setUp()
-        caught = warnings.catch_warnings()
-        caught.__enter__()
-        self.addCleanup(caught.__exit__, None, None, None)
-        warnings.simplefilter("error", UserWarning)  # of falling back
+        self.make_errors_of_warnings(category=UserWarning)  # of falling back
 
     def test_models_of_one_class_with_equal_options_have_plans_of_their_own(self):
         theirs = train(plain := self.made(Convolutions), plain, image_step(plain))

@@ -3,7 +3,6 @@
 import os
 import tempfile
 import unittest
-import warnings
 
 from pytorch_case import (Attention, Convolutions, PyTorchCase, functional, image_step, nn,
                           spillway, text_step, torch, train)
@@ -32,10 +31,7 @@ class Images(torch.utils.data.Dataset):
 class Programs(PyTorchCase):
     def setUp(self):
         super().setUp()
-        caught = warnings.catch_warnings()
-        caught.__enter__()
-        self.addCleanup(caught.__exit__, None, None, None)
-        warnings.filterwarnings("error", message="spillway")
+        self.make_errors_of_warnings(message="spillway")
 
     def test_autocast_has_the_bits_of_captured_graphs(self):
         """AOTAutograd's backward pass under autocast may have other last bits than eager's; those

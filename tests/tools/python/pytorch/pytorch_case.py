@@ -5,6 +5,7 @@ import os
 import pathlib
 import sys
 import unittest
+import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -117,6 +118,13 @@ class PyTorchCase(unittest.TestCase):
     def setUp(self):
         torch._dynamo.reset()
         gc.collect()
+
+    def make_errors_of_warnings(self, **which):
+        """In this test; `which` as of warnings.filterwarnings()."""
+        caught = warnings.catch_warnings()
+        caught.__enter__()
+        self.addCleanup(caught.__exit__, None, None, None)
+        warnings.filterwarnings("error", **which)
 
     def made(self, kind):
         """A model with the same weights each time."""

@@ -13,7 +13,6 @@ from .region import runs
 
 NOTHING_CAPTURED = ("Dynamo captures nothing of the model (TORCH_LOGS=graph_breaks says why); no "
                     "budget is promised")
-
 ONE_NOT_CAPTURED = ("Dynamo does not capture this call, as when sizes have changed too often "
                     "(TORCH_LOGS=recompiles says why): it runs without a plan, and no budget is "
                     "promised; pad the batches, or drop the last")
@@ -46,19 +45,18 @@ class Call:
 
     def __init__(self, model, compiled, given):
         self.model, self.compiled, self.given = model, compiled, given
-        self.was_captured = False  # ever
-        self.is_captured = True
+        self.is_captured = None  # True once something was; False if nothing was at first
 
     def __call__(self, *args, **kwargs):
         if not torch.is_grad_enabled():
             return self.compiled(*args, **kwargs)
-        if not self.is_captured:
+        if self.is_captured is False:
             return self.hooked(args, kwargs)
         before = runs()
         result = self.compiled(*args, **kwargs)
         if runs() > before:
-            self.was_captured = True
-        elif self.was_captured:
+            self.is_captured = True
+        elif self.is_captured:
             self.owner().tell(ONE_NOT_CAPTURED)
         elif any(p.requires_grad for p in self.model.parameters()):
             self.is_captured = False

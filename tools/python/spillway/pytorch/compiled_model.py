@@ -22,7 +22,7 @@ from .plan_step import plan_graphs
 from .surroundings import surroundings_of
 
 NEAR_OF_HOOKS = 64 << 20  # bytes
-MOST_PLANS = 16  # of one graph: sizes that change all the time are not worth planning
+MOST_PLANS = 16  # of one model: sizes that change all the time are not worth planning
 WITHOUT_A_PLAN = "runs without a plan, by hooks on what autograd saves: "
 SIZES_CHANGE = (f"sizes have changed from call to call {MOST_PLANS} times; pad the batches, or "
                 "drop the last")
@@ -141,7 +141,7 @@ class CompiledModel:
     def plan(self, step, surroundings):
         """The graphs that run a StepGraph within the budget. Throws: planning.BudgetTooSmall."""
         passage = self.memory.near if self.memory is not None else None
-        refusal = None
+        refusal = None  # raised below, without a context whose frames hold tensors
         try:
             graphs = plan_graphs(step, self.name, self.options, surroundings, passage,
                                  self.budget)

@@ -68,20 +68,16 @@ def needs_with_passage(trace, passage):
 def plan_within(trace, budget, asked, rooms):
     """A plan, and the near memory that its moves need beside it: the first of `rooms` that leaves
     enough for one, or none where nothing moves. `asked` is for planning.plan()."""
-    still = None
-    if budget >= planning.needs(trace)["resident_bytes"]:
-        still, _, _ = first_plan(trace, budget, asked, [0])
-        if still is not None and not still.plan["offloads"]:
-            return still, 0
-    moving, room, refusal = first_plan(trace, budget, asked, rooms)
-    if moving is not None and moving.plan["offloads"]:
-        return moving, room
-    if still is None:
-        still, _, _ = first_plan(trace, budget, asked, [0])
-        if still is not None and not still.plan["offloads"]:
-            return still, 0
-    if moving is not None:
-        return moving, 0
+    is_all_near = budget >= planning.needs(trace)["resident_bytes"]
+    without_moves = refusal = None
+    for tried in ((0,), rooms) if is_all_near else (rooms, (0,)):
+        planned, room, why = first_plan(trace, budget, asked, tried)
+        if planned is not None and bool(planned.plan["offloads"]) == (room > 0):
+            return planned, room
+        if tried is rooms:
+            without_moves, refusal = planned, why
+    if without_moves is not None:
+        return without_moves, 0
     raise too_small(budget, refusal, rooms[-1])
 
 
