@@ -37,6 +37,7 @@ class Construction {
     }
     expect_classes();
     expect_parameters();
+    expect_tables(network_);
     return std::move(network_);
   }
 

@@ -6,6 +6,7 @@
 #include "src/ops/image_operations.h"
 #include "src/ops/operands.h"
 #include "src/ops/operation_row.h"
+#include "src/ops/sequence_operations.h"
 #include "src/ops/training_operations.h"
 #include "src/ops/weighted_operations.h"
 
@@ -15,16 +16,18 @@ namespace spillway {
 /// name, cost, and what OperationRow says. A comment lists the operands in the order in which a
 /// Kernel gets them: reads `->` writes. "(dx may be dy)": the two operands may be the same block.
 /// All shapes are logical; `x` is what a layer reads, `y` what it makes, `d...` a gradient.
-using Operation =
-    std::variant<LoadBatch, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
-                 TransposedConvolutionForward, TransposedConvolutionBackwardData,
-                 TransposedConvolutionBackwardWeights, BatchNormForward, BatchNormInference,
-                 BatchNormBackward, ReluForward, ReluBackward, GeluForward, GeluBackward,
-                 AddForward, AddGradients, PoolForward, PoolBackward, LrnForward, LrnBackward,
-                 ConcatForward, ConcatBackward, CropForward, CropBackward, LinearForward,
-                 LinearBackwardData, LinearBackwardWeights, DropoutForward, DropoutBackward,
-                 SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate,
-                 AccumulateGradients>;
+using Operation = std::variant<
+    LoadBatch, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
+    TransposedConvolutionForward, TransposedConvolutionBackwardData,
+    TransposedConvolutionBackwardWeights, BatchNormForward, BatchNormInference, BatchNormBackward,
+    ReluForward, ReluBackward, GeluForward, GeluBackward, AddForward, AddGradients, PoolForward,
+    PoolBackward, LrnForward, LrnBackward, ConcatForward, ConcatBackward, CropForward, CropBackward,
+    LinearForward, LinearBackwardData, LinearBackwardWeights, DropoutForward, DropoutBackward,
+    SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate,
+    AccumulateGradients, EmbeddingForward, EmbeddingBackward, PositionsForward, PositionsBackward,
+    RowNormForward, RowNormBackward, SwigluForward, SwigluBackward, RotaryForward, RotaryBackward,
+    AttentionForward, AttentionBackward, ImageTokensForward, ImageTokensBackward, FirstTokenForward,
+    FirstTokenBackward, VocabularyLossTrain, VocabularyLossEvaluate>;
 
 /// The row and the cost of any operation.
 [[nodiscard]] inline const OperationRow& row_of(const Operation& operation) {
