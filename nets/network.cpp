@@ -74,6 +74,16 @@ std::optional<NodeId> table_of(const Node& node) {
   return node.inputs[1];
 }
 
+void set_dropout(Network& network, float probability) {
+  um::expects(probability >= 0 && probability < 1, "a probability of less than 1");
+  for (Node& node : network.nodes) {
+    if (auto* const dropout = std::get_if<Dropout>(&node.layer)) dropout->probability = probability;
+    if (auto* const attention = std::get_if<Attention>(&node.layer)) {
+      attention->dropout = probability;
+    }
+  }
+}
+
 void expect_tables(const Network& network) {
   for (const Node& node : network.nodes) {
     const std::optional<NodeId> table = table_of(node);

@@ -47,6 +47,9 @@ struct Network {
 /// other nodes.
 [[nodiscard]] std::optional<NodeId> table_of(const Node& node);
 
+/// Gives each Dropout and each Attention this probability. Requires: at least 0 and less than 1.
+void set_dropout(Network& network, float probability);
+
 /// Throws: um::Error where a VocabularyLoss names a table that is no Embedding of its vocabulary.
 void expect_tables(const Network& network);
 

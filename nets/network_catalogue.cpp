@@ -3,9 +3,11 @@
 #include <vector>
 
 #include "nets/alexnet.h"
+#include "nets/bert.h"
 #include "nets/densenet.h"
 #include "nets/fcn.h"
 #include "nets/googlenet.h"
+#include "nets/gpt.h"
 #include "nets/inception.h"
 #include "nets/lenet.h"
 #include "nets/network_family.h"
@@ -13,6 +15,7 @@
 #include "nets/resnet.h"
 #include "nets/squeezenet.h"
 #include "nets/vgg.h"
+#include "nets/vit.h"
 #include "um/error.h"
 
 namespace spillway::nets {
@@ -53,6 +56,18 @@ std::vector<CatalogueEntry> make_catalogue() {
       {"fcn8s", "FCN of VGG-16 that adds pool3 and pool4 (Long et al., 2015)", photo(500), 21,
        fcn8s},
       {"fcn32s", "FCN of VGG-16, upsampled at once (Long et al., 2015)", photo(500), 21, fcn32s},
+      {"vit-b16", "Vision transformer, base (Dosovitskiy et al., 2020)", kPhoto, 1000, vit_b16},
+      {"vit-l16", "Vision transformer, large (Dosovitskiy et al., 2020)", kPhoto, 1000, vit_l16},
+      {"gpt2", "GPT-2, 12 layers (Radford et al., 2019)", tokens(1024), kGptVocabulary, gpt2},
+      {"gpt2-medium", "GPT-2, 24 layers (Radford et al., 2019)", tokens(1024), kGptVocabulary,
+       gpt2_medium},
+      {"gpt2-large", "GPT-2, 36 layers (Radford et al., 2019)", tokens(1024), kGptVocabulary,
+       gpt2_large},
+      {"gpt2-xl", "GPT-2, 48 layers (Radford et al., 2019)", tokens(1024), kGptVocabulary, gpt2_xl},
+      {"bert-base", "BERT with its masked-language head, 12 layers (Devlin et al., 2018)",
+       tokens(512), kBertVocabulary, bert_base},
+      {"bert-large", "BERT with its masked-language head, 24 layers (Devlin et al., 2018)",
+       tokens(512), kBertVocabulary, bert_large},
   };
 }
 
@@ -95,7 +110,9 @@ Network build_network(const CatalogueEntry& entry, const NetworkOptions& options
                     " has no auxiliary heads; googlenet and inception-v3 have"};
   }
   const auto& build = options.auxiliary_heads ? entry.build_with_heads : entry.build;
-  return build(options.image.value_or(entry.image), classes);
+  Network network = build(options.image.value_or(entry.image), classes);
+  if (options.dropout) set_dropout(network, *options.dropout);
+  return network;
 }
 
 }  // namespace spillway::nets

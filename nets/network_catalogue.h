@@ -14,7 +14,8 @@ namespace spillway::nets {
 /// What a user may change of a built-in network.
 struct NetworkOptions {
   std::optional<Shape> image;          ///< default: the catalogue entry's
-  std::optional<std::size_t> classes;  ///< default: the catalogue entry's
+  std::optional<std::size_t> classes;  ///< default: the catalogue entry's; of texts, the vocabulary
+  std::optional<float> dropout;        ///< default: the network's (set_dropout())
   bool auxiliary_heads = false;        ///< with the losses on the way that its paper trains with
 };
 

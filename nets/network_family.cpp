@@ -4,7 +4,9 @@
 #include <array>
 #include <string>
 
+#include "nets/gpt.h"
 #include "nets/joined_numbers.h"
+#include "nets/llama.h"
 #include "nets/resnet.h"
 #include "nets/vgg.h"
 #include "um/error.h"
@@ -15,40 +17,49 @@ namespace {
 constexpr Shape kPhoto{.channels = 3, .height = 224, .width = 224};
 constexpr std::size_t kPhotoClasses = 1000;
 constexpr std::size_t kDeepest = 2048;
+constexpr std::size_t kWidest = 65536;
 
-constexpr NetworkFamily kResnet{"resnet:", "resnet:n1,n2,n3,n4", "resnet:6,32,100,6",
-                                "bottlenecks"};
-constexpr NetworkFamily kVgg{"vgg:", "vgg:a,b,c,d,e", "vgg:2,22,66,4,4", "convolutions"};
-constexpr std::array kFamilies{kResnet, kVgg};
+constexpr NetworkFamily kResnet{
+    "resnet:", "resnet:n1,n2,n3,n4", "resnet:6,32,100,6", "bottlenecks in each of its 4 stages", 4,
+    kDeepest};
+constexpr NetworkFamily kVgg{
+    "vgg:", "vgg:a,b,c,d,e", "vgg:2,22,66,4,4", "convolutions in each of its 5 stages",
+    5,      kDeepest};
+constexpr NetworkFamily kGpt{"gpt:",
+                             "gpt:layers,heads,width,context",
+                             "gpt:6,6,384,256",
+                             "layers, heads, numbers of a token, and the most tokens of a text",
+                             4,
+                             kWidest};
+constexpr NetworkFamily kLlama{
+    "llama:",
+    "llama:layers,heads,kv-heads,width,hidden,context",
+    "llama:22,32,4,2048,5632,2048",
+    "layers, heads, key heads, numbers of a token, gates, and the most tokens of a text",
+    6,
+    kWidest};
+constexpr std::array kFamilies{kResnet, kVgg, kGpt, kLlama};
 
-template <std::size_t kStages>
-using Depths = std::array<std::size_t, kStages>;
+template <std::size_t kNumbers>
+using Numbers = std::array<std::size_t, kNumbers>;
 
-// The numbers of "6,32,100,6", as many as there are stages; nothing where it says something else.
-template <std::size_t kStages>
-std::optional<Depths<kStages>> parse(std::string_view text) {
-  const auto numbers = joined_numbers(text, ',', kDeepest);
-  if (!numbers || numbers->size() != kStages) return std::nullopt;
-  if (std::ranges::find(*numbers, 0U) != numbers->end()) return std::nullopt;
-  Depths<kStages> depths{};
-  std::ranges::copy(*numbers, depths.begin());
-  return depths;
-}
-
-template <std::size_t kStages>
-Depths<kStages> depths_of(std::string_view name, const NetworkFamily& family) {
-  const auto depths = parse<kStages>(name.substr(family.prefix.size()));
-  if (!depths) {
-    throw um::Error{"network '" + std::string{name} + "' must say how many " +
-                    std::string{family.what} + ", from 1 to " + std::to_string(kDeepest) +
-                    ", each of its " + std::to_string(kStages) + " stages has, as " +
+// The numbers behind the prefix of `name`, as many as the family has.
+template <std::size_t kNumbers>
+Numbers<kNumbers> numbers_of(std::string_view name, const NetworkFamily& family) {
+  const auto all = joined_numbers(name.substr(family.prefix.size()), ',', family.largest);
+  if (!all || all->size() != kNumbers || std::ranges::find(*all, 0U) != all->end()) {
+    throw um::Error{"network '" + std::string{name} + "' must say " +
+                    std::to_string(family.numbers) + " numbers from 1 to " +
+                    std::to_string(family.largest) + ", " + std::string{family.what} + ", as " +
                     std::string{family.example} + " does"};
   }
-  return *depths;
+  Numbers<kNumbers> numbers{};
+  std::ranges::copy(*all, numbers.begin());
+  return numbers;
 }
 
 template <std::size_t kStages>
-std::size_t sum(const Depths<kStages>& depths) {
+std::size_t sum(const Numbers<kStages>& depths) {
   std::size_t total = 0;
   for (const std::size_t depth : depths) total += depth;
   return total;
@@ -64,24 +75,55 @@ CatalogueEntry entry(std::string_view name, const std::string& kind, std::size_t
           .build = std::move(build)};
 }
 
+CatalogueEntry text_entry(std::string_view name, const std::string& kind, std::size_t layers,
+                          const std::string& paper, std::size_t context, std::size_t vocabulary,
+                          std::function<Network(const Shape&, std::size_t)> build) {
+  CatalogueEntry made = entry(name, kind, layers, paper, std::move(build));
+  made.image = tokens(context);
+  made.classes = vocabulary;
+  return made;
+}
+
 }  // namespace
 
 std::span<const NetworkFamily> network_families() { return kFamilies; }
 
 std::optional<CatalogueEntry> find_in_families(std::string_view name) {
   if (name.starts_with(kResnet.prefix)) {
-    const ResnetDepths depths = depths_of<4>(name, kResnet);
+    const ResnetDepths depths = numbers_of<4>(name, kResnet);
     return entry(name, "ResNet with bottlenecks", 3 * sum(depths) + 2, "after He et al., 2015",
                  [own = std::string{name}, depths](const Shape& image, std::size_t classes) {
                    return bottleneck_resnet(own, depths, image, classes);
                  });
   }
   if (name.starts_with(kVgg.prefix)) {
-    const VggDepths depths = depths_of<5>(name, kVgg);
+    const VggDepths depths = numbers_of<5>(name, kVgg);
     return entry(name, "VGG", sum(depths) + 3, "after Simonyan and Zisserman, 2014",
                  [own = std::string{name}, depths](const Shape& image, std::size_t classes) {
                    return vgg(own, depths, image, classes);
                  });
+  }
+  if (name.starts_with(kGpt.prefix)) {
+    const auto [layers, heads, width, context] = numbers_of<4>(name, kGpt);
+    const GptSizes sizes{.layers = layers, .heads = heads, .width = width, .context = context};
+    return text_entry(name, "GPT-2", layers, "after Radford et al., 2019", context, kGptVocabulary,
+                      [own = std::string{name}, sizes](const Shape& text, std::size_t vocabulary) {
+                        return gpt(own, sizes, text, vocabulary);
+                      });
+  }
+  if (name.starts_with(kLlama.prefix)) {
+    const auto [layers, heads, kv_heads, width, hidden, context] = numbers_of<6>(name, kLlama);
+    const LlamaSizes sizes{.layers = layers,
+                           .heads = heads,
+                           .kv_heads = kv_heads,
+                           .width = width,
+                           .hidden = hidden,
+                           .context = context};
+    return text_entry(name, "Llama", layers, "after Touvron et al., 2023", context,
+                      kLlamaVocabulary,
+                      [own = std::string{name}, sizes](const Shape& text, std::size_t vocabulary) {
+                        return llama(own, sizes, text, vocabulary);
+                      });
   }
   return std::nullopt;
 }

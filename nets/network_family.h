@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -8,12 +9,14 @@
 
 namespace spillway::nets {
 
-/// Networks of one kind that differ in the depths of their stages, which their names say.
+/// Networks of one kind that differ in the sizes that their names say.
 struct NetworkFamily {
   std::string_view prefix;   ///< "resnet:"
   std::string_view form;     ///< "resnet:n1,n2,n3,n4"
   std::string_view example;  ///< "resnet:6,32,100,6"
-  std::string_view what;     ///< what a depth counts: "bottlenecks"
+  std::string_view what;     ///< what the numbers are: "bottlenecks in each of its 4 stages"
+  std::size_t numbers;       ///< how many
+  std::size_t largest;       ///< that a number may be
 };
 
 /// All families, in the order in which they are listed.

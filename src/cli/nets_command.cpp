@@ -121,9 +121,9 @@ void print_list(const std::vector<NetworkFacts>& all) {
 
 void print_families() {
   fmt::print(
-      "\nThe last rows are examples of families, whose names give the depths of the stages:\n");
+      "\nThe last rows are examples of families, whose names give their sizes:\n");
   for (const nets::NetworkFamily& family : nets::network_families()) {
-    fmt::print("{:<20} {} in each stage, as {}\n", family.form, family.what, family.example);
+    fmt::print("{}: {}, as {}\n", family.form, family.what, family.example);
   }
   fmt::print(
       "A name that ends in .net is a network file; spillway nets lenet --dump my.net writes an\n"

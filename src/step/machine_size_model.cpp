@@ -29,10 +29,7 @@ struct GeometryOf {
 
 // Of weights and biases that kernels read in bfloat16.
 um::Bytes copy_bytes(const ParameterSpec& spec) {
-  if (std::holds_alternative<BatchNormParameters>(spec) ||
-      std::holds_alternative<BatchNormStatistics>(spec)) {
-    return {};
-  }
+  if (!has_weights(spec)) return {};
   return um::Bytes{float_bytes(element_count(spec)).count() / 2};
 }
 
@@ -70,7 +67,8 @@ struct FloatsOf {
 
 um::Bytes MachineSizeModel::tensor_bytes(const TensorShape& shape) const {
   const um::Bytes floats = float_bytes(shape.elements());
-  return precision_ == Precision::kBf16 ? um::Bytes{floats.count() / 2} : floats;
+  const bool is_halved = precision_ == Precision::kBf16 && shape.image.form != nets::Form::kTokens;
+  return is_halved ? um::Bytes{floats.count() / 2} : floats;
 }
 
 um::Bytes MachineSizeModel::parameter_bytes(const ParameterSpec& spec) const {
@@ -94,6 +92,12 @@ um::Bytes MachineSizeModel::saved_bytes(const Operation& operation) const {
   }
   if (const auto* add = std::get_if<AddForward>(&operation); add != nullptr && add->saves_mask) {
     return um::Bytes{(add->x.elements() + 7) / 8};
+  }
+  if (const auto* norm = std::get_if<RowNormForward>(&operation); norm != nullptr) {
+    return float_bytes(rows_of(norm->x).batch * (norm->is_centred ? 2 : 1));
+  }
+  if (const auto* attention = std::get_if<AttentionForward>(&operation); attention != nullptr) {
+    return float_bytes(attention->geometry.saved_count());
   }
   if (const auto* pool = std::get_if<PoolForward>(&operation);
       pool != nullptr && pool->pool.kind == nets::PoolKind::kMax) {

@@ -68,6 +68,18 @@ bool StepBuilder::may_overwrite(nets::NodeId node) const {
   return readers_[index] == 1 && !values_[index].is_saved;
 }
 
+void StepBuilder::share_table(nets::NodeId embedding, const TrainedBlocks& blocks) {
+  tables_[embedding] = {.blocks = blocks, .gradient = {}};
+}
+
+const SharedTable& StepBuilder::table(nets::NodeId embedding) const {
+  return tables_.at(embedding);
+}
+
+void StepBuilder::set_table_gradient(nets::NodeId embedding, DataId gradient) {
+  tables_.at(embedding).gradient = gradient;
+}
+
 DataId StepBuilder::new_tensor(std::string name, const TensorShape& shape) {
   return new_bytes(std::move(name), size_model_.tensor_bytes(shape));
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,6 +32,12 @@ struct TrainedBlocks {
   std::vector<std::vector<prefetch::DataId>> optimizer;
 };
 
+/// The table of an embedding, which a loss may have too.
+struct SharedTable {
+  TrainedBlocks blocks;
+  std::optional<prefetch::DataId> gradient;  ///< the loss's, to which the embedding adds its own
+};
+
 enum class Purpose { kTraining, kEvaluation };
 
 /// Collects the tasks of a step, launch and graph side by side. Layers are written in terms of it.
@@ -47,6 +54,12 @@ class StepBuilder {
   /// True when a layer that reads `node` may write its output over it: it is the only reader, and
   /// nobody needs the content later.
   [[nodiscard]] bool may_overwrite(nets::NodeId node) const;
+
+  // ---- tables of embeddings
+  void share_table(nets::NodeId embedding, const TrainedBlocks& blocks);
+  /// Requires: share_table() of that node.
+  [[nodiscard]] const SharedTable& table(nets::NodeId embedding) const;
+  void set_table_gradient(nets::NodeId embedding, prefetch::DataId gradient);
 
   // ---- blocks
   prefetch::DataId new_tensor(std::string name, const TensorShape& shape);
@@ -107,6 +120,7 @@ class StepBuilder {
   Purpose purpose_;
   std::vector<std::size_t> readers_;  // by node
   std::vector<Value> values_;         // by node
+  std::map<nets::NodeId, SharedTable> tables_;
   prefetch::DataId labels_{};
   std::optional<prefetch::DataId> result_;
   std::uint32_t next_dropout_stream_ = 0;

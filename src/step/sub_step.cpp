@@ -86,7 +86,9 @@ class SubStepMaker {
     }
     const auto gradient = std::ranges::find_if(
         task.writes, [this](const DataId id) { return parameters_.contains(id); });
-    if (place_ == SubStepPlace::kFirst || gradient == task.writes.end()) {
+    // One that adds to a gradient in place adds to the sum.
+    if (place_ == SubStepPlace::kFirst || gradient == task.writes.end() ||
+        std::ranges::find(task.reads, *gradient) != task.reads.end()) {
       add(std::move(task), std::move(launch));
       return;
     }

@@ -190,7 +190,7 @@ TEST(Catalogue, RefusesDepthsThatAreNone) {
        {"", "6", "6,32,3", "6,32,3,6,", "6,32,3,6,1", "6,32,-3,6", "6,0,3,6", "6,32,2049,6",
         "6,x,3,6", "6, 32,3,6", "6,,3,6", "6,99999999999999999999,3,6", "6,32,3,6 "}) {
     const std::string sentence = build_refusal("resnet:" + depths, {});
-    EXPECT_TRUE(sentence.starts_with("network 'resnet:" + depths + "' must say how many"))
+    EXPECT_TRUE(sentence.starts_with("network 'resnet:" + depths + "' must say 4 numbers"))
         << sentence;
     EXPECT_TRUE(sentence.ends_with("its 4 stages has, as resnet:6,32,100,6 does")) << sentence;
   }
