@@ -6,8 +6,8 @@ namespace spillway::nets {
 namespace {
 
 constexpr std::size_t kSegments = 2;
-constexpr std::size_t kWider = 4;
-constexpr LayerNorm kNorm{.epsilon = 1e-12F};
+constexpr std::size_t kBertWider = 4;
+constexpr LayerNorm kBertNorm{.epsilon = 1e-12F};
 
 // Attention, then two linear layers, each added to what it reads and then normalized.
 NodeId add_block(Builder& net, const std::string& name, const BertSizes& sizes, NodeId x) {
@@ -16,13 +16,13 @@ NodeId add_block(Builder& net, const std::string& name, const BertSizes& sizes, 
   y = net.linear(name + ".attention.output.dense", y, {.features = sizes.width});
   y = net.dropout(name + ".attention.output.dropout", y, {.probability = 0});
   y = net.sum(name + ".attention.output.sum", y, x);
-  x = net.add(name + ".attention.output.LayerNorm", kNorm, {y});
-  y = net.linear(name + ".intermediate.dense", x, {.features = kWider * sizes.width});
+  x = net.add(name + ".attention.output.LayerNorm", kBertNorm, {y});
+  y = net.linear(name + ".intermediate.dense", x, {.features = kBertWider * sizes.width});
   y = net.add(name + ".intermediate.act", Gelu{}, {y});
   y = net.linear(name + ".output.dense", y, {.features = sizes.width});
   y = net.dropout(name + ".output.dropout", y, {.probability = 0});
   y = net.sum(name + ".output.sum", y, x);
-  return net.add(name + ".output.LayerNorm", kNorm, {y});
+  return net.add(name + ".output.LayerNorm", kBertNorm, {y});
 }
 
 }  // namespace
@@ -36,14 +36,14 @@ Network bert(const std::string& name, const BertSizes& sizes, const Shape& text,
               Embedding{.vocabulary = vocabulary, .features = sizes.width}, {net.input()});
   NodeId x = net.add(embeddings + "position_embeddings",
                      PositionEmbedding{.positions = sizes.context, .segments = kSegments}, {table});
-  x = net.add(embeddings + "LayerNorm", kNorm, {x});
+  x = net.add(embeddings + "LayerNorm", kBertNorm, {x});
   x = net.dropout(embeddings + "dropout", x, {.probability = 0});
   for (std::size_t i = 0; i < sizes.layers; ++i) {
     x = add_block(net, "bert.encoder.layer." + std::to_string(i), sizes, x);
   }
   x = net.linear("cls.predictions.transform.dense", x, {.features = sizes.width});
   x = net.add("cls.predictions.transform.act", Gelu{}, {x});
-  x = net.add("cls.predictions.transform.LayerNorm", kNorm, {x});
+  x = net.add("cls.predictions.transform.LayerNorm", kBertNorm, {x});
   return net.build(x, {.vocabulary = vocabulary, .bias = true}, table, "cls.predictions");
 }
 

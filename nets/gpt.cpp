@@ -6,7 +6,7 @@ namespace spillway::nets {
 namespace {
 
 constexpr std::size_t kContext = 1024;
-constexpr std::size_t kWider = 4;  // the width within the second half of a block, in widths
+constexpr std::size_t kGptWider = 4;  // the width within the second half of a block, in widths
 
 // Attention, then two linear layers, each on normalized tokens and added to them.
 NodeId add_block(Builder& net, const std::string& name, const GptSizes& sizes, NodeId x) {
@@ -17,7 +17,7 @@ NodeId add_block(Builder& net, const std::string& name, const GptSizes& sizes, N
   y = net.dropout(name + ".attn.resid_dropout", y, {.probability = 0});
   x = net.sum(name + ".attn.sum", x, y);
   y = net.add(name + ".ln_2", LayerNorm{}, {x});
-  y = net.linear(name + ".mlp.c_fc", y, {.features = kWider * sizes.width});
+  y = net.linear(name + ".mlp.c_fc", y, {.features = kGptWider * sizes.width});
   y = net.add(name + ".mlp.act", Gelu{.tanh = true}, {y});
   y = net.linear(name + ".mlp.c_proj", y, {.features = sizes.width});
   y = net.dropout(name + ".mlp.dropout", y, {.probability = 0});

@@ -25,7 +25,8 @@ struct Count {
   }
   std::size_t operator()(const BatchNorm& /*layer*/) const { return 2 * x.channels; }
   std::size_t operator()(const Linear& layer) const {
-    return with_bias(layer.features, x.elements(), layer.bias);
+    const bool is_sequence = x.form == Form::kSequence;
+    return with_bias(layer.features, is_sequence ? x.channels : x.elements(), layer.bias);
   }
   std::size_t operator()(const Embedding& layer) const {
     return saturated_product({layer.vocabulary, layer.features});

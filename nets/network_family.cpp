@@ -14,8 +14,8 @@
 namespace spillway::nets {
 namespace {
 
-constexpr Shape kPhoto{.channels = 3, .height = 224, .width = 224};
-constexpr std::size_t kPhotoClasses = 1000;
+constexpr Shape kFamilyPhoto{.channels = 3, .height = 224, .width = 224};
+constexpr std::size_t kFamilyClasses = 1000;
 constexpr std::size_t kDeepest = 2048;
 constexpr std::size_t kWidest = 65536;
 
@@ -70,8 +70,8 @@ CatalogueEntry entry(std::string_view name, const std::string& kind, std::size_t
                      std::function<Network(const Shape&, std::size_t)> build) {
   return {.name = std::string{name},
           .description = kind + ", " + std::to_string(layers) + " layers (" + paper + ")",
-          .image = kPhoto,
-          .classes = kPhotoClasses,
+          .image = kFamilyPhoto,
+          .classes = kFamilyClasses,
           .build = std::move(build)};
 }
 

@@ -5,18 +5,18 @@
 namespace spillway::nets {
 namespace {
 
-constexpr std::size_t kWider = 4;
-constexpr LayerNorm kNorm{.epsilon = 1e-12F};
+constexpr std::size_t kVitWider = 4;
+constexpr LayerNorm kVitNorm{.epsilon = 1e-12F};
 
 NodeId add_block(Builder& net, const std::string& name, const VitSizes& sizes, NodeId x) {
-  NodeId y = net.add(name + ".layernorm_before", kNorm, {x});
+  NodeId y = net.add(name + ".layernorm_before", kVitNorm, {x});
   y = net.linear(name + ".attention.attention.qkv", y, {.features = 3 * sizes.width});
   y = net.add(name + ".attention.attention", Attention{.heads = sizes.heads, .causal = false}, {y});
   y = net.linear(name + ".attention.output.dense", y, {.features = sizes.width});
   y = net.dropout(name + ".attention.output.dropout", y, {.probability = 0});
   x = net.sum(name + ".attention.sum", x, y);
-  y = net.add(name + ".layernorm_after", kNorm, {x});
-  y = net.linear(name + ".intermediate.dense", y, {.features = kWider * sizes.width});
+  y = net.add(name + ".layernorm_after", kVitNorm, {x});
+  y = net.linear(name + ".intermediate.dense", y, {.features = kVitWider * sizes.width});
   y = net.add(name + ".intermediate.act", Gelu{}, {y});
   y = net.linear(name + ".output.dense", y, {.features = sizes.width});
   y = net.dropout(name + ".output.dropout", y, {.probability = 0});
@@ -39,7 +39,7 @@ Network vit(const std::string& name, const VitSizes& sizes, const Shape& image,
   for (std::size_t i = 0; i < sizes.layers; ++i) {
     x = add_block(net, "vit.encoder.layer." + std::to_string(i), sizes, x);
   }
-  x = net.add("vit.layernorm", kNorm, {x});
+  x = net.add("vit.layernorm", kVitNorm, {x});
   x = net.add("vit.first_token", FirstToken{}, {x});
   return net.build(net.linear("classifier", x, {.features = classes}));
 }

@@ -11,7 +11,7 @@ namespace {
 
 // A thread's room: tiles of weights, of weights as dropped, and of slopes, and a number for each
 // query.
-constexpr std::size_t kRoom = 3 * AttentionTiles::kTile + AttentionTiles::kQueries;
+constexpr std::size_t kBackwardRoom = 3 * AttentionTiles::kTile + AttentionTiles::kQueries;
 
 // The gradients of one key head and of the heads that it serves (Dao et al., 2022, algorithm 4).
 // With P = exp(S - log-sum-exp), P' what dropout left of it, and D = rows' sums of dO O: dV = P'^T
@@ -158,13 +158,14 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AttentionBackw
 #pragma omp parallel for schedule(dynamic)
     for (std::size_t i = 0; i < tiles.geometry.x.batch * kv_heads; ++i) {
       const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-      KeyHead{tiles, operands, rooms + thread * kRoom}.add(i / kv_heads, i % kv_heads, mask);
+      KeyHead{tiles, operands, rooms + thread * kBackwardRoom}.add(i / kv_heads, i % kv_heads,
+                                                                   mask);
     }
   });
 }
 
 um::Bytes workspace_of(const Machine& machine, const AttentionBackward& /*op*/) {
-  return float_bytes(machine.threads * kRoom);
+  return float_bytes(machine.threads * kBackwardRoom);
 }
 
 }  // namespace spillway::host

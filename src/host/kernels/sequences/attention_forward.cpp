@@ -12,7 +12,7 @@ namespace {
 
 // A thread's room: a tile of scores, another where weights are dropped, and of each query the
 // largest score so far and the sum of its weights.
-constexpr std::size_t kRoom = 2 * AttentionTiles::kTile + 2 * AttentionTiles::kQueries;
+constexpr std::size_t kForwardRoom = 2 * AttentionTiles::kTile + 2 * AttentionTiles::kQueries;
 
 // One head's output for a stretch of queries, a tile of keys after the other (Dao et al., 2022,
 // algorithm 1): with each, what was summed up so far is scaled to the largest score seen.
@@ -125,7 +125,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AttentionForwa
     for (std::size_t i = 0; i < tiles.geometry.x.batch * heads * each; ++i) {
       const std::size_t first = i % each * AttentionTiles::kQueries;
       const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-      QueryTile{tiles, operands, rooms + thread * kRoom}.compute(
+      QueryTile{tiles, operands, rooms + thread * kForwardRoom}.compute(
           i / each / heads, i / each % heads,
           {first, std::min(AttentionTiles::kQueries, tiles.tokens - first)}, mask);
     }
@@ -136,7 +136,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AttentionForwa
 }
 
 um::Bytes workspace_of(const Machine& machine, const AttentionForward& /*op*/) {
-  return float_bytes(machine.threads * kRoom);
+  return float_bytes(machine.threads * kForwardRoom);
 }
 
 um::Bytes saved_bytes(const Machine& /*machine*/, const AttentionForward& op) {
