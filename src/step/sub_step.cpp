@@ -84,24 +84,36 @@ class SubStepMaker {
       if (place_ == SubStepPlace::kLast) add(std::move(task), std::move(launch));
       return;
     }
-    const auto gradient = std::ranges::find_if(
-        task.writes, [this](const DataId id) { return parameters_.contains(id); });
-    // One that adds to a gradient in place adds to the sum.
-    if (place_ == SubStepPlace::kFirst || gradient == task.writes.end() ||
-        std::ranges::find(task.reads, *gradient) != task.reads.end()) {
+    const std::vector<DataId> sums = made_anew(task);
+    if (place_ == SubStepPlace::kFirst || sums.empty()) {
       add(std::move(task), std::move(launch));
       return;
     }
-    const DataId sum = *gradient;
-    const auto& [block, place] = parameters_.at(sum);
-    const DataId part =
-        made_.graph.add(DataBlock{.name = block->name + ".dw_part" + suffix_of(place),
-                                  .size = made_.graph[sum].size,
-                                  .kind = DataKind::kTensor});
-    *gradient = part;
-    std::ranges::replace(launch.operands, sum, part);
+    std::vector<DataId> parts;
+    for (const DataId sum : sums) {
+      parts.push_back(add_part(sum));
+      std::ranges::replace(task.writes, sum, parts.back());
+      std::ranges::replace(launch.operands, sum, parts.back());
+    }
     add(std::move(task), std::move(launch));
-    accumulate(sum, part);
+    for (std::size_t i = 0; i < sums.size(); ++i) accumulate(sums[i], parts[i]);
+  }
+
+  // The gradients that a task writes. One that it reads too, to add to it, is the sum itself.
+  [[nodiscard]] std::vector<DataId> made_anew(const Task& task) const {
+    std::vector<DataId> made;
+    for (const DataId id : task.writes) {
+      const bool is_read = std::ranges::find(task.reads, id) != task.reads.end();
+      if (parameters_.contains(id) && !is_read) made.push_back(id);
+    }
+    return made;
+  }
+
+  DataId add_part(DataId sum) {
+    const auto& [block, place] = parameters_.at(sum);
+    return made_.graph.add(DataBlock{.name = block->name + ".dw_part" + suffix_of(place),
+                                     .size = made_.graph[sum].size,
+                                     .kind = DataKind::kTensor});
   }
 
   void accumulate(DataId sum, DataId part) {
