@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace spillway {
@@ -24,9 +25,11 @@ struct PartOfBlock {
 // By their gradients.
 using ParametersOf = std::map<DataId, PartOfBlock>;
 
-ParameterPart part_of_update(const Operation& update) {
-  if (const auto* const sgd = std::get_if<SgdUpdate>(&update)) return sgd->part;
-  return std::get<AdamUpdate>(update).part;
+// Nothing of another operation.
+std::optional<ParameterPart> part_of_update(const Operation& operation) {
+  if (const auto* const sgd = std::get_if<SgdUpdate>(&operation)) return sgd->part;
+  if (const auto* const adam = std::get_if<AdamUpdate>(&operation)) return adam->part;
+  return std::nullopt;
 }
 
 // An update reads the gradient and writes the block.
@@ -38,13 +41,13 @@ ParametersOf parameters_by_gradient(const Step& training) {
   ParametersOf gradients;
   for (std::size_t t = 0; t < training.launches.size(); ++t) {
     const Task& task = training.graph.tasks[t];
-    if (task.phase != Phase::kUpdate) continue;
+    const std::optional<ParameterPart> part = part_of_update(training.launches[t].operation);
+    if (!part) continue;
     const auto updated =
         std::ranges::find_if(task.writes, [&](const DataId id) { return parameters.contains(id); });
     for (const DataId id : task.reads) {
       if (training.graph[id].kind == DataKind::kTensor) {
-        gradients.emplace(id, PartOfBlock{.block = parameters.at(*updated),
-                                          .part = part_of_update(training.launches[t].operation)});
+        gradients.emplace(id, PartOfBlock{.block = parameters.at(*updated), .part = *part});
       }
     }
   }

@@ -64,7 +64,7 @@ class TransformerTraining : public testing::TestWithParam<SmallTransformer> {
   [[nodiscard]] static StepOptions options() {
     return {.batch = kTexts,
             .convolution = ConvolutionAlgorithm::kDirect,
-            .optimizer = AdamOptions{.weight_decay = 0.01F, .decoupled = true}};
+            .optimizer = AdamOptions{.weight_decay = 0.01F, .decoupled = true, .clip_norm = 0.5F}};
   }
   static double largest_of(const BlockNumbers& block) {
     double largest = 0;
@@ -98,7 +98,7 @@ TEST_P(TransformerTraining, HasTheSameBitsInAnyMemory) {
 // rounding of 2^-24 of what the largest of a block come to.
 TEST_P(TransformerTraining, AddsUpTheGradientsOfSubBatches) {
   StepOptions sgd = options();
-  sgd.optimizer = SgdOptions{.momentum = 0.5F};
+  sgd.optimizer = SgdOptions{.momentum = 0.5F, .clip_norm = 2};
   const auto whole = trained({network(0.2F), sgd, MemoryMode::kResident});
   const auto cut = trained({network(0.2F), sgd, MemoryMode::kManaged, 2});
   ASSERT_EQ(cut.size(), whole.size());

@@ -59,6 +59,8 @@ namespace spillway::cuda {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SgdUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AdamUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AccumulateGradients&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AddSquares&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ClipGradient&);
 /// Of sequences: sequences/.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const EmbeddingForward&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const EmbeddingBackward&);
@@ -90,6 +92,7 @@ namespace spillway::cuda {
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const LinearBackwardWeights&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const SoftmaxCrossEntropyTrain&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const SoftmaxCrossEntropyEvaluate&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const AddSquares&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const RowNormBackward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const AttentionForward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const AttentionBackward&);

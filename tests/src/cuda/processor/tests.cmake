@@ -8,6 +8,7 @@ set(kernel_files
   ${kernels}/accumulate_gradients.cu ${kernels}/adam_update.cu ${kernels}/batch_norm_backward.cu
   ${kernels}/batch_norm_forward.cu ${kernels}/bias_relu.cu ${kernels}/channel_sums.cu
   ${kernels}/concat.cu ${kernels}/crop.cu ${kernels}/dropout.cu ${kernels}/element_wise.cu
+  ${kernels}/gradient_norm.cu
   ${kernels}/kernel_check.cu ${kernels}/load_batch.cu ${kernels}/local_response_norm.cu
   ${kernels}/pool.cu ${kernels}/sequences/attention_backward.cu
   ${kernels}/sequences/attention_forward.cu ${kernels}/sequences/embedding.cu
