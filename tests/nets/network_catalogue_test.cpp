@@ -1,4 +1,4 @@
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 
 #include <gtest/gtest.h>
 

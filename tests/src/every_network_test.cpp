@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "nets/network_catalogue.h"
-#include "nets/network_family.h"
+#include "nets/families/network_catalogue.h"
+#include "nets/families/network_family.h"
 #include "src/host/host_context.h"
 #include "src/plan/budget.h"
 #include "tests/src/drawn_batch.h"

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "nets/bert.h"
-#include "nets/gpt.h"
-#include "nets/llama.h"
-#include "nets/vit.h"
+#include "nets/families/bert.h"
+#include "nets/families/gpt.h"
+#include "nets/families/llama.h"
+#include "nets/families/vit.h"
 #include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
 #include "tests/src/state_numbers.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "nets/builder.h"
-#include "nets/network_family.h"
+#include "nets/families/network_family.h"
 #include "nets/text/network_file.h"
 #include "tests/nets/same_network.h"
 

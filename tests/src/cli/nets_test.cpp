@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "tests/src/cli/program.h"
 
 namespace spillway::test {

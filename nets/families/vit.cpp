@@ -1,4 +1,4 @@
-#include "nets/vit.h"
+#include "nets/families/vit.h"
 
 #include "nets/builder.h"
 
