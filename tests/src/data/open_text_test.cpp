@@ -118,8 +118,8 @@ TEST_F(OpenText, HidesBytesBehindTheLastTokenOfTheVocabulary) {
 
 TEST_F(OpenText, RefusesBytesOutsideTheVocabulary) {
   EXPECT_EQ(refusal([&] { return open_dataset(text(), options_of(true, 110)); }),
-            "token 2 of " + folder_.file("a.txt") +
-                " is 113, but the network's vocabulary has only 110; use --vocabulary 123 or more");
+            "token 0 of " + folder_.file("a.txt") +
+                " is 116, but the network's vocabulary has only 110; use --vocabulary 123 or more");
   EXPECT_EQ(refusal([&] { return open_dataset(text(), options_of(false, 256)); }),
             "a text of bytes has 256 tokens, and the network needs one more for the mask, but its "
             "vocabulary is 256; use --vocabulary 257 or more");

@@ -63,26 +63,28 @@ class SpoiltText : public testing::Test {
   // Some bytes changed, taken out or put in, or the end cut off.
   Content spoilt(Content content) {
     for (unsigned changes = 1 + random_() % 4; changes > 0 && !content.empty(); --changes) {
-      const auto place = static_cast<std::ptrdiff_t>(random_() % content.size());
+      const std::size_t place = random_() % content.size();
       switch (random_() % 5) {
         case 0:
-          content[static_cast<std::size_t>(place)] ^= 1U << (random_() % 8);
+          content[place] ^= static_cast<std::uint8_t>(1U << (random_() % 8));
           break;
         case 1:
-          content[static_cast<std::size_t>(place)] = random_() % 256;
+          content[place] = any_byte();
           break;
         case 2:
-          content.erase(content.begin() + place);
+          content.erase(content.begin() + static_cast<std::ptrdiff_t>(place));
           break;
         case 3:
-          content.insert(content.begin() + place, random_() % 256);
+          content.insert(content.begin() + static_cast<std::ptrdiff_t>(place), any_byte());
           break;
         default:
-          content.resize(static_cast<std::size_t>(place));
+          content.resize(place);
       }
     }
     return content;
   }
+
+  std::uint8_t any_byte() { return static_cast<std::uint8_t>(random_() % 256); }
 
   static void read_all(const Dataset& set) {
     std::vector<float> image(8);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "src/data/dataset.h"
 #include "src/data/text/token_sequence.h"
 
 namespace spillway::test {
@@ -49,6 +50,20 @@ inline void set_number(Content& file, std::size_t index, std::uint32_t value) {
   std::vector<std::int32_t> tokens(text.size());
   text.read(0, tokens);
   return tokens;
+}
+
+/// The tokens of a window, and their labels.
+[[nodiscard]] inline std::vector<std::int32_t> window_tokens(const Dataset& set,
+                                                             std::size_t index) {
+  std::vector<float> image(set.image().elements());
+  set.read(index, image);
+  return {image.begin(), image.end()};
+}
+[[nodiscard]] inline std::vector<std::int32_t> window_labels(const Dataset& set,
+                                                             std::size_t index) {
+  std::vector<std::int32_t> labels(labels_each(set));
+  set.labels(index, labels);
+  return labels;
 }
 
 }  // namespace spillway::test
