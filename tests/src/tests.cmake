@@ -7,6 +7,14 @@ spillway_test(data_tests
   LINK spillway::data spillway::files
   TSAN)
 
+# Data sets of texts.
+spillway_test(text_tests
+  SOURCES src/data/masking_test.cpp src/data/open_text_test.cpp src/data/synthetic_text_test.cpp
+          src/data/text_windows_test.cpp
+          src/data/text/byte_pair_encoder_test.cpp src/data/text/byte_pairs_test.cpp
+          src/data/text/text_fuzz_test.cpp src/data/text/token_file_test.cpp
+  LINK spillway::data golden_files nlohmann_json::nlohmann_json rapidcheck)
+
 # The drop-in allocator: its C functions from outside.
 spillway_test(dropin_tests
   SOURCES src/dropin/block_pieces_test.cpp src/dropin/c_functions_test.cpp

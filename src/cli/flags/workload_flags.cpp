@@ -14,8 +14,6 @@ namespace {
 
 constexpr const char* kWorkload = "What is trained";
 constexpr std::size_t kClasses = 10;
-constexpr std::size_t kLargestClasses = 1U << 20U;
-constexpr std::size_t kLargestSide = 1U << 14U;
 
 const std::map<std::string, ConvolutionAlgorithm> kAlgorithms{
     {"auto", ConvolutionAlgorithm::kAuto},
@@ -33,17 +31,11 @@ void WorkloadFlags::add_to(CLI::App& app) {
       ->required()
       ->check(check_network)
       ->group(kWorkload);
-  app.add_option("--batch", batch, "Batch size: images in each step")
+  app.add_option("--batch", batch, "Batch size: images, or texts, in each step")
       ->required()
       ->check(CLI::Range(std::size_t{1}, kLargestBatch))
       ->group(kWorkload);
-  app.add_option("--image-size", image_size,
-                 "Height and width of the images (default: the network's)")
-      ->check(image_side())
-      ->group(kWorkload);
-  app.add_option("--classes", classes, "Number of classes (default: 10, or the network file's)")
-      ->check(class_count())
-      ->group(kWorkload);
+  sizes.add_to(app, kWorkload, "10, or the network file's");
   app.add_flag("--aux-heads", auxiliary_heads,
                "Add the auxiliary classifier losses of googlenet or inception-v3")
       ->group(kWorkload);
@@ -61,15 +53,11 @@ void WorkloadFlags::add_to(CLI::App& app) {
 nets::Network WorkloadFlags::network() const {
   const bool is_file = nets::is_network_file(net);
   const nets::CatalogueEntry entry = nets::open_network(net);
-  nets::Shape image = entry.image;
-  if (image_size > 0) image.height = image.width = image_size;
-  if (!is_file) {
-    return nets::build_network(net, {.image = image,
-                                     .classes = classes.value_or(kClasses),
-                                     .auxiliary_heads = auxiliary_heads});
-  }
   if (auxiliary_heads) expect_built_in(net);
-  return entry.build(image, classes.value_or(entry.classes));
+  nets::NetworkOptions changes = sizes.changes_of(entry);
+  changes.auxiliary_heads = auxiliary_heads;
+  if (!is_file && !reads_text(entry) && !changes.classes) changes.classes = kClasses;
+  return nets::build_network(entry, changes);
 }
 
 StepOptions WorkloadFlags::step() const {
@@ -84,10 +72,6 @@ void expect_built_in(const std::string& name) {
       "a network from a file has the auxiliary heads that are written there; leave out "
       "--aux-heads"};
 }
-
-CLI::Range image_side() { return {std::size_t{1}, kLargestSide}; }
-
-CLI::Range class_count() { return {std::size_t{2}, kLargestClasses}; }
 
 std::string check_network(const std::string& name) {
   if (nets::is_network_file(name)) return {};
