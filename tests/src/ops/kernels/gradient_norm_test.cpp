@@ -21,7 +21,7 @@ class GradientNorm : public KernelRunner {
 };
 
 // In doubles, of some thousand numbers: a rounding of 2^-53 each.
-constexpr double kTolerance = 1e-12;
+constexpr double kSquaresTolerance = 1e-12;
 
 TEST_F(GradientNorm, AddsUpSquaresOfAllGradients) {
   const Values first = host::random_values(element_count(spec()), 1);
@@ -30,10 +30,10 @@ TEST_F(GradientNorm, AddsUpSquaresOfAllGradients) {
   Block b = parameters(spec(), second);
   Block squares = numbers(std::vector<double>{123});
   run(AddSquares{.parameters = spec()}, {&a, &squares});
-  EXPECT_NEAR(number_of(squares), squares_of(first), kTolerance * squares_of(first));
+  EXPECT_NEAR(number_of(squares), squares_of(first), kSquaresTolerance * squares_of(first));
   run(AddSquares{.parameters = spec(), .accumulates = true}, {&b, &squares, &squares});
   const double both = squares_of(first) + squares_of(second);
-  EXPECT_NEAR(number_of(squares), both, kTolerance * both);
+  EXPECT_NEAR(number_of(squares), both, kSquaresTolerance * both);
 }
 
 // As torch.nn.utils.clip_grad_norm_ does.
