@@ -6,6 +6,7 @@
 #include "nets/families/network_catalogue.h"
 #include "nets/text/network_file.h"
 #include "src/cli/flags/complaint.h"
+#include "src/cli/flags/number_checks.h"
 #include "src/cli/flags/suggest_name.h"
 #include "um/error.h"
 
@@ -39,6 +40,11 @@ void WorkloadFlags::add_to(CLI::App& app) {
   app.add_flag("--aux-heads", auxiliary_heads,
                "Add the auxiliary classifier losses of googlenet or inception-v3")
       ->group(kWorkload);
+  app.add_option("--dropout", dropout,
+                 "Probability of all dropout layers, and of attention's weights (default: the "
+                 "network's, 0 in transformers)")
+      ->check(check_below_one)
+      ->group(kWorkload);
   app.add_option(
          "--conv-algorithm", convolution_algorithm,
          "Convolution algorithms that plans may choose: auto (all), direct, or winograd (direct "
@@ -56,6 +62,7 @@ nets::Network WorkloadFlags::network() const {
   if (auxiliary_heads) expect_built_in(net);
   nets::NetworkOptions changes = sizes.changes_of(entry);
   changes.auxiliary_heads = auxiliary_heads;
+  changes.dropout = dropout;
   if (!is_file && !reads_text(entry) && !changes.classes) changes.classes = kClasses;
   return nets::build_network(entry, changes);
 }

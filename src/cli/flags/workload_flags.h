@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "nets/network.h"
@@ -25,6 +26,7 @@ struct WorkloadFlags {
   std::size_t batch = 0;
   NetworkSizeFlags sizes;  ///< 10 classes by default, but a file's or a vocabulary's own
   bool auxiliary_heads = false;
+  std::optional<float> dropout;  ///< default: the network's
   std::string convolution_algorithm = "auto";
   OptimizerFlags optimizer;
 
