@@ -73,7 +73,9 @@ struct Text {
            std::to_string(layer.features) + " features";
   }
   std::string operator()(const PositionEmbedding& layer) const {
-    return "embedding of " + std::to_string(layer.positions) + " positions";
+    return "embedding of " +
+           (layer.positions == 0 ? std::string{"all"} : std::to_string(layer.positions)) +
+           " positions";
   }
   std::string operator()(const Rotary& layer) const {
     return "rotary positions of " + heads(layer);

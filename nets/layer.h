@@ -126,11 +126,17 @@ struct Embedding {
 };
 
 /// Adds row i of a table to token i of each sequence: (positions, channels) weights. Sequences have
-/// at most so many tokens. With segments, there are (segments, channels) more, of which the first
-/// row is added to all tokens: BERT's token types, of text that is all one segment.
+/// at most so many tokens; exactly so many where the number is left open. With segments, there are
+/// (segments, channels) more, of which the first row is added to all tokens: BERT's token types, of
+/// text that is all one segment.
 struct PositionEmbedding {
-  std::size_t positions;
+  std::size_t positions = 0;  ///< 0: as many as a sequence has tokens
   std::size_t segments = 0;
+
+  /// Of sequences like `x`.
+  [[nodiscard]] constexpr std::size_t rows(const Shape& x) const {
+    return positions == 0 ? x.height : positions;
+  }
 };
 
 /// Of each token: y = gamma (x - mean) / sqrt(variance + epsilon) + beta, over its channels (Ba et

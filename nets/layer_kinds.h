@@ -119,8 +119,8 @@ inline constexpr std::tuple kLayerKinds{
     layer_kind<Embedding>("embedding", kOneInput,                          //
                           required("vocabulary", &Embedding::vocabulary),  //
                           required("features", &Embedding::features)),
-    layer_kind<PositionEmbedding>("position-embedding", kOneInput,                       //
-                                  required("positions", &PositionEmbedding::positions),  //
+    layer_kind<PositionEmbedding>("position-embedding", kOneInput,                           //
+                                  with_default("positions", &PositionEmbedding::positions),  //
                                   with_default("segments", &PositionEmbedding::segments)),
     layer_kind<LayerNorm>("layer-norm", kOneInput, with_default("epsilon", &LayerNorm::epsilon)),
     layer_kind<RmsNorm>("rms-norm", kOneInput, with_default("epsilon", &RmsNorm::epsilon)),

@@ -32,7 +32,7 @@ struct Count {
     return saturated_product({layer.vocabulary, layer.features});
   }
   std::size_t operator()(const PositionEmbedding& layer) const {
-    return saturated_product({saturated_sum({layer.positions, layer.segments}), x.channels});
+    return saturated_product({saturated_sum({layer.rows(x), layer.segments}), x.channels});
   }
   std::size_t operator()(const LayerNorm& /*layer*/) const { return 2 * x.channels; }
   std::size_t operator()(const RmsNorm& /*layer*/) const { return x.channels; }

@@ -169,7 +169,7 @@ class Inference {
   }
   Shape operator()(const PositionEmbedding& layer) const {
     expect_sequence();
-    refuse_unless(x().height <= layer.positions, "has " + std::to_string(layer.positions) +
+    refuse_unless(x().height <= layer.rows(x()), "has " + std::to_string(layer.positions) +
                                                      " positions, and reads " + to_string(x()) +
                                                      "; use a smaller --sequence-length");
     return x();

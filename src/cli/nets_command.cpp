@@ -14,8 +14,8 @@
 #include <variant>
 #include <vector>
 
-#include "nets/network_catalogue.h"
-#include "nets/network_family.h"
+#include "nets/families/network_catalogue.h"
+#include "nets/families/network_family.h"
 #include "nets/text/network_file.h"
 #include "prefetch/files/json.h"
 #include "prefetch/planners/catalogue.h"

@@ -16,18 +16,20 @@ namespace spillway {
 /// name, cost, and what OperationRow says. A comment lists the operands in the order in which a
 /// Kernel gets them: reads `->` writes. "(dx may be dy)": the two operands may be the same block.
 /// All shapes are logical; `x` is what a layer reads, `y` what it makes, `d...` a gradient.
-using Operation = std::variant<
-    LoadBatch, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
-    TransposedConvolutionForward, TransposedConvolutionBackwardData,
-    TransposedConvolutionBackwardWeights, BatchNormForward, BatchNormInference, BatchNormBackward,
-    ReluForward, ReluBackward, GeluForward, GeluBackward, AddForward, AddGradients, PoolForward,
-    PoolBackward, LrnForward, LrnBackward, ConcatForward, ConcatBackward, CropForward, CropBackward,
-    LinearForward, LinearBackwardData, LinearBackwardWeights, DropoutForward, DropoutBackward,
-    SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate,
-    AccumulateGradients, EmbeddingForward, EmbeddingBackward, PositionsForward, PositionsBackward,
-    RowNormForward, RowNormBackward, SwigluForward, SwigluBackward, RotaryForward, RotaryBackward,
-    AttentionForward, AttentionBackward, ImageTokensForward, ImageTokensBackward, FirstTokenForward,
-    FirstTokenBackward, VocabularyLossTrain, VocabularyLossEvaluate>;
+using Operation =
+    std::variant<LoadBatch, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
+                 TransposedConvolutionForward, TransposedConvolutionBackwardData,
+                 TransposedConvolutionBackwardWeights, BatchNormForward, BatchNormInference,
+                 BatchNormBackward, ReluForward, ReluBackward, GeluForward, GeluBackward,
+                 AddForward, AddGradients, PoolForward, PoolBackward, LrnForward, LrnBackward,
+                 ConcatForward, ConcatBackward, CropForward, CropBackward, LinearForward,
+                 LinearBackwardData, LinearBackwardWeights, DropoutForward, DropoutBackward,
+                 SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate,
+                 AccumulateGradients, AddSquares, ClipGradient, EmbeddingForward, EmbeddingBackward,
+                 PositionsForward, PositionsBackward, RowNormForward, RowNormBackward,
+                 SwigluForward, SwigluBackward, RotaryForward, RotaryBackward, AttentionForward,
+                 AttentionBackward, ImageTokensForward, ImageTokensBackward, FirstTokenForward,
+                 FirstTokenBackward, VocabularyLossTrain, VocabularyLossEvaluate>;
 
 /// The row and the cost of any operation.
 [[nodiscard]] inline const OperationRow& row_of(const Operation& operation) {
@@ -35,6 +37,12 @@ using Operation = std::variant<
 }
 [[nodiscard]] inline OperationCost cost_of(const Operation& operation) {
   return std::visit([](const auto& op) { return op.cost(); }, operation);
+}
+
+/// Whether it changes parameters.
+[[nodiscard]] inline bool is_update(const Operation& operation) {
+  return std::holds_alternative<SgdUpdate>(operation) ||
+         std::holds_alternative<AdamUpdate>(operation);
 }
 
 }  // namespace spillway

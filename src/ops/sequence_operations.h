@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/ops/operand_names.h"
+#include "src/ops/operands.h"
 #include "src/ops/operation_row.h"
 #include "src/ops/parameter.h"
 #include "src/ops/tensor.h"
@@ -48,7 +48,7 @@ struct EmbeddingBackward {
   std::size_t vocabulary;
   bool accumulates = false;
 
-  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kCuda};
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>
   struct Reads {
     T tokens, dy, sum;

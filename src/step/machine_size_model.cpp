@@ -29,7 +29,8 @@ struct GeometryOf {
 
 // Of weights and biases that kernels read in bfloat16.
 um::Bytes copy_bytes(const ParameterSpec& spec) {
-  if (!has_weights(spec)) return {};
+  // Positions are added, not multiplied with.
+  if (!has_weights(spec) || std::holds_alternative<PositionParameters>(spec)) return {};
   return um::Bytes{float_bytes(element_count(spec)).count() / 2};
 }
 
@@ -57,6 +58,8 @@ struct FloatsOf {
     return op.cost().traffic + copy_share(op.parameters, op.part);
   }
   Result operator()(const AccumulateGradients& op) const { return op.cost().traffic; }
+  Result operator()(const AddSquares& op) const { return op.cost().traffic; }
+  Result operator()(const ClipGradient& op) const { return op.cost().traffic; }
   template <class Op>
   Result operator()(const Op& /*op*/) const {
     return std::nullopt;

@@ -89,9 +89,13 @@ class StepBuilder {
                .writes = listed<prefetch::DataId>(writes, write_count(operation))},
               operation, updated_once);
   }
-  /// The update of a part of a parameter block with its gradient.
+  /// The update of a part of a parameter block with its gradient: at once, or with a clip_norm when
+  /// all gradients are there.
   void emit_update(const std::string& name, const ParameterSpec& spec, const TrainedBlocks& blocks,
                    prefetch::DataId gradient, const ParameterPart& part = {});
+
+  /// The updates that have waited. To be called last.
+  void emit_clipped_updates();
 
   [[nodiscard]] const SizeModel& size_model() const { return size_model_; }
   [[nodiscard]] std::size_t batch() const { return options_.batch; }
@@ -105,6 +109,18 @@ class StepBuilder {
   [[nodiscard]] Step take_step() { return std::move(step_); }
 
  private:
+  // One part of a parameter block.
+  struct Update {
+    std::string name;
+    ParameterSpec spec;
+    TrainedBlocks blocks;
+    prefetch::DataId gradient;
+    ParameterPart part;
+  };
+  void emit_now(const Update& update);
+  // Adds to the norm of all gradients.
+  void emit_squares(const Update& update);
+  [[nodiscard]] float clip_norm() const;
   void emit_task(prefetch::Task task, const Operation& operation,
                  std::optional<prefetch::DataId> updated_once);
   [[nodiscard]] std::vector<prefetch::Algorithm> algorithms(const Operation& operation) const;
@@ -123,6 +139,8 @@ class StepBuilder {
   std::map<nets::NodeId, SharedTable> tables_;
   prefetch::DataId labels_{};
   std::optional<prefetch::DataId> result_;
+  std::optional<prefetch::DataId> squares_;  // of gradients
+  std::vector<Update> waiting_;              // for all of these
   std::uint32_t next_dropout_stream_ = 0;
   Step step_;
 };

@@ -49,9 +49,10 @@ set(operation_tests
     src/ops/kernels/accumulate_gradients_test.cpp src/ops/kernels/adam_update_test.cpp
     src/ops/kernels/batch_norm_test.cpp src/ops/kernels/concat_test.cpp
     src/ops/kernels/crop_test.cpp src/ops/kernels/dropout_test.cpp
-    src/ops/kernels/element_wise_test.cpp src/ops/kernels/load_batch_test.cpp
+    src/ops/kernels/element_wise_test.cpp src/ops/kernels/gradient_norm_test.cpp
+    src/ops/kernels/load_batch_test.cpp
     src/ops/kernels/local_response_norm_test.cpp src/ops/kernels/parameter_part_test.cpp
-    src/ops/kernels/pool_test.cpp
+    src/ops/kernels/pool_test.cpp src/ops/kernels/sequences_test.cpp
     src/ops/kernels/sgd_update_test.cpp src/ops/kernels/softmax_cross_entropy_test.cpp
     src/ops/kernels/weighted_operations_test.cpp)
 spillway_test(host_tests

@@ -4,11 +4,11 @@
 #include <array>
 #include <cstddef>
 
-#include "nets/bert.h"
-#include "nets/fcn.h"
-#include "nets/network_catalogue.h"
+#include "nets/families/bert.h"
+#include "nets/families/fcn.h"
+#include "nets/families/network_catalogue.h"
 #include "nets/text/network_text.h"
-#include "nets/vit.h"
+#include "nets/families/vit.h"
 #include "um/error.h"
 
 namespace spillway::golden {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "src/cli/flags/cli11.h"
 
 namespace spillway::cli {

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <map>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "nets/text/network_file.h"
 #include "src/cli/flags/complaint.h"
 #include "src/cli/flags/suggest_name.h"

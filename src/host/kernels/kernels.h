@@ -85,6 +85,8 @@ namespace spillway::host {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SgdUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AdamUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AccumulateGradients&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AddSquares&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ClipGradient&);
 
 /// Of sequences: sequences/.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const EmbeddingForward&);
@@ -113,6 +115,7 @@ namespace spillway::host {
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const PoolBackward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const SoftmaxCrossEntropyTrain&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const SoftmaxCrossEntropyEvaluate&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const AddSquares&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const RowNormBackward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const AttentionForward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const AttentionBackward&);

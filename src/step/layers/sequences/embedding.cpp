@@ -35,8 +35,9 @@ Backward forward(const nets::Embedding& layer, const Place& place, StepBuilder& 
 Backward forward(const nets::PositionEmbedding& layer, const Place& place, StepBuilder& step) {
   const nets::NodeId input = place.inputs[0];
   const Value x = step.value(input);
-  const PositionParameters parameters{
-      .positions = layer.positions, .segments = layer.segments, .features = x.shape.image.channels};
+  const PositionParameters parameters{.positions = layer.rows(x.shape.image),
+                                      .segments = layer.segments,
+                                      .features = x.shape.image.channels};
   const TrainedBlocks blocks = step.new_parameters(place.name, parameters);
   const DataId y =
       step.may_overwrite(input) ? x.block : step.new_tensor(place.name + ".y", x.shape);

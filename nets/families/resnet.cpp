@@ -1,4 +1,4 @@
-#include "nets/resnet.h"
+#include "nets/families/resnet.h"
 
 #include <utility>
 

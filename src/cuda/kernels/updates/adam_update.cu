@@ -1,6 +1,6 @@
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
-#include "src/cuda/kernels/update_range.cuh"
+#include "src/cuda/kernels/updates/update_range.cuh"
 #include "src/cuda/layout/parameter_layout.h"
 #include "src/cuda/layout/step_numbers.h"
 #include "src/ops/update_elements.h"

@@ -1,8 +1,8 @@
-#include "nets/inception.h"
+#include "nets/families/inception.h"
 
 #include <string>
 
-#include "nets/convolution_unit.h"
+#include "nets/families/convolution_unit.h"
 
 namespace spillway::nets {
 namespace {

@@ -1,4 +1,4 @@
-#include "nets/lenet.h"
+#include "nets/families/lenet.h"
 
 #include "nets/builder.h"
 

@@ -1,4 +1,4 @@
-#include "nets/bert.h"
+#include "nets/families/bert.h"
 
 #include "nets/builder.h"
 

@@ -1,4 +1,4 @@
-#include "nets/fcn.h"
+#include "nets/families/fcn.h"
 
 #include <utility>
 

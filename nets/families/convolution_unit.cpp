@@ -1,4 +1,4 @@
-#include "nets/convolution_unit.h"
+#include "nets/families/convolution_unit.h"
 
 namespace spillway::nets {
 namespace {

@@ -1,4 +1,4 @@
-#include "nets/densenet.h"
+#include "nets/families/densenet.h"
 
 #include <array>
 #include <string>

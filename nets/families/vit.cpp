@@ -1,4 +1,4 @@
-#include "nets/vit.h"
+#include "nets/families/vit.h"
 
 #include "nets/builder.h"
 
@@ -33,8 +33,7 @@ Network vit(const std::string& name, const VitSizes& sizes, const Shape& image,
       embeddings + ".patch_embeddings.projection", net.input(),
       {.channels = sizes.width, .kernel = square(sizes.patch), .stride = square(sizes.patch)});
   x = net.add(embeddings + ".cls", ImageTokens{}, {x});
-  x = net.add(embeddings + ".position_embeddings",
-              PositionEmbedding{.positions = net.shape(x).height}, {x});
+  x = net.add(embeddings + ".position_embeddings", PositionEmbedding{}, {x});
   x = net.dropout(embeddings + ".dropout", x, {.probability = 0});
   for (std::size_t i = 0; i < sizes.layers; ++i) {
     x = add_block(net, "vit.encoder.layer." + std::to_string(i), sizes, x);

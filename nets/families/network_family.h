@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 
 namespace spillway::nets {
 

@@ -1,4 +1,4 @@
-#include "nets/overfeat.h"
+#include "nets/families/overfeat.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "nets/squeezenet.h"
+#include "nets/families/squeezenet.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "nets/vgg.h"
+#include "nets/families/vgg.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "nets/gpt.h"
+#include "nets/families/gpt.h"
 
 #include "nets/builder.h"
 

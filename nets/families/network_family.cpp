@@ -1,14 +1,14 @@
-#include "nets/network_family.h"
+#include "nets/families/network_family.h"
 
 #include <algorithm>
 #include <array>
 #include <string>
 
-#include "nets/gpt.h"
+#include "nets/families/gpt.h"
+#include "nets/families/llama.h"
+#include "nets/families/resnet.h"
+#include "nets/families/vgg.h"
 #include "nets/joined_numbers.h"
-#include "nets/llama.h"
-#include "nets/resnet.h"
-#include "nets/vgg.h"
 #include "um/error.h"
 
 namespace spillway::nets {

@@ -1,8 +1,8 @@
-#include "nets/googlenet.h"
+#include "nets/families/googlenet.h"
 
 #include <string>
 
-#include "nets/convolution_unit.h"
+#include "nets/families/convolution_unit.h"
 
 namespace spillway::nets {
 namespace {

@@ -1,4 +1,4 @@
-#include "nets/llama.h"
+#include "nets/families/llama.h"
 
 #include "nets/builder.h"
 #include "um/error.h"

@@ -1,4 +1,4 @@
-#include "nets/alexnet.h"
+#include "nets/families/alexnet.h"
 
 #include <string>
 
