@@ -14,7 +14,8 @@ namespace {
 // is none since Unicode 6.3.
 std::string word_pattern() {
   const std::string spaces =
-      R"(\x{9}-\x{D} \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
+      R"(\x{9}-\x{D} \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F})"
+      R"(\x{3000})";
   return R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\p{L}\p{N})" + spaces + "]+|[" + spaces +
          "]+(?![^" + spaces + "])|[" + spaces + "]+";
 }
