@@ -85,6 +85,18 @@ struct Shared {
         second{first + kAttentionTile * shape.shared_stride()},
         own_first{second + kAttentionTile * shape.shared_stride()},
         own_second{own_first + kAttentionWarps * shape.shared_stride()} {}
+
+  // Of the lane's token and the warp's own: a query, at `place`, and a key, either way round.
+  template <class T>
+  __device__ Slope slope(const AttentionShape& shape, const DropoutMask& mask, const Tensors<T>& in,
+                         std::size_t place, std::size_t key) const {
+    const std::size_t lane = threadIdx.x % kWarp * shape.shared_stride();
+    const std::size_t warp = threadIdx.x / kWarp * shape.shared_stride();
+    const float score = shape.scale * dot(first + lane, own_first + warp, shape.width);
+    const float dvalue = dot(second + lane, own_second + warp, shape.width);
+    return slope_of(shape, mask, score, dvalue, in.saved[place], in.means[place], place, key);
+  }
+
   float* first;
   float* second;
   float* own_first;
@@ -98,38 +110,27 @@ __global__ void differentiate_queries(Tensors<T> in, T* dx, const DropoutMask* s
   const DropoutMask mask = shape.drops ? *step_mask : DropoutMask{};
   const std::size_t lane = threadIdx.x % kWarp;
   const std::size_t warp = threadIdx.x / kWarp;
-  const std::size_t tokens = shape.x.tokens;
+  const std::size_t stride = shape.x.stride;
   const Shared shared{shape};
-  const float* const query = shared.own_first + warp * shape.shared_stride();
-  const float* const slope = shared.own_second + warp * shape.shared_stride();
   for (std::size_t block = blockIdx.x; block < shape.blocks(shape.heads); block += gridDim.x) {
     const AttentionPlace at = attention_place(shape, block, shape.heads);
-    const std::size_t count = min(static_cast<std::size_t>(kAttentionWarps), tokens - at.first);
+    const std::size_t count =
+        min(static_cast<std::size_t>(kAttentionWarps), shape.x.tokens - at.first);
     const std::size_t token = at.first + warp;
-    const std::size_t end = shape.is_causal ? at.first + count : tokens;
+    const std::size_t end = shape.is_causal ? at.first + count : shape.x.tokens;
     const std::size_t kv_head = at.head / shape.share();
-    const std::size_t place = shape.place(at.n, at.head, token);
-    __syncthreads();
-    load_rows(shape, in.x + shape.query(at.n, at.head, at.first), shape.x.stride, count,
-              kAttentionWarps, shared.own_first);
-    load_rows(shape, in.dy + shape.output(at.n, at.head, at.first), shape.y.stride, count,
-              kAttentionWarps, shared.own_second);
+    load_both<T>(shape, {in.x + shape.query(at.n, at.head, at.first), stride, shared.own_first},
+                 {in.dy + shape.output(at.n, at.head, at.first), shape.y.stride, shared.own_second},
+                 count, kAttentionWarps);
     float sums[kLaneChannels] = {};
     for (std::size_t first = 0; first < end; first += kAttentionTile) {
-      __syncthreads();
-      const std::size_t loaded = min(kAttentionTile, end - first);
-      load_rows(shape, in.x + shape.key(at.n, kv_head, first), shape.x.stride, loaded,
-                kAttentionTile, shared.first);
-      load_rows(shape, in.x + shape.value(at.n, kv_head, first), shape.x.stride, loaded,
-                kAttentionTile, shared.second);
-      __syncthreads();
+      load_both<T>(shape, {in.x + shape.key(at.n, kv_head, first), stride, shared.first},
+                   {in.x + shape.value(at.n, kv_head, first), stride, shared.second},
+                   min(kAttentionTile, end - first), kAttentionTile);
       const std::size_t key = first + lane;
       Slope of;
       if (warp < count && key < end && (!shape.is_causal || key <= token)) {
-        const std::size_t row = lane * shape.shared_stride();
-        of = slope_of(shape, mask, shape.scale * dot(query, shared.first + row, shape.width),
-                      dot(slope, shared.second + row, shape.width), in.saved[place],
-                      in.means[place], place, key);
+        of = shared.slope(shape, mask, in, shape.place(at.n, at.head, token), key);
       }
       add_products(shape, of.slope, shared.first, sums);
     }
@@ -149,17 +150,14 @@ __global__ void differentiate_keys(Tensors<T> in, T* dx, const DropoutMask* step
   const std::size_t warp = threadIdx.x / kWarp;
   const std::size_t tokens = shape.x.tokens;
   const Shared shared{shape};
-  const float* const key = shared.own_first + warp * shape.shared_stride();
-  const float* const value = shared.own_second + warp * shape.shared_stride();
   for (std::size_t block = blockIdx.x; block < shape.blocks(shape.kv_heads); block += gridDim.x) {
     const AttentionPlace at = attention_place(shape, block, shape.kv_heads);
     const std::size_t count = min(static_cast<std::size_t>(kAttentionWarps), tokens - at.first);
     const std::size_t token = at.first + warp;
-    __syncthreads();
-    load_rows(shape, in.x + shape.key(at.n, at.head, at.first), shape.x.stride, count,
-              kAttentionWarps, shared.own_first);
-    load_rows(shape, in.x + shape.value(at.n, at.head, at.first), shape.x.stride, count,
-              kAttentionWarps, shared.own_second);
+    load_both<T>(shape,
+                 {in.x + shape.key(at.n, at.head, at.first), shape.x.stride, shared.own_first},
+                 {in.x + shape.value(at.n, at.head, at.first), shape.x.stride, shared.own_second},
+                 count, kAttentionWarps);
     float dkey[kLaneChannels] = {};
     float dvalue[kLaneChannels] = {};
     const std::size_t begin = shape.is_causal ? at.first : 0;  // queries before see none of these
@@ -167,29 +165,20 @@ __global__ void differentiate_keys(Tensors<T> in, T* dx, const DropoutMask* step
     for (std::size_t i = 0; i < shape.share() * each; ++i) {
       const std::size_t head = at.head * shape.share() + i / each;
       const std::size_t first = begin + i % each * kAttentionTile;
-      __syncthreads();
-      const std::size_t loaded = min(kAttentionTile, tokens - first);
-      load_rows(shape, in.x + shape.query(at.n, head, first), shape.x.stride, loaded,
-                kAttentionTile, shared.first);
-      load_rows(shape, in.dy + shape.output(at.n, head, first), shape.y.stride, loaded,
-                kAttentionTile, shared.second);
-      __syncthreads();
+      load_both<T>(shape, {in.x + shape.query(at.n, head, first), shape.x.stride, shared.first},
+                   {in.dy + shape.output(at.n, head, first), shape.y.stride, shared.second},
+                   min(kAttentionTile, tokens - first), kAttentionTile);
       const std::size_t query = first + lane;
       Slope of;
       if (warp < count && query < tokens && (!shape.is_causal || token <= query)) {
-        const std::size_t row = lane * shape.shared_stride();
-        const std::size_t place = shape.place(at.n, head, query);
-        of = slope_of(shape, mask, shape.scale * dot(shared.first + row, key, shape.width),
-                      dot(shared.second + row, value, shape.width), in.saved[place],
-                      in.means[place], place, token);
+        of = shared.slope(shape, mask, in, shape.place(at.n, head, query), token);
       }
       add_products(shape, of.slope, shared.first, dkey);
       add_products(shape, of.used, shared.second, dvalue);
     }
-    if (warp < count) {
-      store_channels(shape, dkey, shape.scale, dx + shape.key(at.n, at.head, token));
-      store_channels(shape, dvalue, 1.F, dx + shape.value(at.n, at.head, token));
-    }
+    if (warp >= count) continue;
+    store_channels(shape, dkey, shape.scale, dx + shape.key(at.n, at.head, token));
+    store_channels(shape, dvalue, 1.F, dx + shape.value(at.n, at.head, token));
   }
 }
 

@@ -42,6 +42,14 @@ __device__ void add_tile(const AttentionShape& shape, const float* query, const 
   }
 }
 
+template <class T>
+__device__ void store_sums(const AttentionShape& shape, const Sums& sums, T* to) {
+  for (std::size_t i = 0; i < kLaneChannels; ++i) {
+    const std::size_t c = threadIdx.x % kWarp + i * kWarp;
+    if (c < shape.width) store_one(to, c, sums.values[i] / sums.weights);
+  }
+}
+
 // A warp has a query; the block goes over all keys that one of its queries sees.
 template <class T>
 __global__ void attend(const T* x, T* y, float* saved, const DropoutMask* step_mask,
@@ -49,29 +57,26 @@ __global__ void attend(const T* x, T* y, float* saved, const DropoutMask* step_m
   const DropoutMask mask = shape.drops ? *step_mask : DropoutMask{};
   const std::size_t lane = threadIdx.x % kWarp;
   const std::size_t warp = threadIdx.x / kWarp;
+  const std::size_t stride = shape.x.stride;
   float* const keys = shared_floats();
   float* const values = keys + kAttentionTile * shape.shared_stride();
   float* const queries = values + kAttentionTile * shape.shared_stride();
-  const std::size_t tokens = shape.x.tokens;
   for (std::size_t block = blockIdx.x; block < shape.blocks(shape.heads); block += gridDim.x) {
     const AttentionPlace at = attention_place(shape, block, shape.heads);
-    const std::size_t count = min(static_cast<std::size_t>(kAttentionWarps), tokens - at.first);
+    const std::size_t count =
+        min(static_cast<std::size_t>(kAttentionWarps), shape.x.tokens - at.first);
     const std::size_t token = at.first + warp;
-    const std::size_t end = shape.is_causal ? at.first + count : tokens;
+    const std::size_t end = shape.is_causal ? at.first + count : shape.x.tokens;
     const std::size_t kv_head = at.head / shape.share();
     const std::size_t place = shape.place(at.n, at.head, token);
     __syncthreads();  // the block before is done with shared memory
-    load_rows(shape, x + shape.query(at.n, at.head, at.first), shape.x.stride, count,
-              kAttentionWarps, queries);
+    load_rows(shape, x + shape.query(at.n, at.head, at.first), stride, count, kAttentionWarps,
+              queries);
     Sums sums;
     for (std::size_t first = 0; first < end; first += kAttentionTile) {
-      __syncthreads();
-      const std::size_t loaded = min(kAttentionTile, end - first);
-      load_rows(shape, x + shape.key(at.n, kv_head, first), shape.x.stride, loaded, kAttentionTile,
-                keys);
-      load_rows(shape, x + shape.value(at.n, kv_head, first), shape.x.stride, loaded,
-                kAttentionTile, values);
-      __syncthreads();
+      load_both<T>(shape, {x + shape.key(at.n, kv_head, first), stride, keys},
+                   {x + shape.value(at.n, kv_head, first), stride, values},
+                   min(kAttentionTile, end - first), kAttentionTile);
       const std::size_t key = first + lane;
       const bool is_seen = key < end && (!shape.is_causal || key <= token);
       add_tile(shape, queries + warp * shape.shared_stride(), keys, values, is_seen, mask, place,
@@ -79,12 +84,7 @@ __global__ void attend(const T* x, T* y, float* saved, const DropoutMask* step_m
     }
     if (warp >= count) continue;
     if (lane == 0) saved[place] = sums.largest + logf(sums.weights);
-    for (std::size_t i = 0; i < kLaneChannels; ++i) {
-      const std::size_t c = lane + i * kWarp;
-      if (c < shape.width) {
-        store_one(y, shape.output(at.n, at.head, token) + c, sums.values[i] / sums.weights);
-      }
-    }
+    store_sums(shape, sums, y + shape.output(at.n, at.head, token));
   }
 }
 

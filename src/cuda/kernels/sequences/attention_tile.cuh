@@ -98,6 +98,25 @@ __device__ void load_rows(const AttentionShape& shape, const T* rows, std::size_
   }
 }
 
+/// Rows of a head, `stride` elements apart, and where in shared memory they go.
+template <class T>
+struct RowsToLoad {
+  const T* rows;
+  std::size_t stride;
+  float* shared;
+};
+
+/// Loads two kinds of rows when all threads of the block are done with what was there before, and
+/// returns when all of it has come.
+template <class T>
+__device__ void load_both(const AttentionShape& shape, const RowsToLoad<T>& a,
+                          const RowsToLoad<T>& b, std::size_t count, std::size_t room) {
+  __syncthreads();
+  load_rows(shape, a.rows, a.stride, count, room, a.shared);
+  load_rows(shape, b.rows, b.stride, count, room, b.shared);
+  __syncthreads();
+}
+
 __device__ inline float dot(const float* a, const float* b, std::size_t count) {
   float sum = 0.F;
   for (std::size_t c = 0; c < count; ++c) sum += a[c] * b[c];
