@@ -66,14 +66,17 @@ Tokens read_tokens(const json& numbers, const std::string& name) {
   std::unordered_set<std::int32_t> used;
   for (const auto& [text, number] : numbers.items()) {
     if (!number.is_number_integer() || number < 0 || number >= kLargestVocabulary) {
-      throw um::Error{name + " gives token '" + text + "' the number " + number.dump() +
-                      "; it must be a whole number from 0 to " +
-                      std::to_string(kLargestVocabulary - 1)};
+      std::string sentence = name;
+      sentence.append(" gives token '").append(text).append("' the number ").append(number.dump());
+      throw um::Error{sentence.append("; it must be a whole number from 0 to ")
+                          .append(std::to_string(kLargestVocabulary - 1))};
     }
     const auto token = number.get<std::int32_t>();
     if (!used.insert(token).second) {
-      throw um::Error{name + " gives the number " + std::to_string(token) +
-                      " to several tokens, one of them '" + text + "'"};
+      std::string sentence = name;
+      sentence.append(" gives the number ").append(std::to_string(token));
+      throw um::Error{
+          sentence.append(" to several tokens, one of them '").append(text).append("'")};
     }
     tokens.emplace(text, token);
   }

@@ -7,6 +7,9 @@
 namespace spillway::host {
 namespace {
 
+// Columns that a thread adds up at a time.
+constexpr std::size_t kGradientColumns = 64;
+
 // Whether a number is a row of a table. A NaN is not.
 bool is_row(float token, std::size_t vocabulary) {
   return token >= 0.F && token < static_cast<float>(vocabulary);
@@ -36,7 +39,6 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingForwa
 // Each thread adds up columns of its own over all tokens, in their order, whatever the number of
 // threads.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingBackward& op) {
-  constexpr std::size_t kColumns = 64;
   const TokenRows rows{machine.layout, op.y};
   const std::size_t total = parts_of(machine.layout, op.forward().parameters()).total;
   const auto add = [rows, total, op](const auto& operands) {
@@ -48,8 +50,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingBackw
       for (std::size_t i = 0; i < total; ++i) table[i] = 0.F;
     }
 #pragma omp parallel for schedule(static)
-    for (std::size_t begin = 0; begin < rows.channels; begin += kColumns) {
-      const std::size_t end = std::min(begin + kColumns, rows.channels);
+    for (std::size_t begin = 0; begin < rows.channels; begin += kGradientColumns) {
+      const std::size_t end = std::min(begin + kGradientColumns, rows.channels);
       for (std::size_t i = 0; i < rows.count; ++i) {
         if (!is_row(tokens[i], op.vocabulary)) continue;
         float* const sum = table + static_cast<std::size_t>(tokens[i]) * rows.stride;

@@ -24,6 +24,13 @@ struct Angles {
   std::vector<float> sines;
 };
 
+// The only operand: x or dy, y or dx.
+template <class Names>
+std::byte* first_of(const Names& names) {
+  const auto [only] = names;
+  return only;
+}
+
 // By the angles, or with `direction` -1 back. Forward reads x and writes y, backward dy and dx.
 template <class Op>
 std::unique_ptr<Kernel> turn(const Machine& machine, const Op& op, float direction) {
@@ -33,14 +40,14 @@ std::unique_ptr<Kernel> turn(const Machine& machine, const Op& op, float directi
   // shared: kernels are copied
   const auto angles = std::make_shared<const Angles>(op.x.image.height, pairs, op.base);
   return kernel_of(machine, op, [=, tokens = op.x.image.height](const auto& operands) {
-    const auto [from] = operands.in;
-    const auto [to] = operands.out;
+    const float* const from = floats(first_of(operands.in));
+    float* const to = floats(first_of(operands.out));
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < rows.count; ++i) {
       const float* const cosines = angles->cosines.data() + i % tokens * pairs;
       const float* const sines = angles->sines.data() + i % tokens * pairs;
-      const float* const x = floats(from) + i * rows.stride;
-      float* const y = floats(to) + i * rows.stride;
+      const float* const x = from + i * rows.stride;
+      float* const y = to + i * rows.stride;
       for (std::size_t head = 0; head < turned; ++head) {
         const std::size_t low = head * 2 * pairs;
         const std::size_t high = low + pairs;
