@@ -61,24 +61,27 @@ json parse_tokens(const std::string& text, const std::string& name) {
   return tokens;
 }
 
+std::int32_t token_number(const std::string& token, const json& number, const std::string& name) {
+  if (number.is_number_integer() && number >= 0 && number < kLargestVocabulary) {
+    return number.get<std::int32_t>();
+  }
+  throw um::Error{name + " gives token '" + token + "' the number " + number.dump() +
+                  "; it must be a whole number from 0 to " +
+                  std::to_string(kLargestVocabulary - 1)};
+}
+
+um::Error used_twice(std::int32_t number, const std::string& token, const std::string& name) {
+  return um::Error{name + " gives the number " + std::to_string(number) +
+                   " to several tokens, one of them '" + token + "'"};
+}
+
 Tokens read_tokens(const json& numbers, const std::string& name) {
   Tokens tokens;
   std::unordered_set<std::int32_t> used;
-  for (const auto& [text, number] : numbers.items()) {
-    if (!number.is_number_integer() || number < 0 || number >= kLargestVocabulary) {
-      std::string sentence = name;
-      sentence.append(" gives token '").append(text).append("' the number ").append(number.dump());
-      throw um::Error{sentence.append("; it must be a whole number from 0 to ")
-                          .append(std::to_string(kLargestVocabulary - 1))};
-    }
-    const auto token = number.get<std::int32_t>();
-    if (!used.insert(token).second) {
-      std::string sentence = name;
-      sentence.append(" gives the number ").append(std::to_string(token));
-      throw um::Error{
-          sentence.append(" to several tokens, one of them '").append(text).append("'")};
-    }
-    tokens.emplace(text, token);
+  for (const auto& [token, value] : numbers.items()) {
+    const std::int32_t number = token_number(token, value, name);
+    if (!used.insert(number).second) throw used_twice(number, token, name);
+    tokens.emplace(token, number);
   }
   return tokens;
 }

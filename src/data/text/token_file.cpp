@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kMagic = 20240520;
 constexpr std::uint32_t kMagicOf32Bits = 20240801;
 constexpr std::uint32_t kVersion = 1;
-constexpr std::uint64_t kHeader = 1024;  // 256 numbers of 32 bits
+constexpr std::uint64_t kHeader = 1024;  // 256 numbers
 constexpr std::size_t kWidth = 2;
 
 um::InputFile open_nonempty(const std::filesystem::path& path) {
