@@ -47,4 +47,14 @@ Network Builder::build(NodeId logits) {
   return std::exchange(network_, {});
 }
 
+Network Builder::build(NodeId x, VocabularyLoss loss, std::optional<NodeId> table,
+                       std::string name) {
+  std::vector<NodeId> inputs{x};
+  if (table) inputs.push_back(*table);
+  add(std::move(name), loss, std::move(inputs));
+  expect_tables(network_);
+  names_.clear();
+  return std::exchange(network_, {});
+}
+
 }  // namespace spillway::nets

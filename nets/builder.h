@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -66,6 +67,10 @@ class Builder {
 
   /// Adds the loss on `logits` and returns the network. The builder is empty afterwards.
   [[nodiscard]] Network build(NodeId logits);
+  /// Likewise, a loss over a vocabulary, of the tokens `x`. `table` is an Embedding; without one,
+  /// the loss has a table of its own.
+  [[nodiscard]] Network build(NodeId x, VocabularyLoss loss, std::optional<NodeId> table,
+                              std::string name = "loss");
 
  private:
   Network network_;

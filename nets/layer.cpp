@@ -25,6 +25,13 @@ std::string groups(std::size_t count) {
   return count == 1 ? "" : ", " + std::to_string(count) + " groups";
 }
 
+template <class Headed>
+std::string heads(const Headed& layer) {
+  return std::to_string(layer.heads) + " heads" +
+         (key_heads(layer) == layer.heads ? ""
+                                          : " of " + std::to_string(key_heads(layer)) + " keys");
+}
+
 struct Text {
   std::string operator()(const Convolution& layer) const {
     return "convolution " + across(layer.kernel) + ", " + std::to_string(layer.channels) +
@@ -61,6 +68,24 @@ struct Text {
     return layer.is_centred ? "centred crop" : "crop" + labelled("offset", layer.offset);
   }
   std::string operator()(const Flatten& /*layer*/) const { return "flatten"; }
+  std::string operator()(const Embedding& layer) const {
+    return "embedding of " + std::to_string(layer.vocabulary) + " tokens, " +
+           std::to_string(layer.features) + " features";
+  }
+  std::string operator()(const PositionEmbedding& layer) const {
+    return "embedding of " +
+           (layer.positions == 0 ? std::string{"all"} : std::to_string(layer.positions)) +
+           " positions";
+  }
+  std::string operator()(const Rotary& layer) const {
+    return "rotary positions of " + heads(layer);
+  }
+  std::string operator()(const Attention& layer) const {
+    return (layer.causal ? "causal attention, " : "attention, ") + heads(layer);
+  }
+  std::string operator()(const VocabularyLoss& layer) const {
+    return "loss over a vocabulary of " + std::to_string(layer.vocabulary);
+  }
   std::string operator()(const SoftmaxCrossEntropy& layer) const {
     std::string weight;
     if (layer.weight != 1) {

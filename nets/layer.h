@@ -77,7 +77,7 @@ struct LocalResponseNorm {
   float k = 1;
 };
 
-/// y = W x + b over all elements of x.
+/// y = W x + b over all elements of x; of a sequence, over those of each token.
 struct Linear {
   std::size_t features;
   bool bias = true;
@@ -111,15 +111,104 @@ struct SoftmaxCrossEntropy {
   float weight = 1;
 };
 
-/// y = x P(X <= x) for a standard normal X, by the error function (Hendrycks and Gimpel, 2016).
+/// y = x P(X <= x) for a standard normal X, by the error function (Hendrycks and Gimpel, 2016), or
+/// by their approximation, x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
 struct Gelu {
   static constexpr std::string_view kText = "GELU";
   static constexpr bool kKeepsShape = true;
+  bool tanh = false;  ///< the approximation
 };
 
-using Layer = std::variant<Convolution, TransposedConvolution, BatchNorm, Relu, Pool,
-                           GlobalAveragePool, LocalResponseNorm, Linear, Dropout, Add, Concat, Crop,
-                           Flatten, SoftmaxCrossEntropy, Gelu>;
+/// Row `t` of a table, for each token t: (vocabulary, features) weights.
+struct Embedding {
+  std::size_t vocabulary;
+  std::size_t features;
+};
+
+/// Adds row i of a table to token i of each sequence: (positions, channels) weights. Sequences have
+/// at most so many tokens; exactly so many where the number is left open. With segments, there are
+/// (segments, channels) more, of which the first row is added to all tokens: BERT's token types, of
+/// text that is all one segment.
+struct PositionEmbedding {
+  std::size_t positions = 0;  ///< 0: as many as a sequence has tokens
+  std::size_t segments = 0;
+
+  /// Of sequences like `x`.
+  [[nodiscard]] constexpr std::size_t rows(const Shape& x) const {
+    return positions == 0 ? x.height : positions;
+  }
+};
+
+/// Of each token: y = gamma (x - mean) / sqrt(variance + epsilon) + beta, over its channels (Ba et
+/// al., 2016).
+struct LayerNorm {
+  static constexpr std::string_view kText = "layer norm";
+  float epsilon = 1e-5F;
+};
+
+/// Of each token: y = gamma x / sqrt(mean of x^2 + epsilon) (Zhang and Sennrich, 2019).
+struct RmsNorm {
+  static constexpr std::string_view kText = "RMS norm";
+  float epsilon = 1e-5F;
+};
+
+/// Of each token, which is a gate g and behind it as many values v: y = v g / (1 + exp(-g))
+/// (Shazeer, 2020: SwiGLU).
+struct Swiglu {
+  static constexpr std::string_view kText = "SwiGLU";
+};
+
+/// Turns pairs of channels of each query and key by an angle that grows with the token's place i
+/// (Su et al., 2021): channels j and j + d / 2 of a head of d, by i base^(-2 j / d). A token's
+/// channels are the queries of all heads, then the keys of the key heads, then their values, all of
+/// one width d. Each key head serves as many heads as another, the first one the first.
+struct Rotary {
+  std::size_t heads;
+  std::size_t kv_heads = 0;  ///< key heads; 0: as many as heads
+  float base = 10000;
+};
+
+/// Of each head: y = softmax(Q K^T / sqrt(d)) V, over the tokens of the sequence (Vaswani et al.,
+/// 2017), with `causal` over those up to the token's own. The channels that it reads are in
+/// Rotary's order; those it makes are the heads', one after the other.
+struct Attention {
+  std::size_t heads;
+  std::size_t kv_heads = 0;  ///< key heads; 0: as many as heads
+  bool causal = true;
+  float dropout = 0;  ///< the probability of each weight to be dropped, while training
+};
+
+/// An image as a sequence: a token for each pixel, row by row, with `class_token` behind one that
+/// is trained, the same for all images: (channels) weights.
+struct ImageTokens {
+  static constexpr std::string_view kText = "image as tokens";
+  bool class_token = true;
+};
+
+/// The first token of a sequence, as a vector.
+struct FirstToken {
+  static constexpr std::string_view kText = "first token";
+};
+
+/// The mean of -log softmax(W x + b)[label] over the tokens whose label is not negative: a linear
+/// layer to a whole vocabulary and the loss in one, so that the logits are never there all at
+/// once. With a second input, an Embedding, W is that one's table. The last layer.
+struct VocabularyLoss {
+  std::size_t vocabulary;
+  bool bias = false;
+};
+
+using Layer =
+    std::variant<Convolution, TransposedConvolution, BatchNorm, Relu, Pool, GlobalAveragePool,
+                 LocalResponseNorm, Linear, Dropout, Add, Concat, Crop, Flatten,
+                 SoftmaxCrossEntropy, Gelu, Embedding, PositionEmbedding, LayerNorm, RmsNorm,
+                 Swiglu, Rotary, Attention, ImageTokens, FirstToken, VocabularyLoss>;
+
+/// Key heads of a layer that has heads.
+template <class Headed>
+[[nodiscard]] constexpr std::size_t key_heads(const Headed& layer) {
+  return layer.kv_heads == 0 ? layer.heads : layer.kv_heads;
+}
 
 /// What a layer does, for sentences: "max pool 2x2, stride 2", "convolution 3x3, 64 channels".
 [[nodiscard]] std::string to_string(const Layer& layer);

@@ -37,6 +37,7 @@ struct InputCount {
   std::size_t max = 1;
 };
 inline constexpr InputCount kOneInput{};
+inline constexpr InputCount kOneOrTwoInputs{.min = 1, .max = 2};
 inline constexpr InputCount kTwoInputs{.min = 2, .max = 2};
 inline constexpr InputCount kSeveralInputs{.min = 2, .max = SIZE_MAX};
 
@@ -114,7 +115,31 @@ inline constexpr std::tuple kLayerKinds{
     layer_kind<Flatten>("flatten", kOneInput),
     layer_kind<SoftmaxCrossEntropy>("softmax-cross-entropy", kOneInput,  //
                                     with_default("weight", &SoftmaxCrossEntropy::weight)),
-    layer_kind<Gelu>("gelu", kOneInput)};
+    layer_kind<Gelu>("gelu", kOneInput, with_default("tanh", &Gelu::tanh)),
+    layer_kind<Embedding>("embedding", kOneInput,                          //
+                          required("vocabulary", &Embedding::vocabulary),  //
+                          required("features", &Embedding::features)),
+    layer_kind<PositionEmbedding>("position-embedding", kOneInput,                           //
+                                  with_default("positions", &PositionEmbedding::positions),  //
+                                  with_default("segments", &PositionEmbedding::segments)),
+    layer_kind<LayerNorm>("layer-norm", kOneInput, with_default("epsilon", &LayerNorm::epsilon)),
+    layer_kind<RmsNorm>("rms-norm", kOneInput, with_default("epsilon", &RmsNorm::epsilon)),
+    layer_kind<Swiglu>("swiglu", kOneInput),
+    layer_kind<Rotary>("rotary", kOneInput,                          //
+                       required("heads", &Rotary::heads),            //
+                       with_default("kv-heads", &Rotary::kv_heads),  //
+                       with_default("base", &Rotary::base)),
+    layer_kind<Attention>("attention", kOneInput,                          //
+                          required("heads", &Attention::heads),            //
+                          with_default("kv-heads", &Attention::kv_heads),  //
+                          with_default("causal", &Attention::causal),      //
+                          with_default("dropout", &Attention::dropout)),
+    layer_kind<ImageTokens>("image-tokens", kOneInput,
+                            with_default("class-token", &ImageTokens::class_token)),
+    layer_kind<FirstToken>("first-token", kOneInput),
+    layer_kind<VocabularyLoss>("vocabulary-loss", kOneOrTwoInputs,                   //
+                               required("vocabulary", &VocabularyLoss::vocabulary),  //
+                               with_default("bias", &VocabularyLoss::bias))};
 
 /// The entry of the layer `L`.
 template <typename L>
@@ -125,6 +150,11 @@ template <typename L>
     return index;
   };
   return std::get<kFind(kLayerKinds)>(kLayerKinds);
+}
+
+/// How many layers `layer` reads.
+[[nodiscard]] inline InputCount input_count(const Layer& layer) {
+  return std::visit([]<typename L>(const L& /*own*/) { return kind_of<L>().inputs; }, layer);
 }
 
 /// Calls `visit` with each entry.

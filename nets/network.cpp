@@ -1,6 +1,9 @@
 #include "nets/network.h"
 
+#include <variant>
+
 #include "nets/saturated.h"
+#include "um/error.h"
 
 namespace spillway::nets {
 namespace {
@@ -8,6 +11,7 @@ namespace {
 // Trainable numbers of one layer that reads `x`.
 struct Count {
   Shape x;
+  bool has_table;  // another layer's
 
   std::size_t operator()(const Convolution& layer) const {
     const std::size_t weights =
@@ -21,7 +25,22 @@ struct Count {
   }
   std::size_t operator()(const BatchNorm& /*layer*/) const { return 2 * x.channels; }
   std::size_t operator()(const Linear& layer) const {
-    return with_bias(layer.features, x.elements(), layer.bias);
+    const bool is_sequence = x.form == Form::kSequence;
+    return with_bias(layer.features, is_sequence ? x.channels : x.elements(), layer.bias);
+  }
+  std::size_t operator()(const Embedding& layer) const {
+    return saturated_product({layer.vocabulary, layer.features});
+  }
+  std::size_t operator()(const PositionEmbedding& layer) const {
+    return saturated_product({saturated_sum({layer.rows(x), layer.segments}), x.channels});
+  }
+  std::size_t operator()(const LayerNorm& /*layer*/) const { return 2 * x.channels; }
+  std::size_t operator()(const RmsNorm& /*layer*/) const { return x.channels; }
+  std::size_t operator()(const ImageTokens& layer) const {
+    return layer.class_token ? x.channels : 0;
+  }
+  std::size_t operator()(const VocabularyLoss& layer) const {
+    return with_bias(layer.vocabulary, has_table ? 0 : x.channels, layer.bias);
   }
   template <typename Other>
   std::size_t operator()(const Other& /*layer*/) const {
@@ -40,9 +59,46 @@ std::size_t count_parameters(const Network& network) {
   std::size_t count = 0;
   for (const Node& node : network.nodes) {
     if (node.inputs.empty()) continue;  // the image
-    count = saturated_sum({count, std::visit(Count{network[node.inputs[0]].output}, node.layer)});
+    const Count own{.x = network[node.inputs[0]].output, .has_table = table_of(node).has_value()};
+    count = saturated_sum({count, std::visit(own, node.layer)});
   }
   return count;
+}
+
+bool is_loss(const Layer& layer) {
+  return std::holds_alternative<SoftmaxCrossEntropy>(layer) ||
+         std::holds_alternative<VocabularyLoss>(layer);
+}
+
+std::optional<NodeId> table_of(const Node& node) {
+  if (node.inputs.size() < 2 || !std::holds_alternative<VocabularyLoss>(node.layer)) return {};
+  return node.inputs[1];
+}
+
+void set_dropout(Network& network, float probability) {
+  um::expects(probability >= 0 && probability < 1, "a probability of less than 1");
+  for (Node& node : network.nodes) {
+    if (auto* const dropout = std::get_if<Dropout>(&node.layer)) dropout->probability = probability;
+    if (auto* const attention = std::get_if<Attention>(&node.layer)) {
+      attention->dropout = probability;
+    }
+  }
+}
+
+void expect_tables(const Network& network) {
+  for (const Node& node : network.nodes) {
+    const std::optional<NodeId> table = table_of(node);
+    if (!table) continue;
+    const Node& owner = network[*table];
+    const auto* const embedding = std::get_if<Embedding>(&owner.layer);
+    const std::size_t vocabulary = std::get<VocabularyLoss>(node.layer).vocabulary;
+    if (!owner.inputs.empty() && embedding != nullptr && embedding->vocabulary == vocabulary) {
+      continue;
+    }
+    throw um::Error{"layer " + node.name + " (" + to_string(node.layer) +
+                    ") takes its table from " + owner.name + ", which is no embedding of " +
+                    std::to_string(vocabulary) + " tokens"};
+  }
 }
 
 Network without_auxiliary_heads(const Network& network) {

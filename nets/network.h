@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ struct Node {
 };
 
 /// A network as data, in an order in which every node comes after its inputs. Node 0 is the image:
-/// its `layer` is not looked at and it has no inputs. The last node is a SoftmaxCrossEntropy;
-/// others of these end auxiliary heads.
+/// its `layer` is not looked at and it has no inputs. The last node is a loss, a
+/// SoftmaxCrossEntropy or a VocabularyLoss; others of the former end auxiliary heads.
 struct Network {
   std::string name;
   std::vector<Node> nodes;
@@ -38,6 +39,19 @@ struct Network {
     return {.height = nodes.back().output.height, .width = nodes.back().output.width};
   }
 };
+
+/// True for the losses, which no other layer reads.
+[[nodiscard]] bool is_loss(const Layer& layer);
+
+/// The Embedding whose table a VocabularyLoss has; nothing where it has one of its own, and of all
+/// other nodes.
+[[nodiscard]] std::optional<NodeId> table_of(const Node& node);
+
+/// Gives each Dropout and each Attention this probability. Requires: at least 0 and less than 1.
+void set_dropout(Network& network, float probability);
+
+/// Throws: um::Error where a VocabularyLoss names a table that is no Embedding of its vocabulary.
+void expect_tables(const Network& network);
 
 /// The network without its auxiliary heads: the nodes that the last one needs. It is what is
 /// evaluated.

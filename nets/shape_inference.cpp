@@ -5,6 +5,7 @@
 #include <tuple>
 #include <variant>
 
+#include "nets/layer_kinds.h"
 #include "um/error.h"
 
 namespace spillway::nets {
@@ -53,11 +54,13 @@ class Inference {
       : name_{name}, layer_{layer}, inputs_{inputs} {}
 
   Shape operator()(const Convolution& layer) const {
+    expect_images();
     expect_groups(layer.channels, layer.groups);
     expect_kernel(layer);
     return slide(layer.channels, dilated(layer.kernel, layer.dilation), layer, positions);
   }
   Shape operator()(const TransposedConvolution& layer) const {
+    expect_images();
     expect_groups(layer.channels, layer.groups);
     expect_kernel(layer);
     refuse_unless(layer.output_padding.height < layer.stride.height &&
@@ -75,6 +78,7 @@ class Inference {
     return y;
   }
   Shape operator()(const Pool& layer) const {
+    expect_images();
     refuse_unless(
         layer.padding.height < layer.kernel.height && layer.padding.width < layer.kernel.width,
         "has windows that lie in the padding alone; its padding must be less than its kernel");
@@ -87,36 +91,52 @@ class Inference {
     return rounded;
   }
   Shape operator()(const LocalResponseNorm& layer) const {
+    expect_images();
     refuse_unless(layer.size % 2 == 1, "needs an odd number of channels, its own in the middle");
     refuse_unless(layer.k > 0 && layer.alpha >= 0 && layer.beta >= 0,
                   "needs a k above 0 and an alpha and a beta of at least 0");
     return x();
   }
-  Shape operator()(const GlobalAveragePool& /*layer*/) const { return {.channels = x().channels}; }
+  Shape operator()(const GlobalAveragePool& /*layer*/) const {
+    expect_images();
+    return {.channels = x().channels};
+  }
   Shape operator()(const Linear& layer) const {
+    expect_numbers();
     refuse_unless(layer.features > 0, "needs at least one feature");
+    if (x().form == Form::kSequence) return sequence(x().height, layer.features);
     return {.channels = layer.features};
   }
-  Shape operator()(const Flatten& /*layer*/) const { return {.channels = x().elements()}; }
+  Shape operator()(const Flatten& /*layer*/) const {
+    expect_images();
+    return {.channels = x().elements()};
+  }
   Shape operator()(const BatchNorm& layer) const {
+    expect_images();
     refuse_unless(layer.epsilon > 0 && layer.momentum >= 0 && layer.momentum <= 1,
                   "needs an epsilon above 0 and a momentum from 0 to 1");
     return x();
   }
   template <class Plain>
-  requires Plain::kKeepsShape Shape operator()(const Plain& /*layer*/) const { return x(); }
+  requires Plain::kKeepsShape Shape operator()(const Plain& /*layer*/) const {
+    expect_numbers();
+    return x();
+  }
   Shape operator()(const Dropout& layer) const {
+    expect_numbers();
     refuse_unless(layer.probability >= 0 && layer.probability < 1,
                   "needs a probability of at least 0 and less than 1");
     return x();
   }
   Shape operator()(const Add& /*layer*/) const {
+    expect_numbers();
     refuse_unless(inputs_[0] == inputs_[1], "adds only equal shapes and reads " +
                                                 to_string(inputs_[0]) + " and " +
                                                 to_string(inputs_[1]));
     return x();
   }
   Shape operator()(const Concat& /*layer*/) const {
+    expect_images();
     Shape y = x();
     y.channels = 0;
     for (const Shape& part : inputs_) {
@@ -128,6 +148,7 @@ class Inference {
     return y;
   }
   Shape operator()(const Crop& layer) const {
+    expect_images();
     const Shape& like = inputs_[1];
     const Extent offset = layer.is_centred ? square(0) : layer.offset;
     refuse_unless(offset.height <= x().height && like.height <= x().height - offset.height &&
@@ -136,8 +157,59 @@ class Inference {
     return {.channels = x().channels, .height = like.height, .width = like.width};
   }
   Shape operator()(const SoftmaxCrossEntropy& layer) const {
+    expect_images();
     refuse_unless(layer.weight > 0, "needs a weight above 0");
     return x();
+  }
+  Shape operator()(const Embedding& layer) const {
+    refuse_unless(x().form == Form::kTokens, "reads tokens, not " + to_string(x()));
+    refuse_unless(layer.vocabulary > 0 && layer.features > 0,
+                  "needs at least one token in its vocabulary and one feature");
+    return sequence(x().height, layer.features);
+  }
+  Shape operator()(const PositionEmbedding& layer) const {
+    expect_sequence();
+    refuse_unless(x().height <= layer.rows(x()), "has " + std::to_string(layer.positions) +
+                                                     " positions, and reads " + to_string(x()) +
+                                                     "; use a smaller --sequence-length");
+    return x();
+  }
+  Shape operator()(const LayerNorm& layer) const { return norm(layer.epsilon); }
+  Shape operator()(const RmsNorm& layer) const { return norm(layer.epsilon); }
+  Shape operator()(const Swiglu& /*layer*/) const {
+    expect_sequence();
+    refuse_unless(x().channels % 2 == 0, "needs as many values as gates, and reads " +
+                                             std::to_string(x().channels) + " numbers a token");
+    return sequence(x().height, x().channels / 2);
+  }
+  Shape operator()(const Rotary& layer) const {
+    expect_heads(layer);
+    refuse_unless(head_width(layer) % 2 == 0, "turns pairs of channels, but its heads have " +
+                                                  std::to_string(head_width(layer)) + " each");
+    refuse_unless(layer.base > 0, "needs a base above 0");
+    return x();
+  }
+  Shape operator()(const Attention& layer) const {
+    expect_heads(layer);
+    refuse_unless(layer.dropout >= 0 && layer.dropout < 1,
+                  "needs a dropout of at least 0 and less than 1");
+    return sequence(x().height, layer.heads * head_width(layer));
+  }
+  Shape operator()(const ImageTokens& layer) const {
+    expect_images();
+    return sequence(x().height * x().width + (layer.class_token ? 1 : 0), x().channels);
+  }
+  Shape operator()(const FirstToken& /*layer*/) const {
+    expect_sequence();
+    return {.channels = x().channels};
+  }
+  Shape operator()(const VocabularyLoss& layer) const {
+    expect_sequence();
+    refuse_unless(layer.vocabulary > 1, "needs at least two tokens in its vocabulary");
+    refuse_unless(
+        inputs_.size() == 1 || inputs_[1] == x(),
+        "reads " + to_string(x()) + ", but its table is made for " + to_string(inputs_.back()));
+    return sequence(x().height, layer.vocabulary);
   }
 
  private:
@@ -146,6 +218,45 @@ class Inference {
   void refuse_unless(bool fits, const std::string& why) const {
     if (fits) return;
     throw um::Error{"layer " + name_ + " (" + to_string(layer_) + ") " + why};
+  }
+
+  void expect_images() const {
+    for (const Shape& input : inputs_) {
+      refuse_unless(input.form == Form::kImage, "reads images, not " + to_string(input));
+    }
+  }
+  void expect_sequence() const {
+    refuse_unless(x().form == Form::kSequence,
+                  "reads sequences, not " + std::string{x().form == Form::kTokens
+                                                            ? "tokens; embed them first"
+                                                            : "images; use image-tokens"});
+  }
+  void expect_numbers() const {
+    refuse_unless(x().form != Form::kTokens, "cannot read tokens; embed them first");
+  }
+
+  [[nodiscard]] Shape norm(float epsilon) const {
+    expect_sequence();
+    refuse_unless(epsilon > 0, "needs an epsilon above 0");
+    return x();
+  }
+
+  template <class Headed>
+  [[nodiscard]] std::size_t head_width(const Headed& layer) const {
+    return x().channels / (layer.heads + 2 * key_heads(layer));
+  }
+  template <class Headed>
+  void expect_heads(const Headed& layer) const {
+    expect_sequence();
+    const std::size_t keys = key_heads(layer);
+    refuse_unless(layer.heads > 0 && layer.heads <= x().channels && keys <= layer.heads &&
+                      layer.heads % keys == 0,
+                  "needs a number of key heads that divides its " + std::to_string(layer.heads) +
+                      " heads, at least one of each");
+    refuse_unless(x().channels % (layer.heads + 2 * keys) == 0,
+                  "reads " + std::to_string(x().channels) +
+                      " numbers a token, which are not queries of " + std::to_string(layer.heads) +
+                      " heads with keys and values of " + std::to_string(keys));
   }
 
   void expect_groups(std::size_t channels, std::size_t groups) const {
@@ -186,11 +297,9 @@ class Inference {
 }  // namespace
 
 Shape infer_shape(const std::string& name, const Layer& layer, const std::vector<Shape>& inputs) {
-  const bool is_concat = std::holds_alternative<Concat>(layer);
-  const bool is_pair = std::holds_alternative<Add>(layer) || std::holds_alternative<Crop>(layer);
-  const std::size_t min = is_concat || is_pair ? 2 : 1;
-  um::expects(is_concat ? inputs.size() >= min : inputs.size() == min,
-              "an Add or Crop of two inputs, a Concat of two or more, or another layer of one");
+  const InputCount count = input_count(layer);
+  um::expects(inputs.size() >= count.min && inputs.size() <= count.max,
+              "as many inputs as the layer reads");
   return std::visit(Inference{name, layer, inputs}, layer);
 }
 

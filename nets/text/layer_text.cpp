@@ -194,10 +194,6 @@ Layer to_layer(const std::string& name, const LayerText& text, std::size_t class
                   ", which is no layer; there are " + listed(kinds)};
 }
 
-InputCount input_count(const Layer& layer) {
-  return std::visit([]<typename L>(const L& /*own*/) { return kind_of<L>().inputs; }, layer);
-}
-
 std::string quoted(const std::string& word) { return "'" + cut(word) + "'"; }
 
 }  // namespace spillway::nets

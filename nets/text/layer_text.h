@@ -36,9 +36,6 @@ struct LayerText {
 /// Throws: um::Error that names the layer, the parameter and what it may be.
 [[nodiscard]] Layer to_layer(const std::string& name, const LayerText& text, std::size_t classes);
 
-/// How many layers `layer` reads.
-[[nodiscard]] InputCount input_count(const Layer& layer);
-
 /// `word` in quotes, cut where it is long, for sentences.
 [[nodiscard]] std::string quoted(const std::string& word);
 

@@ -74,6 +74,7 @@ class Header {
 
   void read_image(NetworkDeclaration& declaration) {
     const TextLine line = next("input CHANNELSxHEIGHTxWIDTH", "input");
+    if (line.words.size() == 3 && line.words[2] == "tokens") return read_tokens(line, declaration);
     const auto sides = joined_numbers(joined(line.words, 1), 'x', kLargestSide);
     if (!sides || sides->size() != 3 || std::ranges::find(*sides, 0U) != sides->end()) {
       throw lines_.error(line.number, "an input of " + quoted(joined(line.words, 1)) +
@@ -81,6 +82,18 @@ class Header {
                                           std::to_string(kLargestSide) + ", as 3x224x224 is");
     }
     declaration.image = {.channels = sides->at(0), .height = sides->at(1), .width = sides->at(2)};
+  }
+
+  void read_tokens(const TextLine& line, NetworkDeclaration& declaration) {
+    const auto count = joined_numbers(line.words[1], 'x', kLargestSide);
+    if (!count || count->size() != 1 || count->front() == 0) {
+      throw lines_.error(line.number, quoted(line.words[1]) +
+                                          " is no number of tokens; it must be a whole number "
+                                          "from 1 to " +
+                                          std::to_string(kLargestSide) +
+                                          ", as in input 256 tokens");
+    }
+    declaration.image = tokens(count->front());
   }
 
   void read_classes(NetworkDeclaration& declaration) {
@@ -189,7 +202,10 @@ class Layers {
     if (inputs >= count.min && inputs <= count.max) return;
     throw declaration_.error(
         layer, "layer " + layer.name + " (" + layer.text.kind + ") reads " +
-                   std::to_string(count.min) + (count.max > count.min ? " or more" : "") +
+                   std::to_string(count.min) +
+                   (count.max == kSeveralInputs.max ? " or more"
+                    : count.max > count.min         ? " or " + std::to_string(count.max)
+                                                    : "") +
                    (count.min > 1 ? " layers" : " layer") + ", not " + std::to_string(inputs) +
                    "; their names belong behind '" + layer.text.kind + "'");
   }
@@ -222,7 +238,7 @@ class Layers {
   // The last layer is the loss, and all others are read or end auxiliary heads.
   void expect_role(std::size_t i) {
     const LayerLine& layer = layers()[i];
-    const bool is_loss = std::holds_alternative<SoftmaxCrossEntropy>(checked_layer(layer));
+    const bool is_loss = nets::is_loss(checked_layer(layer));
     const bool is_last = i + 1 == layers().size();
     if (is_last && !is_loss) {
       throw declaration_.error(layer, "layer " + layer.name +

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "nets/network_family.h"
+#include "nets/families/network_family.h"
 #include "nets/saturated.h"
 #include "nets/shape_inference.h"
 #include "nets/text/network_declaration.h"
@@ -37,6 +37,7 @@ class Construction {
     }
     expect_classes();
     expect_parameters();
+    expect_tables(network_);
     return std::move(network_);
   }
 

@@ -3,7 +3,7 @@
 #include <istream>
 #include <string>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 
 namespace spillway::nets {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 
 namespace spillway::nets {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
 

@@ -14,8 +14,8 @@
 #include <variant>
 #include <vector>
 
-#include "nets/network_catalogue.h"
-#include "nets/network_family.h"
+#include "nets/families/network_catalogue.h"
+#include "nets/families/network_family.h"
 #include "nets/text/network_file.h"
 #include "prefetch/files/json.h"
 #include "prefetch/planners/catalogue.h"
@@ -46,8 +46,8 @@ struct NetworkFacts {
   nets::Network network;
   std::string description;
   std::size_t parameters;
-  Bytes saved_activations;  // forward tensors that the way back reads, of one image
-  double forward_flops;     // of one image
+  Bytes saved_activations;  // forward tensors that the way back reads, of one image or text
+  double forward_flops;     // of one image or text
   std::vector<BatchNeed> needs;
 };
 
@@ -88,6 +88,10 @@ NetworkFacts gather(const nets::CatalogueEntry& entry, const nets::NetworkOption
   return facts;
 }
 
+bool is_text(const NetworkFacts& facts) {
+  return facts.network.input().form == nets::Form::kTokens;
+}
+
 nlohmann::json to_json(const NetworkFacts& facts) {
   nlohmann::json object{{"name", facts.network.name},
                         {"description", facts.description},
@@ -107,7 +111,7 @@ void print_list(const std::vector<NetworkFacts>& all) {
   std::size_t width = 0;
   for (const NetworkFacts& facts : all) width = std::max(width, facts.network.name.size());
   fmt::print("{:<{}} {:>12} {:>8} {:>12} {:>12} {:>9} {:>12} {:>12} {:>12}\n", "name", width,
-             "image", "classes", "parameters", "saved/image", "GFLOP", "min, b1", "min, b32",
+             "input", "classes", "parameters", "saved/input", "GFLOP", "min, b1", "min, b32",
              "all near, b32");
   for (const NetworkFacts& facts : all) {
     fmt::print("{:<{}} {:>12} {:>8} {:>12} {:>12} {:>9.3f} {:>12} {:>12} {:>12}\n",
@@ -120,10 +124,9 @@ void print_list(const std::vector<NetworkFacts>& all) {
 }
 
 void print_families() {
-  fmt::print(
-      "\nThe last rows are examples of families, whose names give the depths of the stages:\n");
+  fmt::print("\nThe last rows are examples of families, whose names give their sizes:\n");
   for (const nets::NetworkFamily& family : nets::network_families()) {
-    fmt::print("{:<20} {} in each stage, as {}\n", family.form, family.what, family.example);
+    fmt::print("{}: {}, as {}\n", family.form, family.what, family.example);
   }
   fmt::print(
       "A name that ends in .net is a network file; spillway nets lenet --dump my.net writes an\n"
@@ -131,12 +134,14 @@ void print_families() {
 }
 
 void print_one(const NetworkFacts& facts) {
+  const bool is_of_text = is_text(facts);
   fmt::print(
-      "{}: {}\n{} classes, {} parameters, {} saved for the way back and {:.3f} GFLOP forward an "
-      "image of {}\n\n",
-      facts.network.name, facts.description, facts.network.classes(), facts.parameters,
+      "{}: {}\n{} {}, {} parameters, {} saved for the way back and {:.3f} GFLOP forward {} of {}"
+      "\n\n",
+      facts.network.name, facts.description, facts.network.classes(),
+      is_of_text ? "tokens in the vocabulary" : "classes", facts.parameters,
       um::to_string(facts.saved_activations), facts.forward_flops * 1e-9,
-      nets::to_string(facts.network.input()));
+      is_of_text ? "a text" : "an image", nets::to_string(facts.network.input()));
   fmt::print("{:>6} {:>16} {:>16}\n", "batch", "smallest budget", "all near");
   for (const BatchNeed& at : facts.needs) {
     fmt::print("{:>6} {:>16} {:>16}\n", at.batch, um::to_string(at.need.smallest),
@@ -150,8 +155,7 @@ void print_one(const NetworkFacts& facts) {
 
 struct NetsFlags {
   std::string name;
-  std::optional<std::size_t> classes;
-  std::optional<std::size_t> image_size;
+  NetworkSizeFlags sizes;
   bool auxiliary_heads = false;
   DeviceFlags device;
   std::string json;
@@ -159,12 +163,8 @@ struct NetsFlags {
 
   // What the user changes of a network.
   [[nodiscard]] nets::NetworkOptions changes_of(const nets::CatalogueEntry& entry) const {
-    nets::NetworkOptions changes{
-        .image = {}, .classes = classes, .auxiliary_heads = auxiliary_heads};
-    if (image_size) {
-      changes.image = nets::Shape{
-          .channels = entry.image.channels, .height = *image_size, .width = *image_size};
-    }
+    nets::NetworkOptions changes = sizes.changes_of(entry);
+    changes.auxiliary_heads = auxiliary_heads;
     return changes;
   }
 };
@@ -179,8 +179,8 @@ std::vector<NetworkFacts> gather_all(const NetsFlags& flags, const SizeModel& si
   constexpr std::array<std::size_t, 2> kBatches{1, 32};
   std::vector<NetworkFacts> all;
   const auto append = [&](const nets::CatalogueEntry& entry) {
-    nets::NetworkOptions changes = flags.changes_of(entry);
-    changes.auxiliary_heads = changes.auxiliary_heads && entry.build_with_heads != nullptr;
+    nets::NetworkOptions changes = flags.sizes.fitting_changes_of(entry);
+    changes.auxiliary_heads = flags.auxiliary_heads && entry.build_with_heads != nullptr;
     all.push_back(gather(entry, changes, size_model, kBatches));
   };
   for (const nets::CatalogueEntry& entry : nets::catalogue()) append(entry);
@@ -219,7 +219,10 @@ void list(const NetsFlags& flags) {
   } else {
     print_one(all.front());
   }
-  if (!flags.classes && !nets::is_network_file(flags.name)) fmt::print("\n{}", kClassesNote);
+  const bool is_of_text = !flags.name.empty() && is_text(all.front());
+  if (!flags.sizes.classes && !is_of_text && !nets::is_network_file(flags.name)) {
+    fmt::print("\n{}", kClassesNote);
+  }
 }
 
 }  // namespace
@@ -235,13 +238,10 @@ void add_nets_command(CLI::App& app) {
               "Network to describe: a name, resnet:6,32,100,6, or a network file that ends in .net "
               "(default: a table of all)")
           ->check(check_network);
-  command->add_option("--classes", flags->classes, "Number of classes (default: as published)")
-      ->check(class_count());
-  command
-      ->add_option("--image-size", flags->image_size,
-                   "Height and width of the images (default: the network's)")
-      ->check(image_side())
-      ->needs(name);
+  flags->sizes.add_to(*command, "", "as published");
+  for (const char* size : {"--image-size", "--sequence-length"}) {
+    command->get_option(size)->needs(name);
+  }
   command->add_flag("--aux-heads", flags->auxiliary_heads,
                     "Add the auxiliary classifier losses of googlenet and inception-v3");
   flags->device.add_threads_to(*command);

@@ -10,7 +10,7 @@
 
 namespace spillway {
 
-/// Labelled images that can be read in any order.
+/// Labelled images that can be read in any order. Of a text, an image is a window of tokens.
 ///
 /// Thread safety: any number of threads may call any of the functions at once.
 class Dataset {
@@ -18,23 +18,24 @@ class Dataset {
   virtual ~Dataset() = default;
   /// For the user: "MNIST-like files in /data/mnist".
   [[nodiscard]] virtual std::string name() const = 0;
-  /// The shape of every image.
+  /// The shape of every image: nets::tokens() of a text.
   [[nodiscard]] virtual nets::Shape image() const = 0;
   /// Labels are less than this.
   [[nodiscard]] virtual std::size_t classes() const = 0;
   /// Number of images, at least 1.
   [[nodiscard]] virtual std::size_t size() const = 0;
-  /// Writes image `index` to `image`, (C, H, W). Stored values are between 0 and 1; a data set from
-  /// open_dataset() gives them with mean 0 and standard deviation 1, more or less.
+  /// Writes image `index` to `image`, (C, H, W), or the numbers of the tokens. Stored values of
+  /// images are between 0 and 1; a data set from open_dataset() gives them with mean 0 and standard
+  /// deviation 1, more or less.
   /// Requires: index < size(); `image` has image().elements() numbers.
   /// Throws: um::Error when the image cannot be read.
   virtual void read(std::size_t index, std::span<float> image) const = 0;
   /// What the whole image shows. Requires: index < size().
   [[nodiscard]] virtual std::int32_t label(std::size_t index) const = 0;
-  /// Whether each pixel has a label, or each image one.
+  /// Whether each pixel, or token, has a label, or each image one.
   [[nodiscard]] virtual bool labels_pixels() const { return false; }
   /// Writes the labels of image `index`: label(), or with labels_pixels() one for each pixel, row
-  /// by row, negative where it does not count. Requires: as many numbers as that.
+  /// by row, or token, negative where it does not count. Requires: as many numbers as that.
   virtual void labels(std::size_t index, std::span<std::int32_t> labels) const {
     labels[0] = label(index);
   }

@@ -9,12 +9,16 @@
 #include "src/data/batch_order.h"
 #include "src/data/cifar10.h"
 #include "src/data/idx.h"
+#include "src/data/open_text.h"
 #include "src/data/prepared_dataset.h"
 #include "src/data/synthetic.h"
+#include "src/data/synthetic_text.h"
 #include "um/error.h"
 
 namespace spillway {
 namespace {
+
+constexpr std::string_view kSynthetic = "synthetic";
 
 // Close to those of drawn images of any size, seed and number of classes.
 ChannelStatistics synthetic_statistics(std::size_t channels) {
@@ -31,26 +35,58 @@ DatasetPair prepare(DatasetPair stored, const ChannelStatistics& statistics,
           .test = std::make_unique<PreparedDataset>(std::move(stored.test), statistics, image)};
 }
 
+// What a data set holds.
+enum class Content { kImages, kText };
+
 // A data set of files, as a user names it. A new one is a row of the table below.
 struct FileDataset {
   std::string_view kind;
-  std::string_view format;  // of its files
-  DatasetPair (*open)(const std::filesystem::path& folder, std::size_t classes);
-  ChannelStatistics (*statistics)(const Dataset& train);
+  std::string_view place;   // of its files
+  std::string_view format;  // of these
+  Content content;
+  DatasetPair (*open)(const std::string& place, const DatasetOptions& options);
 };
 
+// A mask for tokens that come as numbers, or are drawn.
+TokenTask token_task(const DatasetOptions& options) {
+  return {.length = options.image.height,
+          .vocabulary = options.classes,
+          .objective = options.objective,
+          .seed = options.seed,
+          .mask = mask_of(options.classes)};
+}
+
+DatasetPair open_standardised_idx(const std::string& place, const DatasetOptions& options) {
+  DatasetPair stored = open_idx(place, options.classes);
+  const ChannelStatistics statistics = measure_channels(*stored.train);
+  return prepare(std::move(stored), statistics, options);
+}
+
+DatasetPair open_standardised_cifar10(const std::string& place, const DatasetOptions& options) {
+  return prepare(open_cifar10(place, options.classes),
+                 {.mean = {0.4914F, 0.4822F, 0.4465F}, .deviation = {0.2470F, 0.2435F, 0.2616F}},
+                 options);
+}
+
 constexpr std::array kFileDatasets{
-    FileDataset{"idx", "files in MNIST's format", open_idx, measure_channels},
-    FileDataset{"cifar10", "binary version", open_cifar10, [](const Dataset& /*train*/) {
-                  return ChannelStatistics{.mean = {0.4914F, 0.4822F, 0.4465F},
-                                           .deviation = {0.2470F, 0.2435F, 0.2616F}};
+    FileDataset{"idx", "DIR", "files in MNIST's format", Content::kImages, open_standardised_idx},
+    FileDataset{"cifar10", "DIR", "binary version", Content::kImages, open_standardised_cifar10},
+    FileDataset{"text", "FILE", "any text", Content::kText,
+                [](const std::string& place, const DatasetOptions& options) {
+                  return open_text(place, options.tokenizer, token_task(options));
+                }},
+    FileDataset{"tokens", "FILE", "token numbers, as llm.c's or nanoGPT's .bin files",
+                Content::kText, [](const std::string& place, const DatasetOptions& options) {
+                  return open_tokens(place, token_task(options));
                 }}};
 
-std::string form_of(const FileDataset& row) { return std::string{row.kind} + ":DIR"; }
+std::string form_of(const FileDataset& row) {
+  return std::string{row.kind} + ":" + std::string{row.place};
+}
 
 // "synthetic, idx:DIR and cifar10:DIR"
 std::string listed_datasets() {
-  std::string text = "synthetic";
+  std::string text{kSynthetic};
   for (const FileDataset& row : kFileDatasets) {
     text += (&row == &kFileDatasets.back() ? " and " : ", ") + form_of(row);
   }
@@ -66,14 +102,16 @@ const FileDataset* find_dataset(std::string_view kind) {
 struct Spec {
   explicit Spec(std::string_view text)
       : kind{text.substr(0, text.find(':'))},
-        folder{text.substr(std::min(kind.size() + 1, text.size()))} {}
+        place{text.substr(std::min(kind.size() + 1, text.size()))} {}
   std::string kind;
-  std::string folder;
+  std::string place;
 };
 
 std::string across(std::size_t height, std::size_t width) {
   return std::to_string(height) + "x" + std::to_string(width);
 }
+
+bool reads_text(const DatasetOptions& options) { return options.image.form == nets::Form::kTokens; }
 
 // Of a network that scores positions of an image.
 void expect_pixel_labels(std::string_view spec, const DatasetOptions& options) {
@@ -83,16 +121,64 @@ void expect_pixel_labels(std::string_view spec, const DatasetOptions& options) {
                     " places of an image of " + across(options.image.height, options.image.width) +
                     "; end it with a linear layer, or with a score for each pixel"};
   }
-  if (spec != "synthetic") {
+  if (spec != kSynthetic) {
     throw um::Error{"the network scores each pixel, but data set " + std::string{spec} +
                     " has one label for an image; use synthetic"};
   }
 }
 
+// Images for a network of images, texts for one of texts.
+void expect_content(std::string_view spec, const DatasetOptions& options) {
+  const FileDataset* const files = find_dataset(Spec{spec}.kind);
+  if (!options.tokenizer.empty() && (files == nullptr || files->kind != "text")) {
+    throw um::Error{"data set " + std::string{spec} +
+                    " needs no tokenizer; use text:FILE, or leave it out"};
+  }
+  if (files == nullptr || (files->content == Content::kText) == reads_text(options)) return;
+  throw um::Error{reads_text(options)
+                      ? "the network learns from text, but data set " + std::string{spec} +
+                            " holds images; use synthetic, text:FILE or tokens:FILE"
+                      : "the network learns from images, but data set " + std::string{spec} +
+                            " holds text; use synthetic, idx:DIR or cifar10:DIR"};
+}
+
+// Of a network of texts: a label for each token of a window.
+void expect_token_labels(const DatasetOptions& options) {
+  if (options.labels == nets::Extent{options.image.height, options.image.width}) return;
+  throw um::Error{"the network reads " + nets::to_string(options.image) +
+                  ", but does not score each of them; end it with a loss over a vocabulary"};
+}
+
+void expect_windows(const DatasetPair& data, const DatasetOptions& options) {
+  const std::size_t windows = data.train->size();
+  if (windows >= options.batch) return;
+  throw um::Error{"the text is long enough for " + std::to_string(windows) + " windows of " +
+                  nets::to_string(options.image) + " to learn from, too few for a batch of " +
+                  std::to_string(options.batch) +
+                  "; use a smaller --batch or --sequence-length, or a longer text"};
+}
+
+DatasetPair open_synthetic(const DatasetOptions& options) {
+  if (reads_text(options)) return make_synthetic_text(token_task(options));
+  const auto& make = options.labels == nets::square(1) ? make_synthetic : make_synthetic_masks;
+  return prepare(make(options.image, options.classes, options.seed),
+                 synthetic_statistics(options.image.channels), options);
+}
+
 }  // namespace
 
+DatasetOptions dataset_options(const nets::Network& network, std::size_t batch,
+                               std::uint64_t seed) {
+  return {.image = network.input(),
+          .classes = network.classes(),
+          .batch = batch,
+          .seed = seed,
+          .labels = network.labels(),
+          .objective = objective_of(network)};
+}
+
 std::string dataset_forms() {
-  std::string text = "synthetic (generated images)";
+  std::string text = "synthetic (generated images or text)";
   for (const FileDataset& row : kFileDatasets) {
     text += (&row == &kFileDatasets.back() ? " or " : ", ") + form_of(row) + " (" +
             std::string{row.format} + ")";
@@ -101,32 +187,32 @@ std::string dataset_forms() {
 }
 
 void expect_data_set(std::string_view spec) {
-  if (spec == "synthetic") return;
+  if (spec == kSynthetic) return;
   const Spec parts{spec};
-  if (find_dataset(parts.kind) == nullptr) {
+  const FileDataset* const files = find_dataset(parts.kind);
+  if (files == nullptr) {
     throw um::Error{"there is no data set '" + std::string{spec} + "'; there are " +
                     listed_datasets()};
   }
-  if (parts.folder.empty()) {
-    throw um::Error{"data set " + parts.kind + " needs the folder of its files: " + parts.kind +
-                    ":DIR"};
+  if (parts.place.empty()) {
+    throw um::Error{"data set " + parts.kind + " needs the " +
+                    (files->place == "DIR" ? "folder of its files: " : "file: ") + form_of(*files)};
   }
 }
 
 DatasetPair open_dataset(std::string_view spec, const DatasetOptions& options) {
   expect_data_set(spec);
-  const bool labels_pixels = options.labels != nets::square(1);
-  if (labels_pixels) expect_pixel_labels(spec, options);
-  if (spec == "synthetic") {
-    const auto& make = labels_pixels ? make_synthetic_masks : make_synthetic;
-    return prepare(make(options.image, options.classes, options.seed),
-                   synthetic_statistics(options.image.channels), options);
+  expect_content(spec, options);
+  if (reads_text(options)) {
+    expect_token_labels(options);
+  } else if (options.labels != nets::square(1)) {
+    expect_pixel_labels(spec, options);
   }
-  const auto [kind, folder] = Spec{spec};
-  const FileDataset& files = *find_dataset(kind);
-  DatasetPair stored = files.open(folder, options.classes);
-  const ChannelStatistics statistics = files.statistics(*stored.train);
-  return prepare(std::move(stored), statistics, options);
+  const auto [kind, place] = Spec{spec};
+  const FileDataset* const files = find_dataset(kind);
+  DatasetPair data = files == nullptr ? open_synthetic(options) : files->open(place, options);
+  if (reads_text(options)) expect_windows(data, options);
+  return data;
 }
 
 }  // namespace spillway

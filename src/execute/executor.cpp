@@ -76,8 +76,8 @@ void Executor::postpone_updates() {
   is_postponed_.assign(plan_.runs.size(), false);
   for (Position position = 0; position < plan_.runs.size(); ++position) {
     const prefetch::TaskId task = plan_.runs[position].task;
-    if (step_.graph[task].phase != prefetch::Phase::kUpdate) continue;
     const Launch& update = step_.launches[static_cast<std::size_t>(task)];
+    if (!is_update(update.operation)) continue;
     if (std::ranges::any_of(update.operands,
                             [&](prefetch::DataId id) { return block_sizes.is_movable(id); })) {
       continue;

@@ -16,4 +16,10 @@ DropoutMask dropout_mask(const nets::Shape& image, float probability, std::uint3
           .first_pixel = context.first_sample * image.height * image.width};
 }
 
+DropoutMask attention_mask(const AttentionGeometry& attention, const StepContext& context) {
+  const std::size_t tokens = attention.x.image.height;
+  return dropout_mask({.channels = tokens, .height = attention.heads.heads, .width = tokens},
+                      attention.dropout, attention.stream, context);
+}
+
 }  // namespace spillway

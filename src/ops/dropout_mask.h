@@ -41,6 +41,11 @@ struct DropoutMask {
   }
 };
 
+/// Of an attention's weights, in the step of `context`: a pixel is a query, (sample, head, token)
+/// of the tensor, and its channels are the keys.
+[[nodiscard]] DropoutMask attention_mask(const AttentionGeometry& attention,
+                                         const StepContext& context);
+
 /// Of a layer on images of `image` that drops with `probability`, in the step of `context`.
 [[nodiscard]] DropoutMask dropout_mask(const nets::Shape& image, float probability,
                                        std::uint32_t stream, const StepContext& context);

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "nets/layer.h"
-#include "src/ops/operand_names.h"
+#include "src/ops/operands.h"
 #include "src/ops/operation_row.h"
 #include "src/ops/tensor.h"
 
@@ -97,6 +97,7 @@ struct ReluBackward {
 /// x -> y
 struct GeluForward {
   TensorShape x;
+  bool tanh = false;  ///< nets::Gelu
 
   static constexpr OperationRow kRow{
       .kind = OperationKind::kActivation, .is_recomputable = true, .workspace = Workspace::kNone};
@@ -109,6 +110,7 @@ struct GeluForward {
 /// x, dy -> dx (dx may be dy)
 struct GeluBackward {
   TensorShape x;
+  bool tanh = false;
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
   template <class T>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "nets/layer.h"
-#include "src/ops/operand_names.h"
+#include "src/ops/operands.h"
 #include "src/ops/operation_row.h"
 #include "src/ops/tensor.h"
 

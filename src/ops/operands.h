@@ -72,6 +72,32 @@ template <class Names, class T>
   }
 }
 
+/// What several operations read or write: their Reads or their Writes, named after their members.
+template <class T>
+struct OnlyX {
+  T x;
+};
+template <class T>
+struct OnlyY {
+  T y;
+};
+template <class T>
+struct OnlyDx {
+  T dx;
+};
+template <class T>
+struct OnlyDy {
+  T dy;
+};
+template <class T>
+struct XAndDy {
+  T x, dy;
+};
+template <class T>
+struct XAndParameters {
+  T x, parameters;
+};
+
 /// What a kernel of `Op` works on.
 template <class Op>
 struct Operands {

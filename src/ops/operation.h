@@ -6,6 +6,7 @@
 #include "src/ops/image_operations.h"
 #include "src/ops/operands.h"
 #include "src/ops/operation_row.h"
+#include "src/ops/sequence_operations.h"
 #include "src/ops/training_operations.h"
 #include "src/ops/weighted_operations.h"
 
@@ -24,7 +25,11 @@ using Operation =
                  ConcatForward, ConcatBackward, CropForward, CropBackward, LinearForward,
                  LinearBackwardData, LinearBackwardWeights, DropoutForward, DropoutBackward,
                  SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate,
-                 AccumulateGradients>;
+                 AccumulateGradients, AddSquares, ClipGradient, EmbeddingForward, EmbeddingBackward,
+                 PositionsForward, PositionsBackward, RowNormForward, RowNormBackward,
+                 SwigluForward, SwigluBackward, RotaryForward, RotaryBackward, AttentionForward,
+                 AttentionBackward, ImageTokensForward, ImageTokensBackward, FirstTokenForward,
+                 FirstTokenBackward, VocabularyLossTrain, VocabularyLossEvaluate>;
 
 /// The row and the cost of any operation.
 [[nodiscard]] inline const OperationRow& row_of(const Operation& operation) {
@@ -32,6 +37,12 @@ using Operation =
 }
 [[nodiscard]] inline OperationCost cost_of(const Operation& operation) {
   return std::visit([](const auto& op) { return op.cost(); }, operation);
+}
+
+/// Whether it changes parameters.
+[[nodiscard]] inline bool is_update(const Operation& operation) {
+  return std::holds_alternative<SgdUpdate>(operation) ||
+         std::holds_alternative<AdamUpdate>(operation);
 }
 
 }  // namespace spillway

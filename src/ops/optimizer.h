@@ -5,8 +5,10 @@
 namespace spillway {
 
 /// How an update turns a gradient into a change of the parameters: PyTorch's definitions, but that
-/// weight decay applies to the weights of layers alone, not to biases nor to batch norm's gamma and
-/// beta. Below, w are parameters, g their gradients, and the learning rate is StepContext's.
+/// weight decay applies to the weights of layers alone, not to biases nor to norms' gamma and beta.
+/// With a `clip_norm`, all gradients together are first scaled down to that norm, where theirs is
+/// larger: tasks of their own do that before the updates. Below, w are parameters, g their
+/// gradients, and the learning rate is StepContext's.
 
 /// Stochastic gradient descent: g += weight_decay w; v = momentum v + g; w -= rate v; or, with
 /// `nesterov`, w -= rate (g + momentum v).
@@ -14,6 +16,7 @@ struct SgdOptions {
   float momentum = 0.9F;
   float weight_decay = 0;
   bool nesterov = false;
+  float clip_norm = 0;  ///< 0: gradients stay as they are
   friend bool operator==(const SgdOptions&, const SgdOptions&) = default;
 };
 
@@ -27,6 +30,7 @@ struct AdamOptions {
   float epsilon = 1e-8F;
   float weight_decay = 0;
   bool decoupled = false;  ///< AdamW
+  float clip_norm = 0;     ///< as of SgdOptions
   friend bool operator==(const AdamOptions&, const AdamOptions&) = default;
 };
 

@@ -17,6 +17,15 @@ struct Count {
   }
   std::size_t operator()(const BatchNormParameters& p) const { return 2 * p.channels; }
   std::size_t operator()(const BatchNormStatistics& p) const { return 2 * p.channels; }
+  std::size_t operator()(const RowNormParameters& p) const {
+    return p.bias ? 2 * p.channels : p.channels;
+  }
+  std::size_t operator()(const EmbeddingParameters& p) const { return p.vocabulary * p.features; }
+  std::size_t operator()(const PositionParameters& p) const {
+    return (p.positions + p.segments) * p.features;
+  }
+  std::size_t operator()(const ClassTokenParameters& p) const { return p.features; }
+  std::size_t operator()(const BiasParameters& p) const { return p.count; }
 };
 
 struct Arrays {
@@ -38,6 +47,22 @@ struct Arrays {
     return {{"_mean", {p.channels}}, {"_var", {p.channels}}};
   }
 
+  Result operator()(const RowNormParameters& p) const {
+    Result arrays{{".weight", {p.channels}}};
+    if (p.bias) arrays.push_back({".bias", {p.channels}});
+    return arrays;
+  }
+  Result operator()(const EmbeddingParameters& p) const {
+    return {{".weight", {p.vocabulary, p.features}}};
+  }
+  Result operator()(const PositionParameters& p) const {
+    Result arrays{{".weight", {p.positions, p.features}}};
+    if (p.segments > 0) arrays.push_back({".segments", {p.segments, p.features}});
+    return arrays;
+  }
+  Result operator()(const ClassTokenParameters& p) const { return {{".token", {p.features}}}; }
+  Result operator()(const BiasParameters& p) const { return {{".bias", {p.count}}}; }
+
   template <class Parameters>
   static Result with_bias(const Parameters& p, std::vector<std::size_t> weight) {
     Result arrays{{".weight", std::move(weight)}};
@@ -51,8 +76,19 @@ struct Arrays {
 std::size_t element_count(const ParameterSpec& spec) { return std::visit(Count{}, spec); }
 
 bool has_weights(const ParameterSpec& spec) {
-  return !std::holds_alternative<BatchNormParameters>(spec) &&
-         !std::holds_alternative<BatchNormStatistics>(spec);
+  struct HasWeights {
+    bool operator()(const ConvolutionParameters& /*p*/) const { return true; }
+    bool operator()(const TransposedConvolutionParameters& /*p*/) const { return true; }
+    bool operator()(const LinearParameters& /*p*/) const { return true; }
+    bool operator()(const BatchNormParameters& /*p*/) const { return false; }
+    bool operator()(const BatchNormStatistics& /*p*/) const { return false; }
+    bool operator()(const RowNormParameters& /*p*/) const { return false; }
+    bool operator()(const EmbeddingParameters& /*p*/) const { return true; }
+    bool operator()(const PositionParameters& /*p*/) const { return true; }
+    bool operator()(const ClassTokenParameters& /*p*/) const { return false; }
+    bool operator()(const BiasParameters& /*p*/) const { return false; }
+  };
+  return std::visit(HasWeights{}, spec);
 }
 
 std::vector<ParameterArray> arrays_of(const ParameterSpec& spec) {

@@ -59,14 +59,51 @@ struct BatchNormStatistics {
   friend bool operator==(const BatchNormStatistics&, const BatchNormStatistics&) = default;
 };
 
-using ParameterSpec = std::variant<ConvolutionParameters, TransposedConvolutionParameters,
-                                   LinearParameters, BatchNormParameters, BatchNormStatistics>;
+/// (channels) gamma, then (channels) beta if any: of a norm of each token.
+struct RowNormParameters {
+  std::size_t channels;
+  bool bias;
+  friend bool operator==(const RowNormParameters&, const RowNormParameters&) = default;
+};
+
+/// (vocabulary, features).
+struct EmbeddingParameters {
+  std::size_t vocabulary;
+  std::size_t features;
+  friend bool operator==(const EmbeddingParameters&, const EmbeddingParameters&) = default;
+};
+
+/// (positions, features), then (segments, features) if any.
+struct PositionParameters {
+  std::size_t positions;
+  std::size_t segments;
+  std::size_t features;
+  friend bool operator==(const PositionParameters&, const PositionParameters&) = default;
+};
+
+/// (features): the token in front of an image's.
+struct ClassTokenParameters {
+  std::size_t features;
+  friend bool operator==(const ClassTokenParameters&, const ClassTokenParameters&) = default;
+};
+
+/// (count) biases alone.
+struct BiasParameters {
+  std::size_t count;
+  friend bool operator==(const BiasParameters&, const BiasParameters&) = default;
+};
+
+using ParameterSpec =
+    std::variant<ConvolutionParameters, TransposedConvolutionParameters, LinearParameters,
+                 BatchNormParameters, BatchNormStatistics, RowNormParameters, EmbeddingParameters,
+                 PositionParameters, ClassTokenParameters, BiasParameters>;
 
 /// Numbers in the canonical order.
 [[nodiscard]] std::size_t element_count(const ParameterSpec& spec);
 
-/// True where the first of the block's two parts are weights: of layers that sum over inputs.
-/// Weight decay applies to these alone: not to gamma, nor to the second part, biases and beta.
+/// True where the first of the block's two parts are weights: of layers that sum over inputs, and
+/// tables. Weight decay applies to these alone: not to gamma, nor to the second part, biases and
+/// beta.
 [[nodiscard]] bool has_weights(const ParameterSpec& spec);
 
 /// A part of a parameter block that other programs know as an array of its own.

@@ -116,4 +116,43 @@ struct AccumulateGradients {
   [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 1, 3); }
 };
 
+/// dparameters, squares (only where it accumulates) -> squares: one double, the sum of the squares
+/// of the part's gradient, added to those before.
+struct AddSquares {
+  ParameterSpec parameters;
+  ParameterPart part = {};
+  bool accumulates = false;
+
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
+  template <class T>
+  struct Reads {
+    T dparameters, squares;
+  };
+  template <class T>
+  struct Writes {
+    T squares;
+  };
+  [[nodiscard]] std::size_t read_count() const { return accumulates ? 2 : 1; }
+  [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 2, 1); }
+};
+
+/// squares, dparameters -> dparameters (in place): times min(1, largest_norm / (sqrt(squares) +
+/// 1e-6)), as PyTorch's clip_grad_norm_.
+struct ClipGradient {
+  ParameterSpec parameters;
+  ParameterPart part = {};
+  float largest_norm;
+
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T squares, dparameters;
+  };
+  template <class T>
+  struct Writes {
+    T dparameters;
+  };
+  [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 1, 2); }
+};
+
 }  // namespace spillway

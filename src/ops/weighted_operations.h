@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "nets/layer.h"
-#include "src/ops/operand_names.h"
+#include "src/ops/operands.h"
 #include "src/ops/operation_row.h"
 #include "src/ops/parameter.h"
 #include "src/ops/parameter_part.h"

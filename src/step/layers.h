@@ -49,4 +49,20 @@ using Backward = std::function<void(Gradients&)>;
 [[nodiscard]] Backward forward(const nets::SoftmaxCrossEntropy& layer, const Place& place,
                                StepBuilder& step);
 
+/// Of sequences: layers/sequences/.
+[[nodiscard]] Backward forward(const nets::Embedding& layer, const Place& place, StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::PositionEmbedding& layer, const Place& place,
+                               StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::LayerNorm& layer, const Place& place, StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::RmsNorm& layer, const Place& place, StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::Swiglu& layer, const Place& place, StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::Rotary& layer, const Place& place, StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::Attention& layer, const Place& place, StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::ImageTokens& layer, const Place& place,
+                               StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::FirstToken& layer, const Place& place,
+                               StepBuilder& step);
+[[nodiscard]] Backward forward(const nets::VocabularyLoss& layer, const Place& place,
+                               StepBuilder& step);
+
 }  // namespace spillway::layers

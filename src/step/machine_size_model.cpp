@@ -29,10 +29,8 @@ struct GeometryOf {
 
 // Of weights and biases that kernels read in bfloat16.
 um::Bytes copy_bytes(const ParameterSpec& spec) {
-  if (std::holds_alternative<BatchNormParameters>(spec) ||
-      std::holds_alternative<BatchNormStatistics>(spec)) {
-    return {};
-  }
+  // Positions are added, not multiplied with.
+  if (!has_weights(spec) || std::holds_alternative<PositionParameters>(spec)) return {};
   return um::Bytes{float_bytes(element_count(spec)).count() / 2};
 }
 
@@ -60,6 +58,8 @@ struct FloatsOf {
     return op.cost().traffic + copy_share(op.parameters, op.part);
   }
   Result operator()(const AccumulateGradients& op) const { return op.cost().traffic; }
+  Result operator()(const AddSquares& op) const { return op.cost().traffic; }
+  Result operator()(const ClipGradient& op) const { return op.cost().traffic; }
   template <class Op>
   Result operator()(const Op& /*op*/) const {
     return std::nullopt;
@@ -70,7 +70,8 @@ struct FloatsOf {
 
 um::Bytes MachineSizeModel::tensor_bytes(const TensorShape& shape) const {
   const um::Bytes floats = float_bytes(shape.elements());
-  return precision_ == Precision::kBf16 ? um::Bytes{floats.count() / 2} : floats;
+  const bool is_halved = precision_ == Precision::kBf16 && shape.image.form != nets::Form::kTokens;
+  return is_halved ? um::Bytes{floats.count() / 2} : floats;
 }
 
 um::Bytes MachineSizeModel::parameter_bytes(const ParameterSpec& spec) const {
@@ -94,6 +95,12 @@ um::Bytes MachineSizeModel::saved_bytes(const Operation& operation) const {
   }
   if (const auto* add = std::get_if<AddForward>(&operation); add != nullptr && add->saves_mask) {
     return um::Bytes{(add->x.elements() + 7) / 8};
+  }
+  if (const auto* norm = std::get_if<RowNormForward>(&operation); norm != nullptr) {
+    return float_bytes(rows_of(norm->x).batch * (norm->is_centred ? 2 : 1));
+  }
+  if (const auto* attention = std::get_if<AttentionForward>(&operation); attention != nullptr) {
+    return float_bytes(attention->geometry.saved_count());
   }
   if (const auto* pool = std::get_if<PoolForward>(&operation);
       pool != nullptr && pool->pool.kind == nets::PoolKind::kMax) {

@@ -46,6 +46,7 @@ Step make_step(const nets::Network& network, const SizeModel& size_model,
     std::for_each(way_back.rbegin(), way_back.rend(), [&](const layers::Backward& backward) {
       if (backward) backward(gradients);
     });
+    step.emit_clipped_updates();
   }
   Step made = step.take_step();
   expect_unique_names(made, network);

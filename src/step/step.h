@@ -73,8 +73,8 @@ struct Step {
 };
 
 /// Loads a batch, goes forward, backward, and updates each parameter block, or part of it, as soon
-/// as its gradient is complete. Throws: um::Error when layers have names of which two parts of the
-/// step would get one: "a.momentum" is the momentum of a layer "a".
+/// as its gradient is complete, or with a clip_norm as all are. Throws: um::Error when layers have
+/// names of which two parts of the step would get one: "a.momentum" is the momentum of a layer "a".
 [[nodiscard]] Step make_training_step(const nets::Network& network, const SizeModel& size_model,
                                       const StepOptions& options);
 

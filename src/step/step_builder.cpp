@@ -68,6 +68,18 @@ bool StepBuilder::may_overwrite(nets::NodeId node) const {
   return readers_[index] == 1 && !values_[index].is_saved;
 }
 
+void StepBuilder::share_table(nets::NodeId embedding, const TrainedBlocks& blocks) {
+  tables_[embedding] = {.blocks = blocks, .gradient = {}};
+}
+
+const SharedTable& StepBuilder::table(nets::NodeId embedding) const {
+  return tables_.at(embedding);
+}
+
+void StepBuilder::set_table_gradient(nets::NodeId embedding, DataId gradient) {
+  tables_.at(embedding).gradient = gradient;
+}
+
 DataId StepBuilder::new_tensor(std::string name, const TensorShape& shape) {
   return new_bytes(std::move(name), size_model_.tensor_bytes(shape));
 }
@@ -167,26 +179,60 @@ void StepBuilder::emit_task(prefetch::Task task, const Operation& operation,
   step_.launches.push_back(std::move(launch));
 }
 
+float StepBuilder::clip_norm() const {
+  return std::visit([](const auto& own) { return own.clip_norm; }, options_.optimizer);
+}
+
 void StepBuilder::emit_update(const std::string& name, const ParameterSpec& spec,
                               const TrainedBlocks& blocks, DataId gradient,
                               const ParameterPart& part) {
-  const std::string task = name + ".update" + suffix_of(part);
-  const auto& own = blocks.optimizer[part.index];
+  const Update update{
+      .name = name, .spec = spec, .blocks = blocks, .gradient = gradient, .part = part};
+  if (clip_norm() == 0) {
+    emit_now(update);
+    return;
+  }
+  emit_squares(update);
+  waiting_.push_back(update);
+}
+
+void StepBuilder::emit_squares(const Update& update) {
+  const bool accumulates = squares_.has_value();
+  if (!accumulates) squares_ = new_bytes("gradient_squares", um::Bytes{sizeof(double)});
+  emit(update.name + ".squares" + suffix_of(update.part), prefetch::Phase::kUpdate,
+       AddSquares{.parameters = update.spec, .part = update.part, .accumulates = accumulates},
+       {.dparameters = update.gradient, .squares = *squares_}, {.squares = *squares_});
+}
+
+void StepBuilder::emit_clipped_updates() {
+  for (const Update& update : waiting_) {
+    emit(update.name + ".clip" + suffix_of(update.part), prefetch::Phase::kUpdate,
+         ClipGradient{.parameters = update.spec, .part = update.part, .largest_norm = clip_norm()},
+         {.squares = *squares_, .dparameters = update.gradient}, {.dparameters = update.gradient});
+    emit_now(update);
+  }
+}
+
+void StepBuilder::emit_now(const Update& update) {
+  const std::string task = update.name + ".update" + suffix_of(update.part);
+  const auto& own = update.blocks.optimizer[update.part.index];
+  const DataId parameters = update.blocks.parameters;
   if (const auto* const sgd = std::get_if<SgdOptions>(&options_.optimizer)) {
     emit(task, prefetch::Phase::kUpdate,
-         SgdUpdate{.parameters = spec, .options = *sgd, .part = part},
-         {.parameters = blocks.parameters, .momentum = own[0], .dparameters = gradient},
-         {.parameters = blocks.parameters, .momentum = own[0]});
+         SgdUpdate{.parameters = update.spec, .options = *sgd, .part = update.part},
+         {.parameters = parameters, .momentum = own[0], .dparameters = update.gradient},
+         {.parameters = parameters, .momentum = own[0]});
     return;
   }
   emit(task, prefetch::Phase::kUpdate,
-       AdamUpdate{
-           .parameters = spec, .options = std::get<AdamOptions>(options_.optimizer), .part = part},
-       {.parameters = blocks.parameters,
+       AdamUpdate{.parameters = update.spec,
+                  .options = std::get<AdamOptions>(options_.optimizer),
+                  .part = update.part},
+       {.parameters = parameters,
         .first_moment = own[0],
         .second_moment = own[1],
-        .dparameters = gradient},
-       {.parameters = blocks.parameters, .first_moment = own[0], .second_moment = own[1]});
+        .dparameters = update.gradient},
+       {.parameters = parameters, .first_moment = own[0], .second_moment = own[1]});
 }
 
 }  // namespace spillway

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,6 +32,12 @@ struct TrainedBlocks {
   std::vector<std::vector<prefetch::DataId>> optimizer;
 };
 
+/// The table of an embedding, which a loss may have too.
+struct SharedTable {
+  TrainedBlocks blocks;
+  std::optional<prefetch::DataId> gradient;  ///< the loss's, to which the embedding adds its own
+};
+
 enum class Purpose { kTraining, kEvaluation };
 
 /// Collects the tasks of a step, launch and graph side by side. Layers are written in terms of it.
@@ -47,6 +54,12 @@ class StepBuilder {
   /// True when a layer that reads `node` may write its output over it: it is the only reader, and
   /// nobody needs the content later.
   [[nodiscard]] bool may_overwrite(nets::NodeId node) const;
+
+  // ---- tables of embeddings
+  void share_table(nets::NodeId embedding, const TrainedBlocks& blocks);
+  /// Requires: share_table() of that node.
+  [[nodiscard]] const SharedTable& table(nets::NodeId embedding) const;
+  void set_table_gradient(nets::NodeId embedding, prefetch::DataId gradient);
 
   // ---- blocks
   prefetch::DataId new_tensor(std::string name, const TensorShape& shape);
@@ -76,9 +89,13 @@ class StepBuilder {
                .writes = listed<prefetch::DataId>(writes, write_count(operation))},
               operation, updated_once);
   }
-  /// The update of a part of a parameter block with its gradient.
+  /// The update of a part of a parameter block with its gradient: at once, or with a clip_norm when
+  /// all gradients are there.
   void emit_update(const std::string& name, const ParameterSpec& spec, const TrainedBlocks& blocks,
                    prefetch::DataId gradient, const ParameterPart& part = {});
+
+  /// The updates that have waited. To be called last.
+  void emit_clipped_updates();
 
   [[nodiscard]] const SizeModel& size_model() const { return size_model_; }
   [[nodiscard]] std::size_t batch() const { return options_.batch; }
@@ -92,6 +109,18 @@ class StepBuilder {
   [[nodiscard]] Step take_step() { return std::move(step_); }
 
  private:
+  // One part of a parameter block.
+  struct Update {
+    std::string name;
+    ParameterSpec spec;
+    TrainedBlocks blocks;
+    prefetch::DataId gradient;
+    ParameterPart part;
+  };
+  void emit_now(const Update& update);
+  // Adds to the norm of all gradients.
+  void emit_squares(const Update& update);
+  [[nodiscard]] float clip_norm() const;
   void emit_task(prefetch::Task task, const Operation& operation,
                  std::optional<prefetch::DataId> updated_once);
   [[nodiscard]] std::vector<prefetch::Algorithm> algorithms(const Operation& operation) const;
@@ -107,8 +136,11 @@ class StepBuilder {
   Purpose purpose_;
   std::vector<std::size_t> readers_;  // by node
   std::vector<Value> values_;         // by node
+  std::map<nets::NodeId, SharedTable> tables_;
   prefetch::DataId labels_{};
   std::optional<prefetch::DataId> result_;
+  std::optional<prefetch::DataId> squares_;  // of gradients
+  std::vector<Update> waiting_;              // for all of these
   std::uint32_t next_dropout_stream_ = 0;
   Step step_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace spillway {
@@ -24,9 +25,11 @@ struct PartOfBlock {
 // By their gradients.
 using ParametersOf = std::map<DataId, PartOfBlock>;
 
-ParameterPart part_of_update(const Operation& update) {
-  if (const auto* const sgd = std::get_if<SgdUpdate>(&update)) return sgd->part;
-  return std::get<AdamUpdate>(update).part;
+// Nothing of another operation.
+std::optional<ParameterPart> part_of_update(const Operation& operation) {
+  if (const auto* const sgd = std::get_if<SgdUpdate>(&operation)) return sgd->part;
+  if (const auto* const adam = std::get_if<AdamUpdate>(&operation)) return adam->part;
+  return std::nullopt;
 }
 
 // An update reads the gradient and writes the block.
@@ -38,13 +41,13 @@ ParametersOf parameters_by_gradient(const Step& training) {
   ParametersOf gradients;
   for (std::size_t t = 0; t < training.launches.size(); ++t) {
     const Task& task = training.graph.tasks[t];
-    if (task.phase != Phase::kUpdate) continue;
+    const std::optional<ParameterPart> part = part_of_update(training.launches[t].operation);
+    if (!part) continue;
     const auto updated =
         std::ranges::find_if(task.writes, [&](const DataId id) { return parameters.contains(id); });
     for (const DataId id : task.reads) {
       if (training.graph[id].kind == DataKind::kTensor) {
-        gradients.emplace(id, PartOfBlock{.block = parameters.at(*updated),
-                                          .part = part_of_update(training.launches[t].operation)});
+        gradients.emplace(id, PartOfBlock{.block = parameters.at(*updated), .part = *part});
       }
     }
   }
@@ -84,22 +87,36 @@ class SubStepMaker {
       if (place_ == SubStepPlace::kLast) add(std::move(task), std::move(launch));
       return;
     }
-    const auto gradient = std::ranges::find_if(
-        task.writes, [this](const DataId id) { return parameters_.contains(id); });
-    if (place_ == SubStepPlace::kFirst || gradient == task.writes.end()) {
+    const std::vector<DataId> sums = made_anew(task);
+    if (place_ == SubStepPlace::kFirst || sums.empty()) {
       add(std::move(task), std::move(launch));
       return;
     }
-    const DataId sum = *gradient;
-    const auto& [block, place] = parameters_.at(sum);
-    const DataId part =
-        made_.graph.add(DataBlock{.name = block->name + ".dw_part" + suffix_of(place),
-                                  .size = made_.graph[sum].size,
-                                  .kind = DataKind::kTensor});
-    *gradient = part;
-    std::ranges::replace(launch.operands, sum, part);
+    std::vector<DataId> parts;
+    for (const DataId sum : sums) {
+      parts.push_back(add_part(sum));
+      std::ranges::replace(task.writes, sum, parts.back());
+      std::ranges::replace(launch.operands, sum, parts.back());
+    }
     add(std::move(task), std::move(launch));
-    accumulate(sum, part);
+    for (std::size_t i = 0; i < sums.size(); ++i) accumulate(sums[i], parts[i]);
+  }
+
+  // The gradients that a task writes. One that it reads too, to add to it, is the sum itself.
+  [[nodiscard]] std::vector<DataId> made_anew(const Task& task) const {
+    std::vector<DataId> made;
+    for (const DataId id : task.writes) {
+      const bool is_read = std::ranges::find(task.reads, id) != task.reads.end();
+      if (parameters_.contains(id) && !is_read) made.push_back(id);
+    }
+    return made;
+  }
+
+  DataId add_part(DataId sum) {
+    const auto& [block, place] = parameters_.at(sum);
+    return made_.graph.add(DataBlock{.name = block->name + ".dw_part" + suffix_of(place),
+                                     .size = made_.graph[sum].size,
+                                     .kind = DataKind::kTensor});
   }
 
   void accumulate(DataId sum, DataId part) {

@@ -62,12 +62,26 @@ struct Draw {
                     [&] { return static_cast<float>(bound * (2 * random.uniform() - 1)); });
   }
   void operator()(const BatchNormParameters& p) { std::fill_n(values.begin(), p.channels, 1.F); }
+  void operator()(const RowNormParameters& p) { std::fill_n(values.begin(), p.channels, 1.F); }
+  // GPT-2's (Radford et al., 2019), and BERT's.
+  void operator()(const EmbeddingParameters& p) { draw_table(p.vocabulary * p.features); }
+  void operator()(const PositionParameters& p) {
+    draw_table((p.positions + p.segments) * p.features);
+  }
+  void operator()(const ClassTokenParameters& p) { draw_table(p.features); }
+  void operator()(const BiasParameters& /*p*/) {}
   void operator()(const BatchNormStatistics& p) { std::fill_n(values.rbegin(), p.channels, 1.F); }
 
   void draw_normal(std::size_t count, std::size_t fan_in) {
     const double deviation = std::sqrt(2 / static_cast<double>(fan_in));
     std::generate_n(values.begin(), count,
                     [&] { return static_cast<float>(deviation * random.normal()); });
+  }
+
+  void draw_table(std::size_t count) {
+    constexpr double kDeviation = 0.02;
+    std::generate_n(values.begin(), count,
+                    [&] { return static_cast<float>(kDeviation * random.normal()); });
   }
 
   // Each channel to its own, by the product of two triangles.

@@ -66,15 +66,20 @@ std::optional<Schedule> find_schedule(const std::string& name) {
 json to_json(const OptimizerOptions& optimizer) {
   json result = std::visit([](const auto& options) { return to_json(options); }, optimizer);
   result["name"] = name_of(optimizer);
+  result["clip_norm"] =
+      std::visit([](const auto& own) { return shortest_decimal(own.clip_norm); }, optimizer);
   return result;
 }
 
 OptimizerOptions read_optimizer(const JsonView& view) {
   const std::string name = view.at("name").string();
+  // Checkpoints of before know nothing of it.
+  const float clip_norm = view.has("clip_norm") ? real(view, "clip_norm") : 0.F;
   if (name == "sgd") {
     return SgdOptions{.momentum = real(view, "momentum"),
                       .weight_decay = real(view, "weight_decay"),
-                      .nesterov = view.at("nesterov").boolean()};
+                      .nesterov = view.at("nesterov").boolean(),
+                      .clip_norm = clip_norm};
   }
   if (name != "adam" && name != "adamw") {
     throw view.at("name").error("is '" + name + "', not sgd, adam or adamw");
@@ -83,7 +88,8 @@ OptimizerOptions read_optimizer(const JsonView& view) {
                      .beta2 = beta(view, "beta2"),
                      .epsilon = static_cast<float>(view.at("epsilon").positive_number()),
                      .weight_decay = real(view, "weight_decay"),
-                     .decoupled = name == "adamw"};
+                     .decoupled = name == "adamw",
+                     .clip_norm = clip_norm};
 }
 
 json to_json(const LearningRateOptions& options) {

@@ -18,11 +18,10 @@ using um::Bytes;
 namespace {
 
 DatasetPair open_data(const TrainerOptions& options) {
-  return open_dataset(options.data, {.image = options.network.input(),
-                                     .classes = options.network.classes(),
-                                     .batch = options.step.batch,
-                                     .seed = options.training.seed,
-                                     .labels = options.network.labels()});
+  DatasetOptions wanted =
+      dataset_options(options.network, options.step.batch, options.training.seed);
+  wanted.tokenizer = options.tokenizer;
+  return open_dataset(options.data, wanted);
 }
 
 TrainerOptions checked(TrainerOptions options) {

@@ -57,6 +57,7 @@ struct CheckpointOptions {
 struct TrainerOptions {
   nets::Network network;
   std::string data = "synthetic";  ///< as open_dataset() reads it, such as "idx:DIR"
+  std::string tokenizer;           ///< folder of byte pairs for "text:FILE"; empty: bytes
   StepOptions step;                ///< the batch, the optimizer, the convolution algorithms
   MemoryOptions memory;
   PlanningOptions planning;

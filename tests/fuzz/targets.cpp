@@ -17,6 +17,7 @@
 #include "prefetch/planners/catalogue.h"
 #include "src/data/cifar10.h"
 #include "src/data/idx.h"
+#include "src/data/open_text.h"
 #include "src/files/safetensors.h"
 #include "src/plan/budget.h"
 #include "src/report/report_input.h"
@@ -25,6 +26,8 @@
 #include "tests/prefetch/small_machine.h"
 #include "tests/prefetch/small_trace.h"
 #include "tests/prefetch/toy.h"
+#include "tests/src/data/text/small_vocabulary.h"
+#include "tests/src/data/text/token_numbers.h"
 #include "tests/src/report/sample_bench_file.h"
 #include "um/error.h"
 #include "um/files/folder_lock.h"
@@ -107,6 +110,39 @@ void read_cifar10(const std::string& input, const fs::path& folder) {
   write(folder / "test_batch.bin", std::string(kCifarRecord, '\1'));
   read_all(open_cifar10(folder, 10));
 }
+
+TokenTask masked_task(std::size_t vocabulary) {
+  return {.length = 4, .vocabulary = vocabulary, .objective = Objective::kMaskedTokens};
+}
+
+void read_labels(const DatasetPair& data) {
+  std::vector<std::int32_t> labels(labels_each(*data.train));
+  data.train->labels(data.train->size() - 1, labels);
+}
+
+void read_tokens(const std::string& input, const fs::path& folder) {
+  const DatasetPair data = open_tokens(write(folder / "a.bin", input), masked_task(1U << 16U));
+  read_all(data);
+  read_labels(data);
+}
+
+// A text and a vocabulary of three files: the input is one of them, told by how it begins.
+void read_text(const std::string& input, const fs::path& folder) {
+  const test::SmallVocabulary good;
+  const bool is_of_tokens = input.starts_with('{');
+  const bool is_of_merges = input.starts_with('#');
+  write(folder / "encoder.json", is_of_tokens ? input : good.encoder.dump());
+  write(folder / "vocab.bpe", is_of_merges ? input : good.merges);
+  const std::string text =
+      write(folder / "a.txt", is_of_tokens || is_of_merges ? "the other theme" : input);
+  for (const std::string& tokenizer : {std::string{}, folder.string()}) {
+    const DatasetPair data = open_text(text, tokenizer, masked_task(300));
+    read_all(data);
+    read_labels(data);
+  }
+}
+
+std::string as_text(const test::Content& bytes) { return {bytes.begin(), bytes.end()}; }
 
 std::string safetensors_file(const std::string& header, std::size_t values) {
   std::string bytes;
@@ -237,6 +273,14 @@ std::vector<Target> all_targets() {
           {"cifar10",
            {std::string(kCifarRecord, '\1') + std::string(kCifarRecord, '\2')},
            read_cifar10},
+          {"tokens",
+           {as_text(test::token_file({1, 2, 3, 4, 5, 6, 7, 8, 9})),
+            as_text(test::raw_tokens({1, 2, 3, 4, 5, 6, 7, 8, 9}))},
+           read_tokens},
+          {"text",
+           {"the thé, 日本 and 't is\n", test::SmallVocabulary{}.encoder.dump(),
+            test::SmallVocabulary{}.merges},
+           read_text},
           {"lock", {kLock}, read_lock},
           {"held_lock", {kLock}, read_held_lock},
           {"amount", {"512MiB", "1.5e9", "40%", "min+20%", "auto"}, read_amount}};

@@ -6,8 +6,9 @@ target_compile_definitions(fuzz PRIVATE
 target_link_libraries(fuzz PRIVATE spillway::data spillway::files spillway::nets_text
   spillway::plan spillway::prefetch_files spillway::prefetch_planners spillway::report
   spillway::train spillway::um_files spillway_flags)
-foreach(target network trace plan profile machine bench checkpoint safetensors idx cifar10 lock
-    held_lock amount)
+foreach(target network trace plan profile machine bench checkpoint safetensors idx cifar10 tokens
+          text
+    lock held_lock amount)
   add_test(NAME fuzz_${target} COMMAND fuzz --target ${target} --seconds 2)
   set_tests_properties(fuzz_${target} PROPERTIES LABELS cpu TIMEOUT 60)
 endforeach()

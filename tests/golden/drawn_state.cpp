@@ -51,6 +51,23 @@ struct Start {
     }
     return joined(numbers("", p.channels, 0.5F, 1), numbers(".bias", p.channels, 0.5F));
   }
+  std::vector<float> operator()(const RowNormParameters& p) const {
+    std::vector<float> gamma = numbers("", p.channels, 0.5F, 1);
+    return p.bias ? joined(std::move(gamma), numbers(".bias", p.channels, 0.5F)) : gamma;
+  }
+  std::vector<float> operator()(const EmbeddingParameters& p) const {
+    return numbers("", p.vocabulary * p.features, 0.5F);
+  }
+  std::vector<float> operator()(const PositionParameters& p) const {
+    return joined(numbers("", p.positions * p.features, 0.25F),
+                  numbers(".bias", p.segments * p.features, 0.25F));
+  }
+  std::vector<float> operator()(const ClassTokenParameters& p) const {
+    return numbers("", p.features, 0.5F);
+  }
+  std::vector<float> operator()(const BiasParameters& p) const {
+    return numbers("", p.count, 0.25F);
+  }
   std::vector<float> operator()(const BatchNormStatistics& p) const {
     return joined(numbers(".mean", p.channels, 0.25F), numbers(".variance", p.channels, 0.5F, 1));
   }

@@ -13,6 +13,15 @@ nlohmann::json read_file() {
   return nlohmann::json::parse(text);
 }
 
+// Or tokens, of the classes.
+std::vector<float> draw_images(const nets::Network& network, const std::string& name,
+                               std::size_t batch) {
+  const std::size_t count = batch * network.input().elements();
+  if (network.input().form != nets::Form::kTokens) return draw(name, count);
+  const std::vector<std::int32_t> drawn = draw_labels(name, count, network.classes());
+  return {drawn.begin(), drawn.end()};
+}
+
 }  // namespace
 
 FamilyGolden FamilyGolden::read(const std::string& name) {
@@ -46,7 +55,7 @@ Batch FamilyGolden::make_batch(const nets::Network& network, std::uint64_t step)
   const auto [height, width] = network.labels();
   const bool is_per_pixel = height * width > 1;
   const auto classes = static_cast<std::int32_t>(network.classes());
-  const auto images = draw(prefix + " images " + number, batch * network.input().elements());
+  const auto images = draw_images(network, prefix + " images " + number, batch);
   const auto labels = draw_labels(prefix + " labels " + number, batch * height * width,
                                   network.classes() + (is_per_pixel ? 1 : 0));
   Batch made{.images{images.begin(), images.end()}, .labels{labels.begin(), labels.end()}};

@@ -33,9 +33,13 @@ nets::Layer read_layer(const std::string& text) {
   return nets::to_layer("layer", layer, 2);
 }
 
-// "3x7x5"
+// "3x7x5", "5x7x1/sequence", "1x7x1/tokens"
 nets::Shape read_shape(const std::string& text) {
-  const std::vector<std::size_t> sides = nets::joined_numbers(text, 'x', 1000).value();
+  const std::size_t slash = text.find('/');
+  const std::vector<std::size_t> sides =
+      nets::joined_numbers(text.substr(0, slash), 'x', 1000).value();
+  if (text.ends_with("/sequence")) return nets::sequence(sides.at(1), sides.at(0));
+  if (text.ends_with("/tokens")) return nets::tokens(sides.at(1));
   return {.channels = sides.at(0), .height = sides.at(1), .width = sides.at(2)};
 }
 
@@ -90,9 +94,14 @@ LayerGolden::Numbers LayerGolden::running() const {
   return numbers;
 }
 
-std::vector<std::int32_t> LayerGolden::labels() const {
-  const auto& [classes, height, width] = x[0].image;
-  const std::size_t positions = height * width;
+LayerGolden::Numbers LayerGolden::drawn_tokens(const std::string& part, std::size_t count,
+                                               std::size_t vocabulary) const {
+  const std::vector<std::int32_t> drawn = draw_labels(name + " " + part, count, vocabulary);
+  return {drawn.begin(), drawn.end()};
+}
+
+std::vector<std::int32_t> LayerGolden::labels(std::size_t classes) const {
+  const std::size_t positions = x[0].image.height * x[0].image.width;
   std::vector<std::int32_t> labels =
       draw_labels(name + " labels", x[0].batch * positions, classes + (positions > 1 ? 1 : 0));
   for (std::int32_t& label : labels) {

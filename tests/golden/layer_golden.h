@@ -35,8 +35,11 @@ struct LayerGolden {
   [[nodiscard]] Numbers drawn(const std::string& part, std::size_t count) const;
   /// Means, and positive variances, of the channels of x1.
   [[nodiscard]] Numbers running() const;
+  /// Tokens of a vocabulary, likewise.
+  [[nodiscard]] Numbers drawn_tokens(const std::string& part, std::size_t count,
+                                     std::size_t vocabulary) const;
   /// One for each position of x1; of several, some are negative.
-  [[nodiscard]] std::vector<std::int32_t> labels() const;
+  [[nodiscard]] std::vector<std::int32_t> labels(std::size_t classes) const;
 };
 
 }  // namespace spillway::test

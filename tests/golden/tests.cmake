@@ -3,6 +3,7 @@ spillway_test(golden_tests
   SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/golden_file.cpp
           golden/golden_training.cpp src/golden_test.cpp src/learning_test.cpp
           src/network_families_test.cpp src/network_in_memory.cpp src/part_training_test.cpp
+          src/transformer_training_test.cpp
           src/state_numbers.cpp src/sub_batch_adam_test.cpp src/sub_batch_training_test.cpp
   LINK spillway::files spillway::host spillway::nets_text spillway::prefetch_planners
        spillway::train spillway::um_host golden_files nlohmann_json::nlohmann_json

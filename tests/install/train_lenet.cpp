@@ -2,7 +2,7 @@
 #include <iostream>
 #include <memory>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "src/host/host_context.h"
 #include "src/train/trainer.h"
 #include "um/host/host_device.h"

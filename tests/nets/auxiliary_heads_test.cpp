@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "tests/nets/layers_of.h"
 #include "tests/refusal.h"
 

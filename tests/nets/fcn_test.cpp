@@ -1,11 +1,11 @@
-#include "nets/fcn.h"
+#include "nets/families/fcn.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "tests/nets/layers_of.h"
 
 namespace spillway::nets {

@@ -1,4 +1,4 @@
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,8 @@ std::string build_refusal(std::string_view name, const NetworkOptions& options) 
 // * 2,359,808. FCN has VGG-16's convolutions (14,714,688), 7 * 7 * 512 * 4096 + 4096 and 4096^2 +
 // 4096 for the linear layers, 4097 * 21 for the scores; FCN-32s then 21^2 * 64^2, FCN-8s 21^2 *
 // (4^2 + 4^2
-// + 16^2) and 513 * 21 + 257 * 21.
+// + 16^2) and 513 * 21 + 257 * 21. Transformers' are those of Hugging Face's models, BERT's of the
+// one with the masked-language head.
 TEST(Catalogue, NetworksHaveTheParametersOfTheirPapers) {
   const std::map<std::string, std::size_t> expected{{"lenet", 61'706},
                                                     {"alexnet", 62'378'344},
@@ -56,12 +57,25 @@ TEST(Catalogue, NetworksHaveTheParametersOfTheirPapers) {
                                                     {"densenet201", 20'013'928},
                                                     {"squeezenet", 1'235'496},
                                                     {"fcn8s", 134'489'759},
-                                                    {"fcn32s", 136'152'917}};
+                                                    {"fcn32s", 136'152'917},
+                                                    {"vit-b16", 86'567'656},
+                                                    {"vit-l16", 304'326'632},
+                                                    {"gpt2", 124'439'808},
+                                                    {"gpt2-medium", 354'823'168},
+                                                    {"gpt2-large", 774'030'080},
+                                                    {"gpt2-xl", 1'557'611'200},
+                                                    {"bert-base", 109'514'298},
+                                                    {"bert-large", 335'174'458}};
   EXPECT_EQ(catalogue().size(), expected.size());
   for (const CatalogueEntry& entry : catalogue()) {
     EXPECT_EQ(count_parameters(build_network(entry.name)), expected.at(std::string{entry.name}))
         << entry.name;
   }
+}
+
+// Of TinyLlama (Zhang et al., 2024).
+TEST(Catalogue, LlamasHaveTheParametersOfTheirSizes) {
+  EXPECT_EQ(count_parameters(build_network("llama:22,32,4,2048,5632,2048")), 1'100'048'384U);
 }
 
 TEST(Catalogue, EveryNetworkKeepsThePromisesOfNetwork) {
@@ -70,7 +84,7 @@ TEST(Catalogue, EveryNetworkKeepsThePromisesOfNetwork) {
     EXPECT_EQ(network.name, entry.name);
     EXPECT_EQ(network.input(), entry.image);
     EXPECT_EQ(network.classes(), entry.classes);
-    EXPECT_EQ(count<SoftmaxCrossEntropy>(network), 1);
+    EXPECT_EQ(count<SoftmaxCrossEntropy>(network) + count<VocabularyLoss>(network), 1);
     std::set<std::string> names;
     for (std::size_t i = 0; i < network.nodes.size(); ++i) {
       EXPECT_TRUE(names.insert(network.nodes[i].name).second) << network.nodes[i].name;
@@ -190,12 +204,14 @@ TEST(Catalogue, RefusesDepthsThatAreNone) {
        {"", "6", "6,32,3", "6,32,3,6,", "6,32,3,6,1", "6,32,-3,6", "6,0,3,6", "6,32,2049,6",
         "6,x,3,6", "6, 32,3,6", "6,,3,6", "6,99999999999999999999,3,6", "6,32,3,6 "}) {
     const std::string sentence = build_refusal("resnet:" + depths, {});
-    EXPECT_TRUE(sentence.starts_with("network 'resnet:" + depths + "' must say how many"))
+    EXPECT_TRUE(
+        sentence.starts_with("network 'resnet:" + depths + "' must say 4 numbers from 1 to 2048, "))
         << sentence;
-    EXPECT_TRUE(sentence.ends_with("its 4 stages has, as resnet:6,32,100,6 does")) << sentence;
+    EXPECT_TRUE(sentence.ends_with("in each of its 4 stages, as resnet:6,32,100,6 does"))
+        << sentence;
   }
   const std::string sentence = build_refusal("vgg:2,2,3,3", {});
-  EXPECT_TRUE(sentence.ends_with("its 5 stages has, as vgg:2,22,66,4,4 does")) << sentence;
+  EXPECT_TRUE(sentence.ends_with("in each of its 5 stages, as vgg:2,22,66,4,4 does")) << sentence;
 }
 
 TEST(Catalogue, TakesImagesAsSmallAsTheHeadersSay) {
@@ -221,7 +237,10 @@ TEST(Catalogue, ListsTheNetworksWhenTheNameIsUnknown) {
   for (const CatalogueEntry& entry : catalogue()) {
     EXPECT_NE(sentence.find(entry.name + ", "), std::string::npos) << entry.name;
   }
-  EXPECT_TRUE(sentence.ends_with(", resnet:n1,n2,n3,n4, vgg:a,b,c,d,e")) << sentence;
+  EXPECT_TRUE(
+      sentence.ends_with(", resnet:n1,n2,n3,n4, vgg:a,b,c,d,e, gpt:layers,heads,width,context, "
+                         "llama:layers,heads,kv-heads,width,hidden,context"))
+      << sentence;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "nets/text/network_text.h"
 
 namespace spillway::test {

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "nets/fcn.h"
-#include "nets/network_catalogue.h"
+#include "nets/families/fcn.h"
+#include "nets/families/network_catalogue.h"
 #include "src/data/prepared_dataset.h"
 #include "src/data/synthetic.h"
 #include "src/train/train.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <variant>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 
 namespace spillway {
 namespace {

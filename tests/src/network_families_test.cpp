@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "nets/fcn.h"
-#include "nets/network_catalogue.h"
+#include "nets/families/fcn.h"
+#include "nets/families/network_catalogue.h"
 #include "tests/src/drawn_batch.h"
 #include "tests/src/network_in_memory.h"
 

@@ -7,6 +7,14 @@ spillway_test(data_tests
   LINK spillway::data spillway::files
   TSAN)
 
+# Data sets of texts.
+spillway_test(text_tests
+  SOURCES src/data/masking_test.cpp src/data/open_text_test.cpp src/data/synthetic_text_test.cpp
+          src/data/text_windows_test.cpp
+          src/data/text/byte_pair_encoder_test.cpp src/data/text/byte_pairs_test.cpp
+          src/data/text/text_fuzz_test.cpp src/data/text/token_file_test.cpp
+  LINK spillway::data golden_files nlohmann_json::nlohmann_json rapidcheck)
+
 # The drop-in allocator: its C functions from outside.
 spillway_test(dropin_tests
   SOURCES src/dropin/block_pieces_test.cpp src/dropin/c_functions_test.cpp
@@ -41,9 +49,10 @@ set(operation_tests
     src/ops/kernels/accumulate_gradients_test.cpp src/ops/kernels/adam_update_test.cpp
     src/ops/kernels/batch_norm_test.cpp src/ops/kernels/concat_test.cpp
     src/ops/kernels/crop_test.cpp src/ops/kernels/dropout_test.cpp
-    src/ops/kernels/element_wise_test.cpp src/ops/kernels/load_batch_test.cpp
+    src/ops/kernels/element_wise_test.cpp src/ops/kernels/gradient_norm_test.cpp
+    src/ops/kernels/load_batch_test.cpp
     src/ops/kernels/local_response_norm_test.cpp src/ops/kernels/parameter_part_test.cpp
-    src/ops/kernels/pool_test.cpp
+    src/ops/kernels/pool_test.cpp src/ops/kernels/sequences_test.cpp
     src/ops/kernels/sgd_update_test.cpp src/ops/kernels/softmax_cross_entropy_test.cpp
     src/ops/kernels/weighted_operations_test.cpp)
 spillway_test(host_tests
@@ -70,6 +79,7 @@ spillway_test(cli_tests
           src/cli/report_test.cpp src/cli/resident_set_test.cpp src/cli/resume_test.cpp
           src/cli/sweep_test.cpp src/cli/train_sub_batch_test.cpp src/cli/usage_test.cpp
           src/cli/far_damage_test.cpp src/cli/limits_test.cpp src/cli/standard_streams_test.cpp
+          src/cli/text_training_test.cpp
   LINK spillway::nets spillway::um_core nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(cli_tests spillway)

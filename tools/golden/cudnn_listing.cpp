@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "src/cuda/cudnn/device_less_planning.h"
 
 namespace spillway::golden {

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstddef>
 
-#include "nets/fcn.h"
-#include "nets/network_catalogue.h"
+#include "nets/families/bert.h"
+#include "nets/families/fcn.h"
+#include "nets/families/network_catalogue.h"
 #include "nets/text/network_text.h"
+#include "nets/families/vit.h"
 #include "um/error.h"
 
 namespace spillway::golden {
@@ -23,7 +25,7 @@ struct FamilyNetwork {
 
 constexpr nets::Shape photo(std::size_t side) { return {3, side, side}; }
 
-constexpr std::array<FamilyNetwork, 13> kNetworks{
+constexpr std::array<FamilyNetwork, 17> kNetworks{
     {{"lenet", "lenet", {1, 28, 28}},
      {"alexnet", "alexnet", photo(115)},
      {"overfeat", "overfeat", photo(71)},
@@ -36,7 +38,11 @@ constexpr std::array<FamilyNetwork, 13> kNetworks{
      {"resnet:1,2,1,1", "resnet:1,2,1,1", photo(64)},
      {"densenet121", "densenet121", photo(64)},
      {"thin-fcn8s", "fcn8s", {3, 17, 23}},
-     {"thin-fcn32s", "fcn32s", {3, 17, 23}}}};
+     {"thin-fcn32s", "fcn32s", {3, 17, 23}},
+     {"small-gpt", "gpt:2,3,24,17", nets::tokens(17)},
+     {"small-llama", "llama:2,4,2,32,40,19", nets::tokens(19)},
+     {"small-bert", "", nets::tokens(13)},
+     {"small-vit", "", {3, 15, 21}}}};
 
 const FamilyNetwork& find(std::string_view name) {
   const auto* const found =
@@ -54,8 +60,27 @@ nets::Network thin_fcn(const FamilyNetwork& network, const nets::Shape& image,
   return nets::fcn(std::string{network.name}, stride, widths, image, classes);
 }
 
+nets::Network small_bert(const nets::Shape& text, std::size_t vocabulary) {
+  return nets::bert("small-bert", {.layers = 2, .heads = 2, .width = 20, .context = 16}, text,
+                    vocabulary);
+}
+nets::Network small_vit(const nets::Shape& image, std::size_t classes) {
+  return nets::vit("small-vit", {.layers = 2, .heads = 3, .width = 24, .patch = 5}, image, classes);
+}
+
+// Of which the catalogue has no small ones.
+nets::CatalogueEntry built_in(const FamilyNetwork& network) {
+  if (!network.built_in.empty()) return nets::find_network(network.built_in);
+  nets::CatalogueEntry entry{.name = std::string{network.name},
+                             .description = "",
+                             .image = network.image,
+                             .classes = kClasses,
+                             .build = network.name == "small-vit" ? small_vit : small_bert};
+  return entry;
+}
+
 nets::CatalogueEntry entry(const FamilyNetwork& network) {
-  nets::CatalogueEntry entry = nets::find_network(network.built_in);
+  nets::CatalogueEntry entry = built_in(network);
   entry.image = network.image;
   entry.classes = kClasses;
   if (network.has_heads) entry.build = entry.build_with_heads;

@@ -16,10 +16,19 @@ DEFAULTS = {
     "dropout": {"probability": 0.5},
     "crop": {"centred": True, "offset": (0, 0)},
     "softmax-cross-entropy": {"weight": 1.0},
+    "gelu": {"tanh": False},
+    "position-embedding": {"segments": 0},
+    "layer-norm": {"epsilon": 1e-5},
+    "rms-norm": {"epsilon": 1e-5},
+    "rotary": {"kv-heads": 0, "base": 10000.0},
+    "attention": {"kv-heads": 0, "causal": True, "dropout": 0.0},
+    "image-tokens": {"class-token": True},
+    "vocabulary-loss": {"bias": False},
 }
 EXTENTS = "kernel", "stride", "padding", "dilation", "output-padding", "offset"
-COUNTS = "channels", "features", "groups", "size"
-FLAGS = "bias", "counts-padding", "rounds-up", "centred"
+COUNTS = ("channels", "features", "groups", "size", "vocabulary", "positions", "segments", "heads",
+          "kv-heads")
+FLAGS = "bias", "counts-padding", "rounds-up", "centred", "tanh", "causal", "class-token"
 
 
 @dataclasses.dataclass
@@ -28,11 +37,13 @@ class Layer:
     kind: str
     inputs: list  # names of layers
     fields: dict
+    reads_sequence: bool = False  # what it reads first is one
 
 
 @dataclasses.dataclass
 class Network:
     image: tuple  # channels, height, width
+    has_tokens: bool  # in the place of an image: (1, tokens, 1)
     classes: int
     layers: list
 
@@ -66,7 +77,10 @@ def read_network(text):
     rows = [line.partition("#")[0].split() for line in text.splitlines()]
     header = {row[0]: row[1:] for row in rows[:5] if row}
     classes = int(header["classes"][0])
-    network = Network(tuple(int(n) for n in header["input"][0].split("x")), classes, [])
+    size, *rest = header["input"]
+    has_tokens = rest == ["tokens"]
+    image = (1, int(size), 1) if has_tokens else tuple(int(n) for n in size.split("x"))
+    network = Network(image, has_tokens, classes, [])
     before = "image"
     for row in rows[rows.index(["classes", str(classes)]) + 1:]:
         if row:

@@ -5,7 +5,7 @@ import math
 import torch
 
 from drawn_numbers import draw, draw_labels
-from torch_layers import Context, forward, trained_shapes
+from torch_layers import Context, forward, makes_sequence, trained_shapes
 
 BATCH = 3
 BATCHES = 2  # different ones, in turn: few enough for the loss to fall
@@ -48,6 +48,14 @@ class Training:
         labels[labels == classes] = -1
         return torch.tensor(labels).reshape(BATCH, height, width)
 
+    def images(self, number):
+        """Of a batch; or its tokens."""
+        if not self.network.has_tokens:
+            return self.drawn(f"images {number}", BATCH, *self.network.image)
+        shape = BATCH, *self.network.image
+        tokens = draw_labels(f"{self.prefix} images {number}", math.prod(shape), self.network.classes)
+        return torch.tensor(tokens).to(self.dtype).reshape(shape)
+
     def note(self, step, layer, x, y):
         """Is told what each layer but losses read first and made."""
 
@@ -56,26 +64,38 @@ class Training:
         number = step % BATCHES
         context = Context(step)
         context.is_training = self.is_training
-        values = {"image": self.drawn(f"images {number}", BATCH, *self.network.image)}
+        values = {"image": self.images(number)}
+        sequences = set()
         total = 0
         for layer in self.network.layers:
             inputs = [values[name] for name in layer.inputs]
+            layer.reads_sequence = layer.inputs[0] in sequences
             trained = self.parameters(layer, inputs[0])
             if layer.kind == "softmax-cross-entropy":
                 context.labels = self.labels(number, *inputs[0].shape[2:])
                 correct = int((inputs[0].argmax(1) == context.labels).sum())
                 total = total + forward(layer, inputs, trained, None, context)
                 continue
+            if layer.kind == "vocabulary-loss":
+                context.labels = self.labels(number, *inputs[0].shape[2:])
+                inputs[1:] = [self.trained[name][0] for name in layer.inputs[1:]]
+                total = total + forward(layer, inputs, trained, None, context)
+                correct = int((context.predictions == context.labels).sum())
+                continue
+            if makes_sequence(layer):
+                sequences.add(layer.name)
             y = forward(layer, inputs, trained, self.running.get(layer.name), context)
             values[layer.name] = y
             self.note(step, layer, inputs[0].detach(), y.detach())
         return total, correct
 
     def parameter_groups(self):
-        """Weights decay; vectors do not: biases, and gamma and beta of batch norms."""
-        parts = [part for parts in self.trained.values() for part in parts]
-        return [{"params": [p for p in parts if p.dim() > 1], "weight_decay": WEIGHT_DECAY},
-                {"params": [p for p in parts if p.dim() == 1], "weight_decay": 0}]
+        """Weights decay, the first part of what a layer has; vectors do not: biases, and gamma and
+        beta of norms; nor does a second table."""
+        decays = lambda place, part: place == 0 and part.dim() > 1
+        all_parts = [pair for parts in self.trained.values() for pair in enumerate(parts)]
+        return [{"params": [p for i, p in all_parts if decays(i, p)], "weight_decay": WEIGHT_DECAY},
+                {"params": [p for i, p in all_parts if not decays(i, p)], "weight_decay": 0}]
 
     def optimizer(self, rate, nesterov=False):
         return torch.optim.SGD(self.parameter_groups(), lr=rate, momentum=MOMENTUM,

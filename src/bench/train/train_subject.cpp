@@ -49,11 +49,7 @@ const prefetch::Profile& TrainSubject::profile(MemoryMode memory) const {
 }
 
 void TrainSubject::draw(std::uint64_t seed) {
-  const DatasetPair data = open_dataset("synthetic", {.image = network_.input(),
-                                                      .classes = network_.classes(),
-                                                      .batch = batch_,
-                                                      .seed = seed,
-                                                      .labels = network_.labels()});
+  const DatasetPair data = open_dataset("synthetic", dataset_options(network_, batch_, seed));
   BatchLoader loader{*data.train, batch_, seed, 0, 1};
   images_ = loader.next();
 }

@@ -133,7 +133,7 @@ WorkloadFlags BenchTrainingFlags::workload(const NetAtBatch& at) const {
   WorkloadFlags options;
   options.net = at.net;
   options.batch = at.batch;
-  options.image_size = image_size;
+  options.sizes.image_size = image_size;
   options.convolution_algorithm = convolution_algorithm;
   return options;
 }

@@ -30,12 +30,14 @@ struct Restore {
   void operator()(const SgdOptions& kept) const {
     take("--momentum", flags.momentum, kept.momentum);
     take("--nesterov", flags.nesterov, kept.nesterov);
+    take("--clip-norm", flags.clip_norm, kept.clip_norm);
     take_decay(kept.weight_decay);
   }
   void operator()(const AdamOptions& kept) const {
     take("--beta1", flags.beta1, kept.beta1);
     take("--beta2", flags.beta2, kept.beta2);
     take("--epsilon", flags.epsilon, kept.epsilon);
+    take("--clip-norm", flags.clip_norm, kept.clip_norm);
     take_decay(kept.weight_decay);
   }
 };
@@ -47,6 +49,11 @@ void OptimizerFlags::add_choice_to(CLI::App& app) {
                  "sgd (one state value per parameter), adam or adamw (two per parameter)")
       ->check(CLI::IsMember({"sgd", "adam", "adamw"}))
       ->capture_default_str()
+      ->group("What is trained");
+  app.add_option("--clip-norm", clip_norm,
+                 "Scale all gradients of a step down to this norm, where theirs together is larger "
+                 "(default: not). Updates then wait for all gradients, which takes memory")
+      ->check(check_above_zero)
       ->group("What is trained");
 }
 
@@ -80,15 +87,18 @@ void OptimizerFlags::add_rates_to(CLI::App& app) {
 
 OptimizerOptions OptimizerFlags::options() const {
   if (name == "sgd") {
-    return SgdOptions{
-        .momentum = momentum, .weight_decay = weight_decay.value_or(0), .nesterov = nesterov};
+    return SgdOptions{.momentum = momentum,
+                      .weight_decay = weight_decay.value_or(0),
+                      .nesterov = nesterov,
+                      .clip_norm = clip_norm};
   }
   const bool decoupled = name == "adamw";
   return AdamOptions{.beta1 = beta1,
                      .beta2 = beta2,
                      .epsilon = epsilon,
                      .weight_decay = weight_decay.value_or(decoupled ? kDecayOfAdamW : 0),
-                     .decoupled = decoupled};
+                     .decoupled = decoupled,
+                     .clip_norm = clip_norm};
 }
 
 void OptimizerFlags::restore(const CLI::App& command, const OptimizerOptions& kept) {

@@ -20,9 +20,10 @@ struct OptimizerFlags {
   double beta1 = 0.9;
   double beta2 = 0.999;
   float epsilon = 1e-8F;
+  float clip_norm = 0;
   std::optional<float> weight_decay;  ///< default: 0, but 0.01 of adamw
 
-  /// --optimizer, which the size of the state depends on, and so plans do.
+  /// --optimizer and --clip-norm, which the tasks of a step depend on, and so plans do.
   void add_choice_to(CLI::App& app);
   /// The others: what a step computes with, but neither its plan nor its time depends on.
   void add_rates_to(CLI::App& app);

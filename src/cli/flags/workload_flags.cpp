@@ -3,9 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <map>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "nets/text/network_file.h"
 #include "src/cli/flags/complaint.h"
+#include "src/cli/flags/number_checks.h"
 #include "src/cli/flags/suggest_name.h"
 #include "um/error.h"
 
@@ -14,8 +15,6 @@ namespace {
 
 constexpr const char* kWorkload = "What is trained";
 constexpr std::size_t kClasses = 10;
-constexpr std::size_t kLargestClasses = 1U << 20U;
-constexpr std::size_t kLargestSide = 1U << 14U;
 
 const std::map<std::string, ConvolutionAlgorithm> kAlgorithms{
     {"auto", ConvolutionAlgorithm::kAuto},
@@ -33,19 +32,18 @@ void WorkloadFlags::add_to(CLI::App& app) {
       ->required()
       ->check(check_network)
       ->group(kWorkload);
-  app.add_option("--batch", batch, "Batch size: images in each step")
+  app.add_option("--batch", batch, "Batch size: images, or texts, in each step")
       ->required()
       ->check(CLI::Range(std::size_t{1}, kLargestBatch))
       ->group(kWorkload);
-  app.add_option("--image-size", image_size,
-                 "Height and width of the images (default: the network's)")
-      ->check(image_side())
-      ->group(kWorkload);
-  app.add_option("--classes", classes, "Number of classes (default: 10, or the network file's)")
-      ->check(class_count())
-      ->group(kWorkload);
+  sizes.add_to(app, kWorkload, "10, or the network file's");
   app.add_flag("--aux-heads", auxiliary_heads,
                "Add the auxiliary classifier losses of googlenet or inception-v3")
+      ->group(kWorkload);
+  app.add_option("--dropout", dropout,
+                 "Probability of all dropout layers, and of attention's weights (default: the "
+                 "network's, 0 in transformers)")
+      ->check(check_below_one)
       ->group(kWorkload);
   app.add_option(
          "--conv-algorithm", convolution_algorithm,
@@ -61,15 +59,12 @@ void WorkloadFlags::add_to(CLI::App& app) {
 nets::Network WorkloadFlags::network() const {
   const bool is_file = nets::is_network_file(net);
   const nets::CatalogueEntry entry = nets::open_network(net);
-  nets::Shape image = entry.image;
-  if (image_size > 0) image.height = image.width = image_size;
-  if (!is_file) {
-    return nets::build_network(net, {.image = image,
-                                     .classes = classes.value_or(kClasses),
-                                     .auxiliary_heads = auxiliary_heads});
-  }
   if (auxiliary_heads) expect_built_in(net);
-  return entry.build(image, classes.value_or(entry.classes));
+  nets::NetworkOptions changes = sizes.changes_of(entry);
+  changes.auxiliary_heads = auxiliary_heads;
+  changes.dropout = dropout;
+  if (!is_file && !reads_text(entry) && !changes.classes) changes.classes = kClasses;
+  return nets::build_network(entry, changes);
 }
 
 StepOptions WorkloadFlags::step() const {
@@ -84,10 +79,6 @@ void expect_built_in(const std::string& name) {
       "a network from a file has the auxiliary heads that are written there; leave out "
       "--aux-heads"};
 }
-
-CLI::Range image_side() { return {std::size_t{1}, kLargestSide}; }
-
-CLI::Range class_count() { return {std::size_t{2}, kLargestClasses}; }
 
 std::string check_network(const std::string& name) {
   if (nets::is_network_file(name)) return {};

@@ -6,12 +6,12 @@
 
 #include "nets/network.h"
 #include "src/cli/flags/cli11.h"
+#include "src/cli/flags/network_size_flags.h"
 #include "src/cli/flags/optimizer_flags.h"
 #include "src/step/step.h"
 
 namespace CLI {
 class App;
-class Range;
 }  // namespace CLI
 
 namespace spillway::cli {
@@ -24,9 +24,9 @@ inline constexpr std::size_t kLargestBatch = 1U << 20U;
 struct WorkloadFlags {
   std::string net;
   std::size_t batch = 0;
-  std::size_t image_size = 0;          ///< 0: the network's own
-  std::optional<std::size_t> classes;  ///< default: 10, but those of a network from a file
+  NetworkSizeFlags sizes;  ///< 10 classes by default, but a file's or a vocabulary's own
   bool auxiliary_heads = false;
+  std::optional<float> dropout;  ///< default: the network's
   std::string convolution_algorithm = "auto";
   OptimizerFlags optimizer;
 
@@ -41,10 +41,7 @@ struct WorkloadFlags {
 /// Throws: um::Error when `name` is a file's, to which --aux-heads does not apply.
 void expect_built_in(const std::string& name);
 
-/// Checks of CLI11's: a side of an image, a number of classes, the name of a network. A file passes
-/// unread: a broken one is no bad usage.
-[[nodiscard]] CLI::Range image_side();
-[[nodiscard]] CLI::Range class_count();
+/// A check of CLI11's: the name of a network. A file passes unread: a broken one is no bad usage.
 [[nodiscard]] std::string check_network(const std::string& name);
 
 }  // namespace spillway::cli

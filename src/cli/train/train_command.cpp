@@ -55,7 +55,7 @@ class Training {
 
   void run() {
     describe();
-    report_.emplace(options_.json, batch(), trainer_.plans().budget);
+    report_.emplace(options_.json, samples(), trainer_.plans().budget);
     const TrainingSummary summary = trainer_.run();
     report_->finish(to_json(summary), summary);
     write_trace();
@@ -81,6 +81,10 @@ class Training {
 
   [[nodiscard]] const nets::Network& network() const { return trainer_.options().network; }
   [[nodiscard]] std::size_t batch() const { return trainer_.options().step.batch; }
+  [[nodiscard]] bool is_of_text() const { return network().input().form == nets::Form::kTokens; }
+  [[nodiscard]] StepSamples samples() const {
+    return {.batch = batch(), .tokens_each = is_of_text() ? network().input().height : 0};
+  }
   [[nodiscard]] MemoryMode memory() const { return trainer_.options().memory.mode; }
   [[nodiscard]] const Workload& workload() const { return trainer_.workload(); }
   [[nodiscard]] const prefetch::SubBatches& sub_batches() const { return workload().sub_batches(); }
@@ -111,7 +115,7 @@ class Training {
   void describe_sub_batches() const {
     if (sub_batches().steps == 1) return;
     tell("each batch in {} sub-batches of {}{}\n", sub_batches().steps,
-         um::count_of(sub_batches().size, "image"),
+         um::count_of(sub_batches().size, is_of_text() ? "text" : "image"),
          batch() % sub_batches().size == 0 ? "" : ", the last one smaller");
     if (normalizes_by_batch(trainer_.graph())) {
       tell(

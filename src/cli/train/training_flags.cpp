@@ -38,9 +38,16 @@ void TrainingFlags::add_to(CLI::App& command) {
 void TrainingFlags::add_training_to(CLI::App& command) {
   command
       .add_option("--data", data,
-                  "Data set: " + dataset_forms() + ". Images are resized to the network's input")
+                  "Data set: " + dataset_forms() +
+                      ". Images are resized to the network's input. The last tenth of a text is "
+                      "to test on, unless there are two: text:TRAIN,TEST")
       ->check(check_data_set)
       ->capture_default_str()
+      ->group(kTraining);
+  command
+      .add_option("--tokenizer", tokenizer,
+                  "Folder of the byte-pair encoding for --data text:FILE, as GPT-2's: encoder.json "
+                  "and vocab.bpe, or vocab.json and merges.txt (default: each byte is a token)")
       ->group(kTraining);
   command.add_option("--steps", train.steps, "Stop after this many steps")
       ->check(check_whole_number)
@@ -53,7 +60,7 @@ void TrainingFlags::add_training_to(CLI::App& command) {
   learning_rate.add_to(command);
   command
       .add_option("--seed", train.seed,
-                  "Random seed of weights, data order, dropout and synthetic images")
+                  "Random seed of weights, data order, dropout, synthetic data and masked tokens")
       ->check(check_whole_number)
       ->capture_default_str()
       ->group(kTraining);
@@ -108,6 +115,7 @@ void TrainingFlags::complete(const CLI::App& command) {
 TrainerOptions TrainingFlags::trainer() const {
   return {.network = workload.network(),
           .data = data,
+          .tokenizer = tokenizer,
           .step = workload.step(),
           .memory =
               MemoryOptions{.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},

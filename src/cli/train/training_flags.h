@@ -29,6 +29,7 @@ struct TrainingFlags {
   std::string plan_file;     ///< empty: a planner makes the plan
   std::string profile_file;  ///< empty: times are measured
   std::string data = "synthetic";
+  std::string tokenizer;  ///< empty: bytes are the tokens of a text
   LearningRateFlags learning_rate;
   TrainOptions train;
   CheckpointOptions checkpoint;

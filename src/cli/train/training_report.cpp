@@ -32,6 +32,8 @@ um::Bytes peak_resident_set() {
   return um::Bytes{static_cast<std::uint64_t>(usage.ru_maxrss) << 10U};
 }
 
+double perplexity_of(const Evaluation& evaluation) { return std::exp(evaluation.loss); }
+
 // Of the prediction.
 double error_of(const TrainingSummary& summary) {
   return um::seconds(summary.predicted_step) / um::seconds(summary.median_step) - 1;
@@ -39,8 +41,9 @@ double error_of(const TrainingSummary& summary) {
 
 }  // namespace
 
-TrainingReport::TrainingReport(const std::string& json_path, std::size_t batch, um::Bytes budget)
-    : json_{json_path}, batch_{batch}, budget_{budget} {}
+TrainingReport::TrainingReport(const std::string& json_path, const StepSamples& samples,
+                               um::Bytes budget)
+    : json_{json_path}, samples_{samples}, budget_{budget} {}
 
 void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepReport& report) {
   json line{{"step", step},
@@ -54,22 +57,27 @@ void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepRep
   line.update(to_json(report.counters));
   json_.write(line);
   progress_.show(fmt::format(
-      "step {} (epoch {})  loss {:.4f}  {:.1f} images/s  near {} of {}  in {} out {}  faults {}",
-      step, epoch, report.loss, images_per_second(report.duration), um::to_string(report.near_peak),
+      "step {} (epoch {})  loss {:.4f}  {}  near {} of {}  in {} out {}  faults {}", step, epoch,
+      report.loss, throughput(report.duration), um::to_string(report.near_peak),
       um::to_string(budget_), um::to_string(report.counters.bytes_prefetched),
       um::to_string(report.counters.bytes_offloaded), report.counters.faults));
 }
 
 void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
                                 const Evaluation& evaluation) {
-  json_.write({{"evaluation",
-                {{"step", step},
-                 {"epoch", epoch},
-                 {"test_loss", evaluation.loss},
-                 {"test_accuracy", evaluation.accuracy}}}});
+  json line{{"step", step},
+            {"epoch", epoch},
+            {"test_loss", evaluation.loss},
+            {"test_accuracy", evaluation.accuracy}};
+  std::string perplexity;
+  if (is_of_text()) {
+    line["perplexity"] = perplexity_of(evaluation);
+    perplexity = fmt::format(", perplexity {:.2f}", perplexity_of(evaluation));
+  }
+  json_.write({{"evaluation", line}});
   progress_.end();
-  progress_.show(fmt::format("epoch {}: test loss {:.4f}, accuracy {:.2f} %", epoch,
-                             evaluation.loss, 100 * evaluation.accuracy));
+  progress_.show(fmt::format("epoch {}: test loss {:.4f}{}, accuracy {:.2f} %", epoch,
+                             evaluation.loss, perplexity, 100 * evaluation.accuracy));
   progress_.end();
 }
 
@@ -80,7 +88,11 @@ void TrainingReport::finish(json line, const TrainingSummary& summary) {
   line["timed_steps"] = summary.timed_steps;
   line["steps_run"] = summary.steps_run;
   line["median_step_seconds"] = um::seconds(summary.median_step);
-  line["images_per_second"] = images_per_second(summary.median_step);
+  const double rate = samples_per_second(summary.median_step);
+  line["images_per_second"] = rate;
+  if (is_of_text()) {
+    line["tokens_per_second"] = rate * static_cast<double>(samples_.tokens_each);
+  }
   line["predicted_step_seconds"] = um::seconds(summary.predicted_step);
   line["prediction_error"] = nullptr;
   if (summary.steps_run > 1) {  // the first step warms up
@@ -93,21 +105,30 @@ void TrainingReport::finish(json line, const TrainingSummary& summary) {
   if (summary.evaluation) {
     line["test_accuracy"] = summary.evaluation->accuracy;
     line["test_loss"] = summary.evaluation->loss;
+    if (is_of_text()) line["perplexity"] = perplexity_of(*summary.evaluation);
   }
   line["peak_resident_set_bytes"] = peak_resident_set().count();
   json_.write({{"summary", line}});
   print(summary);
 }
 
-double TrainingReport::images_per_second(um::Nanoseconds step) const {
-  return step.count() == 0 ? 0 : static_cast<double>(batch_) / um::seconds(step);
+double TrainingReport::samples_per_second(um::Nanoseconds step) const {
+  return step.count() == 0 ? 0 : static_cast<double>(samples_.batch) / um::seconds(step);
+}
+
+// "31.2 images/s", "3125 tokens/s"
+std::string TrainingReport::throughput(um::Nanoseconds step) const {
+  const double rate = samples_per_second(step);
+  return is_of_text()
+             ? fmt::format("{:.0f} tokens/s", rate * static_cast<double>(samples_.tokens_each))
+             : fmt::format("{:.1f} images/s", rate);
 }
 
 void TrainingReport::print(const TrainingSummary& summary) const {
   const bool is_all = summary.timed_steps == summary.steps_run;
-  tell("{}, median {:.4f} s ({:.1f} images/s), waiting {:.2f} s in {}\n",
+  tell("{}, median {:.4f} s ({}), waiting {:.2f} s in {}\n",
        um::count_of(summary.steps_run, "step"), um::seconds(summary.median_step),
-       images_per_second(summary.median_step), um::seconds(summary.stalled),
+       throughput(summary.median_step), um::seconds(summary.stalled),
        is_all ? "all" : um::count_of(summary.timed_steps, "timed step"));
   const um::Counters& counters = summary.counters;
   tell("near peak {} of {}; moved {} in, {} out; {}, {}\n", um::to_string(summary.near_peak),

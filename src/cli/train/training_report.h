@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,12 +15,18 @@
 
 namespace spillway::cli {
 
+/// What a step works on: so many images, or texts of so many tokens each.
+struct StepSamples {
+  std::size_t batch = 0;
+  std::size_t tokens_each = 0;  ///< 0: images
+};
+
 /// Tells the user how a training goes: a progress line on standard error, a JSON line a step, and
 /// what it all came to at the end.
 class TrainingReport {
  public:
-  /// `batch` images a step within `budget`. Throws: um::Error when `json_path` cannot be written.
-  TrainingReport(const std::string& json_path, std::size_t batch, um::Bytes budget);
+  /// Of steps within `budget`. Throws: um::Error when `json_path` cannot be written.
+  TrainingReport(const std::string& json_path, const StepSamples& samples, um::Bytes budget);
 
   void step(std::uint64_t step, std::uint64_t epoch, const StepReport& report);
   void evaluation(std::uint64_t step, std::uint64_t epoch, const Evaluation& evaluation);
@@ -28,12 +35,14 @@ class TrainingReport {
   void finish(nlohmann::json line, const TrainingSummary& summary);
 
  private:
-  [[nodiscard]] double images_per_second(um::Nanoseconds step) const;
+  [[nodiscard]] double samples_per_second(um::Nanoseconds step) const;
+  [[nodiscard]] std::string throughput(um::Nanoseconds step) const;
+  [[nodiscard]] bool is_of_text() const { return samples_.tokens_each > 0; }
   void print(const TrainingSummary& summary) const;
 
   JsonLines json_;
   ProgressLine progress_;
-  std::size_t batch_;
+  StepSamples samples_;
   um::Bytes budget_;
 };
 

@@ -133,13 +133,13 @@ bool Matmul::find_algorithm(bool adds_bias) {
 }
 
 void Matmul::run(const std::byte* a, const std::byte* b, const std::byte* bias, std::byte* d,
-                 std::byte* workspace) const {
+                 std::byte* workspace, bool adds) const {
   constexpr float kOne = 1;
-  constexpr float kZero = 0;
+  const float kept = adds ? 1 : 0;
   const Descriptors descriptors = describe(machine_, problem_, adds_bias_, bias);
   check_for(problem_,
             cublasLtMatmul(machine_.cublas, descriptors.operation.get(), &kOne, b,
-                           descriptors.first.get(), a, descriptors.second.get(), &kZero, d,
+                           descriptors.first.get(), a, descriptors.second.get(), &kept, d,
                            descriptors.result.get(), d, descriptors.result.get(), &algorithm_.algo,
                            workspace, algorithm_.workspaceSize, machine_.stream));
 }

@@ -37,10 +37,10 @@ class Matmul {
   /// cuBLASLt's makes a NaN zero, and can not be told otherwise.
   [[nodiscard]] bool adds_bias() const { return adds_bias_; }
 
-  /// Enqueues the product. `bias` may be null unless adds_bias().
+  /// Enqueues the product; with `adds`, D += A B. `bias` may be null unless adds_bias().
   /// Throws: um::Error.
   void run(const std::byte* a, const std::byte* b, const std::byte* bias, std::byte* d,
-           std::byte* workspace) const;
+           std::byte* workspace, bool adds = false) const;
 
  private:
   // Whether cuBLASLt has an algorithm, which is kept.

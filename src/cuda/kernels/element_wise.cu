@@ -37,25 +37,44 @@ __global__ void relu_backward(const T* y, const T* dy, T* dx, std::size_t packs)
 // P(X <= x) of a standard normal X. The complement of the error function keeps small ones exact.
 __device__ float normal_below(float x) { return 0.5F * erfcf(-x * 0.707106781F); }
 
-template <class T>
+// The function, and its slope.
+struct GeluByErrorFunction {
+  __device__ static float value(float x) { return x * normal_below(x); }
+  __device__ static float slope(float x) {
+    const float density = 0.398942280F * expf(-x * x / 2);
+    return normal_below(x) + x * density;
+  }
+};
+struct GeluByTanh {
+  __device__ static float tanh_of(float x) {
+    return tanhf(0.797884561F * (x + 0.044715F * x * x * x));
+  }
+  __device__ static float value(float x) { return 0.5F * x * (1.F + tanh_of(x)); }
+  __device__ static float slope(float x) {
+    const float t = tanh_of(x);
+    const float inner = 0.797884561F * (1.F + 3.F * 0.044715F * x * x);
+    return 0.5F * (1.F + t) + 0.5F * x * (1.F - t * t) * inner;
+  }
+};
+
+template <class T, class Function>
 __global__ void gelu_forward(const T* x, T* y, std::size_t packs) {
   for (std::size_t i = first_item(); i < packs; i += item_stride()) {
     Pack<T> pack = load(x, i);
 #pragma unroll
-    for (float& lane : pack.lanes) lane *= normal_below(lane);
+    for (float& lane : pack.lanes) lane = Function::value(lane);
     store(y, i, pack);
   }
 }
 
-template <class T>
+template <class T, class Function>
 __global__ void gelu_backward(const T* x, const T* dy, T* dx, std::size_t packs) {
   for (std::size_t i = first_item(); i < packs; i += item_stride()) {
     const Pack<T> at = load(x, i);
     Pack<T> gradient = load(dy, i);
 #pragma unroll
     for (int l = 0; l < Pack<T>::kLanes; ++l) {
-      const float density = 0.398942280F * expf(-at.lanes[l] * at.lanes[l] / 2);
-      gradient.lanes[l] *= normal_below(at.lanes[l]) + at.lanes[l] * density;
+      gradient.lanes[l] *= Function::slope(at.lanes[l]);
     }
     store(dx, i, gradient);
   }
@@ -198,16 +217,19 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& 
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluForward& op) {
-  return element_wise(machine, op, []<class T>(T, const auto& operands, const auto& start) {
-    start(gelu_forward<T>, tensor<T>(operands.in.x), tensor<T>(operands.out.y));
-  });
+  const auto apply = [tanh = op.tanh]<class T>(T, const auto& operands, const auto& start) {
+    start(tanh ? gelu_forward<T, GeluByTanh> : gelu_forward<T, GeluByErrorFunction>,
+          tensor<T>(operands.in.x), tensor<T>(operands.out.y));
+  };
+  return element_wise(machine, op, apply);
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluBackward& op) {
-  return element_wise(machine, op, []<class T>(T, const auto& operands, const auto& start) {
-    start(gelu_backward<T>, tensor<T>(operands.in.x), tensor<T>(operands.in.dy),
-          tensor<T>(operands.out.dx));
-  });
+  const auto apply = [tanh = op.tanh]<class T>(T, const auto& operands, const auto& start) {
+    start(tanh ? gelu_backward<T, GeluByTanh> : gelu_backward<T, GeluByErrorFunction>,
+          tensor<T>(operands.in.x), tensor<T>(operands.in.dy), tensor<T>(operands.out.dx));
+  };
+  return element_wise(machine, op, apply);
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op) {

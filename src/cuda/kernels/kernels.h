@@ -59,6 +59,27 @@ namespace spillway::cuda {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SgdUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AdamUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AccumulateGradients&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AddSquares&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ClipGradient&);
+/// Of sequences: sequences/.
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const EmbeddingForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const EmbeddingBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const PositionsForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const PositionsBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const RowNormForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const RowNormBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SwigluForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SwigluBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const RotaryForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const RotaryBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AttentionForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AttentionBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ImageTokensForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ImageTokensBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const FirstTokenForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const FirstTokenBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const VocabularyLossTrain&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const VocabularyLossEvaluate&);
 /// Backend::prepare_updates().
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, std::vector<SgdUpdate>);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, std::vector<AdamUpdate>);
@@ -71,10 +92,18 @@ namespace spillway::cuda {
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const LinearBackwardWeights&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const SoftmaxCrossEntropyTrain&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const SoftmaxCrossEntropyEvaluate&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const AddSquares&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const RowNormBackward&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const AttentionForward&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const AttentionBackward&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const VocabularyLossTrain&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const VocabularyLossEvaluate&);
 
-/// The mask, and the index.
+/// The mask, the index, and what is kept of rows.
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const BatchNormForward&);
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const PoolForward&);
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const AddForward&);
+[[nodiscard]] um::Bytes saved_bytes(const Machine&, const RowNormForward&);
+[[nodiscard]] um::Bytes saved_bytes(const Machine&, const AttentionForward&);
 
 }  // namespace spillway::cuda

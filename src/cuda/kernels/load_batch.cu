@@ -43,6 +43,12 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op)
     um::check(cudaMemcpyAsync(operands.out.labels, operands.in.staged,
                               staged.labels_bytes().count(), cudaMemcpyDeviceToDevice,
                               machine.stream));
+    if (op.x.image.form == nets::Form::kTokens) {
+      um::check(cudaMemcpyAsync(operands.out.x, operands.in.staged + staged.images().count(),
+                                float_bytes(op.x.elements()).count(), cudaMemcpyDeviceToDevice,
+                                machine.stream));
+      return;
+    }
     with_element(machine.precision, [&](auto element) {
       using T = decltype(element);
       const Images g{.pixels = op.x.image.height * op.x.image.width,

@@ -10,7 +10,8 @@ namespace spillway::cuda {
 
 /// How activations and gradients lie in memory: (N, H, W, C), channels padded with zeros to a
 /// multiple of 8, so that a pixel begins at a multiple of 16 bytes and tensor cores take it. The
-/// elements are floats, with Precision::kBf16 bfloat16.
+/// elements are floats, with Precision::kBf16 bfloat16. Sequences, whose tokens are pixels of one
+/// column, lie alike. The numbers of tokens are floats in each precision, densely.
 class Layout {
  public:
   /// What channels are padded to a multiple of.
@@ -26,19 +27,24 @@ class Layout {
   }
   /// The image with its padding.
   [[nodiscard]] static constexpr nets::Shape padded(const nets::Shape& image) {
-    return {.channels = padded(image.channels), .height = image.height, .width = image.width};
+    if (image.form == nets::Form::kTokens) return image;
+    return {.channels = padded(image.channels),
+            .height = image.height,
+            .width = image.width,
+            .form = image.form};
   }
   /// Elements of a tensor, padding included.
   [[nodiscard]] static constexpr std::size_t elements(const TensorShape& shape) {
     return shape.batch * padded(shape.image).elements();
   }
   [[nodiscard]] constexpr um::Bytes tensor_bytes(const TensorShape& shape) const {
+    if (shape.image.form == nets::Form::kTokens) return float_bytes(shape.elements());
     return elements(shape) * element_bytes();
   }
   /// Where an element lies within its image, in elements; `channel` may be a padding channel.
   [[nodiscard]] static constexpr std::size_t index(const nets::Shape& image, std::size_t channel,
                                                    std::size_t row, std::size_t column) {
-    return (row * image.width + column) * padded(image.channels) + channel;
+    return (row * image.width + column) * padded(image).channels + channel;
   }
 
   /// Distances between neighbours in each dimension, in elements.

@@ -23,22 +23,58 @@ std::size_t weights_of(const TransposedConvolutionParameters& spec) {
 std::size_t weights_of(const LinearParameters& spec) {
   return Layout::padded(spec.out) * Layout::padded(spec.in).elements();
 }
+// The rows of a vocabulary are padded too: they are columns of logits.
+std::size_t weights_of(const EmbeddingParameters& spec) {
+  return Layout::padded(spec.vocabulary) * Layout::padded(spec.features);
+}
+std::size_t weights_of(const PositionParameters& spec) {
+  return spec.positions * Layout::padded(spec.features);
+}
+std::size_t weights_of(const ClassTokenParameters& spec) { return Layout::padded(spec.features); }
+std::size_t weights_of(const BiasParameters& spec) { return Layout::padded(spec.count); }
 template <class TwoVectors>
 std::size_t weights_of(const TwoVectors& spec) {
   return Layout::padded(spec.channels);
 }
 
+// Those that products of matrices read.
 template <class Spec>
-constexpr bool kHasWeights =
-    !std::is_same_v<Spec, BatchNormParameters> && !std::is_same_v<Spec, BatchNormStatistics>;
+constexpr bool kHasCopy = requires(const Spec& spec) {
+  spec.out;
+};
+template <>
+constexpr bool kHasCopy<EmbeddingParameters> = true;
 
-// Numbers of the second part, without padding.
+// Numbers of the second part, without padding, in rows of so many.
+struct SecondPart {
+  std::size_t rows;
+  std::size_t columns;
+
+  [[nodiscard]] std::size_t padded() const { return rows * Layout::padded(columns); }
+};
+
 template <class Spec>
-std::size_t second_count(const Spec& spec) {
-  if constexpr (kHasWeights<Spec>) {
-    return spec.bias ? spec.out : 0;
+SecondPart second_part(const Spec& spec) {
+  if constexpr (requires { spec.out; }) {
+    return {spec.bias ? 1U : 0U, spec.out};
+  } else if constexpr (std::is_same_v<Spec, PositionParameters>) {
+    return {spec.segments, spec.features};
+  } else if constexpr (std::is_same_v<Spec, RowNormParameters>) {
+    return {spec.bias ? 1U : 0U, spec.channels};
+  } else if constexpr (requires { spec.channels; }) {
+    return {1, spec.channels};
   } else {
-    return spec.channels;
+    return {0, 0};
+  }
+}
+
+// Calls visit(index in the canonical order, index in the block) for so many rows.
+template <class Visit>
+void for_each_row(std::size_t rows, std::size_t columns, const Visit& visit) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      visit(row * columns + c, row * Layout::padded(columns) + c);
+    }
   }
 }
 
@@ -82,6 +118,22 @@ template <class Visit>
 void for_each_weight(const LinearParameters& spec, const Visit& visit) {
   for_each_filter(spec.out, spec.in, Layout::padded(spec.in.channels), visit);
 }
+template <class Visit>
+void for_each_weight(const EmbeddingParameters& spec, const Visit& visit) {
+  for_each_row(spec.vocabulary, spec.features, visit);
+}
+template <class Visit>
+void for_each_weight(const PositionParameters& spec, const Visit& visit) {
+  for_each_row(spec.positions, spec.features, visit);
+}
+template <class Visit>
+void for_each_weight(const ClassTokenParameters& spec, const Visit& visit) {
+  for_each_row(1, spec.features, visit);
+}
+template <class Visit>
+void for_each_weight(const BiasParameters& spec, const Visit& visit) {
+  for_each_row(1, spec.count, visit);
+}
 template <class TwoVectors, class Visit>
 void for_each_weight(const TwoVectors& spec, const Visit& visit) {
   for (std::size_t c = 0; c < spec.channels; ++c) visit(c, c);
@@ -94,9 +146,11 @@ void for_each_parameter(const ParameterLayout& layout, const ParameterSpec& spec
   std::visit(
       [&](const auto& alternative) {
         for_each_weight(alternative, visit);
-        const std::size_t count = second_count(alternative);
-        const std::size_t canonical = element_count(spec) - count;
-        for (std::size_t i = 0; i < count; ++i) visit(canonical + i, layout.weight_count() + i);
+        const SecondPart second = second_part(alternative);
+        const std::size_t canonical = element_count(spec) - second.rows * second.columns;
+        for_each_row(second.rows, second.columns, [&](std::size_t from, std::size_t to) {
+          visit(canonical + from, layout.weight_count() + to);
+        });
       },
       spec);
 }
@@ -109,11 +163,11 @@ std::size_t filter_channels(const ConvolutionParameters& spec) {
 
 ParameterLayout::ParameterLayout(Precision precision, const ParameterSpec& spec)
     : weight_count_{std::visit([](const auto& s) { return weights_of(s); }, spec)},
-      bias_count_{std::visit([](const auto& s) { return Layout::padded(second_count(s)); }, spec)},
+      bias_count_{std::visit([](const auto& s) { return second_part(s).padded(); }, spec)},
       cut_unit_{cut_unit(spec, weight_count_)},
       has_bf16_copy_{
           precision == Precision::kBf16 &&
-          std::visit([](const auto& s) { return kHasWeights<std::decay_t<decltype(s)>>; }, spec)} {}
+          std::visit([](const auto& s) { return kHasCopy<std::decay_t<decltype(s)>>; }, spec)} {}
 
 um::Bytes ParameterLayout::part_bytes(const ParameterPart& part) const {
   return part.count == 1 ? bytes() : float_bytes(cuts().range(part).count());

@@ -21,9 +21,10 @@ namespace spillway::cuda {
 /// Weights of convolutions are (K, R, S, C) = (out, kernel height, kernel width, in), those of
 /// transposed convolutions the same with in and out exchanged, those of linear layers (out, H, W, C
 /// of the input), the outputs and C padded to multiples of 8 with zeros, as are biases and batch
-/// norm's vectors; with groups, C is the channels of one and not padded. Blocks of gradients and
-/// optimizers are laid out alike; what follows their floats is neither read nor written. Those of
-/// one part of several (cuts()) have the part's floats and nothing else.
+/// norm's vectors; with groups, C is the channels of one and not padded. Tables are rows, padded
+/// likewise, a vocabulary's rows to a multiple of 8 too. Blocks of gradients and optimizers are
+/// laid out alike; what follows their floats is neither read nor written. Those of one part of
+/// several (cuts()) have the part's floats and nothing else.
 class ParameterLayout {
  public:
   ParameterLayout(Precision precision, const ParameterSpec& spec);

@@ -15,11 +15,10 @@ constexpr um::Bytes kImagesAlignment{256};
 }  // namespace
 
 StagedBatch::StagedBatch(Precision precision, const LoadBatch& op)
-    : precision_{precision},
-      labels_bytes_{op.label_count() * sizeof(std::int32_t)},
+    : labels_bytes_{op.label_count() * sizeof(std::int32_t)},
       images_{um::round_up(labels_bytes_, kImagesAlignment)},
-      image_bytes_{op.x.elements() *
-                   (precision == Precision::kBf16 ? sizeof(Bfloat16) : sizeof(float))} {}
+      is_bf16_{precision == Precision::kBf16 && op.x.image.form != nets::Form::kTokens},
+      image_bytes_{op.x.elements() * (is_bf16_ ? sizeof(Bfloat16) : sizeof(float))} {}
 
 void StagedBatch::fill(const LoadBatch& op, const Batch& batch, std::size_t first,
                        std::span<std::byte> to) const {
@@ -31,7 +30,7 @@ void StagedBatch::fill(const LoadBatch& op, const Batch& batch, std::size_t firs
       std::span{batch.images}.subspan(first * op.x.image.elements(), op.x.elements());
   std::ranges::copy(std::as_bytes(labels), to.begin());
   std::byte* const at = to.data() + images_.count();
-  if (precision_ == Precision::kBf16) {
+  if (is_bf16_) {
     std::ranges::transform(images, reinterpret_cast<Bfloat16*>(at), to_bfloat16);
   } else {
     std::memcpy(at, images.data(), image_bytes_.count());

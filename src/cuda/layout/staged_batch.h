@@ -27,9 +27,9 @@ class StagedBatch {
             std::span<std::byte> to) const;
 
  private:
-  Precision precision_;
   um::Bytes labels_bytes_;
   um::Bytes images_;
+  bool is_bf16_;
   um::Bytes image_bytes_;
 };
 

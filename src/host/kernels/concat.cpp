@@ -12,7 +12,7 @@ namespace {
 struct Grid {
   Grid(const Layout& layout, const nets::Shape& image)
       : floats{layout.padded(image).elements()},
-        lanes{layout.lanes(image.channels)},
+        lanes{layout.lanes(image)},
         pixels{image.height * image.width} {}
 
   // Of pixel (0, 0) of a channel, within an image.

@@ -9,7 +9,7 @@ namespace {
 struct Window {
   template <class CropOperation>
   Window(const Layout& layout, const CropOperation& op)
-      : lanes{layout.lanes(op.x.image.channels)},
+      : lanes{layout.lanes(op.x.image)},
         planes{op.x.batch * layout.padded(op.x.image.channels) / lanes},
         whole{op.x.image},
         window{op.y.image},

@@ -16,7 +16,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward
     const nets::Shape image = layout.padded(op.x.image);
     const std::size_t pixels = image.height * image.width;
     const std::size_t groups = (image.channels + kWords - 1) / kWords;
-    const std::size_t stride = layout.lanes(op.x.image.channels) == 1 ? pixels : 1;
+    const std::size_t stride = layout.lanes(op.x.image) == 1 ? pixels : 1;
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < op.x.batch * groups * pixels; ++i) {
       const std::size_t n = i / pixels / groups;

@@ -1,6 +1,5 @@
-#include <cmath>
 #include <cstdint>
-#include <numbers>
+#include <utility>
 
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/masked_floats.h"
@@ -8,8 +7,16 @@
 namespace spillway::host {
 namespace {
 
-// P(X <= x) of a standard normal X. The complement of the error function keeps small ones exact.
-float normal_below(float x) { return 0.5F * std::erfc(-x * std::numbers::sqrt2_v<float> / 2); }
+template <class Gelu>
+dnnl::algorithm function_of(const Gelu& op) {
+  return op.tanh ? dnnl::algorithm::eltwise_gelu_tanh : dnnl::algorithm::eltwise_gelu_erf;
+}
+
+// All numbers of a tensor, padding included.
+template <class Op>
+Desc numbers_of(const Machine& machine, const Op& op) {
+  return float_desc({machine.layout.floats(op.x)}, dnnl::memory::format_tag::a);
+}
 
 std::uint8_t* mask_at(std::byte* operand) { return reinterpret_cast<std::uint8_t*>(operand); }
 
@@ -61,26 +68,28 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& 
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluForward& op) {
-  return kernel_of(machine, op, [count = machine.layout.floats(op.x)](const auto& operands) {
-    const float* const x = floats(operands.in.x);
-    float* const y = floats(operands.out.y);
-#pragma omp parallel for schedule(static)
-    for (std::size_t i = 0; i < count; ++i) y[i] = x[i] * normal_below(x[i]);
+  const auto pd = eltwise_forward(machine.engine, function_of(op), numbers_of(machine, op));
+  Call own{machine.engine,
+           dnnl::eltwise_forward(pd),
+           {{DNNL_ARG_SRC, pd.src_desc()}, {DNNL_ARG_DST, pd.dst_desc()}}};
+  return kernel_of(machine, op, [call = std::move(own)](const auto& operands) mutable {
+    call.run({{DNNL_ARG_SRC, operands.in.x}, {DNNL_ARG_DST, operands.out.y}});
   });
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluBackward& op) {
-  return kernel_of(machine, op, [count = machine.layout.floats(op.x)](const auto& operands) {
-    const float* const x = floats(operands.in.x);
-    const float* const dy = floats(operands.in.dy);
-    float* const dx = floats(operands.out.dx);
-    constexpr float kDensityAtZero =
-        std::numbers::inv_sqrtpi_v<float> / std::numbers::sqrt2_v<float>;
-#pragma omp parallel for schedule(static)
-    for (std::size_t i = 0; i < count; ++i) {
-      const float density = kDensityAtZero * std::exp(-x[i] * x[i] / 2);
-      dx[i] = dy[i] * (normal_below(x[i]) + x[i] * density);
-    }
+  const Desc x = numbers_of(machine, op);
+  const auto pd = eltwise_backward(machine.engine, function_of(op), x,
+                                   eltwise_forward(machine.engine, function_of(op), x));
+  Call own{machine.engine,
+           dnnl::eltwise_backward(pd),
+           {{DNNL_ARG_SRC, pd.src_desc()},
+            {DNNL_ARG_DIFF_DST, pd.diff_dst_desc()},
+            {DNNL_ARG_DIFF_SRC, pd.diff_src_desc()}}};
+  return kernel_of(machine, op, [call = std::move(own)](const auto& operands) mutable {
+    call.run({{DNNL_ARG_SRC, operands.in.x},
+              {DNNL_ARG_DIFF_DST, operands.in.dy},
+              {DNNL_ARG_DIFF_SRC, operands.out.dx}});
   });
 }
 

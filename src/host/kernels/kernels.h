@@ -85,6 +85,28 @@ namespace spillway::host {
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SgdUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AdamUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AccumulateGradients&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AddSquares&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ClipGradient&);
+
+/// Of sequences: sequences/.
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const EmbeddingForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const EmbeddingBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const PositionsForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const PositionsBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const RowNormForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const RowNormBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SwigluForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SwigluBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const RotaryForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const RotaryBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AttentionForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AttentionBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ImageTokensForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ImageTokensBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const FirstTokenForward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const FirstTokenBackward&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const VocabularyLossTrain&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const VocabularyLossEvaluate&);
 
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormForward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormInference&);
@@ -93,10 +115,18 @@ namespace spillway::host {
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const PoolBackward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const SoftmaxCrossEntropyTrain&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const SoftmaxCrossEntropyEvaluate&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const AddSquares&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const RowNormBackward&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const AttentionForward&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const AttentionBackward&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const VocabularyLossTrain&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const VocabularyLossEvaluate&);
 
-/// The mask, and the index.
+/// The mask, the index, and what is kept of rows.
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const BatchNormForward&);
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const PoolForward&);
 [[nodiscard]] um::Bytes saved_bytes(const Machine&, const AddForward&);
+[[nodiscard]] um::Bytes saved_bytes(const Machine&, const RowNormForward&);
+[[nodiscard]] um::Bytes saved_bytes(const Machine&, const AttentionForward&);
 
 }  // namespace spillway::host

@@ -6,8 +6,8 @@ namespace spillway::host {
 namespace {
 
 void copy_image(const Layout& layout, const nets::Shape& shape, const float* image, float* x) {
-  const auto& [channels, height, width] = shape;
-  for (std::size_t c = 0; c < layout.padded(channels); ++c) {
+  const auto& [channels, height, width, form] = shape;
+  for (std::size_t c = 0; c < layout.padded(shape).channels; ++c) {
     for (std::size_t h = 0; h < height; ++h) {
       for (std::size_t w = 0; w < width; ++w) {
         x[layout.index(shape, c, h, w)] = c < channels ? image[(c * height + h) * width + w] : 0.F;

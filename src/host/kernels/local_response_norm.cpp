@@ -43,7 +43,7 @@ class Lrn {
   Lrn(const Machine& machine, const Op& op)
       : images_{op.x.batch},
         pixels_{op.x.image.height * op.x.image.width},
-        lanes_{machine.layout.lanes(op.x.image.channels)},
+        lanes_{machine.layout.lanes(op.x.image)},
         channels_{machine.layout.padded(op.x.image.channels)},
         norm_{op.norm},
         scale_{op.norm.alpha / static_cast<float>(op.norm.size)},

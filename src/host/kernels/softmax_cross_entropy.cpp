@@ -23,7 +23,7 @@ struct Positions {
       : count{x.batch * x.image.height * x.image.width},
         pixels{x.image.height * x.image.width},
         channels{layout.padded(x.image.channels)},
-        lanes{layout.lanes(x.image.channels)} {}
+        lanes{layout.lanes(x.image)} {}
 
   [[nodiscard]] std::size_t place(std::size_t position, std::size_t channel) const {
     const std::size_t strip = position / pixels * (channels / lanes) + channel / lanes;

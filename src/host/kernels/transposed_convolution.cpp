@@ -15,7 +15,7 @@ namespace {
 struct Strips {
   Strips(const Machine& machine, const TensorShape& y)
       : batch{y.batch},
-        lanes{machine.layout.lanes(y.image.channels)},
+        lanes{machine.layout.lanes(y.image)},
         blocks{machine.layout.padded(y.image.channels) / lanes},
         pixels{y.image.height * y.image.width} {}
 

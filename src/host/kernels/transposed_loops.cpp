@@ -49,7 +49,7 @@ class Pixels {
  public:
   Pixels(const Layout& layout, const TensorShape& shape)
       : image_{layout.padded(shape.image)},
-        lanes_{layout.lanes(shape.image.channels)},
+        lanes_{layout.lanes(shape.image)},
         channels_{shape.image.channels} {}
 
   void take(const float* tensor, std::size_t n, std::size_t row, std::size_t column,

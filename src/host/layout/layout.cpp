@@ -21,12 +21,12 @@ dnnl::memory::format_tag Layout::tag(std::size_t channels) const {
 }
 
 Desc Layout::desc(const TensorShape& shape) const {
-  const auto& [channels, height, width] = shape.image;
+  const auto& [channels, height, width, form] = shape.image;
   return float_desc({shape.batch, padded(channels), height, width}, tag(channels));
 }
 
 Desc Layout::unpadded_desc(const TensorShape& shape) const {
-  const auto& [channels, height, width] = shape.image;
+  const auto& [channels, height, width, form] = shape.image;
   return float_desc({shape.batch, channels, height, width}, tag(channels));
 }
 

@@ -1,5 +1,7 @@
 #include "src/host/layout/onednn.h"
 
+#include "um/error.h"
+
 namespace spillway::host {
 namespace {
 
@@ -155,6 +157,17 @@ dnnl::pooling_backward::primitive_desc pool_backward(
           d.padding, d.padding_behind, forward, attributes()};
 }
 
+dnnl::eltwise_forward::primitive_desc eltwise_forward(const engine& engine,
+                                                      dnnl::algorithm function, const Desc& x) {
+  return {engine, prop_kind::forward_training, function, x, x, 0.F, 0.F, attributes()};
+}
+
+dnnl::eltwise_backward::primitive_desc eltwise_backward(
+    const engine& engine, dnnl::algorithm function, const Desc& x,
+    const dnnl::eltwise_forward::primitive_desc& forward) {
+  return {engine, function, x, x, x, 0.F, 0.F, forward, attributes()};
+}
+
 #else
 
 Desc any_format(const Desc& desc) {
@@ -239,7 +252,32 @@ dnnl::pooling_backward::primitive_desc pool_backward(
       attributes(), forward);
 }
 
+dnnl::eltwise_forward::primitive_desc eltwise_forward(const engine& engine,
+                                                      dnnl::algorithm function, const Desc& x) {
+  return implement<dnnl::eltwise_forward>(
+      engine, {prop_kind::forward_training, function, x, 0.F, 0.F}, attributes());
+}
+
+dnnl::eltwise_backward::primitive_desc eltwise_backward(
+    const engine& engine, dnnl::algorithm function, const Desc& x,
+    const dnnl::eltwise_forward::primitive_desc& forward) {
+  return implement<dnnl::eltwise_backward>(engine, {function, x, x, 0.F, 0.F}, attributes(),
+                                           forward);
+}
+
 #endif
+
+void multiply(const ProductSizes& sizes, const Matrix& a, const Matrix& b, float* c,
+              std::size_t stride, float scale, bool adds) {
+  const auto signed_of = [](std::size_t n) { return static_cast<dnnl_dim_t>(n); };
+  const auto letter = [](const Matrix& m) { return m.transposed ? 'T' : 'N'; };
+  const dnnl::status status =
+      dnnl::sgemm(letter(a), letter(b), signed_of(sizes.rows), signed_of(sizes.columns),
+                  signed_of(sizes.inner), scale, a.numbers, signed_of(a.stride), b.numbers,
+                  signed_of(b.stride), adds ? 1.F : 0.F, c, signed_of(stride));
+  if (status == dnnl::status::success) return;
+  throw um::Error{"oneDNN could not multiply two matrices: it had no memory for that"};
+}
 
 dnnl::reorder::primitive_desc reorder(const engine& engine, const Desc& from, const Desc& to) {
   return {engine, from, engine, to, attributes()};

@@ -72,6 +72,31 @@ struct LinearDescs {
     const dnnl::engine& engine, const LinearDescs& descs,
     const dnnl::inner_product_forward::primitive_desc& forward);
 
+/// An element-wise function. Backward reads what forward read.
+[[nodiscard]] dnnl::eltwise_forward::primitive_desc eltwise_forward(const dnnl::engine& engine,
+                                                                    dnnl::algorithm function,
+                                                                    const Desc& x);
+[[nodiscard]] dnnl::eltwise_backward::primitive_desc eltwise_backward(
+    const dnnl::engine& engine, dnnl::algorithm function, const Desc& x,
+    const dnnl::eltwise_forward::primitive_desc& forward);
+
+/// A matrix, row by row. Transposed, it is read as if rows were columns.
+struct Matrix {
+  const float* numbers;
+  std::size_t stride;  ///< from row to row as it lies
+  bool transposed = false;
+};
+/// The sizes of a product: a (rows, inner) times b (inner, columns).
+struct ProductSizes {
+  std::size_t rows;
+  std::size_t columns;
+  std::size_t inner;
+};
+/// c = scale a b, or with `adds` c += scale a b; rows of c are `stride` apart. Within a parallel
+/// region the calling thread works alone. Throws: um::Error when it has no memory for that.
+void multiply(const ProductSizes& sizes, const Matrix& a, const Matrix& b, float* c,
+              std::size_t stride, float scale, bool adds);
+
 enum class NormMode {
   kTraining,  ///< computes the batch's statistics
   kInference  ///< reads given statistics

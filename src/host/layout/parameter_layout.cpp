@@ -40,6 +40,23 @@ ParameterParts parts(const Layout& layout, const LinearParameters& spec) {
   const std::size_t out = layout.padded(spec.out);
   return make_parts(out * layout.padded(spec.in).elements(), spec.bias ? out : 0);
 }
+ParameterParts parts(const Layout& layout, const RowNormParameters& spec) {
+  const std::size_t channels = layout.padded(spec.channels);
+  return make_parts(channels, spec.bias ? channels : 0);
+}
+ParameterParts parts(const Layout& layout, const EmbeddingParameters& spec) {
+  return make_parts(spec.vocabulary * layout.padded(spec.features), 0);
+}
+ParameterParts parts(const Layout& layout, const PositionParameters& spec) {
+  const std::size_t features = layout.padded(spec.features);
+  return make_parts(spec.positions * features, spec.segments * features);
+}
+ParameterParts parts(const Layout& layout, const ClassTokenParameters& spec) {
+  return make_parts(layout.padded(spec.features), 0);
+}
+ParameterParts parts(const Layout& /*layout*/, const BiasParameters& spec) {
+  return make_parts(spec.count, 0);
+}
 template <class TwoRows>
 ParameterParts parts(const Layout& layout, const TwoRows& spec) {
   return make_parts(layout.padded(spec.channels), layout.padded(spec.channels));
@@ -108,19 +125,56 @@ void for_each_weight(const Layout& layout, const LinearParameters& spec, const V
   }
 }
 
+// Of so many rows of a table.
+template <class Visit>
+void for_each_row(const Layout& layout, std::size_t rows, std::size_t features,
+                  const Visit& visit) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t f = 0; f < features; ++f) {
+      visit(row * features + f, row * layout.padded(features) + f);
+    }
+  }
+}
+template <class Visit>
+void for_each_weight(const Layout& layout, const EmbeddingParameters& spec, const Visit& visit) {
+  for_each_row(layout, spec.vocabulary, spec.features, visit);
+}
+template <class Visit>
+void for_each_weight(const Layout& layout, const PositionParameters& spec, const Visit& visit) {
+  for_each_row(layout, spec.positions, spec.features, visit);
+}
+template <class Visit>
+void for_each_weight(const Layout& layout, const ClassTokenParameters& spec, const Visit& visit) {
+  for_each_row(layout, 1, spec.features, visit);
+}
+template <class Visit>
+void for_each_weight(const Layout& layout, const BiasParameters& spec, const Visit& visit) {
+  for_each_row(layout, 1, spec.count, visit);
+}
+
 template <class TwoRows, class Visit>
 void for_each_weight(const Layout& /*layout*/, const TwoRows& spec, const Visit& visit) {
   for (std::size_t c = 0; c < spec.channels; ++c) visit(c, c);
 }
 
-std::size_t second_count(const ConvolutionParameters& spec) { return spec.bias ? spec.out : 0; }
-std::size_t second_count(const TransposedConvolutionParameters& spec) {
-  return spec.bias ? spec.out : 0;
+// Numbers of the second part without padding, in rows of so many.
+struct SecondPart {
+  std::size_t rows;
+  std::size_t columns;
+};
+
+template <class Weighted>
+requires requires(const Weighted& spec) { spec.out; }
+SecondPart second_part(const Weighted& spec) { return {spec.bias ? 1U : 0U, spec.out}; }
+SecondPart second_part(const BatchNormParameters& spec) { return {1, spec.channels}; }
+SecondPart second_part(const BatchNormStatistics& spec) { return {1, spec.channels}; }
+SecondPart second_part(const RowNormParameters& spec) {
+  return {spec.bias ? 1U : 0U, spec.channels};
 }
-std::size_t second_count(const LinearParameters& spec) { return spec.bias ? spec.out : 0; }
-template <class TwoRows>
-std::size_t second_count(const TwoRows& spec) {
-  return spec.channels;
+SecondPart second_part(const PositionParameters& spec) { return {spec.segments, spec.features}; }
+template <class OnePart>
+SecondPart second_part(const OnePart& /*spec*/) {
+  return {0, 0};
 }
 
 // Calls visit as above for the whole block.
@@ -129,10 +183,12 @@ void for_each_parameter(const Layout& layout, const ParameterSpec& spec, const V
   std::visit(
       [&](const auto& alternative) {
         for_each_weight(layout, alternative, visit);
-        const std::size_t count = second_count(alternative);
-        const std::size_t canonical = element_count(spec) - count;
+        const SecondPart second = second_part(alternative);
+        const std::size_t canonical = element_count(spec) - second.rows * second.columns;
         const std::size_t begin = parts(layout, alternative).second_begin;
-        for (std::size_t i = 0; i < count; ++i) visit(canonical + i, begin + i);
+        for_each_row(layout, second.rows, second.columns, [&](std::size_t from, std::size_t to) {
+          visit(canonical + from, begin + to);
+        });
       },
       spec);
 }

@@ -10,8 +10,9 @@
 
 namespace spillway::host {
 
-/// The two parts of a parameter block, in floats: weights and biases, gamma and beta, or mean and
-/// variance. Each part begins at a multiple of 64 bytes; what lies between them is zero.
+/// The two parts of a parameter block, in floats: weights and biases, gamma and beta, mean and
+/// variance, or two tables. Each part begins at a multiple of 64 bytes; what lies between them is
+/// zero.
 struct ParameterParts {
   std::size_t first;         ///< floats of the first part, padding channels included
   std::size_t second_begin;  ///< where the second part begins

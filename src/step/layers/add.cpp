@@ -14,10 +14,14 @@ namespace {
 // True when the layer writes the gradient of what it reads over the gradient of what it makes,
 // where nobody else needs that.
 bool writes_over_gradient(const nets::Layer& layer) {
+  if (const auto* const dropout = std::get_if<nets::Dropout>(&layer)) {
+    return dropout->probability > 0;
+  }
   return std::holds_alternative<nets::BatchNorm>(layer) ||
          std::holds_alternative<nets::Relu>(layer) || std::holds_alternative<nets::Gelu>(layer) ||
-         std::holds_alternative<nets::Dropout>(layer) ||
-         std::holds_alternative<nets::LocalResponseNorm>(layer);
+         std::holds_alternative<nets::LocalResponseNorm>(layer) ||
+         std::holds_alternative<nets::LayerNorm>(layer) ||
+         std::holds_alternative<nets::RmsNorm>(layer);
 }
 
 // One block for both sides.

@@ -9,11 +9,14 @@ using prefetch::Phase;
 Backward forward(const nets::Dropout& layer, const Place& place, StepBuilder& step) {
   const nets::NodeId input = place.inputs[0];
   const Value x = step.value(input);
-  if (!step.is_training()) {
+  if (!step.is_training() || layer.probability == 0) {
     Value same = x;
     same.is_saved = !step.may_overwrite(input);
     step.set_value(place.output, same);
-    return {};
+    if (!x.needs_gradient) return {};
+    return [=](Gradients& gradients) {
+      gradients.contribute(input, gradients.take(place.output).block);
+    };
   }
   const std::uint32_t stream = step.next_dropout_stream();
   const DataId y =

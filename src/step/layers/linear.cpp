@@ -11,8 +11,12 @@ using prefetch::Phase;
 Backward forward(const nets::Linear& layer, const Place& place, StepBuilder& step) {
   const nets::NodeId input = place.inputs[0];
   const Value x = step.value(input);
-  const TensorShape y_shape{.batch = step.batch(), .image = {.channels = layer.features}};
-  const LinearGeometry geometry{.x = x.shape, .features = layer.features, .bias = layer.bias};
+  const TensorShape y_shape{.batch = step.batch(), .image = step.network()[place.output].output};
+  // Tokens are as many vectors.
+  const bool is_sequence = x.shape.image.form == nets::Form::kSequence;
+  const LinearGeometry geometry{.x = is_sequence ? rows_of(x.shape) : x.shape,
+                                .features = layer.features,
+                                .bias = layer.bias};
   const TrainedBlocks blocks = step.new_parameters(place.name, geometry.parameters());
   const DataId y = step.new_tensor(place.name + ".y", y_shape);
   step.emit(place.name + ".forward", Phase::kForward,

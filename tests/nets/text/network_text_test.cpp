@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "nets/builder.h"
-#include "nets/network_family.h"
+#include "nets/families/network_family.h"
 #include "nets/text/network_file.h"
 #include "tests/nets/same_network.h"
 
@@ -38,11 +38,15 @@ TEST(NetworkText, OfEveryBuiltInNetworkGivesTheSameNetworkAgain) {
   for (const CatalogueEntry& entry : catalogue()) expect_round_trip(entry, {});
 }
 
+// A shorter text, or a larger image: neither is refused by any network.
+Shape another(const Shape& image) {
+  if (image.form == Form::kTokens) return tokens(image.height / 3);
+  return {.channels = image.channels, .height = image.height + 9, .width = image.width + 40};
+}
+
 TEST(NetworkText, OfAnotherImageAndNumberOfClassesGivesTheSameNetworkAgain) {
   for (const CatalogueEntry& entry : catalogue()) {
-    Shape image = entry.image;
-    image.height += 9;
-    image.width += 40;
+    const Shape image = another(entry.image);
     expect_round_trip(entry, {.image = image, .classes = 7});
   }
 }
@@ -100,8 +104,7 @@ TEST(NetworkText, LeavesTheNumberOfClassesOpen) {
 TEST(NetworkText, LeavesTheSizeOfTheImageOpen) {
   for (const CatalogueEntry& entry : catalogue()) {
     SCOPED_TRACE(entry.name);
-    Shape image = entry.image;
-    image.height += 30;
+    const Shape image = another(entry.image);
     EXPECT_EQ(difference(read_text(to_text(entry)).build(image, 10), entry.build(image, 10)), "");
   }
 }

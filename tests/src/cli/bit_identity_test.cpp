@@ -135,6 +135,14 @@ TEST_F(BitIdentity, OfResnet18HoldsWhateverTheMemory) {
   expect_identical(profiled(net), many_ways(folder_));
 }
 
+// With dropout, whose masks are drawn anew, and updates that wait for all gradients.
+TEST_F(BitIdentity, OfTransformersHoldsWhateverTheMemory) {
+  const Arguments gpt = "--net gpt:2,4,64,48 --dropout 0.1 --optimizer adamw --clip-norm 1";
+  expect_identical(profiled({gpt, "--vocabulary 300 --batch 8"}), many_ways(folder_));
+  const Arguments llama = "--net llama:2,4,2,64,96,48 --vocabulary 300 --batch 8";
+  expect_identical(profiled(llama), {managed("min"), on_demand("min"), copy("min+20%")});
+}
+
 // Two numbers of state beside each parameter, and rates that change with the step.
 TEST_F(BitIdentity, HoldsWithOtherOptimizersToo) {
   const Arguments net = "--net lenet --batch 32 --conv-algorithm direct";

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "tests/src/cli/program.h"
 
 namespace spillway::test {
@@ -36,7 +36,8 @@ TEST(NetsJson, DescribesEveryNetwork) {
               count_parameters(nets::build_network(entry.name)));
     expected.push_back(entry.name);
   }
-  expected.insert(expected.end(), {"resnet:6,32,100,6", "vgg:2,22,66,4,4"});
+  expected.insert(expected.end(), {"resnet:6,32,100,6", "vgg:2,22,66,4,4", "gpt:6,6,384,256",
+                                   "llama:22,32,4,2048,5632,2048"});
   EXPECT_EQ(names, expected);
 }
 
@@ -45,7 +46,7 @@ TEST(NetsJson, HasAuxiliaryHeadsOnRequest) {
   for (const json& net : json_of("nets --aux-heads --json -")) {
     parameters.emplace(net.at("name"), net.at("parameters"));
   }
-  EXPECT_EQ(parameters.size(), nets::catalogue().size() + 2);
+  EXPECT_EQ(parameters.size(), nets::catalogue().size() + 4);
   EXPECT_EQ(parameters["googlenet+aux-heads"], 13'004'888);  // torchvision's
   EXPECT_EQ(parameters["inception-v3+aux-heads"], 27'161'264);
   EXPECT_EQ(parameters["vgg16"], 138'357'544);

@@ -229,7 +229,7 @@ class OperationRunner : public ::testing::Test {
   }
   template <class Visit>
   static void for_each(const TensorShape& shape, const Visit& visit) {
-    const auto& [channels, height, width] = shape.image;
+    const auto& [channels, height, width, form] = shape.image;
     const std::size_t image = Layout::padded(shape.image).elements();
     std::size_t canonical = 0;
     for (std::size_t n = 0; n < shape.batch; ++n) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/plan/plans.h"

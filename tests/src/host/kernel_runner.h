@@ -219,7 +219,7 @@ class KernelRunner : public ::testing::Test {
   }
   template <class Visit>
   void for_each(const TensorShape& shape, const Visit& visit) const {
-    const auto& [channels, height, width] = shape.image;
+    const auto& [channels, height, width, form] = shape.image;
     const Layout& layout = backend_.layout();
     const std::size_t image = layout.padded(shape.image).elements();
     std::size_t canonical = 0;

@@ -129,7 +129,7 @@ class SlopeOfSlices : public KernelRunner {
 
     template <class Visit>
     void for_each(const Visit& visit) const {
-      const auto& [channels, height, width] = shape.image;
+      const auto& [channels, height, width, form] = shape.image;
       for (std::size_t n = 0; n < shape.batch; ++n) {
         for (std::size_t c = 0; c < channels; ++c) {
           for (std::size_t at = 0; at < height * width; ++at) {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/state_home.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "prefetch/block_sizes.h"
 #include "prefetch/need.h"
 #include "prefetch/planners/catalogue.h"

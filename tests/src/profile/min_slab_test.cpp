@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/planners/catalogue.h"
 #include "prefetch/runtime/step_layout.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "nets/builder.h"
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "prefetch/plan.h"
 #include "prefetch/verify/dataflow.h"
 #include "src/step/machine_size_model.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "nets/builder.h"
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "prefetch/block_sizes.h"
 #include "prefetch/need.h"
 #include "prefetch/plan.h"

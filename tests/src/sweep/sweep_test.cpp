@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/step/machine_size_model.h"
 #include "src/sweep/sweep_json.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "prefetch/files/machine.h"
 #include "prefetch/need.h"
 #include "src/step/machine_size_model.h"

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <tuple>
 
-#include "nets/network_catalogue.h"
+#include "nets/families/network_catalogue.h"
 #include "src/cuda/cudnn/engine_choice.h"
 #include "tools/golden/cudnn_listing.h"
 

@@ -13,7 +13,7 @@ namespace {
 class ChannelKernels : public KernelRunner, public ::testing::WithParamInterface<TensorShape> {
  protected:
   [[nodiscard]] std::size_t channel(std::size_t i) const {
-    const auto& [channels, height, width] = shape_.image;
+    const auto& [channels, height, width, form] = shape_.image;
     return i / (height * width) % channels;
   }
   // Of the canonical order, with padding as zeros.

@@ -37,6 +37,7 @@ inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return
 
 inline int min(int a, int b) { return b < a ? b : a; }
 inline int max(int a, int b) { return a < b ? b : a; }
+inline std::size_t min(std::size_t a, std::size_t b) { return b < a ? b : a; }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
 // Each rounds to the nearest: these files are compiled without fused multiply-adds.
@@ -65,6 +66,12 @@ T __shfl_xor_sync(unsigned lanes, T value, unsigned distance,
   const std::uint64_t other =
       spillway::processor::exchange(lanes, std::bit_cast<Bits>(value), distance, where);
   return std::bit_cast<T>(static_cast<Bits>(other));
+}
+
+template <class T>
+T __shfl_sync(unsigned lanes, T value, unsigned source,
+              spillway::um::Caller where = spillway::um::Caller::here()) {
+  return __shfl_xor_sync(lanes, value, (threadIdx.x % 32U) ^ source, where);
 }
 
 struct cudaLaunchConfig_t {

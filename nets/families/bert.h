@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "nets/network.h"
+
+namespace spillway::nets {
+
+/// Tokens of BERT's, without upper case vocabulary.
+inline constexpr std::size_t kBertVocabulary = 30522;
+
+/// BERT with its masked-language head (Devlin et al., 2018), by the names of Hugging Face's files,
+/// but that `self.qkv` is the three of `query`, `key` and `value`, one after the other. All text is
+/// the first segment. Throws: um::Error where `text`, the tokens of a sample, does not fit.
+[[nodiscard]] Network bert_base(const Shape& text, std::size_t vocabulary);
+[[nodiscard]] Network bert_large(const Shape& text, std::size_t vocabulary);
+
+/// The sizes of a BERT.
+struct BertSizes {
+  std::size_t layers;
+  std::size_t heads;
+  std::size_t width;
+  std::size_t context = 512;  ///< positions that are trained
+};
+
+/// One of any sizes.
+[[nodiscard]] Network bert(const std::string& name, const BertSizes& sizes, const Shape& text,
+                           std::size_t vocabulary);
+
+}  // namespace spillway::nets

@@ -1,0 +1,211 @@
+#include "nets/families/inception.h"
+
+#include <string>
+
+#include "nets/families/convolution_unit.h"
+
+namespace spillway::nets {
+namespace {
+
+constexpr Border kValid = Border::kValid;
+constexpr Extent k1x3{.height = 1, .width = 3};
+constexpr Extent k3x1{.height = 3, .width = 1};
+constexpr Extent k1x7{.height = 1, .width = 7};
+constexpr Extent k7x1{.height = 7, .width = 1};
+
+NodeId shrink(Builder& net, NodeId x, const std::string& name) {
+  return net.pool(name + ".pool", x, {.kernel = square(3), .stride = square(2)});
+}
+
+// Means of 3x3, then 1x1 convolutions. The published v3 counts the padding, the published v4 does
+// not.
+NodeId add_mean(Builder& net, NodeId x, const std::string& name, std::size_t channels,
+                bool counts_padding) {
+  const NodeId mean = net.pool(name + ".mean", x,
+                               {.kind = PoolKind::kAverage,
+                                .kernel = square(3),
+                                .stride = square(1),
+                                .padding = square(1),
+                                .counts_padding = counts_padding});
+  return add_units(net, mean, name + ".projection", {{channels}});
+}
+
+NodeId add_head(Builder& net, NodeId x, float dropout, std::size_t classes) {
+  x = net.dropout("dropout", net.global_average_pool("avgpool", x), {.probability = dropout});
+  return net.linear("fc", x, {.features = classes});
+}
+
+// ---- version 3; figures of its paper
+
+// Figure 5: 35x35.
+NodeId add_v3_a(Builder& net, NodeId x, const std::string& name, std::size_t projection) {
+  return net.concat(name,
+                    {add_units(net, x, name + ".1x1", {{64}}),
+                     add_units(net, x, name + ".5x5", {{48}, {64, square(5)}}),
+                     add_units(net, x, name + ".3x3", {{64}, {96, square(3)}, {96, square(3)}}),
+                     add_mean(net, x, name, projection, /*counts_padding=*/true)});
+}
+
+// Figure 10: 35x35 to 17x17.
+NodeId add_v3_b(Builder& net, NodeId x, const std::string& name) {
+  return net.concat(name, {add_units(net, x, name + ".3x3", {{384, square(3), 2, kValid}}),
+                           add_units(net, x, name + ".double3x3",
+                                     {{64}, {96, square(3)}, {96, square(3), 2, kValid}}),
+                           shrink(net, x, name)});
+}
+
+// Figure 6 with n = 7: 17x17.
+NodeId add_v3_c(Builder& net, NodeId x, const std::string& name, std::size_t inner) {
+  return net.concat(name,
+                    {add_units(net, x, name + ".1x1", {{192}}),
+                     add_units(net, x, name + ".7x7", {{inner}, {inner, k1x7}, {192, k7x1}}),
+                     add_units(net, x, name + ".double7x7",
+                               {{inner}, {inner, k7x1}, {inner, k1x7}, {inner, k7x1}, {192, k1x7}}),
+                     add_mean(net, x, name, 192, /*counts_padding=*/true)});
+}
+
+// 17x17 to 8x8.
+NodeId add_v3_d(Builder& net, NodeId x, const std::string& name) {
+  return net.concat(name,
+                    {add_units(net, x, name + ".3x3", {{192}, {320, square(3), 2, kValid}}),
+                     add_units(net, x, name + ".7x7x3",
+                               {{192}, {192, k1x7}, {192, k7x1}, {192, square(3), 2, kValid}}),
+                     shrink(net, x, name)});
+}
+
+// Figure 7: 8x8, with two convolutions side by side.
+NodeId add_v3_e(Builder& net, NodeId x, const std::string& name) {
+  const NodeId once = add_units(net, x, name + ".3x3", {{384}});
+  const NodeId twice = add_units(net, x, name + ".double3x3", {{448}, {384, square(3)}});
+  return net.concat(name, {add_units(net, x, name + ".1x1", {{320}}),
+                           add_units(net, once, name + ".3x3.across", {{384, k1x3}}),
+                           add_units(net, once, name + ".3x3.down", {{384, k3x1}}),
+                           add_units(net, twice, name + ".double3x3.across", {{384, k1x3}}),
+                           add_units(net, twice, name + ".double3x3.down", {{384, k3x1}}),
+                           add_mean(net, x, name, 192, /*counts_padding=*/true)});
+}
+
+// ---- version 4; figures of its paper
+
+// Figure 3.
+NodeId add_v4_stem(Builder& net, NodeId x) {
+  x = add_units(net, x, "stem1",
+                {{32, square(3), 2, kValid}, {32, square(3), 1, kValid}, {64, square(3)}});
+  x = net.concat("stem2", {shrink(net, x, "stem2"),
+                           add_units(net, x, "stem2.3x3", {{96, square(3), 2, kValid}})});
+  x = net.concat("stem3", {add_units(net, x, "stem3.3x3", {{64}, {96, square(3), 1, kValid}}),
+                           add_units(net, x, "stem3.7x7",
+                                     {{64}, {64, k1x7}, {64, k7x1}, {96, square(3), 1, kValid}})});
+  return net.concat("stem4", {add_units(net, x, "stem4.3x3", {{192, square(3), 2, kValid}}),
+                              shrink(net, x, "stem4")});
+}
+
+// Figure 4: 35x35.
+NodeId add_v4_a(Builder& net, NodeId x, const std::string& name) {
+  return net.concat(
+      name, {add_units(net, x, name + ".1x1", {{96}}),
+             add_units(net, x, name + ".3x3", {{64}, {96, square(3)}}),
+             add_units(net, x, name + ".double3x3", {{64}, {96, square(3)}, {96, square(3)}}),
+             add_mean(net, x, name, 96, /*counts_padding=*/false)});
+}
+
+// Figure 7 with k, l, m and n of table 1: 35x35 to 17x17.
+NodeId add_v4_reduction_a(Builder& net, NodeId x, const std::string& name) {
+  return net.concat(name, {add_units(net, x, name + ".3x3", {{384, square(3), 2, kValid}}),
+                           add_units(net, x, name + ".double3x3",
+                                     {{192}, {224, square(3)}, {256, square(3), 2, kValid}}),
+                           shrink(net, x, name)});
+}
+
+// Figure 5: 17x17.
+NodeId add_v4_b(Builder& net, NodeId x, const std::string& name) {
+  return net.concat(name, {add_units(net, x, name + ".1x1", {{384}}),
+                           add_units(net, x, name + ".7x7", {{192}, {224, k1x7}, {256, k7x1}}),
+                           add_units(net, x, name + ".double7x7",
+                                     {{192}, {192, k7x1}, {224, k1x7}, {224, k7x1}, {256, k1x7}}),
+                           add_mean(net, x, name, 128, /*counts_padding=*/false)});
+}
+
+// Figure 8: 17x17 to 8x8.
+NodeId add_v4_reduction_b(Builder& net, NodeId x, const std::string& name) {
+  return net.concat(name,
+                    {add_units(net, x, name + ".3x3", {{192}, {192, square(3), 2, kValid}}),
+                     add_units(net, x, name + ".7x7",
+                               {{256}, {256, k1x7}, {320, k7x1}, {320, square(3), 2, kValid}}),
+                     shrink(net, x, name)});
+}
+
+// Figure 6: 8x8, with two convolutions side by side.
+NodeId add_v4_c(Builder& net, NodeId x, const std::string& name) {
+  const NodeId once = add_units(net, x, name + ".3x3", {{384}});
+  const NodeId twice = add_units(net, x, name + ".double3x3", {{384}, {448, k3x1}, {512, k1x3}});
+  return net.concat(name, {add_units(net, x, name + ".1x1", {{256}}),
+                           add_units(net, once, name + ".3x3.across", {{256, k1x3}}),
+                           add_units(net, once, name + ".3x3.down", {{256, k3x1}}),
+                           add_units(net, twice, name + ".double3x3.across", {{256, k1x3}}),
+                           add_units(net, twice, name + ".double3x3.down", {{256, k3x1}}),
+                           add_mean(net, x, name, 256, /*counts_padding=*/false)});
+}
+
+}  // namespace
+
+namespace {
+
+// On the last 17x17 grid.
+void add_auxiliary_head(Builder& net, NodeId x, std::size_t classes) {
+  x = net.pool("aux.pool", x,
+               {.kind = PoolKind::kAverage, .kernel = square(5), .stride = square(3)});
+  x = add_units(net, x, "aux", {{128}, {768, square(5), 1, kValid}});
+  x = net.linear("aux.fc", net.global_average_pool("aux.avgpool", x), {.features = classes});
+  net.auxiliary_loss("aux.loss", x, 0.4F);
+}
+
+Network build_v3(const std::string& name, const Shape& image, std::size_t classes, bool has_head) {
+  Builder net{name, image};
+  NodeId x = add_units(net, net.input(), "stem1",
+                       {{32, square(3), 2, kValid}, {32, square(3), 1, kValid}, {64, square(3)}});
+  x = add_units(net, shrink(net, x, "stem1"), "stem2", {{80}, {192, square(3), 1, kValid}});
+  x = shrink(net, x, "stem2");
+  x = add_v3_a(net, x, "mixed1", 32);
+  x = add_v3_a(net, x, "mixed2", 64);
+  x = add_v3_a(net, x, "mixed3", 64);
+  x = add_v3_b(net, x, "mixed4");
+  x = add_v3_c(net, x, "mixed5", 128);
+  x = add_v3_c(net, x, "mixed6", 160);
+  x = add_v3_c(net, x, "mixed7", 160);
+  x = add_v3_c(net, x, "mixed8", 192);
+  if (has_head) add_auxiliary_head(net, x, classes);
+  x = add_v3_d(net, x, "mixed9");
+  x = add_v3_e(net, x, "mixed10");
+  x = add_v3_e(net, x, "mixed11");
+  return net.build(add_head(net, x, 0.5F, classes));
+}
+
+}  // namespace
+
+Network inception_v3(const Shape& image, std::size_t classes) {
+  return build_v3("inception-v3", image, classes, /*has_head=*/false);
+}
+
+Network inception_v3_with_head(const Shape& image, std::size_t classes) {
+  return build_v3("inception-v3+aux-heads", image, classes, /*has_head=*/true);
+}
+
+Network inception_v4(const Shape& image, std::size_t classes) {
+  Builder net{"inception-v4", image};
+  NodeId x = add_v4_stem(net, net.input());
+  for (const char* const number : {"1", "2", "3", "4"}) {
+    x = add_v4_a(net, x, std::string{"a"} + number);
+  }
+  x = add_v4_reduction_a(net, x, "reduction_a");
+  for (const char* const number : {"1", "2", "3", "4", "5", "6", "7"}) {
+    x = add_v4_b(net, x, std::string{"b"} + number);
+  }
+  x = add_v4_reduction_b(net, x, "reduction_b");
+  for (const char* const number : {"1", "2", "3"}) {
+    x = add_v4_c(net, x, std::string{"c"} + number);
+  }
+  return net.build(add_head(net, x, 0.2F, classes));
+}
+
+}  // namespace spillway::nets

@@ -1,0 +1,232 @@
+#include <utility>
+
+#include "src/cuda/kernels/kernels.h"
+#include "src/cuda/kernels/sequences/attention_tile.cuh"
+#include "src/cuda/layout/step_numbers.h"
+
+namespace spillway::cuda {
+namespace {
+
+// With P = exp(S - log-sum-exp), P' what dropout left of it, and D = rows' sums of dO O: dV = P'^T
+// dO, dP = dO V^T as dropped, dS = P (dP - D), dQ = dS K scale, dK = dS^T Q scale (Dao et al.,
+// 2022, algorithm 4).
+
+// What the way back reads.
+template <class T>
+struct Tensors {
+  const T* x;
+  const T* y;
+  const T* dy;
+  const float* saved;
+  const float* means;  // D, by query
+};
+
+// A warp for each query of each head.
+template <class T>
+__global__ void find_means(Tensors<T> in, float* means, AttentionShape shape) {
+  const std::size_t lane = threadIdx.x % kWarp;
+  const std::size_t tokens = shape.x.tokens;
+  const std::size_t count = shape.samples() * shape.heads * tokens;
+  for (std::size_t place = first_item() / kWarp; place < count; place += item_stride() / kWarp) {
+    const std::size_t head = place / tokens % shape.heads;
+    const std::size_t at = shape.output(place / tokens / shape.heads, head, place % tokens);
+    float sum = 0.F;
+    for (std::size_t c = lane; c < shape.width; c += kWarp) {
+      sum += load_one(in.y, at + c) * load_one(in.dy, at + c);
+    }
+    sum = warp_sum(sum);
+    if (lane == 0) means[place] = sum;
+  }
+}
+
+// A query's weight of a key, as it was multiplied with the value, and its score's slope.
+struct Slope {
+  float used = 0.F;
+  float slope = 0.F;
+};
+__device__ Slope slope_of(const AttentionShape& shape, const DropoutMask& mask, float score,
+                          float dvalue, float logarithm, float mean, std::size_t place,
+                          std::size_t key) {
+  const float weight = expf(score - logarithm);
+  Slope slope{.used = weight, .slope = 0.F};
+  if (shape.drops) {
+    slope.used = dropped(mask, place, key, weight);
+    dvalue = dropped(mask, place, key, dvalue);
+  }
+  slope.slope = weight * (dvalue - mean);
+  return slope;
+}
+
+// sums[i] += number of each lane times its row's channels.
+__device__ void add_products(const AttentionShape& shape, float number, const float* rows,
+                             float* sums) {
+  const std::size_t lane = threadIdx.x % kWarp;
+  for (unsigned j = 0; j < kWarp; ++j) {
+    const float other = __shfl_sync(kAllLanes, number, j);
+    for (std::size_t i = 0; i < kLaneChannels; ++i) {
+      const std::size_t c = lane + i * kWarp;
+      if (c < shape.width) sums[i] += other * rows[j * shape.shared_stride() + c];
+    }
+  }
+}
+
+template <class T>
+__device__ void store_channels(const AttentionShape& shape, const float* sums, float scale, T* to) {
+  for (std::size_t i = 0; i < kLaneChannels; ++i) {
+    const std::size_t c = threadIdx.x % kWarp + i * kWarp;
+    if (c < shape.width) store_one(to, c, scale * sums[i]);
+  }
+}
+
+// A block's shared memory: two tiles of tokens, and two tokens of each warp.
+struct Shared {
+  __device__ explicit Shared(const AttentionShape& shape)
+      : first{shared_floats()},
+        second{first + kAttentionTile * shape.shared_stride()},
+        own_first{second + kAttentionTile * shape.shared_stride()},
+        own_second{own_first + kAttentionWarps * shape.shared_stride()} {}
+
+  // Of the lane's token and the warp's own: a query, at `place`, and a key, either way round.
+  template <class T>
+  __device__ Slope slope(const AttentionShape& shape, const DropoutMask& mask, const Tensors<T>& in,
+                         std::size_t place, std::size_t key) const {
+    const std::size_t lane = threadIdx.x % kWarp * shape.shared_stride();
+    const std::size_t warp = threadIdx.x / kWarp * shape.shared_stride();
+    const float score = shape.scale * dot(first + lane, own_first + warp, shape.width);
+    const float dvalue = dot(second + lane, own_second + warp, shape.width);
+    return slope_of(shape, mask, score, dvalue, in.saved[place], in.means[place], place, key);
+  }
+
+  float* first;
+  float* second;
+  float* own_first;
+  float* own_second;
+};
+
+// A warp has a query, and its lanes the keys of a tile.
+template <class T>
+__global__ void differentiate_queries(Tensors<T> in, T* dx, const DropoutMask* step_mask,
+                                      AttentionShape shape) {
+  const DropoutMask mask = shape.drops ? *step_mask : DropoutMask{};
+  const std::size_t lane = threadIdx.x % kWarp;
+  const std::size_t warp = threadIdx.x / kWarp;
+  const std::size_t stride = shape.x.stride;
+  const Shared shared{shape};
+  for (std::size_t block = blockIdx.x; block < shape.blocks(shape.heads); block += gridDim.x) {
+    const AttentionPlace at = attention_place(shape, block, shape.heads);
+    const std::size_t count =
+        min(static_cast<std::size_t>(kAttentionWarps), shape.x.tokens - at.first);
+    const std::size_t token = at.first + warp;
+    const std::size_t end = shape.is_causal ? at.first + count : shape.x.tokens;
+    const std::size_t kv_head = at.head / shape.share();
+    load_both<T>(shape, {in.x + shape.query(at.n, at.head, at.first), stride, shared.own_first},
+                 {in.dy + shape.output(at.n, at.head, at.first), shape.y.stride, shared.own_second},
+                 count, kAttentionWarps);
+    float sums[kLaneChannels] = {};
+    for (std::size_t first = 0; first < end; first += kAttentionTile) {
+      load_both<T>(shape, {in.x + shape.key(at.n, kv_head, first), stride, shared.first},
+                   {in.x + shape.value(at.n, kv_head, first), stride, shared.second},
+                   min(kAttentionTile, end - first), kAttentionTile);
+      const std::size_t key = first + lane;
+      Slope of;
+      if (warp < count && key < end && (!shape.is_causal || key <= token)) {
+        of = shared.slope(shape, mask, in, shape.place(at.n, at.head, token), key);
+      }
+      add_products(shape, of.slope, shared.first, sums);
+    }
+    if (warp < count) {
+      store_channels(shape, sums, shape.scale, dx + shape.query(at.n, at.head, token));
+    }
+  }
+}
+
+// A warp has a key, and its lanes the queries of a tile, of one head that it serves after the
+// other.
+template <class T>
+__global__ void differentiate_keys(Tensors<T> in, T* dx, const DropoutMask* step_mask,
+                                   AttentionShape shape) {
+  const DropoutMask mask = shape.drops ? *step_mask : DropoutMask{};
+  const std::size_t lane = threadIdx.x % kWarp;
+  const std::size_t warp = threadIdx.x / kWarp;
+  const std::size_t tokens = shape.x.tokens;
+  const Shared shared{shape};
+  for (std::size_t block = blockIdx.x; block < shape.blocks(shape.kv_heads); block += gridDim.x) {
+    const AttentionPlace at = attention_place(shape, block, shape.kv_heads);
+    const std::size_t count = min(static_cast<std::size_t>(kAttentionWarps), tokens - at.first);
+    const std::size_t token = at.first + warp;
+    load_both<T>(shape,
+                 {in.x + shape.key(at.n, at.head, at.first), shape.x.stride, shared.own_first},
+                 {in.x + shape.value(at.n, at.head, at.first), shape.x.stride, shared.own_second},
+                 count, kAttentionWarps);
+    float dkey[kLaneChannels] = {};
+    float dvalue[kLaneChannels] = {};
+    const std::size_t begin = shape.is_causal ? at.first : 0;  // queries before see none of these
+    const std::size_t each = (tokens - begin + kAttentionTile - 1) / kAttentionTile;
+    for (std::size_t i = 0; i < shape.share() * each; ++i) {
+      const std::size_t head = at.head * shape.share() + i / each;
+      const std::size_t first = begin + i % each * kAttentionTile;
+      load_both<T>(shape, {in.x + shape.query(at.n, head, first), shape.x.stride, shared.first},
+                   {in.dy + shape.output(at.n, head, first), shape.y.stride, shared.second},
+                   min(kAttentionTile, tokens - first), kAttentionTile);
+      const std::size_t query = first + lane;
+      Slope of;
+      if (warp < count && query < tokens && (!shape.is_causal || token <= query)) {
+        of = shared.slope(shape, mask, in, shape.place(at.n, head, query), token);
+      }
+      add_products(shape, of.slope, shared.first, dkey);
+      add_products(shape, of.used, shared.second, dvalue);
+    }
+    if (warp >= count) continue;
+    store_channels(shape, dkey, shape.scale, dx + shape.key(at.n, at.head, token));
+    store_channels(shape, dvalue, 1.F, dx + shape.value(at.n, at.head, token));
+  }
+}
+
+template <class T>
+__global__ void zero_gradient_padding(T* dx, TokenMatrix m) {
+  const std::size_t padding = m.stride - m.channels;
+  for (std::size_t i = first_item(); i < m.rows * padding; i += item_stride()) {
+    store_one(dx, i / padding * m.stride + m.channels + i % padding, 0.F);
+  }
+}
+
+Grid grid_of(const AttentionShape& shape, std::size_t all_heads) {
+  return {.blocks = dim3{static_cast<unsigned>(std::min(shape.blocks(all_heads), kMaxBlocks))},
+          .threads = dim3{kAttentionWarps * kWarp},
+          .shared_bytes = shape.shared_bytes()};
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AttentionBackward& op) {
+  auto mask = machine.numbers->add([geometry = op.geometry](const StepContext& context) {
+    return attention_mask(geometry, context);
+  });
+  auto body = [machine, shape = attention_shape(op.geometry), mask = std::move(mask)](
+                  const auto& operands, const auto& arguments) {
+    with_element(machine.precision, [&]<class T>(T) {
+      float* const means = tensor<float>(arguments.workspace);
+      T* const dx = tensor<T>(operands.out.dx);
+      const Tensors<T> in{.x = tensor<const T>(operands.in.x),
+                          .y = tensor<const T>(operands.in.y),
+                          .dy = tensor<const T>(operands.in.dy),
+                          .saved = tensor<const float>(operands.in.saved),
+                          .means = means};
+      const std::size_t queries = shape.samples() * shape.heads * shape.x.tokens;
+      launch(machine.stream, queries * kWarp, find_means<T>, in, means, shape);
+      enqueue(machine.stream, grid_of(shape, shape.heads), differentiate_queries<T>, in, dx,
+              mask.get(), shape);
+      enqueue(machine.stream, grid_of(shape, shape.kv_heads), differentiate_keys<T>, in, dx,
+              mask.get(), shape);
+      launch(machine.stream, shape.x.rows * (shape.x.stride - shape.x.channels),
+             zero_gradient_padding<T>, dx, shape.x);
+    });
+  };
+  return kernel_of(op, std::move(body));
+}
+
+um::Bytes workspace_of(const Machine& /*machine*/, const AttentionBackward& op) {
+  return float_bytes(op.geometry.saved_count());
+}
+
+}  // namespace spillway::cuda

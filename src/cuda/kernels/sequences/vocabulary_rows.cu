@@ -1,0 +1,75 @@
+#include "src/cuda/kernels/sequences/vocabulary_rows.h"
+#include "src/cuda/kernels/softmax_rows.cuh"
+
+namespace spillway::cuda {
+namespace {
+
+// A warp takes a row at a time.
+template <class T>
+__global__ void judge(LogitRows rows, const std::int32_t* labels, const float* share,
+                      TokenLoss* losses, T* slopes) {
+  const auto lane = static_cast<int>(threadIdx.x % kWarp);
+  const auto classes = static_cast<int>(rows.vocabulary);
+  const auto stride = static_cast<int>(rows.stride);
+  for (std::size_t n = first_item() / kWarp; n < rows.rows; n += item_stride() / kWarp) {
+    const float* const row = rows.logits + n * rows.stride;
+    const auto logit = [row, bias = rows.bias](int v) {
+      return bias == nullptr ? row[v] : row[v] + bias[v];
+    };
+    const std::int32_t label = labels[n];
+    const Largest largest = largest_of(logit, classes);
+    const double sum = exponential_sum(logit, classes, largest.logit);
+    if (lane == 0) losses[n] = judged<TokenLoss>(logit, classes, label, largest, sum);
+    if (slopes == nullptr) continue;
+    __syncwarp();  // lane 0 has read the label's logit, which another lane writes over
+    const float part = *share;
+    const float scale = label < 0 ? 0.F : static_cast<float>(static_cast<double>(part) / sum);
+    for (int v = lane; v < stride; v += kWarp) {
+      float slope = 0.F;
+      if (v < classes) {
+        slope = expf(logit(v) - largest.logit) * scale;
+        if (v == label) slope -= part;
+      }
+      store_one(slopes + n * rows.stride, v, slope);
+    }
+  }
+}
+
+template <class T>
+__global__ void sum_rows(const T* slopes, LogitRows rows, float* sums, bool adds) {
+  for (std::size_t v = first_item(); v < rows.stride; v += item_stride()) {
+    float sum = adds ? sums[v] : 0.F;
+    for (std::size_t n = 0; n < rows.rows; ++n) sum += load_one(slopes, n * rows.stride + v);
+    sums[v] = sum;
+  }
+}
+
+}  // namespace
+
+void vocabulary_share(const Machine& machine, const std::int32_t* labels, std::size_t count,
+                      const std::uint64_t* step_whole, float* share) {
+  launch(machine.stream, 1, compute_share, labels, count, step_whole, 1.F, share);
+}
+
+void judge_rows(const Machine& machine, const LogitRows& rows, const std::int32_t* labels,
+                const float* share, TokenLoss* losses, std::byte* slopes) {
+  with_element(machine.precision, [&]<class T>(T) {
+    launch(machine.stream, rows.rows * kWarp, judge<T>, rows, labels, share, losses,
+           tensor<T>(slopes));
+  });
+}
+
+void sum_columns(const Machine& machine, const LogitRows& rows, const std::byte* slopes,
+                 float* sums, bool adds) {
+  with_element(machine.precision, [&]<class T>(T) {
+    launch(machine.stream, rows.stride, sum_rows<T>, reinterpret_cast<const T*>(slopes), rows, sums,
+           adds);
+  });
+}
+
+void write_vocabulary_result(const Machine& machine, const TokenLoss* losses, std::size_t count,
+                             const float* share, float* result) {
+  launch(machine.stream, 1, write_result<TokenLoss>, losses, count, share, false, result);
+}
+
+}  // namespace spillway::cuda

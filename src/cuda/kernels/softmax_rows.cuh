@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cfloat>
+#include <climits>
+#include <cmath>
+#include <cstdint>
+
+#include "src/cuda/kernels/launch.cuh"
+#include "src/cuda/kernels/warp_sum.cuh"
+
+namespace spillway::cuda {
+
+/// weight / (labels that are not negative), by one block; where the step says how many they are in
+/// the batch of which these are a part, weight / that.
+static __global__ void compute_share(const std::int32_t* labels, std::size_t count,
+                                     const std::uint64_t* step_whole, float weight, float* share) {
+  int valid = 0;
+  for (std::size_t begin = 0; begin < count; begin += blockDim.x) {
+    const std::size_t n = begin + threadIdx.x;
+    valid += __syncthreads_count(n < count && labels[n] >= 0 ? 1 : 0);
+  }
+  if (threadIdx.x > 0) return;
+  const std::uint64_t whole = *step_whole;
+  const auto all = whole > 0 ? whole : static_cast<std::uint64_t>(valid);
+  *share = all > 0 ? weight / static_cast<float>(all) : 0.F;
+}
+
+/// A row's largest logit.
+struct Largest {
+  float logit;
+  int at;  ///< the first of equal ones
+};
+
+/// Of logit(0), logit(1), ..., by a warp; each lane returns it.
+template <class Logit>
+__device__ Largest largest_of(const Logit& logit, int classes) {
+  Largest largest{.logit = -INFINITY, .at = INT_MAX};
+  for (int c = static_cast<int>(threadIdx.x % kWarp); c < classes; c += kWarp) {
+    const float own = logit(c);
+    if (own > largest.logit) largest = {.logit = own, .at = c};
+  }
+  for (unsigned distance = kWarp / 2; distance > 0; distance /= 2) {
+    const float other = __shfl_xor_sync(kAllLanes, largest.logit, distance);
+    const int at = __shfl_xor_sync(kAllLanes, largest.at, distance);
+    if (other > largest.logit || (other == largest.logit && at < largest.at)) {
+      largest = {.logit = other, .at = at};
+    }
+  }
+  return largest;
+}
+
+/// Sum of exp(logit - largest), in double: its rounding must not show in the mean loss. Each lane
+/// gets the same bits.
+template <class Logit>
+__device__ double exponential_sum(const Logit& logit, int classes, float maximum) {
+  double sum = 0;
+  for (int c = static_cast<int>(threadIdx.x % kWarp); c < classes; c += kWarp) {
+    sum += static_cast<double>(expf(logit(c) - maximum));
+  }
+  return warp_sum(sum);
+}
+
+/// What one sample adds to the result: -log softmax = log sum exp(logit - largest) + largest -
+/// logit[label]. A label that is no class makes the loss a NaN: nothing on the device can complain.
+template <class Sample, class Logit>
+__device__ Sample judged(const Logit& logit, int classes, std::int32_t label, Largest largest,
+                         double sum) {
+  if (label < 0) return {.loss = 0.F, .correct = 0.F};
+  if (label >= classes) return {.loss = NAN, .correct = 0.F};
+  return {.loss = static_cast<float>(log(sum)) + (largest.logit - logit(label)),
+          .correct = largest.at == label ? 1.F : 0.F};
+}
+
+/// Sums the samples, always in the same order, by one block of kThreads. `share` may be null.
+template <class Sample>
+__global__ void write_result(const Sample* samples, std::size_t count, const float* share,
+                             bool accumulates, float* result) {
+  __shared__ double losses[kThreads];
+  __shared__ float corrects[kThreads];
+  double loss = 0;
+  float correct = 0.F;
+  for (std::size_t n = threadIdx.x; n < count; n += kThreads) {
+    loss += static_cast<double>(samples[n].loss);
+    correct += samples[n].correct;
+  }
+  losses[threadIdx.x] = loss;
+  corrects[threadIdx.x] = correct;
+  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) {
+      losses[threadIdx.x] += losses[threadIdx.x + half];
+      corrects[threadIdx.x] += corrects[threadIdx.x + half];
+    }
+  }
+  if (threadIdx.x > 0) return;
+  const double scale = share == nullptr ? 1.0 : static_cast<double>(*share);
+  const double before = accumulates ? static_cast<double>(result[0]) : 0.0;
+  result[0] = static_cast<float>(before + losses[0] * scale);
+  result[1] = corrects[0];
+}
+
+}  // namespace spillway::cuda

@@ -1,0 +1,60 @@
+#include <algorithm>
+
+#include "src/host/kernels/kernels.h"
+#include "src/host/kernels/sequences/token_rows.h"
+
+namespace spillway::host {
+
+// The first segment is the row behind all positions.
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PositionsForward& op) {
+  const TokenRows rows{machine.layout, op.x};
+  const std::size_t segments = parts_of(machine.layout, op.parameters).second_begin;
+  const bool has_segments = op.parameters.segments > 0;
+  return kernel_of(
+      machine, op,
+      [rows, segments, has_segments, tokens = op.x.image.height](const auto& operands) {
+        const float* const x = floats(operands.in.x);
+        const float* const table = floats(operands.in.parameters);
+        float* const y = floats(operands.out.y);
+#pragma omp parallel for schedule(static)
+        for (std::size_t i = 0; i < rows.count; ++i) {
+          const float* const from = x + i * rows.stride;
+          const float* const position = table + i % tokens * rows.stride;
+          float* const to = y + i * rows.stride;
+          for (std::size_t c = 0; c < rows.stride; ++c) to[c] = from[c] + position[c];
+          if (!has_segments) continue;
+          const float* const segment = table + segments;
+          for (std::size_t c = 0; c < rows.stride; ++c) to[c] += segment[c];
+        }
+      });
+}
+
+// The gradient of the first segment is the sum of those of all positions.
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const PositionsBackward& op) {
+  const TokenRows rows{machine.layout, op.x};
+  const ParameterParts parts = parts_of(machine.layout, op.parameters);
+  const auto add = [rows, parts, op](const auto& operands) {
+    const std::size_t tokens = op.x.image.height;
+    const float* const dy = floats(operands.in.dy);
+    float* const table = floats(operands.out.dparameters);
+    std::fill(table + tokens * rows.stride, table + parts.total, 0.F);
+#pragma omp parallel for schedule(static)
+    for (std::size_t t = 0; t < tokens; ++t) {
+      float* const sum = table + t * rows.stride;
+      std::fill_n(sum, rows.stride, 0.F);
+      for (std::size_t n = 0; n < op.x.batch; ++n) {
+        const float* const slope = dy + (n * tokens + t) * rows.stride;
+        for (std::size_t c = 0; c < rows.stride; ++c) sum[c] += slope[c];
+      }
+    }
+    if (op.parameters.segments == 0) return;
+    float* const segment = table + parts.second_begin;
+    for (std::size_t t = 0; t < tokens; ++t) {
+      const float* const position = table + t * rows.stride;
+      for (std::size_t c = 0; c < rows.stride; ++c) segment[c] += position[c];
+    }
+  };
+  return kernel_of(machine, op, add);
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,76 @@
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "src/host/kernels/kernels.h"
+#include "src/host/kernels/sequences/token_rows.h"
+
+namespace spillway::host {
+namespace {
+
+// The cosines and sines of a token's angles, token by token.
+struct Angles {
+  Angles(std::size_t tokens, std::size_t pairs, float base) {
+    for (std::size_t t = 0; t < tokens; ++t) {
+      for (std::size_t j = 0; j < pairs; ++j) {
+        const double exponent = -static_cast<double>(j) / static_cast<double>(pairs);
+        const double angle = static_cast<double>(t) * std::pow(static_cast<double>(base), exponent);
+        cosines.push_back(static_cast<float>(std::cos(angle)));
+        sines.push_back(static_cast<float>(std::sin(angle)));
+      }
+    }
+  }
+  std::vector<float> cosines;
+  std::vector<float> sines;
+};
+
+// The only operand: x or dy, y or dx.
+template <class Names>
+std::byte* first_of(const Names& names) {
+  const auto [only] = names;
+  return only;
+}
+
+// By the angles, or with `direction` -1 back. Forward reads x and writes y, backward dy and dx.
+template <class Op>
+std::unique_ptr<Kernel> turn(const Machine& machine, const Op& op, float direction) {
+  const TokenRows rows{machine.layout, op.x};
+  const std::size_t pairs = op.heads.width(op.x) / 2;
+  const std::size_t turned = op.heads.heads + op.heads.kv_heads;
+  // shared: kernels are copied
+  const auto angles = std::make_shared<const Angles>(op.x.image.height, pairs, op.base);
+  return kernel_of(machine, op, [=, tokens = op.x.image.height](const auto& operands) {
+    const float* const from = floats(first_of(operands.in));
+    float* const to = floats(first_of(operands.out));
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      const float* const cosines = angles->cosines.data() + i % tokens * pairs;
+      const float* const sines = angles->sines.data() + i % tokens * pairs;
+      const float* const x = from + i * rows.stride;
+      float* const y = to + i * rows.stride;
+      for (std::size_t head = 0; head < turned; ++head) {
+        const std::size_t low = head * 2 * pairs;
+        const std::size_t high = low + pairs;
+        for (std::size_t j = 0; j < pairs; ++j) {
+          const float sine = direction * sines[j];
+          const float a = x[low + j];
+          const float b = x[high + j];
+          y[low + j] = a * cosines[j] - b * sine;
+          y[high + j] = b * cosines[j] + a * sine;
+        }
+      }
+      if (x != y) std::copy(x + turned * 2 * pairs, x + rows.stride, y + turned * 2 * pairs);
+    }
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RotaryForward& op) {
+  return turn(machine, op, 1.F);
+}
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RotaryBackward& op) {
+  return turn(machine, op, -1.F);
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <cmath>
+
+#include "src/host/kernels/kernels.h"
+#include "src/host/kernels/sequences/token_rows.h"
+
+namespace spillway::host {
+namespace {
+
+// The gradients of gamma and beta are summed in so many chunks of rows, whatever the number of
+// threads.
+constexpr std::size_t kChunks = 16;
+
+// Of a row: y = (x - mean) scale, before gamma.
+struct Statistics {
+  float mean;
+  float scale;
+};
+
+float mean_of(const float* x, std::size_t count) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t c = 0; c < count; ++c) sum += x[c];
+  return sum / static_cast<float>(count);
+}
+
+float mean_square(const float* x, float mean, std::size_t count) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t c = 0; c < count; ++c) sum += (x[c] - mean) * (x[c] - mean);
+  return sum / static_cast<float>(count);
+}
+
+// What is kept of rows: scales, and of centred rows means in front of each.
+template <class Norm>
+class SavedStatistics {
+ public:
+  SavedStatistics(const Norm& op, float* saved) : is_centred_{op.is_centred}, saved_{saved} {}
+
+  void keep(std::size_t row, const Statistics& of) {
+    if (is_centred_) saved_[2 * row] = of.mean;
+    saved_[is_centred_ ? 2 * row + 1 : row] = of.scale;
+  }
+  [[nodiscard]] Statistics of(std::size_t row) const {
+    if (is_centred_) return {.mean = saved_[2 * row], .scale = saved_[2 * row + 1]};
+    return {.mean = 0, .scale = saved_[row]};
+  }
+
+ private:
+  bool is_centred_;
+  float* saved_;
+};
+
+// One row on the way back.
+struct RowSlopes {
+  const float* x;
+  const float* dy;
+  const float* gamma;
+  Statistics statistics;
+
+  // dgamma += dy (x - mean) scale, and dbeta += dy where there is one.
+  void add_to(float* dgamma, float* dbeta, std::size_t count) const {
+#pragma omp simd
+    for (std::size_t c = 0; c < count; ++c) {
+      dgamma[c] += dy[c] * ((x[c] - statistics.mean) * statistics.scale);
+    }
+    if (dbeta == nullptr) return;
+#pragma omp simd
+    for (std::size_t c = 0; c < count; ++c) dbeta[c] += dy[c];
+  }
+
+  // dx = scale (g - mean(g) - n mean(g n)), where g = dy gamma and n = (x - mean) scale; without
+  // mean(g) where rows are not centred.
+  void differentiate(bool is_centred, float* dx, std::size_t count) const {
+    const float mean = statistics.mean;
+    const float scale = statistics.scale;
+    float sum = 0;
+    float product = 0;
+#pragma omp simd reduction(+ : sum, product)
+    for (std::size_t c = 0; c < count; ++c) {
+      const float slope = dy[c] * gamma[c];
+      sum += slope;
+      product += slope * ((x[c] - mean) * scale);
+    }
+    const float mean_slope = is_centred ? sum / static_cast<float>(count) : 0.F;
+    const float mean_product = product / static_cast<float>(count);
+#pragma omp simd
+    for (std::size_t c = 0; c < count; ++c) {
+      const float normal = (x[c] - mean) * scale;
+      dx[c] = scale * (dy[c] * gamma[c] - mean_slope - normal * mean_product);
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RowNormForward& op) {
+  const TokenRows rows{machine.layout, op.x};
+  const std::size_t second = parts_of(machine.layout, op.parameters()).second_begin;
+  return kernel_of(machine, op, [op, rows, second](const auto& operands) {
+    const float* const gamma = floats(operands.in.parameters);
+    const float* const beta = op.is_centred ? gamma + second : nullptr;
+    SavedStatistics saved{op, floats(operands.out.saved)};
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      const float* const x = floats(operands.in.x) + i * rows.stride;
+      float* const y = floats(operands.out.y) + i * rows.stride;
+      const float mean = op.is_centred ? mean_of(x, rows.channels) : 0.F;
+      const float scale = 1.F / std::sqrt(mean_square(x, mean, rows.channels) + op.epsilon);
+      saved.keep(i, {.mean = mean, .scale = scale});
+      for (std::size_t c = 0; c < rows.channels; ++c) y[c] = (x[c] - mean) * scale * gamma[c];
+      if (beta != nullptr) {
+        for (std::size_t c = 0; c < rows.channels; ++c) y[c] += beta[c];
+      }
+      rows.zero_padding(y);
+    }
+  });
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RowNormBackward& op) {
+  const TokenRows rows{machine.layout, op.x};
+  const ParameterParts parts = parts_of(machine.layout, op.forward().parameters());
+  const auto differentiate = [op, rows, parts](const auto& operands, const auto& arguments) {
+    const SavedStatistics saved{op, floats(operands.in.saved)};
+    float* const sums = floats(arguments.workspace);
+    const std::size_t per_chunk = (rows.count + kChunks - 1) / kChunks;
+#pragma omp parallel for schedule(static)
+    for (std::size_t chunk = 0; chunk < kChunks; ++chunk) {
+      float* const dgamma = sums + chunk * parts.total;
+      float* const dbeta = op.is_centred ? dgamma + parts.second_begin : nullptr;
+      std::fill_n(dgamma, parts.total, 0.F);
+      const std::size_t end = std::min((chunk + 1) * per_chunk, rows.count);
+      for (std::size_t i = chunk * per_chunk; i < end; ++i) {
+        const RowSlopes row{.x = floats(operands.in.x) + i * rows.stride,
+                            .dy = floats(operands.in.dy) + i * rows.stride,
+                            .gamma = floats(operands.in.parameters),
+                            .statistics = saved.of(i)};
+        row.add_to(dgamma, dbeta, rows.channels);
+        float* const dx = floats(operands.out.dx) + i * rows.stride;
+        row.differentiate(op.is_centred, dx, rows.channels);
+        rows.zero_padding(dx);
+      }
+    }
+    float* const gradient = floats(operands.out.dparameters);
+    std::copy_n(sums, parts.total, gradient);
+    for (std::size_t chunk = 1; chunk < kChunks; ++chunk) {
+      const float* const own = sums + chunk * parts.total;
+      for (std::size_t c = 0; c < parts.total; ++c) gradient[c] += own[c];
+    }
+  };
+  return kernel_of(machine, op, differentiate);
+}
+
+um::Bytes workspace_of(const Machine& machine, const RowNormBackward& op) {
+  return float_bytes(kChunks * parts_of(machine.layout, op.forward().parameters()).total);
+}
+
+um::Bytes saved_bytes(const Machine& /*machine*/, const RowNormForward& op) {
+  return float_bytes(rows_of(op.x).batch * (op.is_centred ? 2 : 1));
+}
+
+}  // namespace spillway::host

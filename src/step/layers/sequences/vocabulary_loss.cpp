@@ -1,0 +1,72 @@
+#include "src/step/layers.h"
+
+namespace spillway::layers {
+
+using prefetch::DataId;
+using prefetch::Phase;
+
+namespace {
+
+// What a loss over a vocabulary trains of its own; without a table it has an embedding's.
+struct OwnBlocks {
+  std::optional<TrainedBlocks> table;
+  std::optional<TrainedBlocks> bias;
+};
+
+// Beside a table of the loss's own, its biases have a name of their own.
+std::string bias_name(const std::string& name, bool has_table) {
+  return has_table ? name + ".output" : name;
+}
+
+OwnBlocks own_blocks(const VocabularyGeometry& geometry, bool has_table, const std::string& name,
+                     StepBuilder& step) {
+  OwnBlocks blocks;
+  if (has_table) blocks.table = step.new_parameters(name, geometry.table());
+  if (geometry.bias) {
+    blocks.bias = step.new_parameters(bias_name(name, has_table), geometry.bias_parameters());
+  }
+  return blocks;
+}
+
+}  // namespace
+
+// The loss, the gradient of x, over x where nobody needs that, and those of the table and the
+// biases in one task: the logits are never there all at once.
+Backward forward(const nets::VocabularyLoss& layer, const Place& place, StepBuilder& step) {
+  const nets::NodeId input = place.inputs[0];
+  const Value x = step.value(input);
+  const std::optional<nets::NodeId> shared = nets::table_of(step.network()[place.output]);
+  const VocabularyGeometry geometry{
+      .x = x.shape, .vocabulary = layer.vocabulary, .bias = layer.bias};
+  const OwnBlocks own = own_blocks(geometry, !shared, place.name, step);
+  const TrainedBlocks table = shared ? step.table(*shared).blocks : *own.table;
+  const DataId bias = own.bias ? own.bias->parameters : DataId{};
+  step.set_result(step.new_bytes("result", float_bytes(2)));
+  if (!step.is_training()) {
+    step.emit(place.name + ".forward", Phase::kForward,
+              VocabularyLossEvaluate{.geometry = geometry},
+              {.x = x.block, .table = table.parameters, .labels = step.labels(), .bias = bias},
+              {.result = *step.result()});
+    return {};
+  }
+  const std::string biases = bias_name(place.name, !shared);
+  const std::string owner = shared ? step.network()[*shared].name : place.name;
+  const DataId dtable = step.new_parameter_gradient(owner, geometry.table());
+  if (shared) step.set_table_gradient(*shared, dtable);
+  const DataId dbias =
+      own.bias ? step.new_parameter_gradient(biases, geometry.bias_parameters()) : DataId{};
+  const DataId dx =
+      step.may_overwrite(input) ? x.block : step.new_tensor(place.name + ".dx", x.shape);
+  step.emit(place.name + ".forward", Phase::kForward, VocabularyLossTrain{.geometry = geometry},
+            {.x = x.block, .table = table.parameters, .labels = step.labels(), .bias = bias},
+            {.result = *step.result(), .dx = dx, .dtable = dtable, .dbias = dbias});
+  return [=, &step](Gradients& gradients) {
+    if (own.bias) {
+      step.emit_update(biases, geometry.bias_parameters(), *own.bias, dbias);
+    }
+    if (own.table) step.emit_update(place.name, geometry.table(), *own.table, dtable);
+    gradients.contribute(input, dx);
+  };
+}
+
+}  // namespace spillway::layers

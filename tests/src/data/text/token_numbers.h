@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "src/data/dataset.h"
+#include "src/data/text/token_sequence.h"
+
+namespace spillway::test {
+
+using Content = std::vector<std::uint8_t>;
+
+/// Numbers of 16 bits as bytes, the lowest first.
+[[nodiscard]] inline Content raw_tokens(std::span<const std::uint16_t> numbers) {
+  Content bytes;
+  for (const std::uint16_t number : numbers) {
+    bytes.push_back(static_cast<std::uint8_t>(number & 0xFFU));
+    bytes.push_back(static_cast<std::uint8_t>(number >> 8U));
+  }
+  return bytes;
+}
+[[nodiscard]] inline Content raw_tokens(std::initializer_list<std::uint16_t> numbers) {
+  return raw_tokens(std::span{numbers.begin(), numbers.size()});
+}
+
+/// Puts `value` at number `index` of a header.
+inline void set_number(Content& file, std::size_t index, std::uint32_t value) {
+  for (std::size_t i = 0; i < 4; ++i) {
+    file.at(4 * index + i) = static_cast<std::uint8_t>(value >> (8 * i));
+  }
+}
+
+/// A file of llm.c's.
+[[nodiscard]] inline Content token_file(std::span<const std::uint16_t> numbers) {
+  Content file(1024, 0);
+  set_number(file, 0, 20240520);
+  set_number(file, 1, 1);
+  set_number(file, 2, static_cast<std::uint32_t>(numbers.size()));
+  const Content tokens = raw_tokens(numbers);
+  file.insert(file.end(), tokens.begin(), tokens.end());
+  return file;
+}
+[[nodiscard]] inline Content token_file(std::initializer_list<std::uint16_t> numbers) {
+  return token_file(std::span{numbers.begin(), numbers.size()});
+}
+
+[[nodiscard]] inline std::vector<std::int32_t> all_tokens(const TokenSequence& text) {
+  std::vector<std::int32_t> tokens(text.size());
+  text.read(0, tokens);
+  return tokens;
+}
+
+/// The tokens of a window, and their labels.
+[[nodiscard]] inline std::vector<std::int32_t> window_tokens(const Dataset& set,
+                                                             std::size_t index) {
+  std::vector<float> image(set.image().elements());
+  set.read(index, image);
+  return {image.begin(), image.end()};
+}
+[[nodiscard]] inline std::vector<std::int32_t> window_labels(const Dataset& set,
+                                                             std::size_t index) {
+  std::vector<std::int32_t> labels(labels_each(set));
+  set.labels(index, labels);
+  return labels;
+}
+
+}  // namespace spillway::test

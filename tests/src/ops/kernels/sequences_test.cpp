@@ -1,0 +1,278 @@
+// Operations on sequences. The host's are compared with PyTorch's numbers elsewhere
+// (layer_golden_test.cpp): here a device has the host's numbers, and each has its own bits again.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/src/ops/kernel_runner.h"
+
+namespace spillway::test {
+namespace {
+
+// Sums of up to 131 products of numbers in [-1, 1], and exponentials of such.
+constexpr double kSumTolerance = 3e-5;
+// The same, and what is divided by a row's deviation.
+constexpr double kNormTolerance = 1e-4;
+
+// By how much more a result may be off that was made of others, which a tensor has rounded: in
+// bfloat16 by 2^-9 of each, `weight` in sum.
+double rounding_of(double weight) { return has_float_tensors() ? 0 : std::ldexp(weight, -9); }
+
+TensorShape texts(std::size_t batch, std::size_t tokens, std::size_t width) {
+  return {.batch = batch, .image = nets::sequence(tokens, width)};
+}
+
+class Sequences : public KernelRunner {
+ protected:
+  [[nodiscard]] Block drawn(const TensorShape& shape, unsigned seed) {
+    return tensor(shape, random_values(shape.elements(), seed));
+  }
+  [[nodiscard]] Block drawn(const ParameterSpec& spec, unsigned seed) {
+    return parameters(spec, host::random_values(element_count(spec), seed));
+  }
+  [[nodiscard]] static std::vector<float> drawn_tokens(std::size_t count, std::size_t vocabulary) {
+    std::vector<float> tokens;
+    for (std::size_t i = 0; i < count; ++i) {
+      tokens.push_back(static_cast<float>((i * i * 7 + 3) % vocabulary));
+    }
+    return tokens;
+  }
+};
+
+class Embeddings : public Sequences, public ::testing::WithParamInterface<TensorShape> {};
+
+TEST_P(Embeddings, AreRowsOfTheTable) {
+  constexpr std::size_t kVocabulary = 11;
+  const EmbeddingForward op{.y = GetParam(), .vocabulary = kVocabulary};
+  const Values table = host::random_values(kVocabulary * op.y.image.channels, 1);
+  const std::vector<float> drawn = drawn_tokens(op.tokens().elements(), kVocabulary);
+  Block tokens = numbers(drawn);
+  Block block = parameters(op.parameters(), table);
+  Block y = tensor(op.y);
+  run(op, {&tokens, &block, &y});
+  const Values made = values(op.y, y);
+  Values wanted;
+  const std::size_t width = op.y.image.channels;
+  for (std::size_t n = 0; n < op.y.batch; ++n) {
+    for (std::size_t c = 0; c < width; ++c) {
+      for (std::size_t t = 0; t < op.y.image.height; ++t) {
+        const auto row = static_cast<std::size_t>(drawn[n * op.y.image.height + t]);
+        wanted.push_back(table[row * width + c]);
+      }
+    }
+  }
+  expect_near(made, wanted, 0);
+}
+
+TEST_P(Embeddings, AddUpTheirGradientsInOrder) {
+  constexpr std::size_t kVocabulary = 5;
+  EmbeddingBackward op{.y = GetParam(), .vocabulary = kVocabulary};
+  const ParameterSpec spec = op.forward().parameters();
+  Block tokens = numbers(drawn_tokens(op.forward().tokens().elements(), kVocabulary));
+  Block dy = drawn(op.y, 2);
+  Block gradient = parameters(spec);
+  run(op, {&tokens, &dy, &gradient});
+  expect_same_on_host(spec, gradient);
+  op.accumulates = true;
+  run(op, {&tokens, &dy, &gradient, &gradient});
+  expect_same_on_host(spec, gradient);
+}
+
+TEST_P(Embeddings, OfNoTokenAreNoNumbers) {
+  const EmbeddingForward op{.y = GetParam(), .vocabulary = 4};
+  std::vector<float> drawn = drawn_tokens(op.tokens().elements(), 4);
+  drawn.front() = 4;
+  Block tokens = numbers(drawn);
+  Block table = this->drawn(op.parameters(), 1);
+  Block y = tensor(op.y);
+  run(op, {&tokens, &table, &y});
+  EXPECT_TRUE(std::isnan(values(op.y, y).front()));
+}
+
+TEST_P(Embeddings, OfPositionsAreAdded) {
+  const TensorShape& x = GetParam();
+  for (const std::size_t segments : {0U, 2U}) {
+    const PositionParameters spec{
+        .positions = x.image.height + 2, .segments = segments, .features = x.image.channels};
+    Block from = drawn(x, 3);
+    Block table = drawn(ParameterSpec{spec}, 4);
+    Block y = tensor(x);
+    run(PositionsForward{.x = x, .parameters = spec}, {&from, &table, &y});
+    expect_same_on_host(x, y);
+    Block dy = drawn(x, 5);
+    Block gradient = parameters(ParameterSpec{spec});
+    run(PositionsBackward{.x = x, .parameters = spec}, {&dy, &gradient});
+    expect_same_on_host(ParameterSpec{spec}, gradient);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OfSizes, Embeddings,
+                         ::testing::Values(texts(1, 1, 3), texts(2, 7, 5), texts(3, 5, 48),
+                                           texts(2, 17, 33)));
+
+class RowNorms : public Sequences, public ::testing::WithParamInterface<TensorShape> {};
+
+TEST_P(RowNorms, GoBothWays) {
+  for (const bool is_centred : {true, false}) {
+    const RowNormForward forward{.x = GetParam(), .epsilon = 1e-3F, .is_centred = is_centred};
+    const ParameterSpec spec = forward.parameters();
+    Block x = drawn(forward.x, 1);
+    Block gamma = drawn(spec, 2);
+    Block y = tensor(forward.x);
+    Block saved = saved_by(forward);
+    run(forward, {&x, &gamma, &y, &saved});
+    expect_same_on_host(forward.x, y, kNormTolerance);
+    Block dy = drawn(forward.x, 3);
+    Block dx = tensor(forward.x);
+    Block gradient = parameters(spec);
+    const RowNormBackward backward{
+        .x = forward.x, .epsilon = forward.epsilon, .is_centred = is_centred};
+    run(backward, {&x, &dy, &gamma, &saved, &dx, &gradient});
+    expect_same_on_host(forward.x, dx, kNormTolerance);
+    expect_same_on_host(spec, gradient, kNormTolerance);
+    run(backward, {&x, &dy, &gamma, &saved, &dy, &gradient});
+    EXPECT_EQ(dy.bytes(), dx.bytes()) << "over dy";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OfSizes, RowNorms,
+                         ::testing::Values(texts(1, 1, 5), texts(2, 7, 33), texts(3, 70, 48)));
+
+class Gates : public Sequences, public ::testing::WithParamInterface<TensorShape> {};
+
+TEST_P(Gates, GoBothWays) {
+  const SwigluForward forward{.y = GetParam()};
+  Block x = drawn(forward.x(), 1);
+  Block y = tensor(forward.y);
+  run(forward, {&x, &y});
+  expect_same_on_host(forward.y, y, 1e-6);
+  Block dy = drawn(forward.y, 2);
+  Block dx = tensor(forward.x());
+  run(SwigluBackward{.y = forward.y}, {&x, &dy, &dx});
+  expect_same_on_host(forward.x(), dx, 1e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfSizes, Gates,
+                         ::testing::Values(texts(1, 1, 3), texts(2, 5, 19), texts(3, 4, 32)));
+
+struct AttentionCase {
+  std::size_t batch;
+  std::size_t tokens;
+  std::size_t width;  // of a head
+  Heads heads;
+  bool is_causal;
+  float dropout;
+};
+
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+void PrintTo(const AttentionCase& c, std::ostream* out) {
+  *out << c.batch << 'x' << c.tokens << ", " << c.heads.heads << '/' << c.heads.kv_heads
+       << " heads of " << c.width << (c.is_causal ? ", causal" : "") << ", dropout " << c.dropout;
+}
+
+class Attention : public Sequences, public ::testing::WithParamInterface<AttentionCase> {
+ protected:
+  [[nodiscard]] static AttentionGeometry geometry() {
+    const AttentionCase& c = GetParam();
+    return {.x = texts(c.batch, c.tokens, (c.heads.heads + 2 * c.heads.kv_heads) * c.width),
+            .heads = c.heads,
+            .is_causal = c.is_causal,
+            .dropout = c.dropout,
+            .stream = 3};
+  }
+};
+
+TEST_P(Attention, GoesBothWays) {
+  const AttentionForward forward{.geometry = geometry()};
+  const TensorShape x_shape = forward.geometry.x;
+  const TensorShape y_shape = forward.geometry.y();
+  const StepContext context{.seed = 7, .step = 5, .first_sample = 2};
+  Block x = drawn(x_shape, 1);
+  Block y = tensor(y_shape);
+  Block saved = saved_by(forward);
+  run(forward, {&x, &y, &saved}, context);
+  expect_same_on_host(y_shape, y, kSumTolerance);
+  Block again = tensor(y_shape);
+  Block saved_again = saved_by(forward);
+  run(forward, {&x, &again, &saved_again}, context, /*is_recomputation=*/true);
+  EXPECT_EQ(again.bytes(), y.bytes());
+  EXPECT_EQ(saved_again.bytes(), saved.bytes());
+  Block dy = drawn(y_shape, 2);
+  Block dx = tensor(x_shape);
+  run(AttentionBackward{.geometry = forward.geometry}, {&x, &y, &dy, &saved, &dx}, context);
+  // Of y, which is at most 1, each score's slope has the sum over a head, and 1 / sqrt(width) of
+  // it.
+  const double width = static_cast<double>(GetParam().width);
+  expect_same_on_host(x_shape, dx, kSumTolerance + rounding_of(2 * std::sqrt(width)));
+}
+
+INSTANTIATE_TEST_SUITE_P(OfSizes, Attention,
+                         ::testing::Values(AttentionCase{1, 1, 3, {1, 1}, true, 0},
+                                           AttentionCase{2, 9, 5, {2, 2}, true, 0},
+                                           AttentionCase{2, 33, 8, {4, 2}, false, 0},
+                                           AttentionCase{1, 40, 16, {3, 1}, true, 0.25F},
+                                           AttentionCase{2, 35, 40, {2, 1}, false, 0.5F},
+                                           AttentionCase{1, 131, 4, {1, 1}, true, 0.1F}));
+
+class Turns : public Sequences, public ::testing::WithParamInterface<AttentionCase> {};
+
+TEST_P(Turns, GoBothWays) {
+  const AttentionCase& c = GetParam();
+  const TensorShape x_shape =
+      texts(c.batch, c.tokens, (c.heads.heads + 2 * c.heads.kv_heads) * c.width);
+  Block x = drawn(x_shape, 1);
+  Block y = tensor(x_shape);
+  run(RotaryForward{.x = x_shape, .heads = c.heads, .base = 100}, {&x, &y});
+  expect_same_on_host(x_shape, y, 1e-6);
+  Block back = tensor(x_shape);
+  run(RotaryBackward{.x = x_shape, .heads = c.heads, .base = 100}, {&y, &back});
+  expect_same_on_host(x_shape, back, 1e-6 + rounding_of(2));  // of two numbers of up to sqrt(2)
+  run(RotaryForward{.x = x_shape, .heads = c.heads, .base = 100}, {&x, &x});
+  EXPECT_EQ(x.bytes(), y.bytes()) << "in place";
+}
+
+INSTANTIATE_TEST_SUITE_P(OfSizes, Turns,
+                         ::testing::Values(AttentionCase{1, 1, 2, {1, 1}, true, 0},
+                                           AttentionCase{2, 9, 6, {2, 2}, true, 0},
+                                           AttentionCase{1, 33, 8, {4, 2}, true, 0}));
+
+TEST_F(Sequences, AreMadeOfImages) {
+  const TensorShape image{.batch = 2, .image = {.channels = 19, .height = 3, .width = 4}};
+  for (const bool class_token : {true, false}) {
+    const ImageTokensForward forward{.x = image, .class_token = class_token};
+    const ParameterSpec spec = ClassTokenParameters{.features = image.image.channels};
+    Block x = drawn(image, 1);
+    Block token = drawn(spec, 2);
+    Block y = tensor(forward.y());
+    Block dy = drawn(forward.y(), 3);
+    Block dx = tensor(image);
+    Block gradient = parameters(spec);
+    std::vector<Block*> made{&x, &y};
+    std::vector<Block*> back{&dy, &dx};
+    if (class_token) {
+      made.insert(made.begin() + 1, &token);
+      back.push_back(&gradient);
+    }
+    run(forward, made);
+    expect_same_on_host(forward.y(), y);
+    run(ImageTokensBackward{.x = image, .class_token = class_token}, back);
+    expect_same_on_host(image, dx);
+    if (class_token) expect_same_on_host(spec, gradient);
+  }
+}
+
+TEST_F(Sequences, BeginWithAToken) {
+  const FirstTokenForward forward{.x = texts(3, 5, 19)};
+  Block x = drawn(forward.x, 1);
+  Block y = tensor(forward.y());
+  run(forward, {&x, &y});
+  expect_same_on_host(forward.y(), y);
+  Block dy = drawn(forward.y(), 2);
+  Block dx = tensor(forward.x);
+  run(FirstTokenBackward{.x = forward.x}, {&dy, &dx});
+  expect_same_on_host(forward.x, dx);
+}
+
+}  // namespace
+}  // namespace spillway::test
