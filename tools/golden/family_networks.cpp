@@ -7,8 +7,8 @@
 #include "nets/families/bert.h"
 #include "nets/families/fcn.h"
 #include "nets/families/network_catalogue.h"
-#include "nets/text/network_text.h"
 #include "nets/families/vit.h"
+#include "nets/text/network_text.h"
 #include "um/error.h"
 
 namespace spillway::golden {
