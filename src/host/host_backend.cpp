@@ -73,15 +73,18 @@ um::Bytes default_workspace(const Machine& machine, const Op& op) {
 
 }  // namespace
 
-HostBackend::HostBackend(std::size_t threads)
+HostBackend::HostBackend(std::size_t threads, Precision precision)
     : machine_{.engine = dnnl::engine(dnnl::engine::kind::cpu, 0),
-               .layout = Layout::of_this_machine(),
+               .layout = Layout::of_this_machine(precision),
                .threads = threads} {
   um::expects(threads > 0, "kernels need a thread");
   if (static_cast<std::size_t>(omp_get_thread_limit()) < threads) {
     throw um::Error{"OpenMP may use " + std::to_string(omp_get_thread_limit()) + " of the " +
                     std::to_string(threads) +
                     " threads asked for: unset OMP_THREAD_LIMIT, or ask for fewer threads"};
+  }
+  if (precision == Precision::kBf16 && bf16_support() == Bf16Support::kNone) {
+    throw um::Error{"the host's kernels have bf16 on processors with AVX-512 alone; use fp32"};
   }
 }
 
@@ -90,7 +93,7 @@ void HostBackend::start_threads(const std::function<void()>& prepare) const {
 }
 
 um::Bytes HostBackend::tensor_bytes(const TensorShape& shape) const {
-  return float_bytes(machine_.layout.floats(shape));
+  return machine_.layout.tensor_bytes(shape);
 }
 
 um::Bytes HostBackend::parameter_bytes(const ParameterSpec& spec) const {
@@ -133,7 +136,8 @@ std::vector<AlgorithmInfo> HostBackend::algorithms(const Operation& operation) c
 }
 
 std::string HostBackend::description() const {
-  return onednn_version() + ", " + instruction_set() + ", " + std::to_string(machine_.threads) +
+  return onednn_version() + ", " + instruction_set() + ", " +
+         (machine_.layout.is_bf16() ? "bf16, " : "") + std::to_string(machine_.threads) +
          (machine_.threads == 1 ? " thread" : " threads");
 }
 
@@ -185,6 +189,11 @@ void HostBackend::import_parameters(const ParameterSpec& spec, std::span<const f
 void HostBackend::export_parameters(const ParameterSpec& spec, std::span<std::byte* const> parts,
                                     std::span<float> values) const {
   export_block(machine_.layout, spec, floats_of(parts), values);
+}
+
+Bf16Support bf16_support() {
+  if (has_instructions(dnnl::cpu_isa::avx512_core_bf16)) return Bf16Support::kNative;
+  return has_instructions(dnnl::cpu_isa::avx512_core) ? Bf16Support::kEmulated : Bf16Support::kNone;
 }
 
 std::string kernel_library() { return onednn_version(); }

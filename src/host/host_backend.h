@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -18,8 +19,8 @@ namespace spillway::host {
 class HostBackend final : public Backend {
  public:
   /// Kernels run on `threads` threads; the bits of their results depend on the number. Throws:
-  /// um::Error when OpenMP will not give as many.
-  explicit HostBackend(std::size_t threads = usable_cpus());
+  /// um::Error when OpenMP will not give as many, or the kernels do not have `precision`.
+  explicit HostBackend(std::size_t threads = usable_cpus(), Precision precision = Precision::kFp32);
 
   /// To be called once on the thread that will run the kernels, before it does: starts its team of
   /// threads, binds them to CPUs, and has each call `prepare`. Throws: um::Error when OpenMP gives
@@ -52,6 +53,10 @@ class HostBackend final : public Backend {
  private:
   Machine machine_;
 };
+
+/// How this processor multiplies bfloat16.
+enum class Bf16Support : std::uint8_t { kNone, kEmulated, kNative };
+[[nodiscard]] Bf16Support bf16_support();
 
 /// The library of the kernels and its version: "oneDNN 2.6.3".
 [[nodiscard]] std::string kernel_library();

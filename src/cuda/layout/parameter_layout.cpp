@@ -4,8 +4,8 @@
 #include <type_traits>
 #include <variant>
 
-#include "src/cuda/layout/bfloat16.h"
 #include "src/cuda/layout/layout.h"
+#include "src/ops/bfloat16.h"
 #include "um/error.h"
 
 namespace spillway::cuda {
@@ -199,7 +199,7 @@ void import_block(Precision precision, const ParameterSpec& spec, std::span<cons
   });
   if (!layout.has_bf16_copy()) return;
   auto* const copy = reinterpret_cast<Bfloat16*>(block.data() + layout.bf16_weights().count());
-  std::transform(floats, floats + layout.float_count(), copy, to_bfloat16);
+  std::copy(floats, floats + layout.float_count(), copy);
 }
 
 void export_block(Precision precision, const ParameterSpec& spec, std::span<const std::byte> block,

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "src/cuda/layout/bfloat16.h"
+#include "src/ops/bfloat16.h"
 #include "um/error.h"
 
 namespace spillway::cuda {
@@ -31,7 +31,7 @@ void StagedBatch::fill(const LoadBatch& op, const Batch& batch, std::size_t firs
   std::ranges::copy(std::as_bytes(labels), to.begin());
   std::byte* const at = to.data() + images_.count();
   if (is_bf16_) {
-    std::ranges::transform(images, reinterpret_cast<Bfloat16*>(at), to_bfloat16);
+    std::ranges::copy(images, reinterpret_cast<Bfloat16*>(at));
   } else {
     std::memcpy(at, images.data(), image_bytes_.count());
   }

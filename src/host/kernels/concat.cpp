@@ -11,7 +11,7 @@ namespace {
 // How the images of a tensor lie in memory.
 struct Grid {
   Grid(const Layout& layout, const nets::Shape& image)
-      : floats{layout.padded(image).elements()},
+      : elements{layout.padded(image).elements()},
         lanes{layout.lanes(image)},
         pixels{image.height * image.width} {}
 
@@ -20,8 +20,8 @@ struct Grid {
     return channel / lanes * lanes * pixels + channel % lanes;
   }
 
-  std::size_t floats;  // of an image
-  std::size_t lanes;   // channels side by side; the distance between pixels
+  std::size_t elements;  // of an image
+  std::size_t lanes;     // channels side by side; the distance between pixels
   std::size_t pixels;
 };
 
@@ -47,8 +47,8 @@ void append_strips(std::size_t part, std::size_t channels, const Grid& part_grid
   }
 }
 
-void copy(const float* from, const Grid& source, float* to, const Grid& target,
-          std::size_t channels) {
+template <class T>
+void copy(const T* from, const Grid& source, T* to, const Grid& target, std::size_t channels) {
   if (channels == source.lanes && channels == target.lanes) {
     std::copy_n(from, channels * source.pixels, to);
     return;
@@ -58,23 +58,24 @@ void copy(const float* from, const Grid& source, float* to, const Grid& target,
   }
 }
 
-void add(const float* from, const Grid& source, float* to, const Grid& target,
-         std::size_t channels) {
+template <class T>
+void add(const T* from, const Grid& source, T* to, const Grid& target, std::size_t channels) {
   const bool is_whole = channels == source.lanes && channels == target.lanes;
   const std::size_t rows = is_whole ? 1 : source.pixels;
   const std::size_t length = is_whole ? channels * source.pixels : channels;
   for (std::size_t p = 0; p < rows; ++p) {
-    const float* const x = from + p * source.lanes;
-    float* const y = to + p * target.lanes;
+    const T* const x = from + p * source.lanes;
+    T* const y = to + p * target.lanes;
 #pragma omp simd
-    for (std::size_t i = 0; i < length; ++i) y[i] += x[i];
+    for (std::size_t i = 0; i < length; ++i) y[i] = y[i] + x[i];
   }
 }
 
 // Zeros in the padding channels of an image that has `channels`.
-void clear_padding(float* image, const Grid& grid, std::size_t channels) {
-  const std::size_t padding = grid.floats / grid.pixels - channels;
-  float* const first = image + grid.start(channels);
+template <class T>
+void clear_padding(T* image, const Grid& grid, std::size_t channels) {
+  const std::size_t padding = grid.elements / grid.pixels - channels;
+  T* const first = image + grid.start(channels);
   for (std::size_t p = 0; p < grid.pixels && padding > 0; ++p) {
     std::fill_n(first + p * grid.lanes, padding, 0.F);
   }
@@ -94,22 +95,23 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatForward&
     append_strips(i, image.channels, parts[i], first, whole, strips);
     first += image.channels;
   }
-  return kernel_of(machine, op, [shape, whole, parts, strips](const auto& operands) {
-    float* const y = floats(operands.out.y);
+  return element_kernel_of(
+      machine, op, [shape, whole, parts, strips](auto elements, const auto& operands) {
+        auto* const y = elements(operands.out.y);
 #pragma omp parallel for collapse(2) schedule(static)
-    for (std::size_t n = 0; n < shape.batch; ++n) {
-      for (const Strip& strip : strips) {
-        const Grid& part = parts[strip.part];
-        const float* const x = floats(operands.in.parts[strip.part]) + n * part.floats;
-        copy(x + part.start(strip.in_part), part,
-             y + n * whole.floats + whole.start(strip.in_whole), whole, strip.channels);
-      }
-    }
+        for (std::size_t n = 0; n < shape.batch; ++n) {
+          for (const Strip& strip : strips) {
+            const Grid& part = parts[strip.part];
+            const auto* const x = elements(operands.in.parts[strip.part]) + n * part.elements;
+            copy(x + part.start(strip.in_part), part,
+                 y + n * whole.elements + whole.start(strip.in_whole), whole, strip.channels);
+          }
+        }
 #pragma omp parallel for schedule(static)
-    for (std::size_t n = 0; n < shape.batch; ++n) {
-      clear_padding(y + n * whole.floats, whole, shape.image.channels);
-    }
-  });
+        for (std::size_t n = 0; n < shape.batch; ++n) {
+          clear_padding(y + n * whole.elements, whole, shape.image.channels);
+        }
+      });
 }
 
 // The sums that are read are the blocks that are written.
@@ -122,26 +124,28 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ConcatBackward
     parts.emplace_back(machine.layout, image);
     append_strips(i, image.channels, parts[i], op.slices[i].first_channel, whole, strips);
   }
-  return kernel_of(machine, op, [op, whole, parts, strips](const auto& operands) {
-    const float* const dy = floats(operands.in.dy);
+  return element_kernel_of(
+      machine, op, [op, whole, parts, strips](auto elements, const auto& operands) {
+        using T = typename decltype(elements)::Type;
+        const T* const dy = elements(operands.in.dy);
 #pragma omp parallel for collapse(2) schedule(static)
-    for (std::size_t n = 0; n < op.y.batch; ++n) {
-      for (const Strip& strip : strips) {
-        const Grid& part = parts[strip.part];
-        float* const dx = floats(operands.out.parts[strip.part]) + n * part.floats;
-        const auto& move = op.slices[strip.part].accumulates ? add : copy;
-        move(dy + n * whole.floats + whole.start(strip.in_whole), whole,
-             dx + part.start(strip.in_part), part, strip.channels);
-      }
-    }
+        for (std::size_t n = 0; n < op.y.batch; ++n) {
+          for (const Strip& strip : strips) {
+            const Grid& part = parts[strip.part];
+            auto* const dx = elements(operands.out.parts[strip.part]) + n * part.elements;
+            const auto& move = op.slices[strip.part].accumulates ? add<T> : copy<T>;
+            move(dy + n * whole.elements + whole.start(strip.in_whole), whole,
+                 dx + part.start(strip.in_part), part, strip.channels);
+          }
+        }
 #pragma omp parallel for collapse(2) schedule(static)
-    for (std::size_t n = 0; n < op.y.batch; ++n) {
-      for (std::size_t i = 0; i < parts.size(); ++i) {
-        float* const dx = floats(operands.out.parts[i]) + n * parts[i].floats;
-        clear_padding(dx, parts[i], op.slices[i].x.image.channels);
-      }
-    }
-  });
+        for (std::size_t n = 0; n < op.y.batch; ++n) {
+          for (std::size_t i = 0; i < parts.size(); ++i) {
+            auto* const dx = elements(operands.out.parts[i]) + n * parts[i].elements;
+            clear_padding(dx, parts[i], op.slices[i].x.image.channels);
+          }
+        }
+      });
 }
 
 }  // namespace spillway::host

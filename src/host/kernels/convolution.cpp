@@ -4,16 +4,17 @@ namespace spillway::host {
 namespace {
 
 // The weights' format is oneDNN's choice: forcing one can end in its reference implementation.
+// They have the type of the elements, their gradient is float.
 // Padding channels belong to no group, so with groups oneDNN is told of them as of padding.
 ConvolutionDescs describe(const Layout& layout, const ConvolutionGeometry& geometry,
-                          dnnl::algorithm algorithm) {
+                          dnnl::algorithm algorithm, dnnl::memory::data_type weights) {
   const bool is_grouped = geometry.groups > 1;
   const auto desc = [&](const TensorShape& shape) {
     return is_grouped ? layout.unpadded_desc(shape) : layout.desc(shape);
   };
   return {.algorithm = algorithm,
           .x = desc(geometry.x),
-          .weights = any_format(weights_desc(layout, geometry.parameters())),
+          .weights = any_format(weights_desc(layout, geometry.parameters()), weights),
           .bias = bias_desc(layout, geometry.parameters()),
           .y = desc(geometry.y),
           .strides = dims({geometry.stride.height, geometry.stride.width}),
@@ -36,7 +37,8 @@ std::optional<WeightedPrimitive> weighted(const Layout& layout, const Convolutio
 std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
                                                 const ConvolutionForward& operation,
                                                 dnnl::algorithm algorithm) {
-  const ConvolutionDescs descs = describe(machine.layout, operation.geometry, algorithm);
+  const ConvolutionDescs descs =
+      describe(machine.layout, operation.geometry, algorithm, machine.layout.element_type());
   return weighted(machine.layout, operation.geometry, Direction::kForward,
                   convolution_forward(machine.engine, descs, operation.relu));
 }
@@ -44,7 +46,8 @@ std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
 std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
                                                 const ConvolutionBackwardData& operation,
                                                 dnnl::algorithm algorithm) {
-  const ConvolutionDescs descs = describe(machine.layout, operation.geometry, algorithm);
+  const ConvolutionDescs descs =
+      describe(machine.layout, operation.geometry, algorithm, machine.layout.element_type());
   const auto forward = convolution_forward(machine.engine, descs, /*relu=*/false);
   if (!forward) return std::nullopt;
   return weighted(machine.layout, operation.geometry, Direction::kBackwardData,
@@ -54,11 +57,14 @@ std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
 std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
                                                 const ConvolutionBackwardWeights& operation,
                                                 dnnl::algorithm algorithm) {
-  const ConvolutionDescs descs = describe(machine.layout, operation.geometry, algorithm);
+  const ConvolutionDescs descs =
+      describe(machine.layout, operation.geometry, algorithm, machine.layout.element_type());
   const auto forward = convolution_forward(machine.engine, descs, /*relu=*/false);
   if (!forward) return std::nullopt;
+  const ConvolutionDescs gradients =
+      describe(machine.layout, operation.geometry, algorithm, dnnl::memory::data_type::f32);
   return weighted(machine.layout, operation.geometry, Direction::kBackwardWeights,
-                  convolution_backward_weights(machine.engine, descs, forward));
+                  convolution_backward_weights(machine.engine, gradients, forward));
 }
 
 }  // namespace spillway::host

@@ -15,7 +15,7 @@ struct Window {
         window{op.y.image},
         offset{op.offset} {}
 
-  // Floats of a row, of a plane, and where row `row` of the window begins in a plane of x.
+  // Elements of a row, of a plane, and where row `row` of the window begins in a plane of x.
   [[nodiscard]] std::size_t row() const { return window.width * lanes; }
   [[nodiscard]] std::size_t plane() const { return window.height * row(); }
   [[nodiscard]] std::size_t whole_plane() const { return whole.height * whole.width * lanes; }
@@ -33,33 +33,35 @@ struct Window {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropForward& op) {
-  return kernel_of(machine, op, [window = Window{machine.layout, op}](const auto& operands) {
-    const float* const x = floats(operands.in.x);
-    float* const y = floats(operands.out.y);
+  return element_kernel_of(
+      machine, op, [window = Window{machine.layout, op}](auto elements, const auto& operands) {
+        const auto* const x = elements(operands.in.x);
+        auto* const y = elements(operands.out.y);
 #pragma omp parallel for schedule(static)
-    for (std::size_t p = 0; p < window.planes; ++p) {
-      for (std::size_t row = 0; row < window.window.height; ++row) {
-        std::copy_n(x + p * window.whole_plane() + window.begin(row), window.row(),
-                    y + p * window.plane() + row * window.row());
-      }
-    }
-  });
+        for (std::size_t p = 0; p < window.planes; ++p) {
+          for (std::size_t row = 0; row < window.window.height; ++row) {
+            std::copy_n(x + p * window.whole_plane() + window.begin(row), window.row(),
+                        y + p * window.plane() + row * window.row());
+          }
+        }
+      });
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const CropBackward& op) {
-  return kernel_of(machine, op, [window = Window{machine.layout, op}](const auto& operands) {
-    const float* const dy = floats(operands.in.dy);
-    float* const dx = floats(operands.out.dx);
+  return element_kernel_of(
+      machine, op, [window = Window{machine.layout, op}](auto elements, const auto& operands) {
+        const auto* const dy = elements(operands.in.dy);
+        auto* const dx = elements(operands.out.dx);
 #pragma omp parallel for schedule(static)
-    for (std::size_t p = 0; p < window.planes; ++p) {
-      float* const plane = dx + p * window.whole_plane();
-      std::fill_n(plane, window.whole_plane(), 0.F);
-      for (std::size_t row = 0; row < window.window.height; ++row) {
-        std::copy_n(dy + p * window.plane() + row * window.row(), window.row(),
-                    plane + window.begin(row));
-      }
-    }
-  });
+        for (std::size_t p = 0; p < window.planes; ++p) {
+          auto* const plane = dx + p * window.whole_plane();
+          std::fill_n(plane, window.whole_plane(), 0.F);
+          for (std::size_t row = 0; row < window.window.height; ++row) {
+            std::copy_n(dy + p * window.plane() + row * window.row(), window.row(),
+                        plane + window.begin(row));
+          }
+        }
+      });
 }
 
 }  // namespace spillway::host

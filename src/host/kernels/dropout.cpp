@@ -7,12 +7,13 @@ namespace spillway::host {
 
 // Forward and backward are the same: x, or dy, times the mask.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward& op) {
-  const auto apply = [layout = machine.layout, op](const auto& operands, const auto& arguments) {
+  const auto apply = [layout = machine.layout, op](auto elements, const auto& operands,
+                                                   const auto& arguments) {
     constexpr std::size_t kWords = DropoutMask::kGroup;
     const DropoutMask mask =
         dropout_mask(op.x.image, op.probability, op.stream, *arguments.context);
-    const float* const x = floats(operands.in.x);
-    float* const y = floats(operands.out.y);
+    const auto* const x = elements(operands.in.x);
+    auto* const y = elements(operands.out.y);
     const nets::Shape image = layout.padded(op.x.image);
     const std::size_t pixels = image.height * image.width;
     const std::size_t groups = (image.channels + kWords - 1) / kWords;
@@ -33,7 +34,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutForward
       }
     }
   };
-  return kernel_of(machine, op, apply);
+  return element_kernel_of(machine, op, apply);
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const DropoutBackward& op) {
   return make_kernel(machine, forward_of(op));

@@ -15,7 +15,7 @@ dnnl::algorithm function_of(const Gelu& op) {
 // All numbers of a tensor, padding included.
 template <class Op>
 Desc numbers_of(const Machine& machine, const Op& op) {
-  return float_desc({machine.layout.floats(op.x)}, dnnl::memory::format_tag::a);
+  return machine.layout.dense_desc({machine.layout.elements(op.x)});
 }
 
 std::uint8_t* mask_at(std::byte* operand) { return reinterpret_cast<std::uint8_t*>(operand); }
@@ -38,19 +38,24 @@ void for_each_byte(std::size_t count, const Body& body) {
 // compiler may not decide by itself: a branch for each number makes a loop take five times as long.
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluForward& op) {
-  return kernel_of(machine, op, [count = machine.layout.floats(op.x)](const auto& operands) {
-    const float* const x = floats(operands.in.x);
-    float* const y = floats(operands.out.y);
+  const std::size_t count = machine.layout.elements(op.x);
+  return element_kernel_of(machine, op, [count](auto elements, const auto& operands) {
+    const auto* const x = elements(operands.in.x);
+    auto* const y = elements(operands.out.y);
 #pragma omp parallel for simd schedule(static)
-    for (std::size_t i = 0; i < count; ++i) y[i] = x[i] < 0.F ? 0.F : x[i];
+    for (std::size_t i = 0; i < count; ++i) {
+      const float number = x[i];
+      y[i] = number < 0.F ? 0.F : number;
+    }
   });
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& op) {
-  const std::size_t count = machine.layout.floats(op.x);
-  return kernel_of(machine, op, [count, by_mask = op.by_mask](const auto& operands) {
-    const float* const dy = floats(operands.in.dy);
-    float* const dx = floats(operands.out.dx);
+  const std::size_t count = machine.layout.elements(op.x);
+  const bool by_mask = op.by_mask;
+  return element_kernel_of(machine, op, [count, by_mask](auto elements, const auto& operands) {
+    const auto* const dy = elements(operands.in.dy);
+    auto* const dx = elements(operands.out.dx);
     if (by_mask) {
       const std::uint8_t* const mask = mask_at(operands.in.y);
       for_each_byte(count, [=](std::size_t byte, std::size_t first, std::size_t lanes) {
@@ -58,7 +63,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& 
       });
       return;
     }
-    const float* const y = floats(operands.in.y);
+    const auto* const y = elements(operands.in.y);
 #pragma omp parallel for simd schedule(static)
     for (std::size_t i = 0; i < count; ++i) {
       const float slope = dy[i];
@@ -94,11 +99,11 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluBackward& 
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op) {
-  const std::size_t count = machine.layout.floats(op.x);
-  return kernel_of(machine, op, [count, op](const Operands<AddForward>& operands) {
-    const float* const a = floats(operands.in.a);
-    const float* const b = floats(operands.in.b);
-    float* const y = floats(operands.out.y);
+  const std::size_t count = machine.layout.elements(op.x);
+  return element_kernel_of(machine, op, [count, op](auto elements, const auto& operands) {
+    const auto* const a = elements(operands.in.a);
+    const auto* const b = elements(operands.in.b);
+    auto* const y = elements(operands.out.y);
     if (op.saves_mask) {
       std::uint8_t* const mask = mask_at(operands.out.mask);
       for_each_byte(count, [=](std::size_t byte, std::size_t first, std::size_t lanes) {
@@ -118,19 +123,19 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddGradients& op) {
-  const std::size_t count = machine.layout.floats(op.x);
-  return kernel_of(machine, op, [count, op](const Operands<AddGradients>& operands) {
-    const float* const a = floats(operands.in.a);
-    const float* const b = floats(operands.in.b);
-    float* const d = floats(operands.out.d);
-    float* const copy = op.twice ? floats(operands.out.copy) : d;
+  const std::size_t count = machine.layout.elements(op.x);
+  return element_kernel_of(machine, op, [count, op](auto elements, const auto& operands) {
+    const auto* const a = elements(operands.in.a);
+    const auto* const b = elements(operands.in.b);
+    auto* const d = elements(operands.out.d);
+    auto* const copy = op.twice ? elements(operands.out.copy) : d;
     if (op.by_mask) {
       const std::uint8_t* const mask = mask_at(operands.in.y);
       for_each_byte(count, [=](std::size_t byte, std::size_t first, std::size_t lanes) {
         add_masked(a + first, b + first, mask[byte], d + first, copy + first, lanes);
       });
     } else if (op.relu) {
-      const float* const y = floats(operands.in.y);
+      const auto* const y = elements(operands.in.y);
 #pragma omp parallel for simd schedule(static)
       for (std::size_t i = 0; i < count; ++i) {
         const float sum = a[i] + b[i];
@@ -148,7 +153,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddGradients& 
 }
 
 um::Bytes saved_bytes(const Machine& machine, const AddForward& op) {
-  return um::Bytes{op.saves_mask ? (machine.layout.floats(op.x) + kBits - 1) / kBits : 0};
+  return um::Bytes{op.saves_mask ? (machine.layout.elements(op.x) + kBits - 1) / kBits : 0};
 }
 
 }  // namespace spillway::host

@@ -12,10 +12,10 @@ using Tag = dnnl::memory::format_tag;
 // would take them as images too, but its kernels for that are several times slower.
 LinearDescs describe(const Layout& layout, const LinearGeometry& geometry) {
   const std::size_t batch = geometry.x.batch;
-  return {.x = float_desc({batch, layout.padded(geometry.x.image).elements()}, Tag::ab),
-          .weights = weights_desc(layout, geometry.parameters()),
+  return {.x = layout.dense_desc({batch, layout.padded(geometry.x.image).elements()}),
+          .weights = of_type(weights_desc(layout, geometry.parameters()), layout.element_type()),
           .bias = bias_desc(layout, geometry.parameters()),
-          .y = float_desc({batch, layout.padded(geometry.features)}, Tag::ab)};
+          .y = layout.dense_desc({batch, layout.padded(geometry.features)})};
 }
 
 WeightedPrimitive weighted(const Layout& layout, const LinearGeometry& geometry,
@@ -51,8 +51,9 @@ ParameterParts parts_within(const ParameterParts& whole, const FloatRange& range
 um::Bytes copied_bytes(const Layout& layout, const LinearBackwardWeights& operation) {
   if (operation.part.count == 1) return {};
   constexpr um::Bytes kAlignment{64};
-  return um::round_up(
-      float_bytes(operation.geometry.x.batch * inputs_of(layout, operation).count()), kAlignment);
+  const Desc copied =
+      layout.dense_desc({operation.geometry.x.batch, inputs_of(layout, operation).count()});
+  return um::round_up(um::Bytes{copied.get_size()}, kAlignment);
 }
 
 // The gradient of one part of several.
@@ -62,6 +63,7 @@ class PartKernel final : public HostKernel {
   PartKernel(const Machine& machine, const LinearBackwardWeights& operation,
              std::unique_ptr<Kernel> dense)
       : HostKernel{machine, 3},
+        layout_{machine.layout},
         batch_{operation.geometry.x.batch},
         row_{machine.layout.padded(operation.geometry.x.image).elements()},
         inputs_{inputs_of(machine.layout, operation)},
@@ -71,12 +73,14 @@ class PartKernel final : public HostKernel {
  private:
   void compute(const KernelArguments& arguments) override {
     const auto operands = operands_of<LinearBackwardWeights>(arguments.operands);
-    const float* const x = floats(operands.in.x);
-    float* const copy = floats(arguments.workspace);
+    with_elements(layout_, [&](auto elements) {
+      const auto* const x = elements(operands.in.x);
+      auto* const copy = elements(arguments.workspace);
 #pragma omp parallel for schedule(static)
-    for (std::size_t n = 0; n < batch_; ++n) {
-      std::copy_n(x + n * row_ + inputs_.begin, inputs_.count(), copy + n * inputs_.count());
-    }
+      for (std::size_t n = 0; n < batch_; ++n) {
+        std::copy_n(x + n * row_ + inputs_.begin, inputs_.count(), copy + n * inputs_.count());
+      }
+    });
     const std::array<std::byte*, 3> own{arguments.workspace, operands.in.dy,
                                         operands.out.dparameters};
     KernelArguments inner = arguments;
@@ -85,6 +89,7 @@ class PartKernel final : public HostKernel {
     dense_->run(inner);
   }
 
+  Layout layout_;
   std::size_t batch_;
   std::size_t row_;
   FloatRange inputs_;
@@ -113,13 +118,15 @@ WeightedPrimitive make_primitive(const Machine& machine, const LinearBackwardWei
   ParameterParts parts = parts_of(machine.layout, geometry.parameters());
   if (operation.part.count > 1) {
     const std::size_t inputs = inputs_of(machine.layout, operation).count();
-    descs.x = float_desc({geometry.x.batch, inputs}, Tag::ab);
-    descs.weights = float_desc({machine.layout.padded(geometry.features), inputs}, Tag::ba);
+    descs.x = machine.layout.dense_desc({geometry.x.batch, inputs});
+    descs.weights = of_type(float_desc({machine.layout.padded(geometry.features), inputs}, Tag::ba),
+                            machine.layout.element_type());
     if (!operation.part.is_last()) descs.bias = {};
     parts =
         parts_within(parts, cuts_of(machine.layout, geometry.parameters()).range(operation.part));
   }
   const auto forward = linear_forward(machine.engine, descs, /*relu=*/false);
+  descs.weights = of_type(descs.weights, dnnl::memory::data_type::f32);  // their gradient
   return {.primitive = linear_backward_weights(machine.engine, descs, forward),
           .direction = Direction::kBackwardWeights,
           .block_weights = descs.weights,

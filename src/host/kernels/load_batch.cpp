@@ -5,7 +5,8 @@
 namespace spillway::host {
 namespace {
 
-void copy_image(const Layout& layout, const nets::Shape& shape, const float* image, float* x) {
+template <class T>
+void copy_image(const Layout& layout, const nets::Shape& shape, const float* image, T* x) {
   const auto& [channels, height, width, form] = shape;
   for (std::size_t c = 0; c < layout.padded(shape).channels; ++c) {
     for (std::size_t h = 0; h < height; ++h) {
@@ -19,22 +20,29 @@ void copy_image(const Layout& layout, const nets::Shape& shape, const float* ima
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LoadBatch& op) {
-  const auto load = [layout = machine.layout, op](const auto& operands, const auto& arguments) {
+  const auto load = [layout = machine.layout, op](auto elements, const auto& operands,
+                                                  const auto& arguments) {
     const Batch& batch = *arguments.context->batch;
     const std::size_t from = op.x.image.elements();
     const std::size_t first = arguments.context->first_sample;
     um::expects(has_all_samples(batch, op.x, op.labels_each, first),
                 "a batch has all samples of the step");
     const std::size_t to = layout.padded(op.x.image).elements();
-    float* const x = floats(operands.out.x);
+    const auto copy_to = [&](auto* x) {
 #pragma omp parallel for schedule(static)
-    for (std::size_t n = 0; n < op.x.batch; ++n) {
-      copy_image(layout, op.x.image, batch.images.data() + (first + n) * from, x + n * to);
+      for (std::size_t n = 0; n < op.x.batch; ++n) {
+        copy_image(layout, op.x.image, batch.images.data() + (first + n) * from, x + n * to);
+      }
+    };
+    if (op.x.image.form == nets::Form::kTokens) {
+      copy_to(floats(operands.out.x));
+    } else {
+      copy_to(elements(operands.out.x));
     }
     std::memcpy(operands.out.labels, batch.labels.data() + first * op.labels_each,
                 op.label_count() * sizeof(std::int32_t));
   };
-  return kernel_of(machine, op, load);
+  return element_kernel_of(machine, op, load);
 }
 
 }  // namespace spillway::host

@@ -54,14 +54,16 @@ class Lrn {
   // Of the thread that asks.
   [[nodiscard]] Lines& lines() { return lines_[static_cast<std::size_t>(omp_get_thread_num())]; }
 
-  void load(const float* tensor, std::size_t image, std::size_t pixel, Line& line) const {
-    const float* from = tensor + start(image, pixel);
+  template <class T>
+  void load(const T* tensor, std::size_t image, std::size_t pixel, Line& line) const {
+    const T* from = tensor + start(image, pixel);
     for (std::size_t c = 0; c < channels_; c += lanes_, from += lanes_ * pixels_) {
       std::copy_n(from, lanes_, line.channels() + c);
     }
   }
-  void store(Line& line, std::size_t image, std::size_t pixel, float* tensor) const {
-    float* to = tensor + start(image, pixel);
+  template <class T>
+  void store(Line& line, std::size_t image, std::size_t pixel, T* tensor) const {
+    T* to = tensor + start(image, pixel);
     for (std::size_t c = 0; c < channels_; c += lanes_, to += lanes_ * pixels_) {
       std::copy_n(line.channels() + c, lanes_, to);
     }
@@ -142,38 +144,40 @@ class Lrn {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnForward& op) {
-  return kernel_of(machine, op, [lrn = Lrn{machine, op}](const auto& operands) mutable {
-    const float* const x = floats(operands.in.x);
-    float* const y = floats(operands.out.y);
+  return element_kernel_of(
+      machine, op, [lrn = Lrn{machine, op}](auto elements, const auto& operands) mutable {
+        const auto* const x = elements(operands.in.x);
+        auto* const y = elements(operands.out.y);
 #pragma omp parallel for collapse(2) schedule(static)
-    for (std::size_t n = 0; n < lrn.images(); ++n) {
-      for (std::size_t p = 0; p < lrn.pixels(); ++p) {
-        Lines& line = lrn.lines();
-        lrn.load(x, n, p, line.x);
-        lrn.compute_base(line);
-        lrn.divide_by_power(line.base, line.x.channels(), line.y.channels());
-        lrn.store(line.y, n, p, y);
-      }
-    }
-  });
+        for (std::size_t n = 0; n < lrn.images(); ++n) {
+          for (std::size_t p = 0; p < lrn.pixels(); ++p) {
+            Lines& line = lrn.lines();
+            lrn.load(x, n, p, line.x);
+            lrn.compute_base(line);
+            lrn.divide_by_power(line.base, line.x.channels(), line.y.channels());
+            lrn.store(line.y, n, p, y);
+          }
+        }
+      });
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const LrnBackward& op) {
-  return kernel_of(machine, op, [lrn = Lrn{machine, op}](const auto& operands) mutable {
-    float* const dx = floats(operands.out.dx);
+  return element_kernel_of(machine, op,
+                           [lrn = Lrn{machine, op}](auto elements, const auto& operands) mutable {
+                             auto* const dx = elements(operands.out.dx);
 #pragma omp parallel for collapse(2) schedule(static)
-    for (std::size_t n = 0; n < lrn.images(); ++n) {
-      for (std::size_t p = 0; p < lrn.pixels(); ++p) {
-        Lines& line = lrn.lines();
-        lrn.load(floats(operands.in.x), n, p, line.x);
-        lrn.load(floats(operands.in.y), n, p, line.y);
-        lrn.load(floats(operands.in.dy), n, p, line.dy);
-        lrn.compute_base(line);
-        lrn.differentiate(line);
-        lrn.store(line.dy, n, p, dx);
-      }
-    }
-  });
+                             for (std::size_t n = 0; n < lrn.images(); ++n) {
+                               for (std::size_t p = 0; p < lrn.pixels(); ++p) {
+                                 Lines& line = lrn.lines();
+                                 lrn.load(elements(operands.in.x), n, p, line.x);
+                                 lrn.load(elements(operands.in.y), n, p, line.y);
+                                 lrn.load(elements(operands.in.dy), n, p, line.dy);
+                                 lrn.compute_base(line);
+                                 lrn.differentiate(line);
+                                 lrn.store(line.dy, n, p, dx);
+                               }
+                             }
+                           });
 }
 
 }  // namespace spillway::host

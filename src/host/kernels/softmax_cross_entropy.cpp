@@ -62,6 +62,7 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
   SoftmaxCrossEntropyKernel(const Machine& machine, const Op& op)
       : HostKernel{machine, operand_count(op)},
         op_{op},
+        layout_{machine.layout},
         positions_{machine.layout, op.x},
         classes_{op.x.image.channels} {}
 
@@ -79,21 +80,23 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
     const float share = share_of(labels, *arguments.context);
     auto* const samples = reinterpret_cast<Sample*>(arguments.workspace);
     ThreadFloats rows{classes_};
+    with_elements(layout_, [&](auto elements) {
 #pragma omp parallel
-    {
-      const Row row = rows.mine();
+      {
+        const Row row = rows.mine();
 #pragma omp for schedule(static)
-      for (std::size_t n = 0; n < positions_.count; ++n) {
-        take(floats(operands.in.logits), n, row);
-        const float maximum = largest(row);
-        const double sum = exponential_sum(row, maximum);
-        samples[n] = judge(row, labels[n], maximum, sum);
-        if constexpr (kIsTraining) {
-          differentiate(labels[n], maximum, sum, share, row);
-          put(row, n, floats(operands.out.dlogits));
+        for (std::size_t n = 0; n < positions_.count; ++n) {
+          take(elements(operands.in.logits), n, row);
+          const float maximum = largest(row);
+          const double sum = exponential_sum(row, maximum);
+          samples[n] = judge(row, labels[n], maximum, sum);
+          if constexpr (kIsTraining) {
+            differentiate(labels[n], maximum, sum, share, row);
+            put(row, n, elements(operands.out.dlogits));
+          }
         }
       }
-    }
+    });
     write_result(samples, kIsTraining ? share : 1.F, floats(operands.out.result));
   }
 
@@ -107,12 +110,14 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
     return count > 0 ? weight / static_cast<float>(count) : 0.F;
   }
 
-  void take(const float* logits, std::size_t position, Row row) const {
+  template <class T>
+  void take(const T* logits, std::size_t position, Row row) const {
     for (std::size_t c = 0; c < classes_; ++c) row[c] = logits[positions_.place(position, c)];
   }
 
   // May go over the logits, which have been taken.
-  void put(Row row, std::size_t position, float* gradient) const {
+  template <class T>
+  void put(Row row, std::size_t position, T* gradient) const {
     for (std::size_t c = 0; c < positions_.channels; ++c) {
       gradient[positions_.place(position, c)] = c < classes_ ? row[c] : 0.F;
     }
@@ -142,6 +147,7 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
   }
 
   Op op_;
+  Layout layout_;
   Positions positions_;
   std::size_t classes_;
 };

@@ -30,17 +30,18 @@ struct Strips {
 };
 
 // y = y + bias, then with kRelu max(0, y).
-template <bool kRelu>
-void finish(const Strips& strips, const float* bias, float* y) {
+template <bool kRelu, class T>
+void finish(const Strips& strips, const float* bias, T* y) {
 #pragma omp parallel for collapse(2) schedule(static)
   for (std::size_t n = 0; n < strips.batch; ++n) {
     for (std::size_t block = 0; block < strips.blocks; ++block) {
-      float* const strip = y + strips.begin(n, block);
+      T* const strip = y + strips.begin(n, block);
       for (std::size_t pixel = 0; pixel < strips.pixels; ++pixel) {
         for (std::size_t lane = 0; lane < strips.lanes; ++lane) {
-          float& value = strip[pixel * strips.lanes + lane];
+          T& place = strip[pixel * strips.lanes + lane];
+          float value = place;
           if (bias != nullptr) value += bias[block * strips.lanes + lane];
-          if (kRelu && value < 0.F) value = 0.F;
+          place = kRelu && value < 0.F ? 0.F : value;
         }
       }
     }
@@ -48,16 +49,17 @@ void finish(const Strips& strips, const float* bias, float* y) {
 }
 
 // Of each channel of dy. Each sum by one thread, in order.
-void sum_channels(const Strips& strips, const float* dy, float* sums) {
+template <class T>
+void sum_channels(const Strips& strips, const T* dy, float* sums) {
   constexpr std::size_t kMaxLanes = 16;
 #pragma omp parallel for schedule(static)
   for (std::size_t block = 0; block < strips.blocks; ++block) {
     std::array<double, kMaxLanes> partial{};
     for (std::size_t n = 0; n < strips.batch; ++n) {
-      const float* const strip = dy + strips.begin(n, block);
+      const T* const strip = dy + strips.begin(n, block);
       for (std::size_t pixel = 0; pixel < strips.pixels; ++pixel) {
         for (std::size_t lane = 0; lane < strips.lanes; ++lane) {
-          partial[lane] += static_cast<double>(strip[pixel * strips.lanes + lane]);
+          partial[lane] += static_cast<double>(float{strip[pixel * strips.lanes + lane]});
         }
       }
     }
@@ -104,17 +106,20 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const WeightedPrimitive& weighted) {
   const TransposedConvolutionGeometry& g = operation.geometry;
   if (takes_loops(g, weighted)) return make_loops(machine, operation);
-  return kernel_of(machine, operation,
-                   [parts = parts_of(machine.layout, g.parameters()), strips = Strips{machine, g.y},
-                    relu = operation.relu, adjoint = make_kernel(machine, weighted)](
-                       const auto& operands, const auto& arguments) {
-                     adjoint->run(arguments);
-                     if (parts.second == 0 && !relu) return;
-                     const float* const bias =
-                         parts.second == 0 ? nullptr
-                                           : floats(operands.in.parameters) + parts.second_begin;
-                     (relu ? finish<true> : finish<false>)(strips, bias, floats(operands.out.y));
-                   });
+  // shared: kernels are copied
+  const std::shared_ptr<Kernel> own = make_kernel(machine, weighted);
+  return element_kernel_of(
+      machine, operation,
+      [parts = parts_of(machine.layout, g.parameters()), strips = Strips{machine, g.y},
+       relu = operation.relu,
+       adjoint = own](auto elements, const auto& operands, const auto& arguments) {
+        using T = typename decltype(elements)::Type;
+        adjoint->run(arguments);
+        if (parts.second == 0 && !relu) return;
+        const float* const bias =
+            parts.second == 0 ? nullptr : floats(operands.in.parameters) + parts.second_begin;
+        (relu ? finish<true, T> : finish<false, T>)(strips, bias, elements(operands.out.y));
+      });
 }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const TransposedConvolutionBackwardData& /*operation*/,
@@ -127,10 +132,12 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine,
                                     const WeightedPrimitive& weighted) {
   const TransposedConvolutionGeometry& g = operation.geometry;
   if (takes_loops(g, weighted)) return make_loops(machine, operation);
-  return kernel_of(
+  // shared: kernels are copied
+  const std::shared_ptr<Kernel> own = make_kernel(machine, weighted);
+  return element_kernel_of(
       machine, operation,
       [parts = parts_of(machine.layout, g.parameters()), strips = Strips{machine, g.y},
-       adjoint = make_kernel(machine, weighted)](const auto& operands, const auto& arguments) {
+       adjoint = own](auto elements, const auto& operands, const auto& arguments) {
         const std::array<std::byte*, 3> swapped{operands.in.dy, operands.in.x,
                                                 operands.out.dparameters};
         KernelArguments of_adjoint = arguments;
@@ -139,7 +146,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine,
         float* const gradient = floats(operands.out.dparameters);
         zero_gaps(parts, gradient);
         if (parts.second > 0) {
-          sum_channels(strips, floats(operands.in.dy), gradient + parts.second_begin);
+          sum_channels(strips, elements(operands.in.dy), gradient + parts.second_begin);
         }
       });
 }

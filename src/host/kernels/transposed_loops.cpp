@@ -52,13 +52,15 @@ class Pixels {
         lanes_{layout.lanes(shape.image)},
         channels_{shape.image.channels} {}
 
-  void take(const float* tensor, std::size_t n, std::size_t row, std::size_t column,
+  template <class T>
+  void take(const T* tensor, std::size_t n, std::size_t row, std::size_t column,
             float* values) const {
     for (std::size_t c = 0; c < channels_; ++c) values[c] = tensor[place(n, c, row, column)];
   }
   // Padding channels become zero.
+  template <class T>
   void put(const float* values, std::size_t n, std::size_t row, std::size_t column,
-           float* tensor) const {
+           T* tensor) const {
     for (std::size_t c = 0; c < image_.channels; ++c) {
       tensor[place(n, c, row, column)] = c < channels_ ? values[c] : 0.F;
     }
@@ -149,8 +151,10 @@ class ForwardLoops final : public Loops {
       for (std::size_t n = 0; n < g_.y.batch; ++n) {
         for (std::size_t row = 0; row < g_.y.image.height; ++row) {
           start(bias, sums);
-          add_row(floats(operands.in.x), weights, n, row, pixel, sums);
-          write_row(n, row, sums, floats(operands.out.y));
+          with_elements(layout_, [&](auto elements) {
+            add_row(elements(operands.in.x), weights, n, row, pixel, sums);
+            write_row(n, row, sums, elements(operands.out.y));
+          });
         }
       }
     }
@@ -161,7 +165,8 @@ class ForwardLoops final : public Loops {
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = bias == nullptr ? 0.F : bias[i % out];
   }
 
-  void add_row(const float* x, const float* weights, std::size_t n, std::size_t row,
+  template <class T>
+  void add_row(const T* x, const float* weights, std::size_t n, std::size_t row,
                std::span<float> pixel, std::span<float> sums) const {
     const std::size_t in = g_.x.image.channels;
     const std::size_t out = g_.y.image.channels;
@@ -179,7 +184,8 @@ class ForwardLoops final : public Loops {
     }
   }
 
-  void write_row(std::size_t n, std::size_t row, std::span<float> sums, float* y) const {
+  template <class T>
+  void write_row(std::size_t n, std::size_t row, std::span<float> sums, T* y) const {
     if (relu_) {
       for (float& sum : sums) sum = sum < 0.F ? 0.F : sum;
     }
@@ -199,9 +205,16 @@ class BackwardWeightsLoops final : public Loops {
  private:
   void compute(const KernelArguments& arguments) override {
     const auto operands = operands_of<TransposedConvolutionBackwardWeights>(arguments.operands);
-    const float* const x = floats(operands.in.x);
-    const float* const dy = floats(operands.in.dy);
     auto* const gradient = reinterpret_cast<float*>(arguments.workspace);
+    with_elements(layout_, [&](auto elements) {
+      differentiate(elements(operands.in.x), elements(operands.in.dy), gradient);
+    });
+    import_block(layout_, g_.parameters(), std::span{gradient, element_count(g_.parameters())},
+                 floats(operands.out.dparameters));
+  }
+
+  template <class T>
+  void differentiate(const T* x, const T* dy, float* gradient) const {
     const std::size_t out = g_.y.image.channels;
     const std::size_t in = g_.x.image.channels;
     const std::size_t taps = taps_of(g_);
@@ -226,8 +239,6 @@ class BackwardWeightsLoops final : public Loops {
       }
     }
     if (g_.bias) sum_channels(dy, gradient + weights_of(g_));
-    import_block(layout_, g_.parameters(), std::span{gradient, element_count(g_.parameters())},
-                 floats(operands.out.dparameters));
   }
 
   // Pixels of x and of y that this tap joins.
@@ -246,7 +257,8 @@ class BackwardWeightsLoops final : public Loops {
     }
   }
 
-  void sum_channels(const float* dy, float* result) const {
+  template <class T>
+  void sum_channels(const T* dy, float* result) const {
     std::vector<float> pixel(g_.y.image.channels);
     std::vector<double> sums(g_.y.image.channels);
     for (std::size_t n = 0; n < g_.y.batch; ++n) {

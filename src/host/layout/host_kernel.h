@@ -55,6 +55,22 @@ template <class Op, class Body>
   });
 }
 
+/// Likewise, a kernel that calls `body` with the ElementsOf its tensors in front.
+template <class Op, class Body>
+[[nodiscard]] std::unique_ptr<Kernel> element_kernel_of(const Machine& machine, const Op& op,
+                                                        Body body) {
+  return with_elements(machine.layout, [&](auto elements) {
+    return kernel_of(
+        machine, op, [elements, body](const auto& operands, const auto& arguments) mutable {
+          if constexpr (std::invocable<Body&, decltype(elements), decltype(operands)>) {
+            body(elements, operands);
+          } else {
+            body(elements, operands, arguments);
+          }
+        });
+  });
+}
+
 /// An operand as floats.
 [[nodiscard]] inline float* floats(std::byte* operand) { return reinterpret_cast<float*>(operand); }
 

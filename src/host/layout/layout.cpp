@@ -4,14 +4,25 @@
 
 namespace spillway::host {
 
-Layout::Layout(std::size_t block) : block_{block} {
+Layout::Layout(std::size_t block, Precision precision) : block_{block}, precision_{precision} {
   um::expects(block == 16 || block == 8 || block == 1, "oneDNN has blocks of 16, 8 and 1 channels");
+  um::expects(precision != Precision::kTf32, "elements are floats or bfloat16");
 }
 
-Layout Layout::of_this_machine() {
-  if (has_instructions(dnnl::cpu_isa::avx512_core)) return Layout{16};
-  if (has_instructions(dnnl::cpu_isa::sse41)) return Layout{8};
-  return Layout{1};
+Layout Layout::of_this_machine(Precision precision) {
+  if (has_instructions(dnnl::cpu_isa::avx512_core)) return Layout{16, precision};
+  if (has_instructions(dnnl::cpu_isa::sse41)) return Layout{8, precision};
+  return Layout{1, precision};
+}
+
+dnnl::memory::data_type Layout::element_type() const {
+  return is_bf16() ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+Desc Layout::dense_desc(std::initializer_list<std::size_t> sizes) const {
+  um::expects(sizes.size() == 1 || sizes.size() == 2, "a row or a matrix");
+  return {dims(sizes), element_type(),
+          sizes.size() == 1 ? dnnl::memory::format_tag::a : dnnl::memory::format_tag::ab};
 }
 
 dnnl::memory::format_tag Layout::tag(std::size_t channels) const {
@@ -22,12 +33,12 @@ dnnl::memory::format_tag Layout::tag(std::size_t channels) const {
 
 Desc Layout::desc(const TensorShape& shape) const {
   const auto& [channels, height, width, form] = shape.image;
-  return float_desc({shape.batch, padded(channels), height, width}, tag(channels));
+  return {dims({shape.batch, padded(channels), height, width}), element_type(), tag(channels)};
 }
 
 Desc Layout::unpadded_desc(const TensorShape& shape) const {
   const auto& [channels, height, width, form] = shape.image;
-  return float_desc({shape.batch, channels, height, width}, tag(channels));
+  return {dims({shape.batch, channels, height, width}), element_type(), tag(channels)};
 }
 
 }  // namespace spillway::host

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 
 #include "src/host/layout/onednn.h"
+#include "src/ops/bfloat16.h"
+#include "src/ops/precision.h"
 #include "src/ops/tensor.h"
 
 namespace spillway::host {
@@ -11,13 +14,16 @@ namespace spillway::host {
 /// of b, the floats of one vector register (oneDNN's nChw16c and nChw8c), since oneDNN's fast
 /// kernels take nothing else. Images (three channels, and with AVX-512 also one or two) lie as
 /// dense (N, C, H, W). Sequences lie as (N, tokens, C), C padded likewise, so that tokens are rows
-/// of a matrix; the numbers of tokens lie densely.
+/// of a matrix. The elements are floats, with Precision::kBf16 bfloat16. The numbers of tokens are
+/// floats in each precision, densely.
 class Layout {
  public:
-  /// Requires: `block` is 16, 8 or 1; 1 leaves all tensors dense.
-  explicit Layout(std::size_t block);
+  /// Requires: `block` is 16, 8 or 1; 1 leaves all tensors dense. `precision` is fp32 or bf16.
+  explicit Layout(std::size_t block, Precision precision = Precision::kFp32);
   /// What oneDNN's kernels for this machine's instruction set want.
-  [[nodiscard]] static Layout of_this_machine();
+  [[nodiscard]] static Layout of_this_machine(Precision precision = Precision::kFp32);
+
+  [[nodiscard]] bool is_bf16() const { return precision_ == Precision::kBf16; }
 
   [[nodiscard]] std::size_t block() const { return block_; }
   [[nodiscard]] bool is_dense(std::size_t channels) const {
@@ -39,16 +45,24 @@ class Layout {
             .width = image.width,
             .form = image.form};
   }
-  /// Floats of a tensor, padding included.
-  [[nodiscard]] std::size_t floats(const TensorShape& shape) const {
+  /// Elements of a tensor, padding included.
+  [[nodiscard]] std::size_t elements(const TensorShape& shape) const {
     return shape.batch * padded(shape.image).elements();
   }
-  /// Where an element lies within its image, in floats; `channel` may be a padding channel.
+  [[nodiscard]] um::Bytes tensor_bytes(const TensorShape& shape) const {
+    const bool has_floats = !is_bf16() || shape.image.form == nets::Form::kTokens;
+    return um::Bytes{elements(shape) * (has_floats ? sizeof(float) : sizeof(Bfloat16))};
+  }
+  /// Where an element lies within its image, in elements; `channel` may be a padding channel.
   [[nodiscard]] std::size_t index(const nets::Shape& image, std::size_t channel, std::size_t row,
                                   std::size_t column) const {
     const std::size_t b = lanes(image);
     return ((channel / b * image.height + row) * image.width + column) * b + channel % b;
   }
+  /// What oneDNN calls the type of the elements.
+  [[nodiscard]] dnnl::memory::data_type element_type() const;
+  /// A matrix or a row of elements for oneDNN.
+  [[nodiscard]] Desc dense_desc(std::initializer_list<std::size_t> sizes) const;
   /// The tensor for oneDNN; padding channels are channels like the others.
   [[nodiscard]] Desc desc(const TensorShape& shape) const;
   /// The same memory, in which padding channels are oneDNN's own padding: it leaves them out and
@@ -59,6 +73,20 @@ class Layout {
   [[nodiscard]] dnnl::memory::format_tag tag(std::size_t channels) const;
 
   std::size_t block_;
+  Precision precision_;
 };
+
+/// Elements of a tensor: float or Bfloat16.
+template <class T>
+struct ElementsOf {
+  using Type = T;
+  [[nodiscard]] T* operator()(std::byte* operand) const { return reinterpret_cast<T*>(operand); }
+};
+
+/// What `use` returns when it is called with the ElementsOf a layout's tensors.
+template <class Use>
+decltype(auto) with_elements(const Layout& layout, const Use& use) {
+  return layout.is_bf16() ? use(ElementsOf<Bfloat16>{}) : use(ElementsOf<float>{});
+}
 
 }  // namespace spillway::host

@@ -24,6 +24,16 @@ primitive_attr attributes(bool relu = false) {
   return attr;
 }
 
+// Of a primitive that adds its result to what is there.
+primitive_attr sum_attributes(bool adds) {
+  primitive_attr attr = attributes();
+  if (!adds) return attr;
+  dnnl::post_ops ops;
+  ops.append_sum(1.F);
+  attr.set_post_ops(ops);
+  return attr;
+}
+
 dnnl::normalization_flags norm_flags(NormMode mode, bool relu) {
   using Flags = dnnl::normalization_flags;
   Flags flags = Flags::use_scale | Flags::use_shift;
@@ -79,8 +89,17 @@ Desc float_desc(std::initializer_list<std::size_t> sizes, dnnl::memory::format_t
 
 #if DNNL_VERSION_MAJOR >= 3
 
-Desc any_format(const Desc& desc) {
-  return {desc.get_dims(), desc.get_data_type(), dnnl::memory::format_tag::any};
+Desc any_format(const Desc& desc, dnnl::memory::data_type type) {
+  return {desc.get_dims(), type, dnnl::memory::format_tag::any};
+}
+
+Desc of_type(const Desc& desc, dnnl::memory::data_type type) {
+  return {desc.get_dims(), type, desc.get_strides()};
+}
+
+dnnl::matmul::primitive_desc product(const engine& engine, const Desc& a, const Desc& b,
+                                     const Desc& c, bool adds) {
+  return {engine, a, b, c, sum_attributes(adds)};
 }
 
 dnnl::convolution_forward::primitive_desc convolution_forward(const engine& engine,
@@ -170,8 +189,19 @@ dnnl::eltwise_backward::primitive_desc eltwise_backward(
 
 #else
 
-Desc any_format(const Desc& desc) {
-  return {desc.dims(), desc.data_type(), dnnl::memory::format_tag::any};
+Desc any_format(const Desc& desc, dnnl::memory::data_type type) {
+  return {desc.dims(), type, dnnl::memory::format_tag::any};
+}
+
+Desc of_type(const Desc& desc, dnnl::memory::data_type type) {
+  Desc typed = desc;
+  typed.data.data_type = dnnl::memory::convert_to_c(type);
+  return typed;
+}
+
+dnnl::matmul::primitive_desc product(const engine& engine, const Desc& a, const Desc& b,
+                                     const Desc& c, bool adds) {
+  return {{a, b, c}, sum_attributes(adds), engine};
 }
 
 dnnl::convolution_forward::primitive_desc convolution_forward(const engine& engine,
@@ -267,17 +297,23 @@ dnnl::eltwise_backward::primitive_desc eltwise_backward(
 
 #endif
 
-void multiply(const ProductSizes& sizes, const Matrix& a, const Matrix& b, float* c,
-              std::size_t stride, float scale, bool adds) {
+bool multiply(const ProductSizes& sizes, const Matrix& a, const Matrix& b, float* c,
+              std::size_t stride, float scale, bool adds) noexcept {
   const auto signed_of = [](std::size_t n) { return static_cast<dnnl_dim_t>(n); };
   const auto letter = [](const Matrix& m) { return m.transposed ? 'T' : 'N'; };
   const dnnl::status status =
       dnnl::sgemm(letter(a), letter(b), signed_of(sizes.rows), signed_of(sizes.columns),
                   signed_of(sizes.inner), scale, a.numbers, signed_of(a.stride), b.numbers,
                   signed_of(b.stride), adds ? 1.F : 0.F, c, signed_of(stride));
-  if (status == dnnl::status::success) return;
+  return status == dnnl::status::success;
+}
+
+void expect_products(bool had_memory) {
+  if (had_memory) return;
   throw um::Error{"oneDNN could not multiply two matrices: it had no memory for that"};
 }
+
+Desc transposed(const Desc& matrix) { return matrix.permute_axes({1, 0}); }
 
 dnnl::reorder::primitive_desc reorder(const engine& engine, const Desc& from, const Desc& to) {
   return {engine, from, engine, to, attributes()};

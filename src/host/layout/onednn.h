@@ -30,7 +30,11 @@ using Dims = dnnl::memory::dims;
                               dnnl::memory::format_tag tag);
 
 /// The same sizes in whichever format a primitive likes best.
-[[nodiscard]] Desc any_format(const Desc& desc);
+[[nodiscard]] Desc any_format(const Desc& desc, dnnl::memory::data_type type);
+/// The same sizes and format, of elements of another type. Requires: a plain format, as ab or ba.
+[[nodiscard]] Desc of_type(const Desc& desc, dnnl::memory::data_type type);
+/// The same matrix, rows for columns.
+[[nodiscard]] Desc transposed(const Desc& matrix);
 
 /// What the three convolution primitives share. An empty `bias` is no bias.
 struct ConvolutionDescs {
@@ -93,9 +97,16 @@ struct ProductSizes {
   std::size_t inner;
 };
 /// c = scale a b, or with `adds` c += scale a b; rows of c are `stride` apart. Within a parallel
-/// region the calling thread works alone. Throws: um::Error when it has no memory for that.
-void multiply(const ProductSizes& sizes, const Matrix& a, const Matrix& b, float* c,
-              std::size_t stride, float scale, bool adds);
+/// region the calling thread works alone. Returns false when it has no memory for that.
+[[nodiscard]] bool multiply(const ProductSizes& sizes, const Matrix& a, const Matrix& b, float* c,
+                            std::size_t stride, float scale, bool adds) noexcept;
+/// Throws: um::Error unless all products of a kernel `had_memory`.
+void expect_products(bool had_memory);
+
+/// A primitive for the product of a (rows, inner) and b (inner, columns), which the memory it is
+/// given for c (rows, columns) gets; with `adds` it is added to what c has.
+[[nodiscard]] dnnl::matmul::primitive_desc product(const dnnl::engine& engine, const Desc& a,
+                                                   const Desc& b, const Desc& c, bool adds);
 
 enum class NormMode {
   kTraining,  ///< computes the batch's statistics

@@ -10,7 +10,7 @@
 #include "src/cuda/layout/staged_batch.h"
 #include "src/cuda/layout/step_numbers.h"
 #include "tests/src/cuda/device_block.h"
-#include "tests/src/cuda/tested_precision.h"
+#include "tests/src/cuda/tolerances.h"
 
 namespace spillway::cuda {
 
@@ -243,7 +243,7 @@ class OperationRunner : public ::testing::Test {
     }
   }
   static void put(std::vector<std::byte>& bytes, std::size_t element, float value) {
-    const Bfloat16 half = to_bfloat16(value);
+    const Bfloat16 half = value;
     if (is_bf16()) {
       std::memcpy(bytes.data() + element * sizeof half, &half, sizeof half);
     } else {
@@ -255,7 +255,7 @@ class OperationRunner : public ::testing::Test {
     Bfloat16 half;
     if (is_bf16()) {
       std::memcpy(&half, bytes.data() + element * sizeof half, sizeof half);
-      return to_float(half);
+      return half;
     }
     std::memcpy(&value, bytes.data() + element * sizeof value, sizeof value);
     return value;

@@ -28,7 +28,7 @@ spillway_test(cuda_planning_tests
   LINK spillway::cuda_backend cudnn_listing golden_files
   TIMEOUT 300)
 spillway_test(cuda_layout_tests
-  SOURCES src/cuda/layout/bfloat16_test.cpp src/cuda/layout/layout_test.cpp
+  SOURCES src/cuda/layout/layout_test.cpp
           src/cuda/layout/parameter_layout_test.cpp
   LINK spillway::cuda_backend)
 spillway_test(cuda_kernel_tests GPU

@@ -69,14 +69,12 @@ class Block {
   std::vector<std::byte> bytes_;
 };
 
-/// Tensors hold floats here.
-inline Values rounded(Values values) { return values; }
-inline bool has_float_tensors() { return true; }
-inline constexpr bool kIsCuda = false;
-
 /// Runs operations on the host backend and moves values in and out of its layout.
 class KernelRunner : public ::testing::Test {
  protected:
+  explicit KernelRunner(Precision precision = Precision::kFp32)
+      : backend_{std::min<std::size_t>(usable_cpus(), 2), precision} {}
+
   [[nodiscard]] const HostBackend& backend() const { return backend_; }
 
   /// Bytes that a kernel writes, and numbers that it reads, which are no tensor.
@@ -93,22 +91,26 @@ class KernelRunner : public ::testing::Test {
   }
   [[nodiscard]] Block tensor(const TensorShape& shape, const Values& values) const {
     Block block = tensor(shape);
-    std::fill(block.floats().begin(), block.floats().end(), 0.F);
-    for_each(shape, [&](std::size_t canonical, std::size_t stored) {
-      block.floats()[stored] = static_cast<float>(values[canonical]);
+    std::fill_n(block.data(), backend_.tensor_bytes(shape).count(), std::byte{});
+    with_numbers(shape, block, [&](auto* numbers) {
+      for_each(shape, [&](std::size_t canonical, std::size_t stored) {
+        numbers[stored] = static_cast<float>(values[canonical]);
+      });
     });
     return block;
   }
   /// The values of a tensor. Fails the test unless its padding is zero.
   [[nodiscard]] Values values(const TensorShape& shape, Block& block) const {
     Values result(shape.elements());
-    std::vector<float> rest{block.floats().begin(), block.floats().end()};
-    for_each(shape, [&](std::size_t canonical, std::size_t stored) {
-      result[canonical] = static_cast<double>(block.floats()[stored]);
-      rest[stored] = 0;
+    with_numbers(shape, block, [&](const auto* numbers) {
+      std::vector<float> rest{numbers, numbers + backend_.layout().elements(shape)};
+      for_each(shape, [&](std::size_t canonical, std::size_t stored) {
+        result[canonical] = static_cast<double>(rest[stored]);
+        rest[stored] = 0;
+      });
+      EXPECT_TRUE(std::all_of(rest.begin(), rest.end(), [](float value) { return value == 0; }))
+          << "padding of the tensor is zero";
     });
-    EXPECT_TRUE(std::all_of(rest.begin(), rest.end(), [](float value) { return value == 0; }))
-        << "padding of the tensor is zero";
     return result;
   }
 
@@ -217,6 +219,15 @@ class KernelRunner : public ::testing::Test {
     for (Block& block : blocks) addresses.push_back(block.data());
     return addresses;
   }
+  // The numbers of tokens are floats in each precision.
+  template <class Use>
+  void with_numbers(const TensorShape& shape, Block& block, const Use& use) const {
+    if (shape.image.form == nets::Form::kTokens) {
+      use(reinterpret_cast<float*>(block.data()));
+    } else {
+      with_elements(backend_.layout(), [&](auto elements) { use(elements(block.data())); });
+    }
+  }
   template <class Visit>
   void for_each(const TensorShape& shape, const Visit& visit) const {
     const auto& [channels, height, width, form] = shape.image;
@@ -234,7 +245,7 @@ class KernelRunner : public ::testing::Test {
     }
   }
 
-  HostBackend backend_{std::min<std::size_t>(usable_cpus(), 2)};
+  HostBackend backend_;
 };
 
 /// Fails the test unless each value is within `tolerance` of the expected one.
@@ -251,12 +262,6 @@ inline void expect_near(const Values& actual, const Values& expected, double tol
 /// roundings of numbers around 1.
 inline double sum_tolerance(std::size_t terms) {
   return 4.0 * static_cast<double>(std::max<std::size_t>(terms, 8)) * std::ldexp(1.0, -24);
-}
-
-/// The same of what a layer with weights sums, which the host multiplies as floats.
-inline double product_tolerance(std::size_t terms) { return sum_tolerance(terms); }
-inline void expect_products(const Values& actual, const Values& expected, double tolerance) {
-  expect_near(actual, expected, tolerance);
 }
 
 }  // namespace spillway::host

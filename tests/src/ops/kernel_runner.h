@@ -11,7 +11,7 @@
 #elif defined(SPILLWAY_KERNELS_ON_PROCESSOR)
 #include "tests/src/cuda/processor/kernel_runner.h"
 #else
-#include "tests/src/host/kernel_runner.h"
+#include "tests/src/host/tested_kernels.h"
 #endif
 
 namespace spillway::test {
@@ -19,7 +19,7 @@ namespace spillway::test {
 #if defined(SPILLWAY_KERNELS_OF_CUDA) || defined(SPILLWAY_KERNELS_ON_PROCESSOR)
 namespace tested = cuda;
 #else
-namespace tested = host;
+namespace tested = host_tested;
 #endif
 
 using host::channel_of;
@@ -39,13 +39,9 @@ using host::to_floats;
 using host::Values;
 using tested::Block;
 using tested::expect_near;
-using tested::expect_products;
-using tested::has_float_tensors;
 using tested::KernelRunner;
 using tested::kIsCuda;
 using tested::product_tolerance;
-using tested::random_values;
-using tested::rounded;
 
 /// Whether a numeric_gradient() by these costs a test no time to speak of.
 [[nodiscard]] inline bool are_few(const Values& values) { return values.size() <= 1000; }

@@ -6,6 +6,8 @@
 
 #include "src/host/kernels/sequences/token_rows.h"
 #include "src/host/layout/host_kernel.h"
+#include "src/host/layout/onednn.h"
+#include "src/ops/bfloat16.h"
 #include "src/ops/dropout_mask.h"
 
 namespace spillway::host {
@@ -27,7 +29,7 @@ struct AttentionTiles {
         y_rows{layout, op.y()},
         scale{1.F / std::sqrt(static_cast<float>(width))} {}
 
-  /// Where the first token of sample `n` has what a head needs, in floats.
+  /// Where the first token of sample `n` has what a head needs, in elements.
   [[nodiscard]] std::size_t query(std::size_t n, std::size_t head) const {
     return n * tokens * x_rows.stride + head * width;
   }
@@ -70,6 +72,48 @@ struct TokenRange {
 
   [[nodiscard]] std::size_t end() const { return first + count; }
 };
+
+/// Rows of a head, `width` wide, for products: as they lie in the tensor.
+[[nodiscard]] inline Matrix rows_for_products(const float* rows, std::size_t stride,
+                                              const TokenRange& /*tokens*/, std::size_t /*width*/,
+                                              float* /*room*/) {
+  return {.numbers = rows, .stride = stride};
+}
+/// Likewise of bfloat16: as floats, in `room` for tokens.count x width of them.
+[[nodiscard]] inline Matrix rows_for_products(const Bfloat16* rows, std::size_t stride,
+                                              const TokenRange& tokens, std::size_t width,
+                                              float* room) {
+  for (std::size_t i = 0; i < tokens.count; ++i) {
+    const Bfloat16* const row = rows + i * stride;
+    for (std::size_t c = 0; c < width; ++c) room[i * width + c] = row[c];
+  }
+  return {.numbers = room, .stride = width};
+}
+
+/// Where sums for rows of a head are made, `stride` apart.
+struct RowSums {
+  float* numbers;
+  std::size_t stride;
+};
+/// In the tensor itself.
+[[nodiscard]] inline RowSums row_sums(float* rows, std::size_t stride, std::size_t /*width*/,
+                                      float* /*room*/) {
+  return {.numbers = rows, .stride = stride};
+}
+/// In `room`, for rows of bfloat16, which put_rows() writes.
+[[nodiscard]] inline RowSums row_sums(Bfloat16* /*rows*/, std::size_t /*stride*/, std::size_t width,
+                                      float* room) {
+  return {.numbers = room, .stride = width};
+}
+inline void put_rows(const RowSums& /*sums*/, std::size_t /*count*/, std::size_t /*width*/,
+                     const float* /*rows*/, std::size_t /*stride*/) {}
+inline void put_rows(const RowSums& sums, std::size_t count, std::size_t width, Bfloat16* rows,
+                     std::size_t stride) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const float* const sum = sums.numbers + i * sums.stride;
+    for (std::size_t c = 0; c < width; ++c) rows[i * stride + c] = sum[c];
+  }
+}
 
 /// Multiplies the weights of one query, for `keys.count` keys, by the factors of dropout. `pixel`
 /// is the query's place in attention_mask().

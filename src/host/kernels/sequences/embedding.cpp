@@ -19,13 +19,14 @@ bool is_row(float token, std::size_t vocabulary) {
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingForward& op) {
   const TokenRows rows{machine.layout, op.y};
-  return kernel_of(machine, op, [rows, vocabulary = op.vocabulary](const auto& operands) {
+  const std::size_t vocabulary = op.vocabulary;
+  return element_kernel_of(machine, op, [rows, vocabulary](auto elements, const auto& operands) {
     const float* const tokens = floats(operands.in.tokens);
     const float* const table = floats(operands.in.parameters);
-    float* const y = floats(operands.out.y);
+    auto* const y = elements(operands.out.y);
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < rows.count; ++i) {
-      float* const row = y + i * rows.stride;
+      auto* const row = y + i * rows.stride;
       if (is_row(tokens[i], vocabulary)) {
         std::copy_n(table + static_cast<std::size_t>(tokens[i]) * rows.stride, rows.stride, row);
       } else {
@@ -41,9 +42,9 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingForwa
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingBackward& op) {
   const TokenRows rows{machine.layout, op.y};
   const std::size_t total = parts_of(machine.layout, op.forward().parameters()).total;
-  const auto add = [rows, total, op](const auto& operands) {
+  const auto add = [rows, total, op](auto elements, const auto& operands) {
     const float* const tokens = floats(operands.in.tokens);
-    const float* const dy = floats(operands.in.dy);
+    const auto* const dy = elements(operands.in.dy);
     float* const table = floats(operands.out.dparameters);
     if (!op.accumulates) {
 #pragma omp parallel for simd schedule(static)
@@ -55,12 +56,12 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const EmbeddingBackw
       for (std::size_t i = 0; i < rows.count; ++i) {
         if (!is_row(tokens[i], op.vocabulary)) continue;
         float* const sum = table + static_cast<std::size_t>(tokens[i]) * rows.stride;
-        const float* const slope = dy + i * rows.stride;
+        const auto* const slope = dy + i * rows.stride;
         for (std::size_t c = begin; c < end; ++c) sum[c] += slope[c];
       }
     }
   };
-  return kernel_of(machine, op, add);
+  return element_kernel_of(machine, op, add);
 }
 
 }  // namespace spillway::host

@@ -27,7 +27,7 @@ struct Pixels {
   std::size_t count;
   std::size_t channels;
   std::size_t lanes;
-  std::size_t image;  // floats
+  std::size_t image;  // elements
   TokenRows rows;
   std::size_t first;  // token of a pixel
 };
@@ -35,9 +35,10 @@ struct Pixels {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ImageTokensForward& op) {
-  return kernel_of(machine, op, [pixels = Pixels{machine.layout, op}, op](const auto& operands) {
-    const float* const x = floats(operands.in.x);
-    float* const y = floats(operands.out.y);
+  const Pixels own{machine.layout, op};
+  return element_kernel_of(machine, op, [pixels = own, op](auto elements, const auto& operands) {
+    const auto* const x = elements(operands.in.x);
+    auto* const y = elements(operands.out.y);
 #pragma omp parallel for schedule(static)
     for (std::size_t n = 0; n < op.x.batch; ++n) {
       if (op.class_token) {
@@ -45,7 +46,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ImageTokensFor
                     y + n * (pixels.count + 1) * pixels.rows.stride);
       }
       for (std::size_t p = 0; p < pixels.count; ++p) {
-        float* const row = y + pixels.row(n, p);
+        auto* const row = y + pixels.row(n, p);
         for (std::size_t c = 0; c < pixels.channels; ++c) row[c] = x[pixels.in_image(n, p, c)];
         pixels.rows.zero_padding(row);
       }
@@ -57,46 +58,49 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ImageTokensBac
   const Pixels own{machine.layout, op.forward()};
   const ClassTokenParameters token{.features = op.x.image.channels};
   const std::size_t total = parts_of(machine.layout, token).total;
-  return kernel_of(machine, op, [pixels = own, op, total](const auto& operands) {
-    const float* const dy = floats(operands.in.dy);
-    float* const dx = floats(operands.out.dx);
+  return element_kernel_of(
+      machine, op, [pixels = own, op, total](auto elements, const auto& operands) {
+        using T = typename decltype(elements)::Type;
+        const T* const dy = elements(operands.in.dy);
+        T* const dx = elements(operands.out.dx);
 #pragma omp parallel for schedule(static)
-    for (std::size_t n = 0; n < op.x.batch; ++n) {
-      std::fill_n(dx + n * pixels.image, pixels.image, 0.F);
-      for (std::size_t p = 0; p < pixels.count; ++p) {
-        const float* const row = dy + pixels.row(n, p);
-        for (std::size_t c = 0; c < pixels.channels; ++c) dx[pixels.in_image(n, p, c)] = row[c];
-      }
-    }
-    if (!op.class_token) return;
-    float* const sum = floats(operands.out.dparameters);
-    std::fill_n(sum, total, 0.F);
-    for (std::size_t n = 0; n < op.x.batch; ++n) {
-      const float* const row = dy + n * (pixels.count + 1) * pixels.rows.stride;
-      for (std::size_t c = 0; c < pixels.channels; ++c) sum[c] += row[c];
-    }
-  });
+        for (std::size_t n = 0; n < op.x.batch; ++n) {
+          std::fill_n(dx + n * pixels.image, pixels.image, T{});
+          for (std::size_t p = 0; p < pixels.count; ++p) {
+            const T* const row = dy + pixels.row(n, p);
+            for (std::size_t c = 0; c < pixels.channels; ++c) dx[pixels.in_image(n, p, c)] = row[c];
+          }
+        }
+        if (!op.class_token) return;
+        float* const sum = floats(operands.out.dparameters);
+        std::fill_n(sum, total, 0.F);
+        for (std::size_t n = 0; n < op.x.batch; ++n) {
+          const T* const row = dy + n * (pixels.count + 1) * pixels.rows.stride;
+          for (std::size_t c = 0; c < pixels.channels; ++c) sum[c] += row[c];
+        }
+      });
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const FirstTokenForward& op) {
   const TokenRows rows{machine.layout, op.x};
-  return kernel_of(machine, op, [rows, op](const auto& operands) {
+  return element_kernel_of(machine, op, [rows, op](auto elements, const auto& operands) {
     for (std::size_t n = 0; n < op.x.batch; ++n) {
-      std::copy_n(floats(operands.in.x) + n * op.x.image.height * rows.stride, rows.stride,
-                  floats(operands.out.y) + n * rows.stride);
+      std::copy_n(elements(operands.in.x) + n * op.x.image.height * rows.stride, rows.stride,
+                  elements(operands.out.y) + n * rows.stride);
     }
   });
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const FirstTokenBackward& op) {
   const TokenRows rows{machine.layout, op.x};
-  return kernel_of(machine, op, [rows, op](const auto& operands) {
+  return element_kernel_of(machine, op, [rows, op](auto elements, const auto& operands) {
+    using T = typename decltype(elements)::Type;
     const std::size_t sequence = op.x.image.height * rows.stride;
 #pragma omp parallel for schedule(static)
     for (std::size_t n = 0; n < op.x.batch; ++n) {
-      float* const dx = floats(operands.out.dx) + n * sequence;
-      std::copy_n(floats(operands.in.dy) + n * rows.stride, rows.stride, dx);
-      std::fill(dx + rows.stride, dx + sequence, 0.F);
+      T* const dx = elements(operands.out.dx) + n * sequence;
+      std::copy_n(elements(operands.in.dy) + n * rows.stride, rows.stride, dx);
+      std::fill(dx + rows.stride, dx + sequence, T{});
     }
   });
 }

@@ -39,15 +39,16 @@ std::unique_ptr<Kernel> turn(const Machine& machine, const Op& op, float directi
   const std::size_t turned = op.heads.heads + op.heads.kv_heads;
   // shared: kernels are copied
   const auto angles = std::make_shared<const Angles>(op.x.image.height, pairs, op.base);
-  return kernel_of(machine, op, [=, tokens = op.x.image.height](const auto& operands) {
-    const float* const from = floats(first_of(operands.in));
-    float* const to = floats(first_of(operands.out));
+  const std::size_t tokens = op.x.image.height;
+  return element_kernel_of(machine, op, [=](auto elements, const auto& operands) {
+    const auto* const from = elements(first_of(operands.in));
+    auto* const to = elements(first_of(operands.out));
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < rows.count; ++i) {
       const float* const cosines = angles->cosines.data() + i % tokens * pairs;
       const float* const sines = angles->sines.data() + i % tokens * pairs;
-      const float* const x = from + i * rows.stride;
-      float* const y = to + i * rows.stride;
+      const auto* const x = from + i * rows.stride;
+      auto* const y = to + i * rows.stride;
       for (std::size_t head = 0; head < turned; ++head) {
         const std::size_t low = head * 2 * pairs;
         const std::size_t high = low + pairs;

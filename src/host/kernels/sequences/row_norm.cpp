@@ -17,14 +17,16 @@ struct Statistics {
   float scale;
 };
 
-float mean_of(const float* x, std::size_t count) {
+template <class T>
+float mean_of(const T* x, std::size_t count) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::size_t c = 0; c < count; ++c) sum += x[c];
   return sum / static_cast<float>(count);
 }
 
-float mean_square(const float* x, float mean, std::size_t count) {
+template <class T>
+float mean_square(const T* x, float mean, std::size_t count) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::size_t c = 0; c < count; ++c) sum += (x[c] - mean) * (x[c] - mean);
@@ -52,9 +54,10 @@ class SavedStatistics {
 };
 
 // One row on the way back.
+template <class T>
 struct RowSlopes {
-  const float* x;
-  const float* dy;
+  const T* x;
+  const T* dy;
   const float* gamma;
   Statistics statistics;
 
@@ -71,7 +74,7 @@ struct RowSlopes {
 
   // dx = scale (g - mean(g) - n mean(g n)), where g = dy gamma and n = (x - mean) scale; without
   // mean(g) where rows are not centred.
-  void differentiate(bool is_centred, float* dx, std::size_t count) const {
+  void differentiate(bool is_centred, T* dx, std::size_t count) const {
     const float mean = statistics.mean;
     const float scale = statistics.scale;
     float sum = 0;
@@ -97,20 +100,23 @@ struct RowSlopes {
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RowNormForward& op) {
   const TokenRows rows{machine.layout, op.x};
   const std::size_t second = parts_of(machine.layout, op.parameters()).second_begin;
-  return kernel_of(machine, op, [op, rows, second](const auto& operands) {
+  return element_kernel_of(machine, op, [op, rows, second](auto elements, const auto& operands) {
     const float* const gamma = floats(operands.in.parameters);
     const float* const beta = op.is_centred ? gamma + second : nullptr;
     SavedStatistics saved{op, floats(operands.out.saved)};
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < rows.count; ++i) {
-      const float* const x = floats(operands.in.x) + i * rows.stride;
-      float* const y = floats(operands.out.y) + i * rows.stride;
+      const auto* const x = elements(operands.in.x) + i * rows.stride;
+      auto* const y = elements(operands.out.y) + i * rows.stride;
       const float mean = op.is_centred ? mean_of(x, rows.channels) : 0.F;
       const float scale = 1.F / std::sqrt(mean_square(x, mean, rows.channels) + op.epsilon);
       saved.keep(i, {.mean = mean, .scale = scale});
-      for (std::size_t c = 0; c < rows.channels; ++c) y[c] = (x[c] - mean) * scale * gamma[c];
-      if (beta != nullptr) {
-        for (std::size_t c = 0; c < rows.channels; ++c) y[c] += beta[c];
+      if (beta == nullptr) {
+        for (std::size_t c = 0; c < rows.channels; ++c) y[c] = (x[c] - mean) * scale * gamma[c];
+      } else {
+        for (std::size_t c = 0; c < rows.channels; ++c) {
+          y[c] = (x[c] - mean) * scale * gamma[c] + beta[c];
+        }
       }
       rows.zero_padding(y);
     }
@@ -120,7 +126,9 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RowNormForward
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RowNormBackward& op) {
   const TokenRows rows{machine.layout, op.x};
   const ParameterParts parts = parts_of(machine.layout, op.forward().parameters());
-  const auto differentiate = [op, rows, parts](const auto& operands, const auto& arguments) {
+  const auto differentiate = [op, rows, parts](auto elements, const auto& operands,
+                                               const auto& arguments) {
+    using T = typename decltype(elements)::Type;
     const SavedStatistics saved{op, floats(operands.in.saved)};
     float* const sums = floats(arguments.workspace);
     const std::size_t per_chunk = (rows.count + kChunks - 1) / kChunks;
@@ -131,12 +139,12 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RowNormBackwar
       std::fill_n(dgamma, parts.total, 0.F);
       const std::size_t end = std::min((chunk + 1) * per_chunk, rows.count);
       for (std::size_t i = chunk * per_chunk; i < end; ++i) {
-        const RowSlopes row{.x = floats(operands.in.x) + i * rows.stride,
-                            .dy = floats(operands.in.dy) + i * rows.stride,
-                            .gamma = floats(operands.in.parameters),
-                            .statistics = saved.of(i)};
+        const RowSlopes<T> row{.x = elements(operands.in.x) + i * rows.stride,
+                               .dy = elements(operands.in.dy) + i * rows.stride,
+                               .gamma = floats(operands.in.parameters),
+                               .statistics = saved.of(i)};
         row.add_to(dgamma, dbeta, rows.channels);
-        float* const dx = floats(operands.out.dx) + i * rows.stride;
+        T* const dx = elements(operands.out.dx) + i * rows.stride;
         row.differentiate(op.is_centred, dx, rows.channels);
         rows.zero_padding(dx);
       }
@@ -148,7 +156,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RowNormBackwar
       for (std::size_t c = 0; c < parts.total; ++c) gradient[c] += own[c];
     }
   };
-  return kernel_of(machine, op, differentiate);
+  return element_kernel_of(machine, op, differentiate);
 }
 
 um::Bytes workspace_of(const Machine& machine, const RowNormBackward& op) {

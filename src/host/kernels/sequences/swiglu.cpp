@@ -12,12 +12,12 @@ float sigmoid(float x) { return 1.F / (1.F + exponential(-x)); }
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SwigluForward& op) {
   const TokenRows from{machine.layout, op.x()};
   const TokenRows to{machine.layout, op.y};
-  return kernel_of(machine, op, [from, to](const auto& operands) {
+  return element_kernel_of(machine, op, [from, to](auto elements, const auto& operands) {
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < to.count; ++i) {
-      const float* const gate = floats(operands.in.x) + i * from.stride;
-      const float* const value = gate + to.channels;
-      float* const y = floats(operands.out.y) + i * to.stride;
+      const auto* const gate = elements(operands.in.x) + i * from.stride;
+      const auto* const value = gate + to.channels;
+      auto* const y = elements(operands.out.y) + i * to.stride;
 #pragma omp simd
       for (std::size_t c = 0; c < to.channels; ++c) y[c] = gate[c] * sigmoid(gate[c]) * value[c];
       to.zero_padding(y);
@@ -29,19 +29,20 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SwigluForward&
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SwigluBackward& op) {
   const TokenRows from{machine.layout, op.forward().x()};
   const TokenRows to{machine.layout, op.y};
-  return kernel_of(machine, op, [from, to](const auto& operands) {
+  return element_kernel_of(machine, op, [from, to](auto elements, const auto& operands) {
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < to.count; ++i) {
-      const float* const gate = floats(operands.in.x) + i * from.stride;
-      const float* const value = gate + to.channels;
-      const float* const dy = floats(operands.in.dy) + i * to.stride;
-      float* const dgate = floats(operands.out.dx) + i * from.stride;
-      float* const dvalue = dgate + to.channels;
+      const auto* const gate = elements(operands.in.x) + i * from.stride;
+      const auto* const value = gate + to.channels;
+      const auto* const dy = elements(operands.in.dy) + i * to.stride;
+      auto* const dgate = elements(operands.out.dx) + i * from.stride;
+      auto* const dvalue = dgate + to.channels;
 #pragma omp simd
       for (std::size_t c = 0; c < to.channels; ++c) {
-        const float s = sigmoid(gate[c]);
-        dvalue[c] = dy[c] * gate[c] * s;
-        dgate[c] = dy[c] * value[c] * s * (1.F + gate[c] * (1.F - s));
+        const float g = gate[c];
+        const float s = sigmoid(g);
+        dvalue[c] = dy[c] * g * s;
+        dgate[c] = dy[c] * value[c] * s * (1.F + g * (1.F - s));
       }
       from.zero_padding(dgate);
     }

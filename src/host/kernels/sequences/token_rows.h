@@ -16,7 +16,10 @@ struct TokenRows {
         stride{layout.padded(x.image).channels} {}
 
   /// Zeroes the padding behind the channels of `row`.
-  void zero_padding(float* row) const { std::fill(row + channels, row + stride, 0.F); }
+  template <class T>
+  void zero_padding(T* row) const {
+    std::fill(row + channels, row + stride, T{});
+  }
 
   std::size_t count;
   std::size_t channels;

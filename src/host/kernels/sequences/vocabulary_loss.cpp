@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <type_traits>
+#include <vector>
 
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/exponential.h"
@@ -10,8 +12,9 @@
 namespace spillway::host {
 namespace {
 
+constexpr um::Bytes kAlignment{64};
 // Logits that are there at once take about so much memory.
-constexpr std::size_t kChunkFloats = (48ULL << 20U) / sizeof(float);
+constexpr std::size_t kChunkBytes = 48ULL << 20U;
 
 // What one token adds to the result.
 struct Sample {
@@ -24,26 +27,132 @@ struct Chunks {
   Chunks(const Layout& layout, const VocabularyGeometry& geometry)
       : rows{layout, geometry.x}, vocabulary{geometry.vocabulary} {
     constexpr std::size_t kLeast = 16;
-    const std::size_t most = std::max(kChunkFloats / vocabulary, kLeast);
+    const std::size_t row = layout.dense_desc({vocabulary}).get_size();
+    const std::size_t most = std::max(kChunkBytes / row, kLeast);
     const std::size_t count = (rows.count + most - 1) / most;
     each = (rows.count + count - 1) / count;
   }
-  /// Of the logits.
-  [[nodiscard]] um::Bytes bytes() const { return float_bytes(each * vocabulary); }
 
   TokenRows rows;
   std::size_t vocabulary;
   std::size_t each;  // tokens of a chunk, but the last
 };
 
+// The products of a chunk of so many tokens, by the table in the tensors' type.
+class ChunkProducts {
+ public:
+  ChunkProducts(const Machine& machine, const Chunks& chunks, std::size_t tokens, bool adds)
+      : ChunkProducts{machine.engine,
+                      {.x = machine.layout.dense_desc({tokens, chunks.rows.stride}),
+                       .table = machine.layout.dense_desc({chunks.vocabulary, chunks.rows.stride}),
+                       .logits = machine.layout.dense_desc({tokens, chunks.vocabulary}),
+                       .dtable = float_desc({chunks.vocabulary, chunks.rows.stride},
+                                            dnnl::memory::format_tag::ab)},
+                      adds} {}
+
+  [[nodiscard]] um::Bytes scratchpad() const { return scratchpad_; }
+
+  // logits = x table^T
+  void find_logits(std::byte* x, std::byte* table, std::byte* logits, std::byte* scratchpad) {
+    run(logits_, x, table, logits, scratchpad);
+  }
+  // dtable = dlogits^T x, or += that
+  void find_dtable(std::byte* dlogits, std::byte* x, std::byte* dtable, std::byte* scratchpad) {
+    run(dtable_, dlogits, x, dtable, scratchpad);
+  }
+  // dx = dlogits table
+  void find_dx(std::byte* dlogits, std::byte* table, std::byte* dx, std::byte* scratchpad) {
+    run(dx_, dlogits, table, dx, scratchpad);
+  }
+
+ private:
+  struct Descs {
+    Desc x;
+    Desc table;
+    Desc logits;
+    Desc dtable;
+  };
+
+  ChunkProducts(const dnnl::engine& engine, const Descs& descs, bool adds)
+      : logits_{make(engine, descs.x, transposed(descs.table), descs.logits, false)},
+        dtable_{make(engine, transposed(descs.logits), descs.x, descs.dtable, adds)},
+        dx_{make(engine, descs.logits, descs.table, descs.x, false)} {}
+
+  Call make(const dnnl::engine& engine, const Desc& a, const Desc& b, const Desc& c, bool adds) {
+    const auto primitive = product(engine, a, b, c, adds);
+    scratchpad_ = std::max(scratchpad_, scratchpad_bytes(primitive));
+    return {engine,
+            dnnl::matmul(primitive),
+            {{DNNL_ARG_SRC, a},
+             {DNNL_ARG_WEIGHTS, b},
+             {DNNL_ARG_DST, c},
+             {DNNL_ARG_SCRATCHPAD, primitive.scratchpad_desc()}}};
+  }
+
+  static void run(Call& call, std::byte* a, std::byte* b, std::byte* c, std::byte* scratchpad) {
+    call.run({{DNNL_ARG_SRC, a},
+              {DNNL_ARG_WEIGHTS, b},
+              {DNNL_ARG_DST, c},
+              {DNNL_ARG_SCRATCHPAD, scratchpad}});
+  }
+
+  um::Bytes scratchpad_{};  // first: make() adds to it
+  Call logits_;
+  Call dtable_;
+  Call dx_;
+};
+
+// What lies in the workspace, in this order: with bfloat16 the table as such, a chunk's logits,
+// what all tokens add to the result, and room for the products.
+struct VocabularyRoom {
+  VocabularyRoom(const Machine& machine, const Chunks& chunks, um::Bytes scratchpad)
+      : logits{machine.layout.is_bf16()
+                   ? size_of(machine.layout, {chunks.vocabulary, chunks.rows.stride})
+                   : um::Bytes{}},
+        samples{logits + size_of(machine.layout, {chunks.each, chunks.vocabulary})},
+        products{samples + um::round_up(um::Bytes{chunks.rows.count * sizeof(Sample)}, kAlignment)},
+        end{products + scratchpad} {}
+
+  um::Bytes logits;
+  um::Bytes samples;
+  um::Bytes products;
+  um::Bytes end;
+
+ private:
+  static um::Bytes size_of(const Layout& layout, std::initializer_list<std::size_t> sizes) {
+    return um::round_up(um::Bytes{layout.dense_desc(sizes).get_size()}, kAlignment);
+  }
+};
+
+// Those of the first chunk, of those between, and of the last; one chunk is a first one.
+std::vector<ChunkProducts> products_of(const Machine& machine, const Chunks& chunks) {
+  std::vector<ChunkProducts> products;
+  products.emplace_back(machine, chunks, chunks.each, false);
+  const std::size_t count = (chunks.rows.count + chunks.each - 1) / chunks.each;
+  if (count == 1) return products;
+  products.emplace_back(machine, chunks, chunks.each, true);
+  products.emplace_back(machine, chunks, chunks.rows.count - (count - 1) * chunks.each, true);
+  return products;
+}
+
+um::Bytes largest_scratchpad(const std::vector<ChunkProducts>& products) {
+  um::Bytes largest;
+  for (const ChunkProducts& each : products) largest = std::max(largest, each.scratchpad());
+  return largest;
+}
+
 // A token's logits.
+template <class T>
 struct Logits {
-  float* numbers;
+  T* numbers;
   std::size_t count;
 
   [[nodiscard]] float largest() const {
     float most = numbers[0];
-    for (std::size_t v = 1; v < count; ++v) most = numbers[v] > most ? numbers[v] : most;
+    for (std::size_t v = 1; v < count; ++v) {
+      const float number = numbers[v];
+      most = number > most ? number : most;
+    }
     return most;
   }
   // Sum of exp(logit - largest), in double: its rounding must not show in the mean loss.
@@ -67,13 +176,15 @@ struct Logits {
   // To (softmax - one-hot label) times the label's share of the loss.
   void differentiate(std::int32_t label, float most, double sum, float share) const {
     if (label < 0) {
-      std::fill_n(numbers, count, 0.F);
+      std::fill_n(numbers, count, T{});
       return;
     }
     const auto scale = static_cast<float>(static_cast<double>(share) / sum);
+    const float own = numbers[static_cast<std::size_t>(label)];
 #pragma omp simd
     for (std::size_t v = 0; v < count; ++v) numbers[v] = exponential(numbers[v] - most) * scale;
-    numbers[static_cast<std::size_t>(label)] -= share;
+    const auto truth = static_cast<std::size_t>(label);
+    numbers[truth] = exponential(own - most) * scale - share;
   }
 };
 
@@ -83,7 +194,10 @@ class VocabularyLossKernel final : public HostKernel {
   VocabularyLossKernel(const Machine& machine, const Op& op)
       : HostKernel{machine, operand_count(op)},
         op_{op},
+        layout_{machine.layout},
         chunks_{machine.layout, op.geometry},
+        products_{products_of(machine, chunks_)},
+        room_{machine, chunks_, largest_scratchpad(products_)},
         table_{parts_of(machine.layout, op.geometry.table())},
         bias_{parts_of(machine.layout, op.geometry.bias_parameters())} {}
 
@@ -100,11 +214,15 @@ class VocabularyLossKernel final : public HostKernel {
                             }),
                 "labels are in the vocabulary");
     const float share = share_of(labels, *arguments.context);
-    auto* const samples = reinterpret_cast<Sample*>(arguments.workspace + chunks_.bytes().count());
-    for (std::size_t first = 0; first < count; first += chunks_.each) {
-      compute_chunk(operands, {.first = first, .count = std::min(chunks_.each, count - first)},
-                    labels, share, floats(arguments.workspace), samples);
-    }
+    auto* const samples = reinterpret_cast<Sample*>(arguments.workspace + room_.samples.count());
+    with_elements(layout_, [&](auto elements) {
+      std::byte* const table = own_table(elements, operands.in.table, arguments.workspace);
+      for (std::size_t first = 0; first < count; first += chunks_.each) {
+        compute_chunk(elements, operands, table,
+                      {.first = first, .count = std::min(chunks_.each, count - first)}, labels,
+                      share, arguments.workspace, samples);
+      }
+    });
     write_result(samples, kIsTraining ? share : 1.F, floats(operands.out.result));
     if constexpr (kIsTraining) {
       zero_gaps(table_, floats(operands.out.dtable));
@@ -117,20 +235,45 @@ class VocabularyLossKernel final : public HostKernel {
     std::size_t count;
   };
 
-  void compute_chunk(const Operands<Op>& operands, const Chunk& chunk, const std::int32_t* labels,
-                     float share, float* logits, Sample* samples) const {
-    const std::size_t stride = chunks_.rows.stride;
+  // The table in the tensors' type.
+  static std::byte* own_table(ElementsOf<float> /*elements*/, std::byte* table,
+                              std::byte* /*room*/) {
+    return table;
+  }
+  std::byte* own_table(ElementsOf<Bfloat16> elements, std::byte* table, std::byte* room) const {
+    const float* const from = floats(table);
+    Bfloat16* const to = elements(room);
+    const std::size_t count = chunks_.vocabulary * chunks_.rows.stride;
+#pragma omp parallel for simd schedule(static)
+    for (std::size_t i = 0; i < count; ++i) to[i] = from[i];
+    return room;
+  }
+
+  [[nodiscard]] ChunkProducts& products_for(const Chunk& chunk) {
+    if (chunk.first == 0) return products_.front();
+    const bool is_last = chunk.first + chunk.count == chunks_.rows.count;
+    return is_last ? products_.back() : products_.at(1);
+  }
+
+  template <class T>
+  void compute_chunk(ElementsOf<T> elements, const Operands<Op>& operands, std::byte* table,
+                     const Chunk& chunk, const std::int32_t* labels, float share,
+                     std::byte* workspace, Sample* samples) {
     const std::size_t vocabulary = chunks_.vocabulary;
-    const Matrix x{.numbers = floats(operands.in.x) + chunk.first * stride, .stride = stride};
-    const Matrix table{.numbers = floats(operands.in.table), .stride = stride};
-    multiply({.rows = chunk.count, .columns = vocabulary, .inner = stride}, x,
-             {.numbers = table.numbers, .stride = stride, .transposed = true}, logits, vocabulary,
-             1.F, false);
+    const std::size_t begin = chunk.first * chunks_.rows.stride * sizeof(T);
+    std::byte* const x = operands.in.x + begin;
+    std::byte* const room = workspace + room_.logits.count();
+    std::byte* const scratchpad = workspace + room_.products.count();
+    T* const logits = elements(room);
+    ChunkProducts& products = products_for(chunk);
+    products.find_logits(x, table, room, scratchpad);
     const float* const bias = op_.geometry.bias ? floats(operands.in.bias) : nullptr;
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < chunk.count; ++i) {
-      const Logits own{.numbers = logits + i * vocabulary, .count = vocabulary};
-      for (std::size_t v = 0; bias != nullptr && v < vocabulary; ++v) own.numbers[v] += bias[v];
+      const Logits<T> own{.numbers = logits + i * vocabulary, .count = vocabulary};
+      for (std::size_t v = 0; bias != nullptr && v < vocabulary; ++v) {
+        own.numbers[v] = own.numbers[v] + bias[v];
+      }
       const std::int32_t label = labels[chunk.first + i];
       const float most = own.largest();
       const double sum = own.exponential_sum(most);
@@ -138,19 +281,16 @@ class VocabularyLossKernel final : public HostKernel {
       if constexpr (kIsTraining) own.differentiate(label, most, sum, share);
     }
     if constexpr (kIsTraining) {
-      const bool adds = chunk.first > 0;
-      multiply({.rows = vocabulary, .columns = stride, .inner = chunk.count},
-               {.numbers = logits, .stride = vocabulary, .transposed = true}, x,
-               floats(operands.out.dtable), stride, 1.F, adds);
-      if (op_.geometry.bias) add_biases(logits, chunk.count, floats(operands.out.dbias), adds);
-      // Last: it may go over x.
-      multiply({.rows = chunk.count, .columns = stride, .inner = vocabulary},
-               {.numbers = logits, .stride = vocabulary}, table,
-               floats(operands.out.dx) + chunk.first * stride, stride, 1.F, false);
+      products.find_dtable(room, x, operands.out.dtable, scratchpad);
+      if (op_.geometry.bias) {
+        add_biases(logits, chunk.count, floats(operands.out.dbias), chunk.first > 0);
+      }
+      products.find_dx(room, table, operands.out.dx + begin, scratchpad);  // last: it may go over x
     }
   }
 
-  void add_biases(const float* slopes, std::size_t count, float* dbias, bool adds) const {
+  template <class T>
+  void add_biases(const T* slopes, std::size_t count, float* dbias, bool adds) const {
     constexpr std::size_t kColumns = 1024;
     const std::size_t vocabulary = chunks_.vocabulary;
 #pragma omp parallel for schedule(static)
@@ -184,14 +324,18 @@ class VocabularyLossKernel final : public HostKernel {
   }
 
   Op op_;
+  Layout layout_;
   Chunks chunks_;
+  std::vector<ChunkProducts> products_;
+  VocabularyRoom room_;
   ParameterParts table_;
   ParameterParts bias_;
 };
 
 um::Bytes workspace(const Machine& machine, const VocabularyGeometry& geometry) {
   const Chunks chunks{machine.layout, geometry};
-  return chunks.bytes() + um::Bytes{chunks.rows.count * sizeof(Sample)};
+  const um::Bytes scratchpad = largest_scratchpad(products_of(machine, chunks));
+  return VocabularyRoom{machine, chunks, scratchpad}.end;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "src/cuda/layout/bfloat16.h"
+#include "src/ops/bfloat16.h"
 #include "um/error.h"
 
 namespace spillway::cuda {
@@ -85,11 +85,11 @@ TEST_P(CudaParameterLayout, KeepsARoundedCopyOfBothPartsOfWeightsOnly) {
   }
   for (std::size_t i = 0; i < block_.layout.weight_count(); ++i) {
     ASSERT_EQ(block_.copy_at(block_.layout.bf16_weights(), i),
-              to_bfloat16(block_.float_at(block_.layout.weights(), i)));
+              Bfloat16(block_.float_at(block_.layout.weights(), i)));
   }
   for (std::size_t i = 0; i < block_.layout.bias_count(); ++i) {
     ASSERT_EQ(block_.copy_at(block_.layout.bf16_bias(), i),
-              to_bfloat16(block_.float_at(block_.layout.bias(), i)));
+              Bfloat16(block_.float_at(block_.layout.bias(), i)));
   }
 }
 

@@ -52,13 +52,13 @@ class ThinTensor : public KernelRunner {
   }
   static void put(ThinBlock& block, std::size_t i, float value) {
     if (is_bf16()) {
-      block.numbers<Bfloat16>()[i] = to_bfloat16(value);
+      block.numbers<Bfloat16>()[i] = value;
     } else {
       block.numbers<float>()[i] = value;
     }
   }
   [[nodiscard]] static float get(ThinBlock& block, std::size_t i) {
-    return is_bf16() ? to_float(block.numbers<Bfloat16>()[i]) : block.numbers<float>()[i];
+    return is_bf16() ? float{block.numbers<Bfloat16>()[i]} : block.numbers<float>()[i];
   }
   // Its first and last block of threads.
   template <class Op>
@@ -259,7 +259,7 @@ TEST_F(ThinTensor, IsWidenedToItsEnd) {
   constexpr std::size_t kCount = kMany.elements();
   ThinBlock from{um::Bytes{kCount * sizeof(Bfloat16)}};
   ThinBlock to{um::Bytes{kCount * sizeof(float)}};
-  from.numbers<Bfloat16>()[kCount - 1] = to_bfloat16(1.5F);
+  from.numbers<Bfloat16>()[kCount - 1] = 1.5F;
   const processor::OnlyOuterBlocks few;
   widen(machine(), kCount, from.data(), to.numbers<float>());
   EXPECT_EQ(to.numbers<float>()[kCount - 1], 1.5F);
@@ -288,7 +288,7 @@ TEST_F(ThinTensor, OfParametersIsUpdatedToItsEnd) {
   if (layout.has_bf16_copy()) {
     const auto* const copy =
         reinterpret_cast<const Bfloat16*>(w.data() + layout.bf16_weights().count());
-    EXPECT_EQ(copy[last], to_bfloat16(w.numbers<float>()[last]));
+    EXPECT_EQ(copy[last], Bfloat16{w.numbers<float>()[last]});
   }
 }
 

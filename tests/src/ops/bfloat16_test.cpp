@@ -1,14 +1,14 @@
-#include "src/cuda/layout/bfloat16.h"
+#include "src/ops/bfloat16.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-namespace spillway::cuda {
+namespace spillway {
 namespace {
 
-float rounded(float value) { return to_float(to_bfloat16(value)); }
+float rounded(float value) { return Bfloat16{value}; }
 
 TEST(Bfloat16, KeepsWhatItCanHold) {
   for (const float value : {0.F, -0.F, 1.F, -1.5F, 0x1.FEp127F, 0x1p-126F, 0x1p-133F}) {
@@ -34,4 +34,4 @@ TEST(Bfloat16, KeepsInfinitiesAndNans) {
 }
 
 }  // namespace
-}  // namespace spillway::cuda
+}  // namespace spillway
