@@ -82,7 +82,8 @@ const std::array<Machine, 6> kMachines{{
               .latency = um::Nanoseconds{10'000},
               .faults = um::kHostFaults,
               .far_update = Bandwidth{5.6e9},
-              .compute_speed_while_updating = 0.45}},
+              .compute_speed_while_updating = 0.45},
+     .bf16_flops_per_second = 1e12},
 }};
 
 double fraction(const JsonView& value) {

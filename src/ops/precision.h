@@ -10,7 +10,7 @@ namespace spillway {
 enum class Precision {
   kFp32,  ///< float, multiplied as float
   kTf32,  ///< float, multiplied as TF32
-  kBf16   ///< bfloat16 activations and gradients; kernels read a bfloat16 copy of the weights
+  kBf16   ///< bfloat16 activations and gradients; kernels read the weights as bfloat16
 };
 
 /// "fp32", "tf32", "bf16".

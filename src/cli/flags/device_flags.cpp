@@ -101,8 +101,8 @@ void DeviceFlags::add_device_to(CLI::App& app) {
 void DeviceFlags::add_precision_to(CLI::App& app) {
   app.add_option(
          "--precision", precision,
-         "Precision on a GPU: fp32 (no tensor cores, slow), tf32, or bf16 (activations in bf16, "
-         "parameters in fp32)")
+         "fp32 (on a GPU without tensor cores, slow), tf32 (on a GPU), or bf16 (activations in "
+         "bf16, parameters in fp32; on the host with AVX-512 BF16)")
       ->check(check_precision)
       ->capture_default_str()
       ->group(kDevice);
@@ -110,6 +110,9 @@ void DeviceFlags::add_precision_to(CLI::App& app) {
 
 void DeviceFlags::add_kernels_to(CLI::App& app) {
   add_precision_to(app);
+  app.add_flag("--emulate-bf16", emulates_bf16,
+               "Let the host compute in bf16 without instructions for it, slower than in fp32")
+      ->group(kDevice);
   app.add_flag("--deterministic", deterministic,
                "Use only deterministic kernels; the host's kernels always are")
       ->group(kDevice);
@@ -139,16 +142,24 @@ ExecutionContext DeviceFlags::open() const {
 }
 
 void DeviceFlags::expect_host_precision() const {
-  if (precision == "fp32") return;
-  throw um::Error{"the host computes in fp32, not in " + precision +
-                  "; use --precision fp32 or --device cuda"};
+  if (precision == "tf32") {
+    throw um::Error{
+        "the host computes in fp32 and bf16, not in tf32; use one of these, or --device cuda"};
+  }
+  if (precision == "bf16" && !emulates_bf16 &&
+      host::bf16_support() == host::Bf16Support::kEmulated) {
+    throw um::Error{
+        "this processor has no instructions for bf16 (AVX-512 BF16), so that it would be slower "
+        "than fp32; use --precision fp32, or --emulate-bf16 all the same"};
+  }
 }
 
 ExecutionContext DeviceFlags::open_host() const {
   expect_host_precision();
   if (shares_gpu) throw um::Error{"--shared-gpu is for --device cuda"};
   warn_of_too_many_threads();
-  return host::open_context(std::make_unique<um::HostDevice>(), thread_count(), deterministic);
+  return host::open_context(std::make_unique<um::HostDevice>(), thread_count(), deterministic,
+                            chosen_precision());
 }
 
 void DeviceFlags::warn_of_too_many_threads() const {
@@ -167,10 +178,7 @@ ExecutionContext DeviceFlags::open_cuda() const {
 }
 
 std::shared_ptr<const SizeModel> DeviceFlags::open_size_model() const {
-  if (device == "host") {
-    expect_host_precision();
-    return make_host_backend();
-  }
+  if (device == "host") return make_host_backend();
   const auto context = std::make_shared<const ExecutionContext>(open());
   return {context, context->backend.get()};
 }
@@ -182,7 +190,8 @@ std::size_t DeviceFlags::thread_count() const {
 }
 
 std::unique_ptr<host::HostBackend> DeviceFlags::make_host_backend() const {
-  return std::make_unique<host::HostBackend>(thread_count());
+  expect_host_precision();
+  return std::make_unique<host::HostBackend>(thread_count(), chosen_precision());
 }
 
 }  // namespace spillway::cli

@@ -15,11 +15,12 @@ class App;
 
 namespace spillway::cli {
 
-/// The flags that say on what to run: --device, --threads, and how a GPU computes.
+/// The flags that say on what to run: --device, --threads, and how it computes.
 struct DeviceFlags {
   std::string device = "auto";
   int threads = 0;  ///< 0: one for each processor this process may use
   std::string precision = "fp32";
+  bool emulates_bf16 = false;
   bool deterministic = false;
   bool counts_faults = false;
   bool shares_gpu = false;
@@ -42,7 +43,8 @@ struct DeviceFlags {
   /// The sizes of tensors and the algorithms there; shared, as a GPU's need its context as long
   /// as they are used, the host's no device. Throws as open().
   [[nodiscard]] std::shared_ptr<const SizeModel> open_size_model() const;
-  /// The host's kernels alone. Throws: um::Error when OpenMP will not give so many threads.
+  /// The host's kernels alone. Throws: um::Error when OpenMP will not give so many threads, or the
+  /// processor does not compute in the precision.
   [[nodiscard]] std::unique_ptr<host::HostBackend> make_host_backend() const;
 
  private:

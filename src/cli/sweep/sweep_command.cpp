@@ -97,7 +97,7 @@ ComparedStep make_step(const nets::Network& network, const SweepFlags& options,
     return {.near = near, .planned = planned_step(near, options, size_model)};
   };
   if (machine != "host") return make(MachineSizeModel{options.device.chosen_precision()});
-  return make(*DeviceFlags{}.make_host_backend());
+  return make(*options.device.make_host_backend());
 }
 
 // Scenarios, and their budgets.

@@ -107,7 +107,7 @@ TEST(Sweep, RefusesAPrecisionThatAMachineHasNoPeakIn) {
   expect_refused(kFailure, sweep_lenet("--machines h200,v100 --precision bf16"),
                  {"'v100' has no peak rate in bf16, only in fp32"});
   expect_refused(kFailure, "plan --net lenet --batch 8 --precision tf32",
-                 {"'host' has no peak rate in tf32, only in fp32"});
+                 {"'host' has no peak rate in tf32, only in fp32 and bf16"});
   expect_refused(kBadUsage, sweep_lenet("--precision fp8"), {"--precision", "fp8"});
 }
 

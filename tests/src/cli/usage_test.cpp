@@ -188,7 +188,7 @@ TEST(BadInput, SaysWhatCannotBe) {
                        {"a warm-up of 3 steps leaves nothing of a cosine of 3", "--warmup-steps"}},
                       {"--image-size 1", {"pool1", "--image-size"}},
                       {"--device cuda:999", {"CUDA cannot be used: "}},
-                      {"--device host --precision bf16", {"the host computes in fp32"}},
+                      {"--device host --precision tf32", {"the host computes in fp32 and bf16"}},
                       {"--device host --shared-gpu", {"--device cuda"}},
                       {"--device host --oversubscribe", {"--device cuda"}},
                       {"--device host --graph off", {"--device cuda"}},

@@ -5,9 +5,23 @@
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/attention_tiles.h"
 #include "src/host/kernels/sequences/exponential.h"
+#include "src/host/layout/wide.h"
 
 namespace spillway::host {
 namespace {
+
+// Scores become weights, exp(score - logarithm).
+SPILLWAY_WIDE void weigh_scores(float* scores, std::size_t count, float logarithm) {
+#pragma omp simd
+  for (std::size_t j = 0; j < count; ++j) scores[j] = exponential(scores[j] - logarithm);
+}
+
+// Slopes of weights become those of scores.
+SPILLWAY_WIDE void slope_scores(const float* weights, float mean, float* slopes,
+                                std::size_t count) {
+#pragma omp simd
+  for (std::size_t j = 0; j < count; ++j) slopes[j] = weights[j] * (slopes[j] - mean);
+}
 
 // A thread's room: tiles of weights, of weights as dropped, and of slopes, and a number for each
 // query; with bfloat16 also tiles of queries, of keys, of values, and of gradients of the output
@@ -174,15 +188,13 @@ class KeyHead {
       const std::size_t seen =
           tiles_.seen(tile.queries.first + i, tile.keys.first, tile.keys.count);
       const float logarithm = at_.saved[saved + i];
-#pragma omp simd
-      for (std::size_t j = 0; j < seen; ++j) weights[j] = exponential(weights[j] - logarithm);
+      weigh_scores(weights, seen, logarithm);
       std::fill(weights + seen, weights + tile.keys.count, 0.F);
       if (drops) {
         drop_weights(mask, saved + i, tile.keys, slopes, slopes);
         drop_weights(mask, saved + i, tile.keys, weights, dropped_ + row);
       }
-      const float mean = means_[i];
-      for (std::size_t j = 0; j < seen; ++j) slopes[j] = weights[j] * (slopes[j] - mean);
+      slope_scores(weights, means_[i], slopes, seen);
       std::fill(slopes + seen, slopes + tile.keys.count, 0.F);
     }
     return drops ? dropped_ : weights_;

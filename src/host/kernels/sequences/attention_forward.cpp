@@ -6,9 +6,28 @@
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/attention_tiles.h"
 #include "src/host/kernels/sequences/exponential.h"
+#include "src/host/layout/wide.h"
 
 namespace spillway::host {
 namespace {
+
+// Numbers become exp(number - most). Returns their sum.
+SPILLWAY_WIDE float exponentiate(float* numbers, std::size_t count, float most) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t j = 0; j < count; ++j) {
+    numbers[j] = exponential(numbers[j] - most);
+    sum += numbers[j];
+  }
+  return sum;
+}
+
+// The largest of the numbers and `most`.
+SPILLWAY_WIDE float largest_score(const float* numbers, std::size_t count, float most) {
+#pragma omp simd reduction(max : most)
+  for (std::size_t j = 0; j < count; ++j) most = numbers[j] > most ? numbers[j] : most;
+  return most;
+}
 
 // A thread's room: a tile of scores, another where weights are dropped, of each query the largest
 // score so far and the sum of its weights; and with bfloat16 tiles of queries, of keys or values,
@@ -84,14 +103,8 @@ class QueryTile {
   // made before are multiplied by.
   float weigh(std::size_t i, std::size_t seen, const TokenRange& keys) {
     float* const row = scores_ + i * AttentionTiles::kKeys;
-    float largest = largest_[i];
-    for (std::size_t j = 0; j < seen; ++j) largest = row[j] > largest ? row[j] : largest;
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (std::size_t j = 0; j < seen; ++j) {
-      row[j] = exponential(row[j] - largest);
-      sum += row[j];
-    }
+    const float largest = largest_score(row, seen, largest_[i]);
+    const float sum = exponentiate(row, seen, largest);
     std::fill(row + seen, row + keys.count, 0.F);
     const float kept = keys.first == 0 ? 0.F : exponential(largest_[i] - largest);
     sums_[i] = sums_[i] * kept + sum;

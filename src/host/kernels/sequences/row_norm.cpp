@@ -3,6 +3,7 @@
 
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/token_rows.h"
+#include "src/host/layout/wide.h"
 
 namespace spillway::host {
 namespace {
@@ -18,7 +19,7 @@ struct Statistics {
 };
 
 template <class T>
-float mean_of(const T* x, std::size_t count) {
+SPILLWAY_WIDE float mean_of(const T* x, std::size_t count) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::size_t c = 0; c < count; ++c) sum += x[c];
@@ -26,7 +27,7 @@ float mean_of(const T* x, std::size_t count) {
 }
 
 template <class T>
-float mean_square(const T* x, float mean, std::size_t count) {
+SPILLWAY_WIDE float mean_square(const T* x, float mean, std::size_t count) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::size_t c = 0; c < count; ++c) sum += (x[c] - mean) * (x[c] - mean);
@@ -53,47 +54,58 @@ class SavedStatistics {
   float* saved_;
 };
 
-// One row on the way back.
+// y = (x - mean) scale gamma + beta, without beta where there is none.
 template <class T>
-struct RowSlopes {
-  const T* x;
-  const T* dy;
-  const float* gamma;
-  Statistics statistics;
-
-  // dgamma += dy (x - mean) scale, and dbeta += dy where there is one.
-  void add_to(float* dgamma, float* dbeta, std::size_t count) const {
+SPILLWAY_WIDE void normalise(const T* x, const Statistics& of, const float* gamma,
+                             const float* beta, T* y, std::size_t count) {
+  const float mean = of.mean;
+  const float scale = of.scale;
+  if (beta == nullptr) {
 #pragma omp simd
-    for (std::size_t c = 0; c < count; ++c) {
-      dgamma[c] += dy[c] * ((x[c] - statistics.mean) * statistics.scale);
-    }
-    if (dbeta == nullptr) return;
-#pragma omp simd
-    for (std::size_t c = 0; c < count; ++c) dbeta[c] += dy[c];
+    for (std::size_t c = 0; c < count; ++c) y[c] = (x[c] - mean) * scale * gamma[c];
+    return;
   }
+#pragma omp simd
+  for (std::size_t c = 0; c < count; ++c) y[c] = (x[c] - mean) * scale * gamma[c] + beta[c];
+}
 
-  // dx = scale (g - mean(g) - n mean(g n)), where g = dy gamma and n = (x - mean) scale; without
-  // mean(g) where rows are not centred.
-  void differentiate(bool is_centred, T* dx, std::size_t count) const {
-    const float mean = statistics.mean;
-    const float scale = statistics.scale;
-    float sum = 0;
-    float product = 0;
+// dgamma += dy (x - mean) scale, and dbeta += dy where there is one.
+template <class T>
+SPILLWAY_WIDE void add_row_slopes(const T* x, const T* dy, const Statistics& of, float* dgamma,
+                                  float* dbeta, std::size_t count) {
+  const float mean = of.mean;
+  const float scale = of.scale;
+#pragma omp simd
+  for (std::size_t c = 0; c < count; ++c) dgamma[c] += dy[c] * ((x[c] - mean) * scale);
+  if (dbeta == nullptr) return;
+#pragma omp simd
+  for (std::size_t c = 0; c < count; ++c) dbeta[c] += dy[c];
+}
+
+// dx = scale (g - mean(g) - n mean(g n)), where g = dy gamma and n = (x - mean) scale; without
+// mean(g) where rows are not centred.
+template <class T>
+SPILLWAY_WIDE void differentiate_row(const T* x, const T* dy, const float* gamma,
+                                     const Statistics& of, bool is_centred, T* dx,
+                                     std::size_t count) {
+  const float mean = of.mean;
+  const float scale = of.scale;
+  float sum = 0;
+  float product = 0;
 #pragma omp simd reduction(+ : sum, product)
-    for (std::size_t c = 0; c < count; ++c) {
-      const float slope = dy[c] * gamma[c];
-      sum += slope;
-      product += slope * ((x[c] - mean) * scale);
-    }
-    const float mean_slope = is_centred ? sum / static_cast<float>(count) : 0.F;
-    const float mean_product = product / static_cast<float>(count);
-#pragma omp simd
-    for (std::size_t c = 0; c < count; ++c) {
-      const float normal = (x[c] - mean) * scale;
-      dx[c] = scale * (dy[c] * gamma[c] - mean_slope - normal * mean_product);
-    }
+  for (std::size_t c = 0; c < count; ++c) {
+    const float slope = dy[c] * gamma[c];
+    sum += slope;
+    product += slope * ((x[c] - mean) * scale);
   }
-};
+  const float mean_slope = is_centred ? sum / static_cast<float>(count) : 0.F;
+  const float mean_product = product / static_cast<float>(count);
+#pragma omp simd
+  for (std::size_t c = 0; c < count; ++c) {
+    const float normal = (x[c] - mean) * scale;
+    dx[c] = scale * (dy[c] * gamma[c] - mean_slope - normal * mean_product);
+  }
+}
 
 }  // namespace
 
@@ -110,14 +122,9 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RowNormForward
       auto* const y = elements(operands.out.y) + i * rows.stride;
       const float mean = op.is_centred ? mean_of(x, rows.channels) : 0.F;
       const float scale = 1.F / std::sqrt(mean_square(x, mean, rows.channels) + op.epsilon);
-      saved.keep(i, {.mean = mean, .scale = scale});
-      if (beta == nullptr) {
-        for (std::size_t c = 0; c < rows.channels; ++c) y[c] = (x[c] - mean) * scale * gamma[c];
-      } else {
-        for (std::size_t c = 0; c < rows.channels; ++c) {
-          y[c] = (x[c] - mean) * scale * gamma[c] + beta[c];
-        }
-      }
+      const Statistics statistics{.mean = mean, .scale = scale};
+      saved.keep(i, statistics);
+      normalise(x, statistics, gamma, beta, y, rows.channels);
       rows.zero_padding(y);
     }
   });
@@ -139,13 +146,12 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RowNormBackwar
       std::fill_n(dgamma, parts.total, 0.F);
       const std::size_t end = std::min((chunk + 1) * per_chunk, rows.count);
       for (std::size_t i = chunk * per_chunk; i < end; ++i) {
-        const RowSlopes<T> row{.x = elements(operands.in.x) + i * rows.stride,
-                               .dy = elements(operands.in.dy) + i * rows.stride,
-                               .gamma = floats(operands.in.parameters),
-                               .statistics = saved.of(i)};
-        row.add_to(dgamma, dbeta, rows.channels);
+        const T* const x = elements(operands.in.x) + i * rows.stride;
+        const T* const dy = elements(operands.in.dy) + i * rows.stride;
         T* const dx = elements(operands.out.dx) + i * rows.stride;
-        row.differentiate(op.is_centred, dx, rows.channels);
+        add_row_slopes(x, dy, saved.of(i), dgamma, dbeta, rows.channels);
+        differentiate_row(x, dy, floats(operands.in.parameters), saved.of(i), op.is_centred, dx,
+                          rows.channels);
         rows.zero_padding(dx);
       }
     }

@@ -1,192 +1,85 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <type_traits>
 #include <vector>
 
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/exponential.h"
-#include "src/host/kernels/sequences/token_rows.h"
+#include "src/host/kernels/sequences/vocabulary_products.h"
+#include "src/host/layout/wide.h"
 
 namespace spillway::host {
 namespace {
 
-constexpr um::Bytes kAlignment{64};
-// Logits that are there at once take about so much memory.
-constexpr std::size_t kChunkBytes = 48ULL << 20U;
-
-// What one token adds to the result.
-struct Sample {
-  float loss;
-  float correct;
-};
-
-// How tokens are cut into chunks, all about as large.
-struct Chunks {
-  Chunks(const Layout& layout, const VocabularyGeometry& geometry)
-      : rows{layout, geometry.x}, vocabulary{geometry.vocabulary} {
-    constexpr std::size_t kLeast = 16;
-    const std::size_t row = layout.dense_desc({vocabulary}).get_size();
-    const std::size_t most = std::max(kChunkBytes / row, kLeast);
-    const std::size_t count = (rows.count + most - 1) / most;
-    each = (rows.count + count - 1) / count;
-  }
-
-  TokenRows rows;
-  std::size_t vocabulary;
-  std::size_t each;  // tokens of a chunk, but the last
-};
-
-// The products of a chunk of so many tokens, by the table in the tensors' type.
-class ChunkProducts {
- public:
-  ChunkProducts(const Machine& machine, const Chunks& chunks, std::size_t tokens, bool adds)
-      : ChunkProducts{machine.engine,
-                      {.x = machine.layout.dense_desc({tokens, chunks.rows.stride}),
-                       .table = machine.layout.dense_desc({chunks.vocabulary, chunks.rows.stride}),
-                       .logits = machine.layout.dense_desc({tokens, chunks.vocabulary}),
-                       .dtable = float_desc({chunks.vocabulary, chunks.rows.stride},
-                                            dnnl::memory::format_tag::ab)},
-                      adds} {}
-
-  [[nodiscard]] um::Bytes scratchpad() const { return scratchpad_; }
-
-  // logits = x table^T
-  void find_logits(std::byte* x, std::byte* table, std::byte* logits, std::byte* scratchpad) {
-    run(logits_, x, table, logits, scratchpad);
-  }
-  // dtable = dlogits^T x, or += that
-  void find_dtable(std::byte* dlogits, std::byte* x, std::byte* dtable, std::byte* scratchpad) {
-    run(dtable_, dlogits, x, dtable, scratchpad);
-  }
-  // dx = dlogits table
-  void find_dx(std::byte* dlogits, std::byte* table, std::byte* dx, std::byte* scratchpad) {
-    run(dx_, dlogits, table, dx, scratchpad);
-  }
-
- private:
-  struct Descs {
-    Desc x;
-    Desc table;
-    Desc logits;
-    Desc dtable;
-  };
-
-  ChunkProducts(const dnnl::engine& engine, const Descs& descs, bool adds)
-      : logits_{make(engine, descs.x, transposed(descs.table), descs.logits, false)},
-        dtable_{make(engine, transposed(descs.logits), descs.x, descs.dtable, adds)},
-        dx_{make(engine, descs.logits, descs.table, descs.x, false)} {}
-
-  Call make(const dnnl::engine& engine, const Desc& a, const Desc& b, const Desc& c, bool adds) {
-    const auto primitive = product(engine, a, b, c, adds);
-    scratchpad_ = std::max(scratchpad_, scratchpad_bytes(primitive));
-    return {engine,
-            dnnl::matmul(primitive),
-            {{DNNL_ARG_SRC, a},
-             {DNNL_ARG_WEIGHTS, b},
-             {DNNL_ARG_DST, c},
-             {DNNL_ARG_SCRATCHPAD, primitive.scratchpad_desc()}}};
-  }
-
-  static void run(Call& call, std::byte* a, std::byte* b, std::byte* c, std::byte* scratchpad) {
-    call.run({{DNNL_ARG_SRC, a},
-              {DNNL_ARG_WEIGHTS, b},
-              {DNNL_ARG_DST, c},
-              {DNNL_ARG_SCRATCHPAD, scratchpad}});
-  }
-
-  um::Bytes scratchpad_{};  // first: make() adds to it
-  Call logits_;
-  Call dtable_;
-  Call dx_;
-};
-
-// What lies in the workspace, in this order: with bfloat16 the table as such, a chunk's logits,
-// what all tokens add to the result, and room for the products.
-struct VocabularyRoom {
-  VocabularyRoom(const Machine& machine, const Chunks& chunks, um::Bytes scratchpad)
-      : logits{machine.layout.is_bf16()
-                   ? size_of(machine.layout, {chunks.vocabulary, chunks.rows.stride})
-                   : um::Bytes{}},
-        samples{logits + size_of(machine.layout, {chunks.each, chunks.vocabulary})},
-        products{samples + um::round_up(um::Bytes{chunks.rows.count * sizeof(Sample)}, kAlignment)},
-        end{products + scratchpad} {}
-
-  um::Bytes logits;
-  um::Bytes samples;
-  um::Bytes products;
-  um::Bytes end;
-
- private:
-  static um::Bytes size_of(const Layout& layout, std::initializer_list<std::size_t> sizes) {
-    return um::round_up(um::Bytes{layout.dense_desc(sizes).get_size()}, kAlignment);
-  }
-};
-
-// Those of the first chunk, of those between, and of the last; one chunk is a first one.
-std::vector<ChunkProducts> products_of(const Machine& machine, const Chunks& chunks) {
-  std::vector<ChunkProducts> products;
-  products.emplace_back(machine, chunks, chunks.each, false);
-  const std::size_t count = (chunks.rows.count + chunks.each - 1) / chunks.each;
-  if (count == 1) return products;
-  products.emplace_back(machine, chunks, chunks.each, true);
-  products.emplace_back(machine, chunks, chunks.rows.count - (count - 1) * chunks.each, true);
-  return products;
-}
-
-um::Bytes largest_scratchpad(const std::vector<ChunkProducts>& products) {
-  um::Bytes largest;
-  for (const ChunkProducts& each : products) largest = std::max(largest, each.scratchpad());
-  return largest;
-}
-
-// A token's logits.
+// The largest of a token's logits.
 template <class T>
-struct Logits {
-  T* numbers;
-  std::size_t count;
+SPILLWAY_WIDE float largest_of(const T* logits, std::size_t count) {
+  float most = logits[0];
+#pragma omp simd reduction(max : most)
+  for (std::size_t v = 1; v < count; ++v) {
+    const float logit = logits[v];
+    most = logit > most ? logit : most;
+  }
+  return most;
+}
 
-  [[nodiscard]] float largest() const {
-    float most = numbers[0];
-    for (std::size_t v = 1; v < count; ++v) {
-      const float number = numbers[v];
-      most = number > most ? number : most;
-    }
-    return most;
-  }
-  // Sum of exp(logit - largest), in double: its rounding must not show in the mean loss.
-  [[nodiscard]] double exponential_sum(float most) const {
-    double sum = 0;
+// Sum of exp(logit - most), in double: its rounding must not show in the mean loss.
+template <class T>
+SPILLWAY_WIDE double exponential_sum(const T* logits, std::size_t count, float most) {
+  double sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (std::size_t v = 0; v < count; ++v) {
-      sum += static_cast<double>(exponential(numbers[v] - most));
-    }
-    return sum;
+  for (std::size_t v = 0; v < count; ++v) {
+    sum += static_cast<double>(exponential(logits[v] - most));
   }
-  // -log softmax = log sum exp(logit - largest) + largest - logit[label]; the first of equal logits
-  // is the prediction.
-  [[nodiscard]] Sample judge(std::int32_t label, float most, double sum) const {
-    if (label < 0) return {.loss = 0, .correct = 0};
-    const auto truth = static_cast<std::size_t>(label);
-    const bool is_first = std::find(numbers, numbers + truth, most) == numbers + truth;
-    return {.loss = static_cast<float>(std::log(sum)) + (most - numbers[truth]),
-            .correct = numbers[truth] == most && is_first ? 1.F : 0.F};
-  }
-  // To (softmax - one-hot label) times the label's share of the loss.
-  void differentiate(std::int32_t label, float most, double sum, float share) const {
-    if (label < 0) {
-      std::fill_n(numbers, count, T{});
-      return;
-    }
-    const auto scale = static_cast<float>(static_cast<double>(share) / sum);
-    const float own = numbers[static_cast<std::size_t>(label)];
+  return sum;
+}
+
+// Of each logit exp(logit - most) scale.
+template <class T>
+SPILLWAY_WIDE void scale_exponentials(T* logits, std::size_t count, float most, float scale) {
 #pragma omp simd
-    for (std::size_t v = 0; v < count; ++v) numbers[v] = exponential(numbers[v] - most) * scale;
-    const auto truth = static_cast<std::size_t>(label);
-    numbers[truth] = exponential(own - most) * scale - share;
+  for (std::size_t v = 0; v < count; ++v) logits[v] = exponential(logits[v] - most) * scale;
+}
+
+template <class T>
+SPILLWAY_WIDE void add_to_logits(T* logits, const float* bias, std::size_t count) {
+#pragma omp simd
+  for (std::size_t v = 0; v < count; ++v) logits[v] = logits[v] + bias[v];
+}
+
+template <class T>
+SPILLWAY_WIDE void add_slopes(const T* slopes, std::size_t count, float* sums) {
+#pragma omp simd
+  for (std::size_t v = 0; v < count; ++v) sums[v] += slopes[v];
+}
+
+// -log softmax = log sum exp(logit - most) + most - logit[label]; the first of equal logits is the
+// prediction.
+template <class T>
+TokenLoss judge_token(const T* logits, std::int32_t label, float most, double sum) {
+  if (label < 0) return {.loss = 0, .correct = 0};
+  const auto truth = static_cast<std::size_t>(label);
+  const float own = logits[truth];
+  const bool is_first = own == most && std::find(logits, logits + truth, most) == logits + truth;
+  return {.loss = static_cast<float>(std::log(sum)) + (most - own),
+          .correct = is_first ? 1.F : 0.F};
+}
+
+// Logits become (softmax - one-hot label) times the label's share of the loss.
+template <class T>
+void differentiate_token(T* logits, std::size_t count, std::int32_t label, float most, double sum,
+                         float share) {
+  if (label < 0) {
+    std::fill_n(logits, count, T{});
+    return;
   }
-};
+  const auto scale = static_cast<float>(static_cast<double>(share) / sum);
+  T& truth = logits[static_cast<std::size_t>(label)];
+  const float own = exponential(truth - most) * scale - share;
+  scale_exponentials(logits, count, most, scale);
+  truth = own;
+}
 
 template <class Op>
 class VocabularyLossKernel final : public HostKernel {
@@ -197,7 +90,7 @@ class VocabularyLossKernel final : public HostKernel {
         layout_{machine.layout},
         chunks_{machine.layout, op.geometry},
         products_{products_of(machine, chunks_)},
-        room_{machine, chunks_, largest_scratchpad(products_)},
+        room_{machine, chunks_, products_},
         table_{parts_of(machine.layout, op.geometry.table())},
         bias_{parts_of(machine.layout, op.geometry.bias_parameters())} {}
 
@@ -214,7 +107,7 @@ class VocabularyLossKernel final : public HostKernel {
                             }),
                 "labels are in the vocabulary");
     const float share = share_of(labels, *arguments.context);
-    auto* const samples = reinterpret_cast<Sample*>(arguments.workspace + room_.samples.count());
+    auto* const samples = reinterpret_cast<TokenLoss*>(arguments.workspace + room_.samples.count());
     with_elements(layout_, [&](auto elements) {
       std::byte* const table = own_table(elements, operands.in.table, arguments.workspace);
       for (std::size_t first = 0; first < count; first += chunks_.each) {
@@ -258,27 +151,27 @@ class VocabularyLossKernel final : public HostKernel {
   template <class T>
   void compute_chunk(ElementsOf<T> elements, const Operands<Op>& operands, std::byte* table,
                      const Chunk& chunk, const std::int32_t* labels, float share,
-                     std::byte* workspace, Sample* samples) {
+                     std::byte* workspace, TokenLoss* samples) {
     const std::size_t vocabulary = chunks_.vocabulary;
     const std::size_t begin = chunk.first * chunks_.rows.stride * sizeof(T);
     std::byte* const x = operands.in.x + begin;
     std::byte* const room = workspace + room_.logits.count();
-    std::byte* const scratchpad = workspace + room_.products.count();
+    std::byte* const scratchpad = workspace + room_.scratchpad.count();
     T* const logits = elements(room);
     ChunkProducts& products = products_for(chunk);
     products.find_logits(x, table, room, scratchpad);
     const float* const bias = op_.geometry.bias ? floats(operands.in.bias) : nullptr;
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < chunk.count; ++i) {
-      const Logits<T> own{.numbers = logits + i * vocabulary, .count = vocabulary};
-      for (std::size_t v = 0; bias != nullptr && v < vocabulary; ++v) {
-        own.numbers[v] = own.numbers[v] + bias[v];
-      }
+      T* const own = logits + i * vocabulary;
+      if (bias != nullptr) add_to_logits(own, bias, vocabulary);
       const std::int32_t label = labels[chunk.first + i];
-      const float most = own.largest();
-      const double sum = own.exponential_sum(most);
-      samples[chunk.first + i] = own.judge(label, most, sum);
-      if constexpr (kIsTraining) own.differentiate(label, most, sum, share);
+      const float most = largest_of(own, vocabulary);
+      const double sum = exponential_sum(own, vocabulary, most);
+      samples[chunk.first + i] = judge_token(own, label, most, sum);
+      if constexpr (kIsTraining) {
+        differentiate_token(own, vocabulary, label, most, sum, share);
+      }
     }
     if constexpr (kIsTraining) {
       products.find_dtable(room, x, operands.out.dtable, scratchpad);
@@ -298,7 +191,7 @@ class VocabularyLossKernel final : public HostKernel {
       const std::size_t end = std::min(begin + kColumns, vocabulary);
       if (!adds) std::fill(dbias + begin, dbias + end, 0.F);
       for (std::size_t i = 0; i < count; ++i) {
-        for (std::size_t v = begin; v < end; ++v) dbias[v] += slopes[i * vocabulary + v];
+        add_slopes(slopes + i * vocabulary + begin, end - begin, dbias + begin);
       }
     }
   }
@@ -312,7 +205,7 @@ class VocabularyLossKernel final : public HostKernel {
   }
 
   // In the order of the tokens, whichever thread made them.
-  void write_result(const Sample* samples, float scale, float* result) const {
+  void write_result(const TokenLoss* samples, float scale, float* result) const {
     double loss = 0;
     double correct = 0;
     for (std::size_t i = 0; i < chunks_.rows.count; ++i) {
@@ -325,7 +218,7 @@ class VocabularyLossKernel final : public HostKernel {
 
   Op op_;
   Layout layout_;
-  Chunks chunks_;
+  LogitChunks chunks_;
   std::vector<ChunkProducts> products_;
   VocabularyRoom room_;
   ParameterParts table_;
@@ -333,9 +226,8 @@ class VocabularyLossKernel final : public HostKernel {
 };
 
 um::Bytes workspace(const Machine& machine, const VocabularyGeometry& geometry) {
-  const Chunks chunks{machine.layout, geometry};
-  const um::Bytes scratchpad = largest_scratchpad(products_of(machine, chunks));
-  return VocabularyRoom{machine, chunks, scratchpad}.end;
+  const LogitChunks chunks{machine.layout, geometry};
+  return VocabularyRoom{machine, chunks, products_of(machine, chunks)}.end;
 }
 
 }  // namespace
