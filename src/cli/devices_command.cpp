@@ -40,11 +40,24 @@ void describe(const um::Device& device, Found& found) {
   found.capabilities = device.capabilities();
 }
 
+um::Capability bf16_capability() {
+  switch (host::bf16_support()) {
+    case host::Bf16Support::kNative:
+      return {.name = "bf16", .available = true, .comment = "by instructions of the processor"};
+    case host::Bf16Support::kEmulated:
+      return {.name = "bf16", .available = false, .comment = "slowly, with --emulate-bf16"};
+    case host::Bf16Support::kNone:
+      break;
+  }
+  return {.name = "bf16", .available = false, .comment = "the processor has no AVX-512"};
+}
+
 // Also where it can have no kernels, which is what the user looks for then.
 Found find_host() {
   Found found;
   found.name = "host";
   describe(um::HostDevice{}, found);
+  found.capabilities.push_back(bf16_capability());
   try {
     found.kernels = host::HostBackend{}.description();
   } catch (const um::Error& error) {

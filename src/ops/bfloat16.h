@@ -12,6 +12,11 @@ class Bfloat16 {
  public:
   constexpr Bfloat16() = default;
   constexpr Bfloat16(float value) : bits_{round(value)} {}
+  // Else GCC makes an object of its own in loops that it would vectorise, and does not.
+  constexpr Bfloat16& operator=(float value) {
+    bits_ = round(value);
+    return *this;
+  }
   [[nodiscard]] static constexpr Bfloat16 from_bits(std::uint16_t bits) {
     Bfloat16 value;
     value.bits_ = bits;

@@ -27,6 +27,9 @@ spillway_test(golden_layer_tests
 add_test(NAME golden_layer_tests_with_avx2 COMMAND golden_layer_tests)
 set_tests_properties(golden_layer_tests_with_avx2 PROPERTIES
   LABELS cpu ENVIRONMENT "DNNL_MAX_CPU_ISA=AVX2")
+add_test(NAME golden_layer_tests_in_bf16 COMMAND golden_layer_tests)
+set_tests_properties(golden_layer_tests_in_bf16 PROPERTIES
+  LABELS cpu ENVIRONMENT "SPILLWAY_TEST_PRECISION=bf16")
 
 # The same of a network of each family, and the program that writes these for PyTorch.
 add_library(family_networks STATIC ${PROJECT_SOURCE_DIR}/tools/golden/family_networks.cpp)

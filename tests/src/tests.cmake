@@ -65,6 +65,9 @@ spillway_test(host_tests
 add_test(NAME host_tests_with_avx2 COMMAND host_tests)
 set_tests_properties(host_tests_with_avx2 PROPERTIES
   LABELS cpu TIMEOUT 300 ENVIRONMENT "DNNL_MAX_CPU_ISA=AVX2")
+add_test(NAME host_tests_in_bf16 COMMAND host_tests)
+set_tests_properties(host_tests_in_bf16 PROPERTIES
+  LABELS cpu TIMEOUT 300 ENVIRONMENT "SPILLWAY_TEST_PRECISION=bf16")
 
 # The program from outside. Where it is slow (no optimisation, sanitizers), fewer networks and
 # configurations; the tests print that.

@@ -139,14 +139,16 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddGradients& 
 #pragma omp parallel for simd schedule(static)
       for (std::size_t i = 0; i < count; ++i) {
         const float sum = a[i] + b[i];
-        d[i] = y[i] > 0.F ? sum : 0.F;
-        copy[i] = d[i];
+        const float kept = y[i] > 0.F ? sum : 0.F;
+        d[i] = kept;
+        copy[i] = kept;
       }
     } else {
 #pragma omp parallel for simd schedule(static)
       for (std::size_t i = 0; i < count; ++i) {
-        d[i] = a[i] + b[i];
-        copy[i] = d[i];
+        const float sum = a[i] + b[i];
+        d[i] = sum;
+        copy[i] = sum;
       }
     }
   });

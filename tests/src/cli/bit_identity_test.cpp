@@ -143,6 +143,20 @@ TEST_F(BitIdentity, OfTransformersHoldsWhateverTheMemory) {
   expect_identical(profiled(llama), {managed("min"), on_demand("min"), copy("min+20%")});
 }
 
+// Kernels of bfloat16, with conversions and products of their own.
+TEST_F(BitIdentity, HoldsInBf16Too) {
+  if (!has_capability("bf16")) GTEST_SKIP() << "this processor does not compute in bf16";
+  const Arguments bf16 = "--precision bf16";
+  const std::vector<Way> few{managed("min"),           managed("min+20%"),
+                             on_demand("min"),         copy("min+20%"),
+                             copy("min", "on-demand"), with_file(managed("min"), folder_)};
+  for (const Arguments& net :
+       {Arguments{"--net lenet --batch 8"}, Arguments{"--net resnet18 --batch 2 --image-size 32"},
+        Arguments{"--net gpt:2,4,64,48 --vocabulary 300 --batch 8 --dropout 0.1"}}) {
+    expect_identical(profiled({net, bf16}), few);
+  }
+}
+
 // Two numbers of state beside each parameter, and rates that change with the step.
 TEST_F(BitIdentity, HoldsWithOtherOptimizersToo) {
   const Arguments net = "--net lenet --batch 32 --conv-algorithm direct";

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "src/ops/convolution_geometry.h"
-#include "tests/src/host/kernel_runner.h"
+#include "tests/src/host/tested_kernels.h"
 
 namespace spillway::test {
 
@@ -35,8 +35,13 @@ constexpr double kTolerance = 1e-5;
 // as much as direct sums (Lavin and Gray, "Fast algorithms for convolutional neural networks",
 // 2016). (On one machine: 4e-7.)
 constexpr double kWinogradTolerance = 1.4e-5;
+// Each number of a bfloat16 tensor errs by up to 2^-9 of itself, about half of that in the root
+// mean square: inputs, what lies between, and the result, which add up to 2^-8 and more where
+// slopes are differences. (On one machine: 3.9e-3.)
+constexpr double kBf16Tolerance = 5e-3;
 
-class GoldenLayer : public KernelRunner, public testing::WithParamInterface<LayerGolden> {
+class GoldenLayer : public host_tested::KernelRunner,
+                    public testing::WithParamInterface<LayerGolden> {
  protected:
   void check(const nets::Convolution& layer) { check_weighted(geometry_of(layer, g_.x[0], g_.y)); }
   void check(const nets::TransposedConvolution& layer) {
@@ -437,6 +442,10 @@ class GoldenLayer : public KernelRunner, public testing::WithParamInterface<Laye
             [&] { return values(spec, dw); });
   }
 
+  static double tolerance_of(const std::string& algorithm) {
+    if (test::is_bf16()) return kBf16Tolerance;
+    return algorithm == "winograd" ? kWinogradTolerance : kTolerance;
+  }
   void expect_golden(const std::string& part, const Values& numbers,
                      const std::string& algorithm = "default") {
     const Values& wanted = g_.results.at(part);
@@ -448,8 +457,7 @@ class GoldenLayer : public KernelRunner, public testing::WithParamInterface<Laye
       norm += std::pow(wanted[i], 2);
     }
     const double error = std::sqrt(difference / norm);
-    EXPECT_LE(error, algorithm == "winograd" ? kWinogradTolerance : kTolerance)
-        << part << ", " << algorithm;
+    EXPECT_LE(error, tolerance_of(algorithm)) << part << ", " << algorithm;
     RecordProperty(part + "_" + algorithm, std::to_string(error * 1e9) + "e-9");
   }
 };

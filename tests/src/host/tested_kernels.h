@@ -12,7 +12,15 @@ inline constexpr bool kIsCuda = false;
 
 class KernelRunner : public host::KernelRunner {
  protected:
-  KernelRunner() : host::KernelRunner{test::tested_precision()} {}
+  KernelRunner() : host::KernelRunner{is_there() ? test::tested_precision() : Precision::kFp32} {}
+  void SetUp() override {
+    if (!is_there()) GTEST_SKIP() << "this processor does not compute in bf16";
+  }
+
+ private:
+  static bool is_there() {
+    return !test::is_bf16() || host::bf16_support() != host::Bf16Support::kNone;
+  }
 };
 
 inline void expect_near(const host::Values& actual, const host::Values& expected,
