@@ -1,12 +1,16 @@
 #include "src/files/safetensors.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
+#include "src/files/narrow_floats.h"
 #include "um/error.h"
 #include "um/text/json_limits.h"
 
@@ -21,19 +25,66 @@ constexpr std::size_t kAlignment = 8;
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own limit
 constexpr auto kMetadata = "__metadata__";
 
+constexpr std::uint64_t kWidest = 8;  // bytes of a value
+
+/// Bytes of a value of each type that files have.
+struct ValueType {
+  std::string_view name;
+  std::uint64_t bytes;
+};
+constexpr std::array<ValueType, 17> kTypes{{{"F32", 4},
+                                            {"F16", 2},
+                                            {"BF16", 2},
+                                            {"F64", 8},
+                                            {"I64", 8},
+                                            {"I32", 4},
+                                            {"I16", 2},
+                                            {"I8", 1},
+                                            {"U64", 8},
+                                            {"U32", 4},
+                                            {"U16", 2},
+                                            {"U8", 1},
+                                            {"BOOL", 1},
+                                            {"C64", 8},
+                                            {"F8_E4M3", 1},
+                                            {"F8_E5M2", 1},
+                                            {"F8_E8M0", 1}}};
+
 // Number of values of a shape; nothing when their bytes are too many for a 64-bit number.
 std::optional<std::uint64_t> element_count(const std::vector<std::size_t>& shape) {
   if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
   std::uint64_t count = 1;
   for (const std::size_t extent : shape) {
-    if (extent > std::numeric_limits<std::uint64_t>::max() / sizeof(float) / count) return {};
+    if (extent > std::numeric_limits<std::uint64_t>::max() / kWidest / count) return {};
     count *= extent;
   }
   return count;
 }
 
-std::string header_of(std::span<const StoredTensor> tensors) {
+// The first name that an object of a JSON text has twice: a parser keeps one of them.
+class RepeatedNames {
+ public:
+  bool operator()(int depth, json::parse_event_t event, const json& parsed) {
+    const auto level = static_cast<std::size_t>(depth);
+    if (event == json::parse_event_t::object_start) {
+      names_.resize(level + 2);
+      names_[level + 1].clear();
+    } else if (event == json::parse_event_t::key && !found_) {
+      const auto name = parsed.get<std::string>();
+      if (!names_.at(level).insert(name).second) found_ = name;
+    }
+    return true;
+  }
+  [[nodiscard]] const std::optional<std::string>& found() const { return found_; }
+
+ private:
+  std::vector<std::set<std::string>> names_;  // of the objects that the parser is in, by depth
+  std::optional<std::string> found_;
+};
+
+std::string header_of(std::span<const StoredTensor> tensors, const TensorMetadata& metadata) {
   json header = json::object();
+  if (!metadata.empty()) header[kMetadata] = metadata;
   std::uint64_t offset = 0;
   for (const StoredTensor& tensor : tensors) {
     um::expects(tensor.name != kMetadata && !header.contains(tensor.name), "names that differ");
@@ -52,6 +103,7 @@ std::string header_of(std::span<const StoredTensor> tensors) {
 /// Where a tensor's values lie behind the header.
 struct Entry {
   std::string name;
+  std::string type;
   std::vector<std::size_t> shape;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -96,8 +148,10 @@ class Header {
     std::string text(length, ' ');
     file_.read(sizeof(length), std::as_writable_bytes(std::span{text}));
     if (const auto limit = um::beyond_json_limits(text)) refuse("its header " + *limit);
-    json_ = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    RepeatedNames names;
+    json_ = json::parse(text, std::ref(names), /*allow_exceptions=*/false);
     if (!json_.is_object()) refuse("its header is no JSON object");
+    if (names.found()) refuse("its header has the name '" + *names.found() + "' twice");
   }
 
   void check_metadata(const json& value) const {
@@ -121,11 +175,9 @@ class Header {
     if (!value.is_object()) refuse("the entry of tensor '" + name + "' is no JSON object");
     const auto dtype = value.find("dtype");
     if (dtype == value.end() || !dtype->is_string()) refuse("tensor '" + name + "' has no dtype");
-    if (*dtype != "F32") {
-      refuse("tensor '" + name + "' holds " + dtype->get<std::string>() +
-             ", and only F32 can be read");
-    }
-    Entry entry{.name = name, .shape = read_numbers(name, value, "shape")};
+    Entry entry{.name = name, .type = *dtype, .shape = read_numbers(name, value, "shape")};
+    const auto* const type = std::ranges::find(kTypes, entry.type, &ValueType::name);
+    if (type == kTypes.end()) refuse("tensor '" + name + "' has the unknown dtype " + entry.type);
     const std::vector<std::size_t> offsets = read_numbers(name, value, "data_offsets");
     if (offsets.size() != 2 || offsets[0] > offsets[1]) {
       refuse("tensor '" + name + "' has no begin and end as its data_offsets");
@@ -133,7 +185,7 @@ class Header {
     entry.begin = offsets[0];
     entry.end = offsets[1];
     const std::optional<std::uint64_t> count = element_count(entry.shape);
-    if (!count || entry.end - entry.begin != *count * sizeof(float)) {
+    if (!count || entry.end - entry.begin != *count * type->bytes) {
       refuse("the bytes of tensor '" + name + "' do not match its shape");
     }
     return entry;
@@ -165,19 +217,21 @@ class Header {
 }  // namespace
 
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
-                                     std::span<const StoredTensor> tensors)
+                                     std::span<const StoredTensor> tensors,
+                                     const TensorMetadata& metadata)
     : file_{path} {
-  begin(tensors);
+  begin(tensors, metadata);
 }
 
 SafetensorsWriter::SafetensorsWriter(const um::Folder& folder, std::string name,
                                      std::span<const StoredTensor> tensors)
     : file_{folder, std::move(name)} {
-  begin(tensors);
+  begin(tensors, {});
 }
 
-void SafetensorsWriter::begin(std::span<const StoredTensor> tensors) {
-  const std::string header = header_of(tensors);
+void SafetensorsWriter::begin(std::span<const StoredTensor> tensors,
+                              const TensorMetadata& metadata) {
+  const std::string header = header_of(tensors, metadata);
   const std::uint64_t length = header.size();
   write(std::as_bytes(std::span{&length, 1}));
   write(std::as_bytes(std::span{header}));
@@ -233,6 +287,7 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path) : file_{
   offsets_.push_back(header.end());
   for (Entry& entry : header.entries()) {
     tensors_.push_back({.name = std::move(entry.name), .shape = std::move(entry.shape)});
+    types_.push_back(std::move(entry.type));
     offsets_.push_back(header.end() + entry.end);
   }
 }
@@ -244,9 +299,17 @@ std::optional<std::size_t> SafetensorsReader::find(std::string_view name) const 
 }
 
 void SafetensorsReader::read(std::size_t index, std::span<float> values) const {
-  const std::uint64_t size = offsets_.at(index + 1) - offsets_[index];
-  um::expects(values.size_bytes() == size, "room for the values of the tensor");
-  file_.read(offsets_[index], std::as_writable_bytes(values));
+  um::expects(values.size() == element_count(tensors_.at(index).shape),
+              "room for the values of the tensor");
+  const std::string& type = types_[index];
+  if (type == "F32") return file_.read(offsets_[index], std::as_writable_bytes(values));
+  if (type != "F16" && type != "BF16") {
+    throw um::Error{"tensor '" + tensors_[index].name + "' of " + file_.path().string() +
+                    " holds " + type + ", and only F32, F16 and BF16 can be read"};
+  }
+  std::vector<std::uint16_t> narrow(values.size());
+  file_.read(offsets_[index], std::as_writable_bytes(std::span{narrow}));
+  std::ranges::transform(narrow, values.begin(), type == "F16" ? float_of_half : float_of_bfloat16);
 }
 
 }  // namespace spillway
