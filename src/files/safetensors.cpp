@@ -216,6 +216,14 @@ class Header {
 
 }  // namespace
 
+std::string shape_text(std::span<const std::size_t> shape) {
+  std::string text;
+  for (const std::size_t extent : shape) {
+    text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  }
+  return "(" + text + ")";
+}
+
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
                                      std::span<const StoredTensor> tensors,
                                      const TensorMetadata& metadata)

@@ -24,6 +24,9 @@ struct StoredTensor {
   std::vector<std::size_t> shape;
 };
 
+/// A shape, for sentences: "(2, 3)".
+[[nodiscard]] std::string shape_text(std::span<const std::size_t> shape);
+
 /// What a file says of itself, by keys: {"format", "pt"}.
 using TensorMetadata = std::map<std::string, std::string>;
 
