@@ -69,9 +69,8 @@ void write_weights(const ExportFlags& flags) {
   const ExportedWeights written =
       export_weights(tensors, network_of(manifest), kSources.at(flags.to), place);
   const std::uintmax_t bytes = fs::file_size(place);
-  tell("{} of step {} as a {} of {}: {} in {}\n", network_of(manifest), manifest.checkpoint.step,
-       written.network, to_string(kSources.at(flags.to)),
-       um::count_of(written.tensors, "tensor"), um::to_string(um::Bytes{bytes}));
+  tell("{} of step {} as {}: {} in {}\n", network_of(manifest), manifest.checkpoint.step,
+       written.title, um::count_of(written.tensors, "tensor"), um::to_string(um::Bytes{bytes}));
   if (flags.json.empty()) return;
   prefetch::write_json({{"network", network_of(manifest)},
                         {"step", manifest.checkpoint.step},

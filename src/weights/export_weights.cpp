@@ -44,11 +44,10 @@ NamedTensors choose_names(std::span<const StoredTensor> arrays, const std::strin
   for (const NamedTensors& named : all) {
     if (named.table.source != source) continue;
     if (named.table.obstacle.empty()) return named;
-    throw um::Error{"network " + network + " differs from the " + named.table.network + " of " +
-                    to_string(source) + ": " + named.table.obstacle};
+    throw other_network_there(network, named.table);
   }
-  throw um::Error{"network " + network + " has no names of " + to_string(source) + "; it has those of " +
-                  to_string(all.front().table.source)};
+  throw um::Error{"network " + network + " has no names of " + to_string(source) +
+                  "'s; it has those of " + title(all.front().table)};
 }
 
 }  // namespace
@@ -80,7 +79,7 @@ ExportedWeights export_weights(const SafetensorsReader& checkpoint, const std::s
     }
   }
   writer.commit();
-  return {.network = named.table.network, .tensors = tensors.size()};
+  return {.title = title(named.table), .tensors = tensors.size()};
 }
 
 }  // namespace spillway

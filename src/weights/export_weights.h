@@ -11,7 +11,7 @@ namespace spillway {
 
 /// What was written.
 struct ExportedWeights {
-  std::string network;  ///< "GPT-2"
+  std::string title;  ///< "Hugging Face's GPT-2"
   std::size_t tensors = 0;
 };
 

@@ -73,19 +73,22 @@ um::Error without_names(const std::string& network) {
                    kNetworksWithNames};
 }
 
+um::Error other_network_there(const std::string& network, const NameTable& table) {
+  return um::Error{"network " + network + " differs from " + title(table) + ": " + table.obstacle};
+}
+
 um::Error of_another_network(const SafetensorsReader& file, const std::filesystem::path& path,
                              const std::string& network, const NamedTensors& wanted) {
   if (file.tensors().empty()) return um::Error{path.string() + " has no tensors"};
   for (const NameTable& table : all_name_tables({})) {
     if (!is_of(table, file)) continue;
-    return um::Error{path.string() + " is of a " + table.network + " of " +
-                     to_string(table.source) + ", but network " + network + " is a " +
-                     wanted.table.network};
+    return um::Error{path.string() + " is of " + title(table) + ", but network " + network +
+                     " has the names of " + title(wanted.table)};
   }
   return um::Error{path.string() + " has no tensor '" + marking_tensor(wanted.table) +
-                   "', which a " + wanted.table.network + " of " + to_string(wanted.table.source) +
-                   " has, and none of another library's names for network " + network +
-                   "; its first is '" + file.tensors().front().name + "'" + advice_on_parts(path)};
+                   "', by which " + title(wanted.table) + " is known, which network " + network +
+                   " has the names of; its first is '" + file.tensors().front().name + "'" +
+                   advice_on_parts(path)};
 }
 
 std::string advice_on_parts(const std::filesystem::path& path) {

@@ -16,6 +16,9 @@ namespace spillway {
 /// What to say of a network that no table has the names of.
 [[nodiscard]] um::Error without_names(const std::string& network);
 
+/// What to say of a network with an obstacle in its table.
+[[nodiscard]] um::Error other_network_there(const std::string& network, const NameTable& table);
+
 /// What to say of a file with other names than `network` has by `wanted`.
 [[nodiscard]] um::Error of_another_network(const SafetensorsReader& file,
                                            const std::filesystem::path& path,

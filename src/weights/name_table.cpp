@@ -11,6 +11,10 @@ std::string to_string(WeightSource source) {
   return source == WeightSource::kHuggingFace ? "Hugging Face" : "torchvision";
 }
 
+std::string title(const NameTable& table) {
+  return to_string(table.source) + "'s " + table.network;
+}
+
 std::vector<NameTable> all_name_tables(std::span<const StoredTensor> arrays) {
   std::vector<NameTable> tables = hugging_face_names();
   std::ranges::move(torchvision_names(arrays), std::back_inserter(tables));

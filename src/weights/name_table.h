@@ -69,6 +69,9 @@ struct NameTable {
   std::string obstacle;  ///< why this very network has no counterpart there; mostly empty
 };
 
+/// "torchvision's ResNet"
+[[nodiscard]] std::string title(const NameTable& table);
+
 /// All tables there are, for a network with these arrays: names of some depend on them.
 [[nodiscard]] std::vector<NameTable> all_name_tables(std::span<const StoredTensor> arrays);
 

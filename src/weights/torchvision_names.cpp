@@ -70,7 +70,7 @@ NameTable vgg_names(std::span<const StoredTensor> arrays) {
                   .hints = {{"classifier.6.weight", 0, kOtherClasses}}};
   const auto hidden = std::ranges::find(arrays, table.mark, &StoredTensor::name);
   if (hidden != arrays.end() && hidden->shape.back() != kPooled) {
-    table.obstacle = "its first linear layer reads 7x7 pixels; train with --image-size 224";
+    table.obstacle = "the first linear layer there reads 7x7 pixels; train with --image-size 224";
   }
   return table;
 }

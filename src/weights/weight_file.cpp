@@ -70,9 +70,7 @@ WeightFile::WeightFile(const std::filesystem::path& path, NamedNetwork network)
   expect_finite();
 }
 
-std::string WeightFile::description() const {
-  return named_.table.network + ", named as by " + to_string(named_.table.source);
-}
+std::string WeightFile::description() const { return title(named_.table); }
 
 void WeightFile::choose_names() {
   const std::vector<NamedTensors> all = named_tensors(network_.arrays);
@@ -82,9 +80,7 @@ void WeightFile::choose_names() {
     if (!take_names(named, false) && !(has_bare_names && take_names(named, true))) continue;
     named_ = named;
     if (named_.table.obstacle.empty()) return;
-    throw um::Error{path_.string() + " is of a " + named_.table.network + " of " +
-                    to_string(named_.table.source) + ", which differs from network " +
-                    network_.name + ": " + named_.table.obstacle};
+    throw other_network_there(network_.name, named_.table);
   }
   throw of_another_network(file_, path_, network_.name, all.front());
 }

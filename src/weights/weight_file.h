@@ -31,7 +31,7 @@ class WeightFile {
   /// be read.
   void read(const std::string& name, std::span<float> numbers) const;
 
-  /// "GPT-2, named as by Hugging Face"
+  /// "Hugging Face's GPT-2"
   [[nodiscard]] std::string description() const;
 
  private:
