@@ -52,7 +52,8 @@ fs::path place_for(const ExportFlags& flags) {
   }
   const fs::path parent = place.has_parent_path() ? place.parent_path() : fs::path{"."};
   if (fs::equivalent(parent, flags.folder, ignored)) {
-    throw um::Error{"cannot write " + flags.file + ": that is the checkpoint's folder, whose files " +
+    throw um::Error{"cannot write " + flags.file +
+                    ": that is the checkpoint's folder, whose files " +
                     "stay as they are; give another one"};
   }
   expect_writable(flags.file);

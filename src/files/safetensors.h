@@ -37,8 +37,8 @@ struct TensorFileDigests {
   std::vector<std::string> tensors;  ///< SHA-256 of the values of each, in the order of the file
 };
 
-/// Writes a safetensors file of 32-bit floats bit by bit and digests it as it goes; it is there as a whole after
-/// commit(), or not at all.
+/// Writes a safetensors file of 32-bit floats bit by bit and digests it as it goes; it is there as
+/// a whole after commit(), or not at all.
 class SafetensorsWriter {
  public:
   /// Writes the header. Requires: different names, none of them "__metadata__".
@@ -84,9 +84,9 @@ class SafetensorsReader {
   [[nodiscard]] const std::vector<StoredTensor>& tensors() const { return tensors_; }
   /// The number of the tensor of this name, or nothing.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
-  /// Fills `values` with those of tensor number `index`: F32, or F16 or BF16, of which each number is
-  /// one of 32 bits. Requires: as many as its shape has. Throws: um::Error when they cannot be read
-  /// or are of another type.
+  /// Fills `values` with those of tensor number `index`: F32, or F16 or BF16, of which each number
+  /// is one of 32 bits. Requires: as many as its shape has. Throws: um::Error when they cannot be
+  /// read or are of another type.
   void read(std::size_t index, std::span<float> values) const;
 
  private:

@@ -8,8 +8,8 @@
 
 #include "prefetch/block_sizes.h"
 #include "src/files/file_digest.h"
-#include "src/files/sha256.h"
 #include "src/files/finite.h"
+#include "src/files/sha256.h"
 #include "src/train/initial_values.h"
 #include "um/error.h"
 

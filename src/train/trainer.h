@@ -46,8 +46,8 @@ class NothingLeft final : public um::Error {
 class Trainer {
  public:
   /// Opens the data, measures the step on `context`, plans it, and fills the weights: with first
-  /// values, those of a file, or those of the checkpoint. Throws: um::Error, one sentence for the user;
-  /// NothingLeft before anything is measured; Interrupted when `stop` is requested, now or in
+  /// values, those of a file, or those of the checkpoint. Throws: um::Error, one sentence for the
+  /// user; NothingLeft before anything is measured; Interrupted when `stop` is requested, now or in
   /// run(), which ends the step under way first, and saves it where there is a folder.
   Trainer(ExecutionContext context, TrainerOptions options, TrainerEvents events = {},
           std::stop_token stop = {});

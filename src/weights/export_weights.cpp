@@ -15,8 +15,7 @@ namespace spillway {
 namespace {
 
 // What the name of a block that an optimizer keeps adds to that of its parameters.
-constexpr std::array<std::string_view, 3> kKeptByOptimizers{".momentum", ".exp_avg",
-                                                            ".exp_avg_sq"};
+constexpr std::array<std::string_view, 3> kKeptByOptimizers{".momentum", ".exp_avg", ".exp_avg_sq"};
 
 // "conv1.momentum.weight", beside "conv1.weight".
 bool is_of_optimizer(const std::string& name, const SafetensorsReader& checkpoint) {

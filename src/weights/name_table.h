@@ -58,10 +58,10 @@ struct SizeHint {
 /// those of the whole model.
 struct NameTable {
   WeightSource source = WeightSource::kHuggingFace;
-  std::string network;           ///< "GPT-2"
-  std::string mark;              ///< an array of ours that each network of this kind has
-  std::string prefix;            ///< that files of the model without its head leave out
-  std::vector<NameRule> rules;   ///< the first that matches counts
+  std::string network;          ///< "GPT-2"
+  std::string mark;             ///< an array of ours that each network of this kind has
+  std::string prefix;           ///< that files of the model without its head leave out
+  std::vector<NameRule> rules;  ///< the first that matches counts
   std::vector<Tie> ties;
   std::vector<OtherSpelling> spellings;
   std::vector<std::string> passed_over;  ///< by name_pattern.h: what a file may have beside

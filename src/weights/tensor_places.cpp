@@ -60,9 +60,8 @@ std::optional<std::vector<TensorPlace>> places_of(const NameTable& table,
                                                   std::span<const StoredTensor> arrays) {
   std::vector<TensorPlace> places;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
-    const bool has_rule = std::ranges::any_of(table.rules, [&](const NameRule& rule) {
-      return add_places(rule, arrays[i], i, places);
-    });
+    const bool has_rule = std::ranges::any_of(
+        table.rules, [&](const NameRule& rule) { return add_places(rule, arrays[i], i, places); });
     if (!has_rule) return std::nullopt;
   }
   std::set<std::string> names;
@@ -78,9 +77,8 @@ std::size_t element_count(std::span<const std::size_t> shape) {
 }
 
 const TensorPlace& NamedTensors::mark(std::span<const StoredTensor> arrays) const {
-  const auto found = std::ranges::find_if(places, [&](const TensorPlace& place) {
-    return arrays[place.array].name == table.mark;
-  });
+  const auto found = std::ranges::find_if(
+      places, [&](const TensorPlace& place) { return arrays[place.array].name == table.mark; });
   um::expects(found != places.end(), "a network with the array that marks it");
   return *found;
 }

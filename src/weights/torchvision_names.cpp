@@ -15,14 +15,15 @@ constexpr const char* kOtherClasses = "give --classes {}";
 constexpr const char* kCounters = "*.num_batches_tracked";  // of batch norms
 
 NameTable resnet_names() {
-  return {.source = WeightSource::kTorchvision,
-          .network = "ResNet",
-          .mark = "layer1.0.conv1.weight",
-          .rules = {same_name("conv1.weight"), same_name("bn1.*"), same_name("layer#.#.conv#.weight"),
-                    same_name("layer#.#.bn#.*"), same_name("layer#.#.downsample.0.weight"),
-                    same_name("layer#.#.downsample.1.*"), same_name("fc.*")},
-          .passed_over = {kCounters},
-          .hints = {{"fc.weight", 0, kOtherClasses}}};
+  return {
+      .source = WeightSource::kTorchvision,
+      .network = "ResNet",
+      .mark = "layer1.0.conv1.weight",
+      .rules = {same_name("conv1.weight"), same_name("bn1.*"), same_name("layer#.#.conv#.weight"),
+                same_name("layer#.#.bn#.*"), same_name("layer#.#.downsample.0.weight"),
+                same_name("layer#.#.downsample.1.*"), same_name("fc.*")},
+      .passed_over = {kCounters},
+      .hints = {{"fc.weight", 0, kOtherClasses}}};
 }
 
 NameTable densenet_names() {
@@ -32,10 +33,9 @@ NameTable densenet_names() {
                   .rules = {same_name("classifier.*")},
                   .passed_over = {kCounters},
                   .hints = {{"classifier.weight", 0, kOtherClasses}}};
-  for (const char* const ours :
-       {"conv0.weight", "norm0.*", "denseblock#.denselayer#.conv#.weight",
-        "denseblock#.denselayer#.norm#.*", "transition#.conv.weight", "transition#.norm.*",
-        "norm5.*"}) {
+  for (const char* const ours : {"conv0.weight", "norm0.*", "denseblock#.denselayer#.conv#.weight",
+                                 "denseblock#.denselayer#.norm#.*", "transition#.conv.weight",
+                                 "transition#.norm.*", "norm5.*"}) {
     table.rules.push_back({ours, std::string{"features."} + ours});
   }
   return table;
@@ -43,9 +43,8 @@ NameTable densenet_names() {
 
 // A convolution and its ReLU are two layers of `features`, a pooling is one.
 std::vector<NameRule> vgg_rules(std::span<const StoredTensor> arrays) {
-  std::vector<NameRule> rules{{"fc6.*", "classifier.0.*"},
-                              {"fc7.*", "classifier.3.*"},
-                              {"fc8.*", "classifier.6.*"}};
+  std::vector<NameRule> rules{
+      {"fc6.*", "classifier.0.*"}, {"fc7.*", "classifier.3.*"}, {"fc8.*", "classifier.6.*"}};
   std::size_t place = 0;
   std::string stage = "1";
   for (const StoredTensor& array : arrays) {
@@ -84,8 +83,8 @@ NameTable squeezenet_names() {
   constexpr std::array<std::pair<int, int>, 8> kFires{
       {{2, 3}, {3, 4}, {4, 6}, {5, 7}, {6, 9}, {7, 10}, {8, 11}, {9, 12}}};
   for (const auto& [ours, theirs] : kFires) {
-    table.rules.push_back({"fire" + std::to_string(ours) + ".*.*",
-                           "features." + std::to_string(theirs) + ".*.*"});
+    table.rules.push_back(
+        {"fire" + std::to_string(ours) + ".*.*", "features." + std::to_string(theirs) + ".*.*"});
   }
   return table;
 }
@@ -202,7 +201,7 @@ NameTable vision_transformer_names() {
 }  // namespace
 
 std::vector<NameTable> torchvision_names(std::span<const StoredTensor> arrays) {
-  return {resnet_names(),    densenet_names(),  vgg_names(arrays), squeezenet_names(),
+  return {resnet_names(),    densenet_names(),  vgg_names(arrays),         squeezenet_names(),
           googlenet_names(), inception_names(), vision_transformer_names()};
 }
 

@@ -108,8 +108,8 @@ void WeightFile::find_places() {
       found = by_name_.find(tie->other);
     }
     if (found == by_name_.end()) {
-      throw um::Error{path_.string() + " has no tensor " + quoted(place.name) +
-                      ", which network " + network_.name + " needs" + advice_on_parts(path_)};
+      throw um::Error{path_.string() + " has no tensor " + quoted(place.name) + ", which network " +
+                      network_.name + " needs" + advice_on_parts(path_)};
     }
     const StoredTensor& tensor = file_.tensors()[found->second];
     if (tensor.shape != place.shape) {

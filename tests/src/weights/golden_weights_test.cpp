@@ -81,8 +81,7 @@ std::map<std::string, std::string> shapes_of(const NamedTensors& tensors) {
 TEST(NamesOfLargeNetworks, AreThoseOfTheirLibraries) {
   for (const auto& [name, wanted] : golden_weights().at("names").items()) {
     const bool has_heads = nets::find_network(name).build_with_heads != nullptr;
-    const NamedNetwork network =
-        named(nets::build_network(name, {.auxiliary_heads = has_heads}));
+    const NamedNetwork network = named(nets::build_network(name, {.auxiliary_heads = has_heads}));
     const std::vector<NamedTensors> all = named_tensors(network.arrays);
     const std::map<std::string, std::string> shapes = wanted;
     EXPECT_EQ(std::ranges::count(all, shapes, shapes_of), 1) << name;

@@ -27,8 +27,8 @@ struct RoundTrip {
 void PrintTo(const RoundTrip& c, std::ostream* out) { *out << c.network; }
 
 NetworkInMemory in_memory(const std::string& name) {
-  return {weight_network(name), {.batch = kBatch, .optimizer = AdamOptions{}},
-          MemoryMode::kResident};
+  return {
+      weight_network(name), {.batch = kBatch, .optimizer = AdamOptions{}}, MemoryMode::kResident};
 }
 
 // After a step: statistics, biases and the optimizer's numbers are not those of the beginning.
@@ -63,26 +63,24 @@ TEST_P(RoundTrips, KeepEveryBit) {
       [&](const std::string& name, std::span<float> tensor) { weights.read(name, tensor); });
 
   EXPECT_EQ(second.session().state().sha256(), first.session().state().sha256());
-  for (const BlockNumbers& block :
-       numbers_of(second.session().state(), second.training_step())) {
+  for (const BlockNumbers& block : numbers_of(second.session().state(), second.training_step())) {
     if (block.name.find(".exp_avg") == std::string::npos) continue;
     EXPECT_EQ(block.values, std::vector<float>(block.values.size())) << block.name;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    OfEachNetwork, RoundTrips,
-    testing::Values(RoundTrip{"gpt", WeightSource::kHuggingFace},
-                    RoundTrip{"llama", WeightSource::kHuggingFace},
-                    RoundTrip{"bert", WeightSource::kHuggingFace},
-                    RoundTrip{"vit", WeightSource::kHuggingFace},
-                    RoundTrip{"vit", WeightSource::kTorchvision},
-                    RoundTrip{"thin-resnet", WeightSource::kTorchvision}),
-    [](const auto& given) {
-      const bool is_hf = given.param.source == WeightSource::kHuggingFace;
-      const std::string name = given.param.network;
-      return name.substr(0, name.find('-')) + (is_hf ? "_hf" : "_torchvision");
-    });
+INSTANTIATE_TEST_SUITE_P(OfEachNetwork, RoundTrips,
+                         testing::Values(RoundTrip{"gpt", WeightSource::kHuggingFace},
+                                         RoundTrip{"llama", WeightSource::kHuggingFace},
+                                         RoundTrip{"bert", WeightSource::kHuggingFace},
+                                         RoundTrip{"vit", WeightSource::kHuggingFace},
+                                         RoundTrip{"vit", WeightSource::kTorchvision},
+                                         RoundTrip{"thin-resnet", WeightSource::kTorchvision}),
+                         [](const auto& given) {
+                           const bool is_hf = given.param.source == WeightSource::kHuggingFace;
+                           const std::string name = given.param.network;
+                           return name.substr(0, name.find('-')) + (is_hf ? "_hf" : "_torchvision");
+                         });
 
 std::string export_refusal(const std::vector<StoredTensor>& tensors, WeightSource source) {
   const TemporaryFolder folder;
@@ -92,16 +90,16 @@ std::string export_refusal(const std::vector<StoredTensor>& tensors, WeightSourc
   }
   writer.commit();
   const SafetensorsReader checkpoint{folder.file("checkpoint")};
-  std::string sentence = refusal(
-      [&] { return export_weights(checkpoint, "mine", source, folder.file("out")); });
+  std::string sentence =
+      refusal([&] { return export_weights(checkpoint, "mine", source, folder.file("out")); });
   EXPECT_FALSE(std::filesystem::exists(folder.file("out")));
   return sentence;
 }
 
 TEST(Export, IsRefusedOfNetworksWithoutSuchNames) {
-  EXPECT_EQ(export_refusal({{"conv1.weight", {2, 3, 3, 3}}}, WeightSource::kTorchvision),
-            std::string{"network mine has no names in files of other libraries; "} +
-                kNetworksWithNames);
+  EXPECT_EQ(
+      export_refusal({{"conv1.weight", {2, 3, 3, 3}}}, WeightSource::kTorchvision),
+      std::string{"network mine has no names in files of other libraries; "} + kNetworksWithNames);
   EXPECT_EQ(export_refusal(named(weight_network("gpt")).arrays, WeightSource::kTorchvision),
             "network mine has no names of torchvision's; it has those of Hugging Face's GPT-2");
 }

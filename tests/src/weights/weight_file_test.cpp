@@ -176,9 +176,13 @@ TEST_F(ReadingWeights, RefusesWhatIsNoSafetensorsFile) {
 }
 
 TEST_F(ReadingWeights, RefusesWhatCannotBeOpened) {
-  EXPECT_EQ(refusal([&] { return WeightFile{folder_.file("missing"), gpt_}; }),
+  EXPECT_EQ(refusal([&] {
+              return WeightFile{folder_.file("missing"), gpt_};
+            }),
             "cannot read " + folder_.file("missing") + ": No such file or directory");
-  EXPECT_EQ(refusal([&] { return WeightFile{folder_.path(), gpt_}; }),
+  EXPECT_EQ(refusal([&] {
+              return WeightFile{folder_.path(), gpt_};
+            }),
             "cannot read " + folder_.path().string() + ": it is no ordinary file");
 }
 
@@ -197,13 +201,16 @@ TEST_F(BadEntry, IsRefusedWithItsTensorsName) {
   EXPECT_EQ(said_with("dtype", "F17"), tensor + "has the unknown dtype F17");
   EXPECT_EQ(said_with("dtype", 32), tensor + "has no dtype");
   EXPECT_EQ(said_with("dtype", "F16"),
-            std::string{kCannot} + "the bytes of tensor 'transformer.ln_f.bias' do not match its "
-            "shape");
+            std::string{kCannot} +
+                "the bytes of tensor 'transformer.ln_f.bias' do not match its "
+                "shape");
   EXPECT_EQ(said_with("shape", {4}),
-            std::string{kCannot} + "the bytes of tensor 'transformer.ln_f.bias' do not match its "
-            "shape");
+            std::string{kCannot} +
+                "the bytes of tensor 'transformer.ln_f.bias' do not match its "
+                "shape");
   EXPECT_EQ(said_with("shape", {-16}), tensor + "has no list of whole numbers as its shape");
-  EXPECT_EQ(said_with("data_offsets", {64, 0}), tensor + "has no begin and end as its data_offsets");
+  EXPECT_EQ(said_with("data_offsets", {64, 0}),
+            tensor + "has no begin and end as its data_offsets");
   EXPECT_EQ(said_with("data_offsets", {0, 64}).rfind(kCannot, 0), 0U);  // overlaps another
   EXPECT_EQ(said_with("data_offsets", {1'000'000, 1'000'064}).rfind(kCannot, 0), 0U);
 }
@@ -226,9 +233,12 @@ TEST_F(ReadingWeights, RefusesOneOfSeveralFiles) {
   file_.erase("transformer.h.1.ln_2.bias");
   const std::string part = folder_.file("model-00001-of-00002.safetensors");
   std::ofstream{part, std::ios::binary} << file_.bytes();
-  EXPECT_EQ(refusal([&] { return WeightFile{part, gpt_}; }),
-            part + " has no tensor 'transformer.h.1.ln_2.bias', which network gpt needs; it is one "
-                   "of several files of a model, which are to be joined into one first");
+  EXPECT_EQ(refusal([&] {
+              return WeightFile{part, gpt_};
+            }),
+            part +
+                " has no tensor 'transformer.h.1.ln_2.bias', which network gpt needs; it is one "
+                "of several files of a model, which are to be joined into one first");
 }
 
 TEST_F(ReadingWeights, RefusesATensorThatTheNetworkLacks) {
@@ -251,22 +261,25 @@ TEST_F(ReadingWeights, RefusesOtherShapes) {
             "tensor 'transformer.h.0.ln_1.bias' of FILE is (4, 4), but network gpt has (16) there");
   file_ = golden("gpt");
   file_["transformer.h.0.mlp.c_fc.weight"].shape = {64, 16};
-  EXPECT_EQ(said_of(file_),
-            "tensor 'transformer.h.0.mlp.c_fc.weight' of FILE is (64, 16), but network gpt has (16, "
-            "64) there");
+  EXPECT_EQ(
+      said_of(file_),
+      "tensor 'transformer.h.0.mlp.c_fc.weight' of FILE is (64, 16), but network gpt has (16, "
+      "64) there");
 }
 
 TEST_F(ReadingWeights, SaysWhichFlagGivesTheSizesOfTheFile) {
-  const nets::Network words = nets::gpt(
-      "g", {.layers = 2, .heads = 2, .width = 16, .context = 12}, nets::tokens(10), 30);
-  EXPECT_EQ(said_of(file_.bytes(), named(words)),
-            "tensor 'transformer.wte.weight' of FILE is (23, 16), but network g has (30, 16) there; "
-            "give --vocabulary 23");
-  const nets::Network context = nets::gpt(
-      "g", {.layers = 2, .heads = 2, .width = 16, .context = 99}, nets::tokens(10), 23);
-  EXPECT_EQ(said_of(file_.bytes(), named(context)),
-            "tensor 'transformer.wpe.weight' of FILE is (12, 16), but network g has (99, 16) there; "
-            "the file's context is of 12 tokens");
+  const nets::Network words =
+      nets::gpt("g", {.layers = 2, .heads = 2, .width = 16, .context = 12}, nets::tokens(10), 30);
+  EXPECT_EQ(
+      said_of(file_.bytes(), named(words)),
+      "tensor 'transformer.wte.weight' of FILE is (23, 16), but network g has (30, 16) there; "
+      "give --vocabulary 23");
+  const nets::Network context =
+      nets::gpt("g", {.layers = 2, .heads = 2, .width = 16, .context = 99}, nets::tokens(10), 23);
+  EXPECT_EQ(
+      said_of(file_.bytes(), named(context)),
+      "tensor 'transformer.wpe.weight' of FILE is (12, 16), but network g has (99, 16) there; "
+      "the file's context is of 12 tokens");
   const nets::Network classes =
       nets::vit("v", {.layers = 2, .heads = 2, .width = 16, .patch = 4}, {3, 12, 12}, 7);
   EXPECT_EQ(said_of(golden("vit").bytes(), named(classes)),
@@ -283,15 +296,16 @@ TEST_F(ReadingWeights, RefusesAnotherKindOfNetwork) {
   FileOfTensors other;
   EXPECT_EQ(said_of(other), "FILE has no tensors");
   other.add("tok_embeddings.weight");
-  EXPECT_EQ(said_of(other),
-            "FILE has no tensor 'transformer.h.0.attn.c_attn.weight', by which Hugging Face's GPT-2 "
-            "is known, which network gpt has the names of; its first is 'tok_embeddings.weight'");
+  EXPECT_EQ(
+      said_of(other),
+      "FILE has no tensor 'transformer.h.0.attn.c_attn.weight', by which Hugging Face's GPT-2 "
+      "is known, which network gpt has the names of; its first is 'tok_embeddings.weight'");
 }
 
 TEST_F(ReadingWeights, RefusesANetworkThatNoLibraryHas) {
-  EXPECT_EQ(said_of(file_.bytes(), named(nets::build_network("lenet"))),
-            std::string{"network lenet has no names in files of other libraries; "} +
-                kNetworksWithNames);
+  EXPECT_EQ(
+      said_of(file_.bytes(), named(nets::build_network("lenet"))),
+      std::string{"network lenet has no names in files of other libraries; "} + kNetworksWithNames);
 }
 
 // ---- numbers

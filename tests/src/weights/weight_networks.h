@@ -48,8 +48,7 @@ namespace spillway::test {
 /// As files of weights know it.
 [[nodiscard]] inline NamedNetwork named(const nets::Network& network) {
   return {.name = network.name,
-          .arrays = weight_tensors(
-              make_training_step(network, MachineSizeModel{}, {.batch = 2}))};
+          .arrays = weight_tensors(make_training_step(network, MachineSizeModel{}, {.batch = 2}))};
 }
 
 }  // namespace spillway::test
