@@ -45,7 +45,7 @@ std::string network_of(const CheckpointManifest& manifest) {
 // A link is followed, as everywhere; where it leads, a file may be replaced, but nothing else.
 fs::path place_for(const ExportFlags& flags) {
   if (flags.file == "-") throw um::Error{"export writes a file, not standard output"};
-  const fs::path place = um::place_of(flags.file);
+  fs::path place = um::place_of(flags.file);
   std::error_code ignored;
   if (fs::exists(place, ignored) && !fs::is_regular_file(place, ignored)) {
     throw um::Error{"cannot write " + flags.file + ": it is no ordinary file"};

@@ -1,18 +1,14 @@
 #include "src/files/safetensors.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
-#include <functional>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "src/files/narrow_floats.h"
+#include "src/files/safetensors_header.h"
 #include "um/error.h"
-#include "um/text/json_limits.h"
 
 namespace spillway {
 namespace {
@@ -22,73 +18,15 @@ using nlohmann::json;
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
 constexpr std::size_t kAlignment = 8;
-constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own limit
-constexpr auto kMetadata = "__metadata__";
-
-constexpr std::uint64_t kWidest = 8;  // bytes of a value
-
-/// Bytes of a value of each type that files have.
-struct ValueType {
-  std::string_view name;
-  std::uint64_t bytes;
-};
-constexpr std::array<ValueType, 17> kTypes{{{"F32", 4},
-                                            {"F16", 2},
-                                            {"BF16", 2},
-                                            {"F64", 8},
-                                            {"I64", 8},
-                                            {"I32", 4},
-                                            {"I16", 2},
-                                            {"I8", 1},
-                                            {"U64", 8},
-                                            {"U32", 4},
-                                            {"U16", 2},
-                                            {"U8", 1},
-                                            {"BOOL", 1},
-                                            {"C64", 8},
-                                            {"F8_E4M3", 1},
-                                            {"F8_E5M2", 1},
-                                            {"F8_E8M0", 1}}};
-
-// Number of values of a shape; nothing when their bytes are too many for a 64-bit number.
-std::optional<std::uint64_t> element_count(const std::vector<std::size_t>& shape) {
-  if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
-  std::uint64_t count = 1;
-  for (const std::size_t extent : shape) {
-    if (extent > std::numeric_limits<std::uint64_t>::max() / kWidest / count) return {};
-    count *= extent;
-  }
-  return count;
-}
-
-// The first name that an object of a JSON text has twice: a parser keeps one of them.
-class RepeatedNames {
- public:
-  bool operator()(int depth, json::parse_event_t event, const json& parsed) {
-    const auto level = static_cast<std::size_t>(depth);
-    if (event == json::parse_event_t::object_start) {
-      names_.resize(level + 2);
-      names_[level + 1].clear();
-    } else if (event == json::parse_event_t::key && !found_) {
-      const auto name = parsed.get<std::string>();
-      if (!names_.at(level).insert(name).second) found_ = name;
-    }
-    return true;
-  }
-  [[nodiscard]] const std::optional<std::string>& found() const { return found_; }
-
- private:
-  std::vector<std::set<std::string>> names_;  // of the objects that the parser is in, by depth
-  std::optional<std::string> found_;
-};
 
 std::string header_of(std::span<const StoredTensor> tensors, const TensorMetadata& metadata) {
   json header = json::object();
-  if (!metadata.empty()) header[kMetadata] = metadata;
+  if (!metadata.empty()) header[kTensorMetadata] = metadata;
   std::uint64_t offset = 0;
   for (const StoredTensor& tensor : tensors) {
-    um::expects(tensor.name != kMetadata && !header.contains(tensor.name), "names that differ");
-    const std::optional<std::uint64_t> count = element_count(tensor.shape);
+    um::expects(tensor.name != kTensorMetadata && !header.contains(tensor.name),
+                "names that differ");
+    const std::optional<std::uint64_t> count = count_elements(tensor.shape);
     um::expects(count.has_value(), "shapes of tensors that there can be");
     const std::uint64_t end = offset + *count * sizeof(float);
     header[tensor.name] = {
@@ -99,120 +37,6 @@ std::string header_of(std::span<const StoredTensor> tensors, const TensorMetadat
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
   return text;
 }
-
-/// Where a tensor's values lie behind the header.
-struct Entry {
-  std::string name;
-  std::string type;
-  std::vector<std::size_t> shape;
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-};
-
-/// The header of a file; every refusal names the file.
-class Header {
- public:
-  explicit Header(const um::InputFile& file) : file_{file} { read_text(); }
-
-  /// Where the values begin.
-  [[nodiscard]] std::uint64_t end() const { return end_; }
-
-  /// By place.
-  [[nodiscard]] std::vector<Entry> entries() const {
-    std::vector<Entry> entries;
-    for (const auto& [name, value] : json_.items()) {
-      if (name == kMetadata) {
-        check_metadata(value);
-      } else {
-        entries.push_back(read_entry(name, value));
-      }
-    }
-    check_places(entries);
-    return entries;
-  }
-
- private:
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw um::Error{"cannot read " + file_.path().string() + " as a safetensors file: " + why};
-  }
-
-  void read_text() {
-    if (file_.size() < sizeof(std::uint64_t)) refuse("it has fewer than 8 bytes");
-    std::uint64_t length = 0;
-    file_.read(0, std::as_writable_bytes(std::span{&length, 1}));
-    if (length > kLongestHeader || length > file_.size() - sizeof(length)) {
-      refuse("its header claims " + std::to_string(length) + " bytes, but the file has " +
-             std::to_string(file_.size()));
-    }
-    end_ = sizeof(length) + length;
-    std::string text(length, ' ');
-    file_.read(sizeof(length), std::as_writable_bytes(std::span{text}));
-    if (const auto limit = um::beyond_json_limits(text)) refuse("its header " + *limit);
-    RepeatedNames names;
-    json_ = json::parse(text, std::ref(names), /*allow_exceptions=*/false);
-    if (!json_.is_object()) refuse("its header is no JSON object");
-    if (names.found()) refuse("its header has the name '" + *names.found() + "' twice");
-  }
-
-  void check_metadata(const json& value) const {
-    if (!value.is_object()) refuse("its __metadata__ is no JSON object");
-    for (const auto& [key, text] : value.items()) {
-      if (!text.is_string()) refuse("its __metadata__ '" + key + "' is no string");
-    }
-  }
-
-  [[nodiscard]] std::vector<std::size_t> read_numbers(const std::string& name, const json& value,
-                                                      const char* key) const {
-    const auto at = value.find(key);
-    const bool is_numbers =
-        at != value.end() && at->is_array() &&
-        std::all_of(at->begin(), at->end(), [](const json& x) { return x.is_number_unsigned(); });
-    if (!is_numbers) refuse("tensor '" + name + "' has no list of whole numbers as its " + key);
-    return at->get<std::vector<std::size_t>>();
-  }
-
-  [[nodiscard]] Entry read_entry(const std::string& name, const json& value) const {
-    if (!value.is_object()) refuse("the entry of tensor '" + name + "' is no JSON object");
-    const auto dtype = value.find("dtype");
-    if (dtype == value.end() || !dtype->is_string()) refuse("tensor '" + name + "' has no dtype");
-    Entry entry{.name = name, .type = *dtype, .shape = read_numbers(name, value, "shape")};
-    const auto* const type = std::ranges::find(kTypes, entry.type, &ValueType::name);
-    if (type == kTypes.end()) refuse("tensor '" + name + "' has the unknown dtype " + entry.type);
-    const std::vector<std::size_t> offsets = read_numbers(name, value, "data_offsets");
-    if (offsets.size() != 2 || offsets[0] > offsets[1]) {
-      refuse("tensor '" + name + "' has no begin and end as its data_offsets");
-    }
-    entry.begin = offsets[0];
-    entry.end = offsets[1];
-    const std::optional<std::uint64_t> count = element_count(entry.shape);
-    if (!count || entry.end - entry.begin != *count * type->bytes) {
-      refuse("the bytes of tensor '" + name + "' do not match its shape");
-    }
-    return entry;
-  }
-
-  // Sorts `entries` by place: each must begin where the one before it ends, and the last must end
-  // with the file.
-  void check_places(std::vector<Entry>& entries) const {
-    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-      return std::pair{a.begin, a.end} < std::pair{b.begin, b.end};
-    });
-    std::uint64_t at = 0;
-    for (const Entry& entry : entries) {
-      if (entry.begin < at) refuse("tensor '" + entry.name + "' overlaps the one before it");
-      if (entry.begin > at) refuse("there is a hole before tensor '" + entry.name + "'");
-      at = entry.end;
-    }
-    if (at != file_.size() - end_) {
-      refuse("its tensors need " + std::to_string(at) + " bytes after the header, but it has " +
-             std::to_string(file_.size() - end_));
-    }
-  }
-
-  const um::InputFile& file_;
-  std::uint64_t end_ = 0;
-  json json_;
-};
 
 }  // namespace
 
@@ -243,7 +67,7 @@ void SafetensorsWriter::begin(std::span<const StoredTensor> tensors,
   const std::uint64_t length = header.size();
   write(std::as_bytes(std::span{&length, 1}));
   write(std::as_bytes(std::span{header}));
-  for (const StoredTensor& tensor : tensors) missing_.push_back(*element_count(tensor.shape));
+  for (const StoredTensor& tensor : tensors) missing_.push_back(*count_elements(tensor.shape));
   end_tensors();
 }
 
@@ -291,12 +115,12 @@ void SafetensorsWriter::commit() {
 }
 
 SafetensorsReader::SafetensorsReader(const std::filesystem::path& path) : file_{path} {
-  const Header header{file_};
-  offsets_.push_back(header.end());
-  for (Entry& entry : header.entries()) {
+  SafetensorsHeader header = read_safetensors_header(file_);
+  offsets_.push_back(header.end);
+  for (TensorEntry& entry : header.entries) {
     tensors_.push_back({.name = std::move(entry.name), .shape = std::move(entry.shape)});
     types_.push_back(std::move(entry.type));
-    offsets_.push_back(header.end() + entry.end);
+    offsets_.push_back(header.end + entry.end);
   }
 }
 
@@ -307,7 +131,7 @@ std::optional<std::size_t> SafetensorsReader::find(std::string_view name) const 
 }
 
 void SafetensorsReader::read(std::size_t index, std::span<float> values) const {
-  um::expects(values.size() == element_count(tensors_.at(index).shape),
+  um::expects(values.size() == count_elements(tensors_.at(index).shape),
               "room for the values of the tensor");
   const std::string& type = types_[index];
   if (type == "F32") return file_.read(offsets_[index], std::as_writable_bytes(values));

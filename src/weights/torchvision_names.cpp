@@ -61,7 +61,7 @@ std::vector<NameRule> vgg_rules(std::span<const StoredTensor> arrays) {
 
 // Any image is pooled to 7x7 there; here it must be that large by itself.
 NameTable vgg_names(std::span<const StoredTensor> arrays) {
-  constexpr std::size_t kPooled = 512 * 7 * 7;
+  constexpr std::size_t kPooled = std::size_t{512} * 7 * 7;
   NameTable table{.source = WeightSource::kTorchvision,
                   .network = "VGG",
                   .mark = "fc6.weight",
