@@ -79,7 +79,9 @@ std::map<std::string, std::string> shapes_of(const NamedTensors& tensors) {
 
 // The auxiliary heads of GoogLeNet and Inception are among the names.
 TEST(NamesOfLargeNetworks, AreThoseOfTheirLibraries) {
-  for (const auto& [name, wanted] : golden_weights().at("names").items()) {
+  const nlohmann::json names = golden_weights().at("names");
+  ASSERT_EQ(names.size(), 11U);
+  for (const auto& [name, wanted] : names.items()) {
     const bool has_heads = nets::find_network(name).build_with_heads != nullptr;
     const NamedNetwork network = named(nets::build_network(name, {.auxiliary_heads = has_heads}));
     const std::vector<NamedTensors> all = named_tensors(network.arrays);
