@@ -11,6 +11,7 @@
 #include "src/cli/checkpoint_command.h"
 #include "src/cli/devices_command.h"
 #include "src/cli/document_command.h"
+#include "src/cli/export_command.h"
 #include "src/cli/misspelling.h"
 #include "src/cli/nets_command.h"
 #include "src/cli/plan/plan_command.h"
@@ -44,6 +45,7 @@ int run(int argc, char** argv) {
   add_bench_command(app);
   add_report_command(app);
   add_checkpoint_command(app);
+  add_export_command(app);
   add_nets_command(app);
   add_devices_command(app);
   add_document_command(app);

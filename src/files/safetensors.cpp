@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "src/files/narrow_floats.h"
+#include "src/files/safetensors_header.h"
 #include "um/error.h"
-#include "um/text/json_limits.h"
 
 namespace spillway {
 namespace {
@@ -18,26 +18,15 @@ using nlohmann::json;
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
 constexpr std::size_t kAlignment = 8;
-constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own limit
-constexpr auto kMetadata = "__metadata__";
 
-// Number of values of a shape; nothing when their bytes are too many for a 64-bit number.
-std::optional<std::uint64_t> element_count(const std::vector<std::size_t>& shape) {
-  if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return 0;
-  std::uint64_t count = 1;
-  for (const std::size_t extent : shape) {
-    if (extent > std::numeric_limits<std::uint64_t>::max() / sizeof(float) / count) return {};
-    count *= extent;
-  }
-  return count;
-}
-
-std::string header_of(std::span<const StoredTensor> tensors) {
+std::string header_of(std::span<const StoredTensor> tensors, const TensorMetadata& metadata) {
   json header = json::object();
+  if (!metadata.empty()) header[kTensorMetadata] = metadata;
   std::uint64_t offset = 0;
   for (const StoredTensor& tensor : tensors) {
-    um::expects(tensor.name != kMetadata && !header.contains(tensor.name), "names that differ");
-    const std::optional<std::uint64_t> count = element_count(tensor.shape);
+    um::expects(tensor.name != kTensorMetadata && !header.contains(tensor.name),
+                "names that differ");
+    const std::optional<std::uint64_t> count = count_elements(tensor.shape);
     um::expects(count.has_value(), "shapes of tensors that there can be");
     const std::uint64_t end = offset + *count * sizeof(float);
     header[tensor.name] = {
@@ -49,139 +38,36 @@ std::string header_of(std::span<const StoredTensor> tensors) {
   return text;
 }
 
-/// Where a tensor's values lie behind the header.
-struct Entry {
-  std::string name;
-  std::vector<std::size_t> shape;
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-};
-
-/// The header of a file; every refusal names the file.
-class Header {
- public:
-  explicit Header(const um::InputFile& file) : file_{file} { read_text(); }
-
-  /// Where the values begin.
-  [[nodiscard]] std::uint64_t end() const { return end_; }
-
-  /// By place.
-  [[nodiscard]] std::vector<Entry> entries() const {
-    std::vector<Entry> entries;
-    for (const auto& [name, value] : json_.items()) {
-      if (name == kMetadata) {
-        check_metadata(value);
-      } else {
-        entries.push_back(read_entry(name, value));
-      }
-    }
-    check_places(entries);
-    return entries;
-  }
-
- private:
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw um::Error{"cannot read " + file_.path().string() + " as a safetensors file: " + why};
-  }
-
-  void read_text() {
-    if (file_.size() < sizeof(std::uint64_t)) refuse("it has fewer than 8 bytes");
-    std::uint64_t length = 0;
-    file_.read(0, std::as_writable_bytes(std::span{&length, 1}));
-    if (length > kLongestHeader || length > file_.size() - sizeof(length)) {
-      refuse("its header claims " + std::to_string(length) + " bytes, but the file has " +
-             std::to_string(file_.size()));
-    }
-    end_ = sizeof(length) + length;
-    std::string text(length, ' ');
-    file_.read(sizeof(length), std::as_writable_bytes(std::span{text}));
-    if (const auto limit = um::beyond_json_limits(text)) refuse("its header " + *limit);
-    json_ = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!json_.is_object()) refuse("its header is no JSON object");
-  }
-
-  void check_metadata(const json& value) const {
-    if (!value.is_object()) refuse("its __metadata__ is no JSON object");
-    for (const auto& [key, text] : value.items()) {
-      if (!text.is_string()) refuse("its __metadata__ '" + key + "' is no string");
-    }
-  }
-
-  [[nodiscard]] std::vector<std::size_t> read_numbers(const std::string& name, const json& value,
-                                                      const char* key) const {
-    const auto at = value.find(key);
-    const bool is_numbers =
-        at != value.end() && at->is_array() &&
-        std::all_of(at->begin(), at->end(), [](const json& x) { return x.is_number_unsigned(); });
-    if (!is_numbers) refuse("tensor '" + name + "' has no list of whole numbers as its " + key);
-    return at->get<std::vector<std::size_t>>();
-  }
-
-  [[nodiscard]] Entry read_entry(const std::string& name, const json& value) const {
-    if (!value.is_object()) refuse("the entry of tensor '" + name + "' is no JSON object");
-    const auto dtype = value.find("dtype");
-    if (dtype == value.end() || !dtype->is_string()) refuse("tensor '" + name + "' has no dtype");
-    if (*dtype != "F32") {
-      refuse("tensor '" + name + "' holds " + dtype->get<std::string>() +
-             ", and only F32 can be read");
-    }
-    Entry entry{.name = name, .shape = read_numbers(name, value, "shape")};
-    const std::vector<std::size_t> offsets = read_numbers(name, value, "data_offsets");
-    if (offsets.size() != 2 || offsets[0] > offsets[1]) {
-      refuse("tensor '" + name + "' has no begin and end as its data_offsets");
-    }
-    entry.begin = offsets[0];
-    entry.end = offsets[1];
-    const std::optional<std::uint64_t> count = element_count(entry.shape);
-    if (!count || entry.end - entry.begin != *count * sizeof(float)) {
-      refuse("the bytes of tensor '" + name + "' do not match its shape");
-    }
-    return entry;
-  }
-
-  // Sorts `entries` by place: each must begin where the one before it ends, and the last must end
-  // with the file.
-  void check_places(std::vector<Entry>& entries) const {
-    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-      return std::pair{a.begin, a.end} < std::pair{b.begin, b.end};
-    });
-    std::uint64_t at = 0;
-    for (const Entry& entry : entries) {
-      if (entry.begin < at) refuse("tensor '" + entry.name + "' overlaps the one before it");
-      if (entry.begin > at) refuse("there is a hole before tensor '" + entry.name + "'");
-      at = entry.end;
-    }
-    if (at != file_.size() - end_) {
-      refuse("its tensors need " + std::to_string(at) + " bytes after the header, but it has " +
-             std::to_string(file_.size() - end_));
-    }
-  }
-
-  const um::InputFile& file_;
-  std::uint64_t end_ = 0;
-  json json_;
-};
-
 }  // namespace
 
+std::string shape_text(std::span<const std::size_t> shape) {
+  std::string text;
+  for (const std::size_t extent : shape) {
+    text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  }
+  return "(" + text + ")";
+}
+
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
-                                     std::span<const StoredTensor> tensors)
+                                     std::span<const StoredTensor> tensors,
+                                     const TensorMetadata& metadata)
     : file_{path} {
-  begin(tensors);
+  begin(tensors, metadata);
 }
 
 SafetensorsWriter::SafetensorsWriter(const um::Folder& folder, std::string name,
                                      std::span<const StoredTensor> tensors)
     : file_{folder, std::move(name)} {
-  begin(tensors);
+  begin(tensors, {});
 }
 
-void SafetensorsWriter::begin(std::span<const StoredTensor> tensors) {
-  const std::string header = header_of(tensors);
+void SafetensorsWriter::begin(std::span<const StoredTensor> tensors,
+                              const TensorMetadata& metadata) {
+  const std::string header = header_of(tensors, metadata);
   const std::uint64_t length = header.size();
   write(std::as_bytes(std::span{&length, 1}));
   write(std::as_bytes(std::span{header}));
-  for (const StoredTensor& tensor : tensors) missing_.push_back(*element_count(tensor.shape));
+  for (const StoredTensor& tensor : tensors) missing_.push_back(*count_elements(tensor.shape));
   end_tensors();
 }
 
@@ -229,11 +115,12 @@ void SafetensorsWriter::commit() {
 }
 
 SafetensorsReader::SafetensorsReader(const std::filesystem::path& path) : file_{path} {
-  const Header header{file_};
-  offsets_.push_back(header.end());
-  for (Entry& entry : header.entries()) {
+  SafetensorsHeader header = read_safetensors_header(file_);
+  offsets_.push_back(header.end);
+  for (TensorEntry& entry : header.entries) {
     tensors_.push_back({.name = std::move(entry.name), .shape = std::move(entry.shape)});
-    offsets_.push_back(header.end() + entry.end);
+    types_.push_back(std::move(entry.type));
+    offsets_.push_back(header.end + entry.end);
   }
 }
 
@@ -244,9 +131,17 @@ std::optional<std::size_t> SafetensorsReader::find(std::string_view name) const 
 }
 
 void SafetensorsReader::read(std::size_t index, std::span<float> values) const {
-  const std::uint64_t size = offsets_.at(index + 1) - offsets_[index];
-  um::expects(values.size_bytes() == size, "room for the values of the tensor");
-  file_.read(offsets_[index], std::as_writable_bytes(values));
+  um::expects(values.size() == count_elements(tensors_.at(index).shape),
+              "room for the values of the tensor");
+  const std::string& type = types_[index];
+  if (type == "F32") return file_.read(offsets_[index], std::as_writable_bytes(values));
+  if (type != "F16" && type != "BF16") {
+    throw um::Error{"tensor '" + tensors_[index].name + "' of " + file_.path().string() +
+                    " holds " + type + ", and only F32, F16 and BF16 can be read"};
+  }
+  std::vector<std::uint16_t> narrow(values.size());
+  file_.read(offsets_[index], std::as_writable_bytes(std::span{narrow}));
+  std::ranges::transform(narrow, values.begin(), type == "F16" ? float_of_half : float_of_bfloat16);
 }
 
 }  // namespace spillway

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,12 +17,18 @@
 
 namespace spillway {
 
-/// An array of 32-bit floats in a safetensors file (github.com/huggingface/safetensors), the last
+/// An array of numbers in a safetensors file (github.com/huggingface/safetensors), the last
 /// dimension next to each other.
 struct StoredTensor {
   std::string name;
   std::vector<std::size_t> shape;
 };
+
+/// A shape, for sentences: "(2, 3)".
+[[nodiscard]] std::string shape_text(std::span<const std::size_t> shape);
+
+/// What a file says of itself, by keys: {"format", "pt"}.
+using TensorMetadata = std::map<std::string, std::string>;
 
 /// What a file of tensors is known by.
 struct TensorFileDigests {
@@ -30,13 +37,14 @@ struct TensorFileDigests {
   std::vector<std::string> tensors;  ///< SHA-256 of the values of each, in the order of the file
 };
 
-/// Writes a safetensors file bit by bit and digests it as it goes; it is there as a whole after
-/// commit(), or not at all.
+/// Writes a safetensors file of 32-bit floats bit by bit and digests it as it goes; it is there as
+/// a whole after commit(), or not at all.
 class SafetensorsWriter {
  public:
   /// Writes the header. Requires: different names, none of them "__metadata__".
   /// Throws: um::Error when the file cannot be written.
-  SafetensorsWriter(const std::filesystem::path& path, std::span<const StoredTensor> tensors);
+  SafetensorsWriter(const std::filesystem::path& path, std::span<const StoredTensor> tensors,
+                    const TensorMetadata& metadata = {});
   /// The same for the file `name` of `folder`, which must outlive it.
   SafetensorsWriter(const um::Folder& folder, std::string name,
                     std::span<const StoredTensor> tensors);
@@ -53,7 +61,7 @@ class SafetensorsWriter {
   void commit();
 
  private:
-  void begin(std::span<const StoredTensor> tensors);
+  void begin(std::span<const StoredTensor> tensors, const TensorMetadata& metadata);
   void write(std::span<const std::byte> bytes);
   void end_tensors();
   void expect_whole() const;
@@ -66,7 +74,7 @@ class SafetensorsWriter {
   TensorFileDigests digests_;
 };
 
-/// A safetensors file of 32-bit floats that is open for reading.
+/// A safetensors file that is open for reading. Tensors of any type may be in it.
 class SafetensorsReader {
  public:
   /// Throws: um::Error that names the file when it is missing, cut off or not what it should be.
@@ -76,13 +84,15 @@ class SafetensorsReader {
   [[nodiscard]] const std::vector<StoredTensor>& tensors() const { return tensors_; }
   /// The number of the tensor of this name, or nothing.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
-  /// Fills `values` with those of tensor number `index`. Requires: as many as its shape has.
-  /// Throws: um::Error when they cannot be read.
+  /// Fills `values` with those of tensor number `index`: F32, or F16 or BF16, of which each number
+  /// is one of 32 bits. Requires: as many as its shape has. Throws: um::Error when they cannot be
+  /// read or are of another type.
   void read(std::size_t index, std::span<float> values) const;
 
  private:
   um::InputFile file_;
   std::vector<StoredTensor> tensors_;
+  std::vector<std::string> types_;      // "F32"
   std::vector<std::uint64_t> offsets_;  // in the file, and where the last tensor ends
 };
 

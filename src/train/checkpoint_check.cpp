@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "src/files/file_digest.h"
+#include "src/files/finite.h"
 #include "src/files/safetensors.h"
-#include "src/train/finite.h"
 #include "um/files/folder.h"
 #include "um/text/count_of.h"
 

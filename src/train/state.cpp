@@ -8,8 +8,8 @@
 
 #include "prefetch/block_sizes.h"
 #include "src/files/file_digest.h"
+#include "src/files/finite.h"
 #include "src/files/sha256.h"
-#include "src/train/finite.h"
 #include "src/train/initial_values.h"
 #include "um/error.h"
 
@@ -34,13 +34,6 @@ std::size_t element_count(const std::vector<std::size_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies{});
 }
 
-std::string to_string(const std::vector<std::size_t>& shape) {
-  std::string text;
-  for (const std::size_t extent : shape)
-    text += (text.empty() ? "" : ", ") + std::to_string(extent);
-  return "(" + text + ")";
-}
-
 constexpr const char* kForeign = "it is no checkpoint of this network";
 
 // The number in `file`, which is at `path`, of each of the tensors `wanted`.
@@ -51,8 +44,8 @@ std::vector<std::size_t> find_all(const SafetensorsReader& file, const std::file
     const std::optional<std::size_t> found = file.find(name);
     if (!found) throw um::Error{path.string() + " has no tensor '" + name + "'; " + kForeign};
     if (const auto& stored = file.tensors()[*found].shape; stored != shape) {
-      throw um::Error{"tensor '" + name + "' of " + path.string() + " is " + to_string(stored) +
-                      ", but this network's is " + to_string(shape) + "; " + kForeign};
+      throw um::Error{"tensor '" + name + "' of " + path.string() + " is " + shape_text(stored) +
+                      ", but this network's is " + shape_text(shape) + "; " + kForeign};
     }
     places.push_back(*found);
   }
@@ -159,18 +152,34 @@ void State::load(const std::filesystem::path& path,
   const std::vector<std::size_t> places = find_all(file, path, wanted);
   std::size_t next = 0;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const ParameterSpec& spec = blocks_[i].spec;
-    std::vector<float> numbers(element_count(spec));
-    std::span<float> rest{numbers};
-    for (const ParameterArray& array : arrays_of(spec)) {
-      const std::span<float> tensor = rest.first(element_count(array.shape));
-      file.read(places[next], tensor);
-      expect_sound(tensor, wanted[next].name, path, digests);
-      rest = rest.subspan(tensor.size());
-      ++next;
-    }
-    import(i, numbers);
+    fill(i, [&](const std::string& name, std::span<float> tensor) {
+      file.read(places[next++], tensor);
+      expect_sound(tensor, name, path, digests);
+    });
   }
+}
+
+void State::start_from(const TensorSource& weights) {
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const bool is_zero = blocks_[i].role == StateRole::kOptimizer;
+    if (is_zero) {
+      import(i, std::vector<float>(element_count(blocks_[i].spec)));
+    } else {
+      fill(i, weights);
+    }
+  }
+}
+
+void State::fill(std::size_t index, const TensorSource& source) {
+  const auto& [ids, name, spec, role] = blocks_[index];
+  std::vector<float> numbers(element_count(spec));
+  std::span<float> rest{numbers};
+  for (const ParameterArray& array : arrays_of(spec)) {
+    const std::span<float> tensor = rest.first(element_count(array.shape));
+    source(name + array.suffix, tensor);
+    rest = rest.subspan(tensor.size());
+  }
+  import(index, numbers);
 }
 
 std::vector<float> State::values(std::size_t index) const {
@@ -211,11 +220,15 @@ void State::use(std::size_t index, um::Access access, const Use& use) const {
   });
 }
 
-std::string weights_sha256(const std::filesystem::path& path, const Step& step) {
-  const SafetensorsReader file{path};
+std::vector<StoredTensor> weight_tensors(const Step& step) {
   std::vector<StateBlock> weights = step.state;
   std::erase_if(weights, [](const StateBlock& each) { return each.role == StateRole::kOptimizer; });
-  const std::vector<StoredTensor> wanted = tensors_of(weights);
+  return tensors_of(weights);
+}
+
+std::string weights_sha256(const std::filesystem::path& path, const Step& step) {
+  const SafetensorsReader file{path};
+  const std::vector<StoredTensor> wanted = weight_tensors(step);
   const std::vector<std::size_t> places = find_all(file, path, wanted);
   Sha256 hash;
   for (std::size_t i = 0; i < wanted.size(); ++i) {

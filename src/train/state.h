@@ -26,6 +26,9 @@ using MovableState =
     std::function<void(std::span<const prefetch::DataId> ids, um::Access access,
                        const std::function<void(std::span<std::byte* const>)>& use)>;
 
+/// Fills `tensor` with the numbers of the one of this name.
+using TensorSource = std::function<void(const std::string& name, std::span<float> tensor)>;
+
 /// The numbers that outlive a step: parameters, the optimizer's and running statistics. Those that
 /// plans leave near are in one block of near memory; the others are wherever the steps have them.
 /// Backend and memory must outlive it.
@@ -40,6 +43,10 @@ class State {
 
   /// Gives every block its initial values (initial_values.h); the optimizer's are zero.
   void initialise(std::uint64_t seed);
+
+  /// Gives parameters and running statistics the numbers of `weights`, which is asked for each of
+  /// weight_tensors(); the optimizer's are zero. Throws: what `weights` does.
+  void start_from(const TensorSource& weights);
 
   /// The address of each state block of `step` (the training step, or an evaluation step of the
   /// same network) by DataId; null for tensors and for what moves.
@@ -75,6 +82,7 @@ class State {
   [[nodiscard]] std::vector<std::byte*> pinned(std::size_t index) const;
   void use(std::size_t index, um::Access access, const Use& use) const;
   void import(std::size_t index, std::span<const float> numbers);
+  void fill(std::size_t index, const TensorSource& source);
   [[nodiscard]] std::vector<float> values(std::size_t index) const;
   void load(const std::filesystem::path& path, const std::map<std::string, std::string>* digests);
 
@@ -85,6 +93,9 @@ class State {
   um::Block block_;
   MovableState movable_;
 };
+
+/// Those of State::tensors() that are no optimizer's, for a State of `step`.
+[[nodiscard]] std::vector<StoredTensor> weight_tensors(const Step& step);
 
 /// The State::sha256() that a State of `step` would have with the tensors of a file.
 /// Throws: um::Error as State::load() does.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -31,6 +32,10 @@ TrainerOptions checked(TrainerOptions options) {
                     " file is about one step, but a batch in sub-batches runs several; leave the "
                     "file out, or turn sub-batches off"};
   }
+  if (!options.weights.empty() && options.checkpoint.resume) {
+    throw um::Error{"a training that goes on has the weights of its checkpoint, not those of " +
+                    options.weights};
+  }
   return options;
 }
 
@@ -59,6 +64,11 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   options_.training = whole_training(options_.training, data_, options_.step.batch);
   steps_.emplace(options_, context_, events_, stop_);
   expect_going_on();
+  if (!options_.weights.empty()) {
+    weights_.emplace(options_.weights,
+                     NamedNetwork{.name = options_.network.name,
+                                  .arrays = weight_tensors(workload().training())});
+  }
   const std::string& folder = options_.checkpoint.folder;
   std::error_code ignored;
   const bool is_there = !folder.empty() && std::filesystem::exists(folder, ignored);
@@ -101,12 +111,15 @@ TrainingSummary Trainer::run() {
   return summary;
 }
 
-// First values, or those of the checkpoint.
+// First values, or those of a file or of the checkpoint.
 void Trainer::start() {
+  if (!chosen_) options_.training.first_step = 0;
   if (chosen_) {
     folder_->load(*chosen_, session_->state());
+  } else if (weights_) {
+    session_->state().start_from(
+        [&](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); });
   } else {
-    options_.training.first_step = 0;
     session_->state().initialise(options_.training.seed);
   }
   if (!folder_) return;

@@ -20,6 +20,7 @@
 #include "src/train/session.h"
 #include "src/train/trainer_options.h"
 #include "src/train/training_summary.h"
+#include "src/weights/weight_file.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -45,8 +46,8 @@ class NothingLeft final : public um::Error {
 class Trainer {
  public:
   /// Opens the data, measures the step on `context`, plans it, and fills the weights: with first
-  /// values, or with those of the checkpoint. Throws: um::Error, one sentence for the user;
-  /// NothingLeft before anything is measured; Interrupted when `stop` is requested, now or in
+  /// values, those of a file, or those of the checkpoint. Throws: um::Error, one sentence for the
+  /// user; NothingLeft before anything is measured; Interrupted when `stop` is requested, now or in
   /// run(), which ends the step under way first, and saves it where there is a folder.
   Trainer(ExecutionContext context, TrainerOptions options, TrainerEvents events = {},
           std::stop_token stop = {});
@@ -67,6 +68,8 @@ class Trainer {
   [[nodiscard]] prefetch::NearNeed need() const { return steps_->need(); }
   [[nodiscard]] const Plans& plans() const { return steps_->plans(); }
   [[nodiscard]] const Session& session() const { return *session_; }
+  /// The file that the first parameters are from; null where they are not.
+  [[nodiscard]] const WeightFile* weights() const { return weights_ ? &*weights_ : nullptr; }
   /// The last of the steps of a batch, which updates the weights: its graph, times and plan.
   [[nodiscard]] const prefetch::TaskGraph& graph() const { return workload().training().graph; }
   [[nodiscard]] const prefetch::Profile& profile() const { return steps_->profiles().back(); }
@@ -87,6 +90,7 @@ class Trainer {
   DatasetPair data_;
   ExecutionContext context_;
   std::optional<PlannedSteps> steps_;
+  std::optional<WeightFile> weights_;
   std::optional<CheckpointFolder> folder_;
   CheckpointKey key_;                       // where there is a folder
   std::optional<ChosenCheckpoint> chosen_;  // what it goes on from

@@ -62,6 +62,9 @@ struct TrainerOptions {
   MemoryOptions memory;
   PlanningOptions planning;
   TrainOptions training;  ///< `first_step` is not looked at
+  /// A safetensors file of Hugging Face's or torchvision's to take the first parameters from
+  /// (WeightFile); empty: they are drawn. It does not go with CheckpointOptions::resume.
+  std::string weights;
   CheckpointOptions checkpoint;
 };
 

@@ -20,6 +20,15 @@ if(SPILLWAY_HAS_CUDA)
     TIMEOUT 300)
 endif()
 
+# Weights by the names of other libraries, and files that these wrote.
+spillway_test(weights_tests
+  SOURCES golden/drawn_numbers.cpp src/network_in_memory.cpp src/state_numbers.cpp
+          src/weights/bad_weight_file_test.cpp src/weights/golden_weights_test.cpp
+          src/weights/name_pattern_test.cpp
+          src/weights/round_trip_test.cpp src/weights/weight_file_test.cpp
+  LINK spillway::files spillway::host spillway::nets_text spillway::prefetch_planners
+       spillway::train spillway::um_host spillway::weights golden_files nlohmann_json::nlohmann_json)
+
 # Single layers against PyTorch, in both layouts.
 spillway_test(golden_layer_tests
   SOURCES golden/drawn_numbers.cpp golden/layer_golden.cpp src/host/layer_golden_test.cpp

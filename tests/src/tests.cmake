@@ -82,7 +82,7 @@ spillway_test(cli_tests
           src/cli/report_test.cpp src/cli/resident_set_test.cpp src/cli/resume_test.cpp
           src/cli/sweep_test.cpp src/cli/train_sub_batch_test.cpp src/cli/usage_test.cpp
           src/cli/far_damage_test.cpp src/cli/limits_test.cpp src/cli/standard_streams_test.cpp
-          src/cli/text_training_test.cpp
+          src/cli/text_training_test.cpp src/cli/weights_test.cpp
   LINK spillway::nets spillway::um_core nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(cli_tests spillway)

@@ -55,6 +55,7 @@ set(planning prefetch prefetch/files prefetch/verify prefetch/simulate prefetch/
     prefetch/bounds prefetch/planners)
 
 knows(src/files um um/files um/text)
+knows(src/weights um um/files src/files)
 knows(src/plugin um)
 knows(src/ops um nets)
 knows(src/data/text um um/files src/files)
@@ -66,7 +67,7 @@ knows(src/plan um um/text nets ${planning} prefetch/runtime src/ops src/step)
 knows(src/execute um nets prefetch prefetch/verify prefetch/simulate prefetch/runtime src/ops src/step src/plan)
 knows(src/profile um nets prefetch prefetch/files src/ops src/step src/plan src/execute)
 knows(src/train um um/files um/text nets nets/text ${planning} prefetch/runtime src/files src/ops src/data src/step
-      src/plan src/execute src/profile)
+      src/plan src/execute src/profile src/weights)
 
 knows(src/host/layout um src/ops)
 knows(src/host/kernels um src/ops src/host/layout)
@@ -79,7 +80,8 @@ knows(src/cuda/kernels/updates um um/cuda/driver src/ops src/cuda/layout src/cud
 knows(src/cuda/cudnn um um/cuda/driver nets src/ops src/cuda/layout src/cuda/kernels src/cuda/kernels/sequences)
 knows(src/cuda um um/cuda um/cuda/driver src/ops src/cuda/layout src/cuda/kernels src/cuda/kernels/sequences src/cuda/cudnn)
 
-set(training nets nets/families ${planning} src/files src/ops src/data src/step src/plan src/execute src/profile src/train)
+set(training nets nets/families ${planning} src/files src/ops src/data src/step src/plan src/execute src/profile src/train
+    src/weights)
 knows(src/sweep um nets nets/families ${planning} src/ops src/step src/plan)
 knows(src/bench um um/text prefetch/files src/files src/execute)
 knows(src/bench/link um src/ops src/execute src/bench)

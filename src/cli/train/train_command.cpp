@@ -30,6 +30,7 @@
 #include "src/train/settings_json.h"
 #include "src/train/shortest_decimal.h"
 #include "src/train/trainer.h"
+#include "src/weights/weight_file.h"
 #include "um/text/count_of.h"
 
 namespace spillway::cli {
@@ -106,6 +107,9 @@ class Training {
          um::count_of(facts.recomputed_tasks, "task"), algorithms);
     if (const auto use = trainer_.session().arena_use()) {
       tell("arena: {}\n", describe_places(places_json(*use)));
+    }
+    if (const WeightFile* const weights = trainer_.weights()) {
+      tell("weights of {}: {}\n", options_.flags.weights, weights->description());
     }
     if (trainer_.options().checkpoint.resume) {
       tell("going on after step {}\n", trainer_.options().training.first_step);

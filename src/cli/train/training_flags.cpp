@@ -49,6 +49,13 @@ void TrainingFlags::add_training_to(CLI::App& command) {
                   "Folder of the byte-pair encoding for --data text:FILE, as GPT-2's: encoder.json "
                   "and vocab.bpe, or vocab.json and merges.txt (default: each byte is a token)")
       ->group(kTraining);
+  command
+      .add_option("--weights", weights,
+                  "Start from the parameters of this safetensors file, named as by Hugging Face "
+                  "(GPT-2, Llama, BERT, ViT) or torchvision (ResNet, VGG, DenseNet, GoogLeNet, "
+                  "Inception-v3, SqueezeNet, ViT)")
+      ->type_name("FILE")
+      ->group(kTraining);
   command.add_option("--steps", train.steps, "Stop after this many steps")
       ->check(check_whole_number)
       ->group(kTraining);
@@ -89,6 +96,7 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
           "Continue from the newest checkpoint that verifies, with its plan, optimizer, schedule, "
           "sub-batches, threads and precision unless flags change them")
       ->needs(folder)
+      ->excludes("--weights")
       ->group(kTraining);
 }
 
@@ -121,6 +129,7 @@ TrainerOptions TrainingFlags::trainer() const {
               MemoryOptions{.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
           .planning = planning(),
           .training = train,
+          .weights = weights,
           .checkpoint = checkpoint};
 }
 

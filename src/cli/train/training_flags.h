@@ -30,6 +30,7 @@ struct TrainingFlags {
   std::string profile_file;  ///< empty: times are measured
   std::string data = "synthetic";
   std::string tokenizer;  ///< empty: bytes are the tokens of a text
+  std::string weights;    ///< file of the first parameters; empty: they are drawn
   LearningRateFlags learning_rate;
   TrainOptions train;
   CheckpointOptions checkpoint;

@@ -11,7 +11,7 @@
 namespace spillway::test {
 namespace {
 
-const Arguments kSubcommands = "train plan sweep profile bench report nets devices document";
+const Arguments kSubcommands = "train plan sweep profile bench report export nets devices document";
 
 TEST(Help, OfEverySubcommandShowsAnExample) {
   for (const std::string& command : kSubcommands) {

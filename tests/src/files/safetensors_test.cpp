@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "src/files/file_digest.h"
+#include "src/files/narrow_floats.h"
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 #include "um/error.h"
@@ -207,10 +209,54 @@ TEST_F(SafetensorsFile, IsRefusedWithAHeaderThatIsNoJsonObject) {
 }
 
 TEST_F(SafetensorsFile, IsRefusedWithValuesOfAnotherType) {
-  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F16", "shape": [2], "data_offsets": [0, 4]}})", 4),
-            "tensor 'w' holds F16, and only F32 can be read");
+  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F17", "shape": [2], "data_offsets": [0, 4]}})", 4),
+            "tensor 'w' has the unknown dtype F17");
   EXPECT_EQ(reason_of(R"({"w": {"shape": [1], "data_offsets": [0, 4]}})", 4),
             "tensor 'w' has no dtype");
+}
+
+// 1.5 is 0x3e00 in F16 and 0x3fc0 in BF16.
+TEST_F(SafetensorsFile, GivesNumbersOf16BitsExactly) {
+  const std::string bytes = R"({"a": {"dtype": "F16", "shape": [2], "data_offsets": [0, 4]},
+                          "b": {"dtype": "BF16", "shape": [1], "data_offsets": [4, 6]}})";
+  write_raw(path(), bytes, 0);
+  std::ofstream{path(), std::ios::binary | std::ios::app}
+      << std::string{"\x00\x3e\x01\x80\xc0\x3f", 6};
+  const SafetensorsReader file{path()};
+  EXPECT_EQ(values_of(file, 0), (std::vector<float>{1.5F, -0x1p-24F}));
+  EXPECT_EQ(values_of(file, 1), std::vector<float>{1.5F});
+}
+
+TEST_F(SafetensorsFile, MayHoldOtherNumbersWhichAreNotRead) {
+  EXPECT_EQ(reason_of(R"({"w": {"dtype": "I64", "shape": [1], "data_offsets": [0, 8]}})", 8),
+            "accepted");
+  EXPECT_EQ(refusal([&] { return values_of(SafetensorsReader{path()}, 0); }),
+            "tensor 'w' of " + path() + " holds I64, and only F32, F16 and BF16 can be read");
+}
+
+TEST_F(SafetensorsFile, IsRefusedWithANameTwice) {
+  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]},
+                          "w": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}})",
+                      0),
+            "its header has the name 'w' twice");
+  EXPECT_EQ(reason_of(R"({"w": {"dtype": "F32", "shape": [0], "dtype": "F32"}})", 0),
+            "its header has the name 'dtype' twice");
+  EXPECT_EQ(reason_of(R"({"v": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]},
+                          "w": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}})",
+                      0),
+            "accepted");
+}
+
+TEST(NarrowFloats, AreThoseOfTheirDefinitions) {
+  EXPECT_EQ(float_of_half(0x0001), 0x1p-24F);
+  EXPECT_EQ(float_of_half(0x03ff), 1023 * 0x1p-24F);
+  EXPECT_EQ(float_of_half(0x0400), 0x1p-14F);
+  EXPECT_EQ(float_of_half(0xc000), -2);
+  EXPECT_EQ(float_of_half(0x7bff), 65504);
+  EXPECT_TRUE(std::signbit(float_of_half(0x8000)));
+  EXPECT_EQ(float_of_half(0xfc00), -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(float_of_half(0x7e00)));
+  EXPECT_EQ(float_of_bfloat16(0xbf80), -1);
 }
 
 TEST_F(SafetensorsFile, IsRefusedWithAWrongShape) {
