@@ -54,6 +54,7 @@ set(operation_tests
     src/ops/kernels/local_response_norm_test.cpp src/ops/kernels/parameter_part_test.cpp
     src/ops/kernels/pool_test.cpp src/ops/kernels/sequences_test.cpp
     src/ops/kernels/sgd_update_test.cpp src/ops/kernels/softmax_cross_entropy_test.cpp
+    src/ops/kernels/vocabulary_logits_test.cpp
     src/ops/kernels/weighted_operations_test.cpp)
 spillway_test(host_tests
   SOURCES ${operation_tests} src/host/host_backend_test.cpp

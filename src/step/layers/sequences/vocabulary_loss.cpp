@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "src/step/layers.h"
 
 namespace spillway::layers {
@@ -41,6 +43,16 @@ Backward forward(const nets::VocabularyLoss& layer, const Place& place, StepBuil
   const OwnBlocks own = own_blocks(geometry, !shared, place.name, step);
   const TrainedBlocks table = shared ? step.table(*shared).blocks : *own.table;
   const DataId bias = own.bias ? own.bias->parameters : DataId{};
+  if (step.is_sampling()) {
+    const VocabularyLogits logits{.geometry = geometry};
+    // An executor reads at least two floats of any result.
+    step.set_result(
+        step.new_bytes("logits", float_bytes(std::max<std::size_t>(logits.logit_count(), 2))));
+    step.emit(place.name + ".logits", Phase::kForward, logits,
+              {.x = x.block, .table = table.parameters, .bias = bias},
+              {.logits = *step.result()});
+    return {};
+  }
   step.set_result(step.new_bytes("result", float_bytes(2)));
   if (!step.is_training()) {
     step.emit(place.name + ".forward", Phase::kForward,
