@@ -12,6 +12,7 @@ spillway_test(text_tests
   SOURCES src/data/masking_test.cpp src/data/open_text_test.cpp src/data/synthetic_text_test.cpp
           src/data/text_windows_test.cpp
           src/data/text/byte_pair_encoder_test.cpp src/data/text/byte_pairs_test.cpp
+          src/data/text/text_codec_test.cpp
           src/data/text/text_fuzz_test.cpp src/data/text/token_file_test.cpp
   LINK spillway::data golden_files nlohmann_json::nlohmann_json rapidcheck)
 
@@ -80,8 +81,8 @@ spillway_test(cli_tests
           src/cli/report_test.cpp src/cli/resident_set_test.cpp src/cli/resume_test.cpp
           src/cli/sweep_test.cpp src/cli/train_sub_batch_test.cpp src/cli/usage_test.cpp
           src/cli/far_damage_test.cpp src/cli/limits_test.cpp src/cli/standard_streams_test.cpp
-          src/cli/text_training_test.cpp
-  LINK spillway::nets spillway::um_core nlohmann_json::nlohmann_json
+          src/cli/sample_test.cpp src/cli/text_training_test.cpp
+  LINK spillway::data spillway::nets spillway::um_core nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(cli_tests spillway)
 target_compile_definitions(cli_tests PRIVATE
@@ -107,6 +108,12 @@ spillway_test(training_tests
   SEPARATE src/step/sub_step_test.cpp
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::profile
        spillway::train spillway::um_host)
+
+# Texts that a network continues.
+spillway_test(sample_tests
+  SOURCES src/network_in_memory.cpp src/sample/next_token_model_test.cpp
+          src/sample/token_sampler_test.cpp
+  LINK spillway::host spillway::prefetch_planners spillway::sample spillway::um_host)
 
 # Updates on the far side.
 spillway_test(far_update_training_tests
