@@ -104,7 +104,7 @@ spillway_test(training_tests
           src/plan/sub_batch_plans_test.cpp src/step/sub_step_test.cpp src/train/train_test.cpp
           src/train/trainer_test.cpp src/step/batch_norm_values_test.cpp
           src/profile/idle_link_test.cpp src/step/machine_size_model_test.cpp
-          src/step/update_in_parts_test.cpp
+          src/step/sampling_step_test.cpp src/step/update_in_parts_test.cpp
   SEPARATE src/step/sub_step_test.cpp
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::profile
        spillway::train spillway::um_host)
@@ -112,8 +112,9 @@ spillway_test(training_tests
 # Texts that a network continues.
 spillway_test(sample_tests
   SOURCES src/network_in_memory.cpp src/sample/next_token_model_test.cpp
-          src/sample/token_sampler_test.cpp
-  LINK spillway::host spillway::prefetch_planners spillway::sample spillway::um_host)
+          src/sample/token_sampler_test.cpp src/sample/trained_text_model_test.cpp
+  LINK spillway::host spillway::nets_text spillway::prefetch_planners spillway::sample
+       spillway::um_host nlohmann_json::nlohmann_json)
 
 # Updates on the far side.
 spillway_test(far_update_training_tests

@@ -53,7 +53,7 @@ class Sample : public testing::Test {
 
 TEST_F(Sample, PrintsThePromptAndWhatFollowsIt) {
   const std::string path = of_bytes();
-  const Outcome outcome = succeed({"sample", path, "--prompt", "the q", "--tokens 40"});
+  const Outcome outcome = succeed({"sample", path, "--prompt", std::string{"the q"}, "--tokens 40"});
   EXPECT_EQ(outcome.output.substr(0, 5), "the q");
   EXPECT_EQ(outcome.output.size(), 5U + 40U + 1U);
   EXPECT_EQ(outcome.output.back(), '\n');
