@@ -25,17 +25,15 @@ namespace {
 constexpr std::size_t kShortest = 16;  // a step of less costs as much
 
 prefetch::Plan resident_plan(const prefetch::TaskGraph& graph, um::Bytes page) {
-  const prefetch::Profile profile =
-      prefetch::model_profile(graph, prefetch::find_machine("host"));
+  const prefetch::Profile profile = prefetch::model_profile(graph, prefetch::find_machine("host"));
   um::Bytes all;  // nothing needs more
   for (const prefetch::DataBlock& block : graph.data) all += um::round_up(block.size, page) + page;
   for (const prefetch::Task& task : graph.tasks) {
     for (const prefetch::Algorithm& each : task.algorithms) all += each.workspace + page;
   }
-  return std::get<prefetch::Plan>(
-      prefetch::find_planner("resident")
-          .plan(make_problem(graph, profile, um::round_up(all, page), page,
-                             {.memory = MemoryMode::kResident})));
+  return std::get<prefetch::Plan>(prefetch::find_planner("resident")
+                                      .plan(make_problem(graph, profile, um::round_up(all, page),
+                                                         page, {.memory = MemoryMode::kResident})));
 }
 
 std::vector<std::byte*> places(const Step& step, const State& state, const BatchStage& stage) {
@@ -83,8 +81,7 @@ class NextTokenModel::Runner {
         slab_{context.device->memory(), layout_.placement.extent},
         pinned_{step_.graph, layout_.block_sizes, places(step_, state, stage_), buffer_.bytes()},
         memory_{prefetch::SlabAddress{layout_, pinned_, slab_.bytes()}},
-        executor_{step_,  plan_, *context.backend, memory_, *context.compute,
-                  std::move(stop)} {
+        executor_{step_, plan_, *context.backend, memory_, *context.compute, std::move(stop)} {
     batch_.images.resize(length_);
     batch_.labels.assign(length_, -1);
   }
@@ -96,10 +93,9 @@ class NextTokenModel::Runner {
     std::ranges::transform(tokens, batch_.images.begin(),
                            [](std::int32_t token) { return static_cast<float>(token); });
     if (step_.staged) stage_.expect({.load = &load(), .batch = &batch_}, {});
-    static_cast<void>(
-        executor_.run({.batch = &batch_, .position = tokens.size() - 1}, [this] {
-          if (step_.staged) stage_.loaded();
-        }));
+    static_cast<void>(executor_.run({.batch = &batch_, .position = tokens.size() - 1}, [this] {
+      if (step_.staged) stage_.loaded();
+    }));
     const std::span<std::byte> bytes = std::as_writable_bytes(logits);
     const std::byte* const made = memory_.address(step_.result);
     stream_.enqueue([&] { stream_.read({made, bytes.size()}, bytes); });

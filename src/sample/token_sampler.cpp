@@ -10,7 +10,9 @@ namespace spillway {
 namespace {
 
 // Uniform in [0, 1), with all bits of a double.
-double uniform(Random& random) { return std::ldexp(static_cast<double>(random.next() >> 11U), -53); }
+double uniform(Random& random) {
+  return std::ldexp(static_cast<double>(random.next() >> 11U), -53);
+}
 
 }  // namespace
 
@@ -32,8 +34,7 @@ std::int32_t TokenSampler::draw(std::span<const float> logits) {
       options_.top_k == 0 ? logits.size() : std::min(options_.top_k, logits.size());
   candidates_.resize(logits.size());
   std::iota(candidates_.begin(), candidates_.end(), std::size_t{0});
-  std::ranges::partial_sort(candidates_,
-                            candidates_.begin() + static_cast<std::ptrdiff_t>(count),
+  std::ranges::partial_sort(candidates_, candidates_.begin() + static_cast<std::ptrdiff_t>(count),
                             [&](std::size_t a, std::size_t b) {
                               return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
                             });

@@ -85,9 +85,9 @@ struct Step {
 [[nodiscard]] Step make_evaluation_step(const nets::Network& network, const SizeModel& size_model,
                                         const StepOptions& options);
 
-/// Loads samples of text and goes forward as in inference, up to what the network expects behind one
-/// token of each sample: the step's result is not a loss but the logits of VocabularyLogits, floats
-/// (N, V). Its state blocks are those of the evaluation step. Requires: the last layer is a
+/// Loads samples of text and goes forward as in inference, up to what the network expects behind
+/// one token of each sample: the step's result is not a loss but the logits of VocabularyLogits,
+/// floats (N, V). Its state blocks are those of the evaluation step. Requires: the last layer is a
 /// nets::VocabularyLoss. Throws: likewise.
 [[nodiscard]] Step make_sampling_step(const nets::Network& network, const SizeModel& size_model,
                                       const StepOptions& options);

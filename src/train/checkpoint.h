@@ -44,7 +44,7 @@ struct KeptTextModel {
 struct Checkpoint {
   CheckpointKey key;
   KeptSettings settings;
-  std::uint64_t step = 0;                       ///< steps done
+  std::uint64_t step = 0;                        ///< steps done
   std::optional<KeptTextModel> text_model = {};  ///< of a network that reads text
 };
 

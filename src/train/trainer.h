@@ -88,9 +88,9 @@ class Trainer {
   ExecutionContext context_;
   std::optional<PlannedSteps> steps_;
   std::optional<CheckpointFolder> folder_;
-  CheckpointKey key_;                       // where there is a folder
+  CheckpointKey key_;                        // where there is a folder
   std::optional<KeptTextModel> text_model_;  // likewise, of a network of texts
-  std::optional<ChosenCheckpoint> chosen_;  // what it goes on from
+  std::optional<ChosenCheckpoint> chosen_;   // what it goes on from
   std::optional<Session> session_;
 };
 

@@ -90,9 +90,7 @@ class Sampling {
 
  private:
   [[nodiscard]] bool prints_text() const { return flags_.json != "-"; }
-  [[nodiscard]] std::uint64_t step() const {
-    return trained_.checkpoint.manifest.checkpoint.step;
-  }
+  [[nodiscard]] std::uint64_t step() const { return trained_.checkpoint.manifest.checkpoint.step; }
 
   void describe() const {
     for (const std::string& problem : trained_.checkpoint.passed_over) {

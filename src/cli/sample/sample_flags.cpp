@@ -18,10 +18,11 @@ void SampleFlags::add_to(CLI::App& command) {
       ->required()
       ->type_name("DIR");
   command
-      .add_option("--tokenizer", tokenizer,
-                  "Folder of the byte-pair encoding that the network was trained with (encoder.json "
-                  "and vocab.bpe, or vocab.json and merges.txt). Not needed after a training on "
-                  "bytes")
+      .add_option(
+          "--tokenizer", tokenizer,
+          "Folder of the byte-pair encoding that the network was trained with (encoder.json "
+          "and vocab.bpe, or vocab.json and merges.txt). Not needed after a training on "
+          "bytes")
       ->group(kText);
   command
       .add_option("--prompt", prompt,

@@ -53,7 +53,8 @@ class Sample : public testing::Test {
 
 TEST_F(Sample, PrintsThePromptAndWhatFollowsIt) {
   const std::string path = of_bytes();
-  const Outcome outcome = succeed({"sample", path, "--prompt", std::string{"the q"}, "--tokens 40"});
+  const Outcome outcome =
+      succeed({"sample", path, "--prompt", std::string{"the q"}, "--tokens 40"});
   EXPECT_EQ(outcome.output.substr(0, 5), "the q");
   EXPECT_EQ(outcome.output.size(), 5U + 40U + 1U);
   EXPECT_EQ(outcome.output.back(), '\n');
@@ -89,9 +90,8 @@ TEST_F(Sample, WritesItsTextAsJson) {
 TEST_F(Sample, TakesTheTokenizerOfTheTraining) {
   SmallVocabulary{}.write_to(folder_);
   const std::string here = folder_.path().string();
-  const std::string path =
-      trained("pairs", {"--net llama:1,2,1,16,24,32 --vocabulary 300 --data", text(),
-                        "--tokenizer", here});
+  const std::string path = trained(
+      "pairs", {"--net llama:1,2,1,16,24,32 --vocabulary 300 --data", text(), "--tokenizer", here});
   const json made = json_of({"sample", path, "--tokenizer", here, "--prompt the --json -"});
   for (const json& token : made.at("tokens")) EXPECT_LT(token, 258);
 
@@ -132,9 +132,9 @@ TEST_F(Sample, RefusesAPromptThatTheVocabularyHasNot) {
 
 TEST_F(Sample, RefusesBadNumbers) {
   const Arguments sampling{"sample", folder_.file("none")};
-  for (const char* const bad : {"--temperature -1", "--temperature nan", "--temperature inf",
-                                "--top-k 0", "--top-k -2", "--tokens 0", "--tokens x",
-                                "--seed -1", "--threads 0"}) {
+  for (const char* const bad :
+       {"--temperature -1", "--temperature nan", "--temperature inf", "--top-k 0", "--top-k -2",
+        "--tokens 0", "--tokens x", "--seed -1", "--threads 0"}) {
     expect_refused(kBadUsage, {sampling, bad}, {Arguments{bad}.front()});
   }
   expect_refused(kBadUsage, "sample", {"checkpoint"});
@@ -151,7 +151,8 @@ TEST_F(Sample, RefusesWhatIsNoCheckpoint) {
 }
 
 TEST_F(Sample, RefusesAFileThatItCannotWriteBeforeItStarts) {
-  expect_refused(1, {"sample", of_bytes(), "--json", folder_.file("no/where.json")}, {"where.json"});
+  expect_refused(1, {"sample", of_bytes(), "--json", folder_.file("no/where.json")},
+                 {"where.json"});
 }
 
 }  // namespace

@@ -39,10 +39,10 @@ nets::Network gpt_to_sample(const nets::Shape& text, std::size_t vocabulary) {
                    vocabulary);
 }
 nets::Network llama_to_sample(const nets::Shape& text, std::size_t vocabulary) {
-  return nets::llama("tiny-llama",
-                     {.layers = 2, .heads = 4, .kv_heads = 2, .width = 24, .hidden = 40,
-                      .context = kContext},
-                     text, vocabulary);
+  return nets::llama(
+      "tiny-llama",
+      {.layers = 2, .heads = 4, .kv_heads = 2, .width = 24, .hidden = 40, .context = kContext},
+      text, vocabulary);
 }
 
 nets::CatalogueEntry entry_of(MakeNetwork make, std::size_t tokens, std::size_t vocabulary) {
@@ -90,8 +90,7 @@ TEST_P(NextTokens, AreExpectedAsAnEvaluationSays) {
   Sampled net{GetParam(), kTokens, 61};
   net.take_weights();
   const Batch batch = test::drawn_batch(net.training.network(), 8, 3);
-  const double all =
-      static_cast<double>(net.training.session().evaluate({.batch = &batch}).loss);
+  const double all = static_cast<double>(net.training.session().evaluate({.batch = &batch}).loss);
   double sum = 0;
   for (std::size_t n = 0; n < 8; ++n) {
     Tokens text;
@@ -116,8 +115,7 @@ TEST_P(NextTokens, DoNotDependOnTheTextBefore) {
   EXPECT_NE(logits({5, 6, 8}), first);
 }
 
-INSTANTIATE_TEST_SUITE_P(OfEachFamily, NextTokens,
-                         testing::Values(gpt_to_sample, llama_to_sample));
+INSTANTIATE_TEST_SUITE_P(OfEachFamily, NextTokens, testing::Values(gpt_to_sample, llama_to_sample));
 
 constexpr std::string_view kSentence = "the quick brown fox jumps over the lazy dog. ";
 
@@ -193,9 +191,8 @@ TEST(ContinuedText, EndsWhenAStopIsRequested) {
 TEST(WhyNoNextToken, NamesWhatTheNetworkIsNotMadeFor) {
   EXPECT_EQ(why_no_next_token(gpt_to_sample(nets::tokens(9), 61)), "");
   EXPECT_EQ(why_no_next_token(test::small_network()), "reads images");
-  const nets::Network bert =
-      nets::bert("tiny-bert", {.layers = 1, .heads = 2, .width = 16, .context = 32},
-                 nets::tokens(9), 61);
+  const nets::Network bert = nets::bert(
+      "tiny-bert", {.layers = 1, .heads = 2, .width = 16, .context = 32}, nets::tokens(9), 61);
   EXPECT_NE(why_no_next_token(bert).find("hidden tokens"), std::string::npos);
 }
 

@@ -82,8 +82,8 @@ TEST(TokenSampler, TakesLogitsOfAnySize) {
 }
 
 TEST(TokenSampler, RefusesWhatIsNoNumber) {
-  for (const float odd : {std::numeric_limits<float>::quiet_NaN(),
-                          std::numeric_limits<float>::infinity()}) {
+  for (const float odd :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     for (const double temperature : {0.0, 1.0}) {
       TokenSampler sampler{{.temperature = temperature}};
       const Logits logits{1, odd};

@@ -42,9 +42,7 @@ TEST_F(CheckpointFolderTest, KeepsAllThatTheBitsOfATrainingDependOn) {
 }
 
 TEST_F(CheckpointFolderTest, KeepsANetworkOfTexts) {
-  const auto kept = [&] {
-    return choose_checkpoint(folder.path()).manifest.checkpoint.text_model;
-  };
+  const auto kept = [&] { return choose_checkpoint(folder.path()).manifest.checkpoint.text_model; };
   Checkpoint checkpoint = at_step(1);
   for (const std::string digest : {"", "45ef"}) {
     checkpoint.text_model = {.network = "first line\nsecond line\n", .byte_pairs = digest};

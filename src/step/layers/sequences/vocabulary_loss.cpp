@@ -30,6 +30,14 @@ OwnBlocks own_blocks(const VocabularyGeometry& geometry, bool has_table, const s
   return blocks;
 }
 
+void emit_logits(const std::string& name, const VocabularyLogits& logits,
+                 const VocabularyLogits::Reads<DataId>& reads, StepBuilder& step) {
+  // An executor reads at least two floats of any result.
+  const std::size_t floats = std::max<std::size_t>(logits.logit_count(), 2);
+  step.set_result(step.new_bytes("logits", float_bytes(floats)));
+  step.emit(name + ".logits", Phase::kForward, logits, reads, {.logits = *step.result()});
+}
+
 }  // namespace
 
 // The loss, the gradient of x, over x where nobody needs that, and those of the table and the
@@ -44,13 +52,8 @@ Backward forward(const nets::VocabularyLoss& layer, const Place& place, StepBuil
   const TrainedBlocks table = shared ? step.table(*shared).blocks : *own.table;
   const DataId bias = own.bias ? own.bias->parameters : DataId{};
   if (step.is_sampling()) {
-    const VocabularyLogits logits{.geometry = geometry};
-    // An executor reads at least two floats of any result.
-    step.set_result(
-        step.new_bytes("logits", float_bytes(std::max<std::size_t>(logits.logit_count(), 2))));
-    step.emit(place.name + ".logits", Phase::kForward, logits,
-              {.x = x.block, .table = table.parameters, .bias = bias},
-              {.logits = *step.result()});
+    emit_logits(place.name, {.geometry = geometry},
+                {.x = x.block, .table = table.parameters, .bias = bias}, step);
     return {};
   }
   step.set_result(step.new_bytes("result", float_bytes(2)));
