@@ -17,6 +17,17 @@ void SampleFlags::add_to(CLI::App& command) {
                   "Folder of train --checkpoint; the newest checkpoint there that verifies is used")
       ->required()
       ->type_name("DIR");
+  add_text_to(command);
+  add_sampling_to(command);
+  device.add_running_to(command);
+  command
+      .add_option("--json", json,
+                  "Write the text, its tokens and the settings as one JSON object to this file, - "
+                  "for standard output instead of the text")
+      ->group("Output");
+}
+
+void SampleFlags::add_text_to(CLI::App& command) {
   command
       .add_option(
           "--tokenizer", tokenizer,
@@ -33,6 +44,9 @@ void SampleFlags::add_to(CLI::App& command) {
       ->check(check_whole_number_from_one)
       ->capture_default_str()
       ->group(kText);
+}
+
+void SampleFlags::add_sampling_to(CLI::App& command) {
   command
       .add_option("--temperature", sampling.temperature,
                   "Divide the logits by this: below 1 likely tokens become still likelier, above 1 "
@@ -51,12 +65,6 @@ void SampleFlags::add_to(CLI::App& command) {
       ->check(check_whole_number)
       ->capture_default_str()
       ->group(kText);
-  device.add_running_to(command);
-  command
-      .add_option("--json", json,
-                  "Write the text, its tokens and the settings as one JSON object to this file, - "
-                  "for standard output instead of the text")
-      ->group("Output");
 }
 
 }  // namespace spillway::cli

@@ -24,6 +24,10 @@ struct SampleFlags {
   std::string json;
 
   void add_to(CLI::App& command);
+
+ private:
+  void add_text_to(CLI::App& command);
+  void add_sampling_to(CLI::App& command);
 };
 
 }  // namespace spillway::cli
