@@ -94,6 +94,12 @@ std::string to_text(const CatalogueEntry& entry, const NetworkOptions& options) 
   return text;
 }
 
+std::string to_text(const Network& network) {
+  return std::string{kNetworkFileFormat} + "\nname " + network.name + "\ninput " +
+         to_string(network.input()) + "\nclasses " + std::to_string(network.classes()) + "\n\n" +
+         layers_text(network);
+}
+
 std::string layers_text(const Network& network) {
   std::string text;
   for (const Row& row : rows_of(network, network)) {

@@ -13,6 +13,10 @@ namespace spillway::nets {
 /// does.
 [[nodiscard]] std::string to_text(const CatalogueEntry& entry, const NetworkOptions& options = {});
 
+/// The text of a network file for `network` itself, with numbers wherever the classes decide one.
+/// read_network() gives the same network again.
+[[nodiscard]] std::string to_text(const Network& network);
+
 /// The layers of `network` alone, a line each: names, parameters, what each reads and makes. Two
 /// networks for equal images have the same text only if they compute the same.
 [[nodiscard]] std::string layers_text(const Network& network);

@@ -17,6 +17,7 @@
 #include "src/cli/plan/plan_command.h"
 #include "src/cli/plan/profile_command.h"
 #include "src/cli/report_command.h"
+#include "src/cli/sample/sample_command.h"
 #include "src/cli/sweep/sweep_command.h"
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/standard_streams.h"
@@ -39,6 +40,7 @@ int run(int argc, char** argv) {
                        "Show version, commit, compiler, and versions of oneDNN and CUDA");
   app.require_subcommand(1);
   add_train_command(app);
+  add_sample_command(app);
   add_plan_command(app);
   add_sweep_command(app);
   add_profile_command(app);

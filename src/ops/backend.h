@@ -60,6 +60,8 @@ struct StepContext {
   /// Labels of the whole batch that count, where the step is a part of it: what the mean loss is
   /// over.
   std::optional<std::size_t> counted_labels;
+  /// The token of each sample that VocabularyLogits looks at, less than a sample has.
+  std::size_t position = 0;
 };
 
 /// One call of a Kernel.

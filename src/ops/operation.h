@@ -29,7 +29,7 @@ using Operation =
                  PositionsForward, PositionsBackward, RowNormForward, RowNormBackward,
                  SwigluForward, SwigluBackward, RotaryForward, RotaryBackward, AttentionForward,
                  AttentionBackward, ImageTokensForward, ImageTokensBackward, FirstTokenForward,
-                 FirstTokenBackward, VocabularyLossTrain, VocabularyLossEvaluate>;
+                 FirstTokenBackward, VocabularyLossTrain, VocabularyLossEvaluate, VocabularyLogits>;
 
 /// The row and the cost of any operation.
 [[nodiscard]] inline const OperationRow& row_of(const Operation& operation) {

@@ -372,5 +372,27 @@ struct VocabularyLossEvaluate {
   [[nodiscard]] std::size_t read_count() const { return geometry.bias ? 4 : 3; }
   [[nodiscard]] OperationCost cost() const { return geometry.cost(1, 1); }
 };
+/// x, table, bias (only with a bias) -> logits, floats (N, V), of one token of each sample: that of
+/// number StepContext::position.
+struct VocabularyLogits {
+  VocabularyGeometry geometry;
+
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T x, table, bias;
+  };
+  template <class T>
+  struct Writes {
+    T logits;
+  };
+  [[nodiscard]] std::size_t read_count() const { return geometry.bias ? 3 : 2; }
+  [[nodiscard]] std::size_t logit_count() const { return geometry.x.batch * geometry.vocabulary; }
+  [[nodiscard]] OperationCost cost() const {
+    const std::size_t numbers = element_count(geometry.table());
+    return {.flops = 2 * static_cast<double>(geometry.x.batch) * static_cast<double>(numbers),
+            .traffic = float_bytes(numbers + logit_count())};
+  }
+};
 
 }  // namespace spillway

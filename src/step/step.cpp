@@ -96,4 +96,11 @@ Step make_evaluation_step(const nets::Network& network, const SizeModel& size_mo
                    Purpose::kEvaluation);
 }
 
+Step make_sampling_step(const nets::Network& network, const SizeModel& size_model,
+                        const StepOptions& options) {
+  um::expects(std::holds_alternative<nets::VocabularyLoss>(network.nodes.back().layer),
+              "a loss over a vocabulary");
+  return make_step(network, size_model, options, Purpose::kSampling);
+}
+
 }  // namespace spillway

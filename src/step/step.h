@@ -66,7 +66,8 @@ struct Step {
   std::vector<StateBlock> state;     ///< in layer order
   /// Where its batch waits for it, if it does: one of those that outlive the step.
   std::optional<prefetch::DataId> staged;
-  prefetch::DataId result{};  ///< two floats, see SoftmaxCrossEntropyTrain or -Evaluate
+  /// Two floats, see SoftmaxCrossEntropyTrain or -Evaluate; of a sampling step, logits.
+  prefetch::DataId result{};
   /// Of parameters, where they outlive the step, in the order of `graph`: of sub-steps
   /// (sub_step.h).
   std::vector<prefetch::DataId> gradients;
@@ -83,6 +84,13 @@ struct Step {
 /// names, but for those of auxiliary heads. Throws: likewise.
 [[nodiscard]] Step make_evaluation_step(const nets::Network& network, const SizeModel& size_model,
                                         const StepOptions& options);
+
+/// Loads samples of text and goes forward as in inference, up to what the network expects behind
+/// one token of each sample: the step's result is not a loss but the logits of VocabularyLogits,
+/// floats (N, V). Its state blocks are those of the evaluation step. Requires: the last layer is a
+/// nets::VocabularyLoss. Throws: likewise.
+[[nodiscard]] Step make_sampling_step(const nets::Network& network, const SizeModel& size_model,
+                                      const StepOptions& options);
 
 /// Lets plans send parameters and the optimizer's numbers far. Running statistics and a staged
 /// batch stay near.

@@ -38,7 +38,7 @@ struct SharedTable {
   std::optional<prefetch::DataId> gradient;  ///< the loss's, to which the embedding adds its own
 };
 
-enum class Purpose { kTraining, kEvaluation };
+enum class Purpose { kTraining, kEvaluation, kSampling };
 
 /// Collects the tasks of a step, launch and graph side by side. Layers are written in terms of it.
 class StepBuilder {
@@ -47,6 +47,7 @@ class StepBuilder {
               Purpose purpose);
 
   [[nodiscard]] bool is_training() const { return purpose_ == Purpose::kTraining; }
+  [[nodiscard]] bool is_sampling() const { return purpose_ == Purpose::kSampling; }
 
   // ---- values of the network's nodes
   [[nodiscard]] const Value& value(nets::NodeId node) const;

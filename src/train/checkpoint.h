@@ -33,11 +33,19 @@ struct KeptSettings {
   std::optional<std::size_t> sub_batch;
 };
 
+/// What it takes to use a network of texts without its training.
+struct KeptTextModel {
+  std::string network;     ///< the text of a network file
+  std::string byte_pairs;  ///< BytePairs::sha256 of the tokenizer; empty: there was none
+  friend bool operator==(const KeptTextModel&, const KeptTextModel&) = default;
+};
+
 /// A moment of a training, between two steps, but for the numbers of its State.
 struct Checkpoint {
   CheckpointKey key;
   KeptSettings settings;
-  std::uint64_t step = 0;  ///< steps done
+  std::uint64_t step = 0;                        ///< steps done
+  std::optional<KeptTextModel> text_model = {};  ///< of a network that reads text
 };
 
 }  // namespace spillway

@@ -1,6 +1,7 @@
 #include "src/train/checkpoint_manifest.h"
 
 #include <charconv>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -63,6 +64,26 @@ StoredFile read_file(const JsonView& view) {
     throw name.error("is no file name");
   }
   return {.name = path, .bytes = view.at("bytes").integer(), .sha256 = view.at("sha256").string()};
+}
+
+// The network's text as a list of lines.
+json to_json(const KeptTextModel& model) {
+  json lines = json::array();
+  std::istringstream text{model.network};
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  json object{{"network_file", lines}};
+  if (!model.byte_pairs.empty()) object["byte_pairs_sha256"] = model.byte_pairs;
+  return object;
+}
+
+std::optional<KeptTextModel> read_text_model(const JsonView& root) {
+  if (!root.has("text_model")) return std::nullopt;
+  const JsonView view = root.at("text_model");
+  KeptTextModel model;
+  const JsonView lines = view.at("network_file");
+  for (std::size_t i = 0; i < lines.size(); ++i) model.network += lines.at(i).string() + '\n';
+  if (view.has("byte_pairs_sha256")) model.byte_pairs = view.at("byte_pairs_sha256").string();
+  return model;
 }
 
 // A user's text, which may hold what no JSON file should.
@@ -140,7 +161,7 @@ std::string sealed(json object) {
 }
 
 std::string to_text(const CheckpointManifest& manifest) {
-  const auto& [key, settings, step] = manifest.checkpoint;
+  const auto& [key, settings, step, text_model] = manifest.checkpoint;
   json object{{"format", kFormat},
               {"version", kVersion},
               {"network", key.network},
@@ -158,6 +179,7 @@ std::string to_text(const CheckpointManifest& manifest) {
               {"tensors", to_json(manifest.tensors)},
               {"plans", json::array()}};
   if (settings.sub_batch) object["sub_batch"] = *settings.sub_batch;
+  if (text_model) object["text_model"] = to_json(*text_model);
   object["tensors"]["sha256_of_each"] = manifest.tensor_digests;
   for (const StoredFile& plan : manifest.plans) object["plans"].push_back(to_json(plan));
   return sealed(std::move(object));
@@ -169,7 +191,8 @@ CheckpointManifest read_manifest(const std::filesystem::path& path) {
   const JsonView root = file.root();
   CheckpointManifest manifest{.checkpoint = Checkpoint{.key = read_key(root),
                                                        .settings = read_kept_settings(root),
-                                                       .step = root.at("step").integer(kMaxSteps)},
+                                                       .step = root.at("step").integer(kMaxSteps),
+                                                       .text_model = read_text_model(root)},
                               .tensors = read_file(root.at("tensors"))};
   const std::uint64_t named = step_of_manifest(path.filename()).value_or(manifest.checkpoint.step);
   if (named != manifest.checkpoint.step) {

@@ -11,6 +11,7 @@
 #include "src/plan/sub_batch_choice.h"
 #include "src/step/batch_norm_values.h"
 #include "src/train/checkpoint_key.h"
+#include "src/train/text_model.h"
 
 namespace spillway {
 
@@ -145,7 +146,8 @@ void Trainer::save(std::uint64_t step) {
                     .precision = context_.precision,
                     .deterministic = context_.deterministic,
                     .sub_batch = batches.steps > 1 ? std::optional{batches.size} : std::nullopt},
-       .step = step},
+       .step = step,
+       .text_model = text_model_},
       session_->state());
 }
 
@@ -155,6 +157,7 @@ void Trainer::open_folder() {
   folder_.emplace(checkpoint.folder, checkpoint.keep);
   key_ = make_key(options_.network, {.name = options_.data, .sha256 = content_sha256(data_)},
                   options_.step.batch, options_.training.seed);
+  text_model_ = text_model_of(options_.network, options_.tokenizer);
   if (checkpoint.resume) {
     choose_checkpoint();
   } else {

@@ -92,8 +92,9 @@ class Trainer {
   std::optional<PlannedSteps> steps_;
   std::optional<WeightFile> weights_;
   std::optional<CheckpointFolder> folder_;
-  CheckpointKey key_;                       // where there is a folder
-  std::optional<ChosenCheckpoint> chosen_;  // what it goes on from
+  CheckpointKey key_;                        // where there is a folder
+  std::optional<KeptTextModel> text_model_;  // likewise, of a network of texts
+  std::optional<ChosenCheckpoint> chosen_;   // what it goes on from
   std::optional<Session> session_;
 };
 

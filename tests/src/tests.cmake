@@ -12,6 +12,7 @@ spillway_test(text_tests
   SOURCES src/data/masking_test.cpp src/data/open_text_test.cpp src/data/synthetic_text_test.cpp
           src/data/text_windows_test.cpp
           src/data/text/byte_pair_encoder_test.cpp src/data/text/byte_pairs_test.cpp
+          src/data/text/text_codec_test.cpp
           src/data/text/text_fuzz_test.cpp src/data/text/token_file_test.cpp
   LINK spillway::data golden_files nlohmann_json::nlohmann_json rapidcheck)
 
@@ -54,6 +55,7 @@ set(operation_tests
     src/ops/kernels/local_response_norm_test.cpp src/ops/kernels/parameter_part_test.cpp
     src/ops/kernels/pool_test.cpp src/ops/kernels/sequences_test.cpp
     src/ops/kernels/sgd_update_test.cpp src/ops/kernels/softmax_cross_entropy_test.cpp
+    src/ops/kernels/vocabulary_logits_test.cpp
     src/ops/kernels/weighted_operations_test.cpp)
 spillway_test(host_tests
   SOURCES ${operation_tests} src/host/host_backend_test.cpp
@@ -82,8 +84,8 @@ spillway_test(cli_tests
           src/cli/report_test.cpp src/cli/resident_set_test.cpp src/cli/resume_test.cpp
           src/cli/sweep_test.cpp src/cli/train_sub_batch_test.cpp src/cli/usage_test.cpp
           src/cli/far_damage_test.cpp src/cli/limits_test.cpp src/cli/standard_streams_test.cpp
-          src/cli/text_training_test.cpp src/cli/weights_test.cpp
-  LINK spillway::nets spillway::um_core nlohmann_json::nlohmann_json
+          src/cli/sample_test.cpp src/cli/text_training_test.cpp src/cli/weights_test.cpp
+  LINK spillway::data spillway::nets spillway::um_core nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(cli_tests spillway)
 target_compile_definitions(cli_tests PRIVATE
@@ -105,10 +107,17 @@ spillway_test(training_tests
           src/plan/sub_batch_plans_test.cpp src/step/sub_step_test.cpp src/train/train_test.cpp
           src/train/trainer_test.cpp src/step/batch_norm_values_test.cpp
           src/profile/idle_link_test.cpp src/step/machine_size_model_test.cpp
-          src/step/update_in_parts_test.cpp
+          src/step/sampling_step_test.cpp src/step/update_in_parts_test.cpp
   SEPARATE src/step/sub_step_test.cpp
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::profile
        spillway::train spillway::um_host)
+
+# Texts that a network continues.
+spillway_test(sample_tests
+  SOURCES src/network_in_memory.cpp src/sample/next_token_model_test.cpp
+          src/sample/token_sampler_test.cpp src/sample/trained_text_model_test.cpp
+  LINK spillway::host spillway::nets_text spillway::prefetch_planners spillway::sample
+       spillway::um_host nlohmann_json::nlohmann_json)
 
 # Updates on the far side.
 spillway_test(far_update_training_tests

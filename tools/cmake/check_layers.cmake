@@ -66,8 +66,10 @@ knows(src/step/layers/sequences um nets src/ops src/step)
 knows(src/plan um um/text nets ${planning} prefetch/runtime src/ops src/step)
 knows(src/execute um nets prefetch prefetch/verify prefetch/simulate prefetch/runtime src/ops src/step src/plan)
 knows(src/profile um nets prefetch prefetch/files src/ops src/step src/plan src/execute)
-knows(src/train um um/files um/text nets nets/text ${planning} prefetch/runtime src/files src/ops src/data src/step
-      src/plan src/execute src/profile src/weights)
+knows(src/train um um/files um/text nets nets/text ${planning} prefetch/runtime src/files src/ops src/data src/data/text
+      src/step src/plan src/execute src/profile src/weights)
+knows(src/sample um nets nets/families nets/text prefetch prefetch/files prefetch/planners prefetch/runtime src/data
+      src/data/text src/ops src/step src/plan src/execute src/train)
 
 knows(src/host/layout um src/ops)
 knows(src/host/kernels um src/ops src/host/layout)
@@ -98,10 +100,11 @@ knows(src/cli/terminal um src/plan)
 knows(src/cli/flags ${devices} um/files um/text nets/text ${training} src/sweep src/cli/terminal)
 set(for_commands ${devices} um/files um/text nets/text ${training} src/cli/terminal src/cli/flags)
 knows(src/cli/train ${for_commands})
+knows(src/cli/sample ${for_commands} src/data/text src/sample)
 knows(src/cli/plan ${for_commands} src/sweep)
 knows(src/cli/sweep ${for_commands} src/sweep)
 knows(src/cli/bench ${for_commands} ${benches})
-knows(src/cli ${for_commands} ${benches} src/report src/cli/train src/cli/plan src/cli/sweep src/cli/bench)
+knows(src/cli ${for_commands} ${benches} src/report src/cli/train src/cli/sample src/cli/plan src/cli/sweep src/cli/bench)
 
 knows(tools/bench/dropin_kernels um/dropin)
 knows(tools/golden um nets nets/families nets/text um/cuda src/cuda/cudnn)

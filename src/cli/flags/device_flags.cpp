@@ -59,6 +59,13 @@ std::string check_precision(const std::string& text) {
 
 }  // namespace
 
+void DeviceFlags::add_running_to(CLI::App& app) {
+  add_device_to(app);
+  add_kernels_to(app);
+  add_threads_to(app);
+  add_sharing_to(app);
+}
+
 void DeviceFlags::add_to(CLI::App& app) {
   add_device_to(app);
   add_kernels_to(app);

@@ -26,6 +26,8 @@ struct DeviceFlags {
   bool shares_gpu = false;
 
   void add_to(CLI::App& app);
+  /// Where to run and how to compute, without what only a training reports.
+  void add_running_to(CLI::App& app);
   /// Only what sizes depend on, on the host unless --device says otherwise.
   void add_sizes_to(CLI::App& app);
   /// Only what says whose memory, for what runs no kernels.

@@ -1,5 +1,8 @@
 #include "src/data/text/byte_characters.h"
 
+#include <cstddef>
+#include <unordered_map>
+
 namespace spillway {
 namespace {
 
@@ -23,6 +26,28 @@ std::array<std::string, 256> byte_characters() {
     characters[byte] = utf8(is_printed(byte) ? byte : next++);
   }
   return characters;
+}
+
+std::string bytes_of_characters(std::string_view characters) {
+  static const std::unordered_map<std::string, char> bytes = [] {
+    std::unordered_map<std::string, char> all;
+    const std::array<std::string, 256> names = byte_characters();
+    for (unsigned byte = 0; byte < 256; ++byte) all.emplace(names[byte], static_cast<char>(byte));
+    return all;
+  }();
+  std::string text;
+  while (!characters.empty()) {
+    const std::size_t length = (static_cast<unsigned char>(characters[0]) & 0xE0U) == 0xC0U ? 2 : 1;
+    const std::string_view character = characters.substr(0, length);
+    const auto found = bytes.find(std::string{character});
+    if (found == bytes.end()) {
+      text += character;
+    } else {
+      text += found->second;
+    }
+    characters.remove_prefix(character.size());
+  }
+  return text;
 }
 
 }  // namespace spillway

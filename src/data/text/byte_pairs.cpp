@@ -160,6 +160,10 @@ BytePairs read_byte_pairs(const fs::path& folder) {
   for (const auto& [own, token] : tokens) {
     pairs.size = std::max(pairs.size, std::size_t{1} + static_cast<std::size_t>(token));
   }
+  pairs.texts.resize(pairs.size);
+  for (const auto& [own, token] : tokens) {
+    pairs.texts[static_cast<std::size_t>(token)] = bytes_of_characters(own);
+  }
   const auto end = tokens.find(std::string{kEndOfText});
   if (end != tokens.end()) pairs.end_of_text = end->second;
   MergeReader{tokens, files.merges.string(), pairs}.read(merges);

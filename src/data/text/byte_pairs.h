@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace spillway {
 
@@ -31,6 +32,7 @@ struct BytePairs {
   std::unordered_map<std::uint64_t, Merge> merges;  ///< by key() of the two tokens
   std::optional<std::int32_t> end_of_text;          ///< that kEndOfText stands for
   std::size_t size = 0;                             ///< tokens are less than this
+  std::vector<std::string> texts;                   ///< the bytes of each token; empty: none is it
   std::string sha256;                               ///< of both files
 };
 

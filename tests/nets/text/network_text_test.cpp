@@ -38,6 +38,17 @@ TEST(NetworkText, OfEveryBuiltInNetworkGivesTheSameNetworkAgain) {
   for (const CatalogueEntry& entry : catalogue()) expect_round_trip(entry, {});
 }
 
+TEST(NetworkText, OfANetworkAloneGivesItAgain) {
+  for (const CatalogueEntry& entry : catalogue()) {
+    Network network = build_network(entry, {.classes = 7});
+    set_dropout(network, 0.25F);
+    const CatalogueEntry again = read_text(to_text(network));
+    EXPECT_EQ(again.name, network.name);
+    EXPECT_EQ(again.classes, 7U);
+    EXPECT_EQ(difference(build_network(again), network), "");
+  }
+}
+
 // A shorter text, or a larger image: neither is refused by any network.
 Shape another(const Shape& image) {
   if (image.form == Form::kTokens) return tokens(image.height / 3);

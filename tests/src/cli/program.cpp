@@ -65,7 +65,8 @@ Arguments this_environment() {
 // The tests are about the host, also where there is a GPU.
 Arguments on_host(const Arguments& arguments) {
   const bool takes_device =
-      !arguments.empty() && (arguments[0] == "train" || arguments[0] == "profile");
+      !arguments.empty() &&
+      (arguments[0] == "train" || arguments[0] == "profile" || arguments[0] == "sample");
   if (!takes_device || std::ranges::count(arguments, "--device") > 0) return arguments;
   return {arguments, "--device host"};
 }

@@ -1,7 +1,7 @@
 spillway_test(gpu_training_tests
   SOURCES src/gpu_batch_stage_test.cpp src/gpu_executor_test.cpp src/gpu_link_order_test.cpp
-          src/gpu_training_test.cpp
-  LINK spillway::bench_link spillway::host spillway::prefetch_planners spillway::profile spillway::train
+          src/gpu_sampling_test.cpp src/gpu_training_test.cpp
+  LINK spillway::bench_link spillway::host spillway::prefetch_planners spillway::profile spillway::sample spillway::train
        spillway::um_cuda spillway::um_host)
 add_test(NAME cuda_plugin_symbols
   COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DPREFIX=spillway_cuda

@@ -41,6 +41,18 @@ TEST_F(CheckpointFolderTest, KeepsAllThatTheBitsOfATrainingDependOn) {
   EXPECT_TRUE(kept.deterministic);
 }
 
+TEST_F(CheckpointFolderTest, KeepsANetworkOfTexts) {
+  const auto kept = [&] { return choose_checkpoint(folder.path()).manifest.checkpoint.text_model; };
+  Checkpoint checkpoint = at_step(1);
+  for (const std::string digest : {"", "45ef"}) {
+    checkpoint.text_model = {.network = "first line\nsecond line\n", .byte_pairs = digest};
+    checkpoints.save(checkpoint, state);
+    EXPECT_EQ(kept(), checkpoint.text_model);
+  }
+  save(2);
+  EXPECT_EQ(kept(), std::nullopt);
+}
+
 TEST_F(CheckpointFolderTest, KeepsTheOptimizerThereIs) {
   for (const bool decoupled : {false, true}) {
     const AdamOptions adam{.beta1 = 0.8,

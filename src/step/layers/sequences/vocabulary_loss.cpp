@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "src/step/layers.h"
 
 namespace spillway::layers {
@@ -28,6 +30,14 @@ OwnBlocks own_blocks(const VocabularyGeometry& geometry, bool has_table, const s
   return blocks;
 }
 
+void emit_logits(const std::string& name, const VocabularyLogits& logits,
+                 const VocabularyLogits::Reads<DataId>& reads, StepBuilder& step) {
+  // An executor reads at least two floats of any result.
+  const std::size_t floats = std::max<std::size_t>(logits.logit_count(), 2);
+  step.set_result(step.new_bytes("logits", float_bytes(floats)));
+  step.emit(name + ".logits", Phase::kForward, logits, reads, {.logits = *step.result()});
+}
+
 }  // namespace
 
 // The loss, the gradient of x, over x where nobody needs that, and those of the table and the
@@ -41,6 +51,11 @@ Backward forward(const nets::VocabularyLoss& layer, const Place& place, StepBuil
   const OwnBlocks own = own_blocks(geometry, !shared, place.name, step);
   const TrainedBlocks table = shared ? step.table(*shared).blocks : *own.table;
   const DataId bias = own.bias ? own.bias->parameters : DataId{};
+  if (step.is_sampling()) {
+    emit_logits(place.name, {.geometry = geometry},
+                {.x = x.block, .table = table.parameters, .bias = bias}, step);
+    return {};
+  }
   step.set_result(step.new_bytes("result", float_bytes(2)));
   if (!step.is_training()) {
     step.emit(place.name + ".forward", Phase::kForward,

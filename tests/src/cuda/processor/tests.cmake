@@ -15,7 +15,8 @@ set(kernel_files
   ${kernels}/sequences/attention_forward.cu ${kernels}/sequences/embedding.cu
   ${kernels}/sequences/image_tokens.cu ${kernels}/sequences/positions.cu
   ${kernels}/sequences/rotary.cu ${kernels}/sequences/row_norm.cu ${kernels}/sequences/swiglu.cu
-  ${kernels}/sequences/vocabulary_rows.cu ${kernels}/updates/sgd_update.cu
+  ${kernels}/sequences/vocabulary_logits.cu ${kernels}/sequences/vocabulary_rows.cu
+  ${kernels}/updates/sgd_update.cu
           ${kernels}/softmax_cross_entropy.cu)
 set_source_files_properties(${kernel_files} PROPERTIES LANGUAGE CXX)
 

@@ -1,0 +1,155 @@
+#include "src/cli/sample/sample_command.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nets/network.h"
+#include "prefetch/files/json.h"
+#include "src/cli/flags/output_path.h"
+#include "src/cli/sample/sample_flags.h"
+#include "src/cli/terminal/interrupt.h"
+#include "src/cli/terminal/standard_streams.h"
+#include "src/cli/terminal/tell.h"
+#include "src/sample/continued_text.h"
+#include "src/sample/next_token_model.h"
+#include "src/sample/token_sampler.h"
+#include "src/sample/trained_text_model.h"
+#include "um/error.h"
+#include "um/text/count_of.h"
+
+namespace spillway::cli {
+namespace {
+
+using nlohmann::json;
+
+// As well as it can be written: tokens may be parts of characters.
+json utf8(const std::string& text) {
+  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+// Writes at once.
+void print(std::string_view text) {
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), stdout));
+  expect_output_written();
+}
+
+std::vector<std::int32_t> encode_prompt(const std::string& prompt, TextCodec& codec,
+                                        std::size_t vocabulary) {
+  std::vector<std::int32_t> tokens;
+  try {
+    tokens = codec.encode(prompt);
+  } catch (const um::Error& error) {
+    throw um::Error{std::string{"--prompt cannot be encoded: "} + error.what()};
+  }
+  for (const std::int32_t token : tokens) {
+    if (static_cast<std::size_t>(token) < vocabulary) continue;
+    throw um::Error{fmt::format("--prompt has token {}, but the network's vocabulary has only {}",
+                                token, vocabulary)};
+  }
+  if (!tokens.empty()) return tokens;
+  // Any token will do where the vocabulary has no newline.
+  const std::int32_t beginning = codec.beginning();
+  return {static_cast<std::size_t>(beginning) < vocabulary ? beginning : 0};
+}
+
+// One text, from its checkpoint to its last token.
+class Sampling {
+ public:
+  Sampling(const SampleFlags& flags, std::stop_token stop)
+      : flags_{flags},
+        trained_{open_text_model(flags.checkpoint, flags.tokenizer)},
+        begin_{encode_prompt(flags.prompt, *trained_.codec, trained_.network.classes)},
+        context_{flags.device.open()},
+        model_{context_, trained_.network, std::move(stop)} {
+    load_weights(trained_, model_.state());
+  }
+
+  void run() {
+    describe();
+    if (prints_text()) print(flags_.prompt);
+    TokenSampler sampler{flags_.sampling};
+    const auto start = std::chrono::steady_clock::now();
+    continue_text(model_, sampler, begin_, trained_.codec->size(), flags_.tokens,
+                  [this](std::int32_t token) { add(token); });
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    if (prints_text()) print("\n");
+    tell("{} in {:.2f} s\n", um::count_of(tokens_.size(), "token"), time.count());
+    if (!flags_.json.empty()) prefetch::write_json(to_json(time.count()), flags_.json);
+  }
+
+ private:
+  [[nodiscard]] bool prints_text() const { return flags_.json != "-"; }
+  [[nodiscard]] std::uint64_t step() const { return trained_.checkpoint.manifest.checkpoint.step; }
+
+  void describe() const {
+    for (const std::string& problem : trained_.checkpoint.passed_over) {
+      tell("warning: {}; using the checkpoint of step {}\n", problem, step());
+    }
+    tell("{} of step {}, which looks at {} at most, on {}\n", trained_.network.name, step(),
+         um::count_of(model_.longest(), "token"), context_.backend->description());
+  }
+
+  void add(std::int32_t token) {
+    const std::string_view text = trained_.codec->text(token);
+    tokens_.push_back(token);
+    text_ += text;
+    if (prints_text()) print(text);
+  }
+
+  [[nodiscard]] json to_json(double seconds) const {
+    json result{{"network", trained_.network.name},
+                {"step", step()},
+                {"prompt", utf8(flags_.prompt)},
+                {"text", utf8(text_)},
+                {"tokens", tokens_},
+                {"temperature", flags_.sampling.temperature},
+                {"top_k", nullptr},
+                {"seed", flags_.sampling.seed},
+                {"device", context_.device->name()},
+                {"backend", context_.backend->description()},
+                {"tokens_per_second", static_cast<double>(tokens_.size()) / seconds}};
+    if (flags_.sampling.top_k > 0) result["top_k"] = flags_.sampling.top_k;
+    return result;
+  }
+
+  const SampleFlags& flags_;
+  TrainedTextModel trained_;
+  std::vector<std::int32_t> begin_;
+  ExecutionContext context_;
+  NextTokenModel model_;
+  std::vector<std::int32_t> tokens_;
+  std::string text_;  // of these
+};
+
+}  // namespace
+
+void add_sample_command(CLI::App& app) {
+  CLI::App* const command =
+      app.add_subcommand("sample", "Continue a text with a network that was trained on text");
+  const auto flags = std::make_shared<SampleFlags>();  // shared: the callback keeps it
+  flags->add_to(*command);
+  command->footer(
+      "The checkpoint is of a network that learns the next token, such as gpt2 or a llama, of\n"
+      "train --data text:FILE. The text goes to standard output as it is made, the prompt first.\n"
+      "For each token the network goes forward over the whole text, or as many of its last tokens\n"
+      "as it was trained to look at; there is no key-value cache. All weights are in near memory.\n"
+      "Example: spillway sample run1 --prompt \"To be\" --tokens 300 --temperature 0.8 --top-k 40");
+  command->callback([flags] {
+    expect_writable(flags->json);
+    const Interrupt interrupt;
+    Sampling{*flags, interrupt.token()}.run();
+  });
+}
+
+}  // namespace spillway::cli

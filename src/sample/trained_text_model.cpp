@@ -1,0 +1,102 @@
+#include "src/sample/trained_text_model.h"
+
+#include <sstream>
+#include <utility>
+
+#include "nets/text/network_file.h"
+#include "src/data/text/byte_pairs.h"
+#include "src/sample/next_token_model.h"
+#include "src/train/checkpoint_check.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+namespace fs = std::filesystem;
+
+um::Error refusal_of(const fs::path& folder, const std::string& what) {
+  return um::Error{"the checkpoint in " + folder.string() + ' ' + what};
+}
+
+ChosenCheckpoint find_checkpoint(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored) || find_manifests(folder).empty()) {
+    throw um::Error{"there is no checkpoint in " + folder.string() +
+                    "; give the folder of a train --checkpoint"};
+  }
+  return choose_checkpoint(folder);
+}
+
+// "reads images", of a network of which the checkpoint says no more than that.
+const KeptTextModel& text_model_in(const fs::path& folder, const Checkpoint& checkpoint) {
+  if (checkpoint.text_model) return *checkpoint.text_model;
+  const std::string& network = checkpoint.key.network;  // "gpt2 256 tokens, 50257 classes"
+  if (network.find(" tokens, ") == network.npos) {
+    throw refusal_of(folder, "is of network '" + network +
+                                 "', which reads images; only a network of texts says what "
+                                 "comes next, such as gpt2");
+  }
+  throw refusal_of(folder,
+                   "was saved by a spillway that did not write the network into it; train it one "
+                   "step more with train --resume");
+}
+
+nets::CatalogueEntry read_entry(const fs::path& manifest, const KeptTextModel& model) {
+  std::istringstream text{model.network};
+  return nets::read_network(text, manifest.string());
+}
+
+// Byte pairs, with which the network was trained.
+std::unique_ptr<TextCodec> open_byte_pairs(const fs::path& folder, const std::string& tokenizer,
+                                           const std::string& sha256) {
+  BytePairs pairs = read_byte_pairs(tokenizer);
+  if (!sha256.empty() && pairs.sha256 != sha256) {
+    throw refusal_of(folder, "was trained with another tokenizer than that in " + tokenizer +
+                                 "; give --tokenizer the folder that train had");
+  }
+  return make_byte_pair_codec(std::move(pairs));
+}
+
+std::unique_ptr<TextCodec> open_codec(const fs::path& folder, const std::string& tokenizer,
+                                      const Checkpoint& checkpoint) {
+  const std::string& sha256 = checkpoint.text_model->byte_pairs;
+  if (!sha256.empty()) {
+    if (!tokenizer.empty()) return open_byte_pairs(folder, tokenizer, sha256);
+    throw refusal_of(folder,
+                     "was trained on the tokens of a byte-pair encoding; give --tokenizer the "
+                     "folder that train had");
+  }
+  if (checkpoint.key.data.starts_with("text:")) {
+    if (tokenizer.empty()) return make_byte_codec();
+    throw refusal_of(folder, "was trained on bytes; leave out --tokenizer");
+  }
+  if (!tokenizer.empty()) return open_byte_pairs(folder, tokenizer, {});
+  throw refusal_of(folder, "was trained on numbers, with --data " + checkpoint.key.data +
+                               "; give --tokenizer the folder of the encoding that they are of");
+}
+
+}  // namespace
+
+TrainedTextModel open_text_model(const fs::path& folder, const std::string& tokenizer) {
+  ChosenCheckpoint chosen = find_checkpoint(folder);
+  const Checkpoint& checkpoint = chosen.manifest.checkpoint;
+  nets::CatalogueEntry entry = read_entry(chosen.path, text_model_in(folder, checkpoint));
+  const nets::Network network = nets::build_network(entry);
+  if (const std::string why = why_no_next_token(network); !why.empty()) {
+    throw refusal_of(folder, "is of network '" + checkpoint.key.network + "', which " + why);
+  }
+  std::unique_ptr<TextCodec> codec = open_codec(folder, tokenizer, checkpoint);
+  if (!tokenizer.empty() && codec->size() > network.classes()) {
+    throw refusal_of(folder, "is of a vocabulary of " + std::to_string(network.classes()) +
+                                 ", but the tokenizer in " + tokenizer + " has " +
+                                 std::to_string(codec->size()) + " tokens");
+  }
+  return {.network = std::move(entry), .codec = std::move(codec), .checkpoint = std::move(chosen)};
+}
+
+void load_weights(const TrainedTextModel& model, State& state) {
+  const CheckpointManifest& manifest = model.checkpoint.manifest;
+  state.load(model.checkpoint.path.parent_path() / manifest.tensors.name, manifest.tensor_digests);
+}
+
+}  // namespace spillway

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nets/families/network_catalogue.h"
+#include "src/data/text/text_codec.h"
+#include "src/train/checkpoint_choice.h"
+#include "src/train/state.h"
+
+namespace spillway {
+
+/// A network of texts as a checkpoint has it, but for its weights.
+struct TrainedTextModel {
+  nets::CatalogueEntry network;
+  std::unique_ptr<TextCodec> codec;
+  ChosenCheckpoint checkpoint;
+};
+
+/// Reads the newest checkpoint in `folder` that verifies. `tokenizer` is the folder of the byte
+/// pairs that it was trained with, empty where bytes were its tokens. Throws: um::Error when there
+/// is no checkpoint, it is damaged, its network does not say what follows a text, or it was trained
+/// with another tokenizer than that.
+[[nodiscard]] TrainedTextModel open_text_model(const std::filesystem::path& folder,
+                                               const std::string& tokenizer);
+
+/// Fills `state` with the weights. Throws: as State::load() does.
+void load_weights(const TrainedTextModel& model, State& state);
+
+}  // namespace spillway

@@ -1,0 +1,16 @@
+#include "src/train/text_model.h"
+
+#include "nets/text/network_text.h"
+#include "src/data/text/byte_pairs.h"
+
+namespace spillway {
+
+std::optional<KeptTextModel> text_model_of(const nets::Network& network,
+                                           const std::string& tokenizer) {
+  if (network.input().form != nets::Form::kTokens) return std::nullopt;
+  return KeptTextModel{
+      .network = nets::to_text(network),
+      .byte_pairs = tokenizer.empty() ? std::string{} : read_byte_pairs(tokenizer).sha256};
+}
+
+}  // namespace spillway

@@ -1,0 +1,159 @@
+// spillway sample: the texts of a checkpoint, and what is refused.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/refused.h"
+#include "tests/src/data/text/small_vocabulary.h"
+#include "tests/temporary_folder.h"
+
+namespace spillway::test {
+namespace {
+
+using nlohmann::json;
+
+class Sample : public testing::Test {
+ protected:
+  Sample() {
+    std::string text;
+    for (int i = 0; i < 100; ++i) text += "the quick brown fox, " + std::to_string(i) + "; ";
+    folder_.write("a.txt", {text.begin(), text.end()});
+  }
+
+  // A checkpoint in folder `name`.
+  [[nodiscard]] std::string trained(const std::string& name, const Arguments& net) const {
+    std::string path = folder_.file(name);
+    static_cast<void>(succeed({"train --batch 4 --steps 3 --checkpoint", path, net}));
+    return path;
+  }
+  [[nodiscard]] std::string text() const { return "text:" + folder_.file("a.txt"); }
+  [[nodiscard]] std::string of_bytes(const std::string& vocabulary = "256") const {
+    return trained("bytes", {"--net gpt:1,2,16,32 --vocabulary", vocabulary, "--data", text()});
+  }
+
+  // A network with an attention that is causal or not, whose table of positions is as long as a
+  // text.
+  [[nodiscard]] std::string network_file(const std::string& causal) const {
+    const std::string text =
+        "spillway-network 1\nname tiny\ninput 16 tokens\nclasses 257\n"
+        "table embedding vocabulary=classes features=16\nplaces position-embedding\n"
+        "qkv linear features=48\nheads attention heads=2 causal=" +
+        causal + "\nloss vocabulary-loss heads table vocabulary=classes\n";
+    folder_.write("tiny.net", {text.begin(), text.end()});
+    return folder_.file("tiny.net");
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Sample, PrintsThePromptAndWhatFollowsIt) {
+  const std::string path = of_bytes();
+  const Outcome outcome =
+      succeed({"sample", path, "--prompt", std::string{"the q"}, "--tokens 40"});
+  EXPECT_EQ(outcome.output.substr(0, 5), "the q");
+  EXPECT_EQ(outcome.output.size(), 5U + 40U + 1U);
+  EXPECT_EQ(outcome.output.back(), '\n');
+  expect_parts(outcome.errors, {"gpt:1,2,16,32 of step 3", "32 tokens at most", "40 tokens in"});
+}
+
+TEST_F(Sample, GivesTheSameTextForTheSameSeed) {
+  const std::string path = of_bytes();
+  const auto sampled = [&](const Arguments& more) {
+    return succeed({"sample", path, "--tokens 50", more}).output;
+  };
+  const std::string first = sampled("--seed 5");
+  EXPECT_EQ(sampled("--seed 5"), first);
+  EXPECT_NE(sampled("--seed 6"), first);
+  EXPECT_EQ(sampled("--seed 5 --temperature 0"), sampled("--seed 6 --top-k 1"));
+}
+
+TEST_F(Sample, WritesItsTextAsJson) {
+  const std::string path = of_bytes();
+  const Arguments sampling{"sample", path, "--prompt", "x", "--tokens 30 --seed 5 --top-k 9"};
+  const json written = json_of({sampling, "--json -"});
+  EXPECT_EQ(written.at("prompt"), "x");
+  EXPECT_EQ(written.at("step"), 3);
+  EXPECT_EQ(written.at("top_k"), 9);
+  EXPECT_EQ(written.at("tokens").size(), 30U);
+  const Outcome outcome = succeed({sampling, "--json", folder_.file("out.json")});
+  for (std::size_t i = 0; i < 30; ++i) {
+    const auto byte = static_cast<unsigned char>(outcome.output.at(1 + i));
+    EXPECT_EQ(written.at("tokens").at(i), int{byte});
+  }
+}
+
+TEST_F(Sample, TakesTheTokenizerOfTheTraining) {
+  SmallVocabulary{}.write_to(folder_);
+  const std::string here = folder_.path().string();
+  const std::string path = trained(
+      "pairs", {"--net llama:1,2,1,16,24,32 --vocabulary 300 --data", text(), "--tokenizer", here});
+  const json made = json_of({"sample", path, "--tokenizer", here, "--prompt the --json -"});
+  for (const json& token : made.at("tokens")) EXPECT_LT(token, 258);
+
+  expect_refused(1, {"sample", path}, {"byte-pair encoding", "--tokenizer"});
+  expect_refused(1, {"sample", path, "--tokenizer", here, "--prompt", "\xFF"},
+                 {"--prompt", "no UTF-8"});
+  SmallVocabulary other;
+  other.encoder["he"] = 258;
+  other.write_to(folder_);
+  expect_refused(1, {"sample", path, "--tokenizer", here}, {"another tokenizer"});
+  expect_refused(1, {"sample", path, "--tokenizer", folder_.file("none")}, {"no tokenizer"});
+  expect_refused(1, {"sample", of_bytes(), "--tokenizer", here}, {"bytes", "leave out"});
+}
+
+TEST_F(Sample, RefusesNetworksThatDoNotSayWhatComesNext) {
+  const std::string path = trained("tiny", {"--net", network_file("no"), "--data", text()});
+  expect_refused(1, {"sample", path}, {"'tiny 16 tokens, 257 classes'", "hidden tokens"});
+  expect_refused(1, {"sample", trained("lenet", "--net lenet")}, {"lenet", "reads images"});
+}
+
+TEST_F(Sample, NeedsNoNetworkFileAnyMore) {
+  const std::string file = network_file("yes");
+  const std::string path = trained("tiny", {"--net", file, "--data", text()});
+  std::filesystem::remove(file);
+  EXPECT_EQ(succeed({"sample", path, "--tokens 40"}).output.size(), 41U);
+}
+
+TEST_F(Sample, RefusesTokensThatNobodyCanRead) {
+  const std::string path = trained("numbers", "--net gpt:1,2,16,32 --vocabulary 64");
+  expect_refused(1, {"sample", path}, {"numbers", "synthetic", "--tokenizer"});
+}
+
+TEST_F(Sample, RefusesAPromptThatTheVocabularyHasNot) {
+  const std::string path = of_bytes("128");
+  expect_refused(1, {"sample", path, "--prompt", "caf\xC3\xA9"}, {"token 195", "only 128"});
+  succeed({"sample", path, "--prompt cafe --tokens 1"});
+}
+
+TEST_F(Sample, RefusesBadNumbers) {
+  const Arguments sampling{"sample", folder_.file("none")};
+  for (const char* const bad :
+       {"--temperature -1", "--temperature nan", "--temperature inf", "--top-k 0", "--top-k -2",
+        "--tokens 0", "--tokens x", "--seed -1", "--threads 0"}) {
+    expect_refused(kBadUsage, {sampling, bad}, {Arguments{bad}.front()});
+  }
+  expect_refused(kBadUsage, "sample", {"checkpoint"});
+}
+
+TEST_F(Sample, RefusesWhatIsNoCheckpoint) {
+  expect_refused(1, {"sample", folder_.file("none")}, {"no checkpoint", "train --checkpoint"});
+  expect_refused(1, {"sample", folder_.path().string()}, {"no checkpoint"});
+  const std::string path = of_bytes();
+  std::filesystem::resize_file(path + "/step-3.safetensors", 1000);
+  expect_refused(1, {"sample", path}, {"step-3.safetensors"});
+  std::filesystem::remove(path + "/step-3.safetensors");
+  expect_refused(1, {"sample", path}, {"step-3.safetensors"});
+}
+
+TEST_F(Sample, RefusesAFileThatItCannotWriteBeforeItStarts) {
+  expect_refused(1, {"sample", of_bytes(), "--json", folder_.file("no/where.json")},
+                 {"where.json"});
+}
+
+}  // namespace
+}  // namespace spillway::test
