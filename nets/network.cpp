@@ -85,22 +85,6 @@ void set_dropout(Network& network, float probability) {
   }
 }
 
-void expect_tables(const Network& network) {
-  for (const Node& node : network.nodes) {
-    const std::optional<NodeId> table = table_of(node);
-    if (!table) continue;
-    const Node& owner = network[*table];
-    const auto* const embedding = std::get_if<Embedding>(&owner.layer);
-    const std::size_t vocabulary = std::get<VocabularyLoss>(node.layer).vocabulary;
-    if (!owner.inputs.empty() && embedding != nullptr && embedding->vocabulary == vocabulary) {
-      continue;
-    }
-    throw um::Error{"layer " + node.name + " (" + to_string(node.layer) +
-                    ") takes its table from " + owner.name + ", which is no embedding of " +
-                    std::to_string(vocabulary) + " tokens"};
-  }
-}
-
 Network without_auxiliary_heads(const Network& network) {
   std::vector<bool> is_needed(network.nodes.size(), false);
   is_needed.front() = true;  // the image, whatever reads it
