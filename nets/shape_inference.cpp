@@ -249,11 +249,11 @@ class Inference {
   void expect_heads(const Headed& layer) const {
     expect_sequence();
     const std::size_t keys = key_heads(layer);
-    refuse_unless(layer.heads > 0 && layer.heads <= x().channels && keys <= layer.heads &&
-                      layer.heads % keys == 0,
-                  "needs a number of key heads that divides its " + std::to_string(layer.heads) +
-                      " heads, at least one of each");
-    refuse_unless(x().channels % (layer.heads + 2 * keys) == 0,
+    refuse_unless(layer.heads > 0, "needs at least one head");
+    refuse_unless(layer.heads % keys == 0, "needs a number of key heads that divides its " +
+                                               std::to_string(layer.heads) + " heads, which " +
+                                               std::to_string(keys) + " does not");
+    refuse_unless(layer.heads <= x().channels && x().channels % (layer.heads + 2 * keys) == 0,
                   "reads " + std::to_string(x().channels) +
                       " numbers a token, which are not queries of " + std::to_string(layer.heads) +
                       " heads with keys and values of " + std::to_string(keys));
