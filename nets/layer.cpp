@@ -28,7 +28,7 @@ std::string groups(std::size_t count) {
 template <class Headed>
 std::string heads(const Headed& layer) {
   const std::size_t keys = key_heads(layer);
-  const std::string all = std::to_string(layer.heads) + (layer.heads == 1 ? " head" : " heads");
+  std::string all = std::to_string(layer.heads) + (layer.heads == 1 ? " head" : " heads");
   if (keys == layer.heads) return all;
   return all + " that share " + std::to_string(keys) + (keys == 1 ? " key head" : " key heads");
 }

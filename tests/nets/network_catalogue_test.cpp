@@ -221,6 +221,13 @@ TEST(Catalogue, RefusesDepthsThatAreNone) {
   EXPECT_TRUE(sentence.ends_with("in each of its 5 stages, as vgg:2,22,66,4,4 does")) << sentence;
 }
 
+TEST(Catalogue, RefusesTransformersThatAreTooDeep) {
+  for (const std::string name : {"gpt:2049,1,8,8", "llama:2049,1,1,8,8,8"}) {
+    EXPECT_EQ(build_refusal(name, {}),
+              "network '" + name + "' must have at most 2048 layers, not 2049");
+  }
+}
+
 TEST(Catalogue, TakesImagesAsSmallAsTheHeadersSay) {
   const std::map<std::string, std::size_t> sides{
       {"lenet", 12},     {"alexnet", 67},     {"overfeat", 71},     {"vgg11", 32},
