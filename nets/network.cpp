@@ -1,5 +1,6 @@
 #include "nets/network.h"
 
+#include <set>
 #include <variant>
 
 #include "nets/saturated.h"
@@ -83,6 +84,19 @@ void set_dropout(Network& network, float probability) {
       attention->dropout = probability;
     }
   }
+}
+
+std::optional<float> dropout_of(const Network& network) {
+  std::set<float> all;
+  for (const Node& node : network.nodes) {
+    if (const auto* const dropout = std::get_if<Dropout>(&node.layer)) {
+      all.insert(dropout->probability);
+    }
+    if (const auto* const attention = std::get_if<Attention>(&node.layer)) {
+      all.insert(attention->dropout);
+    }
+  }
+  return all.size() == 1 ? std::optional{*all.begin()} : std::nullopt;
 }
 
 Network without_auxiliary_heads(const Network& network) {
