@@ -2,15 +2,34 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 
+#include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
 #include "src/cuda/kernels/sequences/attention_shape.h"
 #include "src/cuda/kernels/warp_sum.cuh"
+#include "src/cuda/layout/step_numbers.h"
 #include "src/ops/dropout_mask.h"
 
 namespace spillway::cuda {
 
 static_assert(kAttentionTile == kWarp);
+
+/// What a step drops of an attention's weights: its kernels read it where AttentionShape::drops.
+class AttentionMask {
+ public:
+  AttentionMask(const Machine& machine, const AttentionGeometry& geometry) {
+    if (geometry.dropout == 0) return;
+    mask_.emplace(machine.numbers->add(
+        [geometry](const StepContext& context) { return attention_mask(geometry, context); }));
+  }
+
+  /// Null where nothing is dropped.
+  [[nodiscard]] const DropoutMask* get() const { return mask_ ? mask_->get() : nullptr; }
+
+ private:
+  std::optional<StepNumber<DropoutMask>> mask_;
+};
 
 /// Which tokens a block has.
 struct AttentionPlace {

@@ -1,5 +1,7 @@
 #include <cmath>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "src/cuda/kernels/sequences/attention_shape.h"
 #include "tests/refusal.h"
@@ -38,6 +40,16 @@ TEST_F(WidestHead, IsNamedWhereOneIsWider) {
   EXPECT_EQ(
       test::refusal([&] { return make_kernel(machine(), of_width(kWidestHead + 1)) != nullptr; }),
       "attention's heads of 154 numbers are too wide for a GPU; it takes up to 153");
+}
+
+class UndroppedAttention : public KernelRunner {};
+
+// There are 16384 numbers of a step for all kernels together.
+TEST_F(UndroppedAttention, NeedsNoNumberOfTheStep) {
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  for (int i = 0; i < 16385; ++i) kernels.push_back(make_kernel(machine(), of_width(4)));
+  const AttentionBackward backward{.geometry = of_width(4).geometry};
+  EXPECT_EQ(test::refusal([&] { return make_kernel(machine(), backward) != nullptr; }), "accepted");
 }
 
 }  // namespace
