@@ -1,51 +1,15 @@
 #include "nets/shape_inference.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <tuple>
 #include <variant>
 
 #include "nets/layer_kinds.h"
+#include "nets/window.h"
 #include "um/error.h"
 
 namespace spillway::nets {
 namespace {
-
-// A window along one side of an image.
-struct Window {
-  std::size_t kernel;
-  std::size_t stride;
-  std::size_t padding;
-};
-
-// What a kernel covers when its neighbours are apart.
-Extent dilated(const Extent& kernel, const Extent& dilation) {
-  return {.height = (kernel.height - 1) * dilation.height + 1,
-          .width = (kernel.width - 1) * dilation.width + 1};
-}
-
-// Positions of a window that moves over `size` numbers and the padding on both sides; 0 when the
-// window is larger than that.
-std::size_t positions(std::size_t size, const Window& window) {
-  const std::size_t padded = size + 2 * window.padding;
-  return padded < window.kernel ? 0 : (padded - window.kernel) / window.stride + 1;
-}
-
-// The same, and one more for a rest that fills no window, unless that one would start behind the
-// numbers.
-std::size_t positions_rounded_up(std::size_t size, const Window& window) {
-  const std::size_t full = positions(size, window);
-  const std::size_t padded = size + 2 * window.padding;
-  const bool has_rest = full > 0 && (full - 1) * window.stride + window.kernel < padded;
-  return has_rest && full * window.stride < size + window.padding ? full + 1 : full;
-}
-
-// Numbers that so many positions of a window cover without the padding, and `more`; 0 when the
-// padding is all of it.
-std::size_t spread(std::size_t count, const Window& window, std::size_t more) {
-  const std::size_t covered = (count - 1) * window.stride + window.kernel + more;
-  return covered - std::min(covered, 2 * window.padding);
-}
 
 // The shape each layer makes of `inputs`, or an Error.
 class Inference {
