@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "nets/layer_role.h"
 #include "nets/shape_inference.h"
 #include "um/error.h"
 
@@ -34,17 +35,7 @@ NodeId Builder::add(std::string name, Layer layer, std::vector<NodeId> inputs) {
 
 Network Builder::build(NodeId logits) {
   add("loss", SoftmaxCrossEntropy{}, {logits});
-  for (const Node& node : network_.nodes) {
-    if (node.inputs.empty() || !std::holds_alternative<SoftmaxCrossEntropy>(node.layer)) continue;
-    const Extent positions{.height = node.output.height, .width = node.output.width};
-    if (positions == network_.labels()) continue;
-    throw um::Error{"layer " + node.name + " (" + to_string(node.layer) + ") reads " +
-                    to_string(node.output) + ", but the last loss " +
-                    to_string(network_.nodes.back().output) +
-                    "; give all losses the same height and width"};
-  }
-  names_.clear();
-  return std::exchange(network_, {});
+  return finished();
 }
 
 Network Builder::build(NodeId x, VocabularyLoss loss, std::optional<NodeId> table,
@@ -52,7 +43,11 @@ Network Builder::build(NodeId x, VocabularyLoss loss, std::optional<NodeId> tabl
   std::vector<NodeId> inputs{x};
   if (table) inputs.push_back(*table);
   add(std::move(name), loss, std::move(inputs));
-  expect_tables(network_);
+  return finished();
+}
+
+Network Builder::finished() {
+  for (const Node& node : network_.nodes) expect_role(network_, node);
   names_.clear();
   return std::exchange(network_, {});
 }

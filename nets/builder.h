@@ -73,6 +73,8 @@ class Builder {
                               std::string name = "loss");
 
  private:
+  [[nodiscard]] Network finished();
+
   Network network_;
   std::unordered_set<std::string> names_;
 };

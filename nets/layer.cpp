@@ -27,9 +27,10 @@ std::string groups(std::size_t count) {
 
 template <class Headed>
 std::string heads(const Headed& layer) {
-  return std::to_string(layer.heads) + " heads" +
-         (key_heads(layer) == layer.heads ? ""
-                                          : " of " + std::to_string(key_heads(layer)) + " keys");
+  const std::size_t keys = key_heads(layer);
+  std::string all = std::to_string(layer.heads) + (layer.heads == 1 ? " head" : " heads");
+  if (keys == layer.heads) return all;
+  return all + " that share " + std::to_string(keys) + (keys == 1 ? " key head" : " key heads");
 }
 
 struct Text {

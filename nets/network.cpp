@@ -1,5 +1,6 @@
 #include "nets/network.h"
 
+#include <set>
 #include <variant>
 
 #include "nets/saturated.h"
@@ -85,20 +86,17 @@ void set_dropout(Network& network, float probability) {
   }
 }
 
-void expect_tables(const Network& network) {
+std::optional<float> dropout_of(const Network& network) {
+  std::set<float> all;
   for (const Node& node : network.nodes) {
-    const std::optional<NodeId> table = table_of(node);
-    if (!table) continue;
-    const Node& owner = network[*table];
-    const auto* const embedding = std::get_if<Embedding>(&owner.layer);
-    const std::size_t vocabulary = std::get<VocabularyLoss>(node.layer).vocabulary;
-    if (!owner.inputs.empty() && embedding != nullptr && embedding->vocabulary == vocabulary) {
-      continue;
+    if (const auto* const dropout = std::get_if<Dropout>(&node.layer)) {
+      all.insert(dropout->probability);
     }
-    throw um::Error{"layer " + node.name + " (" + to_string(node.layer) +
-                    ") takes its table from " + owner.name + ", which is no embedding of " +
-                    std::to_string(vocabulary) + " tokens"};
+    if (const auto* const attention = std::get_if<Attention>(&node.layer)) {
+      all.insert(attention->dropout);
+    }
   }
+  return all.size() == 1 ? std::optional{*all.begin()} : std::nullopt;
 }
 
 Network without_auxiliary_heads(const Network& network) {

@@ -49,9 +49,8 @@ struct Network {
 
 /// Gives each Dropout and each Attention this probability. Requires: at least 0 and less than 1.
 void set_dropout(Network& network, float probability);
-
-/// Throws: um::Error where a VocabularyLoss names a table that is no Embedding of its vocabulary.
-void expect_tables(const Network& network);
+/// The probability that they all have; nothing where there are none, or they differ.
+[[nodiscard]] std::optional<float> dropout_of(const Network& network);
 
 /// The network without its auxiliary heads: the nodes that the last one needs. It is what is
 /// evaluated.

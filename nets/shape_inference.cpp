@@ -1,51 +1,15 @@
 #include "nets/shape_inference.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <tuple>
 #include <variant>
 
 #include "nets/layer_kinds.h"
+#include "nets/window.h"
 #include "um/error.h"
 
 namespace spillway::nets {
 namespace {
-
-// A window along one side of an image.
-struct Window {
-  std::size_t kernel;
-  std::size_t stride;
-  std::size_t padding;
-};
-
-// What a kernel covers when its neighbours are apart.
-Extent dilated(const Extent& kernel, const Extent& dilation) {
-  return {.height = (kernel.height - 1) * dilation.height + 1,
-          .width = (kernel.width - 1) * dilation.width + 1};
-}
-
-// Positions of a window that moves over `size` numbers and the padding on both sides; 0 when the
-// window is larger than that.
-std::size_t positions(std::size_t size, const Window& window) {
-  const std::size_t padded = size + 2 * window.padding;
-  return padded < window.kernel ? 0 : (padded - window.kernel) / window.stride + 1;
-}
-
-// The same, and one more for a rest that fills no window, unless that one would start behind the
-// numbers.
-std::size_t positions_rounded_up(std::size_t size, const Window& window) {
-  const std::size_t full = positions(size, window);
-  const std::size_t padded = size + 2 * window.padding;
-  const bool has_rest = full > 0 && (full - 1) * window.stride + window.kernel < padded;
-  return has_rest && full * window.stride < size + window.padding ? full + 1 : full;
-}
-
-// Numbers that so many positions of a window cover without the padding, and `more`; 0 when the
-// padding is all of it.
-std::size_t spread(std::size_t count, const Window& window, std::size_t more) {
-  const std::size_t covered = (count - 1) * window.stride + window.kernel + more;
-  return covered - std::min(covered, 2 * window.padding);
-}
 
 // The shape each layer makes of `inputs`, or an Error.
 class Inference {
@@ -249,11 +213,11 @@ class Inference {
   void expect_heads(const Headed& layer) const {
     expect_sequence();
     const std::size_t keys = key_heads(layer);
-    refuse_unless(layer.heads > 0 && layer.heads <= x().channels && keys <= layer.heads &&
-                      layer.heads % keys == 0,
-                  "needs a number of key heads that divides its " + std::to_string(layer.heads) +
-                      " heads, at least one of each");
-    refuse_unless(x().channels % (layer.heads + 2 * keys) == 0,
+    refuse_unless(layer.heads > 0, "needs at least one head");
+    refuse_unless(layer.heads % keys == 0, "needs a number of key heads that divides its " +
+                                               std::to_string(layer.heads) + " heads, which " +
+                                               std::to_string(keys) + " does not");
+    refuse_unless(layer.heads <= x().channels && x().channels % (layer.heads + 2 * keys) == 0,
                   "reads " + std::to_string(x().channels) +
                       " numbers a token, which are not queries of " + std::to_string(layer.heads) +
                       " heads with keys and values of " + std::to_string(keys));

@@ -1,6 +1,7 @@
 #include "nets/families/gpt.h"
 
 #include "nets/builder.h"
+#include "nets/families/divided_width.h"
 
 namespace spillway::nets {
 namespace {
@@ -28,6 +29,7 @@ NodeId add_block(Builder& net, const std::string& name, const GptSizes& sizes, N
 
 Network gpt(const std::string& name, const GptSizes& sizes, const Shape& text,
             std::size_t vocabulary) {
+  expect_divided(name, sizes.width, sizes.heads);
   Builder net{name, text};
   const NodeId table =
       net.add("wte", Embedding{.vocabulary = vocabulary, .features = sizes.width}, {net.input()});

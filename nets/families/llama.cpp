@@ -1,6 +1,7 @@
 #include "nets/families/llama.h"
 
 #include "nets/builder.h"
+#include "nets/families/divided_width.h"
 #include "um/error.h"
 
 namespace spillway::nets {
@@ -28,10 +29,7 @@ NodeId add_block(Builder& net, const std::string& name, const LlamaSizes& sizes,
 
 Network llama(const std::string& name, const LlamaSizes& sizes, const Shape& text,
               std::size_t vocabulary) {
-  if (sizes.width % sizes.heads != 0) {
-    throw um::Error{"network " + name + " cannot divide a width of " + std::to_string(sizes.width) +
-                    " among " + std::to_string(sizes.heads) + " heads"};
-  }
+  expect_divided(name, sizes.width, sizes.heads);
   if (text.height > sizes.context) {
     throw um::Error{"network " + name + " reads at most " + std::to_string(sizes.context) +
                     " tokens, not " + std::to_string(text.height) +

@@ -1,5 +1,6 @@
 #include "nets/families/network_catalogue.h"
 
+#include <utility>
 #include <vector>
 
 #include "nets/families/alexnet.h"
@@ -25,7 +26,8 @@ constexpr Shape photo(std::size_t side) { return {.channels = 3, .height = side,
 constexpr Shape kDigit{.channels = 1, .height = 28, .width = 28};
 constexpr Shape kPhoto = photo(224);
 
-std::vector<CatalogueEntry> make_catalogue() {
+// Layer after layer.
+std::vector<CatalogueEntry> plain_networks() {
   return {
       {"lenet", "LeNet-5 with ReLU and max pooling (after LeCun et al., 1998)", kDigit, 10, lenet},
       {"alexnet", "AlexNet in one tower (Krizhevsky et al., 2012)", photo(227), 1000, alexnet},
@@ -35,6 +37,12 @@ std::vector<CatalogueEntry> make_catalogue() {
       {"vgg16", "VGG, 16 layers (Simonyan and Zisserman, 2014)", kPhoto, 1000, vgg16},
       {"vgg19", "VGG, 19 layers (Simonyan and Zisserman, 2014)", kPhoto, 1000, vgg19},
       {"vgg101", "VGG, 101 layers (after Chen et al., moDNN, 2018)", kPhoto, 1000, vgg101},
+  };
+}
+
+// With branches.
+std::vector<CatalogueEntry> branched_networks() {
+  return {
       {"googlenet", "GoogLeNet with batch norm (Szegedy et al., 2014)", kPhoto, 1000, googlenet,
        googlenet_with_heads},
       {"inception-v3", "Inception, version 3 (Szegedy et al., 2015)", photo(299), 1000,
@@ -56,6 +64,11 @@ std::vector<CatalogueEntry> make_catalogue() {
       {"fcn8s", "FCN of VGG-16 that adds pool3 and pool4 (Long et al., 2015)", photo(500), 21,
        fcn8s},
       {"fcn32s", "FCN of VGG-16, upsampled at once (Long et al., 2015)", photo(500), 21, fcn32s},
+  };
+}
+
+std::vector<CatalogueEntry> transformers() {
+  return {
       {"vit-b16", "Vision transformer, base (Dosovitskiy et al., 2020)", kPhoto, 1000, vit_b16},
       {"vit-l16", "Vision transformer, large (Dosovitskiy et al., 2020)", kPhoto, 1000, vit_l16},
       {"gpt2", "GPT-2, 12 layers (Radford et al., 2019)", tokens(1024), kGptVocabulary, gpt2},
@@ -69,6 +82,14 @@ std::vector<CatalogueEntry> make_catalogue() {
       {"bert-large", "BERT with its masked-language head, 24 layers (Devlin et al., 2018)",
        tokens(512), kBertVocabulary, bert_large},
   };
+}
+
+std::vector<CatalogueEntry> make_catalogue() {
+  std::vector<CatalogueEntry> all = plain_networks();
+  for (auto* const make : {branched_networks, transformers}) {
+    for (CatalogueEntry& entry : make()) all.push_back(std::move(entry));
+  }
+  return all;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "nets/families/resnet.h"
 #include "nets/families/vgg.h"
 #include "nets/joined_numbers.h"
+#include "nets/limits.h"
 #include "um/error.h"
 
 namespace spillway::nets {
@@ -16,8 +17,9 @@ namespace {
 
 constexpr Shape kFamilyPhoto{.channels = 3, .height = 224, .width = 224};
 constexpr std::size_t kFamilyClasses = 1000;
-constexpr std::size_t kDeepest = 2048;
-constexpr std::size_t kWidest = 65536;
+constexpr std::size_t kDeepest = 2048;  // of some ten layers each: fewer than kMaxLayers
+// A layer of such a width makes several times as many numbers.
+constexpr std::size_t kWidest = kLargestWidth / 16;
 
 constexpr NetworkFamily kResnet{
     "resnet:", "resnet:n1,n2,n3,n4", "resnet:6,32,100,6", "bottlenecks in each of its 4 stages", 4,
@@ -58,6 +60,12 @@ Numbers<kNumbers> numbers_of(std::string_view name, const NetworkFamily& family)
   return numbers;
 }
 
+void expect_depth(std::string_view name, std::size_t layers) {
+  if (layers <= kDeepest) return;
+  throw um::Error{"network '" + std::string{name} + "' must have at most " +
+                  std::to_string(kDeepest) + " layers, not " + std::to_string(layers)};
+}
+
 template <std::size_t kStages>
 std::size_t sum(const Numbers<kStages>& depths) {
   std::size_t total = 0;
@@ -84,6 +92,31 @@ CatalogueEntry text_entry(std::string_view name, const std::string& kind, std::s
   return made;
 }
 
+CatalogueEntry gpt_entry(std::string_view name) {
+  const auto [layers, heads, width, context] = numbers_of<4>(name, kGpt);
+  expect_depth(name, layers);
+  const GptSizes sizes{.layers = layers, .heads = heads, .width = width, .context = context};
+  return text_entry(name, "GPT-2", layers, "after Radford et al., 2019", context, kGptVocabulary,
+                    [own = std::string{name}, sizes](const Shape& text, std::size_t vocabulary) {
+                      return gpt(own, sizes, text, vocabulary);
+                    });
+}
+
+CatalogueEntry llama_entry(std::string_view name) {
+  const auto [layers, heads, kv_heads, width, hidden, context] = numbers_of<6>(name, kLlama);
+  expect_depth(name, layers);
+  const LlamaSizes sizes{.layers = layers,
+                         .heads = heads,
+                         .kv_heads = kv_heads,
+                         .width = width,
+                         .hidden = hidden,
+                         .context = context};
+  return text_entry(name, "Llama", layers, "after Touvron et al., 2023", context, kLlamaVocabulary,
+                    [own = std::string{name}, sizes](const Shape& text, std::size_t vocabulary) {
+                      return llama(own, sizes, text, vocabulary);
+                    });
+}
+
 }  // namespace
 
 std::span<const NetworkFamily> network_families() { return kFamilies; }
@@ -103,28 +136,8 @@ std::optional<CatalogueEntry> find_in_families(std::string_view name) {
                    return vgg(own, depths, image, classes);
                  });
   }
-  if (name.starts_with(kGpt.prefix)) {
-    const auto [layers, heads, width, context] = numbers_of<4>(name, kGpt);
-    const GptSizes sizes{.layers = layers, .heads = heads, .width = width, .context = context};
-    return text_entry(name, "GPT-2", layers, "after Radford et al., 2019", context, kGptVocabulary,
-                      [own = std::string{name}, sizes](const Shape& text, std::size_t vocabulary) {
-                        return gpt(own, sizes, text, vocabulary);
-                      });
-  }
-  if (name.starts_with(kLlama.prefix)) {
-    const auto [layers, heads, kv_heads, width, hidden, context] = numbers_of<6>(name, kLlama);
-    const LlamaSizes sizes{.layers = layers,
-                           .heads = heads,
-                           .kv_heads = kv_heads,
-                           .width = width,
-                           .hidden = hidden,
-                           .context = context};
-    return text_entry(name, "Llama", layers, "after Touvron et al., 2023", context,
-                      kLlamaVocabulary,
-                      [own = std::string{name}, sizes](const Shape& text, std::size_t vocabulary) {
-                        return llama(own, sizes, text, vocabulary);
-                      });
-  }
+  if (name.starts_with(kGpt.prefix)) return gpt_entry(name);
+  if (name.starts_with(kLlama.prefix)) return llama_entry(name);
   return std::nullopt;
 }
 

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "nets/joined_numbers.h"
+#include "nets/limits.h"
 #include "um/error.h"
 
 namespace spillway::nets {

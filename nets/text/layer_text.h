@@ -9,12 +9,6 @@
 
 namespace spillway::nets {
 
-/// The largest number of channels or features, and the largest side of a kernel, a stride, a
-/// padding or an image, that a network file may say: larger ones are mistakes, and what is computed
-/// from these fits into 64 bits.
-inline constexpr std::size_t kLargestWidth = 1U << 20U;
-inline constexpr std::size_t kLargestSide = 1U << 14U;
-
 /// "kernel=3" in a network file.
 struct LayerParameter {
   std::string word;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "nets/joined_numbers.h"
+#include "nets/limits.h"
 
 namespace spillway::nets {
 namespace {
@@ -85,12 +86,12 @@ class Header {
   }
 
   void read_tokens(const TextLine& line, NetworkDeclaration& declaration) {
-    const auto count = joined_numbers(line.words[1], 'x', kLargestSide);
+    const auto count = joined_numbers(line.words[1], 'x', kLongestSequence);
     if (!count || count->size() != 1 || count->front() == 0) {
       throw lines_.error(line.number, quoted(line.words[1]) +
                                           " is no number of tokens; it must be a whole number "
                                           "from 1 to " +
-                                          std::to_string(kLargestSide) +
+                                          std::to_string(kLongestSequence) +
                                           ", as in input 256 tokens");
     }
     declaration.image = tokens(count->front());

@@ -33,9 +33,6 @@ struct NetworkDeclaration {
   }
 };
 
-/// The most layers of a network file.
-inline constexpr std::size_t kMaxLayers = 100'000;
-
 /// Reads a network file (README.md says how it is written). Every layer is one that there is, with
 /// parameters that it takes; it reads as many layers as it must, all before it; every layer but the
 /// last is read, and that one is the loss.

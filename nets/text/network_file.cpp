@@ -5,8 +5,10 @@
 #include <sstream>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include "nets/families/network_family.h"
+#include "nets/layer_role.h"
 #include "nets/saturated.h"
 #include "nets/shape_inference.h"
 #include "nets/text/network_declaration.h"
@@ -28,20 +30,26 @@ class Construction {
   }
 
   [[nodiscard]] Network build() {
-    for (const LayerLine& layer : declaration_.layers) {
-      try {
-        add(layer);
-      } catch (const um::Error& error) {
-        throw declaration_.error(layer, error.what());
-      }
-    }
+    for_each_line([&](const LayerLine& line) { add(line); });
     expect_classes();
+    expect_roles();
     expect_parameters();
-    expect_tables(network_);
     return std::move(network_);
   }
 
  private:
+  // Says the line where `act` throws.
+  template <typename Act>
+  void for_each_line(const Act& act) const {
+    for (const LayerLine& line : declaration_.layers) {
+      try {
+        act(line);
+      } catch (const um::Error& error) {
+        throw declaration_.error(line, error.what());
+      }
+    }
+  }
+
   void add(const LayerLine& line) {
     Layer layer = to_layer(line.name, line.text, classes_);
     std::vector<Shape> inputs;
@@ -61,11 +69,23 @@ class Construction {
     const std::size_t made = network_.classes();
     if (made == classes_) return;
     const LayerLine& loss = declaration_.layers.back();
+    if (std::holds_alternative<VocabularyLoss>(network_.nodes.back().layer)) {
+      throw declaration_.error(loss, "layer " + loss.name + " has a vocabulary of " +
+                                         std::to_string(made) + ", but the network one of " +
+                                         std::to_string(classes_) +
+                                         "; write vocabulary=classes for it");
+    }
     const std::string& from = network_[loss.inputs[0]].name;
     throw declaration_.error(loss, "layer " + loss.name + " tells " + std::to_string(classes_) +
                                        " classes apart, but reads " + std::to_string(made) +
                                        " numbers from layer " + from +
                                        "; write the word classes for the number that decides that");
+  }
+
+  void expect_roles() const {
+    std::size_t node = 0;  // the image
+    for_each_line(
+        [&](const LayerLine& /*line*/) { expect_role(network_, network_.nodes[++node]); });
   }
 
   void expect_parameters() const {

@@ -8,6 +8,7 @@
 #include "nets/layer.h"
 #include "src/ops/operands.h"
 #include "src/ops/operation_row.h"
+#include "src/ops/parameter.h"
 #include "src/ops/tensor.h"
 
 namespace spillway {
@@ -180,6 +181,70 @@ struct CropBackward {
   [[nodiscard]] OperationCost cost() const {
     return {.flops = 0, .traffic = float_bytes(x.elements() + y.elements())};
   }
+};
+
+/// x (an image), parameters (ClassTokenParameters; only with a class token) -> y
+struct ImageTokensForward {
+  TensorShape x;
+  bool class_token;
+
+  [[nodiscard]] TensorShape y() const {
+    return {.batch = x.batch,
+            .image = nets::sequence(x.image.height * x.image.width + (class_token ? 1 : 0),
+                                    x.image.channels)};
+  }
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kJoin, .is_recomputable = true, .workspace = Workspace::kNone};
+  template <class T>
+  using Reads = XAndParameters<T>;
+  template <class T>
+  using Writes = OnlyY<T>;
+  [[nodiscard]] std::size_t read_count() const { return class_token ? 2 : 1; }
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 0); }
+};
+/// dy -> dx, dparameters (only with a class token): the sum over the batch, in its order.
+struct ImageTokensBackward {
+  TensorShape x;
+  bool class_token;
+
+  [[nodiscard]] ImageTokensForward forward() const { return {.x = x, .class_token = class_token}; }
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  using Reads = OnlyDy<T>;
+  template <class T>
+  struct Writes {
+    T dx, dparameters;
+  };
+  [[nodiscard]] std::size_t write_count() const { return class_token ? 2 : 1; }
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 0); }
+};
+
+/// x -> y, the vectors of the first tokens
+struct FirstTokenForward {
+  TensorShape x;
+
+  [[nodiscard]] TensorShape y() const {
+    return {.batch = x.batch, .image = {.channels = x.image.channels}};
+  }
+  static constexpr OperationRow kRow{
+      .kind = OperationKind::kJoin, .is_recomputable = true, .workspace = Workspace::kNone};
+  template <class T>
+  using Reads = OnlyX<T>;
+  template <class T>
+  using Writes = OnlyY<T>;
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(y(), 2, 0); }
+};
+/// dy -> dx, zero for all other tokens
+struct FirstTokenBackward {
+  TensorShape x;
+
+  [[nodiscard]] FirstTokenForward forward() const { return {.x = x}; }
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  using Reads = OnlyDy<T>;
+  template <class T>
+  using Writes = OnlyDx<T>;
+  [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 1, 0); }
 };
 
 }  // namespace spillway

@@ -23,10 +23,7 @@ constexpr auto kTime = std::chrono::milliseconds{250};  // of the measurement
 std::optional<Operation> find_update(const Step& step) {
   for (const auto* const launches : {&step.launches, &step.far_launches}) {
     for (const Launch& launch : *launches) {
-      if (std::holds_alternative<SgdUpdate>(launch.operation) ||
-          std::holds_alternative<AdamUpdate>(launch.operation)) {
-        return launch.operation;
-      }
+      if (is_update(launch.operation)) return launch.operation;
     }
   }
   return std::nullopt;

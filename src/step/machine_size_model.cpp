@@ -1,5 +1,6 @@
 #include "src/step/machine_size_model.h"
 
+#include <algorithm>
 #include <optional>
 #include <type_traits>
 #include <variant>
@@ -24,6 +25,22 @@ struct GeometryOf {
   template <class Op>
   Result operator()(const Op& /*op*/) const {
     return std::nullopt;
+  }
+};
+
+// Of the logits that a loss over a vocabulary has at once.
+struct LogitFloats {
+  using Result = std::optional<std::size_t>;
+
+  Result operator()(const VocabularyLossTrain& op) const { return of(op.geometry); }
+  Result operator()(const VocabularyLossEvaluate& op) const { return of(op.geometry); }
+  template <class Op>
+  Result operator()(const Op& /*op*/) const {
+    return std::nullopt;
+  }
+
+  static std::size_t of(const VocabularyGeometry& geometry) {
+    return std::min(rows_of(geometry.x).batch * geometry.vocabulary, kVocabularyChunk);
   }
 };
 
@@ -110,6 +127,9 @@ um::Bytes MachineSizeModel::saved_bytes(const Operation& operation) const {
 }
 
 std::vector<AlgorithmInfo> MachineSizeModel::algorithms(const Operation& operation) const {
+  if (const std::optional<std::size_t> logits = std::visit(LogitFloats{}, operation)) {
+    return {{.name = "default", .workspace = float_bytes(*logits)}};
+  }
   const std::optional<ConvolutionGeometry> geometry = std::visit(GeometryOf{}, operation);
   if (!geometry) return {{.name = "default", .workspace = {}}};
   std::vector<AlgorithmInfo> all{{.name = "direct", .workspace = {}}};

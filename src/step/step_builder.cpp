@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "src/step/fusion.h"
+#include "um/error.h"
 
 namespace spillway {
 
@@ -156,10 +157,16 @@ void StepBuilder::emit_load() {
     step_.staged = step_.graph.add(
         prefetch::DataBlock{.name = "staged batch", .size = staged, .kind = DataKind::kState});
   }
-  labels_ = new_bytes("labels", um::Bytes{operation.label_count() * sizeof(std::int32_t)});
+  label_count_ = operation.label_count();
+  labels_ = new_bytes("labels", um::Bytes{label_count_ * sizeof(std::int32_t)});
   emit("load", prefetch::Phase::kForward, operation, {.staged = step_.staged.value_or(DataId{})},
        {.x = images, .labels = labels_});
   set_value(nets::NodeId{0}, {.shape = shape, .block = images, .needs_gradient = false});
+}
+
+DataId StepBuilder::labels_of(const TensorShape& x) const {
+  um::expects(rows_of(x).batch == label_count_, "a label for each position that a loss looks at");
+  return labels_;
 }
 
 void StepBuilder::emit_task(prefetch::Task task, const Operation& operation,

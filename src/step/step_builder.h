@@ -75,7 +75,8 @@ class StepBuilder {
   // ---- tasks
   /// The first task: makes the value of the image node, and the labels.
   void emit_load();
-  [[nodiscard]] prefetch::DataId labels() const { return labels_; }
+  /// The labels for a loss on `x`. Requires: there is one for each of its positions.
+  [[nodiscard]] prefetch::DataId labels_of(const TensorShape& x) const;
 
   /// One task, with its blocks by the operation's names. A block of both is updated in place.
   /// `updated_once` is one of `writes` that a recomputation leaves alone.
@@ -139,6 +140,7 @@ class StepBuilder {
   std::vector<Value> values_;         // by node
   std::map<nets::NodeId, SharedTable> tables_;
   prefetch::DataId labels_{};
+  std::size_t label_count_ = 0;  // of the batch
   std::optional<prefetch::DataId> result_;
   std::optional<prefetch::DataId> squares_;  // of gradients
   std::vector<Update> waiting_;              // for all of these

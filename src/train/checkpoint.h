@@ -31,6 +31,7 @@ struct KeptSettings {
   bool deterministic = false;  ///< only kernels that give the same bits in each run
   /// Samples of a sub-batch; nothing where the batch is not cut. It cannot be given anew.
   std::optional<std::size_t> sub_batch;
+  std::optional<float> dropout;  ///< of all layers that drop; nothing where they differ. Likewise
 };
 
 /// What it takes to use a network of texts without its training.

@@ -87,8 +87,8 @@ void expect_same_training(const ChosenCheckpoint& chosen, const CheckpointKey& k
   if (found.layers != key.layers) {
     throw um::Error{chosen.path.string() + ": layers_sha256 is not that of network '" +
                     key.network +
-                    "' as it is now: its layers have been changed since; train it as it was, or "
-                    "give another --checkpoint folder"};
+                    "' as it is now: its layers have been changed since, or another --dropout was "
+                    "given; train it as it was, or give another --checkpoint folder"};
   }
   if (found.batch != key.batch) {
     throw another_training(chosen, "batch", std::to_string(found.batch), std::to_string(key.batch));

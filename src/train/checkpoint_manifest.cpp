@@ -8,6 +8,7 @@
 #include "prefetch/files/json.h"
 #include "src/files/file_digest.h"
 #include "src/train/settings_json.h"
+#include "src/train/shortest_decimal.h"
 
 namespace spillway {
 namespace {
@@ -111,6 +112,14 @@ std::optional<std::size_t> read_sub_batch(const JsonView& root) {
   return size.integer();
 }
 
+std::optional<float> read_dropout(const JsonView& root) {
+  if (!root.has("dropout")) return std::nullopt;
+  const JsonView dropout = root.at("dropout");
+  const auto probability = static_cast<float>(dropout.number());
+  if (probability >= 1) throw dropout.error("is not below 1");
+  return probability;
+}
+
 CheckpointKey read_key(const JsonView& root) {
   return {.network = root.at("network").string(),
           .layers = root.at("layers_sha256").string(),
@@ -126,7 +135,8 @@ KeptSettings read_kept_settings(const JsonView& root) {
           .threads = read_threads(root.at("threads")),
           .precision = read_precision(root.at("precision")),
           .deterministic = root.at("deterministic").boolean(),
-          .sub_batch = read_sub_batch(root)};
+          .sub_batch = read_sub_batch(root),
+          .dropout = read_dropout(root)};
 }
 
 }  // namespace
@@ -180,6 +190,7 @@ std::string to_text(const CheckpointManifest& manifest) {
               {"plans", json::array()}};
   if (settings.sub_batch) object["sub_batch"] = *settings.sub_batch;
   if (text_model) object["text_model"] = to_json(*text_model);
+  if (settings.dropout) object["dropout"] = shortest_decimal(*settings.dropout);
   object["tensors"]["sha256_of_each"] = manifest.tensor_digests;
   for (const StoredFile& plan : manifest.plans) object["plans"].push_back(to_json(plan));
   return sealed(std::move(object));

@@ -145,7 +145,8 @@ void Trainer::save(std::uint64_t step) {
                     .threads = context_.threads,
                     .precision = context_.precision,
                     .deterministic = context_.deterministic,
-                    .sub_batch = batches.steps > 1 ? std::optional{batches.size} : std::nullopt},
+                    .sub_batch = batches.steps > 1 ? std::optional{batches.size} : std::nullopt,
+                    .dropout = nets::dropout_of(options_.network)},
        .step = step,
        .text_model = text_model_},
       session_->state());

@@ -191,6 +191,27 @@ TEST(Builder, RefusesLayersThatCannotBe) {
   }
 }
 
+// Of what reads 5 tokens of 24 numbers.
+TEST(Builder, RefusesHeadsThatCannotBe) {
+  const std::vector<BadLayer> bad{
+      {Attention{.heads = 0}, "causal attention, 0 heads", "needs at least one head"},
+      {Rotary{.heads = 4, .kv_heads = 3}, "rotary positions of 4 heads that share 3 key heads",
+       "needs a number of key heads that divides its 4 heads, which 3 does not"},
+      {Attention{.heads = 2, .kv_heads = 4}, "causal attention, 2 heads that share 4 key heads",
+       "divides its 2 heads, which 4 does not"},
+      {Attention{.heads = 5, .causal = false}, "attention, 5 heads",
+       "reads 24 numbers a token, which are not queries of 5 heads with keys and values of 5"},
+      {Attention{.heads = 32, .kv_heads = 1}, "causal attention, 32 heads that share 1 key head)",
+       "reads 24 numbers a token, which are not queries of 32 heads with keys and values of 1"},
+  };
+  for (const auto& [layer, place, cause] : bad) {
+    const std::string sentence =
+        build_refusal([&](Builder& net) { net.add("x", layer, {net.input()}); }, sequence(5, 24));
+    EXPECT_TRUE(sentence.starts_with("layer x (" + place)) << sentence;
+    EXPECT_NE(sentence.find(cause), std::string::npos) << sentence;
+  }
+}
+
 TEST(Builder, RefusesLossesOfSeveralSizes) {
   const std::string sentence = build_refusal([](Builder& net) {
     net.auxiliary_loss("aux", net.pool("half", net.input(), {}), 0.5F);

@@ -78,6 +78,13 @@ TEST(Catalogue, LlamasHaveTheParametersOfTheirSizes) {
   EXPECT_EQ(count_parameters(build_network("llama:22,32,4,2048,5632,2048")), 1'100'048'384U);
 }
 
+TEST(Catalogue, RefusesHeadsThatDoNotDivideTheWidth) {
+  for (const std::string name : {"gpt:2,5,64,32", "llama:2,5,5,64,128,32"}) {
+    EXPECT_EQ(build_refusal(name, {}),
+              "network " + name + " cannot divide a width of 64 among 5 heads");
+  }
+}
+
 TEST(Catalogue, EveryNetworkKeepsThePromisesOfNetwork) {
   for (const CatalogueEntry& entry : catalogue()) {
     const Network network = build_network(entry.name);
@@ -212,6 +219,13 @@ TEST(Catalogue, RefusesDepthsThatAreNone) {
   }
   const std::string sentence = build_refusal("vgg:2,2,3,3", {});
   EXPECT_TRUE(sentence.ends_with("in each of its 5 stages, as vgg:2,22,66,4,4 does")) << sentence;
+}
+
+TEST(Catalogue, RefusesTransformersThatAreTooDeep) {
+  for (const std::string name : {"gpt:2049,1,8,8", "llama:2049,1,1,8,8,8"}) {
+    EXPECT_EQ(build_refusal(name, {}),
+              "network '" + name + "' must have at most 2048 layers, not 2049");
+  }
 }
 
 TEST(Catalogue, TakesImagesAsSmallAsTheHeadersSay) {

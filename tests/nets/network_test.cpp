@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "nets/builder.h"
+#include "nets/families/network_catalogue.h"
 
 namespace spillway::nets {
 namespace {
@@ -24,6 +27,16 @@ TEST(CountParameters, LeavesOutBiasesThatAreNotThere) {
   const NodeId x = net.convolution("conv", net.input(), {.channels = 5, .bias = false});
   const Network network = net.build(net.linear("fc", x, {.features = 2, .bias = false}));
   EXPECT_EQ(count_parameters(network), 5U * 3U + 2U * 80U);
+}
+
+TEST(Dropout, OfANetworkIsThatOfAllItsLayers) {
+  Network network = build_network("gpt:1,2,16,8");
+  EXPECT_EQ(dropout_of(network), 0.F);
+  set_dropout(network, 0.25F);
+  EXPECT_EQ(dropout_of(network), 0.25F);
+  network.nodes.push_back({.name = "other", .layer = Dropout{.probability = 0.5F}});
+  EXPECT_EQ(dropout_of(network), std::nullopt);
+  EXPECT_EQ(dropout_of(build_network("resnet18")), std::nullopt);
 }
 
 }  // namespace

@@ -3,16 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "nets/limits.h"
 #include "um/error.h"
 
 namespace spillway::cli {
 namespace {
 
-constexpr std::size_t kLargestClasses = 1U << 20U;
-constexpr std::size_t kLargestSide = 1U << 14U;
-constexpr std::size_t kLongestSequence = 1U << 20U;
-
-CLI::Range class_count() { return {std::size_t{2}, kLargestClasses}; }
+CLI::Range class_count() { return {std::size_t{2}, nets::kLargestWidth}; }
 
 }  // namespace
 
@@ -27,7 +24,7 @@ void NetworkSizeFlags::add_to(CLI::App& app, const std::string& group,
   add("--classes", classes, "Number of classes of images (default: " + usual_classes + ")",
       class_count());
   add("--sequence-length", sequence_length, "Tokens of each text (default: the network's)",
-      {std::size_t{1}, kLongestSequence});
+      {std::size_t{1}, nets::kLongestSequence});
   add("--vocabulary", vocabulary, "Number of tokens there are (default: the network's)",
       class_count());
 }
@@ -65,6 +62,6 @@ bool reads_text(const nets::CatalogueEntry& entry) {
   return entry.image.form == nets::Form::kTokens;
 }
 
-CLI::Range image_side() { return {std::size_t{1}, kLargestSide}; }
+CLI::Range image_side() { return {std::size_t{1}, nets::kLargestSide}; }
 
 }  // namespace spillway::cli

@@ -79,8 +79,8 @@ void OptimizerFlags::add_rates_to(CLI::App& app) {
       ->group(kOptimizer);
   app.add_option(
          "--weight-decay", weight_decay,
-         "Weight decay: an L2 penalty, or decoupled decay with adamw. It applies to weights, "
-         "not to biases and batch norms (default: 0; adamw 0.01)")
+         "Weight decay: an L2 penalty, or decoupled decay with adamw. It applies to weights and "
+         "embeddings, not to biases, norms and class tokens (default: 0; adamw 0.01)")
       ->check(check_amount)
       ->group(kOptimizer);
 }

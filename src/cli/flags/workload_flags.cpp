@@ -26,9 +26,10 @@ const std::map<std::string, ConvolutionAlgorithm> kAlgorithms{
 void WorkloadFlags::add_to(CLI::App& app) {
   app.add_option(
          "--net", net,
-         "Network: a name that spillway nets lists, resnet:6,32,100,6 or vgg:2,22,66,4,4 with "
-         "the depths of the stages, or a network file (a name that ends in .net or has a "
-         "/; spillway nets NAME --dump FILE writes one)")
+         "Network: a name that spillway nets lists; resnet:6,32,100,6 or vgg:2,22,66,4,4 with "
+         "the depths of the stages; gpt:LAYERS,HEADS,WIDTH,CONTEXT or "
+         "llama:LAYERS,HEADS,KV-HEADS,WIDTH,HIDDEN,CONTEXT; or a network file (a name that ends "
+         "in .net or has a /; spillway nets NAME --dump FILE writes one)")
       ->required()
       ->check(check_network)
       ->group(kWorkload);

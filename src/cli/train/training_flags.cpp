@@ -1,5 +1,7 @@
 #include "src/cli/train/training_flags.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 #include <string>
 
@@ -94,7 +96,7 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
       .add_flag(
           "--resume", checkpoint.resume,
           "Continue from the newest checkpoint that verifies, with its plan, optimizer, schedule, "
-          "sub-batches, threads and precision unless flags change them")
+          "dropout, sub-batches, threads and precision unless flags change them")
       ->needs(folder)
       ->excludes("--weights")
       ->group(kTraining);
@@ -151,6 +153,16 @@ void TrainingFlags::restore_settings(const CLI::App& command) {
   if (command.count("--precision") == 0) device.precision = to_string(kept.precision);
   if (command.count("--deterministic") == 0) device.deterministic = kept.deterministic;
   restore_sub_batch(kept.sub_batch, command.count("--sub-batch") > 0);
+  restore_dropout(kept.dropout);
+}
+
+void TrainingFlags::restore_dropout(std::optional<float> kept) {
+  if (!kept) return;
+  if (workload.dropout.value_or(*kept) != *kept) {
+    throw um::Error{"the checkpoint in " + checkpoint.folder + " is of a training with --dropout " +
+                    fmt::format("{}", *kept) + ", which cannot change; leave out --dropout"};
+  }
+  workload.dropout = kept;
 }
 
 void TrainingFlags::restore_sub_batch(std::optional<std::size_t> kept, bool is_given) {

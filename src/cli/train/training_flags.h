@@ -52,6 +52,7 @@ struct TrainingFlags {
   [[nodiscard]] PlanningOptions planning() const;
   void restore_settings(const CLI::App& command);
   void restore_sub_batch(std::optional<std::size_t> kept, bool is_given);
+  void restore_dropout(std::optional<float> kept);
   void add_training_to(CLI::App& command);
   void add_checkpoint_to(CLI::App& command);
   void add_files_to(CLI::App& command);

@@ -15,8 +15,6 @@ namespace spillway::cuda {
 namespace {
 
 constexpr um::Bytes kAlignment{256};
-// Logits that are there at once take about so much memory.
-constexpr std::size_t kChunkFloats = (64ULL << 20U) / sizeof(float);
 
 // How tokens are cut into chunks, all about as large, and what a workspace holds: the logits of a
 // chunk, their gradients where those are no floats, a share, and what each token adds to the
@@ -24,7 +22,7 @@ constexpr std::size_t kChunkFloats = (64ULL << 20U) / sizeof(float);
 struct Chunks {
   Chunks(const Machine& machine, const VocabularyGeometry& geometry)
       : m{token_matrix(geometry.x)}, columns{Layout::padded(geometry.vocabulary)} {
-    const std::size_t most = std::max<std::size_t>(kChunkFloats / columns, 16);
+    const std::size_t most = std::max<std::size_t>(kVocabularyChunk / columns, 16);
     const std::size_t count = (m.rows + most - 1) / most;
     each = (m.rows + count - 1) / count;
     logits = um::round_up(float_bytes(each * columns), kAlignment);

@@ -3,6 +3,7 @@
 
 #include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/launch.cuh"
+#include "src/cuda/kernels/shared_memory.h"
 
 namespace spillway::cuda {
 namespace {
@@ -100,7 +101,6 @@ Norm norm_of(const TensorShape& x, const nets::LocalResponseNorm& norm) {
           .k = norm.k};
 }
 
-constexpr std::size_t kSharedBytes = 48U << 10U;  // what every block may have
 constexpr int kWarp = 32;
 
 // Enqueues `kernel` with a block of threads for each pixel and `lines` lines of shared memory.

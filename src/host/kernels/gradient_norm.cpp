@@ -50,8 +50,8 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ClipGradient& 
   const std::size_t count = UpdateRange::of(machine.layout, op.parameters, op.part).count;
   return kernel_of(machine, op, [count, op](const auto& operands) {
     const double norm = std::sqrt(*reinterpret_cast<const double*>(operands.in.squares));
-    const auto scale =
-        static_cast<float>(std::min(1.0, static_cast<double>(op.largest_norm) / (norm + kEpsilon)));
+    const double ratio = static_cast<double>(op.largest_norm) / (norm + kEpsilon);
+    const auto scale = static_cast<float>(std::min(ratio, 1.0));  // a NaN stays and shows
     const float* const from = floats(operands.in.dparameters);
     float* const to = floats(operands.out.dparameters);
 #pragma omp parallel for simd schedule(static) if (parallel : count >= kWorthATeam)

@@ -16,7 +16,7 @@ Backward forward(const nets::SoftmaxCrossEntropy& layer, const Place& place, Ste
   if (!step.is_training()) {
     step.emit(place.name + ".forward", Phase::kForward,
               SoftmaxCrossEntropyEvaluate{.x = logits.shape},
-              {.logits = logits.block, .labels = step.labels()}, {.result = result});
+              {.logits = logits.block, .labels = step.labels_of(logits.shape)}, {.result = result});
     return {};
   }
   const DataId gradient =
@@ -24,7 +24,7 @@ Backward forward(const nets::SoftmaxCrossEntropy& layer, const Place& place, Ste
   step.emit(place.name + ".forward", Phase::kForward,
             SoftmaxCrossEntropyTrain{
                 .x = logits.shape, .weight = layer.weight, .accumulates = accumulates},
-            {.logits = logits.block, .labels = step.labels(), .result = result},
+            {.logits = logits.block, .labels = step.labels_of(logits.shape), .result = result},
             {.result = result, .dlogits = gradient});
   return [=](Gradients& gradients) { gradients.contribute(input, gradient); };
 }

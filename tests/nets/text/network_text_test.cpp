@@ -68,6 +68,19 @@ TEST(NetworkText, OfFamiliesGivesTheSameNetworkAgain) {
   }
 }
 
+// What a name or a flag may ask for, files may say.
+TEST(NetworkText, OfTheLargestSizesGivesTheSameNetworkAgain) {
+  constexpr std::size_t kLargest = 1U << 20U;
+  for (const char* name : {"gpt:1,1,65536,65536", "llama:1,32768,32768,65536,65536,65536"}) {
+    expect_round_trip(find_network(name), {.classes = kLargest});
+  }
+  expect_round_trip(find_network("gpt:2048,1,2,8"), {});
+  const CatalogueEntry of_any_length = read_text(
+      "spillway-network 1\nname a\ninput 9 tokens\nclasses 5\n"
+      "wte embedding vocabulary=classes features=4\nloss vocabulary-loss vocabulary=classes\n");
+  expect_round_trip(of_any_length, {.image = tokens(kLargest)});
+}
+
 TEST(NetworkText, OfAuxiliaryHeadsGivesTheSameNetworkAgain) {
   for (const CatalogueEntry& entry : catalogue()) {
     if (!entry.build_with_heads) continue;

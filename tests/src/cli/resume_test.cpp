@@ -89,6 +89,20 @@ TEST_F(Resumed, TrainingGoesOnAfterItsCosineAtTheFinalRate) {
   EXPECT_EQ(json_lines(outcome).front().value("learning_rate", json{}).dump(), "0.001");
 }
 
+TEST_F(Resumed, TrainingKeepsItsDropout) {
+  const auto train_gpt = [](const Arguments& flags) {
+    return hash(summary_of(run_spillway(
+        {"train --net gpt:1,2,16,8 --vocabulary 300 --batch 4 --threads 1 --json -", flags})));
+  };
+  const std::string whole = train_gpt("--dropout 0.2 --steps 4");
+  ASSERT_EQ(train_gpt(kept("--dropout 0.2 --steps 2")).size(), whole.size());
+  expect_refused(1,
+                 {"train --net gpt:1,2,16,8 --vocabulary 300 --batch 4",
+                  kept("--resume --steps 4 --dropout 0.1")},
+                 {"is of a training with --dropout 0.2, which cannot change; leave out --dropout"});
+  EXPECT_EQ(train_gpt(kept("--resume --steps 4")), whole);
+}
+
 TEST_F(Resumed, TrainingIsNotThatOfAnotherOptimizer) {
   static_cast<void>(train(kept("--optimizer adam --steps 1")));
   expect_refused(1, {"train --net lenet --batch 8", kept("--resume --optimizer sgd")},

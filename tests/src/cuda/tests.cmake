@@ -33,6 +33,7 @@ spillway_test(cuda_layout_tests
   LINK spillway::cuda_backend)
 spillway_test(cuda_kernel_tests GPU
   SOURCES ${operation_tests} src/cuda/kernels/load_batch_test.cpp src/cuda/kernels/updates_test.cpp
+          src/cuda/kernels/attention_test.cpp src/cuda/kernels/vocabulary_rows_test.cpp
   LINK spillway::cuda_backend spillway::host spillway::um_cuda_managed
   TIMEOUT 300)
 target_compile_definitions(cuda_kernel_tests PRIVATE SPILLWAY_KERNELS_OF_CUDA)

@@ -246,6 +246,22 @@ TEST(TrainingStep, RefusesLayersThatWouldGiveTwoPartsOneName) {
   }
 }
 
+// No Builder makes one.
+TEST(TrainingStep, TakesALossWithoutItsLabelsForABug) {
+  nets::Builder builder{"toy", nets::tokens(6)};
+  const nets::NodeId x =
+      builder.add("wte", nets::Embedding{.vocabulary = 5, .features = 4}, {builder.input()});
+  nets::Network network = builder.build(x, {.vocabulary = 5}, {});
+  network.nodes.push_back(
+      {.name = "first", .layer = nets::FirstToken{}, .inputs = {x}, .output = {.channels = 4}});
+  network.nodes.push_back({.name = "late",
+                           .layer = nets::SoftmaxCrossEntropy{},
+                           .inputs = {nets::NodeId{3}},
+                           .output = {.channels = 4}});
+  EXPECT_THROW(static_cast<void>(make_training_step(network, MachineSizeModel{}, {.batch = 2})),
+               um::ContractError);
+}
+
 // Each parameter, 4 bytes of it, has one number of SGD's beside it, and two of Adam's.
 TEST(StepOptions, ChooseWhatTheOptimizerKeeps) {
   nets::Builder builder{"toy", {3, 4, 4}};

@@ -54,11 +54,12 @@ TEST_F(CheckpointChoice, RefusesAnotherTrainingAndSaysInWhatItDiffers) {
   EXPECT_EQ(refused(other).find(where + "network is 'small 1x8x8, 3 classes', but"), 0U);
   other = key;
   other.layers = "01ac";
-  EXPECT_EQ(refused(other),
-            where +
-                "layers_sha256 is not that of network 'small 1x8x8, 3 classes' as it is now: its "
-                "layers have been changed since; train it as it was, or give another --checkpoint "
-                "folder");
+  EXPECT_EQ(
+      refused(other),
+      where +
+          "layers_sha256 is not that of network 'small 1x8x8, 3 classes' as it is now: its "
+          "layers have been changed since, or another --dropout was given; train it as it was, "
+          "or give another --checkpoint folder");
   other = key;
   other.seed = 8;
   EXPECT_EQ(refused(other).find(where + "seed is 7, but"), 0U);
@@ -244,6 +245,7 @@ TEST_F(CheckpointChoice, RefusesSettingsThatNoTrainingHas) {
     return sentence.substr(0, sentence.find(no_other()));
   };
   save(1);
+  const nlohmann::json at_step_one = description();
   tamper("threads", 0);
   EXPECT_EQ(settings(), where + "threads is zero");
   tamper("threads", 1 << 20);
@@ -256,11 +258,19 @@ TEST_F(CheckpointChoice, RefusesSettingsThatNoTrainingHas) {
   changed["momentum"] = -1;
   tamper("optimizer", changed);
   EXPECT_EQ(settings(), where + "optimizer.momentum is negative or too large");
+  changed["momentum"] = 0;
+  changed["clip_norm"] = -1;
+  tamper("optimizer", changed);
+  EXPECT_EQ(settings(), where + "optimizer.clip_norm is negative or too large");
+  changed["clip_norm"] = 0;
   changed["name"] = "adagrad";
   tamper("optimizer", changed);
   EXPECT_EQ(settings(), where + "optimizer.name is 'adagrad', not sgd, adam or adamw");
   tamper("optimizer", {{"name", "adam"}, {"beta1", 1}});
   EXPECT_EQ(settings(), where + "optimizer.beta1 is not below 1");
+  tamper("optimizer", at_step_one["optimizer"]);
+  tamper("dropout", 1);
+  EXPECT_EQ(settings(), where + "dropout is not below 1");
 }
 
 TEST_F(CheckpointChoice, RefusesSchedulesThatNoTrainingHas) {

@@ -40,7 +40,8 @@ class CheckpointFixture : public testing::Test {
                              SgdOptions{.momentum = 0.8F, .weight_decay = 1e-4F, .nesterov = true},
                          .threads = 3,
                          .precision = Precision::kTf32,
-                         .deterministic = true},
+                         .deterministic = true,
+                         .dropout = 0.1F},
             .step = step};
   }
   [[nodiscard]] State make_state() {

@@ -39,6 +39,7 @@ TEST_F(CheckpointFolderTest, KeepsAllThatTheBitsOfATrainingDependOn) {
   EXPECT_EQ(kept.threads, 3U);
   EXPECT_EQ(kept.precision, Precision::kTf32);
   EXPECT_TRUE(kept.deterministic);
+  EXPECT_EQ(kept.dropout, 0.1F);
 }
 
 TEST_F(CheckpointFolderTest, KeepsANetworkOfTexts) {

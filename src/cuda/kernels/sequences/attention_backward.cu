@@ -1,8 +1,6 @@
 #include <utility>
 
-#include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/sequences/attention_tile.cuh"
-#include "src/cuda/layout/step_numbers.h"
 
 namespace spillway::cuda {
 namespace {
@@ -199,11 +197,9 @@ Grid grid_of(const AttentionShape& shape, std::size_t all_heads) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AttentionBackward& op) {
-  auto mask = machine.numbers->add([geometry = op.geometry](const StepContext& context) {
-    return attention_mask(geometry, context);
-  });
-  auto body = [machine, shape = attention_shape(op.geometry), mask = std::move(mask)](
-                  const auto& operands, const auto& arguments) {
+  auto body = [machine, shape = attention_shape(op.geometry),
+               mask = AttentionMask{machine, op.geometry}](const auto& operands,
+                                                           const auto& arguments) {
     with_element(machine.precision, [&]<class T>(T) {
       float* const means = tensor<float>(arguments.workspace);
       T* const dx = tensor<T>(operands.out.dx);

@@ -2,9 +2,7 @@
 #include <string>
 #include <utility>
 
-#include "src/cuda/kernels/kernels.h"
 #include "src/cuda/kernels/sequences/attention_tile.cuh"
-#include "src/cuda/layout/step_numbers.h"
 #include "um/error.h"
 
 namespace spillway::cuda {
@@ -116,11 +114,8 @@ AttentionShape attention_shape(const AttentionGeometry& geometry) {
 }
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AttentionForward& op) {
-  auto mask = machine.numbers->add([geometry = op.geometry](const StepContext& context) {
-    return attention_mask(geometry, context);
-  });
   auto body = [machine, shape = attention_shape(op.geometry),
-               mask = std::move(mask)](const auto& operands) {
+               mask = AttentionMask{machine, op.geometry}](const auto& operands) {
     with_element(machine.precision, [&]<class T>(T) {
       const std::size_t blocks = std::min(shape.blocks(shape.heads), kMaxBlocks);
       T* const y = tensor<T>(operands.out.y);

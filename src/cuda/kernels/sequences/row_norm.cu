@@ -85,7 +85,8 @@ __global__ void differentiate_rows(const T* x, const T* dy, const float* gamma, 
 // The gradients of gamma and beta are summed in so many chunks of rows, on every device.
 constexpr std::size_t kChunks = 64;
 
-// A thread for each channel of each chunk: `sums` has kChunks rows of `vectors` strides.
+// A thread for each channel of each chunk: `sums` has a row for each chunk, of the sums for gamma
+// and, where rows are centred, those for beta behind them.
 template <class T>
 __global__ void sum_chunks(const T* x, const T* dy, const float* saved, bool is_centred,
                            float* sums, TokenMatrix m) {

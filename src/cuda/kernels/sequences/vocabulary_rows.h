@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "src/cuda/layout/kernel_context.h"
-#include "src/ops/sequence_operations.h"
 #include "um/bytes.h"
 
 namespace spillway::cuda {

@@ -50,6 +50,7 @@ Backward forward(const nets::VocabularyLoss& layer, const Place& place, StepBuil
       .x = x.shape, .vocabulary = layer.vocabulary, .bias = layer.bias};
   const OwnBlocks own = own_blocks(geometry, !shared, place.name, step);
   const TrainedBlocks table = shared ? step.table(*shared).blocks : *own.table;
+  const DataId labels = step.labels_of(x.shape);
   const DataId bias = own.bias ? own.bias->parameters : DataId{};
   if (step.is_sampling()) {
     emit_logits(place.name, {.geometry = geometry},
@@ -60,7 +61,7 @@ Backward forward(const nets::VocabularyLoss& layer, const Place& place, StepBuil
   if (!step.is_training()) {
     step.emit(place.name + ".forward", Phase::kForward,
               VocabularyLossEvaluate{.geometry = geometry},
-              {.x = x.block, .table = table.parameters, .labels = step.labels(), .bias = bias},
+              {.x = x.block, .table = table.parameters, .labels = labels, .bias = bias},
               {.result = *step.result()});
     return {};
   }
@@ -73,7 +74,7 @@ Backward forward(const nets::VocabularyLoss& layer, const Place& place, StepBuil
   const DataId dx =
       step.may_overwrite(input) ? x.block : step.new_tensor(place.name + ".dx", x.shape);
   step.emit(place.name + ".forward", Phase::kForward, VocabularyLossTrain{.geometry = geometry},
-            {.x = x.block, .table = table.parameters, .labels = step.labels(), .bias = bias},
+            {.x = x.block, .table = table.parameters, .labels = labels, .bias = bias},
             {.result = *step.result(), .dx = dx, .dtable = dtable, .dbias = dbias});
   return [=, &step](Gradients& gradients) {
     if (own.bias) {

@@ -67,6 +67,12 @@ TEST(OnlyOuterBlocksRun, TheFirstAndTheLast) {
   EXPECT_EQ(numbers[2 * kBlock], 1);
 }
 
+TEST(TooMuchSharedMemory, IsRefusedAsByADevice) {
+  Numbers numbers;
+  EXPECT_THROW(run_kernel_with(Mistake::kTooMuchShared, numbers.data(), kCount), um::CudaError);
+  EXPECT_EQ(numbers.block.numbers<float>(), numbers.values);
+}
+
 struct FaultCase {
   Mistake mistake;
   std::string kernel;

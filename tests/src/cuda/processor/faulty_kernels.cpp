@@ -1,6 +1,7 @@
 #include "tests/src/cuda/processor/faulty_kernels.h"
 
 #include "src/cuda/kernels/launch.cuh"
+#include "src/cuda/kernels/shared_memory.h"
 
 namespace spillway::processor {
 namespace {
@@ -59,10 +60,13 @@ __global__ void add_one(Mistake mistake, float* numbers, std::size_t count) {
 }  // namespace
 
 void run_kernel_with(Mistake mistake, float* numbers, std::size_t count) {
-  const cuda::Grid grid{.blocks = dim3{static_cast<unsigned>(count / kBlock)},
-                        .threads = dim3{kBlock},
-                        .shared_bytes = kBlock * sizeof(float)};
+  cuda::Grid grid{.blocks = dim3{static_cast<unsigned>(count / kBlock)},
+                  .threads = dim3{kBlock},
+                  .shared_bytes = kBlock * sizeof(float)};
   switch (mistake) {
+    case Mistake::kTooMuchShared:
+      grid.shared_bytes = cuda::kSharedBytes + 1;
+      [[fallthrough]];
     case Mistake::kBehindShared:
       return cuda::enqueue(nullptr, grid, add_in_launch_memory, mistake, numbers);
     case Mistake::kNoneInWarps:

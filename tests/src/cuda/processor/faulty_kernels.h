@@ -19,7 +19,8 @@ enum class Mistake {
   kNoneInMemory,     ///< each thread adds 1 to a number
   kOneTooMuch,       ///< and one to the place behind the last
   kOneTooFew,        ///< or before the first
-  kSameNumber        ///< two blocks add to the same number
+  kSameNumber,       ///< two blocks add to the same number
+  kTooMuchShared     ///< the launch asks for more shared memory than a block may have
 };
 
 /// Runs it on `count` numbers of device memory, a multiple of 64. Throws: KernelFault.

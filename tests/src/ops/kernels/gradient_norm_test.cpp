@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "tests/src/ops/kernel_runner.h"
 
@@ -53,6 +55,20 @@ TEST_F(GradientNorm, ScalesDownWhatIsLarger) {
     }
     EXPECT_EQ(this->values(spec(), gradient), wanted);
   }
+}
+
+// A gradient that is no number spoils all of them, as in PyTorch, so that the loss shows it.
+TEST_F(GradientNorm, OfWhatIsNoNumberLeavesNone) {
+  Values values = host::random_values(element_count(spec()), 4);
+  values[7] = std::numeric_limits<double>::quiet_NaN();
+  Block gradient = parameters(spec(), values);
+  Block squares = numbers(std::vector<double>{0});
+  run(AddSquares{.parameters = spec()}, {&gradient, &squares});
+  EXPECT_TRUE(std::isnan(number_of(squares)));
+  Block whole = parameters(spec(), host::random_values(element_count(spec()), 5));
+  run(ClipGradient{.parameters = spec(), .largest_norm = 1}, {&squares, &whole, &whole});
+  const std::vector<float> numbers = whole.numbers<float>();
+  EXPECT_TRUE(std::ranges::all_of(numbers, [](float number) { return std::isnan(number); }));
 }
 
 }  // namespace

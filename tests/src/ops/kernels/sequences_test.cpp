@@ -99,6 +99,8 @@ TEST_P(Embeddings, OfPositionsAreAdded) {
     Block y = tensor(x);
     run(PositionsForward{.x = x, .parameters = spec}, {&from, &table, &y});
     expect_same_on_host(x, y);
+    run(PositionsForward{.x = x, .parameters = spec}, {&from, &table, &from});
+    EXPECT_EQ(from.bytes(), y.bytes()) << "in place";
     Block dy = drawn(x, 5);
     Block gradient = parameters(ParameterSpec{spec});
     run(PositionsBackward{.x = x, .parameters = spec}, {&dy, &gradient});
@@ -228,6 +230,11 @@ TEST_P(Turns, GoBothWays) {
   Block back = tensor(x_shape);
   run(RotaryBackward{.x = x_shape, .heads = c.heads, .base = 100}, {&y, &back});
   expect_same_on_host(x_shape, back, 1e-6 + rounding_of(2));  // of two numbers of up to sqrt(2)
+  Block dy = drawn(x_shape, 2);
+  Block dx = tensor(x_shape);
+  run(RotaryBackward{.x = x_shape, .heads = c.heads, .base = 100}, {&dy, &dx});
+  run(RotaryBackward{.x = x_shape, .heads = c.heads, .base = 100}, {&dy, &dy});
+  EXPECT_EQ(dy.bytes(), dx.bytes()) << "over dy";
   run(RotaryForward{.x = x_shape, .heads = c.heads, .base = 100}, {&x, &x});
   EXPECT_EQ(x.bytes(), y.bytes()) << "in place";
 }

@@ -81,10 +81,13 @@ struct cudaLaunchConfig_t {
   cudaStream_t stream;
 };
 
-// Throws KernelFault, as a device's error would only be found by a later call.
+// Refuses more shared memory than a launch has without asking. Throws KernelFault, as a device's
+// error would only be found by a later call.
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
+  constexpr std::size_t kLargestSharedBytes = 48U << 10U;  // without cudaFuncSetAttribute()
+  if (config->dynamicSmemBytes > kLargestSharedBytes) return cudaErrorInvalidValue;
   const std::tuple<Parameters...> values{arguments...};
   spillway::processor::run_grid({.blocks = config->gridDim,
                                  .threads = config->blockDim,

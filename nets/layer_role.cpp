@@ -1,0 +1,83 @@
+#include "nets/layer_role.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "um/error.h"
+
+namespace spillway::nets {
+namespace {
+
+// Whether a layer reads what `node` makes, rather than its table.
+bool is_read(const Network& network, NodeId node) {
+  return std::ranges::any_of(network.nodes, [&](const Node& reader) {
+    const auto end = reader.inputs.end() - (table_of(reader) ? 1 : 0);
+    return std::find(reader.inputs.begin(), end, node) != end;
+  });
+}
+
+// Of a layer in its network.
+class Role {
+ public:
+  Role(const Network& network, const Node& node) : network_{network}, node_{node} {}
+
+  void operator()(const VocabularyLoss& loss) const {
+    refuse_unless(&node_ == &network_.nodes.back(),
+                  "is not the last layer, which such a loss has to be");
+    const std::optional<NodeId> table = table_of(node_);
+    if (!table) return;
+    const Node& owner = network_[*table];
+    const auto* const embedding = std::get_if<Embedding>(&owner.layer);
+    refuse_unless(
+        !owner.inputs.empty() && embedding != nullptr && embedding->vocabulary == loss.vocabulary,
+        "takes its table from " + owner.name + ", which is no embedding of " +
+            std::to_string(loss.vocabulary) + " tokens");
+    refuse_unless(is_read(network_, *table),
+                  "takes its table from " + owner.name +
+                      ", whose tokens no layer reads; without that name it has a table of its own");
+  }
+
+  void operator()(const SoftmaxCrossEntropy& /*loss*/) const {
+    const Node& last = network_.nodes.back();
+    refuse_unless(!std::holds_alternative<VocabularyLoss>(last.layer),
+                  "cannot stand beside layer " + last.name + " (" + to_string(last.layer) +
+                      "), whose labels are one for each token");
+    const bool has_labels =
+        node_.output.height == last.output.height && node_.output.width == last.output.width;
+    refuse_unless(has_labels, "reads " + to_string(node_.output) + ", but the last loss " +
+                                  to_string(last.output) +
+                                  "; give all losses the same height and width");
+    refuse_unless(node_.output.channels >= network_.classes(),
+                  "tells " + std::to_string(node_.output.channels) +
+                      " classes apart, but the last loss " + std::to_string(network_.classes()));
+  }
+
+  void operator()(const Embedding& embedding) const {
+    refuse_unless(embedding.vocabulary >= network_.classes(),
+                  "knows fewer tokens than the network's vocabulary of " +
+                      std::to_string(network_.classes()));
+  }
+
+  template <typename Other>
+  void operator()(const Other& /*layer*/) const {}
+
+ private:
+  void refuse_unless(bool fits, const std::string& why) const {
+    if (fits) return;
+    throw um::Error{"layer " + node_.name + " (" + to_string(node_.layer) + ") " + why};
+  }
+
+  const Network& network_;
+  const Node& node_;
+};
+
+}  // namespace
+
+void expect_role(const Network& network, const Node& node) {
+  if (node.inputs.empty()) return;  // the image
+  std::visit(Role{network, node}, node.layer);
+}
+
+}  // namespace spillway::nets

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+
+#include "src/cuda/kernels/sequences/token_matrix.h"
+#include "src/cuda/kernels/shared_memory.h"
+#include "src/ops/sequence_operations.h"
+
+namespace spillway::cuda {
+
+/// Warps of a block, each with a token of its own: a query, or on the way back a key.
+inline constexpr unsigned kAttentionWarps = 8;
+/// Tokens that all warps of a block look at together, one for each lane, in shared memory.
+inline constexpr std::size_t kAttentionTile = 32;
+/// Channels of the widest head of which a block's tokens fit into shared memory.
+inline constexpr std::size_t kWidestHead = 153;
+/// Channels of a head that a lane sums up.
+inline constexpr std::size_t kLaneChannels = (kWidestHead + kAttentionTile - 1) / kAttentionTile;
+
+/// Floats from row to row of heads of `width` in shared memory: odd, so that lanes do not meet in a
+/// bank.
+[[nodiscard]] constexpr std::size_t attention_stride(std::size_t width) { return width | 1U; }
+/// Of two tiles of tokens, and two tokens for each warp.
+[[nodiscard]] constexpr std::size_t attention_bytes(std::size_t width) {
+  return (2 * kAttentionTile + 2 * kAttentionWarps) * attention_stride(width) * sizeof(float);
+}
+static_assert(attention_bytes(kWidestHead) <= kSharedBytes &&
+              attention_bytes(kWidestHead + 1) > kSharedBytes);
+
+/// What attention's kernels know of their tensors. A plain value, which device code takes.
+struct AttentionShape {
+  TokenMatrix x;
+  TokenMatrix y;
+  std::size_t heads;
+  std::size_t kv_heads;
+  std::size_t width;  ///< of a head
+  float scale;
+  bool is_causal;
+  bool drops;
+
+  [[nodiscard]] constexpr std::size_t samples() const { return x.rows / x.tokens; }
+  [[nodiscard]] constexpr std::size_t share() const { return heads / kv_heads; }
+  /// Where a token has what a head needs, in elements.
+  [[nodiscard]] constexpr std::size_t query(std::size_t n, std::size_t head,
+                                            std::size_t token) const {
+    return (n * x.tokens + token) * x.stride + head * width;
+  }
+  [[nodiscard]] constexpr std::size_t key(std::size_t n, std::size_t kv_head,
+                                          std::size_t token) const {
+    return query(n, heads + kv_head, token);
+  }
+  [[nodiscard]] constexpr std::size_t value(std::size_t n, std::size_t kv_head,
+                                            std::size_t token) const {
+    return query(n, heads + kv_heads + kv_head, token);
+  }
+  [[nodiscard]] constexpr std::size_t output(std::size_t n, std::size_t head,
+                                             std::size_t token) const {
+    return (n * x.tokens + token) * y.stride + head * width;
+  }
+  /// A query's place among all: in `saved`, and as a pixel of the mask.
+  [[nodiscard]] constexpr std::size_t place(std::size_t n, std::size_t head,
+                                            std::size_t token) const {
+    return (n * heads + head) * x.tokens + token;
+  }
+  [[nodiscard]] constexpr std::size_t shared_stride() const { return attention_stride(width); }
+  [[nodiscard]] constexpr std::size_t shared_bytes() const { return attention_bytes(width); }
+  /// Blocks, each with as many tokens as warps, of each of so many heads.
+  [[nodiscard]] constexpr std::size_t blocks(std::size_t all_heads) const {
+    return samples() * all_heads * tiles();
+  }
+  [[nodiscard]] constexpr std::size_t tiles() const {
+    return (x.tokens + kAttentionWarps - 1) / kAttentionWarps;
+  }
+};
+
+/// Throws: um::Error where heads are wider than kWidestHead.
+[[nodiscard]] AttentionShape attention_shape(const AttentionGeometry& geometry);
+
+}  // namespace spillway::cuda

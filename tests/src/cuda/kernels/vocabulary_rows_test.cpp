@@ -1,0 +1,200 @@
+// What the loss over a vocabulary does beside its products, which are cuBLASLt's.
+
+#include "src/cuda/kernels/sequences/vocabulary_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "tests/src/ops/kernel_runner.h"
+
+namespace spillway::cuda {
+namespace {
+
+constexpr std::size_t kJudgedRows = 5;
+constexpr std::size_t kVocabularySize = 37;  // more than a warp has lanes
+constexpr std::size_t kRowStride = 40;
+// Of exponentials and quotients of numbers around 1.
+constexpr double kRowTolerance = 2e-6;
+
+const std::vector<std::int32_t> kRowLabels{3, -1, 36, 0, 17};
+
+// Of a row, by the definition in double.
+struct Judged {
+  double loss = 0;
+  double correct = 0;
+  Values slopes = Values(kVocabularySize, 0.0);
+};
+
+Judged judged_row(std::span<const double> logits, std::int32_t label, double share) {
+  Judged row;
+  if (label < 0) return row;
+  double sum = 0;
+  for (const double logit : logits) sum += std::exp(logit);
+  for (std::size_t v = 0; v < kVocabularySize; ++v)
+    row.slopes[v] = share * std::exp(logits[v]) / sum;
+  const auto truth = static_cast<std::size_t>(label);
+  row.slopes[truth] -= share;
+  row.loss = std::log(sum) - logits[truth];
+  row.correct = std::ranges::max_element(logits) - logits.begin() == label ? 1 : 0;
+  return row;
+}
+
+class VocabularyRows : public KernelRunner {
+ protected:
+  // The logits' padding is what no kernel may read: NaN.
+  VocabularyRows() {
+    for (std::size_t n = 0; n < kJudgedRows; ++n) {
+      for (std::size_t v = 0; v < kRowStride; ++v) {
+        stored_.push_back(v < kVocabularySize ? static_cast<float>(drawn_[n * kVocabularySize + v])
+                                              : std::numeric_limits<float>::quiet_NaN());
+      }
+    }
+    // One is right.
+    stored_[17 + 4 * kRowStride] = 2;
+    drawn_[17 + 4 * kVocabularySize] = 2;
+  }
+
+  // Of row `n`, with the biases where there are some.
+  [[nodiscard]] Values logits(std::size_t n, bool with_bias) const {
+    Values row{drawn_.begin() + static_cast<std::ptrdiff_t>(n * kVocabularySize),
+               drawn_.begin() + static_cast<std::ptrdiff_t>((n + 1) * kVocabularySize)};
+    for (std::size_t v = 0; with_bias && v < kVocabularySize; ++v) row[v] += biases_[v];
+    return row;
+  }
+  // Of each row and its padding, which is zero.
+  static Values slopes_in(const Block& block) {
+    Values slopes;
+    if (is_bf16()) {
+      for (const Bfloat16 slope : block.numbers<Bfloat16>()) {
+        slopes.push_back(static_cast<double>(to_float(slope)));
+      }
+    } else {
+      for (const float slope : block.numbers<float>()) {
+        slopes.push_back(static_cast<double>(slope));
+      }
+    }
+    return slopes;
+  }
+  static LogitRows rows_in(Block& logits, const float* bias) {
+    return {.logits = reinterpret_cast<float*>(logits.device.data()),
+            .rows = kJudgedRows,
+            .vocabulary = kVocabularySize,
+            .stride = kRowStride,
+            .bias = bias};
+  }
+  static float* floats_in(Block& block) { return reinterpret_cast<float*>(block.device.data()); }
+  static const std::int32_t* labels_in(Block& block) {
+    return reinterpret_cast<const std::int32_t*>(block.device.data());
+  }
+
+  Values drawn_ = host::random_values(kJudgedRows * kVocabularySize, 1);
+  Values biases_ = host::random_values(kVocabularySize, 2);
+  std::vector<float> stored_;
+};
+
+TEST_F(VocabularyRows, CountForAnEqualShareOfTheirBatchOrTheStep) {
+  Block labels = numbers(kRowLabels);
+  Block share = numbers(std::vector<float>{0});
+  for (const std::uint64_t whole : {0, 7}) {
+    Block of_step = numbers(std::vector<std::uint64_t>{whole});
+    vocabulary_share(machine(), labels_in(labels), kJudgedRows,
+                     reinterpret_cast<const std::uint64_t*>(of_step.device.data()),
+                     floats_in(share));
+    EXPECT_EQ(share.numbers<float>().front(), whole == 0 ? 1.F / 4 : 1.F / 7);
+  }
+}
+
+// With floats, the slopes are written over the logits.
+TEST_F(VocabularyRows, AreJudgedAndGiveTheirSlopes) {
+  for (const bool has_bias : {false, true}) {
+    Block logits = numbers(stored_);
+    Block bias = numbers(host::to_floats(biases_));
+    Block labels = numbers(kRowLabels);
+    Block share = numbers(std::vector<float>{0.25F});
+    Block losses = bytes(um::Bytes{kJudgedRows * sizeof(TokenLoss)});
+    Block halves = bytes(um::Bytes{kJudgedRows * kRowStride * sizeof(Bfloat16)});
+    Block& slopes = is_bf16() ? halves : logits;
+    judge_rows(machine(), rows_in(logits, has_bias ? floats_in(bias) : nullptr), labels_in(labels),
+               floats_in(share), reinterpret_cast<TokenLoss*>(losses.device.data()),
+               slopes.device.data());
+    Values wanted_losses;
+    Values wanted_slopes;
+    for (std::size_t n = 0; n < kJudgedRows; ++n) {
+      const Judged row = judged_row(this->logits(n, has_bias), kRowLabels[n], 0.25);
+      wanted_losses.insert(wanted_losses.end(), {row.loss, row.correct});
+      wanted_slopes.insert(wanted_slopes.end(), row.slopes.begin(), row.slopes.end());
+      wanted_slopes.resize((n + 1) * kRowStride);
+    }
+    const std::vector<float> judged = losses.numbers<float>();
+    host::expect_near({judged.begin(), judged.end()}, wanted_losses, kRowTolerance);
+    expect_within(slopes_in(slopes), wanted_slopes, kRowTolerance);
+  }
+}
+
+TEST_F(VocabularyRows, AreOnlyJudgedAtEvaluation) {
+  Block logits = numbers(stored_);
+  Block labels = numbers(kRowLabels);
+  Block losses = bytes(um::Bytes{kJudgedRows * sizeof(TokenLoss)});
+  const std::vector<std::byte> before = logits.bytes();
+  judge_rows(machine(), rows_in(logits, nullptr), labels_in(labels), nullptr,
+             reinterpret_cast<TokenLoss*>(losses.device.data()), nullptr);
+  EXPECT_EQ(logits.bytes(), before);
+  const Judged last = judged_row(this->logits(4, false), 17, 1);
+  EXPECT_EQ(last.correct, 1);
+  EXPECT_NEAR(static_cast<double>(losses.numbers<float>()[8]), last.loss, kRowTolerance);
+  EXPECT_EQ(losses.numbers<float>()[9], 1.F);
+}
+
+TEST_F(VocabularyRows, OfALabelThatIsNoTokenGiveNoNumber) {
+  Block logits = numbers(stored_);
+  Block labels = numbers(std::vector<std::int32_t>{37, 0, 0, 0, 0});
+  Block losses = bytes(um::Bytes{kJudgedRows * sizeof(TokenLoss)});
+  judge_rows(machine(), rows_in(logits, nullptr), labels_in(labels), nullptr,
+             reinterpret_cast<TokenLoss*>(losses.device.data()), nullptr);
+  EXPECT_TRUE(std::isnan(losses.numbers<float>()[0]));
+  EXPECT_FALSE(std::isnan(losses.numbers<float>()[2]));
+}
+
+// The gradients of the biases: chunk after chunk is added.
+TEST_F(VocabularyRows, AreAddedUpByColumn) {
+  const Values numbers_of_rows = random_values(kJudgedRows * kRowStride, 3);
+  Block slopes = bytes(um::Bytes{kJudgedRows * kRowStride * (is_bf16() ? 2 : 4)});
+  std::vector<float> floats = host::to_floats(numbers_of_rows);
+  std::vector<Bfloat16> narrow;
+  for (const float number : floats) narrow.push_back(to_bfloat16(number));
+  slopes.device.write(is_bf16() ? std::as_bytes(std::span{narrow})
+                                : std::as_bytes(std::span{floats}));
+  Block sums = numbers(std::vector<float>(kRowStride, 123));
+  Block unread = numbers(stored_);
+  for (const bool adds : {false, true}) {
+    sum_columns(machine(), rows_in(unread, nullptr), slopes.device.data(), floats_in(sums), adds);
+    Values wanted(kRowStride, 0.0);
+    for (std::size_t i = 0; i < numbers_of_rows.size(); ++i) {
+      wanted[i % kRowStride] += numbers_of_rows[i] * (adds ? 2 : 1);
+    }
+    const std::vector<float> made = sums.numbers<float>();
+    host::expect_near({made.begin(), made.end()}, wanted, kRowTolerance);
+  }
+}
+
+TEST_F(VocabularyRows, AddUpToAResult) {
+  std::vector<float> judged;
+  for (int i = 0; i < 300; ++i) {
+    judged.insert(judged.end(), {static_cast<float>(i), i % 3 == 0 ? 1.F : 0.F});
+  }
+  Block losses = numbers(judged);
+  Block share = numbers(std::vector<float>{0.5F});
+  Block result = numbers(std::vector<float>{123, 123});
+  const auto* const of_tokens = reinterpret_cast<const TokenLoss*>(losses.device.data());
+  write_vocabulary_result(machine(), of_tokens, 300, floats_in(share), floats_in(result));
+  EXPECT_EQ(result.numbers<float>(), (std::vector<float>{299 * 300 / 4, 100}));
+  write_vocabulary_result(machine(), of_tokens, 300, nullptr, floats_in(result));
+  EXPECT_EQ(result.numbers<float>(), (std::vector<float>{299 * 300 / 2, 100}));
+}
+
+}  // namespace
+}  // namespace spillway::cuda
