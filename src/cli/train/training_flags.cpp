@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "nets/text/network_file.h"
 #include "src/cli/flags/complaint.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/data/open_dataset.h"
@@ -157,7 +158,8 @@ void TrainingFlags::restore_settings(const CLI::App& command) {
 }
 
 void TrainingFlags::restore_dropout(std::optional<float> kept) {
-  if (!kept) return;
+  // A file says its own, which may have been changed since.
+  if (!kept || nets::is_network_file(workload.net)) return;
   if (workload.dropout.value_or(*kept) != *kept) {
     throw um::Error{"the checkpoint in " + checkpoint.folder + " is of a training with --dropout " +
                     fmt::format("{}", *kept) + ", which cannot change; leave out --dropout"};

@@ -67,7 +67,8 @@ TEST_F(GradientNorm, OfWhatIsNoNumberLeavesNone) {
   EXPECT_TRUE(std::isnan(number_of(squares)));
   Block whole = parameters(spec(), host::random_values(element_count(spec()), 5));
   run(ClipGradient{.parameters = spec(), .largest_norm = 1}, {&squares, &whole, &whole});
-  const std::vector<float> numbers = whole.numbers<float>();
+  std::vector<float> numbers = whole.numbers<float>();
+  numbers.resize(element_count(spec()));  // in bfloat16, a copy lies behind, which updates make
   EXPECT_TRUE(std::ranges::all_of(numbers, [](float number) { return std::isnan(number); }));
 }
 
