@@ -12,7 +12,7 @@
 namespace spillway::host {
 
 /// The part of oneDNN that this backend uses, the same for versions 2.6 and 3: all that differs
-/// between them is in onednn.cpp. Scratchpads are always the caller's.
+/// between them is in onednn_primitives.cpp. Scratchpads are always the caller's.
 
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;

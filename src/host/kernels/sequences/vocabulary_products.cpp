@@ -7,8 +7,6 @@ namespace spillway::host {
 namespace {
 
 constexpr um::Bytes kAlignment{64};
-// Logits that are there at once take about so much memory.
-constexpr std::size_t kChunkBytes = 48ULL << 20U;
 
 um::Bytes aligned_bytes(const Layout& layout, std::initializer_list<std::size_t> sizes) {
   return um::round_up(um::Bytes{layout.dense_desc(sizes).get_size()}, kAlignment);
@@ -26,8 +24,7 @@ void run_product(Call& call, std::byte* a, std::byte* b, std::byte* c, std::byte
 LogitChunks::LogitChunks(const Layout& layout, const VocabularyGeometry& geometry)
     : rows{layout, geometry.x}, vocabulary{geometry.vocabulary} {
   constexpr std::size_t kLeast = 16;
-  const std::size_t most =
-      std::max(kChunkBytes / layout.dense_desc({vocabulary}).get_size(), kLeast);
+  const std::size_t most = std::max(kVocabularyChunk / vocabulary, kLeast);
   const std::size_t count = (rows.count + most - 1) / most;
   each = (rows.count + count - 1) / count;
 }
