@@ -72,7 +72,7 @@ um::Bytes scratchpad_bytes(const dnnl::primitive_desc_base& primitive) {
   return um::Bytes{primitive.scratchpad_desc().get_size()};
 }
 
-Call::Call(const engine& engine, dnnl::primitive primitive,
+Call::Call(const dnnl::engine& engine, dnnl::primitive primitive,
            std::initializer_list<std::pair<int, Desc>> arguments)
     : primitive_{std::move(primitive)}, stream_{engine} {
   for (const auto& [number, desc] : arguments) {

@@ -70,7 +70,7 @@ class VocabularyRows : public KernelRunner {
     Values slopes;
     if (is_bf16()) {
       for (const Bfloat16 slope : block.numbers<Bfloat16>()) {
-        slopes.push_back(static_cast<double>(to_float(slope)));
+        slopes.push_back(static_cast<double>(float{slope}));
       }
     } else {
       for (const float slope : block.numbers<float>()) {
@@ -165,7 +165,7 @@ TEST_F(VocabularyRows, AreAddedUpByColumn) {
   Block slopes = bytes(um::Bytes{kJudgedRows * kRowStride * (is_bf16() ? 2 : 4)});
   std::vector<float> floats = host::to_floats(numbers_of_rows);
   std::vector<Bfloat16> narrow;
-  for (const float number : floats) narrow.push_back(to_bfloat16(number));
+  for (const float number : floats) narrow.emplace_back(number);
   slopes.device.write(is_bf16() ? std::as_bytes(std::span{narrow})
                                 : std::as_bytes(std::span{floats}));
   Block sums = numbers(std::vector<float>(kRowStride, 123));
