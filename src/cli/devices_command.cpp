@@ -49,7 +49,7 @@ um::Capability bf16_capability() {
     case host::Bf16Support::kNone:
       break;
   }
-  return {.name = "bf16", .available = false, .comment = "the processor has no AVX-512"};
+  return {.name = "bf16", .available = false, .comment = "oneDNN has no AVX-512 here"};
 }
 
 // Also where it can have no kernels, which is what the user looks for then.

@@ -84,7 +84,9 @@ HostBackend::HostBackend(std::size_t threads, Precision precision)
                     " threads asked for: unset OMP_THREAD_LIMIT, or ask for fewer threads"};
   }
   if (precision == Precision::kBf16 && bf16_support() == Bf16Support::kNone) {
-    throw um::Error{"the host's kernels have bf16 on processors with AVX-512 alone; use fp32"};
+    throw um::Error{
+        "the host's kernels have bf16 on processors with AVX-512 alone; use "
+        "--precision fp32"};
   }
 }
 
@@ -133,6 +135,12 @@ std::vector<AlgorithmInfo> HostBackend::algorithms(const Operation& operation) c
         }
       },
       operation);
+}
+
+um::Bytes HostBackend::traffic(const Operation& operation) const {
+  const um::Bytes floats = SizeModel::traffic(operation);
+  const bool is_halved = machine_.layout.is_bf16() && !is_of_parameters(operation);
+  return is_halved ? um::Bytes{floats.count() / 2} : floats;
 }
 
 std::string HostBackend::description() const {

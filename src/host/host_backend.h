@@ -35,6 +35,7 @@ class HostBackend final : public Backend {
                                                const ParameterPart& part) const override;
   [[nodiscard]] um::Bytes saved_bytes(const Operation& operation) const override;
   [[nodiscard]] std::vector<AlgorithmInfo> algorithms(const Operation& operation) const override;
+  [[nodiscard]] um::Bytes traffic(const Operation& operation) const override;
   [[nodiscard]] FarUpdateSupport far_update_support() const override {
     return FarUpdateSupport::kAutomatic;
   }
@@ -54,7 +55,7 @@ class HostBackend final : public Backend {
   Machine machine_;
 };
 
-/// How this processor multiplies bfloat16.
+/// How oneDNN multiplies bfloat16 on this processor.
 enum class Bf16Support : std::uint8_t { kNone, kEmulated, kNative };
 [[nodiscard]] Bf16Support bf16_support();
 

@@ -39,6 +39,15 @@ using Operation =
   return std::visit([](const auto& op) { return op.cost(); }, operation);
 }
 
+/// Whether it is about parameters alone, which are floats in every precision.
+[[nodiscard]] inline bool is_of_parameters(const Operation& operation) {
+  return std::holds_alternative<SgdUpdate>(operation) ||
+         std::holds_alternative<AdamUpdate>(operation) ||
+         std::holds_alternative<AccumulateGradients>(operation) ||
+         std::holds_alternative<AddSquares>(operation) ||
+         std::holds_alternative<ClipGradient>(operation);
+}
+
 /// Whether it changes parameters.
 [[nodiscard]] inline bool is_update(const Operation& operation) {
   return std::holds_alternative<SgdUpdate>(operation) ||

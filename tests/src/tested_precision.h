@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "src/ops/bfloat16.h"
 #include "src/ops/precision.h"
 #include "tests/src/host/kernel_runner.h"
 

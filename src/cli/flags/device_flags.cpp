@@ -109,7 +109,8 @@ void DeviceFlags::add_precision_to(CLI::App& app) {
   app.add_option(
          "--precision", precision,
          "fp32 (on a GPU without tensor cores, slow), tf32 (on a GPU), or bf16 (activations in "
-         "bf16, parameters in fp32; on the host with AVX-512 BF16)")
+         "bf16, parameters in fp32; on the host with AVX-512, and without its BF16 instructions "
+         "only with --emulate-bf16)")
       ->check(check_precision)
       ->capture_default_str()
       ->group(kDevice);
@@ -153,16 +154,21 @@ void DeviceFlags::expect_host_precision() const {
     throw um::Error{
         "the host computes in fp32 and bf16, not in tf32; use one of these, or --device cuda"};
   }
-  if (precision == "bf16" && !emulates_bf16 &&
-      host::bf16_support() == host::Bf16Support::kEmulated) {
-    throw um::Error{
-        "this processor has no instructions for bf16 (AVX-512 BF16), so that it would be slower "
-        "than fp32; use --precision fp32, or --emulate-bf16 all the same"};
-  }
+  if (emulates_bf16 && precision != "bf16")
+    throw um::Error{"--emulate-bf16 is for --precision bf16"};
+}
+
+void DeviceFlags::expect_bf16_instructions() const {
+  if (precision != "bf16" || emulates_bf16) return;
+  if (host::bf16_support() != host::Bf16Support::kEmulated) return;
+  throw um::Error{
+      "this processor has no instructions for bf16 (AVX-512 BF16), so that it would be slower "
+      "than fp32; use --precision fp32, or --emulate-bf16 all the same"};
 }
 
 ExecutionContext DeviceFlags::open_host() const {
   expect_host_precision();
+  expect_bf16_instructions();
   if (shares_gpu) throw um::Error{"--shared-gpu is for --device cuda"};
   warn_of_too_many_threads();
   return host::open_context(std::make_unique<um::HostDevice>(), thread_count(), deterministic,
@@ -177,6 +183,7 @@ void DeviceFlags::warn_of_too_many_threads() const {
 }
 
 ExecutionContext DeviceFlags::open_cuda() const {
+  if (emulates_bf16) throw um::Error{"--emulate-bf16 is for --device host"};
   return load_cuda_side().open({.ordinal = ordinal_of(device).value_or(0),
                                 .precision = chosen_precision(),
                                 .deterministic = deterministic,

@@ -54,6 +54,7 @@ struct DeviceFlags {
   void add_kernels_to(CLI::App& app);
   void add_sharing_to(CLI::App& app);
   void expect_host_precision() const;
+  void expect_bf16_instructions() const;
   void warn_of_too_many_threads() const;
   [[nodiscard]] ExecutionContext open_host() const;
   [[nodiscard]] ExecutionContext open_cuda() const;

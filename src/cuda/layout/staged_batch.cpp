@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "src/ops/bfloat16.h"
+#include "src/ops/precision.h"
 #include "um/error.h"
 
 namespace spillway::cuda {

@@ -1,8 +1,9 @@
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "src/host/kernels/kernels.h"
-#include "src/host/kernels/masked_floats.h"
+#include "src/host/kernels/masked_numbers.h"
 
 namespace spillway::host {
 namespace {
@@ -20,7 +21,7 @@ Desc numbers_of(const Machine& machine, const Op& op) {
 
 std::uint8_t* mask_at(std::byte* operand) { return reinterpret_cast<std::uint8_t*>(operand); }
 
-// Calls body(byte of the mask, its first float, how many it has) for all of `count` floats: always
+// Calls body(byte of the mask, its first number, how many it has) for all `count` numbers: always
 // with kBits, known to the compiler, but for the last.
 template <class Body>
 void for_each_byte(std::size_t count, const Body& body) {
@@ -74,6 +75,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const ReluBackward& 
 
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluForward& op) {
   const auto pd = eltwise_forward(machine.engine, function_of(op), numbers_of(machine, op));
+  um::expects(scratchpad_bytes(pd) == um::Bytes{}, "element-wise kernels need no workspace");
   Call own{machine.engine,
            dnnl::eltwise_forward(pd),
            {{DNNL_ARG_SRC, pd.src_desc()}, {DNNL_ARG_DST, pd.dst_desc()}}};
@@ -86,6 +88,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const GeluBackward& 
   const Desc x = numbers_of(machine, op);
   const auto pd = eltwise_backward(machine.engine, function_of(op), x,
                                    eltwise_forward(machine.engine, function_of(op), x));
+  um::expects(scratchpad_bytes(pd) == um::Bytes{}, "element-wise kernels need no workspace");
   Call own{machine.engine,
            dnnl::eltwise_backward(pd),
            {{DNNL_ARG_SRC, pd.src_desc()},
@@ -109,15 +112,13 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AddForward& op
       for_each_byte(count, [=](std::size_t byte, std::size_t first, std::size_t lanes) {
         mask[byte] = add_rectified(a + first, b + first, y + first, lanes);
       });
-    } else if (op.relu) {
+      return;
+    }
+    const float least = op.relu ? 0.F : -std::numeric_limits<float>::infinity();
 #pragma omp parallel for simd schedule(static)
-      for (std::size_t i = 0; i < count; ++i) {
-        const float sum = a[i] + b[i];
-        y[i] = sum < 0.F ? 0.F : sum;
-      }
-    } else {
-#pragma omp parallel for simd schedule(static)
-      for (std::size_t i = 0; i < count; ++i) y[i] = a[i] + b[i];
+    for (std::size_t i = 0; i < count; ++i) {
+      const float sum = a[i] + b[i];
+      y[i] = sum < least ? least : sum;
     }
   });
 }

@@ -7,11 +7,12 @@ namespace {
 
 // Kernels of oneDNN leave the upper parts of the calling thread's vector registers in use. Each
 // instruction of code that knows only the lower ones, as our loops do, then waits for those parts:
-// on one machine such loops took four times as long.
-void release_upper_registers() {
+// on one machine such loops took four times as long. No compiler may have numbers in those parts
+// across the call.
+[[gnu::noinline]] void release_upper_registers() {
 #ifdef __x86_64__
-  static const bool kHasThem = has_instructions(dnnl::cpu_isa::avx);
-  if (kHasThem) __asm__ volatile("vzeroupper" ::: "memory");
+  static const bool has_them = has_instructions(dnnl::cpu_isa::avx);
+  if (has_them) __asm__ volatile("vzeroupper" ::: "memory");
 #endif
 }
 

@@ -189,6 +189,7 @@ TEST(BadInput, SaysWhatCannotBe) {
                       {"--image-size 1", {"pool1", "--image-size"}},
                       {"--device cuda:999", {"CUDA cannot be used: "}},
                       {"--device host --precision tf32", {"the host computes in fp32 and bf16"}},
+                      {"--device host --emulate-bf16", {"--precision bf16"}},
                       {"--device host --shared-gpu", {"--device cuda"}},
                       {"--device host --oversubscribe", {"--device cuda"}},
                       {"--device host --graph off", {"--device cuda"}},

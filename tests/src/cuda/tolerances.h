@@ -17,8 +17,8 @@ using test::Values;
 
 inline constexpr bool kIsCuda = true;
 
-/// Likewise, where `tolerance` covers the float arithmetic of the host: twice that here, as powers
-/// and exponentials err by more on a device.
+/// As expect_within(), where `tolerance` covers the float arithmetic of the host: twice that here,
+/// as powers and exponentials err by more on a device.
 inline void expect_near(const Values& actual, const Values& expected, double tolerance) {
   expect_within(actual, expected, 2 * tolerance);
 }

@@ -25,6 +25,21 @@ TEST(HostBackend, SizesTensorsWithTheirPadding) {
   EXPECT_EQ(backend.tensor_bytes({2, {3, 5, 5}}), float_bytes(150));
 }
 
+// Activations take half, parameters, of which there are no copies, as much as in fp32.
+TEST(HostBackend, HalvesActivationsInBf16) {
+  if (bf16_support() == Bf16Support::kNone) GTEST_SKIP() << "no bf16 on this processor";
+  const HostBackend fp32{1};
+  const HostBackend bf16{1, Precision::kBf16};
+  const TensorShape x{2, {20, 3, 3}};
+  EXPECT_EQ(bf16.tensor_bytes(x).count() * 2, fp32.tensor_bytes(x).count());
+  EXPECT_EQ(bf16.tensor_bytes({2, nets::tokens(7)}), float_bytes(14));
+  const AddForward sum{.x = x};
+  EXPECT_EQ(bf16.traffic(sum).count() * 2, fp32.traffic(sum).count());
+  const AdamUpdate update{.parameters = LinearParameters{4, {16, 1, 1}, true}, .options = {}};
+  EXPECT_EQ(bf16.traffic(update), fp32.traffic(update));
+  EXPECT_EQ(bf16.parameter_bytes(update.parameters), fp32.parameter_bytes(update.parameters));
+}
+
 TEST(HostBackend, RefusesAlgorithmsItDoesNotHave) {
   const HostBackend backend{1};
   const ReluForward relu{.x = {1, {16, 2, 2}}};

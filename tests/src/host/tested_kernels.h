@@ -28,8 +28,8 @@ inline void expect_near(const host::Values& actual, const host::Values& expected
   test::expect_within(actual, expected, tolerance);
 }
 
-/// The same of what a layer with weights sums. Products of bfloat16 are exact in float, in which
-/// they are summed.
+/// By how much sums of `terms` products of numbers in [-1, 1] may be off, before they are rounded
+/// to the tensor's elements. Products of bfloat16 are exact in float, in which they are summed.
 [[nodiscard]] inline double product_tolerance(std::size_t terms) {
   return host::sum_tolerance(terms);
 }

@@ -29,10 +29,11 @@ SPILLWAY_WIDE void slope_scores(const float* weights, float mean, float* slopes,
 std::size_t backward_room(const Layout& layout, const AttentionGeometry& geometry) {
   constexpr std::size_t kRoom = 3 * AttentionTiles::kTile + AttentionTiles::kQueries;
   const std::size_t rows = 5 * AttentionTiles::kQueries + 2 * geometry.x.image.height;
-  return kRoom + (layout.is_bf16() ? rows * geometry.heads.width(geometry.x) : 0);
+  const std::size_t width = geometry.heads.width(geometry.x);
+  return AttentionTiles::whole_lines(kRoom + (layout.is_bf16() ? rows * width : 0));
 }
 
-// A tensor that attention reads on the way back, or writes.
+// The tensors that attention reads on the way back, and writes.
 template <class T>
 struct BackwardTensors {
   const T* x;

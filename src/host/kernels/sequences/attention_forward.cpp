@@ -35,7 +35,8 @@ SPILLWAY_WIDE float largest_score(const float* numbers, std::size_t count, float
 std::size_t forward_room(const Layout& layout, const AttentionGeometry& geometry) {
   constexpr std::size_t kRoom = 2 * AttentionTiles::kTile + 2 * AttentionTiles::kQueries;
   const std::size_t width = geometry.heads.width(geometry.x);
-  return kRoom + (layout.is_bf16() ? 3 * AttentionTiles::kQueries * width : 0);
+  const std::size_t rows = layout.is_bf16() ? 3 * AttentionTiles::kQueries : 0;
+  return AttentionTiles::whole_lines(kRoom + rows * width);
 }
 
 // One head's output for a stretch of queries, a tile of keys after the other (Dao et al., 2022,

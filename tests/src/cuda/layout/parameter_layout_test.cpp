@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "src/ops/bfloat16.h"
+#include "src/ops/precision.h"
 #include "um/error.h"
 
 namespace spillway::cuda {

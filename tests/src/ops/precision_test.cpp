@@ -1,4 +1,4 @@
-#include "src/ops/bfloat16.h"
+#include "src/ops/precision.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "src/ops/bfloat16.h"
+#include "src/ops/precision.h"
 
 namespace spillway::host {
 
@@ -38,7 +38,7 @@ inline void store_lanes(const Lanes& lanes, float* numbers) {
   _mm_storeu_ps(numbers, lanes.low);
   _mm_storeu_ps(numbers + 4, lanes.high);
 }
-/// Rounded as bfloat16.h has it, in the lower halves.
+/// Rounded as Bfloat16 does, in the lower halves.
 inline __m128i round_lanes(__m128 numbers) {
   const __m128i bits = _mm_castps_si128(numbers);
   const __m128i odd = _mm_and_si128(_mm_srli_epi32(bits, 16), _mm_set1_epi32(1));
