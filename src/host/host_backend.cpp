@@ -23,6 +23,11 @@ constexpr bool kIsTransposedConvolution = std::is_same_v<Op, TransposedConvoluti
                                           std::is_same_v<Op, TransposedConvolutionBackwardData> ||
                                           std::is_same_v<Op, TransposedConvolutionBackwardWeights>;
 
+// Which may have kernels of ours in place of oneDNN's primitive.
+template <class Op>
+constexpr bool kMayBeOurs =
+    kIsTransposedConvolution<Op> || std::is_same_v<Op, ConvolutionBackwardWeights>;
+
 template <class Op>
 constexpr bool kIsLinear =
     std::is_same_v<Op, LinearForward> || std::is_same_v<Op, LinearBackwardData> ||
@@ -42,7 +47,7 @@ std::vector<AlgorithmInfo> convolution_algorithms(const Machine& machine, const 
     if (!weighted) continue;
     AlgorithmInfo& algorithm = algorithms.emplace_back();
     algorithm.name = name;
-    if constexpr (kIsTransposedConvolution<Op>) {
+    if constexpr (kMayBeOurs<Op>) {
       algorithm.workspace = workspace_of(machine, op, *weighted);
     } else {
       algorithm.workspace = workspace_of(machine, *weighted);
@@ -168,7 +173,7 @@ std::unique_ptr<Kernel> HostBackend::prepare(const Operation& operation,
         if constexpr (Op::kRow.has_algorithms) {
           const auto weighted = make_primitive(machine_, op, algorithm_named(algorithm));
           um::expects(weighted.has_value(), "the algorithm is one of algorithms(operation)");
-          if constexpr (kIsTransposedConvolution<Op>) {
+          if constexpr (kMayBeOurs<Op>) {
             return make_kernel(machine_, op, *weighted);
           } else {
             return make_kernel(machine_, *weighted);

@@ -1,4 +1,5 @@
 #include "src/host/kernels/kernels.h"
+#include "src/host/kernels/window_gradient.h"
 
 namespace spillway::host {
 namespace {
@@ -65,6 +66,19 @@ std::optional<WeightedPrimitive> make_primitive(const Machine& machine,
       describe(machine.layout, operation.geometry, algorithm, dnnl::memory::data_type::f32);
   return weighted(machine.layout, operation.geometry, Direction::kBackwardWeights,
                   convolution_backward_weights(machine.engine, gradients, forward));
+}
+
+std::unique_ptr<Kernel> make_kernel(const Machine& machine,
+                                    const ConvolutionBackwardWeights& operation,
+                                    const WeightedPrimitive& weighted) {
+  if (takes_windows(machine, operation, weighted)) return make_window_gradient(machine, operation);
+  return make_kernel(machine, weighted);
+}
+
+um::Bytes workspace_of(const Machine& machine, const ConvolutionBackwardWeights& operation,
+                       const WeightedPrimitive& weighted) {
+  if (takes_windows(machine, operation, weighted)) return window_workspace(operation);
+  return workspace_of(machine, weighted);
 }
 
 }  // namespace spillway::host

@@ -40,6 +40,13 @@ namespace spillway::host {
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const LinearBackwardWeights&,
                                      const WeightedPrimitive&);
 
+/// The gradient of a convolution's weights, by the primitive or by products of windows
+/// (window_gradient.h).
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ConvolutionBackwardWeights&,
+                                                  const WeightedPrimitive&);
+[[nodiscard]] um::Bytes workspace_of(const Machine&, const ConvolutionBackwardWeights&,
+                                     const WeightedPrimitive&);
+
 /// The kernels of a transposed convolution, of the primitive that was made for the operation, or of
 /// loops where that is oneDNN's reference implementation; and the workspaces.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&,

@@ -202,6 +202,9 @@ INSTANTIATE_TEST_SUITE_P(
         {{{1, {3, 9, 8}}, Convolution{10, kThree, kOne, kOne}},
          {{3, {3, 15, 13}}, Convolution{20, nets::square(7), kTwo, kThree, false}},
          {{3, {1, 12, 12}}, Convolution{6, nets::square(5), kOne, kTwo}},
+         {{2, {3, 33, 35}}, Convolution{20, nets::square(16), nets::square(16)}},  // patches
+         {{1, {3, 20, 17}},
+          Convolution{33, nets::square(15), nets::square(5), nets::square(3), false}},
          {{1, {6, 7, 5}}, Convolution{16, kThree, kOne, kOne}},
          {{3, {10, 6, 6}}, Convolution{33, kOne, kOne, kNone, false}},
          {{3, {20, 7, 6}}, Convolution{33, kOne, kTwo}},
