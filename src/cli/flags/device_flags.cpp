@@ -154,8 +154,9 @@ void DeviceFlags::expect_host_precision() const {
     throw um::Error{
         "the host computes in fp32 and bf16, not in tf32; use one of these, or --device cuda"};
   }
-  if (emulates_bf16 && precision != "bf16")
+  if (emulates_bf16 && precision != "bf16") {
     throw um::Error{"--emulate-bf16 is for --precision bf16"};
+  }
 }
 
 void DeviceFlags::expect_bf16_instructions() const {

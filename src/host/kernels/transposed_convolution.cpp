@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
-#include <string_view>
 
+#include "src/host/kernels/channel_strips.h"
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/transposed_loops.h"
 
@@ -10,24 +10,6 @@ namespace {
 
 // Passes of the adjoint, the convolution that makes x of y: forward is its gradient of the data,
 // backward its forward pass.
-
-// The channels of y that lie side by side, once for each pixel of a strip.
-struct Strips {
-  Strips(const Machine& machine, const TensorShape& y)
-      : batch{y.batch},
-        lanes{machine.layout.lanes(y.image)},
-        blocks{machine.layout.padded(y.image.channels) / lanes},
-        pixels{y.image.height * y.image.width} {}
-
-  [[nodiscard]] std::size_t begin(std::size_t image, std::size_t block) const {
-    return (image * blocks + block) * pixels * lanes;
-  }
-
-  std::size_t batch;
-  std::size_t lanes;
-  std::size_t blocks;
-  std::size_t pixels;
-};
 
 // y = y + bias, then with kRelu max(0, y).
 template <bool kRelu, class T>
@@ -48,30 +30,9 @@ void finish(const Strips& strips, const float* bias, T* y) {
   }
 }
 
-// Of each channel of dy. Each sum by one thread, in order.
-template <class T>
-void sum_channels(const Strips& strips, const T* dy, float* sums) {
-  constexpr std::size_t kMaxLanes = 16;
-#pragma omp parallel for schedule(static)
-  for (std::size_t block = 0; block < strips.blocks; ++block) {
-    std::array<double, kMaxLanes> partial{};
-    for (std::size_t n = 0; n < strips.batch; ++n) {
-      const T* const strip = dy + strips.begin(n, block);
-      for (std::size_t pixel = 0; pixel < strips.pixels; ++pixel) {
-        for (std::size_t lane = 0; lane < strips.lanes; ++lane) {
-          partial[lane] += static_cast<double>(float{strip[pixel * strips.lanes + lane]});
-        }
-      }
-    }
-    std::transform(partial.begin(), partial.begin() + static_cast<std::ptrdiff_t>(strips.lanes),
-                   sums + block * strips.lanes, [](double sum) { return static_cast<float>(sum); });
-  }
-}
-
 // Whether oneDNN has nothing better than its reference implementation, and our loops would do.
 bool takes_loops(const TransposedConvolutionGeometry& geometry, const WeightedPrimitive& weighted) {
-  const std::string_view name{weighted.primitive.impl_info_str()};
-  return geometry.groups == 1 && name.starts_with("ref");
+  return geometry.groups == 1 && is_reference(weighted);
 }
 
 template <class Op>
@@ -110,7 +71,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine,
   const std::shared_ptr<Kernel> own = make_kernel(machine, weighted);
   return element_kernel_of(
       machine, operation,
-      [parts = parts_of(machine.layout, g.parameters()), strips = Strips{machine, g.y},
+      [parts = parts_of(machine.layout, g.parameters()), strips = Strips{machine.layout, g.y},
        relu = operation.relu,
        adjoint = own](auto elements, const auto& operands, const auto& arguments) {
         using T = typename decltype(elements)::Type;
@@ -136,7 +97,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine,
   const std::shared_ptr<Kernel> own = make_kernel(machine, weighted);
   return element_kernel_of(
       machine, operation,
-      [parts = parts_of(machine.layout, g.parameters()), strips = Strips{machine, g.y},
+      [parts = parts_of(machine.layout, g.parameters()), strips = Strips{machine.layout, g.y},
        adjoint = own](auto elements, const auto& operands, const auto& arguments) {
         const std::array<std::byte*, 3> swapped{operands.in.dy, operands.in.x,
                                                 operands.out.dparameters};

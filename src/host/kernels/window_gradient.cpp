@@ -1,25 +1,17 @@
 #include "src/host/kernels/window_gradient.h"
 
-#include <array>
-#include <string_view>
-
+#include "src/host/kernels/channel_strips.h"
 #include "src/host/layout/onednn.h"
 #include "src/host/layout/parameter_layout.h"
 
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kMostLanes = 16;
-
 // The windows of an image as rows of a matrix, one for each pixel of y: a row has the channels of
 // each place under the kernel, as blocks of weights of dense images have them.
 struct Windows {
   Windows(const Layout& layout, const ConvolutionGeometry& op)
-      : g{op},
-        pixels{op.y.image.height * op.y.image.width},
-        row{op.kernel.height * op.kernel.width * op.x.image.channels},
-        lanes{layout.lanes(op.y.image)},
-        blocks{layout.padded(op.y.image.channels) / lanes} {}
+      : g{op}, row{op.kernel.height * op.kernel.width * op.x.image.channels}, y{layout, op.y} {}
 
   // A place of x, or zero outside.
   [[nodiscard]] float at(const float* image, std::size_t channel, std::size_t h,
@@ -44,27 +36,9 @@ struct Windows {
   }
 
   ConvolutionGeometry g;
-  std::size_t pixels;  // of an image of y
-  std::size_t row;     // numbers of a window
-  std::size_t lanes;   // of y
-  std::size_t blocks;
+  std::size_t row;  // numbers of a window
+  Strips y;         // of a tensor like y
 };
-
-// Of each channel of a block of dy, over all images.
-void sum_lanes_of(const Windows& windows, const float* dy, std::size_t block, float* sums) {
-  std::array<double, kMostLanes> partial{};
-  for (std::size_t n = 0; n < windows.g.y.batch; ++n) {
-    const float* const strip = dy + (n * windows.blocks + block) * windows.pixels * windows.lanes;
-    for (std::size_t p = 0; p < windows.pixels; ++p) {
-      for (std::size_t lane = 0; lane < windows.lanes; ++lane) {
-        partial.at(lane) += static_cast<double>(strip[p * windows.lanes + lane]);
-      }
-    }
-  }
-  for (std::size_t lane = 0; lane < windows.lanes; ++lane) {
-    sums[lane] = static_cast<float>(partial.at(lane));
-  }
-}
 
 }  // namespace
 
@@ -73,8 +47,7 @@ bool takes_windows(const Machine& machine, const ConvolutionBackwardWeights& ope
   const ConvolutionGeometry& g = operation.geometry;
   const Layout& layout = machine.layout;
   return g.groups == 1 && !layout.is_bf16() && layout.is_dense(g.x.image.channels) &&
-         !layout.is_dense(g.y.image.channels) &&
-         std::string_view{weighted.primitive.impl_info_str()}.starts_with("ref");
+         !layout.is_dense(g.y.image.channels) && is_reference(weighted);
 }
 
 std::unique_ptr<Kernel> make_window_gradient(const Machine& machine,
@@ -88,7 +61,7 @@ std::unique_ptr<Kernel> make_window_gradient(const Machine& machine,
     float* const gradient = floats(operands.out.dparameters);
     float* const rows = floats(arguments.workspace);
     const std::size_t batch = windows.g.x.batch;
-    const std::size_t pixels = windows.pixels;
+    const std::size_t pixels = windows.y.pixels;
     const std::size_t image = windows.g.x.image.elements();
 #pragma omp parallel for schedule(static)
     for (std::size_t i = 0; i < batch * pixels; ++i) {
@@ -97,22 +70,19 @@ std::unique_ptr<Kernel> make_window_gradient(const Machine& machine,
     zero_gaps(parts, gradient);
     bool had_memory = true;
 #pragma omp parallel for schedule(static) reduction(&& : had_memory)
-    for (std::size_t block = 0; block < windows.blocks; ++block) {
-      float* const weights = gradient + block * windows.row * windows.lanes;
+    for (std::size_t block = 0; block < windows.y.blocks; ++block) {
+      float* const weights = gradient + block * windows.row * windows.y.lanes;
       for (std::size_t n = 0; n < batch; ++n) {
         const Matrix of_image{
             .numbers = rows + n * pixels * windows.row, .stride = windows.row, .transposed = true};
-        const Matrix slopes{.numbers = dy + (n * windows.blocks + block) * pixels * windows.lanes,
-                            .stride = windows.lanes};
-        had_memory = multiply({.rows = windows.row, .columns = windows.lanes, .inner = pixels},
-                              of_image, slopes, weights, windows.lanes, 1.F, n > 0) &&
+        const Matrix slopes{.numbers = dy + windows.y.begin(n, block), .stride = windows.y.lanes};
+        had_memory = multiply({.rows = windows.row, .columns = windows.y.lanes, .inner = pixels},
+                              of_image, slopes, weights, windows.y.lanes, 1.F, n > 0) &&
                      had_memory;
-      }
-      if (parts.second > 0) {
-        sum_lanes_of(windows, dy, block, gradient + parts.second_begin + block * windows.lanes);
       }
     }
     expect_products(had_memory);
+    if (parts.second > 0) sum_channels(windows.y, dy, gradient + parts.second_begin);
   };
   return kernel_of(machine, operation, differentiate);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 namespace spillway::host {
 namespace {
@@ -145,6 +146,10 @@ class WeightedKernel final : public HostKernel {
 };
 
 }  // namespace
+
+bool is_reference(const WeightedPrimitive& weighted) {
+  return std::string_view{weighted.primitive.impl_info_str()}.starts_with("ref");
+}
 
 um::Bytes workspace_of(const Machine& machine, const WeightedPrimitive& weighted) {
   um::Bytes scratchpad = scratchpad_bytes(weighted.primitive);

@@ -19,6 +19,10 @@ struct WeightedPrimitive {
   ParameterParts parts;
 };
 
+/// Whether oneDNN has nothing better than its reference implementation, which is hundreds of times
+/// slower than its others.
+[[nodiscard]] bool is_reference(const WeightedPrimitive& weighted);
+
 /// Room for the weights in the primitive's own format, where that is not the block's, and the
 /// scratchpad.
 [[nodiscard]] um::Bytes workspace_of(const Machine& machine, const WeightedPrimitive& weighted);
