@@ -77,7 +77,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine,
 
 um::Bytes workspace_of(const Machine& machine, const ConvolutionBackwardWeights& operation,
                        const WeightedPrimitive& weighted) {
-  if (takes_windows(machine, operation, weighted)) return window_workspace(operation);
+  if (takes_windows(machine, operation, weighted)) return window_workspace(machine, operation);
   return workspace_of(machine, weighted);
 }
 

@@ -1,11 +1,17 @@
 #include "src/host/kernels/window_gradient.h"
 
+#include <algorithm>
+
 #include "src/host/kernels/channel_strips.h"
 #include "src/host/layout/onednn.h"
 #include "src/host/layout/parameter_layout.h"
 
 namespace spillway::host {
 namespace {
+
+// So many numbers of windows at a time: one image of 14x14 patches of 16x16 fits, and the workspace
+// stays small beside the activations of large images under small kernels.
+constexpr std::size_t kWindowNumbers = std::size_t{1} << 18;
 
 // The windows of an image as rows of a matrix, one for each pixel of y: a row has the channels of
 // each place under the kernel, as blocks of weights of dense images have them.
@@ -35,10 +41,54 @@ struct Windows {
     }
   }
 
+  [[nodiscard]] std::size_t pixels_at_once() const {
+    return std::clamp(kWindowNumbers / row, std::size_t{1}, y.pixels);
+  }
+
   ConvolutionGeometry g;
   std::size_t row;  // numbers of a window
   Strips y;         // of a tensor like y
 };
+
+// What the products read and write.
+struct WindowNumbers {
+  const float* x;
+  const float* dy;
+  float* rows;  // the workspace
+  float* gradient;
+};
+
+// Pixels of one image.
+struct PixelRange {
+  std::size_t image;
+  std::size_t first;
+  std::size_t count;
+};
+
+// Copies the windows of `pixels` to `rows`, and adds their products with dy to `gradient`, or
+// begins it. Returns whether there was memory for the products.
+bool add_windows(const Windows& windows, const PixelRange& pixels, const WindowNumbers& numbers,
+                 bool begins) {
+  const float* const image = numbers.x + pixels.image * windows.g.x.image.elements();
+#pragma omp parallel for schedule(static)
+  for (std::size_t i = 0; i < pixels.count; ++i) {
+    windows.copy(image, pixels.first + i, numbers.rows + i * windows.row);
+  }
+  const std::size_t lanes = windows.y.lanes;
+  bool had_memory = true;
+#pragma omp parallel for schedule(static) reduction(&& : had_memory)
+  for (std::size_t block = 0; block < windows.y.blocks; ++block) {
+    const Matrix of_windows{.numbers = numbers.rows, .stride = windows.row, .transposed = true};
+    const Matrix slopes{
+        .numbers = numbers.dy + windows.y.begin(pixels.image, block) + pixels.first * lanes,
+        .stride = lanes};
+    had_memory =
+        multiply({.rows = windows.row, .columns = lanes, .inner = pixels.count}, of_windows, slopes,
+                 numbers.gradient + block * windows.row * lanes, lanes, 1.F, !begins) &&
+        had_memory;
+  }
+  return had_memory;
+}
 
 }  // namespace
 
@@ -56,41 +106,26 @@ std::unique_ptr<Kernel> make_window_gradient(const Machine& machine,
   const ParameterParts of_block = parts_of(machine.layout, operation.geometry.parameters());
   const auto differentiate = [windows = own, parts = of_block](const auto& operands,
                                                                const auto& arguments) {
-    const float* const x = floats(operands.in.x);
-    const float* const dy = floats(operands.in.dy);
-    float* const gradient = floats(operands.out.dparameters);
-    float* const rows = floats(arguments.workspace);
-    const std::size_t batch = windows.g.x.batch;
-    const std::size_t pixels = windows.y.pixels;
-    const std::size_t image = windows.g.x.image.elements();
-#pragma omp parallel for schedule(static)
-    for (std::size_t i = 0; i < batch * pixels; ++i) {
-      windows.copy(x + i / pixels * image, i % pixels, rows + i * windows.row);
-    }
-    zero_gaps(parts, gradient);
+    const WindowNumbers numbers{floats(operands.in.x), floats(operands.in.dy),
+                                floats(arguments.workspace), floats(operands.out.dparameters)};
+    zero_gaps(parts, numbers.gradient);
     bool had_memory = true;
-#pragma omp parallel for schedule(static) reduction(&& : had_memory)
-    for (std::size_t block = 0; block < windows.y.blocks; ++block) {
-      float* const weights = gradient + block * windows.row * windows.y.lanes;
-      for (std::size_t n = 0; n < batch; ++n) {
-        const Matrix of_image{
-            .numbers = rows + n * pixels * windows.row, .stride = windows.row, .transposed = true};
-        const Matrix slopes{.numbers = dy + windows.y.begin(n, block), .stride = windows.y.lanes};
-        had_memory = multiply({.rows = windows.row, .columns = windows.y.lanes, .inner = pixels},
-                              of_image, slopes, weights, windows.y.lanes, 1.F, n > 0) &&
-                     had_memory;
+    for (std::size_t n = 0; n < windows.g.x.batch; ++n) {
+      for (std::size_t first = 0; first < windows.y.pixels; first += windows.pixels_at_once()) {
+        const std::size_t count = std::min(windows.pixels_at_once(), windows.y.pixels - first);
+        had_memory = add_windows(windows, {n, first, count}, numbers, n + first == 0) && had_memory;
       }
     }
     expect_products(had_memory);
-    if (parts.second > 0) sum_channels(windows.y, dy, gradient + parts.second_begin);
+    if (parts.second == 0) return;
+    sum_channels(windows.y, numbers.dy, numbers.gradient + parts.second_begin);
   };
   return kernel_of(machine, operation, differentiate);
 }
 
-um::Bytes window_workspace(const ConvolutionBackwardWeights& operation) {
-  const ConvolutionGeometry& g = operation.geometry;
-  return float_bytes(g.y.batch * g.y.image.height * g.y.image.width * g.kernel.height *
-                     g.kernel.width * g.x.image.channels);
+um::Bytes window_workspace(const Machine& machine, const ConvolutionBackwardWeights& operation) {
+  const Windows windows{machine.layout, operation.geometry};
+  return float_bytes(windows.pixels_at_once() * windows.row);
 }
 
 }  // namespace spillway::host

@@ -15,10 +15,11 @@ namespace spillway::host {
                                  const ConvolutionBackwardWeights& operation,
                                  const WeightedPrimitive& weighted);
 
-/// The gradient as products of the windows of all pixels, which are copied into the workspace, with
-/// dy. Each sum is made by one thread, in the order of the images. Requires: takes_windows().
+/// The gradient as products of the windows of pixels, of which the workspace has room for some,
+/// with dy. Each sum is made by one thread, in the order of the pixels. Requires: takes_windows().
 [[nodiscard]] std::unique_ptr<Kernel> make_window_gradient(
     const Machine& machine, const ConvolutionBackwardWeights& operation);
-[[nodiscard]] um::Bytes window_workspace(const ConvolutionBackwardWeights& operation);
+[[nodiscard]] um::Bytes window_workspace(const Machine& machine,
+                                         const ConvolutionBackwardWeights& operation);
 
 }  // namespace spillway::host

@@ -205,6 +205,7 @@ INSTANTIATE_TEST_SUITE_P(
          {{2, {3, 33, 35}}, Convolution{20, nets::square(16), nets::square(16)}},  // patches
          {{1, {3, 20, 17}},
           Convolution{33, nets::square(15), nets::square(5), nets::square(3), false}},
+         {{2, {3, 20, 17}}, Convolution{10, kThree, kOne, nets::square(100)}},  // as FCN begins
          {{1, {6, 7, 5}}, Convolution{16, kThree, kOne, kOne}},
          {{3, {10, 6, 6}}, Convolution{33, kOne, kOne, kNone, false}},
          {{3, {20, 7, 6}}, Convolution{33, kOne, kTwo}},
