@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -6,11 +7,15 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "src/cli/bench/bench_command.h"
 #include "src/cli/checkpoint_command.h"
 #include "src/cli/devices_command.h"
 #include "src/cli/document_command.h"
+#include "src/cli/evaluate/evaluate_command.h"
+#include "src/cli/evaluate/predict_command.h"
 #include "src/cli/export_command.h"
 #include "src/cli/misspelling.h"
 #include "src/cli/nets_command.h"
@@ -22,6 +27,7 @@
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/standard_streams.h"
 #include "src/cli/terminal/tell.h"
+#include "src/cli/train/recipe.h"
 #include "src/cli/train/train_command.h"
 #include "src/cli/version.h"
 #include "src/execute/executor.h"
@@ -32,6 +38,12 @@ namespace {
 constexpr int kFailure = 1;
 constexpr int kBadUsage = 2;
 
+// The arguments of a training, with what its recipe says.
+std::vector<std::string> with_recipe(const CLI::App& app, std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments.front() != "train") return arguments;
+  return spillway::cli::expand_recipe(*app.get_subcommand("train"), std::move(arguments));
+}
+
 int run(int argc, char** argv) {
   using namespace spillway::cli;
   CLI::App app{"Trains neural networks whose activations do not fit in near memory."};
@@ -40,6 +52,8 @@ int run(int argc, char** argv) {
                        "Show version, commit, compiler, and versions of oneDNN and CUDA");
   app.require_subcommand(1);
   add_train_command(app);
+  add_evaluate_command(app);
+  add_predict_command(app);
   add_sample_command(app);
   add_plan_command(app);
   add_sweep_command(app);
@@ -55,7 +69,10 @@ int run(int argc, char** argv) {
       "Each subcommand explains itself: spillway train --help\n"
       "Example: spillway train --net resnet50 --batch 32 --steps 20 --budget 40%");
   try {
-    app.parse(argc, argv);
+    // CLI11 takes them from the last to the first.
+    std::vector<std::string> arguments = with_recipe(app, {argv + 1, argv + argc});
+    std::ranges::reverse(arguments);
+    app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
     if (const auto sentence = misspelling(app)) {

@@ -159,6 +159,9 @@ std::unique_ptr<Kernel> CudaBackend::prepare_updates(std::span<const Operation> 
     return make_kernel(machine_, std::move(typed));
   };
   if (std::holds_alternative<SgdUpdate>(updates.front())) return all_of(std::vector<SgdUpdate>{});
+  if (std::holds_alternative<RmspropUpdate>(updates.front())) {
+    return all_of(std::vector<RmspropUpdate>{});
+  }
   return all_of(std::vector<AdamUpdate>{});
 }
 
@@ -172,6 +175,7 @@ std::unique_ptr<FarKernel> CudaBackend::prepare_far(const Operation& update) con
                            std::clamp(weights, range.begin, range.end) - range.begin);
   };
   if (const auto* const sgd = std::get_if<SgdUpdate>(&update)) return of(*sgd);
+  if (const auto* const rmsprop = std::get_if<RmspropUpdate>(&update)) return of(*rmsprop);
   return of(std::get<AdamUpdate>(update));
 }
 

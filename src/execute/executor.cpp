@@ -71,9 +71,14 @@ Executor::Executor(const Step& step, const prefetch::Plan& plan, const Backend& 
 // An update all of whose operands have places of their own the whole step long may as well be made
 // at its end: nothing reads what it writes, and nothing else takes its places.
 void Executor::postpone_updates() {
+  is_postponed_.assign(plan_.runs.size(), false);
+  if (std::ranges::any_of(step_.launches, [](const Launch& launch) {
+        return std::holds_alternative<AverageParameters>(launch.operation);
+      })) {
+    return;  // averages read what updates write
+  }
   const prefetch::BlockSizes block_sizes{step_.graph, plan_.page};
   std::vector<Operation> updates;
-  is_postponed_.assign(plan_.runs.size(), false);
   for (Position position = 0; position < plan_.runs.size(); ++position) {
     const prefetch::TaskId task = plan_.runs[position].task;
     const Launch& update = step_.launches[static_cast<std::size_t>(task)];
@@ -178,11 +183,17 @@ std::string Executor::keep(const StepContext& context) {
   }
 }
 
-// Two floats are too small to be moved, and nothing has overwritten them.
+// So few floats are too small to be moved, and nothing has overwritten them.
 void Executor::read_result(StepResult& result) {
   std::array<float, 2> numbers{};
   const std::span<std::byte> bytes = std::as_writable_bytes(std::span{numbers});
-  stream_.read({memory_.address(step_.result), bytes.size()}, bytes);
+  std::byte* const made = memory_.address(step_.result);
+  stream_.read({made, bytes.size()}, bytes);
+  if (step_.judged_samples > 0) {
+    result.judged.resize(step_.judged_samples);
+    const auto all = std::as_writable_bytes(std::span{result.judged});
+    stream_.read({made + bytes.size(), all.size()}, all);
+  }
   result.loss = numbers[0];
   result.correct = numbers[1];
 }

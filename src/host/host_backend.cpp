@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "src/host/kernels/kernels.h"
-#include "src/host/kernels/update_range.h"
+#include "src/host/kernels/updates/update_range.h"
 #include "src/host/layout/clear_memory.h"
 #include "src/host/layout/parameter_layout.h"
 #include "um/error.h"
@@ -161,6 +161,7 @@ std::unique_ptr<FarKernel> HostBackend::prepare_far(const Operation& update) con
                            range.decayed);
   };
   if (const auto* const sgd = std::get_if<SgdUpdate>(&update)) return of(*sgd);
+  if (const auto* const rmsprop = std::get_if<RmspropUpdate>(&update)) return of(*rmsprop);
   return of(std::get<AdamUpdate>(update));
 }
 

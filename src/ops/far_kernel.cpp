@@ -40,6 +40,10 @@ class FarUpdateKernel final : public FarKernel {
               piece.count());
       return;
     }
+    if (const auto* const rmsprop = std::get_if<RmspropUpdate>(&update_)) {
+      run_rmsprop(*rmsprop, context, piece.count(), decayed, updated, gradient);
+      return;
+    }
     um::expects(updated.size() == 3, "parameters and two moments");
     for_all(AdamElement{.rates = adam_rates(std::get<AdamUpdate>(update_).options, context),
                         .decayed = decayed,
@@ -54,6 +58,18 @@ class FarUpdateKernel final : public FarKernel {
   }
 
  private:
+  static void run_rmsprop(const RmspropUpdate& update, const StepContext& context,
+                          std::size_t count, std::size_t decayed, std::span<float* const> updated,
+                          const float* gradient) {
+    um::expects(updated.size() == (update.has_velocity() ? 3U : 2U), "what the update writes");
+    RmspropElement element = rmsprop_element(update.options, context, decayed);
+    element.old_w = element.w = updated[0];
+    element.old_s = element.s = updated[1];
+    if (update.has_velocity()) element.old_v = element.v = updated[2];
+    element.dw = gradient;
+    for_all(element, count);
+  }
+
   Operation update_;
   FloatRange range_;
   std::size_t decayed_;

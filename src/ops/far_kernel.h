@@ -28,8 +28,9 @@ class FarKernel {
                    std::span<float* const> updated, const float* gradient) = 0;
 };
 
-/// The far kernel of SgdUpdate or AdamUpdate, which goes over the floats `range` of the block of
-/// parameters. Weight decay applies to the first `decayed` of them. One thread computes.
+/// The far kernel of SgdUpdate, AdamUpdate or RmspropUpdate, which goes over the floats `range` of
+/// the block of parameters. Weight decay applies to the first `decayed` of them. One thread
+/// computes.
 [[nodiscard]] std::unique_ptr<FarKernel> make_far_kernel(const Operation& update,
                                                          const FloatRange& range,
                                                          std::size_t decayed);

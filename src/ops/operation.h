@@ -16,20 +16,19 @@ namespace spillway {
 /// name, cost, and what OperationRow says. A comment lists the operands in the order in which a
 /// Kernel gets them: reads `->` writes. "(dx may be dy)": the two operands may be the same block.
 /// All shapes are logical; `x` is what a layer reads, `y` what it makes, `d...` a gradient.
-using Operation =
-    std::variant<LoadBatch, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
-                 TransposedConvolutionForward, TransposedConvolutionBackwardData,
-                 TransposedConvolutionBackwardWeights, BatchNormForward, BatchNormInference,
-                 BatchNormBackward, ReluForward, ReluBackward, GeluForward, GeluBackward,
-                 AddForward, AddGradients, PoolForward, PoolBackward, LrnForward, LrnBackward,
-                 ConcatForward, ConcatBackward, CropForward, CropBackward, LinearForward,
-                 LinearBackwardData, LinearBackwardWeights, DropoutForward, DropoutBackward,
-                 SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate,
-                 AccumulateGradients, AddSquares, ClipGradient, EmbeddingForward, EmbeddingBackward,
-                 PositionsForward, PositionsBackward, RowNormForward, RowNormBackward,
-                 SwigluForward, SwigluBackward, RotaryForward, RotaryBackward, AttentionForward,
-                 AttentionBackward, ImageTokensForward, ImageTokensBackward, FirstTokenForward,
-                 FirstTokenBackward, VocabularyLossTrain, VocabularyLossEvaluate, VocabularyLogits>;
+using Operation = std::variant<
+    LoadBatch, ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardWeights,
+    TransposedConvolutionForward, TransposedConvolutionBackwardData,
+    TransposedConvolutionBackwardWeights, BatchNormForward, BatchNormInference, BatchNormBackward,
+    ReluForward, ReluBackward, GeluForward, GeluBackward, AddForward, AddGradients, PoolForward,
+    PoolBackward, LrnForward, LrnBackward, ConcatForward, ConcatBackward, CropForward, CropBackward,
+    LinearForward, LinearBackwardData, LinearBackwardWeights, DropoutForward, DropoutBackward,
+    SoftmaxCrossEntropyTrain, SoftmaxCrossEntropyEvaluate, SgdUpdate, AdamUpdate, RmspropUpdate,
+    AverageParameters, AccumulateGradients, AddSquares, ClipGradient, EmbeddingForward,
+    EmbeddingBackward, PositionsForward, PositionsBackward, RowNormForward, RowNormBackward,
+    SwigluForward, SwigluBackward, RotaryForward, RotaryBackward, AttentionForward,
+    AttentionBackward, ImageTokensForward, ImageTokensBackward, FirstTokenForward,
+    FirstTokenBackward, VocabularyLossTrain, VocabularyLossEvaluate, VocabularyLogits>;
 
 /// The row and the cost of any operation.
 [[nodiscard]] inline const OperationRow& row_of(const Operation& operation) {
@@ -43,6 +42,8 @@ using Operation =
 [[nodiscard]] inline bool is_of_parameters(const Operation& operation) {
   return std::holds_alternative<SgdUpdate>(operation) ||
          std::holds_alternative<AdamUpdate>(operation) ||
+         std::holds_alternative<RmspropUpdate>(operation) ||
+         std::holds_alternative<AverageParameters>(operation) ||
          std::holds_alternative<AccumulateGradients>(operation) ||
          std::holds_alternative<AddSquares>(operation) ||
          std::holds_alternative<ClipGradient>(operation);
@@ -51,7 +52,8 @@ using Operation =
 /// Whether it changes parameters.
 [[nodiscard]] inline bool is_update(const Operation& operation) {
   return std::holds_alternative<SgdUpdate>(operation) ||
-         std::holds_alternative<AdamUpdate>(operation);
+         std::holds_alternative<AdamUpdate>(operation) ||
+         std::holds_alternative<RmspropUpdate>(operation);
 }
 
 }  // namespace spillway

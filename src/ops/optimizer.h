@@ -34,6 +34,17 @@ struct AdamOptions {
   friend bool operator==(const AdamOptions&, const AdamOptions&) = default;
 };
 
-using OptimizerOptions = std::variant<SgdOptions, AdamOptions>;
+/// RMSprop (Hinton, 2012) by PyTorch's rule: g += weight_decay w; s = alpha s + (1 - alpha) g^2; d
+/// = g / (sqrt(s) + epsilon); w -= rate d, or with a momentum v = momentum v + d; w -= rate v.
+struct RmspropOptions {
+  double alpha = 0.99;
+  float epsilon = 1e-8F;
+  float momentum = 0;  ///< 0: there is no v
+  float weight_decay = 0;
+  float clip_norm = 0;  ///< as of SgdOptions
+  friend bool operator==(const RmspropOptions&, const RmspropOptions&) = default;
+};
+
+using OptimizerOptions = std::variant<SgdOptions, AdamOptions, RmspropOptions>;
 
 }  // namespace spillway

@@ -13,12 +13,14 @@ namespace spillway {
 /// logits (N, C, H, W), labels (N, H, W int32), result (only where it accumulates) -> result (float
 /// loss, float number of correct predictions), dlogits (gradient of the loss). The loss is `weight`
 /// times the mean over the positions whose label is not negative, added to the loss that is in
-/// `result` where it accumulates. (dlogits may be logits) Where StepContext counts labels, the mean
-/// is over those, of which these are a part.
+/// `result` where it accumulates. With a `smoothing` it is (1 - smoothing) times that of the label,
+/// plus smoothing times the mean over all classes, as PyTorch's label_smoothing. (dlogits may be
+/// logits) Where StepContext counts labels, the mean is over those, of which these are a part.
 struct SoftmaxCrossEntropyTrain {
   TensorShape x;
   float weight = 1;
   bool accumulates = false;
+  float smoothing = 0;  ///< below 1; each sample is of all classes by equal parts of this
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
   template <class T>
@@ -32,10 +34,26 @@ struct SoftmaxCrossEntropyTrain {
   [[nodiscard]] std::size_t read_count() const { return accumulates ? 3 : 2; }
   [[nodiscard]] OperationCost cost() const { return element_wise_cost(x, 2, 10); }
 };
+/// What SoftmaxCrossEntropyEvaluate makes of one sample of one position, floats.
+struct JudgedSample {
+  float prediction;   ///< the class of the first of the largest logits
+  float probability;  ///< of it, by softmax
+  float rank;  ///< classes that come before the label's: 0 where it is right, all without a label
+};
+
 /// logits, labels -> result (float sum of losses, float number of correct predictions) over the
-/// positions whose label is not negative.
+/// positions whose label is not negative; where a sample has one position, a JudgedSample of each
+/// follows.
 struct SoftmaxCrossEntropyEvaluate {
   TensorShape x;
+
+  [[nodiscard]] std::size_t judged_samples() const {
+    return x.image.height * x.image.width == 1 ? x.batch : 0;
+  }
+  /// Floats behind the first two.
+  [[nodiscard]] std::size_t judged_floats() const {
+    return judged_samples() * sizeof(JudgedSample) / sizeof(float);
+  }
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
   template <class T>
@@ -74,6 +92,7 @@ struct VocabularyGeometry {
 /// a chunk of tokens after the other, whose logits are all that there is of them. (dx may be x)
 struct VocabularyLossTrain {
   VocabularyGeometry geometry;
+  float smoothing = 0;  ///< as SoftmaxCrossEntropyTrain's
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
   template <class T>
@@ -174,6 +193,48 @@ struct AdamUpdate {
     T parameters, first_moment, second_moment;
   };
   [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 15, 7); }
+};
+
+/// parameters, square average, dparameters, velocity (only with a momentum) -> parameters, square
+/// average, velocity (likewise) (optimizer.h). Of a part as SgdUpdate's.
+struct RmspropUpdate {
+  ParameterSpec parameters;
+  RmspropOptions options;
+  ParameterPart part = {};
+
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T parameters, square_average, dparameters, velocity;
+  };
+  template <class T>
+  struct Writes {
+    T parameters, square_average, velocity;
+  };
+  [[nodiscard]] bool has_velocity() const { return options.momentum > 0; }
+  [[nodiscard]] std::size_t read_count() const { return has_velocity() ? 4 : 3; }
+  [[nodiscard]] std::size_t write_count() const { return has_velocity() ? 3 : 2; }
+  [[nodiscard]] OperationCost cost() const {
+    return update_cost(parameters, part, 12, has_velocity() ? 7 : 5);
+  }
+};
+/// parameters, average -> average (in place): average += (1 - decay) (parameters - average). Of a
+/// part, `parameters` is the whole block and the average that of the part.
+struct AverageParameters {
+  ParameterSpec parameters;
+  double decay = 0;
+  ParameterPart part = {};
+
+  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kNone};
+  template <class T>
+  struct Reads {
+    T parameters, average;
+  };
+  template <class T>
+  struct Writes {
+    T average;
+  };
+  [[nodiscard]] OperationCost cost() const { return update_cost(parameters, part, 3, 3); }
 };
 
 /// sum, dparameters -> sum (in place): what the sub-batches before have left, plus dparameters.

@@ -70,4 +70,39 @@ struct AdamElement {
   }
 };
 
+/// What RmspropUpdate does to float `i` of a part of parameters, each operation rounded; without a
+/// velocity `old_v` and `v` are null.
+struct RmspropElement {
+  float old_square;  // alpha
+  float new_square;  // 1 - alpha, made in doubles
+  float epsilon;
+  float momentum;
+  float decay;
+  float rate;
+  std::size_t decayed;  // the first so many
+  const float* old_w;
+  const float* old_s;
+  const float* old_v;
+  const float* dw;
+  float* w;
+  float* s;
+  float* v;
+
+  void operator()(std::size_t i) const {
+    const float gradient = dw[i] + (i < decayed ? decay : 0.F) * old_w[i];
+    const float square = old_square * old_s[i] + new_square * gradient * gradient;
+    float change = gradient / (std::sqrt(square) + epsilon);
+    s[i] = square;
+    if (v != nullptr) {
+      change = momentum * old_v[i] + change;
+      v[i] = change;
+    }
+    w[i] = old_w[i] - rate * change;
+  }
+};
+
+/// One with its numbers and no blocks yet.
+[[nodiscard]] RmspropElement rmsprop_element(const RmspropOptions& options,
+                                             const StepContext& context, std::size_t decayed);
+
 }  // namespace spillway

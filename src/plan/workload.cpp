@@ -61,6 +61,16 @@ Workload::Workload(const nets::Network& network, const SizeModel& size_model,
                make_evaluation_step(network, size_model, with_batch(options, batches.size)),
                size_model} {}
 
+Workload::Workload(const nets::Network& network, const SizeModel& size_model,
+                   const EvaluationOnly& only)
+    : Workload{
+          prefetch::cut(only.batch, only.batch),
+          {RepeatedStep{.step = make_evaluation_step(network, size_model, {.batch = only.batch}),
+                        .times = 1,
+                        .batch = only.batch}},
+          make_evaluation_step(network, size_model, {.batch = only.batch}),
+          size_model} {}
+
 std::unique_ptr<const Workload> Workload::with_moving_state(const SizeModel& size_model) const {
   std::vector<RepeatedStep> training = training_;
   for (RepeatedStep& part : training) let_state_move(part.step);

@@ -27,6 +27,13 @@ class Workload {
   /// Of a batch cut as `batches` says. Evaluation takes as many samples at a time.
   Workload(const nets::Network& network, const SizeModel& size_model, const StepOptions& options,
            const prefetch::SubBatches& batches);
+  /// Evaluation alone, of `batch` samples at a time: its step stands in for the training's too, so
+  /// that there is neither a gradient nor anything of an optimizer.
+  struct EvaluationOnly {
+    explicit EvaluationOnly(std::size_t samples) : batch{samples} {}
+    std::size_t batch;
+  };
+  Workload(const nets::Network& network, const SizeModel& size_model, const EvaluationOnly& only);
   /// The same steps, whose state plans may send far: let_state_move().
   [[nodiscard]] std::unique_ptr<const Workload> with_moving_state(
       const SizeModel& size_model) const;

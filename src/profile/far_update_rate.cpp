@@ -45,7 +45,7 @@ void measure_far_update(LinkUnderTest& link, const Step& step, const Backend& ba
   um::FarSide* const far = link.far_side();
   const std::optional<Operation> update = find_update(step);
   if (far == nullptr || !update || backend.far_update_support() == FarUpdateSupport::kNone) return;
-  const std::size_t updated = std::holds_alternative<SgdUpdate>(*update) ? 2 : 3;
+  const std::size_t updated = std::visit([](const auto& op) { return write_count(op); }, *update);
   const Bytes block = um::round_down(Bytes{link.size().count() / (updated + 1)}, kUnit);
   if (block == Bytes{}) return;
   const FarOperands operands = operands_in(block, updated);

@@ -74,6 +74,10 @@ struct FloatsOf {
   Result operator()(const AdamUpdate& op) const {
     return op.cost().traffic + copy_share(op.parameters, op.part);
   }
+  Result operator()(const RmspropUpdate& op) const {
+    return op.cost().traffic + copy_share(op.parameters, op.part);
+  }
+  Result operator()(const AverageParameters& op) const { return op.cost().traffic; }
   Result operator()(const AccumulateGradients& op) const { return op.cost().traffic; }
   Result operator()(const AddSquares& op) const { return op.cost().traffic; }
   Result operator()(const ClipGradient& op) const { return op.cost().traffic; }

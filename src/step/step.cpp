@@ -1,5 +1,7 @@
 #include "src/step/step.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -13,6 +15,7 @@
 #include "src/step/gradients.h"
 #include "src/step/layers.h"
 #include "src/step/step_builder.h"
+#include "src/step/unread_tasks.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -49,11 +52,16 @@ Step make_step(const nets::Network& network, const SizeModel& size_model,
     step.emit_clipped_updates();
   }
   Step made = step.take_step();
+  if (purpose == Purpose::kTraining && !options.frozen.empty()) drop_unread_tasks(made);
   expect_unique_names(made, network);
   return made;
 }
 
 }  // namespace
+
+bool is_layer_of(const std::string& pattern, const std::string& layer) {
+  return fnmatch(pattern.c_str(), layer.c_str(), 0) == 0;
+}
 
 void let_state_move(Step& step) {
   for (const StateBlock& block : step.state) {

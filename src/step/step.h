@@ -25,6 +25,13 @@ struct StepOptions {
   std::size_t batch = 1;
   ConvolutionAlgorithm convolution = ConvolutionAlgorithm::kAuto;
   OptimizerOptions optimizer;
+  float label_smoothing = 0;  ///< of all losses in training, below 1
+  /// Of the exponential moving average of parameters that a training step keeps beside each block
+  /// ("conv1.average"): average += (1 - decay) (parameters - average) after each update. 0: none.
+  double average_decay = 0;
+  /// Layers, by name, with * and ? for any letters, whose parameters stay as they are: there is no
+  /// gradient of them, no update, and nothing that an optimizer keeps.
+  std::vector<std::string> frozen;
   /// A linear layer whose parameters have more than twice these bytes is updated in parts of at
   /// most so many: their update takes the parameters and a part each of the gradient and of what
   /// the optimizer keeps, and the gradient's part dies at once. VGG-16's first linear layer has 392
@@ -33,6 +40,9 @@ struct StepOptions {
   /// another shape may round otherwise.
   um::Bytes largest_update{32ULL << 20U};
 };
+
+/// Whether the pattern, of StepOptions::frozen, is of the layer of this name.
+[[nodiscard]] bool is_layer_of(const std::string& pattern, const std::string& layer);
 
 /// The kernel call of one task: `operands` in the order of the operation's Reads and Writes.
 struct Launch {
@@ -43,11 +53,13 @@ struct Launch {
 enum class StateRole {
   kParameters,  ///< trained
   kOptimizer,   ///< the optimizer's memory, beside each parameter block; zero at first
+  kAverage,     ///< the moving average of a parameter block: at first the same numbers
   kStatistics   ///< batch norm's running statistics
 };
 
 /// A block that outlives the step. Names are unique: "conv1", "conv1.momentum" (of SGD),
-/// "conv1.exp_avg" and "conv1.exp_avg_sq" (Adam's first and second moment), "bn1.running". What an
+/// "conv1.exp_avg" and "conv1.exp_avg_sq" (Adam's first and second moment), "conv1.square_avg" and
+/// "conv1.momentum_buffer" (RMSprop's), "conv1.average", "bn1.running". What an
 /// optimizer keeps of a layer that is updated in parts is a block of the graph for each part, in
 /// order: "fc6.exp_avg[0]", "fc6.exp_avg[1]".
 struct StateBlock {
@@ -68,6 +80,7 @@ struct Step {
   std::optional<prefetch::DataId> staged;
   /// Two floats, see SoftmaxCrossEntropyTrain or -Evaluate; of a sampling step, logits.
   prefetch::DataId result{};
+  std::size_t judged_samples = 0;  ///< JudgedSamples behind these
   /// Of parameters, where they outlive the step, in the order of `graph`: of sub-steps
   /// (sub_step.h).
   std::vector<prefetch::DataId> gradients;

@@ -20,6 +20,10 @@ struct OptimizerState {
   std::vector<const char*> operator()(const AdamOptions& /*adam*/) const {
     return {".exp_avg", ".exp_avg_sq"};
   }
+  std::vector<const char*> operator()(const RmspropOptions& rmsprop) const {
+    if (rmsprop.momentum > 0) return {".square_avg", ".momentum_buffer"};
+    return {".square_avg"};
+  }
 };
 
 prefetch::TaskKind task_kind(OperationKind kind) {
@@ -93,13 +97,23 @@ DataId StepBuilder::new_bytes(std::string name, um::Bytes size) {
 TrainedBlocks StepBuilder::new_parameters(const std::string& name, const ParameterSpec& spec) {
   TrainedBlocks blocks{.parameters = new_state(name, spec, StateRole::kParameters).front()};
   if (!is_training()) return blocks;
+  blocks.is_frozen = is_frozen(name);
   blocks.optimizer.resize(parts_of(spec));
-  for (const char* suffix : std::visit(OptimizerState{}, options_.optimizer)) {
-    const std::vector<DataId> ids =
-        new_state(name + suffix, spec, StateRole::kOptimizer, blocks.optimizer.size());
+  if (blocks.is_frozen) return blocks;
+  const auto add = [&](const char* suffix, StateRole role) {
+    const std::vector<DataId> ids = new_state(name + suffix, spec, role, blocks.optimizer.size());
     for (std::size_t i = 0; i < ids.size(); ++i) blocks.optimizer[i].push_back(ids[i]);
+  };
+  for (const char* suffix : std::visit(OptimizerState{}, options_.optimizer)) {
+    add(suffix, StateRole::kOptimizer);
   }
+  if (options_.average_decay > 0) add(".average", StateRole::kAverage);  // last: emit_now()
   return blocks;
+}
+
+bool StepBuilder::is_frozen(const std::string& name) const {
+  return std::ranges::any_of(
+      options_.frozen, [&](const std::string& pattern) { return is_layer_of(pattern, name); });
 }
 
 std::size_t StepBuilder::parts_of(const ParameterSpec& spec) const {
@@ -193,6 +207,7 @@ float StepBuilder::clip_norm() const {
 void StepBuilder::emit_update(const std::string& name, const ParameterSpec& spec,
                               const TrainedBlocks& blocks, DataId gradient,
                               const ParameterPart& part) {
+  if (blocks.is_frozen) return;
   const Update update{
       .name = name, .spec = spec, .blocks = blocks, .gradient = gradient, .part = part};
   if (clip_norm() == 0) {
@@ -221,25 +236,47 @@ void StepBuilder::emit_clipped_updates() {
 }
 
 void StepBuilder::emit_now(const Update& update) {
+  std::vector<DataId> own = update.blocks.optimizer[update.part.index];
+  const bool has_average = options_.average_decay > 0;
+  const DataId average = own.empty() ? DataId{} : own.back();
+  if (has_average) own.pop_back();
+  emit_own_update(update, own);
+  if (!has_average) return;
+  emit(update.name + ".average_update" + suffix_of(update.part), prefetch::Phase::kUpdate,
+       AverageParameters{
+           .parameters = update.spec, .decay = options_.average_decay, .part = update.part},
+       {.parameters = update.blocks.parameters, .average = average}, {.average = average});
+}
+
+void StepBuilder::emit_own_update(const Update& update, const std::vector<DataId>& own) {
   const std::string task = update.name + ".update" + suffix_of(update.part);
-  const auto& own = update.blocks.optimizer[update.part.index];
-  const DataId parameters = update.blocks.parameters;
+  const DataId w = update.blocks.parameters;
+  const DataId dw = update.gradient;
+  const auto emit_of = [&](const auto& op, const auto& reads, const auto& writes) {
+    emit(task, prefetch::Phase::kUpdate, op, reads, writes);
+  };
   if (const auto* const sgd = std::get_if<SgdOptions>(&options_.optimizer)) {
-    emit(task, prefetch::Phase::kUpdate,
-         SgdUpdate{.parameters = update.spec, .options = *sgd, .part = update.part},
-         {.parameters = parameters, .momentum = own[0], .dparameters = update.gradient},
-         {.parameters = parameters, .momentum = own[0]});
+    emit_of(SgdUpdate{.parameters = update.spec, .options = *sgd, .part = update.part},
+            SgdUpdate::Reads<DataId>{.parameters = w, .momentum = own[0], .dparameters = dw},
+            SgdUpdate::Writes<DataId>{.parameters = w, .momentum = own[0]});
     return;
   }
-  emit(task, prefetch::Phase::kUpdate,
-       AdamUpdate{.parameters = update.spec,
-                  .options = std::get<AdamOptions>(options_.optimizer),
-                  .part = update.part},
-       {.parameters = parameters,
-        .first_moment = own[0],
-        .second_moment = own[1],
-        .dparameters = update.gradient},
-       {.parameters = parameters, .first_moment = own[0], .second_moment = own[1]});
+  if (const auto* const rmsprop = std::get_if<RmspropOptions>(&options_.optimizer)) {
+    const DataId velocity = own.back();  // not looked at where there is none
+    emit_of(RmspropUpdate{.parameters = update.spec, .options = *rmsprop, .part = update.part},
+            RmspropUpdate::Reads<DataId>{
+                .parameters = w, .square_average = own[0], .dparameters = dw, .velocity = velocity},
+            RmspropUpdate::Writes<DataId>{
+                .parameters = w, .square_average = own[0], .velocity = velocity});
+    return;
+  }
+  emit_of(
+      AdamUpdate{.parameters = update.spec,
+                 .options = std::get<AdamOptions>(options_.optimizer),
+                 .part = update.part},
+      AdamUpdate::Reads<DataId>{
+          .parameters = w, .first_moment = own[0], .second_moment = own[1], .dparameters = dw},
+      AdamUpdate::Writes<DataId>{.parameters = w, .first_moment = own[0], .second_moment = own[1]});
 }
 
 }  // namespace spillway

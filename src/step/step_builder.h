@@ -30,6 +30,7 @@ struct TrainedBlocks {
   /// What the optimizer keeps beside each part of them, in the order of the update's operands: as
   /// many as there are parts. Empty in an evaluation step.
   std::vector<std::vector<prefetch::DataId>> optimizer;
+  bool is_frozen = false;
 };
 
 /// The table of an embedding, which a loss may have too.
@@ -101,6 +102,7 @@ class StepBuilder {
 
   [[nodiscard]] const SizeModel& size_model() const { return size_model_; }
   [[nodiscard]] std::size_t batch() const { return options_.batch; }
+  [[nodiscard]] float label_smoothing() const { return options_.label_smoothing; }
   [[nodiscard]] const nets::Network& network() const { return network_; }
   /// Counts from 0: one number for each dropout layer.
   [[nodiscard]] std::uint32_t next_dropout_stream() { return next_dropout_stream_++; }
@@ -108,6 +110,8 @@ class StepBuilder {
   /// The block of the step's result; nothing before the first loss.
   [[nodiscard]] std::optional<prefetch::DataId> result() const { return result_; }
   void set_result(prefetch::DataId result) { result_ = step_.result = result; }
+  /// Of an evaluation: Step::judged_samples.
+  void set_judged_samples(std::size_t count) { step_.judged_samples = count; }
   [[nodiscard]] Step take_step() { return std::move(step_); }
 
  private:
@@ -120,6 +124,8 @@ class StepBuilder {
     ParameterPart part;
   };
   void emit_now(const Update& update);
+  void emit_own_update(const Update& update, const std::vector<prefetch::DataId>& own);
+  [[nodiscard]] bool is_frozen(const std::string& name) const;
   // Adds to the norm of all gradients.
   void emit_squares(const Update& update);
   [[nodiscard]] float clip_norm() const;

@@ -29,6 +29,7 @@ using ParametersOf = std::map<DataId, PartOfBlock>;
 std::optional<ParameterPart> part_of_update(const Operation& operation) {
   if (const auto* const sgd = std::get_if<SgdUpdate>(&operation)) return sgd->part;
   if (const auto* const adam = std::get_if<AdamUpdate>(&operation)) return adam->part;
+  if (const auto* const rmsprop = std::get_if<RmspropUpdate>(&operation)) return rmsprop->part;
   return std::nullopt;
 }
 

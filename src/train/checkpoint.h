@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/ops/optimizer.h"
 #include "src/ops/precision.h"
+#include "src/train/best_evaluation.h"
 #include "src/train/learning_rate.h"
 
 namespace spillway {
@@ -26,7 +28,10 @@ struct CheckpointKey {
 struct KeptSettings {
   LearningRateOptions learning_rate;
   OptimizerOptions optimizer;
-  std::size_t threads = 1;  ///< of the kernels
+  float label_smoothing = 0;
+  double average_decay = 0;              ///< StepOptions::average_decay; it cannot be given anew
+  std::vector<std::string> frozen = {};  ///< StepOptions::frozen; likewise
+  std::size_t threads = 1;               ///< of the kernels
   Precision precision = Precision::kFp32;
   bool deterministic = false;  ///< only kernels that give the same bits in each run
   /// Samples of a sub-batch; nothing where the batch is not cut. It cannot be given anew.
@@ -46,6 +51,8 @@ struct Checkpoint {
   CheckpointKey key;
   KeptSettings settings;
   std::uint64_t step = 0;                        ///< steps done
+  std::optional<BestEvaluation> best = {};       ///< where there was an evaluation
+  std::string network_file = {};                 ///< its text; empty: it was not written
   std::optional<KeptTextModel> text_model = {};  ///< of a network that reads text
 };
 

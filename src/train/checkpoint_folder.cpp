@@ -98,10 +98,13 @@ void CheckpointFolder::save(const Checkpoint& checkpoint, const State& state) {
     return old.checkpoint.step == checkpoint.step;  // was replaced
   });
   kept_.insert(kept_.begin(), std::move(manifest));
-  while (kept_.size() > keep_) {
-    outlived_.push_back(std::move(kept_.back()));
-    kept_.pop_back();
+  std::size_t others = 0;  // than the best one
+  std::vector<CheckpointManifest> stay;
+  for (CheckpointManifest& each : kept_) {
+    const bool stays = each.checkpoint.step == best_ || others++ < keep_;
+    (stays ? stay : outlived_).push_back(std::move(each));
   }
+  kept_ = std::move(stay);
   remove_outlived();
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -41,6 +42,9 @@ class CheckpointFolder {
   void set_plan(std::size_t index, std::size_t count, const prefetch::Plan& plan,
                 const prefetch::TaskGraph& graph);
 
+  /// Beside the last ones, the checkpoint of this step stays.
+  void set_best(std::uint64_t step) { best_ = step; }
+
   /// Chooses the newest checkpoint that verifies. Those passed over go when the next one is saved.
   /// Throws: um::Error as choose_checkpoint() and expect_same_training() do.
   [[nodiscard]] ChosenCheckpoint go_on(const CheckpointKey& key);
@@ -63,6 +67,7 @@ class CheckpointFolder {
   um::Folder folder_;
   um::FolderLock lock_;
   std::size_t keep_;
+  std::optional<std::uint64_t> best_;
   std::vector<CheckpointManifest> kept_;      // the newest first
   std::vector<CheckpointManifest> outlived_;  // to be removed when the next one is saved
   std::vector<std::string> plans_;            // the text of each

@@ -67,22 +67,51 @@ StoredFile read_file(const JsonView& view) {
   return {.name = path, .bytes = view.at("bytes").integer(), .sha256 = view.at("sha256").string()};
 }
 
+json lines_of(const std::string& text) {
+  json lines = json::array();
+  std::istringstream stream{text};
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string read_lines(const JsonView& lines) {
+  std::string text;
+  for (std::size_t i = 0; i < lines.size(); ++i) text += lines.at(i).string() + '\n';
+  return text;
+}
+
+json to_json(const BestEvaluation& best) {
+  return {{"step", best.step},
+          {"loss", best.loss},
+          {"accuracy", best.accuracy},
+          {"evaluations_since", best.evaluations_since}};
+}
+
+std::optional<BestEvaluation> read_best(const JsonView& root) {
+  if (!root.has("best")) return std::nullopt;
+  const JsonView view = root.at("best");
+  return BestEvaluation{.step = view.at("step").integer(),
+                        .loss = view.at("loss").number(),
+                        .accuracy = view.at("accuracy").number(),
+                        .evaluations_since = view.at("evaluations_since").integer()};
+}
+
 // The network's text as a list of lines.
 json to_json(const KeptTextModel& model) {
-  json lines = json::array();
-  std::istringstream text{model.network};
-  for (std::string line; std::getline(text, line);) lines.push_back(line);
-  json object{{"network_file", lines}};
+  json object{{"network_file", lines_of(model.network)}};
   if (!model.byte_pairs.empty()) object["byte_pairs_sha256"] = model.byte_pairs;
   return object;
+}
+
+std::string read_network_file(const JsonView& root) {
+  return root.has("network_file") ? read_lines(root.at("network_file")) : std::string{};
 }
 
 std::optional<KeptTextModel> read_text_model(const JsonView& root) {
   if (!root.has("text_model")) return std::nullopt;
   const JsonView view = root.at("text_model");
   KeptTextModel model;
-  const JsonView lines = view.at("network_file");
-  for (std::size_t i = 0; i < lines.size(); ++i) model.network += lines.at(i).string() + '\n';
+  model.network = read_lines(view.at("network_file"));
   if (view.has("byte_pairs_sha256")) model.byte_pairs = view.at("byte_pairs_sha256").string();
   return model;
 }
@@ -129,9 +158,28 @@ CheckpointKey read_key(const JsonView& root) {
           .seed = root.at("seed").integer()};
 }
 
+// Checkpoints of before know nothing of it, and say nothing where it is zero.
+double read_part(const JsonView& root, const char* key) {
+  if (!root.has(key)) return 0;
+  const double part = root.at(key).number();
+  if (part >= 1) throw root.at(key).error("is not below 1");
+  return part;
+}
+
+std::vector<std::string> read_frozen(const JsonView& root) {
+  std::vector<std::string> patterns;
+  if (!root.has("frozen")) return patterns;
+  const JsonView list = root.at("frozen");
+  for (std::size_t i = 0; i < list.size(); ++i) patterns.push_back(list.at(i).string());
+  return patterns;
+}
+
 KeptSettings read_kept_settings(const JsonView& root) {
   return {.learning_rate = read_learning_rate(root.at("learning_rate")),
           .optimizer = read_optimizer(root.at("optimizer")),
+          .label_smoothing = static_cast<float>(read_part(root, "label_smoothing")),
+          .average_decay = read_part(root, "average_decay"),
+          .frozen = read_frozen(root),
           .threads = read_threads(root.at("threads")),
           .precision = read_precision(root.at("precision")),
           .deterministic = root.at("deterministic").boolean(),
@@ -171,7 +219,7 @@ std::string sealed(json object) {
 }
 
 std::string to_text(const CheckpointManifest& manifest) {
-  const auto& [key, settings, step, text_model] = manifest.checkpoint;
+  const auto& [key, settings, step, best, network_file, text_model] = manifest.checkpoint;
   json object{{"format", kFormat},
               {"version", kVersion},
               {"network", key.network},
@@ -189,7 +237,14 @@ std::string to_text(const CheckpointManifest& manifest) {
               {"tensors", to_json(manifest.tensors)},
               {"plans", json::array()}};
   if (settings.sub_batch) object["sub_batch"] = *settings.sub_batch;
+  if (best) object["best"] = to_json(*best);
+  if (!network_file.empty()) object["network_file"] = lines_of(network_file);
   if (text_model) object["text_model"] = to_json(*text_model);
+  if (settings.label_smoothing > 0) {
+    object["label_smoothing"] = shortest_decimal(settings.label_smoothing);
+  }
+  if (settings.average_decay > 0) object["average_decay"] = settings.average_decay;
+  if (!settings.frozen.empty()) object["frozen"] = settings.frozen;
   if (settings.dropout) object["dropout"] = shortest_decimal(*settings.dropout);
   object["tensors"]["sha256_of_each"] = manifest.tensor_digests;
   for (const StoredFile& plan : manifest.plans) object["plans"].push_back(to_json(plan));
@@ -203,6 +258,8 @@ CheckpointManifest read_manifest(const std::filesystem::path& path) {
   CheckpointManifest manifest{.checkpoint = Checkpoint{.key = read_key(root),
                                                        .settings = read_kept_settings(root),
                                                        .step = root.at("step").integer(kMaxSteps),
+                                                       .best = read_best(root),
+                                                       .network_file = read_network_file(root),
                                                        .text_model = read_text_model(root)},
                               .tensors = read_file(root.at("tensors"))};
   const std::uint64_t named = step_of_manifest(path.filename()).value_or(manifest.checkpoint.step);

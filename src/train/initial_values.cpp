@@ -1,10 +1,12 @@
 #include "src/train/initial_values.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <numbers>
 #include <random>
+#include <string_view>
 
 namespace spillway {
 namespace {
@@ -29,6 +31,8 @@ class ParameterRandom {
   std::mt19937_64 generator_;
 };
 
+constexpr double kLinearDeviation = 0.01;  // torchvision's, of VGG
+
 // 1 in the middle of `size` numbers, 0 where the next pixel's triangle has its middle: at a
 // distance of half the size, rounded up.
 double triangle(std::size_t at, std::size_t size) {
@@ -38,25 +42,33 @@ double triangle(std::size_t at, std::size_t size) {
   return 1 - std::abs(static_cast<double>(at) - middle) / reach;
 }
 
+constexpr std::array kRules{Initialisation::kXavier, Initialisation::kTorchvision,
+                            Initialisation::kPytorch};
+
 struct Draw {
+  Initialisation rule;
   ParameterRandom random;
   std::vector<float> values;
 
   // Leaves what follows the weights, the biases, zero.
   void operator()(const ConvolutionParameters& p) {
-    const std::size_t fan_in = p.in / p.groups * p.kernel.height * p.kernel.width;
-    draw_normal(p.out * fan_in, fan_in);
+    const std::size_t taps = p.kernel.height * p.kernel.width;
+    const std::size_t fan_in = p.in / p.groups * taps;
+    if (rule == Initialisation::kPytorch) return draw_uniform(values.size(), fan_in);
+    draw_he(p.out * fan_in, rule == Initialisation::kTorchvision ? p.out * taps : fan_in);
   }
   void operator()(const TransposedConvolutionParameters& p) {
     if (p.in == p.out) {
       interpolate(p);
     } else {
-      draw_normal(p.in * (p.out / p.groups) * p.kernel.height * p.kernel.width,
-                  p.in / p.groups * p.kernel.height * p.kernel.width);
+      draw_he(p.in * (p.out / p.groups) * p.kernel.height * p.kernel.width,
+              p.in / p.groups * p.kernel.height * p.kernel.width);
     }
   }
   void operator()(const LinearParameters& p) {
     const std::size_t fan_in = p.in.elements();
+    if (rule == Initialisation::kPytorch) return draw_uniform(values.size(), fan_in);
+    if (rule == Initialisation::kTorchvision) return draw_normal(p.out * fan_in, kLinearDeviation);
     const double bound = std::sqrt(6 / static_cast<double>(fan_in + p.out));
     std::generate_n(values.begin(), p.out * fan_in,
                     [&] { return static_cast<float>(bound * (2 * random.uniform() - 1)); });
@@ -72,16 +84,18 @@ struct Draw {
   void operator()(const BiasParameters& /*p*/) {}
   void operator()(const BatchNormStatistics& p) { std::fill_n(values.rbegin(), p.channels, 1.F); }
 
-  void draw_normal(std::size_t count, std::size_t fan_in) {
-    const double deviation = std::sqrt(2 / static_cast<double>(fan_in));
+  void draw_he(std::size_t count, std::size_t fan) {
+    draw_normal(count, std::sqrt(2 / static_cast<double>(fan)));
+  }
+  void draw_table(std::size_t count) { draw_normal(count, 0.02); }
+  void draw_normal(std::size_t count, double deviation) {
     std::generate_n(values.begin(), count,
                     [&] { return static_cast<float>(deviation * random.normal()); });
   }
-
-  void draw_table(std::size_t count) {
-    constexpr double kDeviation = 0.02;
+  void draw_uniform(std::size_t count, std::size_t fan_in) {
+    const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
     std::generate_n(values.begin(), count,
-                    [&] { return static_cast<float>(kDeviation * random.normal()); });
+                    [&] { return static_cast<float>(bound * (2 * random.uniform() - 1)); });
   }
 
   // Each channel to its own, by the product of two triangles.
@@ -99,9 +113,38 @@ struct Draw {
 
 }  // namespace
 
+std::string name_of(Initialisation rule) {
+  switch (rule) {
+    case Initialisation::kXavier:
+      break;
+    case Initialisation::kTorchvision:
+      return "torchvision";
+    case Initialisation::kPytorch:
+      return "pytorch";
+  }
+  return "xavier";
+}
+
+std::optional<Initialisation> find_initialisation(const std::string& name) {
+  const auto* const found =
+      std::ranges::find(kRules, name, [](auto rule) { return name_of(rule); });
+  if (found == kRules.end()) return std::nullopt;
+  return *found;
+}
+
+Initialisation usual_initialisation(const std::string& network) {
+  constexpr std::array<std::string_view, 9> kOfPhotos{"alexnet",   "overfeat",   "vgg",
+                                                      "googlenet", "inception",  "resnet",
+                                                      "densenet",  "squeezenet", "fcn"};
+  const bool is_of_photos = std::ranges::any_of(
+      kOfPhotos, [&](std::string_view family) { return network.starts_with(family); });
+  return is_of_photos ? Initialisation::kTorchvision : Initialisation::kXavier;
+}
+
 std::vector<float> initial_values(const ParameterSpec& spec, std::uint64_t seed,
-                                  std::uint64_t index) {
-  Draw draw{.random = ParameterRandom{seed, index},
+                                  std::uint64_t index, Initialisation rule) {
+  Draw draw{.rule = rule,
+            .random = ParameterRandom{seed, index},
             .values = std::vector<float>(element_count(spec))};
   std::visit(draw, spec);
   return std::move(draw.values);

@@ -1,5 +1,6 @@
 #include "src/train/learning_rate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -8,11 +9,20 @@
 namespace spillway {
 namespace {
 
+double decayed_rate(const LearningRateOptions& options, std::uint64_t times) {
+  return static_cast<double>(options.rate) *
+         std::pow(static_cast<double>(options.step_factor), static_cast<double>(times));
+}
+
+double multi_step_rate(const LearningRateOptions& options, std::uint64_t step) {
+  const auto passed = std::ranges::count_if(
+      options.milestones, [&](std::uint64_t milestone) { return milestone <= step; });
+  return decayed_rate(options, static_cast<std::uint64_t>(passed));
+}
+
 double step_rate(const LearningRateOptions& options, std::uint64_t step) {
   um::expects(options.step_every > 0, "a schedule of steps says how long they are");
-  const std::uint64_t changes = step / options.step_every;
-  return static_cast<double>(options.rate) *
-         std::pow(static_cast<double>(options.step_factor), static_cast<double>(changes));
+  return decayed_rate(options, step / options.step_every);
 }
 
 double cosine_rate(const LearningRateOptions& options, std::uint64_t step) {
@@ -31,6 +41,8 @@ double scheduled_rate(const LearningRateOptions& options, std::uint64_t step) {
       break;
     case Schedule::kStep:
       return step_rate(options, step);
+    case Schedule::kMultiStep:
+      return multi_step_rate(options, step);
     case Schedule::kCosine:
       return cosine_rate(options, step);
   }

@@ -1,13 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace spillway {
 
 enum class Schedule {
   kConstant,
-  kStep,   ///< multiplied by a factor every so many steps, as by PyTorch's StepLR
-  kCosine  ///< falls along half a cosine, as by PyTorch's CosineAnnealingLR
+  kStep,       ///< multiplied by a factor every so many steps, as by PyTorch's StepLR
+  kMultiStep,  ///< multiplied by a factor at each milestone, as by PyTorch's MultiStepLR
+  kCosine      ///< falls along half a cosine, as by PyTorch's CosineAnnealingLR
 };
 
 /// The learning rate of each step of a training. A training that goes on from a checkpoint keeps
@@ -17,9 +19,10 @@ struct LearningRateOptions {
   Schedule schedule = Schedule::kConstant;
   std::uint64_t warmup_steps = 0;  ///< in which the rate rises to the schedule's, from nearly zero
   std::uint64_t step_every = 0;    ///< kStep: steps. Requires: not zero
-  float step_factor = 0.1F;        ///< kStep
-  float final_rate = 0;            ///< kCosine: of all steps after the cosine's
-  std::uint64_t cosine_steps = 0;  ///< kCosine: warm-up included
+  float step_factor = 0.1F;        ///< kStep, kMultiStep
+  std::vector<std::uint64_t> milestones = {};  ///< kMultiStep: steps, each above the one before
+  float final_rate = 0;                        ///< kCosine: of all steps after the cosine's
+  std::uint64_t cosine_steps = 0;              ///< kCosine: warm-up included
   friend bool operator==(const LearningRateOptions&, const LearningRateOptions&) = default;
 };
 

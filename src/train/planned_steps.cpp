@@ -62,8 +62,12 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
       context_{context},
       events_{std::move(events)},
       stop_{std::move(stop)},
-      request_{request_of(options)},
-      near_{std::in_place, options.network, *context.backend, options.step} {
+      request_{request_of(options)} {
+  if (options.only_evaluates) {
+    near_.emplace(options.network, *context.backend, Workload::EvaluationOnly{options.step.batch});
+  } else {
+    near_.emplace(options.network, *context.backend, options.step);
+  }
   const bool is_whole = SubBatchChoice{options.planning.sub_batch}.is_off();
   choice_.emplace(*near_, *context.backend, is_whole ? request_ : with_state_near(request_));
   workload_ = &*near_;

@@ -201,6 +201,7 @@ Session::Finished Session::run(Runner& runner, const StepContext& context, const
   is_in_step_ = false;
   const StepReport report{.loss = result.loss,
                           .correct = result.correct,
+                          .judged = std::move(result.judged),
                           .learning_rate = context.learning_rate,
                           .duration = std::chrono::steady_clock::now() - begin,
                           .stalled = stalled_time(result.timeline),

@@ -34,6 +34,8 @@ namespace spillway {
 struct StepReport {
   float loss = 0;     ///< training: mean over the batch; evaluation: sum
   float correct = 0;  ///< predictions that were right
+  /// Of an evaluation, in the order of the batch; empty where a sample has several labels.
+  std::vector<JudgedSample> judged;
   float learning_rate = 0;
   um::Nanoseconds duration{0};
   /// Of it, time in which no kernel ran; where the step's times were taken.
@@ -75,6 +77,8 @@ class Session {
   [[nodiscard]] std::pmr::memory_resource& batch_memory() const { return batch_memory_; }
 
   [[nodiscard]] State& state() { return state_; }
+  /// False in a step that has thrown: the state that moves is lost then.
+  [[nodiscard]] bool is_between_steps() const { return !is_in_step_; }
   /// When everything happened in the last training step whose times were taken
   /// (StepResult::timeline); of a batch that is cut, in a sub-step.
   [[nodiscard]] const prefetch::Timeline& timeline() const { return timeline_; }

@@ -11,7 +11,8 @@ namespace {
 using nlohmann::json;
 using prefetch::JsonView;
 
-constexpr std::array kSchedules{Schedule::kConstant, Schedule::kStep, Schedule::kCosine};
+constexpr std::array kSchedules{Schedule::kConstant, Schedule::kStep, Schedule::kMultiStep,
+                                Schedule::kCosine};
 
 float real(const JsonView& view, const char* key) {
   return static_cast<float>(view.at(key).number());
@@ -36,9 +37,24 @@ json to_json(const AdamOptions& adam) {
           {"weight_decay", shortest_decimal(adam.weight_decay)}};
 }
 
+json to_json(const RmspropOptions& rmsprop) {
+  return {{"alpha", rmsprop.alpha},
+          {"epsilon", shortest_decimal(rmsprop.epsilon)},
+          {"momentum", shortest_decimal(rmsprop.momentum)},
+          {"weight_decay", shortest_decimal(rmsprop.weight_decay)}};
+}
+
+std::vector<std::uint64_t> read_milestones(const JsonView& view) {
+  const JsonView list = view.at("milestones");
+  std::vector<std::uint64_t> milestones;
+  for (std::size_t i = 0; i < list.size(); ++i) milestones.push_back(list.at(i).integer());
+  return milestones;
+}
+
 }  // namespace
 
 std::string name_of(const OptimizerOptions& optimizer) {
+  if (std::holds_alternative<RmspropOptions>(optimizer)) return "rmsprop";
   const auto* const adam = std::get_if<AdamOptions>(&optimizer);
   if (adam == nullptr) return "sgd";
   return adam->decoupled ? "adamw" : "adam";
@@ -50,6 +66,8 @@ std::string name_of(Schedule schedule) {
       break;
     case Schedule::kStep:
       return "step";
+    case Schedule::kMultiStep:
+      return "multistep";
     case Schedule::kCosine:
       return "cosine";
   }
@@ -81,8 +99,15 @@ OptimizerOptions read_optimizer(const JsonView& view) {
                       .nesterov = view.at("nesterov").boolean(),
                       .clip_norm = clip_norm};
   }
+  if (name == "rmsprop") {
+    return RmspropOptions{.alpha = beta(view, "alpha"),
+                          .epsilon = static_cast<float>(view.at("epsilon").positive_number()),
+                          .momentum = real(view, "momentum"),
+                          .weight_decay = real(view, "weight_decay"),
+                          .clip_norm = clip_norm};
+  }
   if (name != "adam" && name != "adamw") {
-    throw view.at("name").error("is '" + name + "', not sgd, adam or adamw");
+    throw view.at("name").error("is '" + name + "', not sgd, adam, adamw or rmsprop");
   }
   return AdamOptions{.beta1 = beta(view, "beta1"),
                      .beta2 = beta(view, "beta2"),
@@ -93,26 +118,30 @@ OptimizerOptions read_optimizer(const JsonView& view) {
 }
 
 json to_json(const LearningRateOptions& options) {
-  return {{"name", name_of(options.schedule)},
-          {"rate", shortest_decimal(options.rate)},
-          {"warmup_steps", options.warmup_steps},
-          {"step_every", options.step_every},
-          {"step_factor", shortest_decimal(options.step_factor)},
-          {"final_rate", shortest_decimal(options.final_rate)},
-          {"cosine_steps", options.cosine_steps}};
+  json object{{"name", name_of(options.schedule)},
+              {"rate", shortest_decimal(options.rate)},
+              {"warmup_steps", options.warmup_steps},
+              {"step_every", options.step_every},
+              {"step_factor", shortest_decimal(options.step_factor)},
+              {"final_rate", shortest_decimal(options.final_rate)},
+              {"cosine_steps", options.cosine_steps}};
+  if (!options.milestones.empty()) object["milestones"] = options.milestones;
+  return object;
 }
 
 LearningRateOptions read_learning_rate(const JsonView& view) {
   const std::string name = view.at("name").string();
   const std::optional<Schedule> schedule = find_schedule(name);
-  if (!schedule) throw view.at("name").error("is '" + name + "', not constant, step or cosine");
-  const LearningRateOptions options{.rate = real(view, "rate"),
-                                    .schedule = *schedule,
-                                    .warmup_steps = view.at("warmup_steps").integer(),
-                                    .step_every = view.at("step_every").integer(),
-                                    .step_factor = real(view, "step_factor"),
-                                    .final_rate = real(view, "final_rate"),
-                                    .cosine_steps = view.at("cosine_steps").integer()};
+  if (!schedule)
+    throw view.at("name").error("is '" + name + "', not constant, step, multistep or cosine");
+  LearningRateOptions options{.rate = real(view, "rate"),
+                              .schedule = *schedule,
+                              .warmup_steps = view.at("warmup_steps").integer(),
+                              .step_every = view.at("step_every").integer(),
+                              .step_factor = real(view, "step_factor"),
+                              .final_rate = real(view, "final_rate"),
+                              .cosine_steps = view.at("cosine_steps").integer()};
+  if (options.schedule == Schedule::kMultiStep) options.milestones = read_milestones(view);
   if (options.schedule == Schedule::kStep && options.step_every == 0) {
     throw view.at("step_every").error("is zero");
   }

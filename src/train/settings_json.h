@@ -10,9 +10,9 @@
 
 namespace spillway {
 
-/// "sgd", "adam" or "adamw".
+/// "sgd", "adam", "adamw" or "rmsprop".
 [[nodiscard]] std::string name_of(const OptimizerOptions& optimizer);
-/// "constant", "step" or "cosine".
+/// "constant", "step", "multistep" or "cosine".
 [[nodiscard]] std::string name_of(Schedule schedule);
 /// Nothing when no schedule has this name.
 [[nodiscard]] std::optional<Schedule> find_schedule(const std::string& name);

@@ -1,5 +1,6 @@
 #include "src/train/state.h"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -10,7 +11,6 @@
 #include "src/files/file_digest.h"
 #include "src/files/finite.h"
 #include "src/files/sha256.h"
-#include "src/train/initial_values.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -32,6 +32,15 @@ std::vector<StoredTensor> tensors_of(const std::vector<StateBlock>& blocks) {
 
 std::size_t element_count(const std::vector<std::size_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies{});
+}
+
+bool is_weight(StateRole role) {
+  return role == StateRole::kParameters || role == StateRole::kStatistics;
+}
+
+// Of the parameters that an average is of.
+std::string averaged_name(const StateBlock& average) {
+  return average.name.substr(0, average.name.rfind('.'));
 }
 
 constexpr const char* kForeign = "it is no checkpoint of this network";
@@ -86,14 +95,20 @@ State::State(const Step& step, Bytes page, const Backend& backend, um::Memory& m
   if (size > Bytes{}) backend_.clear(block_.bytes());
 }
 
-void State::initialise(std::uint64_t seed) {
-  std::uint64_t place = 0;  // the same whatever the optimizer keeps
+void State::initialise(std::uint64_t seed, Initialisation rule) {
+  std::uint64_t place = 0;                // the same whatever the optimizer keeps
+  std::uint64_t place_of_parameters = 0;  // the last ones, which an average follows
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const auto& [ids, name, spec, role] = blocks_[i];
-    const bool is_zero = role == StateRole::kOptimizer;
-    import(i,
-           is_zero ? std::vector<float>(element_count(spec)) : initial_values(spec, seed, place));
-    if (!is_zero) place += role == StateRole::kParameters ? 2 : 1;
+    if (role == StateRole::kOptimizer) {
+      import(i, std::vector<float>(element_count(spec)));
+    } else if (role == StateRole::kAverage) {
+      import(i, initial_values(spec, seed, place_of_parameters, rule));
+    } else {
+      import(i, initial_values(spec, seed, place, rule));
+      if (role == StateRole::kParameters) place_of_parameters = place;
+      place += role == StateRole::kParameters ? 2 : 1;
+    }
   }
 }
 
@@ -114,7 +129,7 @@ std::vector<std::byte*> State::addresses(const Step& step) const {
 std::string State::sha256() const {
   Sha256 hash;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    if (blocks_[i].role == StateRole::kOptimizer) continue;
+    if (!is_weight(blocks_[i].role)) continue;
     const std::vector<float> numbers = values(i);
     hash.update(std::as_bytes(std::span{numbers}));
   }
@@ -152,7 +167,7 @@ void State::load(const std::filesystem::path& path,
   const std::vector<std::size_t> places = find_all(file, path, wanted);
   std::size_t next = 0;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    fill(i, [&](const std::string& name, std::span<float> tensor) {
+    fill(i, blocks_[i].name, [&](const std::string& name, std::span<float> tensor) {
       file.read(places[next++], tensor);
       expect_sound(tensor, name, path, digests);
     });
@@ -165,14 +180,31 @@ void State::start_from(const TensorSource& weights) {
     if (is_zero) {
       import(i, std::vector<float>(element_count(blocks_[i].spec)));
     } else {
-      fill(i, weights);
+      const bool is_average = blocks_[i].role == StateRole::kAverage;
+      fill(i, is_average ? averaged_name(blocks_[i]) : blocks_[i].name, weights);
     }
   }
 }
 
-void State::fill(std::size_t index, const TensorSource& source) {
-  const auto& [ids, name, spec, role] = blocks_[index];
-  std::vector<float> numbers(element_count(spec));
+bool State::has_averages() const {
+  return std::ranges::any_of(
+      blocks_, [](const StateBlock& block) { return block.role == StateRole::kAverage; });
+}
+
+void State::swap_averages() {
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    if (blocks_[i].role != StateRole::kAverage) continue;
+    const auto averaged = std::ranges::find(blocks_, averaged_name(blocks_[i]), &StateBlock::name);
+    const auto parameters = static_cast<std::size_t>(averaged - blocks_.begin());
+    const std::vector<float> average = values(i);
+    import(i, values(parameters));
+    import(parameters, average);
+  }
+}
+
+void State::fill(std::size_t index, const std::string& name, const TensorSource& source) {
+  const ParameterSpec& spec = blocks_[index].spec;
+  std::vector<float> numbers = values(index);
   std::span<float> rest{numbers};
   for (const ParameterArray& array : arrays_of(spec)) {
     const std::span<float> tensor = rest.first(element_count(array.shape));
@@ -222,7 +254,7 @@ void State::use(std::size_t index, um::Access access, const Use& use) const {
 
 std::vector<StoredTensor> weight_tensors(const Step& step) {
   std::vector<StateBlock> weights = step.state;
-  std::erase_if(weights, [](const StateBlock& each) { return each.role == StateRole::kOptimizer; });
+  std::erase_if(weights, [](const StateBlock& each) { return !is_weight(each.role); });
   return tensors_of(weights);
 }
 

@@ -14,6 +14,7 @@
 #include "src/files/safetensors.h"
 #include "src/ops/backend.h"
 #include "src/step/step.h"
+#include "src/train/initial_values.h"
 #include "um/bytes.h"
 #include "um/hints.h"
 #include "um/memory.h"
@@ -41,16 +42,22 @@ class State {
   /// Says how to reach what moves. Needed before anything below that touches it.
   void reach_through(MovableState movable) { movable_ = std::move(movable); }
 
-  /// Gives every block its initial values (initial_values.h); the optimizer's are zero.
-  void initialise(std::uint64_t seed);
+  /// Gives every block its initial values (initial_values.h); the optimizer's are zero, and
+  /// averages those of their parameters.
+  void initialise(std::uint64_t seed, Initialisation rule = Initialisation::kXavier);
 
-  /// Gives parameters and running statistics the numbers of `weights`, which is asked for each of
-  /// weight_tensors(); the optimizer's are zero. Throws: what `weights` does.
+  /// Gives parameters and running statistics the numbers of `weights`, which finds those that are
+  /// there in its tensors and is asked for each of
+  /// weight_tensors(), for averages too; the optimizer's are zero. Throws: what `weights` does.
   void start_from(const TensorSource& weights);
 
   /// The address of each state block of `step` (the training step, or an evaluation step of the
   /// same network) by DataId; null for tensors and for what moves.
   [[nodiscard]] std::vector<std::byte*> addresses(const Step& step) const;
+
+  [[nodiscard]] bool has_averages() const;
+  /// Exchanges parameters and their averages: twice leaves the bits as they were.
+  void swap_averages();
 
   /// SHA-256 over all parameters and running statistics as 32-bit floats, in layer order, in the
   /// canonical order of parameter.h.
@@ -82,7 +89,7 @@ class State {
   [[nodiscard]] std::vector<std::byte*> pinned(std::size_t index) const;
   void use(std::size_t index, um::Access access, const Use& use) const;
   void import(std::size_t index, std::span<const float> numbers);
-  void fill(std::size_t index, const TensorSource& source);
+  void fill(std::size_t index, const std::string& name, const TensorSource& source);
   [[nodiscard]] std::vector<float> values(std::size_t index) const;
   void load(const std::filesystem::path& path, const std::map<std::string, std::string>* digests);
 
@@ -94,7 +101,7 @@ class State {
   MovableState movable_;
 };
 
-/// Those of State::tensors() that are no optimizer's, for a State of `step`.
+/// Those of State::tensors() that are no optimizer's nor averages, for a State of `step`.
 [[nodiscard]] std::vector<StoredTensor> weight_tensors(const Step& step);
 
 /// The State::sha256() that a State of `step` would have with the tensors of a file.

@@ -48,14 +48,71 @@ class SettledSession {
 
 // Nothing when `stop` was requested meanwhile.
 std::optional<Evaluation> evaluate_unless_stopped(Session& session, const Dataset& data,
-                                                  const std::stop_token& stop) {
+                                                  const EvaluateOptions& options) {
   try {
-    return evaluate(session, data, session.evaluation_batch(), stop);
+    return evaluate(session, data, options);
   } catch (const Interrupted&) {
-    if (!stop.stop_requested()) throw;  // it was another stop, which nobody wants saved
+    if (!options.stop.stop_requested()) throw;  // it was another stop, which nobody wants saved
     return std::nullopt;
   }
 }
+
+// What follows each step of a training: evaluations, checkpoints, its end.
+class Progress {
+ public:
+  Progress(Session& session, const DatasetPair& data, const TrainOptions& options,
+           const TrainEvents& events, const std::stop_token& stop)
+      : session_{session},
+        data_{data},
+        options_{options},
+        events_{events},
+        stop_{stop},
+        steps_in_epoch_{steps_per_epoch(data.train->size(), session.batch())},
+        last_{earlier_end(options, steps_in_epoch_)} {}
+
+  [[nodiscard]] std::uint64_t last() const { return last_; }
+  /// Of step number `done`, from 1.
+  [[nodiscard]] std::uint64_t epoch(std::uint64_t done) const {
+    return (done - 1) / steps_in_epoch_ + 1;
+  }
+
+  // Returns whether the training ends early. Throws Interrupted where a stop was requested.
+  bool end_step(std::uint64_t done) {
+    bool is_stopped = stop_.stop_requested();
+    AfterEvaluation wish = AfterEvaluation::kGoOn;
+    if (!is_stopped && is_evaluation_due(done)) {
+      const auto evaluation = evaluate_unless_stopped(
+          session_, *data_.test, {.has_confusion = options_.has_confusion, .stop = stop_});
+      if (evaluation) wish = events_.on_evaluation(done, epoch(done), *evaluation);
+      is_stopped = !evaluation;
+    }
+    const bool is_over = wish == AfterEvaluation::kEnd;
+    is_stopped = is_stopped || (done < last_ && !is_over && stop_.stop_requested());
+    const bool is_due = done % checkpoint_interval() == 0 || done == last_ || is_stopped ||
+                        wish != AfterEvaluation::kGoOn;
+    if (is_due && events_.on_checkpoint) events_.on_checkpoint(done);
+    if (is_stopped) throw stopped_after(done, events_.on_checkpoint != nullptr);
+    return is_over;
+  }
+
+ private:
+  [[nodiscard]] bool is_evaluation_due(std::uint64_t done) const {
+    if (!events_.on_evaluation || options_.evaluate_every == 0) return false;
+    if (!options_.evaluate_every) return done % steps_in_epoch_ == 0;
+    return done % *options_.evaluate_every == 0 || done == last_;
+  }
+  [[nodiscard]] std::uint64_t checkpoint_interval() const {
+    return options_.checkpoint_every > 0 ? options_.checkpoint_every : steps_in_epoch_;
+  }
+
+  Session& session_;
+  const DatasetPair& data_;
+  const TrainOptions& options_;
+  const TrainEvents& events_;
+  const std::stop_token& stop_;
+  std::uint64_t steps_in_epoch_;
+  std::uint64_t last_;
+};
 
 }  // namespace
 
@@ -65,15 +122,12 @@ std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data, st
 
 void train(Session& session, const DatasetPair& data, const TrainOptions& options,
            const TrainEvents& events, const std::stop_token& stop) {
-  const std::uint64_t steps_in_epoch = steps_per_epoch(data.train->size(), session.batch());
-  const std::uint64_t last = earlier_end(options, steps_in_epoch);
-  const std::uint64_t interval =
-      options.checkpoint_every > 0 ? options.checkpoint_every : steps_in_epoch;
-  if (last == 0 && events.on_checkpoint) events.on_checkpoint(0);
+  Progress progress{session, data, options, events, stop};
+  if (progress.last() == 0 && events.on_checkpoint) events.on_checkpoint(0);
   BatchLoader loader{*data.train,        session.batch(),          options.seed,
                      options.first_step, BatchLoader::kUsualDepth, session.batch_memory()};
   const SettledSession settled{session};
-  for (std::uint64_t step = options.first_step; step < last; ++step) {
+  for (std::uint64_t step = options.first_step; step < progress.last(); ++step) {
     const Batch& batch = loader.next();
     const StepReport report =
         session.train({.seed = options.seed,
@@ -81,46 +135,10 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
                        .learning_rate = learning_rate(options.learning_rate, step),
                        .batch = &batch,
                        .next_batch = loader.peek()});
-    const std::uint64_t done = step + 1;
-    const std::uint64_t epoch = step / steps_in_epoch + 1;
-    if (events.on_step) events.on_step(done, epoch, report);
-    expect_number(report.loss, done);
-    bool ends_here = stop.stop_requested();
-    if (!ends_here && done % steps_in_epoch == 0 && events.on_evaluation) {
-      const auto evaluation = evaluate_unless_stopped(session, *data.test, stop);
-      if (evaluation) events.on_evaluation(done, epoch, *evaluation);
-      ends_here = !evaluation;
-    }
-    ends_here = ends_here || (done < last && stop.stop_requested());
-    const bool is_due = done % interval == 0 || done == last || ends_here;
-    if (is_due && events.on_checkpoint) events.on_checkpoint(done);
-    if (ends_here) throw stopped_after(done, events.on_checkpoint != nullptr);
+    if (events.on_step) events.on_step(step + 1, progress.epoch(step + 1), report);
+    expect_number(report.loss, step + 1);
+    if (progress.end_step(step + 1)) return;
   }
-}
-
-Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch,
-                    const std::stop_token& stop) {
-  BatchLoader loader{data,
-                     batch,
-                     evaluation_order(data.size(), batch),
-                     /*first_step=*/0,
-                     BatchLoader::kUsualDepth,
-                     session.batch_memory()};
-  const SettledSession settled{session};
-  double loss = 0;
-  double correct = 0;
-  double count = 0;
-  for (std::uint64_t step = evaluation_steps(data.size(), batch); step > 0; --step) {
-    if (stop.stop_requested()) throw Interrupted{};
-    const Batch& batch_of_step = loader.next();
-    const StepReport report =
-        session.evaluate({.batch = &batch_of_step, .next_batch = loader.peek()});
-    count += static_cast<double>(
-        std::ranges::count_if(batch_of_step.labels, [](std::int32_t label) { return label >= 0; }));
-    loss += static_cast<double>(report.loss);
-    correct += static_cast<double>(report.correct);
-  }
-  return {.loss = loss / count, .accuracy = correct / count};
 }
 
 }  // namespace spillway

@@ -7,6 +7,7 @@
 #include <stop_token>
 
 #include "src/data/dataset.h"
+#include "src/train/evaluation.h"
 #include "src/train/learning_rate.h"
 #include "src/train/session.h"
 
@@ -21,21 +22,28 @@ struct TrainOptions {
   LearningRateOptions learning_rate;
   std::uint64_t seed = 1;              ///< of data order and dropout
   std::uint64_t checkpoint_every = 0;  ///< steps; 0: at the end of each epoch
+  /// Steps between two evaluations on the test split, with one at the end; 0: never. Nothing: at
+  /// the end of each epoch.
+  std::optional<std::uint64_t> evaluate_every = {};
+  bool has_confusion = false;  ///< Evaluation::confusion
 };
 
-/// The accuracy on the test split.
-struct Evaluation {
-  double loss = 0;      ///< mean over the samples: the images, or the pixels that have a label
-  double accuracy = 0;  ///< part of the samples whose prediction was right
+/// What is to happen after an evaluation, beside what is due anyway.
+enum class AfterEvaluation : std::uint8_t {
+  kGoOn,
+  kSave,  ///< write a checkpoint: this is the best so far
+  kEnd    ///< write a checkpoint, and end the training
 };
 
 /// What train() reports as it goes, to whoever listens: each may be empty. `step` and `epoch` count
 /// what is done, from 1.
 struct TrainEvents {
   std::function<void(std::uint64_t step, std::uint64_t epoch, const StepReport&)> on_step;
-  std::function<void(std::uint64_t step, std::uint64_t epoch, const Evaluation&)> on_evaluation;
-  /// The state may be saved now: every checkpoint_every steps (or each epoch), at the end, where
-  /// there are no steps at all, and when a stop was requested.
+  std::function<AfterEvaluation(std::uint64_t step, std::uint64_t epoch, const Evaluation&)>
+      on_evaluation;
+  /// The state may be saved now: every checkpoint_every steps (or each epoch), at the end, after
+  /// an evaluation that asks for it, where there are no steps at all, and when a stop was
+  /// requested.
   std::function<void(std::uint64_t step)> on_checkpoint;
 };
 
@@ -43,17 +51,12 @@ struct TrainEvents {
 [[nodiscard]] std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data,
                                       std::size_t batch);
 
-/// Trains `session` on `data`: a step a batch, each epoch in another order, an evaluation on the
-/// test split at the end of each. Batches are loaded in the background. When `stop` is requested,
+/// Trains `session` on `data`: a step a batch, each epoch in another order, and evaluations
+/// on the test split. Batches are loaded in the background. When `stop` is requested,
 /// the step under way is the last: on_checkpoint where there is one, then Interrupted. Throws:
 /// Interrupted; um::Error when data cannot be read, the loss is no longer a number, or a move
 /// failed.
 void train(Session& session, const DatasetPair& data, const TrainOptions& options,
            const TrainEvents& events, const std::stop_token& stop = {});
-
-/// The loss and accuracy of `session` on all of `data`, `batch` samples at a time. Requires: those
-/// of Session::evaluation_batch(). Throws: Interrupted between two steps when `stop` is requested.
-[[nodiscard]] Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch,
-                                  const std::stop_token& stop = {});
 
 }  // namespace spillway

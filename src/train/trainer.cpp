@@ -6,11 +6,14 @@
 #include <system_error>
 #include <utility>
 
+#include "nets/text/network_text.h"
+#include "src/data/batch_order.h"
 #include "src/data/open_dataset.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/step/batch_norm_values.h"
 #include "src/train/checkpoint_key.h"
+#include "src/train/first_samples.h"
 #include "src/train/text_model.h"
 
 namespace spillway {
@@ -23,7 +26,12 @@ DatasetPair open_data(const TrainerOptions& options) {
   DatasetOptions wanted =
       dataset_options(options.network, options.step.batch, options.training.seed);
   wanted.tokenizer = options.tokenizer;
-  return open_dataset(options.data, wanted);
+  DatasetPair data = open_dataset(options.data, wanted);
+  if (options.train_samples > 0) {
+    data.train = first_samples(std::move(data.train), options.train_samples);
+    expect_batch(data.train->size(), options.step.batch);
+  }
+  return data;
 }
 
 TrainerOptions checked(TrainerOptions options) {
@@ -38,6 +46,23 @@ TrainerOptions checked(TrainerOptions options) {
                     options.weights};
   }
   return options;
+}
+
+// Of patterns that were given, each freezes something, and not all together everything.
+void expect_frozen_in_part(const Step& training, const std::vector<std::string>& patterns) {
+  for (const std::string& pattern : patterns) {
+    const bool freezes = std::ranges::any_of(training.state, [&](const StateBlock& block) {
+      return block.role == StateRole::kParameters && is_layer_of(pattern, block.name);
+    });
+    if (!freezes) {
+      throw um::Error{"no layer with parameters is called '" + pattern +
+                      "', which is to be frozen; spillway nets NAME --dump FILE lists the layers"};
+    }
+  }
+  if (patterns.empty()) return;
+  const bool has_trained = std::ranges::any_of(
+      training.state, [](const StateBlock& block) { return block.role == StateRole::kOptimizer; });
+  if (!has_trained) throw um::Error{"all layers are frozen: nothing is left to train"};
 }
 
 // With an end, and the learning rate's schedule for so long a training.
@@ -64,11 +89,13 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
       context_{open_context()} {
   options_.training = whole_training(options_.training, data_, options_.step.batch);
   steps_.emplace(options_, context_, events_, stop_);
+  expect_frozen_in_part(workload().training(), options_.step.frozen);
   expect_going_on();
   if (!options_.weights.empty()) {
     weights_.emplace(options_.weights,
                      NamedNetwork{.name = options_.network.name,
-                                  .arrays = weight_tensors(workload().training())});
+                                  .arrays = weight_tensors(workload().training())},
+                     options_.has_new_head);
   }
   const std::string& folder = options_.checkpoint.folder;
   std::error_code ignored;
@@ -100,6 +127,7 @@ TrainingSummary Trainer::run() {
              [&](auto step, auto epoch, const Evaluation& evaluation) {
                steps.add(evaluation);
                if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
+               return take(step, evaluation);
              },
          .on_checkpoint = saving()},
         stop_);
@@ -112,16 +140,35 @@ TrainingSummary Trainer::run() {
   return summary;
 }
 
+AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) {
+  const bool is_of_text = options_.network.input().form == nets::Form::kTokens;
+  const bool is_best = take_evaluation(best_, step, evaluation, is_of_text);
+  if (is_best && options_.checkpoint.keep_best && folder_) {
+    folder_->set_best(step);
+    return AfterEvaluation::kSave;
+  }
+  if (!is_patience_over()) return AfterEvaluation::kGoOn;
+  if (events_.on_early_stop) events_.on_early_stop(step, *best_);
+  return AfterEvaluation::kEnd;
+}
+
+bool Trainer::is_patience_over() const {
+  return options_.patience > 0 && best_ && best_->evaluations_since >= options_.patience;
+}
+
 // First values, or those of a file or of the checkpoint.
 void Trainer::start() {
   if (!chosen_) options_.training.first_step = 0;
   if (chosen_) {
     folder_->load(*chosen_, session_->state());
   } else if (weights_) {
+    if (!weights_->drawn_layer().empty()) {
+      session_->state().initialise(options_.training.seed, options_.initialisation);
+    }
     session_->state().start_from(
         [&](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); });
   } else {
-    session_->state().initialise(options_.training.seed);
+    session_->state().initialise(options_.training.seed, options_.initialisation);
   }
   if (!folder_) return;
   const std::vector<RepeatedStep>& steps = workload().training_steps();
@@ -142,12 +189,17 @@ void Trainer::save(std::uint64_t step) {
       {.key = key_,
        .settings = {.learning_rate = options_.training.learning_rate,
                     .optimizer = options_.step.optimizer,
+                    .label_smoothing = options_.step.label_smoothing,
+                    .average_decay = options_.step.average_decay,
+                    .frozen = options_.step.frozen,
                     .threads = context_.threads,
                     .precision = context_.precision,
                     .deterministic = context_.deterministic,
                     .sub_batch = batches.steps > 1 ? std::optional{batches.size} : std::nullopt,
                     .dropout = nets::dropout_of(options_.network)},
        .step = step,
+       .best = best_,
+       .network_file = text_model_ ? std::string{} : nets::to_text(options_.network),
        .text_model = text_model_},
       session_->state());
 }
@@ -174,14 +226,23 @@ void Trainer::choose_checkpoint() {
     events_.on_warning(problem + "; going on from the checkpoint of step " + std::to_string(done));
   }
   options_.training.first_step = done;
+  best_ = chosen_->manifest.checkpoint.best;
+  if (best_ && options_.checkpoint.keep_best) folder_->set_best(best_->step);
+  if (is_patience_over()) {
+    throw nothing_left("the last evaluations were not better than that of step " +
+                       std::to_string(best_->step) + "; give a greater --early-stop to go on");
+  }
   if (done < last_step(options_.training, data_, options_.step.batch)) return;
-  throw NothingLeft{
-      "nothing is left to train: the checkpoint in " + options_.checkpoint.folder + " is of step " +
-          std::to_string(done) + "; give more --steps or --epochs to go on",
-      done,
-      weights_sha256(
-          std::filesystem::path{options_.checkpoint.folder} / chosen_->manifest.tensors.name,
-          workload().training())};
+  throw nothing_left("give more --steps or --epochs to go on");
+}
+
+NothingLeft Trainer::nothing_left(const std::string& advice) const {
+  const Checkpoint& checkpoint = chosen_->manifest.checkpoint;
+  const std::filesystem::path folder = options_.checkpoint.folder;
+  return {"nothing is left to train: the checkpoint in " + folder.string() + " is of step " +
+              std::to_string(checkpoint.step) + "; " + advice,
+          checkpoint.step,
+          weights_sha256(folder / chosen_->manifest.tensors.name, workload().training())};
 }
 
 // Those to use instead of a planner's plans.

@@ -82,6 +82,9 @@ class Trainer {
   void save(std::uint64_t step);
   void open_folder();
   void choose_checkpoint();
+  [[nodiscard]] NothingLeft nothing_left(const std::string& advice) const;
+  AfterEvaluation take(std::uint64_t step, const Evaluation& evaluation);
+  [[nodiscard]] bool is_patience_over() const;
   void expect_going_on() const;
 
   TrainerOptions options_;
@@ -94,7 +97,8 @@ class Trainer {
   std::optional<CheckpointFolder> folder_;
   CheckpointKey key_;                        // where there is a folder
   std::optional<KeptTextModel> text_model_;  // likewise, of a network of texts
-  std::optional<ChosenCheckpoint> chosen_;   // what it goes on from
+  std::optional<BestEvaluation> best_;
+  std::optional<ChosenCheckpoint> chosen_;  // what it goes on from
   std::optional<Session> session_;
 };
 

@@ -11,7 +11,9 @@
 #include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/step/step.h"
+#include "src/train/best_evaluation.h"
 #include "src/train/checkpoint_folder.h"
+#include "src/train/initial_values.h"
 #include "src/train/train.h"
 #include "um/options.h"
 
@@ -48,6 +50,7 @@ struct CheckpointOptions {
   /// The last checkpoints that stay, at least 1. Where the newest does not verify, a training goes
   /// on from the one before.
   std::size_t keep = CheckpointFolder::kUsualKeep;
+  bool keep_best = false;  ///< the checkpoint of the best evaluation stays, too
   /// Goes on with the plan of the checkpoint. Other options are those given: read_settings() tells
   /// which ones the checkpoint was made with.
   bool resume = false;
@@ -58,13 +61,19 @@ struct TrainerOptions {
   nets::Network network;
   std::string data = "synthetic";  ///< as open_dataset() reads it, such as "idx:DIR"
   std::string tokenizer;           ///< folder of byte pairs for "text:FILE"; empty: bytes
-  StepOptions step;                ///< the batch, the optimizer, the convolution algorithms
+  bool only_evaluates = false;     ///< PlannedSteps are of evaluation alone
+  std::size_t train_samples = 0;   ///< learn from the first so many alone; 0: from all
+  /// Evaluations in a row without a better one that end the training; 0: it goes on.
+  std::uint64_t patience = 0;
+  StepOptions step;  ///< the batch, the optimizer, the convolution algorithms
   MemoryOptions memory;
   PlanningOptions planning;
-  TrainOptions training;  ///< `first_step` is not looked at
+  TrainOptions training;                                    ///< `first_step` is not looked at
+  Initialisation initialisation = Initialisation::kXavier;  ///< of parameters that are drawn
   /// A safetensors file of Hugging Face's or torchvision's to take the first parameters from
   /// (WeightFile); empty: they are drawn. It does not go with CheckpointOptions::resume.
   std::string weights;
+  bool has_new_head = false;  ///< the last layer of `weights` may be of another size: it is drawn
   CheckpointOptions checkpoint;
 };
 
@@ -74,6 +83,8 @@ struct TrainerEvents {
   std::function<void(std::size_t tasks)> on_planning;
   std::function<void(std::uint64_t step, std::uint64_t epoch, const StepReport&)> on_step;
   std::function<void(std::uint64_t step, std::uint64_t epoch, const Evaluation&)> on_evaluation;
+  /// The training ends before its last step: TrainerOptions::patience.
+  std::function<void(std::uint64_t step, const BestEvaluation& best)> on_early_stop;
   /// A sentence that the user should know, though the training goes on: a checkpoint does not
   /// verify, and an older one is used.
   std::function<void(const std::string& sentence)> on_warning;

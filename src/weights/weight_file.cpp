@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "src/files/finite.h"
@@ -14,6 +15,11 @@ namespace spillway {
 namespace {
 
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
+
+constexpr std::size_t kNoTensor = std::numeric_limits<std::size_t>::max();
+
+// "fc" of "fc.weight".
+std::string layer_of(const std::string& array) { return array.substr(0, array.rfind('.')); }
 
 std::string respelt(const NameTable& table, const std::string& name) {
   for (const OtherSpelling& spelling : table.spellings) {
@@ -61,8 +67,11 @@ std::string advice_for(const NameTable& table, const TensorPlace& place,
 
 }  // namespace
 
-WeightFile::WeightFile(const std::filesystem::path& path, NamedNetwork network)
-    : path_{path}, network_{std::move(network)}, file_{open_weights(path)} {
+WeightFile::WeightFile(const std::filesystem::path& path, NamedNetwork network, bool has_new_head)
+    : path_{path},
+      network_{std::move(network)},
+      file_{open_weights(path)},
+      has_new_head_{has_new_head} {
   choose_names();
   find_places();
   expect_nothing_else();
@@ -100,12 +109,23 @@ bool WeightFile::take_names(const NamedTensors& named, bool is_bare) {
   throw um::Error{"tensors " + twice + " of " + path_.string() + " are the same one's names"};
 }
 
+bool WeightFile::is_of_new_head(const TensorPlace& place) const {
+  return has_new_head_ &&
+         layer_of(network_.arrays[place.array].name) == layer_of(network_.arrays.back().name);
+}
+
 void WeightFile::find_places() {
   for (const TensorPlace& place : named_.places) {
     auto found = by_name_.find(place.name);
     const auto tie = std::ranges::find(named_.table.ties, place.name, &Tie::name);
     if (found == by_name_.end() && tie != named_.table.ties.end()) {
       found = by_name_.find(tie->other);
+    }
+    if (is_of_new_head(place) &&
+        (found == by_name_.end() || file_.tensors()[found->second].shape != place.shape)) {
+      drawn_layer_ = layer_of(network_.arrays[place.array].name);
+      tensors_.push_back(kNoTensor);
+      continue;
     }
     if (found == by_name_.end()) {
       throw um::Error{path_.string() + " has no tensor " + quoted(place.name) + ", which network " +
@@ -146,7 +166,7 @@ void WeightFile::expect_ties() const {
 
 void WeightFile::expect_finite() const {
   for (const std::size_t tensor : tensors_) {
-    if (is_finite(values(tensor))) continue;
+    if (tensor == kNoTensor || is_finite(values(tensor))) continue;
     throw um::Error{"tensor " + quoted(file_.tensors()[tensor].name) + " of " + path_.string() +
                     " " + kNotFinite};
   }
@@ -159,6 +179,7 @@ std::vector<float> WeightFile::values(std::size_t tensor) const {
 }
 
 void WeightFile::read(const std::string& name, std::span<float> numbers) const {
+  if (!drawn_layer_.empty() && layer_of(name) == drawn_layer_) return;
   const auto array = std::ranges::find(network_.arrays, name, &StoredTensor::name);
   um::expects(array != network_.arrays.end(), "an array of the network");
   const auto index = static_cast<std::size_t>(array - network_.arrays.begin());

@@ -157,7 +157,7 @@ TEST(GpuTraining, StagesItsBatchesInPinnedMemory) {
       .test = std::make_unique<SyntheticDataset>(kImage, kClasses, kBatch, 1, Split::kTest)};
   train(session, data, {.steps = 2},
         {.on_step = [](auto, auto, const auto&) {},
-         .on_evaluation = [](auto, auto, const auto&) {},
+         .on_evaluation = [](auto, auto, const auto&) { return AfterEvaluation::kGoOn; },
          .on_checkpoint = [](auto) {}});
   // 16 images of 3 x 32 x 32 floats and their labels, once; the loader's are in ordinary memory.
   const std::vector<std::string> log = driver.take_log();

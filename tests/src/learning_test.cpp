@@ -57,7 +57,7 @@ TEST(Learning, LenetTellsDrawnImagesApartThatItNeverSaw) {
   const std::vector<float> losses = train_for(200, net, data, 0.01F);
   const std::span<const float> all{losses};
   EXPECT_LT(mean(all.last(20)), mean(all.first(20)) / 2);
-  EXPECT_GT(evaluate(net.session(), *data.test, 32).accuracy, 0.8);
+  EXPECT_GT(evaluate(net.session(), *data.test).accuracy, 0.8);
 }
 
 // Too few steps to learn what figures are, but enough to know 32 images of four classes again, with
@@ -72,7 +72,7 @@ TEST(Learning, Resnet18KnowsImagesAgain) {
   const std::vector<float> losses = train_for(30, net, data, 0.002F);
   const std::span<const float> all{losses};
   EXPECT_LT(mean(all.last(4)), mean(all.first(4)) / 2);
-  EXPECT_GT(evaluate(net.session(), *data.train, 16).accuracy, 0.8);
+  EXPECT_GT(evaluate(net.session(), *data.train).accuracy, 0.8);
 }
 
 // Too few steps for the edges of figures, but enough to find them: a mask of background alone is
@@ -100,7 +100,7 @@ TEST(Learning, FcnFindsTheFiguresItWasShown) {
     background += static_cast<double>(std::ranges::count(labels, 0));
     counted += static_cast<double>(std::ranges::count_if(labels, [](auto l) { return l >= 0; }));
   }
-  EXPECT_GT(evaluate(net.session(), *data.train, 2).accuracy, background / counted + 0.02);
+  EXPECT_GT(evaluate(net.session(), *data.train).accuracy, background / counted + 0.02);
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ endif()
 # Tests of operations, written once: on the host here, on a GPU in cuda_kernel_tests.
 set(operation_tests
     src/ops/kernels/accumulate_gradients_test.cpp src/ops/kernels/adam_update_test.cpp
+    src/ops/kernels/average_parameters_test.cpp src/ops/kernels/rmsprop_update_test.cpp
     src/ops/kernels/batch_norm_test.cpp src/ops/kernels/concat_test.cpp
     src/ops/kernels/crop_test.cpp src/ops/kernels/dropout_test.cpp
     src/ops/kernels/element_wise_test.cpp src/ops/kernels/gradient_norm_test.cpp
@@ -83,7 +84,7 @@ spillway_test(cli_tests
           src/cli/plan_table_test.cpp src/cli/plan_trace_test.cpp src/cli/program.cpp
           src/cli/report_test.cpp src/cli/resident_set_test.cpp src/cli/resume_test.cpp
           src/cli/sweep_test.cpp src/cli/train_sub_batch_test.cpp src/cli/usage_test.cpp
-          src/cli/far_damage_test.cpp src/cli/limits_test.cpp src/cli/standard_streams_test.cpp
+          src/cli/evaluate_test.cpp src/cli/far_damage_test.cpp src/cli/limits_test.cpp src/cli/recipe_test.cpp src/cli/standard_streams_test.cpp
           src/cli/sample_test.cpp src/cli/text_training_test.cpp src/cli/weights_test.cpp
   LINK spillway::data spillway::nets spillway::um_core nlohmann_json::nlohmann_json
   TIMEOUT 300)
@@ -107,7 +108,8 @@ spillway_test(training_tests
           src/plan/sub_batch_plans_test.cpp src/step/sub_step_test.cpp src/train/train_test.cpp
           src/train/trainer_test.cpp src/step/batch_norm_values_test.cpp
           src/profile/idle_link_test.cpp src/step/machine_size_model_test.cpp
-          src/step/sampling_step_test.cpp src/step/update_in_parts_test.cpp
+          src/step/sampling_step_test.cpp src/step/unread_tasks_test.cpp
+          src/step/update_in_parts_test.cpp src/train/recipe_training_test.cpp
   SEPARATE src/step/sub_step_test.cpp
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::profile
        spillway::train spillway::um_host)
@@ -131,7 +133,7 @@ spillway_test(bench_tests
   LINK spillway::bench_link spillway::bench_paging spillway::execute spillway::um_host)
 spillway_test(cli_table_tests
   SOURCES src/cli/bench/bench_table_test.cpp src/cli/flags/nearest_name_test.cpp
-          src/cli/terminal/text_table_test.cpp
+          src/cli/terminal/progress_line_test.cpp src/cli/terminal/text_table_test.cpp
   LINK spillway::cli_bench)
 
 # Small trainings, benched for real.

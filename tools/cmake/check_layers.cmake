@@ -68,13 +68,16 @@ knows(src/execute um nets prefetch prefetch/verify prefetch/simulate prefetch/ru
 knows(src/profile um nets prefetch prefetch/files src/ops src/step src/plan src/execute)
 knows(src/train um um/files um/text nets nets/text ${planning} prefetch/runtime src/files src/ops src/data src/data/text
       src/step src/plan src/execute src/profile src/weights)
+knows(src/evaluate um um/files nets nets/families nets/text prefetch src/data src/files src/ops src/step src/plan
+      src/execute src/train)
 knows(src/sample um nets nets/families nets/text prefetch prefetch/files prefetch/planners prefetch/runtime src/data
       src/data/text src/ops src/step src/plan src/execute src/train)
 
 knows(src/host/layout um src/ops)
 knows(src/host/kernels um src/ops src/host/layout)
+knows(src/host/kernels/updates um src/ops src/host/layout src/host/kernels)
 knows(src/host/kernels/sequences um src/ops src/host/layout src/host/kernels)
-knows(src/host um src/ops src/host/layout src/host/kernels)
+knows(src/host um src/ops src/host/layout src/host/kernels src/host/kernels/updates)
 knows(src/cuda/layout um um/cuda/driver src/ops)
 knows(src/cuda/kernels um um/cuda/driver src/ops src/cuda/layout)
 knows(src/cuda/kernels/sequences um um/cuda/driver src/ops src/cuda/layout src/cuda/kernels)
@@ -100,11 +103,12 @@ knows(src/cli/terminal um src/plan)
 knows(src/cli/flags ${devices} um/files um/text nets/text ${training} src/sweep src/cli/terminal)
 set(for_commands ${devices} um/files um/text nets/text ${training} src/cli/terminal src/cli/flags)
 knows(src/cli/train ${for_commands})
+knows(src/cli/evaluate ${for_commands} src/evaluate src/cli/train)
 knows(src/cli/sample ${for_commands} src/data/text src/sample)
 knows(src/cli/plan ${for_commands} src/sweep)
 knows(src/cli/sweep ${for_commands} src/sweep)
 knows(src/cli/bench ${for_commands} ${benches})
-knows(src/cli ${for_commands} ${benches} src/report src/cli/train src/cli/sample src/cli/plan src/cli/sweep src/cli/bench)
+knows(src/cli ${for_commands} ${benches} src/report src/cli/train src/cli/evaluate src/cli/sample src/cli/plan src/cli/sweep src/cli/bench)
 
 knows(tools/bench/dropin_kernels um/dropin)
 knows(tools/golden um nets nets/families nets/text um/cuda src/cuda/cudnn)

@@ -1,6 +1,8 @@
 #include "src/cli/flags/learning_rate_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
 #include <string>
 #include <variant>
 
@@ -19,9 +21,18 @@ void add_step_to(CLI::App& command, LearningRateOptions& options) {
                   "--schedule step: steps between two decays of the learning rate")
       ->check(check_whole_number)
       ->group(kTraining);
-  command.add_option("--step-factor", options.step_factor, "--schedule step: decay factor (gamma)")
+  command
+      .add_option("--step-factor", options.step_factor,
+                  "--schedule step, multistep: decay factor (gamma)")
       ->check(check_amount)
       ->capture_default_str()
+      ->group(kTraining);
+  command
+      .add_option("--milestones", options.milestones,
+                  "--schedule multistep: steps at which the learning rate decays, such as "
+                  "3000,6000")
+      ->delimiter(',')
+      ->check(check_whole_number_from_one)
       ->group(kTraining);
 }
 
@@ -51,12 +62,20 @@ void LearningRateFlags::add_to(CLI::App& command) {
       ->check(check_amount)
       ->group(kTraining);
   command
+      .add_option("--lr-batch", rate_batch,
+                  "Linear rate scaling: --lr is for batches of this size, and is multiplied by "
+                  "--batch over it (default: --lr is the rate)")
+      ->check(check_whole_number_from_one)
+      ->type_name("N")
+      ->group(kTraining);
+  command
       .add_option_function<std::string>(
           "--schedule",
           [this](const std::string& name) { options.schedule = find_schedule(name).value(); },
-          "Learning rate schedule: constant, step (decay every --step-every steps), or cosine "
+          "Learning rate schedule: constant, step (decay every --step-every steps), multistep "
+          "(decay at the --milestones), or cosine "
           "annealing to --final-lr (default: constant)")
-      ->check(CLI::IsMember({"constant", "step", "cosine"}))
+      ->check(CLI::IsMember({"constant", "step", "multistep", "cosine"}))
       ->group(kTraining);
   command.add_option("--warmup-steps", options.warmup_steps, "Steps of linear warm-up")
       ->check(check_whole_number)
@@ -65,9 +84,15 @@ void LearningRateFlags::add_to(CLI::App& command) {
   add_cosine_to(command, options);
 }
 
-void LearningRateFlags::choose_rate(const CLI::App& command, const OptimizerOptions& optimizer) {
-  if (command.count("--lr") > 0) return;
-  if (std::holds_alternative<AdamOptions>(optimizer)) options.rate = kRateOfAdam;
+void LearningRateFlags::choose_rate(const CLI::App& command, const OptimizerOptions& optimizer,
+                                    std::size_t batch) {
+  if (command.count("--lr") == 0 && std::holds_alternative<AdamOptions>(optimizer)) {
+    options.rate = kRateOfAdam;
+  }
+  if (rate_batch > 0) {
+    options.rate = static_cast<float>(static_cast<double>(options.rate) *
+                                      static_cast<double>(batch) / static_cast<double>(rate_batch));
+  }
 }
 
 void LearningRateFlags::restore(const CLI::App& command, const LearningRateOptions& kept) {
@@ -79,6 +104,7 @@ void LearningRateFlags::restore(const CLI::App& command, const LearningRateOptio
   take("--warmup-steps", &LearningRateOptions::warmup_steps);
   take("--step-every", &LearningRateOptions::step_every);
   take("--step-factor", &LearningRateOptions::step_factor);
+  take("--milestones", &LearningRateOptions::milestones);
   take("--final-lr", &LearningRateOptions::final_rate);
   take("--cosine-steps", &LearningRateOptions::cosine_steps);
 }
@@ -89,11 +115,19 @@ void LearningRateFlags::expect_fitting(const CLI::App& command) const {
     throw CLI::ValidationError{flag, "is for --schedule " + name_of(schedule)};
   };
   refuse_unless(Schedule::kStep, "--step-every");
-  refuse_unless(Schedule::kStep, "--step-factor");
+  refuse_unless(Schedule::kMultiStep, "--milestones");
+  if (options.schedule != Schedule::kMultiStep) refuse_unless(Schedule::kStep, "--step-factor");
   refuse_unless(Schedule::kCosine, "--final-lr");
   refuse_unless(Schedule::kCosine, "--cosine-steps");
   if (options.schedule == Schedule::kStep && options.step_every == 0) {
     throw CLI::ValidationError{"--schedule step", "needs --step-every N, N above 0"};
+  }
+  if (options.schedule != Schedule::kMultiStep) return;
+  if (options.milestones.empty()) {
+    throw CLI::ValidationError{"--schedule multistep", "needs --milestones STEP,STEP..."};
+  }
+  if (!std::ranges::is_sorted(options.milestones, std::less_equal{})) {
+    throw CLI::ValidationError{"--milestones", "are steps, each above the one before"};
   }
 }
 

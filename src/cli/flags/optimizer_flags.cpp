@@ -1,7 +1,13 @@
 #include "src/cli/flags/optimizer_flags.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "src/cli/flags/number_checks.h"
 #include "src/train/settings_json.h"
@@ -11,6 +17,7 @@ namespace spillway::cli {
 namespace {
 
 constexpr const char* kOptimizer = "Training";
+constexpr float kMomentumOfSgd = 0.9F;
 constexpr float kDecayOfAdamW = 0.01F;  // as PyTorch's
 
 bool is_given(const CLI::App& command, const char* flag) { return command.count(flag) > 0; }
@@ -24,11 +31,12 @@ struct Restore {
   void take(const char* flag, Number& number, const Number& kept) const {
     if (!is_given(command, flag)) number = kept;
   }
-  void take_decay(float kept) const {
-    if (!is_given(command, "--weight-decay")) flags.weight_decay = kept;
+  void take_optional(const char* flag, std::optional<float>& number, float kept) const {
+    if (!is_given(command, flag)) number = kept;
   }
+  void take_decay(float kept) const { take_optional("--weight-decay", flags.weight_decay, kept); }
   void operator()(const SgdOptions& kept) const {
-    take("--momentum", flags.momentum, kept.momentum);
+    take_optional("--momentum", flags.momentum, kept.momentum);
     take("--nesterov", flags.nesterov, kept.nesterov);
     take("--clip-norm", flags.clip_norm, kept.clip_norm);
     take_decay(kept.weight_decay);
@@ -40,14 +48,29 @@ struct Restore {
     take("--clip-norm", flags.clip_norm, kept.clip_norm);
     take_decay(kept.weight_decay);
   }
+  void operator()(const RmspropOptions& kept) const {
+    if (is_given(command, "--momentum") && (flags.momentum > 0) != (kept.momentum > 0)) {
+      throw um::Error{
+          "the checkpoint is of a training with rmsprop " +
+          std::string{kept.momentum > 0 ? "and a momentum" : "without a momentum"} +
+          ", which is state that cannot come or go; leave out --momentum, or give another "
+          "--checkpoint folder"};
+    }
+    take_optional("--momentum", flags.momentum, kept.momentum);
+    take("--alpha", flags.alpha, kept.alpha);
+    take("--epsilon", flags.epsilon, kept.epsilon);
+    take("--clip-norm", flags.clip_norm, kept.clip_norm);
+    take_decay(kept.weight_decay);
+  }
 };
 
 }  // namespace
 
 void OptimizerFlags::add_choice_to(CLI::App& app) {
   app.add_option("--optimizer", name,
-                 "sgd (one state value per parameter), adam or adamw (two per parameter)")
-      ->check(CLI::IsMember({"sgd", "adam", "adamw"}))
+                 "sgd (one state value per parameter), adam or adamw (two per parameter), rmsprop "
+                 "(one, or with a --momentum two)")
+      ->check(CLI::IsMember({"sgd", "adam", "adamw", "rmsprop"}))
       ->capture_default_str()
       ->group("What is trained");
   app.add_option("--clip-norm", clip_norm,
@@ -58,10 +81,10 @@ void OptimizerFlags::add_choice_to(CLI::App& app) {
 }
 
 void OptimizerFlags::add_rates_to(CLI::App& app) {
-  app.add_option("--momentum", momentum, "sgd: momentum coefficient")
+  app.add_option("--momentum", momentum,
+                 "sgd, rmsprop: momentum coefficient (default: sgd 0.9, rmsprop 0)")
       ->check(check_amount)
       ->check(CLI::Range(0.F, 1.F))
-      ->capture_default_str()
       ->group(kOptimizer);
   app.add_flag("--nesterov", nesterov, "sgd: Nesterov momentum")->group(kOptimizer);
   app.add_option("--beta1", beta1, "adam, adamw: decay rate of the first moment")
@@ -72,8 +95,12 @@ void OptimizerFlags::add_rates_to(CLI::App& app) {
       ->check(check_below_one)
       ->capture_default_str()
       ->group(kOptimizer);
+  app.add_option("--alpha", alpha, "rmsprop: decay rate of the mean of squares")
+      ->check(check_below_one)
+      ->capture_default_str()
+      ->group(kOptimizer);
   app.add_option("--epsilon", epsilon,
-                 "adam, adamw: term added to the denominator for numerical stability")
+                 "adam, adamw, rmsprop: term added to the denominator for numerical stability")
       ->check(check_above_zero)
       ->capture_default_str()
       ->group(kOptimizer);
@@ -87,10 +114,17 @@ void OptimizerFlags::add_rates_to(CLI::App& app) {
 
 OptimizerOptions OptimizerFlags::options() const {
   if (name == "sgd") {
-    return SgdOptions{.momentum = momentum,
+    return SgdOptions{.momentum = momentum.value_or(kMomentumOfSgd),
                       .weight_decay = weight_decay.value_or(0),
                       .nesterov = nesterov,
                       .clip_norm = clip_norm};
+  }
+  if (name == "rmsprop") {
+    return RmspropOptions{.alpha = alpha,
+                          .epsilon = epsilon,
+                          .momentum = momentum.value_or(0),
+                          .weight_decay = weight_decay.value_or(0),
+                          .clip_norm = clip_norm};
   }
   const bool decoupled = name == "adamw";
   return AdamOptions{.beta1 = beta1,
@@ -111,16 +145,21 @@ void OptimizerFlags::restore(const CLI::App& command, const OptimizerOptions& ke
 }
 
 void OptimizerFlags::expect_fitting(const CLI::App& command) const {
-  const bool is_sgd = name == "sgd";
-  for (const char* flag : {"--momentum", "--nesterov"}) {
-    if (is_sgd || !is_given(command, flag)) continue;
-    throw CLI::ValidationError{flag, "is for --optimizer sgd; " + name + " has --beta1"};
+  struct Use {
+    const char* flag;
+    std::vector<std::string> optimizers;
+  };
+  const std::array uses{
+      Use{"--momentum", {"sgd", "rmsprop"}}, Use{"--nesterov", {"sgd"}},
+      Use{"--beta1", {"adam", "adamw"}},     Use{"--beta2", {"adam", "adamw"}},
+      Use{"--alpha", {"rmsprop"}},           Use{"--epsilon", {"adam", "adamw", "rmsprop"}}};
+  for (const auto& [flag, optimizers] : uses) {
+    if (!is_given(command, flag) || std::ranges::count(optimizers, name) > 0) continue;
+    throw CLI::ValidationError{
+        flag, fmt::format("is for --optimizer {}; {} has {}", fmt::join(optimizers, " or "), name,
+                          name.starts_with("adam") ? "--beta1" : "--momentum")};
   }
-  for (const char* flag : {"--beta1", "--beta2", "--epsilon"}) {
-    if (!is_sgd || !is_given(command, flag)) continue;
-    throw CLI::ValidationError{flag, "is for --optimizer adam or adamw; sgd has --momentum"};
-  }
-  if (is_sgd && nesterov && momentum == 0) {
+  if (name == "sgd" && nesterov && momentum == 0.F) {
     throw CLI::ValidationError{"--nesterov", "needs a --momentum above 0"};
   }
 }

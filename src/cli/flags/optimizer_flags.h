@@ -15,10 +15,11 @@ namespace spillway::cli {
 /// The flags that say how gradients change parameters.
 struct OptimizerFlags {
   std::string name = "sgd";
-  float momentum = 0.9F;
+  std::optional<float> momentum;  ///< default: 0.9, but 0 of rmsprop
   bool nesterov = false;
   double beta1 = 0.9;
   double beta2 = 0.999;
+  double alpha = 0.99;
   float epsilon = 1e-8F;
   float clip_norm = 0;
   std::optional<float> weight_decay;  ///< default: 0, but 0.01 of adamw

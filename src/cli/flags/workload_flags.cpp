@@ -55,6 +55,28 @@ void WorkloadFlags::add_to(CLI::App& app) {
       ->capture_default_str()
       ->group(kWorkload);
   optimizer.add_choice_to(app);
+  app.add_option("--ema", average_decay,
+                 "Keep an exponential moving average of the weights with this decay, such as "
+                 "0.999: one more state value per parameter. Evaluations are of the averages "
+                 "(default: none)")
+      ->check(check_below_one)
+      ->type_name("DECAY")
+      ->group(kWorkload);
+  app.add_option("--freeze", frozen,
+                 "Layers whose parameters stay as they are, by name, with * for any letters, such "
+                 "as 'layer1*': no gradient, no update, no optimizer state. Batch norm there still "
+                 "normalizes by the batch. Several patterns are separated by commas")
+      ->delimiter(',')
+      ->type_name("PATTERN")
+      ->group(kWorkload);
+}
+
+void WorkloadFlags::add_smoothing_to(CLI::App& app, const char* group) {
+  app.add_option("--label-smoothing", label_smoothing,
+                 "Part of each label that is spread over all classes, in training losses alone")
+      ->check(check_below_one)
+      ->capture_default_str()
+      ->group(group);
 }
 
 nets::Network WorkloadFlags::network() const {
@@ -71,7 +93,10 @@ nets::Network WorkloadFlags::network() const {
 StepOptions WorkloadFlags::step() const {
   return {.batch = batch,
           .convolution = kAlgorithms.at(convolution_algorithm),
-          .optimizer = optimizer.options()};
+          .optimizer = optimizer.options(),
+          .label_smoothing = label_smoothing,
+          .average_decay = average_decay,
+          .frozen = frozen};
 }
 
 void expect_built_in(const std::string& name) {

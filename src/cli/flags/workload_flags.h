@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nets/network.h"
 #include "src/cli/flags/cli11.h"
@@ -29,6 +30,9 @@ struct WorkloadFlags {
   std::optional<float> dropout;  ///< default: the network's
   std::string convolution_algorithm = "auto";
   OptimizerFlags optimizer;
+  double average_decay = 0;         ///< 0: there is no average
+  std::vector<std::string> frozen;  ///< patterns of layers' names
+  float label_smoothing = 0;
 
   void add_to(CLI::App& app);
 
@@ -36,6 +40,8 @@ struct WorkloadFlags {
   /// image too small.
   [[nodiscard]] nets::Network network() const;
   [[nodiscard]] StepOptions step() const;
+  /// --label-smoothing, which neither plans nor times depend on.
+  void add_smoothing_to(CLI::App& app, const char* group);
 };
 
 /// Throws: um::Error when `name` is a file's, to which --aux-heads does not apply.

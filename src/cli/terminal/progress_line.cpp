@@ -23,6 +23,20 @@ int columns() {
 
 }  // namespace
 
+std::string fitting(const std::vector<std::string>& fields, std::size_t width) {
+  std::string line;
+  for (const std::string& field : fields) {
+    if (line.empty()) {
+      line = field;
+    } else if (line.size() + 2 + field.size() <= width) {
+      line += "  " + field;
+    } else {
+      break;
+    }
+  }
+  return line;
+}
+
 ProgressLine::ProgressLine() : is_terminal_{isatty(STDERR_FILENO) == 1} {}
 
 ProgressLine::~ProgressLine() {
@@ -39,6 +53,11 @@ void ProgressLine::show(const std::string& text) {
   } else {
     tell("{}\n", text);
   }
+}
+
+void ProgressLine::show_fields(const std::vector<std::string>& fields) {
+  constexpr std::size_t kAnyWidth = 1000;
+  show(fitting(fields, is_terminal_ ? static_cast<std::size_t>(columns() - 1) : kAnyWidth));
 }
 
 void ProgressLine::end() {

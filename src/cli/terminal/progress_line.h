@@ -1,9 +1,15 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
+#include <vector>
 
 namespace spillway::cli {
+
+/// The first of `fields`, with two spaces between them, that fit `width` letters together; in any
+/// case one.
+[[nodiscard]] std::string fitting(const std::vector<std::string>& fields, std::size_t width);
 
 /// A line on standard error that says how far long work is: rewritten in place on a terminal, else
 /// a new line every few seconds.
@@ -16,6 +22,8 @@ class ProgressLine {
   ~ProgressLine();
 
   void show(const std::string& text);
+  /// As many of `fields`, the most important first, as fit the terminal's width; elsewhere all.
+  void show_fields(const std::vector<std::string>& fields);
   /// Ends the line; the next show() starts another.
   void end();
 

@@ -20,12 +20,15 @@
 #include "src/cli/terminal/interrupt.h"
 #include "src/cli/terminal/progress_line.h"
 #include "src/cli/terminal/tell.h"
+#include "src/cli/train/confusion_matrix.h"
 #include "src/cli/train/json_lines.h"
+#include "src/cli/train/recipe.h"
 #include "src/cli/train/training_flags.h"
 #include "src/cli/train/training_report.h"
 #include "src/plan/batch_facts.h"
 #include "src/step/batch_norm_values.h"
 #include "src/step/sub_step.h"
+#include "src/step/unread_tasks.h"
 #include "src/train/checkpoint_choice.h"
 #include "src/train/settings_json.h"
 #include "src/train/shortest_decimal.h"
@@ -56,28 +59,35 @@ class Training {
 
   void run() {
     describe();
-    report_.emplace(options_.json, samples(), trainer_.plans().budget);
+    const TrainOptions& training = trainer_.options().training;
+    report_.emplace(options_.json, samples(),
+                    StepRange{.before = training.first_step,
+                              .last = last_step(training, trainer_.data(), batch())},
+                    trainer_.plans().budget);
     const TrainingSummary summary = trainer_.run();
     report_->finish(to_json(summary), summary);
+    write_confusion(summary);
     write_trace();
   }
 
  private:
   [[nodiscard]] TrainerEvents events() {
-    return {.on_measuring =
-                [this](double fraction) {
-                  progress_.show(fmt::format("measuring tasks: {:.0f} %", 100 * fraction));
-                },
-            .on_planning =
-                [this](std::size_t tasks) {
-                  progress_.end();
-                  tell("planning {}\n", um::count_of(tasks, "task"));
-                },
-            .on_step = [this](auto step, auto epoch,
-                              const auto& as) { report_->step(step, epoch, as); },
-            .on_evaluation = [this](auto step, auto epoch,
-                                    const auto& as) { report_->evaluation(step, epoch, as); },
-            .on_warning = [](const auto& sentence) { tell("warning: {}\n", sentence); }};
+    return {
+        .on_measuring =
+            [this](double fraction) {
+              progress_.show(fmt::format("measuring tasks: {:.0f} %", 100 * fraction));
+            },
+        .on_planning =
+            [this](std::size_t tasks) {
+              progress_.end();
+              tell("planning {}\n", um::count_of(tasks, "task"));
+            },
+        .on_step = [this](auto step, auto epoch,
+                          const auto& as) { report_->step(step, epoch, as); },
+        .on_evaluation = [this](auto step, auto epoch,
+                                const auto& as) { report_->evaluation(step, epoch, as); },
+        .on_early_stop = [this](auto step, const auto& best) { report_->early_stop(step, best); },
+        .on_warning = [](const auto& sentence) { tell("warning: {}\n", sentence); }};
   }
 
   [[nodiscard]] const nets::Network& network() const { return trainer_.options().network; }
@@ -110,10 +120,23 @@ class Training {
     }
     if (const WeightFile* const weights = trainer_.weights()) {
       tell("weights of {}: {}\n", options_.flags.weights, weights->description());
+      if (!weights->drawn_layer().empty()) {
+        tell("layer {} is drawn anew: the file has none for {} classes\n", weights->drawn_layer(),
+             network().classes());
+      }
     }
+    describe_frozen();
     if (trainer_.options().checkpoint.resume) {
       tell("going on after step {}\n", trainer_.options().training.first_step);
     }
+  }
+
+  void describe_frozen() const {
+    const std::vector<std::string>& patterns = trainer_.options().step.frozen;
+    if (patterns.empty()) return;
+    const FrozenParameters frozen = count_frozen(workload().training());
+    tell("{} of {} parameters are frozen, in {}\n", frozen.parameters,
+         nets::count_parameters(network()), um::count_of(frozen.layers, "layer"));
   }
 
   void describe_sub_batches() const {
@@ -150,6 +173,10 @@ class Training {
                 {"learning_rate", shortest_decimal(options.training.learning_rate.rate)},
                 {"schedule", spillway::to_json(options.training.learning_rate)},
                 {"optimizer", spillway::to_json(options.step.optimizer)},
+                {"initialisation", name_of(options.initialisation)},
+                {"label_smoothing", shortest_decimal(options.step.label_smoothing)},
+                {"average_decay", options.step.average_decay},
+                {"frozen_parameters", count_frozen(workload().training()).parameters},
                 {"device", trainer_.context().device->name()},
                 {"backend", trainer_.context().backend->description()},
                 {"memory", to_string(memory())},
@@ -190,6 +217,15 @@ class Training {
                          options_.trace);
   }
 
+  void write_confusion(const TrainingSummary& summary) const {
+    if (options_.flags.confusion.empty()) return;
+    if (!summary.evaluation || summary.evaluation->confusion.empty()) {
+      tell("no confusion matrix: there was no evaluation, or an image has several labels\n");
+      return;
+    }
+    write_confusion_matrix(summary.evaluation->confusion, options_.flags.confusion);
+  }
+
   const TrainCommandFlags& options_;
   ProgressLine progress_;
   std::optional<TrainingReport> report_;
@@ -211,9 +247,12 @@ void report_nothing_left(const TrainCommandFlags& options, const NothingLeft& al
 void train(TrainCommandFlags& options) {
   TrainingFlags& flags = options.flags;
   flags.expect_files_of_all_steps();
-  expect_one_standard_output({{"--json", options.json}, {"--trace", options.trace}});
+  expect_one_standard_output({{"--json", options.json},
+                              {"--trace", options.trace},
+                              {"--confusion", options.flags.confusion}});
   expect_writable(options.json);
   expect_writable(options.trace);
+  expect_writable(options.flags.confusion);
   flags.memory.expect_far();
   if (!flags.checkpoint.resume && !flags.checkpoint.folder.empty()) {
     expect_no_checkpoint(flags.checkpoint.folder);
@@ -233,6 +272,7 @@ void add_train_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("train", "Train a network within a memory budget");
   const auto options = std::make_shared<TrainCommandFlags>();  // shared: the callback keeps it
   options->flags.add_to(*command);
+  add_recipe_to(*command);
   command
       ->add_option("--trace", options->trace,
                    "Write a Chrome trace of the last step (or its last sub-batch), predicted and "

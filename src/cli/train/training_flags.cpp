@@ -28,6 +28,7 @@ void TrainingFlags::add_to(CLI::App& command) {
   workload.add_to(command);
   add_training_to(command);
   workload.optimizer.add_rates_to(command);
+  add_evaluation_to(command);
   add_checkpoint_to(command);
   device.add_to(command);
   memory.add_mode_to(command);
@@ -52,6 +53,19 @@ void TrainingFlags::add_training_to(CLI::App& command) {
                   "Folder of the byte-pair encoding for --data text:FILE, as GPT-2's: encoder.json "
                   "and vocab.bpe, or vocab.json and merges.txt (default: each byte is a token)")
       ->group(kTraining);
+  add_initial_to(command);
+  add_length_to(command);
+  learning_rate.add_to(command);
+  workload.add_smoothing_to(command, kTraining);
+  command
+      .add_option("--seed", train.seed,
+                  "Random seed of weights, data order, dropout, synthetic data and masked tokens")
+      ->check(check_whole_number)
+      ->capture_default_str()
+      ->group(kTraining);
+}
+
+void TrainingFlags::add_initial_to(CLI::App& command) {
   command
       .add_option("--weights", weights,
                   "Start from the parameters of this safetensors file, named as by Hugging Face "
@@ -59,6 +73,25 @@ void TrainingFlags::add_training_to(CLI::App& command) {
                   "Inception-v3, SqueezeNet, ViT)")
       ->type_name("FILE")
       ->group(kTraining);
+  command
+      .add_flag("--new-head", has_new_head,
+                "Draw the last layer anew where --weights has it for another number of classes")
+      ->needs("--weights")
+      ->group(kTraining);
+  command
+      .add_option_function<std::string>(
+          "--init",
+          [this](const std::string& name) { initialisation = find_initialisation(name).value(); },
+          "Rule that weights are drawn by: torchvision (convolutions He by fan-out, linear layers "
+          "with deviation 0.01, as its VGG), pytorch (uniform, the defaults of its layers) or "
+          "xavier "
+          "(convolutions He by fan-in, linear layers Xavier) (default: torchvision for built-in "
+          "networks of photos, xavier for lenet, transformers and network files)")
+      ->check(CLI::IsMember({"torchvision", "pytorch", "xavier"}))
+      ->group(kTraining);
+}
+
+void TrainingFlags::add_length_to(CLI::App& command) {
   command.add_option("--steps", train.steps, "Stop after this many steps")
       ->check(check_whole_number)
       ->group(kTraining);
@@ -67,13 +100,36 @@ void TrainingFlags::add_training_to(CLI::App& command) {
                   "Stop after this many epochs (default: 1, unless --steps is given)")
       ->check(check_whole_number)
       ->group(kTraining);
-  learning_rate.add_to(command);
   command
-      .add_option("--seed", train.seed,
-                  "Random seed of weights, data order, dropout, synthetic data and masked tokens")
-      ->check(check_whole_number)
-      ->capture_default_str()
+      .add_option("--train-samples", train_samples,
+                  "Learn from the first N samples of the data set alone (default: all)")
+      ->check(check_whole_number_from_one)
+      ->type_name("N")
       ->group(kTraining);
+}
+
+void TrainingFlags::add_evaluation_to(CLI::App& command) {
+  command
+      .add_option("--eval-every", train.evaluate_every,
+                  "Evaluate on the test split every N steps and at the end, 0 for never (default: "
+                  "at the end of each epoch)")
+      ->check(check_whole_number)
+      ->type_name("N")
+      ->group(kTraining);
+  command
+      .add_option("--early-stop", patience,
+                  "End the training after N evaluations in a row that are not better than the best "
+                  "one: by accuracy, of texts by loss. --resume counts on")
+      ->check(check_whole_number_from_one)
+      ->type_name("N")
+      ->group(kTraining);
+  command
+      .add_option(
+          "--confusion", confusion,
+          "Write how many test images of each label (row) got which prediction (column), in "
+          "the last evaluation, as CSV to this file, - for standard output")
+      ->type_name("FILE")
+      ->group("Output");
 }
 
 void TrainingFlags::add_checkpoint_to(CLI::App& command) {
@@ -91,6 +147,11 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
   command.add_option("--keep", checkpoint.keep, "Keep this many checkpoints, the last ones")
       ->check(check_whole_number_from_one)
       ->capture_default_str()
+      ->needs(folder)
+      ->group(kTraining);
+  command
+      .add_flag("--keep-best", checkpoint.keep_best,
+                "Keep the checkpoint of the best evaluation, too: by accuracy, of texts by loss")
       ->needs(folder)
       ->group(kTraining);
   command
@@ -116,23 +177,28 @@ void TrainingFlags::add_files_to(CLI::App& command) {
 }
 
 void TrainingFlags::complete(const CLI::App& command) {
-  learning_rate.choose_rate(command, workload.optimizer.options());
+  learning_rate.choose_rate(command, workload.optimizer.options(), workload.batch);
   if (checkpoint.resume) restore_settings(command);
   workload.optimizer.expect_fitting(command);
   learning_rate.expect_fitting(command);
   train.learning_rate = learning_rate.options;
+  train.has_confusion = !confusion.empty();
 }
 
 TrainerOptions TrainingFlags::trainer() const {
   return {.network = workload.network(),
           .data = data,
           .tokenizer = tokenizer,
+          .train_samples = train_samples,
+          .patience = patience,
           .step = workload.step(),
           .memory =
               MemoryOptions{.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
           .planning = planning(),
           .training = train,
+          .initialisation = initialisation.value_or(usual_initialisation(workload.net)),
           .weights = weights,
+          .has_new_head = has_new_head,
           .checkpoint = checkpoint};
 }
 
@@ -155,6 +221,21 @@ void TrainingFlags::restore_settings(const CLI::App& command) {
   if (command.count("--deterministic") == 0) device.deterministic = kept.deterministic;
   restore_sub_batch(kept.sub_batch, command.count("--sub-batch") > 0);
   restore_dropout(kept.dropout);
+  restore_state(command, kept);
+}
+
+// What is part of the state, or leaves some of it out, cannot come or go.
+void TrainingFlags::restore_state(const CLI::App& command, const KeptSettings& kept) {
+  const auto keep = [&](const char* flag, auto& given, const auto& of_checkpoint) {
+    if (command.count(flag) > 0 && given != of_checkpoint) {
+      throw um::Error{"the checkpoint in " + checkpoint.folder + " is of a training with another " +
+                      flag + ", or none, which cannot change; leave out " + flag};
+    }
+    given = of_checkpoint;
+  };
+  keep("--ema", workload.average_decay, kept.average_decay);
+  keep("--freeze", workload.frozen, kept.frozen);
+  if (command.count("--label-smoothing") == 0) workload.label_smoothing = kept.label_smoothing;
 }
 
 void TrainingFlags::restore_dropout(std::optional<float> kept) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/cli/terminal/tell.h"
@@ -34,6 +35,14 @@ um::Bytes peak_resident_set() {
 
 double perplexity_of(const Evaluation& evaluation) { return std::exp(evaluation.loss); }
 
+// "1:02:03" or "2:03".
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<std::uint64_t>(seconds + 0.5);
+  const std::uint64_t hours = whole / 3600;
+  return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, whole / 60 % 60, whole % 60)
+                   : fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
 // Of the prediction.
 double error_of(const TrainingSummary& summary) {
   return um::seconds(summary.predicted_step) / um::seconds(summary.median_step) - 1;
@@ -42,8 +51,8 @@ double error_of(const TrainingSummary& summary) {
 }  // namespace
 
 TrainingReport::TrainingReport(const std::string& json_path, const StepSamples& samples,
-                               um::Bytes budget)
-    : json_{json_path}, samples_{samples}, budget_{budget} {}
+                               const StepRange& steps, um::Bytes budget)
+    : json_{json_path}, samples_{samples}, steps_{steps}, budget_{budget} {}
 
 void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepReport& report) {
   json line{{"step", step},
@@ -56,11 +65,25 @@ void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepRep
   if (report.stalled) line["stalled_seconds"] = um::seconds(*report.stalled);
   line.update(to_json(report.counters));
   json_.write(line);
-  progress_.show(fmt::format(
-      "step {} (epoch {})  loss {:.4f}  {}  near {} of {}  in {} out {}  faults {}", step, epoch,
-      report.loss, throughput(report.duration), um::to_string(report.near_peak),
-      um::to_string(budget_), um::to_string(report.counters.bytes_prefetched),
-      um::to_string(report.counters.bytes_offloaded), report.counters.faults));
+  const double samples =
+      static_cast<double>(samples_.batch * std::max<std::size_t>(samples_.tokens_each, 1));
+  progress_.show_fields(
+      {fmt::format("step {}/{}", step, steps_.last), fmt::format("loss {:.4f}", report.loss),
+       time_left(step),
+       fmt::format("accuracy {:.1f} %", 100 * static_cast<double>(report.correct) / samples),
+       throughput(report.duration), fmt::format("rate {:.3g}", report.learning_rate),
+       fmt::format("epoch {}", epoch),
+       fmt::format("near {} of {}", um::to_string(report.near_peak), um::to_string(budget_)),
+       fmt::format("in {} out {}", um::to_string(report.counters.bytes_prefetched),
+                   um::to_string(report.counters.bytes_offloaded)),
+       fmt::format("faults {}", report.counters.faults)});
+}
+
+std::string TrainingReport::time_left(std::uint64_t step) const {
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
+  const auto left = static_cast<double>(steps_.last - std::min(step, steps_.last));
+  const double each = passed.count() / static_cast<double>(step - steps_.before);
+  return clock_text(left * each) + " left";
 }
 
 void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
@@ -69,6 +92,7 @@ void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
             {"epoch", epoch},
             {"test_loss", evaluation.loss},
             {"test_accuracy", evaluation.accuracy}};
+  if (evaluation.top5) line["test_top5"] = *evaluation.top5;
   std::string perplexity;
   if (is_of_text()) {
     line["perplexity"] = perplexity_of(evaluation);
@@ -77,8 +101,18 @@ void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
   json_.write({{"evaluation", line}});
   progress_.end();
   progress_.show(fmt::format("epoch {}: test loss {:.4f}{}, accuracy {:.2f} %", epoch,
-                             evaluation.loss, perplexity, 100 * evaluation.accuracy));
+                             evaluation.loss, perplexity, 100 * evaluation.accuracy) +
+                 (evaluation.top5 ? fmt::format(", top-5 {:.2f} %", 100 * *evaluation.top5) : ""));
   progress_.end();
+}
+
+void TrainingReport::early_stop(std::uint64_t step, const BestEvaluation& best) {
+  json_.write({{"early_stop", {{"step", step}, {"best_step", best.step}}}});
+  progress_.end();
+  tell(
+      "ended early after step {}: no evaluation was better than that of step {} (accuracy {:.2f} "
+      "%, loss {:.4f})\n",
+      step, best.step, 100 * best.accuracy, best.loss);
 }
 
 void TrainingReport::finish(json line, const TrainingSummary& summary) {
@@ -104,6 +138,7 @@ void TrainingReport::finish(json line, const TrainingSummary& summary) {
   }
   if (summary.evaluation) {
     line["test_accuracy"] = summary.evaluation->accuracy;
+    if (summary.evaluation->top5) line["test_top5"] = *summary.evaluation->top5;
     line["test_loss"] = summary.evaluation->loss;
     if (is_of_text()) line["perplexity"] = perplexity_of(*summary.evaluation);
   }

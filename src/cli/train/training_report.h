@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -7,6 +8,7 @@
 
 #include "src/cli/terminal/progress_line.h"
 #include "src/cli/train/json_lines.h"
+#include "src/train/best_evaluation.h"
 #include "src/train/session.h"
 #include "src/train/train.h"
 #include "src/train/training_summary.h"
@@ -21,21 +23,32 @@ struct StepSamples {
   std::size_t tokens_each = 0;  ///< 0: images
 };
 
+/// The steps of a training: those done before, and the last one.
+struct StepRange {
+  std::uint64_t before = 0;
+  std::uint64_t last = 0;
+};
+
 /// Tells the user how a training goes: a progress line on standard error, a JSON line a step, and
 /// what it all came to at the end.
 class TrainingReport {
  public:
   /// Of steps within `budget`. Throws: um::Error when `json_path` cannot be written.
-  TrainingReport(const std::string& json_path, const StepSamples& samples, um::Bytes budget);
+  TrainingReport(const std::string& json_path, const StepSamples& samples, const StepRange& steps,
+                 um::Bytes budget);
 
   void step(std::uint64_t step, std::uint64_t epoch, const StepReport& report);
   void evaluation(std::uint64_t step, std::uint64_t epoch, const Evaluation& evaluation);
+
+  void early_stop(std::uint64_t step, const BestEvaluation& best);
 
   /// Adds what the steps came to, to `line`, writes it as the last one, and tells the user.
   void finish(nlohmann::json line, const TrainingSummary& summary);
 
  private:
   [[nodiscard]] double samples_per_second(um::Nanoseconds step) const;
+  // Of the steps after `step`, as fast as those before.
+  [[nodiscard]] std::string time_left(std::uint64_t step) const;
   [[nodiscard]] std::string throughput(um::Nanoseconds step) const;
   [[nodiscard]] bool is_of_text() const { return samples_.tokens_each > 0; }
   void print(const TrainingSummary& summary) const;
@@ -43,6 +56,8 @@ class TrainingReport {
   JsonLines json_;
   ProgressLine progress_;
   StepSamples samples_;
+  StepRange steps_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   um::Bytes budget_;
 };
 

@@ -135,7 +135,9 @@ class VocabularyLoss {
         .vocabulary = op_.geometry.vocabulary,
         .stride = chunks_.columns,
         .bias = op_.geometry.bias ? reinterpret_cast<const float*>(operands.in.bias) : nullptr};
-    judge_rows(machine_, rows, labels + first, memory.share, memory.losses + first,
+    float smoothing = 0;
+    if constexpr (kIsTraining) smoothing = op_.smoothing;
+    judge_rows(machine_, rows, labels + first, memory.share, smoothing, memory.losses + first,
                kIsTraining ? memory.slopes : nullptr);
     if constexpr (kIsTraining) {
       const bool adds = first > 0;

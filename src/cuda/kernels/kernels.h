@@ -58,6 +58,8 @@ namespace spillway::cuda {
                                                   const SoftmaxCrossEntropyEvaluate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SgdUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AdamUpdate&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const RmspropUpdate&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AverageParameters&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AccumulateGradients&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AddSquares&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ClipGradient&);
@@ -84,6 +86,7 @@ namespace spillway::cuda {
 /// Backend::prepare_updates().
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, std::vector<SgdUpdate>);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, std::vector<AdamUpdate>);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, std::vector<RmspropUpdate>);
 
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormForward&);
 [[nodiscard]] um::Bytes workspace_of(const Machine&, const BatchNormInference&);

@@ -37,7 +37,8 @@ struct Rows {
 // which may go over the logits.
 template <class T, bool kTrains>
 __global__ void softmax_rows(const T* logits, const std::int32_t* labels, Rows rows,
-                             const float* share, Sample* samples, T* dlogits) {
+                             const float* share, float smoothing, Sample* samples, T* dlogits,
+                             JudgedSample* judged_samples) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   for (std::size_t n = first_item() / kWarp; n < rows.count; n += item_stride() / kWarp) {
     const T* const row = logits + n * rows.stride;
@@ -46,7 +47,23 @@ __global__ void softmax_rows(const T* logits, const std::int32_t* labels, Rows r
     const Largest largest = largest_of(logit, rows.classes);
     const double sum = exponential_sum(logit, rows.classes, largest.logit);
     if (lane == 0) samples[n] = judged<Sample>(logit, rows.classes, label, largest, sum);
-    if (!kTrains) continue;
+    if (!kTrains) {
+      if (judged_samples == nullptr) continue;
+      const int rank = rank_of(logit, rows.classes, label);
+      if (lane == 0) {
+        judged_samples[n] = {.prediction = static_cast<float>(largest.at),
+                             .probability = static_cast<float>(1 / sum),
+                             .rank = static_cast<float>(rank)};
+      }
+      continue;
+    }
+    if (smoothing > 0 && label >= 0) {
+      const double logits_of_row = logit_sum(logit, rows.classes);
+      if (lane == 0) {
+        samples[n].loss =
+            smoothed(samples[n].loss, smoothing, rows.classes, largest.logit, sum, logits_of_row);
+      }
+    }
     __syncwarp();  // lane 0 has read the label's logit, which another lane writes over
     const float part = *share;
     const float scale = label < 0 ? 0.F : static_cast<float>(static_cast<double>(part) / sum);
@@ -54,7 +71,7 @@ __global__ void softmax_rows(const T* logits, const std::int32_t* labels, Rows r
       float gradient = 0.F;
       if (c < rows.classes) {
         gradient = expf(load_one(row, c) - largest.logit) * scale;
-        if (c == label) gradient -= part;
+        if (label >= 0) gradient -= taken(c == label, part, smoothing, rows.classes);
       }
       store_one(dlogits + n * rows.stride, c, gradient);
     }
@@ -82,16 +99,21 @@ std::unique_ptr<Kernel> make(const Machine& machine, const Op& op) {
     const auto* const labels = tensor<const std::int32_t>(operands.in.labels);
     std::byte* dlogits = nullptr;
     bool accumulates = false;
+    float smoothing = 0;
+    JudgedSample* judged_samples = nullptr;
     if constexpr (kIsTraining) {
       dlogits = operands.out.dlogits;
       accumulates = op.accumulates;
+      smoothing = op.smoothing;
       launch(machine.stream, 1, compute_share, labels, rows.count, whole.get(), op.weight,
              space.share);
+    } else if (op.judged_samples() > 0) {
+      judged_samples = reinterpret_cast<JudgedSample*>(tensor<float>(operands.out.result) + 2);
     }
     with_element(machine.precision, [&]<class T>(T) {
       launch(machine.stream, rows.count * kWarp, softmax_rows<T, kIsTraining>,
-             tensor<const T>(operands.in.logits), labels, rows, space.share, space.samples,
-             tensor<T>(dlogits));
+             tensor<const T>(operands.in.logits), labels, rows, space.share, smoothing,
+             space.samples, tensor<T>(dlogits), judged_samples);
     });
     launch(machine.stream, 1, write_result<Sample>, space.samples, rows.count,
            kIsTraining ? space.share : nullptr, accumulates, tensor<float>(operands.out.result));

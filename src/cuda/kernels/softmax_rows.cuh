@@ -71,6 +71,44 @@ __device__ Sample judged(const Logit& logit, int classes, std::int32_t label, La
           .correct = largest.at == label ? 1.F : 0.F};
 }
 
+/// Sum of the logits, in double. Each lane gets the same bits.
+template <class Logit>
+__device__ double logit_sum(const Logit& logit, int classes) {
+  double sum = 0;
+  for (int c = static_cast<int>(threadIdx.x % kWarp); c < classes; c += kWarp) {
+    sum += static_cast<double>(logit(c));
+  }
+  return warp_sum(sum);
+}
+
+/// The loss of a label, `own`, mixed with the mean over all classes; `sum` is exponential_sum()'s,
+/// `logits` logit_sum()'s.
+static __device__ float smoothed(float own, float smoothing, int classes, float maximum, double sum,
+                                 double logits) {
+  const double mean = log(sum) + static_cast<double>(maximum) - logits / classes;
+  const auto part = static_cast<double>(smoothing);
+  return static_cast<float>((1 - part) * static_cast<double>(own) + part * mean);
+}
+
+/// What is taken from a class's softmax times its share: its part of the label.
+static __device__ float taken(bool is_label, float share, float smoothing, int classes) {
+  const float each = share * smoothing / static_cast<float>(classes);
+  return is_label ? each + share * (1 - smoothing) : each;
+}
+
+/// Classes that come before the label's in the order of their logits; all without a label.
+template <class Logit>
+__device__ int rank_of(const Logit& logit, int classes, std::int32_t label) {
+  if (label < 0 || label >= classes) return classes;
+  const float own = logit(label);
+  int before = 0;
+  for (int c = static_cast<int>(threadIdx.x % kWarp); c < classes; c += kWarp) {
+    const float other = logit(c);
+    before += other > own || (other == own && c < label) ? 1 : 0;
+  }
+  return warp_sum(before);
+}
+
 /// Sums the samples, always in the same order, by one block of kThreads. `share` may be null.
 template <class Sample>
 __global__ void write_result(const Sample* samples, std::size_t count, const float* share,

@@ -91,6 +91,8 @@ namespace spillway::host {
                                                   const SoftmaxCrossEntropyEvaluate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const SgdUpdate&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AdamUpdate&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const RmspropUpdate&);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AverageParameters&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AccumulateGradients&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AddSquares&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const ClipGradient&);

@@ -55,6 +55,32 @@ Sample judge(Row row, std::int32_t label, float maximum, double sum) {
           .correct = prediction == label ? 1.F : 0.F};
 }
 
+// The loss of `own` mixed with the mean over all classes, whose loss is log sum + maximum - logit.
+float smoothed(float own, Row row, float maximum, double sum, float smoothing) {
+  double logits = 0;
+  for (const float logit : row) logits += static_cast<double>(logit);
+  const double mean =
+      std::log(sum) + static_cast<double>(maximum) - logits / static_cast<double>(row.size());
+  const auto part = static_cast<double>(smoothing);
+  return static_cast<float>((1 - part) * static_cast<double>(own) + part * mean);
+}
+
+// `sum` is that of exponential_sum().
+JudgedSample judged(Row row, std::int32_t label, double sum) {
+  const auto prediction = std::max_element(row.begin(), row.end()) - row.begin();
+  std::size_t rank = row.size();
+  if (label >= 0) {
+    const auto truth = static_cast<std::size_t>(label);
+    const auto same = row.begin() + label;
+    rank = static_cast<std::size_t>(
+        std::count_if(row.begin(), row.end(), [&](float logit) { return logit > row[truth]; }) +
+        std::count(row.begin(), same, row[truth]));
+  }
+  return {.prediction = static_cast<float>(prediction),
+          .probability = static_cast<float>(1 / sum),
+          .rank = static_cast<float>(rank)};
+}
+
 // dlogits when training. A result that is read and the one that is written are one block.
 template <class Op>
 class SoftmaxCrossEntropyKernel final : public HostKernel {
@@ -91,8 +117,13 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
           const double sum = exponential_sum(row, maximum);
           samples[n] = judge(row, labels[n], maximum, sum);
           if constexpr (kIsTraining) {
-            differentiate(labels[n], maximum, sum, share, row);
+            if (op_.smoothing > 0 && labels[n] >= 0) {
+              samples[n].loss = smoothed(samples[n].loss, row, maximum, sum, op_.smoothing);
+            }
+            differentiate(labels[n], maximum, sum, share, op_.smoothing, row);
             put(row, n, elements(operands.out.dlogits));
+          } else if (op_.judged_samples() > 0) {
+            judged_at(operands.out.result)[n] = judged(row, labels[n], sum);
           }
         }
       }
@@ -123,11 +154,18 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
     }
   }
 
-  // From logits to (softmax - one-hot label) / samples.
-  static void differentiate(std::int32_t label, float maximum, double sum, float share, Row row) {
+  // Behind the two floats of all.
+  static JudgedSample* judged_at(std::byte* result) {
+    return reinterpret_cast<JudgedSample*>(floats(result) + 2);
+  }
+
+  // From logits to (softmax - (1 - smoothing) one-hot label - smoothing / classes) / samples.
+  static void differentiate(std::int32_t label, float maximum, double sum, float share,
+                            float smoothing, Row row) {
     const auto scale = label < 0 ? 0.F : static_cast<float>(static_cast<double>(share) / sum);
-    for (float& value : row) value = std::exp(value - maximum) * scale;
-    if (label >= 0) row[static_cast<std::size_t>(label)] -= share;
+    const float each = label < 0 ? 0.F : share * smoothing / static_cast<float>(row.size());
+    for (float& value : row) value = std::exp(value - maximum) * scale - each;
+    if (label >= 0) row[static_cast<std::size_t>(label)] -= share * (1 - smoothing);
   }
 
   // In the order of the samples, whichever thread made them; `result` is read where it accumulates.

@@ -11,19 +11,23 @@ Backward forward(const nets::SoftmaxCrossEntropy& layer, const Place& place, Ste
   const nets::NodeId input = place.inputs[0];
   const Value logits = step.value(input);
   const bool accumulates = step.result().has_value();
-  if (!accumulates) step.set_result(step.new_bytes("result", float_bytes(2)));
+  const SoftmaxCrossEntropyEvaluate evaluation{.x = logits.shape};
+  const std::size_t judged = step.is_training() ? 0 : evaluation.judged_floats();
+  if (!accumulates) step.set_result(step.new_bytes("result", float_bytes(2 + judged)));
   const DataId result = *step.result();
   if (!step.is_training()) {
-    step.emit(place.name + ".forward", Phase::kForward,
-              SoftmaxCrossEntropyEvaluate{.x = logits.shape},
+    step.set_judged_samples(evaluation.judged_samples());
+    step.emit(place.name + ".forward", Phase::kForward, evaluation,
               {.logits = logits.block, .labels = step.labels_of(logits.shape)}, {.result = result});
     return {};
   }
   const DataId gradient =
       step.may_overwrite(input) ? logits.block : step.new_tensor(place.name + ".dx", logits.shape);
   step.emit(place.name + ".forward", Phase::kForward,
-            SoftmaxCrossEntropyTrain{
-                .x = logits.shape, .weight = layer.weight, .accumulates = accumulates},
+            SoftmaxCrossEntropyTrain{.x = logits.shape,
+                                     .weight = layer.weight,
+                                     .accumulates = accumulates,
+                                     .smoothing = step.label_smoothing()},
             {.logits = logits.block, .labels = step.labels_of(logits.shape), .result = result},
             {.result = result, .dlogits = gradient});
   return [=](Gradients& gradients) { gradients.contribute(input, gradient); };

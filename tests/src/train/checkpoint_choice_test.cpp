@@ -265,7 +265,7 @@ TEST_F(CheckpointChoice, RefusesSettingsThatNoTrainingHas) {
   changed["clip_norm"] = 0;
   changed["name"] = "adagrad";
   tamper("optimizer", changed);
-  EXPECT_EQ(settings(), where + "optimizer.name is 'adagrad', not sgd, adam or adamw");
+  EXPECT_EQ(settings(), where + "optimizer.name is 'adagrad', not sgd, adam, adamw or rmsprop");
   tamper("optimizer", {{"name", "adam"}, {"beta1", 1}});
   EXPECT_EQ(settings(), where + "optimizer.beta1 is not below 1");
   tamper("optimizer", at_step_one["optimizer"]);
@@ -280,7 +280,8 @@ TEST_F(CheckpointChoice, RefusesSchedulesThatNoTrainingHas) {
   changed["name"] = "linear";
   tamper("learning_rate", changed);
   EXPECT_EQ(refused(),
-            where + "learning_rate.name is 'linear', not constant, step or cosine" + no_other());
+            where + "learning_rate.name is 'linear', not constant, step, multistep or cosine" +
+                no_other());
   changed["name"] = "step";
   changed["step_every"] = 0;
   tamper("learning_rate", changed);

@@ -56,6 +56,33 @@ TEST(InitialValues, OfALinearLayerAreUniformByXavier) {
   EXPECT_TRUE(std::all_of(values.end() - 100, values.end(), [](float b) { return b == 0; }));
 }
 
+// Fan-out of 64 * 9: variance 2 / 576. Linear weights have a deviation of 0.01.
+TEST(InitialValues, ByTorchvisionsRuleKnowTheFanOut) {
+  const auto rule = Initialisation::kTorchvision;
+  const auto convolution =
+      initial_values(ConvolutionParameters{64, 32, nets::square(3), true}, 1, 0, rule);
+  EXPECT_NEAR(moments(std::span{convolution}.first(18432)).variance, 2.0 / 576, 0.05 * 2 / 576);
+  const auto linear = initial_values(LinearParameters{100, {300, 1, 1}, true}, 1, 0, rule);
+  EXPECT_NEAR(moments(std::span{linear}.first(30000)).variance, 1e-4, 0.05 * 1e-4);
+  EXPECT_EQ(linear.back(), 0.F);
+}
+
+// Within 1 / sqrt(300), biases too: variance 1 / 900.
+TEST(InitialValues, ByPytorchsRuleAreUniformBiasesToo) {
+  const auto values =
+      initial_values(LinearParameters{100, {300, 1, 1}, true}, 1, 0, Initialisation::kPytorch);
+  EXPECT_NEAR(moments(values).variance, 1.0 / 900, 0.02 / 900);
+  EXPECT_LE(static_cast<double>(*std::ranges::max_element(values)), 1 / std::sqrt(300.0));
+  EXPECT_NE(values.back(), 0.F);
+}
+
+TEST(InitialValues, AreByTheRuleThatSuitsTheNetwork) {
+  EXPECT_EQ(usual_initialisation("vgg16"), Initialisation::kTorchvision);
+  EXPECT_EQ(usual_initialisation("resnet:6,32,100,6"), Initialisation::kTorchvision);
+  EXPECT_EQ(usual_initialisation("lenet"), Initialisation::kXavier);
+  EXPECT_EQ(usual_initialisation("./my.net"), Initialisation::kXavier);
+}
+
 // Doubling with a kernel of 4: between two pixels lie 3/4 of the one and 1/4 of the other. Each
 // channel goes to its own alone.
 TEST(InitialValues, OfATransposedConvolutionInterpolate) {

@@ -30,6 +30,12 @@ TEST(LearningRate, IsMultipliedEverySoManySteps) {
             (std::vector<float>{0.5F, 0.5F, 0.5F, 0.25F, 0.25F, 0.25F, 0.125F}));
 }
 
+TEST(LearningRate, IsMultipliedAtEachMilestone) {
+  const LearningRateOptions options{
+      .rate = 0.5F, .schedule = Schedule::kMultiStep, .step_factor = 0.5F, .milestones = {2, 3}};
+  EXPECT_EQ(first_rates(options, 5), (std::vector<float>{0.5F, 0.5F, 0.25F, 0.125F, 0.125F}));
+}
+
 // 1/2 and 2/2 of the warm-up of 0.5, 0.5, 0.25, ...
 TEST(LearningRate, CountsStepsFromTheBeginningOfTheWarmUp) {
   const LearningRateOptions options{.rate = 0.5F,

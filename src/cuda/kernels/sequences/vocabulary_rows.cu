@@ -7,7 +7,7 @@ namespace {
 // A warp takes a row at a time.
 template <class T>
 __global__ void judge(LogitRows rows, const std::int32_t* labels, const float* share,
-                      TokenLoss* losses, T* slopes) {
+                      float smoothing, TokenLoss* losses, T* slopes) {
   const auto lane = static_cast<int>(threadIdx.x % kWarp);
   const auto classes = static_cast<int>(rows.vocabulary);
   const auto stride = static_cast<int>(rows.stride);
@@ -21,6 +21,12 @@ __global__ void judge(LogitRows rows, const std::int32_t* labels, const float* s
     const double sum = exponential_sum(logit, classes, largest.logit);
     if (lane == 0) losses[n] = judged<TokenLoss>(logit, classes, label, largest, sum);
     if (slopes == nullptr) continue;
+    if (smoothing > 0 && label >= 0) {
+      const double logits = logit_sum(logit, classes);
+      if (lane == 0) {
+        losses[n].loss = smoothed(losses[n].loss, smoothing, classes, largest.logit, sum, logits);
+      }
+    }
     __syncwarp();  // lane 0 has read the label's logit, which another lane writes over
     const float part = *share;
     const float scale = label < 0 ? 0.F : static_cast<float>(static_cast<double>(part) / sum);
@@ -28,7 +34,7 @@ __global__ void judge(LogitRows rows, const std::int32_t* labels, const float* s
       float slope = 0.F;
       if (v < classes) {
         slope = expf(logit(v) - largest.logit) * scale;
-        if (v == label) slope -= part;
+        if (label >= 0) slope -= taken(v == label, part, smoothing, classes);
       }
       store_one(slopes + n * rows.stride, v, slope);
     }
@@ -52,9 +58,9 @@ void vocabulary_share(const Machine& machine, const std::int32_t* labels, std::s
 }
 
 void judge_rows(const Machine& machine, const LogitRows& rows, const std::int32_t* labels,
-                const float* share, TokenLoss* losses, std::byte* slopes) {
+                const float* share, float smoothing, TokenLoss* losses, std::byte* slopes) {
   with_element(machine.precision, [&]<class T>(T) {
-    launch(machine.stream, rows.rows * kWarp, judge<T>, rows, labels, share, losses,
+    launch(machine.stream, rows.rows * kWarp, judge<T>, rows, labels, share, smoothing, losses,
            tensor<T>(slopes));
   });
 }

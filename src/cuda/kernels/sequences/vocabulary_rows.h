@@ -30,9 +30,9 @@ void vocabulary_share(const Machine& machine, const std::int32_t* labels, std::s
 
 /// Enqueues: losses[i] of each row. Where `slopes` is not null, it becomes the gradient of the
 /// logits, of the precision's elements and the same stride, padding zero; with floats it is the
-/// logits' own memory.
+/// logits' own memory, and losses are smoothed as SoftmaxCrossEntropyTrain's.
 void judge_rows(const Machine& machine, const LogitRows& rows, const std::int32_t* labels,
-                const float* share, TokenLoss* losses, std::byte* slopes);
+                const float* share, float smoothing, TokenLoss* losses, std::byte* slopes);
 
 /// Enqueues: sums[v] = or, where `adds`, += the sum of column v of `slopes`, in the rows' order.
 void sum_columns(const Machine& machine, const LogitRows& rows, const std::byte* slopes,

@@ -35,11 +35,20 @@ SPILLWAY_WIDE double exponential_sum(const T* logits, std::size_t count, float m
   return sum;
 }
 
-// Of each logit exp(logit - most) scale.
 template <class T>
-SPILLWAY_WIDE void scale_exponentials(T* logits, std::size_t count, float most, float scale) {
+SPILLWAY_WIDE double logit_sum(const T* logits, std::size_t count) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t v = 0; v < count; ++v) sum += static_cast<double>(logits[v]);
+  return sum;
+}
+
+// Of each logit exp(logit - most) scale - each.
+template <class T>
+SPILLWAY_WIDE void scale_exponentials(T* logits, std::size_t count, float most, float scale,
+                                      float each) {
 #pragma omp simd
-  for (std::size_t v = 0; v < count; ++v) logits[v] = exponential(logits[v] - most) * scale;
+  for (std::size_t v = 0; v < count; ++v) logits[v] = exponential(logits[v] - most) * scale - each;
 }
 
 template <class T>
@@ -66,18 +75,30 @@ TokenLoss judge_token(const T* logits, std::int32_t label, float most, double su
           .correct = is_first ? 1.F : 0.F};
 }
 
-// Logits become (softmax - one-hot label) times the label's share of the loss.
+// The loss of the label, `own`, mixed with the mean over the vocabulary.
+template <class T>
+float smoothed_token(float own, const T* logits, std::size_t count, float most, double sum,
+                     float smoothing) {
+  const double mean = std::log(sum) + static_cast<double>(most) -
+                      logit_sum(logits, count) / static_cast<double>(count);
+  const auto part = static_cast<double>(smoothing);
+  return static_cast<float>((1 - part) * static_cast<double>(own) + part * mean);
+}
+
+// Logits become (softmax - (1 - smoothing) one-hot label - smoothing / vocabulary) times the
+// label's share of the loss.
 template <class T>
 void differentiate_token(T* logits, std::size_t count, std::int32_t label, float most, double sum,
-                         float share) {
+                         float share, float smoothing) {
   if (label < 0) {
     std::fill_n(logits, count, T{});
     return;
   }
   const auto scale = static_cast<float>(static_cast<double>(share) / sum);
   T& truth = logits[static_cast<std::size_t>(label)];
-  const float own = exponential(truth - most) * scale - share;
-  scale_exponentials(logits, count, most, scale);
+  const float each = share * smoothing / static_cast<float>(count);
+  const float own = exponential(truth - most) * scale - (each + share * (1 - smoothing));
+  scale_exponentials(logits, count, most, scale, each);
   truth = own;
 }
 
@@ -170,7 +191,11 @@ class VocabularyLossKernel final : public HostKernel {
       const double sum = exponential_sum(own, vocabulary, most);
       samples[chunk.first + i] = judge_token(own, label, most, sum);
       if constexpr (kIsTraining) {
-        differentiate_token(own, vocabulary, label, most, sum, share);
+        if (op_.smoothing > 0 && label >= 0) {
+          float& loss = samples[chunk.first + i].loss;
+          loss = smoothed_token(loss, own, vocabulary, most, sum, op_.smoothing);
+        }
+        differentiate_token(own, vocabulary, label, most, sum, share, op_.smoothing);
       }
     }
     if constexpr (kIsTraining) {

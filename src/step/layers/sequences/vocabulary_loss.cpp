@@ -73,7 +73,8 @@ Backward forward(const nets::VocabularyLoss& layer, const Place& place, StepBuil
       own.bias ? step.new_parameter_gradient(biases, geometry.bias_parameters()) : DataId{};
   const DataId dx =
       step.may_overwrite(input) ? x.block : step.new_tensor(place.name + ".dx", x.shape);
-  step.emit(place.name + ".forward", Phase::kForward, VocabularyLossTrain{.geometry = geometry},
+  step.emit(place.name + ".forward", Phase::kForward,
+            VocabularyLossTrain{.geometry = geometry, .smoothing = step.label_smoothing()},
             {.x = x.block, .table = table.parameters, .labels = labels, .bias = bias},
             {.result = *step.result(), .dx = dx, .dtable = dtable, .dbias = dbias});
   return [=, &step](Gradients& gradients) {

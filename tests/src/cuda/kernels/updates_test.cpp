@@ -95,6 +95,11 @@ TEST_F(TogetherUpdated, BySgdHaveTheBitsOfOneEach) {
       SgdUpdate{.options = {.momentum = 0.5F, .weight_decay = 0.1F, .nesterov = true}}, 3);
 }
 
+// Without a momentum: its operands are in another order than operands() has.
+TEST_F(TogetherUpdated, ByRmspropHaveTheBitsOfOneEach) {
+  expect_bits_of_one_each(RmspropUpdate{.options = {.weight_decay = 0.1F}}, 3);
+}
+
 TEST_F(TogetherUpdated, ByAdamHaveTheBitsOfOneEach) {
   expect_bits_of_one_each(AdamUpdate{.options = {.weight_decay = 0.1F}}, 4);
 }

@@ -119,8 +119,8 @@ TEST_F(VocabularyRows, AreJudgedAndGiveTheirSlopes) {
     Block halves = bytes(um::Bytes{kJudgedRows * kRowStride * sizeof(Bfloat16)});
     Block& slopes = is_bf16() ? halves : logits;
     judge_rows(machine(), rows_in(logits, has_bias ? floats_in(bias) : nullptr), labels_in(labels),
-               floats_in(share), reinterpret_cast<TokenLoss*>(losses.device.data()),
-               slopes.device.data());
+               floats_in(share), /*smoothing=*/0,
+               reinterpret_cast<TokenLoss*>(losses.device.data()), slopes.device.data());
     Values wanted_losses;
     Values wanted_slopes;
     for (std::size_t n = 0; n < kJudgedRows; ++n) {
@@ -141,7 +141,7 @@ TEST_F(VocabularyRows, AreOnlyJudgedAtEvaluation) {
   Block losses = bytes(um::Bytes{kJudgedRows * sizeof(TokenLoss)});
   const std::vector<std::byte> before = logits.bytes();
   judge_rows(machine(), rows_in(logits, nullptr), labels_in(labels), nullptr,
-             reinterpret_cast<TokenLoss*>(losses.device.data()), nullptr);
+             /*smoothing=*/0, reinterpret_cast<TokenLoss*>(losses.device.data()), nullptr);
   EXPECT_EQ(logits.bytes(), before);
   const Judged last = judged_row(this->logits(4, false), 17, 1);
   EXPECT_EQ(last.correct, 1);
@@ -154,7 +154,7 @@ TEST_F(VocabularyRows, OfALabelThatIsNoTokenGiveNoNumber) {
   Block labels = numbers(std::vector<std::int32_t>{37, 0, 0, 0, 0});
   Block losses = bytes(um::Bytes{kJudgedRows * sizeof(TokenLoss)});
   judge_rows(machine(), rows_in(logits, nullptr), labels_in(labels), nullptr,
-             reinterpret_cast<TokenLoss*>(losses.device.data()), nullptr);
+             /*smoothing=*/0, reinterpret_cast<TokenLoss*>(losses.device.data()), nullptr);
   EXPECT_TRUE(std::isnan(losses.numbers<float>()[0]));
   EXPECT_FALSE(std::isnan(losses.numbers<float>()[2]));
 }

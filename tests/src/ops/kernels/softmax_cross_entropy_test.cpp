@@ -43,6 +43,9 @@ class CrossEntropyRunner : public KernelRunner {
     return naive_cross_entropy(shape.image.channels, rows(shape, logits), labels);
   }
   [[nodiscard]] static Block empty_result() { return bytes(float_bytes(2)); }
+  [[nodiscard]] static Block evaluated_result(const TensorShape& shape) {
+    return bytes(float_bytes(2 + SoftmaxCrossEntropyEvaluate{.x = shape}.judged_floats()));
+  }
   // Rows whose first largest logit is their label's.
   [[nodiscard]] static float correct(const TensorShape& shape, const Values& logits,
                                      const Labels& labels) {
@@ -89,10 +92,58 @@ class CrossEntropyRunner : public KernelRunner {
     const Values values_of_logits = some_logits(shape);
     Block logits = tensor(shape, values_of_logits);
     Block label = numbers(labels);
-    Block result = empty_result();
+    Block result = evaluated_result(shape);
     run(SoftmaxCrossEntropyEvaluate{.x = shape}, {&logits, &label, &result});
     expect_result(result, loss(shape, values_of_logits, labels),
                   correct(shape, values_of_logits, labels), counted(labels) * kLossTolerance);
+    if (labels.size() == shape.batch)
+      expect_judged(shape, rows(shape, values_of_logits), labels, result);
+  }
+  // The first largest logit, its softmax, and how many logits come before the label's.
+  static void expect_judged(const TensorShape& shape, const Values& logits, const Labels& labels,
+                            Block& result) {
+    const std::vector<float> numbers = result.numbers<float>();
+    const auto classes = static_cast<std::ptrdiff_t>(shape.image.channels);
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const auto row = logits.begin() + static_cast<std::ptrdiff_t>(i) * classes;
+      const auto largest = std::max_element(row, row + classes);
+      std::ptrdiff_t rank = labels[i] < 0 ? classes : 0;
+      double sum = 0;
+      for (std::ptrdiff_t c = 0; c < classes; ++c) {
+        sum += std::exp(row[c] - *largest);
+        const double own = labels[i] < 0 ? 1e9 : row[labels[i]];
+        rank += row[c] > own || (row[c] == own && c < labels[i]) ? 1 : 0;
+      }
+      EXPECT_EQ(numbers[2 + 3 * i], static_cast<float>(largest - row));
+      EXPECT_NEAR(static_cast<double>(numbers[3 + 3 * i]), 1 / sum, kTolerance);
+      EXPECT_EQ(numbers[4 + 3 * i], static_cast<float>(rank));
+    }
+  }
+  // (1 - 0.25) times the label's loss and 0.25 times the mean of those of all classes.
+  void expect_smoothed(const TensorShape& shape, const Labels& labels) {
+    const Values values_of_logits = some_logits(shape);
+    Block logits = tensor(shape, values_of_logits);
+    Block label = numbers(labels);
+    Block result = empty_result();
+    Block dlogits = tensor(shape);
+    run(SoftmaxCrossEntropyTrain{.x = shape, .smoothing = 0.25F},
+        {&logits, &label, &result, &dlogits});
+    const auto mean = [&](const Values& at) {
+      double sum = 0.75 * loss(shape, at, labels);
+      const auto classes = static_cast<std::int32_t>(shape.image.channels);
+      for (std::int32_t c = 0; c < classes; ++c) {
+        Labels other = labels;
+        for (std::int32_t& each : other) each = each < 0 ? each : c;
+        sum += 0.25 / classes * loss(shape, at, other);
+      }
+      return sum / counted(labels);
+    };
+    expect_result(result, mean(values_of_logits), correct(shape, values_of_logits, labels),
+                  kLossTolerance);
+    if (are_few(values_of_logits)) {
+      expect_near(values(shape, dlogits), numeric_gradient(values_of_logits, mean), kTolerance);
+    }
+    expect_same_on_host(shape, dlogits, 2 * kTolerance);
   }
 };
 
@@ -107,6 +158,10 @@ TEST_P(SoftmaxCrossEntropy, TrainGivesTheMeanLossOfLabelledSamplesAndItsGradient
   for (const Labels& labels : {Labels{1, 0, 1}, Labels{1, -1, 0}, Labels{-1, -1, -1}}) {
     expect_training(shape_, labels, counted(labels));
   }
+}
+
+TEST_P(SoftmaxCrossEntropy, TrainMixesTheLabelWithAllClasses) {
+  for (const Labels& labels : {Labels{1, 0, 1}, Labels{1, -1, 0}}) expect_smoothed(shape_, labels);
 }
 
 // Three samples, one of them without a label, of a batch in which five have one.
@@ -161,7 +216,7 @@ TEST_P(SoftmaxCrossEntropy, CountsPredictionsThatAreTheFirstOfTheLargestLogits) 
   for (const auto& [labels, correct] :
        {std::pair{Labels{1, 0, -1}, 2.F}, {{0, 0, -1}, 1.F}, {{0, 1, 0}, 0.F}, {{1, 0, 1}, 3.F}}) {
     Block label = numbers(labels);
-    Block result = empty_result();
+    Block result = evaluated_result(shape_);
     run(SoftmaxCrossEntropyEvaluate{.x = shape_}, {&block, &label, &result});
     EXPECT_EQ(result.numbers<float>()[1], correct);
   }
@@ -173,7 +228,7 @@ TEST_P(SoftmaxCrossEntropy, StaysFiniteForHugeLogits) {
   for (std::size_t n = 0; n < 3; ++n) logits[n * classes_] = 1000;  // which is a bfloat16
   Block block = tensor(shape_, logits);
   Block label = numbers(Labels{0, 1, 0});
-  Block result = empty_result();
+  Block result = evaluated_result(shape_);
   run(SoftmaxCrossEntropyEvaluate{.x = shape_}, {&block, &label, &result});
   EXPECT_EQ(result.numbers<float>()[0], 2000.F);
 }

@@ -1,5 +1,5 @@
 #include "src/host/kernels/kernels.h"
-#include "src/host/kernels/update_range.h"
+#include "src/host/kernels/updates/update_range.h"
 #include "src/ops/update_elements.h"
 
 namespace spillway::host {

@@ -1,0 +1,111 @@
+#include "src/cli/evaluate/evaluation_flags.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "src/cli/flags/complaint.h"
+#include "src/cli/flags/number_checks.h"
+#include "src/cli/flags/workload_flags.h"
+#include "src/cli/terminal/tell.h"
+#include "src/data/open_dataset.h"
+#include "um/text/count_of.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr const char* kData = "What is judged";
+
+std::string check_judged_data(const std::string& text) {
+  return complaint_of([&] { expect_data_set(text); });
+}
+
+}  // namespace
+
+void EvaluationFlags::add_to(CLI::App& command) {
+  command
+      .add_option("checkpoint", checkpoint,
+                  "Folder of train --checkpoint; the newest checkpoint there that verifies is used")
+      ->required()
+      ->type_name("DIR");
+  add_data_to(command);
+  device.add_running_to(command);
+  memory.add_mode_to(command);
+  memory.add_space_to(command);
+  plan.add_to(command);
+  command
+      .add_option(
+          "--json", json,
+          "Write the result as JSON to this file, - for standard output instead of the text")
+      ->group("Output");
+}
+
+void EvaluationFlags::add_data_to(CLI::App& command) {
+  command
+      .add_flag("--best", is_best,
+                "Use the checkpoint of the best evaluation, of train --keep-best")
+      ->group(kData);
+  command
+      .add_option("--data", data,
+                  "Data set: " + dataset_forms() + " (default: that of the training)")
+      ->check(check_judged_data)
+      ->group(kData);
+  command.add_option("--split", split, "Split of the data set: test or train")
+      ->check(CLI::IsMember({"test", "train"}))
+      ->capture_default_str()
+      ->group(kData);
+  command
+      .add_option("--tokenizer", tokenizer,
+                  "Folder of the byte-pair encoding for --data text:FILE (default: bytes)")
+      ->group(kData);
+  command.add_option("--batch", batch, "Batch size (default: that of the training)")
+      ->check(CLI::Range(std::size_t{1}, kLargestBatch))
+      ->group(kData);
+}
+
+std::unique_ptr<Evaluator> EvaluationFlags::open(ProgressLine& progress,
+                                                 std::stop_token stop) const {
+  TrainedNetwork trained = open_trained_network(checkpoint, is_best);
+  for (const std::string& problem : trained.checkpoint.passed_over) {
+    tell("warning: {}; using the checkpoint of step {}\n", problem,
+         trained.checkpoint.manifest.checkpoint.step);
+  }
+  const std::size_t trained_batch = trained.checkpoint.manifest.checkpoint.key.batch;
+  TrainerOptions options{
+      .network = trained.network,
+      .tokenizer = tokenizer,
+      .step = {.batch = batch > 0 ? batch : trained_batch},
+      .memory = {.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
+      .planning = {.planner = plan.planner,
+                   .may_recompute = plan.recompute == "auto",
+                   .state = plan.state_rule(),
+                   .update = plan.update_rule()},
+      .training = {}};
+  TrainerEvents events{.on_measuring = [&progress](double part) {
+    progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part));
+  }};
+  memory.expect_far();
+  auto evaluator = std::make_unique<Evaluator>(
+      device.open(), std::move(trained), std::move(options), std::move(events), std::move(stop));
+  progress.end();
+  return evaluator;
+}
+
+std::unique_ptr<Dataset> EvaluationFlags::open_data(const Evaluator& evaluator) const {
+  const std::string& of_training = evaluator.trained().checkpoint.manifest.checkpoint.key.data;
+  DatasetPair pair = evaluator.open_data(data.empty() ? of_training : data);
+  return split == "test" ? std::move(pair.test) : std::move(pair.train);
+}
+
+void describe(const Evaluator& evaluator, const Dataset& data) {
+  tell("{} of step {} on {}, {}\n", evaluator.trained().network.name,
+       evaluator.trained().checkpoint.manifest.checkpoint.step, data.name(),
+       um::count_of(data.size(), "sample"));
+  tell("{}; {}; budget {} (smallest feasible {}, all near {})\n",
+       evaluator.context().backend->description(), evaluator.session().memory_description(),
+       um::to_string(evaluator.plans().budget), um::to_string(evaluator.steps().need().smallest),
+       um::to_string(evaluator.steps().need().resident));
+}
+
+}  // namespace spillway::cli

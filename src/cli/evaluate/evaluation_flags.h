@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "src/cli/flags/cli11.h"
+#include "src/cli/flags/device_flags.h"
+#include "src/cli/flags/memory_flags.h"
+#include "src/cli/flags/plan_flags.h"
+#include "src/cli/terminal/progress_line.h"
+#include "src/evaluate/evaluator.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+/// What `spillway evaluate` and `spillway predict` have in common: a checkpoint, data, and how to
+/// run. Of a training's files this is also where those of single images will be opened.
+struct EvaluationFlags {
+  std::string checkpoint;
+  bool is_best = false;
+  std::string data;  ///< empty: what the network was trained on
+  std::string split = "test";
+  std::string tokenizer;
+  std::size_t batch = 0;  ///< 0: that of the training
+  DeviceFlags device;
+  MemoryFlags memory;
+  PlanFlags plan;
+  std::string json;
+
+  void add_to(CLI::App& command);
+
+  /// Opens the checkpoint and makes its network ready. Throws: um::Error; Interrupted.
+  [[nodiscard]] std::unique_ptr<Evaluator> open(ProgressLine& progress, std::stop_token stop) const;
+  /// The data as the user named it, or the training's. Throws: um::Error.
+  [[nodiscard]] std::unique_ptr<Dataset> open_data(const Evaluator& evaluator) const;
+
+ private:
+  void add_data_to(CLI::App& command);
+};
+
+/// Tells what is judged on which device, within which budget.
+void describe(const Evaluator& evaluator, const Dataset& data);
+
+}  // namespace spillway::cli

@@ -1,0 +1,111 @@
+#include "src/train/evaluation.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "src/data/batch_loader.h"
+
+namespace spillway {
+namespace {
+
+constexpr float kTopRanks = 5;
+
+// Adds up what the steps of an evaluation give.
+class EvaluationSums {
+ public:
+  EvaluationSums(const Dataset& data, const EvaluateOptions& options)
+      : classes_{data.classes()}, options_{options} {
+    if (options.has_confusion) confusion_.resize(classes_ * classes_);
+  }
+
+  void add(const Batch& batch, const StepReport& report) {
+    count_ += static_cast<double>(
+        std::ranges::count_if(batch.labels, [](std::int32_t label) { return label >= 0; }));
+    loss_ += static_cast<double>(report.loss);
+    correct_ += static_cast<double>(report.correct);
+    has_judged_ = !report.judged.empty();
+    for (std::size_t i = 0; i < report.judged.size(); ++i) {
+      const std::int32_t label = batch.labels[i];
+      if (label >= 0) add(label, report.judged[i]);
+    }
+  }
+
+  [[nodiscard]] Evaluation result() const {
+    Evaluation result{.loss = loss_ / count_, .accuracy = correct_ / count_};
+    if (!has_judged_) return result;
+    result.top5 = near_ / count_;
+    result.confusion = confusion_;
+    return result;
+  }
+
+ private:
+  void add(std::int32_t label, const JudgedSample& judged) {
+    if (judged.rank < kTopRanks) ++near_;
+    if (!confusion_.empty()) {
+      const auto prediction = static_cast<std::size_t>(judged.prediction);
+      ++confusion_[static_cast<std::size_t>(label) * classes_ + prediction];
+    }
+    if (options_.on_judged) options_.on_judged(index_, label, judged);
+    ++index_;
+  }
+
+  std::size_t classes_;
+  const EvaluateOptions& options_;
+  double loss_ = 0;
+  double correct_ = 0;
+  double count_ = 0;
+  double near_ = 0;
+  bool has_judged_ = false;
+  std::size_t index_ = 0;
+  std::vector<std::uint64_t> confusion_;
+};
+
+// The session reads batches ahead, which a loader owns: to be destroyed before it.
+class SettledAfter {
+ public:
+  explicit SettledAfter(Session& session) : session_{session} {}
+  SettledAfter(const SettledAfter&) = delete;
+  SettledAfter& operator=(const SettledAfter&) = delete;
+  ~SettledAfter() { session_.settle(); }
+
+ private:
+  Session& session_;
+};
+
+// With the parameters that are there.
+Evaluation evaluate_as_it_is(Session& session, const Dataset& data,
+                             const EvaluateOptions& options) {
+  const std::size_t batch = session.evaluation_batch();
+  BatchLoader loader{data,
+                     batch,
+                     evaluation_order(data.size(), batch),
+                     /*first_step=*/0,
+                     BatchLoader::kUsualDepth,
+                     session.batch_memory()};
+  const SettledAfter settled{session};
+  EvaluationSums sums{data, options};
+  for (std::uint64_t step = evaluation_steps(data.size(), batch); step > 0; --step) {
+    if (options.stop.stop_requested()) throw Interrupted{};
+    const Batch& batch_of_step = loader.next();
+    sums.add(batch_of_step,
+             session.evaluate({.batch = &batch_of_step, .next_batch = loader.peek()}));
+  }
+  return sums.result();
+}
+
+}  // namespace
+
+Evaluation evaluate(Session& session, const Dataset& data, const EvaluateOptions& options) {
+  if (!session.state().has_averages()) return evaluate_as_it_is(session, data, options);
+  session.state().swap_averages();
+  try {
+    Evaluation result = evaluate_as_it_is(session, data, options);
+    session.state().swap_averages();
+    return result;
+  } catch (const Interrupted&) {
+    if (session.is_between_steps()) session.state().swap_averages();
+    throw;
+  }
+}
+
+}  // namespace spillway

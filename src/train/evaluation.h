@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include "src/data/dataset.h"
+#include "src/train/session.h"
+
+namespace spillway {
+
+/// What a network makes of labelled samples.
+struct Evaluation {
+  double loss = 0;      ///< mean over the samples: the images, or the pixels that have a label
+  double accuracy = 0;  ///< part of the samples whose prediction was right
+  /// Part of the images whose label is among the five likeliest classes; nothing where an image has
+  /// several labels.
+  std::optional<double> top5 = {};
+  /// Images by label and prediction, row by row: of such images, and where it was asked for.
+  std::vector<std::uint64_t> confusion = {};
+};
+
+/// What is made of one image.
+using OnJudged = std::function<void(std::size_t index, std::int32_t label, const JudgedSample&)>;
+
+/// How to evaluate.
+struct EvaluateOptions {
+  bool has_confusion = false;
+  OnJudged on_judged = {};  ///< may be empty
+  std::stop_token stop = {};
+};
+
+/// The loss and accuracy of `session` on all of `data`, with the averages of parameters where it
+/// keeps some. Throws: Interrupted between two steps when a stop is requested.
+[[nodiscard]] Evaluation evaluate(Session& session, const Dataset& data,
+                                  const EvaluateOptions& options = {});
+
+}  // namespace spillway

@@ -1,0 +1,166 @@
+// Trainings with moving averages, RMSprop, frozen layers, the best checkpoint and an early end.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nets/builder.h"
+#include "src/train/checkpoint_choice.h"
+#include "src/train/trainer.h"
+#include "tests/refusal.h"
+#include "tests/src/small_training.h"
+#include "tests/temporary_folder.h"
+
+namespace spillway {
+namespace {
+
+TrainerOptions options_of(std::uint64_t steps, StepOptions step = {}) {
+  step.batch = 3;
+  step.convolution = ConvolutionAlgorithm::kDirect;
+  return {.network = test::small_network(),
+          .train_samples = 6,
+          .step = std::move(step),
+          .memory = {.budget = "min+50%"},
+          .training = {.steps = steps, .evaluate_every = 0}};
+}
+
+// Whose evaluations are all the same: it does not learn, and has no statistics.
+TrainerOptions options_at_rest(std::uint64_t steps) {
+  TrainerOptions options = options_of(steps);
+  nets::Builder net{"plain", {1, 8, 8}};
+  options.network = net.build(net.linear("fc", net.input(), {.features = 3}));
+  options.memory = {.mode = MemoryMode::kResident};  // it is too small for pages
+  options.training.evaluate_every = 1;
+  options.training.learning_rate.rate = 0;
+  return options;
+}
+
+// SHA-256 of a tensor of the newest checkpoint.
+std::string digest(const std::string& folder, const std::string& tensor) {
+  return choose_checkpoint(folder).manifest.tensor_digests.at(tensor);
+}
+
+class RecipeTraining : public testing::Test {
+ protected:
+  // Trains four steps, at once and as two and two, and compares the state, of which `tensor` is a
+  // part.
+  void expect_resumes(const StepOptions& step, const std::string& tensor) {
+    TrainerOptions whole = options_of(4, step);
+    whole.checkpoint.folder = folder_.file("whole");
+    const std::string sha256 = Trainer{test::small_context(), whole}.run().weights_sha256;
+    TrainerOptions halves = options_of(2, step);
+    halves.checkpoint.folder = folder_.file("halves");
+    Trainer{test::small_context(), halves}.run();
+    halves.checkpoint.resume = true;
+    halves.training.steps = 4;
+    EXPECT_EQ((Trainer{test::small_context(), halves}.run().weights_sha256), sha256);
+    EXPECT_EQ(digest(folder_.file("halves"), tensor), digest(folder_.file("whole"), tensor));
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(RecipeTraining, GoesOnWithItsMovingAverage) {
+  expect_resumes({.average_decay = 0.5}, "conv.average.weight");
+}
+
+TEST_F(RecipeTraining, GoesOnWithRmspropsNumbers) {
+  expect_resumes({.optimizer = RmspropOptions{.momentum = 0.5F, .clip_norm = 1}},
+                 "fc.momentum_buffer.weight");
+}
+
+TEST_F(RecipeTraining, GoesOnWithRmspropsOneNumberAndSmoothedLabels) {
+  expect_resumes({.optimizer = RmspropOptions{}, .label_smoothing = 0.1F}, "fc.square_avg.weight");
+}
+
+// Without steps the average is what the weights are; with a decay of nearly 0 it follows them.
+TEST_F(RecipeTraining, AveragesBeginAsTheWeights) {
+  TrainerOptions options = options_of(0, {.average_decay = 0.5});
+  options.checkpoint.folder = folder_.file("begun");
+  Trainer{test::small_context(), options}.run();
+  const std::string folder = folder_.file("begun");
+  EXPECT_EQ(digest(folder, "conv.average.weight"), digest(folder, "conv.weight"));
+}
+
+TEST_F(RecipeTraining, EvaluatesTheAveragesAndLeavesTheWeights) {
+  std::vector<double> losses;
+  const auto run = [&](double decay, std::optional<std::uint64_t> every) {
+    TrainerOptions options = options_of(3, {.average_decay = decay});
+    options.training.evaluate_every = every;
+    TrainerEvents events{.on_evaluation = [&](auto, auto, const Evaluation& evaluation) {
+      losses.push_back(evaluation.loss);
+    }};
+    return Trainer{test::small_context(), options, std::move(events)}.run().weights_sha256;
+  };
+  const std::string never = run(0.9, 0);
+  EXPECT_EQ(run(0.9, 1), never);
+  EXPECT_EQ(run(0, 1), never);
+  ASSERT_EQ(losses.size(), 6U);
+  EXPECT_NE(losses[2], losses[5]);
+}
+
+TEST_F(RecipeTraining, LeavesFrozenLayersAsTheyAre) {
+  const auto trained = [&](std::uint64_t steps, const std::string& name) {
+    TrainerOptions options = options_of(steps, {.frozen = {"conv"}});
+    options.checkpoint.folder = folder_.file(name);
+    Trainer{test::small_context(), options}.run();
+    return folder_.file(name);
+  };
+  const std::string begun = trained(0, "begun");
+  const std::string ended = trained(3, "ended");
+  EXPECT_EQ(digest(ended, "conv.weight"), digest(begun, "conv.weight"));
+  EXPECT_NE(digest(ended, "fc.weight"), digest(begun, "fc.weight"));
+}
+
+TEST_F(RecipeTraining, RefusesToFreezeNothingOrEverything) {
+  const auto refused = [](const std::string& pattern) {
+    return test::refusal([&] {
+      Trainer{test::small_context(), options_of(1, {.frozen = {pattern}})};
+    });
+  };
+  EXPECT_NE(refused("conv7*").find("no layer with parameters is called 'conv7*'"),
+            std::string::npos);
+  EXPECT_NE(refused("*").find("all layers are frozen"), std::string::npos);
+}
+
+// A rate of 0 makes no evaluation better than the first: it ends after two more.
+TEST_F(RecipeTraining, EndsEarlyAlsoAfterItWentOn) {
+  TrainerOptions options = options_at_rest(9);
+  options.patience = 2;
+  EXPECT_EQ((Trainer{test::small_context(), options}.run().steps), 3U);
+  options.checkpoint.folder = folder_.file("early");
+  options.training.steps = 2;
+  Trainer{test::small_context(), options}.run();
+  options.checkpoint.resume = true;
+  options.training.steps = 9;
+  EXPECT_EQ((Trainer{test::small_context(), options}.run().steps), 3U);
+  EXPECT_THROW((Trainer{test::small_context(), options}), NothingLeft);
+}
+
+// The first evaluation stays the best one.
+TEST_F(RecipeTraining, KeepsTheBestCheckpointBesideTheLast) {
+  TrainerOptions options = options_at_rest(5);
+  options.training.checkpoint_every = 1;
+  options.checkpoint = {.folder = folder_.file("best"), .keep = 1, .keep_best = true};
+  Trainer{test::small_context(), options}.run();
+  const std::filesystem::path folder = folder_.file("best");
+  EXPECT_TRUE(std::filesystem::exists(folder / "step-1.json"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "step-4.json"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "step-5.json"));
+  EXPECT_EQ(choose_checkpoint(folder).manifest.checkpoint.best->step, 1U);
+}
+
+TEST_F(RecipeTraining, LearnsFromTheFirstSamplesAlone) {
+  TrainerOptions options = options_of(1);
+  EXPECT_EQ((Trainer{test::small_context(), options}.data().train->size()), 6U);
+  options.train_samples = 1U << 30U;
+  EXPECT_NE(test::refusal([&] {
+              Trainer{test::small_context(), options};
+            }).find("smaller --train-samples"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace spillway
