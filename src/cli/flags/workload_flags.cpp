@@ -21,6 +21,10 @@ const std::map<std::string, ConvolutionAlgorithm> kAlgorithms{
     {"direct", ConvolutionAlgorithm::kDirect},
     {"winograd", ConvolutionAlgorithm::kWinograd}};
 
+const std::map<std::string, AttentionAlgorithm> kAttentions{{"auto", AttentionAlgorithm::kAuto},
+                                                            {"own", AttentionAlgorithm::kOwn},
+                                                            {"cudnn", AttentionAlgorithm::kCudnn}};
+
 }  // namespace
 
 void WorkloadFlags::add_to(CLI::App& app) {
@@ -54,6 +58,13 @@ void WorkloadFlags::add_to(CLI::App& app) {
       ->check(CLI::IsMember{kAlgorithms})
       ->capture_default_str()
       ->group(kWorkload);
+  app.add_option("--attention", attention,
+                 "Attention kernels that plans may choose on a GPU: auto (all, unless "
+                 "--conv-algorithm is given), own, or cudnn (bf16 without dropout alone; the same "
+                 "kernel whatever the budget)")
+      ->check(CLI::IsMember{kAttentions})
+      ->capture_default_str()
+      ->group(kWorkload);
   optimizer.add_choice_to(app);
 }
 
@@ -71,6 +82,7 @@ nets::Network WorkloadFlags::network() const {
 StepOptions WorkloadFlags::step() const {
   return {.batch = batch,
           .convolution = kAlgorithms.at(convolution_algorithm),
+          .attention = kAttentions.at(attention),
           .optimizer = optimizer.options()};
 }
 

@@ -94,7 +94,7 @@ void SubjectFlags::add_to(CLI::App& app) {
                "Let plans offload the weights of a trace that does not say whether they may")
       ->needs(trace_in);
   for (const char* name : {"--net", "--batch", "--image-size", "--classes", "--sequence-length",
-                           "--vocabulary", "--conv-algorithm", "--dropout", "--optimizer",
+                           "--vocabulary", "--attention", "--conv-algorithm", "--dropout", "--optimizer",
                            "--clip-norm", "--threads", "--device", "--precision", "--profile"}) {
     trace_in->excludes(name);
   }

@@ -51,9 +51,13 @@ ListedAttention list_attention(const CudnnTarget& target, const AttentionProblem
       AttentionEngine engine{std::move(config), attention_scratch(problem)};
       if (engine.workspace() <= max_workspace) listed.engines.push_back(std::move(engine));
     }
+    if (listed.engines.empty()) {
+      listed.refusal = "cuDNN lists no engine for " + describe(problem) + " within " +
+                       to_string(max_workspace) + "; without a driver it lists none";
+    }
   } catch (const CudnnError& error) {
     listed.engines.clear();
-    listed.refusal = error.what();
+    listed.refusal = "cuDNN cannot run " + describe(problem) + ": " + error.what();
   }
   return listed;
 }
@@ -62,8 +66,16 @@ AttentionEngines::AttentionEngines(CudnnTarget target, um::Bytes max_workspace)
     : target_{std::move(target)}, max_workspace_{max_workspace} {}
 
 const std::vector<AttentionEngine>& AttentionEngines::offered(const AttentionProblem& problem) {
+  return ready(problem).engines;
+}
+
+const std::string& AttentionEngines::refusal(const AttentionProblem& problem) {
+  return ready(problem).refusal;
+}
+
+const ListedAttention& AttentionEngines::ready(const AttentionProblem& problem) {
   for (const auto& offer : offers_) {
-    if (offer->problem == problem) return offer->listed.engines;
+    if (offer->problem == problem) return offer->listed;
   }
   auto offer = std::make_unique<Offer>(
       Offer{.problem = problem, .listed = list_attention(target_, problem, max_workspace_)});
@@ -72,8 +84,11 @@ const std::vector<AttentionEngine>& AttentionEngines::offered(const AttentionPro
     if (ready.size() == kMostOffered) break;
     if (engine.make_ready(target_)) ready.push_back(std::move(engine));
   }
+  if (ready.empty() && !offer->listed.engines.empty()) {
+    offer->listed.refusal = "cuDNN can compile none of its engines for " + describe(problem);
+  }
   offer->listed.engines = std::move(ready);
-  return offers_.emplace_back(std::move(offer))->listed.engines;
+  return offers_.emplace_back(std::move(offer))->listed;
 }
 
 const AttentionEngine& AttentionEngines::named(const AttentionProblem& problem,

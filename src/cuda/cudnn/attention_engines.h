@@ -45,11 +45,10 @@ struct ListedAttention {
   /// Those that give the same bits each time and keep float's precision within `max_workspace`, in
   /// the order in which cuDNN expects them to be fast.
   std::vector<AttentionEngine> engines;
-  /// Why there are none: in cuDNN's words, where it refused.
-  std::string refusal;
+  std::string refusal;  ///< why there are none
 };
 
-/// Throws: nothing where cuDNN refuses. All of them are compiled at run time, and are listed where
+/// Where cuDNN refuses it lists none. All engines are compiled at run time, and are listed where
 /// there is a driver alone.
 [[nodiscard]] ListedAttention list_attention(const CudnnTarget& target,
                                              const AttentionProblem& problem,
@@ -67,6 +66,9 @@ class AttentionEngines {
   /// May be none: kernels of ours can do it all. They live as long as this.
   [[nodiscard]] const std::vector<AttentionEngine>& offered(const AttentionProblem& problem);
 
+  /// Why offered(problem) are none; empty where there are some.
+  [[nodiscard]] const std::string& refusal(const AttentionProblem& problem);
+
   /// The one of offered(problem) with that name. Requires: there is one.
   [[nodiscard]] const AttentionEngine& named(const AttentionProblem& problem,
                                              std::string_view name);
@@ -76,6 +78,8 @@ class AttentionEngines {
     AttentionProblem problem;
     ListedAttention listed;
   };
+
+  [[nodiscard]] const ListedAttention& ready(const AttentionProblem& problem);
 
   CudnnTarget target_;
   um::Bytes max_workspace_;
