@@ -297,7 +297,7 @@ class TwoAttentions final : public MachineSizeModel {
 
 TEST(StepOptions, ChooseAttentionsKernels) {
   using Names = std::vector<std::string>;
-  const nets::Network net = nets::build_network(nets::open_network("gpt:1,2,16,8"), {});
+  const nets::Network net = nets::build_network("gpt:1,2,16,8");
   const auto algorithms = [&](const SizeModel& sizes, const StepOptions& options) {
     const Step step = make_training_step(net, sizes, options);
     Names names;

@@ -80,16 +80,17 @@ TEST_F(AttentionEnginesOfCudnn, TakeHeadsInMultiplesOf8) {
   EXPECT_EQ(listed("h200", AttentionPass::kForward, odd), Names{});
 }
 
-// Gradients of 4 x 12 x 1024 x 1024 scores of two bytes wait there, and a float for each query.
+// Gradients of 4 x 12 x 1024 x 1024 scores of two bytes wait there, and a float for each query;
+// some engines take a few bytes more.
 TEST_F(AttentionEnginesOfCudnn, KeepGradientsOfScoresOnTheWayBack) {
   const CudnnTarget target = CudnnTarget::described(described_device("h200"));
   for (const auto& engine :
        list_attention(target, problem_of(AttentionForward{gpt2()}), 4_GiB).engines) {
-    EXPECT_EQ(engine.workspace(), 0_B);
+    EXPECT_LE(engine.workspace(), 256_B);
   }
   const AttentionProblem backward = problem_of(AttentionBackward{gpt2()});
   for (const auto& engine : list_attention(target, backward, 4_GiB).engines) {
-    EXPECT_EQ(engine.workspace(), 96_MiB + 192_KiB);
+    EXPECT_EQ(engine.workspace(), 96_MiB + 192_KiB + 256_B);
   }
   EXPECT_EQ(list_attention(target, backward, 96_MiB).refusal,
             "cuDNN lists no engine for attention's gradient, 4 x 1024 tokens, 12 heads of 64 "
@@ -112,10 +113,12 @@ TEST_F(AttentionEnginesOfCudnn, AreCompiledAndFoundByTheirNames) {
 TEST_F(AttentionEnginesOfCudnn, StandBehindOurKernelInPlans) {
   const auto planned = plan_attention(
       described_device("h200"), {.precision = Precision::kBf16, .max_workspace = 1_GiB},
-      nets::build_network(nets::open_network("gpt:2,4,64,256"), {}), 4);
+      nets::build_network("gpt:2,4,64,256"), 4);
   ASSERT_EQ(planned.size(), 2);  // blocks are alike
-  EXPECT_EQ(to_line(planned[0]), "");
-  EXPECT_EQ(to_line(planned[1]), "");
+  EXPECT_EQ(to_line(planned[0]),
+            "h.0.attn forward default:0 engine2_k24=7:256 engine1_k24=3:0 engine1:0");
+  EXPECT_EQ(to_line(planned[1]),
+            "h.0.attn backward default:16384 engine6_k24=26:2113792 engine7_k24=26:2113792");
 }
 
 // In float cuDNN has a forward pass alone; masks of dropout are the host's.
