@@ -70,8 +70,8 @@ CudaBackend::CudaBackend(cudaStream_t stream, const CudaBackendOptions& options)
           CudnnTarget{cudnn_.get()}, EngineRules{.precision = options.precision,
                                                  .deterministic = options.deterministic,
                                                  .max_workspace = options.max_workspace})},
-      attention_{std::make_unique<AttentionEngines>(CudnnTarget{cudnn_.get()},
-                                                    options.max_workspace)},
+      attention_{
+          std::make_unique<AttentionEngines>(CudnnTarget{cudnn_.get()}, options.max_workspace)},
       numbers_{std::make_unique<StepNumbers>(stream)},
       batch_memory_{options.batch_memory},
       machine_{.stream = stream,

@@ -232,8 +232,10 @@ struct AttentionGeometry {
 struct AttentionForward {
   AttentionGeometry geometry;
 
-  static constexpr OperationRow kRow{
-      .is_recomputable = true, .workspace = Workspace::kBoth, .saves = true, .has_algorithms = true};
+  static constexpr OperationRow kRow{.is_recomputable = true,
+                                     .workspace = Workspace::kBoth,
+                                     .saves = true,
+                                     .has_algorithms = true};
   template <class T>
   using Reads = OnlyX<T>;
   template <class T>

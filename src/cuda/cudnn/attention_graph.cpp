@@ -198,8 +198,8 @@ void AttentionNodes::add_backward() {
   tensor(kTensorKeyGradients, kElement, keys(), part_strides());
   tensor(kTensorValueGradients, kElement, keys(), part_strides());
   const std::int64_t means = add_means();
-  const std::int64_t all = pointwise(scores(), CUDNN_POINTWISE_MUL,
-                                     product(kTensorQueries, kTensorKeys), kTensorScale);
+  const std::int64_t all =
+      pointwise(scores(), CUDNN_POINTWISE_MUL, product(kTensorQueries, kTensorKeys), kTensorScale);
   const std::int64_t below = pointwise(scores(), CUDNN_POINTWISE_SUB, all, kTensorStatistics);
   const std::int64_t weights = pointwise(scores(), CUDNN_POINTWISE_EXP, masked(below));
   sum_over_queries(weights, kTensorResultGradient, kTensorValueGradients);

@@ -96,8 +96,10 @@ std::vector<PlannedAttention> plan_attention(std::string_view properties, const 
     const AttentionProblem problem = problem_of(op);
     const auto is_same = [&](const PlannedAttention& p) { return p.problem == problem; };
     if (std::any_of(all.begin(), all.end(), is_same)) return;
-    PlannedAttention planned{
-        .layer = layer, .problem = problem, .algorithms = algorithms_of(machine, op), .refusal = {}};
+    PlannedAttention planned{.layer = layer,
+                             .problem = problem,
+                             .algorithms = algorithms_of(machine, op),
+                             .refusal = {}};
     if (!may_be_cudnns(rules.precision, op.geometry)) {
       planned.refusal = "cuDNN's takes bf16, no dropout, and heads of a multiple of 8 numbers";
     } else {

@@ -24,9 +24,8 @@ void PrintTo(const AttentionSizes& s, std::ostream* out) {
        << " heads of " << s.width;
 }
 
-class AttentionAlgorithms
-    : public KernelRunner,
-      public ::testing::WithParamInterface<std::tuple<AttentionSizes, bool>> {
+class AttentionAlgorithms : public KernelRunner,
+                            public ::testing::WithParamInterface<std::tuple<AttentionSizes, bool>> {
  protected:
   [[nodiscard]] static AttentionGeometry geometry() {
     const auto& [sizes, is_causal] = GetParam();

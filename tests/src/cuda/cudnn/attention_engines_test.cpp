@@ -27,7 +27,9 @@ AttentionGeometry attention(std::size_t batch, Heads heads, std::size_t tokens, 
 }
 
 // Those of GPT-2 at batch 4.
-AttentionGeometry gpt2(std::size_t tokens = 1024) { return attention(4, {12, 12}, tokens, 64, true); }
+AttentionGeometry gpt2(std::size_t tokens = 1024) {
+  return attention(4, {12, 12}, tokens, 64, true);
+}
 
 class AttentionEnginesOfCudnn : public NoDeviceDriver {
  protected:
@@ -111,9 +113,9 @@ TEST_F(AttentionEnginesOfCudnn, AreCompiledAndFoundByTheirNames) {
 }
 
 TEST_F(AttentionEnginesOfCudnn, StandBehindOurKernelInPlans) {
-  const auto planned = plan_attention(
-      described_device("h200"), {.precision = Precision::kBf16, .max_workspace = 1_GiB},
-      nets::build_network("gpt:2,4,64,256"), 4);
+  const auto planned = plan_attention(described_device("h200"),
+                                      {.precision = Precision::kBf16, .max_workspace = 1_GiB},
+                                      nets::build_network("gpt:2,4,64,256"), 4);
   ASSERT_EQ(planned.size(), 2);  // blocks are alike
   EXPECT_EQ(to_line(planned[0]),
             "h.0.attn forward default:0 engine2_k24=7:256 engine1_k24=3:0 engine1:0");

@@ -77,8 +77,8 @@ extern "C" cudnnStatus_t cudnnBackendExecute(cudnnHandle_t /*handle*/,
   spillway::cuda::Execution& last = spillway::cuda::execution();
   ++last.count;
   for (std::size_t i = 0; i < last.ids.size(); ++i) {
-    for (const std::int64_t number :
-         {spillway::cuda::kTensorScale, spillway::cuda::kTensorMasked, spillway::cuda::kTensorOne}) {
+    for (const std::int64_t number : {spillway::cuda::kTensorScale, spillway::cuda::kTensorMasked,
+                                      spillway::cuda::kTensorOne}) {
       if (last.ids[i] == number) last.numbers[number] = *static_cast<float*>(last.addresses[i]);
     }
   }
@@ -120,15 +120,16 @@ TEST_F(AttentionRunTest, ReadsPartsOfEachRow) {
   std::byte* const x = address(0);
   run(AttentionForward{geometry(true)}, {x, address(1), address(2)}, address(3));
   EXPECT_EQ(execution().count, 1);
-  EXPECT_EQ(execution().tensors(), (std::map<std::int64_t, void*>{{kTensorQueries, x},
-                                                                  {kTensorKeys, x + 128},
-                                                                  {kTensorValues, x + 192},
-                                                                  {kTensorResult, address(1)},
-                                                                  {kTensorStatistics, address(2)}}));
+  EXPECT_EQ(execution().tensors(),
+            (std::map<std::int64_t, void*>{{kTensorQueries, x},
+                                           {kTensorKeys, x + 128},
+                                           {kTensorValues, x + 192},
+                                           {kTensorResult, address(1)},
+                                           {kTensorStatistics, address(2)}}));
   EXPECT_EQ(execution().workspace, address(3));
   EXPECT_EQ(execution().numbers,
-            (std::map<std::int64_t, float>{{kTensorScale, 0.25F},
-                                           {kTensorMasked, -std::numeric_limits<float>::infinity()}}));
+            (std::map<std::int64_t, float>{
+                {kTensorScale, 0.25F}, {kTensorMasked, -std::numeric_limits<float>::infinity()}}));
 }
 
 TEST_F(AttentionRunTest, WritesPartsOfEachRowOnTheWayBack) {

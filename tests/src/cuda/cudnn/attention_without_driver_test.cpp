@@ -17,8 +17,7 @@ TEST(AttentionWithoutADriver, IsOfOurKernelsAlone) {
   std::ifstream file{std::string{SPILLWAY_GOLDEN_FILES} + "/h200_device_properties.json"};
   const std::string h200{std::istreambuf_iterator<char>{file}, {}};
   const EngineRules rules{.precision = Precision::kBf16, .max_workspace = um::Bytes{1U << 30U}};
-  const auto planned =
-      plan_attention(h200, rules, nets::build_network("gpt:2,4,64,48"), 2);
+  const auto planned = plan_attention(h200, rules, nets::build_network("gpt:2,4,64,48"), 2);
   ASSERT_EQ(planned.size(), 2);
   EXPECT_EQ(to_line(planned[0]),
             "h.0.attn forward default:0 (cuDNN lists no engine for attention's forward pass, 2 x "
