@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <variant>
 
 #include "nets/builder.h"
 #include "nets/families/network_catalogue.h"
@@ -301,10 +302,13 @@ TEST(StepOptions, ChooseAttentionsKernels) {
   const auto algorithms = [&](const SizeModel& sizes, const StepOptions& options) {
     const Step step = make_training_step(net, sizes, options);
     Names names;
-    for (const Task& task : step.graph.tasks) {
-      if (task.name.find("attention") == std::string::npos || task.algorithms.size() < 1) continue;
-      for (const auto& algorithm : task.algorithms) names.push_back(algorithm.name);
-      break;
+    for (const char* const task : {"h.0.attn.forward", "h.0.attn.backward"}) {
+      Names each;
+      for (const auto& algorithm : find_task(step, task)->algorithms) {
+        each.push_back(algorithm.name);
+      }
+      EXPECT_TRUE(names.empty() || names == each);
+      names = each;
     }
     return names;
   };
