@@ -1,7 +1,9 @@
 #include "src/cli/flags/workload_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
+#include <variant>
 
 #include "nets/families/network_catalogue.h"
 #include "nets/text/network_file.h"
@@ -76,7 +78,14 @@ nets::Network WorkloadFlags::network() const {
   changes.auxiliary_heads = auxiliary_heads;
   changes.dropout = dropout;
   if (!is_file && !reads_text(entry) && !changes.classes) changes.classes = kClasses;
-  return nets::build_network(entry, changes);
+  nets::Network built = nets::build_network(entry, changes);
+  const bool attends = std::ranges::any_of(built.nodes, [](const nets::Node& node) {
+    return std::holds_alternative<nets::Attention>(node.layer);
+  });
+  if (!attends && kAttentions.at(attention) != AttentionAlgorithm::kAuto) {
+    throw um::Error{net + " has no attention; leave out --attention"};
+  }
+  return built;
 }
 
 StepOptions WorkloadFlags::step() const {
