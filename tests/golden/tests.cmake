@@ -12,7 +12,7 @@ spillway_test(golden_tests
 if(SPILLWAY_HAS_CUDA)
   spillway_test(cuda_golden_tests GPU
   SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/golden_file.cpp
-          golden/golden_training.cpp src/cuda/golden_test.cpp
+          golden/golden_training.cpp src/cuda/attention_training_test.cpp src/cuda/golden_test.cpp
           src/network_in_memory.cpp src/state_numbers.cpp
   LINK spillway::cuda_backend spillway::files spillway::host spillway::nets_text
        spillway::prefetch_planners spillway::train spillway::um_cuda_managed spillway::um_host

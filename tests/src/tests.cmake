@@ -96,7 +96,7 @@ target_compile_definitions(cli_tests PRIVATE
 spillway_test(training_tests
   SOURCES src/plan/budget_test.cpp src/train/checkpoint_choice_test.cpp
           src/train/checkpoint_folder_test.cpp src/train/far_state_training_test.cpp
-          src/step/fusion_test.cpp
+          src/step/attention_choice_test.cpp src/step/fusion_test.cpp
           src/step/gradients_test.cpp src/train/initial_values_test.cpp
           src/train/learning_rate_test.cpp src/profile/min_slab_test.cpp src/modnn_golden_test.cpp
           src/paleo_figure_test.cpp src/plan/placed_plan_test.cpp src/plan/plans_test.cpp

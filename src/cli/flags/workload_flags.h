@@ -28,6 +28,7 @@ struct WorkloadFlags {
   bool auxiliary_heads = false;
   std::optional<float> dropout;  ///< default: the network's
   std::string convolution_algorithm = "auto";
+  std::string attention = "auto";
   OptimizerFlags optimizer;
 
   void add_to(CLI::App& app);
