@@ -96,6 +96,7 @@ target_compile_definitions(cli_tests PRIVATE
 
 spillway_test(training_tests
   SOURCES src/plan/budget_test.cpp src/train/checkpoint_choice_test.cpp
+          src/train/checkpoint_fallback_test.cpp src/step/built_in_step_test.cpp
           src/train/checkpoint_folder_test.cpp src/train/far_state_training_test.cpp
           src/step/fusion_test.cpp
           src/step/gradients_test.cpp src/train/initial_values_test.cpp
