@@ -4,7 +4,8 @@ spillway_test(data_tests
           src/data/idx_test.cpp src/data/open_dataset_test.cpp src/data/resize_test.cpp
           src/data/synthetic_test.cpp
           src/files/safetensors_test.cpp src/files/sha256_test.cpp
-  LINK spillway::data spillway::files
+          src/numbers/narrow_floats_test.cpp
+  LINK spillway::data spillway::files spillway::numbers
   TSAN)
 
 # Data sets of texts.
@@ -61,7 +62,7 @@ spillway_test(host_tests
   SOURCES ${operation_tests} src/host/host_backend_test.cpp
           src/host/layout/parameter_layout_test.cpp src/host/slope_test.cpp
           src/host/layout/thread_floats_test.cpp src/host/vocabulary_chunks_test.cpp
-          src/host/layout/threads_test.cpp src/ops/precision_test.cpp src/ops/philox_test.cpp
+          src/host/layout/threads_test.cpp src/ops/philox_test.cpp
   LINK spillway::host spillway::host_kernels OpenMP::OpenMP_CXX)
 # The same kernels as on a machine without AVX-512: another layout, other implementations in oneDNN.
 add_test(NAME host_tests_with_avx2 COMMAND host_tests)
@@ -95,6 +96,7 @@ target_compile_definitions(cli_tests PRIVATE
 
 spillway_test(training_tests
   SOURCES src/plan/budget_test.cpp src/train/checkpoint_choice_test.cpp
+          src/train/checkpoint_fallback_test.cpp src/step/built_in_step_test.cpp
           src/train/checkpoint_folder_test.cpp src/train/far_state_training_test.cpp
           src/step/attention_choice_test.cpp src/step/fusion_test.cpp
           src/step/gradients_test.cpp src/train/initial_values_test.cpp

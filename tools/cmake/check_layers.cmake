@@ -54,10 +54,11 @@ knows(prefetch/runtime um prefetch prefetch/simulate prefetch/placement)
 set(planning prefetch prefetch/files prefetch/verify prefetch/simulate prefetch/placement prefetch/moves
     prefetch/bounds prefetch/planners)
 
-knows(src/files um um/files um/text)
+knows(src/numbers)
+knows(src/files um um/files um/text src/numbers)
 knows(src/weights um um/files src/files)
 knows(src/plugin um)
-knows(src/ops um nets)
+knows(src/ops um nets src/numbers)
 knows(src/data/text um um/files src/files)
 knows(src/data um um/files nets src/files src/ops src/data/text)
 knows(src/step um nets prefetch prefetch/moves src/ops)
