@@ -86,14 +86,14 @@ TEST(BatchLoader, GoesOnFromAnyStepAsIfItHadNotStopped) {
 
 TEST(BatchLoader, GivesTheSameBatchesAtAnyDepth) {
   const CountingDataset dataset{11};
-  BatchLoader shallow{dataset, 2, 7, 0, 1};
-  BatchLoader deep{dataset, 2, 7, 0, 8};
+  BatchLoader shallow{dataset, 2, 7, 0, {.prefetch_depth = 1}};
+  BatchLoader deep{dataset, 2, 7, 0, {.prefetch_depth = 8}};
   EXPECT_EQ(labels_of(shallow, 20), labels_of(deep, 20));
 }
 
 TEST(BatchLoader, LoadsNoFurtherAheadThanItsDepth) {
   const CountingDataset dataset{100};
-  BatchLoader loader{dataset, 2, 7, 0, 3};
+  BatchLoader loader{dataset, 2, 7, 0, {.prefetch_depth = 3}};
   for (std::size_t step = 1; step <= 20; ++step) {
     static_cast<void>(loader.next());
     EXPECT_LE(dataset.reads(), 2 * (step + 3));
@@ -136,7 +136,7 @@ TEST(BatchLoader, HasAllItsBatchesInTheMemoryGivenAndAllocatesNoMoreThanThose) {
   const CountingDataset dataset{11};
   NotingMemory memory;
   {
-    BatchLoader loader{dataset, 2, 7, 0, 3, memory};
+    BatchLoader loader{dataset, 2, 7, 0, {.prefetch_depth = 3, .memory = &memory}};
     for (int step = 0; step < 20; ++step) {
       const Batch& batch = loader.next();
       EXPECT_TRUE(memory.has(batch.images.data()) && memory.has(batch.labels.data())) << step;
@@ -166,10 +166,10 @@ TEST(BatchLoader, HandsOverWhatReadingThrewAfterTheBatchesBeforeIt) {
   }
 }
 
-TEST(BatchLoader, EndsItsThreadWithBatchesLeftOver) {
+TEST(BatchLoader, EndsItsThreadsWithBatchesLeftOver) {
   const CountingDataset dataset{1000};
   for (int i = 0; i < 50; ++i) {
-    BatchLoader loader{dataset, 10, 7, 0, 2};
+    BatchLoader loader{dataset, 10, 7, 0, {.threads = 1 + static_cast<std::size_t>(i % 3)}};
     if (i % 2 == 0) static_cast<void>(loader.next());
   }
   EXPECT_GE(dataset.reads(), 25U * 10U);
