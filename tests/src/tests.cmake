@@ -7,6 +7,16 @@ spillway_test(data_tests
   LINK spillway::data spillway::files
   TSAN)
 
+# Images' files, and folders of them.
+spillway_test(image_tests
+  SOURCES src/data/broken_images_test.cpp src/data/image_folder_test.cpp
+          src/data/images/augmentation_test.cpp src/data/images/crop_test.cpp
+          src/data/images/decode_golden_test.cpp
+  LINK spillway::data golden_files nlohmann_json::nlohmann_json ZLIB::ZLIB
+  SEPARATE src/data/broken_images_test.cpp
+           src/data/images/augmentation_test.cpp
+  TSAN)
+
 # Data sets of texts.
 spillway_test(text_tests
   SOURCES src/data/masking_test.cpp src/data/open_text_test.cpp src/data/synthetic_text_test.cpp
