@@ -35,9 +35,11 @@ std::size_t usual_loader_threads() {
 
 BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, std::uint64_t seed,
                          std::uint64_t first_step, const LoaderOptions& options)
-    : BatchLoader{dataset,    batch,
+    : BatchLoader{dataset,
+                  batch,
                   training_order(dataset.size(), batch, seed),
-                  first_step, steps_per_epoch(dataset.size(), batch),
+                  first_step,
+                  steps_per_epoch(dataset.size(), batch),
                   options} {}
 
 BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder order,
@@ -67,7 +69,8 @@ BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder o
 }
 
 BatchLoader::~BatchLoader() {
-  for (std::jthread& thread : threads_) thread.request_stop();  // all, before the first is waited for
+  for (std::jthread& thread : threads_)
+    thread.request_stop();  // all, before the first is waited for
 }
 
 const Batch& BatchLoader::next() {
@@ -89,8 +92,8 @@ const Batch* BatchLoader::peek() {
 }
 
 um::Bytes BatchLoader::bytes() const {
-  const std::size_t each = dataset_.image().elements() * sizeof(float) +
-                           labels_each(dataset_) * sizeof(std::int32_t);
+  const std::size_t each =
+      dataset_.image().elements() * sizeof(float) + labels_each(dataset_) * sizeof(std::int32_t);
   return um::Bytes{slots_.size() * batch_ * each};
 }
 

@@ -32,9 +32,9 @@ struct LoaderOptions {
 /// at most 16.
 [[nodiscard]] std::size_t usual_loader_threads();
 
-/// Loads batches ahead of the step that needs them, in threads of its own, which share the images of
-/// a batch. They inherit the processor affinity of the thread that constructs the loader: construct
-/// it before binding. Batches do not depend on the number of threads.
+/// Loads batches ahead of the step that needs them, in threads of its own, which share the images
+/// of a batch. They inherit the processor affinity of the thread that constructs the loader:
+/// construct it before binding. Batches do not depend on the number of threads.
 ///
 /// Holds 1 + `prefetch_depth` batches in all and allocates nothing more per batch.
 /// Thread safety: none; use from one thread.
@@ -81,9 +81,8 @@ class BatchLoader {
     std::size_t place = 0;
   };
 
-  BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder order,
-              std::uint64_t first_step, std::optional<std::uint64_t> steps_in_epoch,
-              const LoaderOptions& options);
+  BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder order, std::uint64_t first_step,
+              std::optional<std::uint64_t> steps_in_epoch, const LoaderOptions& options);
   void load(const std::stop_token& stop);
   [[nodiscard]] Image take(const std::stop_token& stop);
   void open(Slot& slot);
@@ -95,16 +94,16 @@ class BatchLoader {
   std::size_t batch_;
   BatchOrder order_;
   std::optional<std::uint64_t> steps_in_epoch_;  // nothing: there is one epoch
-  std::vector<Slot> slots_;  // all there are; none moves or gets other memory
-  Slot* current_;            // what next() returned last
+  std::vector<Slot> slots_;                      // all there are; none moves or gets other memory
+  Slot* current_;                                // what next() returned last
   um::Nanoseconds waited_{};
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::uint64_t next_step_;    // to be begun
+  std::uint64_t next_step_;  // to be begun
   std::vector<Slot*> spare_;
-  std::deque<Slot*> begun_;    // in the order of steps; images are taken from the last one
-  bool has_failed_ = false;    // nothing more is taken
+  std::deque<Slot*> begun_;  // in the order of steps; images are taken from the last one
+  bool has_failed_ = false;  // nothing more is taken
 
   std::vector<std::jthread> threads_;  // last: they end before what they use
 };

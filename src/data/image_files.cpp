@@ -49,11 +49,11 @@ std::vector<std::string> folders_in(const fs::path& folder) {
 std::vector<std::string> classes_in(const fs::path& folder) {
   std::vector<std::string> classes = folders_in(folder);
   if (classes.size() >= 2) return classes;
-  throw um::Error{"there " +
-                  (classes.empty() ? "is no folder"
-                                   : "is one folder alone, " + classes.front() + ",") +
-                  " in " + folder.string() +
-                  "; put the images of each class, two or more, into a folder with its name there"};
+  throw um::Error{
+      "there " +
+      (classes.empty() ? "is no folder" : "is one folder alone, " + classes.front() + ",") +
+      " in " + folder.string() +
+      "; put the images of each class, two or more, into a folder with its name there"};
 }
 
 bool is_folder(const fs::path& path) {
@@ -67,12 +67,13 @@ class Lister {
   Lister(fs::path folder, OnBroken on_broken, BrokenFiles& broken)
       : folder_{std::move(folder)}, on_broken_{on_broken}, broken_{broken} {}
 
-  // Those below `part`, a class's folder. The order of a folder's entries is not the same everywhere.
+  // Those below `part`, a class's folder. The order of a folder's entries is not the same
+  // everywhere.
   [[nodiscard]] std::vector<ImageFile> list(const fs::path& part, std::int32_t label) const {
     std::vector<ImageFile> files;
     std::error_code error;
-    for (fs::recursive_directory_iterator entry{folder_ / part, error}, end;
-         !error && entry != end; entry.increment(error)) {
+    for (fs::recursive_directory_iterator entry{folder_ / part, error}, end; !error && entry != end;
+         entry.increment(error)) {
       if (is_hidden(entry->path())) {
         entry.disable_recursion_pending();
       } else if (has_image_ending(entry->path()) && is_usable(*entry)) {
@@ -122,8 +123,8 @@ void draw_split(const ImageSplit& split, ImageFiles& files) {
   const std::vector<ImageFile> all = std::exchange(files.train, {});
   for (auto first = all.begin(); first != all.end();) {
     const std::int32_t label = first->label;
-    const auto last = std::find_if(first, all.end(),
-                                   [&](const ImageFile& file) { return file.label != label; });
+    const auto last =
+        std::find_if(first, all.end(), [&](const ImageFile& file) { return file.label != label; });
     const auto count = static_cast<std::size_t>(last - first);
     auto drawn = static_cast<std::size_t>(std::lround(part * static_cast<double>(count)));
     drawn = std::clamp<std::size_t>(drawn, count > 1 ? 1 : 0, count - 1);

@@ -36,12 +36,12 @@ struct ImageSplit {
   std::uint64_t seed = 0;  ///< says which ones these are
 };
 
-/// Lists train/CLASS and val/CLASS below `folder`, or CLASS where there is no folder train, with all
-/// the .jpg, .jpeg and .png files below each. Hidden files and those of other endings do not count.
-/// No file is opened; those that are none, and empty ones, are broken: thrown, or added to `broken`.
-/// Throws: um::Error when a folder is missing, cannot be read, holds fewer than two classes or a
-/// class without images, or val holds a class that train has not; or both a folder val and
-/// `split.validation` are given.
+/// Lists train/CLASS and val/CLASS below `folder`, or CLASS where there is no folder train, with
+/// all the .jpg, .jpeg and .png files below each. Hidden files and those of other endings do not
+/// count. No file is opened; those that are none, and empty ones, are broken: thrown, or added to
+/// `broken`. Throws: um::Error when a folder is missing, cannot be read, holds fewer than two
+/// classes or a class without images, or val holds a class that train has not; or both a folder val
+/// and `split.validation` are given.
 [[nodiscard]] ImageFiles list_images(const std::filesystem::path& folder, const ImageSplit& split,
                                      OnBroken on_broken, BrokenFiles& broken);
 

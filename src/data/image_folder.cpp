@@ -150,9 +150,8 @@ std::string ImageFolder::content_sha256() const {
 
 DatasetPair open_image_folder(const fs::path& folder, const ImageTask& task) {
   const auto broken = std::make_shared<BrokenFiles>();
-  ImageFiles files = list_images(
-      folder, {.validation = task.options.validation, .seed = task.seed}, task.options.on_broken,
-      *broken);
+  ImageFiles files = list_images(folder, {.validation = task.options.validation, .seed = task.seed},
+                                 task.options.on_broken, *broken);
   if (files.classes.size() > task.classes) {
     throw um::Error{"there are " + std::to_string(files.classes.size()) + " classes in " +
                     folder.string() + ", but the network has " + std::to_string(task.classes) +
@@ -161,8 +160,7 @@ DatasetPair open_image_folder(const fs::path& folder, const ImageTask& task) {
   const auto open = [&](std::vector<ImageFile>& part, Part name) {
     return std::make_unique<ImageFolder>(folder, std::move(part), task, name, broken);
   };
-  DatasetPair pair{.train = open(files.train, Part::kTrain),
-                   .test = open(files.test, Part::kTest)};
+  DatasetPair pair{.train = open(files.train, Part::kTrain), .test = open(files.test, Part::kTest)};
   pair.class_names = std::move(files.classes);
   pair.broken = broken;
   return pair;

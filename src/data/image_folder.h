@@ -27,9 +27,9 @@ struct ImageTask {
   ImageOptions options;
 };
 
-/// Opens the images that list_images() lists, ready for the network. No more of them than those that
-/// are being read are in memory. Throws: as list_images() does; um::Error when the network has fewer
-/// classes, or channels that images have not.
+/// Opens the images that list_images() lists, ready for the network. No more of them than those
+/// that are being read are in memory. Throws: as list_images() does; um::Error when the network has
+/// fewer classes, or channels that images have not.
 [[nodiscard]] DatasetPair open_image_folder(const std::filesystem::path& folder,
                                             const ImageTask& task);
 

@@ -81,12 +81,11 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
   const SettledSession settled{session};
   for (std::uint64_t step = options.first_step; step < last; ++step) {
     const Batch& batch = loader.next();
-    StepReport report =
-        session.train({.seed = options.seed,
-                       .step = step,
-                       .learning_rate = learning_rate(options.learning_rate, step),
-                       .batch = &batch,
-                       .next_batch = loader.peek()});
+    StepReport report = session.train({.seed = options.seed,
+                                       .step = step,
+                                       .learning_rate = learning_rate(options.learning_rate, step),
+                                       .batch = &batch,
+                                       .next_batch = loader.peek()});
     report.data_wait = loader.waited();
     const std::uint64_t done = step + 1;
     const std::uint64_t epoch = step / steps_in_epoch + 1;
@@ -94,7 +93,8 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
     expect_number(report.loss, done);
     bool ends_here = stop.stop_requested();
     if (!ends_here && done % steps_in_epoch == 0 && events.on_evaluation) {
-      const auto evaluation = evaluate_unless_stopped(session, *data.test, stop, options.loader_threads);
+      const auto evaluation =
+          evaluate_unless_stopped(session, *data.test, stop, options.loader_threads);
       if (evaluation) events.on_evaluation(done, epoch, *evaluation);
       ends_here = !evaluation;
     }

@@ -53,9 +53,9 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
            const TrainEvents& events, const std::stop_token& stop = {});
 
 /// The loss and accuracy of `session` on all of `data`, `batch` samples at a time. Requires: those
-/// of Session::evaluation_batch(). `loader_threads` as TrainOptions has it. Throws: Interrupted between two steps when `stop` is requested.
+/// of Session::evaluation_batch(). `loader_threads` as TrainOptions has it. Throws: Interrupted
+/// between two steps when `stop` is requested.
 [[nodiscard]] Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch,
-                                  const std::stop_token& stop = {},
-                                  std::size_t loader_threads = 0);
+                                  const std::stop_token& stop = {}, std::size_t loader_threads = 0);
 
 }  // namespace spillway

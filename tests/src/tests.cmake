@@ -4,7 +4,7 @@ spillway_test(data_tests
           src/data/idx_test.cpp src/data/open_dataset_test.cpp src/data/resize_test.cpp
           src/data/synthetic_test.cpp
           src/files/safetensors_test.cpp src/files/sha256_test.cpp
-  LINK spillway::data spillway::files
+  LINK spillway::data spillway::files ZLIB::ZLIB
   TSAN)
 
 # Images' files, and folders of them.

@@ -55,10 +55,11 @@ constexpr std::array kChanges{std::pair{"--crop-area", &Augmentation::least_area
 
 void ImageFlags::add_to(CLI::App& command) {
   command
-      .add_option("--loader-threads", threads,
-                  "Threads that read, decode and augment batches ahead of the step, of any data "
-                  "set: N, or auto, one for each processor, at most 16. Two batches are held ahead; "
-                  "results do not depend on it")
+      .add_option(
+          "--loader-threads", threads,
+          "Threads that read, decode and augment batches ahead of the step, of any data "
+          "set: N, or auto, one for each processor, at most 16. Two batches are held ahead; "
+          "results do not depend on it")
       ->check(check_threads)
       ->capture_default_str()
       ->group("Training");
@@ -71,7 +72,8 @@ void ImageFlags::add_to(CLI::App& command) {
       ->group(kGroup);
   command
       .add_option_function<std::string>(
-          "--validation", [this](const std::string& text) { options.validation = percentage(text); },
+          "--validation",
+          [this](const std::string& text) { options.validation = percentage(text); },
           "Part of each class's images to test on, drawn by --seed, where there is no folder val "
           "(default: 10%)")
       ->check(check_percentage)
@@ -79,7 +81,8 @@ void ImageFlags::add_to(CLI::App& command) {
       ->group(kGroup);
   command
       .add_option_function<std::string>(
-          "--on-broken", [this](const std::string& name) { options.on_broken = kOnBroken.at(name); },
+          "--on-broken",
+          [this](const std::string& name) { options.on_broken = kOnBroken.at(name); },
           "What to do with a file that cannot be decoded: stop the training, or skip it, saying so "
           "once; its label then counts for nothing (default: stop)")
       ->check(CLI::IsMember({"stop", "skip"}))
@@ -96,9 +99,7 @@ void ImageFlags::add_augmentation_to(CLI::App& command) {
       ->check(CLI::IsMember({"none", "standard", "strong"}))
       ->group(kGroup);
   const auto add = [&](std::size_t i, const char* help) {
-    command.add_option(kChanges.at(i).first, changes.at(i), help)
-        ->check(check_part)
-        ->group(kGroup);
+    command.add_option(kChanges.at(i).first, changes.at(i), help)->check(check_part)->group(kGroup);
   };
   add(0, "The smallest part of the area that a random resized crop takes; 0: no random crop");
   add(1, "Probability of a horizontal flip");

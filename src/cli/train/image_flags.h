@@ -16,7 +16,7 @@ namespace spillway::cli {
 /// How a folder of images is read, and how many threads read any data set.
 struct ImageFlags {
   ImageOptions options;
-  std::string augment;                           ///< its name; empty: none was given
+  std::string augment;                          ///< its name; empty: none was given
   std::array<std::optional<float>, 4> changes;  ///< crop area, flip, color jitter, erase
   std::string threads = "auto";
 

@@ -25,11 +25,11 @@ std::optional<Augmentation> find_augmentation(std::string_view name) {
 
 std::string to_string(const Augmentation& augmentation) {
   std::string text;
-  for (const auto& [name, value] : std::array<std::pair<const char*, float>, 4>{
-           {{"crop", augmentation.least_area},
-            {"flip", augmentation.flip},
-            {"color jitter", augmentation.color_jitter},
-            {"erase", augmentation.erase}}}) {
+  for (const auto& [name, value] :
+       std::array<std::pair<const char*, float>, 4>{{{"crop", augmentation.least_area},
+                                                     {"flip", augmentation.flip},
+                                                     {"color jitter", augmentation.color_jitter},
+                                                     {"erase", augmentation.erase}}}) {
     if (value > 0) text += (text.empty() ? "" : ", ") + std::string{name} + ' ' + shortest(value);
   }
   return text.empty() ? "none" : text;

@@ -18,7 +18,8 @@ std::size_t half(std::size_t pixels) {
 
 // A whole number in [0, count).
 std::size_t drawn_below(std::size_t count, Random& random) {
-  return std::min(count - 1, static_cast<std::size_t>(random.uniform() * static_cast<float>(count)));
+  return std::min(count - 1,
+                  static_cast<std::size_t>(random.uniform() * static_cast<float>(count)));
 }
 
 // The largest part in the middle that is `least` to `most` times as wide as high.
@@ -58,8 +59,7 @@ Crop central_crop(const nets::Extent& image, const nets::Extent& shown, float fr
           .shown = shown};
 }
 
-Crop drawn_crop(const nets::Extent& image, const nets::Extent& shown, float least,
-                Random& random) {
+Crop drawn_crop(const nets::Extent& image, const nets::Extent& shown, float least, Random& random) {
   constexpr double kNarrowest = 3.0 / 4.0;
   constexpr double kWidest = 4.0 / 3.0;
   for (int i = 0; i < kTries; ++i) {
@@ -75,14 +75,13 @@ Crop drawn_crop(const nets::Extent& image, const nets::Extent& shown, float leas
 }
 
 nets::Extent part_of(const nets::Extent& image, double area, double ratio) {
-  const double pixels =
-      area * static_cast<double>(image.height) * static_cast<double>(image.width);
+  const double pixels = area * static_cast<double>(image.height) * static_cast<double>(image.width);
   return {.height = static_cast<std::size_t>(std::lround(std::sqrt(pixels / ratio))),
           .width = static_cast<std::size_t>(std::lround(std::sqrt(pixels * ratio)))};
 }
 
-// Square roots have the same bits everywhere; logarithms and powers do not. Twenty-four halvings of the
-// interval, by geometric means, leave less than a pixel of a side.
+// Square roots have the same bits everywhere; logarithms and powers do not. Twenty-four halvings of
+// the interval, by geometric means, leave less than a pixel of a side.
 double drawn_ratio(double from, double to, Random& random) {
   const std::uint64_t draw = random.next();
   constexpr int kHalvings = 24;

@@ -19,13 +19,14 @@ struct Crop {
   nets::Extent shown;
 };
 
-/// All of an image, resized so that `fraction` of its shorter side, compared with that of `shown`, is
-/// shown: its middle. Of 224 with 0.875, torchvision's Resize(256) and CenterCrop(224).
+/// All of an image, resized so that `fraction` of its shorter side, compared with that of `shown`,
+/// is shown: its middle. Of 224 with 0.875, torchvision's Resize(256) and CenterCrop(224).
 [[nodiscard]] Crop central_crop(const nets::Extent& image, const nets::Extent& shown,
                                 float fraction);
 
 /// A part of `least` to all of the image's area, 3/4 to 4/3 times as wide as high, anywhere; where
-/// ten drawn ones are larger than the image, its middle. As torchvision's RandomResizedCrop draws it.
+/// ten drawn ones are larger than the image, its middle. As torchvision's RandomResizedCrop draws
+/// it.
 [[nodiscard]] Crop drawn_crop(const nets::Extent& image, const nets::Extent& shown, float least,
                               Random& random);
 

@@ -34,14 +34,13 @@ std::vector<std::uint8_t> decode_crop(std::span<const std::byte> file, const Cho
                                 ratio(crop.resized.width, crop.part.width));
   const double scale = decoder->shrink(reduction == Reduction::kFine ? 2 * least : least) / 8.0;
   const nets::Extent scaled = decoder->scaled_extent();
-  Resampler resampler{scaled_axis(crop.left, crop.part.width, scale, scaled.width,
-                                  {.size = crop.resized.width,
-                                   .first = crop.shown_left,
-                                   .count = crop.shown.width}),
-                      scaled_axis(crop.top, crop.part.height, scale, scaled.height,
-                                  {.size = crop.resized.height,
-                                   .first = crop.shown_top,
-                                   .count = crop.shown.height})};
+  Resampler resampler{
+      scaled_axis(
+          crop.left, crop.part.width, scale, scaled.width,
+          {.size = crop.resized.width, .first = crop.shown_left, .count = crop.shown.width}),
+      scaled_axis(
+          crop.top, crop.part.height, scale, scaled.height,
+          {.size = crop.resized.height, .first = crop.shown_top, .count = crop.shown.height})};
   decoder->decode(resampler.range(), [&](const std::uint8_t* row) { resampler.add(row); });
   return resampler.result();
 }

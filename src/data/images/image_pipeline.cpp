@@ -20,7 +20,6 @@ std::uint8_t luminance_of(const std::uint8_t* pixel) {
       (pixel[0] * 19595U + pixel[1] * 38470U + pixel[2] * 7471U + 0x8000U) >> 16U);
 }
 
-
 void exchange_sides(std::vector<std::uint8_t>& pixels, std::size_t width) {
   const std::size_t stride = width * kPixelBytes;
   for (std::size_t row = 0; row < pixels.size(); row += stride) {
@@ -136,8 +135,7 @@ void ImagePipeline::erase(Random& random, std::span<float> image) const {
     const std::size_t top = place(top_draw, image_.height - part.height);
     const std::size_t left = place(left_draw, image_.width - part.width);
     for (std::size_t line = 0; line < image_.channels * part.height; ++line) {
-      const std::size_t row =
-          line / part.height * image_.height + top + line % part.height;
+      const std::size_t row = line / part.height * image_.height + top + line % part.height;
       std::fill_n(&image[row * image_.width + left], part.width, 0.0F);
     }
     return;

@@ -14,8 +14,8 @@ namespace spillway {
 
 /// What becomes of an image on its way to the network.
 struct PipelineOptions {
-  Augmentation augmentation;                            ///< of images to learn from
-  float eval_crop = 1;                                  ///< central_crop()'s fraction, otherwise
+  Augmentation augmentation;                               ///< of images to learn from
+  float eval_crop = 1;                                     ///< central_crop()'s fraction, otherwise
   std::array<float, 3> mean{0.485F, 0.456F, 0.406F};       ///< subtracted: ImageNet's
   std::array<float, 3> deviation{0.229F, 0.224F, 0.225F};  ///< and divided by
 };

@@ -1,6 +1,7 @@
 #include "src/data/images/jpeg_decoder.h"
 
-// clang-format off: jpeglib.h needs what is before it, and jerror.h needs jpeglib.h
+// jpeglib.h needs what is before it, and jerror.h needs jpeglib.h:
+// clang-format off
 #include <cstdio>
 #include <jpeglib.h>
 #include <jerror.h>
@@ -156,7 +157,7 @@ void JpegDecoder::choose_colours() {
 // Transforms of 8, 4 and 2 are those that have vector code: others take longer and give less.
 unsigned JpegDecoder::shrink(double least) {
   unsigned eighths = kWhole;
-  while (eighths > 1 && eighths / 2 >= least * kWhole) eighths /= 2;
+  while (eighths > 1 && eighths >= 2 * least * kWhole) eighths /= 2;
   info_.scale_num = eighths;
   info_.scale_denom = kWhole;
   guarded([&] { jpeg_calc_output_dimensions(&info_); });

@@ -14,7 +14,7 @@
 namespace spillway {
 namespace {
 
-constexpr png_uint_32 kLongestSide = 1U << 26U;     // what is too large is said by us
+constexpr png_uint_32 kLongestSide = 1U << 26U;      // what is too large is said by us
 constexpr png_alloc_size_t kLongestChunk = 1 << 23;  // of text and the like
 constexpr std::uint8_t kOpaque = 255;
 

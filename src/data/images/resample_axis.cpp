@@ -38,7 +38,7 @@ ResampleAxis::ResampleAxis(const Stretch& stretch) {
                      .count = weights.size()});
     for (const double weight : weights) {
       const double share = sum == 0 ? weight : weight / sum;
-      weights_.push_back(static_cast<std::int32_t>(0.5 + share * (1 << kWeightBits)));
+      weights_.push_back(static_cast<std::int32_t>(std::lround(share * (1 << kWeightBits))));
     }
   }
   begin_ = taps_.front().pixel;

@@ -16,9 +16,9 @@ struct Stretch {
   std::size_t count = 0;  ///< and how many are
 };
 
-/// Which pixels along an axis make up each pixel of a stretch, and with which weights: a triangle as
-/// wide as two pixels of the result, or of the image where that is larger. Pixels and weights are
-/// those of Pillow's Image.resize() with BILINEAR.
+/// Which pixels along an axis make up each pixel of a stretch, and with which weights: a triangle
+/// as wide as two pixels of the result, or of the image where that is larger. Pixels and weights
+/// are those of Pillow's Image.resize() with BILINEAR.
 class ResampleAxis {
  public:
   static constexpr int kWeightBits = 22;  ///< weights are integers, their sum is about 2^22

@@ -9,8 +9,8 @@
 
 namespace spillway {
 
-/// Resizes an image that comes row by row: across at once, down at the end. It holds as many rows as
-/// come, each as long as those of the result.
+/// Resizes an image that comes row by row: across at once, down at the end. It holds as many rows
+/// as come, each as long as those of the result.
 class Resampler {
  public:
   Resampler(ResampleAxis columns, ResampleAxis rows);

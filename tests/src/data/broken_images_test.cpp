@@ -24,10 +24,8 @@ namespace fs = std::filesystem;
 constexpr nets::Shape kShown{.channels = 3, .height = 16, .width = 16};
 
 DatasetPair open(const ImageTree& tree, OnBroken on_broken = OnBroken::kStop) {
-  return open_image_folder(tree.path(), {.image = kShown,
-                                         .classes = 2,
-                                         .seed = 3,
-                                         .options = {.on_broken = on_broken}});
+  return open_image_folder(
+      tree.path(), {.image = kShown, .classes = 2, .seed = 3, .options = {.on_broken = on_broken}});
 }
 
 // What the images to learn from show in the first epoch; the labels.
@@ -169,9 +167,9 @@ TEST(BrokenImages, MayDisappear) {
 // Odd, but whole.
 TEST(BrokenImages, AreNotThoseOfOtherColoursOrNames) {
   const ImageTree tree;
-  for (const std::string name : {"grey.png", "palette.png", "one-bit.png", "alpha.png",
-                                 "grey-alpha.png", "interlaced.png", "sixteen-bit.png", "grey.jpg",
-                                 "cmyk.jpg", "progressive.jpg"}) {
+  for (const std::string name :
+       {"grey.png", "palette.png", "one-bit.png", "alpha.png", "grey-alpha.png", "interlaced.png",
+        "sixteen-bit.png", "grey.jpg", "cmyk.jpg", "progressive.jpg"}) {
     tree.add("train/cat/" + name, golden_image(name));
   }
   tree.add("train/cat/really-a.jpg", golden_image("rgb.png"));
@@ -191,8 +189,9 @@ TEST(BrokenImages, AreNotThoseOfOtherColoursOrNames) {
 TEST(BrokenImages, TakeLittleMemoryHoweverLargeTheyAre) {
   const ImageTree tree;
   constexpr std::uint32_t kSide = 8000;
-  tree.add("train/cat/large.png", png_file({.width = kSide, .height = kSide, .depth = 1, .color = 0},
-                                           FileContent((kSide / 8 + 1) * std::size_t{kSide})));
+  tree.add("train/cat/large.png",
+           png_file({.width = kSide, .height = kSide, .depth = 1, .color = 0},
+                    FileContent((kSide / 8 + 1) * std::size_t{kSide})));
   const auto peak = [] {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);

@@ -93,8 +93,9 @@ TEST(ImageFolder, RefusesFoldersThatAreNoClasses) {
   const std::string train = (tree.path() / "train").string();
   const std::string val = (tree.path() / "val").string();
   fs::create_directory(tree.path() / "train/ant");
-  EXPECT_EQ(refusal_of(tree), "there is no image in " + train +
-                                  "/ant; put .jpg, .jpeg or .png files there, or remove the folder");
+  EXPECT_EQ(refusal_of(tree),
+            "there is no image in " + train +
+                "/ant; put .jpg, .jpeg or .png files there, or remove the folder");
   tree.remove("train/ant");
   tree.add("val/bee/1.jpg", golden_image("usual.jpg"));
   EXPECT_EQ(refusal_of(tree), "there is a class bee in " + val + ", but none in " + train +
@@ -135,8 +136,8 @@ TEST(ImageFolder, ShowsImagesAnewInEachEpochAndTheSameAgain) {
   const Numbers first = shown(*data.train, 0, 0);
   EXPECT_NE(first, shown(*data.train, 0, 1));
   EXPECT_NE(first, shown(*data.train, 2, 0));  // the same file, in another place
-  EXPECT_EQ(first, shown(*open(tree, {.augmentation = find_augmentation("strong").value()}).train,
-                         0, 0));
+  EXPECT_EQ(first,
+            shown(*open(tree, {.augmentation = find_augmentation("strong").value()}).train, 0, 0));
   EXPECT_EQ(shown(*data.test, 0, 0), shown(*data.test, 0, 1));
 }
 
@@ -175,8 +176,8 @@ std::vector<std::pmr::vector<float>> batches(const Dataset& data, std::size_t th
 TEST(ImageFolder, GivesTheSameBitsWithAnyNumberOfThreadsAndFromAnyStep) {
   const ImageTree tree;
   tree.add("train/cat/3.jpg", {'x'});  // skipped
-  const DatasetPair data = open(tree, {.augmentation = find_augmentation("strong").value(),
-                                       .on_broken = OnBroken::kSkip});
+  const DatasetPair data = open(
+      tree, {.augmentation = find_augmentation("strong").value(), .on_broken = OnBroken::kSkip});
   const auto all = batches(*data.train, 1);
   EXPECT_NE(all.front(), all.back());
   EXPECT_EQ(batches(*data.train, 2), all);

@@ -10,7 +10,8 @@ namespace {
 
 constexpr nets::Extent kSquare{.height = 224, .width = 224};
 
-// torchvision: Resize(256) makes 341 of 500 x 256 / 375; round((341 - 224) / 2) is 58, the even one.
+// torchvision: Resize(256) makes 341 of 500 x 256 / 375; round((341 - 224) / 2) is 58, the even
+// one.
 TEST(CentralCrop, IsTorchvisionsResizeAndCenterCrop) {
   const Crop crop = central_crop({.height = 375, .width = 500}, kSquare, 0.875F);
   EXPECT_EQ(crop.part, (nets::Extent{.height = 375, .width = 500}));

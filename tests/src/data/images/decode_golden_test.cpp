@@ -41,7 +41,8 @@ Distance distance(const std::vector<std::uint8_t>& ours, const FileContent& thei
 
 std::vector<std::uint8_t> decoded(const std::string& name, const Crop& crop, Reduction reduction) {
   const FileContent file = golden_image(name);
-  return decode_crop(std::as_bytes(std::span{file}), [&](const auto&) { return crop; }, reduction);
+  return decode_crop(
+      std::as_bytes(std::span{file}), [&](const auto&) { return crop; }, reduction);
 }
 
 // Top, left, height and width, made `side` high and wide.
@@ -96,8 +97,7 @@ TEST(DecodeGolden, JpegsAreCloseToThoseOfPillow) {
           << name;
     }
     const Crop shown = central_crop(all.part, nets::square(side), 16.0F / 18.0F);
-    const Distance fine =
-        distance(decoded(name, shown, Reduction::kFine), bytes_of(file["shown"]));
+    const Distance fine = distance(decoded(name, shown, Reduction::kFine), bytes_of(file["shown"]));
     EXPECT_LE(fine.mean, 1.0) << name;
     EXPECT_LE(fine.most, 8) << name;
     const Distance close =
