@@ -99,8 +99,7 @@ std::vector<std::uint8_t> read_labels(const UnpackedFile& file, std::size_t imag
 class IdxDataset final : public Dataset {
  public:
   IdxDataset(const std::filesystem::path& folder, const std::string& split, std::size_t classes)
-      : images_{open_part(folder, split + "-images-idx3-ubyte")},
-        classes_{classes} {
+      : images_{open_part(folder, split + "-images-idx3-ubyte")}, classes_{classes} {
     const std::vector<std::size_t> dimensions = read_dimensions(images_, kImagesMagic);
     image_ = {.channels = 1, .height = dimensions[1], .width = dimensions[2]};
     const UnpackedFile label_file = open_part(folder, split + "-labels-idx1-ubyte");

@@ -11,8 +11,8 @@
 
 namespace spillway {
 
-/// A file as it is, or where gzip has packed it, told by its content, what it was before: this is in
-/// memory, all of it.
+/// A file as it is, or where gzip has packed it, told by its content, what it was before: this is
+/// in memory, all of it.
 ///
 /// Thread safety: any number of threads may read at once.
 class UnpackedFile {

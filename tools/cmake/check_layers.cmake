@@ -109,6 +109,7 @@ knows(src/cli/bench ${for_commands} ${benches})
 knows(src/cli ${for_commands} ${benches} src/report src/cli/train src/cli/sample src/cli/plan src/cli/sweep src/cli/bench)
 
 knows(tools/bench/dropin_kernels um/dropin)
+knows(tools/bench/loader_rate um nets src/data)
 knows(tools/golden um nets nets/families nets/text um/cuda src/cuda/cudnn)
 
 # Headers of other libraries that only some folders may see.

@@ -148,9 +148,9 @@ TEST_F(Idx, ReadsPackedFilesAsWhatTheyWere) {
   for (const std::size_t members : {1U, 3U}) {
     for (const std::string name : {"train-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
       std::filesystem::remove(folder_.path() / name);
-      folder_.write(name + ".gz", packed(name[0] == 't' && name[1] == 'r' ? image_file(3)
-                                                                          : label_file({1, 3}),
-                                         members));
+      folder_.write(
+          name + ".gz",
+          packed(name[0] == 't' && name[1] == 'r' ? image_file(3) : label_file({1, 3}), members));
     }
     const DatasetPair pair = open_idx(folder_.path(), 4);
     std::vector<float> image(6);
