@@ -88,6 +88,7 @@ spillway_test(cli_tests
           src/cli/bad_path_test.cpp src/cli/bad_plan_test.cpp src/cli/bench/bench_failure_test.cpp
           src/cli/bench/bench_test.cpp src/cli/bench/bench_training_test.cpp
           src/cli/bit_identity_test.cpp src/cli/copy_places_test.cpp src/cli/devices_test.cpp
+          src/cli/image_training_test.cpp
           src/cli/terminal/interrupt_test.cpp src/cli/json_test.cpp src/cli/nets_test.cpp
           src/cli/network_file_test.cpp src/cli/plan_sub_batch_test.cpp
           src/cli/plan_table_test.cpp src/cli/plan_trace_test.cpp src/cli/program.cpp
@@ -95,7 +96,7 @@ spillway_test(cli_tests
           src/cli/sweep_test.cpp src/cli/train_sub_batch_test.cpp src/cli/usage_test.cpp
           src/cli/far_damage_test.cpp src/cli/limits_test.cpp src/cli/standard_streams_test.cpp
           src/cli/sample_test.cpp src/cli/text_training_test.cpp src/cli/weights_test.cpp
-  LINK spillway::data spillway::nets spillway::um_core nlohmann_json::nlohmann_json
+  LINK spillway::data spillway::nets spillway::um_core golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(cli_tests spillway)
 target_compile_definitions(cli_tests PRIVATE

@@ -21,19 +21,28 @@ std::uint8_t to_byte(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::min(sum >> ResampleAxis::kWeightBits, 255));
 }
 
-SPILLWAY_WIDE void narrow(const ResampleAxis& columns, const std::uint8_t* row,
+SPILLWAY_WIDE void widen(const std::uint8_t* bytes, std::span<std::int32_t> numbers) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = bytes[i];
+}
+
+// `row` has numbers of 32 bits, as compilers make poor code of vectors of four bytes.
+SPILLWAY_WIDE void narrow(const ResampleAxis& columns, std::span<const std::int32_t> row,
                           std::uint8_t* result) {
+  constexpr PixelSums kMost{255, 255, 255, 255};
   for (std::size_t x = 0; x < columns.size(); ++x) {
-    const std::span<const std::int32_t> weights = columns.weights(x);
-    const std::uint8_t* pixel = row + columns.first(x) * kPixelBytes;
+    const std::int32_t* pixel = row.data() + columns.first(x) * kPixelBytes;
     PixelSums sums{kHalf, kHalf, kHalf, kHalf};
-    for (const std::int32_t weight : weights) {
-      PixelValues values;
-      std::memcpy(&values, pixel, kPixelBytes);
-      sums += __builtin_convertvector(values, PixelSums) * weight;
+    for (const std::int32_t weight : columns.weights(x)) {
+      PixelSums values;
+      std::memcpy(&values, pixel, sizeof(values));
+      sums += values * weight;
       pixel += kPixelBytes;
     }
-    for (std::size_t c = 0; c < kPixelBytes; ++c) *result++ = to_byte(sums[c]);
+    sums >>= ResampleAxis::kWeightBits;
+    sums = sums > kMost ? kMost : sums;
+    const PixelValues bytes = __builtin_convertvector(sums, PixelValues);
+    std::memcpy(result, &bytes, kPixelBytes);
+    result += kPixelBytes;
   }
 }
 
@@ -51,6 +60,7 @@ SPILLWAY_WIDE void to_bytes(std::span<const std::int32_t> sums, std::uint8_t* by
 Resampler::Resampler(ResampleAxis columns, ResampleAxis rows)
     : columns_{std::move(columns)},
       rows_{std::move(rows)},
+      row_((columns_.end() - columns_.begin()) * kPixelBytes),
       narrowed_((rows_.end() - rows_.begin()) * columns_.size() * kPixelBytes) {}
 
 PixelRange Resampler::range() const {
@@ -62,7 +72,8 @@ PixelRange Resampler::range() const {
 
 void Resampler::add(const std::uint8_t* row) {
   um::expects(added_ < rows_.end() - rows_.begin(), "a row that is needed");
-  narrow(columns_, row, &narrowed_[added_ * columns_.size() * kPixelBytes]);
+  widen(row, row_);
+  narrow(columns_, row_, &narrowed_[added_ * columns_.size() * kPixelBytes]);
   ++added_;
 }
 

@@ -25,6 +25,7 @@ class Resampler {
  private:
   ResampleAxis columns_;
   ResampleAxis rows_;
+  std::vector<std::int32_t> row_;       // at hand, (width of the image, kPixelBytes)
   std::vector<std::uint8_t> narrowed_;  // (rows, width of the result, kPixelBytes)
   std::size_t added_ = 0;
 };
