@@ -5,11 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "src/cli/flags/cli11.h"
 #include "src/data/image_folder.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace spillway::cli {
 

@@ -154,6 +154,7 @@ PlanningOptions TrainingFlags::planning() const {
 // As many as there are folders, for a network that does not say.
 void TrainingFlags::choose_classes(const CLI::App& command) {
   if (command.count("--classes") > 0 || nets::is_network_file(workload.net)) return;
+  if (reads_text(nets::open_network(workload.net))) return;
   if (const auto classes = classes_of(data)) workload.sizes.classes = *classes;
 }
 

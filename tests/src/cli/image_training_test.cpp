@@ -55,8 +55,8 @@ TEST_F(ImageTraining, GoesOnAsItBegan) {
   const json whole = summary("--steps 5 --augment strong --flip 0.9 --eval-crop 0.5");
   const TemporaryFolder folder;
   const std::string checkpoint = folder.file("kept");
-  const json begun = summary(
-      {"--steps 3 --augment strong --flip 0.9 --eval-crop 0.5 --checkpoint", checkpoint});
+  const json begun =
+      summary({"--steps 3 --augment strong --flip 0.9 --eval-crop 0.5 --checkpoint", checkpoint});
   EXPECT_NE(begun.at("weights_sha256"), whole.at("weights_sha256"));
   const json rest = summary({"--steps 5 --loader-threads 3 --resume --checkpoint", checkpoint});
   EXPECT_EQ(rest.at("weights_sha256"), whole.at("weights_sha256"));
@@ -101,16 +101,16 @@ TEST_F(ImageTraining, EndsCleanlyWhenItIsInterrupted) {
 TEST_F(ImageTraining, RefusesWhatDoesNotFit) {
   const std::string data = "images:" + tree_.path().string();
   expect_refused(kFailure, small_training({"--data images:/nowhere"}), {"/nowhere"});
-  expect_refused(kFailure, small_training({"--classes 2 --batch 9 --data", data}),
+  expect_refused(kFailure, {"train --net lenet --steps 1 --batch 9 --data", data},
                  {"too few for a batch of 9"});
   tree_.add("train/ant/1.jpg", golden_image("grey.jpg"));
   expect_refused(kFailure, small_training({"--classes 2 --data", data}), {"--classes 3"});
   expect_refused(kFailure, small_training({"--validation 20% --data", data}), {"--validation"});
   expect_refused(kFailure, {"train --net gpt:1,2,8,8 --batch 2 --steps 1 --data", data},
                  {"holds images"});
-  for (const std::string flag : {"--augment none", "--crop-area 0.5", "--flip 0", "--erase 0.1",
-                                 "--color-jitter 0.1", "--eval-crop 1", "--validation 5%",
-                                 "--on-broken skip"}) {
+  for (const std::string flag :
+       {"--augment none", "--crop-area 0.5", "--flip 0", "--erase 0.1", "--color-jitter 0.1",
+        "--eval-crop 1", "--validation 5%", "--on-broken skip"}) {
     expect_refused(kBadUsage, {"train --net lenet --batch 2 --steps 1", Arguments{flag.c_str()}},
                    {"is for --data images:DIR"});
   }
