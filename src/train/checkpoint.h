@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "src/data/image_folder.h"
 #include "src/ops/optimizer.h"
 #include "src/ops/precision.h"
 #include "src/train/learning_rate.h"
@@ -32,6 +34,7 @@ struct KeptSettings {
   /// Samples of a sub-batch; nothing where the batch is not cut. It cannot be given anew.
   std::optional<std::size_t> sub_batch;
   std::optional<float> dropout;  ///< of all layers that drop; nothing where they differ. Likewise
+  std::optional<ImageOptions> images = {};  ///< of a training on a folder of images
 };
 
 /// What it takes to use a network of texts without its training.
@@ -47,6 +50,7 @@ struct Checkpoint {
   KeptSettings settings;
   std::uint64_t step = 0;                        ///< steps done
   std::optional<KeptTextModel> text_model = {};  ///< of a network that reads text
+  std::vector<std::string> class_names = {};     ///< by label; empty where classes have no names
 };
 
 }  // namespace spillway

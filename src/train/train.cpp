@@ -34,6 +34,11 @@ Interrupted stopped_after(std::uint64_t step, bool is_saved) {
                : "step " + number + " was the last; with --checkpoint it would have been saved"};
 }
 
+LoaderOptions loader_options(const Session& session, std::size_t threads) {
+  return {.threads = threads > 0 ? threads : usual_loader_threads(),
+          .memory = &session.batch_memory()};
+}
+
 // The session reads batches ahead, which a loader owns: to be destroyed before it.
 class SettledSession {
  public:
@@ -48,9 +53,10 @@ class SettledSession {
 
 // Nothing when `stop` was requested meanwhile.
 std::optional<Evaluation> evaluate_unless_stopped(Session& session, const Dataset& data,
-                                                  const std::stop_token& stop) {
+                                                  const std::stop_token& stop,
+                                                  std::size_t loader_threads) {
   try {
-    return evaluate(session, data, session.evaluation_batch(), stop);
+    return evaluate(session, data, session.evaluation_batch(), stop, loader_threads);
   } catch (const Interrupted&) {
     if (!stop.stop_requested()) throw;  // it was another stop, which nobody wants saved
     return std::nullopt;
@@ -70,24 +76,25 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
   const std::uint64_t interval =
       options.checkpoint_every > 0 ? options.checkpoint_every : steps_in_epoch;
   if (last == 0 && events.on_checkpoint) events.on_checkpoint(0);
-  BatchLoader loader{*data.train,        session.batch(),          options.seed,
-                     options.first_step, BatchLoader::kUsualDepth, session.batch_memory()};
+  BatchLoader loader{*data.train, session.batch(), options.seed, options.first_step,
+                     loader_options(session, options.loader_threads)};
   const SettledSession settled{session};
   for (std::uint64_t step = options.first_step; step < last; ++step) {
     const Batch& batch = loader.next();
-    const StepReport report =
-        session.train({.seed = options.seed,
-                       .step = step,
-                       .learning_rate = learning_rate(options.learning_rate, step),
-                       .batch = &batch,
-                       .next_batch = loader.peek()});
+    StepReport report = session.train({.seed = options.seed,
+                                       .step = step,
+                                       .learning_rate = learning_rate(options.learning_rate, step),
+                                       .batch = &batch,
+                                       .next_batch = loader.peek()});
+    report.data_wait = loader.waited();
     const std::uint64_t done = step + 1;
     const std::uint64_t epoch = step / steps_in_epoch + 1;
     if (events.on_step) events.on_step(done, epoch, report);
     expect_number(report.loss, done);
     bool ends_here = stop.stop_requested();
     if (!ends_here && done % steps_in_epoch == 0 && events.on_evaluation) {
-      const auto evaluation = evaluate_unless_stopped(session, *data.test, stop);
+      const auto evaluation =
+          evaluate_unless_stopped(session, *data.test, stop, options.loader_threads);
       if (evaluation) events.on_evaluation(done, epoch, *evaluation);
       ends_here = !evaluation;
     }
@@ -99,13 +106,9 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
 }
 
 Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch,
-                    const std::stop_token& stop) {
-  BatchLoader loader{data,
-                     batch,
-                     evaluation_order(data.size(), batch),
-                     /*first_step=*/0,
-                     BatchLoader::kUsualDepth,
-                     session.batch_memory()};
+                    const std::stop_token& stop, std::size_t loader_threads) {
+  BatchLoader loader{data, batch, evaluation_order(data.size(), batch),
+                     loader_options(session, loader_threads)};
   const SettledSession settled{session};
   double loss = 0;
   double correct = 0;

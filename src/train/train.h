@@ -21,6 +21,7 @@ struct TrainOptions {
   LearningRateOptions learning_rate;
   std::uint64_t seed = 1;              ///< of data order and dropout
   std::uint64_t checkpoint_every = 0;  ///< steps; 0: at the end of each epoch
+  std::size_t loader_threads = 0;      ///< that load batches ahead; 0: usual_loader_threads()
 };
 
 /// The accuracy on the test split.
@@ -52,8 +53,9 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
            const TrainEvents& events, const std::stop_token& stop = {});
 
 /// The loss and accuracy of `session` on all of `data`, `batch` samples at a time. Requires: those
-/// of Session::evaluation_batch(). Throws: Interrupted between two steps when `stop` is requested.
+/// of Session::evaluation_batch(). `loader_threads` as TrainOptions has it. Throws: Interrupted
+/// between two steps when `stop` is requested.
 [[nodiscard]] Evaluation evaluate(Session& session, const Dataset& data, std::size_t batch,
-                                  const std::stop_token& stop = {});
+                                  const std::stop_token& stop = {}, std::size_t loader_threads = 0);
 
 }  // namespace spillway

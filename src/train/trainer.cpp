@@ -23,6 +23,7 @@ DatasetPair open_data(const TrainerOptions& options) {
   DatasetOptions wanted =
       dataset_options(options.network, options.step.batch, options.training.seed);
   wanted.tokenizer = options.tokenizer;
+  wanted.images = options.images;
   return open_dataset(options.data, wanted);
 }
 
@@ -92,6 +93,7 @@ TrainingSummary Trainer::run() {
         {.on_step =
              [&](auto step, auto epoch, const StepReport& report) {
                steps.add(step, report);
+               report_broken_files();
                if (events_.on_warning && !report.problem.empty())
                  events_.on_warning(report.problem);
                if (events_.on_step) events_.on_step(step, epoch, report);
@@ -99,6 +101,7 @@ TrainingSummary Trainer::run() {
          .on_evaluation =
              [&](auto step, auto epoch, const Evaluation& evaluation) {
                steps.add(evaluation);
+               report_broken_files();
                if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
              },
          .on_checkpoint = saving()},
@@ -107,9 +110,17 @@ TrainingSummary Trainer::run() {
   summary.predicted_step =
       predicted_step(workload(), steps_->profiles(), plans(), options_.memory.mode);
   summary.budget = plans().budget;
+  if (data_.broken) summary.broken_files = data_.broken->count();
   summary.near_peak = session_->near_peak();
   summary.weights_sha256 = session_->state().sha256();
   return summary;
+}
+
+void Trainer::report_broken_files() {
+  if (!data_.broken || !events_.on_warning) return;
+  for (const std::string& sentence : data_.broken->take_new()) {
+    events_.on_warning(sentence + "; it is skipped");
+  }
 }
 
 // First values, or those of a file or of the checkpoint.
@@ -146,9 +157,12 @@ void Trainer::save(std::uint64_t step) {
                     .precision = context_.precision,
                     .deterministic = context_.deterministic,
                     .sub_batch = batches.steps > 1 ? std::optional{batches.size} : std::nullopt,
-                    .dropout = nets::dropout_of(options_.network)},
+                    .dropout = nets::dropout_of(options_.network),
+                    .images = is_image_folder(options_.data) ? std::optional{options_.images}
+                                                             : std::nullopt},
        .step = step,
-       .text_model = text_model_},
+       .text_model = text_model_,
+       .class_names = data_.class_names},
       session_->state());
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "nets/network.h"
+#include "src/data/image_folder.h"
 #include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/step/step.h"
@@ -58,6 +59,7 @@ struct TrainerOptions {
   nets::Network network;
   std::string data = "synthetic";  ///< as open_dataset() reads it, such as "idx:DIR"
   std::string tokenizer;           ///< folder of byte pairs for "text:FILE"; empty: bytes
+  ImageOptions images;             ///< of "images:DIR"
   StepOptions step;                ///< the batch, the optimizer, the convolution algorithms
   MemoryOptions memory;
   PlanningOptions planning;

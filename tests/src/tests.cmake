@@ -5,7 +5,17 @@ spillway_test(data_tests
           src/data/synthetic_test.cpp
           src/files/safetensors_test.cpp src/files/sha256_test.cpp
           src/numbers/narrow_floats_test.cpp
-  LINK spillway::data spillway::files spillway::numbers
+  LINK spillway::data spillway::files spillway::numbers ZLIB::ZLIB
+  TSAN)
+
+# Images' files, and folders of them.
+spillway_test(image_tests
+  SOURCES src/data/broken_images_test.cpp src/data/image_folder_test.cpp
+          src/data/images/augmentation_test.cpp src/data/images/crop_test.cpp
+          src/data/images/decode_golden_test.cpp
+  LINK spillway::data golden_files nlohmann_json::nlohmann_json ZLIB::ZLIB
+  SEPARATE src/data/broken_images_test.cpp
+           src/data/images/augmentation_test.cpp
   TSAN)
 
 # Data sets of texts.
@@ -79,6 +89,7 @@ spillway_test(cli_tests
           src/cli/bad_path_test.cpp src/cli/bad_plan_test.cpp src/cli/bench/bench_failure_test.cpp
           src/cli/bench/bench_test.cpp src/cli/bench/bench_training_test.cpp
           src/cli/bit_identity_test.cpp src/cli/copy_places_test.cpp src/cli/devices_test.cpp
+          src/cli/image_training_test.cpp
           src/cli/terminal/interrupt_test.cpp src/cli/json_test.cpp src/cli/nets_test.cpp
           src/cli/network_file_test.cpp src/cli/plan_sub_batch_test.cpp
           src/cli/plan_table_test.cpp src/cli/plan_trace_test.cpp src/cli/program.cpp
@@ -86,7 +97,7 @@ spillway_test(cli_tests
           src/cli/sweep_test.cpp src/cli/train_sub_batch_test.cpp src/cli/usage_test.cpp
           src/cli/far_damage_test.cpp src/cli/limits_test.cpp src/cli/standard_streams_test.cpp
           src/cli/sample_test.cpp src/cli/text_training_test.cpp src/cli/weights_test.cpp
-  LINK spillway::data spillway::nets spillway::um_core nlohmann_json::nlohmann_json
+  LINK spillway::data spillway::nets spillway::um_core golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(cli_tests spillway)
 target_compile_definitions(cli_tests PRIVATE

@@ -117,7 +117,7 @@ TEST(FarStateOfARun, GoesFromStepToStep) {
         budget, request);
     Session session{context, *planned.workload, planned.plans, mode, {}};
     session.state().initialise(1);
-    BatchLoader loader{*data.train, 3, 5, 0, 6};
+    BatchLoader loader{*data.train, 3, 5, 0, {.prefetch_depth = 6}};
     std::vector<float> all;
     for (std::uint64_t step = 0; step < 3; ++step) {
       const Batch& batch = loader.next();
