@@ -4,18 +4,31 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "um/error.h"
 
 namespace spillway::nets {
 namespace {
 
-// Whether a layer reads what `node` makes, rather than its table.
+// Whether a layer reads the numbers that `node` makes.
 bool is_read(const Network& network, NodeId node) {
   return std::ranges::any_of(network.nodes, [&](const Node& reader) {
-    const auto end = reader.inputs.end() - (table_of(reader) ? 1 : 0);
-    return std::find(reader.inputs.begin(), end, node) != end;
+    return std::ranges::count(read_by(reader), node) > 0;
   });
+}
+
+// Whether what `node` makes depends on trained numbers.
+bool is_trained(const Network& network, NodeId node) {
+  std::vector<bool> is_trained_at;
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(node); ++i) {
+    const Node& each = network.nodes[i];
+    is_trained_at.push_back(count_parameters(network, each) > 0 ||
+                            std::ranges::any_of(read_by(each), [&](NodeId input) {
+                              return is_trained_at[static_cast<std::size_t>(input)];
+                            }));
+  }
+  return is_trained_at.back();
 }
 
 // Of a layer in its network.
@@ -58,6 +71,16 @@ class Role {
     refuse_unless(embedding.vocabulary >= network_.classes(),
                   "knows fewer tokens than the network's vocabulary of " +
                       std::to_string(network_.classes()));
+  }
+
+  // Else the way back would get to a layer with no gradient.
+  void operator()(const Crop& /*crop*/) const {
+    const NodeId like = node_.inputs[1];
+    refuse_unless(
+        is_read(network_, like) || !is_trained(network_, like),
+        "takes the size of " + network_[like].name +
+            ", whose numbers no layer reads, so that nothing would train it; name a layer "
+            "that another one reads, or one of the same size without weights");
   }
 
   template <typename Other>

@@ -56,12 +56,16 @@ struct Count {
 
 }  // namespace
 
+std::size_t count_parameters(const Network& network, const Node& node) {
+  if (node.inputs.empty()) return 0;  // the image
+  const Count own{.x = network[node.inputs[0]].output, .has_table = table_of(node).has_value()};
+  return std::visit(own, node.layer);
+}
+
 std::size_t count_parameters(const Network& network) {
   std::size_t count = 0;
   for (const Node& node : network.nodes) {
-    if (node.inputs.empty()) continue;  // the image
-    const Count own{.x = network[node.inputs[0]].output, .has_table = table_of(node).has_value()};
-    count = saturated_sum({count, std::visit(own, node.layer)});
+    count = saturated_sum({count, count_parameters(network, node)});
   }
   return count;
 }
@@ -74,6 +78,11 @@ bool is_loss(const Layer& layer) {
 std::optional<NodeId> table_of(const Node& node) {
   if (node.inputs.size() < 2 || !std::holds_alternative<VocabularyLoss>(node.layer)) return {};
   return node.inputs[1];
+}
+
+std::span<const NodeId> read_by(const Node& node) {
+  const bool reads_one = std::holds_alternative<Crop>(node.layer) || table_of(node);
+  return std::span{node.inputs}.first(reads_one ? 1 : node.inputs.size());
 }
 
 void set_dropout(Network& network, float probability) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,10 @@ struct Network {
 /// other nodes.
 [[nodiscard]] std::optional<NodeId> table_of(const Node& node);
 
+/// The inputs whose numbers the layer of `node` reads: without the one whose size a Crop takes, and
+/// without the owner of a loss's table.
+[[nodiscard]] std::span<const NodeId> read_by(const Node& node);
+
 /// Gives each Dropout and each Attention this probability. Requires: at least 0 and less than 1.
 void set_dropout(Network& network, float probability);
 /// The probability that they all have; nothing where there are none, or they differ.
@@ -59,5 +64,7 @@ void set_dropout(Network& network, float probability);
 /// Trainable numbers of a network (batch norm's running statistics are not among them), or the
 /// largest size_t where there are more.
 [[nodiscard]] std::size_t count_parameters(const Network& network);
+/// Those of the layer of `node`, one of its nodes.
+[[nodiscard]] std::size_t count_parameters(const Network& network, const Node& node);
 
 }  // namespace spillway::nets

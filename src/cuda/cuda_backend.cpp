@@ -5,6 +5,8 @@
 #include <variant>
 #include <vector>
 
+#include "src/cuda/cudnn/attention.h"
+#include "src/cuda/cudnn/attention_engines.h"
 #include "src/cuda/cudnn/convolution_run.h"
 #include "src/cuda/cudnn/library_check.h"
 #include "src/cuda/kernels/kernels.h"
@@ -68,6 +70,8 @@ CudaBackend::CudaBackend(cudaStream_t stream, const CudaBackendOptions& options)
           CudnnTarget{cudnn_.get()}, EngineRules{.precision = options.precision,
                                                  .deterministic = options.deterministic,
                                                  .max_workspace = options.max_workspace})},
+      attention_{
+          std::make_unique<AttentionEngines>(CudnnTarget{cudnn_.get()}, options.max_workspace)},
       numbers_{std::make_unique<StepNumbers>(stream)},
       batch_memory_{options.batch_memory},
       machine_{.stream = stream,
@@ -77,6 +81,7 @@ CudaBackend::CudaBackend(cudaStream_t stream, const CudaBackendOptions& options)
                .deterministic = options.deterministic,
                .max_workspace = options.max_workspace,
                .engines = engines_.get(),
+               .attention = attention_.get(),
                .numbers = numbers_.get()} {
   check(cudnnSetStream(cudnn_.get(), stream));
 }

@@ -19,7 +19,7 @@ namespace spillway::cuda {
 struct CudaBackendOptions {
   Precision precision = Precision::kFp32;
   bool deterministic = false;  ///< only engines that give the same bits each time
-  um::Bytes max_workspace;     ///< convolution algorithms that need more are not offered
+  um::Bytes max_workspace;     ///< cuDNN's algorithms that need more are not offered
   /// Where batches are: best pinned. It outlives the backend.
   std::pmr::memory_resource* batch_memory = std::pmr::new_delete_resource();
 };
@@ -76,6 +76,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, DestroyCudnn> cudnn_;
   std::unique_ptr<std::remove_pointer_t<cublasLtHandle_t>, DestroyCublas> cublas_;
   std::unique_ptr<ConvolutionEngines> engines_;
+  std::unique_ptr<AttentionEngines> attention_;
   std::unique_ptr<StepNumbers> numbers_;
   std::pmr::memory_resource* batch_memory_;
   Machine machine_;

@@ -15,8 +15,8 @@ namespace {
 
 using um::Bytes;
 
-// What a convolution may take beside its operands, as a part of the GPU's memory. More buys no time
-// on the shapes tried, and cuDNN offers engines with gigabytes.
+// What a convolution or an attention may take beside its operands, as a part of the GPU's memory.
+// More buys convolutions no time on the shapes tried, and cuDNN offers engines with gigabytes.
 constexpr std::uint64_t kWorkspacePart = 16;
 
 }  // namespace

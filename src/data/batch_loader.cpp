@@ -1,97 +1,177 @@
 #include "src/data/batch_loader.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <span>
 #include <utility>
 
 #include "um/error.h"
 
 namespace spillway {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostUsualThreads = 16;
+
+std::uint64_t next_batch_number() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
+}  // namespace
+
+std::size_t usual_loader_threads() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {  // more than a set has room for
+    return kMostUsualThreads;
+  }
+  return std::clamp<std::size_t>(static_cast<std::size_t>(CPU_COUNT(&allowed)), 1,
+                                 kMostUsualThreads);
+}
 
 BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, std::uint64_t seed,
-                         std::uint64_t first_step, std::size_t prefetch_depth,
-                         std::pmr::memory_resource& memory)
-    : BatchLoader{dataset,    batch,          training_order(dataset.size(), batch, seed),
-                  first_step, prefetch_depth, memory} {}
+                         std::uint64_t first_step, const LoaderOptions& options)
+    : BatchLoader{dataset,
+                  batch,
+                  training_order(dataset.size(), batch, seed),
+                  first_step,
+                  steps_per_epoch(dataset.size(), batch),
+                  options} {}
 
 BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder order,
-                         std::uint64_t first_step, std::size_t prefetch_depth,
-                         std::pmr::memory_resource& memory)
-    : dataset_{dataset}, batch_{batch}, order_{std::move(order)} {
-  um::expects(batch >= 1 && prefetch_depth >= 1, "a batch, and room to load one ahead");
-  batches_.reserve(1 + prefetch_depth);
-  for (std::size_t i = 0; i < 1 + prefetch_depth; ++i) {
-    batches_.push_back(empty_batch(memory));
-    if (i > 0) spare_.push_back(&batches_[i]);
+                         const LoaderOptions& options)
+    : BatchLoader{dataset, batch, std::move(order), 0, std::nullopt, options} {}
+
+BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder order,
+                         std::uint64_t first_step, std::optional<std::uint64_t> steps_in_epoch,
+                         const LoaderOptions& options)
+    : dataset_{dataset},
+      batch_{batch},
+      order_{std::move(order)},
+      steps_in_epoch_{steps_in_epoch},
+      next_step_{first_step} {
+  um::expects(batch >= 1 && options.threads >= 1 && options.prefetch_depth >= 1,
+              "a batch, threads, and room to load one ahead");
+  slots_.reserve(1 + options.prefetch_depth);
+  for (std::size_t i = 0; i < 1 + options.prefetch_depth; ++i) {
+    slots_.push_back({.batch = empty_batch(*options.memory)});
+    if (i > 0) spare_.push_back(&slots_[i]);
   }
-  current_ = &batches_[0];  // nobody has got it
-  thread_ =
-      std::jthread{[this, first_step](const std::stop_token& stop) { load(stop, first_step); }};
+  current_ = &slots_[0];  // nobody has got it
+  threads_.reserve(options.threads);
+  for (std::size_t i = 0; i < options.threads; ++i) {
+    threads_.emplace_back([this](const std::stop_token& stop) { load(stop); });
+  }
+}
+
+BatchLoader::~BatchLoader() {
+  for (std::jthread& thread : threads_)
+    thread.request_stop();  // all, before the first is waited for
 }
 
 const Batch& BatchLoader::next() {
+  const Clock::time_point begin = Clock::now();
   std::unique_lock lock{mutex_};
-  changed_.wait(lock, [&] { return !loaded_.empty() || failure_; });
-  if (loaded_.empty()) std::rethrow_exception(failure_);
-  spare_.push_back(std::exchange(current_, loaded_.front()));
-  loaded_.pop_front();
+  changed_.wait(lock, [&] { return is_loaded(); });
+  waited_ = Clock::now() - begin;
+  Slot* const slot = begun_.front();
+  if (slot->failure) std::rethrow_exception(slot->failure);
+  begun_.pop_front();
+  spare_.push_back(std::exchange(current_, slot));
   changed_.notify_all();
-  return *current_;
+  return slot->batch;
 }
 
 const Batch* BatchLoader::peek() {
   const std::lock_guard lock{mutex_};
-  return loaded_.empty() ? nullptr : loaded_.front();
+  return is_loaded() && !begun_.front()->failure ? &begun_.front()->batch : nullptr;
 }
 
-void BatchLoader::load(const std::stop_token& stop, std::uint64_t first_step) {
-  try {
-    for (std::uint64_t step = first_step;; ++step) {
-      Batch* const batch = wait_for_spare(stop);
-      if (batch == nullptr || !fill(stop, step, *batch)) return;
-      const std::lock_guard lock{mutex_};
-      loaded_.push_back(batch);
-      changed_.notify_all();
-    }
-  } catch (...) {
-    const std::lock_guard lock{mutex_};
-    failure_ = std::current_exception();
+um::Bytes BatchLoader::bytes() const {
+  const std::size_t each =
+      dataset_.image().elements() * sizeof(float) + labels_each(dataset_) * sizeof(std::int32_t);
+  return um::Bytes{slots_.size() * batch_ * each};
+}
+
+// Of the step that comes next: all of it, or what had been begun when an image of it failed.
+bool BatchLoader::is_loaded() const {
+  if (begun_.empty()) return false;
+  const Slot& slot = *begun_.front();
+  return slot.done == (slot.failure ? slot.begun : batch_);
+}
+
+void BatchLoader::load(const std::stop_token& stop) {
+  for (Image image = take(stop); image.slot != nullptr; image = take(stop)) {
+    finish(image, read(image));
+  }
+}
+
+// The next image that nobody has begun; none when the loader is being destroyed, or one has failed.
+BatchLoader::Image BatchLoader::take(const std::stop_token& stop) {
+  std::unique_lock lock{mutex_};
+  const auto has_images = [&] { return !begun_.empty() && begun_.back()->begun < batch_; };
+  const bool goes_on =
+      changed_.wait(lock, stop, [&] { return has_failed_ || has_images() || !spare_.empty(); });
+  if (!goes_on || has_failed_ || stop.stop_requested()) return {};
+  if (!has_images()) {
+    Slot* const slot = spare_.back();
+    spare_.pop_back();
+    open(*slot);
+    begun_.push_back(slot);
     changed_.notify_all();
   }
+  Slot* const slot = begun_.back();
+  return {.slot = slot, .place = slot->begun++};
 }
 
-// Null when the loader is being destroyed.
-Batch* BatchLoader::wait_for_spare(const std::stop_token& stop) {
-  std::unique_lock lock{mutex_};
-  if (!changed_.wait(lock, stop, [&] { return !spare_.empty(); })) return nullptr;
-  Batch* const spare = spare_.back();
-  spare_.pop_back();
-  return spare;
+void BatchLoader::open(Slot& slot) {
+  slot.step = next_step_++;
+  slot.begun = 0;
+  slot.done = 0;
+  slot.batch.number = next_batch_number();
+  slot.batch.images.resize(batch_ * dataset_.image().elements());
+  slot.batch.labels.resize(batch_ * labels_each(dataset_));
 }
 
-// False when the loader is being destroyed.
-bool BatchLoader::fill(const std::stop_token& stop, std::uint64_t step, Batch& batch) const {
-  static std::atomic<std::uint64_t> filled = 0;
-  batch.number = ++filled;
-  const std::size_t elements = dataset_.image().elements();
-  batch.images.resize(batch_ * elements);
-  const std::size_t labels = labels_each(dataset_);
-  batch.labels.resize(batch_ * labels);
-  for (std::size_t place = 0; place < batch_; ++place) {
-    if (stop.stop_requested()) return false;
-    const std::span<float> image = std::span{batch.images}.subspan(place * elements, elements);
-    const std::optional<std::size_t> index = order_(step, place);
-    const std::span<std::int32_t> label = std::span{batch.labels}.subspan(place * labels, labels);
-    if (index) {
-      dataset_.read(*index, image);
-      dataset_.labels(*index, label);
+// What went wrong, or null.
+std::exception_ptr BatchLoader::read(const Image& image) const {
+  const auto& [slot, place] = image;
+  const auto part_of = [&, at = place](auto& all) {
+    const std::size_t each = all.size() / batch_;
+    return std::span{all}.subspan(at * each, each);
+  };
+  const std::span<float> pixels = part_of(slot->batch.images);
+  const std::span<std::int32_t> labels = part_of(slot->batch.labels);
+  try {
+    if (const std::optional<std::size_t> index = order_(slot->step, place)) {
+      const std::uint64_t epoch = steps_in_epoch_ ? slot->step / *steps_in_epoch_ : 0;
+      dataset_.show(*index, epoch, pixels, labels);
     } else {
-      std::ranges::fill(image, 0.0F);
-      std::ranges::fill(label, -1);
+      std::ranges::fill(pixels, 0.0F);
+      std::ranges::fill(labels, -1);
+    }
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+void BatchLoader::finish(const Image& image, const std::exception_ptr& failure) {
+  const std::lock_guard lock{mutex_};
+  Slot& slot = *image.slot;
+  ++slot.done;
+  if (failure) {
+    has_failed_ = true;
+    if (!slot.failure || image.place < slot.failed_place) {
+      slot.failure = failure;
+      slot.failed_place = image.place;
     }
   }
-  return true;
+  if (slot.done == slot.begun) changed_.notify_all();
 }
 
 }  // namespace spillway

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory_resource>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -14,59 +15,97 @@
 #include "src/data/batch_order.h"
 #include "src/data/dataset.h"
 #include "src/ops/backend.h"
+#include "um/bytes.h"
+#include "um/nanoseconds.h"
 
 namespace spillway {
 
-/// Loads batches ahead of the step that needs them, in a thread of its own. That thread inherits
-/// the processor affinity of the thread that constructs the loader: construct it before binding.
+/// What a loader takes to load batches ahead.
+struct LoaderOptions {
+  std::size_t threads = 1;
+  std::size_t prefetch_depth = 2;  ///< batches that are loaded ahead, or being loaded
+  /// In which batches are; outlives the loader.
+  std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
+};
+
+/// Threads that load so fast as this machine can: one for each processor that this process may use,
+/// at most 16.
+[[nodiscard]] std::size_t usual_loader_threads();
+
+/// Loads batches ahead of the step that needs them, in threads of its own, which share the images
+/// of a batch. They inherit the processor affinity of the thread that constructs the loader:
+/// construct it before binding. Batches do not depend on the number of threads.
 ///
 /// Holds 1 + `prefetch_depth` batches in all and allocates nothing more per batch.
 /// Thread safety: none; use from one thread.
 class BatchLoader {
  public:
-  static constexpr std::size_t kUsualDepth = 2;
-
   /// Batches for training, shuffled anew each epoch, from step `first_step` on.
-  /// Requires: `dataset` and `memory`, in which batches are, outlive the loader; batch >= 1;
-  /// prefetch_depth >= 1. Throws: um::Error when the data set has fewer images than a batch.
+  /// Requires: `dataset` outlives the loader; batch >= 1; threads and prefetch_depth >= 1.
+  /// Throws: um::Error when the data set has fewer images than a batch.
   BatchLoader(const Dataset& dataset, std::size_t batch, std::uint64_t seed,
-              std::uint64_t first_step, std::size_t prefetch_depth = kUsualDepth,
-              std::pmr::memory_resource& memory = *std::pmr::new_delete_resource());
-  /// Batches in any order, such as evaluation_order(). Padding is black and has the label -1.
+              std::uint64_t first_step, const LoaderOptions& options = {});
+  /// Batches in any order, such as evaluation_order(), all as in the first epoch. Padding is black
+  /// and has the label -1.
   BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder order,
-              std::uint64_t first_step = 0, std::size_t prefetch_depth = kUsualDepth,
-              std::pmr::memory_resource& memory = *std::pmr::new_delete_resource());
+              const LoaderOptions& options = {});
 
-  ~BatchLoader() = default;  // the thread stops after the image at hand
+  ~BatchLoader();  // the threads stop after the images at hand
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
   BatchLoader(BatchLoader&&) = delete;
   BatchLoader& operator=(BatchLoader&&) = delete;
 
   /// The next step's batch, valid until the next call. Waits until it is loaded.
-  /// Throws: what reading an image threw, after the batches before it.
+  /// Throws: what reading an image threw, the first one of the batch, after the batches before it.
   [[nodiscard]] const Batch& next();
   /// What next() will return next, if it is loaded by now; else null. Valid as long as that.
   [[nodiscard]] const Batch* peek();
+  /// How long the last next() waited.
+  [[nodiscard]] um::Nanoseconds waited() const { return waited_; }
+  /// What all its batches take.
+  [[nodiscard]] um::Bytes bytes() const;
 
  private:
-  void load(const std::stop_token& stop, std::uint64_t first_step);
-  [[nodiscard]] bool fill(const std::stop_token& stop, std::uint64_t step, Batch& batch) const;
-  [[nodiscard]] Batch* wait_for_spare(const std::stop_token& stop);
+  // A batch that is being loaded, or is.
+  struct Slot {
+    Batch batch;
+    std::uint64_t step = 0;
+    std::size_t begun = 0;  // images that a thread has taken
+    std::size_t done = 0;
+    std::size_t failed_place = 0;  // the first one that failed, where one has
+    std::exception_ptr failure;
+  };
+  struct Image {
+    Slot* slot = nullptr;  // null: there are none left
+    std::size_t place = 0;
+  };
+
+  BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder order, std::uint64_t first_step,
+              std::optional<std::uint64_t> steps_in_epoch, const LoaderOptions& options);
+  void load(const std::stop_token& stop);
+  [[nodiscard]] Image take(const std::stop_token& stop);
+  void open(Slot& slot);
+  [[nodiscard]] std::exception_ptr read(const Image& image) const;
+  void finish(const Image& image, const std::exception_ptr& failure);
+  [[nodiscard]] bool is_loaded() const;
 
   const Dataset& dataset_;
   std::size_t batch_;
   BatchOrder order_;
-  std::vector<Batch> batches_;  // all there are; none moves or gets other memory
-  Batch* current_;              // what next() returned last
+  std::optional<std::uint64_t> steps_in_epoch_;  // nothing: there is one epoch
+  std::vector<Slot> slots_;                      // all there are; none moves or gets other memory
+  Slot* current_;                                // what next() returned last
+  um::Nanoseconds waited_{};
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::vector<Batch*> spare_;
-  std::deque<Batch*> loaded_;
-  std::exception_ptr failure_;
+  std::uint64_t next_step_;  // to be begun
+  std::vector<Slot*> spare_;
+  std::deque<Slot*> begun_;  // in the order of steps; images are taken from the last one
+  bool has_failed_ = false;  // nothing more is taken
 
-  std::jthread thread_;  // last: it ends before what it uses
+  std::vector<std::jthread> threads_;  // last: they end before what they use
 };
 
 }  // namespace spillway

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "src/data/permutation.h"
+#include "src/data/random/permutation.h"
 #include "um/error.h"
 
 namespace spillway {

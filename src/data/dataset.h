@@ -5,8 +5,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "nets/shape.h"
+#include "src/data/broken_files.h"
 
 namespace spillway {
 
@@ -39,6 +41,13 @@ class Dataset {
   virtual void labels(std::size_t index, std::span<std::int32_t> labels) const {
     labels[0] = label(index);
   }
+  /// Writes image `index` and its labels as `epoch` shows them: changed in a way that is drawn for
+  /// both. This one does read() and labels(). Requires and throws: as these do.
+  virtual void show(std::size_t index, std::uint64_t /*epoch*/, std::span<float> image,
+                    std::span<std::int32_t> labels) const {
+    read(index, image);
+    this->labels(index, labels);
+  }
   /// SHA-256 of what the images and labels are made of, wherever they lie: of the bytes of their
   /// files, or of what they are drawn from. This one reads every image. Throws: um::Error.
   [[nodiscard]] virtual std::string content_sha256() const;
@@ -54,6 +63,10 @@ class Dataset {
 struct DatasetPair {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> test;
+  std::vector<std::string> class_names = {};  ///< by label; empty where classes have no names
+  /// Of both, which add to it as they read; null where nothing is passed over. Shared, as whoever
+  /// reads in the background adds to what whoever trains reports.
+  std::shared_ptr<BrokenFiles> broken = {};
 };
 
 /// SHA-256 that tells a pair from one with other images or labels. Throws: um::Error when a file

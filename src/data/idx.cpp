@@ -10,18 +10,17 @@
 #include <utility>
 #include <vector>
 
+#include "src/data/unpacked_file.h"
 #include "src/files/file_digest.h"
 #include "um/error.h"
-#include "um/files/input_file.h"
 
 namespace spillway {
 namespace {
 
 constexpr std::uint32_t kImagesMagic = 0x00000803;  // unsigned bytes in three dimensions
 constexpr std::uint32_t kLabelsMagic = 0x00000801;  // and in one
-constexpr std::uint32_t kGzipMagic = 0x1F8B0000;    // only the first two bytes count
 
-std::uint32_t read_big_endian(const um::InputFile& file, std::uint64_t offset) {
+std::uint32_t read_big_endian(const UnpackedFile& file, std::uint64_t offset) {
   std::array<std::byte, 4> bytes{};
   file.read(offset, bytes);
   std::uint32_t value = 0;
@@ -35,19 +34,24 @@ std::string hexadecimal(std::uint32_t value) {
   return text.str();
 }
 
-um::InputFile open_part(const std::filesystem::path& folder, const std::string& name) {
-  std::error_code error;  // InputFile says why a path cannot be looked at
+// The file of this name, or the one that gzip made of it.
+UnpackedFile open_part(const std::filesystem::path& folder, const std::string& name) {
+  std::error_code error;  // UnpackedFile says why a path cannot be looked at
   if (!std::filesystem::exists(folder / name, error) && !error) {
+    if (std::filesystem::exists(folder / (name + ".gz"), error)) {
+      return UnpackedFile{folder / (name + ".gz")};
+    }
     throw um::Error{"there is no file " + (folder / name).string() +
                     "; put train-images-idx3-ubyte, train-labels-idx1-ubyte, "
-                    "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, unpacked, into " +
+                    "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, or what gzip makes of "
+                    "these, into " +
                     folder.string()};
   }
-  return um::InputFile{folder / name};
+  return UnpackedFile{folder / name};
 }
 
 /// A header: magic number and dimensions, all big-endian.
-std::vector<std::size_t> read_dimensions(const um::InputFile& file, std::uint32_t magic) {
+std::vector<std::size_t> read_dimensions(const UnpackedFile& file, std::uint32_t magic) {
   const std::size_t count = magic & 0xFF;
   const std::uint64_t header = 4 + 4 * count;
   const std::string name = file.path().string();
@@ -57,8 +61,6 @@ std::vector<std::size_t> read_dimensions(const um::InputFile& file, std::uint32_
                     "; copy or download it again"};
   }
   const std::uint32_t found = read_big_endian(file, 0);
-  if ((found & 0xFFFF0000U) == kGzipMagic)
-    throw um::Error{name + " is packed; unpack it with gunzip"};
   if (found != magic) {
     throw um::Error{name + " starts with " + hexadecimal(found) + ", not with " +
                     hexadecimal(magic) + "; it is no IDX file of this kind"};
@@ -81,8 +83,8 @@ std::vector<std::size_t> read_dimensions(const um::InputFile& file, std::uint32_
   return dimensions;
 }
 
-std::vector<std::uint8_t> read_labels(const um::InputFile& file, std::size_t images,
-                                      const um::InputFile& image_file) {
+std::vector<std::uint8_t> read_labels(const UnpackedFile& file, std::size_t images,
+                                      const UnpackedFile& image_file) {
   const std::size_t count = read_dimensions(file, kLabelsMagic)[0];
   if (count != images) {
     throw um::Error{file.path().string() + " holds " + std::to_string(count) + " labels, but " +
@@ -97,15 +99,14 @@ std::vector<std::uint8_t> read_labels(const um::InputFile& file, std::size_t ima
 class IdxDataset final : public Dataset {
  public:
   IdxDataset(const std::filesystem::path& folder, const std::string& split, std::size_t classes)
-      : images_{open_part(folder, split + "-images-idx3-ubyte")},
-        label_file_{folder / (split + "-labels-idx1-ubyte")},
-        classes_{classes} {
+      : images_{open_part(folder, split + "-images-idx3-ubyte")}, classes_{classes} {
     const std::vector<std::size_t> dimensions = read_dimensions(images_, kImagesMagic);
     image_ = {.channels = 1, .height = dimensions[1], .width = dimensions[2]};
-    labels_ = read_labels(open_part(folder, label_file_.filename()), dimensions[0], images_);
+    const UnpackedFile label_file = open_part(folder, split + "-labels-idx1-ubyte");
+    labels_ = read_labels(label_file, dimensions[0], images_);
     const std::size_t min = std::size_t{*std::max_element(labels_.begin(), labels_.end())} + 1;
     if (min > classes) {
-      throw um::Error{"the labels in " + label_file_.string() + " go up to " +
+      throw um::Error{"the labels in " + label_file.path().string() + " go up to " +
                       std::to_string(min - 1) + ", but the network has " + std::to_string(classes) +
                       " classes; use --classes " + std::to_string(min) + " or more"};
     }
@@ -129,15 +130,14 @@ class IdxDataset final : public Dataset {
   }
 
   [[nodiscard]] std::string content_sha256() const override {
-    return sha256_of("IDX " + sha256_of(images_) + ' ' +
+    return sha256_of("IDX " + images_.sha256() + ' ' +
                      sha256_of(std::as_bytes(std::span{labels_})));
   }
 
  private:
   static constexpr std::uint64_t kHeader = 16;
 
-  um::InputFile images_;
-  std::filesystem::path label_file_;
+  UnpackedFile images_;
   std::size_t classes_;
   nets::Shape image_;
   std::vector<std::uint8_t> labels_;

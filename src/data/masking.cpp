@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "src/data/permutation.h"
-#include "src/data/random.h"
+#include "src/data/random/permutation.h"
+#include "src/data/random/random.h"
 
 namespace spillway {
 namespace {

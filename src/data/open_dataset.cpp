@@ -68,7 +68,20 @@ DatasetPair open_standardised_cifar10(const std::string& place, const DatasetOpt
                  options);
 }
 
+DatasetPair open_images(const std::string& place, const DatasetOptions& options) {
+  DatasetPair data = open_image_folder(place, {.image = options.image,
+                                               .classes = options.classes,
+                                               .seed = options.seed,
+                                               .options = options.images});
+  expect_batch(data.train->size(), options.batch);
+  return data;
+}
+
+constexpr std::string_view kImages = "images";
+
 constexpr std::array kFileDatasets{
+    FileDataset{kImages, "DIR", "folders of JPEG and PNG files, one a class", Content::kImages,
+                open_images},
     FileDataset{"idx", "DIR", "files in MNIST's format", Content::kImages, open_standardised_idx},
     FileDataset{"cifar10", "DIR", "binary version", Content::kImages, open_standardised_cifar10},
     FileDataset{"text", "FILE", "any text", Content::kText,
@@ -84,7 +97,7 @@ std::string form_of(const FileDataset& row) {
   return std::string{row.kind} + ":" + std::string{row.place};
 }
 
-// "synthetic, idx:DIR and cifar10:DIR"
+// "synthetic, images:DIR, idx:DIR and cifar10:DIR"
 std::string listed_datasets() {
   std::string text{kSynthetic};
   for (const FileDataset& row : kFileDatasets) {
@@ -139,7 +152,7 @@ void expect_content(std::string_view spec, const DatasetOptions& options) {
                       ? "the network learns from text, but data set " + std::string{spec} +
                             " holds images; use synthetic, text:FILE or tokens:FILE"
                       : "the network learns from images, but data set " + std::string{spec} +
-                            " holds text; use synthetic, idx:DIR or cifar10:DIR"};
+                            " holds text; use synthetic, images:DIR, idx:DIR or cifar10:DIR"};
 }
 
 // Of a network of texts: a label for each token of a window.
@@ -213,6 +226,13 @@ DatasetPair open_dataset(std::string_view spec, const DatasetOptions& options) {
   DatasetPair data = files == nullptr ? open_synthetic(options) : files->open(place, options);
   if (reads_text(options)) expect_windows(data, options);
   return data;
+}
+
+bool is_image_folder(std::string_view spec) { return Spec{spec}.kind == kImages; }
+
+std::optional<std::size_t> classes_of(std::string_view spec) {
+  if (!is_image_folder(spec)) return std::nullopt;
+  return count_image_classes(Spec{spec}.place);
 }
 
 }  // namespace spillway

@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "nets/network.h"
 #include "src/data/dataset.h"
+#include "src/data/image_folder.h"
 #include "src/data/objective.h"
 
 namespace spillway {
@@ -20,6 +22,7 @@ struct DatasetOptions {
   nets::Extent labels = nets::square(1);  ///< of an image: one, or one for each pixel or token
   Objective objective = Objective::kNextToken;  ///< of a text
   std::string tokenizer;  ///< folder of byte pairs for "text:FILE"; empty: bytes are tokens
+  ImageOptions images;    ///< of "images:DIR"
 };
 
 /// What `network` is made for, in batches of `batch`.
@@ -39,5 +42,11 @@ void expect_data_set(std::string_view spec);
 /// texts for one of images, labels that the network has no class for, other labels than the
 /// network's, or too few images for a batch.
 [[nodiscard]] DatasetPair open_dataset(std::string_view spec, const DatasetOptions& options);
+
+/// Whether ImageOptions mean something for what a user types.
+[[nodiscard]] bool is_image_folder(std::string_view spec);
+/// The classes that the files tell of before they are opened: folders of images. Nothing of other
+/// data sets. Throws: as open_dataset() does of them.
+[[nodiscard]] std::optional<std::size_t> classes_of(std::string_view spec);
 
 }  // namespace spillway

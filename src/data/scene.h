@@ -6,7 +6,7 @@
 #include <span>
 
 #include "nets/shape.h"
-#include "src/data/random.h"
+#include "src/data/random/random.h"
 
 namespace spillway {
 

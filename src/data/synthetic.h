@@ -4,7 +4,7 @@
 #include <string>
 
 #include "src/data/dataset.h"
-#include "src/data/random.h"
+#include "src/data/random/random.h"
 #include "src/data/scene.h"
 
 namespace spillway {

@@ -4,7 +4,7 @@
 #include <bit>
 #include <memory>
 
-#include "src/data/random.h"
+#include "src/data/random/random.h"
 #include "src/files/file_digest.h"
 #include "um/error.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "src/data/random.h"
+#include "src/data/random/random.h"
 #include "src/files/file_digest.h"
 #include "um/error.h"
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "src/files/narrow_floats.h"
 #include "src/files/safetensors_header.h"
+#include "src/numbers/narrow_floats.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -141,7 +141,11 @@ void SafetensorsReader::read(std::size_t index, std::span<float> values) const {
   }
   std::vector<std::uint16_t> narrow(values.size());
   file_.read(offsets_[index], std::as_writable_bytes(std::span{narrow}));
-  std::ranges::transform(narrow, values.begin(), type == "F16" ? float_of_half : float_of_bfloat16);
+  if (type == "F16") {
+    std::ranges::transform(narrow, values.begin(), float_of_half);
+  } else {
+    std::ranges::transform(narrow, values.begin(), Bfloat16::from_bits);
+  }
 }
 
 }  // namespace spillway

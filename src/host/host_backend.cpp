@@ -33,6 +33,11 @@ constexpr bool kIsLinear =
     std::is_same_v<Op, LinearForward> || std::is_same_v<Op, LinearBackwardData> ||
     std::is_same_v<Op, LinearBackwardWeights>;
 
+// Which may be direct or Winograd's: attention has one way here.
+template <class Op>
+constexpr bool kIsConvolution = Op::kRow.has_algorithms && !std::is_same_v<Op, AttentionForward> &&
+                                !std::is_same_v<Op, AttentionBackward>;
+
 dnnl::algorithm algorithm_named(std::string_view name) {
   um::expects(name == kDirect || name == kWinograd, "convolutions are direct or winograd");
   return name == kWinograd ? dnnl::algorithm::convolution_winograd
@@ -133,7 +138,7 @@ std::vector<AlgorithmInfo> HostBackend::algorithms(const Operation& operation) c
   return std::visit(
       [&](const auto& op) -> std::vector<AlgorithmInfo> {
         using Op = std::decay_t<decltype(op)>;
-        if constexpr (Op::kRow.has_algorithms) {
+        if constexpr (kIsConvolution<Op>) {
           return convolution_algorithms(machine_, op);
         } else {
           return {{.name = std::string{kDefault}, .workspace = default_workspace(machine_, op)}};
@@ -171,7 +176,7 @@ std::unique_ptr<Kernel> HostBackend::prepare(const Operation& operation,
   return std::visit(
       [&](const auto& op) -> std::unique_ptr<Kernel> {
         using Op = std::decay_t<decltype(op)>;
-        if constexpr (Op::kRow.has_algorithms) {
+        if constexpr (kIsConvolution<Op>) {
           const auto weighted = make_primitive(machine_, op, algorithm_named(algorithm));
           um::expects(weighted.has_value(), "the algorithm is one of algorithms(operation)");
           if constexpr (kMayBeOurs<Op>) {

@@ -232,8 +232,10 @@ struct AttentionGeometry {
 struct AttentionForward {
   AttentionGeometry geometry;
 
-  static constexpr OperationRow kRow{
-      .is_recomputable = true, .workspace = Workspace::kBoth, .saves = true};
+  static constexpr OperationRow kRow{.is_recomputable = true,
+                                     .workspace = Workspace::kBoth,
+                                     .saves = true,
+                                     .has_algorithms = true};
   template <class T>
   using Reads = OnlyX<T>;
   template <class T>
@@ -246,7 +248,8 @@ struct AttentionForward {
 struct AttentionBackward {
   AttentionGeometry geometry;
 
-  static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
+  static constexpr OperationRow kRow{
+      .is_recomputable = false, .workspace = Workspace::kBoth, .has_algorithms = true};
   template <class T>
   struct Reads {
     T x, y, dy, saved;

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "src/data/random.h"
+#include "src/data/random/random.h"
 
 namespace spillway {
 

@@ -1,6 +1,5 @@
 #include "src/step/fusion.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,13 +20,7 @@ bool takes_relu(const nets::Layer& layer) {
 std::vector<std::size_t> count_readers(const nets::Network& network) {
   std::vector<std::size_t> readers(network.nodes.size());
   for (const nets::Node& node : network.nodes) {
-    // A crop takes the size of its second input and reads nothing; a loss, a layer's table.
-    const bool reads_one =
-        (node.inputs.size() > 1 && std::holds_alternative<nets::Crop>(node.layer)) ||
-        nets::table_of(node).has_value();
-    const auto end = reads_one ? node.inputs.begin() + 1 : node.inputs.end();
-    std::for_each(node.inputs.begin(), end,
-                  [&](nets::NodeId input) { ++readers[static_cast<std::size_t>(input)]; });
+    for (const nets::NodeId input : nets::read_by(node)) ++readers[static_cast<std::size_t>(input)];
   }
   return readers;
 }

@@ -21,9 +21,17 @@ enum class ConvolutionAlgorithm {
   kWinograd  ///< Winograd wherever the backend has it, the baseline elsewhere
 };
 
+/// Which kernels attention may use.
+enum class AttentionAlgorithm {
+  kAuto,  ///< whichever the planner chooses, where it may for convolutions; else our own
+  kOwn,   ///< our own
+  kCudnn  ///< the one of cuDNN's that it expects to be the fastest
+};
+
 struct StepOptions {
   std::size_t batch = 1;
   ConvolutionAlgorithm convolution = ConvolutionAlgorithm::kAuto;
+  AttentionAlgorithm attention = AttentionAlgorithm::kAuto;
   OptimizerOptions optimizer;
   float label_smoothing = 0;  ///< of all losses in training, below 1
   /// Of the exponential moving average of parameters that a training step keeps beside each block

@@ -26,6 +26,15 @@ struct OptimizerState {
   }
 };
 
+constexpr const char* kNoCudnnAttention =
+    "cuDNN has no attention for this: it takes an NVIDIA GPU, bf16, no dropout, and heads whose "
+    "width is a multiple of 8; leave out --attention cudnn";
+
+bool is_attention(const Operation& operation) {
+  return std::holds_alternative<AttentionForward>(operation) ||
+         std::holds_alternative<AttentionBackward>(operation);
+}
+
 prefetch::TaskKind task_kind(OperationKind kind) {
   using prefetch::TaskKind;
   switch (kind) {
@@ -151,6 +160,11 @@ std::vector<prefetch::Algorithm> StepBuilder::algorithms(const Operation& operat
   std::vector<prefetch::Algorithm> result;
   for (const AlgorithmInfo& info : size_model_.algorithms(operation)) {
     result.push_back({.name = info.name, .workspace = info.workspace});
+  }
+  if (is_attention(operation) && options_.attention == AttentionAlgorithm::kOwn) result.resize(1);
+  if (is_attention(operation) && options_.attention == AttentionAlgorithm::kCudnn) {
+    if (result.size() == 1) throw um::Error{kNoCudnnAttention};
+    return {result[1]};
   }
   if (result.size() > 1 && options_.convolution == ConvolutionAlgorithm::kDirect) result.resize(1);
   if (result.size() > 1 && options_.convolution == ConvolutionAlgorithm::kWinograd) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/data/image_folder.h"
 #include "src/ops/optimizer.h"
 #include "src/ops/precision.h"
 #include "src/train/best_evaluation.h"
@@ -37,6 +38,7 @@ struct KeptSettings {
   /// Samples of a sub-batch; nothing where the batch is not cut. It cannot be given anew.
   std::optional<std::size_t> sub_batch;
   std::optional<float> dropout;  ///< of all layers that drop; nothing where they differ. Likewise
+  std::optional<ImageOptions> images = {};  ///< of a training on a folder of images
 };
 
 /// What it takes to use a network of texts without its training.
@@ -54,6 +56,7 @@ struct Checkpoint {
   std::optional<BestEvaluation> best = {};       ///< where there was an evaluation
   std::string network_file = {};                 ///< its text; empty: it was not written
   std::optional<KeptTextModel> text_model = {};  ///< of a network that reads text
+  std::vector<std::string> class_names = {};     ///< by label; empty where classes have no names
 };
 
 }  // namespace spillway

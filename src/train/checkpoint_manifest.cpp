@@ -116,6 +116,19 @@ std::optional<KeptTextModel> read_text_model(const JsonView& root) {
   return model;
 }
 
+std::vector<std::string> read_class_names(const JsonView& root) {
+  std::vector<std::string> names;
+  if (!root.has("class_names")) return names;
+  const JsonView view = root.at("class_names");
+  for (std::size_t i = 0; i < view.size(); ++i) names.push_back(view.at(i).string());
+  return names;
+}
+
+std::optional<ImageOptions> read_kept_images(const JsonView& root) {
+  if (!root.has("images")) return std::nullopt;
+  return read_images(root.at("images"));
+}
+
 // A user's text, which may hold what no JSON file should.
 std::string printable(std::string text) {
   for (char& c : text) {
@@ -184,7 +197,8 @@ KeptSettings read_kept_settings(const JsonView& root) {
           .precision = read_precision(root.at("precision")),
           .deterministic = root.at("deterministic").boolean(),
           .sub_batch = read_sub_batch(root),
-          .dropout = read_dropout(root)};
+          .dropout = read_dropout(root),
+          .images = read_kept_images(root)};
 }
 
 }  // namespace
@@ -219,7 +233,8 @@ std::string sealed(json object) {
 }
 
 std::string to_text(const CheckpointManifest& manifest) {
-  const auto& [key, settings, step, best, network_file, text_model] = manifest.checkpoint;
+  const auto& [key, settings, step, best, network_file, text_model, class_names] =
+      manifest.checkpoint;
   json object{{"format", kFormat},
               {"version", kVersion},
               {"network", key.network},
@@ -245,6 +260,8 @@ std::string to_text(const CheckpointManifest& manifest) {
   }
   if (settings.average_decay > 0) object["average_decay"] = settings.average_decay;
   if (!settings.frozen.empty()) object["frozen"] = settings.frozen;
+  for (const std::string& name : class_names) object["class_names"].push_back(printable(name));
+  if (settings.images) object["images"] = to_json(*settings.images);
   if (settings.dropout) object["dropout"] = shortest_decimal(*settings.dropout);
   object["tensors"]["sha256_of_each"] = manifest.tensor_digests;
   for (const StoredFile& plan : manifest.plans) object["plans"].push_back(to_json(plan));
@@ -260,7 +277,8 @@ CheckpointManifest read_manifest(const std::filesystem::path& path) {
                                                        .step = root.at("step").integer(kMaxSteps),
                                                        .best = read_best(root),
                                                        .network_file = read_network_file(root),
-                                                       .text_model = read_text_model(root)},
+                                                       .text_model = read_text_model(root),
+                                                       .class_names = read_class_names(root)},
                               .tensors = read_file(root.at("tensors"))};
   const std::uint64_t named = step_of_manifest(path.filename()).value_or(manifest.checkpoint.step);
   if (named != manifest.checkpoint.step) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "src/data/batch_loader.h"
+#include "src/train/session_loading.h"
 
 namespace spillway {
 namespace {
@@ -27,6 +28,7 @@ class EvaluationSums {
     for (std::size_t i = 0; i < report.judged.size(); ++i) {
       const std::int32_t label = batch.labels[i];
       if (label >= 0) add(label, report.judged[i]);
+      ++index_;
     }
   }
 
@@ -46,7 +48,6 @@ class EvaluationSums {
       ++confusion_[static_cast<std::size_t>(label) * classes_ + prediction];
     }
     if (options_.on_judged) options_.on_judged(index_, label, judged);
-    ++index_;
   }
 
   std::size_t classes_;
@@ -60,29 +61,13 @@ class EvaluationSums {
   std::vector<std::uint64_t> confusion_;
 };
 
-// The session reads batches ahead, which a loader owns: to be destroyed before it.
-class SettledAfter {
- public:
-  explicit SettledAfter(Session& session) : session_{session} {}
-  SettledAfter(const SettledAfter&) = delete;
-  SettledAfter& operator=(const SettledAfter&) = delete;
-  ~SettledAfter() { session_.settle(); }
-
- private:
-  Session& session_;
-};
-
 // With the parameters that are there.
 Evaluation evaluate_as_it_is(Session& session, const Dataset& data,
                              const EvaluateOptions& options) {
   const std::size_t batch = session.evaluation_batch();
-  BatchLoader loader{data,
-                     batch,
-                     evaluation_order(data.size(), batch),
-                     /*first_step=*/0,
-                     BatchLoader::kUsualDepth,
-                     session.batch_memory()};
-  const SettledAfter settled{session};
+  BatchLoader loader{data, batch, evaluation_order(data.size(), batch),
+                     loader_options(session, options.loader_threads)};
+  const SettledSession settled{session};
   EvaluationSums sums{data, options};
   for (std::uint64_t step = evaluation_steps(data.size(), batch); step > 0; --step) {
     if (options.stop.stop_requested()) throw Interrupted{};

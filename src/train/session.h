@@ -38,6 +38,7 @@ struct StepReport {
   std::vector<JudgedSample> judged;
   float learning_rate = 0;
   um::Nanoseconds duration{0};
+  um::Nanoseconds data_wait{0};  ///< before it, for its batch to be loaded
   /// Of it, time in which no kernel ran; where the step's times were taken.
   std::optional<um::Nanoseconds> stalled;
   um::Counters counters;  ///< what the step did to managed or copied memory

@@ -148,4 +148,41 @@ LearningRateOptions read_learning_rate(const JsonView& view) {
   return options;
 }
 
+json to_json(const ImageOptions& options) {
+  const Augmentation& changes = options.augmentation;
+  json object{{"crop_area", shortest_decimal(changes.least_area)},
+              {"flip", shortest_decimal(changes.flip)},
+              {"color_jitter", shortest_decimal(changes.color_jitter)},
+              {"erase", shortest_decimal(changes.erase)},
+              {"skips_broken", options.on_broken == OnBroken::kSkip}};
+  if (options.eval_crop) object["eval_crop"] = shortest_decimal(*options.eval_crop);
+  if (options.validation) object["validation"] = *options.validation;
+  return object;
+}
+
+ImageOptions read_images(const JsonView& view) {
+  const auto part = [&](const char* name) {
+    const auto value = real(view, name);
+    if (value > 1) throw view.at(name).error("is above 1");
+    return value;
+  };
+  const auto part_above_zero = [&](const char* name) {
+    const float value = part(name);
+    if (value == 0) throw view.at(name).error("is zero");
+    return value;
+  };
+  ImageOptions options{
+      .augmentation = {.least_area = part("crop_area"),
+                       .flip = part("flip"),
+                       .color_jitter = part("color_jitter"),
+                       .erase = part("erase")},
+      .on_broken = view.at("skips_broken").boolean() ? OnBroken::kSkip : OnBroken::kStop};
+  if (view.has("eval_crop")) options.eval_crop = part_above_zero("eval_crop");
+  if (view.has("validation")) {
+    static_cast<void>(part_above_zero("validation"));
+    options.validation = view.at("validation").number();
+  }
+  return options;
+}
+
 }  // namespace spillway

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "prefetch/files/json.h"
+#include "src/data/image_folder.h"
 #include "src/ops/optimizer.h"
 #include "src/train/learning_rate.h"
 
@@ -25,5 +26,9 @@ namespace spillway {
 /// {"name": "cosine", "rate": 0.01, ...}; and back. Throws: likewise.
 [[nodiscard]] nlohmann::json to_json(const LearningRateOptions& options);
 [[nodiscard]] LearningRateOptions read_learning_rate(const prefetch::JsonView& json);
+
+/// {"crop_area": 0.08, "flip": 0.5, ...}; and back. Throws: likewise.
+[[nodiscard]] nlohmann::json to_json(const ImageOptions& options);
+[[nodiscard]] ImageOptions read_images(const prefetch::JsonView& json);
 
 }  // namespace spillway

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "src/data/batch_loader.h"
+#include "src/train/session_loading.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -33,18 +34,6 @@ Interrupted stopped_after(std::uint64_t step, bool is_saved) {
       is_saved ? "the checkpoint is of step " + number + ", and --resume goes on from there"
                : "step " + number + " was the last; with --checkpoint it would have been saved"};
 }
-
-// The session reads batches ahead, which a loader owns: to be destroyed before it.
-class SettledSession {
- public:
-  explicit SettledSession(Session& session) : session_{session} {}
-  SettledSession(const SettledSession&) = delete;
-  SettledSession& operator=(const SettledSession&) = delete;
-  ~SettledSession() { session_.settle(); }
-
- private:
-  Session& session_;
-};
 
 // Nothing when `stop` was requested meanwhile.
 std::optional<Evaluation> evaluate_unless_stopped(Session& session, const Dataset& data,
@@ -81,8 +70,10 @@ class Progress {
     bool is_stopped = stop_.stop_requested();
     AfterEvaluation wish = AfterEvaluation::kGoOn;
     if (!is_stopped && is_evaluation_due(done)) {
-      const auto evaluation = evaluate_unless_stopped(
-          session_, *data_.test, {.has_confusion = options_.has_confusion, .stop = stop_});
+      const auto evaluation = evaluate_unless_stopped(session_, *data_.test,
+                                                      {.has_confusion = options_.has_confusion,
+                                                       .loader_threads = options_.loader_threads,
+                                                       .stop = stop_});
       if (evaluation) wish = events_.on_evaluation(done, epoch(done), *evaluation);
       is_stopped = !evaluation;
     }
@@ -124,17 +115,17 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
            const TrainEvents& events, const std::stop_token& stop) {
   Progress progress{session, data, options, events, stop};
   if (progress.last() == 0 && events.on_checkpoint) events.on_checkpoint(0);
-  BatchLoader loader{*data.train,        session.batch(),          options.seed,
-                     options.first_step, BatchLoader::kUsualDepth, session.batch_memory()};
+  BatchLoader loader{*data.train, session.batch(), options.seed, options.first_step,
+                     loader_options(session, options.loader_threads)};
   const SettledSession settled{session};
   for (std::uint64_t step = options.first_step; step < progress.last(); ++step) {
     const Batch& batch = loader.next();
-    const StepReport report =
-        session.train({.seed = options.seed,
-                       .step = step,
-                       .learning_rate = learning_rate(options.learning_rate, step),
-                       .batch = &batch,
-                       .next_batch = loader.peek()});
+    StepReport report = session.train({.seed = options.seed,
+                                       .step = step,
+                                       .learning_rate = learning_rate(options.learning_rate, step),
+                                       .batch = &batch,
+                                       .next_batch = loader.peek()});
+    report.data_wait = loader.waited();
     if (events.on_step) events.on_step(step + 1, progress.epoch(step + 1), report);
     expect_number(report.loss, step + 1);
     if (progress.end_step(step + 1)) return;

@@ -26,6 +26,7 @@ struct TrainOptions {
   /// the end of each epoch.
   std::optional<std::uint64_t> evaluate_every = {};
   bool has_confusion = false;  ///< Evaluation::confusion
+  std::size_t loader_threads = 0;      ///< that load batches ahead; 0: usual_loader_threads()
 };
 
 /// What is to happen after an evaluation, beside what is due anyway.

@@ -26,6 +26,7 @@ DatasetPair open_data(const TrainerOptions& options) {
   DatasetOptions wanted =
       dataset_options(options.network, options.step.batch, options.training.seed);
   wanted.tokenizer = options.tokenizer;
+  wanted.images = options.images;
   DatasetPair data = open_dataset(options.data, wanted);
   if (options.train_samples > 0) {
     data.train = first_samples(std::move(data.train), options.train_samples);
@@ -119,6 +120,7 @@ TrainingSummary Trainer::run() {
         {.on_step =
              [&](auto step, auto epoch, const StepReport& report) {
                steps.add(step, report);
+               report_broken_files();
                if (events_.on_warning && !report.problem.empty())
                  events_.on_warning(report.problem);
                if (events_.on_step) events_.on_step(step, epoch, report);
@@ -126,6 +128,7 @@ TrainingSummary Trainer::run() {
          .on_evaluation =
              [&](auto step, auto epoch, const Evaluation& evaluation) {
                steps.add(evaluation);
+               report_broken_files();
                if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
                return take(step, evaluation);
              },
@@ -135,6 +138,7 @@ TrainingSummary Trainer::run() {
   summary.predicted_step =
       predicted_step(workload(), steps_->profiles(), plans(), options_.memory.mode);
   summary.budget = plans().budget;
+  if (data_.broken) summary.broken_files = data_.broken->count();
   summary.near_peak = session_->near_peak();
   summary.weights_sha256 = session_->state().sha256();
   return summary;
@@ -154,6 +158,13 @@ AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) 
 
 bool Trainer::is_patience_over() const {
   return options_.patience > 0 && best_ && best_->evaluations_since >= options_.patience;
+}
+
+void Trainer::report_broken_files() {
+  if (!data_.broken || !events_.on_warning) return;
+  for (const std::string& sentence : data_.broken->take_new()) {
+    events_.on_warning(sentence + "; it is skipped");
+  }
 }
 
 // First values, or those of a file or of the checkpoint.
@@ -196,11 +207,14 @@ void Trainer::save(std::uint64_t step) {
                     .precision = context_.precision,
                     .deterministic = context_.deterministic,
                     .sub_batch = batches.steps > 1 ? std::optional{batches.size} : std::nullopt,
-                    .dropout = nets::dropout_of(options_.network)},
+                    .dropout = nets::dropout_of(options_.network),
+                    .images = is_image_folder(options_.data) ? std::optional{options_.images}
+                                                             : std::nullopt},
        .step = step,
        .best = best_,
        .network_file = text_model_ ? std::string{} : nets::to_text(options_.network),
-       .text_model = text_model_},
+       .text_model = text_model_,
+       .class_names = data_.class_names},
       session_->state());
 }
 

@@ -80,6 +80,7 @@ class Trainer {
   void start();
   [[nodiscard]] std::function<void(std::uint64_t)> saving();
   void save(std::uint64_t step);
+  void report_broken_files();
   void open_folder();
   void choose_checkpoint();
   [[nodiscard]] NothingLeft nothing_left(const std::string& advice) const;

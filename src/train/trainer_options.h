@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "nets/network.h"
+#include "src/data/image_folder.h"
 #include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/step/step.h"
@@ -61,6 +62,7 @@ struct TrainerOptions {
   nets::Network network;
   std::string data = "synthetic";  ///< as open_dataset() reads it, such as "idx:DIR"
   std::string tokenizer;           ///< folder of byte pairs for "text:FILE"; empty: bytes
+  ImageOptions images;             ///< of "images:DIR"
   bool only_evaluates = false;     ///< PlannedSteps are of evaluation alone
   std::size_t train_samples = 0;   ///< learn from the first so many alone; 0: from all
   /// Evaluations in a row without a better one that end the training; 0: it goes on.

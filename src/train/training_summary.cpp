@@ -20,6 +20,7 @@ void SummaryOfSteps::add(std::uint64_t step, const StepReport& report) {
   summary_.steps = step;
   summary_.last_loss = report.loss;
   summary_.counters += report.counters;
+  summary_.data_wait += report.data_wait;
   if (!report.stalled) return;
   summary_.stalled += *report.stalled;
   ++summary_.timed_steps;

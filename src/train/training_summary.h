@@ -25,6 +25,8 @@ struct TrainingSummary {
   /// are.
   um::Nanoseconds stalled{0};
   std::uint64_t timed_steps = 0;
+  um::Nanoseconds data_wait{0};          ///< for batches to be loaded, the sum over the steps
+  std::size_t broken_files = 0;          ///< of the data set, passed over
   std::optional<Evaluation> evaluation;  ///< the last one
 
   um::Nanoseconds median_step{0};     ///< without the first, which warms up, where there are others

@@ -22,6 +22,7 @@
 #include "src/plan/budget.h"
 #include "src/report/report_input.h"
 #include "src/train/checkpoint_manifest.h"
+#include "tests/fuzz/image_target.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/weights_target.h"
 #include "tests/prefetch/small_machine.h"
@@ -275,6 +276,7 @@ std::vector<Target> all_targets() {
           {"cifar10",
            {std::string(kCifarRecord, '\1') + std::string(kCifarRecord, '\2')},
            read_cifar10},
+          image_target(),
           {"tokens",
            {as_text(test::token_file({1, 2, 3, 4, 5, 6, 7, 8, 9})),
             as_text(test::raw_tokens({1, 2, 3, 4, 5, 6, 7, 8, 9}))},

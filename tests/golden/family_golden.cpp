@@ -8,8 +8,8 @@
 namespace spillway::test {
 namespace {
 
-nlohmann::json read_file() {
-  std::ifstream text{std::string{SPILLWAY_GOLDEN_FILES} + "/families.json"};
+nlohmann::json read_file(const std::string& name) {
+  std::ifstream text{std::string{SPILLWAY_GOLDEN_FILES} + "/" + name};
   return nlohmann::json::parse(text);
 }
 
@@ -25,7 +25,7 @@ std::vector<float> draw_images(const nets::Network& network, const std::string& 
 }  // namespace
 
 FamilyGolden FamilyGolden::read(const std::string& name) {
-  const nlohmann::json file = read_file();
+  const nlohmann::json file = read_file("families.json");
   const nlohmann::json& network = file.at("networks").at(name);
   FamilyGolden golden{
       .name = name,
@@ -43,9 +43,19 @@ FamilyGolden FamilyGolden::read(const std::string& name) {
   return golden;
 }
 
+FamilyGolden FamilyGolden::read_bf16(const std::string& name) {
+  FamilyGolden golden = read(name);
+  const nlohmann::json network = read_file("families_bf16.json").at("networks").at(name);
+  golden.losses = network.at("losses").get<std::vector<double>>();
+  golden.gradient_norms = network.at("gradient_norms").get<std::map<std::string, double>>();
+  golden.loss_rounding = network.at("loss_rounding");
+  golden.norm_rounding = network.at("norm_rounding");
+  return golden;
+}
+
 std::vector<std::string> FamilyGolden::names() {
   std::vector<std::string> names;
-  const nlohmann::json file = read_file();
+  const nlohmann::json file = read_file("families.json");
   for (const auto& [name, network] : file.at("networks").items()) names.push_back(name);
   return names;
 }

@@ -12,7 +12,7 @@ spillway_test(golden_tests
 if(SPILLWAY_HAS_CUDA)
   spillway_test(cuda_golden_tests GPU
   SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/golden_file.cpp
-          golden/golden_training.cpp src/cuda/golden_test.cpp
+          golden/golden_training.cpp src/cuda/attention_training_test.cpp src/cuda/golden_test.cpp
           src/network_in_memory.cpp src/state_numbers.cpp
   LINK spillway::cuda_backend spillway::files spillway::host spillway::nets_text
        spillway::prefetch_planners spillway::train spillway::um_cuda_managed spillway::um_host
@@ -49,7 +49,8 @@ add_executable(write_family_network
 target_link_libraries(write_family_network PRIVATE family_networks spillway_flags)
 spillway_test(golden_family_tests
   SOURCES golden/drawn_numbers.cpp golden/drawn_state.cpp golden/family_golden.cpp
-          src/golden_family_test.cpp src/network_in_memory.cpp src/state_numbers.cpp
+          golden/family_training.cpp src/golden_bf16_test.cpp src/golden_family_test.cpp
+          src/network_in_memory.cpp src/state_numbers.cpp
   LINK spillway::files spillway::host spillway::prefetch_planners spillway::train
        spillway::um_host family_networks golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)

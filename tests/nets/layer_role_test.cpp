@@ -70,6 +70,25 @@ TEST(LayerRole, OfAnEmbeddingIsToKnowAllTokens) {
       refused_text);
 }
 
+// A crop takes the size of its second input, and reads none of its numbers.
+TEST(LayerRole, OfWhatACropTakesTheSizeOfIsToBeReadOrWithoutWeights) {
+  const std::string rest =
+      "cut crop wide small\nfc linear features=classes\nloss softmax-cross-entropy";
+  test::expect_refusals(
+      {{"small convolution channels=4 kernel=3\nwide convolution image channels=5\n" + rest,
+        ":7: layer cut (centred crop) takes the size of small", "no layer reads"},
+       {"wide convolution image channels=5\nsmall pool\n" + rest,
+        ":7: layer cut (centred crop) takes the size of small", "no layer reads"}},
+      test::refused_layers);
+  EXPECT_EQ(test::refused_layers("small pool\nwide convolution image channels=5\n" + rest),
+            "accepted");
+  EXPECT_EQ(
+      test::refused_layers("small convolution channels=4 kernel=3\nwide convolution image "
+                           "channels=5\ncut crop wide small\nboth concat cut small\nfc linear "
+                           "features=classes\nloss softmax-cross-entropy"),
+      "accepted");
+}
+
 TEST(LayerRole, OfALossIsToHaveTheNetworksVocabulary) {
   test::expect_refusals(
       {{kEmbedding + "loss vocabulary-loss vocabulary=6",

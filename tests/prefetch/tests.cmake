@@ -88,7 +88,8 @@ spillway_test(prefetch_chain_tests
   RANDOM_CASES 1000)
 
 spillway_test(prefetch_file_tests
-  SOURCES prefetch/files/bad_files_test.cpp prefetch/simulate/chrome_trace_test.cpp
+  SOURCES prefetch/files/bad_files_test.cpp prefetch/files/bad_trace_test.cpp
+          prefetch/simulate/chrome_trace_test.cpp
           prefetch/files/json_test.cpp prefetch/files/machine_test.cpp prefetch/need_test.cpp
           prefetch/simulate/paging_model_test.cpp prefetch/files/plan_file_test.cpp
           prefetch/moves/recomputation_test.cpp

@@ -11,6 +11,7 @@
 #include "tests/golden/golden_file.h"
 #include "tests/golden/golden_training.h"
 #include "tests/src/network_in_memory.h"
+#include "tests/src/printed_memory_mode.h"
 
 namespace spillway {
 namespace {
@@ -43,7 +44,7 @@ MakeNetwork on_this_machine(MemoryMode memory, ConvolutionAlgorithm convolution)
   };
 }
 
-class Golden : public testing::TestWithParam<std::tuple<const char*, MemoryMode>> {
+class Golden : public testing::TestWithParam<std::tuple<std::string, MemoryMode>> {
  protected:
   const GoldenFile golden_ = GoldenFile::read(std::get<0>(GetParam()));
   const MakeNetwork make_ = on_this_machine(std::get<1>(GetParam()), ConvolutionAlgorithm::kDirect);
@@ -63,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, Golden,
                                           testing::Values(MemoryMode::kResident,
                                                           MemoryMode::kManaged, MemoryMode::kCopy)),
                          [](const auto& given) {
-                           return std::string{std::get<0>(given.param)} + "_" +
+                           return std::get<0>(given.param) + "_" +
                                   std::string{to_string(std::get<1>(given.param))};
                          });
 

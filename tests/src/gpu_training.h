@@ -135,7 +135,7 @@ inline Trained train(Opened opened, MemoryMode mode, const Training& training = 
   Session session{context, workload, plans, mode, {.gpu = {.graph = training.graph}}};
   session.state().initialise(1);
   const SyntheticDataset data{kImage, kClasses, 3 * kBatch, 1, Split::kTrain};
-  BatchLoader loader{data, kBatch, 1, 0, BatchLoader::kUsualDepth, session.batch_memory()};
+  BatchLoader loader{data, kBatch, 1, 0, {.memory = &session.batch_memory()}};
   std::optional<um::LateGpu> late;
   if (opened.gpu != nullptr) late.emplace(*opened.gpu, 1);
   Trained trained{.memory = session.memory_description(),

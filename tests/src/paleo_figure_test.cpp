@@ -12,6 +12,16 @@
 #include "src/plan/plans.h"
 #include "src/step/machine_size_model.h"
 
+namespace spillway::prefetch {
+
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+void PrintTo(PaleoStrategy strategy, std::ostream* out) {
+  *out << (strategy == PaleoStrategy::kVdnnLike ? "VdnnLike" : "CapacityBased");
+}
+
+}  // namespace spillway::prefetch
+
 namespace spillway {
 namespace {
 

@@ -4,7 +4,18 @@ spillway_test(data_tests
           src/data/idx_test.cpp src/data/open_dataset_test.cpp src/data/resize_test.cpp
           src/data/synthetic_test.cpp
           src/files/safetensors_test.cpp src/files/sha256_test.cpp
-  LINK spillway::data spillway::files
+          src/numbers/narrow_floats_test.cpp
+  LINK spillway::data spillway::files spillway::numbers ZLIB::ZLIB
+  TSAN)
+
+# Images' files, and folders of them.
+spillway_test(image_tests
+  SOURCES src/data/broken_images_test.cpp src/data/image_folder_test.cpp
+          src/data/images/augmentation_test.cpp src/data/images/crop_test.cpp
+          src/data/images/decode_golden_test.cpp
+  LINK spillway::data golden_files nlohmann_json::nlohmann_json ZLIB::ZLIB
+  SEPARATE src/data/broken_images_test.cpp
+           src/data/images/augmentation_test.cpp
   TSAN)
 
 # Data sets of texts.
@@ -62,7 +73,7 @@ spillway_test(host_tests
   SOURCES ${operation_tests} src/host/host_backend_test.cpp
           src/host/layout/parameter_layout_test.cpp src/host/slope_test.cpp
           src/host/layout/thread_floats_test.cpp src/host/vocabulary_chunks_test.cpp
-          src/host/layout/threads_test.cpp src/ops/precision_test.cpp src/ops/philox_test.cpp
+          src/host/layout/threads_test.cpp src/ops/philox_test.cpp
   LINK spillway::host spillway::host_kernels OpenMP::OpenMP_CXX)
 # The same kernels as on a machine without AVX-512: another layout, other implementations in oneDNN.
 add_test(NAME host_tests_with_avx2 COMMAND host_tests)
@@ -79,6 +90,7 @@ spillway_test(cli_tests
           src/cli/bad_path_test.cpp src/cli/bad_plan_test.cpp src/cli/bench/bench_failure_test.cpp
           src/cli/bench/bench_test.cpp src/cli/bench/bench_training_test.cpp
           src/cli/bit_identity_test.cpp src/cli/copy_places_test.cpp src/cli/devices_test.cpp
+          src/cli/image_training_test.cpp
           src/cli/terminal/interrupt_test.cpp src/cli/json_test.cpp src/cli/nets_test.cpp
           src/cli/network_file_test.cpp src/cli/plan_sub_batch_test.cpp
           src/cli/plan_table_test.cpp src/cli/plan_trace_test.cpp src/cli/program.cpp
@@ -86,7 +98,7 @@ spillway_test(cli_tests
           src/cli/sweep_test.cpp src/cli/train_sub_batch_test.cpp src/cli/usage_test.cpp
           src/cli/evaluate_test.cpp src/cli/far_damage_test.cpp src/cli/limits_test.cpp src/cli/recipe_test.cpp src/cli/standard_streams_test.cpp
           src/cli/sample_test.cpp src/cli/text_training_test.cpp src/cli/weights_test.cpp
-  LINK spillway::data spillway::nets spillway::um_core nlohmann_json::nlohmann_json
+  LINK spillway::data spillway::nets spillway::um_core golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(cli_tests spillway)
 target_compile_definitions(cli_tests PRIVATE
@@ -96,8 +108,9 @@ target_compile_definitions(cli_tests PRIVATE
 
 spillway_test(training_tests
   SOURCES src/plan/budget_test.cpp src/train/checkpoint_choice_test.cpp
+          src/train/checkpoint_fallback_test.cpp src/step/built_in_step_test.cpp
           src/train/checkpoint_folder_test.cpp src/train/far_state_training_test.cpp
-          src/step/fusion_test.cpp
+          src/step/attention_choice_test.cpp src/step/fusion_test.cpp
           src/step/gradients_test.cpp src/train/initial_values_test.cpp
           src/train/learning_rate_test.cpp src/profile/min_slab_test.cpp src/modnn_golden_test.cpp
           src/paleo_figure_test.cpp src/plan/placed_plan_test.cpp src/plan/plans_test.cpp

@@ -9,6 +9,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,10 @@ struct DeviceMaker {
   /// Skips or fails the test where there is no such device.
   std::function<void()> require = [] {};
 };
+
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+inline void PrintTo(const DeviceMaker& maker, std::ostream* out) { *out << maker.kind; }
 
 inline std::string device_kind(const ::testing::TestParamInfo<DeviceMaker>& info) {
   return info.param.kind;

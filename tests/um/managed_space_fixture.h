@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <optional>
+#include <ostream>
 #include <string>
 
 #include "tests/um/host/managed_test_space.h"
@@ -17,9 +18,14 @@ struct PagingWay {
   Bytes page;
 };
 
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+inline void PrintTo(const PagingWay& way, std::ostream* out) {
+  *out << (way.paging == Paging::kUffdMove ? "UffdMove" : "MemfdSegv") << way.page / 1_KiB << "KiB";
+}
+
 inline std::string name_of(const testing::TestParamInfo<PagingWay>& info) {
-  return (info.param.paging == Paging::kUffdMove ? "UffdMove" : "MemfdSegv") +
-         std::to_string(info.param.page / 1_KiB) + "KiB";
+  return testing::PrintToString(info.param);
 }
 
 /// A managed space paged in one way. managed_space_contract.h, managed_hints_contract.h,

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -24,6 +25,10 @@ struct StreamMaker {
   /// Skips or fails the test where there can be none.
   std::function<void()> require = [] {};
 };
+
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+inline void PrintTo(const StreamMaker& maker, std::ostream* out) { *out << maker.kind; }
 
 inline std::string kind_of(const ::testing::TestParamInfo<StreamMaker>& info) {
   return info.param.kind;

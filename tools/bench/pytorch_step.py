@@ -2,8 +2,8 @@
 pytorch_out_of_core_step.py takes its steps from here.
 
 The networks are those of nets/vgg.cpp and nets/resnet.cpp (ResNet v1.5: the stride is in the 3x3
-convolution). A step is forward, backward and an update by SGD with momentum and weight decay, in
-fp32, on a batch that lies ready.
+convolution), and transformers as their libraries have them, without dropout. A step is forward,
+backward and an update by SGD with momentum or AdamW, with weight decay, on a batch that lies ready.
 """
 
 import argparse
@@ -82,6 +82,49 @@ def resnet50(classes):
 NETWORKS = {"vgg16": vgg16, "resnet18": resnet18, "resnet50": resnet50}
 
 
+class LanguageModel(nn.Module):
+    """transformers' GPT-2, by its loss: each token is to tell the next one."""
+
+    def __init__(self):
+        super().__init__()
+        import transformers  # pylint: disable=import-outside-toplevel
+        transformers.logging.set_verbosity_error()
+        self.model = transformers.GPT2LMHeadModel(transformers.GPT2Config(
+            embd_pdrop=0.0, attn_pdrop=0.0, resid_pdrop=0.0, use_cache=False))
+
+    def forward(self, tokens):
+        return self.model(input_ids=tokens, labels=tokens).loss
+
+
+def vit_b16(classes):
+    import torchvision  # pylint: disable=import-outside-toplevel
+    return torchvision.models.vit_b_16(num_classes=classes)
+
+
+TRANSFORMERS = ("gpt2", "vit-b16")
+
+
+def network_and_loss(options, image_size, place):
+    """What is trained, and a function that gives its loss when it is called with it."""
+    if options.net == "gpt2":
+        tokens = torch.randint(50257, (options.batch, options.sequence_length))
+        tokens = tokens.to(place["device"])
+        return LanguageModel(), lambda model: model(tokens)
+    make = vit_b16 if options.net == "vit-b16" else NETWORKS[options.net]
+    network = make(options.classes)
+    images = torch.randn(options.batch, 3, image_size, image_size).to(**place)
+    labels = torch.randint(options.classes, (options.batch,)).to(place["device"])
+    criterion = nn.CrossEntropyLoss()
+    return network, lambda model: criterion(model(images), labels)
+
+
+def optimizer_of(options, parameters):
+    if options.optimizer == "adamw":
+        return torch.optim.AdamW(parameters, lr=options.lr, weight_decay=options.weight_decay)
+    return torch.optim.SGD(parameters, lr=options.lr, momentum=0.9,
+                           weight_decay=options.weight_decay)
+
+
 def loaded_blas():
     with open("/proc/self/maps", encoding="utf-8") as maps:
         return sorted({line.split()[-1] for line in maps if "blas" in line.split()[-1]})
@@ -99,18 +142,15 @@ def train(options, *, image_size=224, device="cpu", channels_last=False,
     torch.set_num_threads(options.threads)
     place = {"device": device,
              "memory_format": torch.channels_last if channels_last else torch.contiguous_format}
-    network = wrap(NETWORKS[options.net](options.classes)).to(**place).train()
-    images = torch.randn(options.batch, 3, image_size, image_size).to(**place)
-    labels = torch.randint(options.classes, (options.batch,)).to(device)
-    criterion = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(network.parameters(), lr=options.lr, momentum=0.9,
-                                weight_decay=options.weight_decay)
+    network, loss_of = network_and_loss(options, image_size, place)
+    network = wrap(network).to(**place).train()
+    optimizer = optimizer_of(options, network.parameters())
     seconds, losses = [], []
     for _ in range(options.steps):
         begin = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
         with hooks(), precision():
-            loss = criterion(network(images), labels)
+            loss = loss_of(network)
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
@@ -123,7 +163,9 @@ def train(options, *, image_size=224, device="cpu", channels_last=False,
 
 def add_step_flags(parser):
     """Those that train() reads, and --channels-last."""
-    parser.add_argument("--net", choices=sorted(NETWORKS), required=True)
+    parser.add_argument("--net", choices=sorted([*NETWORKS, *TRANSFORMERS]), required=True)
+    parser.add_argument("--optimizer", choices=["sgd", "adamw"], default="sgd")
+    parser.add_argument("--sequence-length", type=int, default=256)
     for name in ("--batch", "--classes", "--threads", "--steps"):
         parser.add_argument(name, type=int, required=True)
     for name in ("--lr", "--weight-decay"):
@@ -134,10 +176,14 @@ def add_step_flags(parser):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     add_step_flags(parser)
+    parser.add_argument("--bf16", action="store_true", help="autocast")
+    parser.add_argument("--compile", action="store_true", help="by torch.compile")
     options = parser.parse_args()
+    steps = train(options, channels_last=options.channels_last,
+                  wrap=torch.compile if options.compile else lambda network: network,
+                  precision=lambda: torch.autocast("cpu", torch.bfloat16, enabled=options.bf16))
     print(json.dumps({"pytorch": torch.__version__, "python": torch.__file__,
-                      "blas": loaded_blas(),
-                      **train(options, channels_last=options.channels_last)}))
+                      "blas": loaded_blas(), **steps}))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ DEFAULTS = {
     "crop": {"centred": True, "offset": (0, 0)},
     "softmax-cross-entropy": {"weight": 1.0},
     "gelu": {"tanh": False},
-    "position-embedding": {"segments": 0},
+    "position-embedding": {"positions": 0, "segments": 0},
     "layer-norm": {"epsilon": 1e-5},
     "rms-norm": {"epsilon": 1e-5},
     "rotary": {"kv-heads": 0, "base": 10000.0},

@@ -28,7 +28,8 @@ def trained_shapes(layer, x):
     tables = {
         "rms-norm": lambda: [(x[1],)],
         "embedding": lambda: [(f["vocabulary"], f["features"])],
-        "position-embedding": lambda: [(rows, x[1]) for rows in (f["positions"], f["segments"]) if rows],
+        "position-embedding": lambda: [(rows, x[1]) for rows in (f["positions"] or x[2], f["segments"])
+                                       if rows],
         "image-tokens": lambda: [(x[1],)] if f["class-token"] else [],
         "vocabulary-loss": lambda: ([(f["vocabulary"], x[1])] if len(layer.inputs) == 1 else [])
                                    + ([(f["vocabulary"],)] if f["bias"] else []),

@@ -112,7 +112,7 @@ class Training:
             loss.backward()
             if step == 0 and after_first_gradients:
                 after_first_gradients()
-            losses.append(float(loss))
+            losses.append(float(loss.detach()))
             optimizer.step()
         return losses
 

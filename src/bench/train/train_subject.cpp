@@ -50,7 +50,7 @@ const prefetch::Profile& TrainSubject::profile(MemoryMode memory) const {
 
 void TrainSubject::draw(std::uint64_t seed) {
   const DatasetPair data = open_dataset("synthetic", dataset_options(network_, batch_, seed));
-  BatchLoader loader{*data.train, batch_, seed, 0, 1};
+  BatchLoader loader{*data.train, batch_, seed, 0, {.prefetch_depth = 1}};
   images_ = loader.next();
 }
 

@@ -1,7 +1,9 @@
 #include "src/cli/flags/workload_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
+#include <variant>
 
 #include "nets/families/network_catalogue.h"
 #include "nets/text/network_file.h"
@@ -20,6 +22,10 @@ const std::map<std::string, ConvolutionAlgorithm> kAlgorithms{
     {"auto", ConvolutionAlgorithm::kAuto},
     {"direct", ConvolutionAlgorithm::kDirect},
     {"winograd", ConvolutionAlgorithm::kWinograd}};
+
+const std::map<std::string, AttentionAlgorithm> kAttentions{{"auto", AttentionAlgorithm::kAuto},
+                                                            {"own", AttentionAlgorithm::kOwn},
+                                                            {"cudnn", AttentionAlgorithm::kCudnn}};
 
 }  // namespace
 
@@ -52,6 +58,13 @@ void WorkloadFlags::add_to(CLI::App& app) {
          "where Winograd does not apply). On a GPU, direct is the engine with the smallest "
          "workspace, and winograd does not exist")
       ->check(CLI::IsMember{kAlgorithms})
+      ->capture_default_str()
+      ->group(kWorkload);
+  app.add_option("--attention", attention,
+                 "Attention kernels that plans may choose on a GPU: auto (all, unless "
+                 "--conv-algorithm is given), own, or cudnn (bf16 without dropout alone; the same "
+                 "kernel whatever the budget)")
+      ->check(CLI::IsMember{kAttentions})
       ->capture_default_str()
       ->group(kWorkload);
   optimizer.add_choice_to(app);
@@ -87,12 +100,20 @@ nets::Network WorkloadFlags::network() const {
   changes.auxiliary_heads = auxiliary_heads;
   changes.dropout = dropout;
   if (!is_file && !reads_text(entry) && !changes.classes) changes.classes = kClasses;
-  return nets::build_network(entry, changes);
+  nets::Network built = nets::build_network(entry, changes);
+  const bool attends = std::ranges::any_of(built.nodes, [](const nets::Node& node) {
+    return std::holds_alternative<nets::Attention>(node.layer);
+  });
+  if (!attends && kAttentions.at(attention) != AttentionAlgorithm::kAuto) {
+    throw um::Error{net + " has no attention; leave out --attention"};
+  }
+  return built;
 }
 
 StepOptions WorkloadFlags::step() const {
   return {.batch = batch,
           .convolution = kAlgorithms.at(convolution_algorithm),
+          .attention = kAttentions.at(attention),
           .optimizer = optimizer.options(),
           .label_smoothing = label_smoothing,
           .average_decay = average_decay,

@@ -29,6 +29,7 @@ struct WorkloadFlags {
   bool auxiliary_heads = false;
   std::optional<float> dropout;  ///< default: the network's
   std::string convolution_algorithm = "auto";
+  std::string attention = "auto";
   OptimizerFlags optimizer;
   double average_decay = 0;         ///< 0: there is no average
   std::vector<std::string> frozen;  ///< patterns of layers' names

@@ -93,9 +93,10 @@ void SubjectFlags::add_to(CLI::App& app) {
   app.add_flag("--offload-weights", offload_weights,
                "Let plans offload the weights of a trace that does not say whether they may")
       ->needs(trace_in);
-  for (const char* name : {"--net", "--batch", "--image-size", "--classes", "--sequence-length",
-                           "--vocabulary", "--conv-algorithm", "--dropout", "--optimizer",
-                           "--clip-norm", "--threads", "--device", "--precision", "--profile"}) {
+  for (const char* name :
+       {"--net", "--batch", "--image-size", "--classes", "--sequence-length", "--vocabulary",
+        "--attention", "--conv-algorithm", "--dropout", "--optimizer", "--clip-norm", "--threads",
+        "--device", "--precision", "--profile"}) {
     trace_in->excludes(name);
   }
 }

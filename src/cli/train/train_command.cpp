@@ -169,6 +169,7 @@ class Training {
                 {"image", nets::to_string(network().input())},
                 {"classes", network().classes()},
                 {"data", trainer_.data().train->name()},
+                {"broken_files", summary.broken_files},
                 {"seed", options.training.seed},
                 {"learning_rate", shortest_decimal(options.training.learning_rate.rate)},
                 {"schedule", spillway::to_json(options.training.learning_rate)},

@@ -27,6 +27,7 @@ std::string check_data_set(const std::string& text) {
 void TrainingFlags::add_to(CLI::App& command) {
   workload.add_to(command);
   add_training_to(command);
+  images.add_to(command);
   workload.optimizer.add_rates_to(command);
   add_evaluation_to(command);
   add_checkpoint_to(command);
@@ -181,14 +182,18 @@ void TrainingFlags::complete(const CLI::App& command) {
   if (checkpoint.resume) restore_settings(command);
   workload.optimizer.expect_fitting(command);
   learning_rate.expect_fitting(command);
+  images.complete(command, data);
+  choose_classes(command);
   train.learning_rate = learning_rate.options;
   train.has_confusion = !confusion.empty();
+  train.loader_threads = images.loader_threads();
 }
 
 TrainerOptions TrainingFlags::trainer() const {
   return {.network = workload.network(),
           .data = data,
           .tokenizer = tokenizer,
+          .images = images.options,
           .train_samples = train_samples,
           .patience = patience,
           .step = workload.step(),
@@ -212,9 +217,17 @@ PlanningOptions TrainingFlags::planning() const {
           .profile_file = profile_file};
 }
 
+// As many as there are folders, for a network that does not say.
+void TrainingFlags::choose_classes(const CLI::App& command) {
+  if (command.count("--classes") > 0 || nets::is_network_file(workload.net)) return;
+  if (reads_text(nets::open_network(workload.net))) return;
+  if (const auto classes = classes_of(data)) workload.sizes.classes = *classes;
+}
+
 void TrainingFlags::restore_settings(const CLI::App& command) {
   const KeptSettings kept = read_settings(checkpoint.folder);
   learning_rate.restore(command, kept.learning_rate);
+  if (kept.images) images.restore(command, *kept.images);
   workload.optimizer.restore(command, kept.optimizer);
   if (command.count("--threads") == 0) device.threads = static_cast<int>(kept.threads);
   if (command.count("--precision") == 0) device.precision = to_string(kept.precision);

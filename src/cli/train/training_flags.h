@@ -12,6 +12,7 @@
 #include "src/cli/flags/plan_flags.h"
 #include "src/cli/flags/sub_batch_flag.h"
 #include "src/cli/flags/workload_flags.h"
+#include "src/cli/train/image_flags.h"
 #include "src/train/checkpoint.h"
 #include "src/train/trainer.h"
 
@@ -31,6 +32,7 @@ struct TrainingFlags {
   std::string plan_file;     ///< empty: a planner makes the plan
   std::string profile_file;  ///< empty: times are measured
   std::string data = "synthetic";
+  ImageFlags images;
   std::string tokenizer;  ///< empty: bytes are the tokens of a text
   std::string weights;    ///< file of the first parameters; empty: they are drawn
   bool has_new_head = false;
@@ -57,6 +59,7 @@ struct TrainingFlags {
 
  private:
   [[nodiscard]] PlanningOptions planning() const;
+  void choose_classes(const CLI::App& command);
   void restore_settings(const CLI::App& command);
   void restore_sub_batch(std::optional<std::size_t> kept, bool is_given);
   void restore_dropout(std::optional<float> kept);

@@ -61,6 +61,7 @@ void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepRep
             {"correct", report.correct},
             {"learning_rate", shortest_decimal(report.learning_rate)},
             {"seconds", um::seconds(report.duration)},
+            {"data_wait_seconds", um::seconds(report.data_wait)},
             {"near_peak_bytes", report.near_peak.count()}};
   if (report.stalled) line["stalled_seconds"] = um::seconds(*report.stalled);
   line.update(to_json(report.counters));
@@ -120,6 +121,7 @@ void TrainingReport::finish(json line, const TrainingSummary& summary) {
   line.update(to_json(summary.counters));
   line["stalled_seconds"] = um::seconds(summary.stalled);
   line["timed_steps"] = summary.timed_steps;
+  line["data_wait_seconds"] = um::seconds(summary.data_wait);
   line["steps_run"] = summary.steps_run;
   line["median_step_seconds"] = um::seconds(summary.median_step);
   const double rate = samples_per_second(summary.median_step);
@@ -173,6 +175,12 @@ void TrainingReport::print(const TrainingSummary& summary) const {
   if (counters.refused_hints > 0) {
     tell("{} not prefetched for want of near memory\n",
          um::count_of(counters.refused_hints, "page"));
+  }
+  if (summary.data_wait > um::Nanoseconds{std::chrono::seconds{1}}) {
+    tell("waiting {:.2f} s for data\n", um::seconds(summary.data_wait));
+  }
+  if (summary.broken_files > 0) {
+    tell("skipped {}\n", um::count_of(summary.broken_files, "broken image file"));
   }
   tell("weights {}\n", summary.weights_sha256);
   if (summary.steps_run < 2) return;

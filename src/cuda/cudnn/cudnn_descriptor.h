@@ -63,6 +63,9 @@ template <>
 inline constexpr cudnnBackendAttributeType_t kAttributeType<cudnnPointwiseMode_t> =
     CUDNN_TYPE_POINTWISE_MODE;
 template <>
+inline constexpr cudnnBackendAttributeType_t kAttributeType<cudnnReduceTensorOp_t> =
+    CUDNN_TYPE_REDUCTION_OPERATOR_TYPE;
+template <>
 inline constexpr cudnnBackendAttributeType_t kAttributeType<cudnnNanPropagation_t> =
     CUDNN_TYPE_NAN_PROPOGATION;
 template <>

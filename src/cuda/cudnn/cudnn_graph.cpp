@@ -93,9 +93,11 @@ void CudnnGraph::add(const GraphTensor& tensor) {
   descriptor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, tensor.id);
   descriptor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, tensor.type);
   descriptor.set_all<std::int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS, tensor.dims);
-  descriptor.set_all<std::int64_t>(CUDNN_ATTR_TENSOR_STRIDES, nhwc_strides(tensor.dims));
+  descriptor.set_all<std::int64_t>(CUDNN_ATTR_TENSOR_STRIDES,
+                                   tensor.strides.value_or(nhwc_strides(tensor.dims)));
   descriptor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
   descriptor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, tensor.is_virtual);
+  if (tensor.is_by_value) descriptor.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
   descriptor.finalize();
   tensors_.emplace(tensor.id, std::move(descriptor));
 }
@@ -117,14 +119,52 @@ void CudnnGraph::add(const ConvolutionNode& node) {
 void CudnnGraph::add(const PointwiseNode& node) {
   CudnnDescriptor& settings = settings_.emplace_back(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   settings.set(CUDNN_ATTR_POINTWISE_MODE, node.mode);
-  settings.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+  settings.set(CUDNN_ATTR_POINTWISE_MATH_PREC, node.computed_in);
   settings.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
+  if (node.axis) settings.set(CUDNN_ATTR_POINTWISE_AXIS, *node.axis);
   settings.finalize();
   CudnnDescriptor operation{CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR};
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, settings);
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, tensors_.at(node.x));
   if (node.b) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, tensors_.at(*node.b));
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, tensors_.at(node.y));
+  if (node.selector) {
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, tensors_.at(*node.selector));
+  }
+  operation.finalize();
+  operations_.push_back(std::move(operation));
+}
+
+void CudnnGraph::add(const MatmulNode& node) {
+  CudnnDescriptor& settings = settings_.emplace_back(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
+  settings.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT);
+  settings.finalize();
+  CudnnDescriptor operation{CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR};
+  operation.set(CUDNN_ATTR_OPERATION_MATMUL_ADESC, tensors_.at(node.a));
+  operation.set(CUDNN_ATTR_OPERATION_MATMUL_BDESC, tensors_.at(node.b));
+  operation.set(CUDNN_ATTR_OPERATION_MATMUL_CDESC, tensors_.at(node.c));
+  operation.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, settings);
+  operation.finalize();
+  operations_.push_back(std::move(operation));
+}
+
+void CudnnGraph::add(const ReductionNode& node) {
+  CudnnDescriptor& settings = settings_.emplace_back(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+  settings.set(CUDNN_ATTR_REDUCTION_OPERATOR, node.mode);
+  settings.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+  settings.finalize();
+  CudnnDescriptor operation{CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR};
+  operation.set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, tensors_.at(node.x));
+  operation.set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, tensors_.at(node.y));
+  operation.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, settings);
+  operation.finalize();
+  operations_.push_back(std::move(operation));
+}
+
+void CudnnGraph::add(const ReshapeNode& node) {
+  CudnnDescriptor operation{CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR};
+  operation.set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, tensors_.at(node.x));
+  operation.set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, tensors_.at(node.y));
   operation.finalize();
   operations_.push_back(std::move(operation));
 }

@@ -38,12 +38,15 @@ class CudnnTarget {
   std::optional<CudnnDescriptor> properties_;
 };
 
-/// A tensor of a graph, in NHWC order. `id` names it within the graph.
+/// A tensor of a graph. `id` names it within the graph.
 struct GraphTensor {
   std::int64_t id;
   cudnnDataType_t type;
   std::array<std::int64_t, 4> dims;  ///< (N, C, H, W), padding included
   bool is_virtual = false;           ///< only ever within a kernel, never in memory
+  /// Elements between neighbours in each dimension; NHWC's unless they are given.
+  std::optional<std::array<std::int64_t, 4>> strides = {};
+  bool is_by_value = false;  ///< a number, which an execution reads from host memory
 };
 
 enum class ConvolutionPass { kForward, kBackwardData, kBackwardWeights };
@@ -60,16 +63,41 @@ struct ConvolutionNode {
   std::array<std::int64_t, 2> dilation;
 };
 
-/// y = mode(x), or of x and `b`, which is repeated along dimensions of size one. In float. A NaN
-/// stays one in a ReLU, too.
+/// y = mode(x), or of x and `b`, which is repeated along dimensions of size one. In float unless
+/// `computed_in` says otherwise. A NaN stays one in a ReLU, too.
 struct PointwiseNode {
   cudnnPointwiseMode_t mode;
   std::int64_t x;
   std::optional<std::int64_t> b;
   std::int64_t y;
+  std::optional<std::int64_t> selector = {};  ///< true: x, false: b
+  std::optional<std::int64_t> axis = {};      ///< whose indices y is made of
+  cudnnDataType_t computed_in = CUDNN_DATA_FLOAT;
 };
 
-using GraphNode = std::variant<ConvolutionNode, PointwiseNode>;
+/// c = a b, of the last two dimensions, with float sums. A `b` with fewer heads (the second
+/// dimension) than `a` serves several of them each.
+struct MatmulNode {
+  std::int64_t a;
+  std::int64_t b;
+  std::int64_t c;
+};
+
+/// y = x reduced along the dimensions in which y has size one, or fewer heads. In float.
+struct ReductionNode {
+  cudnnReduceTensorOp_t mode;
+  std::int64_t x;
+  std::int64_t y;
+};
+
+/// y is x with y's dimensions and strides, without a copy: transposed, for example.
+struct ReshapeNode {
+  std::int64_t x;
+  std::int64_t y;
+};
+
+using GraphNode =
+    std::variant<ConvolutionNode, PointwiseNode, MatmulNode, ReductionNode, ReshapeNode>;
 
 /// Operations for which cuDNN is asked for one kernel.
 class CudnnGraph {
@@ -84,9 +112,12 @@ class CudnnGraph {
   void add(const GraphTensor& tensor);
   void add(const ConvolutionNode& node);
   void add(const PointwiseNode& node);
+  void add(const MatmulNode& node);
+  void add(const ReductionNode& node);
+  void add(const ReshapeNode& node);
 
   std::map<std::int64_t, CudnnDescriptor> tensors_;
-  std::vector<CudnnDescriptor> settings_;  // of convolutions and pointwise operations
+  std::vector<CudnnDescriptor> settings_;  // of operations, which refer to them
   std::vector<CudnnDescriptor> operations_;
   CudnnDescriptor graph_{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
 };

@@ -5,6 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include "src/cuda/cudnn/attention.h"
+#include "src/cuda/cudnn/attention_engines.h"
 #include "src/ops/convolution_geometry.h"
 
 namespace spillway::cuda {
@@ -42,6 +44,22 @@ std::string_view name_of(ConvolutionPass pass) {
   return kNames.at(static_cast<std::size_t>(pass));
 }
 
+AttentionGeometry attention_geometry(const Network& network, const nets::Node& node,
+                                     std::size_t batch) {
+  const auto& layer = std::get<nets::Attention>(node.layer);
+  return {.x = {.batch = batch, .image = network[node.inputs.front()].output},
+          .heads = {.heads = layer.heads, .kv_heads = nets::key_heads(layer)},
+          .is_causal = layer.causal};
+}
+
+std::string listed(const std::vector<AlgorithmInfo>& algorithms) {
+  std::string line;
+  for (const AlgorithmInfo& algorithm : algorithms) {
+    line += " " + algorithm.name + ":" + std::to_string(algorithm.workspace.count());
+  }
+  return line;
+}
+
 }  // namespace
 
 std::vector<PlannedConvolution> plan_convolutions(std::string_view properties,
@@ -65,11 +83,43 @@ std::vector<PlannedConvolution> plan_convolutions(std::string_view properties,
 }
 
 std::string to_line(const PlannedConvolution& planned) {
-  std::string line = planned.layer + " " + std::string{name_of(planned.problem.pass)};
-  for (const AlgorithmInfo& algorithm : planned.algorithms) {
-    line += " " + algorithm.name + ":" + std::to_string(algorithm.workspace.count());
+  return planned.layer + " " + std::string{name_of(planned.problem.pass)} +
+         listed(planned.algorithms);
+}
+
+std::vector<PlannedAttention> plan_attention(std::string_view properties, const EngineRules& rules,
+                                             const Network& network, std::size_t batch) {
+  AttentionEngines engines{CudnnTarget::described(properties), rules.max_workspace};
+  const Machine machine{.precision = rules.precision, .attention = &engines};
+  std::vector<PlannedAttention> all;
+  const auto add = [&](const std::string& layer, const auto& op) {
+    const AttentionProblem problem = problem_of(op);
+    const auto is_same = [&](const PlannedAttention& p) { return p.problem == problem; };
+    if (std::any_of(all.begin(), all.end(), is_same)) return;
+    PlannedAttention planned{.layer = layer,
+                             .problem = problem,
+                             .algorithms = algorithms_of(machine, op),
+                             .refusal = {}};
+    if (!may_be_cudnns(rules.precision, op.geometry)) {
+      planned.refusal = "cuDNN's takes bf16, no dropout, and heads of a multiple of 8 numbers";
+    } else {
+      planned.refusal = engines.refusal(problem);
+    }
+    all.push_back(std::move(planned));
+  };
+  for (const nets::Node& node : network.nodes) {
+    if (!std::holds_alternative<nets::Attention>(node.layer)) continue;
+    const AttentionGeometry geometry = attention_geometry(network, node, batch);
+    add(node.name, AttentionForward{.geometry = geometry});
+    add(node.name, AttentionBackward{.geometry = geometry});
   }
-  return line;
+  return all;
+}
+
+std::string to_line(const PlannedAttention& planned) {
+  const bool is_forward = planned.problem.pass == AttentionPass::kForward;
+  return planned.layer + (is_forward ? " forward" : " backward") + listed(planned.algorithms) +
+         (planned.refusal.empty() ? "" : " (" + planned.refusal + ")");
 }
 
 }  // namespace spillway::cuda

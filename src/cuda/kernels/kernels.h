@@ -29,7 +29,14 @@ namespace spillway::cuda {
                                                   const TransposedConvolutionBackwardWeights&,
                                                   std::string_view algorithm);
 
-/// The kernels that have one algorithm, and the workspaces of those that need one.
+/// Requires: `algorithm` is one of algorithms_of(machine, op) (src/cuda/cudnn/attention.h).
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AttentionForward&,
+                                                  std::string_view algorithm);
+[[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const AttentionBackward&,
+                                                  std::string_view algorithm);
+
+/// The kernels that have one algorithm, our own of attention, and the workspaces of those that need
+/// one.
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const LoadBatch&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const BatchNormForward&);
 [[nodiscard]] std::unique_ptr<Kernel> make_kernel(const Machine&, const BatchNormInference&);

@@ -9,6 +9,7 @@
 
 namespace spillway::cuda {
 
+class AttentionEngines;
 class ConvolutionEngines;
 class StepNumbers;
 
@@ -21,6 +22,7 @@ struct Machine {
   bool deterministic = false;             ///< only engines that give the same bits each time
   um::Bytes max_workspace;                ///< algorithms that need more are not offered
   ConvolutionEngines* engines = nullptr;  ///< what cuDNN offers for `precision`
+  AttentionEngines* attention = nullptr;  ///< null: attention is of our kernels alone
   StepNumbers* numbers = nullptr;         ///< what differs from step to step
 };
 

@@ -21,10 +21,10 @@ namespace {
 using namespace testing;
 
 // File, planner, whether weights are offloadable.
-class UpdateTraces : public ::testing::TestWithParam<std::tuple<const char*, const char*, bool>> {
+class UpdateTraces : public ::testing::TestWithParam<std::tuple<std::string, std::string, bool>> {
  protected:
   [[nodiscard]] static Trace trace() {
-    const auto [file, planner, offload_weights] = GetParam();
+    const auto& [file, planner, offload_weights] = GetParam();
     return read_trace(JsonFile{std::string{SPILLWAY_TRACES "/updates/"} + file + ".json"},
                       {.offload_weights = offload_weights});
   }
@@ -87,8 +87,8 @@ TEST(InPlaceTrace, HasBoundsThatCountOnlyWhatABlockIsMadeFrom) {
 }
 
 std::string name_of(const ::testing::TestParamInfo<UpdateTraces::ParamType>& info) {
-  const auto [file, planner, offload_weights] = info.param;
-  return std::string{file} + "_" + planner + (offload_weights ? "_offloads_weights" : "");
+  const auto& [file, planner, offload_weights] = info.param;
+  return file + "_" + planner + (offload_weights ? "_offloads_weights" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -56,6 +56,13 @@ struct Stream {
   um::Access access;
 };
 
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+void PrintTo(const Stream& stream, std::ostream* out) {
+  *out << stream.oversubscription << " times near memory, "
+       << (stream.access == um::Access::kRead ? "read" : "read and written");
+}
+
 class LearnedStream : public ::testing::TestWithParam<Stream> {};
 
 // 64 blocks of 4 MiB, each used once an iteration for 0.5 ms. The link takes 0.36 ms for a block

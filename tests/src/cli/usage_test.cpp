@@ -141,6 +141,7 @@ TEST(BadUsage, ListsWhatAFlagMayBe) {
                       {"--paging x", {"auto", "memfd", "uffd"}},
                       {"--recompute x", {"auto", "off"}},
                       {"--conv-algorithm fft", {"direct", "winograd"}},
+                      {"--attention flash", {"'flash'", "own", "cudnn"}},
                       {"--far disk", {"'disk'", "ram", "file:PATH"}},
                       {"--link-bandwidth fast", {"2GB/s"}},
                       {"--link-latency soon", {"'soon'", "20us"}},
@@ -191,6 +192,7 @@ TEST(BadInput, SaysWhatCannotBe) {
                      {{"--schedule cosine --cosine-steps 3 --warmup-steps 3",
                        {"a warm-up of 3 steps leaves nothing of a cosine of 3", "--warmup-steps"}},
                       {"--image-size 1", {"pool1", "--image-size"}},
+                      {"--attention own", {"lenet has no attention", "--attention"}},
                       {"--device cuda:999", {"CUDA cannot be used: "}},
                       {"--device host --precision tf32", {"the host computes in fp32 and bf16"}},
                       {"--device host --emulate-bf16", {"--precision bf16"}},
@@ -199,6 +201,8 @@ TEST(BadInput, SaysWhatCannotBe) {
                       {"--device host --graph off", {"--device cuda"}},
                       {"--device host --discard on", {"--device cuda"}},
                       {"--device host --discard off", {"--device cuda"}}});
+  expect_refused(kFailure, "train --net gpt:1,2,16,8 --batch 2 --steps 1 --attention cudnn",
+                 {"cuDNN has no attention for this", "NVIDIA GPU", "--attention cudnn"});
 }
 
 TEST(BadInput, SaysThatOpenMpGivesTooFewThreads) {

@@ -24,9 +24,22 @@ add_executable(write_device_properties
 target_link_libraries(write_device_properties PRIVATE spillway::cuda_backend spillway_flags)
 spillway_test(cuda_planning_tests
   SOURCES src/cuda/layout/channel_matrix_test.cpp src/cuda/cudnn/device_less_planning_test.cpp
-          src/cuda/cudnn/engine_choice_test.cpp src/cuda/cudnn/nan_propagation_test.cpp
+          src/cuda/cudnn/attention_without_driver_test.cpp src/cuda/cudnn/engine_choice_test.cpp
+          src/cuda/cudnn/nan_propagation_test.cpp
   LINK spillway::cuda_backend cudnn_listing golden_files
   TIMEOUT 300)
+# What cuDNN compiles at run time, it lists where it finds a driver: this one has no device.
+add_library(no_device_driver SHARED src/cuda/driver/no_device_driver.cpp)
+set_target_properties(no_device_driver PROPERTIES
+  OUTPUT_NAME cuda VERSION 1 SOVERSION 1 UNITY_BUILD OFF
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/no_device_driver)
+spillway_test(cuda_attention_planning_tests
+  SOURCES src/cuda/cudnn/attention_engines_test.cpp src/cuda/cudnn/attention_run_test.cpp
+  LINK spillway::cuda_backend golden_files
+  TIMEOUT 300)
+add_dependencies(cuda_attention_planning_tests no_device_driver)
+target_compile_definitions(cuda_attention_planning_tests PRIVATE
+  SPILLWAY_NO_DEVICE_DRIVER="$<TARGET_FILE:no_device_driver>")
 spillway_test(cuda_layout_tests
   SOURCES src/cuda/layout/layout_test.cpp
           src/cuda/layout/parameter_layout_test.cpp
@@ -34,6 +47,7 @@ spillway_test(cuda_layout_tests
 spillway_test(cuda_kernel_tests GPU
   SOURCES ${operation_tests} src/cuda/kernels/load_batch_test.cpp src/cuda/kernels/updates_test.cpp
           src/cuda/kernels/attention_test.cpp src/cuda/kernels/vocabulary_rows_test.cpp
+          src/cuda/cudnn/attention_algorithms_test.cpp
   LINK spillway::cuda_backend spillway::host spillway::um_cuda_managed
   TIMEOUT 300)
 target_compile_definitions(cuda_kernel_tests PRIVATE SPILLWAY_KERNELS_OF_CUDA)

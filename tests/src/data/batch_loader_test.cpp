@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/refusal.h"
@@ -86,14 +87,24 @@ TEST(BatchLoader, GoesOnFromAnyStepAsIfItHadNotStopped) {
 
 TEST(BatchLoader, GivesTheSameBatchesAtAnyDepth) {
   const CountingDataset dataset{11};
-  BatchLoader shallow{dataset, 2, 7, 0, 1};
-  BatchLoader deep{dataset, 2, 7, 0, 8};
+  BatchLoader shallow{dataset, 2, 7, 0, {.prefetch_depth = 1}};
+  BatchLoader deep{dataset, 2, 7, 0, {.prefetch_depth = 8}};
   EXPECT_EQ(labels_of(shallow, 20), labels_of(deep, 20));
+}
+
+TEST(BatchLoader, GivesTheSameBatchesWithAnyNumberOfThreads) {
+  const CountingDataset dataset{31};
+  BatchLoader one{dataset, 5, 7, 0};
+  const std::vector<Labels> expected = labels_of(one, 200);
+  for (const std::size_t threads : {2U, 8U, 40U}) {
+    BatchLoader loader{dataset, 5, 7, 0, {.threads = threads}};
+    EXPECT_EQ(labels_of(loader, 200), expected) << threads;
+  }
 }
 
 TEST(BatchLoader, LoadsNoFurtherAheadThanItsDepth) {
   const CountingDataset dataset{100};
-  BatchLoader loader{dataset, 2, 7, 0, 3};
+  BatchLoader loader{dataset, 2, 7, 0, {.prefetch_depth = 3}};
   for (std::size_t step = 1; step <= 20; ++step) {
     static_cast<void>(loader.next());
     EXPECT_LE(dataset.reads(), 2 * (step + 3));
@@ -136,7 +147,7 @@ TEST(BatchLoader, HasAllItsBatchesInTheMemoryGivenAndAllocatesNoMoreThanThose) {
   const CountingDataset dataset{11};
   NotingMemory memory;
   {
-    BatchLoader loader{dataset, 2, 7, 0, 3, memory};
+    BatchLoader loader{dataset, 2, 7, 0, {.prefetch_depth = 3, .memory = &memory}};
     for (int step = 0; step < 20; ++step) {
       const Batch& batch = loader.next();
       EXPECT_TRUE(memory.has(batch.images.data()) && memory.has(batch.labels.data())) << step;
@@ -166,10 +177,64 @@ TEST(BatchLoader, HandsOverWhatReadingThrewAfterTheBatchesBeforeIt) {
   }
 }
 
-TEST(BatchLoader, EndsItsThreadWithBatchesLeftOver) {
+// Whichever of several images fails first, what is told is of the first one of the batch.
+TEST(BatchLoader, HandsOverTheFirstOfSeveralFailures) {
+  class BrokenFromFive final : public Dataset {
+   public:
+    [[nodiscard]] std::string name() const override { return "broken"; }
+    [[nodiscard]] nets::Shape image() const override { return {1, 1, 1}; }
+    [[nodiscard]] std::size_t classes() const override { return 1; }
+    [[nodiscard]] std::size_t size() const override { return 64; }
+    void read(std::size_t index, std::span<float> /*image*/) const override {
+      if (index == 5) std::this_thread::yield();
+      if (index >= 5) throw um::Error{"image " + std::to_string(index) + " is broken"};
+    }
+    [[nodiscard]] std::int32_t label(std::size_t /*index*/) const override { return 0; }
+  };
+  const BrokenFromFive dataset;
+  for (int i = 0; i < 100; ++i) {
+    BatchLoader loader{dataset, 4, evaluation_order(64, 4), {.threads = 8}};
+    static_cast<void>(loader.next());
+    EXPECT_EQ(test::refusal([&] { static_cast<void>(loader.next()); }), "image 5 is broken");
+    EXPECT_EQ(loader.peek(), nullptr);
+  }
+}
+
+TEST(BatchLoader, SaysHowLongItWaitedAndWhatItHolds) {
+  const CountingDataset dataset{10};
+  BatchLoader loader{dataset, 2, 7, 0, {.prefetch_depth = 3}};
+  static_cast<void>(loader.next());
+  EXPECT_GE(loader.waited(), um::Nanoseconds{0});
+  EXPECT_EQ(loader.bytes(), um::Bytes{4 * 2 * (4 * 4 + 4)});  // four batches of two images
+}
+
+// Each epoch shows images in a way of its own, from whatever step a training goes on.
+TEST(BatchLoader, TellsTheDataSetTheEpoch) {
+  class Epochs final : public Dataset {
+   public:
+    [[nodiscard]] std::string name() const override { return "epochs"; }
+    [[nodiscard]] nets::Shape image() const override { return {1, 1, 1}; }
+    [[nodiscard]] std::size_t classes() const override { return 1; }
+    [[nodiscard]] std::size_t size() const override { return 5; }
+    void read(std::size_t /*index*/, std::span<float> /*image*/) const override {}
+    [[nodiscard]] std::int32_t label(std::size_t /*index*/) const override { return 0; }
+    void show(std::size_t /*index*/, std::uint64_t epoch, std::span<float> image,
+              std::span<std::int32_t> labels) const override {
+      image[0] = 0;
+      labels[0] = static_cast<std::int32_t>(epoch);
+    }
+  };
+  const Epochs dataset;
+  BatchLoader loader{dataset, 2, 7, 3};  // two steps an epoch
+  EXPECT_EQ(labels_of(loader, 3), (std::vector<Labels>{{1, 1}, {2, 2}, {2, 2}}));
+  BatchLoader evaluation{dataset, 2, evaluation_order(5, 2)};
+  EXPECT_EQ(labels_of(evaluation, 3), (std::vector<Labels>{{0, 0}, {0, 0}, {0, -1}}));
+}
+
+TEST(BatchLoader, EndsItsThreadsWithBatchesLeftOver) {
   const CountingDataset dataset{1000};
   for (int i = 0; i < 50; ++i) {
-    BatchLoader loader{dataset, 10, 7, 0, 2};
+    BatchLoader loader{dataset, 10, 7, 0, {.threads = 1 + static_cast<std::size_t>(i % 3)}};
     if (i % 2 == 0) static_cast<void>(loader.next());
   }
   EXPECT_GE(dataset.reads(), 25U * 10U);

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "src/data/permutation.h"
+#include "src/data/random/permutation.h"
 #include "tests/refusal.h"
 
 namespace spillway {

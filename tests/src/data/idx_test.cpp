@@ -1,6 +1,7 @@
 #include "src/data/idx.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -83,7 +84,7 @@ TEST_F(Idx, SaysWhereToPutAMissingFile) {
   EXPECT_EQ(refusal_with(10),
             "there is no file " + folder_.file("t10k-labels-idx1-ubyte") +
                 "; put train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte "
-                "and t10k-labels-idx1-ubyte, unpacked, into " +
+                "and t10k-labels-idx1-ubyte, or what gzip makes of these, into " +
                 folder_.path().string());
 }
 
@@ -103,7 +104,7 @@ TEST_F(Idx, RefusesAFileThatIsNone) {
   for (const auto& [name, content, cause] : std::vector<Spoilt>{
            {images, image_file(3, 0x12345678), "starts with 0x12345678, not with 0x00000803"},
            {images, label_file({2, 0, 1, 1, 1, 1, 1, 1, 1, 1}), "starts with 0x00000801, not with"},
-           {images, image_file(3, 0x1F8B0800), "is packed; unpack it with gunzip"},
+           {images, image_file(3, 0x1F8B0800), "is damaged: gzip cannot unpack it"},
            {images, cut, "has 17 bytes after its header, which promises 18"},
            {"t10k-images-idx3-ubyte",
             {0, 0, 8, 3, 0},
@@ -118,6 +119,59 @@ TEST_F(Idx, RefusesAFileThatIsNone) {
     const std::string sentence = refusal_with(10);
     EXPECT_TRUE(sentence.starts_with(folder_.file(name) + " " + cause)) << sentence;
   }
+}
+
+// As `gzip` makes them; some packers write several members, one behind the other.
+Bytes packed(const Bytes& content, std::size_t members = 1) {
+  Bytes result;
+  const std::size_t each = content.size() / members;
+  for (std::size_t i = 0; i < members; ++i) {
+    const auto begin = content.begin() + static_cast<std::ptrdiff_t>(i * each);
+    Bytes part{begin, i + 1 == members ? content.end() : begin + static_cast<std::ptrdiff_t>(each)};
+    z_stream stream{};
+    deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+    Bytes bytes(deflateBound(&stream, part.size()));
+    stream.next_in = part.data();
+    stream.avail_in = static_cast<uInt>(part.size());
+    stream.next_out = bytes.data();
+    stream.avail_out = static_cast<uInt>(bytes.size());
+    EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    bytes.resize(stream.total_out);
+    deflateEnd(&stream);
+    result.insert(result.end(), bytes.begin(), bytes.end());
+  }
+  return result;
+}
+
+TEST_F(Idx, ReadsPackedFilesAsWhatTheyWere) {
+  const std::string before = content_sha256(open_idx(folder_.path(), 4));
+  for (const std::size_t members : {1U, 3U}) {
+    for (const std::string name : {"train-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
+      std::filesystem::remove(folder_.path() / name);
+      folder_.write(
+          name + ".gz",
+          packed(name[0] == 't' && name[1] == 'r' ? image_file(3) : label_file({1, 3}), members));
+    }
+    const DatasetPair pair = open_idx(folder_.path(), 4);
+    std::vector<float> image(6);
+    pair.train->read(2, image);
+    EXPECT_FLOAT_EQ(image[1], 21.0F / 255.0F);
+    EXPECT_EQ(pair.test->label(1), 3);
+    EXPECT_EQ(content_sha256(pair), before);
+  }
+}
+
+TEST_F(Idx, RefusesPackedFilesThatAreDamaged) {
+  const std::string name = "train-images-idx3-ubyte";
+  std::filesystem::remove(folder_.path() / name);
+  Bytes cut = packed(image_file(3));
+  cut.resize(cut.size() - 9);
+  folder_.write(name + ".gz", cut);
+  EXPECT_EQ(refusal_with(4), folder_.file(name + ".gz") + " is cut short; copy it again");
+  Bytes spoilt = packed(image_file(3));
+  spoilt[spoilt.size() - 6] ^= 1;  // in the check sum
+  folder_.write(name + ".gz", spoilt);
+  EXPECT_EQ(refusal_with(4), folder_.file(name + ".gz") + " is damaged: gzip cannot unpack it");
 }
 
 TEST_F(Idx, RefusesLabelsTheNetworkHasNoClassFor) {

@@ -83,10 +83,10 @@ TEST(OpenDataset, DrawsSyntheticImagesAboutStandardised) {
 }
 
 TEST(OpenDataset, ListsTheKindsWhenItKnowsNoSuch) {
-  for (const std::string spec : {"imagenet:/data", "", "idx2:/x", "synthetic:5"}) {
+  for (const std::string spec : {"imagenet:/data", "images2:x", "", "idx2:/x", "synthetic:5"}) {
     EXPECT_EQ(refusal([&] { return open_dataset(spec, {.image = kGrey, .classes = 10}); }),
               "there is no data set '" + spec +
-                  "'; there are synthetic, idx:DIR, "
+                  "'; there are synthetic, images:DIR, idx:DIR, "
                   "cifar10:DIR, text:FILE and tokens:FILE");
   }
 }

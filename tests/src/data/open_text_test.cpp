@@ -160,7 +160,7 @@ TEST_F(OpenText, RefusesTextForANetworkOfImages) {
                 return open_dataset(spec, {.image = {3, 32, 32}, .classes = 10});
               }),
               "the network learns from images, but data set " + spec +
-                  " holds text; use synthetic, idx:DIR or cifar10:DIR");
+                  " holds text; use synthetic, images:DIR, idx:DIR or cifar10:DIR");
   }
 }
 

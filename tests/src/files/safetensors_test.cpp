@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +13,6 @@
 #include <vector>
 
 #include "src/files/file_digest.h"
-#include "src/files/narrow_floats.h"
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 #include "um/error.h"
@@ -245,18 +243,6 @@ TEST_F(SafetensorsFile, IsRefusedWithANameTwice) {
                           "w": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}})",
                       0),
             "accepted");
-}
-
-TEST(NarrowFloats, AreThoseOfTheirDefinitions) {
-  EXPECT_EQ(float_of_half(0x0001), 0x1p-24F);
-  EXPECT_EQ(float_of_half(0x03ff), 1023 * 0x1p-24F);
-  EXPECT_EQ(float_of_half(0x0400), 0x1p-14F);
-  EXPECT_EQ(float_of_half(0xc000), -2);
-  EXPECT_EQ(float_of_half(0x7bff), 65504);
-  EXPECT_TRUE(std::signbit(float_of_half(0x8000)));
-  EXPECT_EQ(float_of_half(0xfc00), -std::numeric_limits<float>::infinity());
-  EXPECT_TRUE(std::isnan(float_of_half(0x7e00)));
-  EXPECT_EQ(float_of_bfloat16(0xbf80), -1);
 }
 
 TEST_F(SafetensorsFile, IsRefusedWithAWrongShape) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "src/host/host_backend.h"
+#include "tests/src/printed_parameters.h"
 
 namespace spillway::host {
 

@@ -20,7 +20,6 @@ class CheckpointChoice : public test::CheckpointFixture {
     return "; no other checkpoint in " + folder.path().string() +
            " verifies: begin anew in another --checkpoint folder";
   }
-  [[nodiscard]] ChosenCheckpoint choose() const { return choose_checkpoint(folder.path()); }
 
   // Writes a number into the last tensor of step 1, and the digests that go with it.
   void plant(float number) const {
@@ -176,66 +175,6 @@ TEST_F(CheckpointChoice, WaitsForNoPipe) {
                   : "cannot read " + folder.file(name) + ": it is no ordinary file" + no_other());
     std::filesystem::rename(folder.file("away"), folder.file(name));
   }
-}
-
-TEST_F(CheckpointChoice, GoesOnFromTheOneBeforeAndSaysWhy) {
-  save(1);
-  save(2);
-  flip_bit("step-2.safetensors");
-  const ChosenCheckpoint chosen = checkpoints.go_on(key);
-  EXPECT_EQ(chosen.manifest.checkpoint.step, 1U);
-  ASSERT_EQ(chosen.passed_over.size(), 1U);
-  EXPECT_EQ(chosen.passed_over[0].find(folder.file("step-2.safetensors") + " does not match"), 0U);
-  EXPECT_EQ(load(), 1U);
-  EXPECT_EQ(state.sha256(), hash(1));
-  save(2);  // takes the place of the damaged one
-  EXPECT_EQ(load(), 2U);
-  EXPECT_TRUE(checkpoints.go_on(key).passed_over.empty());
-}
-
-TEST_F(CheckpointChoice, PassedOverCheckpointsGoWithTheNextOne) {
-  save(1);
-  save(2);
-  flip_bit("step-2.safetensors");
-  EXPECT_EQ(load(), 1U);
-  EXPECT_EQ(files().size(), 5U) << "until there is another";
-  state.initialise(4);
-  checkpoints.save(at_step(4), state);
-  EXPECT_EQ(files(),
-            (std::vector<std::string>{"checkpoint.json", "step-1.json", "step-1.safetensors",
-                                      "step-4.json", "step-4.safetensors"}));
-}
-
-// Killed between step-3.json and checkpoint.json.
-TEST_F(CheckpointChoice, IsTheNewestAlsoWhereItsCopyIsMissing) {
-  save(1);
-  save(2);
-  const std::string copy = content("checkpoint.json");
-  save(3);
-  overwrite("checkpoint.json", copy);
-  const ChosenCheckpoint chosen = checkpoints.go_on(key);
-  EXPECT_EQ(chosen.manifest.checkpoint.step, 3U);
-  EXPECT_TRUE(chosen.passed_over.empty());
-}
-
-// The same when step 2 was damaged, and has been trained again.
-TEST_F(CheckpointChoice, PassesOverAnOlderCopyOfItsManifest) {
-  save(1);
-  save(2);
-  const std::string copy = content("checkpoint.json");
-  state.initialise(5);
-  checkpoints.save(at_step(2), state);
-  overwrite("checkpoint.json", copy);
-  EXPECT_EQ(choose().path, folder.file("step-2.json"));
-}
-
-// checkpoint.json is a copy: that of the checkpoint itself will do.
-TEST_F(CheckpointChoice, NeedsOneOfTheTwoManifestsOfACheckpoint) {
-  save(1);
-  save(2);
-  flip_bit("checkpoint.json");
-  EXPECT_EQ(choose().manifest.checkpoint.step, 2U);
-  EXPECT_EQ(choose().passed_over.size(), 1U);
 }
 
 TEST_F(CheckpointChoice, RefusesSettingsThatNoTrainingHas) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/host/host_backend.h"
+#include "src/train/checkpoint_choice.h"
 #include "src/train/checkpoint_folder.h"
 #include "src/train/checkpoint_manifest.h"
 #include "tests/refusal.h"
@@ -69,6 +70,7 @@ class CheckpointFixture : public testing::Test {
   [[nodiscard]] std::string refused(const CheckpointKey& wanted) {
     return refusal([&] { return checkpoints.go_on(wanted); });
   }
+  [[nodiscard]] ChosenCheckpoint choose() const { return choose_checkpoint(folder.path()); }
   [[nodiscard]] nlohmann::json description() const {
     nlohmann::json json;
     std::ifstream{folder.file("checkpoint.json")} >> json;

@@ -10,6 +10,7 @@
 #include "src/data/open_dataset.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
+#include "tests/src/printed_memory_mode.h"
 #include "tests/src/small_training.h"
 #include "tests/temporary_folder.h"
 
@@ -50,12 +51,12 @@ um::Bytes far_between_steps(const Trainer& trainer) {
       .far();
 }
 
-using Case = std::tuple<MemoryMode, const char*, const char*, bool>;
+using Case = std::tuple<MemoryMode, std::string, std::string, bool>;
 
 class FarState : public testing::TestWithParam<Case> {};
 
 TEST_P(FarState, ChangesNoBit) {
-  const auto [mode, planner, budget, is_in_file] = GetParam();
+  const auto& [mode, planner, budget, is_in_file] = GetParam();
   const test::TemporaryFolder folder;
   TrainerOptions options = heavy_options(mode, StateRule::kFar, budget);
   options.planning.planner = planner;
@@ -116,7 +117,7 @@ TEST(FarStateOfARun, GoesFromStepToStep) {
         budget, request);
     Session session{context, *planned.workload, planned.plans, mode, {}};
     session.state().initialise(1);
-    BatchLoader loader{*data.train, 3, 5, 0, 6};
+    BatchLoader loader{*data.train, 3, 5, 0, {.prefetch_depth = 6}};
     std::vector<float> all;
     for (std::uint64_t step = 0; step < 3; ++step) {
       const Batch& batch = loader.next();

@@ -10,6 +10,7 @@
 #include "prefetch/files/plan_file.h"
 #include "src/train/trainer.h"
 #include "tests/refusal.h"
+#include "tests/src/printed_memory_mode.h"
 #include "tests/src/small_training.h"
 #include "tests/temporary_folder.h"
 
@@ -49,12 +50,12 @@ OptimizerOptions optimizer_named(const std::string& name) {
   return AdamOptions{.weight_decay = 0.01F, .decoupled = name == "adamw"};
 }
 
-using Case = std::tuple<MemoryMode, const char*, const char*, bool>;  // ..., in a file
+using Case = std::tuple<MemoryMode, std::string, std::string, bool>;  // ..., in a file
 
 class FarUpdate : public testing::TestWithParam<Case> {};
 
 TEST_P(FarUpdate, ChangesNoBit) {
-  const auto [mode, planner, optimizer, is_in_file] = GetParam();
+  const auto& [mode, planner, optimizer, is_in_file] = GetParam();
   const test::TemporaryFolder folder;
   TrainerOptions options = linear_options(mode, UpdateRule::kFar, optimizer_named(optimizer));
   options.planning.planner = planner;

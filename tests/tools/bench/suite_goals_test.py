@@ -26,9 +26,9 @@ def infeasible(p):
             "feasible": False}
 
 
-def whole_suite(smallest, others):
+def whole_suite(smallest, others, networks=tuple(suite_goals.NETWORKS)):
     """Every point: `smallest` at the smallest budgets, `others` at all others."""
-    return [point_at(p, others if p else smallest, net, machine) for net in suite_goals.NETWORKS
+    return [point_at(p, others if p else smallest, net, machine) for net in networks
             for machine in suite_goals.MACHINES for p in range(suite_goals.BUDGETS)]
 
 
@@ -50,6 +50,16 @@ class Suite(unittest.TestCase):
         self.assertEqual(len(suite_goals.NETWORKS), 14)
         self.assertEqual([suite_goals.batch_on("resnet152", machine)
                           for machine in suite_goals.MACHINES], [64, 64, 512])
+
+    def test_trains_transformers_with_adamw_and_lets_the_state_of_the_largest_move(self):
+        self.assertEqual(suite_goals.flags_of("bert-base", "h200"),
+                         ["--net", "bert-base", "--optimizer", "adamw", "--batch", 512,
+                          "--machines", "h200"])
+        self.assertEqual(suite_goals.flags_of("tinyllama", "v100"),
+                         ["--net", suite_goals.TINYLLAMA, "--state", "far", "--optimizer", "adamw",
+                          "--batch", 4, "--machines", "v100"])
+        self.assertEqual(suite_goals.flags_of("vgg16", "v100"),
+                         ["--net", "vgg16", "--classes", 1000, "--batch", 128, "--machines", "v100"])
 
 
 class Goals(unittest.TestCase):
@@ -136,6 +146,34 @@ class Goals(unittest.TestCase):
         self.assertEqual({key: found[key] for key in ("value", "goal", "mean", "mean_goal", "met")},
                          {"value": 1, "goal": 1.35, "mean": 1, "mean_goal": 1.06, "met": True})
         self.assertNotIn("turnover_max_goal", found)
+
+
+class GoalsOfTransformers(unittest.TestCase):
+    def setUp(self):
+        self.moving, self.mixed = (whole_suite(time, time, tuple(suite_goals.TRANSFORMERS))
+                                   for time in (120, 110))
+
+    def judge(self):
+        return suite_goals.judge_transformers(self.moving, self.mixed)
+
+    def test_are_those_that_are_not_about_convolutions(self):
+        # G3 as above.
+        self.assertEqual({name: goal.verdict() for name, goal in self.judge().items()},
+                         {"G1": "met", "G2": "met", "G3": "missed", "G4": "met", "G5": "met",
+                          "G7": "met"})
+
+    def test_are_judged_apart_from_published_networks(self):
+        self.moving += whole_suite(200, 200)
+        self.mixed += whole_suite(200, 200)
+        self.assertEqual([name for name, goal in self.judge().items() if not goal.is_met()], ["G3"])
+        goals = judge(moving=self.moving, mixed=self.mixed)
+        self.assertEqual([goals[name].points for name in ("G1", "G2", "G7")],
+                         [14 * 3 * 12, 14 * 3 * 11, 14 * 3 * 12])
+
+    def test_are_partial_where_one_point_is_not_there(self):
+        del self.mixed[-1]
+        self.assertEqual([name for name, goal in self.judge().items() if goal.is_partial],
+                         ["G2", "G3", "G4", "G5", "G7"])
 
 
 if __name__ == "__main__":

@@ -165,6 +165,14 @@ void train(const SwappedBlock& subject, Moved moved, Calls& calls) {
   EXPECT_LE(ledger.peak(), subject.plan.budget);
 }
 
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+void PrintTo(Moved moved, std::ostream* out) {
+  *out << (moved == Moved::kByCopies  ? "Copy"
+           : moved == Moved::kByHints ? "Managed"
+                                      : "Discarding");
+}
+
 class FailingCalls : public ::testing::TestWithParam<Moved> {};
 
 TEST_P(FailingCalls, EndTheTrainingAndNothingIsLeft) {
@@ -187,10 +195,7 @@ TEST_P(FailingCalls, EndTheTrainingAndNothingIsLeft) {
 INSTANTIATE_TEST_SUITE_P(EachMode, FailingCalls,
                          ::testing::Values(Moved::kByHints, Moved::kByHintsAndDiscards,
                                            Moved::kByCopies),
-                         [](const auto& mode) {
-                           if (mode.param == Moved::kByCopies) return "Copy";
-                           return mode.param == Moved::kByHints ? "Managed" : "Discarding";
-                         });
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace spillway::um

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 #include <string>
 
 #include "tests/prefetch/planned.h"
@@ -29,6 +30,19 @@ struct Way {
   LateMode mode;
   LateOrder order;
 };
+
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+void PrintTo(const Way& way, std::ostream* out) {
+  const auto [mode, order] = way;
+  *out << (mode == LateMode::kResident     ? "Resident"
+           : mode == LateMode::kManaged    ? "Managed"
+           : mode == LateMode::kDiscarding ? "Discarding"
+                                           : "Copy")
+       << (order == LateOrder::kWalked    ? "Walked"
+           : order == LateOrder::kUntimed ? "Untimed"
+                                          : "Given");
+}
 
 void expect_ordered(const TaskGraph& graph, const Plan& plan, Way way, std::uint32_t seeds) {
   ASSERT_EQ(prefetch::testing::reason_against(graph, plan), "");
@@ -67,17 +81,6 @@ TEST_P(OrderedSteps, OfANetworkWhoseWeightsMove) {
   expect_ordered(graph, subject.plan, GetParam(), 2);
 }
 
-std::string name_of(const ::testing::TestParamInfo<Way>& info) {
-  const auto [mode, order] = info.param;
-  const std::string name = mode == LateMode::kResident     ? "Resident"
-                           : mode == LateMode::kManaged    ? "Managed"
-                           : mode == LateMode::kDiscarding ? "Discarding"
-                                                           : "Copy";
-  return name + (order == LateOrder::kWalked    ? "Walked"
-                 : order == LateOrder::kUntimed ? "Untimed"
-                                                : "Given");
-}
-
 INSTANTIATE_TEST_SUITE_P(EachMode, OrderedSteps,
                          ::testing::Values(Way{LateMode::kResident, LateOrder::kWalked},
                                            Way{LateMode::kManaged, LateOrder::kWalked},
@@ -88,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(EachMode, OrderedSteps,
                                            Way{LateMode::kCopy, LateOrder::kUntimed},
                                            Way{LateMode::kResident, LateOrder::kGiven},
                                            Way{LateMode::kCopy, LateOrder::kGiven}),
-                         name_of);
+                         ::testing::PrintToStringParamName());
 
 TEST(OrderedCopies, WhereTheArenaIsCompactedForARunAndForAPrefetch) {
   TaskGraph graph;

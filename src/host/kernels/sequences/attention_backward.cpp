@@ -5,7 +5,7 @@
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/attention_tiles.h"
 #include "src/host/kernels/sequences/exponential.h"
-#include "src/host/layout/wide.h"
+#include "um/machine/wide.h"
 
 namespace spillway::host {
 namespace {

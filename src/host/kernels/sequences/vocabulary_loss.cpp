@@ -7,7 +7,7 @@
 #include "src/host/kernels/kernels.h"
 #include "src/host/kernels/sequences/exponential.h"
 #include "src/host/kernels/sequences/vocabulary_products.h"
-#include "src/host/layout/wide.h"
+#include "um/machine/wide.h"
 
 namespace spillway::host {
 namespace {
@@ -110,7 +110,7 @@ class VocabularyLossKernel final : public HostKernel {
         op_{op},
         layout_{machine.layout},
         chunks_{machine.layout, op.geometry},
-        products_{products_of(machine, chunks_)},
+        products_{products_of(machine, chunks_, kIsTraining)},
         room_{machine, chunks_, products_},
         table_{parts_of(machine.layout, op.geometry.table())},
         bias_{parts_of(machine.layout, op.geometry.bias_parameters())} {}
@@ -250,9 +250,9 @@ class VocabularyLossKernel final : public HostKernel {
   ParameterParts bias_;
 };
 
-um::Bytes workspace(const Machine& machine, const VocabularyGeometry& geometry) {
+um::Bytes workspace(const Machine& machine, const VocabularyGeometry& geometry, bool trains) {
   const LogitChunks chunks{machine.layout, geometry};
-  return VocabularyRoom{machine, chunks, products_of(machine, chunks)}.end;
+  return VocabularyRoom{machine, chunks, products_of(machine, chunks, trains)}.end;
 }
 
 }  // namespace
@@ -265,10 +265,10 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const VocabularyLoss
 }
 
 um::Bytes workspace_of(const Machine& machine, const VocabularyLossTrain& op) {
-  return workspace(machine, op.geometry);
+  return workspace(machine, op.geometry, true);
 }
 um::Bytes workspace_of(const Machine& machine, const VocabularyLossEvaluate& op) {
-  return workspace(machine, op.geometry);
+  return workspace(machine, op.geometry, false);
 }
 
 }  // namespace spillway::host

@@ -30,17 +30,19 @@ LogitChunks::LogitChunks(const Layout& layout, const VocabularyGeometry& geometr
 }
 
 ChunkProducts::ChunkProducts(const Machine& machine, const LogitChunks& chunks, std::size_t tokens,
-                             bool adds)
+                             ChunkPart part)
     : logits_{make(machine.engine, machine.layout.dense_desc({tokens, chunks.rows.stride}),
                    transposed(machine.layout.dense_desc({chunks.vocabulary, chunks.rows.stride})),
-                   machine.layout.dense_desc({tokens, chunks.vocabulary}), false)},
-      dtable_{make(
-          machine.engine, transposed(machine.layout.dense_desc({tokens, chunks.vocabulary})),
-          machine.layout.dense_desc({tokens, chunks.rows.stride}),
-          float_desc({chunks.vocabulary, chunks.rows.stride}, dnnl::memory::format_tag::ab), adds)},
-      dx_{make(machine.engine, machine.layout.dense_desc({tokens, chunks.vocabulary}),
-               machine.layout.dense_desc({chunks.vocabulary, chunks.rows.stride}),
-               machine.layout.dense_desc({tokens, chunks.rows.stride}), false)} {}
+                   machine.layout.dense_desc({tokens, chunks.vocabulary}), false)} {
+  if (part == ChunkPart::kLogits) return;
+  dtable_ = make(machine.engine, transposed(machine.layout.dense_desc({tokens, chunks.vocabulary})),
+                 machine.layout.dense_desc({tokens, chunks.rows.stride}),
+                 float_desc({chunks.vocabulary, chunks.rows.stride}, dnnl::memory::format_tag::ab),
+                 part == ChunkPart::kAddedGradients);
+  dx_ = make(machine.engine, machine.layout.dense_desc({tokens, chunks.vocabulary}),
+             machine.layout.dense_desc({chunks.vocabulary, chunks.rows.stride}),
+             machine.layout.dense_desc({tokens, chunks.rows.stride}), false);
+}
 
 Call ChunkProducts::make(const dnnl::engine& engine, const Desc& a, const Desc& b, const Desc& c,
                          bool adds) {
@@ -60,21 +62,23 @@ void ChunkProducts::find_logits(std::byte* x, std::byte* table, std::byte* logit
 }
 void ChunkProducts::find_dtable(std::byte* dlogits, std::byte* x, std::byte* dtable,
                                 std::byte* scratchpad) {
-  run_product(dtable_, dlogits, x, dtable, scratchpad);
+  run_product(dtable_.value(), dlogits, x, dtable, scratchpad);
 }
 void ChunkProducts::find_dx(std::byte* dlogits, std::byte* table, std::byte* dx,
                             std::byte* scratchpad) {
-  run_product(dx_, dlogits, table, dx, scratchpad);
+  run_product(dx_.value(), dlogits, table, dx, scratchpad);
 }
 
-std::vector<ChunkProducts> products_of(const Machine& machine, const LogitChunks& chunks) {
+std::vector<ChunkProducts> products_of(const Machine& machine, const LogitChunks& chunks,
+                                       bool trains) {
+  const ChunkPart first = trains ? ChunkPart::kFirstGradients : ChunkPart::kLogits;
+  const ChunkPart later = trains ? ChunkPart::kAddedGradients : ChunkPart::kLogits;
   std::vector<ChunkProducts> products;
-  products.emplace_back(machine, chunks, chunks.each, /*adds=*/false);
+  products.emplace_back(machine, chunks, chunks.each, first);
   const std::size_t count = (chunks.rows.count + chunks.each - 1) / chunks.each;
   if (count == 1) return products;
-  products.emplace_back(machine, chunks, chunks.each, /*adds=*/true);
-  products.emplace_back(machine, chunks, chunks.rows.count - (count - 1) * chunks.each,
-                        /*adds=*/true);
+  products.emplace_back(machine, chunks, chunks.each, later);
+  products.emplace_back(machine, chunks, chunks.rows.count - (count - 1) * chunks.each, later);
   return products;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "src/host/kernels/sequences/token_rows.h"
@@ -25,12 +27,16 @@ struct LogitChunks {
   std::size_t each;  ///< tokens of a chunk, but the last
 };
 
+/// What is made of a chunk: logits alone, or also gradients, those of the table being the first
+/// ones or added to what is there.
+enum class ChunkPart : std::uint8_t { kLogits, kFirstGradients, kAddedGradients };
+
 /// The products of a chunk of so many tokens, by the table in the tensors' type. Each call's
-/// `scratchpad` has scratchpad() bytes.
+/// `scratchpad` has scratchpad() bytes. With kLogits there are no gradients to ask for.
 class ChunkProducts {
  public:
-  /// With `adds` the table's gradient is added to what is there.
-  ChunkProducts(const Machine& machine, const LogitChunks& chunks, std::size_t tokens, bool adds);
+  ChunkProducts(const Machine& machine, const LogitChunks& chunks, std::size_t tokens,
+                ChunkPart part);
 
   [[nodiscard]] um::Bytes scratchpad() const { return scratchpad_; }
 
@@ -46,14 +52,14 @@ class ChunkProducts {
 
   um::Bytes scratchpad_{};  // first: make() raises it
   Call logits_;
-  Call dtable_;
-  Call dx_;
+  std::optional<Call> dtable_;
+  std::optional<Call> dx_;
 };
 
 /// Of the first chunk, of those between, and of the last; of a first one alone where there is no
-/// other.
+/// other. Without gradients unless `trains`.
 [[nodiscard]] std::vector<ChunkProducts> products_of(const Machine& machine,
-                                                     const LogitChunks& chunks);
+                                                     const LogitChunks& chunks, bool trains);
 
 /// Where in the workspace lie: with bfloat16 the table as such (at 0), a chunk's logits, what all
 /// tokens add to the result, and room for the products; each at a multiple of 64 bytes.

@@ -28,22 +28,25 @@ um::Counters moved(Way way, Direction direction, um::Bytes size) {
   return device.counters() - before;
 }
 
-class ManagedTransfer : public testing::TestWithParam<um::Bytes> {};
+// Of so many bytes.
+class ManagedTransfer : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(ManagedTransfer, MovesAsMuchAsAskedForInItsDirections) {
   for (const Way way : {Way::kFault, Way::kPrefetch}) {
     for (const Direction direction : kDirections) {
       SCOPED_TRACE(to_string(way) + " " + to_string(direction));
-      const um::Counters counters = moved(way, direction, GetParam());
-      EXPECT_EQ(counters.bytes_prefetched, direction == Direction::kOut ? 0_B : GetParam());
-      EXPECT_EQ(counters.bytes_offloaded, direction == Direction::kIn ? 0_B : GetParam());
+      const um::Bytes size{GetParam()};
+      const um::Counters counters = moved(way, direction, size);
+      EXPECT_EQ(counters.bytes_prefetched, direction == Direction::kOut ? 0_B : size);
+      EXPECT_EQ(counters.bytes_offloaded, direction == Direction::kIn ? 0_B : size);
     }
   }
 }
 
 // 4 KiB and 2 MiB are one page, but near memory holds two; 8 MiB are four.
-INSTANTIATE_TEST_SUITE_P(Sizes, ManagedTransfer, testing::Values(4_KiB, 2_MiB, 8_MiB),
-                         [](const auto& size) { return std::to_string(size.param.count()); });
+INSTANTIATE_TEST_SUITE_P(Sizes, ManagedTransfer,
+                         testing::Values((4_KiB).count(), (2_MiB).count(), (8_MiB).count()),
+                         testing::PrintToStringParamName());
 
 TEST(Transfer, FaultsOncePerPageOnlyWherePagesAreTouched) {
   EXPECT_EQ(moved(Way::kFault, Direction::kIn, 8_MiB).faults, 4U);

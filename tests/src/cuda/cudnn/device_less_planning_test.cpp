@@ -202,12 +202,12 @@ Offered count(const CudnnTarget& target, const EngineRules& rules,
 }
 
 class EachDevice : public DeviceLessPlanning,
-                   public testing::WithParamInterface<std::tuple<const char*, const char*>> {};
+                   public testing::WithParamInterface<std::tuple<std::string, std::string>> {};
 
 // (The limit is one for the kernel's own scratch, too, which is not counted here: no engine of
 // these is so near to it.)
 TEST_P(EachDevice, OffersTenWaysWhereverAsManyAreListed) {
-  const auto [device, net] = GetParam();
+  const auto& [device, net] = GetParam();
   const std::string properties = described(device);
   const CudnnTarget target = CudnnTarget::described(properties);
   for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {

@@ -3,6 +3,13 @@
 #include <gtest/gtest.h>
 
 namespace spillway::cuda {
+
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+void PrintTo(const ChannelMatrix& matrix, std::ostream* out) {
+  *out << matrix.rows << 'x' << matrix.channels;
+}
+
 namespace {
 
 TEST(ChannelMatrix, HasARowForEachPixelAndPaddedChannels) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/ops/precision.h"
+#include "tests/src/printed_parameters.h"
 #include "um/error.h"
 
 namespace spillway::cuda {

@@ -9,6 +9,14 @@ struct CropCase {
   nets::Extent offset;
 };
 
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+void PrintTo(const CropCase& c, std::ostream* out) {
+  PrintTo(c.x, out);
+  *out << " to " << c.window.height << 'x' << c.window.width << " at " << c.offset.height << 'x'
+       << c.offset.width;
+}
+
 class Crop : public KernelRunner, public ::testing::WithParamInterface<CropCase> {
  protected:
   // Calls visit(place in y, place in x).

@@ -15,6 +15,13 @@ struct LogitsCase {
   std::size_t position;
 };
 
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+void PrintTo(const LogitsCase& c, std::ostream* out) {
+  *out << c.batch << 'x' << c.tokens << 'x' << c.width << ", " << c.vocabulary
+       << " tokens, that at " << c.position;
+}
+
 class Logits : public KernelRunner, public ::testing::WithParamInterface<LogitsCase> {
  protected:
   Logits()

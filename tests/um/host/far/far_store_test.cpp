@@ -32,6 +32,10 @@ std::string sentence_of(const std::function<void()>& failing) {
 
 enum class Kind { kRam, kFile };
 
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+void PrintTo(Kind kind, std::ostream* out) { *out << (kind == Kind::kRam ? "Ram" : "File"); }
+
 /// What every far store promises.
 class FarStoreContract : public testing::TestWithParam<Kind> {
  protected:

@@ -1,8 +1,10 @@
-#include "src/ops/precision.h"
+#include "src/numbers/narrow_floats.h"
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace spillway {
@@ -31,6 +33,18 @@ TEST(Bfloat16, KeepsInfinitiesAndNans) {
   EXPECT_TRUE(std::isnan(rounded(std::numeric_limits<float>::quiet_NaN())));
   EXPECT_TRUE(
       std::isnan(rounded(std::bit_cast<float>(0x7F800001U))));  // its upper half is infinity
+}
+
+TEST(NarrowFloats, AreThoseOfTheirDefinitions) {
+  EXPECT_EQ(float_of_half(0x0001), 0x1p-24F);
+  EXPECT_EQ(float_of_half(0x03ff), 1023 * 0x1p-24F);
+  EXPECT_EQ(float_of_half(0x0400), 0x1p-14F);
+  EXPECT_EQ(float_of_half(0xc000), -2);
+  EXPECT_EQ(float_of_half(0x7bff), 65504);
+  EXPECT_TRUE(std::signbit(float_of_half(0x8000)));
+  EXPECT_EQ(float_of_half(0xfc00), -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(float_of_half(0x7e00)));
+  EXPECT_EQ(float{Bfloat16::from_bits(0xbf80)}, -1);
 }
 
 }  // namespace

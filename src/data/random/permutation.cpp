@@ -1,8 +1,8 @@
-#include "src/data/permutation.h"
+#include "src/data/random/permutation.h"
 
 #include <bit>
 
-#include "src/data/random.h"
+#include "src/data/random/random.h"
 #include "um/error.h"
 
 namespace spillway {

@@ -1,0 +1,22 @@
+#include "src/data/broken_files.h"
+
+#include <utility>
+
+namespace spillway {
+
+void BrokenFiles::add(const std::string& sentence) {
+  const std::lock_guard lock{mutex_};
+  if (all_.insert(sentence).second) new_.push_back(sentence);
+}
+
+std::vector<std::string> BrokenFiles::take_new() {
+  const std::lock_guard lock{mutex_};
+  return std::exchange(new_, {});
+}
+
+std::size_t BrokenFiles::count() const {
+  const std::lock_guard lock{mutex_};
+  return all_.size();
+}
+
+}  // namespace spillway

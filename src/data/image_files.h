@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/data/broken_files.h"
+
+namespace spillway {
+
+/// What happens when a file cannot be read as an image.
+enum class OnBroken : std::uint8_t {
+  kStop,  ///< an error that names it
+  kSkip   ///< it is noted, and passed over
+};
+
+/// A file that should hold an image.
+struct ImageFile {
+  std::string path;  ///< below the folder of the data set: "train/cat/1.jpg"
+  std::int32_t label = 0;
+};
+
+/// The files of a folder of images.
+struct ImageFiles {
+  std::vector<std::string> classes;  ///< their names, sorted; label i is classes[i]
+  std::vector<ImageFile> train;      ///< sorted by path
+  std::vector<ImageFile> test;
+};
+
+/// Where images to test on come from.
+struct ImageSplit {
+  /// Part of each class that is to test on, where there is no folder of such; nothing: a tenth.
+  std::optional<double> validation;
+  std::uint64_t seed = 0;  ///< says which ones these are
+};
+
+/// Lists train/CLASS and val/CLASS below `folder`, or CLASS where there is no folder train, with
+/// all the .jpg, .jpeg and .png files below each. Hidden files and those of other endings do not
+/// count. No file is opened; those that are none, and empty ones, are broken: thrown, or added to
+/// `broken`. Throws: um::Error when a folder is missing, cannot be read, holds fewer than two
+/// classes or a class without images, or val holds a class that train has not; or both a folder val
+/// and `split.validation` are given.
+[[nodiscard]] ImageFiles list_images(const std::filesystem::path& folder, const ImageSplit& split,
+                                     OnBroken on_broken, BrokenFiles& broken);
+
+/// The number of classes there are. Throws: as list_images() does of them.
+[[nodiscard]] std::size_t count_image_classes(const std::filesystem::path& folder);
+
+}  // namespace spillway

@@ -1,0 +1,169 @@
+#include "src/data/image_folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "src/files/sha256.h"
+#include "um/error.h"
+#include "um/files/input_file.h"
+
+namespace spillway {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 28U;
+constexpr std::size_t kSmallSide = 64;  // images below are not cut for an evaluation
+constexpr float kUsualEvalCrop = 0.875F;
+
+enum class Part : std::uint8_t { kTrain, kTest };
+
+struct FileBytes {
+  std::unique_ptr<std::byte[]> bytes;  // NOLINT(modernize-avoid-c-arrays): not written twice
+  std::size_t size = 0;
+};
+
+FileBytes read_whole(const fs::path& path) {
+  const um::InputFile file{path};
+  if (file.size() > kLargestFile) {
+    throw um::Error{path.string() + " has " + std::to_string(file.size()) +
+                    " bytes, more than the " + std::to_string(kLargestFile) +
+                    " that an image may have"};
+  }
+  FileBytes result{std::make_unique_for_overwrite<std::byte[]>(file.size()),  // NOLINT: as above
+                   file.size()};
+  file.read(0, {result.bytes.get(), result.size});
+  return result;
+}
+
+// Whether not the file is at fault, but a disk or a network, of which all files suffer.
+bool is_of_the_machine(const um::Error& error) {
+  const auto* const of_system = dynamic_cast<const um::SystemError*>(&error);
+  return of_system != nullptr && of_system->code() != EACCES && of_system->code() != ENOENT;
+}
+
+class ImageFolder final : public Dataset {
+ public:
+  // `broken` is shared by both parts, and by whoever reports what is in it.
+  ImageFolder(fs::path folder, std::vector<ImageFile> files, const ImageTask& task, Part part,
+              std::shared_ptr<BrokenFiles> broken)
+      : folder_{std::move(folder)},
+        files_{std::move(files)},
+        classes_{task.classes},
+        seed_{task.seed},
+        is_augmented_{part == Part::kTrain},
+        on_broken_{task.options.on_broken},
+        broken_{std::move(broken)},
+        pipeline_{task.image, pipeline_options(task)} {}
+
+  [[nodiscard]] std::string name() const override { return "images in " + folder_.string(); }
+  [[nodiscard]] nets::Shape image() const override { return pipeline_.image(); }
+  [[nodiscard]] std::size_t classes() const override { return classes_; }
+  [[nodiscard]] std::size_t size() const override { return files_.size(); }
+  [[nodiscard]] std::int32_t label(std::size_t index) const override {
+    return files_.at(index).label;
+  }
+
+  void read(std::size_t index, std::span<float> image) const override {
+    read_as(files_.at(index), 0, image);
+  }
+  void show(std::size_t index, std::uint64_t epoch, std::span<float> image,
+            std::span<std::int32_t> labels) const override;
+  [[nodiscard]] std::string content_sha256() const override;
+
+ private:
+  static PipelineOptions pipeline_options(const ImageTask& task) {
+    const bool is_small = task.image.height < kSmallSide || task.image.width < kSmallSide;
+    return {.augmentation = task.options.augmentation,
+            .eval_crop = task.options.eval_crop.value_or(is_small ? 1.0F : kUsualEvalCrop)};
+  }
+
+  void read_as(const ImageFile& file, std::uint64_t epoch, std::span<float> image) const;
+
+  fs::path folder_;
+  std::vector<ImageFile> files_;
+  std::size_t classes_;
+  std::uint64_t seed_;
+  bool is_augmented_;
+  OnBroken on_broken_;
+  std::shared_ptr<BrokenFiles> broken_;
+  ImagePipeline pipeline_;
+};
+
+// What is drawn depends on the file's place in the list, not on who reads it when.
+void ImageFolder::read_as(const ImageFile& file, std::uint64_t epoch,
+                          std::span<float> image) const {
+  const fs::path path = folder_ / file.path;
+  const FileBytes content = read_whole(path);
+  const std::span<const std::byte> bytes{content.bytes.get(), content.size};
+  try {
+    if (is_augmented_) {
+      const auto index = static_cast<std::uint64_t>(&file - files_.data());
+      pipeline_.augment(bytes, Random{seed_, epoch, index}, image);
+    } else {
+      pipeline_.evaluate(bytes, image);
+    }
+  } catch (const um::Error& error) {
+    throw um::Error{path.string() + ' ' + error.what()};
+  }
+}
+
+// A broken image is as one of nothing, whose label does not count.
+void ImageFolder::show(std::size_t index, std::uint64_t epoch, std::span<float> image,
+                       std::span<std::int32_t> labels) const {
+  try {
+    read_as(files_.at(index), epoch, image);
+    labels[0] = label(index);
+  } catch (const um::Error& error) {
+    if (is_of_the_machine(error)) throw;
+    if (on_broken_ == OnBroken::kStop) {
+      throw um::Error{std::string{error.what()} + "; remove it, or use --on-broken skip"};
+    }
+    broken_->add(error.what());
+    std::ranges::fill(image, 0.0F);
+    labels[0] = -1;
+  }
+}
+
+// Of the files' names and sizes: to read all of a large folder takes longer than an epoch of many a
+// training. A file of the same size with other content is not noticed.
+std::string ImageFolder::content_sha256() const {
+  Sha256 digest;
+  for (const ImageFile& file : files_) {
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(folder_ / file.path, error);
+    if (error) {
+      throw um::system_error("cannot look at " + (folder_ / file.path).string(), error.value());
+    }
+    const std::string line =
+        file.path + ' ' + std::to_string(size) + ' ' + std::to_string(file.label) + '\n';
+    digest.update(std::as_bytes(std::span{line}));
+  }
+  return digest.hex();
+}
+
+}  // namespace
+
+DatasetPair open_image_folder(const fs::path& folder, const ImageTask& task) {
+  const auto broken = std::make_shared<BrokenFiles>();
+  ImageFiles files = list_images(folder, {.validation = task.options.validation, .seed = task.seed},
+                                 task.options.on_broken, *broken);
+  if (files.classes.size() > task.classes) {
+    throw um::Error{"there are " + std::to_string(files.classes.size()) + " classes in " +
+                    folder.string() + ", but the network has " + std::to_string(task.classes) +
+                    "; use --classes " + std::to_string(files.classes.size()) + " or more"};
+  }
+  const auto open = [&](std::vector<ImageFile>& part, Part name) {
+    return std::make_unique<ImageFolder>(folder, std::move(part), task, name, broken);
+  };
+  DatasetPair pair{.train = open(files.train, Part::kTrain), .test = open(files.test, Part::kTest)};
+  pair.class_names = std::move(files.classes);
+  pair.broken = broken;
+  return pair;
+}
+
+}  // namespace spillway

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "nets/shape.h"
+#include "src/data/images/augmentation.h"
+#include "src/data/random/random.h"
+
+namespace spillway {
+
+/// What becomes of an image on its way to the network.
+struct PipelineOptions {
+  Augmentation augmentation;                               ///< of images to learn from
+  float eval_crop = 1;                                     ///< central_crop()'s fraction, otherwise
+  std::array<float, 3> mean{0.485F, 0.456F, 0.406F};       ///< subtracted: ImageNet's
+  std::array<float, 3> deviation{0.229F, 0.224F, 0.225F};  ///< and divided by
+};
+
+/// Makes numbers for a network of image files: decodes, crops, resizes, changes and standardises
+/// them. JPEG is decoded at the smallest scale that the result does not have to be enlarged from.
+///
+/// Thread safety: any number of threads may use one at once.
+class ImagePipeline {
+ public:
+  /// Throws: um::Error unless `image` has one channel, which gets the luminance, or three.
+  ImagePipeline(const nets::Shape& image, const PipelineOptions& options);
+
+  [[nodiscard]] const nets::Shape& image() const { return image_; }
+  /// Writes what an evaluation sees of the image in `file`, (C, H, W). Throws: as open_image().
+  void evaluate(std::span<const std::byte> file, std::span<float> image) const;
+  /// Writes what is learnt from, a function of the file and `random` alone. Throws: likewise.
+  void augment(std::span<const std::byte> file, Random random, std::span<float> image) const;
+
+ private:
+  using Pixels = std::vector<std::uint8_t>;  // (H, W, kPixelBytes)
+
+  void standardise(const Pixels& pixels, std::span<float> image) const;
+  void standardise_jittered(const Pixels& pixels, Random& random, std::span<float> image) const;
+  void erase(Random& random, std::span<float> image) const;
+  [[nodiscard]] nets::Extent extent() const { return {image_.height, image_.width}; }
+
+  nets::Shape image_;
+  PipelineOptions options_;
+  std::array<std::array<float, 256>, 3> standardised_{};  // each channel's bytes
+};
+
+}  // namespace spillway

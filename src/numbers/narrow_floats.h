@@ -1,0 +1,56 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace spillway {
+
+/// The upper half of a 32-bit float, for code that runs on the CPU. Calculations are in float: it
+/// becomes one, and a float becomes the nearest bfloat16, of two equally near the even one, as
+/// devices round. A NaN stays one.
+class Bfloat16 {
+ public:
+  constexpr Bfloat16() = default;
+  constexpr Bfloat16(float value) : bits_{round(value)} {}
+  // Else GCC makes an object of its own in loops that it would vectorise, and does not.
+  constexpr Bfloat16& operator=(float value) {
+    bits_ = round(value);
+    return *this;
+  }
+  [[nodiscard]] static constexpr Bfloat16 from_bits(std::uint16_t bits) {
+    Bfloat16 value;
+    value.bits_ = bits;
+    return value;
+  }
+
+  constexpr operator float() const { return std::bit_cast<float>(std::uint32_t{bits_} << 16U); }
+  [[nodiscard]] constexpr std::uint16_t bits() const { return bits_; }
+
+ private:
+  // Both results are computed, so that loops of it are vectorised.
+  [[nodiscard]] static constexpr std::uint16_t round(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    constexpr std::uint32_t kInfinity = 0x7F800000;
+    const std::uint32_t rounded = (bits + 0x7FFFU + (bits >> 16U & 1U)) >> 16U;
+    return static_cast<std::uint16_t>((bits & ~0x80000000U) > kInfinity ? 0x7FFFU : rounded);
+  }
+
+  std::uint16_t bits_ = 0;
+};
+
+/// The number whose bits as an IEEE 754 float of 16 bits are `bits`.
+[[nodiscard]] inline float float_of_half(std::uint16_t bits) {
+  constexpr std::uint32_t kLargestExponent = 31;
+  const std::uint32_t sign = (bits & 0x8000U) << 16U;
+  const std::uint32_t exponent = (bits >> 10U) & kLargestExponent;
+  const std::uint32_t fraction = bits & 0x3FFU;
+  if (exponent == 0) {  // a multiple of 2^-24
+    const float size = static_cast<float>(fraction) * 0x1p-24F;
+    return sign == 0 ? size : -size;
+  }
+  // Both biases: 15 and 127. Infinities and what is no number have the largest exponent.
+  const std::uint32_t wider = exponent == kLargestExponent ? 255U : exponent + (127U - 15U);
+  return std::bit_cast<float>(sign | wider << 23U | fraction << 13U);
+}
+
+}  // namespace spillway

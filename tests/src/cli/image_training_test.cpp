@@ -1,0 +1,127 @@
+// Trainings on a folder of images: the same bits with any number of loader threads and after a
+// resume; what a checkpoint keeps; what is refused.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/src/cli/program.h"
+#include "tests/src/cli/refused.h"
+#include "tests/src/data/images/image_tree.h"
+
+namespace spillway::test {
+namespace {
+
+using nlohmann::json;
+
+// Of five images to learn from, two of them of a class of their own, and two steps an epoch.
+class ImageTraining : public testing::Test {
+ protected:
+  [[nodiscard]] Arguments training(const Arguments& more) const {
+    return {"train --net lenet --batch 2 --device host --memory resident --json - --data",
+            "images:" + tree_.path().string(), more};
+  }
+
+  [[nodiscard]] std::vector<json> lines(const Arguments& more) const {
+    std::istringstream output{succeed(training(more)).output};
+    std::vector<json> all;
+    for (std::string line; std::getline(output, line);) all.push_back(json::parse(line));
+    return all;
+  }
+
+  [[nodiscard]] json summary(const Arguments& more) const {
+    return lines(more).back().at("summary");
+  }
+
+  ImageTree tree_;
+};
+
+TEST_F(ImageTraining, HasTheSameBitsWithAnyNumberOfLoaderThreads) {
+  const json one = summary("--epochs 3 --augment strong --loader-threads 1");
+  for (const std::string threads : {"2", "8", "auto"}) {
+    const json more = summary({"--epochs 3 --augment strong --loader-threads", threads});
+    EXPECT_EQ(more.at("weights_sha256"), one.at("weights_sha256")) << threads;
+    EXPECT_EQ(more.at("test_loss"), one.at("test_loss")) << threads;
+  }
+  EXPECT_NE(summary("--epochs 3 --augment none").at("weights_sha256"), one.at("weights_sha256"));
+}
+
+TEST_F(ImageTraining, GoesOnAsItBegan) {
+  const json whole = summary("--steps 5 --augment strong --flip 0.9 --eval-crop 0.5");
+  const TemporaryFolder folder;
+  const std::string checkpoint = folder.file("kept");
+  const json begun =
+      summary({"--steps 3 --augment strong --flip 0.9 --eval-crop 0.5 --checkpoint", checkpoint});
+  EXPECT_NE(begun.at("weights_sha256"), whole.at("weights_sha256"));
+  const json rest = summary({"--steps 5 --loader-threads 3 --resume --checkpoint", checkpoint});
+  EXPECT_EQ(rest.at("weights_sha256"), whole.at("weights_sha256"));
+  EXPECT_EQ(rest.at("test_loss"), whole.at("test_loss"));
+}
+
+TEST_F(ImageTraining, KeepsTheNamesOfItsClasses) {
+  tree_.add("train/ant/1.jpg", golden_image("grey.jpg"));
+  const TemporaryFolder folder;
+  const json result = summary({"--steps 1 --checkpoint", folder.file("kept")});
+  EXPECT_EQ(result.at("classes"), 3);  // as many as there are folders
+  const json manifest = json::parse(std::ifstream{folder.file("kept/step-1.json")});
+  EXPECT_EQ(manifest.at("class_names"), (json{"ant", "cat", "dog"}));
+  EXPECT_FLOAT_EQ(manifest.at("images").at("crop_area").get<float>(), 0.08F);
+}
+
+TEST_F(ImageTraining, SaysHowLongEachStepWaitedForData) {
+  const std::vector<json> all = lines("--steps 2 --augment none");
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_GE(all[i].at("data_wait_seconds"), 0.0);
+  EXPECT_GE(all.back().at("summary").at("data_wait_seconds"), 0.0);
+}
+
+TEST_F(ImageTraining, StopsAtABrokenImageOrSkipsIt) {
+  tree_.add("train/cat/3.jpg", {'x'});
+  const std::string name = tree_.file("train/cat/3.jpg");
+  const Outcome stopped = run_spillway(training("--epochs 2"));
+  EXPECT_EQ(stopped.exit_code, kFailure);
+  expect_parts(stopped.errors, {name, "is neither JPEG nor PNG", "--on-broken skip"});
+  const Outcome skipped = succeed(training("--epochs 3 --on-broken skip"));
+  expect_parts(skipped.errors, {"warning: " + name, "skipped 1 broken image file\n"});
+  EXPECT_EQ(skipped.errors.find(name), skipped.errors.rfind(name));  // once
+  EXPECT_NE(skipped.output.find("\"broken_files\":1"), std::string::npos);
+}
+
+TEST_F(ImageTraining, EndsCleanlyWhenItIsInterrupted) {
+  Program program{training("--epochs 100000 --loader-threads 8")};
+  program.wait_for_lines(3);
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.finish().exit_code, 128 + SIGTERM);
+}
+
+TEST_F(ImageTraining, RefusesWhatDoesNotFit) {
+  const std::string data = "images:" + tree_.path().string();
+  expect_refused(kFailure, small_training({"--data images:/nowhere"}), {"/nowhere"});
+  expect_refused(kFailure, {"train --net lenet --steps 1 --batch 9 --data", data},
+                 {"too few for a batch of 9"});
+  tree_.add("train/ant/1.jpg", golden_image("grey.jpg"));
+  expect_refused(kFailure, small_training({"--classes 2 --data", data}), {"--classes 3"});
+  expect_refused(kFailure, small_training({"--validation 20% --data", data}), {"--validation"});
+  expect_refused(kFailure, {"train --net gpt:1,2,8,8 --batch 2 --steps 1 --data", data},
+                 {"holds images"});
+  for (const std::string flag :
+       {"--augment none", "--crop-area 0.5", "--flip 0", "--erase 0.1", "--color-jitter 0.1",
+        "--eval-crop 1", "--validation 5%", "--on-broken skip"}) {
+    expect_refused(kBadUsage, {"train --net lenet --batch 2 --steps 1", Arguments{flag.c_str()}},
+                   {"is for --data images:DIR"});
+  }
+  for (const std::string flag :
+       {"--flip 1.1", "--flip nan", "--augment other", "--eval-crop 0", "--validation 10",
+        "--validation 100%", "--validation 0%", "--on-broken go", "--loader-threads 0",
+        "--loader-threads 257", "--loader-threads 99999999999999999999", "--crop-area -1"}) {
+    expect_refused(kBadUsage, {small_training({"--data", data}), Arguments{flag.c_str()}},
+                   {flag.substr(0, flag.find(' '))});
+  }
+}
+
+}  // namespace
+}  // namespace spillway::test
