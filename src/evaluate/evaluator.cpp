@@ -25,6 +25,7 @@ DatasetPair Evaluator::open_data(const std::string& spec) const {
   DatasetOptions wanted = dataset_options(trained_.network, /*batch=*/1,
                                           trained_.checkpoint.manifest.checkpoint.key.seed);
   wanted.tokenizer = options_.tokenizer;
+  wanted.images = options_.images;
   return open_dataset(spec, wanted);
 }
 

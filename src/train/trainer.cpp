@@ -8,12 +8,12 @@
 
 #include "nets/text/network_text.h"
 #include "src/data/batch_order.h"
+#include "src/data/first_samples.h"
 #include "src/data/open_dataset.h"
 #include "src/plan/predicted_step.h"
 #include "src/plan/sub_batch_choice.h"
 #include "src/step/batch_norm_values.h"
 #include "src/train/checkpoint_key.h"
-#include "src/train/first_samples.h"
 #include "src/train/text_model.h"
 
 namespace spillway {

@@ -1,6 +1,6 @@
 spillway_test(data_tests
   SOURCES src/data/batch_loader_test.cpp src/data/batch_order_test.cpp src/data/cifar10_test.cpp
-          src/data/content_test.cpp
+          src/data/content_test.cpp src/data/first_samples_test.cpp
           src/data/idx_test.cpp src/data/open_dataset_test.cpp src/data/resize_test.cpp
           src/data/synthetic_test.cpp
           src/files/safetensors_test.cpp src/files/sha256_test.cpp

@@ -82,6 +82,8 @@ std::unique_ptr<Evaluator> EvaluationFlags::open(ProgressLine& progress,
                    .state = plan.state_rule(),
                    .update = plan.update_rule()},
       .training = {}};
+  const auto& images = trained.checkpoint.manifest.checkpoint.settings.images;
+  if (images) options.images = *images;
   TrainerEvents events{.on_measuring = [&progress](double part) {
     progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part));
   }};

@@ -10,13 +10,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "prefetch/files/json.h"
 #include "src/cli/evaluate/evaluation_flags.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/interrupt.h"
-#include "src/train/first_samples.h"
+#include "src/data/first_samples.h"
 #include "um/error.h"
 
 namespace spillway::cli {
@@ -28,6 +29,12 @@ struct PredictCommandFlags {
   EvaluationFlags common;
   std::size_t count = 10;
 };
+
+// Its number, and its name where it has one.
+std::string class_of(std::size_t number, const std::vector<std::string>& names) {
+  return number < names.size() ? fmt::format("{} ({})", number, names[number])
+                               : std::to_string(number);
+}
 
 void run_predictions(const PredictCommandFlags& flags) {
   expect_writable(flags.common.json);
@@ -44,6 +51,8 @@ void run_predictions(const PredictCommandFlags& flags) {
   const std::unique_ptr<Dataset> data = first_samples(std::move(all), count);
   describe(*evaluator, *data);
   const bool prints = flags.common.json != "-";
+  const std::vector<std::string>& names =
+      evaluator->trained().checkpoint.manifest.checkpoint.class_names;
   json lines = json::array();
   const auto take = [&](std::size_t index, std::int32_t label, const JudgedSample& judged) {
     const auto prediction = static_cast<std::size_t>(judged.prediction);
@@ -51,9 +60,10 @@ void run_predictions(const PredictCommandFlags& flags) {
                      {"label", label},
                      {"class", prediction},
                      {"probability", judged.probability}});
+    if (prediction < names.size()) lines.back()["class_name"] = names[prediction];
     if (prints) {
-      std::fputs(fmt::format("{}: class {}, probability {:.3f} (label {})\n", index, prediction,
-                             judged.probability, label)
+      std::fputs(fmt::format("{}: class {}, probability {:.3f} (label {})\n", index,
+                             class_of(prediction, names), judged.probability, label)
                      .c_str(),
                  stdout);
     }

@@ -1,4 +1,4 @@
-#include "src/train/first_samples.h"
+#include "src/data/first_samples.h"
 
 #include <string>
 #include <utility>
@@ -29,6 +29,10 @@ class FirstSamples final : public Dataset {
   [[nodiscard]] bool labels_pixels() const override { return whole_->labels_pixels(); }
   void labels(std::size_t index, std::span<std::int32_t> labels) const override {
     whole_->labels(index, labels);
+  }
+  void show(std::size_t index, std::uint64_t epoch, std::span<float> image,
+            std::span<std::int32_t> labels) const override {
+    whole_->show(index, epoch, image, labels);
   }
   [[nodiscard]] std::string content_sha256() const override {
     return sha256_of("first " + std::to_string(count_) + ": " + whole_->content_sha256());
