@@ -42,7 +42,7 @@ class SubBatchPlanner {
     PlanRequest request;
   };
   /// What `task` refers to must outlive it.
-  explicit SubBatchPlanner(const Task& task) : task_{task} {}
+  explicit SubBatchPlanner(Task task) : task_{std::move(task)} {}
 
   /// By the planner's rule (Planner::sub_batch_rule). Sizes at which the planner has no plan are
   /// passed over. Throws: BudgetTooSmall when not even one sample works.

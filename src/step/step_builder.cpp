@@ -61,10 +61,10 @@ prefetch::TaskKind task_kind(OperationKind kind) {
 }  // namespace
 
 StepBuilder::StepBuilder(const nets::Network& network, const SizeModel& size_model,
-                         const StepOptions& options, Purpose purpose)
+                         StepOptions options, Purpose purpose)
     : network_{network},
       size_model_{size_model},
-      options_{options},
+      options_{std::move(options)},
       purpose_{purpose},
       readers_{count_readers(network)},
       values_(network.nodes.size()) {}

@@ -44,7 +44,7 @@ enum class Purpose { kTraining, kEvaluation, kSampling };
 /// Collects the tasks of a step, launch and graph side by side. Layers are written in terms of it.
 class StepBuilder {
  public:
-  StepBuilder(const nets::Network& network, const SizeModel& size_model, const StepOptions& options,
+  StepBuilder(const nets::Network& network, const SizeModel& size_model, StepOptions options,
               Purpose purpose);
 
   [[nodiscard]] bool is_training() const { return purpose_ == Purpose::kTraining; }

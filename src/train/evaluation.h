@@ -30,7 +30,7 @@ using OnJudged = std::function<void(std::size_t index, std::int32_t label, const
 struct EvaluateOptions {
   bool has_confusion = false;
   std::size_t loader_threads = 0;  ///< as TrainOptions has it
-  OnJudged on_judged = {};  ///< may be empty
+  OnJudged on_judged = {};         ///< may be empty
   std::stop_token stop = {};
 };
 

@@ -25,8 +25,8 @@ struct TrainOptions {
   /// Steps between two evaluations on the test split, with one at the end; 0: never. Nothing: at
   /// the end of each epoch.
   std::optional<std::uint64_t> evaluate_every = {};
-  bool has_confusion = false;  ///< Evaluation::confusion
-  std::size_t loader_threads = 0;      ///< that load batches ahead; 0: usual_loader_threads()
+  bool has_confusion = false;      ///< Evaluation::confusion
+  std::size_t loader_threads = 0;  ///< that load batches ahead; 0: usual_loader_threads()
 };
 
 /// What is to happen after an evaluation, beside what is due anyway.

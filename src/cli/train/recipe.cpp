@@ -120,7 +120,7 @@ void add_recipe_to(CLI::App& command) {
 fs::path find_recipe(const std::string& name) {
   if (name.find('/') != std::string::npos || name.ends_with(".json")) return name;
   for (const fs::path& folder : recipe_folders()) {
-    const fs::path path = folder / (name + ".json");
+    fs::path path = folder / (name + ".json");
     std::error_code error;
     if (fs::exists(path, error)) return path;
   }

@@ -37,7 +37,7 @@ double perplexity_of(const Evaluation& evaluation) { return std::exp(evaluation.
 
 // "1:02:03" or "2:03".
 std::string clock_text(double seconds) {
-  const auto whole = static_cast<std::uint64_t>(seconds + 0.5);
+  const auto whole = static_cast<std::uint64_t>(std::lround(seconds));
   const std::uint64_t hours = whole / 3600;
   return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, whole / 60 % 60, whole % 60)
                    : fmt::format("{}:{:02}", whole / 60, whole % 60);

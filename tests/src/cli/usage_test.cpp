@@ -141,7 +141,7 @@ TEST(BadUsage, ListsWhatAFlagMayBe) {
                       {"--paging x", {"auto", "memfd", "uffd"}},
                       {"--recompute x", {"auto", "off"}},
                       {"--conv-algorithm fft", {"direct", "winograd"}},
-                      {"--attention flash", {"'flash'", "own", "cudnn"}},
+                      {"--attention flash", {"own", "cudnn"}},
                       {"--far disk", {"'disk'", "ram", "file:PATH"}},
                       {"--link-bandwidth fast", {"2GB/s"}},
                       {"--link-latency soon", {"'soon'", "20us"}},

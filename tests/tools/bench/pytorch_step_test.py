@@ -48,7 +48,7 @@ class Steps(unittest.TestCase):
     def options(self, **more):
         return argparse.Namespace(**{"net": "small", "batch": 2, "classes": 10, "threads": 1,
                                      "steps": STEPS, "lr": 0.01, "weight_decay": 5e-4,
-                                     "image_size": 64, "channels_last": False, "device": "cpu",
+                                     "optimizer": "sgd", "image_size": 64, "channels_last": False, "device": "cpu",
                                      "way": "resident", "folder": self.folder, **more})
 
     def plain(self, **more):
@@ -60,6 +60,12 @@ class Steps(unittest.TestCase):
         self.assertEqual(len(result["seconds"]), STEPS)
         self.assertEqual(len(result["losses"]), STEPS)
         self.assertLess(result["losses"][-1], result["losses"][0])
+
+    def test_update_by_the_optimizer_that_is_asked_for(self):
+        parameters = list(small_network(10).parameters())
+        for name, kind in {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}.items():
+            self.assertIsInstance(
+                pytorch_step.optimizer_of(self.options(optimizer=name), parameters), kind)
 
     def test_compute_the_same_in_either_layout(self):
         layouts = []
