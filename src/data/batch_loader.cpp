@@ -120,9 +120,15 @@ BatchLoader::Image BatchLoader::take(const std::stop_token& stop) {
   if (!has_images()) {
     Slot* const slot = spare_.back();
     spare_.pop_back();
-    open(*slot);
     begun_.push_back(slot);
     changed_.notify_all();
+    try {
+      open(*slot);
+    } catch (...) {  // no memory: next() throws it
+      slot->failure = std::current_exception();
+      has_failed_ = true;
+      return {};
+    }
   }
   Slot* const slot = begun_.back();
   return {.slot = slot, .place = slot->begun++};

@@ -183,7 +183,7 @@ std::string Executor::keep(const StepContext& context) {
   }
 }
 
-// So few floats are too small to be moved, and nothing has overwritten them.
+// So few floats are too small to be moved (Workload::page), and nothing has overwritten them.
 void Executor::read_result(StepResult& result) {
   std::array<float, 2> numbers{};
   const std::span<std::byte> bytes = std::as_writable_bytes(std::span{numbers});

@@ -1,6 +1,7 @@
 #include "src/plan/workload.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "prefetch/block_sizes.h"
@@ -43,6 +44,16 @@ Bytes largest_movable_state(const Step& step, Bytes page) {
 StepOptions with_batch(StepOptions options, std::size_t batch) {
   options.batch = batch;
   return options;
+}
+
+}  // namespace
+
+namespace {
+
+// The result of a step is read when the step has ended: it must be too small to be moved
+// (BlockSizes), which what an evaluation says of each of many images would not be in tiny pages.
+Bytes least_page(const Step& step) {
+  return Bytes{std::bit_ceil(4 * step.graph[step.result].size.count() + 1)};
 }
 
 }  // namespace
@@ -94,7 +105,7 @@ Workload::Workload(const prefetch::SubBatches& batches, std::vector<RepeatedStep
     : batches_{batches},
       training_{std::move(training)},
       evaluation_{std::move(evaluation)},
-      page_{step_page(training_.front().step.graph, size_model)},
+      page_{std::max(step_page(training_.front().step.graph, size_model), least_page(evaluation_))},
       evaluation_near_{near_of(evaluation_.graph)} {
   Bytes small = evaluation_near_.small;
   for (const RepeatedStep& part : training_) {

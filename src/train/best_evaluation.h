@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -21,6 +22,10 @@ struct BestEvaluation {
 /// the one with the lower loss is better; with `by_loss`, of texts, the loss alone counts.
 inline bool take_evaluation(std::optional<BestEvaluation>& best, std::uint64_t step,
                             const Evaluation& evaluation, bool by_loss) {
+  if (!std::isfinite(evaluation.loss)) {  // worse than any other
+    if (best) ++best->evaluations_since;
+    return false;
+  }
   const bool is_even = best && (by_loss || evaluation.accuracy == best->accuracy);
   const bool is_best =
       !best || (is_even ? evaluation.loss < best->loss : evaluation.accuracy > best->accuracy);

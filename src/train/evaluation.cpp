@@ -5,6 +5,7 @@
 
 #include "src/data/batch_loader.h"
 #include "src/train/session_loading.h"
+#include "um/error.h"
 
 namespace spillway {
 namespace {
@@ -33,6 +34,7 @@ class EvaluationSums {
   }
 
   [[nodiscard]] Evaluation result() const {
+    if (count_ == 0) throw um::Error{"no sample of the test split has a label, or can be read"};
     Evaluation result{.loss = loss_ / count_, .accuracy = correct_ / count_};
     if (!has_judged_) return result;
     result.top5 = near_ / count_;
@@ -43,8 +45,8 @@ class EvaluationSums {
  private:
   void add(std::int32_t label, const JudgedSample& judged) {
     if (judged.rank < kTopRanks) ++near_;
-    if (!confusion_.empty()) {
-      const auto prediction = static_cast<std::size_t>(judged.prediction);
+    const auto prediction = static_cast<std::size_t>(judged.prediction);
+    if (!confusion_.empty() && prediction < classes_) {  // not where all logits are NaN
       ++confusion_[static_cast<std::size_t>(label) * classes_ + prediction];
     }
     if (options_.on_judged) options_.on_judged(index_, label, judged);
@@ -87,7 +89,7 @@ Evaluation evaluate(Session& session, const Dataset& data, const EvaluateOptions
     Evaluation result = evaluate_as_it_is(session, data, options);
     session.state().swap_averages();
     return result;
-  } catch (const Interrupted&) {
+  } catch (...) {
     if (session.is_between_steps()) session.state().swap_averages();
     throw;
   }

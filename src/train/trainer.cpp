@@ -241,7 +241,7 @@ void Trainer::choose_checkpoint() {
   }
   options_.training.first_step = done;
   best_ = chosen_->manifest.checkpoint.best;
-  if (best_ && options_.checkpoint.keep_best) folder_->set_best(best_->step);
+  if (best_) folder_->set_best(best_->step);
   if (is_patience_over()) {
     throw nothing_left("the last evaluations were not better than that of step " +
                        std::to_string(best_->step) + "; give a greater --early-stop to go on");

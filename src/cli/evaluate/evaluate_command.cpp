@@ -63,14 +63,16 @@ void run_evaluation(const EvaluateCommandFlags& flags) {
   const Interrupt interrupt;
   ProgressLine progress;
   const auto evaluator = flags.common.open(progress, interrupt.token());
-  const std::unique_ptr<Dataset> data = flags.common.open_data(*evaluator);
-  describe(*evaluator, *data);
+  const JudgedData judged = flags.common.open_data(*evaluator);
+  const Dataset& data = *judged.samples;
+  describe(*evaluator, data);
   const Evaluation evaluation = evaluator->evaluate(
-      *data, {.has_confusion = !flags.confusion.empty(), .stop = interrupt.token()});
+      data, {.has_confusion = !flags.confusion.empty(), .stop = interrupt.token()});
+  tell_broken(judged);
   const bool prints = flags.common.json != "-" && flags.confusion != "-";
   if (prints) std::fputs(sentence_of(*evaluator, evaluation).c_str(), stdout);
   if (!flags.common.json.empty()) {
-    prefetch::write_json(to_json(*evaluator, *data, evaluation), flags.common.json);
+    prefetch::write_json(to_json(*evaluator, data, evaluation), flags.common.json);
   }
   if (flags.confusion.empty()) return;
   if (evaluation.confusion.empty()) {

@@ -1,6 +1,6 @@
 #include "src/cli/evaluate/evaluation_flags.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <utility>
@@ -84,6 +84,7 @@ std::unique_ptr<Evaluator> EvaluationFlags::open(ProgressLine& progress,
       .training = {}};
   const auto& images = trained.checkpoint.manifest.checkpoint.settings.images;
   if (images) options.images = *images;
+  options.images.augmentation = {};  // all is judged as it is, the train split too
   TrainerEvents events{.on_measuring = [&progress](double part) {
     progress.show(fmt::format("measuring tasks: {:.0f} %", 100 * part));
   }};
@@ -94,10 +95,25 @@ std::unique_ptr<Evaluator> EvaluationFlags::open(ProgressLine& progress,
   return evaluator;
 }
 
-std::unique_ptr<Dataset> EvaluationFlags::open_data(const Evaluator& evaluator) const {
+JudgedData EvaluationFlags::open_data(const Evaluator& evaluator) const {
   const std::string& of_training = evaluator.trained().checkpoint.manifest.checkpoint.key.data;
   DatasetPair pair = evaluator.open_data(data.empty() ? of_training : data);
-  return split == "test" ? std::move(pair.test) : std::move(pair.train);
+  const std::vector<std::string>& names =
+      evaluator.trained().checkpoint.manifest.checkpoint.class_names;
+  if (!names.empty() && !pair.class_names.empty() && pair.class_names != names) {
+    throw um::Error{fmt::format(
+        "the classes of {} are not those of the training, {}: labels would mean something else",
+        data, um::shortened(fmt::format("{}", fmt::join(names, ", "))))};
+  }
+  return {.samples = split == "test" ? std::move(pair.test) : std::move(pair.train),
+          .broken = std::move(pair.broken)};
+}
+
+void tell_broken(const JudgedData& data) {
+  if (!data.broken) return;
+  for (const std::string& sentence : data.broken->take_new()) {
+    tell("warning: {}; it is not judged\n", sentence);
+  }
 }
 
 void describe(const Evaluator& evaluator, const Dataset& data) {

@@ -10,6 +10,8 @@
 #include "src/cli/flags/memory_flags.h"
 #include "src/cli/flags/plan_flags.h"
 #include "src/cli/terminal/progress_line.h"
+#include "src/data/broken_files.h"
+#include "src/data/dataset.h"
 #include "src/evaluate/evaluator.h"
 
 namespace CLI {
@@ -17,6 +19,12 @@ class App;
 }  // namespace CLI
 
 namespace spillway::cli {
+
+/// The samples of a split, and which of its files cannot be read, where it is made of files.
+struct JudgedData {
+  std::unique_ptr<Dataset> samples;
+  std::shared_ptr<BrokenFiles> broken;
+};
 
 /// What `spillway evaluate` and `spillway predict` have in common: a checkpoint, data, and how to
 /// run. Of a training's files this is also where those of single images will be opened.
@@ -37,11 +45,15 @@ struct EvaluationFlags {
   /// Opens the checkpoint and makes its network ready. Throws: um::Error; Interrupted.
   [[nodiscard]] std::unique_ptr<Evaluator> open(ProgressLine& progress, std::stop_token stop) const;
   /// The data as the user named it, or the training's. Throws: um::Error.
-  [[nodiscard]] std::unique_ptr<Dataset> open_data(const Evaluator& evaluator) const;
+  /// Throws: um::Error where its classes are not those of the training.
+  [[nodiscard]] JudgedData open_data(const Evaluator& evaluator) const;
 
  private:
   void add_data_to(CLI::App& command);
 };
+
+/// Tells which files of `data` turned out to be broken since the last call.
+void tell_broken(const JudgedData& data);
 
 /// Tells what is judged on which device, within which budget.
 void describe(const Evaluator& evaluator, const Dataset& data);

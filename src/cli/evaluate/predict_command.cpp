@@ -46,9 +46,9 @@ void run_predictions(const PredictCommandFlags& flags) {
     throw um::Error{"network " + network.name +
                     " does not say of an image which class it is of; predict is for those that do"};
   }
-  std::unique_ptr<Dataset> all = flags.common.open_data(*evaluator);
-  const std::size_t count = std::min(flags.count, all->size());
-  const std::unique_ptr<Dataset> data = first_samples(std::move(all), count);
+  JudgedData opened = flags.common.open_data(*evaluator);
+  const std::size_t count = std::min(flags.count, opened.samples->size());
+  const std::unique_ptr<Dataset> data = first_samples(std::move(opened.samples), count);
   describe(*evaluator, *data);
   const bool prints = flags.common.json != "-";
   const std::vector<std::string>& names =
@@ -69,6 +69,7 @@ void run_predictions(const PredictCommandFlags& flags) {
     }
   };
   static_cast<void>(evaluator->evaluate(*data, {.on_judged = take, .stop = interrupt.token()}));
+  tell_broken(opened);
   if (!flags.common.json.empty()) {
     prefetch::write_json({{"network", network.name}, {"data", data->name()}, {"items", lines}},
                          flags.common.json);

@@ -201,7 +201,9 @@ TrainerOptions TrainingFlags::trainer() const {
               MemoryOptions{.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
           .planning = planning(),
           .training = train,
-          .initialisation = initialisation.value_or(usual_initialisation(workload.net)),
+          .initialisation = initialisation.value_or(nets::is_network_file(workload.net)
+                                                        ? Initialisation::kXavier
+                                                        : usual_initialisation(workload.net)),
           .weights = weights,
           .has_new_head = has_new_head,
           .checkpoint = checkpoint};

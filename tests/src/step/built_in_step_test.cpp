@@ -128,7 +128,8 @@ TEST_P(BuiltInStep, CountsTheNumbersOfTheNetwork) {
 
 TEST_P(BuiltInStep, EvaluationOnlyGoesForward) {
   for (const Task& task : evaluation.graph.tasks) EXPECT_EQ(task.phase, Phase::kForward);
-  EXPECT_EQ(evaluation.graph[evaluation.result].size, um::Bytes{2 * sizeof(float)});
+  EXPECT_EQ(evaluation.graph[evaluation.result].size,
+            um::Bytes{2 * sizeof(float) + 2 * sizeof(JudgedSample)});  // of a batch of two
   EXPECT_EQ(training.graph[training.result].size, um::Bytes{2 * sizeof(float)});
 }
 
