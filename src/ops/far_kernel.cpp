@@ -41,7 +41,18 @@ class FarUpdateKernel final : public FarKernel {
       return;
     }
     if (const auto* const rmsprop = std::get_if<RmspropUpdate>(&update_)) {
-      run_rmsprop(*rmsprop, context, piece.count(), decayed, updated, gradient);
+      um::expects(updated.size() == rmsprop->write_count(), "what the update writes");
+      float* const velocity = rmsprop->has_velocity() ? updated[2] : nullptr;
+      for_all(RmspropElement{.rates = rmsprop_rates(rmsprop->options, context),
+                             .decayed = decayed,
+                             .old_w = updated[0],
+                             .old_s = updated[1],
+                             .old_v = velocity,
+                             .dw = gradient,
+                             .w = updated[0],
+                             .s = updated[1],
+                             .v = velocity},
+              piece.count());
       return;
     }
     um::expects(updated.size() == 3, "parameters and two moments");
@@ -58,18 +69,6 @@ class FarUpdateKernel final : public FarKernel {
   }
 
  private:
-  static void run_rmsprop(const RmspropUpdate& update, const StepContext& context,
-                          std::size_t count, std::size_t decayed, std::span<float* const> updated,
-                          const float* gradient) {
-    um::expects(updated.size() == (update.has_velocity() ? 3U : 2U), "what the update writes");
-    RmspropElement element = rmsprop_element(update.options, context, decayed);
-    element.old_w = element.w = updated[0];
-    element.old_s = element.s = updated[1];
-    if (update.has_velocity()) element.old_v = element.v = updated[2];
-    element.dw = gradient;
-    for_all(element, count);
-  }
-
   Operation update_;
   FloatRange range_;
   std::size_t decayed_;

@@ -18,22 +18,13 @@ AdamRates adam_rates(const AdamOptions& options, const StepContext& context) {
           .epsilon = options.epsilon};
 }
 
-RmspropElement rmsprop_element(const RmspropOptions& options, const StepContext& context,
-                               std::size_t decayed) {
-  return {.old_square = static_cast<float>(options.alpha),
+RmspropRates rmsprop_rates(const RmspropOptions& options, const StepContext& context) {
+  return {.decay = options.weight_decay,
+          .old_square = static_cast<float>(options.alpha),
           .new_square = static_cast<float>(1 - options.alpha),
           .epsilon = options.epsilon,
           .momentum = options.momentum,
-          .decay = options.weight_decay,
-          .rate = context.learning_rate,
-          .decayed = decayed,
-          .old_w = nullptr,
-          .old_s = nullptr,
-          .old_v = nullptr,
-          .dw = nullptr,
-          .w = nullptr,
-          .s = nullptr,
-          .v = nullptr};
+          .rate = context.learning_rate};
 }
 
 }  // namespace spillway

@@ -28,6 +28,18 @@ struct AdamRates {
 
 [[nodiscard]] AdamRates adam_rates(const AdamOptions& options, const StepContext& context);
 
+/// The numbers that RMSprop's kernels reckon with in one step, likewise.
+struct RmspropRates {
+  float decay;
+  float old_square;  ///< alpha
+  float new_square;  ///< 1 - alpha
+  float epsilon;
+  float momentum;
+  float rate;
+};
+
+[[nodiscard]] RmspropRates rmsprop_rates(const RmspropOptions& options, const StepContext& context);
+
 /// What SgdUpdate does to float `i` of a part of parameters.
 struct SgdElement {
   SgdOptions options;
@@ -73,12 +85,7 @@ struct AdamElement {
 /// What RmspropUpdate does to float `i` of a part of parameters, each operation rounded; without a
 /// velocity `old_v` and `v` are null.
 struct RmspropElement {
-  float old_square;  // alpha
-  float new_square;  // 1 - alpha, made in doubles
-  float epsilon;
-  float momentum;
-  float decay;
-  float rate;
+  RmspropRates rates;
   std::size_t decayed;  // the first so many
   const float* old_w;
   const float* old_s;
@@ -89,20 +96,16 @@ struct RmspropElement {
   float* v;
 
   void operator()(std::size_t i) const {
-    const float gradient = dw[i] + (i < decayed ? decay : 0.F) * old_w[i];
-    const float square = old_square * old_s[i] + new_square * gradient * gradient;
-    float change = gradient / (std::sqrt(square) + epsilon);
+    const float gradient = dw[i] + (i < decayed ? rates.decay : 0.F) * old_w[i];
+    const float square = rates.old_square * old_s[i] + rates.new_square * gradient * gradient;
+    float change = gradient / (std::sqrt(square) + rates.epsilon);
     s[i] = square;
     if (v != nullptr) {
-      change = momentum * old_v[i] + change;
+      change = rates.momentum * old_v[i] + change;
       v[i] = change;
     }
-    w[i] = old_w[i] - rate * change;
+    w[i] = old_w[i] - rates.rate * change;
   }
 };
-
-/// One with its numbers and no blocks yet.
-[[nodiscard]] RmspropElement rmsprop_element(const RmspropOptions& options,
-                                             const StepContext& context, std::size_t decayed);
 
 }  // namespace spillway

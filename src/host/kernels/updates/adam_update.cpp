@@ -18,10 +18,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op
                               .w = floats(operands.out.parameters) + range.first,
                               .m = floats(operands.out.first_moment),
                               .v = floats(operands.out.second_moment)};
-    const std::size_t count = range.count;
-#pragma omp parallel for simd schedule(static) firstprivate(element) if (parallel \
-                                                                         : count >= kWorthATeam)
-    for (std::size_t i = 0; i < count; ++i) element(i);
+    update_all(element, range.count);
   };
   return kernel_of(machine, op, update);
 }

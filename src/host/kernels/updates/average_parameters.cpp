@@ -11,11 +11,10 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AverageParamet
     const float* const w = floats(operands.in.parameters) + range.first;
     const float* const old_average = floats(operands.in.average);
     float* const average = floats(operands.out.average);
-    const std::size_t count = range.count;
-#pragma omp parallel for simd schedule(static) if (parallel : count >= kWorthATeam)
-    for (std::size_t i = 0; i < count; ++i) {
+    const auto element = [=](std::size_t i) {
       average[i] = old_average[i] + part * (w[i] - old_average[i]);
-    }
+    };
+    update_all(element, range.count);
   };
   return kernel_of(machine, op, update);
 }

@@ -16,10 +16,7 @@ std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op)
                              .dw = floats(operands.in.dparameters),
                              .w = floats(operands.out.parameters) + range.first,
                              .v = floats(operands.out.momentum)};
-    const std::size_t count = range.count;
-#pragma omp parallel for simd schedule(static) firstprivate(element) if (parallel \
-                                                                         : count >= kWorthATeam)
-    for (std::size_t i = 0; i < count; ++i) element(i);
+    update_all(element, range.count);
   };
   return kernel_of(machine, op, update);
 }

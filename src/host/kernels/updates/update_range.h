@@ -11,6 +11,14 @@ namespace spillway::host {
 /// Fewer elements than this are updated faster by one thread than another one wakes up.
 constexpr std::size_t kWorthATeam = 1U << 15U;
 
+/// Calls `element` with each number below `count`, shared among the threads.
+template <class Element>
+void update_all(Element element, std::size_t count) {
+#pragma omp parallel for simd schedule(static) firstprivate(element) if (parallel \
+                                                                         : count >= kWorthATeam)
+  for (std::size_t i = 0; i < count; ++i) element(i);
+}
+
 /// What an update goes over: all floats of a part of a block, padding included.
 struct UpdateRange {
   std::size_t first;  ///< of the parameters, which are one block: gradients begin with their part
