@@ -23,19 +23,8 @@ um::Bytes attention_scratch(const AttentionProblem& problem) {
 }
 
 AttentionEngine::AttentionEngine(EngineConfig config, um::Bytes scratch)
-    : config_{std::move(config)},
-      workspace_{scratch + um::round_up(config_.workspace, kScratchUnit)} {}
-
-bool AttentionEngine::make_ready(const CudnnTarget& target) {
-  if (plan_) return true;
-  try {
-    plan_.emplace(target, config_.config);
-  } catch (const CudnnError&) {
-    return false;
-  }
-  // What the configuration said decides how much the kernel gets.
-  return plan_->workspace() <= config_.workspace;
-}
+    : ListedEngine{std::move(config)},
+      workspace_{scratch + um::round_up(this->config().workspace, kScratchUnit)} {}
 
 ListedAttention list_attention(const CudnnTarget& target, const AttentionProblem& problem,
                                um::Bytes max_workspace) {

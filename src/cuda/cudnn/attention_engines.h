@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,25 +17,18 @@ namespace spillway::cuda {
 [[nodiscard]] um::Bytes attention_scratch(const AttentionProblem& problem);
 
 /// One of cuDNN's ways to run an attention.
-class AttentionEngine {
+class AttentionEngine : public ListedEngine {
  public:
   /// `scratch`: what its kernel needs besides the engine's workspace.
   AttentionEngine(EngineConfig config, um::Bytes scratch);
 
   /// "engine6_k24=26"
-  [[nodiscard]] const std::string& name() const { return config_.name; }
+  [[nodiscard]] const std::string& name() const { return config().name; }
   /// With the scratch; a multiple of 256.
   [[nodiscard]] um::Bytes workspace() const { return workspace_; }
 
-  /// Whether the target can run it: compiles the kernel, which takes up to half a second.
-  [[nodiscard]] bool make_ready(const CudnnTarget& target);
-  /// Requires: make_ready() returned true.
-  [[nodiscard]] const EnginePlan& plan() const { return *plan_; }
-
  private:
-  EngineConfig config_;
   um::Bytes workspace_;
-  std::optional<EnginePlan> plan_;
 };
 
 /// What cuDNN lists for a pass, before anything is compiled.

@@ -46,21 +46,10 @@ bool is_permitted(const EngineConfig& engine, const EngineRules& rules) {
 }
 
 ConvolutionEngine::ConvolutionEngine(EngineConfig config, bool is_fused, um::Bytes scratch)
-    : config_{std::move(config)},
+    : ListedEngine{std::move(config)},
       is_fused_{is_fused},
-      name_{is_fused ? "fused_" + config_.name : config_.name},
-      workspace_{counted_workspace(config_.workspace + scratch)} {}
-
-bool ConvolutionEngine::make_ready(const CudnnTarget& target) {
-  if (plan_) return true;
-  try {
-    plan_.emplace(target, config_.config);
-  } catch (const CudnnError&) {
-    return false;
-  }
-  // What the configuration said decides how much the kernel gets.
-  return plan_->workspace() <= config_.workspace;
-}
+      name_{is_fused ? "fused_" + this->config().name : this->config().name},
+      workspace_{counted_workspace(this->config().workspace + scratch)} {}
 
 ConvolutionEngines::ConvolutionEngines(CudnnTarget target, EngineRules rules)
     : target_{std::move(target)}, rules_{rules} {}

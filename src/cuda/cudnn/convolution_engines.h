@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +24,7 @@ struct EngineRules {
 [[nodiscard]] bool is_permitted(const EngineConfig& engine, const EngineRules& rules);
 
 /// One way to run a convolution.
-class ConvolutionEngine {
+class ConvolutionEngine : public ListedEngine {
  public:
   /// `scratch`: what its kernel needs besides the engine's workspace.
   ConvolutionEngine(EngineConfig config, bool is_fused, um::Bytes scratch);
@@ -34,25 +33,18 @@ class ConvolutionEngine {
   [[nodiscard]] const std::string& name() const { return name_; }
   /// The same for all settings of an engine: its number, from -1 down where it is fused.
   [[nodiscard]] std::int64_t number() const {
-    return is_fused_ ? -1 - config_.engine : config_.engine;
+    return is_fused_ ? -1 - config().engine : config().engine;
   }
   /// With the scratch, as counted_workspace() counts.
   [[nodiscard]] um::Bytes workspace() const { return workspace_; }
   /// Whether the engine adds the bias and applies the ReLU. If not, who runs it does.
   [[nodiscard]] bool is_fused() const { return is_fused_; }
-  [[nodiscard]] bool uses_tensor_cores() const { return config_.uses_tensor_cores; }
-
-  /// Whether the target can run it: the heuristics do not promise that.
-  [[nodiscard]] bool make_ready(const CudnnTarget& target);
-  /// Requires: make_ready() returned true.
-  [[nodiscard]] const EnginePlan& plan() const { return *plan_; }
+  [[nodiscard]] bool uses_tensor_cores() const { return config().uses_tensor_cores; }
 
  private:
-  EngineConfig config_;
   bool is_fused_;
   std::string name_;
   um::Bytes workspace_;
-  std::optional<EnginePlan> plan_;
 };
 
 using OfferedEngines = std::vector<std::unique_ptr<ConvolutionEngine>>;

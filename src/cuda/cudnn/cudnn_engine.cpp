@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace spillway::cuda {
 namespace {
@@ -123,6 +124,19 @@ void EnginePlan::execute(cudnnHandle_t handle, std::span<const TensorAddress> te
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
   pack.finalize();
   check_cudnn(cudnnBackendExecute(handle, plan_.get(), pack.get()));
+}
+
+ListedEngine::ListedEngine(EngineConfig config) : config_{std::move(config)} {}
+
+bool ListedEngine::make_ready(const CudnnTarget& target) {
+  if (plan_) return true;
+  try {
+    plan_.emplace(target, config_.config);
+  } catch (const CudnnError&) {
+    return false;
+  }
+  // What the configuration said decides how much the kernel gets.
+  return plan_->workspace() <= config_.workspace;
 }
 
 }  // namespace spillway::cuda

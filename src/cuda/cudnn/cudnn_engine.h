@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,6 +51,24 @@ class EnginePlan {
 
  private:
   CudnnDescriptor plan_{CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR};
+};
+
+/// An engine that is listed: it may be that the target cannot run it, which its plan shows.
+class ListedEngine {
+ public:
+  explicit ListedEngine(EngineConfig config);
+
+  [[nodiscard]] const EngineConfig& config() const { return config_; }
+
+  /// Whether the target can run it: the heuristics do not promise that. Makes the plan, once; to
+  /// compile an engine takes up to half a second.
+  [[nodiscard]] bool make_ready(const CudnnTarget& target);
+  /// Requires: make_ready() returned true.
+  [[nodiscard]] const EnginePlan& plan() const { return *plan_; }
+
+ private:
+  EngineConfig config_;
+  std::optional<EnginePlan> plan_;
 };
 
 }  // namespace spillway::cuda
