@@ -97,10 +97,9 @@ um::Bytes BatchLoader::bytes() const {
   return um::Bytes{slots_.size() * batch_ * each};
 }
 
-// Of the step that comes next: all of it, or what had been begun when an image of it failed.
-bool BatchLoader::is_loaded() const {
-  if (begun_.empty()) return false;
-  const Slot& slot = *begun_.front();
+bool BatchLoader::is_loaded() const { return !begun_.empty() && is_whole(*begun_.front()); }
+
+bool BatchLoader::is_whole(const Slot& slot) const {
   return slot.done == (slot.failure ? slot.begun : batch_);
 }
 
@@ -177,7 +176,7 @@ void BatchLoader::finish(const Image& image, const std::exception_ptr& failure) 
       slot.failed_place = image.place;
     }
   }
-  if (slot.done == slot.begun) changed_.notify_all();
+  if (is_whole(slot) || failure) changed_.notify_all();
 }
 
 }  // namespace spillway

@@ -88,7 +88,9 @@ class BatchLoader {
   void open(Slot& slot);
   [[nodiscard]] std::exception_ptr read(const Image& image) const;
   void finish(const Image& image, const std::exception_ptr& failure);
-  [[nodiscard]] bool is_loaded() const;
+  [[nodiscard]] bool is_loaded() const;  // what comes next
+  // All of it is, or what had been begun when an image of it failed.
+  [[nodiscard]] bool is_whole(const Slot& slot) const;
 
   const Dataset& dataset_;
   std::size_t batch_;

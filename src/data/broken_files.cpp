@@ -2,9 +2,14 @@
 
 #include <utility>
 
+#include "um/error.h"
+
 namespace spillway {
 
 void BrokenFiles::add(const std::string& sentence) {
+  if (rule_ == OnBroken::kStop) {
+    throw um::Error{sentence + "; remove it, or use --on-broken skip"};
+  }
   const std::lock_guard lock{mutex_};
   if (all_.insert(sentence).second) new_.push_back(sentence);
 }

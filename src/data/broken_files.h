@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <set>
 #include <string>
@@ -8,12 +9,21 @@
 
 namespace spillway {
 
+/// What happens when a file cannot be read as an image.
+enum class OnBroken : std::uint8_t {
+  kStop,  ///< an error that names it
+  kSkip   ///< it is noted, and passed over
+};
+
 /// Files of a data set that cannot be read and are passed over.
 ///
 /// Thread safety: any number of threads may call any of the functions at once.
 class BrokenFiles {
  public:
-  /// Notes a file, of which `sentence` says what is wrong, unless it is noted already.
+  explicit BrokenFiles(OnBroken rule) : rule_{rule} {}
+
+  /// Notes a file, of which `sentence` says what is wrong, unless it is noted already. Throws:
+  /// um::Error with the sentence where the rule is to stop.
   void add(const std::string& sentence);
   /// The sentences that have come since the last call.
   [[nodiscard]] std::vector<std::string> take_new();
@@ -21,6 +31,7 @@ class BrokenFiles {
   [[nodiscard]] std::size_t count() const;
 
  private:
+  OnBroken rule_;
   mutable std::mutex mutex_;
   std::set<std::string> all_;
   std::vector<std::string> new_;

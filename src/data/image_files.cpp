@@ -64,8 +64,7 @@ bool is_folder(const fs::path& path) {
 // Lists the files of one data set.
 class Lister {
  public:
-  Lister(fs::path folder, OnBroken on_broken, BrokenFiles& broken)
-      : folder_{std::move(folder)}, on_broken_{on_broken}, broken_{broken} {}
+  Lister(fs::path folder, BrokenFiles& broken) : folder_{std::move(folder)}, broken_{broken} {}
 
   // Those below `part`, a class's folder. The order of a folder's entries is not the same
   // everywhere.
@@ -104,16 +103,11 @@ class Lister {
     } else {
       return true;
     }
-    const std::string sentence = entry.path().string() + ' ' + cause;
-    if (on_broken_ == OnBroken::kStop) {
-      throw um::Error{sentence + "; remove it, or use --on-broken skip"};
-    }
-    broken_.add(sentence);
+    broken_.add(entry.path().string() + ' ' + cause);
     return false;
   }
 
   fs::path folder_;
-  OnBroken on_broken_;
   BrokenFiles& broken_;
 };
 
@@ -170,8 +164,7 @@ fs::path train_part(const fs::path& folder) {
 
 }  // namespace
 
-ImageFiles list_images(const fs::path& folder, const ImageSplit& split, OnBroken on_broken,
-                       BrokenFiles& broken) {
+ImageFiles list_images(const fs::path& folder, const ImageSplit& split, BrokenFiles& broken) {
   const fs::path part = train_part(folder);
   const bool has_validation = !part.empty() && is_folder(folder / "val");
   if (has_validation && split.validation) {
@@ -179,7 +172,7 @@ ImageFiles list_images(const fs::path& folder, const ImageSplit& split, OnBroken
                     ", whose images are to test on; leave out --validation, or move it away"};
   }
   ImageFiles files{.classes = classes_in(folder / part)};
-  const Lister lister{folder, on_broken, broken};
+  const Lister lister{folder, broken};
   std::int32_t label = 0;
   for (const std::string& name : files.classes) {
     append(lister.list(part / name, label++), files.train);

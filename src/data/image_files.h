@@ -10,12 +10,6 @@
 
 namespace spillway {
 
-/// What happens when a file cannot be read as an image.
-enum class OnBroken : std::uint8_t {
-  kStop,  ///< an error that names it
-  kSkip   ///< it is noted, and passed over
-};
-
 /// A file that should hold an image.
 struct ImageFile {
   std::string path;  ///< below the folder of the data set: "train/cat/1.jpg"
@@ -38,12 +32,12 @@ struct ImageSplit {
 
 /// Lists train/CLASS and val/CLASS below `folder`, or CLASS where there is no folder train, with
 /// all the .jpg, .jpeg and .png files below each. Hidden files and those of other endings do not
-/// count. No file is opened; those that are none, and empty ones, are broken: thrown, or added to
-/// `broken`. Throws: um::Error when a folder is missing, cannot be read, holds fewer than two
-/// classes or a class without images, or val holds a class that train has not; or both a folder val
-/// and `split.validation` are given.
+/// count. No file is opened; those that are none, and empty ones, are added to `broken`. Throws:
+/// um::Error when a folder is missing, cannot be read, holds fewer than two classes or a class
+/// without images, or val holds a class that train has not; or both a folder val and
+/// `split.validation` are given.
 [[nodiscard]] ImageFiles list_images(const std::filesystem::path& folder, const ImageSplit& split,
-                                     OnBroken on_broken, BrokenFiles& broken);
+                                     BrokenFiles& broken);
 
 /// The number of classes there are. Throws: as list_images() does of them.
 [[nodiscard]] std::size_t count_image_classes(const std::filesystem::path& folder);

@@ -56,7 +56,6 @@ class ImageFolder final : public Dataset {
         classes_{task.classes},
         seed_{task.seed},
         is_augmented_{part == Part::kTrain},
-        on_broken_{task.options.on_broken},
         broken_{std::move(broken)},
         pipeline_{task.image, pipeline_options(task)} {}
 
@@ -68,9 +67,7 @@ class ImageFolder final : public Dataset {
     return files_.at(index).label;
   }
 
-  void read(std::size_t index, std::span<float> image) const override {
-    read_as(files_.at(index), 0, image);
-  }
+  void read(std::size_t index, std::span<float> image) const override { read_as(index, 0, image); }
   void show(std::size_t index, std::uint64_t epoch, std::span<float> image,
             std::span<std::int32_t> labels) const override;
   [[nodiscard]] std::string content_sha256() const override;
@@ -82,27 +79,24 @@ class ImageFolder final : public Dataset {
             .eval_crop = task.options.eval_crop.value_or(is_small ? 1.0F : kUsualEvalCrop)};
   }
 
-  void read_as(const ImageFile& file, std::uint64_t epoch, std::span<float> image) const;
+  void read_as(std::size_t index, std::uint64_t epoch, std::span<float> image) const;
 
   fs::path folder_;
   std::vector<ImageFile> files_;
   std::size_t classes_;
   std::uint64_t seed_;
   bool is_augmented_;
-  OnBroken on_broken_;
   std::shared_ptr<BrokenFiles> broken_;
   ImagePipeline pipeline_;
 };
 
 // What is drawn depends on the file's place in the list, not on who reads it when.
-void ImageFolder::read_as(const ImageFile& file, std::uint64_t epoch,
-                          std::span<float> image) const {
-  const fs::path path = folder_ / file.path;
+void ImageFolder::read_as(std::size_t index, std::uint64_t epoch, std::span<float> image) const {
+  const fs::path path = folder_ / files_.at(index).path;
   const FileBytes content = read_whole(path);
   const std::span<const std::byte> bytes{content.bytes.get(), content.size};
   try {
     if (is_augmented_) {
-      const auto index = static_cast<std::uint64_t>(&file - files_.data());
       pipeline_.augment(bytes, Random{seed_, epoch, index}, image);
     } else {
       pipeline_.evaluate(bytes, image);
@@ -116,13 +110,10 @@ void ImageFolder::read_as(const ImageFile& file, std::uint64_t epoch,
 void ImageFolder::show(std::size_t index, std::uint64_t epoch, std::span<float> image,
                        std::span<std::int32_t> labels) const {
   try {
-    read_as(files_.at(index), epoch, image);
+    read_as(index, epoch, image);
     labels[0] = label(index);
   } catch (const um::Error& error) {
     if (is_of_the_machine(error)) throw;
-    if (on_broken_ == OnBroken::kStop) {
-      throw um::Error{std::string{error.what()} + "; remove it, or use --on-broken skip"};
-    }
     broken_->add(error.what());
     std::ranges::fill(image, 0.0F);
     labels[0] = -1;
@@ -149,9 +140,9 @@ std::string ImageFolder::content_sha256() const {
 }  // namespace
 
 DatasetPair open_image_folder(const fs::path& folder, const ImageTask& task) {
-  const auto broken = std::make_shared<BrokenFiles>();
-  ImageFiles files = list_images(folder, {.validation = task.options.validation, .seed = task.seed},
-                                 task.options.on_broken, *broken);
+  const auto broken = std::make_shared<BrokenFiles>(task.options.on_broken);
+  ImageFiles files =
+      list_images(folder, {.validation = task.options.validation, .seed = task.seed}, *broken);
   if (files.classes.size() > task.classes) {
     throw um::Error{"there are " + std::to_string(files.classes.size()) + " classes in " +
                     folder.string() + ", but the network has " + std::to_string(task.classes) +

@@ -71,9 +71,8 @@ TEST(ImageFolder, DrawsAPartOfEachClassToTestOnBySeed) {
     }
   }
   const auto tested = [&](const fs::path& folder, std::uint64_t seed) {
-    BrokenFiles broken;
-    const ImageFiles files =
-        list_images(folder, {.validation = 0.25, .seed = seed}, OnBroken::kStop, broken);
+    BrokenFiles broken{OnBroken::kStop};
+    const ImageFiles files = list_images(folder, {.validation = 0.25, .seed = seed}, broken);
     EXPECT_EQ(files.test.size(), 12U);  // 22 / 4 of each, rounded
     EXPECT_EQ(files.train.size(), 32U);
     EXPECT_EQ(std::ranges::count(files.test, 1, &ImageFile::label), 6);
