@@ -66,6 +66,7 @@ set(operation_tests
     src/ops/kernels/load_batch_test.cpp
     src/ops/kernels/local_response_norm_test.cpp src/ops/kernels/parameter_part_test.cpp
     src/ops/kernels/pool_test.cpp src/ops/kernels/sequences_test.cpp
+    src/ops/kernels/pixel_cross_entropy_test.cpp
     src/ops/kernels/sgd_update_test.cpp src/ops/kernels/softmax_cross_entropy_test.cpp
     src/ops/kernels/vocabulary_logits_test.cpp
     src/ops/kernels/weighted_operations_test.cpp)
