@@ -33,6 +33,7 @@ struct Network {
     return nodes[static_cast<std::size_t>(id)];
   }
   [[nodiscard]] const Shape& input() const { return nodes.front().output; }
+  [[nodiscard]] bool reads_text() const { return input().form == Form::kTokens; }
   [[nodiscard]] std::size_t classes() const { return nodes.back().output.channels; }
   /// The labels of an image, one for each position that the loss looks at: 1 x 1, or those of its
   /// pixels.

@@ -88,10 +88,6 @@ NetworkFacts gather(const nets::CatalogueEntry& entry, const nets::NetworkOption
   return facts;
 }
 
-bool is_text(const NetworkFacts& facts) {
-  return facts.network.input().form == nets::Form::kTokens;
-}
-
 nlohmann::json to_json(const NetworkFacts& facts) {
   nlohmann::json object{{"name", facts.network.name},
                         {"description", facts.description},
@@ -134,7 +130,7 @@ void print_families() {
 }
 
 void print_one(const NetworkFacts& facts) {
-  const bool is_of_text = is_text(facts);
+  const bool is_of_text = facts.network.reads_text();
   fmt::print(
       "{}: {}\n{} {}, {} parameters, {} saved for the way back and {:.3f} GFLOP forward {} of {}"
       "\n\n",
@@ -219,7 +215,7 @@ void list(const NetsFlags& flags) {
   } else {
     print_one(all.front());
   }
-  const bool is_of_text = !flags.name.empty() && is_text(all.front());
+  const bool is_of_text = !flags.name.empty() && all.front().network.reads_text();
   if (!flags.sizes.classes && !is_of_text && !nets::is_network_file(flags.name)) {
     fmt::print("\n{}", kClassesNote);
   }

@@ -1,11 +1,9 @@
 #include "src/cli/network_dump.h"
 
 #include <CLI/CLI.hpp>
-#include <iostream>
 
 #include "nets/text/network_text.h"
-#include "um/error.h"
-#include "um/files/output_file.h"
+#include "src/cli/flags/output_path.h"
 
 namespace spillway::cli {
 
@@ -20,13 +18,7 @@ CLI::Option* NetworkDump::add_to(CLI::App& app) {
 
 void NetworkDump::write(const nets::CatalogueEntry& entry,
                         const nets::NetworkOptions& options) const {
-  const std::string text = nets::to_text(entry, options);
-  if (path == "-") {
-    std::cout << text << std::flush;
-    if (!std::cout) throw um::Error{"cannot write to standard output"};
-    return;
-  }
-  um::write_output(path, text);
+  write_text(nets::to_text(entry, options), path);
 }
 
 }  // namespace spillway::cli

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -33,16 +32,11 @@ struct ReportFlags {
 // An old page stays as it is until the new one is whole. What is no regular file, /dev/stdout for
 // one, is refused: it would be replaced.
 void write_page(const std::string& page, const std::string& path) {
-  if (path == "-") {
-    std::cout << page << std::flush;
-    if (!std::cout) throw um::Error{"cannot write to standard output"};
-    return;
-  }
   std::error_code ignored;
-  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
+  if (path != "-" && fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
     throw um::Error{path + " is no regular file; give -o another name, or - for standard output"};
   }
-  um::write_output(path, page);
+  write_text(page, path);
 }
 
 // A folder of measurements, or a slip of the pen, must not cost one of them.

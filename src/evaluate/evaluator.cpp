@@ -13,6 +13,7 @@ Evaluator::Evaluator(ExecutionContext context, TrainedNetwork trained, TrainerOp
       options_{std::move(options)},
       stop_{std::move(stop)} {
   options_.network = trained_.network;
+  options_.training.seed = trained_.checkpoint.manifest.checkpoint.key.seed;
   options_.only_evaluates = true;
   steps_.emplace(options_, context_, std::move(events), stop_);
   steps_->plan({});
@@ -22,11 +23,7 @@ Evaluator::Evaluator(ExecutionContext context, TrainedNetwork trained, TrainerOp
 }
 
 DatasetPair Evaluator::open_data(const std::string& spec) const {
-  DatasetOptions wanted = dataset_options(trained_.network, /*batch=*/1,
-                                          trained_.checkpoint.manifest.checkpoint.key.seed);
-  wanted.tokenizer = options_.tokenizer;
-  wanted.images = options_.images;
-  return open_dataset(spec, wanted);
+  return open_dataset(spec, dataset_options(options_, /*batch=*/1));
 }
 
 Evaluation Evaluator::evaluate(const Dataset& data, const EvaluateOptions& options) {

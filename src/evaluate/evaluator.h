@@ -20,9 +20,9 @@ namespace spillway {
 /// Thread safety: none; a stop may be requested from any thread.
 class Evaluator {
  public:
-  /// Of `options` the network comes from `trained`; what is about training is not looked at.
-  /// Measures and plans the evaluation step, and loads the weights. Throws: um::Error, one sentence
-  /// for the user; Interrupted.
+  /// Of `options` the network and the seed come from `trained`; what is about training is not
+  /// looked at. Measures and plans the evaluation step, and loads the weights. Throws: um::Error,
+  /// one sentence for the user; Interrupted.
   Evaluator(ExecutionContext context, TrainedNetwork trained, TrainerOptions options,
             TrainerEvents events = {}, std::stop_token stop = {});
 

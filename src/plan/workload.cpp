@@ -74,13 +74,14 @@ Workload::Workload(const nets::Network& network, const SizeModel& size_model,
 
 Workload::Workload(const nets::Network& network, const SizeModel& size_model,
                    const EvaluationOnly& only)
-    : Workload{
-          prefetch::cut(only.batch, only.batch),
-          {RepeatedStep{.step = make_evaluation_step(network, size_model, {.batch = only.batch}),
-                        .times = 1,
-                        .batch = only.batch}},
-          make_evaluation_step(network, size_model, {.batch = only.batch}),
-          size_model} {}
+    : Workload{only, make_evaluation_step(network, size_model, {.batch = only.batch}), size_model} {
+}
+
+Workload::Workload(const EvaluationOnly& only, Step evaluation, const SizeModel& size_model)
+    : Workload{prefetch::cut(only.batch, only.batch),
+               {RepeatedStep{.step = evaluation, .times = 1, .batch = only.batch}},
+               std::move(evaluation),
+               size_model} {}
 
 std::unique_ptr<const Workload> Workload::with_moving_state(const SizeModel& size_model) const {
   std::vector<RepeatedStep> training = training_;

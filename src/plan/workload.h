@@ -72,6 +72,7 @@ class Workload {
   [[nodiscard]] um::Bytes run_budget(um::Bytes training_budget) const;
 
  private:
+  Workload(const EvaluationOnly& only, Step evaluation, const SizeModel& size_model);
   Workload(const prefetch::SubBatches& batches, std::vector<RepeatedStep> training, Step evaluation,
            const SizeModel& size_model);
 

@@ -55,7 +55,7 @@ bool takes_shorter(const nets::CatalogueEntry& entry, const nets::Network& netwo
 }  // namespace
 
 std::string why_no_next_token(const nets::Network& network) {
-  if (network.input().form != nets::Form::kTokens) return "reads images";
+  if (!network.reads_text()) return "reads images";
   if (!std::holds_alternative<nets::VocabularyLoss>(network.nodes.back().layer)) {
     return "has no loss over a vocabulary";
   }

@@ -116,12 +116,13 @@ std::optional<KeptTextModel> read_text_model(const JsonView& root) {
   return model;
 }
 
-std::vector<std::string> read_class_names(const JsonView& root) {
-  std::vector<std::string> names;
-  if (!root.has("class_names")) return names;
-  const JsonView view = root.at("class_names");
-  for (std::size_t i = 0; i < view.size(); ++i) names.push_back(view.at(i).string());
-  return names;
+// Of a list; none where there is no such.
+std::vector<std::string> read_strings(const JsonView& root, const char* key) {
+  std::vector<std::string> strings;
+  if (!root.has(key)) return strings;
+  const JsonView list = root.at(key);
+  for (std::size_t i = 0; i < list.size(); ++i) strings.push_back(list.at(i).string());
+  return strings;
 }
 
 std::optional<ImageOptions> read_kept_images(const JsonView& root) {
@@ -179,20 +180,12 @@ double read_part(const JsonView& root, const char* key) {
   return part;
 }
 
-std::vector<std::string> read_frozen(const JsonView& root) {
-  std::vector<std::string> patterns;
-  if (!root.has("frozen")) return patterns;
-  const JsonView list = root.at("frozen");
-  for (std::size_t i = 0; i < list.size(); ++i) patterns.push_back(list.at(i).string());
-  return patterns;
-}
-
 KeptSettings read_kept_settings(const JsonView& root) {
   return {.learning_rate = read_learning_rate(root.at("learning_rate")),
           .optimizer = read_optimizer(root.at("optimizer")),
           .label_smoothing = static_cast<float>(read_part(root, "label_smoothing")),
           .average_decay = read_part(root, "average_decay"),
-          .frozen = read_frozen(root),
+          .frozen = read_strings(root, "frozen"),
           .threads = read_threads(root.at("threads")),
           .precision = read_precision(root.at("precision")),
           .deterministic = root.at("deterministic").boolean(),
@@ -272,14 +265,15 @@ CheckpointManifest read_manifest(const std::filesystem::path& path) {
   const prefetch::JsonFile file{path.string()};
   expect_whole(file, path.string());
   const JsonView root = file.root();
-  CheckpointManifest manifest{.checkpoint = Checkpoint{.key = read_key(root),
-                                                       .settings = read_kept_settings(root),
-                                                       .step = root.at("step").integer(kMaxSteps),
-                                                       .best = read_best(root),
-                                                       .network_file = read_network_file(root),
-                                                       .text_model = read_text_model(root),
-                                                       .class_names = read_class_names(root)},
-                              .tensors = read_file(root.at("tensors"))};
+  CheckpointManifest manifest{
+      .checkpoint = Checkpoint{.key = read_key(root),
+                               .settings = read_kept_settings(root),
+                               .step = root.at("step").integer(kMaxSteps),
+                               .best = read_best(root),
+                               .network_file = read_network_file(root),
+                               .text_model = read_text_model(root),
+                               .class_names = read_strings(root, "class_names")},
+      .tensors = read_file(root.at("tensors"))};
   const std::uint64_t named = step_of_manifest(path.filename()).value_or(manifest.checkpoint.step);
   if (named != manifest.checkpoint.step) {
     throw root.at("step").error("is not that of the file's name");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -22,6 +23,11 @@ struct Evaluation {
   /// Images by label and prediction, row by row: of such images, and where it was asked for.
   std::vector<std::uint64_t> confusion = {};
 };
+
+/// Of text: e to the mean loss of a token.
+[[nodiscard]] inline double perplexity_of(const Evaluation& evaluation) {
+  return std::exp(evaluation.loss);
+}
 
 /// What is made of one image.
 using OnJudged = std::function<void(std::size_t index, std::int32_t label, const JudgedSample&)>;

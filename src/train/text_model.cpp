@@ -7,7 +7,7 @@ namespace spillway {
 
 std::optional<KeptTextModel> text_model_of(const nets::Network& network,
                                            const std::string& tokenizer) {
-  if (network.input().form != nets::Form::kTokens) return std::nullopt;
+  if (!network.reads_text()) return std::nullopt;
   return KeptTextModel{
       .network = nets::to_text(network),
       .byte_pairs = tokenizer.empty() ? std::string{} : read_byte_pairs(tokenizer).sha256};

@@ -23,11 +23,7 @@ using um::Bytes;
 namespace {
 
 DatasetPair open_data(const TrainerOptions& options) {
-  DatasetOptions wanted =
-      dataset_options(options.network, options.step.batch, options.training.seed);
-  wanted.tokenizer = options.tokenizer;
-  wanted.images = options.images;
-  DatasetPair data = open_dataset(options.data, wanted);
+  DatasetPair data = open_dataset(options.data, dataset_options(options, options.step.batch));
   if (options.train_samples > 0) {
     data.train = first_samples(std::move(data.train), options.train_samples);
     expect_batch(data.train->size(), options.step.batch);
@@ -145,8 +141,7 @@ TrainingSummary Trainer::run() {
 }
 
 AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) {
-  const bool is_of_text = options_.network.input().form == nets::Form::kTokens;
-  const bool is_best = take_evaluation(best_, step, evaluation, is_of_text);
+  const bool is_best = take_evaluation(best_, step, evaluation, options_.network.reads_text());
   if (is_best && options_.checkpoint.keep_best && folder_) {
     folder_->set_best(step);
     return AfterEvaluation::kSave;

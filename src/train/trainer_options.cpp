@@ -12,4 +12,11 @@ std::optional<std::string_view> file_of_one_step(const PlanningOptions& planning
   return std::nullopt;
 }
 
+DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch) {
+  DatasetOptions result = dataset_options(options.network, batch, options.training.seed);
+  result.tokenizer = options.tokenizer;
+  result.images = options.images;
+  return result;
+}
+
 }  // namespace spillway

@@ -9,6 +9,7 @@
 
 #include "nets/network.h"
 #include "src/data/image_folder.h"
+#include "src/data/open_dataset.h"
 #include "src/plan/memory_mode.h"
 #include "src/plan/plans.h"
 #include "src/step/step.h"
@@ -78,6 +79,9 @@ struct TrainerOptions {
   bool has_new_head = false;  ///< the last layer of `weights` may be of another size: it is drawn
   CheckpointOptions checkpoint;
 };
+
+/// How to open data for the network of `options`, in batches of `batch`.
+[[nodiscard]] DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch);
 
 /// What a Trainer reports as it goes, to whoever listens: each may be empty.
 struct TrainerEvents {

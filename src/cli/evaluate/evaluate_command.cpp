@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -27,10 +26,6 @@ struct EvaluateCommandFlags {
   std::string confusion;
 };
 
-bool is_of_text(const Evaluator& evaluator) {
-  return evaluator.trained().network.input().form == nets::Form::kTokens;
-}
-
 json to_json(const Evaluator& evaluator, const Dataset& data, const Evaluation& evaluation) {
   const Checkpoint& checkpoint = evaluator.trained().checkpoint.manifest.checkpoint;
   json result{{"network", evaluator.trained().network.name},
@@ -44,7 +39,7 @@ json to_json(const Evaluator& evaluator, const Dataset& data, const Evaluation& 
               {"near_peak_bytes", evaluator.session().near_peak().count()},
               {"backend", evaluator.context().backend->description()}};
   if (evaluation.top5) result["top5"] = *evaluation.top5;
-  if (is_of_text(evaluator)) result["perplexity"] = std::exp(evaluation.loss);
+  if (evaluator.trained().network.reads_text()) result["perplexity"] = perplexity_of(evaluation);
   return result;
 }
 
@@ -52,7 +47,9 @@ std::string sentence_of(const Evaluator& evaluator, const Evaluation& evaluation
   std::string text =
       fmt::format("loss {:.4f}, accuracy {:.2f} %", evaluation.loss, 100 * evaluation.accuracy);
   if (evaluation.top5) text += fmt::format(", top-5 {:.2f} %", 100 * *evaluation.top5);
-  if (is_of_text(evaluator)) text += fmt::format(", perplexity {:.2f}", std::exp(evaluation.loss));
+  if (evaluator.trained().network.reads_text()) {
+    text += fmt::format(", perplexity {:.2f}", perplexity_of(evaluation));
+  }
   return text + "\n";
 }
 

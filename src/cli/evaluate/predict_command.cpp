@@ -42,7 +42,7 @@ void run_predictions(const PredictCommandFlags& flags) {
   ProgressLine progress;
   const auto evaluator = flags.common.open(progress, interrupt.token());
   const nets::Network& network = evaluator->trained().network;
-  if (network.input().form == nets::Form::kTokens || network.labels() != nets::square(1)) {
+  if (network.reads_text() || network.labels() != nets::square(1)) {
     throw um::Error{"network " + network.name +
                     " does not say of an image which class it is of; predict is for those that do"};
   }

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <iostream>
 #include <system_error>
 #include <vector>
 
@@ -57,6 +58,12 @@ std::string both_to_standard_output(const std::string& a, const std::string& b) 
 }
 
 }  // namespace
+
+void write_text(const std::string& text, const std::string& path) {
+  if (path != "-") return um::write_output(path, text);
+  std::cout << text << std::flush;
+  if (!std::cout) throw um::Error{"cannot write to standard output"};
+}
 
 void expect_one_standard_output(std::initializer_list<NamedOutput> outputs) {
   std::string first;

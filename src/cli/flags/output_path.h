@@ -11,6 +11,10 @@ namespace spillway::cli {
 /// at its end.
 void expect_writable(const std::string& path);
 
+/// Writes `text` to standard output where `path` is "-", else as um::write_output() does. Throws:
+/// um::Error.
+void write_text(const std::string& text, const std::string& path);
+
 /// A flag and the path it was given, perhaps none.
 struct NamedOutput {
   std::string flag;

@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cmath>
 #include <cstddef>
-#include <fstream>
-#include <iostream>
+#include <string>
 
-#include "um/error.h"
+#include "src/cli/flags/output_path.h"
 
 namespace spillway::cli {
 
@@ -22,13 +20,7 @@ void write_confusion_matrix(std::span<const std::uint64_t> confusion, const std:
     const auto row = confusion.subspan(label * classes, classes);
     text += fmt::format("{},{}\n", label, fmt::join(row, ","));
   }
-  std::ofstream file;
-  if (path != "-") file.open(path);
-  std::ostream& out = path == "-" ? std::cout : file;
-  out << text << std::flush;
-  if (!out) {
-    throw um::system_error("cannot write " + (path == "-" ? "to standard output" : path), errno);
-  }
+  write_text(text, path);
 }
 
 }  // namespace spillway::cli

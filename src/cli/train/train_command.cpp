@@ -92,7 +92,7 @@ class Training {
 
   [[nodiscard]] const nets::Network& network() const { return trainer_.options().network; }
   [[nodiscard]] std::size_t batch() const { return trainer_.options().step.batch; }
-  [[nodiscard]] bool is_of_text() const { return network().input().form == nets::Form::kTokens; }
+  [[nodiscard]] bool is_of_text() const { return network().reads_text(); }
   [[nodiscard]] StepSamples samples() const {
     return {.batch = batch(), .tokens_each = is_of_text() ? network().input().height : 0};
   }

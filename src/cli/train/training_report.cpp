@@ -33,8 +33,6 @@ um::Bytes peak_resident_set() {
   return um::Bytes{static_cast<std::uint64_t>(usage.ru_maxrss) << 10U};
 }
 
-double perplexity_of(const Evaluation& evaluation) { return std::exp(evaluation.loss); }
-
 // "1:02:03" or "2:03".
 std::string clock_text(double seconds) {
   const auto whole = static_cast<std::uint64_t>(std::lround(seconds));
