@@ -1,6 +1,7 @@
 #include "src/train/evaluation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include "src/data/batch_loader.h"
@@ -51,7 +52,8 @@ class EvaluationSums {
 
  private:
   void add(const JudgedImage& image) {
-    if (image.judged.rank < kTopRanks) ++near_;
+    // Where logits are no numbers, none comes before the label's.
+    if (image.judged.rank < kTopRanks && std::isfinite(image.judged.probability)) ++near_;
     const auto prediction = static_cast<std::size_t>(image.judged.prediction);
     if (!confusion_.empty() && prediction < classes_) {  // not where all logits are NaN
       ++confusion_[static_cast<std::size_t>(image.label) * classes_ + prediction];

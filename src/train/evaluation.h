@@ -25,6 +25,10 @@ struct Evaluation {
   std::vector<std::uint64_t> confusion = {};
 };
 
+/// What to say where the loss is not finite.
+inline constexpr const char* kDivergedEvaluation =
+    "the loss of the evaluation is not a number: training has diverged; try a smaller --lr";
+
 /// Of text: e to the mean loss of a token.
 [[nodiscard]] inline double perplexity_of(const Evaluation& evaluation) {
   return std::exp(evaluation.loss);

@@ -1,6 +1,7 @@
 #include "src/train/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <span>
 #include <system_error>
@@ -125,6 +126,9 @@ TrainingSummary Trainer::run() {
              [&](auto step, auto epoch, const Evaluation& evaluation) {
                steps.add(evaluation);
                report_broken_files();
+               if (events_.on_warning && !std::isfinite(evaluation.loss)) {
+                 events_.on_warning(kDivergedEvaluation);
+               }
                if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
                return take(step, evaluation);
              },
