@@ -78,6 +78,7 @@ class Trainer {
  private:
   [[nodiscard]] PlannedSteps::PlanPath plan_files() const;
   void start();
+  void draw_state();
   [[nodiscard]] std::function<void(std::uint64_t)> saving();
   void save(std::uint64_t step);
   void report_broken_files();

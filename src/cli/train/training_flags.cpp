@@ -77,18 +77,25 @@ void TrainingFlags::add_initial_to(CLI::App& command) {
   command
       .add_flag("--new-head", has_new_head,
                 "Draw the last layer anew where --weights has it for another number of classes")
-      ->needs("--weights")
       ->group(kTraining);
   command
       .add_option_function<std::string>(
           "--init",
           [this](const std::string& name) { initialisation = find_initialisation(name).value(); },
           "Rule that weights are drawn by: torchvision (convolutions He by fan-out, linear layers "
-          "with deviation 0.01, as its VGG), pytorch (uniform, the defaults of its layers) or "
-          "xavier "
+          "with deviation 0.01, as its VGG), torchvision-resnet (linear layers uniform), "
+          "torchvision-densenet (convolutions He by fan-in, linear layers uniform), pytorch "
+          "(uniform, the defaults of its layers) or xavier "
           "(convolutions He by fan-in, linear layers Xavier) (default: torchvision for built-in "
           "networks of photos, xavier for lenet, transformers and network files)")
-      ->check(CLI::IsMember({"torchvision", "pytorch", "xavier"}))
+      ->check(CLI::IsMember(
+          {"torchvision", "torchvision-resnet", "torchvision-densenet", "pytorch", "xavier"}))
+      ->group(kTraining);
+  command
+      .add_flag("--zero-gamma", has_zero_gamma,
+                "Begin with gamma 0 in the last batch norm of each residual block, so that each "
+                "block begins as its shortcut (Goyal et al., 2017)")
+      ->excludes("--weights")
       ->group(kTraining);
 }
 
@@ -120,8 +127,8 @@ void TrainingFlags::add_evaluation_to(CLI::App& command) {
   command
       .add_option("--early-stop", patience,
                   "End the training after N evaluations in a row that are not better than the best "
-                  "one: by accuracy, of texts by loss. --resume counts on")
-      ->check(check_whole_number_from_one)
+                  "one: by accuracy, of texts by loss; 0 for never. --resume counts on")
+      ->check(check_whole_number)
       ->type_name("N")
       ->group(kTraining);
   command
@@ -159,7 +166,8 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
       .add_flag(
           "--resume", checkpoint.resume,
           "Continue from the newest checkpoint that verifies, with its plan, optimizer, schedule, "
-          "dropout, sub-batches, threads and precision unless flags change them")
+          "dropout, sub-batches, threads, precision, evaluations, early stop and samples unless "
+          "flags change them")
       ->needs(folder)
       ->excludes("--weights")
       ->group(kTraining);
@@ -180,6 +188,9 @@ void TrainingFlags::add_files_to(CLI::App& command) {
 void TrainingFlags::complete(const CLI::App& command) {
   learning_rate.choose_rate(command, workload.optimizer.options(), workload.batch);
   if (checkpoint.resume) restore_settings(command);
+  if (has_new_head && weights.empty() && !checkpoint.resume) {
+    throw CLI::ValidationError{"--new-head", "needs --weights FILE, whose last layer it replaces"};
+  }
   workload.optimizer.expect_fitting(command);
   learning_rate.expect_fitting(command);
   images.complete(command, data);
@@ -204,6 +215,7 @@ TrainerOptions TrainingFlags::trainer() const {
           .initialisation = initialisation.value_or(nets::is_network_file(workload.net)
                                                         ? Initialisation::kXavier
                                                         : usual_initialisation(workload.net)),
+          .has_zero_gamma = has_zero_gamma,
           .weights = weights,
           .has_new_head = has_new_head,
           .checkpoint = checkpoint};
@@ -237,6 +249,8 @@ void TrainingFlags::restore_settings(const CLI::App& command) {
   restore_sub_batch(kept.sub_batch, command.count("--sub-batch") > 0);
   restore_dropout(kept.dropout);
   restore_state(command, kept);
+  restore_evaluations(command, kept.evaluations);
+  if (command.count("--train-samples") == 0) train_samples = kept.train_samples;
 }
 
 // What is part of the state, or leaves some of it out, cannot come or go.
@@ -251,6 +265,12 @@ void TrainingFlags::restore_state(const CLI::App& command, const KeptSettings& k
   keep("--ema", workload.average_decay, kept.average_decay);
   keep("--freeze", workload.frozen, kept.frozen);
   if (command.count("--label-smoothing") == 0) workload.label_smoothing = kept.label_smoothing;
+}
+
+void TrainingFlags::restore_evaluations(const CLI::App& command, const EvaluationRule& kept) {
+  if (command.count("--eval-every") == 0) train.evaluate_every = kept.every;
+  if (command.count("--early-stop") == 0) patience = kept.patience;
+  if (command.count("--keep-best") == 0) checkpoint.keep_best = kept.keeps_best;
 }
 
 void TrainingFlags::restore_dropout(std::optional<float> kept) {

@@ -36,6 +36,7 @@ struct TrainingFlags {
   std::string tokenizer;  ///< empty: bytes are the tokens of a text
   std::string weights;    ///< file of the first parameters; empty: they are drawn
   bool has_new_head = false;
+  bool has_zero_gamma = false;
   std::optional<Initialisation> initialisation;  ///< default: usual_initialisation()
   std::size_t train_samples = 0;
   std::uint64_t patience = 0;
@@ -64,6 +65,7 @@ struct TrainingFlags {
   void restore_sub_batch(std::optional<std::size_t> kept, bool is_given);
   void restore_dropout(std::optional<float> kept);
   void restore_state(const CLI::App& command, const KeptSettings& kept);
+  void restore_evaluations(const CLI::App& command, const EvaluationRule& kept);
   void add_training_to(CLI::App& command);
   void add_initial_to(CLI::App& command);
   void add_length_to(CLI::App& command);
