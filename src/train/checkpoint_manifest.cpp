@@ -96,25 +96,6 @@ std::optional<BestEvaluation> read_best(const JsonView& root) {
                         .evaluations_since = view.at("evaluations_since").integer()};
 }
 
-// Nothing where all is usual.
-json to_json(const EvaluationRule& rule) {
-  json object;
-  if (rule.every) object["every"] = *rule.every;
-  if (rule.patience > 0) object["patience"] = rule.patience;
-  if (rule.keeps_best) object["keeps_best"] = true;
-  return object;
-}
-
-EvaluationRule read_evaluations(const JsonView& root) {
-  EvaluationRule rule;
-  if (!root.has("evaluations")) return rule;
-  const JsonView view = root.at("evaluations");
-  if (view.has("every")) rule.every = view.at("every").integer();
-  if (view.has("patience")) rule.patience = view.at("patience").integer();
-  rule.keeps_best = view.has("keeps_best") && view.at("keeps_best").boolean();
-  return rule;
-}
-
 // The network's text as a list of lines.
 json to_json(const KeptTextModel& model) {
   json object{{"network_file", lines_of(model.network)}};
@@ -211,7 +192,8 @@ KeptSettings read_kept_settings(const JsonView& root) {
           .sub_batch = read_sub_batch(root),
           .dropout = read_dropout(root),
           .images = read_kept_images(root),
-          .evaluations = read_evaluations(root),
+          .evaluations = root.has("evaluations") ? read_evaluation_rule(root.at("evaluations"))
+                                                  : EvaluationRule{},
           .train_samples = root.has("train_samples") ? root.at("train_samples").integer() : 0};
 }
 
@@ -276,8 +258,8 @@ std::string to_text(const CheckpointManifest& manifest) {
   if (!settings.frozen.empty()) object["frozen"] = settings.frozen;
   for (const std::string& name : class_names) object["class_names"].push_back(printable(name));
   if (settings.images) object["images"] = to_json(*settings.images);
-  if (const json rule = to_json(settings.evaluations); !rule.is_null()) {
-    object["evaluations"] = rule;
+  if (settings.evaluations != EvaluationRule{}) {
+    object["evaluations"] = to_json(settings.evaluations);
   }
   if (settings.train_samples > 0) object["train_samples"] = settings.train_samples;
   if (settings.dropout) object["dropout"] = shortest_decimal(*settings.dropout);

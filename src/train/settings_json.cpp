@@ -192,4 +192,17 @@ ImageOptions read_images(const JsonView& view) {
   return options;
 }
 
+json to_json(const EvaluationRule& rule) {
+  json object{{"patience", rule.patience}, {"keeps_best", rule.keeps_best}};
+  if (rule.every) object["every"] = *rule.every;
+  return object;
+}
+
+EvaluationRule read_evaluation_rule(const JsonView& view) {
+  EvaluationRule rule{.patience = view.at("patience").integer(),
+                      .keeps_best = view.at("keeps_best").boolean()};
+  if (view.has("every")) rule.every = view.at("every").integer();
+  return rule;
+}
+
 }  // namespace spillway

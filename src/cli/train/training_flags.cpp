@@ -54,7 +54,7 @@ void TrainingFlags::add_training_to(CLI::App& command) {
                   "Folder of the byte-pair encoding for --data text:FILE, as GPT-2's: encoder.json "
                   "and vocab.bpe, or vocab.json and merges.txt (default: each byte is a token)")
       ->group(kTraining);
-  add_initial_to(command);
+  initial.add_to(command, kTraining);
   add_length_to(command);
   learning_rate.add_to(command);
   workload.add_smoothing_to(command, kTraining);
@@ -63,39 +63,6 @@ void TrainingFlags::add_training_to(CLI::App& command) {
                   "Random seed of weights, data order, dropout, synthetic data and masked tokens")
       ->check(check_whole_number)
       ->capture_default_str()
-      ->group(kTraining);
-}
-
-void TrainingFlags::add_initial_to(CLI::App& command) {
-  command
-      .add_option("--weights", weights,
-                  "Start from the parameters of this safetensors file, named as by Hugging Face "
-                  "(GPT-2, Llama, BERT, ViT) or torchvision (ResNet, VGG, DenseNet, GoogLeNet, "
-                  "Inception-v3, SqueezeNet, ViT)")
-      ->type_name("FILE")
-      ->group(kTraining);
-  command
-      .add_flag("--new-head", has_new_head,
-                "Draw the last layer anew where --weights has it for another number of classes")
-      ->group(kTraining);
-  command
-      .add_option_function<std::string>(
-          "--init",
-          [this](const std::string& name) { initialisation = find_initialisation(name).value(); },
-          "Rule that weights are drawn by: torchvision (convolutions He by fan-out, linear layers "
-          "with deviation 0.01, as its VGG), torchvision-resnet (linear layers uniform), "
-          "torchvision-densenet (convolutions He by fan-in, linear layers uniform), pytorch "
-          "(uniform, the defaults of its layers) or xavier "
-          "(convolutions He by fan-in, linear layers Xavier) (default: torchvision for built-in "
-          "networks of photos, xavier for lenet, transformers and network files)")
-      ->check(CLI::IsMember(
-          {"torchvision", "torchvision-resnet", "torchvision-densenet", "pytorch", "xavier"}))
-      ->group(kTraining);
-  command
-      .add_flag("--zero-gamma", has_zero_gamma,
-                "Begin with gamma 0 in the last batch norm of each residual block, so that each "
-                "block begins as its shortcut (Goyal et al., 2017)")
-      ->excludes("--weights")
       ->group(kTraining);
 }
 
@@ -188,9 +155,7 @@ void TrainingFlags::add_files_to(CLI::App& command) {
 void TrainingFlags::complete(const CLI::App& command) {
   learning_rate.choose_rate(command, workload.optimizer.options(), workload.batch);
   if (checkpoint.resume) restore_settings(command);
-  if (has_new_head && weights.empty() && !checkpoint.resume) {
-    throw CLI::ValidationError{"--new-head", "needs --weights FILE, whose last layer it replaces"};
-  }
+  initial.expect_fitting(checkpoint.resume);
   workload.optimizer.expect_fitting(command);
   learning_rate.expect_fitting(command);
   images.complete(command, data);
@@ -212,12 +177,10 @@ TrainerOptions TrainingFlags::trainer() const {
               MemoryOptions{.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
           .planning = planning(),
           .training = train,
-          .initialisation = initialisation.value_or(nets::is_network_file(workload.net)
-                                                        ? Initialisation::kXavier
-                                                        : usual_initialisation(workload.net)),
-          .has_zero_gamma = has_zero_gamma,
-          .weights = weights,
-          .has_new_head = has_new_head,
+          .initialisation = initial.rule_for(workload.net),
+          .has_zero_gamma = initial.has_zero_gamma,
+          .weights = initial.weights,
+          .has_new_head = initial.has_new_head,
           .checkpoint = checkpoint};
 }
 
