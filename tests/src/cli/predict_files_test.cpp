@@ -51,7 +51,7 @@ TEST_F(PredictedFiles, HaveClassesByNameInTheOrderGiven) {
   expect_parts(text.output, {dog + ": class ", "(cat)", "(dog)", ", probability 0.", "; "});
 }
 
-// The same as of the data set, whatever the batch.
+// The same as of the data set.
 TEST_F(PredictedFiles, HaveTheLogitsOfTheDataSet) {
   train();
   const json of_files =
