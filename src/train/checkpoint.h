@@ -67,6 +67,7 @@ struct Checkpoint {
   std::string network_file = {};                 ///< its text; empty: it was not written
   std::optional<KeptTextModel> text_model = {};  ///< of a network that reads text
   std::vector<std::string> class_names = {};     ///< by label; empty where classes have no names
+  bool lacks_evaluation = false;  ///< one was due after `step`, and a stop came first
 };
 
 }  // namespace spillway

@@ -229,7 +229,7 @@ std::string sealed(json object) {
 }
 
 std::string to_text(const CheckpointManifest& manifest) {
-  const auto& [key, settings, step, best, network_file, text_model, class_names] =
+  const auto& [key, settings, step, best, network_file, text_model, class_names, is_unjudged] =
       manifest.checkpoint;
   json object{{"format", kFormat},
               {"version", kVersion},
@@ -250,6 +250,7 @@ std::string to_text(const CheckpointManifest& manifest) {
   if (settings.sub_batch) object["sub_batch"] = *settings.sub_batch;
   if (best) object["best"] = to_json(*best);
   if (!network_file.empty()) object["network_file"] = lines_of(network_file);
+  if (is_unjudged) object["lacks_evaluation"] = true;
   if (text_model) object["text_model"] = to_json(*text_model);
   if (settings.label_smoothing > 0) {
     object["label_smoothing"] = shortest_decimal(settings.label_smoothing);
@@ -279,7 +280,9 @@ CheckpointManifest read_manifest(const std::filesystem::path& path) {
                                .best = read_best(root),
                                .network_file = read_network_file(root),
                                .text_model = read_text_model(root),
-                               .class_names = read_strings(root, "class_names")},
+                               .class_names = read_strings(root, "class_names"),
+                               .lacks_evaluation = root.has("lacks_evaluation") &&
+                                                   root.at("lacks_evaluation").boolean()},
       .tensors = read_file(root.at("tensors"))};
   const std::uint64_t named = step_of_manifest(path.filename()).value_or(manifest.checkpoint.step);
   if (named != manifest.checkpoint.step) {

@@ -156,6 +156,7 @@ TrainingSummary Trainer::run() {
 }
 
 AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) {
+  evaluated_ = step;
   const bool is_best = take_evaluation(best_, step, evaluation, options_.network.reads_text());
   if (is_best && options_.checkpoint.keep_best && folder_) {
     folder_->set_best(step);
@@ -231,7 +232,10 @@ void Trainer::save(std::uint64_t step) {
        .best = best_,
        .network_file = text_model_ ? std::string{} : nets::to_text(options_.network),
        .text_model = text_model_,
-       .class_names = data_.class_names},
+       .class_names = data_.class_names,
+       .lacks_evaluation =
+           step > 0 && step != evaluated_ &&
+           is_evaluation_due(options_.training, data_, options_.step.batch, step)},
       session_->state());
 }
 
@@ -257,6 +261,8 @@ void Trainer::choose_checkpoint() {
     events_.on_warning(problem + "; going on from the checkpoint of step " + std::to_string(done));
   }
   options_.training.first_step = done;
+  options_.training.evaluates_first =
+      chosen_->manifest.checkpoint.lacks_evaluation && options_.training.evaluate_every != 0;
   best_ = chosen_->manifest.checkpoint.best;
   if (best_) folder_->set_best(best_->step);
   if (is_patience_over()) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -139,6 +140,23 @@ TEST_F(RecipeTraining, EndsEarlyAlsoAfterItWentOn) {
   options.training.steps = 9;
   EXPECT_EQ((Trainer{test::small_context(), options}.run().steps), 3U);
   EXPECT_THROW((Trainer{test::small_context(), options}), NothingLeft);
+}
+
+// A stop comes in the step before an evaluation, which is made when the training goes on.
+TEST_F(RecipeTraining, MakesUpForAnEvaluationThatWasStopped) {
+  TrainerOptions options = options_at_rest(9);
+  options.patience = 2;
+  options.checkpoint.folder = folder_.file("stopped");
+  std::stop_source source;
+  const TrainerEvents events{.on_step = [&](auto step, auto, const StepReport&) {
+    if (step == 2) source.request_stop();
+  }};
+  EXPECT_THROW((Trainer{test::small_context(), options, events, source.get_token()}.run()),
+               Interrupted);
+  EXPECT_TRUE(choose_checkpoint(options.checkpoint.folder).manifest.checkpoint.lacks_evaluation);
+  options.checkpoint.resume = true;
+  EXPECT_EQ((Trainer{test::small_context(), options}.run().steps), 3U);
+  EXPECT_FALSE(choose_checkpoint(options.checkpoint.folder).manifest.checkpoint.lacks_evaluation);
 }
 
 // The first evaluation stays the best one.
