@@ -46,10 +46,13 @@ json bench_data(const ReportInput& input) {
   }
   if (bench.at("bench") == "train" || bench.at("bench") == "planners") {
     const std::vector<TrainRow> rows = read_rows({content, input.name + ":"}, read_train_row);
-    bench["comparison"] = to_json(compare(rows));
+    const Comparison comparison = compare(rows);
+    bench["comparison"] = to_json(comparison);
     bench["runs"] = distinct_runs(rows);
-    for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t i = 0; i < rows.size(); ++i) {
       bench["rows"][i]["label"] = strategy_label(rows[i]);
+      bench["rows"][i]["is_comparable"] = bool{comparison.settled[i]};
+    }
   }
   return bench;
 }

@@ -44,8 +44,8 @@ def step(draw, process, tasks, hostile):
         purpose = "saved" if phase == "forward" else "gradient"
         levels = [[now, size], [now + 9 * length, 0]]
         holders.append({"name": f"layer{task}.y", "purpose": purpose, "bytes_from": levels})
-        in_use = {"in use": 60 + size // 2**18, "budget": 400}
-        events.append(event("C", "near memory (MiB)", process, ts=now, args=in_use))
+        in_use = {"in use": 60 * 2**20 + 4 * size, "budget": 400 * 2**20}
+        events.append(event("C", "near memory (bytes)", process, ts=now, args=in_use))
         now += length
     always = "always near"
     holders.append({"name": always, "purpose": always, "bytes_from": [[0, 60 * 2**20]]})

@@ -188,9 +188,9 @@ class TimelineScene {
 
   drawCurve(context, lane) {
     if (lane.process.curve.length === 0) return;
-    const budget = this.timeline.budget_bytes ? this.timeline.budget_bytes / 1048576 : null;
+    const budget = this.timeline.budget_bytes || null;
     const max = Math.max(d3.max(lane.process.curve, sample => sample[1]), budget ?? 0) * 1.35 || 1;
-    const y = mib => lane.y + lane.height * (1 - mib / max);
+    const y = bytes => lane.y + lane.height * (1 - bytes / max);
     context.fillStyle = this.paints.blue;
     context.globalAlpha = 0.35;
     const {curve, end} = lane.process;
