@@ -8,6 +8,7 @@
 
 #include "src/bench/bench_file.h"
 #include "src/report/comparison.h"
+#include "src/report/training_curves.h"
 #include "src/report/verdict.h"
 
 namespace spillway {
@@ -104,6 +105,7 @@ json report_data(const ReportInputs& inputs, const std::string& version) {
   json data{{"version", version},
             {"machines", json::array()},
             {"timelines", json::array()},
+            {"trainings", json::array()},
             {"plans", json::array()},
             {"left_out", inputs.left_out}};
   for (const ReportInput& input : inputs.files) {
@@ -113,6 +115,10 @@ json report_data(const ReportInputs& inputs, const std::string& version) {
       json timeline = input.content;
       timeline["file"] = input.name;
       data["timelines"].push_back(std::move(timeline));
+    } else if (input.kind == ReportInputKind::kTraining) {
+      json training = training_data(input.training);
+      training["file"] = input.name;
+      data["trainings"].push_back(std::move(training));
     } else {
       data["plans"].push_back(plan_data(input));
     }

@@ -200,8 +200,9 @@ void say_unsettled(const Comparison& table, Rows rows, std::vector<std::string>&
         row.key.net, row.key.batch, 100 * step.deviation, um::count_of(step.runs, "run")));
   }
   if (unsettled == 0 || !of_resident.empty()) return;
-  said.push_back(fmt::format("{} of {} figures have not settled (~), and are not compared.",
-                             unsettled, measured));
+  said.push_back(fmt::format("{} of {} figures {} not settled (~), and {} not compared.", unsettled,
+                             measured, unsettled == 1 ? "has" : "have",
+                             unsettled == 1 ? "is" : "are"));
 }
 
 void say_failures(Rows rows, std::vector<std::string>& said) {

@@ -16,9 +16,7 @@ constexpr float kTopRanks = 5;
 class EvaluationSums {
  public:
   EvaluationSums(const Dataset& data, const EvaluateOptions& options)
-      : classes_{data.classes()}, options_{options} {
-    if (options.has_confusion) confusion_.resize(classes_ * classes_);
-  }
+      : classes_{data.classes()}, options_{options} {}
 
   void add(const Batch& batch, const StepReport& report) {
     count_ += static_cast<double>(
@@ -26,6 +24,8 @@ class EvaluationSums {
     loss_ += static_cast<double>(report.loss);
     correct_ += static_cast<double>(report.correct);
     has_judged_ = !report.judged.empty();
+    // Where a sample has several labels, of a whole vocabulary perhaps, there is no matrix.
+    if (has_judged_ && options_.has_confusion) confusion_.resize(classes_ * classes_);
     for (std::size_t i = 0; i < report.judged.size(); ++i) {
       const std::int32_t label = batch.labels[i];
       if (label >= 0) add(label, report.judged[i]);

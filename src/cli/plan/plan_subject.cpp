@@ -95,8 +95,9 @@ void SubjectFlags::add_to(CLI::App& app) {
       ->needs(trace_in);
   for (const char* name :
        {"--net", "--batch", "--image-size", "--classes", "--sequence-length", "--vocabulary",
-        "--attention", "--conv-algorithm", "--dropout", "--optimizer", "--clip-norm", "--threads",
-        "--device", "--precision", "--profile"}) {
+        "--aux-heads", "--attention", "--conv-algorithm", "--dropout", "--optimizer", "--clip-norm",
+        "--ema", "--freeze", "--threads", "--device", "--precision", "--emulate-bf16",
+        "--deterministic", "--profile"}) {
     trace_in->excludes(name);
   }
 }

@@ -66,7 +66,7 @@ TEST(Verdict, LeavesOutWhatHasNotSettled) {
   EXPECT_EQ(said_of(bench_file("train", rows)),
             (Sentences{"lenet, batch 8, with 40 % of the memory it needs: joint takes 1.10× the "
                        "resident step and copy 1.30×.",
-                       "1 of 3 figures have not settled (~), and are not compared."}));
+                       "1 of 3 figures has not settled (~), and is not compared."}));
 }
 
 TEST(Verdict, SaysWhenPredictionsAreOff) {
