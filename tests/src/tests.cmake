@@ -174,7 +174,8 @@ endif()
 spillway_test(report_tests
   SOURCES src/report/comparison_test.cpp src/report/report_data_test.cpp
           src/report/report_input_test.cpp src/report/report_page_test.cpp
-          src/report/timeline_data_test.cpp src/report/verdict_test.cpp
+          src/report/timeline_data_test.cpp src/report/training_log_test.cpp
+          src/report/verdict_test.cpp
   LINK spillway::report)
 
 # A program of its own: its write(), fsync(), renameat() and so on come before the C library's.

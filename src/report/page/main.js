@@ -120,7 +120,7 @@ function summaryText() {
   const parts = [
     files > 0
         ? `${countOf(files, "file")} of measurements on ${countOf(data.machines.length, "machine")}`
-        : "no measurements",
+        : data.trainings.length > 0 ? null : "no measurements",
     data.trainings.length > 0 ? countOf(data.trainings.length, "training") : null,
     data.timelines.length > 0 ? countOf(data.timelines.length, "timeline") : null,
     data.plans.length > 0 ? countOf(data.plans.length, "plan") : null

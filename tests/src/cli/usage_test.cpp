@@ -205,6 +205,14 @@ TEST(BadInput, SaysWhatCannotBe) {
                  {"cuDNN has no attention for this", "NVIDIA GPU", "--attention cudnn"});
 }
 
+TEST(BadInput, SaysThatNothingIsFrozen) {
+  const std::vector<std::string> words{"no layer with parameters is called 'layer9*'"};
+  for (const char* command : {"train", "plan", "sweep", "profile"}) {
+    expect_refused(kFailure, {command, "--net lenet --batch 8 --freeze layer9*"}, words);
+  }
+  expect_refused(kFailure, "plan --net lenet --batch 8 --freeze *", {"all layers are frozen"});
+}
+
 TEST(BadInput, SaysThatOpenMpGivesTooFewThreads) {
   const Arguments limit = "OMP_THREAD_LIMIT=1";
   const std::vector<std::string> words{"OMP_THREAD_LIMIT", "fewer threads"};
@@ -217,7 +225,7 @@ TEST(BadInput, SaysThatOpenMpGivesTooFewThreads) {
 
 TEST(Devices, AreShownWithoutThreadsToo) {
   const Outcome outcome = succeed("devices", "OMP_THREAD_LIMIT=1");
-  expect_parts(outcome.output, {"uffd_move"});
+  expect_parts(outcome.output, {"unified memory, userfaultfd", "transparent huge pages", "bfloat16"});
 }
 
 }  // namespace
