@@ -99,9 +99,14 @@ function drawAxes(svg, spec, x, y, {width, height, margin}) {
   svg.append("line").attr(
       {class: "axis", x1: margin.left, x2: width - margin.right, y1: bottom, y2: bottom});
   svg.append("text")
-      .attr({x: (margin.left + width - margin.right) / 2, y: height - 6, "text-anchor": "middle"})
+      .attr({
+        class: "axis-name",
+        x: (margin.left + width - margin.right) / 2,
+        y: height - 6,
+        "text-anchor": "middle"
+      })
       .text(spec.x.label);
-  svg.append("text").attr({x: 0, y: margin.top - 13}).text(spec.y.label);
+  svg.append("text").attr({class: "axis-name", x: 0, y: margin.top - 13}).text(spec.y.label);
   if (spec.title)
     svg.append("text").attr({class: "panel-title", x: margin.left, y: 12}).text(spec.title);
 }

@@ -101,8 +101,8 @@ TEST_F(ReportInputFiles, AreAllJsonFilesOfAFolderByName) {
   EXPECT_EQ(inputs.files[1].kind, ReportInputKind::kTimeline);
   EXPECT_EQ(inputs.files[2].kind, ReportInputKind::kBench);
   EXPECT_EQ(inputs.left_out,
-            (Names{"c.json is neither a measurement, nor a plan, nor a timeline",
-                   "d.json is neither a measurement, nor a plan, nor a timeline"}));
+            (Names{"c.json is neither a measurement, nor a training, nor a plan, nor a timeline",
+                   "d.json is neither a measurement, nor a training, nor a plan, nor a timeline"}));
 }
 
 TEST_F(ReportInputFiles, CountOnceHoweverOftenTheyAreGiven) {
