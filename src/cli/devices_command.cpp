@@ -19,18 +19,17 @@ namespace spillway::cli {
 namespace {
 
 // Capabilities as people call them; programs read their names.
-const std::map<std::string, std::string> kLabels{
-    {"uffd_move", "unified memory, userfaultfd"},
-    {"memfd_segv", "unified memory, SIGSEGV"},
-    {"huge_pages", "transparent huge pages"},
-    {"bf16", "bfloat16"},
-    {"cuda", "CUDA driver"},
-    {"managed", "unified memory"},
-    {"discard", "page discard"},
-    {"pageable", "pageable memory access"},
-    {"duplex", "concurrent copies"},
-    {"link", "interconnect"},
-    {"counters", "hardware counters"}};
+const std::map<std::string, std::string> kLabels{{"uffd_move", "unified memory, userfaultfd"},
+                                                 {"memfd_segv", "unified memory, SIGSEGV"},
+                                                 {"huge_pages", "transparent huge pages"},
+                                                 {"bf16", "bfloat16"},
+                                                 {"cuda", "CUDA driver"},
+                                                 {"managed", "unified memory"},
+                                                 {"discard", "page discard"},
+                                                 {"pageable", "pageable memory access"},
+                                                 {"duplex", "concurrent copies"},
+                                                 {"link", "interconnect"},
+                                                 {"counters", "hardware counters"}};
 
 std::string label_of(const um::Capability& capability) {
   const auto found = kLabels.find(capability.name);
@@ -65,7 +64,9 @@ um::Capability bf16_capability() {
     case host::Bf16Support::kNative:
       return {.name = "bf16", .available = true, .comment = "AVX-512 BF16 instructions"};
     case host::Bf16Support::kEmulated:
-      return {.name = "bf16", .available = false, .comment = "emulated with --emulate-bf16, slower than fp32"};
+      return {.name = "bf16",
+              .available = false,
+              .comment = "emulated with --emulate-bf16, slower than fp32"};
     case host::Bf16Support::kNone:
       break;
   }

@@ -28,8 +28,8 @@ namespace fs = std::filesystem;
 struct ReportFlags {
   std::vector<std::string> inputs;
   std::string output = "report.html";
-  std::string csv;        // empty: none
-  bool has_page = true;   // --csv alone makes none
+  std::string csv;       // empty: none
+  bool has_page = true;  // --csv alone makes none
 };
 
 // An old page stays as it is until the new one is whole. What is no regular file, /dev/stdout for
@@ -93,7 +93,8 @@ void report(const ReportFlags& flags) {
 
 void add_report_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
-      "report", "Make one HTML page of trainings, measurements, plans and timelines; needs no device");
+      "report",
+      "Make one HTML page of trainings, measurements, plans and timelines; needs no device");
   const auto flags = std::make_shared<ReportFlags>();  // shared: the callback keeps it
   command
       ->add_option(
@@ -107,7 +108,8 @@ void add_report_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option(
       "--csv", flags->csv,
-      "Write all steps of the trainings as CSV to this file, - for standard output: loss, accuracy, "
+      "Write all steps of the trainings as CSV to this file, - for standard output: loss, "
+      "accuracy, "
       "learning rate, times, memory and evaluations; there is then no page unless -o is given");
   command->footer(
       "Any browser opens the page, also without a network. Each machine has its own section.\n"

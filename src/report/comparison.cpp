@@ -82,8 +82,7 @@ std::string strategy_label(const TrainRow& row) {
 }
 
 Comparison compare(std::span<const TrainRow> rows) {
-  Comparison comparison{
-      .columns = find_columns(rows), .lines = {}, .settled = find_settled(rows)};
+  Comparison comparison{.columns = find_columns(rows), .lines = {}, .settled = find_settled(rows)};
   constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
   using Key = std::tuple<std::size_t, std::string, std::size_t, std::size_t, std::uint64_t>;
   std::map<Key, ComparisonLine> lines;

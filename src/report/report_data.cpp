@@ -102,12 +102,9 @@ json plan_data(const ReportInput& input) {
 }  // namespace
 
 json report_data(const ReportInputs& inputs, const std::string& version) {
-  json data{{"version", version},
-            {"machines", json::array()},
-            {"timelines", json::array()},
-            {"trainings", json::array()},
-            {"plans", json::array()},
-            {"left_out", inputs.left_out}};
+  json data{{"version", version},         {"machines", json::array()},
+            {"timelines", json::array()}, {"trainings", json::array()},
+            {"plans", json::array()},     {"left_out", inputs.left_out}};
   for (const ReportInput& input : inputs.files) {
     if (input.kind == ReportInputKind::kBench) {
       add_bench(input, data["machines"]);

@@ -33,9 +33,9 @@ struct ReportInputs {
   std::vector<std::string> left_out;
 };
 
-/// Reads files, and all *.json and *.jsonl files in folders and the folders in these. One that cannot be read,
-/// is not JSON, is of another version, is damaged, or is of no kind that a report knows is left out
-/// when it was found in a folder, as is a folder in it that cannot be read.
+/// Reads files, and all *.json and *.jsonl files in folders and the folders in these. One that
+/// cannot be read, is not JSON, is of another version, is damaged, or is of no kind that a report
+/// knows is left out when it was found in a folder, as is a folder in it that cannot be read.
 /// Throws: um::Error that names the file and what is wrong, when it was given by its own name; when
 /// there is nothing to report.
 [[nodiscard]] ReportInputs read_report_inputs(std::span<const std::string> paths);

@@ -116,12 +116,11 @@ const TrainingEvaluation* best_evaluation(const TrainingLog& log) {
 
 std::string best_sentence(const TrainingEvaluation& best) {
   const double perplexity = best.figures[kPerplexity];
-  const std::string by =
-      std::isfinite(perplexity)
-          ? fmt::format("perplexity {:.2f}", perplexity)
-          : fmt::format("accuracy {:.2f} %", 100 * best.figures[kTestAccuracy]);
-  return fmt::format("The best evaluation is that of step {}, epoch {}: loss {:.4f}, {}.", best.step,
-                     best.epoch, best.figures[kTestLoss], by);
+  const std::string by = std::isfinite(perplexity)
+                             ? fmt::format("perplexity {:.2f}", perplexity)
+                             : fmt::format("accuracy {:.2f} %", 100 * best.figures[kTestAccuracy]);
+  return fmt::format("The best evaluation is that of step {}, epoch {}: loss {:.4f}, {}.",
+                     best.step, best.epoch, best.figures[kTestLoss], by);
 }
 
 // Where the loader kept the step waiting.
@@ -144,8 +143,8 @@ std::vector<std::string> sentences(const TrainingLog& log) {
     said.push_back(best_sentence(*best));
   }
   if (log.best_step) {
-    said.push_back(fmt::format("It ended early: no later evaluation was better than that of step {}.",
-                               *log.best_step));
+    said.push_back(fmt::format(
+        "It ended early: no later evaluation was better than that of step {}.", *log.best_step));
   }
   if (auto waiting = wait_sentence(log.steps)) said.push_back(*std::move(waiting));
   if (log.summary.is_null()) {
@@ -159,12 +158,9 @@ std::vector<std::string> sentences(const TrainingLog& log) {
 }  // namespace
 
 json training_data(const TrainingLog& log) {
-  json data{{"steps", log.steps.size()},
-            {"first_step", nullptr},
-            {"last_step", nullptr},
-            {"said", sentences(log)},
-            {"curves", json::object()},
-            {"evaluations", json::array()}};
+  json data{{"steps", log.steps.size()}, {"first_step", nullptr},
+            {"last_step", nullptr},      {"said", sentences(log)},
+            {"curves", json::object()},  {"evaluations", json::array()}};
   if (!log.steps.empty()) {
     data["first_step"] = log.steps.front().step;
     data["last_step"] = log.steps.back().step;

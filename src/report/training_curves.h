@@ -11,8 +11,8 @@ namespace spillway {
 inline constexpr std::size_t kMostPoints = 600;
 
 /// What the page draws of a training: {"steps", "first_step", "last_step", "said": [sentence],
-/// "curves": {figure: [[step, mean, min, max]]}, "evaluations": [{"step", "epoch", figure: number}]}.
-/// Figures are those of kStepFigures and kEvaluationFigures that were told. Of more than
+/// "curves": {figure: [[step, mean, min, max]]}, "evaluations": [{"step", "epoch", figure:
+/// number}]}. Figures are those of kStepFigures and kEvaluationFigures that were told. Of more than
 /// kMostPoints steps, neighbours are one point, at the last one's step. What is no number is left
 /// out.
 [[nodiscard]] nlohmann::json training_data(const TrainingLog& log);

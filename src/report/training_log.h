@@ -12,9 +12,16 @@
 namespace spillway {
 
 /// What `spillway train --json` tells of a step, beside its number and epoch.
-inline constexpr std::array kStepFigures{
-    "loss",             "accuracy",        "learning_rate",    "seconds",         "data_wait_seconds",
-    "stalled_seconds",  "near_peak_bytes", "bytes_prefetched", "bytes_offloaded", "faults"};
+inline constexpr std::array kStepFigures{"loss",
+                                         "accuracy",
+                                         "learning_rate",
+                                         "seconds",
+                                         "data_wait_seconds",
+                                         "stalled_seconds",
+                                         "near_peak_bytes",
+                                         "bytes_prefetched",
+                                         "bytes_offloaded",
+                                         "faults"};
 /// What it tells of an evaluation.
 inline constexpr std::array kEvaluationFigures{"test_loss", "test_accuracy", "test_top5",
                                                "perplexity"};
@@ -29,13 +36,14 @@ struct FiguresOfStep {
 using TrainingStep = FiguresOfStep<kStepFigures.size()>;
 using TrainingEvaluation = FiguresOfStep<kEvaluationFigures.size()>;
 
-/// What `spillway train --json` wrote, by step. Where a training went on from a checkpoint, and both
-/// parts are in one file, steps that ran twice are as they ran last.
+/// What `spillway train --json` wrote, by step. Where a training went on from a checkpoint, and
+/// both parts are in one file, steps that ran twice are as they ran last.
 struct TrainingLog {
   std::vector<TrainingStep> steps;
   std::vector<TrainingEvaluation> evaluations;
-  std::optional<std::uint64_t> best_step;  ///< of a training that ended early: its best evaluation's
-  nlohmann::json summary;                  ///< null where the file does not end with one
+  std::optional<std::uint64_t>
+      best_step;           ///< of a training that ended early: its best evaluation's
+  nlohmann::json summary;  ///< null where the file does not end with one
 };
 
 /// Whether `text` begins with a line that `spillway train --json` writes.

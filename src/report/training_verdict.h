@@ -8,8 +8,8 @@
 
 namespace spillway {
 
-/// What rows of `bench train` or `bench planners` say, in a few sentences, the most important first.
-/// What has not settled is compared with nothing.
+/// What rows of `bench train` or `bench planners` say, in a few sentences, the most important
+/// first. What has not settled is compared with nothing.
 [[nodiscard]] std::vector<std::string> training_verdict(std::span<const TrainRow> rows);
 
 }  // namespace spillway

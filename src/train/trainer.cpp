@@ -61,7 +61,8 @@ void expect_evaluation(const TrainerOptions& options, const DatasetPair& data) {
       options.checkpoint.keep_best || options.patience > 0 || training.has_confusion;
   if (!has_use || training.evaluate_every.value_or(0) > 0) return;
   const std::string what =
-      "keeping the best checkpoint, stopping early and the confusion matrix are of evaluations, and "
+      "keeping the best checkpoint, stopping early and the confusion matrix are of evaluations, "
+      "and "
       "there is none: ";
   if (training.evaluate_every == 0) throw um::Error{what + "evaluations are turned off"};
   const std::uint64_t first = steps_per_epoch(data.train->size(), options.step.batch);

@@ -147,7 +147,7 @@ def paging(seed=9):
 
 
 def training(steps=1000, name="lenet", seed=13):
-    """Lines as `spillway train --json` writes them, with evaluations after each fifth of the steps."""
+    """Lines as `spillway train --json` writes them, with an evaluation after each fifth."""
     draw = random.Random(seed)
     lines = []
     for step in range(1, steps + 1):

@@ -48,7 +48,8 @@ Capability uffd_move() {
   const std::optional<std::string> reason = probe_uffd_move();
   return {.name = "uffd_move",
           .available = !reason,
-          .comment = reason.value_or("pages migrate without a copy, faults are served in user space (--paging uffd)")};
+          .comment = reason.value_or(
+              "pages migrate without a copy, faults are served in user space (--paging uffd)")};
 }
 
 Capability memfd_segv() {

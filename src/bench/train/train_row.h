@@ -84,11 +84,10 @@ struct TrainRow {
 [[nodiscard]] std::vector<bool> find_settled(std::span<const TrainRow> rows);
 
 /// For each row, whether it is the fastest, by ratio(), of those that it competes with, resident
-/// ones left out. `settled` is by row, as of find_settled(). Requires: rows that compete have either
-/// all a ratio, or none.
-/// Where others are as fast within the deviations of both, all of them are. A row without rival is
-/// not, nor is one that has not settled; where such a one may be the fastest, none is.
-/// Complexity: O(rows^2).
+/// ones left out. `settled` is by row, as of find_settled(). Requires: rows that compete have
+/// either all a ratio, or none. Where others are as fast within the deviations of both, all of them
+/// are. A row without rival is not, nor is one that has not settled; where such a one may be the
+/// fastest, none is. Complexity: O(rows^2).
 [[nodiscard]] std::vector<bool> find_winners(std::span<const TrainRow> rows,
                                              const std::vector<bool>& settled);
 [[nodiscard]] inline std::vector<bool> find_winners(std::span<const TrainRow> rows) {

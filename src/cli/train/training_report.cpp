@@ -51,8 +51,7 @@ double error_of(const TrainingSummary& summary) {
 }  // namespace
 
 StepSamples samples_of_step(const nets::Network& network, std::size_t batch) {
-  const bool is_masked =
-      network.reads_text() && objective_of(network) == Objective::kMaskedTokens;
+  const bool is_masked = network.reads_text() && objective_of(network) == Objective::kMaskedTokens;
   const auto [height, width] = network.labels();
   return {.batch = batch,
           .tokens_each = network.reads_text() ? network.input().height : 0,

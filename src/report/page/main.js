@@ -152,7 +152,8 @@ const severalMachines = data.machines.length < 2
             "has a section of its own: times of one say nothing about another, so no table or " +
             "picture has both.");
 const sections = [
-  trainingSection(), ...data.machines.map(machineSection), timelineSection(), planSection(), missingSection()
+  trainingSection(), ...data.machines.map(machineSection), timelineSection(), planSection(),
+  missingSection()
 ].filter(section => section !== null);
 document.getElementById("summary").textContent = summaryText();
 document.getElementById("contents").append(contents(sections));

@@ -111,8 +111,10 @@ function evaluationNumbers(training) {
       training.evaluations.map(
           evaluation =>
               [countText(evaluation.step), evaluation.epoch,
-               ...columns.map(
-                   ([, key, text]) => evaluation[key] === undefined ? "—" : text(evaluation[key]))]));
+               ...columns.map(([, key, text]) => {
+                 const figure = evaluation[key];
+                 return figure === undefined ? "—" : text(figure);
+               })]));
 }
 
 // Whether most of the curve would lie flat under its beginning.

@@ -225,7 +225,8 @@ TEST(BadInput, SaysThatOpenMpGivesTooFewThreads) {
 
 TEST(Devices, AreShownWithoutThreadsToo) {
   const Outcome outcome = succeed("devices", "OMP_THREAD_LIMIT=1");
-  expect_parts(outcome.output, {"unified memory, userfaultfd", "transparent huge pages", "bfloat16"});
+  expect_parts(outcome.output,
+               {"unified memory, userfaultfd", "transparent huge pages", "bfloat16"});
 }
 
 }  // namespace

@@ -101,8 +101,8 @@ TEST(TrainingCurves, OfManyStepsHaveTheirMeanAndRange) {
 
 // JSON has no NaN; it is written as null.
 TEST(TrainingCurves, LeaveOutWhatIsNoNumber) {
-  const json data = training_data(
-      read(step_line(1, 3) + "{\"step\": 2, \"epoch\": 1, \"loss\": null}\n"));
+  const json data =
+      training_data(read(step_line(1, 3) + "{\"step\": 2, \"epoch\": 1, \"loss\": null}\n"));
   EXPECT_EQ(data.at("curves").at("loss").size(), 1U);
   EXPECT_EQ(data.at("said").at(0), "A training: 2 steps; the loss of step 2 is not a number.");
 }

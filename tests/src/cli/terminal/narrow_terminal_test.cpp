@@ -30,8 +30,10 @@ Lines progress_lines(const std::string& errors) {
 
 TEST(NarrowTerminal, IsNeverTooNarrowForTheProgressLine) {
   for (const unsigned short columns : {10, 20, 40, 80, 200}) {
-    Program program{"train --net lenet --batch 8 --steps 30 --eval-every 15", {},
-                    Program::Errors::kTerminal, columns};
+    Program program{"train --net lenet --batch 8 --steps 30 --eval-every 15",
+                    {},
+                    Program::Errors::kTerminal,
+                    columns};
     const Outcome outcome = program.finish();
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     const Lines lines = progress_lines(outcome.errors);
@@ -42,8 +44,8 @@ TEST(NarrowTerminal, IsNeverTooNarrowForTheProgressLine) {
 
 // It is what the user waited for.
 TEST(NarrowTerminal, CutsNoEvaluation) {
-  Program program{"train --net lenet --batch 8 --steps 2 --eval-every 2", {},
-                  Program::Errors::kTerminal, 20};
+  Program program{
+      "train --net lenet --batch 8 --steps 2 --eval-every 2", {}, Program::Errors::kTerminal, 20};
   expect_parts(program.finish().errors, {"epoch 1: test loss ", " %, top-5 "});
 }
 
