@@ -185,14 +185,18 @@ void TrainingFlags::complete(const CLI::App& command) {
   learning_rate.expect_fitting(command);
   images.complete(command, data);
   choose_classes(command);
-  expect_evaluations(command);
+  expect_effects(command);
   train.learning_rate = learning_rate.options;
   train.has_confusion = !confusion.empty();
   train.loader_threads = images.loader_threads();
 }
 
-void TrainingFlags::expect_evaluations(const CLI::App& command) const {
+void TrainingFlags::expect_effects(const CLI::App& command) const {
   if (!confusion.empty()) expect_confusion_matrix_of(workload.network());
+  if (!weights.empty() && !has_new_head && command.count("--init") > 0) {
+    throw CLI::ValidationError{"--init",
+                               "is of weights that are drawn, and --weights has them all"};
+  }
   if (train.evaluate_every != 0) return;
   for (const char* const flag : {"--keep-best", "--early-stop", "--confusion"}) {
     if (command.count(flag) == 0) continue;

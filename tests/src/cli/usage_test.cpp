@@ -193,6 +193,7 @@ TEST(BadInput, SaysWhatCannotBe) {
                        {"a warm-up of 3 steps leaves nothing of a cosine of 3", "--warmup-steps"}},
                       {"--image-size 1", {"pool1", "--image-size"}},
                       {"--attention own", {"lenet has no attention", "--attention"}},
+                      {"--dropout 0.5", {"lenet has no dropout", "--dropout"}},
                       {"--device cuda:999", {"CUDA cannot be used: "}},
                       {"--device host --precision tf32", {"the host computes in fp32 and bf16"}},
                       {"--device host --emulate-bf16", {"--precision bf16"}},
