@@ -92,8 +92,9 @@ function drawAxes(svg, spec, x, y, {width, height, margin}) {
   for (const tick of [...spec.x.ticks].sort((a, b) => x(a) - x(b))) {
     svg.append("line").attr({class: "axis", x1: x(tick), x2: x(tick), y1: bottom, y2: bottom + 4});
     const text = spec.x.format(tick);
-    if (x(tick) - previous < text.length * 6.6 + 8) continue;
-    previous = x(tick);
+    const half = text.length * 3.3;
+    if (x(tick) - half < previous + 8) continue;
+    previous = x(tick) + half;
     svg.append("text").attr({x: x(tick), y: bottom + 18, "text-anchor": "middle"}).text(text);
   }
   svg.append("line").attr(
@@ -108,7 +109,7 @@ function drawAxes(svg, spec, x, y, {width, height, margin}) {
       .text(spec.x.label);
   svg.append("text").attr({class: "axis-name", x: 0, y: margin.top - 13}).text(spec.y.label);
   if (spec.title)
-    svg.append("text").attr({class: "panel-title", x: margin.left, y: 12}).text(spec.title);
+    svg.append("text").attr({class: "panel-title", x: 0, y: 12}).text(spec.title);
 }
 
 function drawBand(svg, spec, x, y) {

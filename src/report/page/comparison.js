@@ -63,9 +63,10 @@ function comparisonTable(bench) {
         {class: "scroll", tabindex: 0, role: "region", "aria-label": "Comparison of strategies"},
         h("table", {class: "comparison"},
           h("caption", {},
-            "Step over the resident step, and its median time. ● fastest, ○ as fast within the " +
-                "spread, ~ not settled, or over a resident step that is not, and so never the " +
-                `fastest. ${bench.file}`),
+            h("span", {},
+              "Step over the resident step, and its median time. ● fastest, ○ as fast within the " +
+                  "spread, ~ not settled, or over a resident step that is not, and so never the " +
+                  `fastest. ${bench.file}`)),
           h("thead", {},
             h("tr", {},
               ["network", "budget", ...columns].map(
