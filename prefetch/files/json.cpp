@@ -11,8 +11,6 @@
 namespace spillway::prefetch {
 namespace {
 
-constexpr std::size_t kLargestFile = 256ULL << 20U;
-
 nlohmann::json parse(const std::string& text, const std::string& name) {
   if (const auto limit = um::beyond_json_limits(text)) throw um::Error{name + ": " + *limit};
   try {
@@ -85,7 +83,7 @@ um::Error JsonView::error(const std::string& complaint) const {
 }
 
 JsonFile::JsonFile(const std::string& path)
-    : JsonFile{um::InputFile{path}.text(kLargestFile), path} {}
+    : JsonFile{um::InputFile{path}.text(kLargestJsonFile), path} {}
 
 JsonFile::JsonFile(const std::string& text, std::string name)
     : name_{std::move(name)}, value_(parse(text, name_)) {}

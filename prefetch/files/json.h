@@ -41,8 +41,11 @@ class JsonView {
   std::string place_;
 };
 
+/// Bytes of the largest file that is read.
+inline constexpr std::size_t kLargestJsonFile = 256ULL << 20U;
+
 /// A JSON file in memory. Throws: um::Error when it cannot be read, is no ordinary file, is no
-/// JSON, is larger than 256 MiB, or is beyond the limits of um/text/json_limits.h.
+/// JSON, is larger than kLargestJsonFile, or is beyond the limits of um/text/json_limits.h.
 class JsonFile {
  public:
   explicit JsonFile(const std::string& path);

@@ -44,11 +44,10 @@ class Trace {
     for (const MemorySample& sample : memory_curve(graph_, plan_, named.timeline)) {
       events_.push_back(
           {{"ph", "C"},
-           {"name", "near memory (MiB)"},
+           {"name", "near memory (bytes)"},
            {"pid", process},
            {"ts", microseconds(sample.time)},
-           {"args",
-            {{"in use", sample.near.count() >> 20U}, {"budget", plan_.budget.count() >> 20U}}}});
+           {"args", {{"in use", sample.near.count()}, {"budget", plan_.budget.count()}}}});
     }
     near_[std::to_string(process)] = holders(named.timeline);
   }

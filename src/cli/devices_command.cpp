@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,6 +17,24 @@
 
 namespace spillway::cli {
 namespace {
+
+// Capabilities as people call them; programs read their names.
+const std::map<std::string, std::string> kLabels{{"uffd_move", "unified memory, userfaultfd"},
+                                                 {"memfd_segv", "unified memory, SIGSEGV"},
+                                                 {"huge_pages", "transparent huge pages"},
+                                                 {"bf16", "bfloat16"},
+                                                 {"cuda", "CUDA driver"},
+                                                 {"managed", "unified memory"},
+                                                 {"discard", "page discard"},
+                                                 {"pageable", "pageable memory access"},
+                                                 {"duplex", "concurrent copies"},
+                                                 {"link", "interconnect"},
+                                                 {"counters", "hardware counters"}};
+
+std::string label_of(const um::Capability& capability) {
+  const auto found = kLabels.find(capability.name);
+  return found == kLabels.end() ? capability.name : found->second;
+}
 
 // What there is to say about one device; about one that cannot be used, why.
 struct Found {
@@ -43,13 +62,15 @@ void describe(const um::Device& device, Found& found) {
 um::Capability bf16_capability() {
   switch (host::bf16_support()) {
     case host::Bf16Support::kNative:
-      return {.name = "bf16", .available = true, .comment = "by instructions of the processor"};
+      return {.name = "bf16", .available = true, .comment = "AVX-512 BF16 instructions"};
     case host::Bf16Support::kEmulated:
-      return {.name = "bf16", .available = false, .comment = "slowly, with --emulate-bf16"};
+      return {.name = "bf16",
+              .available = false,
+              .comment = "emulated with --emulate-bf16, slower than fp32"};
     case host::Bf16Support::kNone:
       break;
   }
-  return {.name = "bf16", .available = false, .comment = "oneDNN has no AVX-512 here"};
+  return {.name = "bf16", .available = false, .comment = "takes AVX-512"};
 }
 
 // Also where it can have no kernels, which is what the user looks for then.
@@ -118,10 +139,10 @@ void print(const Found& found) {
     return;
   }
   fmt::print("{}: {}\n", found.name, found.description);
-  fmt::print("  kernels           {}\n", found.kernels);
-  fmt::print("  available memory  {}\n", um::to_string(found.available));
+  fmt::print("  {:<28} {}\n", "kernels", found.kernels);
+  fmt::print("  {:<28} {}\n", "available memory", um::to_string(found.available));
   for (const um::Capability& capability : found.capabilities) {
-    fmt::print("  {:<17} {}: {}\n", capability.name, capability.available ? "yes" : "no",
+    fmt::print("  {:<28} {}: {}\n", label_of(capability), capability.available ? "yes" : "no",
                capability.comment);
   }
 }

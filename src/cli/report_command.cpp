@@ -16,6 +16,7 @@
 #include "src/report/report_data.h"
 #include "src/report/report_input.h"
 #include "src/report/report_page.h"
+#include "src/report/step_table.h"
 #include "um/error.h"
 #include "um/files/output_file.h"
 
@@ -27,6 +28,8 @@ namespace fs = std::filesystem;
 struct ReportFlags {
   std::vector<std::string> inputs;
   std::string output = "report.html";
+  std::string csv;       // empty: none
+  bool has_page = true;  // --csv alone makes none
 };
 
 // An old page stays as it is until the new one is whole. What is no regular file, /dev/stdout for
@@ -41,12 +44,15 @@ void write_page(const std::string& page, const std::string& path) {
 
 // A folder of measurements, or a slip of the pen, must not cost one of them.
 void expect_no_input_replaced(const ReportFlags& flags) {
-  if (flags.output == "-") return;
   for (const std::string& input : flags.inputs) {
     std::error_code ignored;
     if (fs::equivalent(input, flags.output, ignored)) {
       throw um::Error{"the report would replace " + input +
                       ", which it reads; give -o another name"};
+    }
+    if (fs::equivalent(input, flags.csv, ignored)) {
+      throw um::Error{"the table would replace " + input +
+                      ", which it is made of; give --csv another name"};
     }
   }
   if (fs::path{flags.output}.extension() == ".json") {
@@ -63,43 +69,63 @@ void warn_of_several_machines(const nlohmann::json& data) {
       count);
 }
 
-void report(const ReportFlags& flags) {
-  expect_writable(flags.output);
-  expect_no_input_replaced(flags);
-  const ReportInputs inputs = read_report_inputs(flags.inputs);
-  const nlohmann::json data = report_data(inputs, build_version());
-  warn_of_several_machines(data);
+void tell_left_out(const ReportInputs& inputs) {
   for (const std::string& complaint : inputs.left_out) {
     tell("warning: left out: {}\n", complaint);
   }
+}
+
+void report(const ReportFlags& flags) {
+  if (flags.has_page) expect_writable(flags.output);
+  expect_writable(flags.csv);
+  expect_no_input_replaced(flags);
+  const ReportInputs inputs = read_report_inputs(flags.inputs);
+  if (!flags.csv.empty()) write_text(step_table(inputs), flags.csv);
+  if (!flags.has_page) return tell_left_out(inputs);
+  const nlohmann::json data = report_data(inputs, build_version());
+  warn_of_several_machines(data);
+  tell_left_out(inputs);
   write_page(make_page(data), flags.output);
-  if (flags.output != "-") fmt::print("{}\n", flags.output);
+  if (flags.output != "-" && flags.csv != "-") fmt::print("{}\n", flags.output);
 }
 
 }  // namespace
 
 void add_report_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
-      "report", "Make one HTML page of measurements, plans and timelines; needs no device");
+      "report",
+      "Make one HTML page of trainings, measurements, plans and timelines; needs no device");
   const auto flags = std::make_shared<ReportFlags>();  // shared: the callback keeps it
   command
       ->add_option(
           "inputs", flags->inputs,
-          "Files written by bench --json, train --trace, plan --timeline and plan --out, or "
-          "folders of such files")
+          "Files written by train --json, bench --json, train --trace, plan --timeline and plan "
+          "--out, or folders of such files")
       ->required();
   command
       ->add_option("-o,--output", flags->output,
                    "Write the page to this file, - for standard output")
       ->capture_default_str();
+  command->add_option(
+      "--csv", flags->csv,
+      "Write all steps of the trainings as CSV to this file, - for standard output: loss, "
+      "accuracy, "
+      "learning rate, times, memory and evaluations; there is then no page unless -o is given");
   command->footer(
       "Any browser opens the page, also without a network. Each machine has its own section.\n"
-      "A .json file in a folder that cannot be shown is left out with a warning; one given by "
-      "name\n"
-      "is an error.\n"
+      "A .json or .jsonl file in a folder that cannot be shown is left out with a warning; one "
+      "given\n"
+      "by name is an error.\n"
+      "Example: spillway report run.json -o report.html\n"
+      "Example: spillway report run.json --csv steps.csv\n"
       "Example: spillway report measurements -o report.html\n"
       "Example: spillway report link.json train.json step-trace.json -o report.html");
-  command->callback([flags] { report(*flags); });
+  command->callback([flags, command] {
+    flags->has_page = flags->csv.empty() || command->count("--output") > 0;
+    expect_one_standard_output(
+        {{"--csv", flags->csv}, {"--output", flags->has_page ? flags->output : ""}});
+    report(*flags);
+  });
 }
 
 }  // namespace spillway::cli

@@ -81,8 +81,9 @@ SubBatchNeed SubBatchPlanner::working_set(std::size_t size) {
   const Step training = make_training_step(task_.network, task_.size_model, options);
   const Step first = make_sub_step(training, SubStepPlace::kFirst, task_.network);
   const Step last = make_sub_step(training, SubStepPlace::kLast, task_.network);
+  const Step evaluation = make_evaluation_step(task_.network, task_.size_model, options);
   return sub_batch_need(last.graph, prefetch::model_profile(last.graph, task_.machine),
-                        step_page(first.graph, task_.size_model));
+                        run_page(first.graph, evaluation, task_.size_model));
 }
 
 std::optional<SubBatches> SubBatchPlanner::by_working_set() {

@@ -46,10 +46,6 @@ StepOptions with_batch(StepOptions options, std::size_t batch) {
   return options;
 }
 
-}  // namespace
-
-namespace {
-
 // The result of a step is read when the step has ended: it must be too small to be moved
 // (BlockSizes), which what an evaluation says of each of many images would not be in tiny pages.
 Bytes least_page(const Step& step) {
@@ -60,6 +56,11 @@ Bytes least_page(const Step& step) {
 
 Bytes step_page(const prefetch::TaskGraph& graph, const SizeModel& size_model) {
   return std::max(prefetch::choose_page(graph), size_model.smallest_page());
+}
+
+Bytes run_page(const prefetch::TaskGraph& first, const Step& evaluation,
+               const SizeModel& size_model) {
+  return std::max(step_page(first, size_model), least_page(evaluation));
 }
 
 Workload::Workload(const nets::Network& network, const SizeModel& size_model,
@@ -108,7 +109,7 @@ Workload::Workload(const prefetch::SubBatches& batches, std::vector<RepeatedStep
     : batches_{batches},
       training_{std::move(training)},
       evaluation_{std::move(evaluation)},
-      page_{std::max(step_page(training_.front().step.graph, size_model), least_page(evaluation_))},
+      page_{run_page(training_.front().step.graph, evaluation_, size_model)},
       evaluation_near_{near_of(evaluation_.graph)} {
   Bytes small = evaluation_near_.small;
   for (const RepeatedStep& part : training_) {

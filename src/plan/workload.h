@@ -19,6 +19,11 @@ namespace spillway {
 /// the device can move.
 [[nodiscard]] um::Bytes step_page(const prefetch::TaskGraph& graph, const SizeModel& size_model);
 
+/// The page of a run whose first training step has this graph: step_page(), and none so small that
+/// what `evaluation` says of its images would be moved before it is read.
+[[nodiscard]] um::Bytes run_page(const prefetch::TaskGraph& first, const Step& evaluation,
+                                 const SizeModel& size_model);
+
 /// A network made ready to be planned: its steps, the page in which their tensors move, and the
 /// near memory they need. Stays where it is made: plans and layouts point into it.
 class Workload {

@@ -35,12 +35,15 @@ std::vector<std::string> find_columns(std::span<const TrainRow> rows) {
   return columns;
 }
 
-std::vector<std::size_t> find_fastest(const ComparisonLine& line, std::span<const TrainRow> rows) {
+std::vector<std::size_t> find_fastest(const ComparisonLine& line, std::span<const TrainRow> rows,
+                                      const std::vector<bool>& settled) {
   std::vector<TrainRow> rivals;
+  std::vector<bool> rivals_settled;
   std::vector<std::size_t> columns;
   for (std::size_t i = 0; i < line.rows.size(); ++i) {
     if (!line.rows[i]) continue;
     rivals.push_back(rows[*line.rows[i]]);
+    rivals_settled.push_back(settled[*line.rows[i]]);
     rivals.back().key.budget = line.key.budget;  // one line's budgets may have several names
     columns.push_back(i);
   }
@@ -49,7 +52,7 @@ std::vector<std::size_t> find_fastest(const ComparisonLine& line, std::span<cons
                            [](const TrainRow& row) { return !row.measurement || row.ratio(); })) {
     for (TrainRow& row : rivals) row.resident.reset();
   }
-  const std::vector<bool> wins = find_winners(rivals);
+  const std::vector<bool> wins = find_winners(rivals, rivals_settled);
   std::vector<std::size_t> fastest;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (wins[i]) fastest.push_back(columns[i]);
@@ -79,7 +82,7 @@ std::string strategy_label(const TrainRow& row) {
 }
 
 Comparison compare(std::span<const TrainRow> rows) {
-  Comparison comparison{.columns = find_columns(rows), .lines = {}};
+  Comparison comparison{.columns = find_columns(rows), .lines = {}, .settled = find_settled(rows)};
   constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
   using Key = std::tuple<std::size_t, std::string, std::size_t, std::size_t, std::uint64_t>;
   std::map<Key, ComparisonLine> lines;
@@ -96,7 +99,7 @@ Comparison compare(std::span<const TrainRow> rows) {
     if (!place) place = i;
   }
   for (auto& [key, line] : lines) {
-    line.fastest = find_fastest(line, rows);
+    line.fastest = find_fastest(line, rows, comparison.settled);
     comparison.lines.push_back(std::move(line));
   }
   return comparison;

@@ -21,7 +21,8 @@ struct ComparisonLine {
   TrainRowKey key;                               ///< of its first row, but for the strategy
   std::vector<std::optional<std::size_t>> rows;  ///< by column: which row of the file
   /// The columns of the fastest: several where they are equal within their spread, none where
-  /// not two ran. The resident step is the measure, and takes no part.
+  /// not two ran, or what has not settled may be faster. The resident step is the measure, and
+  /// takes no part.
   std::vector<std::size_t> fastest;
 };
 
@@ -29,6 +30,7 @@ struct ComparisonLine {
 struct Comparison {
   std::vector<std::string> columns;  ///< strategy_label()s
   std::vector<ComparisonLine> lines;
+  std::vector<bool> settled;  ///< by row: find_settled()
 };
 
 /// Lines come in the order of series, network, image size, batch, then from the largest budget

@@ -8,6 +8,7 @@
 
 #include "src/bench/bench_file.h"
 #include "src/report/comparison.h"
+#include "src/report/training_curves.h"
 #include "src/report/verdict.h"
 
 namespace spillway {
@@ -46,10 +47,13 @@ json bench_data(const ReportInput& input) {
   }
   if (bench.at("bench") == "train" || bench.at("bench") == "planners") {
     const std::vector<TrainRow> rows = read_rows({content, input.name + ":"}, read_train_row);
-    bench["comparison"] = to_json(compare(rows));
+    const Comparison comparison = compare(rows);
+    bench["comparison"] = to_json(comparison);
     bench["runs"] = distinct_runs(rows);
-    for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t i = 0; i < rows.size(); ++i) {
       bench["rows"][i]["label"] = strategy_label(rows[i]);
+      bench["rows"][i]["is_comparable"] = bool{comparison.settled[i]};
+    }
   }
   return bench;
 }
@@ -98,11 +102,9 @@ json plan_data(const ReportInput& input) {
 }  // namespace
 
 json report_data(const ReportInputs& inputs, const std::string& version) {
-  json data{{"version", version},
-            {"machines", json::array()},
-            {"timelines", json::array()},
-            {"plans", json::array()},
-            {"left_out", inputs.left_out}};
+  json data{{"version", version},         {"machines", json::array()},
+            {"timelines", json::array()}, {"trainings", json::array()},
+            {"plans", json::array()},     {"left_out", inputs.left_out}};
   for (const ReportInput& input : inputs.files) {
     if (input.kind == ReportInputKind::kBench) {
       add_bench(input, data["machines"]);
@@ -110,6 +112,10 @@ json report_data(const ReportInputs& inputs, const std::string& version) {
       json timeline = input.content;
       timeline["file"] = input.name;
       data["timelines"].push_back(std::move(timeline));
+    } else if (input.kind == ReportInputKind::kTraining) {
+      json training = training_data(input.training);
+      training["file"] = input.name;
+      data["trainings"].push_back(std::move(training));
     } else {
       data["plans"].push_back(plan_data(input));
     }

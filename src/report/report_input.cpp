@@ -13,7 +13,9 @@
 #include "src/bench/paging/paging_bench.h"
 #include "src/bench/train/train_row.h"
 #include "src/report/timeline_data.h"
+#include "src/report/training_log.h"
 #include "um/error.h"
+#include "um/files/input_file.h"
 
 namespace spillway {
 namespace {
@@ -30,10 +32,14 @@ struct Candidate {
 
 // What one folder holds.
 struct FolderContent {
-  std::vector<fs::path> files;  // *.json
+  std::vector<fs::path> files;  // *.json, *.jsonl
   std::vector<fs::path> folders;
   std::error_code failed;  // why there may be more
 };
+
+bool is_of_report(const fs::path& file) {
+  return file.extension() == ".json" || file.extension() == ".jsonl";
+}
 
 FolderContent content_of(const fs::path& folder) {
   FolderContent content;
@@ -42,7 +48,7 @@ FolderContent content_of(const fs::path& folder) {
     std::error_code ignored;
     if (at->symlink_status(ignored).type() == fs::file_type::directory) {
       content.folders.push_back(at->path());
-    } else if (at->path().extension() == ".json" && !at->is_directory(ignored)) {
+    } else if (is_of_report(at->path()) && !at->is_directory(ignored)) {
       content.files.push_back(at->path());
     }
   }
@@ -140,7 +146,13 @@ void check_plan(const prefetch::JsonView& plan) {
 }
 
 std::optional<ReportInput> read(const Candidate& candidate) {
-  const prefetch::JsonFile file{candidate.path};
+  const std::string text = um::InputFile{candidate.path}.text(prefetch::kLargestJsonFile);
+  if (is_training_log(text)) {
+    return ReportInput{.name = candidate.name,
+                       .kind = ReportInputKind::kTraining,
+                       .training = read_training_log(text, candidate.path)};
+  }
+  const prefetch::JsonFile file{text, candidate.path};
   const auto kind = kind_of(file.value());
   if (!kind) return std::nullopt;
   if (*kind == ReportInputKind::kBench) {
@@ -166,9 +178,9 @@ ReportInput read_or_complain(const Candidate& candidate) {
   if (auto input = read(candidate)) return std::move(*input);
   throw um::Error{candidate.path +
                   (candidate.is_named
-                       ? " is neither a measurement of spillway bench, nor a plan, nor a "
-                         "timeline; leave it out"
-                       : " is neither a measurement, nor a plan, nor a timeline")};
+                       ? " is neither a measurement of spillway bench, nor a training, nor a plan, "
+                         "nor a timeline; leave it out"
+                       : " is neither a measurement, nor a training, nor a plan, nor a timeline")};
 }
 
 // Why it was left out, with the name that the reader knows it by.

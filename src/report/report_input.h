@@ -5,12 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "src/report/training_log.h"
+
 namespace spillway {
 
 /// What a file of a report holds.
 enum class ReportInputKind {
   kBench,     ///< "spillway-bench" version 2, checked; of version 1, made 2
   kTimeline,  ///< a Chrome trace, as `spillway train --trace` writes it
+  kTraining,  ///< a line a step, as `spillway train --json` writes it
   kPlan       ///< "spillway-plan" version 1
 };
 
@@ -18,7 +21,8 @@ enum class ReportInputKind {
 struct ReportInput {
   std::string name;  ///< what the reader knows it by: its path, below the folder if that was given
   ReportInputKind kind = ReportInputKind::kBench;
-  nlohmann::json content;  ///< of a timeline timeline_data(), else the file's
+  nlohmann::json content;  ///< of a timeline timeline_data(), of a training null, else the file's
+  TrainingLog training = {};  ///< of a training
 };
 
 /// All files of a report, sorted by name.
@@ -29,9 +33,9 @@ struct ReportInputs {
   std::vector<std::string> left_out;
 };
 
-/// Reads files, and all *.json files in folders and the folders in these. One that cannot be read,
-/// is not JSON, is of another version, is damaged, or is of no kind that a report knows is left out
-/// when it was found in a folder, as is a folder in it that cannot be read.
+/// Reads files, and all *.json and *.jsonl files in folders and the folders in these. One that
+/// cannot be read, is not JSON, is of another version, is damaged, or is of no kind that a report
+/// knows is left out when it was found in a folder, as is a folder in it that cannot be read.
 /// Throws: um::Error that names the file and what is wrong, when it was given by its own name; when
 /// there is nothing to report.
 [[nodiscard]] ReportInputs read_report_inputs(std::span<const std::string> paths);

@@ -13,6 +13,9 @@ namespace {
 using nlohmann::json;
 using prefetch::JsonView;
 
+// The counter of traces as they were, in whole MiB.
+constexpr std::string_view kInMebibytes = "near memory (MiB)";
+
 // The member of the page's process that holds the spans of a lane; empty for one of another
 // program.
 std::string member_of(std::string_view lane) {
@@ -70,7 +73,9 @@ class Reader {
       const std::string lane = member_of(lanes_[{found->first, event.at("tid").integer()}]);
       if (!lane.empty()) process[lane].push_back(span(event, lane));
     } else if (event.at("args").has("in use")) {
-      process["curve"].push_back({event.at("ts").number(), event.at("args").at("in use").number()});
+      const double unit = event.at("name").string() == kInMebibytes ? 1U << 20U : 1;
+      process["curve"].push_back(
+          {event.at("ts").number(), unit * event.at("args").at("in use").number()});
     }
   }
 

@@ -32,6 +32,23 @@ void expect_unique(const std::vector<Part>& parts, const nets::Network& network)
   }
 }
 
+// Of patterns that were given, each freezes something, and not all together everything.
+void expect_frozen_in_part(const Step& training, const std::vector<std::string>& patterns) {
+  for (const std::string& pattern : patterns) {
+    const bool freezes = std::ranges::any_of(training.state, [&](const StateBlock& block) {
+      return block.role == StateRole::kParameters && is_layer_of(pattern, block.name);
+    });
+    if (!freezes) {
+      throw um::Error{"no layer with parameters is called '" + pattern +
+                      "', which is to be frozen; spillway nets NAME --dump FILE lists the layers"};
+    }
+  }
+  if (patterns.empty()) return;
+  const bool has_trained = std::ranges::any_of(
+      training.state, [](const StateBlock& block) { return block.role == StateRole::kOptimizer; });
+  if (!has_trained) throw um::Error{"all layers are frozen: nothing is left to train"};
+}
+
 Step make_step(const nets::Network& network, const SizeModel& size_model,
                const StepOptions& options, Purpose purpose) {
   StepBuilder step{network, size_model, options, purpose};
@@ -52,7 +69,10 @@ Step make_step(const nets::Network& network, const SizeModel& size_model,
     step.emit_clipped_updates();
   }
   Step made = step.take_step();
-  if (purpose == Purpose::kTraining && !options.frozen.empty()) drop_unread_tasks(made);
+  if (purpose == Purpose::kTraining && !options.frozen.empty()) {
+    expect_frozen_in_part(made, options.frozen);
+    drop_unread_tasks(made);
+  }
   expect_unique_names(made, network);
   return made;
 }

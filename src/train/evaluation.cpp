@@ -17,9 +17,7 @@ constexpr float kTopRanks = 5;
 class EvaluationSums {
  public:
   EvaluationSums(const Dataset& data, const EvaluateOptions& options)
-      : classes_{data.classes()}, options_{options} {
-    if (options.has_confusion) confusion_.resize(classes_ * classes_);
-  }
+      : classes_{data.classes()}, options_{options} {}
 
   void add(const Batch& batch, const StepReport& report) {
     count_ += static_cast<double>(
@@ -29,6 +27,8 @@ class EvaluationSums {
     has_judged_ = !report.judged.empty();
     const std::span<const float> logits{report.logits};
     const std::size_t each = has_judged_ ? logits.size() / report.judged.size() : 0;
+    // Where a sample has several labels, of a whole vocabulary perhaps, there is no matrix.
+    if (has_judged_ && options_.has_confusion) confusion_.resize(classes_ * classes_);
     for (std::size_t i = 0; i < report.judged.size(); ++i) {
       const std::int32_t label = batch.labels[i];
       if (label >= 0) {

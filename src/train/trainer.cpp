@@ -17,6 +17,7 @@
 #include "src/step/batch_norm_values.h"
 #include "src/train/checkpoint_key.h"
 #include "src/train/text_model.h"
+#include "um/text/count_of.h"
 
 namespace spillway {
 
@@ -47,23 +48,6 @@ TrainerOptions checked(TrainerOptions options) {
   return options;
 }
 
-// Of patterns that were given, each freezes something, and not all together everything.
-void expect_frozen_in_part(const Step& training, const std::vector<std::string>& patterns) {
-  for (const std::string& pattern : patterns) {
-    const bool freezes = std::ranges::any_of(training.state, [&](const StateBlock& block) {
-      return block.role == StateRole::kParameters && is_layer_of(pattern, block.name);
-    });
-    if (!freezes) {
-      throw um::Error{"no layer with parameters is called '" + pattern +
-                      "', which is to be frozen; spillway nets NAME --dump FILE lists the layers"};
-    }
-  }
-  if (patterns.empty()) return;
-  const bool has_trained = std::ranges::any_of(
-      training.state, [](const StateBlock& block) { return block.role == StateRole::kOptimizer; });
-  if (!has_trained) throw um::Error{"all layers are frozen: nothing is left to train"};
-}
-
 // Those whose gamma begins as 0.
 std::vector<std::string> zeroed_norms(const TrainerOptions& options) {
   if (!options.has_zero_gamma) return {};
@@ -81,6 +65,25 @@ TrainOptions whole_training(TrainOptions options, const DatasetPair& data, std::
   return options;
 }
 
+// Whatever looks at evaluations has one.
+void expect_evaluation(const TrainerOptions& options, const DatasetPair& data) {
+  const TrainOptions& training = options.training;
+  const bool has_use =
+      options.checkpoint.keep_best || options.patience > 0 || training.has_confusion;
+  if (!has_use || training.evaluate_every.value_or(0) > 0) return;
+  const std::string what =
+      "keeping the best checkpoint, stopping early and the confusion matrix are of evaluations, "
+      "and "
+      "there is none: ";
+  if (training.evaluate_every == 0) throw um::Error{what + "evaluations are turned off"};
+  const std::uint64_t first = steps_per_epoch(data.train->size(), options.step.batch);
+  const std::uint64_t last = last_step(training, data, options.step.batch);
+  if (last >= first) return;
+  throw um::Error{what + "the first one follows the epoch's last step, " + std::to_string(first) +
+                  ", and the training ends after " + um::count_of(last, "step") +
+                  "; give --eval-every N, or more steps"};
+}
+
 }  // namespace
 
 Trainer::Trainer(ExecutionContext context, TrainerOptions options, TrainerEvents events,
@@ -96,8 +99,8 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
       data_{open_data(options_)},
       context_{open_context()} {
   options_.training = whole_training(options_.training, data_, options_.step.batch);
+  expect_evaluation(options_, data_);
   steps_.emplace(options_, context_, events_, stop_);
-  expect_frozen_in_part(workload().training(), options_.step.frozen);
   static_cast<void>(zeroed_norms(options_));  // throws now rather than after measuring
   expect_going_on();
   if (!options_.weights.empty()) {

@@ -31,6 +31,7 @@
 #include "tests/src/data/text/small_vocabulary.h"
 #include "tests/src/data/text/token_numbers.h"
 #include "tests/src/report/sample_bench_file.h"
+#include "tests/src/report/sample_training.h"
 #include "um/error.h"
 #include "um/files/folder_lock.h"
 
@@ -248,7 +249,8 @@ Target bench_target() {
   return {"bench",
           {bench_file("train", {training_row("joint", 50, 2), failed_row("copy", 9)}).dump(),
            bench_file("link", {link_row()}).dump(),
-           bench_file("paging", {paging_row("managed", 2, 3)}).dump()},
+           bench_file("paging", {paging_row("managed", 2, 3)}).dump(),
+           step_line(1, 2) + evaluation_line(1, 2, 0.5) + summary_line()},
           read_report};
 }
 

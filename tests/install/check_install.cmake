@@ -11,6 +11,16 @@ foreach(page man/man1/spillway.1 bash-completion/completions/spillway zsh/site-f
     message(FATAL_ERROR "share/${page} does not name `spillway train`")
   endif()
 endforeach()
+# What comes with the program is found there, not in the folder it was built from.
+execute_process(COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET ERROR_QUIET WORKING_DIRECTORY ${FOLDER}
+  COMMAND installed/bin/spillway train --recipe fashion-mnist --net lenet --batch 8 --steps 1
+    --warmup-steps 0)
+file(STRINGS ${FOLDER}/installed/bin/spillway found REGEX "cli/train/recipes|/tools/plot/sweep")
+foreach(place IN LISTS found)
+  if(IS_ABSOLUTE "${place}")
+    message(FATAL_ERROR "the installed program looks for its files in ${place}")
+  endif()
+endforeach()
 execute_process(COMMAND_ERROR_IS_FATAL ANY
   COMMAND ${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LIST_DIR} -B ${FOLDER}/build
     -DCMAKE_PREFIX_PATH=${FOLDER}/installed -DCMAKE_BUILD_TYPE=${CONFIG}

@@ -22,7 +22,7 @@ def names(process, name):
     ]
 
 
-def step(draw, process, tasks, hostile):
+def step(draw, process, tasks, hostile, unit):
     """The events of one run of the step, and who holds near memory."""
     events, holders, now = [], [], 0.0
     for task in range(tasks):
@@ -40,24 +40,24 @@ def step(draw, process, tasks, hostile):
             lane = 3 if phase == "forward" else 4
             move = span(f"layer{task}.y", process, lane, now, 0.8 * length, offset=0, bytes=8388608)
             events.append(move)
-        size = int(2**20 * draw.uniform(2, 40) * math.sin(math.pi * (task + 1) / (tasks + 1)))
+        size = int(unit * draw.uniform(2, 40) * math.sin(math.pi * (task + 1) / (tasks + 1)))
         purpose = "saved" if phase == "forward" else "gradient"
         levels = [[now, size], [now + 9 * length, 0]]
         holders.append({"name": f"layer{task}.y", "purpose": purpose, "bytes_from": levels})
-        in_use = {"in use": 60 + size // 2**18, "budget": 400}
-        events.append(event("C", "near memory (MiB)", process, ts=now, args=in_use))
+        in_use = {"in use": 60 * unit + 4 * size, "budget": 400 * unit}
+        events.append(event("C", "near memory (bytes)", process, ts=now, args=in_use))
         now += length
     always = "always near"
-    holders.append({"name": always, "purpose": always, "bytes_from": [[0, 60 * 2**20]]})
+    holders.append({"name": always, "purpose": always, "bytes_from": [[0, 60 * unit]]})
     return events, holders
 
 
-def timeline(tasks=400, hostile=False):
-    """A trace as `spillway train --trace` writes it, predicted and measured."""
+def timeline(tasks=400, hostile=False, unit=2**20):
+    """A trace as `spillway train --trace` writes it, predicted and measured, within 400 units."""
     draw = random.Random(11)
     events, near = [], {}
     for process, name in ((1, "predicted"), (2, "measured, last step")):
-        own, near[str(process)] = step(draw, process, tasks, hostile)
+        own, near[str(process)] = step(draw, process, tasks, hostile, unit)
         events += names(process, name) + own
-    facts = {"planner": "joint", "budget_bytes": 400 * 2**20, "on_demand": False, "near": near}
+    facts = {"planner": "joint", "budget_bytes": 400 * unit, "on_demand": False, "near": near}
     return {"displayTimeUnit": "ms", "traceEvents": events, "spillway": facts}

@@ -146,7 +146,40 @@ def paging(seed=9):
     return bench("paging", rows)
 
 
+def training(steps=1000, name="lenet", seed=13):
+    """Lines as `spillway train --json` writes them, with an evaluation after each fifth."""
+    draw = random.Random(seed)
+    lines = []
+    for step in range(1, steps + 1):
+        done = step / steps
+        loss = 2.3 * 0.05**done * draw.uniform(0.8, 1.25)
+        lines.append({"step": step, "epoch": 1, "loss": loss, "accuracy": min(1, 0.1 + 0.85 * done),
+                      "learning_rate": 0.1 * (1 - done) + 1e-5, "seconds": draw.uniform(0.2, 0.22),
+                      "data_wait_seconds": draw.uniform(0, 0.004), "near_peak_bytes": 700000})
+        if step % max(1, steps // 5) == 0:
+            lines.append({"evaluation": {"step": step, "epoch": 1, "test_loss": 1.1 * loss,
+                                         "test_accuracy": 0.1 + 0.8 * done,
+                                         "test_top5": min(1, 0.5 + 0.5 * done)}})
+    lines.append({"summary": {"network": name, "batch": 8, "data": "synthetic images"}})
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def unsettled_resident():
+    """Small steps beside a resident one that took from nothing to two seconds."""
+    train_file = train()
+    train_file["rows"] = [row for row in train_file["rows"] if row["series"] == "budget"]
+    for row in train_file["rows"]:
+        if "seconds" not in row:
+            continue
+        row["resident_seconds"] = 1000.0
+        row["ratio"] = row["seconds"]["median"] / 1000
+        if row["strategy"] == "resident":
+            row["seconds"] |= {"settled": False, "deviation": 1.0}
+    return train_file
+
+
 def write(folder, **files):
-    """Each under its name with .json behind it."""
+    """Each under its name with .json behind it; text as it is."""
     for name, content in files.items():
-        (folder / f"{name}.json").write_text(json.dumps(content))
+        text = content if isinstance(content, str) else json.dumps(content)
+        (folder / f"{name}.json").write_text(text)

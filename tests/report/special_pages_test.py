@@ -88,6 +88,48 @@ class SharedRun(Page):
         self.assertEqual(points, told - 1)
 
 
+class UnsettledResidentStep(Page):
+    files = {"train": samples.unsettled_resident()}
+
+    def test_measures_nothing(self):
+        self.assertEqual(self.count("td.first, td.tie"), 0)
+        shown = self.run_script("return document.body.innerText")
+        self.assertNotIn("0.00", shown)
+        self.assertNotIn("Overhead against budget", shown)
+        self.assert_shows("the resident step has not settled (±100 % in 5 runs)")
+        self.run_script("document.querySelector('.comparison').scrollIntoView()")
+        self.keep_picture("unsettled")
+
+
+class SmallStep(Page):
+    """Of less than a MiB."""
+
+    files = {"step": sample_timeline.timeline(tasks=40, unit=1024)}
+
+    def test_shows_what_is_near(self):
+        left, top, width, _ = self.show_canvas()
+        self.assertRegex(self.tip_at(left + width / 2, top + 120), r"in use.*KiB of 400 KiB")
+        alpha = self.run_script("""
+            const canvas = document.querySelector('canvas');
+            const scale = canvas.width / canvas.getBoundingClientRect().width;
+            const [x, y] = [0.5 * canvas.width, 150 * scale];
+            return canvas.getContext('2d').getImageData(x, y, 1, 1).data[3]""")
+        self.assertGreater(alpha, 0)
+        self.keep_picture("small_step")
+
+
+class TwoTrainings(Page):
+    files = {"a": samples.training(), "b": samples.training(steps=30, name="vgg16", seed=4)}
+
+    def test_are_drawn_beside_each_other(self):
+        self.assert_shows("Trainings beside each other")
+        self.assert_shows("Training: b.json")
+        self.assertEqual(self.count("figure"), 3)
+        self.assertEqual(self.browser.complaints(), [])
+        self.run_script("document.querySelector('#trainings').scrollIntoView()")
+        self.keep_picture("two_trainings")
+
+
 class BadFiles(Page):
     files = {
         "train": samples.train(),
@@ -99,7 +141,7 @@ class BadFiles(Page):
         self.assert_shows("train.json")
         self.assert_shows("could not be shown")
         self.assert_shows("later.json: version is 7; this program reads version 2")
-        self.assert_shows("<b>odd.json is neither a measurement, nor a plan, nor a timeline")
+        self.assert_shows("<b>odd.json is neither a measurement, nor a training, nor a plan")
         self.run_script("document.querySelector('#missing').scrollIntoView()")
         self.keep_picture("bad_files")
 

@@ -12,6 +12,7 @@ class WholePage(Page):
         "link": samples.link(),
         "paging": samples.paging(),
         "step": sample_timeline.timeline(),
+        "run": samples.training(),
     }
 
     def test_loads_without_a_network(self):
@@ -26,6 +27,7 @@ class WholePage(Page):
             ("path.spread", 100),
             ("path.band", 2),
             ("path[data-purpose]", 3),
+            ("path.range", 5),
         ):
             paths = self.run_script(
                 """
@@ -37,11 +39,28 @@ class WholePage(Page):
             self.assertFalse(
                 [path for path in paths if not path or "NaN" in path or "undefined" in path], name
             )
-        self.assertEqual(self.count("figure"), 10)
+        self.assertEqual(self.count("figure"), 11)
         self.assertGreater(self.run_script(CANVAS_COLOURS), 5)
 
+    def test_names_every_axis(self):
+        axes = self.run_script("""
+            return [...document.querySelectorAll('figure .picture svg')].map(svg =>
+              [...svg.querySelectorAll('.axis-name')].filter(one => one.textContent).length)""")
+        self.assertEqual(set(axes), {2})
+
+    def test_draws_the_curves_of_a_training(self):
+        self.assert_shows("lenet at batch 8 on synthetic images: 1000 steps, loss ")
+        self.assert_shows("The best evaluation is that of step 1000, epoch 1: loss ")
+        titles = self.run_script("""
+            const figure = [...document.querySelectorAll('figure')].find(
+                one => one.textContent.includes('Training: run.json'));
+            return [...figure.querySelectorAll('.panel-title')].map(one => one.textContent)""")
+        self.assertEqual(titles, ["Loss", "Accuracy", "Learning rate", "Time of a step"])
+        self.run_script("document.querySelector('#trainings').scrollIntoView()")
+        self.keep_picture("training")
+
     def test_begins_with_the_verdict(self):
-        lead = self.run_script("return document.querySelector('.lead').textContent")
+        lead = self.run_script("return document.querySelector('#machine-1 .lead').textContent")
         self.assertIn(
             "densenet121, batch 32, with 40 % of the memory it needs: "
             "joint takes 1.08× the resident step",
@@ -157,6 +176,23 @@ class WholePage(Page):
         self.assertEqual(wide, [])
         self.assertGreater(self.run_script(CANVAS_COLOURS), 5)
         self.keep_picture("phone")
+
+    def test_keeps_the_legend_in_sight_on_a_phone(self):
+        self.browser.resize(390, 844)
+        self.browser.open(self.page)
+        self.settle()
+        bare = self.run_script("""
+            return [...document.querySelectorAll('figure')]
+              .filter(figure => !figure.querySelector('.legend'))
+              .map(figure => figure.querySelector('strong').textContent)""")
+        self.assertEqual(bare, [])
+        top = self.run_script("""
+            const figure = [...document.querySelectorAll('figure')].find(
+                one => one.textContent.includes('Bandwidth of the link'));
+            [...figure.querySelectorAll('svg')].at(-1).scrollIntoView();
+            return figure.querySelector('.legend').getBoundingClientRect().top""")
+        self.assertEqual(round(top), 0)
+        self.keep_picture("phone_legend")
 
     def test_prints_in_light_colours_without_controls(self):
         self.browser.prefer("dark")

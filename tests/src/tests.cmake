@@ -92,7 +92,8 @@ spillway_test(cli_tests
           src/cli/bench/bench_test.cpp src/cli/bench/bench_training_test.cpp
           src/cli/bit_identity_test.cpp src/cli/copy_places_test.cpp src/cli/devices_test.cpp
           src/cli/image_training_test.cpp
-          src/cli/terminal/interrupt_test.cpp src/cli/json_test.cpp src/cli/nets_test.cpp
+          src/cli/terminal/interrupt_test.cpp src/cli/terminal/narrow_terminal_test.cpp
+          src/cli/json_test.cpp src/cli/nets_test.cpp
           src/cli/network_file_test.cpp src/cli/plan_sub_batch_test.cpp
           src/cli/plan_table_test.cpp src/cli/plan_trace_test.cpp src/cli/predict_files_test.cpp src/cli/program.cpp
           src/cli/report_test.cpp src/cli/resident_set_test.cpp src/cli/resume_test.cpp
@@ -174,7 +175,8 @@ endif()
 spillway_test(report_tests
   SOURCES src/report/comparison_test.cpp src/report/report_data_test.cpp
           src/report/report_input_test.cpp src/report/report_page_test.cpp
-          src/report/timeline_data_test.cpp src/report/verdict_test.cpp
+          src/report/timeline_data_test.cpp src/report/training_log_test.cpp
+          src/report/verdict_test.cpp
   LINK spillway::report)
 
 # A program of its own: its write(), fsync(), renameat() and so on come before the C library's.

@@ -16,6 +16,11 @@ if(Python3_FOUND)
     COMMAND ${Python3_EXECUTABLE} -B -m unittest discover --buffer --pattern "suite_*_test.py"
       --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/bench)
   set_tests_properties(suite_goals PROPERTIES LABELS cpu TIMEOUT 60)
+  add_test(NAME sweep_plots  # with Debian's matplotlib
+    COMMAND ${torch_python} -B -m unittest discover --buffer --pattern "*_test.py"
+      --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/plot)
+  set_tests_properties(sweep_plots PROPERTIES LABELS cpu TIMEOUT 60
+    SKIP_REGULAR_EXPRESSION "skipped: ")
   add_test(NAME pytorch_steps
     COMMAND ${torch_python} -B -m unittest discover --buffer --pattern "pytorch_*_test.py"
       --start-directory ${CMAKE_CURRENT_SOURCE_DIR}/tools/bench)

@@ -95,7 +95,7 @@ knows(src/bench um um/text prefetch/files src/files src/execute)
 knows(src/bench/link um src/ops src/execute src/bench)
 knows(src/bench/paging um src/data/random src/bench src/bench/link)
 knows(src/bench/train um ${training} src/bench)
-knows(src/report um prefetch/files src/bench src/bench/link src/bench/paging src/bench/train)
+knows(src/report um um/files um/text prefetch/files src/bench src/bench/link src/bench/paging src/bench/train)
 set(benches src/bench src/bench/link src/bench/paging src/bench/train)
 
 set(devices um um/machine um/host um/host/far src/host src/plugin)  # where devices are composed

@@ -1,11 +1,12 @@
 """Lines that can be told apart: without colour vision, on grey paper, and by their labels."""
 
 import math
+import textwrap
 
 import matplotlib
 
 matplotlib.use("Agg")  # no display
-matplotlib.rcParams.update({"axes.titlesize": 9.5, "axes.labelsize": 9})
+matplotlib.rcParams.update({"axes.titlesize": 9.5, "axes.labelsize": 9, "svg.fonttype": "none"})
 from matplotlib import pyplot
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator
@@ -34,14 +35,19 @@ def style(index):
 
 def legend_width(names):
     """Inches."""
-    return 0.75 + 0.075 * max(17, *(len(name) for name in names))
+    return 0.75 + 0.075 * max([24, *(len(name) for name in names)])
 
 
-def figure(rows, columns, names, width=4.2):
-    """A grid of axes; room on the right for the names of the lines."""
-    whole = width * columns + legend_width(names)
-    made, axes = pyplot.subplots(rows, columns, squeeze=False, figsize=(whole, 3.1 * rows))
-    made.set_layout_engine("constrained", rect=(0, 0, 1 - legend_width(names) / whole, 1))
+def figure(rows, columns, names, width=4.2, note=""):
+    """A grid of axes; room on the right for the names of the lines, and a note below them."""
+    right = legend_width(names)
+    whole = width * columns + right
+    told = textwrap.fill(note, int(right / 0.066))
+    height = max(3.1 * rows, 0.4 + 0.205 * (len(names) + 1) + 0.15 * (told.count("\n") + 1))
+    made, axes = pyplot.subplots(rows, columns, squeeze=False, figsize=(whole, height))
+    made.set_layout_engine("constrained", rect=(0, 0, 1 - right / whole, 1))
+    made.text(1 - right / whole + 0.1 / whole, 0.12 / height, told, fontsize=7.5, va="bottom",
+              color="0.3", linespacing=1.3)
     for axis in axes.flat:
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(axis="y", color="0.9", linewidth=0.7)
@@ -51,22 +57,23 @@ def figure(rows, columns, names, width=4.2):
 
 
 def draw(axis, names, series, is_curve=False):
-    """Each line in the style of its name, the first name on top. A curve is a value a step, without
-    markers."""
+    """Each line in the style of its name, the first name on top; markers are whole at the frame,
+    too. A curve is a value a step, without markers."""
     for name, xs, ys in series:
         index = names.index(name)
         look = style(index)
         if is_curve:
             look.update(marker="", drawstyle="steps-post")
         axis.plot(xs, ys, linewidth=1.6, markersize=4, markeredgewidth=0, zorder=30 - index,
-                  label=name, **look)
+                  label=name, clip_on=False, **look)
 
 
 def ratio_axis(axis):
     """A logarithmic axis with ticks where ratios are read; at least from 1 to 1.05."""
-    low, high = axis.dataLim.y0, axis.dataLim.y1
+    low, high = min(axis.dataLim.y0, 1), max(axis.dataLim.y1, 1.05)
+    room = (high / low) ** 0.05
     axis.set_yscale("log")
-    axis.set_ylim(min(low, 1) / 1.01, max(high, 1.05) * 1.03)
+    axis.set_ylim(low / room, high * room)
     low, high = axis.get_ylim()
     nearest = math.log(high / low) / 12
     ticks = []
@@ -84,6 +91,19 @@ def link_axis(axis, factors):
     axis.xaxis.set_major_locator(FixedLocator(factors))
     axis.xaxis.set_minor_locator(NullLocator())
     axis.xaxis.set_major_formatter(lambda factor, _: f"x{factor:g}")
+
+
+def say(axis, sentence, where="middle"):
+    """A sentence in the middle of a picture, or at its top, over what is drawn there."""
+    at, align = {"middle": (0.5, "center"), "top": (0.985, "top")}[where]
+    axis.text(0.5, at, textwrap.fill(sentence, 58), transform=axis.transAxes, ha="center", va=align,
+              fontsize=8.5, color="0.2", zorder=60,
+              bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2})
+
+
+def byte_text(size):
+    unit, suffix = byte_unit(size)
+    return f"{size / unit:.3g} {suffix}"
 
 
 def byte_unit(largest):

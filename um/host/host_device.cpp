@@ -48,7 +48,8 @@ Capability uffd_move() {
   const std::optional<std::string> reason = probe_uffd_move();
   return {.name = "uffd_move",
           .available = !reason,
-          .comment = reason.value_or("managed memory whose pages move without a copy")};
+          .comment = reason.value_or(
+              "pages migrate without a copy, faults are served in user space (--paging uffd)")};
 }
 
 Capability memfd_segv() {
@@ -62,7 +63,7 @@ Capability memfd_segv() {
   close(descriptor);
   return {.name = "memfd_segv",
           .available = true,
-          .comment = "managed memory mapped from a file in memory, on any Linux"};
+          .comment = "pages are mapped from a memfd, on any Linux (--paging memfd)"};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "prefetch/planners/catalogue.h"
@@ -20,10 +21,11 @@ bool can_win(const TrainRow& row) {
   return row.measurement.has_value() && !row.key.strategy.is_resident();
 }
 
-// One run alone does not scatter; it is taken to be as far off as a settled figure may be.
-double spread_of(const TimingSummary& timing) {
-  constexpr double kSpreadOfOneRun = 0.03;
-  return timing.runs == 1 ? kSpreadOfOneRun : timing.deviation;
+// True for the resident step that the ratio of `row` may be over.
+bool is_measure_of(const TrainRow& resident, const TrainRow& row) {
+  const TrainRowKey& key = resident.key;
+  return key.strategy.is_resident() && resident.measurement && key.net == row.key.net &&
+         key.image_size == row.key.image_size && key.batch == row.key.batch;
 }
 
 // The ratio, which leaves out how fast the machine was at that time.
@@ -33,8 +35,14 @@ double length_of(const TrainRow& row) {
 
 // Not told apart by how much they scatter.
 bool is_as_fast(const TrainRow& a, const TrainRow& b) {
-  return std::abs(length_of(a) - length_of(b)) <= spread_of(a.measurement->step) * length_of(a) +
-                                                      spread_of(b.measurement->step) * length_of(b);
+  return std::abs(length_of(a) - length_of(b)) <= a.measurement->step.deviation * length_of(a) +
+                                                      b.measurement->step.deviation * length_of(b);
+}
+
+// Of what has not settled: as short as its shortest run.
+double least_length_of(const TrainRow& row) {
+  const TimingSummary& step = row.measurement->step;
+  return length_of(row) * (step.min / step.median);
 }
 
 json json_or_null(const std::optional<double>& value) { return value ? json(*value) : json(); }
@@ -191,20 +199,42 @@ TrainRow read_train_row(const JsonView& row) {
   return read;
 }
 
-std::vector<bool> find_winners(std::span<const TrainRow> rows) {
+std::vector<bool> find_settled(std::span<const TrainRow> rows) {
+  std::vector<bool> settled;
+  settled.reserve(rows.size());
+  for (const TrainRow& row : rows) {
+    settled.push_back(row.measurement && row.measurement->step.settled &&
+                      std::ranges::none_of(rows, [&](const TrainRow& other) {
+                        return is_measure_of(other, row) && !other.measurement->step.settled;
+                      }));
+  }
+  return settled;
+}
+
+std::vector<bool> find_winners(std::span<const TrainRow> rows, const std::vector<bool>& settled) {
+  um::expects(settled.size() == rows.size(), "whether each row has settled");
   std::vector<bool> winners;
   winners.reserve(rows.size());
-  for (const TrainRow& row : rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const TrainRow& row = rows[i];
+    if (!can_win(row) || !settled[i]) {
+      winners.push_back(false);
+      continue;
+    }
     const TrainRow* fastest = &row;
     std::size_t rivals = 0;
-    for (const TrainRow& other : rows) {
-      if (&other == &row || !can_win(other) || !row.key.competes_with(other.key)) continue;
+    double least = std::numeric_limits<double>::infinity();  // of what has not settled
+    for (std::size_t j = 0; j < rows.size(); ++j) {
+      const TrainRow& other = rows[j];
+      if (j == i || !can_win(other) || !row.key.competes_with(other.key)) continue;
       ++rivals;
-      if (can_win(row) && length_of(other) < length_of(*fastest)) {
+      if (!settled[j]) {
+        least = std::min(least, least_length_of(other));
+      } else if (length_of(other) < length_of(*fastest)) {
         fastest = &other;
       }
     }
-    winners.push_back(can_win(row) && rivals > 0 && is_as_fast(row, *fastest));
+    winners.push_back(rivals > 0 && least > length_of(*fastest) && is_as_fast(row, *fastest));
   }
   return winners;
 }

@@ -78,10 +78,20 @@ struct TrainRow {
 /// um::Error that names the place of what is wrong.
 [[nodiscard]] TrainRow read_train_row(const prefetch::JsonView& row);
 
+/// For each row, whether its time can be compared: its step has settled, and so have the resident
+/// steps of its network, image size and batch among `rows`, which its ratio is over.
+/// Complexity: O(rows^2).
+[[nodiscard]] std::vector<bool> find_settled(std::span<const TrainRow> rows);
+
 /// For each row, whether it is the fastest, by ratio(), of those that it competes with, resident
-/// ones left out. Requires: rows that compete have either all a ratio, or none.
-/// Where others are as fast within the deviations of both, all of them are. A row without rival is
-/// not. Complexity: O(rows^2).
-[[nodiscard]] std::vector<bool> find_winners(std::span<const TrainRow> rows);
+/// ones left out. `settled` is by row, as of find_settled(). Requires: rows that compete have
+/// either all a ratio, or none. Where others are as fast within the deviations of both, all of them
+/// are. A row without rival is not, nor is one that has not settled; where such a one may be the
+/// fastest, none is. Complexity: O(rows^2).
+[[nodiscard]] std::vector<bool> find_winners(std::span<const TrainRow> rows,
+                                             const std::vector<bool>& settled);
+[[nodiscard]] inline std::vector<bool> find_winners(std::span<const TrainRow> rows) {
+  return find_winners(rows, find_settled(rows));
+}
 
 }  // namespace spillway

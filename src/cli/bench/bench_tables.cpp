@@ -52,13 +52,13 @@ TableLine columns() {
           "predicted/", "near peak", "in", "out",      "faults"};
 }
 
-TableLine line_of(const TrainRow& row, bool wins) {
+TableLine line_of(const TrainRow& row, bool wins, bool is_settled) {
   const TrainMeasurement& as = *row.measurement;
   return {(wins ? "* " : "  ") + row.key.strategy.name,
           duration_of(as.step.median),
           fmt::format("{:.0f} %", 100 * as.step.deviation),
           fmt::format("{:.1f}", row.images_per_second().value_or(0)),
-          ratio_text(row.ratio()),
+          ratio_text(row.ratio()) + (is_settled ? ' ' : '~'),
           prediction_text(row.predicted_over_measured()),
           um::to_string(as.near_peak),
           um::to_string(as.bytes_in),
@@ -66,13 +66,19 @@ TableLine line_of(const TrainRow& row, bool wins) {
           std::to_string(as.faults)};
 }
 
+// By row.
+struct Standing {
+  std::vector<bool> settled;
+  std::vector<bool> wins;
+};
+
 // Rows that are compared with each other.
-void print_group(std::span<const TrainRow> rows, const std::vector<bool>& winners,
-                 std::size_t first) {
+void print_group(std::span<const TrainRow> rows, const Standing& standing, std::size_t first) {
   fmt::print("\n{}\n", heading(rows.front().key));
   std::vector<TableLine> lines{columns()};
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].measurement) lines.push_back(line_of(rows[i], winners[first + i]));
+    if (!rows[i].measurement) continue;
+    lines.push_back(line_of(rows[i], standing.wins[first + i], standing.settled[first + i]));
   }
   if (lines.size() > 1) fmt::print("{}", text_table(lines));
   for (const TrainRow& row : rows) {
@@ -134,16 +140,18 @@ std::string paging_table(std::span<const PagingRow> rows) {
 
 void print_training_rows(std::span<const TrainRow> rows) {
   if (rows.empty()) return;
-  const std::vector<bool> winners = find_winners(rows);
+  Standing standing{.settled = find_settled(rows), .wins = {}};
+  standing.wins = find_winners(rows, standing.settled);
   for (std::size_t first = 0; first < rows.size();) {
     std::size_t end = first + 1;
     while (end < rows.size() && rows[end].key.competes_with(rows[first].key)) ++end;
-    print_group(rows.subspan(first, end - first), winners, first);
+    print_group(rows.subspan(first, end - first), standing, first);
     first = end;
   }
   fmt::print(
       "\n*: the fastest of its budget, or not to be told from it. step: median and median absolute "
-      "deviation;\n/resident: over the resident step; predicted/: what was predicted over the "
+      "deviation;\n/resident: over the resident step, with ~ where one of both has not settled, "
+      "which never is the fastest;\npredicted/: what was predicted over the "
       "step, with ! where they differ by more than 15 %; in, out: bytes a step\n");
 }
 

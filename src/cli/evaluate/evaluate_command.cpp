@@ -61,7 +61,10 @@ void run_evaluation(const EvaluateCommandFlags& flags) {
   expect_writable(flags.confusion);
   const Interrupt interrupt;
   ProgressLine progress;
-  const auto evaluator = flags.common.open(progress, interrupt.token());
+  const auto evaluator =
+      flags.common.open(progress, interrupt.token(), [&flags](const nets::Network& network) {
+        if (!flags.confusion.empty()) expect_confusion_matrix_of(network);
+      });
   const JudgedData judged = flags.common.open_data(*evaluator);
   const Dataset& data = *judged.samples;
   describe(*evaluator, data);
@@ -75,9 +78,6 @@ void run_evaluation(const EvaluateCommandFlags& flags) {
     prefetch::write_json(to_json(*evaluator, data, evaluation), flags.common.json);
   }
   if (flags.confusion.empty()) return;
-  if (evaluation.confusion.empty()) {
-    throw um::Error{"--confusion is of images with one label each, and here a sample has several"};
-  }
   write_confusion_matrix(evaluation.confusion, flags.confusion);
 }
 

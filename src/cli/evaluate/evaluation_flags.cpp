@@ -69,10 +69,12 @@ void EvaluationFlags::add_data_to(CLI::App& command) {
       ->group(kData);
 }
 
-std::unique_ptr<Evaluator> EvaluationFlags::open(ProgressLine& progress,
-                                                 std::stop_token stop) const {
+std::unique_ptr<Evaluator> EvaluationFlags::open(
+    ProgressLine& progress, std::stop_token stop,
+    const std::function<void(const nets::Network&)>& expect_fitting) const {
   TrainedNetwork trained = open_trained_network(checkpoint, is_best);
   trained.uses_weights = uses_weights;
+  if (expect_fitting) expect_fitting(trained.network);
   for (const std::string& problem : trained.checkpoint.passed_over) {
     tell("warning: {}; using the checkpoint of step {}\n", problem,
          trained.checkpoint.manifest.checkpoint.step);

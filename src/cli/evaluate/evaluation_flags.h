@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
 
+#include "nets/network.h"
 #include "src/cli/flags/cli11.h"
 #include "src/cli/flags/device_flags.h"
 #include "src/cli/flags/memory_flags.h"
@@ -45,8 +47,11 @@ struct EvaluationFlags {
 
   void add_to(CLI::App& command);
 
-  /// Opens the checkpoint and makes its network ready. Throws: um::Error; Interrupted.
-  [[nodiscard]] std::unique_ptr<Evaluator> open(ProgressLine& progress, std::stop_token stop) const;
+  /// Opens the checkpoint and makes its network ready, which takes time: `expect_fitting` may throw
+  /// before. Throws: um::Error; Interrupted.
+  [[nodiscard]] std::unique_ptr<Evaluator> open(
+      ProgressLine& progress, std::stop_token stop,
+      const std::function<void(const nets::Network&)>& expect_fitting = {}) const;
   /// The data as the user named it, or the training's. Throws: um::Error.
   /// Throws: um::Error where its classes are not those of the training.
   [[nodiscard]] JudgedData open_data(const Evaluator& evaluator) const;

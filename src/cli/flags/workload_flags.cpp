@@ -107,6 +107,9 @@ nets::Network WorkloadFlags::network() const {
   if (!attends && kAttentions.at(attention) != AttentionAlgorithm::kAuto) {
     throw um::Error{net + " has no attention; leave out --attention"};
   }
+  if (dropout && !nets::dropout_of(built)) {
+    throw um::Error{net + " has no dropout; leave out --dropout"};
+  }
   return built;
 }
 

@@ -94,9 +94,10 @@ void SubjectFlags::add_to(CLI::App& app) {
                "Let plans offload the weights of a trace that does not say whether they may")
       ->needs(trace_in);
   for (const char* name :
-       {"--net", "--batch", "--image-size", "--classes", "--sequence-length", "--vocabulary",
-        "--attention", "--conv-algorithm", "--dropout", "--optimizer", "--clip-norm", "--threads",
-        "--device", "--precision", "--profile"}) {
+       {"--net",        "--batch",     "--image-size",   "--classes",        "--sequence-length",
+        "--vocabulary", "--aux-heads", "--attention",    "--conv-algorithm", "--dropout",
+        "--optimizer",  "--clip-norm", "--ema",          "--freeze",         "--threads",
+        "--device",     "--precision", "--emulate-bf16", "--deterministic",  "--profile"}) {
     trace_in->excludes(name);
   }
 }

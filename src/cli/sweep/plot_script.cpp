@@ -23,13 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Installed, it lies beside the program; else in the source tree.
+// Installed, it lies beside the program; else in the tree that the program is built in.
 std::string script() {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  const fs::path installed =
-      program.parent_path().parent_path() / "share" / "spillway" / "plot" / "sweep";
-  return !error && fs::exists(installed, error) ? installed.string() : SPILLWAY_PLOT_SCRIPT;
+  const fs::path programs = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const fs::path installed = programs.parent_path() / "share" / "spillway" / "plot" / "sweep";
+  return fs::exists(installed, error) ? installed : programs / SPILLWAY_PLOT_SCRIPT;
 }
 
 // What a program that ended left.

@@ -7,8 +7,15 @@
 #include <string>
 
 #include "src/cli/flags/output_path.h"
+#include "um/error.h"
 
 namespace spillway::cli {
+
+void expect_confusion_matrix_of(const nets::Network& network) {
+  if (!network.reads_text() && network.labels() == nets::square(1)) return;
+  throw um::Error{"--confusion is of images with one label each, and a sample of network " +
+                  network.name + " has several; leave it out"};
+}
 
 void write_confusion_matrix(std::span<const std::uint64_t> confusion, const std::string& path) {
   const auto classes =

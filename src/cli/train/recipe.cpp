@@ -6,37 +6,43 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 #include <string_view>
-#include <system_error>
 
 #include "prefetch/files/json.h"
 #include "src/cli/flags/suggest_name.h"
+#include "src/cli/train/built_in_recipes.h"
 #include "um/error.h"
 
 namespace spillway::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::string_view kRecipe = "--recipe";
 constexpr const char* kDescription = "description";
 constexpr const char* kWeights = "weights";  // where a training begins, and none goes on from
 
-// Beside the program as it is installed, and where it was built from.
-std::vector<fs::path> recipe_folders() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  return {program / SPILLWAY_RECIPES_FROM_PROGRAMS, SPILLWAY_RECIPES};
-}
-
-// Known when the program is built: to list a folder takes memory that libstdc++ must not lack.
 std::vector<std::string> recipe_names() {
   std::vector<std::string> names;
-  std::istringstream words{SPILLWAY_RECIPE_NAMES};
-  for (std::string name; words >> name;) names.push_back(name);
+  for (const BuiltInRecipe& recipe : built_in_recipes()) names.emplace_back(recipe.name);
   return names;
+}
+
+// A file, or one that comes with the program. Throws: um::Error when there is no such recipe, with
+// the names that there are.
+prefetch::JsonFile open_recipe(const std::string& name) {
+  if (name.find('/') != std::string::npos || name.ends_with(".json")) {
+    return prefetch::JsonFile{name};
+  }
+  for (const BuiltInRecipe& recipe : built_in_recipes()) {
+    if (recipe.name == name) return {std::string{recipe.text}, "recipe " + name};
+  }
+  const std::vector<std::string> names = recipe_names();
+  throw um::Error{suggest_name(
+      "recipe", name, names,
+      fmt::format("there is no recipe '{}'; there are {}files whose names "
+                  "end in .json",
+                  name, names.empty() ? "" : fmt::format("{}, and ", fmt::join(names, ", "))))};
 }
 
 // Takes --recipe FILE or --recipe=FILE out; nothing where there is none.
@@ -114,27 +120,12 @@ void add_recipe_to(CLI::App& command) {
       ->group("What is trained");
 }
 
-fs::path find_recipe(const std::string& name) {
-  if (name.find('/') != std::string::npos || name.ends_with(".json")) return name;
-  for (const fs::path& folder : recipe_folders()) {
-    fs::path path = folder / (name + ".json");
-    std::error_code error;
-    if (fs::exists(path, error)) return path;
-  }
-  const std::vector<std::string> names = recipe_names();
-  throw um::Error{suggest_name(
-      "recipe", name, names,
-      fmt::format("there is no recipe '{}'; there are {}files whose names "
-                  "end in .json",
-                  name, names.empty() ? "" : fmt::format("{}, and ", fmt::join(names, ", "))))};
-}
-
 std::vector<std::string> expand_recipe(const CLI::App& command,
                                        std::vector<std::string> arguments) {
   const std::optional<std::string> name = take_recipe(arguments);
   if (!name) return arguments;
-  const std::string file = find_recipe(*name).string();
-  const prefetch::JsonFile recipe{file};
+  const prefetch::JsonFile recipe = open_recipe(*name);
+  const std::string& file = *name;
   if (!recipe.value().is_object()) throw um::Error{file + " is no JSON object of flags"};
   const std::vector<std::string> given = arguments;
   const bool goes_on = is_given(given, "--resume");

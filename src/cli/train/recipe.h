@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -22,9 +21,5 @@ void add_recipe_to(CLI::App& command);
 /// or a value that is none.
 [[nodiscard]] std::vector<std::string> expand_recipe(const CLI::App& command,
                                                      std::vector<std::string> arguments);
-
-/// The file of a recipe: a path, or the name of one that comes with the program.
-/// Throws: um::Error when there is no such recipe, with the names that there are.
-[[nodiscard]] std::filesystem::path find_recipe(const std::string& name);
 
 }  // namespace spillway::cli

@@ -60,7 +60,7 @@ class Training {
   void run() {
     describe();
     const TrainOptions& training = trainer_.options().training;
-    report_.emplace(options_.json, samples(),
+    report_.emplace(options_.json, samples_of_step(network(), batch()),
                     StepRange{.before = training.first_step,
                               .last = last_step(training, trainer_.data(), batch())},
                     trainer_.plans().budget);
@@ -87,15 +87,17 @@ class Training {
         .on_evaluation = [this](auto step, auto epoch,
                                 const auto& as) { report_->evaluation(step, epoch, as); },
         .on_early_stop = [this](auto step, const auto& best) { report_->early_stop(step, best); },
-        .on_warning = [](const auto& sentence) { tell("warning: {}\n", sentence); }};
+        .on_warning =
+            [this](const auto& sentence) {
+              progress_.end();
+              if (report_) return report_->warn(sentence);
+              tell("warning: {}\n", sentence);
+            }};
   }
 
   [[nodiscard]] const nets::Network& network() const { return trainer_.options().network; }
   [[nodiscard]] std::size_t batch() const { return trainer_.options().step.batch; }
   [[nodiscard]] bool is_of_text() const { return network().reads_text(); }
-  [[nodiscard]] StepSamples samples() const {
-    return {.batch = batch(), .tokens_each = is_of_text() ? network().input().height : 0};
-  }
   [[nodiscard]] MemoryMode memory() const { return trainer_.options().memory.mode; }
   [[nodiscard]] const Workload& workload() const { return trainer_.workload(); }
   [[nodiscard]] const prefetch::SubBatches& sub_batches() const { return workload().sub_batches(); }
@@ -220,8 +222,8 @@ class Training {
 
   void write_confusion(const TrainingSummary& summary) const {
     if (options_.flags.confusion.empty()) return;
-    if (!summary.evaluation || summary.evaluation->confusion.empty()) {
-      tell("no confusion matrix: there was no evaluation, or an image has several labels\n");
+    if (!summary.evaluation) {
+      tell("no confusion matrix: there was no evaluation\n");
       return;
     }
     write_confusion_matrix(summary.evaluation->confusion, options_.flags.confusion);

@@ -8,6 +8,7 @@
 #include "nets/text/network_file.h"
 #include "src/cli/flags/complaint.h"
 #include "src/cli/flags/number_checks.h"
+#include "src/cli/train/confusion_matrix.h"
 #include "src/data/open_dataset.h"
 #include "src/train/checkpoint_choice.h"
 #include "um/error.h"
@@ -160,9 +161,23 @@ void TrainingFlags::complete(const CLI::App& command) {
   learning_rate.expect_fitting(command);
   images.complete(command, data);
   choose_classes(command);
+  expect_effects(command);
   train.learning_rate = learning_rate.options;
   train.has_confusion = !confusion.empty();
   train.loader_threads = images.loader_threads();
+}
+
+void TrainingFlags::expect_effects(const CLI::App& command) const {
+  if (!confusion.empty()) expect_confusion_matrix_of(workload.network());
+  if (!weights.empty() && !has_new_head && command.count("--init") > 0) {
+    throw CLI::ValidationError{"--init",
+                               "is of weights that are drawn, and --weights has them all"};
+  }
+  if (train.evaluate_every != 0) return;
+  for (const char* const flag : {"--keep-best", "--early-stop", "--confusion"}) {
+    if (command.count(flag) == 0) continue;
+    throw CLI::ValidationError{flag, "is of evaluations, which --eval-every 0 turns off"};
+  }
 }
 
 TrainerOptions TrainingFlags::trainer() const {

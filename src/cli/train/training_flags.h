@@ -59,6 +59,8 @@ struct TrainingFlags {
  private:
   [[nodiscard]] PlanningOptions planning() const;
   void choose_classes(const CLI::App& command);
+  // Throws where a flag would do nothing.
+  void expect_effects(const CLI::App& command) const;
   void restore_settings(const CLI::App& command);
   void restore_sub_batch(std::optional<std::size_t> kept, bool is_given);
   void restore_dropout(std::optional<float> kept);

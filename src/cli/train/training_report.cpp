@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "src/cli/terminal/tell.h"
+#include "src/data/objective.h"
 #include "src/train/shortest_decimal.h"
 #include "um/nanoseconds.h"
 #include "um/text/count_of.h"
@@ -48,6 +50,14 @@ double error_of(const TrainingSummary& summary) {
 
 }  // namespace
 
+StepSamples samples_of_step(const nets::Network& network, std::size_t batch) {
+  const bool is_masked = network.reads_text() && objective_of(network) == Objective::kMaskedTokens;
+  const auto [height, width] = network.labels();
+  return {.batch = batch,
+          .tokens_each = network.reads_text() ? network.input().height : 0,
+          .labels_each = is_masked ? 0 : height * width};
+}
+
 TrainingReport::TrainingReport(const std::string& json_path, const StepSamples& samples,
                                const StepRange& steps, um::Bytes budget)
     : json_{json_path}, samples_{samples}, steps_{steps}, budget_{budget} {}
@@ -63,19 +73,24 @@ void TrainingReport::step(std::uint64_t step, std::uint64_t epoch, const StepRep
             {"near_peak_bytes", report.near_peak.count()}};
   if (report.stalled) line["stalled_seconds"] = um::seconds(*report.stalled);
   line.update(to_json(report.counters));
+  std::vector<std::string> fields{fmt::format("step {}/{}", step, steps_.last),
+                                  fmt::format("loss {:.4f}", report.loss), time_left(step)};
+  if (samples_.labels_each > 0) {
+    const double accuracy = static_cast<double>(report.correct) /
+                            static_cast<double>(samples_.batch * samples_.labels_each);
+    line["accuracy"] = accuracy;
+    fields.push_back(fmt::format("accuracy {:.1f} %", 100 * accuracy));
+  }
   json_.write(line);
-  const double samples =
-      static_cast<double>(samples_.batch * std::max<std::size_t>(samples_.tokens_each, 1));
-  progress_.show_fields(
-      {fmt::format("step {}/{}", step, steps_.last), fmt::format("loss {:.4f}", report.loss),
-       time_left(step),
-       fmt::format("accuracy {:.1f} %", 100 * static_cast<double>(report.correct) / samples),
-       throughput(report.duration), fmt::format("rate {:.3g}", report.learning_rate),
+  fields.insert(
+      fields.end(),
+      {throughput(report.duration), fmt::format("rate {:.3g}", report.learning_rate),
        fmt::format("epoch {}", epoch),
        fmt::format("near {} of {}", um::to_string(report.near_peak), um::to_string(budget_)),
        fmt::format("in {} out {}", um::to_string(report.counters.bytes_prefetched),
                    um::to_string(report.counters.bytes_offloaded)),
        fmt::format("faults {}", report.counters.faults)});
+  progress_.show_fields(fields);
 }
 
 std::string TrainingReport::time_left(std::uint64_t step) const {
@@ -99,10 +114,14 @@ void TrainingReport::evaluation(std::uint64_t step, std::uint64_t epoch,
   }
   json_.write({{"evaluation", line}});
   progress_.end();
-  progress_.show(fmt::format("epoch {}: test loss {:.4f}{}, accuracy {:.2f} %", epoch,
-                             evaluation.loss, perplexity, 100 * evaluation.accuracy) +
-                 (evaluation.top5 ? fmt::format(", top-5 {:.2f} %", 100 * *evaluation.top5) : ""));
+  tell("epoch {}: test loss {:.4f}{}, accuracy {:.2f} %{}\n", epoch, evaluation.loss, perplexity,
+       100 * evaluation.accuracy,
+       evaluation.top5 ? fmt::format(", top-5 {:.2f} %", 100 * *evaluation.top5) : "");
+}
+
+void TrainingReport::warn(const std::string& sentence) {
   progress_.end();
+  tell("warning: {}\n", sentence);
 }
 
 void TrainingReport::early_stop(std::uint64_t step, const BestEvaluation& best) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "nets/network.h"
 #include "src/cli/terminal/progress_line.h"
 #include "src/cli/train/json_lines.h"
 #include "src/train/best_evaluation.h"
@@ -21,7 +22,11 @@ namespace spillway::cli {
 struct StepSamples {
   std::size_t batch = 0;
   std::size_t tokens_each = 0;  ///< 0: images
+  std::size_t labels_each = 0;  ///< 0: not known, as where tokens are masked at random
 };
+
+/// Those of a step of `network`.
+[[nodiscard]] StepSamples samples_of_step(const nets::Network& network, std::size_t batch);
 
 /// The steps of a training: those done before, and the last one.
 struct StepRange {
@@ -41,6 +46,9 @@ class TrainingReport {
   void evaluation(std::uint64_t step, std::uint64_t epoch, const Evaluation& evaluation);
 
   void early_stop(std::uint64_t step, const BestEvaluation& best);
+
+  /// On a line of its own.
+  void warn(const std::string& sentence);
 
   /// Adds what the steps came to, to `line`, writes it as the last one, and tells the user.
   void finish(nlohmann::json line, const TrainingSummary& summary);

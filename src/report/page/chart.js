@@ -52,13 +52,13 @@ function placeLabels(ends, top, bottom) {
 }
 
 // spec: {x, y: {domain, isLog, ticks, format, label}, series: [{key, name, points: [{x, y, min,
-// max, title, facts, open}], isLoose}], marks: [{x, name}], band: share or 0, title, hasLabels,
-// height}. A loose series is points without a line.
+// max, title, facts, open}], isLoose, isDense}], marks: [{x, name}], band: share or 0, title,
+// hasLabels, height}. A loose series is points without a line, a dense one a line without points.
 function lineChart(width, id, spec) {
-  const hasLabels = spec.hasLabels && width > 300;
+  const {hasLabels} = spec;
   const longest = d3.max(spec.series, one => one.name.length) ?? 0;
   const margin = {
-    top: spec.title ? 26 : 14,
+    top: 32 + (spec.title ? 14 : 0),
     right: hasLabels ? Math.min(128, 16 + 6.7 * longest) : 12,
     bottom: 44,
     left: 54
@@ -92,17 +92,24 @@ function drawAxes(svg, spec, x, y, {width, height, margin}) {
   for (const tick of [...spec.x.ticks].sort((a, b) => x(a) - x(b))) {
     svg.append("line").attr({class: "axis", x1: x(tick), x2: x(tick), y1: bottom, y2: bottom + 4});
     const text = spec.x.format(tick);
-    if (x(tick) - previous < text.length * 6.6 + 8) continue;
-    previous = x(tick);
+    const half = text.length * 3.3;
+    if (x(tick) - half < previous + 8) continue;
+    previous = x(tick) + half;
     svg.append("text").attr({x: x(tick), y: bottom + 18, "text-anchor": "middle"}).text(text);
   }
   svg.append("line").attr(
       {class: "axis", x1: margin.left, x2: width - margin.right, y1: bottom, y2: bottom});
   svg.append("text")
-      .attr({x: (margin.left + width - margin.right) / 2, y: height - 6, "text-anchor": "middle"})
+      .attr({
+        class: "axis-name",
+        x: (margin.left + width - margin.right) / 2,
+        y: height - 6,
+        "text-anchor": "middle"
+      })
       .text(spec.x.label);
+  svg.append("text").attr({class: "axis-name", x: 0, y: margin.top - 13}).text(spec.y.label);
   if (spec.title)
-    svg.append("text").attr({class: "panel-title", x: margin.left, y: 12}).text(spec.title);
+    svg.append("text").attr({class: "panel-title", x: 0, y: 12}).text(spec.title);
 }
 
 function drawBand(svg, spec, x, y) {
@@ -147,12 +154,14 @@ function drawMark(svg, mark, x, margin, height) {
 function drawSeries(svg, one, x, y) {
   const {colour: paint, symbol, dash} = look(one.key);
   const group = svg.append("g").attr("data-series", one.name);
+  if (one.isDense) drawRange(group, one, x, y, paint);
   if (!one.isLoose) {
     group.append("path")
         .attr({class: "series", "stroke-dasharray": dash})
         .style("stroke", paint)
         .attr("d", d3.svg.line().x(p => x(p.x)).y(p => y(p.y))(one.points.filter(p => !p.open)));
   }
+  if (one.isDense) return;
   for (const p of one.points) {
     if (p.min !== undefined && p.max > p.min) {
       const ends = [y(p.min), y(p.max)];
@@ -174,6 +183,18 @@ function drawSeries(svg, one, x, y) {
         .style("stroke", p.open ? paint : "var(--paper)")
         .style("stroke-width", p.open ? 1.4 : 1);
   }
+}
+
+// From the smallest to the largest number that a point stands for, as far as it is in the picture.
+function drawRange(group, one, x, y, paint) {
+  const [bottom, top] = y.range();
+  const within = value => Math.min(bottom, Math.max(top, value > 0 || !y.base ? y(value) : bottom));
+  group.append("path")
+      .attr("class", "range")
+      .style("fill", paint)
+      .attr(
+          "d",
+          d3.svg.area().x(p => x(p.x)).y0(p => within(p.min)).y1(p => within(p.max))(one.points));
 }
 
 function drawLabels(svg, series, x, y, {width, height, margin}) {
@@ -257,9 +278,9 @@ function followPointer(svg, series, x, y) {
   });
 }
 
-// Several small pictures side by side.
-function panels(width, count, drawOne) {
-  const columns = Math.max(1, Math.min(count, Math.floor((width + 16) / 262)));
+// Several small pictures side by side, each at least so wide.
+function panels(width, count, drawOne, least = 246) {
+  const columns = Math.max(1, Math.min(count, Math.floor((width + 16) / (least + 16))));
   const each = Math.floor((width - 16 * (columns - 1)) / columns);
   return h(
       "div", {class: "panels", style: `grid-template-columns:repeat(${columns},minmax(0,1fr))`},

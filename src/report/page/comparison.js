@@ -6,6 +6,13 @@ const seriesNames = {
   planner: "Every planner"
 };
 
+// Below the ratio the time; what has not settled has no ratio.
+function smallText(row) {
+  if (!row.seconds.settled) return "~ not settled";
+  if (row.ratio && !row.is_comparable) return "~ no measure";
+  return secondsText(row.seconds.median);
+}
+
 function comparisonCell(bench, line, column) {
   const index = line.rows[column];
   if (index === null) return h("td", {}, h("span", {class: "sub"}, "—"));
@@ -22,8 +29,8 @@ function comparisonCell(bench, line, column) {
           h("span", {class: "hidden"}, isAlone ? "fastest: " : "among the fastest: "));
   const cell =
       h("td", {class: isFastest ? (isAlone ? "first" : "tie") : null, "data-tip": ""}, mark,
-        row.ratio ? ratioText(row.ratio) : secondsText(row.seconds.median),
-        h("small", {}, `${secondsText(row.seconds.median)}${row.seconds.settled ? "" : " ~"}`));
+        row.ratio && row.is_comparable ? ratioText(row.ratio) : secondsText(row.seconds.median),
+        h("small", {}, smallText(row)));
   cell.addEventListener(
       "pointermove",
       event => showTip(
@@ -56,8 +63,10 @@ function comparisonTable(bench) {
         {class: "scroll", tabindex: 0, role: "region", "aria-label": "Comparison of strategies"},
         h("table", {class: "comparison"},
           h("caption", {},
-            "Step over the resident step, and its median time. ● fastest, ○ as fast within the " +
-                `spread, ~ not settled. ${bench.file}`),
+            h("span", {},
+              "Step over the resident step, and its median time. ● fastest, ○ as fast within the " +
+                  "spread, ~ not settled, or over a resident step that is not, and so never the " +
+                  `fastest. ${bench.file}`)),
           h("thead", {},
             h("tr", {},
               ["network", "budget", ...columns].map(

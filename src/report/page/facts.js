@@ -17,6 +17,11 @@ const looks = {
   "advised": ["orange", "square", "5 3"],
   "prefetched": ["blue", "circle", ""],
   "discarded": ["purple", "diamond", "9 3"],
+  "training": ["blue", "circle", ""],
+  "test": ["red", "diamond", "9 3"],
+  "test, top-5": ["orange", "square", "2 2"],
+  "step": ["green", "circle", ""],
+  "waiting for data": ["red", "triangle-up", "2 2"],
 };
 
 const spareLooks = [
@@ -38,6 +43,7 @@ function assignLooks() {
   const labels = new Set();
   for (const bench of benches("train", "planners"))
     bench.rows.forEach(row => labels.add(row.label));
+  if (data.trainings.length > 1) data.trainings.forEach(training => labels.add(training.file));
   let spare = 0;
   for (const label of [...labels].sort()) {
     looks[label] ??= spareLooks[spare++ % spareLooks.length];
@@ -89,7 +95,7 @@ function stepFacts(row) {
     ["min to max", `${secondsText(row.seconds.min)} to ${secondsText(row.seconds.max)}`],
     ["runs", `${row.seconds.runs}${row.seconds.settled ? "" : ", not settled"}`]
   ];
-  if (row.ratio)
+  if (row.ratio && row.is_comparable)
     facts.push([
       `over resident${row.resident_is === "simulated" ? " (simulated)" : ""}`, ratioText(row.ratio)
     ]);

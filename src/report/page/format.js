@@ -18,10 +18,11 @@ function scaled(value, units, base) {
   return [value, units[unit]];
 }
 
-// Three digits that count, without an exponent.
+// Three digits that count, of small numbers two, without an exponent.
 function digits(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
+  if (size < 0.095) return value.toFixed(Math.min(20, 1 - Math.floor(Math.log10(size))));
   return size >= 100 ? value.toFixed(0) : size >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 

@@ -20,6 +20,12 @@ function legend(keys, nameOf = words) {
   }));
 }
 
+// A chart whose lines have their names at their ends; where that leaves no room for them, a legend.
+function labelledChart(width, id, spec) {
+  if (width >= 420) return lineChart(width, id, {...spec, hasLabels: true});
+  return [legend(spec.series.map(one => one.key), key => key), lineChart(width, id, spec)];
+}
+
 // Squares of colour: [name, variable, isHatched, opacity].
 function swatches(entries) {
   return h("ul", {class: "legend"}, entries.map(([name, variable, isHatched, opacity = 1]) => {

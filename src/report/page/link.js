@@ -35,7 +35,8 @@ function linkAxes(points) {
     domain: rates,
     isLog: true,
     ticks: powers(...rates, 10),
-    format: rate => tickText(rateText(rate))
+    format: rate => tickText(rateText(rate)),
+    label: "bandwidth"
   };
   return {x, y};
 }

@@ -50,6 +50,16 @@ function startingPair(shown) {
   return [planned, paged >= 0 && paged !== planned ? paged : (planned + 1) % files.length];
 }
 
+function trainingSection() {
+  const {trainings} = data;
+  if (trainings.length === 0) return null;
+  return h(
+      "section", {id: "trainings", "aria-labelledby": "trainings-name"},
+      h("h2", {id: "trainings-name"}, trainings.length === 1 ? "Training" : "Trainings"),
+      h("p", {class: "lead"}, trainings[0].said[0]),
+      h("div", {class: "figures"}, trainingFigures(trainings)));
+}
+
 function planSection() {
   if (data.plans.length === 0) return null;
   return h(
@@ -85,6 +95,10 @@ function missingSection() {
       benches("paging").some(bench => bench.rows.length > 0),
       "What paging costs: ", "spillway bench paging --json DIR/paging.json");
   lacks(
+      data.trainings.some(training => training.steps > 0), "Curves of a training: ",
+      "spillway train --net resnet18 --batch 32 --data synthetic --steps 200 --budget 40% " +
+          "--json DIR/run.json");
+  lacks(
       data.timelines.some(timeline => timeline.end > 0), "The timeline of a step and its memory: ",
       "spillway train --net resnet18 --batch 16 --data synthetic --steps 3 --budget 40% " +
           "--trace DIR/step.json");
@@ -106,7 +120,8 @@ function summaryText() {
   const parts = [
     files > 0
         ? `${countOf(files, "file")} of measurements on ${countOf(data.machines.length, "machine")}`
-        : "no measurements",
+        : data.trainings.length > 0 ? null : "no measurements",
+    data.trainings.length > 0 ? countOf(data.trainings.length, "training") : null,
     data.timelines.length > 0 ? countOf(data.timelines.length, "timeline") : null,
     data.plans.length > 0 ? countOf(data.plans.length, "plan") : null
   ];
@@ -137,7 +152,8 @@ const severalMachines = data.machines.length < 2
             "has a section of its own: times of one say nothing about another, so no table or " +
             "picture has both.");
 const sections = [
-  ...data.machines.map(machineSection), timelineSection(), planSection(), missingSection()
+  trainingSection(), ...data.machines.map(machineSection), timelineSection(), planSection(),
+  missingSection()
 ].filter(section => section !== null);
 document.getElementById("summary").textContent = summaryText();
 document.getElementById("contents").append(contents(sections));

@@ -86,7 +86,7 @@ function nearMemoryPicture(width, id, timeline, process) {
   const max = Math.max(d3.max(totals), budget ?? 0) * 1.08;
   const [height, margin] = [
     Math.round(Math.min(320, Math.max(240, width * 0.4))),
-    {top: 14, right: 14, bottom: 44, left: 62}
+    {top: 32, right: 14, bottom: 44, left: 62}
   ];
   const x = d3.scale.linear().domain([0, count]).range([margin.left, width - margin.right]);
   const y = d3.scale.linear().domain([0, max]).range([height - margin.bottom, margin.top]);
@@ -103,7 +103,11 @@ function nearMemoryPicture(width, id, timeline, process) {
           format: plain,
           label: "task of the step, in order"
         },
-        y: {ticks: yTicks, format: tick => tick === 0 ? "0" : bytesText(tick)}
+        y: {
+          ticks: yTicks,
+          format: tick => tick === 0 ? "0" : bytesText(tick),
+          label: "near memory"
+        }
       },
       x, y, {width, height, margin});
   for (const path of stackedPaths(layers, x, y, count)) {

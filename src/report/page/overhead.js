@@ -63,10 +63,10 @@ function overheadSpec(rows, isLog, withPredictions) {
       isLog,
       ticks: isLog ? logTicks.filter(tick => tick >= domain[0] && tick <= domain[1])
                    : linearTicks(domain).filter(tick => tick >= domain[0]),
-      format: tick => plain(tick) + "×"
+      format: tick => plain(tick) + "×",
+      label: "step over the resident step"
     },
     series,
-    hasLabels: true,
     height: 330,
   };
 }
@@ -84,16 +84,24 @@ function overheadFigure(bench, rows) {
       toggle("predictions", false, is => { withPredictions = is; own.redraw(); }))],
     draw: (width, id) => {
       const spec = overheadSpec(rows, isLog, withPredictions);
-      return lineChart(width, id, spec);
+      return labelledChart(width, id, spec);
     },
     numbers: overheadNumbers(rows),
   });
   return own;
 }
 
+// Whether the resident step, which the ratio of a row is over, has come to rest.
+function hasMeasure(bench, row) {
+  return !bench.rows.some(
+      other => other.label === "resident" && ran(other) && !other.seconds.settled &&
+          subject(other) === subject(row) && other.batch === row.batch);
+}
+
 function overheadFigures(bench) {
   const rows = bench.rows.filter(
-      row => ran(row) && row.ratio && row.series !== "batch" && row.label !== "resident");
+      row => ran(row) && row.ratio && row.series !== "batch" && row.label !== "resident" &&
+          hasMeasure(bench, row));
   return [...groupBy(rows, row => `${subject(row)} ${row.batch} ${row.series}`).values()]
       .filter(own => new Set(own.map(row => row.budget_bytes)).size > 1)
       .map(own => overheadFigure(bench, own));

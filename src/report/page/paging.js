@@ -37,7 +37,8 @@ function pagingAxes(points) {
     domain: ratios,
     isLog: true,
     ticks: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].filter(tick => tick <= ratios[1]),
-    format: tick => tick + "×"
+    format: tick => tick + "×",
+    label: "time over plain memory's"
   };
   return {x, y};
 }

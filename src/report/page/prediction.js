@@ -49,7 +49,7 @@ function predictionFigure(bench) {
     before: [legend(series.map(one => one.key), key => key)],
     draw: (width, id) => lineChart(width, id, {
       x: {domain, isLog: true, ticks, format: tickSeconds, label: "measured step"},
-      y: {domain, isLog: true, ticks, format: tickSeconds},
+      y: {domain, isLog: true, ticks, format: tickSeconds, label: "predicted step"},
       band: 0.1,
       series,
       height: Math.min(420, Math.max(300, width * 0.8)),

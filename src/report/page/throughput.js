@@ -25,7 +25,7 @@ function throughputFigure(bench, rows) {
     title: `Images a second against batch: ${subject(rows[0])}`,
     caption:
         `With ${bytesText(rows[0].budget_bytes)} of near memory; higher is better. ${bench.file}`,
-    draw: (width, id) => lineChart(width, id, {
+    draw: (width, id) => labelledChart(width, id, {
       x: {
         domain: [batches[0] * 0.93, batches.at(-1) * 1.06],
         isLog: true,
@@ -33,14 +33,13 @@ function throughputFigure(bench, rows) {
         format: plain,
         label: "images in a batch"
       },
-      y: {...y, ticks: linearTicks(y.domain), format: plain},
+      y: {...y, ticks: linearTicks(y.domain), format: plain, label: "images a second"},
       marks: last && last < batches.at(-1) ? [{
         x: last * Math.SQRT2 > batches.at(-1) ? last : last * 1.03,
         name: "resident fits up to here"
       }]
                                            : [],
       series,
-      hasLabels: true,
       height: 330,
     }),
     numbers: table(

@@ -35,7 +35,7 @@ function foundTip(timeline, found) {
       holderFacts(process, found.time, timeline.budget_bytes)
     ];
   const place = d3.bisector(sample => sample[0]).right(process.curve, found.time) - 1;
-  return ["near memory", [["in use", bytesText((process.curve[place]?.[1] ?? 0) * 1048576)]]];
+  return ["near memory", [["in use", bytesText(process.curve[place]?.[1] ?? 0)]]];
 }
 
 class TimelineView {

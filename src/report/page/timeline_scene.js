@@ -45,7 +45,7 @@ class TimelineScene {
       }
       y += 14;
     }
-    this.height = y + 22;
+    this.height = y + 38;
   }
 
   resize(width) {
@@ -83,7 +83,7 @@ class TimelineScene {
 
   drawAxis(context) {
     context.lineWidth = 1;
-    const y = this.height - 18;
+    const y = this.height - 34;
     for (const tick of this.x.ticks(Math.max(2, Math.floor(this.width / 130)))) {
       const at = Math.round(this.x(tick)) + 0.5;
       context.strokeStyle = this.paints.line;
@@ -95,6 +95,8 @@ class TimelineScene {
       context.textAlign = at > this.width - 22 ? "right" : "center";
       context.fillText(tickSeconds(tick / 1e6), Math.min(at, this.width), y + 15);
     }
+    context.textAlign = "center";
+    context.fillText("time since the step began", (this.left + this.width) / 2, this.height - 4);
     context.textAlign = "left";
   }
 
@@ -102,6 +104,7 @@ class TimelineScene {
     context.fillStyle = this.paints.soft;
     context.fillText(
         laneNames[lane.kind], 0, lane.y + Math.min(lane.height / 2 + 4, 12 + lane.height / 6));
+    if (lane.kind === "near") this.drawPeak(context, lane);
     context.save();
     context.beginPath();
     context.rect(this.left, lane.y, this.width - 6 - this.left, lane.height);
@@ -118,6 +121,16 @@ class TimelineScene {
       this.drawSpans(context, lane, lane.process[lane.kind], view, () => paint);
     }
     context.restore();
+  }
+
+  // The scale of the curve: its highest point.
+  drawPeak(context, lane) {
+    const peak = d3.max(lane.process.curve, sample => sample[1]) ?? 0;
+    if (peak === 0) return;
+    context.font = `11px ${this.paints.sans}`;
+    context.fillText("at most", 0, lane.y + 43);
+    context.fillText(bytesText(peak), 0, lane.y + 57);
+    context.font = `12px ${this.paints.sans}`;
   }
 
   computePaint(span) {
@@ -188,9 +201,9 @@ class TimelineScene {
 
   drawCurve(context, lane) {
     if (lane.process.curve.length === 0) return;
-    const budget = this.timeline.budget_bytes ? this.timeline.budget_bytes / 1048576 : null;
+    const budget = this.timeline.budget_bytes || null;
     const max = Math.max(d3.max(lane.process.curve, sample => sample[1]), budget ?? 0) * 1.35 || 1;
-    const y = mib => lane.y + lane.height * (1 - mib / max);
+    const y = bytes => lane.y + lane.height * (1 - bytes / max);
     context.fillStyle = this.paints.blue;
     context.globalAlpha = 0.35;
     const {curve, end} = lane.process;

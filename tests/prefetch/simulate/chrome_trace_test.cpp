@@ -110,6 +110,21 @@ TEST_F(ChromeTrace, HasNoNegativeTimesAndNoOverlapInALane) {
   EXPECT_EQ(json::parse(trace.dump()), trace);
 }
 
+// A network may need less than a MiB.
+TEST_F(ChromeTrace, CountsNearMemoryInBytes) {
+  std::vector<std::uint64_t> expected;
+  for (const MemorySample& sample : memory_curve(graph, plan, simulate(plan, profile))) {
+    expected.push_back(sample.near.count());
+  }
+  std::vector<std::uint64_t> counted;
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "C" || event.at("pid") != 1) continue;
+    counted.push_back(event.at("args").at("in use"));
+    EXPECT_EQ(event.at("args").at("budget"), plan.budget.count());
+  }
+  EXPECT_EQ(counted, expected);
+}
+
 // What holds near memory adds up to the curve, at each of the curve's moments.
 TEST_F(ChromeTrace, SaysWhoHoldsNearMemory) {
   const Timeline timeline = simulate(plan, profile);

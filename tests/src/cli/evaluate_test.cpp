@@ -98,6 +98,29 @@ TEST_F(Evaluated, TheBestCheckpointIsFound) {
   EXPECT_EQ(json_of({"evaluate", checkpoint(), "--json -"}).value("step", 0), 3);
 }
 
+// Before anything is computed.
+TEST_F(Evaluated, FlagsOfEvaluationsNeedOne) {
+  for (const char* flag : {"--keep-best", "--early-stop 2", "--confusion -"}) {
+    const Arguments training{"train --net lenet --batch 16 --steps 3 --checkpoint", checkpoint(),
+                             flag};
+    expect_refused(test::kBadUsage, {training, "--eval-every 0"}, {"--eval-every 0 turns off"});
+    expect_refused(test::kFailure, training,
+                   {"of evaluations, and there is none", "ends after 3 steps", "--eval-every N"});
+  }
+  EXPECT_FALSE(std::filesystem::exists(checkpoint()));
+}
+
+TEST_F(Evaluated, AConfusionMatrixIsOfImagesWithOneLabel) {
+  const Arguments text = "--net gpt:1,1,8,8 --vocabulary 32 --batch 16 --steps 1 --eval-every 1";
+  expect_refused(test::kFailure, {"train", text, "--confusion -"},
+                 {"--confusion is of images with one label each", "gpt:1,1,8,8"});
+  static_cast<void>(run_spillway({"train", text, "--checkpoint", checkpoint()}));
+  const std::string sentence = expect_refused(
+      test::kFailure, {"evaluate", checkpoint(), "--confusion -"}, {"--confusion is of images"});
+  EXPECT_EQ(run_spillway({"evaluate", checkpoint(), "--confusion -"}).errors, sentence)
+      << "at once, before tasks are measured";
+}
+
 TEST_F(Evaluated, RefusalsSayWhatIsMissing) {
   expect_refused(test::kFailure, {"evaluate", folder_.file("none")}, {"no checkpoint in"});
   static_cast<void>(train("--steps 1 --eval-every 0"));

@@ -60,6 +60,9 @@ TEST(PlanTrace, SaysWhatTheSmallestBudgetIs) {
 
 TEST(PlanTrace, IsBadUsageTogetherWithANetwork) {
   expect_refused(kBadUsage, plan_bert("--net lenet"), {"--trace-in", "--net"});
+  for (const char* flag : {"--ema 0.9", "--freeze conv*", "--aux-heads", "--deterministic"}) {
+    expect_refused(kBadUsage, plan_bert(flag), {"--trace-in", Arguments{flag}.front()});
+  }
   expect_refused(kBadUsage, plan_bert("--profile p.json"), {"--profile"});
   expect_refused(kBadUsage, {"plan --trace-in", kBert}, {"--trace-in", "--machine"});
   expect_refused(kBadUsage, "plan --machine a100", {"--net is required"});

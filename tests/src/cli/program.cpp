@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ Pipe make_pipe() {
 }
 
 // What is written to the write end, read back from the terminal's other side.
-Pipe make_terminal() {
+Pipe make_terminal(unsigned short columns) {
   const int ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (ours < 0) fail(errno, "posix_openpt");
   std::array<char, 64> name{};
@@ -46,6 +47,8 @@ Pipe make_terminal() {
   }
   const int theirs = open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (theirs < 0) fail(errno, "open of a terminal");
+  const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+  if (ioctl(theirs, TIOCSWINSZ, &size) != 0) fail(errno, "TIOCSWINSZ");
   return {.read_end = ours, .write_end = theirs};
 }
 
@@ -117,9 +120,10 @@ Arguments::Arguments(const char* text) {
   for (std::string word; words >> word;) push_back(word);
 }
 
-Program::Program(const Arguments& arguments, const Arguments& environment, Errors errors_are) {
+Program::Program(const Arguments& arguments, const Arguments& environment, Errors errors_are,
+                 unsigned short columns) {
   const Pipe output = make_pipe();
-  const Pipe errors = errors_are == Errors::kTerminal ? make_terminal() : make_pipe();
+  const Pipe errors = errors_are == Errors::kTerminal ? make_terminal(columns) : make_pipe();
   process_ = start(arguments, environment, output, errors);
   close(output.write_end);
   close(errors.write_end);

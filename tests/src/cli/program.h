@@ -43,9 +43,10 @@ class Program {
   /// What its standard error is. On a terminal it tells of its progress ten times a second.
   enum class Errors { kPipe, kTerminal };
 
-  /// Starts it. `environment` ("NAME=VALUE") comes on top of this process's own.
+  /// Starts it. `environment` ("NAME=VALUE") comes on top of this process's own. A terminal has so
+  /// many `columns`; with 0 it does not say.
   explicit Program(const Arguments& arguments, const Arguments& environment = {},
-                   Errors errors = Errors::kPipe);
+                   Errors errors = Errors::kPipe, unsigned short columns = 0);
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
   /// Kills it when it is still there.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -103,6 +104,32 @@ TEST_F(Report, WantsAPlaceItCanWrite) {
   expect_refused(1, {"report", file, "-o", file}, {"would replace", "which it reads"});
   EXPECT_NE(text_of("in/train.json"), "");
   expect_refused(1, {"report", input_, "-o", file}, {"no JSON", file});
+}
+
+TEST_F(Report, OfATrainingHasItsCurvesAndATableOfItsSteps) {
+  const std::string run = folder_.file("run.json");
+  succeed({"train --net lenet --batch 8 --steps 3 --eval-every 2 --json", run});
+  EXPECT_EQ(succeed({"report", run, "-o", page_}).errors, "");
+  const std::string page = text_of("report.html");
+  expect_parts(page, {"lenet at batch 8 on synthetic images of 10 classes: 3 steps, loss ",
+                      "The best evaluation is that of step "});
+
+  fs::remove(page_);
+  const Outcome table = succeed({"report", run, "--csv -"});
+  expect_parts(table.output, {"training,step,epoch,loss,", "\n" + run + ",3,1,"});
+  EXPECT_EQ(std::ranges::count(table.output, '\n'), 4);
+  EXPECT_FALSE(fs::exists(page_));
+  const std::string csv = folder_.file("steps.csv");
+  succeed({"report", run, "--csv", csv, "-o", page_});
+  EXPECT_EQ(text_of("steps.csv"), table.output);
+  EXPECT_TRUE(fs::exists(page_));
+}
+
+TEST_F(Report, HasNoTableOfStepsWithoutATraining) {
+  expect_refused(1, {"report", input_, "--csv -"}, {"spillway train --json FILE"});
+  const std::string file = folder_.file("in/train.json");
+  expect_refused(1, {"report", file, "--csv", file}, {"would replace", "--csv another name"});
+  expect_refused(kBadUsage, {"report", input_, "--csv - -o -"}, {"standard output"});
 }
 
 TEST_F(Report, WantsSomethingToRead) {

@@ -193,6 +193,7 @@ TEST(BadInput, SaysWhatCannotBe) {
                        {"a warm-up of 3 steps leaves nothing of a cosine of 3", "--warmup-steps"}},
                       {"--image-size 1", {"pool1", "--image-size"}},
                       {"--attention own", {"lenet has no attention", "--attention"}},
+                      {"--dropout 0.5", {"lenet has no dropout", "--dropout"}},
                       {"--device cuda:999", {"CUDA cannot be used: "}},
                       {"--device host --precision tf32", {"the host computes in fp32 and bf16"}},
                       {"--device host --emulate-bf16", {"--precision bf16"}},
@@ -203,6 +204,14 @@ TEST(BadInput, SaysWhatCannotBe) {
                       {"--device host --discard off", {"--device cuda"}}});
   expect_refused(kFailure, "train --net gpt:1,2,16,8 --batch 2 --steps 1 --attention cudnn",
                  {"cuDNN has no attention for this", "NVIDIA GPU", "--attention cudnn"});
+}
+
+TEST(BadInput, SaysThatNothingIsFrozen) {
+  const std::vector<std::string> words{"no layer with parameters is called 'layer9*'"};
+  for (const char* command : {"train", "plan", "sweep", "profile"}) {
+    expect_refused(kFailure, {command, "--net lenet --batch 8 --freeze layer9*"}, words);
+  }
+  expect_refused(kFailure, "plan --net lenet --batch 8 --freeze *", {"all layers are frozen"});
 }
 
 TEST(BadInput, SaysThatOpenMpGivesTooFewThreads) {
@@ -217,7 +226,8 @@ TEST(BadInput, SaysThatOpenMpGivesTooFewThreads) {
 
 TEST(Devices, AreShownWithoutThreadsToo) {
   const Outcome outcome = succeed("devices", "OMP_THREAD_LIMIT=1");
-  expect_parts(outcome.output, {"uffd_move"});
+  expect_parts(outcome.output,
+               {"unified memory, userfaultfd", "transparent huge pages", "bfloat16"});
 }
 
 }  // namespace

@@ -109,5 +109,18 @@ TEST_F(SubBatchPlannerTest, SaysWhatOneSampleNeeds) {
       << sentence;
 }
 
+// What an evaluation says of 8192 images is more than a quarter of the page that suits LeNet.
+TEST(RunPage, IsTooLargeForTheEvaluationsResultToMove) {
+  const nets::Network net = nets::build_network("lenet");
+  const MachineSizeModel size_model;
+  const StepOptions options{.batch = 8192};
+  const Step training = make_training_step(net, size_model, options);
+  const Step evaluation = make_evaluation_step(net, size_model, options);
+  const Bytes page = run_page(training.graph, evaluation, size_model);
+  EXPECT_GT(page, step_page(training.graph, size_model));
+  EXPECT_FALSE((prefetch::BlockSizes{evaluation.graph, page}.is_movable(evaluation.result)));
+  EXPECT_EQ(page, (Workload{net, size_model, options}.page()));
+}
+
 }  // namespace
 }  // namespace spillway

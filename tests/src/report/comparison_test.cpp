@@ -95,11 +95,22 @@ TEST(Comparison, CallsNoWinnerWithinTheSpread) {
   EXPECT_EQ(compared(rows).lines[0].fastest, (Columns{0, 1}));
 }
 
-// One run has a deviation of zero, which says nothing: 1.00 and 1.05 may be the same.
+// One run has a deviation of zero, which says nothing.
 TEST(Comparison, DoesNotTrustASingleRun) {
   json rows = json::array({training_row("joint", 40, 1.0), training_row("copy", 40, 1.05)});
   for (json& row : rows) row["seconds"] = timing(row["seconds"]["median"], 0, 1);
-  EXPECT_EQ(compared(rows).lines[0].fastest, (Columns{0, 1}));
+  EXPECT_EQ(compared(rows).lines[0].fastest, Columns{});
+}
+
+// It stands on another line, of 100 %.
+TEST(Comparison, HasNoWinnerWhereTheResidentStepHasNotSettled) {
+  json rows = json::array({training_row("joint", 40, 0.001), training_row("copy", 40, 0.002),
+                           training_row("resident", 100, 1)});
+  rows[2]["seconds"]["settled"] = false;
+  const Comparison table = compared(rows);
+  ASSERT_EQ(table.lines.size(), 2U);
+  EXPECT_EQ(table.lines[1].fastest, Columns{});
+  EXPECT_EQ(table.settled, (std::vector<bool>{false, false, false}));
 }
 
 TEST(Comparison, LetsNeitherResidentNorFailedStepsWin) {

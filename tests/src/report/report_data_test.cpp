@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/src/report/sample_bench_file.h"
+#include "tests/src/report/sample_training.h"
 
 namespace spillway::test {
 namespace {
@@ -89,6 +90,16 @@ TEST(ReportData, SumsUpPlans) {
                                        {"run_again", 1},
                                        {"offload_bytes", 3},
                                        {"prefetch_bytes", 4}}));
+}
+
+TEST(ReportData, HasTheCurvesOfTrainings) {
+  const ReportInput run{.name = "run.json",
+                        .kind = ReportInputKind::kTraining,
+                        .training = read_training_log(step_line(1, 2.5), "run.json")};
+  const json data = report_data({.files = {run}, .left_out = {}}, "1");
+  ASSERT_EQ(data.at("trainings").size(), 1U);
+  EXPECT_EQ(data.at("trainings")[0].at("file"), "run.json");
+  EXPECT_EQ(data.at("trainings")[0].at("curves").at("loss").size(), 1U);
 }
 
 }  // namespace

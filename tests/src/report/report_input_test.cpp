@@ -13,6 +13,7 @@
 
 #include "tests/refusal.h"
 #include "tests/src/report/sample_bench_file.h"
+#include "tests/src/report/sample_training.h"
 #include "tests/temporary_folder.h"
 
 namespace spillway::test {
@@ -101,8 +102,20 @@ TEST_F(ReportInputFiles, AreAllJsonFilesOfAFolderByName) {
   EXPECT_EQ(inputs.files[1].kind, ReportInputKind::kTimeline);
   EXPECT_EQ(inputs.files[2].kind, ReportInputKind::kBench);
   EXPECT_EQ(inputs.left_out,
-            (Names{"c.json is neither a measurement, nor a plan, nor a timeline",
-                   "d.json is neither a measurement, nor a plan, nor a timeline"}));
+            (Names{"c.json is neither a measurement, nor a training, nor a plan, nor a timeline",
+                   "d.json is neither a measurement, nor a training, nor a plan, nor a timeline"}));
+}
+
+TEST_F(ReportInputFiles, MayBeTheLinesOfATraining) {
+  write_text("run.json", test::step_line(1, 2.5) + test::summary_line());
+  write_text("more.jsonl", test::step_line(2, 2.25));
+  const ReportInputs inputs = read({folder()});
+  EXPECT_EQ(names_of(inputs), (Names{"more.jsonl", "run.json"}));
+  EXPECT_EQ(inputs.files[0].kind, ReportInputKind::kTraining);
+  EXPECT_EQ(inputs.files[1].training.steps.size(), 1U);
+  write_text("run.json", test::step_line(1, 2.5) + "[]\n");
+  EXPECT_EQ(complaint({folder_.file("run.json")}),
+            folder_.file("run.json") + ": line 2: is no object");
 }
 
 TEST_F(ReportInputFiles, CountOnceHoweverOftenTheyAreGiven) {

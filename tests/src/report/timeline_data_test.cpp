@@ -19,7 +19,8 @@ const json kTrace = json::parse(R"json({"traceEvents": [
   {"ph": "X", "name": "conv1.y", "pid": 1, "tid": 3, "ts": 1, "dur": 2,
    "args": {"offset": 0, "bytes": 64}},
   {"ph": "X", "name": "of another program", "pid": 1, "tid": 9, "ts": 1, "dur": 2},
-  {"ph": "C", "name": "near memory (MiB)", "pid": 1, "ts": 3, "args": {"in use": 7, "budget": 9}},
+  {"ph": "C", "name": "near memory (bytes)", "pid": 1, "ts": 3,
+   "args": {"in use": 70, "budget": 90}},
   {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "predicted"}},
   {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "compute"}},
   {"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "args": {"name": "waiting"}},
@@ -48,7 +49,7 @@ TEST(TimelineData, SortsSpansByLane) {
   EXPECT_EQ(process.at("stalls"), json::parse(R"([[0.0, 2.5, "before conv1.forward"]])"));
   EXPECT_EQ(process.at("offload"), json::parse(R"([[1.0, 2.0, "conv1.y", 64]])"));
   EXPECT_EQ(process.at("prefetch"), json::array());
-  EXPECT_EQ(process.at("curve"), json::parse("[[3.0, 7.0]]"));
+  EXPECT_EQ(process.at("curve"), json::parse("[[3.0, 70.0]]"));
   EXPECT_EQ(process.at("near")[0].at("bytes_from"), json::parse("[[0.0, 64], [3.0, 0]]"));
 }
 
@@ -59,6 +60,14 @@ TEST(TimelineData, DoesWithoutWhoHoldsNearMemory) {
   const json data = read(trace);
   EXPECT_TRUE(data.at("budget_bytes").is_null());
   EXPECT_EQ(data.at("processes")[0].at("near"), json::array());
+}
+
+// Their counter had whole MiB.
+TEST(TimelineData, ReadsTheCurvesOfEarlierTraces) {
+  json trace = kTrace;
+  trace["traceEvents"][4]["name"] = "near memory (MiB)";
+  trace["traceEvents"][4]["args"]["in use"] = 3;
+  EXPECT_EQ(read(trace).at("processes")[0].at("curve"), json::parse("[[3.0, 3145728.0]]"));
 }
 
 TEST(TimelineData, NamesThePlaceOfWhatIsDamaged) {

@@ -45,6 +45,30 @@ TEST(Verdict, CountsTiesApart) {
             "spread.");
 }
 
+// Over a resident step of 1 s ± 100 %, "0.00×" would say nothing.
+TEST(Verdict, ComparesNothingWithAResidentStepThatHasNotSettled) {
+  json rows = json::array({training_row("joint", 40, 0.001), training_row("copy", 40, 0.002),
+                           training_row("resident", 100, 1)});
+  for (json& row : rows) row.erase("predicted_seconds");
+  rows[2]["seconds"]["settled"] = false;
+  rows[2]["seconds"]["deviation"] = 1.0;
+  EXPECT_EQ(said_of(bench_file("train", rows)),
+            (Sentences{"lenet, batch 8: the resident step has not settled (±100 % in 5 runs), so "
+                       "nothing is compared with it; measure again while the machine does nothing "
+                       "else, with more --rounds."}));
+}
+
+TEST(Verdict, LeavesOutWhatHasNotSettled) {
+  json rows = json::array({training_row("joint", 40, 1.1), training_row("copy", 40, 1.3),
+                           training_row("capacity", 40, 1.5)});
+  for (json& row : rows) row.erase("predicted_seconds");
+  rows[2]["seconds"]["settled"] = false;
+  EXPECT_EQ(said_of(bench_file("train", rows)),
+            (Sentences{"lenet, batch 8, with 40 % of the memory it needs: joint takes 1.10× the "
+                       "resident step and copy 1.30×.",
+                       "1 of 3 figures has not settled (~), and is not compared."}));
+}
+
 TEST(Verdict, SaysWhenPredictionsAreOff) {
   json rows = json::array({training_row("joint", 40, 1.0), training_row("copy", 40, 2.0)});
   rows[1]["predicted_seconds"] = 2.5;

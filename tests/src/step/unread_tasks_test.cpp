@@ -11,6 +11,7 @@
 #include "prefetch/verify/dataflow.h"
 #include "src/host/host_backend.h"
 #include "src/step/step.h"
+#include "tests/refusal.h"
 #include "tests/src/small_training.h"
 
 namespace spillway {
@@ -75,6 +76,15 @@ TEST(FrozenLayers, AreCounted) {
   EXPECT_EQ(frozen.layers, 1U);
   EXPECT_EQ(frozen.parameters, 40U);
   EXPECT_EQ(count_frozen(step_with({})).layers, 0U);
+}
+
+TEST(FrozenLayers, AreSomeButNotAll) {
+  const auto refused = [](const char* pattern) {
+    return test::refusal([&] { return step_with({"conv", pattern}); });
+  };
+  EXPECT_NE(refused("cnv").find("no layer with parameters is called 'cnv'"), std::string::npos);
+  EXPECT_EQ(refused("*"), "all layers are frozen: nothing is left to train");
+  EXPECT_EQ(refused("norm"), "accepted");
 }
 
 }  // namespace

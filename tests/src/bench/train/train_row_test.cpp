@@ -105,12 +105,37 @@ TEST(Winner, IsNotAloneWhenOthersAreAsFastWithinTheirDeviations) {
   EXPECT_EQ(find_winners(rows), (std::vector<bool>{true, true, false}));
 }
 
-// One run each: 3 % of both are 0.075 + 0.078.
-TEST(Winner, IsNotToldFromAnotherByOneRunEach) {
-  std::vector<TrainRow> rows{measured("joint", 2.5, 0), measured("copy", 2.6, 0)};
-  for (TrainRow& row : rows) row.measurement->step.runs = 1;
+TrainRow unsettled(const std::string& strategy, double seconds) {
+  TrainRow result = measured(strategy, seconds, 1);
+  result.measurement->step.settled = false;
+  return result;
+}
 
-  EXPECT_EQ(find_winners(rows), (std::vector<bool>{true, true}));
+// As after one round each.
+TEST(Winner, IsNobodyWhereNothingHasSettled) {
+  const std::vector<TrainRow> rows{unsettled("joint", 2.5), unsettled("copy", 9)};
+
+  EXPECT_EQ(find_winners(rows), (std::vector<bool>{false, false}));
+}
+
+// The step that all ratios are over took from 0 to 4 s.
+TEST(Winner, IsNobodyWhereTheResidentStepHasNotSettled) {
+  std::vector<TrainRow> rows{measured("joint", 2.5), measured("copy", 4), unsettled("resident", 2)};
+  EXPECT_EQ(find_winners(rows), (std::vector<bool>{false, false, false}));
+
+  rows[2].key.batch = 32;  // another step's
+  EXPECT_EQ(find_winners(rows), (std::vector<bool>{true, false, false}));
+}
+
+// "on-demand" took between 2 and 4 s.
+TEST(Winner, IsNobodyWhereWhatHasNotSettledMayBeFaster) {
+  std::vector<TrainRow> rows{measured("joint", 2.5), measured("copy", 3),
+                             unsettled("on-demand", 3)};
+  rows[2].measurement->step.min = Seconds{2};
+  EXPECT_EQ(find_winners(rows), (std::vector<bool>{false, false, false}));
+
+  rows[2].measurement->step.min = Seconds{2.6};
+  EXPECT_EQ(find_winners(rows), (std::vector<bool>{true, false, false}));
 }
 
 // The machine was slower when "copy" ran, and the resident step with it.

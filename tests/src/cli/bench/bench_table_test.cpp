@@ -97,5 +97,23 @@ TEST(TrainingTable, MarksPredictionsThatAreFarOff) {
   EXPECT_NE(table.find("0.96 "), std::string::npos) << table;
 }
 
+// 2.5 s over 2 s.
+TEST(TrainingTable, MarksRatiosThatHaveNotSettledAndCallsNoneOfThemTheFastest) {
+  std::vector<TrainRow> rows{train_row("joint", 2.5, 2.5), train_row("copy", 2.6, 2.6)};
+  for (TrainRow& row : rows) row.resident = {.time = Seconds{2}, .is_measured = true};
+  const auto table_of = [](const std::vector<TrainRow>& all) {
+    testing::internal::CaptureStdout();
+    print_training_rows(all);
+    return testing::internal::GetCapturedStdout();
+  };
+  EXPECT_NE(table_of(rows).find("* joint"), std::string::npos);
+
+  rows[0].measurement->step.settled = false;
+  const std::string table = table_of(rows);
+  EXPECT_NE(table.find("1.25~"), std::string::npos) << table;
+  EXPECT_NE(table.find("1.30 "), std::string::npos) << table;
+  EXPECT_EQ(table.find("* "), std::string::npos) << table;
+}
+
 }  // namespace
 }  // namespace spillway::cli

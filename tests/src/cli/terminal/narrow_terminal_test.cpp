@@ -1,0 +1,53 @@
+// The progress line on terminals of any width.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "tests/src/cli/program.h"
+
+namespace spillway::test {
+namespace {
+
+struct Lines {
+  std::size_t count = 0;
+  std::size_t longest = 0;
+};
+
+// Lines that are rewritten: between a carriage return and what clears the rest.
+Lines progress_lines(const std::string& errors) {
+  Lines lines;
+  for (std::size_t end = errors.find("\x1b[K"); end != std::string::npos;
+       end = errors.find("\x1b[K", end + 1)) {
+    const std::size_t begin = errors.rfind('\r', end) + 1;
+    lines.longest = std::max(lines.longest, end - begin);
+    ++lines.count;
+  }
+  return lines;
+}
+
+TEST(NarrowTerminal, IsNeverTooNarrowForTheProgressLine) {
+  for (const unsigned short columns : {10, 20, 40, 80, 200}) {
+    Program program{"train --net lenet --batch 8 --steps 30 --eval-every 15",
+                    {},
+                    Program::Errors::kTerminal,
+                    columns};
+    const Outcome outcome = program.finish();
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    const Lines lines = progress_lines(outcome.errors);
+    EXPECT_GE(lines.count, 1U) << outcome.errors;
+    EXPECT_LT(lines.longest, columns) << outcome.errors;
+  }
+}
+
+// It is what the user waited for.
+TEST(NarrowTerminal, CutsNoEvaluation) {
+  Program program{
+      "train --net lenet --batch 8 --steps 2 --eval-every 2", {}, Program::Errors::kTerminal, 20};
+  expect_parts(program.finish().errors, {"epoch 1: test loss ", " %, top-5 "});
+}
+
+}  // namespace
+}  // namespace spillway::test
