@@ -16,6 +16,7 @@
 #include "src/files/safetensors.h"
 #include "src/train/checkpoint_choice.h"
 #include "src/weights/export_weights.h"
+#include "src/weights/kept_arrays.h"
 #include "um/bytes.h"
 #include "um/error.h"
 #include "um/files/output_file.h"
@@ -33,6 +34,8 @@ struct ExportFlags {
   std::string folder;
   std::string to;
   std::string file;
+  bool is_best = false;
+  bool wants_weights = false;  // rather than their averages
   std::string json;
 };
 
@@ -62,20 +65,27 @@ fs::path place_for(const ExportFlags& flags) {
 
 void write_weights(const ExportFlags& flags) {
   expect_writable(flags.json);
-  const ChosenCheckpoint chosen = choose_checkpoint(flags.folder);
+  const ChosenCheckpoint chosen =
+      flags.is_best ? choose_best_checkpoint(flags.folder) : choose_checkpoint(flags.folder);
   for (const std::string& problem : chosen.passed_over) tell("warning: {}\n", problem);
   const fs::path place = place_for(flags);
   const CheckpointManifest& manifest = chosen.manifest;
   const SafetensorsReader tensors{fs::path{flags.folder} / manifest.tensors.name};
-  const ExportedWeights written =
-      export_weights(tensors, network_of(manifest), kSources.at(flags.to), place);
+  const bool is_average = !flags.wants_weights && has_averages(tensors);
+  const ExportedWeights written = export_weights(
+      tensors, network_of(manifest),
+      {.source = kSources.at(flags.to),
+       .state = is_average ? ExportedState::kAverages : ExportedState::kWeights},
+      place);
   const std::uintmax_t bytes = fs::file_size(place);
-  tell("{} of step {} as {}: {} in {}\n", network_of(manifest), manifest.checkpoint.step,
-       written.title, um::count_of(written.tensors, "tensor"), um::to_string(um::Bytes{bytes}));
+  tell("{}{} of step {} as {}: {} in {}\n", is_average ? "averages of " : "",
+       network_of(manifest), manifest.checkpoint.step, written.title,
+       um::count_of(written.tensors, "tensor"), um::to_string(um::Bytes{bytes}));
   if (flags.json.empty()) return;
   prefetch::write_json({{"network", network_of(manifest)},
                         {"step", manifest.checkpoint.step},
                         {"to", flags.to},
+                        {"averaged", is_average},
                         {"file", flags.file},
                         {"tensors", written.tensors},
                         {"bytes", bytes}},
@@ -101,6 +111,11 @@ void add_export_command(CLI::App& app) {
                    "The safetensors file to write, of 32-bit floats; one that is there is replaced")
       ->required()
       ->type_name("FILE");
+  command->add_flag("--best", flags->is_best,
+                    "Write the checkpoint of the best evaluation, of train --keep-best");
+  command->add_flag("--raw-weights", flags->wants_weights,
+                    "Of a training with --ema, write the weights instead of their averages, which "
+                    "evaluate and predict use");
   command->add_option("--json", flags->json,
                       "Write what was written to this file, - for standard output");
   command->footer(

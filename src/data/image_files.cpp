@@ -185,6 +185,23 @@ ImageFiles list_images(const fs::path& folder, const ImageSplit& split, BrokenFi
   return files;
 }
 
+std::vector<std::string> find_images(const fs::path& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry{folder, error}, end; !error && entry != end;
+       entry.increment(error)) {
+    if (!is_hidden(entry->path()) && has_image_ending(entry->path())) {
+      paths.push_back(entry->path());
+    }
+  }
+  if (error) throw unreadable(folder, error);
+  if (paths.empty()) {
+    throw um::Error{"there is no .jpg, .jpeg or .png file in " + folder.string()};
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
 std::size_t count_image_classes(const fs::path& folder) {
   return classes_in(folder / train_part(folder)).size();
 }

@@ -39,6 +39,10 @@ struct ImageSplit {
 [[nodiscard]] ImageFiles list_images(const std::filesystem::path& folder, const ImageSplit& split,
                                      BrokenFiles& broken);
 
+/// The .jpg, .jpeg and .png files in `folder` and below, sorted, whatever they show. Hidden ones do
+/// not count. Throws: um::Error when it cannot be read, or there is none.
+[[nodiscard]] std::vector<std::string> find_images(const std::filesystem::path& folder);
+
 /// The number of classes there are. Throws: as list_images() does of them.
 [[nodiscard]] std::size_t count_image_classes(const std::filesystem::path& folder);
 

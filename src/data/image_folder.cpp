@@ -48,7 +48,8 @@ bool is_of_the_machine(const um::Error& error) {
 
 class ImageFolder final : public Dataset {
  public:
-  // `broken` is shared by both parts, and by whoever reports what is in it.
+  // `broken` is shared by both parts, and by whoever reports what is in it. Without a folder, the
+  // files' paths are whole.
   ImageFolder(fs::path folder, std::vector<ImageFile> files, const ImageTask& task, Part part,
               std::shared_ptr<BrokenFiles> broken)
       : folder_{std::move(folder)},
@@ -59,7 +60,9 @@ class ImageFolder final : public Dataset {
         broken_{std::move(broken)},
         pipeline_{task.image, pipeline_options(task)} {}
 
-  [[nodiscard]] std::string name() const override { return "images in " + folder_.string(); }
+  [[nodiscard]] std::string name() const override {
+    return folder_.empty() ? "files of images" : "images in " + folder_.string();
+  }
   [[nodiscard]] nets::Shape image() const override { return pipeline_.image(); }
   [[nodiscard]] std::size_t classes() const override { return classes_; }
   [[nodiscard]] std::size_t size() const override { return files_.size(); }
@@ -155,6 +158,16 @@ DatasetPair open_image_folder(const fs::path& folder, const ImageTask& task) {
   pair.class_names = std::move(files.classes);
   pair.broken = broken;
   return pair;
+}
+
+std::unique_ptr<Dataset> open_image_files(const std::vector<std::string>& paths,
+                                          const ImageTask& task,
+                                          std::shared_ptr<BrokenFiles> broken) {
+  std::vector<ImageFile> files;
+  files.reserve(paths.size());
+  for (const std::string& path : paths) files.push_back({.path = path});
+  return std::make_unique<ImageFolder>(fs::path{}, std::move(files), task, Part::kTest,
+                                       std::move(broken));
 }
 
 }  // namespace spillway

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "nets/shape.h"
 #include "src/data/dataset.h"
@@ -32,5 +35,12 @@ struct ImageTask {
 /// fewer classes, or channels that images have not.
 [[nodiscard]] DatasetPair open_image_folder(const std::filesystem::path& folder,
                                             const ImageTask& task);
+
+/// Opens images by their paths, each as an evaluation sees it. Of what they show nothing is known:
+/// the label is 0 of those that can be read. Others are added to `broken`. Throws: um::Error when
+/// the network has channels that images have not.
+[[nodiscard]] std::unique_ptr<Dataset> open_image_files(const std::vector<std::string>& paths,
+                                                        const ImageTask& task,
+                                                        std::shared_ptr<BrokenFiles> broken);
 
 }  // namespace spillway

@@ -13,6 +13,7 @@ namespace spillway {
 struct TrainedNetwork {
   nets::Network network;
   ChosenCheckpoint checkpoint;
+  bool uses_weights = false;  ///< themselves, where the checkpoint has their averages, too
 };
 
 /// Reads the newest checkpoint in `folder` that verifies, or the one of the best evaluation.

@@ -186,14 +186,17 @@ std::string Executor::keep(const StepContext& context) {
 // So few floats are too small to be moved (Workload::page), and nothing has overwritten them.
 void Executor::read_result(StepResult& result) {
   std::array<float, 2> numbers{};
-  const std::span<std::byte> bytes = std::as_writable_bytes(std::span{numbers});
-  std::byte* const made = memory_.address(step_.result);
-  stream_.read({made, bytes.size()}, bytes);
-  if (step_.judged_samples > 0) {
-    result.judged.resize(step_.judged_samples);
-    const auto all = std::as_writable_bytes(std::span{result.judged});
-    stream_.read({made + bytes.size(), all.size()}, all);
-  }
+  std::byte* made = memory_.address(step_.result);
+  const auto read_next = [&](std::span<std::byte> bytes) {
+    if (bytes.empty()) return;
+    stream_.read({made, bytes.size()}, bytes);
+    made += bytes.size();
+  };
+  result.judged.resize(step_.judged_samples);
+  result.logits.resize(step_.given_logits);
+  read_next(std::as_writable_bytes(std::span{numbers}));
+  read_next(std::as_writable_bytes(std::span{result.judged}));
+  read_next(std::as_writable_bytes(std::span{result.logits}));
   result.loss = numbers[0];
   result.correct = numbers[1];
 }

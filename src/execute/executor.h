@@ -35,6 +35,7 @@ struct StepResult {
   float loss = 0;                    ///< as the step's softmax cross-entropy operation says
   float correct = 0;                 ///< predictions that were right
   std::vector<JudgedSample> judged;  ///< Step::judged_samples of them
+  std::vector<float> logits;         ///< Step::given_logits, (N, C)
   /// Of the steps whose times are taken: all where that is free, the first two and then one in
   /// Executor::kStepsPerTimeline on a GPU.
   std::optional<prefetch::Timeline> timeline;

@@ -161,7 +161,8 @@ std::string HostBackend::description() const {
 
 std::unique_ptr<FarKernel> HostBackend::prepare_far(const Operation& update) const {
   const auto of = [&](const auto& op) {
-    const UpdateRange range = UpdateRange::of(machine_.layout, op.parameters, op.part);
+    const UpdateRange range =
+        UpdateRange::of(machine_.layout, op.parameters, op.part, op.options.decays_all);
     return make_far_kernel(update, {.begin = range.first, .end = range.first + range.count},
                            range.decayed);
   };

@@ -5,7 +5,8 @@
 namespace spillway {
 
 /// How an update turns a gradient into a change of the parameters: PyTorch's definitions, but that
-/// weight decay applies to the weights of layers alone, not to biases nor to norms' gamma and beta.
+/// weight decay applies to the weights of layers alone, not to biases nor to norms' gamma and beta,
+/// unless an optimizer `decays_all`.
 /// With a `clip_norm`, all gradients together are first scaled down to that norm, where theirs is
 /// larger: tasks of their own do that before the updates. Below, w are parameters, g their
 /// gradients, and the learning rate is StepContext's.
@@ -16,7 +17,8 @@ struct SgdOptions {
   float momentum = 0.9F;
   float weight_decay = 0;
   bool nesterov = false;
-  float clip_norm = 0;  ///< 0: gradients stay as they are
+  float clip_norm = 0;      ///< 0: gradients stay as they are
+  bool decays_all = false;  ///< parameters, as PyTorch does: biases and norms, too
   friend bool operator==(const SgdOptions&, const SgdOptions&) = default;
 };
 
@@ -30,7 +32,8 @@ struct AdamOptions {
   float epsilon = 1e-8F;
   float weight_decay = 0;
   bool decoupled = false;  ///< AdamW
-  float clip_norm = 0;     ///< as of SgdOptions
+  float clip_norm = 0;      ///< as of SgdOptions
+  bool decays_all = false;  ///< likewise
   friend bool operator==(const AdamOptions&, const AdamOptions&) = default;
 };
 
@@ -41,7 +44,8 @@ struct RmspropOptions {
   float epsilon = 1e-8F;
   float momentum = 0;  ///< 0: there is no v
   float weight_decay = 0;
-  float clip_norm = 0;  ///< as of SgdOptions
+  float clip_norm = 0;      ///< as of SgdOptions
+  bool decays_all = false;  ///< likewise
   friend bool operator==(const RmspropOptions&, const RmspropOptions&) = default;
 };
 

@@ -43,9 +43,10 @@ struct JudgedSample {
 
 /// logits, labels -> result (float sum of losses, float number of correct predictions) over the
 /// positions whose label is not negative; where a sample has one position, a JudgedSample of each
-/// follows.
+/// follows, and then where they are asked for all logits, (N, C) floats.
 struct SoftmaxCrossEntropyEvaluate {
   TensorShape x;
+  bool gives_logits = false;
 
   [[nodiscard]] std::size_t judged_samples() const {
     return x.image.height * x.image.width == 1 ? x.batch : 0;
@@ -53,6 +54,10 @@ struct SoftmaxCrossEntropyEvaluate {
   /// Floats behind the first two.
   [[nodiscard]] std::size_t judged_floats() const {
     return judged_samples() * sizeof(JudgedSample) / sizeof(float);
+  }
+  /// Logits that follow these.
+  [[nodiscard]] std::size_t given_logits() const {
+    return gives_logits ? judged_samples() * x.image.channels : 0;
   }
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};

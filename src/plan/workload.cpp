@@ -74,8 +74,10 @@ Workload::Workload(const nets::Network& network, const SizeModel& size_model,
 
 Workload::Workload(const nets::Network& network, const SizeModel& size_model,
                    const EvaluationOnly& only)
-    : Workload{only, make_evaluation_step(network, size_model, {.batch = only.batch}), size_model} {
-}
+    : Workload{only,
+               make_evaluation_step(network, size_model,
+                                    {.batch = only.batch, .gives_logits = only.gives_logits}),
+               size_model} {}
 
 Workload::Workload(const EvaluationOnly& only, Step evaluation, const SizeModel& size_model)
     : Workload{prefetch::cut(only.batch, only.batch),

@@ -30,8 +30,10 @@ class Workload {
   /// Evaluation alone, of `batch` samples at a time: its step stands in for the training's too, so
   /// that there is neither a gradient nor anything of an optimizer.
   struct EvaluationOnly {
-    explicit EvaluationOnly(std::size_t samples) : batch{samples} {}
+    explicit EvaluationOnly(std::size_t samples, bool has_logits = false)
+        : batch{samples}, gives_logits{has_logits} {}
     std::size_t batch;
+    bool gives_logits;  ///< StepOptions::gives_logits
   };
   Workload(const nets::Network& network, const SizeModel& size_model, const EvaluationOnly& only);
   /// The same steps, whose state plans may send far: let_state_move().

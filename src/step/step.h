@@ -47,6 +47,8 @@ struct StepOptions {
   /// matrix product and an update of its own. The same wherever the state is: what is summed in
   /// another shape may round otherwise.
   um::Bytes largest_update{32ULL << 20U};
+  /// Of an evaluation: its result has the logits of images with one label each, too.
+  bool gives_logits = false;
 };
 
 /// Whether the pattern, of StepOptions::frozen, is of the layer of this name.
@@ -89,6 +91,7 @@ struct Step {
   /// Two floats, see SoftmaxCrossEntropyTrain or -Evaluate; of a sampling step, logits.
   prefetch::DataId result{};
   std::size_t judged_samples = 0;  ///< JudgedSamples behind these
+  std::size_t given_logits = 0;    ///< floats behind these
   /// Of parameters, where they outlive the step, in the order of `graph`: of sub-steps
   /// (sub_step.h).
   std::vector<prefetch::DataId> gradients;

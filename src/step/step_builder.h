@@ -103,6 +103,7 @@ class StepBuilder {
   [[nodiscard]] const SizeModel& size_model() const { return size_model_; }
   [[nodiscard]] std::size_t batch() const { return options_.batch; }
   [[nodiscard]] float label_smoothing() const { return options_.label_smoothing; }
+  [[nodiscard]] bool gives_logits() const { return options_.gives_logits; }
   [[nodiscard]] const nets::Network& network() const { return network_; }
   /// Counts from 0: one number for each dropout layer.
   [[nodiscard]] std::uint32_t next_dropout_stream() { return next_dropout_stream_++; }
@@ -110,8 +111,11 @@ class StepBuilder {
   /// The block of the step's result; nothing before the first loss.
   [[nodiscard]] std::optional<prefetch::DataId> result() const { return result_; }
   void set_result(prefetch::DataId result) { result_ = step_.result = result; }
-  /// Of an evaluation: Step::judged_samples.
-  void set_judged_samples(std::size_t count) { step_.judged_samples = count; }
+  /// Of an evaluation: what follows the two floats of the result.
+  void set_judged(const SoftmaxCrossEntropyEvaluate& evaluation) {
+    step_.judged_samples = evaluation.judged_samples();
+    step_.given_logits = evaluation.given_logits();
+  }
   [[nodiscard]] Step take_step() { return std::move(step_); }
 
  private:

@@ -24,6 +24,14 @@ struct CheckpointKey {
   std::uint64_t seed = 0;
 };
 
+/// When a training evaluates, and what follows from it.
+struct EvaluationRule {
+  std::optional<std::uint64_t> every = {};  ///< steps; TrainOptions::evaluate_every
+  std::uint64_t patience = 0;               ///< TrainerOptions::patience
+  bool keeps_best = false;                  ///< CheckpointOptions::keep_best
+  friend bool operator==(const EvaluationRule&, const EvaluationRule&) = default;
+};
+
 /// What a training that goes on takes from its checkpoint, unless the user gives something else.
 /// Its bits depend on all of it.
 struct KeptSettings {
@@ -39,6 +47,8 @@ struct KeptSettings {
   std::optional<std::size_t> sub_batch;
   std::optional<float> dropout;  ///< of all layers that drop; nothing where they differ. Likewise
   std::optional<ImageOptions> images = {};  ///< of a training on a folder of images
+  EvaluationRule evaluations = {};
+  std::uint64_t train_samples = 0;  ///< TrainerOptions::train_samples
 };
 
 /// What it takes to use a network of texts without its training.
@@ -57,6 +67,7 @@ struct Checkpoint {
   std::string network_file = {};                 ///< its text; empty: it was not written
   std::optional<KeptTextModel> text_model = {};  ///< of a network that reads text
   std::vector<std::string> class_names = {};     ///< by label; empty where classes have no names
+  bool lacks_evaluation = false;  ///< one was due after `step`, and a stop came first
 };
 
 }  // namespace spillway

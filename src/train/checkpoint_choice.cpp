@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -77,6 +78,25 @@ ChosenCheckpoint choose_checkpoint(const fs::path& folder) {
   }
   throw um::Error{passed_over.front() + "; no other checkpoint in " + folder.string() +
                   " verifies: begin anew in another --checkpoint folder"};
+}
+
+ChosenCheckpoint choose_best_checkpoint(const fs::path& folder) {
+  const ChosenCheckpoint newest = choose_checkpoint(folder);
+  const std::optional<BestEvaluation>& best = newest.manifest.checkpoint.best;
+  if (!best) {
+    throw um::Error{"the training in " + folder.string() +
+                    " was never evaluated, so that no checkpoint is the best; leave out --best"};
+  }
+  const fs::path path = folder / manifest_file(best->step);
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    throw um::Error{"the best checkpoint in " + folder.string() + ", of step " +
+                    std::to_string(best->step) +
+                    ", was not kept; train with --keep-best, or leave out --best"};
+  }
+  CheckpointManifest manifest = read_manifest(path);
+  expect_verified(folder, manifest);
+  return {.manifest = std::move(manifest), .path = path, .passed_over = {}};
 }
 
 void expect_same_training(const ChosenCheckpoint& chosen, const CheckpointKey& key) {

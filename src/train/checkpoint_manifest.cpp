@@ -191,7 +191,10 @@ KeptSettings read_kept_settings(const JsonView& root) {
           .deterministic = root.at("deterministic").boolean(),
           .sub_batch = read_sub_batch(root),
           .dropout = read_dropout(root),
-          .images = read_kept_images(root)};
+          .images = read_kept_images(root),
+          .evaluations = root.has("evaluations") ? read_evaluation_rule(root.at("evaluations"))
+                                                  : EvaluationRule{},
+          .train_samples = root.has("train_samples") ? root.at("train_samples").integer() : 0};
 }
 
 }  // namespace
@@ -226,7 +229,7 @@ std::string sealed(json object) {
 }
 
 std::string to_text(const CheckpointManifest& manifest) {
-  const auto& [key, settings, step, best, network_file, text_model, class_names] =
+  const auto& [key, settings, step, best, network_file, text_model, class_names, is_unjudged] =
       manifest.checkpoint;
   json object{{"format", kFormat},
               {"version", kVersion},
@@ -247,6 +250,7 @@ std::string to_text(const CheckpointManifest& manifest) {
   if (settings.sub_batch) object["sub_batch"] = *settings.sub_batch;
   if (best) object["best"] = to_json(*best);
   if (!network_file.empty()) object["network_file"] = lines_of(network_file);
+  if (is_unjudged) object["lacks_evaluation"] = true;
   if (text_model) object["text_model"] = to_json(*text_model);
   if (settings.label_smoothing > 0) {
     object["label_smoothing"] = shortest_decimal(settings.label_smoothing);
@@ -255,6 +259,10 @@ std::string to_text(const CheckpointManifest& manifest) {
   if (!settings.frozen.empty()) object["frozen"] = settings.frozen;
   for (const std::string& name : class_names) object["class_names"].push_back(printable(name));
   if (settings.images) object["images"] = to_json(*settings.images);
+  if (settings.evaluations != EvaluationRule{}) {
+    object["evaluations"] = to_json(settings.evaluations);
+  }
+  if (settings.train_samples > 0) object["train_samples"] = settings.train_samples;
   if (settings.dropout) object["dropout"] = shortest_decimal(*settings.dropout);
   object["tensors"]["sha256_of_each"] = manifest.tensor_digests;
   for (const StoredFile& plan : manifest.plans) object["plans"].push_back(to_json(plan));
@@ -272,7 +280,9 @@ CheckpointManifest read_manifest(const std::filesystem::path& path) {
                                .best = read_best(root),
                                .network_file = read_network_file(root),
                                .text_model = read_text_model(root),
-                               .class_names = read_strings(root, "class_names")},
+                               .class_names = read_strings(root, "class_names"),
+                               .lacks_evaluation = root.has("lacks_evaluation") &&
+                                                   root.at("lacks_evaluation").boolean()},
       .tensors = read_file(root.at("tensors"))};
   const std::uint64_t named = step_of_manifest(path.filename()).value_or(manifest.checkpoint.step);
   if (named != manifest.checkpoint.step) {

@@ -1,6 +1,7 @@
 #include "src/train/evaluation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include "src/data/batch_loader.h"
@@ -26,9 +27,16 @@ class EvaluationSums {
     loss_ += static_cast<double>(report.loss);
     correct_ += static_cast<double>(report.correct);
     has_judged_ = !report.judged.empty();
+    const std::span<const float> logits{report.logits};
+    const std::size_t each = has_judged_ ? logits.size() / report.judged.size() : 0;
     for (std::size_t i = 0; i < report.judged.size(); ++i) {
       const std::int32_t label = batch.labels[i];
-      if (label >= 0) add(label, report.judged[i]);
+      if (label >= 0) {
+        add({.index = index_,
+             .label = label,
+             .judged = report.judged[i],
+             .logits = logits.subspan(i * each, each)});
+      }
       ++index_;
     }
   }
@@ -43,13 +51,14 @@ class EvaluationSums {
   }
 
  private:
-  void add(std::int32_t label, const JudgedSample& judged) {
-    if (judged.rank < kTopRanks) ++near_;
-    const auto prediction = static_cast<std::size_t>(judged.prediction);
+  void add(const JudgedImage& image) {
+    // Where logits are no numbers, none comes before the label's.
+    if (image.judged.rank < kTopRanks && std::isfinite(image.judged.probability)) ++near_;
+    const auto prediction = static_cast<std::size_t>(image.judged.prediction);
     if (!confusion_.empty() && prediction < classes_) {  // not where all logits are NaN
-      ++confusion_[static_cast<std::size_t>(label) * classes_ + prediction];
+      ++confusion_[static_cast<std::size_t>(image.label) * classes_ + prediction];
     }
-    if (options_.on_judged) options_.on_judged(index_, label, judged);
+    if (options_.on_judged) options_.on_judged(image);
   }
 
   std::size_t classes_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <vector>
 
@@ -24,13 +25,23 @@ struct Evaluation {
   std::vector<std::uint64_t> confusion = {};
 };
 
+/// What to say where the loss is not finite.
+inline constexpr const char* kDivergedEvaluation =
+    "the loss of the evaluation is not a number: training has diverged; try a smaller --lr";
+
 /// Of text: e to the mean loss of a token.
 [[nodiscard]] inline double perplexity_of(const Evaluation& evaluation) {
   return std::exp(evaluation.loss);
 }
 
-/// What is made of one image.
-using OnJudged = std::function<void(std::size_t index, std::int32_t label, const JudgedSample&)>;
+/// What is made of one image, of those that have a label and can be read.
+struct JudgedImage {
+  std::size_t index = 0;  ///< in the data set
+  std::int32_t label = 0;
+  JudgedSample judged;
+  std::span<const float> logits;  ///< empty unless StepOptions::gives_logits; valid in the call
+};
+using OnJudged = std::function<void(const JudgedImage&)>;
 
 /// How to evaluate.
 struct EvaluateOptions {

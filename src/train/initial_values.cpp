@@ -43,7 +43,13 @@ double triangle(std::size_t at, std::size_t size) {
 }
 
 constexpr std::array kRules{Initialisation::kXavier, Initialisation::kTorchvision,
-                            Initialisation::kPytorch};
+                            Initialisation::kTorchvisionResnet,
+                            Initialisation::kTorchvisionDensenet, Initialisation::kPytorch};
+
+// By the outputs' fan.
+bool draws_by_fan_out(Initialisation rule) {
+  return rule == Initialisation::kTorchvision || rule == Initialisation::kTorchvisionResnet;
+}
 
 struct Draw {
   Initialisation rule;
@@ -55,7 +61,7 @@ struct Draw {
     const std::size_t taps = p.kernel.height * p.kernel.width;
     const std::size_t fan_in = p.in / p.groups * taps;
     if (rule == Initialisation::kPytorch) return draw_uniform(values.size(), fan_in);
-    draw_he(p.out * fan_in, rule == Initialisation::kTorchvision ? p.out * taps : fan_in);
+    draw_he(p.out * fan_in, draws_by_fan_out(rule) ? p.out * taps : fan_in);
   }
   void operator()(const TransposedConvolutionParameters& p) {
     if (p.in == p.out) {
@@ -67,8 +73,9 @@ struct Draw {
   }
   void operator()(const LinearParameters& p) {
     const std::size_t fan_in = p.in.elements();
-    if (rule == Initialisation::kPytorch) return draw_uniform(values.size(), fan_in);
     if (rule == Initialisation::kTorchvision) return draw_normal(p.out * fan_in, kLinearDeviation);
+    if (rule == Initialisation::kTorchvisionDensenet) return draw_uniform(p.out * fan_in, fan_in);
+    if (rule != Initialisation::kXavier) return draw_uniform(values.size(), fan_in);
     const double bound = std::sqrt(6 / static_cast<double>(fan_in + p.out));
     std::generate_n(values.begin(), p.out * fan_in,
                     [&] { return static_cast<float>(bound * (2 * random.uniform() - 1)); });
@@ -119,6 +126,10 @@ std::string name_of(Initialisation rule) {
       break;
     case Initialisation::kTorchvision:
       return "torchvision";
+    case Initialisation::kTorchvisionResnet:
+      return "torchvision-resnet";
+    case Initialisation::kTorchvisionDensenet:
+      return "torchvision-densenet";
     case Initialisation::kPytorch:
       return "pytorch";
   }

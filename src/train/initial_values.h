@@ -22,12 +22,17 @@ enum class Initialisation : std::uint8_t {
   /// fan-out), linear layers with deviation 0.01, whose small logits make a first loss of about
   /// log(classes); the rest as kXavier.
   kTorchvision,
+  /// As torchvision draws ResNet: convolutions as kTorchvision, linear layers as kPytorch.
+  kTorchvisionResnet,
+  /// As torchvision draws DenseNet: convolutions as kXavier, weights of linear layers as kPytorch,
+  /// biases 0.
+  kTorchvisionDensenet,
   /// PyTorch's defaults of layers: weights and biases of convolutions and linear layers uniform
   /// within +-1 / sqrt(fan-in); the rest as kXavier.
   kPytorch
 };
 
-/// "xavier", "torchvision" or "pytorch".
+/// "xavier", "torchvision", "torchvision-resnet", "torchvision-densenet" or "pytorch".
 [[nodiscard]] std::string name_of(Initialisation rule);
 /// kTorchvision for the built-in networks of photos, by name; kXavier for LeNet, transformers and
 /// networks of files.

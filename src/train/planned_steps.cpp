@@ -64,7 +64,8 @@ PlannedSteps::PlannedSteps(const TrainerOptions& options, ExecutionContext& cont
       stop_{std::move(stop)},
       request_{request_of(options)} {
   if (options.only_evaluates) {
-    near_.emplace(options.network, *context.backend, Workload::EvaluationOnly{options.step.batch});
+    near_.emplace(options.network, *context.backend,
+                  Workload::EvaluationOnly{options.step.batch, options.step.gives_logits});
   } else {
     near_.emplace(options.network, *context.backend, options.step);
   }

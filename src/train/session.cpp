@@ -202,6 +202,7 @@ Session::Finished Session::run(Runner& runner, const StepContext& context, const
   const StepReport report{.loss = result.loss,
                           .correct = result.correct,
                           .judged = std::move(result.judged),
+                          .logits = std::move(result.logits),
                           .learning_rate = context.learning_rate,
                           .duration = std::chrono::steady_clock::now() - begin,
                           .stalled = stalled_time(result.timeline),

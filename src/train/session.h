@@ -36,6 +36,7 @@ struct StepReport {
   float correct = 0;  ///< predictions that were right
   /// Of an evaluation, in the order of the batch; empty where a sample has several labels.
   std::vector<JudgedSample> judged;
+  std::vector<float> logits;  ///< likewise, (N, C), where StepOptions::gives_logits
   float learning_rate = 0;
   um::Nanoseconds duration{0};
   um::Nanoseconds data_wait{0};  ///< before it, for its batch to be loaded

@@ -86,6 +86,9 @@ json to_json(const OptimizerOptions& optimizer) {
   result["name"] = name_of(optimizer);
   result["clip_norm"] =
       std::visit([](const auto& own) { return shortest_decimal(own.clip_norm); }, optimizer);
+  if (std::visit([](const auto& own) { return own.decays_all; }, optimizer)) {
+    result["decays_all"] = true;
+  }
   return result;
 }
 
@@ -93,18 +96,21 @@ OptimizerOptions read_optimizer(const JsonView& view) {
   const std::string name = view.at("name").string();
   // Checkpoints of before know nothing of it.
   const float clip_norm = view.has("clip_norm") ? real(view, "clip_norm") : 0.F;
+  const bool decays_all = view.has("decays_all") && view.at("decays_all").boolean();
   if (name == "sgd") {
     return SgdOptions{.momentum = real(view, "momentum"),
                       .weight_decay = real(view, "weight_decay"),
                       .nesterov = view.at("nesterov").boolean(),
-                      .clip_norm = clip_norm};
+                      .clip_norm = clip_norm,
+                      .decays_all = decays_all};
   }
   if (name == "rmsprop") {
     return RmspropOptions{.alpha = beta(view, "alpha"),
                           .epsilon = static_cast<float>(view.at("epsilon").positive_number()),
                           .momentum = real(view, "momentum"),
                           .weight_decay = real(view, "weight_decay"),
-                          .clip_norm = clip_norm};
+                          .clip_norm = clip_norm,
+                          .decays_all = decays_all};
   }
   if (name != "adam" && name != "adamw") {
     throw view.at("name").error("is '" + name + "', not sgd, adam, adamw or rmsprop");
@@ -114,7 +120,8 @@ OptimizerOptions read_optimizer(const JsonView& view) {
                      .epsilon = static_cast<float>(view.at("epsilon").positive_number()),
                      .weight_decay = real(view, "weight_decay"),
                      .decoupled = name == "adamw",
-                     .clip_norm = clip_norm};
+                     .clip_norm = clip_norm,
+                     .decays_all = decays_all};
 }
 
 json to_json(const LearningRateOptions& options) {
@@ -183,6 +190,19 @@ ImageOptions read_images(const JsonView& view) {
     options.validation = view.at("validation").number();
   }
   return options;
+}
+
+json to_json(const EvaluationRule& rule) {
+  json object{{"patience", rule.patience}, {"keeps_best", rule.keeps_best}};
+  if (rule.every) object["every"] = *rule.every;
+  return object;
+}
+
+EvaluationRule read_evaluation_rule(const JsonView& view) {
+  EvaluationRule rule{.patience = view.at("patience").integer(),
+                      .keeps_best = view.at("keeps_best").boolean()};
+  if (view.has("every")) rule.every = view.at("every").integer();
+  return rule;
 }
 
 }  // namespace spillway

@@ -7,6 +7,7 @@
 #include "prefetch/files/json.h"
 #include "src/data/image_folder.h"
 #include "src/ops/optimizer.h"
+#include "src/train/checkpoint.h"
 #include "src/train/learning_rate.h"
 
 namespace spillway {
@@ -30,5 +31,9 @@ namespace spillway {
 /// {"crop_area": 0.08, "flip": 0.5, ...}; and back. Throws: likewise.
 [[nodiscard]] nlohmann::json to_json(const ImageOptions& options);
 [[nodiscard]] ImageOptions read_images(const prefetch::JsonView& json);
+
+/// {"every": 100, "patience": 3, "keeps_best": true}; and back. Throws: likewise.
+[[nodiscard]] nlohmann::json to_json(const EvaluationRule& rule);
+[[nodiscard]] EvaluationRule read_evaluation_rule(const prefetch::JsonView& json);
 
 }  // namespace spillway

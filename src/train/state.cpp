@@ -95,20 +95,21 @@ State::State(const Step& step, Bytes page, const Backend& backend, um::Memory& m
   if (size > Bytes{}) backend_.clear(block_.bytes());
 }
 
-void State::initialise(std::uint64_t seed, Initialisation rule) {
+void State::initialise(std::uint64_t seed, Initialisation rule,
+                       std::span<const std::string> zeroed) {
   std::uint64_t place = 0;                // the same whatever the optimizer keeps
   std::uint64_t place_of_parameters = 0;  // the last ones, which an average follows
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const auto& [ids, name, spec, role] = blocks_[i];
-    if (role == StateRole::kOptimizer) {
-      import(i, std::vector<float>(element_count(spec)));
-    } else if (role == StateRole::kAverage) {
-      import(i, initial_values(spec, seed, place_of_parameters, rule));
-    } else {
-      import(i, initial_values(spec, seed, place, rule));
-      if (role == StateRole::kParameters) place_of_parameters = place;
-      place += role == StateRole::kParameters ? 2 : 1;
-    }
+    const StateBlock& block = blocks_[i];
+    const bool is_average = block.role == StateRole::kAverage;
+    const std::uint64_t own = is_average ? place_of_parameters : place;
+    if (block.role == StateRole::kParameters) place_of_parameters = place;
+    if (is_weight(block.role)) place += block.role == StateRole::kParameters ? 2 : 1;
+    const std::string name = is_average ? averaged_name(block) : block.name;
+    const bool is_zero =
+        block.role == StateRole::kOptimizer || std::ranges::count(zeroed, name) > 0;
+    import(i, is_zero ? std::vector<float>(element_count(block.spec))
+                      : initial_values(block.spec, seed, own, rule));
   }
 }
 

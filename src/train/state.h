@@ -43,8 +43,9 @@ class State {
   void reach_through(MovableState movable) { movable_ = std::move(movable); }
 
   /// Gives every block its initial values (initial_values.h); the optimizer's are zero, and
-  /// averages those of their parameters.
-  void initialise(std::uint64_t seed, Initialisation rule = Initialisation::kXavier);
+  /// averages those of their parameters. Gamma and beta of the batch norms `zeroed` are 0.
+  void initialise(std::uint64_t seed, Initialisation rule = Initialisation::kXavier,
+                  std::span<const std::string> zeroed = {});
 
   /// Gives parameters and running statistics the numbers of `weights`, which finds those that are
   /// there in its tensors and is asked for each of

@@ -69,13 +69,11 @@ class Progress {
   bool end_step(std::uint64_t done) {
     bool is_stopped = stop_.stop_requested();
     AfterEvaluation wish = AfterEvaluation::kGoOn;
-    if (!is_stopped && is_evaluation_due(done)) {
-      const auto evaluation = evaluate_unless_stopped(session_, *data_.test,
-                                                      {.has_confusion = options_.has_confusion,
-                                                       .loader_threads = options_.loader_threads,
-                                                       .stop = stop_});
-      if (evaluation) wish = events_.on_evaluation(done, epoch(done), *evaluation);
-      is_stopped = !evaluation;
+    if (!is_stopped && events_.on_evaluation &&
+        is_evaluation_due(options_, data_, session_.batch(), done)) {
+      const std::optional<AfterEvaluation> wanted = evaluate_after(done);
+      wish = wanted.value_or(wish);
+      is_stopped = !wanted;
     }
     const bool is_over = wish == AfterEvaluation::kEnd;
     is_stopped = is_stopped || (done < last_ && !is_over && stop_.stop_requested());
@@ -86,11 +84,24 @@ class Progress {
     return is_over;
   }
 
+  // The evaluation that a training before was stopped in. Returns and throws as end_step().
+  bool evaluate_late() {
+    const std::uint64_t done = options_.first_step;
+    const std::optional<AfterEvaluation> wish = evaluate_after(done);
+    if (!wish) throw stopped_after(done, events_.on_checkpoint != nullptr);
+    if (*wish != AfterEvaluation::kGoOn && events_.on_checkpoint) events_.on_checkpoint(done);
+    return *wish == AfterEvaluation::kEnd;
+  }
+
  private:
-  [[nodiscard]] bool is_evaluation_due(std::uint64_t done) const {
-    if (!events_.on_evaluation || options_.evaluate_every == 0) return false;
-    if (!options_.evaluate_every) return done % steps_in_epoch_ == 0;
-    return done % *options_.evaluate_every == 0 || done == last_;
+  // Nothing when a stop was requested meanwhile.
+  std::optional<AfterEvaluation> evaluate_after(std::uint64_t done) {
+    const auto evaluation = evaluate_unless_stopped(session_, *data_.test,
+                                                    {.has_confusion = options_.has_confusion,
+                                                     .loader_threads = options_.loader_threads,
+                                                     .stop = stop_});
+    if (!evaluation) return std::nullopt;
+    return events_.on_evaluation(done, epoch(done), *evaluation);
   }
   [[nodiscard]] std::uint64_t checkpoint_interval() const {
     return options_.checkpoint_every > 0 ? options_.checkpoint_every : steps_in_epoch_;
@@ -111,10 +122,20 @@ std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data, st
   return earlier_end(options, steps_per_epoch(data.train->size(), batch));
 }
 
+bool is_evaluation_due(const TrainOptions& options, const DatasetPair& data, std::size_t batch,
+                       std::uint64_t step) {
+  if (options.evaluate_every == 0) return false;
+  const std::uint64_t interval =
+      options.evaluate_every.value_or(steps_per_epoch(data.train->size(), batch));
+  return step % interval == 0 ||
+         (options.evaluate_every && step == last_step(options, data, batch));
+}
+
 void train(Session& session, const DatasetPair& data, const TrainOptions& options,
            const TrainEvents& events, const std::stop_token& stop) {
   Progress progress{session, data, options, events, stop};
   if (progress.last() == 0 && events.on_checkpoint) events.on_checkpoint(0);
+  if (options.evaluates_first && events.on_evaluation && progress.evaluate_late()) return;
   BatchLoader loader{*data.train, session.batch(), options.seed, options.first_step,
                      loader_options(session, options.loader_threads)};
   const SettledSession settled{session};

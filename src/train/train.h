@@ -17,6 +17,8 @@ namespace spillway {
 /// also when it goes on from a checkpoint.
 struct TrainOptions {
   std::uint64_t first_step = 0;         ///< steps done before
+  /// The evaluation that was due after these is still to be made: it was stopped.
+  bool evaluates_first = false;
   std::optional<std::uint64_t> steps;   ///< stop after so many
   std::optional<std::uint64_t> epochs;  ///< stop after so many; the first of both limits counts
   LearningRateOptions learning_rate;
@@ -51,6 +53,10 @@ struct TrainEvents {
 /// The step with which a training in batches of `batch` ends.
 [[nodiscard]] std::uint64_t last_step(const TrainOptions& options, const DatasetPair& data,
                                       std::size_t batch);
+
+/// Whether an evaluation follows step number `step`, from 1, of a training in batches of `batch`.
+[[nodiscard]] bool is_evaluation_due(const TrainOptions& options, const DatasetPair& data,
+                                     std::size_t batch, std::uint64_t step);
 
 /// Trains `session` on `data`: a step a batch, each epoch in another order, and evaluations
 /// on the test split. Batches are loaded in the background. When `stop` is requested,

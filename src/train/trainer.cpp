@@ -1,11 +1,13 @@
 #include "src/train/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <span>
 #include <system_error>
 #include <utility>
 
+#include "nets/residual_norms.h"
 #include "nets/text/network_text.h"
 #include "src/data/batch_order.h"
 #include "src/data/first_samples.h"
@@ -62,6 +64,15 @@ void expect_frozen_in_part(const Step& training, const std::vector<std::string>&
   if (!has_trained) throw um::Error{"all layers are frozen: nothing is left to train"};
 }
 
+// Those whose gamma begins as 0.
+std::vector<std::string> zeroed_norms(const TrainerOptions& options) {
+  if (!options.has_zero_gamma) return {};
+  std::vector<std::string> norms = nets::residual_norms(options.network);
+  if (!norms.empty()) return norms;
+  throw um::Error{"network " + options.network.name +
+                  " has no residual block that ends with a batch norm; leave out --zero-gamma"};
+}
+
 // With an end, and the learning rate's schedule for so long a training.
 TrainOptions whole_training(TrainOptions options, const DatasetPair& data, std::size_t batch) {
   if (!options.steps && !options.epochs) options.epochs = 1;
@@ -87,6 +98,7 @@ Trainer::Trainer(const std::function<ExecutionContext()>& open_context, TrainerO
   options_.training = whole_training(options_.training, data_, options_.step.batch);
   steps_.emplace(options_, context_, events_, stop_);
   expect_frozen_in_part(workload().training(), options_.step.frozen);
+  static_cast<void>(zeroed_norms(options_));  // throws now rather than after measuring
   expect_going_on();
   if (!options_.weights.empty()) {
     weights_.emplace(options_.weights,
@@ -125,6 +137,9 @@ TrainingSummary Trainer::run() {
              [&](auto step, auto epoch, const Evaluation& evaluation) {
                steps.add(evaluation);
                report_broken_files();
+               if (events_.on_warning && !std::isfinite(evaluation.loss)) {
+                 events_.on_warning(kDivergedEvaluation);
+               }
                if (events_.on_evaluation) events_.on_evaluation(step, epoch, evaluation);
                return take(step, evaluation);
              },
@@ -141,6 +156,7 @@ TrainingSummary Trainer::run() {
 }
 
 AfterEvaluation Trainer::take(std::uint64_t step, const Evaluation& evaluation) {
+  evaluated_ = step;
   const bool is_best = take_evaluation(best_, step, evaluation, options_.network.reads_text());
   if (is_best && options_.checkpoint.keep_best && folder_) {
     folder_->set_best(step);
@@ -162,19 +178,22 @@ void Trainer::report_broken_files() {
   }
 }
 
+void Trainer::draw_state() {
+  session_->state().initialise(options_.training.seed, options_.initialisation,
+                               zeroed_norms(options_));
+}
+
 // First values, or those of a file or of the checkpoint.
 void Trainer::start() {
   if (!chosen_) options_.training.first_step = 0;
   if (chosen_) {
     folder_->load(*chosen_, session_->state());
   } else if (weights_) {
-    if (!weights_->drawn_layer().empty()) {
-      session_->state().initialise(options_.training.seed, options_.initialisation);
-    }
+    if (!weights_->drawn_layer().empty()) draw_state();
     session_->state().start_from(
         [&](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); });
   } else {
-    session_->state().initialise(options_.training.seed, options_.initialisation);
+    draw_state();
   }
   if (!folder_) return;
   const std::vector<RepeatedStep>& steps = workload().training_steps();
@@ -204,12 +223,19 @@ void Trainer::save(std::uint64_t step) {
                     .sub_batch = batches.steps > 1 ? std::optional{batches.size} : std::nullopt,
                     .dropout = nets::dropout_of(options_.network),
                     .images = is_image_folder(options_.data) ? std::optional{options_.images}
-                                                             : std::nullopt},
+                                                             : std::nullopt,
+                    .evaluations = {.every = options_.training.evaluate_every,
+                                    .patience = options_.patience,
+                                    .keeps_best = options_.checkpoint.keep_best},
+                    .train_samples = options_.train_samples},
        .step = step,
        .best = best_,
        .network_file = text_model_ ? std::string{} : nets::to_text(options_.network),
        .text_model = text_model_,
-       .class_names = data_.class_names},
+       .class_names = data_.class_names,
+       .lacks_evaluation =
+           step > 0 && step != evaluated_ &&
+           is_evaluation_due(options_.training, data_, options_.step.batch, step)},
       session_->state());
 }
 
@@ -235,6 +261,8 @@ void Trainer::choose_checkpoint() {
     events_.on_warning(problem + "; going on from the checkpoint of step " + std::to_string(done));
   }
   options_.training.first_step = done;
+  options_.training.evaluates_first =
+      chosen_->manifest.checkpoint.lacks_evaluation && options_.training.evaluate_every != 0;
   best_ = chosen_->manifest.checkpoint.best;
   if (best_) folder_->set_best(best_->step);
   if (is_patience_over()) {

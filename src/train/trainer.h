@@ -78,6 +78,7 @@ class Trainer {
  private:
   [[nodiscard]] PlannedSteps::PlanPath plan_files() const;
   void start();
+  void draw_state();
   [[nodiscard]] std::function<void(std::uint64_t)> saving();
   void save(std::uint64_t step);
   void report_broken_files();
@@ -99,6 +100,7 @@ class Trainer {
   CheckpointKey key_;                        // where there is a folder
   std::optional<KeptTextModel> text_model_;  // likewise, of a network of texts
   std::optional<BestEvaluation> best_;
+  std::uint64_t evaluated_ = 0;             // the step of the last evaluation
   std::optional<ChosenCheckpoint> chosen_;  // what it goes on from
   std::optional<Session> session_;
 };

@@ -73,6 +73,7 @@ struct TrainerOptions {
   PlanningOptions planning;
   TrainOptions training;                                    ///< `first_step` is not looked at
   Initialisation initialisation = Initialisation::kXavier;  ///< of parameters that are drawn
+  bool has_zero_gamma = false;  ///< of the last batch norm of each residual block, at first
   /// A safetensors file of Hugging Face's or torchvision's to take the first parameters from
   /// (WeightFile); empty: they are drawn. It does not go with CheckpointOptions::resume.
   std::string weights;

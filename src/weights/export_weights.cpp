@@ -1,37 +1,23 @@
 #include "src/weights/export_weights.h"
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "src/weights/foreign_file.h"
+#include "src/weights/kept_arrays.h"
 #include "src/weights/tensor_places.h"
 #include "um/error.h"
 
 namespace spillway {
 namespace {
 
-// What the name of a block that an optimizer keeps adds to that of its parameters.
-constexpr std::array<std::string_view, 3> kKeptByOptimizers{".momentum", ".exp_avg", ".exp_avg_sq"};
-
-// "conv1.momentum.weight", beside "conv1.weight".
-bool is_of_optimizer(const std::string& name, const SafetensorsReader& checkpoint) {
-  const std::size_t suffix = name.rfind('.');
-  if (suffix == std::string::npos) return false;
-  const std::string block = name.substr(0, suffix);
-  return std::ranges::any_of(kKeptByOptimizers, [&](std::string_view kept) {
-    return block.ends_with(kept) &&
-           checkpoint.find(block.substr(0, block.size() - kept.size()) + name.substr(suffix));
-  });
-}
-
 std::vector<StoredTensor> weights_of(const SafetensorsReader& checkpoint) {
   std::vector<StoredTensor> weights = checkpoint.tensors();
   std::erase_if(weights, [&](const StoredTensor& tensor) {
-    return is_of_optimizer(tensor.name, checkpoint);
+    return is_kept_beside(tensor.name, checkpoint);
   });
   return weights;
 }
@@ -49,12 +35,21 @@ NamedTensors choose_names(std::span<const StoredTensor> arrays, const std::strin
                   "'s; it has those of " + title(all.front().table)};
 }
 
+// The array `name`, or its average where that is wanted and there.
+std::size_t find_array(const SafetensorsReader& checkpoint, const std::string& name,
+                       ExportedState state) {
+  std::optional<std::size_t> found;
+  if (state == ExportedState::kAverages) found = checkpoint.find(average_of(name));
+  if (!found) found = checkpoint.find(name);
+  return found.value();
+}
+
 }  // namespace
 
 ExportedWeights export_weights(const SafetensorsReader& checkpoint, const std::string& network,
-                               WeightSource source, const std::filesystem::path& file) {
+                               const ExportOptions& options, const std::filesystem::path& file) {
   const std::vector<StoredTensor> arrays = weights_of(checkpoint);
-  const NamedTensors named = choose_names(arrays, network, source);
+  const NamedTensors named = choose_names(arrays, network, options.source);
   std::vector<StoredTensor> tensors;
   for (const TensorPlace& place : named.places) {
     tensors.push_back({.name = place.name, .shape = place.shape});
@@ -63,7 +58,7 @@ ExportedWeights export_weights(const SafetensorsReader& checkpoint, const std::s
   std::vector<float> array;
   for (const TensorPlace& place : named.places) {
     if (place.begin == 0) {  // the first of the array
-      const std::size_t index = checkpoint.find(arrays[place.array].name).value();
+      const std::size_t index = find_array(checkpoint, arrays[place.array].name, options.state);
       array.resize(element_count(arrays[place.array].shape));
       checkpoint.read(index, array);
     }

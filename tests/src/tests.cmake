@@ -94,10 +94,10 @@ spillway_test(cli_tests
           src/cli/image_training_test.cpp
           src/cli/terminal/interrupt_test.cpp src/cli/json_test.cpp src/cli/nets_test.cpp
           src/cli/network_file_test.cpp src/cli/plan_sub_batch_test.cpp
-          src/cli/plan_table_test.cpp src/cli/plan_trace_test.cpp src/cli/program.cpp
+          src/cli/plan_table_test.cpp src/cli/plan_trace_test.cpp src/cli/predict_files_test.cpp src/cli/program.cpp
           src/cli/report_test.cpp src/cli/resident_set_test.cpp src/cli/resume_test.cpp
           src/cli/sweep_test.cpp src/cli/train_sub_batch_test.cpp src/cli/usage_test.cpp
-          src/cli/evaluate_test.cpp src/cli/far_damage_test.cpp src/cli/limits_test.cpp src/cli/recipe_test.cpp src/cli/standard_streams_test.cpp
+          src/cli/evaluate_test.cpp src/cli/far_damage_test.cpp src/cli/fine_tuning_test.cpp src/cli/limits_test.cpp src/cli/recipe_test.cpp src/cli/standard_streams_test.cpp
           src/cli/sample_test.cpp src/cli/text_training_test.cpp src/cli/weights_test.cpp
   LINK spillway::data spillway::nets spillway::um_core golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)

@@ -72,7 +72,7 @@ knows(src/profile um nets prefetch prefetch/files src/ops src/step src/plan src/
 knows(src/train um um/files um/text nets nets/text ${planning} prefetch/runtime src/files src/ops src/data src/data/text
       src/step src/plan src/execute src/profile src/weights)
 knows(src/evaluate um um/files nets nets/families nets/text prefetch src/data src/files src/ops src/step src/plan
-      src/execute src/train)
+      src/execute src/train src/weights)
 knows(src/sample um nets nets/families nets/text prefetch prefetch/files prefetch/planners prefetch/runtime src/data
       src/data/random src/data/text src/ops src/step src/plan src/execute src/train)
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -30,7 +31,8 @@ json to_json(const Evaluator& evaluator, const Dataset& data, const Evaluation& 
   const Checkpoint& checkpoint = evaluator.trained().checkpoint.manifest.checkpoint;
   json result{{"network", evaluator.trained().network.name},
               {"step", checkpoint.step},
-              {"averaged", checkpoint.settings.average_decay > 0},
+              {"averaged",
+               checkpoint.settings.average_decay > 0 && !evaluator.trained().uses_weights},
               {"data", data.name()},
               {"samples", data.size()},
               {"loss", evaluation.loss},
@@ -66,6 +68,7 @@ void run_evaluation(const EvaluateCommandFlags& flags) {
   const Evaluation evaluation = evaluator->evaluate(
       data, {.has_confusion = !flags.confusion.empty(), .stop = interrupt.token()});
   tell_broken(judged);
+  if (!std::isfinite(evaluation.loss)) tell("warning: {}\n", kDivergedEvaluation);
   const bool prints = flags.common.json != "-" && flags.confusion != "-";
   if (prints) std::fputs(sentence_of(*evaluator, evaluation).c_str(), stdout);
   if (!flags.common.json.empty()) {
@@ -92,7 +95,8 @@ void add_evaluate_command(CLI::App& app) {
       ->type_name("FILE")
       ->group("Output");
   command->footer(
-      "Of a training with --ema, the averages of the weights are evaluated.\n"
+      "Of a training with --ema, the averages of the weights are evaluated, unless "
+      "--raw-weights is given.\n"
       "Example: spillway evaluate run1 --data idx:/data/mnist --budget 40% --json -");
   command->callback([flags] { run_evaluation(*flags); });
 }

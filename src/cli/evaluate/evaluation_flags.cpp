@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <utility>
 
 #include "src/cli/flags/complaint.h"
@@ -47,6 +48,10 @@ void EvaluationFlags::add_data_to(CLI::App& command) {
                 "Use the checkpoint of the best evaluation, of train --keep-best")
       ->group(kData);
   command
+      .add_flag("--raw-weights", uses_weights,
+                "Of a training with --ema, use the weights instead of their averages")
+      ->group(kData);
+  command
       .add_option("--data", data,
                   "Data set: " + dataset_forms() + " (default: that of the training)")
       ->check(check_judged_data)
@@ -67,15 +72,17 @@ void EvaluationFlags::add_data_to(CLI::App& command) {
 std::unique_ptr<Evaluator> EvaluationFlags::open(ProgressLine& progress,
                                                  std::stop_token stop) const {
   TrainedNetwork trained = open_trained_network(checkpoint, is_best);
+  trained.uses_weights = uses_weights;
   for (const std::string& problem : trained.checkpoint.passed_over) {
     tell("warning: {}; using the checkpoint of step {}\n", problem,
          trained.checkpoint.manifest.checkpoint.step);
   }
-  const std::size_t trained_batch = trained.checkpoint.manifest.checkpoint.key.batch;
+  std::size_t samples = batch > 0 ? batch : trained.checkpoint.manifest.checkpoint.key.batch;
+  if (most_samples > 0) samples = std::min(samples, most_samples);
   TrainerOptions options{
       .network = trained.network,
       .tokenizer = tokenizer,
-      .step = {.batch = batch > 0 ? batch : trained_batch},
+      .step = {.batch = samples, .gives_logits = gives_logits},
       .memory = {.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
       .planning = {.planner = plan.planner,
                    .may_recompute = plan.recompute == "auto",
@@ -96,14 +103,15 @@ std::unique_ptr<Evaluator> EvaluationFlags::open(ProgressLine& progress,
 }
 
 JudgedData EvaluationFlags::open_data(const Evaluator& evaluator) const {
-  const std::string& of_training = evaluator.trained().checkpoint.manifest.checkpoint.key.data;
-  DatasetPair pair = evaluator.open_data(data.empty() ? of_training : data);
-  const std::vector<std::string>& names =
-      evaluator.trained().checkpoint.manifest.checkpoint.class_names;
+  const Checkpoint& of_training = evaluator.trained().checkpoint.manifest.checkpoint;
+  const std::string& spec = data.empty() ? of_training.key.data : data;
+  DatasetPair pair = evaluator.open_data(spec);
+  const std::vector<std::string>& names = of_training.class_names;
   if (!names.empty() && !pair.class_names.empty() && pair.class_names != names) {
     throw um::Error{fmt::format(
-        "the classes of {} are not those of the training, {}: labels would mean something else",
-        data, um::shortened(fmt::format("{}", fmt::join(names, ", "))))};
+        "the classes of {}, {}, are not those of the training, {}: labels would mean something "
+        "else",
+        spec, fmt::join(pair.class_names, ", "), fmt::join(names, ", "))};
   }
   return {.samples = split == "test" ? std::move(pair.test) : std::move(pair.train),
           .broken = std::move(pair.broken)};

@@ -27,7 +27,7 @@ struct JudgedData {
 };
 
 /// What `spillway evaluate` and `spillway predict` have in common: a checkpoint, data, and how to
-/// run. Of a training's files this is also where those of single images will be opened.
+/// run.
 struct EvaluationFlags {
   std::string checkpoint;
   bool is_best = false;
@@ -39,6 +39,9 @@ struct EvaluationFlags {
   MemoryFlags memory;
   PlanFlags plan;
   std::string json;
+  bool uses_weights = false;     ///< of a checkpoint with averages, too
+  std::size_t most_samples = 0;  ///< there are so many to judge; 0: nobody knows
+  bool gives_logits = false;     ///< StepOptions::gives_logits
 
   void add_to(CLI::App& command);
 

@@ -34,19 +34,23 @@ struct Restore {
   void take_optional(const char* flag, std::optional<float>& number, float kept) const {
     if (!is_given(command, flag)) number = kept;
   }
-  void take_decay(float kept) const { take_optional("--weight-decay", flags.weight_decay, kept); }
+  template <class Options>
+  void take_decay(const Options& kept) const {
+    take_optional("--weight-decay", flags.weight_decay, kept.weight_decay);
+    take("--weight-decay-all", flags.decays_all, kept.decays_all);
+  }
   void operator()(const SgdOptions& kept) const {
     take_optional("--momentum", flags.momentum, kept.momentum);
     take("--nesterov", flags.nesterov, kept.nesterov);
     take("--clip-norm", flags.clip_norm, kept.clip_norm);
-    take_decay(kept.weight_decay);
+    take_decay(kept);
   }
   void operator()(const AdamOptions& kept) const {
     take("--beta1", flags.beta1, kept.beta1);
     take("--beta2", flags.beta2, kept.beta2);
     take("--epsilon", flags.epsilon, kept.epsilon);
     take("--clip-norm", flags.clip_norm, kept.clip_norm);
-    take_decay(kept.weight_decay);
+    take_decay(kept);
   }
   void operator()(const RmspropOptions& kept) const {
     if (is_given(command, "--momentum") && (flags.momentum > 0) != (kept.momentum > 0)) {
@@ -60,7 +64,7 @@ struct Restore {
     take("--alpha", flags.alpha, kept.alpha);
     take("--epsilon", flags.epsilon, kept.epsilon);
     take("--clip-norm", flags.clip_norm, kept.clip_norm);
-    take_decay(kept.weight_decay);
+    take_decay(kept);
   }
 };
 
@@ -110,6 +114,10 @@ void OptimizerFlags::add_rates_to(CLI::App& app) {
          "embeddings, not to biases, norms and class tokens (default: 0; adamw 0.01)")
       ->check(check_amount)
       ->group(kOptimizer);
+  app.add_flag("--weight-decay-all", decays_all,
+               "Weight decay applies to biases, norms and class tokens, too, as in PyTorch without "
+               "parameter groups")
+      ->group(kOptimizer);
 }
 
 OptimizerOptions OptimizerFlags::options() const {
@@ -117,14 +125,16 @@ OptimizerOptions OptimizerFlags::options() const {
     return SgdOptions{.momentum = momentum.value_or(kMomentumOfSgd),
                       .weight_decay = weight_decay.value_or(0),
                       .nesterov = nesterov,
-                      .clip_norm = clip_norm};
+                      .clip_norm = clip_norm,
+                      .decays_all = decays_all};
   }
   if (name == "rmsprop") {
     return RmspropOptions{.alpha = alpha,
                           .epsilon = epsilon,
                           .momentum = momentum.value_or(0),
                           .weight_decay = weight_decay.value_or(0),
-                          .clip_norm = clip_norm};
+                          .clip_norm = clip_norm,
+                          .decays_all = decays_all};
   }
   const bool decoupled = name == "adamw";
   return AdamOptions{.beta1 = beta1,
@@ -132,7 +142,8 @@ OptimizerOptions OptimizerFlags::options() const {
                      .epsilon = epsilon,
                      .weight_decay = weight_decay.value_or(decoupled ? kDecayOfAdamW : 0),
                      .decoupled = decoupled,
-                     .clip_norm = clip_norm};
+                     .clip_norm = clip_norm,
+                     .decays_all = decays_all};
 }
 
 void OptimizerFlags::restore(const CLI::App& command, const OptimizerOptions& kept) {

@@ -23,6 +23,7 @@ struct OptimizerFlags {
   float epsilon = 1e-8F;
   float clip_norm = 0;
   std::optional<float> weight_decay;  ///< default: 0, but 0.01 of adamw
+  bool decays_all = false;            ///< biases and norms, too
 
   /// --optimizer and --clip-norm, which the tasks of a step depend on, and so plans do.
   void add_choice_to(CLI::App& app);

@@ -22,6 +22,7 @@ using nlohmann::json;
 
 constexpr std::string_view kRecipe = "--recipe";
 constexpr const char* kDescription = "description";
+constexpr const char* kWeights = "weights";  // where a training begins, and none goes on from
 
 // Beside the program as it is installed, and where it was built from.
 std::vector<fs::path> recipe_folders() {
@@ -136,8 +137,9 @@ std::vector<std::string> expand_recipe(const CLI::App& command,
   const prefetch::JsonFile recipe{file};
   if (!recipe.value().is_object()) throw um::Error{file + " is no JSON object of flags"};
   const std::vector<std::string> given = arguments;
+  const bool goes_on = is_given(given, "--resume");
   for (const auto& [key, value] : recipe.value().items()) {
-    if (key == kDescription) continue;
+    if (key == kDescription || (goes_on && key == kWeights)) continue;
     const auto argument = argument_of(option_of(command, key, file), key, value, file);
     if (argument && !is_given(given, "--" + key)) arguments.push_back(*argument);
   }

@@ -119,7 +119,7 @@ class Training {
       tell("arena: {}\n", describe_places(places_json(*use)));
     }
     if (const WeightFile* const weights = trainer_.weights()) {
-      tell("weights of {}: {}\n", options_.flags.weights, weights->description());
+      tell("weights of {}: {}\n", options_.flags.initial.weights, weights->description());
       if (!weights->drawn_layer().empty()) {
         tell("layer {} is drawn anew: the file has none for {} classes\n", weights->drawn_layer(),
              network().classes());

@@ -54,7 +54,7 @@ void TrainingFlags::add_training_to(CLI::App& command) {
                   "Folder of the byte-pair encoding for --data text:FILE, as GPT-2's: encoder.json "
                   "and vocab.bpe, or vocab.json and merges.txt (default: each byte is a token)")
       ->group(kTraining);
-  add_initial_to(command);
+  initial.add_to(command, kTraining);
   add_length_to(command);
   learning_rate.add_to(command);
   workload.add_smoothing_to(command, kTraining);
@@ -63,32 +63,6 @@ void TrainingFlags::add_training_to(CLI::App& command) {
                   "Random seed of weights, data order, dropout, synthetic data and masked tokens")
       ->check(check_whole_number)
       ->capture_default_str()
-      ->group(kTraining);
-}
-
-void TrainingFlags::add_initial_to(CLI::App& command) {
-  command
-      .add_option("--weights", weights,
-                  "Start from the parameters of this safetensors file, named as by Hugging Face "
-                  "(GPT-2, Llama, BERT, ViT) or torchvision (ResNet, VGG, DenseNet, GoogLeNet, "
-                  "Inception-v3, SqueezeNet, ViT)")
-      ->type_name("FILE")
-      ->group(kTraining);
-  command
-      .add_flag("--new-head", has_new_head,
-                "Draw the last layer anew where --weights has it for another number of classes")
-      ->needs("--weights")
-      ->group(kTraining);
-  command
-      .add_option_function<std::string>(
-          "--init",
-          [this](const std::string& name) { initialisation = find_initialisation(name).value(); },
-          "Rule that weights are drawn by: torchvision (convolutions He by fan-out, linear layers "
-          "with deviation 0.01, as its VGG), pytorch (uniform, the defaults of its layers) or "
-          "xavier "
-          "(convolutions He by fan-in, linear layers Xavier) (default: torchvision for built-in "
-          "networks of photos, xavier for lenet, transformers and network files)")
-      ->check(CLI::IsMember({"torchvision", "pytorch", "xavier"}))
       ->group(kTraining);
 }
 
@@ -120,8 +94,8 @@ void TrainingFlags::add_evaluation_to(CLI::App& command) {
   command
       .add_option("--early-stop", patience,
                   "End the training after N evaluations in a row that are not better than the best "
-                  "one: by accuracy, of texts by loss. --resume counts on")
-      ->check(check_whole_number_from_one)
+                  "one: by accuracy, of texts by loss; 0 for never. --resume counts on")
+      ->check(check_whole_number)
       ->type_name("N")
       ->group(kTraining);
   command
@@ -159,7 +133,8 @@ void TrainingFlags::add_checkpoint_to(CLI::App& command) {
       .add_flag(
           "--resume", checkpoint.resume,
           "Continue from the newest checkpoint that verifies, with its plan, optimizer, schedule, "
-          "dropout, sub-batches, threads and precision unless flags change them")
+          "dropout, sub-batches, threads, precision, evaluations, early stop and samples unless "
+          "flags change them")
       ->needs(folder)
       ->excludes("--weights")
       ->group(kTraining);
@@ -180,6 +155,7 @@ void TrainingFlags::add_files_to(CLI::App& command) {
 void TrainingFlags::complete(const CLI::App& command) {
   learning_rate.choose_rate(command, workload.optimizer.options(), workload.batch);
   if (checkpoint.resume) restore_settings(command);
+  initial.expect_fitting(checkpoint.resume);
   workload.optimizer.expect_fitting(command);
   learning_rate.expect_fitting(command);
   images.complete(command, data);
@@ -201,11 +177,10 @@ TrainerOptions TrainingFlags::trainer() const {
               MemoryOptions{.budget = plan.budget, .mode = memory.mode(), .space = memory.space()},
           .planning = planning(),
           .training = train,
-          .initialisation = initialisation.value_or(nets::is_network_file(workload.net)
-                                                        ? Initialisation::kXavier
-                                                        : usual_initialisation(workload.net)),
-          .weights = weights,
-          .has_new_head = has_new_head,
+          .initialisation = initial.rule_for(workload.net),
+          .has_zero_gamma = initial.has_zero_gamma,
+          .weights = initial.weights,
+          .has_new_head = initial.has_new_head,
           .checkpoint = checkpoint};
 }
 
@@ -237,6 +212,8 @@ void TrainingFlags::restore_settings(const CLI::App& command) {
   restore_sub_batch(kept.sub_batch, command.count("--sub-batch") > 0);
   restore_dropout(kept.dropout);
   restore_state(command, kept);
+  restore_evaluations(command, kept.evaluations);
+  if (command.count("--train-samples") == 0) train_samples = kept.train_samples;
 }
 
 // What is part of the state, or leaves some of it out, cannot come or go.
@@ -251,6 +228,12 @@ void TrainingFlags::restore_state(const CLI::App& command, const KeptSettings& k
   keep("--ema", workload.average_decay, kept.average_decay);
   keep("--freeze", workload.frozen, kept.frozen);
   if (command.count("--label-smoothing") == 0) workload.label_smoothing = kept.label_smoothing;
+}
+
+void TrainingFlags::restore_evaluations(const CLI::App& command, const EvaluationRule& kept) {
+  if (command.count("--eval-every") == 0) train.evaluate_every = kept.every;
+  if (command.count("--early-stop") == 0) patience = kept.patience;
+  if (command.count("--keep-best") == 0) checkpoint.keep_best = kept.keeps_best;
 }
 
 void TrainingFlags::restore_dropout(std::optional<float> kept) {

@@ -13,6 +13,7 @@
 #include "src/cli/flags/sub_batch_flag.h"
 #include "src/cli/flags/workload_flags.h"
 #include "src/cli/train/image_flags.h"
+#include "src/cli/train/initial_flags.h"
 #include "src/train/checkpoint.h"
 #include "src/train/trainer.h"
 
@@ -34,9 +35,7 @@ struct TrainingFlags {
   std::string data = "synthetic";
   ImageFlags images;
   std::string tokenizer;  ///< empty: bytes are the tokens of a text
-  std::string weights;    ///< file of the first parameters; empty: they are drawn
-  bool has_new_head = false;
-  std::optional<Initialisation> initialisation;  ///< default: usual_initialisation()
+  InitialFlags initial;
   std::size_t train_samples = 0;
   std::uint64_t patience = 0;
   std::string confusion;  ///< file of the last evaluation's confusion matrix; empty: none
@@ -64,8 +63,8 @@ struct TrainingFlags {
   void restore_sub_batch(std::optional<std::size_t> kept, bool is_given);
   void restore_dropout(std::optional<float> kept);
   void restore_state(const CLI::App& command, const KeptSettings& kept);
+  void restore_evaluations(const CLI::App& command, const EvaluationRule& kept);
   void add_training_to(CLI::App& command);
-  void add_initial_to(CLI::App& command);
   void add_length_to(CLI::App& command);
   void add_evaluation_to(CLI::App& command);
   void add_checkpoint_to(CLI::App& command);

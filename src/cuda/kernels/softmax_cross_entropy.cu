@@ -38,7 +38,7 @@ struct Rows {
 template <class T, bool kTrains>
 __global__ void softmax_rows(const T* logits, const std::int32_t* labels, Rows rows,
                              const float* share, float smoothing, Sample* samples, T* dlogits,
-                             JudgedSample* judged_samples) {
+                             JudgedSample* judged_samples, float* given_logits) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   for (std::size_t n = first_item() / kWarp; n < rows.count; n += item_stride() / kWarp) {
     const T* const row = logits + n * rows.stride;
@@ -54,6 +54,10 @@ __global__ void softmax_rows(const T* logits, const std::int32_t* labels, Rows r
         judged_samples[n] = {.prediction = static_cast<float>(largest.at),
                              .probability = static_cast<float>(1 / sum),
                              .rank = static_cast<float>(rank)};
+      }
+      if (given_logits == nullptr) continue;
+      for (int c = lane; c < rows.classes; c += kWarp) {
+        given_logits[n * static_cast<std::size_t>(rows.classes) + c] = logit(c);
       }
       continue;
     }
@@ -101,6 +105,7 @@ std::unique_ptr<Kernel> make(const Machine& machine, const Op& op) {
     bool accumulates = false;
     float smoothing = 0;
     JudgedSample* judged_samples = nullptr;
+    float* given_logits = nullptr;
     if constexpr (kIsTraining) {
       dlogits = operands.out.dlogits;
       accumulates = op.accumulates;
@@ -108,12 +113,14 @@ std::unique_ptr<Kernel> make(const Machine& machine, const Op& op) {
       launch(machine.stream, 1, compute_share, labels, rows.count, whole.get(), op.weight,
              space.share);
     } else if (op.judged_samples() > 0) {
-      judged_samples = reinterpret_cast<JudgedSample*>(tensor<float>(operands.out.result) + 2);
+      float* const behind = tensor<float>(operands.out.result) + 2;
+      judged_samples = reinterpret_cast<JudgedSample*>(behind);
+      if (op.gives_logits) given_logits = behind + op.judged_floats();
     }
     with_element(machine.precision, [&]<class T>(T) {
       launch(machine.stream, rows.count * kWarp, softmax_rows<T, kIsTraining>,
              tensor<const T>(operands.in.logits), labels, rows, space.share, smoothing,
-             space.samples, tensor<T>(dlogits), judged_samples);
+             space.samples, tensor<T>(dlogits), judged_samples, given_logits);
     });
     launch(machine.stream, 1, write_result<Sample>, space.samples, rows.count,
            kIsTraining ? space.share : nullptr, accumulates, tensor<float>(operands.out.result));

@@ -124,6 +124,7 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
             put(row, n, elements(operands.out.dlogits));
           } else if (op_.judged_samples() > 0) {
             judged_at(operands.out.result)[n] = judged(row, labels[n], sum);
+            if (op_.gives_logits) std::ranges::copy(row, logits_at(operands.out.result, n));
           }
         }
       }
@@ -157,6 +158,10 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
   // Behind the two floats of all.
   static JudgedSample* judged_at(std::byte* result) {
     return reinterpret_cast<JudgedSample*>(floats(result) + 2);
+  }
+  // Those of sample `n`, behind what all were judged to be.
+  float* logits_at(std::byte* result, std::size_t n) const {
+    return floats(result) + 2 + op_.judged_floats() + n * classes_;
   }
 
   // From logits to (softmax - (1 - smoothing) one-hot label - smoothing / classes) / samples.

@@ -11,12 +11,14 @@ Backward forward(const nets::SoftmaxCrossEntropy& layer, const Place& place, Ste
   const nets::NodeId input = place.inputs[0];
   const Value logits = step.value(input);
   const bool accumulates = step.result().has_value();
-  const SoftmaxCrossEntropyEvaluate evaluation{.x = logits.shape};
-  const std::size_t judged = step.is_training() ? 0 : evaluation.judged_floats();
+  const SoftmaxCrossEntropyEvaluate evaluation{.x = logits.shape,
+                                               .gives_logits = step.gives_logits()};
+  const std::size_t judged =
+      step.is_training() ? 0 : evaluation.judged_floats() + evaluation.given_logits();
   if (!accumulates) step.set_result(step.new_bytes("result", float_bytes(2 + judged)));
   const DataId result = *step.result();
   if (!step.is_training()) {
-    step.set_judged_samples(evaluation.judged_samples());
+    step.set_judged(evaluation);
     step.emit(place.name + ".forward", Phase::kForward, evaluation,
               {.logits = logits.block, .labels = step.labels_of(logits.shape)}, {.result = result});
     return {};

@@ -89,6 +89,25 @@ TEST_F(Resumed, TrainingGoesOnAfterItsCosineAtTheFinalRate) {
   EXPECT_EQ(json_lines(outcome).front().value("learning_rate", json{}).dump(), "0.001");
 }
 
+// A rate of 0: the evaluation of step 2 stays the best, and two that are not better end it.
+TEST_F(Resumed, TrainingKeepsItsEvaluationsAndItsSamples) {
+  const Arguments settings = "--eval-every 2 --early-stop 2 --train-samples 40 --lr 0";
+  const json whole = train({settings, "--steps 20"});
+  EXPECT_EQ(whole.value("steps", 0), 6);
+  static_cast<void>(train(kept({settings, "--keep 1 --keep-best --steps 4"})));
+
+  const test::Outcome resumed =
+      run_spillway({"train --net lenet --batch 8 --conv-algorithm direct --json -",
+                    kept("--keep 1 --resume --steps 20")});
+
+  EXPECT_EQ(summary_of(resumed).value("steps", 0), 6);
+  test::expect_parts(resumed.errors, {"ended early after step 6", "than that of step 2"});
+  EXPECT_TRUE(std::filesystem::exists(checkpoint() + "/step-2.json"));
+  EXPECT_FALSE(std::filesystem::exists(checkpoint() + "/step-4.json"));
+  const json more = train(kept("--resume --steps 9 --early-stop 0 --eval-every 0"));
+  EXPECT_EQ(more.value("steps", 0), 9);
+}
+
 TEST_F(Resumed, TrainingKeepsItsDropout) {
   const auto train_gpt = [](const Arguments& flags) {
     return hash(summary_of(run_spillway(

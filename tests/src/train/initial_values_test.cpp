@@ -76,6 +76,23 @@ TEST(InitialValues, ByPytorchsRuleAreUniformBiasesToo) {
   EXPECT_NE(values.back(), 0.F);
 }
 
+// ResNet: convolutions by fan-out, 2 / 576; linear layers with biases within 1 / sqrt(300).
+// DenseNet: convolutions by fan-in, 2 / 288; biases 0.
+TEST(InitialValues, ByTheRulesOfTorchvisionsOtherNetworks) {
+  const ConvolutionParameters convolution{64, 32, nets::square(3), false};
+  const LinearParameters linear{100, {300, 1, 1}, true};
+  const auto drawn = [](const ParameterSpec& spec, const std::string& name) {
+    return initial_values(spec, 1, 0, find_initialisation(name).value());
+  };
+  EXPECT_NEAR(moments(drawn(convolution, "torchvision-resnet")).variance, 2.0 / 576, 0.1 / 576);
+  EXPECT_NEAR(moments(drawn(convolution, "torchvision-densenet")).variance, 2.0 / 288, 0.1 / 288);
+  EXPECT_EQ(drawn(linear, "torchvision-resnet"), drawn(linear, "pytorch"));
+  const auto of_densenet = drawn(linear, "torchvision-densenet");
+  EXPECT_NEAR(moments(std::span{of_densenet}.first(30000)).variance, 1.0 / 900, 0.02 / 900);
+  EXPECT_EQ(of_densenet.back(), 0.F);
+  EXPECT_FALSE(find_initialisation("torchvision-vit"));
+}
+
 TEST(InitialValues, AreByTheRuleThatSuitsTheNetwork) {
   EXPECT_EQ(usual_initialisation("vgg16"), Initialisation::kTorchvision);
   EXPECT_EQ(usual_initialisation("resnet:6,32,100,6"), Initialisation::kTorchvision);

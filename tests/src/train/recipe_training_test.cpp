@@ -1,7 +1,10 @@
 // Trainings with moving averages, RMSprop, frozen layers, the best checkpoint and an early end.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -139,6 +142,23 @@ TEST_F(RecipeTraining, EndsEarlyAlsoAfterItWentOn) {
   EXPECT_THROW((Trainer{test::small_context(), options}), NothingLeft);
 }
 
+// A stop comes in the step before an evaluation, which is made when the training goes on.
+TEST_F(RecipeTraining, MakesUpForAnEvaluationThatWasStopped) {
+  TrainerOptions options = options_at_rest(9);
+  options.patience = 2;
+  options.checkpoint.folder = folder_.file("stopped");
+  std::stop_source source;
+  const TrainerEvents events{.on_step = [&](auto step, auto, const StepReport&) {
+    if (step == 2) source.request_stop();
+  }};
+  EXPECT_THROW((Trainer{test::small_context(), options, events, source.get_token()}.run()),
+               Interrupted);
+  EXPECT_TRUE(choose_checkpoint(options.checkpoint.folder).manifest.checkpoint.lacks_evaluation);
+  options.checkpoint.resume = true;
+  EXPECT_EQ((Trainer{test::small_context(), options}.run().steps), 3U);
+  EXPECT_FALSE(choose_checkpoint(options.checkpoint.folder).manifest.checkpoint.lacks_evaluation);
+}
+
 // The first evaluation stays the best one.
 TEST_F(RecipeTraining, KeepsTheBestCheckpointBesideTheLast) {
   TrainerOptions options = options_at_rest(5);
@@ -150,6 +170,58 @@ TEST_F(RecipeTraining, KeepsTheBestCheckpointBesideTheLast) {
   EXPECT_FALSE(std::filesystem::exists(folder / "step-4.json"));
   EXPECT_TRUE(std::filesystem::exists(folder / "step-5.json"));
   EXPECT_EQ(choose_checkpoint(folder).manifest.checkpoint.best->step, 1U);
+}
+
+TEST_F(RecipeTraining, KeepsWhenItEvaluates) {
+  TrainerOptions options = options_at_rest(1);
+  options.patience = 4;
+  options.checkpoint = {.folder = folder_.file("kept"), .keep_best = true};
+  Trainer{test::small_context(), options}.run();
+  const KeptSettings kept = read_settings(folder_.file("kept"));
+  EXPECT_EQ(kept.evaluations, (EvaluationRule{.every = 1, .patience = 4, .keeps_best = true}));
+  EXPECT_EQ(kept.train_samples, 6U);
+}
+
+// A block of a convolution with a norm, around which the image goes.
+TEST_F(RecipeTraining, BeginsResidualBlocksWithZeroGammaWhereAsked) {
+  nets::Builder net{"residual", {4, 8, 8}};
+  const nets::NodeId conv = net.convolution(
+      "conv", net.input(), {.channels = 4, .kernel = nets::square(3), .padding = nets::square(1)});
+  const nets::NodeId sum = net.sum("sum", net.batch_norm("norm", conv), net.input());
+  TrainerOptions options = options_of(0);
+  options.network = net.build(net.linear("fc", sum, {.features = 3}));
+  const auto saved = [&](bool is_zero, const std::string& name) {
+    options.has_zero_gamma = is_zero;
+    options.checkpoint.folder = folder_.file(name);
+    Trainer{test::small_context(), options}.run();
+    return folder_.file(name);
+  };
+  const std::string zero = saved(true, "zero");
+  const std::string one = saved(false, "one");
+  EXPECT_EQ(digest(zero, "norm.weight"), digest(zero, "norm.bias"));
+  EXPECT_NE(digest(one, "norm.weight"), digest(zero, "norm.weight"));
+  EXPECT_EQ(digest(one, "conv.weight"), digest(zero, "conv.weight"));
+  EXPECT_EQ(digest(one, "fc.weight"), digest(zero, "fc.weight"));
+}
+
+TEST_F(RecipeTraining, HasNoZeroGammaWithoutResidualBlocks) {
+  TrainerOptions options = options_of(1);
+  options.has_zero_gamma = true;
+  EXPECT_NE(test::refusal([&] {
+              Trainer{test::small_context(), options};
+            }).find("network small has no residual block that ends with a batch norm"),
+            std::string::npos);
+}
+
+TEST(BestEvaluation, IsNoneWhoseLossIsNoNumber) {
+  std::optional<BestEvaluation> best;
+  const Evaluation diverged{.loss = std::nan(""), .accuracy = 1};
+  EXPECT_FALSE(take_evaluation(best, 1, diverged, false));
+  EXPECT_FALSE(best);
+  EXPECT_TRUE(take_evaluation(best, 2, {.loss = 2, .accuracy = 0.1}, false));
+  EXPECT_FALSE(take_evaluation(best, 3, diverged, false));
+  EXPECT_EQ(best->step, 2U);
+  EXPECT_EQ(best->evaluations_since, 1U);
 }
 
 TEST_F(RecipeTraining, LearnsFromTheFirstSamplesAlone) {

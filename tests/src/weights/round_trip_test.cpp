@@ -43,7 +43,7 @@ class RoundTrips : public testing::TestWithParam<RoundTrip> {
   void export_from(const State& state) const {
     state.save(folder_.file("checkpoint"));
     export_weights(SafetensorsReader{folder_.file("checkpoint")}, GetParam().network,
-                   GetParam().source, file());
+                   {.source = GetParam().source}, file());
   }
   [[nodiscard]] std::string file() const { return folder_.file("weights.safetensors"); }
 
@@ -90,8 +90,9 @@ std::string export_refusal(const std::vector<StoredTensor>& tensors, WeightSourc
   }
   writer.commit();
   const SafetensorsReader checkpoint{folder.file("checkpoint")};
-  std::string sentence =
-      refusal([&] { return export_weights(checkpoint, "mine", source, folder.file("out")); });
+  std::string sentence = refusal([&] {
+    return export_weights(checkpoint, "mine", {.source = source}, folder.file("out"));
+  });
   EXPECT_FALSE(std::filesystem::exists(folder.file("out")));
   return sentence;
 }

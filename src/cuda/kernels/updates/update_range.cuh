@@ -25,10 +25,11 @@ struct UpdateRange {
 
   /// `block` holds the parameters that are written.
   static UpdateRange of(const ParameterLayout& layout, const ParameterSpec& spec,
-                        const ParameterPart& part, std::byte* block) {
+                        const ParameterPart& part, std::byte* block, bool decays_all) {
     constexpr std::size_t kLanes = Pack<float>::kLanes;
     const FloatRange floats = layout.cuts().range(part);
-    const std::size_t weights = has_weights(spec) ? layout.weight_count() : 0;
+    const std::size_t of_weights = has_weights(spec) ? layout.weight_count() : 0;
+    const std::size_t weights = decays_all ? floats.end : of_weights;
     UpdateRange range{
         .first = floats.begin,
         .packs = floats.count() / kLanes,
@@ -42,7 +43,8 @@ struct UpdateRange {
   }
   template <class Op>
   static UpdateRange of(const ParameterLayout& layout, const Op& op, const Operands<Op>& operands) {
-    return of(layout, op.parameters, op.part, operands.out.parameters);
+    return of(layout, op.parameters, op.part, operands.out.parameters,
+              op.options.decays_all);
   }
 
   /// Pack number `i` of the updated parameters.

@@ -7,7 +7,7 @@ namespace spillway::test {
 namespace {
 
 class AdamUpdates : public KernelRunner,
-                    public ::testing::WithParamInterface<std::tuple<ParameterSpec, bool>> {};
+                    public ::testing::WithParamInterface<std::tuple<ParameterSpec, bool, bool>> {};
 
 // Weight decay applies to so many of the first numbers of the canonical order: not to biases, which
 // are the last, nor to gamma and beta.
@@ -38,7 +38,7 @@ struct Adam {
 };
 
 TEST_P(AdamUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
-  const auto& [spec, decoupled] = GetParam();
+  const auto& [spec, decoupled, decays_all] = GetParam();
   const Values start = random_values(element_count(spec), 1);
   std::vector<Adam> wanted;
   for (const double w : start) wanted.push_back({.w = w});
@@ -47,14 +47,17 @@ TEST_P(AdamUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
   Block v = parameters(spec, Values(start.size(), 0.0));
   const AdamUpdate update{
       .parameters = spec,
-      .options = {.epsilon = 0.01F, .weight_decay = 0.1F, .decoupled = decoupled}};
+      .options = {.epsilon = 0.01F,
+                  .weight_decay = 0.1F,
+                  .decoupled = decoupled,
+                  .decays_all = decays_all}};
   for (int t = 1; t <= 3; ++t) {
     const Values dw = random_values(start.size(), static_cast<unsigned>(1 + t));
     Block dw_block = parameters(spec, dw);
     run(update, {&w, &m, &v, &dw_block, &w, &m, &v},
         {.step = static_cast<std::uint64_t>(t - 1), .learning_rate = 0.25F});
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      wanted[i].update(dw[i], i < decayed(spec) ? 0.1 : 0, decoupled, t);
+      wanted[i].update(dw[i], decays_all || i < decayed(spec) ? 0.1 : 0, decoupled, t);
     }
   }
   Values weights;
@@ -78,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          ConvolutionParameters{33, 40, nets::square(1), false},
                                          LinearParameters{10, {6, 2, 2}, true},
                                          BatchNormParameters{33}),
-                       ::testing::Bool()));
+                       ::testing::Bool(), ::testing::Bool()));
 
 class LargeAdamUpdate : public KernelRunner {};
 

@@ -99,8 +99,26 @@ class CrossEntropyRunner : public KernelRunner {
     run(SoftmaxCrossEntropyEvaluate{.x = shape}, {&logits, &label, &result});
     expect_result(result, loss(shape, values_of_logits, labels),
                   correct(shape, values_of_logits, labels), counted(labels) * kLossTolerance);
-    if (labels.size() == shape.batch)
-      expect_judged(shape, rows(shape, values_of_logits), labels, result);
+    if (labels.size() != shape.batch) return;
+    expect_judged(shape, rows(shape, values_of_logits), labels, result);
+    expect_logits(shape, values_of_logits, labels, result);
+  }
+  // Behind what is there without them, as they were given.
+  void expect_logits(const TensorShape& shape, const Values& values_of_logits,
+                     const Labels& labels, Block& without) {
+    const SoftmaxCrossEntropyEvaluate op{.x = shape, .gives_logits = true};
+    Block logits = tensor(shape, values_of_logits);
+    Block label = numbers(labels);
+    Block result = bytes(float_bytes(2 + op.judged_floats() + op.given_logits()));
+    run(op, {&logits, &label, &result});
+    const std::vector<float> found = result.numbers<float>();
+    const std::vector<float> before = without.numbers<float>();
+    ASSERT_EQ(found.size(), before.size() + values_of_logits.size());
+    EXPECT_TRUE(std::equal(before.begin(), before.end(), found.begin()));
+    const Values wanted = rows(shape, values_of_logits);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      EXPECT_EQ(static_cast<double>(found[before.size() + i]), wanted[i]);
+    }
   }
   // The first largest logit, its softmax, and how many logits come before the label's.
   static void expect_judged(const TensorShape& shape, const Values& logits, const Labels& labels,

@@ -6,7 +6,7 @@ namespace spillway::test {
 namespace {
 
 class SgdUpdates : public KernelRunner,
-                   public ::testing::WithParamInterface<std::tuple<ParameterSpec, bool>> {};
+                   public ::testing::WithParamInterface<std::tuple<ParameterSpec, bool, bool>> {};
 
 // Weight decay applies to so many of the first numbers of the canonical order: not to biases, which
 // are the last, nor to gamma and beta.
@@ -21,7 +21,7 @@ std::size_t decayed(const ParameterSpec& spec) {
 // PyTorch's rule, twice: g = dw + 0.1 w; v = 0.5 v + g; w = w - 0.25 v, or with Nesterov's momentum
 // w = w - 0.25 (g + 0.5 v).
 TEST_P(SgdUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
-  const auto& [spec, nesterov] = GetParam();
+  const auto& [spec, nesterov, decays_all] = GetParam();
   Values w = random_values(element_count(spec), 1);
   Values v(w.size(), 0.0);
   const Values dw = random_values(w.size(), 2);
@@ -29,11 +29,14 @@ TEST_P(SgdUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
   Block v_block = parameters(spec, v);
   Block dw_block = parameters(spec, dw);
   const SgdUpdate update{.parameters = spec,
-                         .options = {.momentum = 0.5F, .weight_decay = 0.1F, .nesterov = nesterov}};
+                         .options = {.momentum = 0.5F,
+                                     .weight_decay = 0.1F,
+                                     .nesterov = nesterov,
+                                     .decays_all = decays_all}};
   for (int step = 0; step < 2; ++step) {
     run(update, {&w_block, &v_block, &dw_block, &w_block, &v_block}, {.learning_rate = 0.25F});
     for (std::size_t i = 0; i < w.size(); ++i) {
-      const double g = dw[i] + (i < decayed(spec) ? 0.1 * w[i] : 0);
+      const double g = dw[i] + (decays_all || i < decayed(spec) ? 0.1 * w[i] : 0);
       v[i] = 0.5 * v[i] + g;
       w[i] -= 0.25 * (nesterov ? g + 0.5 * v[i] : v[i]);
     }
@@ -51,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          ConvolutionParameters{33, 40, nets::square(1), false},
                                          LinearParameters{10, {6, 2, 2}, true},
                                          BatchNormParameters{33}),
-                       ::testing::Bool()));
+                       ::testing::Bool(), ::testing::Bool()));
 
 }  // namespace
 }  // namespace spillway::test

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "src/cli/flags/cli11.h"
+#include "src/train/initial_values.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+/// Which parameters a training begins with.
+struct InitialFlags {
+  std::string weights;  ///< file of the first parameters; empty: they are drawn
+  bool has_new_head = false;
+  std::optional<Initialisation> rule;  ///< default: that of rule_for()
+  bool has_zero_gamma = false;
+
+  void add_to(CLI::App& command, const char* group);
+  /// A training that `goes_on` has the head of its checkpoint, whatever is said of a new one.
+  /// Throws: CLI::ValidationError when there is no file whose head would be new.
+  void expect_fitting(bool goes_on) const;
+  /// The rule that was given, or what suits the network of this name.
+  [[nodiscard]] Initialisation rule_for(const std::string& network) const;
+
+ private:
+  void add_drawing_to(CLI::App& command, const char* group);
+};
+
+}  // namespace spillway::cli
