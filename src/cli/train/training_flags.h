@@ -58,6 +58,7 @@ struct TrainingFlags {
 
  private:
   [[nodiscard]] PlanningOptions planning() const;
+  [[nodiscard]] TensorSource first_values() const;
   void choose_classes(const CLI::App& command);
   void restore_settings(const CLI::App& command);
   void restore_sub_batch(std::optional<std::size_t> kept, bool is_given);
