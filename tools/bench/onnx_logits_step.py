@@ -10,7 +10,6 @@ import numpy
 from PIL import Image
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-GREY = (0.299, 0.587, 0.114)  # luminance
 PER_CLASS = 4
 TEXTS = 3
 
@@ -49,8 +48,8 @@ def read_images(files, channels=3):
     pixels = numpy.stack([numpy.asarray(Image.open(file).convert("RGB" if channels == 3 else "L"))
                           for file in files]).astype(numpy.float32) / 255
     if channels == 1:
-        mean, deviation = numpy.dot(GREY, MEAN), numpy.dot(GREY, DEVIATION)
-        return ((pixels - mean) / deviation).astype(numpy.float32)[:, None]
+        mean, deviation = numpy.float32(numpy.mean(MEAN)), numpy.float32(numpy.mean(DEVIATION))
+        return ((pixels - mean) / deviation)[:, None]
     normal = (pixels - numpy.float32(MEAN)) / numpy.float32(DEVIATION)
     return numpy.ascontiguousarray(normal.transpose(0, 3, 1, 2))
 
@@ -83,7 +82,8 @@ def configured_model(net, vocabulary):
             vocab_size=vocabulary, num_hidden_layers=layers, num_attention_heads=heads,
             num_key_value_heads=keys, hidden_size=width, intermediate_size=hidden,
             max_position_embeddings=context, rms_norm_eps=1e-5))
-    return transformers.BertForMaskedLM(transformers.BertConfig(vocab_size=vocabulary))
+    return transformers.BertForMaskedLM(transformers.BertConfig(vocab_size=vocabulary,
+                                                                pad_token_id=None))
 
 
 def logits_of_texts(options):
