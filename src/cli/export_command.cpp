@@ -135,14 +135,16 @@ void write_network(const ExportFlags& flags) {
 
 void write_file(const ExportFlags& flags) {
   expect_writable(flags.json);
-  flags.to == kOnnx ? write_network(flags) : write_weights(flags);
+  if (flags.to == kOnnx) return write_network(flags);
+  write_weights(flags);
 }
 
 }  // namespace
 
 void add_export_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
-      "export", "Write a checkpoint's weights by the names of Hugging Face or torchvision, or its network as "
+      "export",
+      "Write a checkpoint's weights by the names of Hugging Face or torchvision, or its network as "
       "ONNX");
   const auto flags = std::make_shared<ExportFlags>();  // shared: the callback keeps it
   command

@@ -55,11 +55,12 @@ std::string repeated(const WrittenLayer& layer, const std::string& name, const s
   if (heads.keys == heads.queries) return value;
   const std::string apart =
       layer.add("Unsqueeze", name + ".apart", {value, layer.integers(name + ".axis", {2})});
-  const std::string times = layer.integers(name + ".times", {1, 1, heads.queries / heads.keys, 1, 1});
+  const std::string times =
+      layer.integers(name + ".times", {1, 1, heads.queries / heads.keys, 1, 1});
   const std::string expanded = layer.add("Expand", name + ".expanded", {apart, times});
-  return layer.add("Reshape", name + ".repeated",
-                   {expanded, layer.integers(name + ".shape",
-                                             {0, heads.queries, heads.tokens, heads.width})});
+  return layer.add(
+      "Reshape", name + ".repeated",
+      {expanded, layer.integers(name + ".shape", {0, heads.queries, heads.tokens, heads.width})});
 }
 
 // 0 for the tokens up to a token's own, and minus infinity for those behind it.
@@ -124,13 +125,12 @@ std::string write(const nets::Attention& attention, const WrittenLayer& layer) {
   const std::string by_head =
       layer.add("Transpose", "by_head", {cut_into_heads(layer, heads)}, heads_first);
   const auto parts = split(layer, "parts", by_head, 1, {heads.queries, heads.keys, heads.keys});
-  const std::string keys =
-      layer.add("Transpose", "keys", {repeated(layer, "key", parts[1], heads)},
-                {{"perm", Sizes{0, 1, 3, 2}}});
+  const std::string keys = layer.add("Transpose", "keys", {repeated(layer, "key", parts[1], heads)},
+                                     {{"perm", Sizes{0, 1, 3, 2}}});
   const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(heads.width)));
   std::string scores =
-      layer.add("Mul", "scores", {layer.add("MatMul", "products", {parts[0], keys}),
-                                  layer.number("scale", scale)});
+      layer.add("Mul", "scores",
+                {layer.add("MatMul", "products", {parts[0], keys}), layer.number("scale", scale)});
   if (attention.causal) {
     scores = layer.add("Add", "masked", {scores, causal_mask(layer, layer.x().height)});
   }
@@ -139,8 +139,9 @@ std::string write(const nets::Attention& attention, const WrittenLayer& layer) {
   const std::string means =
       layer.add("MatMul", "means", {weights, repeated(layer, "value", parts[2], heads)});
   const std::string by_token = layer.add("Transpose", "by_token", {means}, heads_first);
-  return layer.last("Reshape", {by_token, layer.integers("shape", {0, heads.tokens,
-                                                                   heads.queries * heads.width})});
+  return layer.last(
+      "Reshape",
+      {by_token, layer.integers("shape", {0, heads.tokens, heads.queries * heads.width})});
 }
 
 }  // namespace spillway

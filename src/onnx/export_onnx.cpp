@@ -23,16 +23,16 @@ class LayerWriting {
       : layer_{layer}, network_{network} {}
 
   LayerValue operator()(const nets::Convolution& own) const {
-    return image(with_weights(layer_.image(),
-                              {own.channels, layer_.x().channels / own.groups, own.kernel.height,
-                               own.kernel.width},
-                              own.bias));
+    return image(with_weights(
+        layer_.image(),
+        {own.channels, layer_.x().channels / own.groups, own.kernel.height, own.kernel.width},
+        own.bias));
   }
   LayerValue operator()(const nets::TransposedConvolution& own) const {
-    return image(with_weights(layer_.image(),
-                              {layer_.x().channels, own.channels / own.groups, own.kernel.height,
-                               own.kernel.width},
-                              own.bias));
+    return image(with_weights(
+        layer_.image(),
+        {layer_.x().channels, own.channels / own.groups, own.kernel.height, own.kernel.width},
+        own.bias));
   }
   LayerValue operator()(const nets::Linear& own) const {
     if (layer_.x().form == nets::Form::kSequence) return image(write_row_wise(own, layer_));
@@ -153,8 +153,7 @@ OnnxModel export_onnx(const nets::Network& network, const ArraySource& arrays) {
   OnnxModel model{.name = network.name, .producer = std::string{kOnnxProducer}};
   model.inputs.push_back(input_of(predicting));
   GraphWriter graph{model, arrays};
-  std::vector<LayerValue> values{
-      {.name = model.inputs.front().name, .shape = predicting.input()}};
+  std::vector<LayerValue> values{{.name = model.inputs.front().name, .shape = predicting.input()}};
   for (std::size_t i = 1; i < predicting.nodes.size(); ++i) {
     const nets::Node& node = predicting.nodes[i];
     std::vector<LayerValue> inputs;

@@ -13,10 +13,11 @@
 #include "um/error.h"
 
 namespace spillway {
+
 GraphImport::GraphImport(const GraphReader& graph, const std::string& name)
     : graph_{graph}, builder_{name, graph.image()} {
-  values_.emplace(graph.input().name, Value{.node = builder_.input(),
-                                            .is_flat = graph.input().shape.size() == 2});
+  values_.emplace(graph.input().name,
+                  Value{.node = builder_.input(), .is_flat = graph.input().shape.size() == 2});
 }
 
 ReadGraph GraphImport::run() {
@@ -62,7 +63,7 @@ void GraphImport::read(const OnnxNode& node) {
   const auto reader = readers().find(node.type);
   if (reader != readers().end()) return (this->*reader->second)(node);
   std::string known;
-  for (const auto& [type, read] : readers()) known += (known.empty() ? "" : ", ") + type;
+  for (const auto& [type, function] : readers()) known += (known.empty() ? "" : ", ") + type;
   throw node_error(node, "is none that layers do; those are " + known);
 }
 
@@ -83,11 +84,13 @@ void GraphImport::read_convolution(const OnnxNode& node) {
   add(node, name, layer, {x});
   const std::size_t first = kIsAdjoint ? inputs : layer.channels;
   const std::size_t second = (kIsAdjoint ? layer.channels : inputs) / layer.groups;
-  arrays_.take(graph_, node, 1, name + ".weight", {first, second, layer.kernel.height, layer.kernel.width});
+  arrays_.take(graph_, node, 1, name + ".weight",
+               {first, second, layer.kernel.height, layer.kernel.width});
   if (layer.bias) arrays_.take(graph_, node, 2, name + ".bias", {layer.channels});
 }
 
 void GraphImport::read_batch_norm(const OnnxNode& node) {
+  static_cast<void>(graph_.weights(node, 1));  // throws where there are none
   const nets::NodeId x = unflattened(node, 0);
   const std::string name = names_.name_for(node, node.inputs[1]);
   add(node, name, layer_of(node).value(), {x});
@@ -128,10 +131,10 @@ void GraphImport::add_linear(const OnnxNode& node, bool is_in_out, const std::st
   }
   const std::size_t features = matrix.shape[is_in_out ? 1 : 0];
   const std::string name = names_.name_for(node, node.inputs[1]);
-  const nets::NodeId y = builder_.add(
-      name, nets::Linear{.features = features, .bias = !bias.empty()}, {x.node});
+  const nets::NodeId y =
+      builder_.add(name, nets::Linear{.features = features, .bias = !bias.empty()}, {x.node});
   arrays_.take(graph_, node, 1, name + ".weight",
-       is_in_out ? std::vector{inputs, features} : std::vector{features, inputs});
+               is_in_out ? std::vector{inputs, features} : std::vector{features, inputs});
   if (is_in_out) arrays_.transpose(name + ".weight", features);
   if (!bias.empty()) {
     OnnxNode with_bias = node;
@@ -144,8 +147,8 @@ void GraphImport::add_linear(const OnnxNode& node, bool is_in_out, const std::st
 
 void GraphImport::read_plain(const OnnxNode& node) {
   const nets::Layer layer = layer_of(node).value();
-  const bool is_by_element = std::holds_alternative<nets::Relu>(layer) ||
-                             std::holds_alternative<nets::Dropout>(layer);
+  const bool is_by_element =
+      std::holds_alternative<nets::Relu>(layer) || std::holds_alternative<nets::Dropout>(layer);
   const std::size_t count = is_by_element ? 1 : node.inputs.size();
   std::vector<nets::NodeId> inputs;
   bool is_flat = false;
@@ -157,7 +160,9 @@ void GraphImport::read_plain(const OnnxNode& node) {
     is_flat = is_flat_here;
     inputs.push_back(is_by_element ? input(node, i).node : unflattened(node, i));
   }
+  const std::string flattened_by = input(node).flattened_by;
   add(node, names_.name_for(node), layer, std::move(inputs), is_flat);
+  values_.at(node.outputs[0]).flattened_by = flattened_by;
 }
 
 void GraphImport::read_dropout(const OnnxNode& node) {
@@ -196,7 +201,7 @@ void GraphImport::read_mean(const OnnxNode& node) {
 void GraphImport::read_flatten(const OnnxNode& node) {
   static_cast<void>(layer_of(node));  // refuses other axes
   Value value = input(node);
-  if (!value.is_flat) value.flattened_by = names_.name_for(node);
+  if (!value.is_flat) value.flattened_by = node.name;
   value.is_flat = true;
   values_.insert_or_assign(node.outputs[0], value);
 }
@@ -206,16 +211,15 @@ void GraphImport::read_reshape(const OnnxNode& node) {
   const auto target = has_input(node, 1) ? graph_.integers(node.inputs[1]) : std::nullopt;
   Value value = input(node);
   const nets::Shape& image = shape(value);
-  const std::int64_t batch =
-      static_cast<std::int64_t>(graph_.input().shape.front().value_or(0));
+  const std::int64_t batch = static_cast<std::int64_t>(graph_.input().shape.front().value_or(0));
   const auto is_side = [](std::int64_t side, std::size_t own) {
     return side == -1 || (side > 0 && static_cast<std::size_t>(side) == own);
   };
-  const bool keeps_batch = target && !target->empty() &&
-                           (target->front() == 0 || target->front() == -1 ||
-                            target->front() == batch);
+  const bool keeps_batch =
+      target && !target->empty() &&
+      (target->front() == 0 || target->front() == -1 || target->front() == batch);
   if (keeps_batch && target->size() == 2 && is_side(target->at(1), image.elements())) {
-    if (!value.is_flat) value.flattened_by = names_.name_for(node);
+    if (!value.is_flat) value.flattened_by = node.name;
     value.is_flat = true;
   } else if (keeps_batch && target->size() == 4 && is_side(target->at(1), image.channels) &&
              is_side(target->at(2), image.height) && is_side(target->at(3), image.width)) {
@@ -273,7 +277,7 @@ nets::NodeId GraphImport::unflattened(const OnnxNode& node, std::size_t index) {
 
 void GraphImport::flatten(Value& value) {
   if (!value.is_flat || shape(value).height * shape(value).width == 1) return;
-  value.node = builder_.add(value.flattened_by, nets::Flatten{}, {value.node});
+  value.node = builder_.add(names_.unique(value.flattened_by), nets::Flatten{}, {value.node});
 }
 
 }  // namespace spillway

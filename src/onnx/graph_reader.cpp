@@ -58,8 +58,8 @@ nets::Shape GraphReader::image() const {
 const OnnxTensor& GraphReader::weights(const OnnxNode& node, std::size_t index) const {
   const OnnxTensor* const tensor = has_input(node, index) ? constant(node.inputs[index]) : nullptr;
   if (tensor == nullptr || tensor->floats.empty()) {
-    throw node_error(node, "has no constant floats as its input " + std::to_string(index + 1) +
-                               ", its weights");
+    throw node_error(
+        node, "has no constant floats as its input " + std::to_string(index + 1) + ", its weights");
   }
   return *tensor;
 }
@@ -119,8 +119,8 @@ void GraphReader::find_readers() {
   std::map<std::string, const OnnxNode*> makers;
   for (const OnnxNode& node : model_.nodes) {
     for (const std::string& output : node.outputs) {
-      const bool is_new = output.empty() || (!readers_.contains(output) &&
-                                             makers.emplace(output, &node).second);
+      const bool is_new =
+          output.empty() || (!readers_.contains(output) && makers.emplace(output, &node).second);
       if (!is_new) throw node_error(node, "makes '" + output + "', which is there before it");
     }
     for (const std::string& input : node.inputs) readers_[input].push_back(&node);

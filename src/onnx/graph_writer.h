@@ -22,8 +22,8 @@ class GraphWriter {
   GraphWriter(OnnxModel& model, const ArraySource& arrays) : model_{model}, arrays_{arrays} {}
 
   /// The operator `type` that reads `inputs`. Returns the value that it makes.
-  std::string add(const std::string& type, const std::string& name,
-                  std::vector<std::string> inputs, OnnxAttributes attributes = {});
+  std::string add(const std::string& type, const std::string& name, std::vector<std::string> inputs,
+                  OnnxAttributes attributes = {});
   /// The same for one that makes as many values as there are in `outputs`.
   void add_several(const std::string& type, const std::string& name,
                    std::vector<std::string> inputs, std::vector<std::string> outputs,

@@ -44,8 +44,8 @@ std::string head_of(nets::Network& network) {
   while (at > 0) {
     nets::Node& node = network.nodes[at];
     if (std::visit(Features{}, node.layer) != nullptr) return node.name;
-    const bool passes_on = !mixes_channels(node.layer) ||
-                           network[node.inputs[0]].output == node.output;
+    const bool passes_on =
+        !mixes_channels(node.layer) || network[node.inputs[0]].output == node.output;
     if (!passes_on || node.inputs.size() != 1) break;
     at = static_cast<std::size_t>(node.inputs[0]);
   }
@@ -97,10 +97,7 @@ ImportedNetwork imported(OnnxModel model, const std::string& file) {
       throw um::Error{file + ": " + error.what()};
     }
   };
-  return {.file = file,
-          .entry = std::move(entry),
-          .head = head,
-          .arrays = std::move(read.arrays)};
+  return {.file = file, .entry = std::move(entry), .head = head, .arrays = std::move(read.arrays)};
 }
 
 }  // namespace

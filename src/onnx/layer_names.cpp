@@ -25,7 +25,8 @@ std::string without_suffix(std::string name, const std::string& suffix) {
 
 std::string as_layer_name(const std::string& name) {
   std::string text = name.substr(0, kLongestOnnxName);
-  std::ranges::replace_if(text, [](char c) { return !is_of_names(c); }, '_');
+  std::ranges::replace_if(
+      text, [](char c) { return !is_of_names(c); }, '_');
   text.erase(0, text.find_first_not_of('/'));
   return text.empty() ? "layer" : text;
 }
@@ -37,10 +38,14 @@ std::string LayerNames::name_for(const OnnxNode& node, const std::string& weight
     name = node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
     name = without_suffix(name, "/" + node.type);
   }
+  return unique(name);
+}
+
+std::string LayerNames::unique(const std::string& name) {
   const std::string first = as_layer_name(name);
-  std::string unique = first;
-  for (int i = 2; !taken_.insert(unique).second; ++i) unique = first + "_" + std::to_string(i);
-  return unique;
+  std::string each = first;
+  for (int i = 2; !taken_.insert(each).second; ++i) each = first + "_" + std::to_string(i);
+  return each;
 }
 
 }  // namespace spillway

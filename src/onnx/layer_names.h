@@ -13,6 +13,8 @@ class LayerNames {
   /// That of its weights, "conv1" of "conv1.weight", or else that of the node, "layer1/relu" of
   /// "/layer1/relu/Relu": with letters that names of layers have, and different from all before.
   [[nodiscard]] std::string name_for(const OnnxNode& node, const std::string& weights = {});
+  /// `name`, likewise.
+  [[nodiscard]] std::string unique(const std::string& name);
 
  private:
   std::set<std::string> taken_{"image", "labels", "loss"};

@@ -38,8 +38,8 @@ OnnxAttribute attribute_of(float number, AttributeForm form) {
 bool take(const OnnxAttribute& value, AttributeForm form, nets::Extent& member) {
   const auto* const sides = std::get_if<Integers>(&value);
   const bool is_known = sides != nullptr && std::ranges::all_of(*sides, [](std::int64_t side) {
-    return side >= 0 && side <= std::int64_t{nets::kLargestSide};
-  });
+                          return side >= 0 && side <= std::int64_t{nets::kLargestSide};
+                        });
   if (!is_known || sides->size() < 2) return false;
   member = {.height = static_cast<std::size_t>((*sides)[0]),
             .width = static_cast<std::size_t>((*sides)[1])};
@@ -141,9 +141,8 @@ std::optional<OnnxOperator> operator_by(const Operator& entry, const L& layer) {
   if constexpr (std::same_as<typename Operator::Type, L>) {
     if (!is_of_kind(layer, entry.start)) return {};
     OnnxOperator found{.type = std::string{entry.type}, .attributes = {}};
-    std::apply(
-        [&](const auto&... attribute) { (write(layer, attribute, found.attributes), ...); },
-        entry.attributes);
+    std::apply([&](const auto&... attribute) { (write(layer, attribute, found.attributes), ...); },
+               entry.attributes);
     return found;
   } else {
     return {};

@@ -29,8 +29,8 @@ class ProtobufSource final : public google::protobuf::io::CopyingInputStream {
   explicit ProtobufSource(const um::InputFile& file) : file_{file} {}
 
   int Read(void* buffer, int size) override {
-    const auto rest = std::min<std::uint64_t>(static_cast<std::uint64_t>(size),
-                                              file_.size() - offset_);
+    const auto rest =
+        std::min<std::uint64_t>(static_cast<std::uint64_t>(size), file_.size() - offset_);
     try {
       file_.read(offset_, {static_cast<std::byte*>(buffer), rest});
     } catch (...) {  // not through protobuf

@@ -20,10 +20,10 @@ std::string transposed(const WrittenLayer& layer, const std::string& matrix) {
 // The first `count` rows of an array.
 std::string first_rows(const WrittenLayer& layer, const std::string& name, const std::string& array,
                        std::size_t count) {
-  return layer.add("Slice", name,
-                   {array, layer.integers(name + ".from", {0}),
-                    layer.integers(name + ".to", {signed_of(count)}),
-                    layer.integers(name + ".axis", {0})});
+  return layer.add(
+      "Slice", name,
+      {array, layer.integers(name + ".from", {0}), layer.integers(name + ".to", {signed_of(count)}),
+       layer.integers(name + ".axis", {0})});
 }
 
 // x times the transposed `matrix`, and biases where there are some.
@@ -63,11 +63,10 @@ std::string write(const nets::Crop& crop, const WrittenLayer& layer) {
   const nets::Shape& y = layer.node().output;
   const std::size_t above = crop.is_centred ? (x.height - y.height) / 2 : crop.offset.height;
   const std::size_t left = crop.is_centred ? (x.width - y.width) / 2 : crop.offset.width;
-  return layer.last(
-      "Slice",
-      {layer.image(), layer.integers("from", {signed_of(above), signed_of(left)}),
-       layer.integers("to", {signed_of(above + y.height), signed_of(left + y.width)}),
-       layer.integers("axes", {2, 3})});
+  return layer.last("Slice",
+                    {layer.image(), layer.integers("from", {signed_of(above), signed_of(left)}),
+                     layer.integers("to", {signed_of(above + y.height), signed_of(left + y.width)}),
+                     layer.integers("axes", {2, 3})});
 }
 
 std::string write(const nets::Embedding& embedding, const WrittenLayer& layer) {
@@ -88,8 +87,7 @@ std::string write(const nets::PositionEmbedding& embedding, const WrittenLayer& 
 std::string write(const nets::RmsNorm& norm, const WrittenLayer& layer) {
   const std::string& x = layer.read();
   const std::string square = layer.add("Mul", "square", {x, x});
-  const std::string mean =
-      layer.add("ReduceMean", "mean", {square}, {{"axes", Integers{-1}}});
+  const std::string mean = layer.add("ReduceMean", "mean", {square}, {{"axes", Integers{-1}}});
   const std::string sum = layer.add("Add", "sum", {mean, layer.number("epsilon", norm.epsilon)});
   const std::string root = layer.add("Sqrt", "root", {sum});
   const std::string normalized = layer.add("Div", "normalized", {x, root});
@@ -110,10 +108,9 @@ std::string write(const nets::Swiglu& /*swiglu*/, const WrittenLayer& layer) {
 std::string write(const nets::ImageTokens& tokens, const WrittenLayer& layer) {
   const nets::Shape& x = layer.x();
   const std::int64_t channels = signed_of(x.channels);
-  const std::string rows =
-      layer.add("Reshape", "rows",
-                {layer.image(),
-                 layer.integers("rows.shape", {0, channels, signed_of(x.height * x.width)})});
+  const std::string rows = layer.add(
+      "Reshape", "rows",
+      {layer.image(), layer.integers("rows.shape", {0, channels, signed_of(x.height * x.width)})});
   const OnnxAttributes turn{{"perm", Integers{0, 2, 1}}};
   if (!tokens.class_token) return layer.last("Transpose", {rows}, turn);
   const std::string pixels = layer.add("Transpose", "pixels", {rows}, turn);
@@ -127,10 +124,9 @@ std::string write(const nets::ImageTokens& tokens, const WrittenLayer& layer) {
 }
 
 std::string write(const nets::FirstToken& /*first*/, const WrittenLayer& layer) {
-  const std::string first =
-      layer.add("Slice", "slice",
-                {layer.read(), layer.integers("from", {0}), layer.integers("to", {1}),
-                 layer.integers("axis", {1})});
+  const std::string first = layer.add("Slice", "slice",
+                                      {layer.read(), layer.integers("from", {0}),
+                                       layer.integers("to", {1}), layer.integers("axis", {1})});
   return layer.last("Flatten", {first}, {{"axis", std::int64_t{1}}});
 }
 

@@ -29,15 +29,13 @@ class WrittenLayer {
   [[nodiscard]] const nets::Node& node() const { return node_; }
   [[nodiscard]] const std::vector<LayerValue>& inputs() const { return inputs_; }
   [[nodiscard]] const nets::Shape& x() const { return inputs_.front().shape; }
-  [[nodiscard]] const std::string& read(std::size_t input = 0) const {
-    return inputs_[input].name;
-  }
+  [[nodiscard]] const std::string& read(std::size_t input = 0) const { return inputs_[input].name; }
 
   /// "conv1.flatten": a part of the layer.
   [[nodiscard]] std::string part(const std::string& name) const { return node_.name + "." + name; }
   /// An operator that is a part of the layer. Returns its value.
-  std::string add(const std::string& type, const std::string& name,
-                  std::vector<std::string> inputs, OnnxAttributes attributes = {}) const {
+  std::string add(const std::string& type, const std::string& name, std::vector<std::string> inputs,
+                  OnnxAttributes attributes = {}) const {
     return graph_.add(type, part(name), std::move(inputs), std::move(attributes));
   }
   /// The operator that makes what the layer makes.

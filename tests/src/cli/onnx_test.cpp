@@ -22,8 +22,8 @@ class OnnxFiles : public testing::Test {
  protected:
   void SetUp() override {
     if (!has_onnx_library()) GTEST_SKIP() << "built without ONNX's library";
-    succeed(training("resnet:1,1,1,1 --image-size 16x16 --steps 2",
-                     {"--checkpoint", file("trained")}));
+    succeed(
+        training("resnet:1,1,1,1 --image-size 16x16 --steps 2", {"--checkpoint", file("trained")}));
     succeed(to_onnx());
   }
   static Arguments training(const Arguments& net, const Arguments& more) {
@@ -42,8 +42,8 @@ class OnnxFiles : public testing::Test {
 };
 
 TEST_F(OnnxFiles, BeginATrainingWithTheWeightsThatWereExported) {
-  const Outcome begun = succeed(
-      training(file("net.onnx"), {"--steps 0 --seed 9 --checkpoint", file("begun")}));
+  const Outcome begun =
+      succeed(training(file("net.onnx"), {"--steps 0 --seed 9 --checkpoint", file("begun")}));
   expect_parts(begun.errors, {"weights of " + file("net.onnx") + ": its own"});
   const json before = digests("trained");
   const json after = digests("begun");
@@ -53,8 +53,7 @@ TEST_F(OnnxFiles, BeginATrainingWithTheWeightsThatWereExported) {
 }
 
 TEST_F(OnnxFiles, DrawWeightsWhereARuleIsGiven) {
-  succeed(training(file("net.onnx"),
-                   {"--steps 0 --init pytorch --checkpoint", file("drawn")}));
+  succeed(training(file("net.onnx"), {"--steps 0 --init pytorch --checkpoint", file("drawn")}));
   EXPECT_NE(digests("drawn").at("conv1.weight"), digests("trained").at("conv1.weight"));
 }
 

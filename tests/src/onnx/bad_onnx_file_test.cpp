@@ -20,9 +20,7 @@ std::string field(unsigned number, const std::string& bytes) {
   text += static_cast<char>(bytes.size());  // below 128
   return text + bytes;
 }
-std::string field(unsigned number, char value) {
-  return {static_cast<char>(number << 3U), value};
-}
+std::string field(unsigned number, char value) { return {static_cast<char>(number << 3U), value}; }
 
 std::string entry(const std::string& key, const std::string& value) {
   return field(13, field(1, key) + field(2, value));
@@ -77,8 +75,7 @@ TEST_F(BadOnnxFile, ReadsNoFurtherThanTheFileGoes) {
   EXPECT_EQ(with_place("length", "17"), beyond);
   EXPECT_EQ(with_place("length", "999999999999999999"), beyond);
   EXPECT_EQ(with_place("length", "-1"), "array 'w' has no place in its file");
-  EXPECT_EQ(with_place("offset", "4"),
-            "array 'w' does not have as many numbers as its shape says");
+  EXPECT_EQ(with_place("offset", "4"), "array 'w' does not have as many numbers as its shape says");
 }
 
 }  // namespace

@@ -62,8 +62,7 @@ TEST(ImportOnnx, TurnsTheMatrixOfAProductAndTakesTheBiasesBehindIt) {
       .node("Add", "sum", {"b", "product"});
   const ImportedNetwork network = imported(graph);
   const std::vector<float> w = drawn_array("w", 6);
-  EXPECT_EQ(network.arrays.at("product.weight"),
-            (std::vector{w[0], w[3], w[1], w[4], w[2], w[5]}));
+  EXPECT_EQ(network.arrays.at("product.weight"), (std::vector{w[0], w[3], w[1], w[4], w[2], w[5]}));
   EXPECT_EQ(network.arrays.at("product.bias"), drawn_array("b", 3));
 }
 
@@ -120,7 +119,8 @@ TEST(ImportOnnx, NamesTheAttributeThatNoLayerHas) {
     graph.node("MaxPool", "p", {"image"}, std::move(attributes));
     return refusal_of(graph);
   };
-  const std::string beginning = "my.onnx: operator MaxPool of node 'p' has a value of its attribute ";
+  const std::string beginning =
+      "my.onnx: operator MaxPool of node 'p' has a value of its attribute ";
   const std::string end = " that no layer has";
   EXPECT_EQ(pool({{"pads", Sizes{0, 0, 1, 1}}}), beginning + "pads" + end);
   EXPECT_EQ(pool({{"strides", Sizes{-1, 1}}}), beginning + "strides" + end);
@@ -137,8 +137,9 @@ TEST(ImportOnnx, RefusesWeightsThatDoNotFit) {
   EXPECT_EQ(convolution({3, 1, 1, 1}),
             "my.onnx: operator Conv of node 'c' has an array 'w' of (3, 1, 1, 1), but needs "
             "(3, 2, 1, 1)");
-  EXPECT_EQ(convolution({3, 2, 3}),
-            "my.onnx: operator Conv of node 'c' does not convolve images: its weights are (3, 2, 3)");
+  EXPECT_EQ(
+      convolution({3, 2, 3}),
+      "my.onnx: operator Conv of node 'c' does not convolve images: its weights are (3, 2, 3)");
 }
 
 TEST(ImportOnnx, RefusesNumbersThatAreNotFinite) {

@@ -56,14 +56,14 @@ void PrintTo(const SmallNet& net, std::ostream* out) { *out << net.name; }
 
 nets::Network small_network(const SmallNet& net) {
   const nets::CatalogueEntry entry = nets::find_network(net.name);
-  const nets::Shape image{
-      .channels = entry.image.channels, .height = net.side, .width = net.side};
+  const nets::Shape image{.channels = entry.image.channels, .height = net.side, .width = net.side};
   return nets::build_network(entry, {.image = image, .classes = kClasses});
 }
 
 std::string test_name(const testing::TestParamInfo<SmallNet>& given) {
   std::string name = given.param.name;
-  std::ranges::replace_if(name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 }
 
@@ -104,8 +104,8 @@ INSTANTIATE_TEST_SUITE_P(OfEachFamily, ConvolutionalNetwork,
                          test_name);
 
 TEST(ExportedNetwork, HasEachArrayOnceInItsShape) {
-  for (const SmallNet& net : {SmallNet{"lenet", 28}, SmallNet{"resnet18", 32},
-                              SmallNet{"fcn8s", 32}}) {
+  for (const SmallNet& net :
+       {SmallNet{"lenet", 28}, SmallNet{"resnet18", 32}, SmallNet{"fcn8s", 32}}) {
     const nets::Network network = small_network(net);
     EXPECT_EQ(arrays_in(exported(network), network), shapes_of(arrays_of_network(network)))
         << net.name;
@@ -150,8 +150,7 @@ TEST(ExportedNetwork, LeavesOutAuxiliaryHeadsAndDropout) {
 
 TEST(ImportedNetworks, NameTheImageSizeThatDoesNotFit) {
   const ImportedNetwork vgg = import_onnx(exported(small_network({"lenet", 28})), "file.onnx");
-  const nets::Network larger =
-      nets::build_network(vgg.entry, {.image = nets::Shape{1, 32, 32}});
+  const nets::Network larger = nets::build_network(vgg.entry, {.image = nets::Shape{1, 32, 32}});
   EXPECT_EQ(larger.input(), (nets::Shape{1, 32, 32}));
   std::vector<float> numbers(576UL * 120UL);
   EXPECT_THROW(fill_array(vgg, "fc3.weight", numbers, false), um::Error);

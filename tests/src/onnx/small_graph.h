@@ -13,8 +13,8 @@
 
 namespace spillway::test {
 
-/// A graph as other programs write them, a node after the other: it reads `image`, (batch, 2, 4, 4),
-/// unless it is told otherwise, and gives back what its last node makes.
+/// A graph as other programs write them, a node after the other: it reads `image`, (batch, 2, 4,
+/// 4), unless it is told otherwise, and gives back what its last node makes.
 class SmallGraph {
  public:
   SmallGraph() { model_.inputs = {{.name = "image", .shape = {std::nullopt, 2, 4, 4}}}; }
