@@ -143,7 +143,8 @@ CatalogueEntry read_network_file(const std::string& path) {
 }
 
 bool is_network_file(const std::string& name_or_path) {
-  if (name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".net")) return true;
+  if (name_or_path.find('/') != std::string::npos) return true;
+  if (name_or_path.ends_with(".net") || name_or_path.ends_with(".onnx")) return true;
   std::error_code none;  // a name that is too long for a file is no file
   return !is_built_in(name_or_path) && std::filesystem::exists(name_or_path, none) &&
          !std::filesystem::is_directory(name_or_path, none);

@@ -18,8 +18,9 @@ inline constexpr std::size_t kMaxElements = 1ULL << 40U;
 [[nodiscard]] CatalogueEntry read_network(std::istream& text, const std::string& file);
 [[nodiscard]] CatalogueEntry read_network_file(const std::string& path);
 
-/// True when `name_or_path` means a file: it has a '/', ends in ".net", or is the name of a file
-/// and of no built-in network.
+/// True when `name_or_path` means a file: it has a '/', ends in ".net" or ".onnx" (which
+/// open_network() does not read: src/onnx does), or is the name of a file and of no built-in
+/// network.
 [[nodiscard]] bool is_network_file(const std::string& name_or_path);
 
 /// A built-in network or one from a file. Throws: as find_network() and read_network_file() do.

@@ -3,17 +3,22 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "prefetch/files/json.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/terminal/tell.h"
+#include "src/evaluate/trained_network.h"
 #include "src/files/safetensors.h"
+#include "src/onnx/export_onnx.h"
+#include "src/onnx/onnx_file.h"
 #include "src/train/checkpoint_choice.h"
 #include "src/weights/export_weights.h"
 #include "src/weights/kept_arrays.h"
@@ -29,6 +34,8 @@ namespace fs = std::filesystem;
 
 const std::map<std::string, WeightSource> kSources{{"hf", WeightSource::kHuggingFace},
                                                    {"torchvision", WeightSource::kTorchvision}};
+
+constexpr const char* kOnnx = "onnx";
 
 struct ExportFlags {
   std::string folder;
@@ -63,52 +70,96 @@ fs::path place_for(const ExportFlags& flags) {
   return place;
 }
 
+// What stands in a file that was written.
+struct WrittenFile {
+  std::string network;
+  std::uint64_t step = 0;
+  bool is_average = false;
+  ExportedWeights content;
+  fs::path place;
+};
+
+void report(const ExportFlags& flags, const WrittenFile& written) {
+  const std::uintmax_t bytes = fs::file_size(written.place);
+  tell("{}{} of step {} as {}: {} in {}\n", written.is_average ? "averages of " : "",
+       written.network, written.step, written.content.title,
+       um::count_of(written.content.tensors, "tensor"), um::to_string(um::Bytes{bytes}));
+  if (flags.json.empty()) return;
+  prefetch::write_json({{"network", written.network},
+                        {"step", written.step},
+                        {"to", flags.to},
+                        {"averaged", written.is_average},
+                        {"file", flags.file},
+                        {"tensors", written.content.tensors},
+                        {"bytes", bytes}},
+                       flags.json);
+}
+
 void write_weights(const ExportFlags& flags) {
-  expect_writable(flags.json);
   const ChosenCheckpoint chosen =
       flags.is_best ? choose_best_checkpoint(flags.folder) : choose_checkpoint(flags.folder);
   for (const std::string& problem : chosen.passed_over) tell("warning: {}\n", problem);
-  const fs::path place = place_for(flags);
   const CheckpointManifest& manifest = chosen.manifest;
   const SafetensorsReader tensors{fs::path{flags.folder} / manifest.tensors.name};
-  const bool is_average = !flags.wants_weights && has_averages(tensors);
-  const ExportedWeights written = export_weights(
-      tensors, network_of(manifest),
+  WrittenFile written{.network = network_of(manifest),
+                      .step = manifest.checkpoint.step,
+                      .is_average = !flags.wants_weights && has_averages(tensors),
+                      .content = {},
+                      .place = place_for(flags)};
+  written.content = export_weights(
+      tensors, written.network,
       {.source = kSources.at(flags.to),
-       .state = is_average ? ExportedState::kAverages : ExportedState::kWeights},
-      place);
-  const std::uintmax_t bytes = fs::file_size(place);
-  tell("{}{} of step {} as {}: {} in {}\n", is_average ? "averages of " : "",
-       network_of(manifest), manifest.checkpoint.step, written.title,
-       um::count_of(written.tensors, "tensor"), um::to_string(um::Bytes{bytes}));
-  if (flags.json.empty()) return;
-  prefetch::write_json({{"network", network_of(manifest)},
-                        {"step", manifest.checkpoint.step},
-                        {"to", flags.to},
-                        {"averaged", is_average},
-                        {"file", flags.file},
-                        {"tensors", written.tensors},
-                        {"bytes", bytes}},
-                       flags.json);
+       .state = written.is_average ? ExportedState::kAverages : ExportedState::kWeights},
+      written.place);
+  report(flags, written);
+}
+
+void write_network(const ExportFlags& flags) {
+  TrainedNetwork trained = open_trained_network(flags.folder, flags.is_best);
+  trained.uses_weights = flags.wants_weights;
+  for (const std::string& problem : trained.checkpoint.passed_over) tell("warning: {}\n", problem);
+  const Checkpoint& checkpoint = trained.checkpoint.manifest.checkpoint;
+  WrittenFile written{.network = trained.network.name,
+                      .step = checkpoint.step,
+                      .is_average = checkpoint.settings.average_decay > 0 && !flags.wants_weights,
+                      .content = {.title = "an ONNX network"},
+                      .place = place_for(flags)};
+  OnnxModel model = export_onnx(trained.network, weights_of(trained));
+  if (!checkpoint.class_names.empty()) {
+    model.metadata["class_names"] = nlohmann::json(checkpoint.class_names).dump();
+  }
+  written.content.tensors = model.tensors.size();
+  write_onnx(std::move(model), written.place);
+  report(flags, written);
+}
+
+void write_file(const ExportFlags& flags) {
+  expect_writable(flags.json);
+  if (flags.to == kOnnx) return write_network(flags);
+  write_weights(flags);
 }
 
 }  // namespace
 
 void add_export_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
-      "export", "Write the weights of a checkpoint by the names of Hugging Face or torchvision");
+      "export",
+      "Write a checkpoint's weights by the names of Hugging Face or torchvision, or its network as "
+      "ONNX");
   const auto flags = std::make_shared<ExportFlags>();  // shared: the callback keeps it
   command
       ->add_option("checkpoint", flags->folder,
                    "Folder of train --checkpoint; its newest checkpoint that verifies is written")
       ->required()
       ->type_name("DIR");
-  command->add_option("--to", flags->to, "Whose names the file has")
+  command
+      ->add_option("--to", flags->to, "Whose names the weights have, or onnx for the whole network")
       ->required()
-      ->check(CLI::IsMember{kSources});
+      ->check(CLI::IsMember({"hf", "torchvision", kOnnx}));
   command
       ->add_option("file", flags->file,
-                   "The safetensors file to write, of 32-bit floats; one that is there is replaced")
+                   "The safetensors or ONNX file to write, of 32-bit floats; one that is there is "
+                   "replaced")
       ->required()
       ->type_name("FILE");
   command->add_flag("--best", flags->is_best,
@@ -121,9 +172,10 @@ void add_export_command(CLI::App& app) {
   command->footer(
       "transformers' from_pretrained() reads it as model.safetensors beside a config.json, and\n"
       "torchvision's load_state_dict() what safetensors.torch.load_file() makes of it.\n"
-      "train --weights starts from such a file.\n"
+      "train --weights starts from such a file. An ONNX file, which train --net reads, holds the\n"
+      "network as it predicts, without the normalization of its images.\n"
       "Example: spillway export run1 --to hf model.safetensors");
-  command->callback([flags] { write_weights(*flags); });
+  command->callback([flags] { write_file(*flags); });
 }
 
 }  // namespace spillway::cli

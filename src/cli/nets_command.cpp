@@ -20,6 +20,7 @@
 #include "prefetch/files/json.h"
 #include "prefetch/planners/catalogue.h"
 #include "src/cli/flags/device_flags.h"
+#include "src/cli/flags/named_network.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/flags/workload_flags.h"
 #include "src/cli/network_dump.h"
@@ -167,7 +168,7 @@ struct NetsFlags {
 
 nets::CatalogueEntry open_one(const NetsFlags& flags) {
   if (flags.auxiliary_heads) expect_built_in(flags.name);
-  return nets::open_network(flags.name);
+  return open_named_network(flags.name);
 }
 
 // All that have a name, with heads those that have heads, and a member of each family.
@@ -231,7 +232,7 @@ void add_nets_command(CLI::App& app) {
       command
           ->add_option(
               "name", flags->name,
-              "Network to describe: a name, resnet:6,32,100,6, or a network file that ends in .net "
+              "Network to describe: a name, resnet:6,32,100,6, or a file that ends in .net or .onnx "
               "(default: a table of all)")
           ->check(check_network);
   flags->sizes.add_to(*command, "", "as published");

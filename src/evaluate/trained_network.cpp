@@ -1,5 +1,6 @@
 #include "src/evaluate/trained_network.h"
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -48,20 +49,26 @@ TrainedNetwork open_trained_network(const fs::path& folder, bool wants_best) {
 }
 
 // The files have been verified by their digests.
-void load_weights(const TrainedNetwork& trained, State& state) {
+TensorSource weights_of(const TrainedNetwork& trained) {
   const CheckpointManifest& manifest = trained.checkpoint.manifest;
   const fs::path path = trained.checkpoint.path.parent_path() / manifest.tensors.name;
-  const SafetensorsReader file{path};
-  state.start_from([&](const std::string& name, std::span<float> tensor) {
+  // shared: function objects are copied
+  return [path, uses_weights = trained.uses_weights,
+          file = std::make_shared<const SafetensorsReader>(path)](const std::string& name,
+                                                                  std::span<float> tensor) {
     std::optional<std::size_t> found;
-    if (!trained.uses_weights) found = file.find(average_of(name));
-    if (!found) found = file.find(name);
+    if (!uses_weights) found = file->find(average_of(name));
+    if (!found) found = file->find(name);
     if (!found) throw um::Error{path.string() + " has no tensor '" + name + "'"};
-    file.read(*found, tensor);
+    file->read(*found, tensor);
     if (!is_finite(tensor)) {
       throw um::Error{"tensor '" + name + "' of " + path.string() + " " + kNotFinite};
     }
-  });
+  };
+}
+
+void load_weights(const TrainedNetwork& trained, State& state) {
+  state.start_from(weights_of(trained));
 }
 
 }  // namespace spillway

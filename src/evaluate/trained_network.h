@@ -21,6 +21,11 @@ struct TrainedNetwork {
 [[nodiscard]] TrainedNetwork open_trained_network(const std::filesystem::path& folder,
                                                   bool wants_best);
 
+/// Its weights, or their moving averages where the checkpoint has some, unless `uses_weights`, and
+/// its running statistics. What is returned throws um::Error where a tensor is missing, has another
+/// size or is not finite.
+[[nodiscard]] TensorSource weights_of(const TrainedNetwork& trained);
+
 /// Fills `state`, of an evaluation, with the weights, or with their moving averages where the
 /// checkpoint has some. Throws: um::Error as State::load() does.
 void load_weights(const TrainedNetwork& trained, State& state);

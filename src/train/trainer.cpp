@@ -197,6 +197,7 @@ void Trainer::start() {
         [&](const std::string& name, std::span<float> tensor) { weights_->read(name, tensor); });
   } else {
     draw_state();
+    if (options_.first_values) session_->state().start_from(options_.first_values);
   }
   if (!folder_) return;
   const std::vector<RepeatedStep>& steps = workload().training_steps();

@@ -16,6 +16,7 @@
 #include "src/train/best_evaluation.h"
 #include "src/train/checkpoint_folder.h"
 #include "src/train/initial_values.h"
+#include "src/train/state.h"
 #include "src/train/train.h"
 #include "um/options.h"
 
@@ -77,6 +78,9 @@ struct TrainerOptions {
   /// A safetensors file of Hugging Face's or torchvision's to take the first parameters from
   /// (WeightFile); empty: they are drawn. It does not go with CheckpointOptions::resume.
   std::string weights;
+  /// Where the first parameters and running statistics come from instead, whose arrays it may leave
+  /// as they are drawn; empty: from nowhere. It is not asked where a training goes on.
+  TensorSource first_values;
   bool has_new_head = false;  ///< the last layer of `weights` may be of another size: it is drawn
   CheckpointOptions checkpoint;
 };

@@ -23,6 +23,7 @@
 #include "src/report/report_input.h"
 #include "src/train/checkpoint_manifest.h"
 #include "tests/fuzz/image_target.h"
+#include "tests/fuzz/onnx_target.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/weights_target.h"
 #include "tests/prefetch/small_machine.h"
@@ -273,7 +274,7 @@ std::vector<Target> all_targets() {
           bench_target(),
           {"checkpoint", {}, read_checkpoint},
           safetensors_target(),
-          weights_target(),
+          weights_target(), onnx_target(),
           {"idx", {idx_file({2, 4, 4}, 32), idx_file({2}, 2)}, read_idx},
           {"cifar10",
            {std::string(kCifarRecord, '\1') + std::string(kCifarRecord, '\2')},

@@ -84,6 +84,12 @@ add_test(NAME host_tests_in_bf16 COMMAND host_tests)
 set_tests_properties(host_tests_in_bf16 PROPERTIES
   LABELS cpu TIMEOUT 300 ENVIRONMENT "SPILLWAY_TEST_PRECISION=bf16")
 
+# Networks as ONNX files.
+spillway_test(onnx_tests
+  SOURCES src/onnx/bad_onnx_file_test.cpp src/onnx/import_onnx_test.cpp
+          src/onnx/onnx_round_trip_test.cpp
+  LINK spillway::onnx spillway::nets_text spillway::train golden_files)
+
 # The program from outside. Where it is slow (no optimisation, sanitizers), fewer networks and
 # configurations; the tests print that.
 spillway_test(cli_tests
@@ -100,7 +106,8 @@ spillway_test(cli_tests
           src/cli/sweep_test.cpp src/cli/train_sub_batch_test.cpp src/cli/usage_test.cpp
           src/cli/evaluate_test.cpp src/cli/far_damage_test.cpp src/cli/fine_tuning_test.cpp src/cli/limits_test.cpp src/cli/recipe_test.cpp src/cli/standard_streams_test.cpp
           src/cli/sample_test.cpp src/cli/text_training_test.cpp src/cli/weights_test.cpp
-  LINK spillway::data spillway::nets spillway::um_core golden_files nlohmann_json::nlohmann_json
+          src/cli/onnx_test.cpp
+  LINK spillway::data spillway::nets spillway::onnx spillway::um_core golden_files nlohmann_json::nlohmann_json
   TIMEOUT 300)
 add_dependencies(cli_tests spillway)
 target_compile_definitions(cli_tests PRIVATE

@@ -61,6 +61,10 @@ endif()
 if(NOT spillway_FIND_COMPONENTS)
   find_dependency(CLI11)
   find_package(CUDAToolkit QUIET)  # spillway::um_cuda alone needs it
+  find_package(Protobuf QUIET)     # spillway::onnx alone needs this one and the next
+  if(TARGET protobuf::libprotobuf)
+    find_package(ONNX QUIET)
+  endif()
 endif()
 include(${CMAKE_CURRENT_LIST_DIR}/spillwayTargets.cmake)
 set(spillway_trainer_FOUND TRUE)

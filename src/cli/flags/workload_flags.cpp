@@ -8,6 +8,7 @@
 #include "nets/families/network_catalogue.h"
 #include "nets/text/network_file.h"
 #include "src/cli/flags/complaint.h"
+#include "src/cli/flags/named_network.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/flags/suggest_name.h"
 #include "um/error.h"
@@ -34,8 +35,9 @@ void WorkloadFlags::add_to(CLI::App& app) {
          "--net", net,
          "Network: a name that spillway nets lists; resnet:6,32,100,6 or vgg:2,22,66,4,4 with "
          "the depths of the stages; gpt:LAYERS,HEADS,WIDTH,CONTEXT or "
-         "llama:LAYERS,HEADS,KV-HEADS,WIDTH,HIDDEN,CONTEXT; or a network file (a name that ends "
-         "in .net or has a /; spillway nets NAME --dump FILE writes one)")
+         "llama:LAYERS,HEADS,KV-HEADS,WIDTH,HIDDEN,CONTEXT; a network file (a name that ends "
+         "in .net or has a /; spillway nets NAME --dump FILE writes one); or an ONNX file (.onnx), "
+         "which train begins with the weights of")
       ->required()
       ->check(check_network)
       ->group(kWorkload);
@@ -94,7 +96,7 @@ void WorkloadFlags::add_smoothing_to(CLI::App& app, const char* group) {
 
 nets::Network WorkloadFlags::network() const {
   const bool is_file = nets::is_network_file(net);
-  const nets::CatalogueEntry entry = nets::open_network(net);
+  const nets::CatalogueEntry entry = open_named_network(net);
   if (auxiliary_heads) expect_built_in(net);
   nets::NetworkOptions changes = sizes.changes_of(entry);
   changes.auxiliary_heads = auxiliary_heads;

@@ -16,7 +16,8 @@ void InitialFlags::add_to(CLI::App& command, const char* group) {
       ->group(group);
   command
       .add_flag("--new-head", has_new_head,
-                "Draw the last layer anew where --weights has it for another number of classes")
+                "Draw the last layer anew where --weights, or the ONNX file of --net, has it for "
+                "another number of classes")
       ->group(group);
   add_drawing_to(command, group);
 }

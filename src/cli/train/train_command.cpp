@@ -127,6 +127,9 @@ class Training {
              network().classes());
       }
     }
+    if (trainer_.options().first_values) {
+      tell("weights of {}: its own\n", options_.flags.workload.net);
+    }
     describe_frozen();
     if (trainer_.options().checkpoint.resume) {
       tell("going on after step {}\n", trainer_.options().training.first_step);

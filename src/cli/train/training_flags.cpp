@@ -7,9 +7,11 @@
 
 #include "nets/text/network_file.h"
 #include "src/cli/flags/complaint.h"
+#include "src/cli/flags/named_network.h"
 #include "src/cli/flags/number_checks.h"
 #include "src/cli/train/confusion_matrix.h"
 #include "src/data/open_dataset.h"
+#include "src/onnx/onnx_file.h"
 #include "src/train/checkpoint_choice.h"
 #include "um/error.h"
 
@@ -156,7 +158,7 @@ void TrainingFlags::add_files_to(CLI::App& command) {
 void TrainingFlags::complete(const CLI::App& command) {
   learning_rate.choose_rate(command, workload.optimizer.options(), workload.batch);
   if (checkpoint.resume) restore_settings(command);
-  initial.expect_fitting(checkpoint.resume);
+  initial.expect_fitting(checkpoint.resume || is_onnx_file(workload.net));
   workload.optimizer.expect_fitting(command);
   learning_rate.expect_fitting(command);
   images.complete(command, data);
@@ -195,8 +197,20 @@ TrainerOptions TrainingFlags::trainer() const {
           .initialisation = initial.rule_for(workload.net),
           .has_zero_gamma = initial.has_zero_gamma,
           .weights = initial.weights,
+          .first_values = first_values(),
           .has_new_head = initial.has_new_head,
           .checkpoint = checkpoint};
+}
+
+// Those of an ONNX file, unless the user wants others.
+TensorSource TrainingFlags::first_values() const {
+  const bool wants_others = !initial.weights.empty() || initial.rule || checkpoint.resume;
+  if (!is_onnx_file(workload.net) || wants_others) return {};
+  if (initial.has_zero_gamma) {
+    throw um::Error{"--zero-gamma is for weights that are drawn, but those of " + workload.net +
+                    " are not; leave it out, or give --init"};
+  }
+  return onnx_weights(workload.net, initial.has_new_head);
 }
 
 PlanningOptions TrainingFlags::planning() const {

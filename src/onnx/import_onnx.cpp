@@ -1,0 +1,132 @@
+#include "src/onnx/import_onnx.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <utility>
+#include <variant>
+
+#include "nets/builder.h"
+#include "nets/text/network_file.h"
+#include "nets/text/network_text.h"
+#include "src/onnx/graph_import.h"
+#include "src/onnx/graph_reader.h"
+#include "src/onnx/layer_names.h"
+#include "um/error.h"
+
+namespace spillway {
+namespace {
+
+// How many numbers a layer with weights makes at each place; null for other layers.
+struct Features {
+  template <typename L>
+  std::size_t* operator()(L& layer) const {
+    if constexpr (requires { layer.features; }) {
+      return &layer.features;
+    } else if constexpr (requires { layer.channels; }) {
+      return &layer.channels;
+    } else {
+      return nullptr;
+    }
+  }
+};
+
+bool mixes_channels(const nets::Layer& layer) {
+  return std::holds_alternative<nets::Add>(layer) || std::holds_alternative<nets::Concat>(layer) ||
+         std::holds_alternative<nets::Flatten>(layer);
+}
+
+// The layer that makes a number for each class, behind which nothing else does.
+std::string head_of(nets::Network& network) {
+  std::size_t at = static_cast<std::size_t>(network.nodes.back().inputs[0]);
+  while (at > 0) {
+    nets::Node& node = network.nodes[at];
+    if (std::visit(Features{}, node.layer) != nullptr) return node.name;
+    const bool passes_on =
+        !mixes_channels(node.layer) || network[node.inputs[0]].output == node.output;
+    if (!passes_on || node.inputs.size() != 1) break;
+    at = static_cast<std::size_t>(node.inputs[0]);
+  }
+  return "";
+}
+
+// The same layers for another image, and with the head for other classes.
+nets::Network rebuilt(const nets::Network& network, const std::string& head,
+                      const nets::Shape& image, std::size_t classes) {
+  nets::Builder net{network.name, image};
+  for (std::size_t i = 1; i + 1 < network.nodes.size(); ++i) {
+    const nets::Node& node = network.nodes[i];
+    nets::Layer layer = node.layer;
+    if (node.name == head) *std::visit(Features{}, layer) = classes;
+    net.add(node.name, layer, node.inputs);
+  }
+  nets::Network made = net.build(network.nodes.back().inputs[0]);
+  if (made.classes() == classes) return made;
+  throw um::Error{"network " + network.name + " tells " + std::to_string(made.classes()) +
+                  " classes apart, which --classes cannot change"};
+}
+
+// Whether all of it can be written into checkpoints, and read again.
+void expect_network_text(const nets::Network& network, const std::string& file) {
+  std::istringstream text{nets::to_text(network)};
+  static_cast<void>(nets::build_network(nets::read_network(text, file)));
+}
+
+ImportedNetwork imported(OnnxModel model, const std::string& file) {
+  const bool is_ours = model.producer == kOnnxProducer;
+  const std::string name =
+      as_layer_name(is_ours ? model.name : std::filesystem::path{file}.stem().string());
+  ReadGraph read = [&] {
+    const GraphReader graph{std::move(model)};
+    return GraphImport{graph, name}.run();
+  }();
+  expect_network_text(read.network, file);
+  const std::string head = head_of(read.network);
+  nets::CatalogueEntry entry{.name = read.network.name,
+                             .description = "a network of an ONNX file",
+                             .image = read.network.input(),
+                             .classes = read.network.classes(),
+                             .build = {}};
+  entry.build = [network = std::move(read.network), head, file](const nets::Shape& image,
+                                                                std::size_t classes) {
+    try {
+      return rebuilt(network, head, image, classes);
+    } catch (const um::Error& error) {
+      throw um::Error{file + ": " + error.what()};
+    }
+  };
+  return {.file = file, .entry = std::move(entry), .head = head, .arrays = std::move(read.arrays)};
+}
+
+}  // namespace
+
+ImportedNetwork import_onnx(OnnxModel model, const std::string& file) {
+  try {
+    return imported(std::move(model), file);
+  } catch (const um::Error& error) {
+    const std::string sentence = error.what();
+    throw um::Error{sentence.starts_with(file) ? sentence : file + ": " + sentence};
+  }
+}
+
+void fill_array(const ImportedNetwork& network, const std::string& name, std::span<float> numbers,
+                bool has_new_head) {
+  const auto found = network.arrays.find(name);
+  um::expects(found != network.arrays.end(), "an array of the imported network");
+  if (found->second.size() == numbers.size()) {
+    std::ranges::copy(found->second, numbers.begin());
+    return;
+  }
+  const std::string layer = name.substr(0, name.rfind('.'));
+  const bool is_of_head = layer == network.head;
+  if (is_of_head && has_new_head) return;
+  throw um::Error{"layer " + layer + " of " + network.file + " has " +
+                  std::to_string(found->second.size()) + " numbers in " + name + ", but needs " +
+                  std::to_string(numbers.size()) +
+                  (is_of_head ? " for as many classes; --new-head draws it anew"
+                              : " for this --image-size; leave that out")};
+}
+
+}  // namespace spillway

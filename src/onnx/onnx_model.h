@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace spillway {
+
+/// What Spillway reads and writes of an ONNX file (github.com/onnx/onnx), as plain data: all but
+/// the reader and the writer of files know ONNX by these alone.
+
+/// A constant array, the last dimension next to each other. One of its two lists is in use.
+struct OnnxTensor {
+  std::string name;
+  std::vector<std::size_t> shape;
+  std::vector<float> floats;
+  std::vector<std::int64_t> integers;
+};
+
+/// The value of an attribute: nothing where it is of a type that no supported operator has.
+using OnnxAttribute = std::variant<std::monostate, std::int64_t, float, std::string,
+                                   std::vector<std::int64_t>, OnnxTensor>;
+using OnnxAttributes = std::map<std::string, OnnxAttribute>;
+
+/// One operator at work: what it reads and makes, by name. An input that is left out is "".
+struct OnnxNode {
+  std::string type;  ///< "Conv"; of another set of operators than ONNX's, "com.microsoft.Gelu"
+  std::string name;
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  OnnxAttributes attributes;
+};
+
+/// What a graph is given or gives back.
+struct OnnxValue {
+  std::string name;
+  bool is_float = true;  ///< otherwise 64-bit whole numbers, or something else
+  std::vector<std::optional<std::size_t>> shape;  ///< nothing: any size, such as the batch's
+};
+
+/// A graph with its constants. Nodes stand behind those whose values they read.
+struct OnnxModel {
+  std::string name;
+  std::string producer;
+  std::vector<OnnxValue> inputs;
+  std::vector<OnnxValue> outputs;
+  std::vector<OnnxNode> nodes;
+  std::vector<OnnxTensor> tensors;
+  std::map<std::string, std::string> metadata;
+};
+
+/// The version of ONNX's operators that files are written for.
+inline constexpr std::int64_t kOnnxOperators = 17;
+/// The producer that files of Spillway name.
+inline constexpr std::string_view kOnnxProducer = "spillway";
+
+}  // namespace spillway

@@ -1,0 +1,145 @@
+#include "src/onnx/sequence_operators.h"
+
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <vector>
+
+namespace spillway {
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+
+std::int64_t signed_of(std::size_t number) { return static_cast<std::int64_t>(number); }
+
+// (rows, columns) as (columns, rows).
+std::string transposed(const WrittenLayer& layer, const std::string& matrix) {
+  return layer.add("Transpose", "transposed", {matrix}, {{"perm", Integers{1, 0}}});
+}
+
+// The first `count` rows of an array.
+std::string first_rows(const WrittenLayer& layer, const std::string& name, const std::string& array,
+                       std::size_t count) {
+  return layer.add(
+      "Slice", name,
+      {array, layer.integers(name + ".from", {0}), layer.integers(name + ".to", {signed_of(count)}),
+       layer.integers(name + ".axis", {0})});
+}
+
+// x times the transposed `matrix`, and biases where there are some.
+std::string product(const WrittenLayer& layer, const std::string& matrix, std::size_t features,
+                    bool bias) {
+  const std::string turned = transposed(layer, matrix);
+  if (!bias) return layer.last("MatMul", {layer.read(), turned});
+  const std::string y = layer.add("MatMul", "product", {layer.read(), turned});
+  return layer.last("Add", {y, layer.array(".bias", {features})});
+}
+
+}  // namespace
+
+std::string write(const nets::Gelu& gelu, const WrittenLayer& layer) {
+  const std::string& x = layer.read();
+  std::string part;  // of x
+  if (gelu.tanh) {
+    const std::string square = layer.add("Mul", "square", {x, x});
+    const std::string cube = layer.add("Mul", "cube", {square, x});
+    const std::string less = layer.add("Mul", "less", {cube, layer.number("factor", 0.044715F)});
+    const std::string sum = layer.add("Add", "sum", {x, less});
+    const auto scale = static_cast<float>(std::sqrt(2 / std::numbers::pi));
+    const std::string scaled = layer.add("Mul", "scaled", {sum, layer.number("scale", scale)});
+    part = layer.add("Tanh", "tanh", {scaled});
+  } else {
+    const auto scale = static_cast<float>(1 / std::numbers::sqrt2);
+    const std::string scaled = layer.add("Mul", "scaled", {x, layer.number("scale", scale)});
+    part = layer.add("Erf", "erf", {scaled});
+  }
+  const std::string more = layer.add("Add", "more", {part, layer.number("one", 1)});
+  const std::string half = layer.add("Mul", "half", {x, layer.number("a_half", 0.5F)});
+  return layer.last("Mul", {half, more});
+}
+
+std::string write(const nets::Crop& crop, const WrittenLayer& layer) {
+  const nets::Shape& x = layer.x();
+  const nets::Shape& y = layer.node().output;
+  const std::size_t above = crop.is_centred ? (x.height - y.height) / 2 : crop.offset.height;
+  const std::size_t left = crop.is_centred ? (x.width - y.width) / 2 : crop.offset.width;
+  return layer.last("Slice",
+                    {layer.image(), layer.integers("from", {signed_of(above), signed_of(left)}),
+                     layer.integers("to", {signed_of(above + y.height), signed_of(left + y.width)}),
+                     layer.integers("axes", {2, 3})});
+}
+
+std::string write(const nets::Embedding& embedding, const WrittenLayer& layer) {
+  return layer.last(
+      "Gather", {layer.array(".weight", {embedding.vocabulary, embedding.features}), layer.read()});
+}
+
+std::string write(const nets::PositionEmbedding& embedding, const WrittenLayer& layer) {
+  const nets::Shape& x = layer.x();
+  const std::string table = layer.array(".weight", {embedding.rows(x), x.channels});
+  const std::string rows = first_rows(layer, "rows", table, x.height);
+  if (embedding.segments == 0) return layer.last("Add", {layer.read(), rows});
+  const std::string types = layer.array(".segments", {embedding.segments, x.channels});
+  const std::string sum = layer.add("Add", "sum", {layer.read(), rows});
+  return layer.last("Add", {sum, first_rows(layer, "type", types, 1)});
+}
+
+std::string write(const nets::RmsNorm& norm, const WrittenLayer& layer) {
+  const std::string& x = layer.read();
+  const std::string square = layer.add("Mul", "square", {x, x});
+  const std::string mean = layer.add("ReduceMean", "mean", {square}, {{"axes", Integers{-1}}});
+  const std::string sum = layer.add("Add", "sum", {mean, layer.number("epsilon", norm.epsilon)});
+  const std::string root = layer.add("Sqrt", "root", {sum});
+  const std::string normalized = layer.add("Div", "normalized", {x, root});
+  return layer.last("Mul", {normalized, layer.array(".weight", {layer.x().channels})});
+}
+
+std::string write(const nets::Swiglu& /*swiglu*/, const WrittenLayer& layer) {
+  const std::int64_t half = signed_of(layer.x().channels / 2);
+  const std::string gate = layer.part("gate");
+  const std::string value = layer.part("value");
+  layer.graph().add_several("Split", layer.part("split"),
+                            {layer.read(), layer.integers("halves", {half, half})}, {gate, value},
+                            {{"axis", std::int64_t{-1}}});
+  const std::string open = layer.add("Sigmoid", "open", {gate});
+  return layer.last("Mul", {layer.add("Mul", "silu", {gate, open}), value});
+}
+
+std::string write(const nets::ImageTokens& tokens, const WrittenLayer& layer) {
+  const nets::Shape& x = layer.x();
+  const std::int64_t channels = signed_of(x.channels);
+  const std::string rows = layer.add(
+      "Reshape", "rows",
+      {layer.image(), layer.integers("rows.shape", {0, channels, signed_of(x.height * x.width)})});
+  const OnnxAttributes turn{{"perm", Integers{0, 2, 1}}};
+  if (!tokens.class_token) return layer.last("Transpose", {rows}, turn);
+  const std::string pixels = layer.add("Transpose", "pixels", {rows}, turn);
+  const std::string batch = layer.add("Shape", "batch", {rows}, {{"end", std::int64_t{1}}});
+  const std::string shape =
+      layer.add("Concat", "token.shape", {batch, layer.integers("one", {1, channels})},
+                {{"axis", std::int64_t{0}}});
+  const std::string first =
+      layer.add("Expand", "first", {layer.array(".token", {x.channels}), shape});
+  return layer.last("Concat", {first, pixels}, {{"axis", std::int64_t{1}}});
+}
+
+std::string write(const nets::FirstToken& /*first*/, const WrittenLayer& layer) {
+  const std::string first = layer.add("Slice", "slice",
+                                      {layer.read(), layer.integers("from", {0}),
+                                       layer.integers("to", {1}), layer.integers("axis", {1})});
+  return layer.last("Flatten", {first}, {{"axis", std::int64_t{1}}});
+}
+
+std::string write(const nets::VocabularyLoss& loss, const WrittenLayer& layer,
+                  const std::string& table) {
+  const std::string matrix = (table.empty() ? layer.node().name : table) + ".weight";
+  return product(layer, layer.graph().array(matrix, {loss.vocabulary, layer.x().channels}),
+                 loss.vocabulary, loss.bias);
+}
+
+std::string write_row_wise(const nets::Linear& linear, const WrittenLayer& layer) {
+  return product(layer, layer.array(".weight", {linear.features, layer.x().channels}),
+                 linear.features, linear.bias);
+}
+
+}  // namespace spillway

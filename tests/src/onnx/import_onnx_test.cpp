@@ -1,0 +1,191 @@
+// Graphs as other programs write them.
+
+#include "src/onnx/import_onnx.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "nets/text/network_text.h"
+#include "tests/refusal.h"
+#include "tests/src/onnx/small_graph.h"
+
+namespace spillway::test {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+constexpr std::int64_t kOne = 1;
+
+ImportedNetwork imported(SmallGraph& graph) { return import_onnx(graph.model(), "my.onnx"); }
+
+// What the layers are, a line each, without their shapes.
+std::vector<std::string> layers_of(SmallGraph& graph) {
+  std::vector<std::string> kinds;
+  const nets::Network network = nets::build_network(imported(graph).entry);
+  for (const nets::Node& node : network.nodes) {
+    if (!node.inputs.empty()) kinds.push_back(node.name + ": " + nets::to_string(node.layer));
+  }
+  return kinds;
+}
+
+std::string refusal_of(SmallGraph graph) {
+  return refusal([&] { return imported(graph); });
+}
+
+using Lines = std::vector<std::string>;
+
+Lines with_end(Lines lines) {
+  SmallGraph end;
+  end.input({std::nullopt, 4}).head("image", 4);
+  for (const std::string& line : layers_of(end)) lines.push_back(line);
+  return lines;
+}
+
+TEST(ImportOnnx, ReadsAPoolOfMeansAsPyTorchWritesIt) {
+  SmallGraph graph;
+  graph.integers("axes", {-1, -2})
+      .integers("shape", {-1, 2})
+      .node("ReduceMean", "mean", {"image", "axes"}, {{"keepdims", kOne}})
+      .node("Reshape", "view", {"mean", "shape"})
+      .head("view", 2);
+  EXPECT_EQ(layers_of(graph), with_end({"mean: global average pool"}));
+}
+
+TEST(ImportOnnx, TurnsTheMatrixOfAProductAndTakesTheBiasesBehindIt) {
+  SmallGraph graph;
+  graph.input({std::nullopt, 2})
+      .array("w", {2, 3})
+      .array("b", {3})
+      .node("MatMul", "product", {"image", "w"})
+      .node("Add", "sum", {"b", "product"});
+  const ImportedNetwork network = imported(graph);
+  const std::vector<float> w = drawn_array("w", 6);
+  EXPECT_EQ(network.arrays.at("product.weight"), (std::vector{w[0], w[3], w[1], w[4], w[2], w[5]}));
+  EXPECT_EQ(network.arrays.at("product.bias"), drawn_array("b", 3));
+}
+
+TEST(ImportOnnx, LeavesTheSoftmaxToTheLoss) {
+  SmallGraph graph;
+  graph.input({std::nullopt, 4}).head("image", 4).node("Softmax", "probabilities", {"fc"});
+  EXPECT_EQ(layers_of(graph), with_end({}));
+}
+
+TEST(ImportOnnx, FollowsConstantsThatAreHandedOn) {
+  SmallGraph graph;
+  graph.array("shared", {2})
+      .node("Identity", "again", {"shared"})
+      .node("Constant", "weight", {},
+            {{"value", OnnxTensor{.name = "", .shape = {2, 2, 1, 1}, .floats = {1, 2, 3, 4}}}})
+      .node("Conv", "/conv/Conv", {"image", "weight", "again"})
+      .node("Flatten", "flat", {"/conv/Conv"})
+      .head("flat", 32);
+  const ImportedNetwork network = imported(graph);
+  EXPECT_EQ(network.arrays.at("conv.weight"), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(network.arrays.at("conv.bias"), drawn_array("shared", 2));
+}
+
+TEST(ImportOnnx, FlattensForLayersThatTellChannelsApart) {
+  SmallGraph graph;
+  graph.node("Flatten", "flat", {"image"})
+      .node("Relu", "relu", {"flat"})
+      .node("Concat", "twice", {"relu", "relu"}, {{"axis", kOne}})
+      .head("twice", 64);
+  EXPECT_EQ(nets::build_network(imported(graph).entry).nodes.size(), 6U);
+}
+
+TEST(ImportOnnx, PassesOverPoolsThatChangeNothingAndNodesThatNobodyReads) {
+  SmallGraph graph;
+  graph.node("Unknown", "unread", {"image"})
+      .node("AveragePool", "same", {"image"}, {{"kernel_shape", Sizes{1, 1}}})
+      .node("Flatten", "flat", {"same"})
+      .head("flat", 32);
+  EXPECT_EQ(layers_of(graph), with_end({}));
+}
+
+TEST(ImportOnnx, NamesTheOperatorThatIsNoLayer) {
+  SmallGraph graph;
+  graph.node("Clip", "relu6", {"image"}).node("Flatten", "flat", {"relu6"}).head("flat", 32);
+  const std::string sentence = refusal_of(graph);
+  EXPECT_TRUE(sentence.starts_with("my.onnx: operator Clip of node 'relu6' is none that layers do"))
+      << sentence;
+}
+
+TEST(ImportOnnx, NamesTheAttributeThatNoLayerHas) {
+  const auto pool = [](OnnxAttributes attributes) {
+    attributes["kernel_shape"] = Sizes{2, 2};
+    SmallGraph graph;
+    graph.node("MaxPool", "p", {"image"}, std::move(attributes));
+    return refusal_of(graph);
+  };
+  const std::string beginning =
+      "my.onnx: operator MaxPool of node 'p' has a value of its attribute ";
+  const std::string end = " that no layer has";
+  EXPECT_EQ(pool({{"pads", Sizes{0, 0, 1, 1}}}), beginning + "pads" + end);
+  EXPECT_EQ(pool({{"strides", Sizes{-1, 1}}}), beginning + "strides" + end);
+  EXPECT_EQ(pool({{"dilations", Sizes{2, 2}}}), beginning + "dilations" + end);
+  EXPECT_EQ(pool({{"auto_pad", std::string{"SAME_UPPER"}}}), beginning + "auto_pad" + end);
+}
+
+TEST(ImportOnnx, RefusesWeightsThatDoNotFit) {
+  const auto convolution = [](std::vector<std::size_t> shape) {
+    SmallGraph graph;
+    graph.array("w", std::move(shape)).node("Conv", "c", {"image", "w"});
+    return refusal_of(graph);
+  };
+  EXPECT_EQ(convolution({3, 1, 1, 1}),
+            "my.onnx: operator Conv of node 'c' has an array 'w' of (3, 1, 1, 1), but needs "
+            "(3, 2, 1, 1)");
+  EXPECT_EQ(
+      convolution({3, 2, 3}),
+      "my.onnx: operator Conv of node 'c' does not convolve images: its weights are (3, 2, 3)");
+}
+
+TEST(ImportOnnx, RefusesNumbersThatAreNotFinite) {
+  SmallGraph graph;
+  graph.input({std::nullopt, 4}).head("image", 4);
+  graph.model().tensors.front().floats.front() = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(refusal_of(graph),
+            "my.onnx: operator Gemm of node 'fc' has an array 'fc.weight' that holds a number that "
+            "is not finite");
+}
+
+TEST(ImportOnnx, RefusesImagesOfNoSize) {
+  SmallGraph graph;
+  graph.input({std::nullopt, 3, std::nullopt, std::nullopt}).head("image", 4);
+  EXPECT_EQ(refusal_of(graph),
+            "my.onnx: the network's input 'image' has no fixed size; export it with a symbolic "
+            "batch alone");
+}
+
+TEST(ImportOnnx, RefusesGraphsThatAreNone) {
+  SmallGraph unknown;
+  unknown.head("nowhere", 4);
+  EXPECT_EQ(refusal_of(unknown),
+            "my.onnx: operator Gemm of node 'fc' reads 'nowhere', which no node before it makes");
+  SmallGraph twice;
+  twice.node("Relu", "a", {"image"}).node("Relu", "a", {"image"});
+  EXPECT_EQ(refusal_of(twice),
+            "my.onnx: operator Relu of node 'a' makes 'a', which is there before it");
+  SmallGraph empty;
+  empty.model().outputs = {{.name = "image", .shape = {}}};
+  EXPECT_EQ(refusal_of(empty), "my.onnx: no node makes the network's output 'image'");
+}
+
+TEST(ImportOnnx, GivesLayersNamesThatCheckpointsCanHave) {
+  SmallGraph graph;
+  graph.input({std::nullopt, 4})
+      .node("Relu", "a b", {"image"})
+      .node("Relu", "a?b", {"a b"})
+      .node("Relu", "labels", {"a?b"})
+      .head("labels", 4);
+  std::vector<std::string> names;
+  for (const nets::Node& node : nets::build_network(imported(graph).entry).nodes) {
+    names.push_back(node.name);
+  }
+  EXPECT_EQ(names, (Lines{"image", "a_b", "a_b_2", "labels_2", "fc", "loss"}));
+}
+
+}  // namespace
+}  // namespace spillway::test

@@ -1,0 +1,185 @@
+// A network that was written as ONNX and read again is the same one, and its arrays have the same
+// bits.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nets/families/network_catalogue.h"
+#include "src/onnx/import_onnx.h"
+#include "src/onnx/onnx_file.h"
+#include "src/step/machine_size_model.h"
+#include "src/train/state.h"
+#include "tests/nets/same_network.h"
+#include "tests/src/onnx/drawn_arrays.h"
+#include "tests/src/weights/weight_networks.h"
+#include "tests/temporary_folder.h"
+
+namespace spillway::test {
+namespace {
+
+constexpr std::size_t kClasses = 7;
+
+std::vector<StoredTensor> arrays_of_network(const nets::Network& network) {
+  return weight_tensors(
+      make_training_step(nets::without_auxiliary_heads(network), MachineSizeModel{}, {.batch = 2}));
+}
+
+std::map<std::string, std::vector<std::size_t>> shapes_of(const std::vector<StoredTensor>& arrays) {
+  std::map<std::string, std::vector<std::size_t>> shapes;
+  for (const StoredTensor& array : arrays) shapes[array.name] = array.shape;
+  return shapes;
+}
+
+// Those of a file that are the network's, and no constants of its operators.
+std::map<std::string, std::vector<std::size_t>> arrays_in(const OnnxModel& model,
+                                                          const nets::Network& network) {
+  const auto wanted = shapes_of(arrays_of_network(network));
+  std::map<std::string, std::vector<std::size_t>> shapes;
+  for (const OnnxTensor& tensor : model.tensors) {
+    if (wanted.contains(tensor.name)) shapes[tensor.name] = tensor.shape;
+  }
+  return shapes;
+}
+
+struct SmallNet {
+  std::string name;
+  std::size_t side;
+};
+
+// Gtest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+void PrintTo(const SmallNet& net, std::ostream* out) { *out << net.name; }
+
+nets::Network small_network(const SmallNet& net) {
+  const nets::CatalogueEntry entry = nets::find_network(net.name);
+  const nets::Shape image{.channels = entry.image.channels, .height = net.side, .width = net.side};
+  return nets::build_network(entry, {.image = image, .classes = kClasses});
+}
+
+std::string test_name(const testing::TestParamInfo<SmallNet>& given) {
+  std::string name = given.param.name;
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+class ConvolutionalNetwork : public testing::TestWithParam<SmallNet> {};
+
+TEST_P(ConvolutionalNetwork, IsTheSameWhenReadAgain) {
+  const nets::Network network = small_network(GetParam());
+  const ImportedNetwork back = import_onnx(exported(network), "file.onnx");
+
+  const nets::Network again = nets::build_network(back.entry);
+  EXPECT_EQ(difference(again, without_dropout(network)), "");
+  const std::vector<StoredTensor> arrays = arrays_of_network(network);
+  EXPECT_EQ(back.arrays.size(), arrays.size());
+  for (const StoredTensor& array : arrays) {
+    const std::vector<float>& numbers = back.arrays.at(array.name);
+    EXPECT_TRUE(numbers == drawn_array(array.name, numbers.size())) << array.name;
+    EXPECT_EQ(numbers.size(), element_count(array.shape)) << array.name;
+  }
+}
+
+TEST_P(ConvolutionalNetwork, TakesOtherClassesAtItsHead) {
+  const nets::Network network = small_network(GetParam());
+  const ImportedNetwork back = import_onnx(exported(network), "file.onnx");
+  const nets::Network more = nets::build_network(back.entry, {.classes = kClasses + 1});
+  EXPECT_EQ(more.classes(), kClasses + 1);
+
+  std::vector<float> head(3, -1.F);
+  fill_array(back, back.head + ".bias", head, /*has_new_head=*/true);
+  EXPECT_EQ(head, std::vector<float>(3, -1.F));
+}
+
+INSTANTIATE_TEST_SUITE_P(OfEachFamily, ConvolutionalNetwork,
+                         testing::Values(SmallNet{"lenet", 28}, SmallNet{"alexnet", 67},
+                                         SmallNet{"vgg11", 32}, SmallNet{"googlenet", 32},
+                                         SmallNet{"inception-v3", 75}, SmallNet{"resnet18", 32},
+                                         SmallNet{"resnet50", 32}, SmallNet{"densenet121", 32},
+                                         SmallNet{"squeezenet", 64}),
+                         test_name);
+
+TEST(ExportedNetwork, HasEachArrayOnceInItsShape) {
+  for (const SmallNet& net :
+       {SmallNet{"lenet", 28}, SmallNet{"resnet18", 32}, SmallNet{"fcn8s", 32}}) {
+    const nets::Network network = small_network(net);
+    EXPECT_EQ(arrays_in(exported(network), network), shapes_of(arrays_of_network(network)))
+        << net.name;
+  }
+  for (const char* const name : {"gpt", "llama", "bert", "vit"}) {
+    const nets::Network network = weight_network(name);
+    EXPECT_EQ(arrays_in(exported(network), network), shapes_of(arrays_of_network(network))) << name;
+  }
+}
+
+// Each value is made before it is read, and once.
+TEST(ExportedNetwork, IsAGraphInOrder) {
+  std::vector<nets::Network> networks{small_network({"googlenet", 32}),
+                                      small_network({"fcn32s", 32})};
+  for (const char* const name : {"gpt", "llama", "bert", "vit"}) {
+    networks.push_back(weight_network(name));
+  }
+  for (const nets::Network& network : networks) {
+    const OnnxModel model = exported(network);
+    std::set<std::string> known{model.inputs.front().name};
+    for (const OnnxTensor& tensor : model.tensors) {
+      EXPECT_TRUE(known.insert(tensor.name).second) << tensor.name;
+    }
+    for (const OnnxNode& node : model.nodes) {
+      for (const std::string& input : node.inputs) EXPECT_TRUE(known.contains(input)) << input;
+      for (const std::string& output : node.outputs) {
+        EXPECT_TRUE(known.insert(output).second) << output;
+      }
+    }
+    EXPECT_TRUE(known.contains("logits")) << network.name;
+  }
+}
+
+TEST(ExportedNetwork, LeavesOutAuxiliaryHeadsAndDropout) {
+  const nets::Network network =
+      nets::build_network("googlenet", {.image = nets::Shape{3, 64, 64}, .auxiliary_heads = true});
+  const OnnxModel model = exported(network);
+  EXPECT_TRUE(std::ranges::none_of(model.nodes, [](const OnnxNode& node) {
+    return node.type == "Dropout" || node.name.starts_with("aux");
+  }));
+}
+
+TEST(ImportedNetworks, NameTheImageSizeThatDoesNotFit) {
+  const ImportedNetwork vgg = import_onnx(exported(small_network({"lenet", 28})), "file.onnx");
+  const nets::Network larger = nets::build_network(vgg.entry, {.image = nets::Shape{1, 32, 32}});
+  EXPECT_EQ(larger.input(), (nets::Shape{1, 32, 32}));
+  std::vector<float> numbers(576UL * 120UL);
+  EXPECT_THROW(fill_array(vgg, "fc3.weight", numbers, false), um::Error);
+}
+
+bool are_same_model(const OnnxModel& a, const OnnxModel& b) {
+  const auto same_node = [](const OnnxNode& x, const OnnxNode& y) {
+    return x.type == y.type && x.name == y.name && x.inputs == y.inputs && x.outputs == y.outputs &&
+           x.attributes.size() == y.attributes.size();
+  };
+  const auto same_tensor = [](const OnnxTensor& x, const OnnxTensor& y) {
+    return x.name == y.name && x.shape == y.shape && x.floats == y.floats &&
+           x.integers == y.integers;
+  };
+  return a.name == b.name && a.producer == b.producer && a.metadata == b.metadata &&
+         std::ranges::equal(a.nodes, b.nodes, same_node) &&
+         std::ranges::equal(a.tensors, b.tensors, same_tensor);
+}
+
+TEST(OnnxFile, GivesBackWhatWasWritten) {
+  if (!has_onnx_library()) GTEST_SKIP() << "built without ONNX's library";
+  const TemporaryFolder folder;
+  for (const nets::Network& network : {small_network({"resnet18", 32}), weight_network("llama")}) {
+    OnnxModel model = exported(network);
+    model.metadata["class_names"] = R"(["a","b"])";
+    write_onnx(model, folder.file("net.onnx"));
+    EXPECT_TRUE(are_same_model(read_onnx(folder.file("net.onnx")), model)) << network.name;
+  }
+}
+
+}  // namespace
+}  // namespace spillway::test
