@@ -68,6 +68,18 @@ __device__ float taken_mixed(int c, const MixedLabel& label, float share, float 
   return each + share * (1.F - smoothing) * (first + second);
 }
 
+// Of an evaluation, by a warp; `result` may be null.
+template <class Logit>
+__device__ void judge_prediction(const Logit& logit, int classes, std::int32_t label,
+                                 Largest largest, double sum, JudgedSample* result) {
+  if (result == nullptr) return;
+  const int rank = rank_of(logit, classes, label);
+  if (threadIdx.x % kWarp > 0) return;
+  *result = {.prediction = static_cast<float>(largest.at),
+             .probability = static_cast<float>(1 / sum),
+             .rank = static_cast<float>(rank)};
+}
+
 // A warp takes a row at a time. With kTrains, it also makes (softmax - one-hot label) / samples,
 // which may go over the logits.
 template <class T, bool kTrains>
@@ -87,13 +99,8 @@ __global__ void softmax_rows(const T* logits, Labels labels, Rows rows, const fl
                                     : judged<Sample>(logit, rows.classes, label, largest, sum);
     }
     if (!kTrains) {
-      if (judged_samples == nullptr) continue;
-      const int rank = rank_of(logit, rows.classes, label);
-      if (lane == 0) {
-        judged_samples[n] = {.prediction = static_cast<float>(largest.at),
-                             .probability = static_cast<float>(1 / sum),
-                             .rank = static_cast<float>(rank)};
-      }
+      judge_prediction(logit, rows.classes, label, largest, sum,
+                       judged_samples == nullptr ? nullptr : judged_samples + n);
       continue;
     }
     if (smoothing > 0 && label >= 0) {
