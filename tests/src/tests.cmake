@@ -7,6 +7,7 @@ spillway_test(data_tests
           src/files/safetensors_test.cpp src/files/sha256_test.cpp
           src/numbers/narrow_floats_test.cpp
   LINK spillway::data spillway::files spillway::numbers ZLIB::ZLIB
+  SEPARATE src/data/mixing_test.cpp
   TSAN)
 
 # Images' files, and folders of them.

@@ -18,7 +18,7 @@
 namespace spillway {
 namespace {
 
-TrainerOptions options_of(std::uint64_t steps, const MixOptions& mixing) {
+TrainerOptions mixed_options(std::uint64_t steps, const MixOptions& mixing) {
   return {.network = test::small_network(),
           .train_samples = 8,
           .step = {.batch = 4, .convolution = ConvolutionAlgorithm::kDirect},
@@ -26,7 +26,7 @@ TrainerOptions options_of(std::uint64_t steps, const MixOptions& mixing) {
           .training = {.steps = steps, .evaluate_every = 0, .mixing = mixing}};
 }
 
-std::string weights_of(const TrainerOptions& options) {
+std::string mixed_weights(const TrainerOptions& options) {
   return Trainer{test::small_context(), options}.run().weights_sha256;
 }
 
@@ -37,24 +37,24 @@ class MixedTraining : public testing::Test {
 
 TEST_F(MixedTraining, GoesOnAsItBegan) {
   const MixOptions mixing{.mixup = 0.2F, .cutmix = 1};
-  const std::string whole = weights_of(options_of(5, mixing));
-  EXPECT_NE(whole, weights_of(options_of(5, {})));
-  EXPECT_NE(whole, weights_of(options_of(5, {.mixup = 0.2F})));
-  TrainerOptions halves = options_of(3, mixing);
+  const std::string whole = mixed_weights(mixed_options(5, mixing));
+  EXPECT_NE(whole, mixed_weights(mixed_options(5, {})));
+  EXPECT_NE(whole, mixed_weights(mixed_options(5, {.mixup = 0.2F})));
+  TrainerOptions halves = mixed_options(3, mixing);
   halves.checkpoint.folder = folder_.file("halves");
-  weights_of(halves);
+  mixed_weights(halves);
   EXPECT_EQ(read_settings(halves.checkpoint.folder).mixing, mixing);
   halves.checkpoint.resume = true;
   halves.training.steps = 5;
   halves.training.loader_threads = 3;
-  EXPECT_EQ(weights_of(halves), whole);
+  EXPECT_EQ(mixed_weights(halves), whole);
 }
 
 // Without batch norm, whose statistics are of what is at once, the first loss is the same mean.
 TEST_F(MixedTraining, HasTheSameLossInSubBatches) {
   const auto first_loss = [](const std::string& sub_batch) {
     nets::Builder net{"plain", {1, 8, 8}};
-    TrainerOptions options = options_of(1, {.mixup = 1});
+    TrainerOptions options = mixed_options(1, {.mixup = 1});
     options.network = net.build(net.linear("fc", net.input(), {.features = 3}));
     options.memory = {.mode = MemoryMode::kResident};
     options.planning.sub_batch = sub_batch;
@@ -91,13 +91,13 @@ TEST_F(MixedTraining, IsRefusedWhereThereIsNothingToMix) {
       Trainer{test::small_context(), options};
     });
   };
-  TrainerOptions alone = options_of(1, {.cutmix = 1});
+  TrainerOptions alone = mixed_options(1, {.cutmix = 1});
   alone.step.batch = 1;
   EXPECT_EQ(refused(alone),
             "mixup and CutMix mix images of a batch, but it has one alone; use a larger --batch, or "
             "leave them out");
   nets::Builder pixels{"pixels", {1, 8, 8}};
-  TrainerOptions of_pixels = options_of(1, {.mixup = 1});
+  TrainerOptions of_pixels = mixed_options(1, {.mixup = 1});
   of_pixels.network = pixels.build(pixels.convolution("conv", pixels.input(), {.channels = 3}));
   EXPECT_EQ(refused(of_pixels),
             "mixup and CutMix mix labels of images, but the network labels each pixel; leave them "
