@@ -94,7 +94,7 @@ TEST_F(ImageTraining, MixesImagesOfAnyDataSetButNoTexts) {
   expect_refused(kFailure, {"train --net lenet --batch 1 --steps 1 --cutmix 1"},
                  {"mix images of a batch", "larger --batch"});
   const TemporaryFolder folder;
-  succeed({"plan --net lenet --batch 8 --device host --out", folder.file("plan.json")});
+  succeed({"plan --net lenet --batch 8 --out", folder.file("plan.json")});
   expect_refused(kFailure, small_training({"--device host --mixup 1 --plan",
                                            folder.file("plan.json")}),
                  {"belongs to another step", "--mixup, --cutmix"});

@@ -111,7 +111,7 @@ TEST_P(BrokenImages, GetASentenceOrAreCountedAndSkipped) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, BrokenImages, testing::ValuesIn(broken_kinds()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& of) { return of.param.name; });
 
 TEST(BrokenKinds, AreMoreThanThirty) { EXPECT_GT(broken_kinds().size(), 30U); }
 

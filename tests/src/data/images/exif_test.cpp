@@ -59,7 +59,7 @@ TEST(Exif, ReadsNothingThatIsNotThere) {
   }
   int upright = 0;
   for (std::size_t i = 0; i < 2 + kExifBytes; ++i) {
-    for (const std::uint8_t value : {0x00, 0x7F, 0xFF}) {
+    for (const std::uint8_t value : std::array<std::uint8_t, 3>{0x00, 0x7F, 0xFF}) {
       FileContent changed = file;
       changed[i] = value;
       upright += orientation_of(changed) == Orientation{} ? 1 : 0;
