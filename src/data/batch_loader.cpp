@@ -40,22 +40,27 @@ BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, std::uint64_
                   training_order(dataset.size(), batch, seed),
                   first_step,
                   steps_per_epoch(dataset.size(), batch),
-                  options} {}
+                  options,
+                  seed} {}
 
 BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder order,
                          const LoaderOptions& options)
-    : BatchLoader{dataset, batch, std::move(order), 0, std::nullopt, options} {}
+    : BatchLoader{dataset, batch, std::move(order), 0, std::nullopt, options, 0} {}
 
 BatchLoader::BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder order,
                          std::uint64_t first_step, std::optional<std::uint64_t> steps_in_epoch,
-                         const LoaderOptions& options)
+                         const LoaderOptions& options, std::uint64_t seed)
     : dataset_{dataset},
       batch_{batch},
       order_{std::move(order)},
       steps_in_epoch_{steps_in_epoch},
+      mixing_{options.mixing},
+      seed_{seed},
       next_step_{first_step} {
   um::expects(batch >= 1 && options.threads >= 1 && options.prefetch_depth >= 1,
               "a batch, threads, and room to load one ahead");
+  um::expects(!mixing_.is_on() || (steps_in_epoch && !dataset.labels_pixels()),
+              "batches to learn from, one label an image, where they are mixed");
   slots_.reserve(1 + options.prefetch_depth);
   for (std::size_t i = 0; i < 1 + options.prefetch_depth; ++i) {
     slots_.push_back({.batch = empty_batch(*options.memory)});
@@ -93,14 +98,19 @@ const Batch* BatchLoader::peek() {
 
 um::Bytes BatchLoader::bytes() const {
   const std::size_t each =
-      dataset_.image().elements() * sizeof(float) + labels_each(dataset_) * sizeof(std::int32_t);
+      dataset_.image().elements() * sizeof(float) + label_numbers() * sizeof(std::int32_t);
   return um::Bytes{slots_.size() * batch_ * each};
 }
 
 bool BatchLoader::is_loaded() const { return !begun_.empty() && is_whole(*begun_.front()); }
 
 bool BatchLoader::is_whole(const Slot& slot) const {
-  return slot.done == (slot.failure ? slot.begun : batch_);
+  if (slot.failure) return slot.done == slot.begun;
+  return slot.done == batch_ && (slot.is_mixed || !mixing_.is_on());
+}
+
+std::size_t BatchLoader::label_numbers() const {
+  return mixing_.is_on() ? kMixedLabelNumbers : labels_each(dataset_);
 }
 
 void BatchLoader::load(const std::stop_token& stop) {
@@ -139,7 +149,9 @@ void BatchLoader::open(Slot& slot) {
   slot.done = 0;
   slot.batch.number = next_batch_number();
   slot.batch.images.resize(batch_ * dataset_.image().elements());
-  slot.batch.labels.resize(batch_ * labels_each(dataset_));
+  slot.batch.labels.resize(batch_ * label_numbers());
+  slot.batch.is_mixed = mixing_.is_on();
+  slot.is_mixed = false;
 }
 
 // What went wrong, or null.
@@ -150,7 +162,8 @@ std::exception_ptr BatchLoader::read(const Image& image) const {
     return std::span{all}.subspan(at * each, each);
   };
   const std::span<float> pixels = part_of(slot->batch.images);
-  const std::span<std::int32_t> labels = part_of(slot->batch.labels);
+  const std::span<std::int32_t> labels =
+      part_of(slot->batch.labels).first(labels_each(dataset_));
   try {
     if (const std::optional<std::size_t> index = order_(slot->step, place)) {
       const std::uint64_t epoch = steps_in_epoch_ ? slot->step / *steps_in_epoch_ : 0;
@@ -166,7 +179,7 @@ std::exception_ptr BatchLoader::read(const Image& image) const {
 }
 
 void BatchLoader::finish(const Image& image, const std::exception_ptr& failure) {
-  const std::lock_guard lock{mutex_};
+  std::unique_lock lock{mutex_};
   Slot& slot = *image.slot;
   ++slot.done;
   if (failure) {
@@ -176,7 +189,19 @@ void BatchLoader::finish(const Image& image, const std::exception_ptr& failure) 
       slot.failed_place = image.place;
     }
   }
+  if (slot.done == batch_ && !slot.failure && mixing_.is_on()) {
+    lock.unlock();  // the batch is this thread's alone
+    mix(slot);
+    lock.lock();
+    slot.is_mixed = true;
+  }
   if (is_whole(slot) || failure) changed_.notify_all();
+}
+
+void BatchLoader::mix(Slot& slot) const {
+  constexpr std::uint64_t kMixing = 0x6D6978;  // so that nothing else draws the same
+  const Random random{seed_, slot.step / *steps_in_epoch_, slot.step % *steps_in_epoch_, kMixing};
+  BatchMix{mixing_, dataset_.image(), random}.apply(slot.batch.images, slot.batch.labels);
 }
 
 }  // namespace spillway

@@ -14,6 +14,7 @@
 
 #include "src/data/batch_order.h"
 #include "src/data/dataset.h"
+#include "src/data/mixing.h"
 #include "src/ops/backend.h"
 #include "um/bytes.h"
 #include "um/nanoseconds.h"
@@ -26,6 +27,7 @@ struct LoaderOptions {
   std::size_t prefetch_depth = 2;  ///< batches that are loaded ahead, or being loaded
   /// In which batches are; outlives the loader.
   std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
+  MixOptions mixing = {};  ///< of batches for training, whose labels then are MixedLabels
 };
 
 /// Threads that load so fast as this machine can: one for each processor that this process may use,
@@ -41,12 +43,14 @@ struct LoaderOptions {
 class BatchLoader {
  public:
   /// Batches for training, shuffled anew each epoch, from step `first_step` on.
-  /// Requires: `dataset` outlives the loader; batch >= 1; threads and prefetch_depth >= 1.
+  /// What they are mixed by is a function of the seed, the epoch and the batch's place in it.
+  /// Requires: `dataset` outlives the loader; batch >= 1; threads and prefetch_depth >= 1; one
+  /// label for each image where images are mixed.
   /// Throws: um::Error when the data set has fewer images than a batch.
   BatchLoader(const Dataset& dataset, std::size_t batch, std::uint64_t seed,
               std::uint64_t first_step, const LoaderOptions& options = {});
   /// Batches in any order, such as evaluation_order(), all as in the first epoch. Padding is black
-  /// and has the label -1.
+  /// and has the label -1. Requires: as above; nothing is mixed.
   BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder order,
               const LoaderOptions& options = {});
 
@@ -73,6 +77,7 @@ class BatchLoader {
     std::uint64_t step = 0;
     std::size_t begun = 0;  // images that a thread has taken
     std::size_t done = 0;
+    bool is_mixed = false;         // where that is to be
     std::size_t failed_place = 0;  // the first one that failed, where one has
     std::exception_ptr failure;
   };
@@ -82,12 +87,15 @@ class BatchLoader {
   };
 
   BatchLoader(const Dataset& dataset, std::size_t batch, BatchOrder order, std::uint64_t first_step,
-              std::optional<std::uint64_t> steps_in_epoch, const LoaderOptions& options);
+              std::optional<std::uint64_t> steps_in_epoch, const LoaderOptions& options,
+              std::uint64_t seed);
   void load(const std::stop_token& stop);
   [[nodiscard]] Image take(const std::stop_token& stop);
   void open(Slot& slot);
   [[nodiscard]] std::exception_ptr read(const Image& image) const;
   void finish(const Image& image, const std::exception_ptr& failure);
+  void mix(Slot& slot) const;
+  [[nodiscard]] std::size_t label_numbers() const;  // of an image, in a batch
   [[nodiscard]] bool is_loaded() const;  // what comes next
   // All of it is, or what had been begun when an image of it failed.
   [[nodiscard]] bool is_whole(const Slot& slot) const;
@@ -96,6 +104,8 @@ class BatchLoader {
   std::size_t batch_;
   BatchOrder order_;
   std::optional<std::uint64_t> steps_in_epoch_;  // nothing: there is one epoch
+  MixOptions mixing_;
+  std::uint64_t seed_ = 0;                       // of what is mixed
   std::vector<Slot> slots_;                      // all there are; none moves or gets other memory
   Slot* current_;                                // what next() returned last
   um::Nanoseconds waited_{};

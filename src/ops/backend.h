@@ -29,7 +29,16 @@ struct Batch {
   /// (N), or (N, H, W): one for each pixel. Negative: does not count, such as the border between
   /// two things, or the padding of a last batch.
   std::pmr::vector<std::int32_t> labels;
+  bool is_mixed = false;  ///< labels are MixedLabels, one for each image, in three numbers each
 };
+
+/// Labels of `batch` that count.
+[[nodiscard]] inline std::size_t count_labels(const Batch& batch) {
+  std::size_t count = 0;
+  const std::size_t each = batch.is_mixed ? kMixedLabelNumbers : 1;
+  for (std::size_t i = 0; i < batch.labels.size(); i += each) count += batch.labels[i] >= 0 ? 1 : 0;
+  return count;
+}
 
 /// A batch that will be in `memory`, which outlives it.
 [[nodiscard]] inline Batch empty_batch(std::pmr::memory_resource& memory) {

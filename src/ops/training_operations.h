@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "src/ops/operation_row.h"
 #include "src/ops/optimizer.h"
@@ -10,17 +11,30 @@
 
 namespace spillway {
 
+/// The label of an image that two images are mixed in, as it lies among the labels of a batch.
+struct MixedLabel {
+  std::int32_t first;   ///< negative: the image does not count
+  std::int32_t second;  ///< a class wherever the first one is
+  float part;           ///< of the second one, 0 to 1; the first one has the rest
+};
+
+/// Numbers of 32 bits that a MixedLabel takes the place of.
+inline constexpr std::size_t kMixedLabelNumbers = sizeof(MixedLabel) / sizeof(std::int32_t);
+
 /// logits (N, C, H, W), labels (N, H, W int32), result (only where it accumulates) -> result (float
 /// loss, float number of correct predictions), dlogits (gradient of the loss). The loss is `weight`
 /// times the mean over the positions whose label is not negative, added to the loss that is in
 /// `result` where it accumulates. With a `smoothing` it is (1 - smoothing) times that of the label,
 /// plus smoothing times the mean over all classes, as PyTorch's label_smoothing. (dlogits may be
-/// logits) Where StepContext counts labels, the mean is over those, of which these are a part.
+/// logits) Where StepContext counts labels, the mean is over those, of which these are a part. With
+/// `mixes`, labels are MixedLabels: the loss is (1 - part) times that of the first label plus part
+/// times that of the second, and the prediction is right where it is the one of the larger part.
 struct SoftmaxCrossEntropyTrain {
   TensorShape x;
   float weight = 1;
   bool accumulates = false;
   float smoothing = 0;  ///< below 1; each sample is of all classes by equal parts of this
+  bool mixes = false;   ///< requires: one position a sample
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
   template <class T>

@@ -178,15 +178,18 @@ void StepBuilder::emit_load() {
   const TensorShape shape{.batch = batch(), .image = network_.input()};
   const DataId images = new_tensor("images", shape);
   const nets::Extent labels = network_.labels();
-  LoadBatch operation{.x = shape, .labels_each = labels.height * labels.width};
+  const std::size_t labels_each = labels.height * labels.width;
+  um::expects(!mixes_labels() || labels_each == 1, "one label to mix for each image");
+  LoadBatch operation{.x = shape,
+                      .labels_each = mixes_labels() ? kMixedLabelNumbers : labels_each};
   const um::Bytes staged = size_model_.staged_bytes(operation);
   if (staged > um::Bytes{}) {
     operation.is_staged = true;
     step_.staged = step_.graph.add(
         prefetch::DataBlock{.name = "staged batch", .size = staged, .kind = DataKind::kState});
   }
-  label_count_ = operation.label_count();
-  labels_ = new_bytes("labels", um::Bytes{label_count_ * sizeof(std::int32_t)});
+  label_count_ = shape.batch * labels_each;
+  labels_ = new_bytes("labels", um::Bytes{operation.label_count() * sizeof(std::int32_t)});
   emit("load", prefetch::Phase::kForward, operation, {.staged = step_.staged.value_or(DataId{})},
        {.x = images, .labels = labels_});
   set_value(nets::NodeId{0}, {.shape = shape, .block = images, .needs_gradient = false});

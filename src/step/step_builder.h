@@ -104,6 +104,7 @@ class StepBuilder {
   [[nodiscard]] std::size_t batch() const { return options_.batch; }
   [[nodiscard]] float label_smoothing() const { return options_.label_smoothing; }
   [[nodiscard]] bool gives_logits() const { return options_.gives_logits; }
+  [[nodiscard]] bool mixes_labels() const { return options_.mixes_labels && is_training(); }
   [[nodiscard]] const nets::Network& network() const { return network_; }
   /// Counts from 0: one number for each dropout layer.
   [[nodiscard]] std::uint32_t next_dropout_stream() { return next_dropout_stream_++; }

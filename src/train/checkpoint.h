@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/data/image_folder.h"
+#include "src/data/mixing.h"
 #include "src/ops/optimizer.h"
 #include "src/ops/precision.h"
 #include "src/train/best_evaluation.h"
@@ -38,6 +39,7 @@ struct KeptSettings {
   LearningRateOptions learning_rate;
   OptimizerOptions optimizer;
   float label_smoothing = 0;
+  MixOptions mixing = {};                ///< it cannot be given anew: plans are for it
   double average_decay = 0;              ///< StepOptions::average_decay; it cannot be given anew
   std::vector<std::string> frozen = {};  ///< StepOptions::frozen; likewise
   std::size_t threads = 1;               ///< of the kernels

@@ -184,6 +184,7 @@ KeptSettings read_kept_settings(const JsonView& root) {
   return {.learning_rate = read_learning_rate(root.at("learning_rate")),
           .optimizer = read_optimizer(root.at("optimizer")),
           .label_smoothing = static_cast<float>(read_part(root, "label_smoothing")),
+          .mixing = read_mixing(root),
           .average_decay = read_part(root, "average_decay"),
           .frozen = read_strings(root, "frozen"),
           .threads = read_threads(root.at("threads")),
@@ -255,6 +256,7 @@ std::string to_text(const CheckpointManifest& manifest) {
   if (settings.label_smoothing > 0) {
     object["label_smoothing"] = shortest_decimal(settings.label_smoothing);
   }
+  if (settings.mixing.is_on()) object["mixing"] = to_json(settings.mixing);
   if (settings.average_decay > 0) object["average_decay"] = settings.average_decay;
   if (!settings.frozen.empty()) object["frozen"] = settings.frozen;
   for (const std::string& name : class_names) object["class_names"].push_back(printable(name));

@@ -70,11 +70,6 @@ std::vector<prefetch::StepLayout> layouts_of(const Workload& workload, const Pla
   return layouts;
 }
 
-std::size_t count_labels(const Batch& batch) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(batch.labels, [](std::int32_t label) { return label >= 0; }));
-}
-
 // The losses are parts of one mean.
 void add(const StepReport& part, StepReport& whole) {
   whole.loss += part.loss;

@@ -160,6 +160,7 @@ json to_json(const ImageOptions& options) {
   json object{{"crop_area", shortest_decimal(changes.least_area)},
               {"flip", shortest_decimal(changes.flip)},
               {"color_jitter", shortest_decimal(changes.color_jitter)},
+              {"hue", shortest_decimal(changes.hue)},
               {"erase", shortest_decimal(changes.erase)},
               {"skips_broken", options.on_broken == OnBroken::kSkip}};
   if (options.eval_crop) object["eval_crop"] = shortest_decimal(*options.eval_crop);
@@ -178,10 +179,14 @@ ImageOptions read_images(const JsonView& view) {
     if (value == 0) throw view.at(name).error("is zero");
     return value;
   };
+  // Checkpoints of before know nothing of it.
+  const float hue = view.has("hue") ? real(view, "hue") : 0.F;
+  if (hue > kMostHue) throw view.at("hue").error("is above 0.5");
   ImageOptions options{
       .augmentation = {.least_area = part("crop_area"),
                        .flip = part("flip"),
                        .color_jitter = part("color_jitter"),
+                       .hue = hue,
                        .erase = part("erase")},
       .on_broken = view.at("skips_broken").boolean() ? OnBroken::kSkip : OnBroken::kStop};
   if (view.has("eval_crop")) options.eval_crop = part_above_zero("eval_crop");
@@ -203,6 +208,21 @@ EvaluationRule read_evaluation_rule(const JsonView& view) {
                       .keeps_best = view.at("keeps_best").boolean()};
   if (view.has("every")) rule.every = view.at("every").integer();
   return rule;
+}
+
+json to_json(const MixOptions& mixing) {
+  return {{"mixup", shortest_decimal(mixing.mixup)}, {"cutmix", shortest_decimal(mixing.cutmix)}};
+}
+
+MixOptions read_mixing(const JsonView& root) {
+  if (!root.has("mixing")) return {};
+  const JsonView view = root.at("mixing");
+  const auto alpha = [&](const char* name) {
+    const float value = real(view, name);
+    if (value > kMostMixAlpha) throw view.at(name).error("is above 1000");
+    return value;
+  };
+  return {.mixup = alpha("mixup"), .cutmix = alpha("cutmix")};
 }
 
 }  // namespace spillway

@@ -6,6 +6,7 @@
 
 #include "prefetch/files/json.h"
 #include "src/data/image_folder.h"
+#include "src/data/mixing.h"
 #include "src/ops/optimizer.h"
 #include "src/train/checkpoint.h"
 #include "src/train/learning_rate.h"
@@ -35,5 +36,10 @@ namespace spillway {
 /// {"every": 100, "patience": 3, "keeps_best": true}; and back. Throws: likewise.
 [[nodiscard]] nlohmann::json to_json(const EvaluationRule& rule);
 [[nodiscard]] EvaluationRule read_evaluation_rule(const prefetch::JsonView& json);
+
+/// {"mixup": 0.2, "cutmix": 1.0}; and back, of the "mixing" in `root`, nothing where there is none.
+/// Throws: likewise.
+[[nodiscard]] nlohmann::json to_json(const MixOptions& mixing);
+[[nodiscard]] MixOptions read_mixing(const prefetch::JsonView& root);
 
 }  // namespace spillway

@@ -136,8 +136,9 @@ void train(Session& session, const DatasetPair& data, const TrainOptions& option
   Progress progress{session, data, options, events, stop};
   if (progress.last() == 0 && events.on_checkpoint) events.on_checkpoint(0);
   if (options.evaluates_first && events.on_evaluation && progress.evaluate_late()) return;
-  BatchLoader loader{*data.train, session.batch(), options.seed, options.first_step,
-                     loader_options(session, options.loader_threads)};
+  LoaderOptions loading = loader_options(session, options.loader_threads);
+  loading.mixing = options.mixing;
+  BatchLoader loader{*data.train, session.batch(), options.seed, options.first_step, loading};
   const SettledSession settled{session};
   for (std::uint64_t step = options.first_step; step < progress.last(); ++step) {
     const Batch& batch = loader.next();

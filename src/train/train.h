@@ -7,6 +7,7 @@
 #include <stop_token>
 
 #include "src/data/dataset.h"
+#include "src/data/mixing.h"
 #include "src/train/evaluation.h"
 #include "src/train/learning_rate.h"
 #include "src/train/session.h"
@@ -29,6 +30,7 @@ struct TrainOptions {
   std::optional<std::uint64_t> evaluate_every = {};
   bool has_confusion = false;      ///< Evaluation::confusion
   std::size_t loader_threads = 0;  ///< that load batches ahead; 0: usual_loader_threads()
+  MixOptions mixing = {};          ///< of images to learn from, drawn by `seed`
 };
 
 /// What is to happen after an evaluation, beside what is due anyway.

@@ -45,6 +45,8 @@ TrainerOptions checked(TrainerOptions options) {
     throw um::Error{"a training that goes on has the weights of its checkpoint, not those of " +
                     options.weights};
   }
+  expect_mixable(options);
+  options.step.mixes_labels = options.training.mixing.is_on();
   return options;
 }
 
@@ -219,6 +221,7 @@ void Trainer::save(std::uint64_t step) {
        .settings = {.learning_rate = options_.training.learning_rate,
                     .optimizer = options_.step.optimizer,
                     .label_smoothing = options_.step.label_smoothing,
+                    .mixing = options_.training.mixing,
                     .average_decay = options_.step.average_decay,
                     .frozen = options_.step.frozen,
                     .threads = context_.threads,

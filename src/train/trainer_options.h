@@ -69,7 +69,8 @@ struct TrainerOptions {
   std::size_t train_samples = 0;   ///< learn from the first so many alone; 0: from all
   /// Evaluations in a row without a better one that end the training; 0: it goes on.
   std::uint64_t patience = 0;
-  StepOptions step;  ///< the batch, the optimizer, the convolution algorithms
+  /// The batch, the optimizer, the convolution algorithms; `mixes_labels` is not looked at.
+  StepOptions step;
   MemoryOptions memory;
   PlanningOptions planning;
   TrainOptions training;                                    ///< `first_step` is not looked at
@@ -84,6 +85,9 @@ struct TrainerOptions {
   bool has_new_head = false;  ///< the last layer of `weights` may be of another size: it is drawn
   CheckpointOptions checkpoint;
 };
+
+/// Throws: um::Error when images cannot be mixed with each other, as TrainOptions::mixing asks for.
+void expect_mixable(const TrainerOptions& options);
 
 /// How to open data for the network of `options`, in batches of `batch`.
 [[nodiscard]] DatasetOptions dataset_options(const TrainerOptions& options, std::size_t batch);

@@ -8,6 +8,7 @@
 
 #include "src/data/images/augmentation.h"
 #include "src/data/images/image_pipeline.h"
+#include "tests/src/data/images/exif_file.h"
 #include "tests/src/data/images/golden_images.h"
 
 namespace spillway::fuzz {
@@ -31,9 +32,13 @@ Target image_target() {
     const test::FileContent content = test::golden_image(name);
     files.emplace_back(content.begin(), content.end());
   }
+  const test::FileContent turned = test::with_orientation(test::golden_image("usual.jpg"), 6);
+  files.emplace_back(turned.begin(), turned.end());
   std::ranges::sort(files);  // the same cases on every file system
+  Augmentation changes = find_augmentation("strong").value();
+  changes.hue = 0.1F;
   const ImagePipeline pipeline{{.channels = 3, .height = 16, .width = 16},
-                               {.augmentation = find_augmentation("strong").value()}};
+                               {.augmentation = changes}};
   return {"images", files, [pipeline](const std::string& input, const std::filesystem::path&) {
             read_image(pipeline, input);
           }};

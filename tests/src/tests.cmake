@@ -1,18 +1,20 @@
 spillway_test(data_tests
   SOURCES src/data/batch_loader_test.cpp src/data/batch_order_test.cpp src/data/cifar10_test.cpp
           src/data/content_test.cpp src/data/first_samples_test.cpp
-          src/data/idx_test.cpp src/data/open_dataset_test.cpp src/data/resize_test.cpp
+          src/data/idx_test.cpp src/data/mixing_test.cpp src/data/open_dataset_test.cpp
+          src/data/resize_test.cpp
           src/data/synthetic_test.cpp
           src/files/safetensors_test.cpp src/files/sha256_test.cpp
           src/numbers/narrow_floats_test.cpp
   LINK spillway::data spillway::files spillway::numbers ZLIB::ZLIB
+  SEPARATE src/data/mixing_test.cpp
   TSAN)
 
 # Images' files, and folders of them.
 spillway_test(image_tests
-  SOURCES src/data/broken_images_test.cpp src/data/image_folder_test.cpp
+  SOURCES src/data/broken_images_test.cpp src/data/broken_kinds.cpp src/data/image_folder_test.cpp
           src/data/images/augmentation_test.cpp src/data/images/crop_test.cpp
-          src/data/images/decode_golden_test.cpp
+          src/data/images/decode_golden_test.cpp src/data/images/exif_test.cpp
   LINK spillway::data golden_files nlohmann_json::nlohmann_json ZLIB::ZLIB
   SEPARATE src/data/broken_images_test.cpp
            src/data/images/augmentation_test.cpp
@@ -63,7 +65,7 @@ set(operation_tests
     src/ops/kernels/batch_norm_test.cpp src/ops/kernels/concat_test.cpp
     src/ops/kernels/crop_test.cpp src/ops/kernels/dropout_test.cpp
     src/ops/kernels/element_wise_test.cpp src/ops/kernels/gradient_norm_test.cpp
-    src/ops/kernels/load_batch_test.cpp
+    src/ops/kernels/load_batch_test.cpp src/ops/kernels/mixed_labels_test.cpp
     src/ops/kernels/local_response_norm_test.cpp src/ops/kernels/parameter_part_test.cpp
     src/ops/kernels/pool_test.cpp src/ops/kernels/sequences_test.cpp
     src/ops/kernels/pixel_cross_entropy_test.cpp
@@ -121,7 +123,8 @@ spillway_test(training_tests
           src/train/checkpoint_folder_test.cpp src/train/far_state_training_test.cpp
           src/step/attention_choice_test.cpp src/step/fusion_test.cpp
           src/step/gradients_test.cpp src/train/initial_values_test.cpp
-          src/train/learning_rate_test.cpp src/profile/min_slab_test.cpp src/modnn_golden_test.cpp
+          src/train/learning_rate_test.cpp src/train/mixed_training_test.cpp
+          src/profile/min_slab_test.cpp src/modnn_golden_test.cpp
           src/paleo_figure_test.cpp src/plan/placed_plan_test.cpp src/plan/plans_test.cpp
           src/plan/state_choice_test.cpp src/profile/profiler_test.cpp
           src/profile/scratch_ring_test.cpp src/train/shortest_decimal_test.cpp

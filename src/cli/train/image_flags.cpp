@@ -26,6 +26,20 @@ std::string check_part_above_zero(const std::string& text) {
   return complaint.empty() ? check_part(text) : complaint;
 }
 
+std::string check_hue(const std::string& text) {
+  std::string complaint = check_amount(text);
+  return complaint.empty() && std::stod(text) > static_cast<double>(kMostHue)
+             ? text + " is above 0.5"
+             : complaint;
+}
+
+std::string check_alpha(const std::string& text) {
+  std::string complaint = check_amount(text);
+  return complaint.empty() && std::stod(text) > static_cast<double>(kMostMixAlpha)
+             ? text + " is above 1000"
+             : complaint;
+}
+
 // "10%"
 double percentage(const std::string& text) { return std::stod(text) / 100; }
 
@@ -49,6 +63,7 @@ std::string check_threads(const std::string& text) {
 constexpr std::array kChanges{std::pair{"--crop-area", &Augmentation::least_area},
                               std::pair{"--flip", &Augmentation::flip},
                               std::pair{"--color-jitter", &Augmentation::color_jitter},
+                              std::pair{"--hue", &Augmentation::hue},
                               std::pair{"--erase", &Augmentation::erase}};
 
 }  // namespace
@@ -63,6 +78,7 @@ void ImageFlags::add_to(CLI::App& command) {
       ->check(check_threads)
       ->capture_default_str()
       ->group("Training");
+  add_mixing_to(command);
   add_augmentation_to(command);
   command
       .add_option("--eval-crop", options.eval_crop,
@@ -98,13 +114,30 @@ void ImageFlags::add_augmentation_to(CLI::App& command) {
           "in ten) or none (the middle, as an evaluation sees it) (default: standard)")
       ->check(CLI::IsMember({"none", "standard", "strong"}))
       ->group(kGroup);
-  const auto add = [&](std::size_t i, const char* help) {
-    command.add_option(kChanges.at(i).first, changes.at(i), help)->check(check_part)->group(kGroup);
+  const auto add = [&](std::size_t i, const char* help, const auto& check) {
+    command.add_option(kChanges.at(i).first, changes.at(i), help)->check(check)->group(kGroup);
   };
-  add(0, "The smallest part of the area that a random resized crop takes; 0: no random crop");
-  add(1, "Probability of a horizontal flip");
-  add(2, "Part by which brightness, contrast and saturation change at most");
-  add(3, "Probability that a random rectangle of the image is erased");
+  add(0, "The smallest part of the area that a random resized crop takes; 0: no random crop",
+      check_part);
+  add(1, "Probability of a horizontal flip", check_part);
+  add(2, "Part by which brightness, contrast and saturation change at most", check_part);
+  add(3, "Part of the circle of colors by which the hue turns at most, 0 to 0.5 (default: 0)",
+      check_hue);
+  add(4, "Probability that a random rectangle of the image is erased", check_part);
+}
+
+void ImageFlags::add_mixing_to(CLI::App& command) {
+  const auto add = [&](const char* flag, float& alpha, const char* help) {
+    command.add_option(flag, alpha, help)->check(check_alpha)->type_name("A")->group("Training");
+  };
+  add("--mixup", mixing.mixup,
+      "Blend each image to learn from with the one before it in the batch, and their labels, by a "
+      "part drawn for each batch from Beta(A, A); 0.2 is usual. Images of any data set; a "
+      "checkpoint keeps it (default: 0, none)");
+  add("--cutmix", mixing.cutmix,
+      "Put a rectangle of the one before it into each image, of about a part of the area drawn "
+      "from Beta(A, A), and mix their labels by it; 1 is usual. With --mixup, each batch gets one "
+      "of the two (default: 0, none)");
 }
 
 void ImageFlags::restore(const CLI::App& command, const ImageOptions& kept) {
@@ -120,7 +153,7 @@ void ImageFlags::complete(const CLI::App& command, const std::string& data) {
     if (changes.at(i)) options.augmentation.*kChanges.at(i).second = *changes.at(i);
   }
   if (is_image_folder(data)) return;
-  for (const char* const flag : {"--augment", "--crop-area", "--flip", "--color-jitter", "--erase",
+  for (const char* const flag : {"--augment", "--crop-area", "--flip", "--color-jitter", "--hue", "--erase",
                                  "--eval-crop", "--validation", "--on-broken"}) {
     if (command.count(flag) > 0) throw CLI::ValidationError{flag, "is for --data images:DIR"};
   }

@@ -7,14 +7,17 @@
 
 #include "src/cli/flags/cli11.h"
 #include "src/data/image_folder.h"
+#include "src/data/mixing.h"
 
 namespace spillway::cli {
 
-/// How a folder of images is read, and how many threads read any data set.
+/// How a folder of images is read, how many threads read any data set, and how images of any are
+/// mixed.
 struct ImageFlags {
   ImageOptions options;
+  MixOptions mixing;
   std::string augment;                          ///< its name; empty: none was given
-  std::array<std::optional<float>, 4> changes;  ///< crop area, flip, color jitter, erase
+  std::array<std::optional<float>, 5> changes;  ///< crop area, flip, color jitter, hue, erase
   std::string threads = "auto";
 
   void add_to(CLI::App& command);
@@ -28,6 +31,7 @@ struct ImageFlags {
 
  private:
   void add_augmentation_to(CLI::App& command);
+  void add_mixing_to(CLI::App& command);
 };
 
 }  // namespace spillway::cli

@@ -181,6 +181,7 @@ class Training {
                 {"optimizer", spillway::to_json(options.step.optimizer)},
                 {"initialisation", name_of(options.initialisation)},
                 {"label_smoothing", shortest_decimal(options.step.label_smoothing)},
+                {"mixing", spillway::to_json(options.training.mixing)},
                 {"average_decay", options.step.average_decay},
                 {"frozen_parameters", count_frozen(workload().training()).parameters},
                 {"device", trainer_.context().device->name()},

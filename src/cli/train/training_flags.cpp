@@ -167,6 +167,7 @@ void TrainingFlags::complete(const CLI::App& command) {
   train.learning_rate = learning_rate.options;
   train.has_confusion = !confusion.empty();
   train.loader_threads = images.loader_threads();
+  train.mixing = images.mixing;
 }
 
 void TrainingFlags::expect_effects(const CLI::App& command) const {
@@ -254,6 +255,8 @@ void TrainingFlags::restore_state(const CLI::App& command, const KeptSettings& k
     }
     given = of_checkpoint;
   };
+  keep("--mixup", images.mixing.mixup, kept.mixing.mixup);
+  keep("--cutmix", images.mixing.cutmix, kept.mixing.cutmix);
   keep("--ema", workload.average_decay, kept.average_decay);
   keep("--freeze", workload.frozen, kept.frozen);
   if (command.count("--label-smoothing") == 0) workload.label_smoothing = kept.label_smoothing;

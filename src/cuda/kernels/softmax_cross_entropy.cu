@@ -33,28 +33,73 @@ struct Rows {
   int stride;  // classes and padding
 };
 
+// One number for each position, or MixedLabels.
+struct Labels {
+  const std::int32_t* numbers;
+  bool are_mixed;
+
+  [[nodiscard]] __host__ __device__ int each() const {
+    return are_mixed ? static_cast<int>(kMixedLabelNumbers) : 1;
+  }
+  // One that is not mixed is both, the second with no part.
+  [[nodiscard]] __device__ MixedLabel at(std::size_t n) const {
+    if (are_mixed) return reinterpret_cast<const MixedLabel*>(numbers)[n];
+    return {.first = numbers[n], .second = numbers[n], .part = 0.F};
+  }
+};
+
+// The losses of both labels by their parts; right is the one of the larger part.
+template <class Logit>
+__device__ Sample judged_mixed(const Logit& logit, int classes, const MixedLabel& label,
+                               Largest largest, double sum) {
+  const Sample first = judged<Sample>(logit, classes, label.first, largest, sum);
+  if (label.first < 0) return first;
+  const Sample second = judged<Sample>(logit, classes, label.second, largest, sum);
+  return {.loss = (1.F - label.part) * first.loss + label.part * second.loss,
+          .correct = label.part > 0.5F ? second.correct : first.correct};
+}
+
+// taken() of both labels, by their parts.
+__device__ float taken_mixed(int c, const MixedLabel& label, float share, float smoothing,
+                             int classes) {
+  const float each = share * smoothing / static_cast<float>(classes);
+  const float first = c == label.first ? 1.F - label.part : 0.F;
+  const float second = c == label.second ? label.part : 0.F;
+  return each + share * (1.F - smoothing) * (first + second);
+}
+
+// Of an evaluation, by a warp.
+template <class Logit>
+__device__ void judge_prediction(const Logit& logit, int classes, std::int32_t label,
+                                 Largest largest, double sum, JudgedSample* result) {
+  const int rank = rank_of(logit, classes, label);
+  if (threadIdx.x % kWarp > 0) return;
+  *result = {.prediction = static_cast<float>(largest.at),
+             .probability = static_cast<float>(1 / sum),
+             .rank = static_cast<float>(rank)};
+}
+
 // A warp takes a row at a time. With kTrains, it also makes (softmax - one-hot label) / samples,
 // which may go over the logits.
 template <class T, bool kTrains>
-__global__ void softmax_rows(const T* logits, const std::int32_t* labels, Rows rows,
-                             const float* share, float smoothing, Sample* samples, T* dlogits,
+__global__ void softmax_rows(const T* logits, Labels labels, Rows rows, const float* share,
+                             float smoothing, Sample* samples, T* dlogits,
                              JudgedSample* judged_samples, float* given_logits) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   for (std::size_t n = first_item() / kWarp; n < rows.count; n += item_stride() / kWarp) {
     const T* const row = logits + n * rows.stride;
-    const std::int32_t label = labels[n];
+    const MixedLabel mixed = labels.at(n);
+    const std::int32_t label = mixed.first;
     const auto logit = [row](int c) { return load_one(row, c); };
     const Largest largest = largest_of(logit, rows.classes);
     const double sum = exponential_sum(logit, rows.classes, largest.logit);
-    if (lane == 0) samples[n] = judged<Sample>(logit, rows.classes, label, largest, sum);
+    if (lane == 0) {
+      samples[n] = labels.are_mixed ? judged_mixed(logit, rows.classes, mixed, largest, sum)
+                                    : judged<Sample>(logit, rows.classes, label, largest, sum);
+    }
     if (!kTrains) {
       if (judged_samples == nullptr) continue;
-      const int rank = rank_of(logit, rows.classes, label);
-      if (lane == 0) {
-        judged_samples[n] = {.prediction = static_cast<float>(largest.at),
-                             .probability = static_cast<float>(1 / sum),
-                             .rank = static_cast<float>(rank)};
-      }
+      judge_prediction(logit, rows.classes, label, largest, sum, judged_samples + n);
       if (given_logits == nullptr) continue;
       for (int c = lane; c < rows.classes; c += kWarp) {
         given_logits[n * static_cast<std::size_t>(rows.classes) + c] = logit(c);
@@ -75,7 +120,10 @@ __global__ void softmax_rows(const T* logits, const std::int32_t* labels, Rows r
       float gradient = 0.F;
       if (c < rows.classes) {
         gradient = expf(load_one(row, c) - largest.logit) * scale;
-        if (label >= 0) gradient -= taken(c == label, part, smoothing, rows.classes);
+        if (label >= 0) {
+          gradient -= labels.are_mixed ? taken_mixed(c, mixed, part, smoothing, rows.classes)
+                                       : taken(c == label, part, smoothing, rows.classes);
+        }
       }
       store_one(dlogits + n * rows.stride, c, gradient);
     }
@@ -100,7 +148,7 @@ std::unique_ptr<Kernel> make(const Machine& machine, const Op& op) {
                    const auto& operands, const auto& arguments) {
     constexpr bool kIsTraining = std::is_same_v<Op, SoftmaxCrossEntropyTrain>;
     const Workspace space{arguments.workspace};
-    const auto* const labels = tensor<const std::int32_t>(operands.in.labels);
+    Labels labels{.numbers = tensor<const std::int32_t>(operands.in.labels), .are_mixed = false};
     std::byte* dlogits = nullptr;
     bool accumulates = false;
     float smoothing = 0;
@@ -110,8 +158,9 @@ std::unique_ptr<Kernel> make(const Machine& machine, const Op& op) {
       dlogits = operands.out.dlogits;
       accumulates = op.accumulates;
       smoothing = op.smoothing;
-      launch(machine.stream, 1, compute_share, labels, rows.count, whole.get(), op.weight,
-             space.share);
+      labels.are_mixed = op.mixes;
+      launch(machine.stream, 1, compute_share, labels.numbers, rows.count, labels.each(),
+             whole.get(), op.weight, space.share);
     } else if (op.judged_samples() > 0) {
       float* const behind = tensor<float>(operands.out.result) + 2;
       judged_samples = reinterpret_cast<JudgedSample*>(behind);

@@ -11,13 +11,13 @@
 namespace spillway::cuda {
 
 /// weight / (labels that are not negative), by one block; where the step says how many they are in
-/// the batch of which these are a part, weight / that.
-static __global__ void compute_share(const std::int32_t* labels, std::size_t count,
+/// the batch of which these are a part, weight / that. A label is the first of `each` numbers.
+static __global__ void compute_share(const std::int32_t* labels, std::size_t count, int each,
                                      const std::uint64_t* step_whole, float weight, float* share) {
   int valid = 0;
   for (std::size_t begin = 0; begin < count; begin += blockDim.x) {
     const std::size_t n = begin + threadIdx.x;
-    valid += __syncthreads_count(n < count && labels[n] >= 0 ? 1 : 0);
+    valid += __syncthreads_count(n < count && labels[n * each] >= 0 ? 1 : 0);
   }
   if (threadIdx.x > 0) return;
   const std::uint64_t whole = *step_whole;

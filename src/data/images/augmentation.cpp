@@ -26,9 +26,10 @@ std::optional<Augmentation> find_augmentation(std::string_view name) {
 std::string to_string(const Augmentation& augmentation) {
   std::string text;
   for (const auto& [name, value] :
-       std::array<std::pair<const char*, float>, 4>{{{"crop", augmentation.least_area},
+       std::array<std::pair<const char*, float>, 5>{{{"crop", augmentation.least_area},
                                                      {"flip", augmentation.flip},
                                                      {"color jitter", augmentation.color_jitter},
+                                                     {"hue", augmentation.hue},
                                                      {"erase", augmentation.erase}}}) {
     if (value > 0) text += (text.empty() ? "" : ", ") + std::string{name} + ' ' + shortest(value);
   }

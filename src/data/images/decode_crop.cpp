@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "src/data/images/image_decoder.h"
+#include "src/data/images/orientation.h"
 #include "src/data/images/resampler.h"
 
 namespace spillway {
@@ -29,7 +30,9 @@ ResampleAxis scaled_axis(std::size_t begin, std::size_t part, double scale, std:
 std::vector<std::uint8_t> decode_crop(std::span<const std::byte> file, const ChooseCrop& choose,
                                       Reduction reduction) {
   const std::unique_ptr<ImageDecoder> decoder = open_image(file);
-  const Crop crop = choose(decoder->extent());
+  const Orientation orientation = decoder->orientation();
+  const Crop crop = stored_crop(orientation, decoder->extent(),
+                                choose(upright_extent(orientation, decoder->extent())));
   const double least = std::max(ratio(crop.resized.height, crop.part.height),
                                 ratio(crop.resized.width, crop.part.width));
   const double scale = decoder->shrink(reduction == Reduction::kFine ? 2 * least : least) / 8.0;
@@ -42,7 +45,7 @@ std::vector<std::uint8_t> decode_crop(std::span<const std::byte> file, const Cho
           crop.top, crop.part.height, scale, scaled.height,
           {.size = crop.resized.height, .first = crop.shown_top, .count = crop.shown.height})};
   decoder->decode(resampler.range(), [&](const std::uint8_t* row) { resampler.add(row); });
-  return resampler.result();
+  return upright_pixels(orientation, crop.shown, resampler.result());
 }
 
 }  // namespace spillway

@@ -29,9 +29,14 @@ std::unique_ptr<ImageDecoder> open_image(std::span<const std::byte> file) {
 }
 
 void expect_decodable(const nets::Extent& extent) {
-  if (extent.height > 0 && extent.width > 0 && extent.width <= kMostPixels / extent.height) return;
+  const bool has_few =
+      extent.height > 0 && extent.width > 0 && extent.width <= kMostPixels / extent.height;
+  if (has_few && extent.height <= kLongestSide && extent.width <= kLongestSide) return;
   throw um::Error{"has " + std::to_string(extent.width) + "x" + std::to_string(extent.height) +
-                  " pixels, but 1 to " + std::to_string(kMostPixels) + " are decoded"};
+                  " pixels, but " +
+                  (has_few ? "sides of at most " + std::to_string(kLongestSide)
+                           : "1 to " + std::to_string(kMostPixels)) +
+                  " are decoded"};
 }
 
 }  // namespace spillway

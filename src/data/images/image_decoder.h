@@ -7,14 +7,17 @@
 #include <span>
 
 #include "nets/shape.h"
+#include "src/data/images/orientation.h"
 
 namespace spillway {
 
 /// Bytes of a decoded pixel: red, green, blue, and one that means nothing.
 inline constexpr std::size_t kPixelBytes = 4;
 
-/// Images of more pixels are refused before anything is decoded.
+/// Images of more pixels, or of longer sides, are refused before anything is decoded: some rows are
+/// held whole.
 inline constexpr std::size_t kMostPixels = std::size_t{1} << 26U;
+inline constexpr std::size_t kLongestSide = 65'535;  ///< a JPEG's have no more
 
 /// The pixels of columns [left, right) in rows [top, bottom).
 struct PixelRange {
@@ -35,6 +38,8 @@ class ImageDecoder {
 
   /// Of the image in the file.
   [[nodiscard]] virtual nets::Extent extent() const = 0;
+  /// How it is stored, of which nothing here takes notice.
+  [[nodiscard]] virtual Orientation orientation() const { return {}; }
   /// Chooses the smallest scale, in eighths, at which a side of the image is still at least `least`
   /// of its own, and returns it: 8 where the format has no scales. Requires: 0 < least.
   [[nodiscard]] virtual unsigned shrink(double least) = 0;

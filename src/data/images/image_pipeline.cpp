@@ -75,7 +75,7 @@ void ImagePipeline::augment(std::span<const std::byte> file, Random random,
       },
       Reduction::kClose);
   if (random.uniform() < changes.flip) exchange_sides(pixels, image_.width);
-  if (changes.color_jitter > 0) {
+  if (changes.color_jitter > 0 || changes.hue > 0) {
     standardise_jittered(pixels, random, image);
   } else {
     standardise(pixels, image);
@@ -109,7 +109,9 @@ void ImagePipeline::standardise_jittered(const Pixels& pixels, Random& random,
       colours[c * plane + i] = static_cast<float>(pixels[i * kPixelBytes + c]) / 255.0F;
     }
   }
-  jitter_colors(options_.augmentation.color_jitter, random, colours);
+  jitter_colors(
+      {.strength = options_.augmentation.color_jitter, .hue = options_.augmentation.hue}, random,
+      colours);
   for (std::size_t i = 0; i < image.size(); ++i) {
     const std::size_t c = i / plane;
     float value = colours[i];

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "src/data/images/exif.h"
 #include "um/error.h"
 
 namespace spillway {
@@ -81,6 +82,7 @@ class JpegDecoder final : public ImageDecoder {
   [[nodiscard]] nets::Extent extent() const override {
     return {.height = info_.image_height, .width = info_.image_width};
   }
+  [[nodiscard]] Orientation orientation() const override { return orientation_; }
   [[nodiscard]] unsigned shrink(double least) override;
   [[nodiscard]] nets::Extent scaled_extent() const override {
     return {.height = info_.output_height, .width = info_.output_width};
@@ -96,6 +98,7 @@ class JpegDecoder final : public ImageDecoder {
   [[nodiscard]] bool is_of_inks() const { return info_.out_color_space == JCS_CMYK; }
 
   jpeg_decompress_struct info_{};
+  Orientation orientation_;
   JpegErrors errors_{};
   jpeg_progress_mgr progress_{};
 };
@@ -115,7 +118,7 @@ template <typename Call>
   call();
 }
 
-JpegDecoder::JpegDecoder(std::span<const std::byte> file) {
+JpegDecoder::JpegDecoder(std::span<const std::byte> file) : orientation_{exif_orientation(file)} {
   info_.err = jpeg_std_error(&errors_.manager);
   errors_.manager.error_exit = on_jpeg_error;
   errors_.manager.emit_message = on_jpeg_message;

@@ -14,7 +14,7 @@
 namespace spillway {
 namespace {
 
-constexpr png_uint_32 kLongestSide = 1U << 26U;      // what is too large is said by us
+constexpr png_uint_32 kLongestOfPng = 1U << 26U;     // what is too large is said by us
 constexpr png_alloc_size_t kLongestChunk = 1 << 23;  // of text and the like
 constexpr std::uint8_t kOpaque = 255;
 
@@ -97,7 +97,7 @@ void PngDecoder::open() {
     info_ = png_create_info_struct(png_);
     if (info_ == nullptr) png_error(png_, "out of memory");
     png_set_read_fn(png_, this, read_bytes);
-    png_set_user_limits(png_, kLongestSide, kLongestSide);
+    png_set_user_limits(png_, kLongestOfPng, kLongestOfPng);
     png_set_chunk_malloc_max(png_, kLongestChunk);
     png_read_info(png_, info_);
     extent_ = {.height = png_get_image_height(png_, info_),

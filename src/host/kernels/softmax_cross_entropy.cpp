@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "src/host/kernels/kernels.h"
@@ -36,6 +37,46 @@ struct Positions {
   std::size_t lanes;     // channels side by side
 };
 
+// One for each position, or MixedLabels.
+class Labels {
+ public:
+  Labels(const std::byte* begin, std::size_t count, bool are_mixed)
+      : begin_{begin}, count_{count}, are_mixed_{are_mixed} {}
+
+  [[nodiscard]] bool are_mixed() const { return are_mixed_; }
+  // One that is not mixed is both, the second with no part.
+  [[nodiscard]] MixedLabel operator[](std::size_t n) const {
+    MixedLabel label{};
+    if (are_mixed_) {
+      std::memcpy(&label, begin_ + n * sizeof(label), sizeof(label));
+    } else {
+      std::memcpy(&label.first, begin_ + n * sizeof(label.first), sizeof(label.first));
+      label.second = label.first;
+    }
+    return label;
+  }
+  [[nodiscard]] bool are_below(std::size_t classes) const {
+    const auto end = static_cast<std::int32_t>(classes);
+    for (std::size_t n = 0; n < count_; ++n) {
+      const MixedLabel label = (*this)[n];
+      if (label.first >= end || label.second >= end) return false;
+      if (are_mixed_ && label.first >= 0 && label.second < 0) return false;
+    }
+    return true;
+  }
+  // Those that are not negative.
+  [[nodiscard]] std::size_t counted() const {
+    std::size_t counted = 0;
+    for (std::size_t n = 0; n < count_; ++n) counted += (*this)[n].first >= 0 ? 1 : 0;
+    return counted;
+  }
+
+ private:
+  const std::byte* begin_;
+  std::size_t count_;
+  bool are_mixed_;
+};
+
 float largest(Row row) { return *std::max_element(row.begin(), row.end()); }
 
 // Sum of exp(logit - largest), in double: its rounding must not show in the mean loss.
@@ -53,6 +94,14 @@ Sample judge(Row row, std::int32_t label, float maximum, double sum) {
   const auto prediction = std::max_element(row.begin(), row.end()) - row.begin();
   return {.loss = static_cast<float>(std::log(sum)) + (maximum - row[truth]),
           .correct = prediction == label ? 1.F : 0.F};
+}
+
+Sample judge_mixed(Row row, const MixedLabel& label, float maximum, double sum) {
+  const Sample first = judge(row, label.first, maximum, sum);
+  if (label.first < 0) return first;
+  const Sample second = judge(row, label.second, maximum, sum);
+  return {.loss = (1 - label.part) * first.loss + label.part * second.loss,
+          .correct = label.part > 0.5F ? second.correct : first.correct};
 }
 
 // The loss of `own` mixed with the mean over all classes, whose loss is log sum + maximum - logit.
@@ -97,12 +146,8 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
 
   void compute(const KernelArguments& arguments) override {
     const auto operands = operands_of(op_, arguments.operands);
-    const auto* const labels = reinterpret_cast<const std::int32_t*>(operands.in.labels);
-    const std::int32_t* const end = labels + positions_.count;
-    const auto is_class = [&](std::int32_t label) {
-      return label < static_cast<std::int32_t>(classes_);
-    };
-    um::expects(std::all_of(labels, end, is_class), "labels are classes");
+    const Labels labels{operands.in.labels, positions_.count, mixes()};
+    um::expects(labels.are_below(classes_), "labels are classes");
     const float share = share_of(labels, *arguments.context);
     auto* const samples = reinterpret_cast<Sample*>(arguments.workspace);
     ThreadFloats rows{classes_};
@@ -115,15 +160,17 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
           take(elements(operands.in.logits), n, row);
           const float maximum = largest(row);
           const double sum = exponential_sum(row, maximum);
-          samples[n] = judge(row, labels[n], maximum, sum);
+          const MixedLabel label = labels[n];
+          samples[n] = labels.are_mixed() ? judge_mixed(row, label, maximum, sum)
+                                          : judge(row, label.first, maximum, sum);
           if constexpr (kIsTraining) {
-            if (op_.smoothing > 0 && labels[n] >= 0) {
+            if (op_.smoothing > 0 && label.first >= 0) {
               samples[n].loss = smoothed(samples[n].loss, row, maximum, sum, op_.smoothing);
             }
-            differentiate(labels[n], maximum, sum, share, op_.smoothing, row);
+            differentiate(label, maximum, sum, share, row);
             put(row, n, elements(operands.out.dlogits));
           } else if (op_.judged_samples() > 0) {
-            judged_at(operands.out.result)[n] = judged(row, labels[n], sum);
+            judged_at(operands.out.result)[n] = judged(row, label.first, sum);
             if (op_.gives_logits) std::ranges::copy(row, logits_at(operands.out.result, n));
           }
         }
@@ -132,11 +179,14 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
     write_result(samples, kIsTraining ? share : 1.F, floats(operands.out.result));
   }
 
+  [[nodiscard]] bool mixes() const {
+    if constexpr (kIsTraining) return op_.mixes;
+    return false;
+  }
+
   // What a position counts for in the loss.
-  [[nodiscard]] float share_of(const std::int32_t* labels, const StepContext& context) const {
-    const auto here = std::count_if(labels, labels + positions_.count,
-                                    [](std::int32_t label) { return label >= 0; });
-    const std::size_t count = context.counted_labels.value_or(static_cast<std::size_t>(here));
+  [[nodiscard]] float share_of(const Labels& labels, const StepContext& context) const {
+    const std::size_t count = context.counted_labels.value_or(labels.counted());
     float weight = 1;
     if constexpr (kIsTraining) weight = op_.weight;
     return count > 0 ? weight / static_cast<float>(count) : 0.F;
@@ -165,12 +215,20 @@ class SoftmaxCrossEntropyKernel final : public HostKernel {
   }
 
   // From logits to (softmax - (1 - smoothing) one-hot label - smoothing / classes) / samples.
-  static void differentiate(std::int32_t label, float maximum, double sum, float share,
-                            float smoothing, Row row) {
-    const auto scale = label < 0 ? 0.F : static_cast<float>(static_cast<double>(share) / sum);
-    const float each = label < 0 ? 0.F : share * smoothing / static_cast<float>(row.size());
+  void differentiate(const MixedLabel& label, float maximum, double sum, float share,
+                     Row row) const {
+    const bool counts = label.first >= 0;
+    const auto scale = counts ? static_cast<float>(static_cast<double>(share) / sum) : 0.F;
+    const float each = counts ? share * op_.smoothing / static_cast<float>(row.size()) : 0.F;
     for (float& value : row) value = std::exp(value - maximum) * scale - each;
-    if (label >= 0) row[static_cast<std::size_t>(label)] -= share * (1 - smoothing);
+    if (!counts) return;
+    float& first = row[static_cast<std::size_t>(label.first)];
+    if (!op_.mixes) {
+      first -= share * (1 - op_.smoothing);
+      return;
+    }
+    first -= share * (1 - op_.smoothing) * (1 - label.part);
+    row[static_cast<std::size_t>(label.second)] -= share * (1 - op_.smoothing) * label.part;
   }
 
   // In the order of the samples, whichever thread made them; `result` is read where it accumulates.

@@ -29,7 +29,8 @@ Backward forward(const nets::SoftmaxCrossEntropy& layer, const Place& place, Ste
             SoftmaxCrossEntropyTrain{.x = logits.shape,
                                      .weight = layer.weight,
                                      .accumulates = accumulates,
-                                     .smoothing = step.label_smoothing()},
+                                     .smoothing = step.label_smoothing(),
+                                     .mixes = step.mixes_labels()},
             {.logits = logits.block, .labels = step.labels_of(logits.shape), .result = result},
             {.result = result, .dlogits = gradient});
   return [=](Gradients& gradients) { gradients.contribute(input, gradient); };

@@ -63,6 +63,43 @@ TEST_F(ImageTraining, GoesOnAsItBegan) {
   EXPECT_EQ(rest.at("test_loss"), whole.at("test_loss"));
 }
 
+TEST_F(ImageTraining, MixesTheSameWithAnyNumberOfThreadsAndGoesOnSo) {
+  const std::string flags = "--hue 0.2 --mixup 0.2 --cutmix 1";
+  const json one = summary({"--steps 6 --loader-threads 1", Arguments{flags.c_str()}});
+  EXPECT_EQ(one.at("mixing").dump(), R"({"cutmix":1.0,"mixup":0.2})");
+  const json eight = summary({"--steps 6 --loader-threads 8", Arguments{flags.c_str()}});
+  EXPECT_EQ(eight.at("weights_sha256"), one.at("weights_sha256"));
+  EXPECT_NE(summary("--steps 6").at("weights_sha256"), one.at("weights_sha256"));
+  EXPECT_NE(summary("--steps 6 --mixup 0.2 --cutmix 1").at("weights_sha256"),
+            one.at("weights_sha256"));
+  const TemporaryFolder folder;
+  const std::string checkpoint = folder.file("kept");
+  summary({"--steps 3", Arguments{flags.c_str()}, "--checkpoint", checkpoint});
+  const json rest = summary({"--steps 6 --resume --checkpoint", checkpoint});
+  EXPECT_EQ(rest.at("weights_sha256"), one.at("weights_sha256"));
+  for (const std::string flag : {"--mixup 0", "--cutmix 0.5"}) {
+    expect_refused(kFailure, training({"--steps 9 --resume --checkpoint", checkpoint,
+                                       Arguments{flag.c_str()}}),
+                   {"with another " + flag.substr(0, flag.find(' ')), "which cannot change"});
+  }
+}
+
+TEST_F(ImageTraining, MixesImagesOfAnyDataSetButNoTexts) {
+  const auto trained = [](const Arguments& more) {
+    return summary_of(succeed({small_training("--device host --json -"), more}));
+  };
+  EXPECT_NE(trained("--mixup 1").at("weights_sha256"), trained({}).at("weights_sha256"));
+  expect_refused(kFailure, {"train --net gpt:1,2,8,8 --batch 2 --steps 1 --mixup 0.2"},
+                 {"mixup and CutMix are of images, but the network reads text"});
+  expect_refused(kFailure, {"train --net lenet --batch 1 --steps 1 --cutmix 1"},
+                 {"mix images of a batch", "larger --batch"});
+  const TemporaryFolder folder;
+  succeed({"plan --net lenet --batch 8 --out", folder.file("plan.json")});
+  expect_refused(kFailure, small_training({"--device host --mixup 1 --plan",
+                                           folder.file("plan.json")}),
+                 {"belongs to another step", "--mixup, --cutmix"});
+}
+
 TEST_F(ImageTraining, KeepsTheNamesOfItsClasses) {
   tree_.add("train/ant/1.jpg", golden_image("grey.jpg"));
   const TemporaryFolder folder;
@@ -71,6 +108,16 @@ TEST_F(ImageTraining, KeepsTheNamesOfItsClasses) {
   const json manifest = json::parse(std::ifstream{folder.file("kept/step-1.json")});
   EXPECT_EQ(manifest.at("class_names"), (json{"ant", "cat", "dog"}));
   EXPECT_FLOAT_EQ(manifest.at("images").at("crop_area").get<float>(), 0.08F);
+}
+
+TEST_F(ImageTraining, TakesClassesOfOddNames) {
+  tree_.add("train/\xFF\n\x1B[31m/1.jpg", golden_image("grey.jpg"));
+  tree_.add("train/" + std::string(255, 'x') + "/1.jpg", golden_image("grey.jpg"));
+  const TemporaryFolder folder;
+  EXPECT_EQ(summary({"--steps 1 --checkpoint", folder.file("kept")}).at("classes"), 4);
+  const json names = json::parse(std::ifstream{folder.file("kept/step-1.json")}).at("class_names");
+  ASSERT_EQ(names.size(), 4U);
+  EXPECT_EQ(names[3].dump().find("\\n"), std::string::npos);
 }
 
 TEST_F(ImageTraining, SaysHowLongEachStepWaitedForData) {
@@ -110,14 +157,16 @@ TEST_F(ImageTraining, RefusesWhatDoesNotFit) {
                  {"holds images"});
   for (const std::string flag :
        {"--augment none", "--crop-area 0.5", "--flip 0", "--erase 0.1", "--color-jitter 0.1",
-        "--eval-crop 1", "--validation 5%", "--on-broken skip"}) {
+        "--hue 0.1", "--eval-crop 1", "--validation 5%", "--on-broken skip"}) {
     expect_refused(kBadUsage, {"train --net lenet --batch 2 --steps 1", Arguments{flag.c_str()}},
                    {"is for --data images:DIR"});
   }
   for (const std::string flag :
        {"--flip 1.1", "--flip nan", "--augment other", "--eval-crop 0", "--validation 10",
         "--validation 100%", "--validation 0%", "--on-broken go", "--loader-threads 0",
-        "--loader-threads 257", "--loader-threads 99999999999999999999", "--crop-area -1"}) {
+        "--loader-threads 257", "--loader-threads 99999999999999999999", "--crop-area -1",
+        "--hue 0.51", "--hue -0.1", "--mixup -0.1", "--mixup nan", "--mixup 1001", "--mixup much",
+        "--cutmix -1", "--cutmix inf"}) {
     expect_refused(kBadUsage, {small_training({"--data", data}), Arguments{flag.c_str()}},
                    {flag.substr(0, flag.find(' '))});
   }

@@ -39,6 +39,7 @@ class CheckpointFixture : public testing::Test {
                                            .cosine_steps = 40},
                          .optimizer =
                              SgdOptions{.momentum = 0.8F, .weight_decay = 1e-4F, .nesterov = true},
+                         .mixing = {.mixup = 0.2F, .cutmix = 1},
                          .threads = 3,
                          .precision = Precision::kTf32,
                          .deterministic = true,

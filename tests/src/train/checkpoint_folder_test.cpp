@@ -36,6 +36,7 @@ TEST_F(CheckpointFolderTest, KeepsAllThatTheBitsOfATrainingDependOn) {
   const KeptSettings saved = at_step(12).settings;
   EXPECT_EQ(kept.learning_rate, saved.learning_rate);
   EXPECT_EQ(kept.optimizer, saved.optimizer);
+  EXPECT_EQ(kept.mixing, saved.mixing);
   EXPECT_EQ(kept.threads, 3U);
   EXPECT_EQ(kept.precision, Precision::kTf32);
   EXPECT_TRUE(kept.deterministic);

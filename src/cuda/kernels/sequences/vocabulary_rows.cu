@@ -54,7 +54,7 @@ __global__ void sum_rows(const T* slopes, LogitRows rows, float* sums, bool adds
 
 void vocabulary_share(const Machine& machine, const std::int32_t* labels, std::size_t count,
                       const std::uint64_t* step_whole, float* share) {
-  launch(machine.stream, 1, compute_share, labels, count, step_whole, 1.F, share);
+  launch(machine.stream, 1, compute_share, labels, count, 1, step_whole, 1.F, share);
 }
 
 void judge_rows(const Machine& machine, const LogitRows& rows, const std::int32_t* labels,

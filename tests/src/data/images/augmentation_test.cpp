@@ -90,6 +90,25 @@ TEST(Augmentation, KeepsColoursInTheirRange) {
   }
 }
 
+// The hue turns, and neither the largest nor the smallest colour of a pixel changes.
+TEST(Augmentation, TurnsTheHueAlone) {
+  const ImagePipeline pipeline{
+      kShown, {.augmentation = {.hue = 0.5F}, .mean = {0, 0, 0}, .deviation = {1, 1, 1}}};
+  const Numbers image = evaluated(pipeline);
+  EXPECT_NE(augmented(pipeline, 1), augmented(pipeline, 2));
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Numbers turned = augmented(pipeline, seed);
+    EXPECT_NE(turned, image);
+    for (std::size_t i = 0; i < 256; ++i) {
+      const auto ends = [i](const Numbers& of) {
+        return std::minmax({of[i], of[256 + i], of[512 + i]});
+      };
+      EXPECT_NEAR(ends(turned).first, ends(image).first, 1e-6);
+      EXPECT_NEAR(ends(turned).second, ends(image).second, 1e-6);
+    }
+  }
+}
+
 TEST(Augmentation, GivesAGreyNetworkTheLuminance) {
   const ImagePipeline grey = pipeline_of({}, {.channels = 1, .height = 16, .width = 16});
   const FileContent file = golden_image("grey.png");  // Pillow's luminance of rgb.png
@@ -104,6 +123,7 @@ TEST(Augmentation, HasNames) {
   EXPECT_EQ(to_string(find_augmentation("standard").value()), "crop 0.08, flip 0.5");
   EXPECT_EQ(to_string(find_augmentation("strong").value()),
             "crop 0.08, flip 0.5, color jitter 0.4, erase 0.1");
+  EXPECT_EQ(to_string({.hue = 0.1F}), "hue 0.1");
   EXPECT_FALSE(find_augmentation("usual"));
 }
 
