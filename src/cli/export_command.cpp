@@ -72,15 +72,15 @@ void write_weights(const ExportFlags& flags) {
   const CheckpointManifest& manifest = chosen.manifest;
   const SafetensorsReader tensors{fs::path{flags.folder} / manifest.tensors.name};
   const bool is_average = !flags.wants_weights && has_averages(tensors);
-  const ExportedWeights written = export_weights(
-      tensors, network_of(manifest),
-      {.source = kSources.at(flags.to),
-       .state = is_average ? ExportedState::kAverages : ExportedState::kWeights},
-      place);
+  const ExportedWeights written =
+      export_weights(tensors, network_of(manifest),
+                     {.source = kSources.at(flags.to),
+                      .state = is_average ? ExportedState::kAverages : ExportedState::kWeights},
+                     place);
   const std::uintmax_t bytes = fs::file_size(place);
-  tell("{}{} of step {} as {}: {} in {}\n", is_average ? "averages of " : "",
-       network_of(manifest), manifest.checkpoint.step, written.title,
-       um::count_of(written.tensors, "tensor"), um::to_string(um::Bytes{bytes}));
+  tell("{}{} of step {} as {}: {} in {}\n", is_average ? "averages of " : "", network_of(manifest),
+       manifest.checkpoint.step, written.title, um::count_of(written.tensors, "tensor"),
+       um::to_string(um::Bytes{bytes}));
   if (flags.json.empty()) return;
   prefetch::write_json({{"network", network_of(manifest)},
                         {"step", manifest.checkpoint.step},
