@@ -133,8 +133,9 @@ std::optional<std::string> wait_sentence(const std::vector<TrainingStep>& steps)
     ran += step.figures[kSeconds];
   }
   if (ran == 0) return std::nullopt;
-  return fmt::format("Steps waited for their data {:.2g} % of the time.",
-                     100 * waited / (waited + ran));
+  const double percent = 100 * waited / (waited + ran);
+  const std::string part = percent < 0.1 ? "less than 0.1" : fmt::format("{:.3g}", percent);
+  return fmt::format("Steps waited for their data {} % of the time.", part);
 }
 
 std::vector<std::string> sentences(const TrainingLog& log) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 
@@ -29,7 +30,7 @@ Lines progress_lines(const std::string& errors) {
 }
 
 TEST(NarrowTerminal, IsNeverTooNarrowForTheProgressLine) {
-  for (const unsigned short columns : {10, 20, 40, 80, 200}) {
+  for (const unsigned short columns : std::to_array<unsigned short>({10, 20, 40, 80, 200})) {
     Program program{"train --net lenet --batch 8 --steps 30 --eval-every 15",
                     {},
                     Program::Errors::kTerminal,
