@@ -162,8 +162,7 @@ std::exception_ptr BatchLoader::read(const Image& image) const {
     return std::span{all}.subspan(at * each, each);
   };
   const std::span<float> pixels = part_of(slot->batch.images);
-  const std::span<std::int32_t> labels =
-      part_of(slot->batch.labels).first(labels_each(dataset_));
+  const std::span<std::int32_t> labels = part_of(slot->batch.labels).first(labels_each(dataset_));
   try {
     if (const std::optional<std::size_t> index = order_(slot->step, place)) {
       const std::uint64_t epoch = steps_in_epoch_ ? slot->step / *steps_in_epoch_ : 0;

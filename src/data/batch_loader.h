@@ -96,7 +96,7 @@ class BatchLoader {
   void finish(const Image& image, const std::exception_ptr& failure);
   void mix(Slot& slot) const;
   [[nodiscard]] std::size_t label_numbers() const;  // of an image, in a batch
-  [[nodiscard]] bool is_loaded() const;  // what comes next
+  [[nodiscard]] bool is_loaded() const;             // what comes next
   // All of it is, or what had been begun when an image of it failed.
   [[nodiscard]] bool is_whole(const Slot& slot) const;
 
@@ -105,9 +105,9 @@ class BatchLoader {
   BatchOrder order_;
   std::optional<std::uint64_t> steps_in_epoch_;  // nothing: there is one epoch
   MixOptions mixing_;
-  std::uint64_t seed_ = 0;                       // of what is mixed
-  std::vector<Slot> slots_;                      // all there are; none moves or gets other memory
-  Slot* current_;                                // what next() returned last
+  std::uint64_t seed_ = 0;   // of what is mixed
+  std::vector<Slot> slots_;  // all there are; none moves or gets other memory
+  Slot* current_;            // what next() returned last
   um::Nanoseconds waited_{};
 
   std::mutex mutex_;

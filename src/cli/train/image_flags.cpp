@@ -60,11 +60,10 @@ std::string check_threads(const std::string& text) {
 }
 
 // The flags that change one thing of --augment's.
-constexpr std::array kChanges{std::pair{"--crop-area", &Augmentation::least_area},
-                              std::pair{"--flip", &Augmentation::flip},
-                              std::pair{"--color-jitter", &Augmentation::color_jitter},
-                              std::pair{"--hue", &Augmentation::hue},
-                              std::pair{"--erase", &Augmentation::erase}};
+constexpr std::array kChanges{
+    std::pair{"--crop-area", &Augmentation::least_area}, std::pair{"--flip", &Augmentation::flip},
+    std::pair{"--color-jitter", &Augmentation::color_jitter},
+    std::pair{"--hue", &Augmentation::hue}, std::pair{"--erase", &Augmentation::erase}};
 
 }  // namespace
 
@@ -153,8 +152,8 @@ void ImageFlags::complete(const CLI::App& command, const std::string& data) {
     if (changes.at(i)) options.augmentation.*kChanges.at(i).second = *changes.at(i);
   }
   if (is_image_folder(data)) return;
-  for (const char* const flag : {"--augment", "--crop-area", "--flip", "--color-jitter", "--hue", "--erase",
-                                 "--eval-crop", "--validation", "--on-broken"}) {
+  for (const char* const flag : {"--augment", "--crop-area", "--flip", "--color-jitter", "--hue",
+                                 "--erase", "--eval-crop", "--validation", "--on-broken"}) {
     if (command.count(flag) > 0) throw CLI::ValidationError{flag, "is for --data images:DIR"};
   }
 }

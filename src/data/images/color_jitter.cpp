@@ -41,8 +41,7 @@ Hsv to_hsv(float red, float green, float blue) {
   } else if (most == green) {
     sixths = 2 + below(red) - below(blue);
   }
-  return {
-      .hue = std::fmod(sixths / 6 + 1, 1.0F), .saturation = range / most, .value = most};
+  return {.hue = std::fmod(sixths / 6 + 1, 1.0F), .saturation = range / most, .value = most};
 }
 
 std::array<float, 3> to_rgb(const Hsv& color) {

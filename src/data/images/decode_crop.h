@@ -20,8 +20,8 @@ enum class Reduction : std::uint8_t {
 /// The crop of an image of some extent, which is that of the upright one.
 using ChooseCrop = std::function<Crop(const nets::Extent&)>;
 
-/// What the crop of the image in `file` shows, upright, (height, width, kPixelBytes). No more of the image
-/// than that is held in memory, unless it is an interlaced PNG or a progressive JPEG.
+/// What the crop of the image in `file` shows, upright, (height, width, kPixelBytes). No more of
+/// the image than that is held in memory, unless it is an interlaced PNG or a progressive JPEG.
 /// Throws: as open_image() and ImageDecoder::decode().
 [[nodiscard]] std::vector<std::uint8_t> decode_crop(std::span<const std::byte> file,
                                                     const ChooseCrop& choose, Reduction reduction);

@@ -109,9 +109,8 @@ void ImagePipeline::standardise_jittered(const Pixels& pixels, Random& random,
       colours[c * plane + i] = static_cast<float>(pixels[i * kPixelBytes + c]) / 255.0F;
     }
   }
-  jitter_colors(
-      {.strength = options_.augmentation.color_jitter, .hue = options_.augmentation.hue}, random,
-      colours);
+  jitter_colors({.strength = options_.augmentation.color_jitter, .hue = options_.augmentation.hue},
+                random, colours);
   for (std::size_t i = 0; i < image.size(); ++i) {
     const std::size_t c = i / plane;
     float value = colours[i];

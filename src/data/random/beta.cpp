@@ -52,9 +52,9 @@ double drawn_by_joehnk(double alpha, Random& random) {
   }
 }
 
-// Ulrich (1984): (1 + sqrt(1 - s^(2 / (2 alpha - 1))) cos) / 2, with a point of the unit disc, whose
-// squared radius s is uniform and whose direction has that cosine. The point is of odd numbers, so
-// that s is exact and not 0.
+// Ulrich (1984): (1 + sqrt(1 - s^(2 / (2 alpha - 1))) cos) / 2, with a point of the unit disc,
+// whose squared radius s is uniform and whose direction has that cosine. The point is of odd
+// numbers, so that s is exact and not 0.
 double drawn_by_ulrich(double alpha, Random& random) {
   constexpr std::int64_t kRadius = std::int64_t{1} << 24U;
   const auto coordinate = [&] {

@@ -78,9 +78,10 @@ TEST_F(ImageTraining, MixesTheSameWithAnyNumberOfThreadsAndGoesOnSo) {
   const json rest = summary({"--steps 6 --resume --checkpoint", checkpoint});
   EXPECT_EQ(rest.at("weights_sha256"), one.at("weights_sha256"));
   for (const std::string flag : {"--mixup 0", "--cutmix 0.5"}) {
-    expect_refused(kFailure, training({"--steps 9 --resume --checkpoint", checkpoint,
-                                       Arguments{flag.c_str()}}),
-                   {"with another " + flag.substr(0, flag.find(' ')), "which cannot change"});
+    expect_refused(
+        kFailure,
+        training({"--steps 9 --resume --checkpoint", checkpoint, Arguments{flag.c_str()}}),
+        {"with another " + flag.substr(0, flag.find(' ')), "which cannot change"});
   }
 }
 
@@ -95,8 +96,8 @@ TEST_F(ImageTraining, MixesImagesOfAnyDataSetButNoTexts) {
                  {"mix images of a batch", "larger --batch"});
   const TemporaryFolder folder;
   succeed({"plan --net lenet --batch 8 --out", folder.file("plan.json")});
-  expect_refused(kFailure, small_training({"--device host --mixup 1 --plan",
-                                           folder.file("plan.json")}),
+  expect_refused(kFailure,
+                 small_training({"--device host --mixup 1 --plan", folder.file("plan.json")}),
                  {"belongs to another step", "--mixup, --cutmix"});
 }
 
@@ -161,12 +162,26 @@ TEST_F(ImageTraining, RefusesWhatDoesNotFit) {
     expect_refused(kBadUsage, {"train --net lenet --batch 2 --steps 1", Arguments{flag.c_str()}},
                    {"is for --data images:DIR"});
   }
-  for (const std::string flag :
-       {"--flip 1.1", "--flip nan", "--augment other", "--eval-crop 0", "--validation 10",
-        "--validation 100%", "--validation 0%", "--on-broken go", "--loader-threads 0",
-        "--loader-threads 257", "--loader-threads 99999999999999999999", "--crop-area -1",
-        "--hue 0.51", "--hue -0.1", "--mixup -0.1", "--mixup nan", "--mixup 1001", "--mixup much",
-        "--cutmix -1", "--cutmix inf"}) {
+  for (const std::string flag : {"--flip 1.1",
+                                 "--flip nan",
+                                 "--augment other",
+                                 "--eval-crop 0",
+                                 "--validation 10",
+                                 "--validation 100%",
+                                 "--validation 0%",
+                                 "--on-broken go",
+                                 "--loader-threads 0",
+                                 "--loader-threads 257",
+                                 "--loader-threads 99999999999999999999",
+                                 "--crop-area -1",
+                                 "--hue 0.51",
+                                 "--hue -0.1",
+                                 "--mixup -0.1",
+                                 "--mixup nan",
+                                 "--mixup 1001",
+                                 "--mixup much",
+                                 "--cutmix -1",
+                                 "--cutmix inf"}) {
     expect_refused(kBadUsage, {small_training({"--data", data}), Arguments{flag.c_str()}},
                    {flag.substr(0, flag.find(' '))});
   }

@@ -94,12 +94,13 @@ FileContent png_of_wrong_checksum() {
 
 BrokenKind skipped(std::string name, FileContent content, std::string words) {
   const bool is_listed = !content.empty();
-  return {.name = std::move(name),
-          .fate = Fate::kSkipped,
-          .make = [content = std::move(content)](const ImageTree& tree) { tree.add(kFile, content); },
-          .file = kFile,
-          .words = std::move(words),
-          .is_listed = is_listed};
+  return {
+      .name = std::move(name),
+      .fate = Fate::kSkipped,
+      .make = [content = std::move(content)](const ImageTree& tree) { tree.add(kFile, content); },
+      .file = kFile,
+      .words = std::move(words),
+      .is_listed = is_listed};
 }
 
 void append_jpegs(Kinds& kinds) {
@@ -144,13 +145,12 @@ void append_pngs(Kinds& kinds) {
 }
 
 void append_other_files(Kinds& kinds) {
-  kinds.insert(
-      kinds.end(),
-      {skipped("Text", text_file("not an image at all\n"), "is neither JPEG nor PNG"),
-       skipped("Gif", text_file("GIF89a\1\0\1\0"), "is neither JPEG nor PNG"),
-       skipped("Zeros", FileContent(5000), "is neither JPEG nor PNG"),
-       skipped("RandomBytes", random_bytes({}), "is neither JPEG nor PNG"),
-       skipped("Nothing", {}, "is empty")});
+  kinds.insert(kinds.end(),
+               {skipped("Text", text_file("not an image at all\n"), "is neither JPEG nor PNG"),
+                skipped("Gif", text_file("GIF89a\1\0\1\0"), "is neither JPEG nor PNG"),
+                skipped("Zeros", FileContent(5000), "is neither JPEG nor PNG"),
+                skipped("RandomBytes", random_bytes({}), "is neither JPEG nor PNG"),
+                skipped("Nothing", {}, "is empty")});
   // Sparse: it takes no place on the disk.
   kinds.push_back({.name = "MoreThanAFileMayHave",
                    .fate = Fate::kSkipped,
@@ -220,7 +220,8 @@ void append_folders(Kinds& kinds) {
     tree.remove("train");
     tree.remove("val");
   });
-  append("NothingToLearnFrom", "but no folder ", [](const ImageTree& tree) { tree.remove("train"); });
+  append("NothingToLearnFrom", "but no folder ",
+         [](const ImageTree& tree) { tree.remove("train"); });
   append("NothingToTestOn", "there is no folder in ", [](const ImageTree& tree) {
     tree.remove("val");
     fs::create_directory(tree.path() / "val");
@@ -242,12 +243,18 @@ void append_whole_ones(Kinds& kinds) {
                      .file = file});
   };
   const FileContent usual = golden_image("usual.jpg");
-  for (const auto& [name, golden] : std::vector<std::pair<const char*, std::string>>{
-           {"Cmyk", "cmyk.jpg"}, {"GreyJpeg", "grey.jpg"}, {"ProgressiveJpeg", "progressive.jpg"},
-           {"ArithmeticJpeg", "arithmetic.jpg"}, {"GreyPng", "grey.png"},
-           {"Palette", "palette.png"}, {"OneBit", "one-bit.png"}, {"SixteenBits", "sixteen-bit.png"},
-           {"Transparent", "alpha.png"}, {"GreyAndTransparent", "grey-alpha.png"},
-           {"Interlaced", "interlaced.png"}}) {
+  for (const auto& [name, golden] :
+       std::vector<std::pair<const char*, std::string>>{{"Cmyk", "cmyk.jpg"},
+                                                        {"GreyJpeg", "grey.jpg"},
+                                                        {"ProgressiveJpeg", "progressive.jpg"},
+                                                        {"ArithmeticJpeg", "arithmetic.jpg"},
+                                                        {"GreyPng", "grey.png"},
+                                                        {"Palette", "palette.png"},
+                                                        {"OneBit", "one-bit.png"},
+                                                        {"SixteenBits", "sixteen-bit.png"},
+                                                        {"Transparent", "alpha.png"},
+                                                        {"GreyAndTransparent", "grey-alpha.png"},
+                                                        {"Interlaced", "interlaced.png"}}) {
     append(name, "train/cat/odd-" + golden, golden_image(golden));
   }
   append("OnePixel", "train/cat/3.png", png_file({}, {0, 1, 2, 3}));
@@ -267,14 +274,14 @@ void append_whole_ones(Kinds& kinds) {
 // Of both parts, so that they are of one class.
 void append_names_of_classes(Kinds& kinds) {
   for (const auto& [name, folder] : std::vector<std::pair<const char*, std::string>>{
-           {"ClassOfOddBytes", "\xFF\xFE \n\x1B[31m"}, {"ClassOfALongName", std::string(255, 'x')}}) {
-    kinds.push_back({.name = name,
-                     .fate = Fate::kRead,
-                     .make = [at = folder](const ImageTree& tree) {
-                       for (const char* const part : {"train/", "val/"}) {
-                         fs::rename(tree.path() / part / "cat", tree.path() / part / at);
-                       }
-                     }});
+           {"ClassOfOddBytes", "\xFF\xFE \n\x1B[31m"},
+           {"ClassOfALongName", std::string(255, 'x')}}) {
+    kinds.push_back(
+        {.name = name, .fate = Fate::kRead, .make = [at = folder](const ImageTree& tree) {
+           for (const char* const part : {"train/", "val/"}) {
+             fs::rename(tree.path() / part / "cat", tree.path() / part / at);
+           }
+         }});
   }
 }
 

@@ -190,8 +190,8 @@ std::vector<Loaded> loaded(const MixOptions& mixing, std::size_t threads, std::u
   for (std::uint64_t step = first; step < 40; ++step) {
     const Batch& batch = loader.next();
     EXPECT_EQ(batch.is_mixed, mixing.is_on());
-    all.push_back({{batch.images.begin(), batch.images.end()},
-                   {batch.labels.begin(), batch.labels.end()}});
+    all.push_back(
+        {{batch.images.begin(), batch.images.end()}, {batch.labels.begin(), batch.labels.end()}});
   }
   return all;
 }

@@ -87,15 +87,14 @@ TEST_F(MixedTraining, TakesMemoryForLabelsInTrainingAlone) {
 
 TEST_F(MixedTraining, IsRefusedWhereThereIsNothingToMix) {
   const auto refused = [](TrainerOptions options) {
-    return test::refusal([&] {
-      Trainer{test::small_context(), options};
-    });
+    return test::refusal([&] { Trainer{test::small_context(), options}; });
   };
   TrainerOptions alone = mixed_options(1, {.cutmix = 1});
   alone.step.batch = 1;
-  EXPECT_EQ(refused(alone),
-            "mixup and CutMix mix images of a batch, but it has one alone; use a larger --batch, or "
-            "leave them out");
+  EXPECT_EQ(
+      refused(alone),
+      "mixup and CutMix mix images of a batch, but it has one alone; use a larger --batch, or "
+      "leave them out");
   nets::Builder pixels{"pixels", {1, 8, 8}};
   TrainerOptions of_pixels = mixed_options(1, {.mixup = 1});
   of_pixels.network = pixels.build(pixels.convolution("conv", pixels.input(), {.channels = 3}));

@@ -34,8 +34,8 @@ class MixedLabels : public CrossEntropyRunner, public ::testing::WithParamInterf
       const auto& [first, second, part] = labels[n];
       if (first < 0) continue;
       const auto other = static_cast<double>(part);
-      sum += (1 - smoothing) *
-             ((1 - other) * loss_of(at, n, first) + other * loss_of(at, n, second));
+      sum +=
+          (1 - smoothing) * ((1 - other) * loss_of(at, n, first) + other * loss_of(at, n, second));
       for (std::size_t c = 0; smoothing > 0 && c < classes_; ++c) {
         sum += smoothing / static_cast<double>(classes_) *
                loss_of(at, n, static_cast<std::int32_t>(c));
