@@ -25,7 +25,7 @@ std::vector<ClassProbability> likeliest_classes(std::span<const float> logits, s
       });
   order.resize(std::min(count, order.size()));
   for (const std::size_t number : order) {
-    const double logit = static_cast<double>(logits[number]);
+    const auto logit = static_cast<double>(logits[number]);
     classes.push_back({.number = number, .probability = std::exp(logit - largest) / sum});
   }
   return classes;
