@@ -110,8 +110,8 @@ TEST_F(SubBatchPlannerTest, SaysWhatOneSampleNeeds) {
       << sentence;
 }
 
-// Of 1024 images of one pixel, no activation has more than 8 KiB. What an evaluation says of each is
-// more than a quarter of a page that suits them.
+// Of 1024 images of one pixel, no activation has more than 8 KiB. What an evaluation says of each
+// is more than a quarter of a page that suits them.
 TEST(RunPage, IsTooLargeForTheEvaluationsResultToMove) {
   nets::Builder builder{"thin", {1, 1, 1}};
   const nets::NodeId hidden = builder.linear("fc1", builder.input(), {.features = 2});
