@@ -72,21 +72,12 @@ json evaluation_json(const TrainingEvaluation& evaluation) {
   return entry;
 }
 
-std::string text_or(const json& summary, const char* key, const std::string& otherwise) {
-  const bool is_there = summary.is_object() && summary.contains(key) && summary.at(key).is_string();
-  return is_there ? summary.at(key).get<std::string>() : otherwise;
-}
-
 // "lenet at batch 8 on synthetic images of 10 classes: 3 steps, loss 4.02 to 3.55."
 std::string whole(const TrainingLog& log) {
-  std::string text = text_or(log.summary, "network", "A training");
-  if (log.summary.is_object() && log.summary.contains("batch") &&
-      log.summary.at("batch").is_number_unsigned()) {
-    text += fmt::format(" at batch {}", log.summary.at("batch").get<std::uint64_t>());
-  }
-  if (const std::string data = text_or(log.summary, "data", ""); !data.empty()) {
-    text += " on " + data;
-  }
+  const TrainedSubject subject = log.subject.value_or(TrainedSubject{});
+  std::string text = subject.network.empty() ? "A training" : subject.network;
+  if (subject.batch > 0) text += fmt::format(" at batch {}", subject.batch);
+  if (!subject.data.empty()) text += " on " + subject.data;
   text += ": " + um::count_of(log.steps.size(), "step");
   if (log.steps.empty()) return text + ".";
   const double first = log.steps.front().figures[kLoss];
@@ -148,7 +139,7 @@ std::vector<std::string> sentences(const TrainingLog& log) {
         "It ended early: no later evaluation was better than that of step {}.", *log.best_step));
   }
   if (auto waiting = wait_sentence(log.steps)) said.push_back(*std::move(waiting));
-  if (log.summary.is_null()) {
+  if (!log.subject) {
     said.emplace_back(
         "The file has no summary: the training was still running, or was ended before its last "
         "step.");

@@ -39,18 +39,29 @@ void add(const JsonView& object, const std::array<const char*, kCount>& names,
   entries.push_back(entry);
 }
 
+TrainedSubject subject_of(const JsonView& summary) {
+  const auto text = [&](const char* name) {
+    return summary.has(name) ? summary.at(name).string() : std::string{};
+  };
+  return {.network = text("network"),
+          .data = text("data"),
+          .batch = summary.has("batch") ? summary.at("batch").integer() : 0};
+}
+
 // One object a line.
 void add_line(const JsonView& line, TrainingLog& log) {
   if (line.has("step")) {
     add(line, kStepFigures, log.steps);
     drop_from(log.steps.back().step, log.evaluations);
-    log.summary = nullptr;
+    log.subject.reset();
     log.best_step.reset();
   } else if (line.has("evaluation")) {
     add(line.at("evaluation"), kEvaluationFigures, log.evaluations);
   } else if (line.has("early_stop")) {
     log.best_step = line.at("early_stop").at("best_step").integer();
-  } else if (!line.has("summary")) {
+  } else if (line.has("summary")) {
+    log.subject = subject_of(line.at("summary"));
+  } else {
     throw line.error("is neither a step nor an evaluation nor a summary");
   }
 }
@@ -86,7 +97,6 @@ TrainingLog read_training_log(const std::string& text, const std::string& name) 
     if (is_cut && parsed_or_null(line).is_null()) break;
     const prefetch::JsonFile parsed{line, name + ": line " + std::to_string(number)};
     add_line(parsed.root(), log);
-    if (parsed.value().contains("summary")) log.summary = parsed.value().at("summary");
   }
   return log;
 }

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,14 +35,21 @@ struct FiguresOfStep {
 using TrainingStep = FiguresOfStep<kStepFigures.size()>;
 using TrainingEvaluation = FiguresOfStep<kEvaluationFigures.size()>;
 
+/// What was trained, as far as the summary tells.
+struct TrainedSubject {
+  std::string network;
+  std::string data;
+  std::uint64_t batch = 0;
+};
+
 /// What `spillway train --json` wrote, by step. Where a training went on from a checkpoint, and
 /// both parts are in one file, steps that ran twice are as they ran last.
 struct TrainingLog {
   std::vector<TrainingStep> steps;
   std::vector<TrainingEvaluation> evaluations;
   std::optional<std::uint64_t>
-      best_step;           ///< of a training that ended early: its best evaluation's
-  nlohmann::json summary;  ///< null where the file does not end with one
+      best_step;                          ///< of a training that ended early: its best evaluation's
+  std::optional<TrainedSubject> subject;  ///< nothing where the file does not end with a summary
 };
 
 /// Whether `text` begins with a line that `spillway train --json` writes.

@@ -43,10 +43,11 @@ def figure(rows, columns, names, width=4.2, note=""):
     right = legend_width(names)
     whole = width * columns + right
     told = textwrap.fill(note, int(right / 0.066))
-    height = max(3.1 * rows, 0.4 + 0.205 * (len(names) + 1) + 0.15 * (told.count("\n") + 1))
+    below = 0.45 + 0.195 * (len(names) + 1)  # inches that the names take
+    height = max(3.1 * rows, below + 0.2 + 0.15 * (told.count("\n") + 1))
     made, axes = pyplot.subplots(rows, columns, squeeze=False, figsize=(whole, height))
     made.set_layout_engine("constrained", rect=(0, 0, 1 - right / whole, 1))
-    made.text(1 - right / whole + 0.1 / whole, 0.12 / height, told, fontsize=7.5, va="bottom",
+    made.text(1 - right / whole + 0.1 / whole, 1 - below / height, told, fontsize=7.5, va="top",
               color="0.3", linespacing=1.3)
     for axis in axes.flat:
         axis.spines[["top", "right"]].set_visible(False)

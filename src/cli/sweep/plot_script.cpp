@@ -23,12 +23,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Installed, it lies beside the program; else in the tree that the program is built in.
+// Installed, it lies beside the program; else in the tree that the program is built in. Throws:
+// um::Error where a program was copied without it.
 std::string script() {
   std::error_code error;
   const fs::path programs = fs::read_symlink("/proc/self/exe", error).parent_path();
   const fs::path installed = programs.parent_path() / "share" / "spillway" / "plot" / "sweep";
-  return fs::exists(installed, error) ? installed : programs / SPILLWAY_PLOT_SCRIPT;
+  if (fs::exists(installed, error)) return installed;
+  const fs::path built = programs / SPILLWAY_PLOT_SCRIPT;
+  if (fs::exists(built, error)) return built;
+  throw um::Error{"pictures are drawn by " + installed.string() +
+                  ", which is not there; install the program with it, or draw the points of --json "
+                  "with tools/plot/sweep"};
 }
 
 // What a program that ended left.

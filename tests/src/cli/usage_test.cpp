@@ -206,6 +206,11 @@ TEST(BadInput, SaysWhatCannotBe) {
                  {"cuDNN has no attention for this", "NVIDIA GPU", "--attention cudnn"});
 }
 
+TEST(BadUsage, DrawsNoWeightsThatAFileHas) {
+  expect_refused(kBadUsage, small_training("--weights model.safetensors --init pytorch"),
+                 {"--init", "--weights has them all"});
+}
+
 TEST(BadInput, SaysThatNothingIsFrozen) {
   const std::vector<std::string> words{"no layer with parameters is called 'layer9*'"};
   for (const char* command : {"train", "plan", "sweep", "profile"}) {

@@ -47,7 +47,9 @@ TEST(TrainingLog, HasTheStepsAndTheirEvaluations) {
   ASSERT_EQ(log.evaluations.size(), 1U);
   EXPECT_EQ(log.evaluations[0].figures[1], 0.125);  // the accuracy
   EXPECT_TRUE(std::isnan(log.evaluations[0].figures[3]));
-  EXPECT_EQ(log.summary.at("network"), "lenet");
+  ASSERT_TRUE(log.subject);
+  EXPECT_EQ(log.subject->network, "lenet");
+  EXPECT_EQ(log.subject->batch, 8U);
   EXPECT_FALSE(log.best_step);
 }
 
@@ -55,7 +57,7 @@ TEST(TrainingLog, HasTheStepsAndTheirEvaluations) {
 TEST(TrainingLog, MayEndInTheMiddleOfALine) {
   const TrainingLog log = read(step_line(1, 2.5) + R"({"step": 2, "lo)");
   EXPECT_EQ(log.steps.size(), 1U);
-  EXPECT_TRUE(log.summary.is_null());
+  EXPECT_FALSE(log.subject);
 }
 
 // From the checkpoint of step 1 on, after which an evaluation of step 2 is of no training any more.
