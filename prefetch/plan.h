@@ -30,6 +30,7 @@ struct TaskRun {
   std::uint32_t algorithm = 0;    ///< index into the task's algorithms
   bool is_recomputation = false;  ///< the task ran before in this step
   Progress after;                 ///< starts when the step has come this far
+  std::uint32_t after_exchanges = 0;  ///< and when so many of the plan's exchanges have ended
   friend bool operator==(const TaskRun&, const TaskRun&) = default;
 };
 
@@ -59,6 +60,14 @@ struct FarRun {
   friend bool operator==(const FarRun&, const FarRun&) = default;
 };
 
+/// One exchange of gradients between ranks. All of them are a queue of their own, executed in order;
+/// who waits for it says so (TaskRun::after_exchanges).
+struct ExchangeRun {
+  std::uint32_t exchange = 0;    ///< index into TaskGraph::exchanges
+  std::uint32_t after_runs = 0;  ///< starts when so many runs have ended
+  friend bool operator==(const ExchangeRun&, const ExchangeRun&) = default;
+};
+
 /// Who decides what is near.
 enum class Residency {
   kPlanned,  ///< this plan: nothing is near that it does not bring
@@ -79,7 +88,8 @@ struct Plan {
   std::vector<TaskRun> runs;
   std::vector<Move> offloads;
   std::vector<Move> prefetches;
-  std::vector<FarRun> far_runs;  ///< each of the graph's far updates once
+  std::vector<FarRun> far_runs;        ///< each of the graph's far updates once
+  std::vector<ExchangeRun> exchanges;  ///< each of the graph's exchanges once
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 

@@ -33,6 +33,15 @@ struct LinkProfile {
   double compute_speed_while_updating = 1.0;
 };
 
+/// How long ranks exchange a bucket of gradients, and what of the link that takes.
+struct ExchangeTime {
+  um::Nanoseconds alone{0};  ///< when no move is under way
+  /// The part of the link's bandwidth that it takes meanwhile, near to far and far to near; 0 where
+  /// ranks have an interconnect beside the link. On a link that is not duplex at most 1 together.
+  double outward = 0;
+  double inward = 0;
+};
+
 /// Times of one step, task by task and algorithm by algorithm, with all operands near.
 struct Profile {
   std::string source;       ///< where it comes from: "measured on host, 2 threads", "model v100"
@@ -40,6 +49,7 @@ struct Profile {
   std::vector<std::vector<um::Nanoseconds>> durations;  ///< [task][algorithm]
   LinkProfile link;
   std::vector<um::Nanoseconds> far_updates;  ///< by TaskGraph::far_updates
+  std::vector<ExchangeTime> exchanges;       ///< by TaskGraph::exchanges
 
   [[nodiscard]] um::Nanoseconds operator()(TaskId task, std::uint32_t algorithm) const {
     return durations[static_cast<std::size_t>(task)][algorithm];

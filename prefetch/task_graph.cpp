@@ -51,13 +51,18 @@ std::uint64_t fingerprint(const TaskGraph& graph) {
       print.add(algorithm.workspace.count());
     }
   }
-  if (graph.far_updates.empty()) return print.value();
-  print.add(graph.far_updates.size());
+  if (!graph.far_updates.empty()) print.add(graph.far_updates.size());
   for (const FarUpdate& update : graph.far_updates) {
     print.add(update.name);
     print.add(static_cast<std::uint64_t>(update.gradient));
     print.add(static_cast<std::uint64_t>(update.parameters));
     print.add(update.numbers);
+  }
+  if (!graph.exchanges.empty()) print.add("exchanges");
+  for (const GradientExchange& exchange : graph.exchanges) {
+    print.add(exchange.name);
+    print.add(exchange.gradients);
+    print.add(static_cast<std::uint64_t>(exchange.ready));
   }
   return print.value();
 }

@@ -81,12 +81,23 @@ struct FarUpdate {
   std::vector<DataId> numbers;  ///< the optimizer's: updates them; no task uses them
 };
 
+/// One all-reduce between the ranks of a data-parallel training: each of a bucket of gradients
+/// becomes its sum over all ranks, in place. It begins when `ready` has run, and takes place beside
+/// the tasks that follow; those that use one of its gradients wait for it.
+struct GradientExchange {
+  std::string name;               ///< unique among exchanges: "bucket 1"
+  std::vector<DataId> gradients;  ///< state that is always near; each is in one exchange
+  TaskId ready{};                 ///< with this task the last of them is complete
+};
+
 /// All tasks of one step in execution order, with the blocks each reads and writes: moDNN's task
 /// and data flow graph (section III).
 struct TaskGraph {
   std::vector<DataBlock> data;
   std::vector<Task> tasks;
   std::vector<FarUpdate> far_updates;  ///< none: everything runs near
+  /// In the order in which they are ready; none: the training has one rank.
+  std::vector<GradientExchange> exchanges;
 
   DataId add(DataBlock block) {
     data.push_back(std::move(block));

@@ -8,6 +8,7 @@
 
 #include "prefetch/block_sizes.h"
 #include "prefetch/bounds/bound_curves.h"
+#include "prefetch/bounds/exchange_bound.h"
 #include "prefetch/bounds/timed_intervals.h"
 #include "prefetch/bounds/transition_bound.h"
 #include "prefetch/liveness.h"
@@ -284,17 +285,19 @@ Bounds lower_bounds(const Problem& problem) {
   const StepModel::Pair moving = step.head_and_tail();
   const StepModel::Pair mixed =
       problem.may_recompute ? step.head_and_tail_with_recomputation() : moving;
+  const um::Nanoseconds exchanged = exchange_bound(problem.graph, problem.profile);
   return {.beaumont = at_least(step.beaumont()),
           .offload = at_least(moving.plain),
           .mixed = at_least(mixed.plain),
-          .offload_transition = at_least(moving.with_transition_bound),
-          .mixed_transition = at_least(mixed.with_transition_bound)};
+          .offload_transition = std::max(exchanged, at_least(moving.with_transition_bound)),
+          .mixed_transition = std::max(exchanged, at_least(mixed.with_transition_bound))};
 }
 
 um::Nanoseconds mixed_transition_bound(const Problem& problem) {
   if (!problem.may_recompute) return lower_bounds(problem).mixed_transition;
   const StepModel step{problem};
-  return at_least(step.head_and_tail_with_recomputation().with_transition_bound);
+  return std::max(exchange_bound(problem.graph, problem.profile),
+                  at_least(step.head_and_tail_with_recomputation().with_transition_bound));
 }
 
 }  // namespace spillway::prefetch

@@ -46,8 +46,9 @@ struct Bounds {
   /// recomputation.
   um::Nanoseconds mixed{0};
   /// `offload` with TransitionBound: near tasks that fill near memory make way for each other.
+  /// No less than exchange_bound().
   um::Nanoseconds offload_transition{0};
-  /// `mixed` with TransitionBound.
+  /// `mixed` with TransitionBound, likewise.
   um::Nanoseconds mixed_transition{0};
 };
 

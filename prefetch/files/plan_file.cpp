@@ -75,6 +75,8 @@ std::vector<TaskRun> read_runs(const JsonView& entries, const TaskGraph& graph) 
     run.algorithm = read_algorithm(entry.at("algorithm"), graph[run.task]);
     run.is_recomputation = entry.has("recomputation") && entry.at("recomputation").boolean();
     run.after = read_progress(entry.at("after"));
+    const bool waits = entry.has("after_exchanges");
+    run.after_exchanges = waits ? read_count(entry.at("after_exchanges")) : 0;
     runs.push_back(run);
   }
   return runs;
@@ -113,6 +115,34 @@ std::vector<FarRun> read_far_runs(const JsonView& entries, const TaskGraph& grap
   return far_runs;
 }
 
+json to_json(const std::vector<ExchangeRun>& exchanges, const TaskGraph& graph) {
+  json all = json::array();
+  for (const ExchangeRun& run : exchanges) {
+    all.push_back(
+        {{"exchange", graph.exchanges[run.exchange].name}, {"after_runs", run.after_runs}});
+  }
+  return all;
+}
+
+std::vector<ExchangeRun> read_exchanges(const JsonView& entries, const TaskGraph& graph) {
+  const Names<std::uint32_t, GradientExchange> names{graph.exchanges};
+  std::vector<ExchangeRun> exchanges;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const JsonView entry = entries.at(i);
+    exchanges.push_back({.exchange = names.find(entry.at("exchange")),
+                         .after_runs = read_count(entry.at("after_runs"))});
+  }
+  return exchanges;
+}
+
+// Before the fingerprint is compared, whose complaint would not say why.
+void expect_as_many_ranks(const JsonView& plan, const TaskGraph& graph) {
+  if (!plan.has("exchanges") || !graph.exchanges.empty()) return;
+  throw plan.at("exchanges").error(
+      "are of gradients between several ranks, and training has one rank so far: make the plan "
+      "without --ranks");
+}
+
 Residency read_residency(const JsonView& name) {
   if (name.string() == "planned") return Residency::kPlanned;
   if (name.string() == "on-demand") return Residency::kOnDemand;
@@ -129,6 +159,7 @@ json to_json(const Plan& plan, const TaskGraph& graph) {
                {"algorithm", task.algorithms[run.algorithm].name},
                {"after", to_json(run.after)}};
     if (run.is_recomputation) entry["recomputation"] = true;
+    if (run.after_exchanges > 0) entry["after_exchanges"] = run.after_exchanges;
     runs.push_back(std::move(entry));
   }
   json result{{"format", "spillway-plan"},
@@ -142,12 +173,14 @@ json to_json(const Plan& plan, const TaskGraph& graph) {
               {"offloads", to_json(plan.offloads, graph)},
               {"prefetches", to_json(plan.prefetches, graph)}};
   if (!plan.far_runs.empty()) result["far_updates"] = to_json(plan.far_runs, graph);
+  if (!plan.exchanges.empty()) result["exchanges"] = to_json(plan.exchanges, graph);
   return result;
 }
 
 Plan read_plan(const JsonFile& file, const TaskGraph& graph) {
   file.expect_format("spillway-plan", 1);
   const JsonView root = file.root();
+  expect_as_many_ranks(root, graph);
   const std::uint64_t print = expect_made_for(graph, root);
   const Names<DataId, DataBlock> blocks{graph.data};
   return {.planner = root.at("planner").string(),
@@ -159,7 +192,9 @@ Plan read_plan(const JsonFile& file, const TaskGraph& graph) {
           .offloads = read_moves(root.at("offloads"), blocks),
           .prefetches = read_moves(root.at("prefetches"), blocks),
           .far_runs = root.has("far_updates") ? read_far_runs(root.at("far_updates"), graph)
-                                              : std::vector<FarRun>{}};
+                                              : std::vector<FarRun>{},
+          .exchanges = root.has("exchanges") ? read_exchanges(root.at("exchanges"), graph)
+                                             : std::vector<ExchangeRun>{}};
 }
 
 }  // namespace spillway::prefetch

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "prefetch/far_update.h"
+#include "prefetch/gradient_exchange.h"
 #include "prefetch/liveness.h"
 #include "prefetch/moves/cover.h"
 #include "prefetch/moves/far_between_steps.h"
@@ -26,11 +27,13 @@ std::vector<double> time_before(const Profile& profile, std::span<const TaskRun>
 }  // namespace
 
 Plan empty_plan(const Problem& problem, std::vector<TaskRun> runs) {
-  return {.planner = {},
-          .graph = problem.profile.graph,
-          .budget = problem.budget,
-          .page = problem.page,
-          .runs = std::move(runs)};
+  Plan plan{.planner = {},
+            .graph = problem.profile.graph,
+            .budget = problem.budget,
+            .page = problem.page,
+            .runs = std::move(runs)};
+  add_exchanges(problem.graph, plan);
+  return plan;
 }
 
 OffloadPlanner::OffloadPlanner(const Problem& problem)

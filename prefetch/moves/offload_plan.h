@@ -84,7 +84,8 @@ class OffloadPlanner {
   OffloadOptions options_;
 };
 
-/// A plan with `runs` and everything but moves, for `problem`: the frame that planners fill.
+/// A plan with `runs` and everything but moves, for `problem`: the frame that planners fill. Runs
+/// wait for exchanges between ranks; planners give them their other conditions (TaskRun::after).
 [[nodiscard]] Plan empty_plan(const Problem& problem, std::vector<TaskRun> runs);
 
 }  // namespace spillway::prefetch

@@ -11,6 +11,8 @@
 #include "prefetch/moves/room.h"
 #include "prefetch/moves/run_conditions.h"
 #include "prefetch/moves/schedule.h"
+#include "prefetch/moves/virtual_lane.h"
+#include "prefetch/simulate/exchange_lane.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -42,7 +44,8 @@ class TimedExecution {
         pending_(to_leave_.size()),
         freed_by_(to_leave_.size(), kNever),
         uses_(demand.size() + 1),
-        landed_(demand.size()) {
+        landed_(demand.size()),
+        exchange_{plan, profile} {
     for (std::size_t i = 0; i < far_intervals_.size(); ++i) {
       const FarInterval& each = far_intervals_[i];
       if (places_[i] == kLeftOut) continue;
@@ -74,7 +77,9 @@ class TimedExecution {
     while (true) {
       while (start_something()) {
       }
-      if (!compute_.is_busy && !offload_.is_busy && !prefetch_.is_busy) break;
+      if (!compute_.is_busy && !offload_.is_busy && !prefetch_.is_busy && !exchange_.is_busy()) {
+        break;
+      }
       advance();
     }
     um::expects(ended_ == demand_.size() && offloaded_ == leaving_.size() &&
@@ -85,15 +90,6 @@ class TimedExecution {
   }
 
  private:
-  struct Lane {
-    bool is_busy = false;
-    double left = 0;
-
-    void start(um::Nanoseconds time) {
-      is_busy = true;
-      left = static_cast<double>(time.count());
-    }
-  };
   struct Leaving {
     Position read_until = 0;  // so many runs have ended when nobody uses it any more
     Position needed = 0;
@@ -101,23 +97,25 @@ class TimedExecution {
   };
 
   bool start_something() {
-    // All three are tried: one of them may be what another waits for.
+    // All are tried: one of them may be what another waits for.
+    const bool exchanges = exchange_.start(ended_);
     const bool runs = start_run();
     const bool comes_first = order_.prefetches_first && start_prefetch();
     const bool leaves = start_offload();
     const bool comes = start_prefetch();
-    return runs || comes_first || leaves || comes;
+    return exchanges || runs || comes_first || leaves || comes;
   }
 
   bool start_run() {
     if (compute_.is_busy || ended_ == demand_.size()) return false;
     if (returned_ < uses_[ended_]) return false;
+    if (exchange_.ended() < plan_.runs[ended_].after_exchanges) return false;
     if (signed_bytes(demand_[ended_]) - away_ > signed_bytes(pool_)) return false;
     compute_.start(profile_(plan_.runs[ended_]));
     return true;
   }
 
-  [[nodiscard]] bool link_is_free(const Lane& lane, const Lane& other) const {
+  [[nodiscard]] bool link_is_free(const VirtualLane& lane, const VirtualLane& other) const {
     return !lane.is_busy && (link_.is_duplex || !other.is_busy);
   }
 
@@ -222,24 +220,18 @@ class TimedExecution {
   void advance() {
     const double moving = link_.compute_speed_while_moving;
     const double speed = (offload_.is_busy ? moving : 1) * (prefetch_.is_busy ? moving : 1);
+    const LinkShares shares = exchange_.shares(offload_.is_busy, prefetch_.is_busy);
     double step = std::numeric_limits<double>::infinity();
     if (compute_.is_busy) step = std::min(step, compute_.left / speed);
-    if (offload_.is_busy) step = std::min(step, offload_.left);
-    if (prefetch_.is_busy) step = std::min(step, prefetch_.left);
+    if (offload_.is_busy) step = std::min(step, offload_.left / shares.offload);
+    if (prefetch_.is_busy) step = std::min(step, prefetch_.left / shares.prefetch);
+    if (exchange_.is_busy()) step = std::min(step, exchange_.time_left(shares));
     now_ += step;
-    if (has_ended(compute_, step * speed)) ++ended_;
-    if (has_ended(offload_, step)) ++offloaded_;
-    if (has_ended(prefetch_, step)) returned_ = begun_;
+    if (compute_.pass(step * speed)) ++ended_;
+    if (offload_.pass(step * shares.offload)) ++offloaded_;
+    if (prefetch_.pass(step * shares.prefetch)) returned_ = begun_;
+    exchange_.pass(step, shares);
     free_rooms();
-  }
-
-  static bool has_ended(Lane& lane, double work) {
-    constexpr double kRounding = 1e-6;  // of a nanosecond
-    if (!lane.is_busy) return false;
-    lane.left -= work;
-    if (lane.left > kRounding) return false;
-    lane.is_busy = false;
-    return true;
   }
 
   // Counts those whose transfer and whose readers have ended.
@@ -276,9 +268,10 @@ class TimedExecution {
   std::vector<std::uint32_t> landed_;    // by run: prefetches that must have ended by then
   Bytes far_;                            // when the step begins
   Signed away_ = 0;                      // now
-  Lane compute_;
-  Lane offload_;
-  Lane prefetch_;
+  VirtualLane compute_;
+  VirtualLane offload_;
+  VirtualLane prefetch_;
+  ExchangeLane exchange_;
   double now_ = 0;
   Position ended_ = 0;           // runs
   std::uint32_t offloaded_ = 0;  // offloads that have ended

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "prefetch/block_sizes.h"
+#include "prefetch/gradient_exchange.h"
 #include "prefetch/liveness.h"
 #include "prefetch/moves/algorithm_choice.h"
 #include "prefetch/planners/strategies.h"
@@ -140,6 +141,7 @@ std::variant<Plan, Infeasible> plan_on_demand(const Problem& problem) {
   const bool fits = std::ranges::all_of(sets, [&](Bytes set) { return set <= pool; });
   if (!fits || block_sizes.pinned() > problem.budget) return infeasible(problem);
   for (Position p = 0; p < plan.runs.size(); ++p) plan.runs[p].after = {.runs = p};
+  add_exchanges(problem.graph, plan);
   if (problem.whole_blocks) Swapper{problem.graph, block_sizes, pool, plan}.execute();
   return plan;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "prefetch/block_sizes.h"
+#include "prefetch/gradient_exchange.h"
 #include "prefetch/liveness.h"
 #include "prefetch/moves/algorithm_choice.h"
 #include "prefetch/planners/strategies.h"
@@ -24,11 +25,13 @@ std::variant<Plan, Infeasible> plan_resident(const Problem& problem) {
     return Infeasible{.task = TaskId(max - final_live.begin()), .smallest_budget = need};
   }
   for (Position p = 0; p < runs.size(); ++p) runs[p].after = {.runs = p};
-  return Plan{.planner = {},
-              .graph = fingerprint(problem.graph),
-              .budget = problem.budget,
-              .page = problem.page,
-              .runs = std::move(runs)};
+  Plan plan{.planner = {},
+            .graph = fingerprint(problem.graph),
+            .budget = problem.budget,
+            .page = problem.page,
+            .runs = std::move(runs)};
+  add_exchanges(problem.graph, plan);
+  return plan;
 }
 
 }  // namespace spillway::prefetch

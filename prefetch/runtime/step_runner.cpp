@@ -31,7 +31,9 @@ StepRunner::StepRunner(const Plan& plan, StepMemory& memory, um::Stream& stream)
       memory_{memory},
       stream_{stream},
       is_awaited_{awaited_runs(plan, memory)},
-      far_{plan, memory} {}
+      far_{plan, memory} {
+  um::expects(plan.exchanges.empty(), "a step of one rank");
+}
 
 Timeline StepRunner::run(const Launch& launch, const FarLane::Update& far_update) {
   walk(launch, far_update, /*takes_times=*/true);

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "prefetch/interconnect.h"
 #include "prefetch/simulate/near_use.h"
 
 namespace spillway::prefetch {
@@ -37,7 +38,11 @@ class Trace {
     meta("thread_name", process, kOffload, "offload (near to far)");
     meta("thread_name", process, kPrefetch, "prefetch (far to near)");
     if (!plan_.far_runs.empty()) meta("thread_name", process, kFarUpdate, "update (far side)");
+    if (!plan_.exchanges.empty()) {
+      meta("thread_name", process, kExchange, "exchange (between ranks)");
+    }
     add_runs(process, named.timeline);
+    add_exchanges(process, named.timeline);
     add_far_runs(process, named.timeline);
     add_moves(process, kOffload, plan_.offloads, named.timeline.offloads);
     add_moves(process, kPrefetch, plan_.prefetches, named.timeline.prefetches);
@@ -63,7 +68,7 @@ class Trace {
   }
 
  private:
-  enum Lane { kCompute = 1, kWaiting, kOffload, kPrefetch, kFarUpdate };
+  enum Lane { kCompute = 1, kWaiting, kOffload, kPrefetch, kFarUpdate, kExchange };
 
   void meta(const char* what, int process, int lane, const std::string& name) {
     events_.push_back(
@@ -101,6 +106,15 @@ class Trace {
     for (std::size_t i = 0; i < timeline.far_runs.size(); ++i) {
       span(process, kFarUpdate, graph_.far_updates[plan_.far_runs[i].update].name,
            timeline.far_runs[i], json::object());
+    }
+  }
+
+  void add_exchanges(int process, const Timeline& timeline) {
+    for (std::size_t i = 0; i < timeline.exchanges.size(); ++i) {
+      const GradientExchange& exchange = graph_.exchanges[plan_.exchanges[i].exchange];
+      span(process, kExchange, exchange.name, timeline.exchanges[i],
+           {{"bytes", exchanged_bytes(graph_, exchange).count()},
+            {"gradients", exchange.gradients.size()}});
     }
   }
 

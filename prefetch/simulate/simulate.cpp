@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "prefetch/simulate/exchange_lane.h"
 #include "prefetch/simulate/paging_model.h"
 #include "um/error.h"
 
@@ -84,19 +85,24 @@ Queue far_queue(const Plan& plan, const Profile& profile, std::vector<Interval>&
 class Simulation {
  public:
   Simulation(const Plan& plan, const Profile& profile, const SimulateOptions& options)
-      : link_{profile.link},
+      : plan_{plan},
+        link_{profile.link},
         compute_{run_queue(plan, profile, options, timeline_.runs)},
         offload_{move_queue(plan.offloads, link_.offload, link_, timeline_.offloads)},
         prefetch_{move_queue(plan.prefetches, link_.prefetch, link_, timeline_.prefetches)},
-        far_{far_queue(plan, profile, timeline_.far_runs)} {}
+        far_{far_queue(plan, profile, timeline_.far_runs)},
+        exchange_{plan, profile} {
+    timeline_.exchanges.resize(plan.exchanges.size());
+  }
 
   Timeline run() {
     while (true) {
       start_what_can();
-      if (!compute_.is_busy && !offload_.is_busy && !prefetch_.is_busy && !far_.is_busy) break;
+      if (!is_busy()) break;
       advance();
     }
-    um::expects(compute_.is_done() && offload_.is_done() && prefetch_.is_done() && far_.is_done(),
+    um::expects(compute_.is_done() && offload_.is_done() && prefetch_.is_done() &&
+                    far_.is_done() && exchange_.is_done(),
                 "a plan that waits for ever was not verified");
     return std::move(timeline_);
   }
@@ -106,9 +112,19 @@ class Simulation {
     return {.runs = compute_.next, .offloads = offload_.next, .prefetches = prefetch_.next};
   }
 
+  [[nodiscard]] bool is_busy() const {
+    return compute_.is_busy || offload_.is_busy || prefetch_.is_busy || far_.is_busy ||
+           exchange_.is_busy();
+  }
+
+  [[nodiscard]] bool has_exchanged() const {
+    return exchange_.ended() >= plan_.runs[compute_.next].after_exchanges;
+  }
+
   void start_what_can() {
     const Progress now = progress();
-    if (compute_.can_start(now)) compute_.start(time());
+    if (exchange_.start(now.runs)) timeline_.exchanges[exchange_.ended()].begin = time();
+    if (compute_.can_start(now) && has_exchanged()) compute_.start(time());
     if (far_.can_start(now)) far_.start(time());
     if (offload_.can_start(now) && (link_.is_duplex || !prefetch_.is_busy)) offload_.start(time());
     if (prefetch_.can_start(now) && (link_.is_duplex || !offload_.is_busy)) prefetch_.start(time());
@@ -123,16 +139,19 @@ class Simulation {
   // Goes to the next end of anything; what ends at the same moment ends together.
   void advance() {
     const double speed = compute_speed();
+    const LinkShares shares = exchange_.shares(offload_.is_busy, prefetch_.is_busy);
     double step = std::numeric_limits<double>::infinity();
     if (compute_.is_busy) step = std::min(step, compute_.left / speed);
-    if (offload_.is_busy) step = std::min(step, offload_.left);
-    if (prefetch_.is_busy) step = std::min(step, prefetch_.left);
+    if (offload_.is_busy) step = std::min(step, offload_.left / shares.offload);
+    if (prefetch_.is_busy) step = std::min(step, prefetch_.left / shares.prefetch);
     if (far_.is_busy) step = std::min(step, far_.left);
+    if (exchange_.is_busy()) step = std::min(step, exchange_.time_left(shares));
     now_ += step;
     pass(compute_, step * speed);
-    pass(offload_, step);
-    pass(prefetch_, step);
+    pass(offload_, step * shares.offload);
+    pass(prefetch_, step * shares.prefetch);
     pass(far_, step);
+    if (exchange_.pass(step, shares)) timeline_.exchanges[exchange_.ended() - 1].end = time();
   }
 
   void pass(Queue& queue, double work) const {
@@ -149,12 +168,14 @@ class Simulation {
     return Nanoseconds{static_cast<std::int64_t>(std::min(now_, kEnd) + 0.5)};
   }
 
+  const Plan& plan_;
   LinkProfile link_;
   Timeline timeline_;
   Queue compute_;
   Queue offload_;
   Queue prefetch_;
   Queue far_;
+  ExchangeLane exchange_;
   double now_ = 0;
 };
 

@@ -13,7 +13,8 @@ namespace spillway::prefetch {
 /// ready goes before a prefetch, and a clean one waits for it too), and one for updates on the far
 /// side. Each entry starts when its queue is free and its condition holds. While moves are under
 /// way a run advances at the profile's compute_speed_while_moving, once for each; beside a far
-/// update likewise at compute_speed_while_updating.
+/// update likewise at compute_speed_while_updating. Exchanges between ranks are a queue more; those
+/// that take some of the link and the moves beside them slow each other down (link_shares()).
 ///
 /// Requires: the plan verifies, does not page on demand, and was made for the profile's graph.
 /// Complexity: O(runs + moves).

@@ -23,12 +23,13 @@ struct Timeline {
   std::vector<Interval> offloads;
   std::vector<Interval> prefetches;
   std::vector<Interval> far_runs;
+  std::vector<Interval> exchanges;
 
   /// Length of the step: when its last run ended, its last move (state leaves after its last use),
-  /// and its last update on the far side.
+  /// its last update on the far side, and its last exchange.
   [[nodiscard]] um::Nanoseconds makespan() const {
     um::Nanoseconds end{0};
-    for (const auto* queue : {&runs, &offloads, &prefetches, &far_runs}) {
+    for (const auto* queue : {&runs, &offloads, &prefetches, &far_runs, &exchanges}) {
       if (!queue->empty()) end = std::max(end, queue->back().end);
     }
     return end;

@@ -9,6 +9,7 @@
 #include "prefetch/block_sizes.h"
 #include "prefetch/liveness.h"
 #include "prefetch/verify/dataflow.h"
+#include "prefetch/verify/exchange_check.h"
 #include "prefetch/verify/far_runs.h"
 #include "prefetch/verify/residency_check.h"
 #include "prefetch/verify/worst_case.h"
@@ -73,6 +74,9 @@ std::variant<Verified, Violation> verify_on_demand(const TaskGraph& graph,
   if (!graph.far_updates.empty()) {
     return Violation{"a plan that pages on demand updates nothing on the far side"};
   }
+  if (!graph.exchanges.empty()) {
+    return Violation{"a plan that pages on demand exchanges nothing between ranks"};
+  }
   if (block_sizes.pinned() > plan.budget) {
     return Violation{"what is always near does not fit in the budget of " +
                      um::to_string(plan.budget)};
@@ -97,6 +101,7 @@ std::variant<Verified, Violation> verify(const TaskGraph& graph, const Plan& pla
   }
   if (auto violation = check_dataflow(graph, plan.runs)) return *violation;
   if (auto violation = check_progress(plan)) return *violation;
+  if (auto violation = check_exchanges(graph, plan)) return *violation;
   const BlockSizes block_sizes{graph, plan.page};
   if (plan.residency == Residency::kOnDemand) return verify_on_demand(graph, block_sizes, plan);
   const std::vector<Life> lives = find_lives(graph, plan.runs);

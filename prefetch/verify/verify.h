@@ -18,6 +18,7 @@ struct Verified {
 /// - runs every task, in order, and gives each the values that the sequence of all tasks would give
 /// it,
 /// - never reads a byte that is not near, and has far what the far side updates,
+/// - exchanges gradients between ranks when they are complete, and uses them only afterwards,
 /// - never uses more near memory than its budget,
 /// - never waits for ever;
 /// or says why not. A plan of Residency::kOnDemand must only have room for each single task.

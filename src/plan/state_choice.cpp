@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "prefetch/far_update.h"
@@ -178,13 +180,14 @@ Profile profile_for(const prefetch::TaskGraph& graph, const prefetch::TaskGraph&
   um::expects(profile.durations.size() == of.tasks.size(), "a profile of the tasks");
   profile.graph = prefetch::fingerprint(graph);
   profile.far_updates = prefetch::far_update_times(graph, profile.link);
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t t = 0; t < of.tasks.size(); ++t) places.emplace(of.tasks[t].name, t);
   std::vector<std::vector<Nanoseconds>> durations;
   durations.reserve(graph.tasks.size());
-  std::size_t next = 0;  // tasks are in the same order; those of the far side are missing
   for (const prefetch::Task& task : graph.tasks) {
-    while (next < of.tasks.size() && of.tasks[next].name != task.name) ++next;
-    um::expects(next < of.tasks.size(), "a profile of the same tasks");
-    durations.push_back(std::move(profile.durations[next++]));
+    const auto found = places.find(task.name);
+    um::expects(found != places.end(), "a profile of the same tasks");
+    durations.push_back(std::move(profile.durations[found->second]));
   }
   profile.durations = std::move(durations);
   return profile;

@@ -76,7 +76,7 @@ void expect_whole_batch(const PlanRequest& request);
 [[nodiscard]] bool gains_by_far_state(um::Nanoseconds near, um::Nanoseconds far);
 
 /// `profile`, which is of `of`, for the same tasks in a graph whose state may, or may not, be far,
-/// or of which some updates run on the far side.
+/// of which some updates run on the far side, or which is of several ranks.
 [[nodiscard]] prefetch::Profile profile_for(const prefetch::TaskGraph& graph,
                                             const prefetch::TaskGraph& of,
                                             prefetch::Profile profile);

@@ -104,6 +104,15 @@ std::unique_ptr<const Workload> Workload::with_far_updates(const SizeModel& size
       new Workload{batches_, std::move(training), evaluation_, size_model}};
 }
 
+std::unique_ptr<const Workload> Workload::with_exchanges(const SizeModel& size_model,
+                                                         const prefetch::BucketRule& rule) const {
+  um::expects(training_.size() == 1, "a batch that is not cut");
+  std::vector<RepeatedStep> training = training_;
+  exchange_gradients(training.front().step, rule);
+  return std::unique_ptr<const Workload>{
+      new Workload{batches_, std::move(training), evaluation_, size_model}};
+}
+
 Workload::Workload(const prefetch::SubBatches& batches, std::vector<RepeatedStep> training,
                    Step evaluation, const SizeModel& size_model)
     : batches_{batches},

@@ -47,6 +47,10 @@ class Workload {
   /// The same with updates on the far side: update_far(). Null where there are none that it may
   /// run. Requires: with_moving_state(); the batch is not cut.
   [[nodiscard]] std::unique_ptr<const Workload> with_far_updates(const SizeModel& size_model) const;
+  /// The same steps as those of one of several ranks: exchange_gradients(). Requires: the batch is
+  /// not cut, and nothing is updated far. Throws: um::Error where nothing is trained.
+  [[nodiscard]] std::unique_ptr<const Workload> with_exchanges(
+      const SizeModel& size_model, const prefetch::BucketRule& rule) const;
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
   ~Workload() = default;

@@ -77,10 +77,26 @@ Step make_step(const nets::Network& network, const SizeModel& size_model,
   return made;
 }
 
+void order_updates(Step& step) {
+  const std::vector<prefetch::TaskId> order = prefetch::update_order(step.graph);
+  std::vector<Launch> launches;
+  launches.reserve(order.size());
+  for (const prefetch::TaskId task : order) {
+    launches.push_back(std::move(step.launches[static_cast<std::size_t>(task)]));
+  }
+  step.launches = std::move(launches);
+  step.graph = prefetch::in_order(std::move(step.graph), order);
+}
+
 }  // namespace
 
 bool is_layer_of(const std::string& pattern, const std::string& layer) {
   return fnmatch(pattern.c_str(), layer.c_str(), 0) == 0;
+}
+
+void exchange_gradients(Step& step, const prefetch::BucketRule& rule) {
+  step.graph = prefetch::with_exchanges(std::move(step.graph), rule);
+  order_updates(step);
 }
 
 void let_state_move(Step& step) {
@@ -90,6 +106,7 @@ void let_state_move(Step& step) {
       step.graph.data[static_cast<std::size_t>(id)].is_offloadable = true;
     }
   }
+  if (!step.graph.exchanges.empty()) order_updates(step);
 }
 
 void update_far(Step& step, um::Bytes page) {

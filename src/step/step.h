@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nets/network.h"
+#include "prefetch/gradient_exchange.h"
 #include "prefetch/task_graph.h"
 #include "src/ops/backend.h"
 #include "src/ops/operation.h"
@@ -117,8 +118,13 @@ struct Step {
 [[nodiscard]] Step make_sampling_step(const nets::Network& network, const SizeModel& size_model,
                                       const StepOptions& options);
 
+/// Makes it the step of one of several ranks: gradients are exchanged (prefetch::with_exchanges()),
+/// and updates stand where they leave time for that (prefetch::update_order()). Throws: um::Error
+/// where nothing is trained.
+void exchange_gradients(Step& step, const prefetch::BucketRule& rule);
+
 /// Lets plans send parameters and the optimizer's numbers far. Running statistics and a staged
-/// batch stay near.
+/// batch stay near. Of several ranks' step the updates take the places for that.
 void let_state_move(Step& step);
 
 /// Has the far side run the updates that it may: prefetch::far_updatable() in pages of `page`.

@@ -29,6 +29,13 @@ spillway_test(prefetch_far_update_tests
        spillway::prefetch_verify rapidcheck
   RANDOM_CASES 500)
 
+# Exchanges of gradients between ranks; every planner on random steps that have some.
+spillway_test(prefetch_exchange_tests
+  SOURCES prefetch/exchange_properties_test.cpp prefetch/gradient_exchange_test.cpp
+  LINK spillway::prefetch_bounds spillway::prefetch_planners spillway::prefetch_simulate
+       spillway::prefetch_verify rapidcheck
+  RANDOM_CASES 500)
+
 # Iterations that repeat, recorded, learned and followed.
 spillway_test(prefetch_learned_tests
   SOURCES prefetch/learned/replayer_cycles_test.cpp prefetch/learned/replayer_properties_test.cpp

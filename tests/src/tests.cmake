@@ -103,7 +103,8 @@ spillway_test(cli_tests
           src/cli/terminal/interrupt_test.cpp src/cli/terminal/narrow_terminal_test.cpp
           src/cli/json_test.cpp src/cli/nets_test.cpp
           src/cli/network_file_test.cpp src/cli/plan_sub_batch_test.cpp
-          src/cli/plan_table_test.cpp src/cli/plan_trace_test.cpp src/cli/predict_files_test.cpp src/cli/program.cpp
+          src/cli/plan_ranks_test.cpp src/cli/plan_table_test.cpp
+          src/cli/plan_trace_test.cpp src/cli/predict_files_test.cpp src/cli/program.cpp
           src/cli/report_test.cpp src/cli/resident_set_test.cpp src/cli/resume_test.cpp
           src/cli/sweep_test.cpp src/cli/train_sub_batch_test.cpp src/cli/usage_test.cpp
           src/cli/evaluate_test.cpp src/cli/far_damage_test.cpp src/cli/fine_tuning_test.cpp src/cli/limits_test.cpp src/cli/recipe_test.cpp src/cli/standard_streams_test.cpp
@@ -121,7 +122,8 @@ spillway_test(training_tests
   SOURCES src/plan/budget_test.cpp src/train/checkpoint_choice_test.cpp
           src/train/checkpoint_fallback_test.cpp src/step/built_in_step_test.cpp
           src/train/checkpoint_folder_test.cpp src/train/far_state_training_test.cpp
-          src/step/attention_choice_test.cpp src/step/fusion_test.cpp
+          src/step/attention_choice_test.cpp src/step/exchanged_step_test.cpp
+          src/step/fusion_test.cpp
           src/step/gradients_test.cpp src/train/initial_values_test.cpp
           src/train/learning_rate_test.cpp src/train/mixed_training_test.cpp
           src/profile/min_slab_test.cpp src/modnn_golden_test.cpp

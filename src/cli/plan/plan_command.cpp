@@ -22,9 +22,12 @@
 #include "src/cli/flags/output_path.h"
 #include "src/cli/flags/plan_flags.h"
 #include "src/cli/flags/sub_batch_flag.h"
+#include "src/cli/plan/best_plan.h"
 #include "src/cli/plan/noise_flags.h"
 #include "src/cli/plan/plan_figures.h"
 #include "src/cli/plan/plan_subject.h"
+#include "src/cli/plan/rank_figures.h"
+#include "src/cli/plan/rank_flags.h"
 #include "src/cli/plan/sub_batch_figures.h"
 #include "src/cli/terminal/arena_report.h"
 #include "src/cli/terminal/tell.h"
@@ -49,6 +52,7 @@ struct PlanCommandFlags {
   PlanFlags plan;
   NoiseFlags noise;
   SubBatchOption sub_batch;
+  RankFlags ranks;
   std::string out;
   std::string timeline;
   std::string json;
@@ -64,44 +68,6 @@ void write_infeasible(const PlanCommandFlags& options, const PlanSubject& subjec
                         {"min_budget_bytes", smallest.count()},
                         {"resident_bytes", subject.need().resident.count()}},
                        options.json);
-}
-
-std::string description(const PlanSubject& subject) {
-  return subject.title + (subject.machine ? " on " + subject.machine->name : "");
-}
-
-Planned make_plan(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
-  Planned planned;
-  const auto begin = std::chrono::steady_clock::now();
-  planned.plan = plan_step(*subject.step, subject.profile, budget, request);
-  planned.planning = std::chrono::steady_clock::now() - begin;
-  const auto verdict = prefetch::verify(subject.step->graph, planned.plan);
-  if (const auto* violation = std::get_if<prefetch::Violation>(&verdict)) {
-    throw unsound_plan(planned.plan.planner, description(subject), budget, violation->reason);
-  }
-  planned.peak = std::get<prefetch::Verified>(verdict).peak;
-  planned.timeline = prefetch::simulate(subject.step->graph, planned.plan, subject.profile);
-  planned.bounds = step_bounds(*subject.step, subject.profile, budget, request);
-  return planned;
-}
-
-// With state near or far, whichever is faster; `subject` is then what was planned.
-Planned plan_best(PlanSubject& subject, Bytes budget, const PlanRequest& request) {
-  if (!subject.state) return make_plan(subject, budget, request);
-  Nanoseconds planning{0};
-  auto best = plan_best_state(*subject.state, budget, [&](const Workload& workload) {
-    subject.use(workload);
-    Planned planned = make_plan(subject, budget, request);
-    planning += planned.planning;
-    const Nanoseconds time = planned.timeline.makespan();
-    const Nanoseconds tasks =
-        compute_time(subject.profile, prefetch::runs_in_order(subject.step->graph));
-    return PlannedState<Planned>{
-        .workload = &workload, .time = time, .tasks = tasks, .plans = std::move(planned)};
-  });
-  subject.use(*best.workload);
-  best.plans.planning = planning;
-  return std::move(best.plans);
 }
 
 // Where the copy mode would have its blocks. `use` finds that out, which takes longer than to plan.
@@ -133,6 +99,7 @@ void report(const PlanCommandFlags& options, const PlanSubject& subject,
   if (options.json == "-" || options.out == "-" || options.timeline == "-") return;
   fmt::print("{}\n", subject.title);
   print_figures(figures);
+  if (figures.contains("ranks")) print_ranks(figures.at("ranks"));
 }
 
 // Of the sub-batch that needs most, one that does not fit before all that do.
@@ -189,6 +156,19 @@ bool plan_in_sub_batches(const PlanCommandFlags& options, const PlanSubject& sub
   return true;
 }
 
+// Before anything is built: what cannot be planned for several ranks.
+void expect_ranks(const PlanCommandFlags& options, const PlanRequest& request) {
+  if (!options.ranks.are_several()) return;
+  static_cast<void>(options.ranks.interconnect());
+  expect_exchangeable(request);
+  if (!options.sub_batch.is_off()) {
+    throw um::Error{"--ranks is planned for whole batches only; leave out --sub-batch"};
+  }
+  if (options.model == "paleo") {
+    throw um::Error{"OOC-Paleo's formula knows one rank only; leave out --model paleo"};
+  }
+}
+
 void plan(const PlanCommandFlags& options) {
   const Budget budget_text = Budget::parse(options.plan.budget);
   const PlanRequest request = options.plan.request(options.memory.mode());
@@ -197,7 +177,11 @@ void plan(const PlanCommandFlags& options) {
   for (const std::string& path : {options.out, options.timeline, options.json}) {
     expect_writable(path);
   }
+  expect_ranks(options, request);
   PlanSubject subject = options.subject.open();
+  if (options.ranks.are_several()) {
+    subject.exchange(options.ranks.interconnect(), options.ranks.buckets());
+  }
   if (options.sub_batch.is_off()) {
     subject.choose_state(request);
   } else {
@@ -216,6 +200,10 @@ void plan(const PlanCommandFlags& options) {
     add_places(
         options.memory.mode(), [&] { return arena_use(subject.step->graph, planned.plan); },
         figures);
+    if (options.ranks.are_several()) {
+      figures["ranks"] = rank_figures(options.ranks, options.subject, planned, subject, budget,
+                                      request, options.subject.workload.batch);
+    }
     const std::size_t batch = std::max<std::size_t>(1, options.subject.workload.batch);
     report(options, subject, prefetch::cut(batch, batch), std::move(figures));
   } catch (const BudgetTooSmall& complaint) {
@@ -235,6 +223,7 @@ void add_plan_command(CLI::App& app) {
   options->plan.add_to(*command);
   options->noise.add_to(*command);
   options->sub_batch.add_to_plan(*command);
+  options->ranks.add_to(*command);
   command->add_option("--out", options->out,
                       "Write the plan to this file, for spillway train --plan");
   command->add_option("--timeline", options->timeline,
@@ -254,7 +243,9 @@ void add_plan_command(CLI::App& app) {
       "as in spillway sweep; arithmetic_seconds is what the plan's own runs take, those that are\n"
       "repeated included.\n"
       "Example: spillway plan --net vgg16 --batch 256 --machine v100 --budget 50%\n"
-      "Example: spillway plan --trace-in step.json --machine a100 --budget 40GB");
+      "Example: spillway plan --trace-in step.json --machine a100 --budget 40GB\n"
+      "Example: spillway plan --net resnet50 --batch 256 --machine h100 --budget 40% --ranks 8 "
+      "--interconnect 25GB/s");
   command->callback([options] { plan(*options); });
 }
 

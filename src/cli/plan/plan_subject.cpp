@@ -63,14 +63,36 @@ void PlanSubject::update_trace_far(const PlanRequest& request) {
         "no task of the trace is an update of offloadable weights in place that the far side may "
         "run; give --offload-weights, or leave out --update far"};
   }
-  far_trace = std::make_unique<const prefetch::TaskGraph>(
+  other_trace = std::make_unique<const prefetch::TaskGraph>(
       prefetch::with_far_updates(trace->graph, updates));
   times = profile;
-  profile = profile_for(*far_trace, trace->graph, std::move(profile));
+  profile = profile_for(*other_trace, trace->graph, std::move(profile));
   const um::Bytes page = step->page;
-  prefetch::NearNeed need = near_need(*far_trace, prefetch::BlockSizes{*far_trace, page});
+  prefetch::NearNeed need = near_need(*other_trace, prefetch::BlockSizes{*other_trace, page});
   need.resident = step->need.resident;  // what budgets are relative to, as without far updates
-  step.emplace(StepToPlan{.graph = *far_trace, .page = page, .need = need, .elsewhere = {}});
+  step.emplace(StepToPlan{.graph = *other_trace, .page = page, .need = need, .elsewhere = {}});
+}
+
+void PlanSubject::exchange(const prefetch::Interconnect& interconnect,
+                           const prefetch::BucketRule& buckets) {
+  if (workload) {
+    auto exchanged = workload->with_exchanges(*size_model, buckets);
+    profile = profile_for(exchanged->training().graph, workload->training().graph,
+                          std::move(profile));
+    workload = std::move(exchanged);
+    step.emplace(workload->training_to_plan());
+  } else {
+    prefetch::TaskGraph graph = prefetch::with_exchanges(trace->graph, buckets);
+    const std::vector<prefetch::TaskId> order = prefetch::update_order(graph);
+    other_trace =
+        std::make_unique<const prefetch::TaskGraph>(prefetch::in_order(std::move(graph), order));
+    profile = profile_for(*other_trace, trace->graph, std::move(profile));
+    const um::Bytes page = step->page;
+    const prefetch::NearNeed need =
+        near_need(*other_trace, prefetch::BlockSizes{*other_trace, page});
+    step.emplace(StepToPlan{.graph = *other_trace, .page = page, .need = need, .elsewhere = {}});
+  }
+  profile.exchanges = prefetch::exchange_times(step->graph, interconnect, profile.link);
 }
 
 void PlanSubject::use(const Workload& chosen) {

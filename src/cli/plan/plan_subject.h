@@ -7,6 +7,8 @@
 
 #include "nets/network.h"
 #include "prefetch/files/machine.h"
+#include "prefetch/gradient_exchange.h"
+#include "prefetch/interconnect.h"
 #include "prefetch/files/trace.h"
 #include "prefetch/profile.h"
 #include "src/cli/flags/cli11.h"
@@ -38,9 +40,13 @@ struct PlanSubject {
   um::Bytes available;                                   ///< near memory there is
   std::string title;                                     ///< for people: "vgg16 at batch 256"
   nlohmann::json identity;                               ///< the same for programs
-  std::unique_ptr<const prefetch::TaskGraph> far_trace;  ///< of `trace`, with far updates
+  /// Of `trace`, with far updates or with exchanges.
+  std::unique_ptr<const prefetch::TaskGraph> other_trace;
   std::optional<prefetch::Profile> times;  ///< as given, where `profile` is of another graph
 
+  /// Makes the step of one of several ranks the one to plan. To be called before choose_state().
+  /// Throws: um::Error where there is nothing to exchange.
+  void exchange(const prefetch::Interconnect& interconnect, const prefetch::BucketRule& buckets);
   /// Lets plans of its network move its state where `request` does, and update it on the far side;
   /// of a trace the latter only where that is asked for.
   void choose_state(const PlanRequest& request);

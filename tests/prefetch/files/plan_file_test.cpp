@@ -7,6 +7,8 @@
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
+#include "tests/prefetch/three_layers.h"
+#include "um/error.h"
 
 namespace spillway::prefetch {
 namespace {
@@ -25,6 +27,39 @@ RC_GTEST_PROP(PlanFile, GivesBackEveryPlan, ()) {
     const Plan plan = planned(planner, given);
     RC_ASSERT(read_plan(JsonFile{to_json(plan, graph).dump(), "p"}, graph) == plan);
   }
+}
+
+TEST(PlanFile, GivesBackExchangesBetweenRanks) {
+  const TaskGraph graph = exchanged(three_layers(), kBucketEach);
+  Plan plan = plain_plan_with_pool(graph, pages(1));
+  add_exchanges(graph, plan);
+  ASSERT_EQ(plan.exchanges.size(), 3U);
+  const nlohmann::json file = to_json(plan, graph);
+  EXPECT_EQ(read_plan(JsonFile{file.dump(), "p"}, graph), plan);
+  EXPECT_EQ(file.at("exchanges").at(1),
+            (nlohmann::json{{"exchange", "bucket 2"}, {"after_runs", 3}}));
+  EXPECT_EQ(file.at("runs").at(5).at("after_exchanges"), 2);
+}
+
+TEST(PlanFile, SaysThatOneOfSeveralRanksIsNotForOne) {
+  const TaskGraph graph = exchanged(three_layers(), kBucketEach);
+  Plan plan = plain_plan_with_pool(graph, pages(1));
+  add_exchanges(graph, plan);
+  const JsonFile file{to_json(plan, graph).dump(), "p"};
+  try {
+    static_cast<void>(read_plan(file, three_layers()));
+    FAIL() << "it was read";
+  } catch (const um::Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "p: exchanges are of gradients between several ranks, and training has one rank "
+                 "so far: make the plan without --ranks");
+  }
+}
+
+TEST(PlanFile, OfOneRankNamesNoExchange) {
+  const TaskGraph graph = three_layers();
+  const std::string text = to_json(plain_plan_with_pool(graph, pages(4)), graph).dump();
+  EXPECT_EQ(text.find("exchange"), std::string::npos) << text;
 }
 
 RC_GTEST_PROP(ProfileFile, GivesBackEveryProfile, ()) {

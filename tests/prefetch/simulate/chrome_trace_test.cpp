@@ -11,6 +11,7 @@
 #include "tests/prefetch/planned.h"
 #include "tests/prefetch/random_graph.h"
 #include "tests/prefetch/random_profile.h"
+#include "tests/prefetch/three_layers.h"
 #include "um/error.h"
 
 namespace spillway::prefetch {
@@ -152,6 +153,23 @@ TEST_F(ChromeTrace, SaysWhatNearMemoryIsFor) {
   }
   EXPECT_EQ(purposes.at("y0"), "saved");
   EXPECT_EQ(purposes.at("d1"), "gradient");
+}
+
+// From 200 to 310 ns, 310 to 520, 520 to 630.
+TEST(ChromeTrace, HasALaneForExchangesBetweenRanks) {
+  const TaskGraph graph = exchanged(three_layers(), kBucketEach);
+  Profile profile = flat_profile(graph, 100ns);
+  profile.exchanges = exchange_times(graph, two_ranks(), profile.link);
+  const Plan plan = planned("resident", problem(graph, profile, pages(1)));
+  const json trace = to_chrome_trace(graph, plan, {{"predicted", simulate(plan, profile)}});
+  std::map<std::string, json> spans;
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "X") spans[event.at("name")] = event;
+  }
+  EXPECT_EQ(spans.at("bucket 2").at("ts"), 0.31);
+  EXPECT_NEAR(spans.at("bucket 2").at("dur").get<double>(), 0.21, 1e-9);
+  EXPECT_EQ(spans.at("bucket 2").at("args").at("bytes"), pages(2).count());
+  EXPECT_NE(trace.dump().find("exchange (between ranks)"), std::string::npos);
 }
 
 }  // namespace

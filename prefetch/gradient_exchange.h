@@ -1,0 +1,44 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "prefetch/plan.h"
+#include "prefetch/task_graph.h"
+#include "um/bytes.h"
+
+namespace spillway::prefetch {
+
+/// How gradients are put into buckets, each of which is one exchange: in the order in which they are
+/// complete. A bucket is full when it has at least so many bytes. The defaults are those of
+/// PyTorch's DistributedDataParallel: a small first one, so that the exchange begins early.
+struct BucketRule {
+  um::Bytes first{1ULL << 20U};
+  um::Bytes others{25ULL << 20U};
+};
+
+/// The same step as one rank's of several: with TaskGraph::exchanges of all gradients. A gradient is
+/// a tensor that going backward makes, and that an update reads. It becomes state that is always
+/// near, as the buckets of DistributedDataParallel are; what makes it is not run again.
+/// Tasks stay in order: see update_order(). Throws: um::Error where there are no gradients.
+[[nodiscard]] TaskGraph with_exchanges(TaskGraph graph, const BucketRule& rule = {});
+
+/// An order of the tasks of a graph with exchanges in which those of Phase::kUpdate leave time for
+/// them: at the end of the step, in order of the exchanges that they need. Where they update state
+/// that may be far, which would then come twice in a step, each one follows as soon as the bucket
+/// after its own is ready. All other tasks stay in order.
+/// Throws: um::Error where a task uses what an earlier update writes, or overwrites what one reads.
+[[nodiscard]] std::vector<TaskId> update_order(const TaskGraph& graph);
+
+/// The graph with its tasks in this order.
+[[nodiscard]] TaskGraph in_order(TaskGraph graph, std::span<const TaskId> order);
+
+/// Gives `plan` the exchanges of `graph` in order, each as soon as it is ready, and has the runs of
+/// the plan wait for those whose gradients they use. Nothing else of it changes.
+/// Complexity: O(runs with their operands); O(1) without exchanges.
+void add_exchanges(const TaskGraph& graph, Plan& plan);
+
+/// By block: the exchange that it is in, counted from 1; 0 where it is in none.
+[[nodiscard]] std::vector<std::uint32_t> exchange_of_blocks(const TaskGraph& graph);
+
+}  // namespace spillway::prefetch

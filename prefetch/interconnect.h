@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "prefetch/profile.h"
+#include "prefetch/task_graph.h"
+#include "um/bandwidth.h"
+#include "um/bytes.h"
+
+namespace spillway::prefetch {
+
+/// What the ranks of a data-parallel training exchange gradients over.
+struct Interconnect {
+  std::uint32_t ranks = 2;
+  um::Bandwidth bandwidth{1e9};  ///< what each rank sends, and as much again that it receives
+  um::Nanoseconds latency{0};    ///< of one message from a rank to the next
+  /// Messages cross the link between near and far memory, too, as to a network card behind it.
+  bool shares_link = false;
+};
+
+/// Bytes of all the gradients of an exchange.
+[[nodiscard]] um::Bytes exchanged_bytes(const TaskGraph& graph, const GradientExchange& exchange);
+
+/// How long a ring of N ranks takes for the sum of `size` bytes each, and what of the link that
+/// takes. Each rank sends a part of 1/N of them to the next one 2(N-1) times: N-1 times until each
+/// part is a sum somewhere (reduce-scatter), as often until all ranks have it (all-gather).
+[[nodiscard]] ExchangeTime all_reduce_time(um::Bytes size, const Interconnect& interconnect,
+                                           const LinkProfile& link);
+
+/// That of each exchange of `graph`: Profile::exchanges.
+[[nodiscard]] std::vector<ExchangeTime> exchange_times(const TaskGraph& graph,
+                                                       const Interconnect& interconnect,
+                                                       const LinkProfile& link);
+
+}  // namespace spillway::prefetch

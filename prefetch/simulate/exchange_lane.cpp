@@ -1,0 +1,51 @@
+#include "prefetch/simulate/exchange_lane.h"
+
+#include <algorithm>
+
+namespace spillway::prefetch {
+namespace {
+
+constexpr double kHalf = 0.5;
+
+// Of the speed that it has alone, where it takes this part of a direction that a move uses too.
+double fair_speed(double part) { return part > kHalf ? kHalf / part : 1; }
+
+}  // namespace
+
+LinkShares link_shares(const ExchangeTime& exchange, bool is_duplex, bool offloads,
+                       bool prefetches) {
+  LinkShares shares;
+  const double out = is_duplex ? exchange.outward : exchange.outward + exchange.inward;
+  const double in = is_duplex ? exchange.inward : out;
+  if (offloads) shares.exchange = std::min(shares.exchange, fair_speed(out));
+  if (prefetches) shares.exchange = std::min(shares.exchange, fair_speed(in));
+  if (offloads) shares.offload = 1 - shares.exchange * out;
+  if (prefetches) shares.prefetch = 1 - shares.exchange * in;
+  return shares;
+}
+
+bool ExchangeLane::start(std::uint32_t runs) {
+  if (is_busy_ || is_done() || plan_.exchanges[ended_].after_runs > runs) return false;
+  is_busy_ = true;
+  left_ =
+      static_cast<double>(profile_.exchanges.at(plan_.exchanges[ended_].exchange).alone.count());
+  return true;
+}
+
+LinkShares ExchangeLane::shares(bool offloads, bool prefetches) const {
+  if (!is_busy_) return {};
+  return link_shares(profile_.exchanges[plan_.exchanges[ended_].exchange], profile_.link.is_duplex,
+                     offloads, prefetches);
+}
+
+bool ExchangeLane::pass(double time, const LinkShares& shares) {
+  constexpr double kRounding = 1e-6;  // of a nanosecond
+  if (!is_busy_) return false;
+  left_ -= time * shares.exchange;
+  if (left_ > kRounding) return false;
+  is_busy_ = false;
+  ++ended_;
+  return true;
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,92 @@
+#include "prefetch/verify/exchange_check.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "prefetch/gradient_exchange.h"
+
+namespace spillway::prefetch {
+namespace {
+
+std::optional<Violation> check_queue(const TaskGraph& graph, const Plan& plan) {
+  std::vector<bool> has_run(graph.exchanges.size(), false);
+  for (const ExchangeRun& run : plan.exchanges) {
+    if (run.exchange >= has_run.size()) {
+      return Violation{"the plan names an exchange that is not there"};
+    }
+    const std::string& name = graph.exchanges[run.exchange].name;
+    if (has_run[run.exchange]) return Violation{name + " is exchanged twice"};
+    if (run.after_runs > plan.runs.size()) return Violation{name + " waits for ever"};
+    has_run[run.exchange] = true;
+  }
+  for (std::size_t e = 0; e < has_run.size(); ++e) {
+    if (!has_run[e]) return Violation{graph.exchanges[e].name + " is never exchanged"};
+    for (const DataId id : graph.exchanges[e].gradients) {
+      if (!graph[id].may_leave()) continue;
+      return Violation{graph[id].name + " may be far while ranks exchange it"};
+    }
+  }
+  return std::nullopt;
+}
+
+class RunCheck {
+ public:
+  RunCheck(const TaskGraph& graph, const Plan& plan)
+      : graph_{graph}, plan_{plan}, exchange_{exchange_of_blocks(graph)}, place_(graph.exchanges.size()) {
+    for (std::uint32_t i = 0; i < plan.exchanges.size(); ++i) {
+      place_[plan.exchanges[i].exchange] = i;
+      const std::uint32_t before = ready_.back();
+      ready_.push_back(std::max(before, plan.exchanges[i].after_runs));
+    }
+  }
+
+  // To be called for all runs in order.
+  std::optional<Violation> check(std::uint32_t position) {
+    const TaskRun& run = plan_.runs[position];
+    const Task& task = graph_[run.task];
+    awaited_ = std::max(awaited_, run.after_exchanges);
+    if (awaited_ >= ready_.size() || ready_[awaited_] > position) {
+      return Violation{task.name + " waits for ever for an exchange between ranks"};
+    }
+    for (const auto* const ids : {&task.reads, &task.writes, &task.updates_once}) {
+      for (const DataId id : *ids) {
+        if (is_sound(run.task, id, position)) continue;
+        return Violation{task.name + " uses " + graph_[id].name + " while ranks may exchange it"};
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  [[nodiscard]] bool is_sound(TaskId task, DataId id, std::uint32_t position) const {
+    const std::uint32_t e = exchange_[static_cast<std::size_t>(id)];
+    if (e == 0) return true;
+    const std::uint32_t place = place_[e - 1];
+    const bool makes_it = task <= graph_.exchanges[e - 1].ready;
+    return makes_it ? position < plan_.exchanges[place].after_runs : awaited_ > place;
+  }
+
+  const TaskGraph& graph_;
+  const Plan& plan_;
+  std::vector<std::uint32_t> exchange_;   // by block, counted from 1
+  std::vector<std::uint32_t> place_;      // by exchange: in the plan's queue
+  std::vector<std::uint32_t> ready_{0};   // by k: runs that have ended when the first k have begun
+  std::uint32_t awaited_ = 0;             // by the runs so far
+};
+
+}  // namespace
+
+std::optional<Violation> check_exchanges(const TaskGraph& graph, const Plan& plan) {
+  if (auto violation = check_queue(graph, plan)) return violation;
+  const bool waits = std::ranges::any_of(plan.runs, &TaskRun::after_exchanges);
+  if (graph.exchanges.empty() && !waits) return std::nullopt;
+  RunCheck check{graph, plan};
+  for (std::uint32_t p = 0; p < plan.runs.size(); ++p) {
+    if (auto violation = check.check(p)) return violation;
+  }
+  return std::nullopt;
+}
+
+}  // namespace spillway::prefetch

@@ -1,0 +1,117 @@
+#include "src/cli/plan/rank_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+#include "src/cli/flags/duration.h"
+#include "src/cli/flags/memory_flags.h"
+#include "um/bandwidth.h"
+#include "um/bytes.h"
+#include "um/error.h"
+
+namespace spillway::cli {
+namespace {
+
+constexpr std::uint32_t kMostRanks = 65'536;
+constexpr um::Bandwidth kSlowest{1e6};
+constexpr um::Nanoseconds kLongestLatency{1'000'000'000};
+constexpr const char* kRanks = "Ranks";
+
+std::string check_ranks(const std::string& text) {
+  std::uint32_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, number);
+  if (status == std::errc{} && stop == end && number > 0 && number <= kMostRanks) return {};
+  return "'" + text + "' is no number of ranks: give a whole number from 1 to " +
+         std::to_string(kMostRanks);
+}
+
+std::string check_interconnect(const std::string& text) {
+  std::string complaint = check_bandwidth(text);
+  if (complaint.empty() && *um::parse_bandwidth(text) < kSlowest) {
+    complaint = "'" + text + "' is too slow for ranks: give at least 1MB/s";
+  }
+  return complaint;
+}
+
+std::string check_latency(const std::string& text) {
+  const auto time = parse_duration(text);
+  if (time && *time <= kLongestLatency) return {};
+  return "'" + text + "' is no latency of up to a second: give one such as 5us";
+}
+
+std::string check_bucket(const std::string& text) {
+  const auto size = um::parse_bytes(text);
+  if (size && *size > um::Bytes{}) return {};
+  return "'" + text + "' is no size of a bucket: give one such as 25MiB";
+}
+
+}  // namespace
+
+void RankFlags::add_to(CLI::App& app) {
+  app.add_option("--ranks", ranks,
+                 "Plan the step of one of so many processors that train together, each with its "
+                 "own --batch: gradients become sums over all of them by a ring all-reduce, bucket "
+                 "by bucket, beside the rest of the backward pass. spillway train has no ranks yet")
+      ->check(check_ranks)
+      ->capture_default_str()
+      ->group(kRanks);
+  app.add_option("--interconnect", bandwidth,
+                 "Bandwidth between ranks: what each one sends, and as much that it receives, "
+                 "e.g. 25GB/s")
+      ->check(check_interconnect)
+      ->group(kRanks);
+  app.add_option("--interconnect-latency", latency, "Latency of a message from a rank to the next")
+      ->check(check_latency)
+      ->capture_default_str()
+      ->group(kRanks);
+  app.add_option("--exchange-on", exchange_on,
+                 "link: what ranks exchange crosses the link between near and far memory, beside "
+                 "the moves, as to a network card behind the same PCIe slot; own: it has a way of "
+                 "its own, as NVLink")
+      ->check(CLI::IsMember({"link", "own"}))
+      ->capture_default_str()
+      ->group(kRanks);
+  app.add_option("--bucket", bucket,
+                 "Gradients are exchanged in buckets of at least this size, in the order in which "
+                 "they are complete; the first bucket has at least 1 MiB, or this if it is less")
+      ->check(check_bucket)
+      ->capture_default_str()
+      ->group(kRanks);
+}
+
+prefetch::Interconnect RankFlags::interconnect() const {
+  const auto rate = um::parse_bandwidth(bandwidth);
+  if (!rate) {
+    throw um::Error{"--ranks " + std::to_string(ranks) +
+                    " needs the bandwidth between them: give --interconnect, such as 25GB/s"};
+  }
+  return {.ranks = ranks,
+          .bandwidth = *rate,
+          .latency = parse_duration(latency).value(),
+          .shares_link = exchange_on == "link"};
+}
+
+prefetch::BucketRule RankFlags::buckets() const {
+  prefetch::BucketRule rule{.first = prefetch::BucketRule{}.first,
+                            .others = um::parse_bytes(bucket).value()};
+  rule.first = std::min(rule.first, rule.others);
+  return rule;
+}
+
+void expect_exchangeable(const PlanRequest& request) {
+  if (request.update == UpdateRule::kFar) {
+    throw um::Error{
+        "updates on the far side (--update far) are planned for one rank only; leave out --ranks "
+        "or --update far"};
+  }
+  if (request.memory == MemoryMode::kManaged && request.planner->name() == "on-demand") {
+    throw um::Error{
+        "page faults alone (--planner on-demand) are predicted for one rank only; leave out "
+        "--ranks, or take another planner or --memory copy"};
+  }
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "prefetch/gradient_exchange.h"
+#include "prefetch/interconnect.h"
+#include "src/cli/flags/cli11.h"
+#include "src/plan/plans.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace spillway::cli {
+
+/// The flags that make a plan that of one of several ranks: how many, and what they exchange
+/// gradients over.
+struct RankFlags {
+  std::uint32_t ranks = 1;
+  std::string bandwidth;
+  std::string latency = "5us";
+  std::string exchange_on = "link";
+  std::string bucket = "25MiB";
+
+  void add_to(CLI::App& app);
+
+  [[nodiscard]] bool are_several() const { return ranks > 1; }
+  /// Throws: um::Error where several ranks have no bandwidth.
+  [[nodiscard]] prefetch::Interconnect interconnect() const;
+  [[nodiscard]] prefetch::BucketRule buckets() const;
+};
+
+/// Throws: um::Error when plans of several ranks cannot do what `request` asks for.
+void expect_exchangeable(const PlanRequest& request);
+
+}  // namespace spillway::cli

@@ -1,0 +1,285 @@
+// Exchanges of gradients between ranks, from the graph to the simulated step.
+#include "prefetch/gradient_exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "prefetch/bounds/bounds.h"
+#include "prefetch/bounds/exchange_bound.h"
+#include "prefetch/interconnect.h"
+#include "prefetch/simulate/exchange_lane.h"
+#include "prefetch/simulate/simulate.h"
+#include "tests/prefetch/planned.h"
+#include "tests/prefetch/three_layers.h"
+
+namespace spillway::prefetch {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+std::string tasks_of(const TaskGraph& graph) {
+  std::string names;
+  for (const Task& task : graph.tasks) names += (names.empty() ? "" : " ") + task.name;
+  return names;
+}
+
+std::string buckets_of(const TaskGraph& graph) {
+  std::string text;
+  for (const GradientExchange& exchange : graph.exchanges) {
+    if (!text.empty()) text += ", ";
+    for (const DataId id : exchange.gradients) text += graph[id].name + " ";
+    text += "after " + graph[exchange.ready].name;
+  }
+  return text;
+}
+
+TEST(GradientExchange, FillsBucketsInTheOrderInWhichGradientsAreComplete) {
+  const auto buckets = [](std::uint64_t first, std::uint64_t others) {
+    return buckets_of(exchanged(three_layers(), {.first = pages(first), .others = pages(others)}));
+  };
+  EXPECT_EQ(buckets(1, 1), "g3 after b3, g2 after b2, g1 after b1");
+  EXPECT_EQ(buckets(1, 3), "g3 after b3, g2 g1 after b1");
+  EXPECT_EQ(buckets(2, 1), "g3 g2 after b2, g1 after b1");
+  EXPECT_EQ(buckets(9, 9), "g3 g2 g1 after b1");
+}
+
+TEST(GradientExchange, PutsUpdatesAtTheEnd) {
+  EXPECT_EQ(tasks_of(exchanged(three_layers(), kBucketEach)), "f b3 b2 b1 u3 u2 u1");
+}
+
+// Weights that have come for b2 would otherwise come once more for their update.
+TEST(GradientExchange, UpdatesMovableStateOneBucketLater) {
+  TaskGraph graph = three_layers();
+  for (const char* name : {"w1", "w2", "w3"}) make_offloadable(graph, find_block(graph, name));
+  EXPECT_EQ(tasks_of(exchanged(std::move(graph), kBucketEach)), "f b3 b2 u3 b1 u2 u1");
+}
+
+// u2 needs the gradient of bucket 1 alone, but follows norm1, which needs that of bucket 2.
+TEST(GradientExchange, KeepsUpdatesThatDependOnEachOtherInOrder) {
+  TaskGraph graph = toy_graph("w1:1 w2:1 s:1 t:1 g1:1 g2:1",
+                              "t = f(w1, w2); g2 = b2(t); g1 = b1(t);"
+                              "s = norm1(g1); s = norm2(s, g2); w2 = u2(w2, g2, s);"
+                              "w1 = u1(w1, g1, s)");
+  for (std::size_t t = 1; t < graph.tasks.size(); ++t) {
+    graph.tasks[t].phase = t < 3 ? Phase::kBackward : Phase::kUpdate;
+  }
+  for (const char* name : {"w1", "w2"}) make_offloadable(graph, find_block(graph, name));
+  EXPECT_EQ(tasks_of(exchanged(std::move(graph), kBucketEach)), "f b2 b1 norm1 norm2 u2 u1");
+}
+
+TEST(GradientExchange, KeepsGradientsNearAndMakesThemOnce) {
+  TaskGraph near = three_layers();
+  near.tasks[1].is_recomputable = near.tasks[0].is_recomputable = true;
+  const TaskGraph graph = exchanged(near, kBucketEach);
+  for (const char* name : {"g1", "g2", "g3"}) EXPECT_FALSE(graph[find_block(graph, name)].may_leave());
+  EXPECT_TRUE(graph[find_block(graph, "t")].may_leave());
+  EXPECT_TRUE(graph.tasks[0].is_recomputable);
+  EXPECT_FALSE(graph.tasks[1].is_recomputable);
+  EXPECT_NE(fingerprint(graph), fingerprint(exchanged(near, {.first = pages(9)})));
+}
+
+TEST(GradientExchange, RefusesAStepWithoutGradients) {
+  TaskGraph graph = three_layers();
+  for (Task& task : graph.tasks) task.phase = Phase::kForward;
+  EXPECT_THROW(static_cast<void>(with_exchanges(graph)), um::Error);
+}
+
+TEST(GradientExchange, RefusesATaskThatUsesWhatWasUpdated) {
+  TaskGraph graph = three_layers();
+  add_tasks(graph, "t = again(w3)");
+  EXPECT_THROW(static_cast<void>(exchanged(graph, kBucketEach)), um::Error);
+}
+
+// 6 messages of 5 ns, and 2 * 3/4 of 4 pages.
+TEST(AllReduce, TakesWhatARingTakes) {
+  const Interconnect four{.ranks = 4, .bandwidth = toy_link().offload, .latency = 5ns};
+  const ExchangeTime own = all_reduce_time(pages(4), four, toy_link());
+  EXPECT_EQ(own.alone, 90ns);
+  EXPECT_EQ(own.outward, 0);
+  EXPECT_EQ(own.inward, 0);
+  EXPECT_EQ(all_reduce_time(pages(4), {.ranks = 1}, toy_link()).alone, 0ns);
+}
+
+// Of the 90 ns it sends for 60; through a link half as fast, in 120 of 150.
+TEST(AllReduce, TakesNoMoreOfTheLinkThanThereIs) {
+  const Interconnect four{
+      .ranks = 4, .bandwidth = toy_link().offload, .latency = 5ns, .shares_link = true};
+  EXPECT_NEAR(all_reduce_time(pages(4), four, toy_link()).outward, 60.0 / 90, 1e-9);
+  LinkProfile slow = toy_link();
+  slow.prefetch = um::Bandwidth{slow.prefetch.bytes_per_second() / 2};
+  const ExchangeTime slower = all_reduce_time(pages(4), four, slow);
+  EXPECT_EQ(slower.alone, 150ns);
+  EXPECT_NEAR(slower.inward, 120.0 / 150, 1e-9);
+  EXPECT_NEAR(slower.outward, 60.0 / 150, 1e-9);
+  LinkProfile one_way = toy_link();
+  one_way.is_duplex = false;
+  const ExchangeTime in_turns = all_reduce_time(pages(4), four, one_way);
+  EXPECT_EQ(in_turns.alone, 150ns);
+  EXPECT_NEAR(in_turns.inward + in_turns.outward, 120.0 / 150, 1e-9);
+}
+
+TEST(AllReduce, TakesLongerAmongMoreRanks) {
+  Interconnect interconnect = two_ranks();
+  um::Nanoseconds before{0};
+  for (std::uint32_t ranks = 2; ranks <= 1024; ranks *= 2) {
+    interconnect.ranks = ranks;
+    const um::Nanoseconds now = all_reduce_time(pages(4), interconnect, toy_link()).alone;
+    EXPECT_GT(now, before);
+    before = now;
+  }
+}
+
+TEST(LinkShares, LetAMoveAndAnExchangeHaveHalfOfTheLinkEach) {
+  const ExchangeTime most{.alone = 100ns, .outward = 0.8, .inward = 0.8};
+  EXPECT_EQ(link_shares(most, true, false, false).exchange, 1);
+  EXPECT_DOUBLE_EQ(link_shares(most, true, true, false).exchange, 0.625);
+  EXPECT_DOUBLE_EQ(link_shares(most, true, true, false).offload, 0.5);
+  EXPECT_DOUBLE_EQ(link_shares(most, true, false, true).prefetch, 0.5);
+}
+
+TEST(LinkShares, LetAnExchangeHaveAllOfTheLittleThatItTakes) {
+  const ExchangeTime little{.alone = 100ns, .outward = 0.3, .inward = 0.2};
+  const LinkShares shares = link_shares(little, true, true, true);
+  EXPECT_EQ(shares.exchange, 1);
+  EXPECT_DOUBLE_EQ(shares.offload, 0.7);
+  EXPECT_DOUBLE_EQ(shares.prefetch, 0.8);
+}
+
+TEST(LinkShares, CountBothDirectionsOfAnExchangeWhereTheLinkHasOneAtATime) {
+  const ExchangeTime both{.alone = 100ns, .outward = 0.4, .inward = 0.4};
+  EXPECT_DOUBLE_EQ(link_shares(both, false, true, false).exchange, 0.625);
+  EXPECT_DOUBLE_EQ(link_shares(both, false, true, false).offload, 0.5);
+}
+
+class ThreeExchanges : public ::testing::Test {
+ protected:
+  ThreeExchanges() {
+    profile = flat_profile(graph, 100ns);
+    profile.exchanges = exchange_times(graph, two_ranks(), profile.link);
+    plan = plain_plan_with_pool(graph, pages(1));
+    add_exchanges(graph, plan);
+  }
+  TaskGraph graph = exchanged(three_layers(), kBucketEach);
+  Profile profile;
+  Plan plan;
+};
+
+// f, b3, b2 and b1 until 400. g3 is there at 200 and takes 110, g2 210, g1 110 one after the other,
+// until 630. u3 follows b1; u2 begins at 520, u1 at 630.
+TEST_F(ThreeExchanges, TakePlaceBesideTheRestOfTheBackwardPass) {
+  EXPECT_EQ(reason_against(graph, plan), "");
+  const Timeline timeline = simulate(plan, profile);
+  const std::vector<Interval> exchanges{{200ns, 310ns}, {310ns, 520ns}, {520ns, 630ns}};
+  EXPECT_EQ(timeline.exchanges, exchanges);
+  EXPECT_EQ(timeline.runs[4], (Interval{400ns, 500ns}));
+  EXPECT_EQ(timeline.runs[5], (Interval{520ns, 620ns}));
+  EXPECT_EQ(timeline.runs[6], (Interval{630ns, 730ns}));
+  EXPECT_EQ(timeline.makespan(), 730ns);
+}
+
+// From the first on: ready at 200, 430 on the lane, and an update.
+TEST_F(ThreeExchanges, AreNoFasterThanTheirBound) {
+  EXPECT_EQ(exchange_bound(graph, profile), 730ns);
+  EXPECT_EQ(lower_bounds(problem(graph, profile, pages(1))).mixed_transition, 730ns);
+}
+
+// 410 ns from 400 on, then three updates.
+TEST_F(ThreeExchanges, AreFasterThanOneOfEverything) {
+  const TaskGraph one = exchanged(three_layers(), {.first = pages(4)});
+  Profile times = flat_profile(one, 100ns);
+  times.exchanges = exchange_times(one, two_ranks(), times.link);
+  Plan of_one = plain_plan_with_pool(one, pages(1));
+  add_exchanges(one, of_one);
+  EXPECT_EQ(simulate(of_one, times).makespan(), 1110ns);
+  EXPECT_EQ(exchange_bound(one, times), 1110ns);
+}
+
+TEST_F(ThreeExchanges, AreNeverFasterAmongMoreRanks) {
+  Interconnect interconnect = two_ranks();
+  um::Nanoseconds before{0};
+  for (std::uint32_t ranks = 2; ranks <= 1024; ranks *= 2) {
+    interconnect.ranks = ranks;
+    profile.exchanges = exchange_times(graph, interconnect, profile.link);
+    const um::Nanoseconds now = simulate(plan, profile).makespan();
+    EXPECT_GE(now, before);
+    EXPECT_GE(now, exchange_bound(graph, profile));
+    before = now;
+  }
+}
+
+// They cost nothing without a wait: tasks alone take 700.
+TEST_F(ThreeExchanges, CostNothingWhenTheyTakeNoTime) {
+  profile.exchanges.assign(3, {});
+  EXPECT_EQ(simulate(plan, profile).makespan(), 700ns);
+}
+
+TEST_F(ThreeExchanges, MustWaitForTheirGradients) {
+  plan.exchanges[1].after_runs = 2;
+  EXPECT_EQ(reason_against(graph, plan), "b2 uses g2 while ranks may exchange it");
+}
+
+TEST_F(ThreeExchanges, MustBeWaitedForByUpdates) {
+  plan.runs[5].after_exchanges = 1;
+  EXPECT_EQ(reason_against(graph, plan), "u2 uses g2 while ranks may exchange it");
+}
+
+TEST_F(ThreeExchanges, MustTakePlaceOnce) {
+  plan.exchanges[2].exchange = 1;
+  EXPECT_EQ(reason_against(graph, plan), "bucket 2 is exchanged twice");
+  plan.exchanges[2].exchange = 3;
+  EXPECT_EQ(reason_against(graph, plan), "the plan names an exchange that is not there");
+  plan.exchanges.pop_back();
+  EXPECT_EQ(reason_against(graph, plan), "bucket 3 is never exchanged");
+}
+
+TEST_F(ThreeExchanges, MustNotBeWaitedForForEver) {
+  plan.exchanges[0].after_runs = 5;
+  EXPECT_EQ(reason_against(graph, plan), "u3 waits for ever for an exchange between ranks");
+  plan.exchanges[0].after_runs = 8;
+  EXPECT_EQ(reason_against(graph, plan), "bucket 1 waits for ever");
+  add_exchanges(graph, plan);
+  plan.runs[6].after_exchanges = 4;
+  EXPECT_EQ(reason_against(graph, plan), "u1 waits for ever for an exchange between ranks");
+}
+
+TEST_F(ThreeExchanges, MustHaveGradientsThatStayNear) {
+  const DataId g2 = find_block(graph, "g2");
+  graph.data[static_cast<std::size_t>(g2)].is_offloadable = true;
+  plan.graph = fingerprint(graph);
+  EXPECT_EQ(reason_against(graph, plan), "g2 may be far while ranks exchange it");
+}
+
+TEST_F(ThreeExchanges, AreNothingForPageFaultsAlone) {
+  plan.residency = Residency::kOnDemand;
+  EXPECT_EQ(reason_against(graph, plan),
+            "a plan that pages on demand exchanges nothing between ranks");
+}
+
+// From 200 on both share the link. The exchange, which takes 100 ns and three quarters of the link
+// alone, goes at 2/3, and the 40 ns of the offload at 1/2, until 280. Then 46.67 are left of it.
+TEST(ExchangeOnTheLink, SlowsAMoveAndIsSlowedByIt) {
+  TaskGraph graph = toy_graph("w:1 y:4 g:1 z:1",
+                              "y = f(w); g = b(w); z = c(); w = u(w, g)");
+  graph.tasks[1].phase = Phase::kBackward;
+  graph.tasks[3].phase = Phase::kUpdate;
+  graph = with_exchanges(graph, kBucketEach);
+  Profile profile = flat_profile(graph, 100ns);
+  profile.exchanges = {{.alone = 100ns, .outward = 0.75, .inward = 0.75}};
+  Plan plan = plain_plan_with_pool(graph, pages(8));
+  add_exchanges(graph, plan);
+  plan.offloads = {
+      {.data = find_block(graph, "y"), .size = pages(4), .after = {.runs = 2}}};
+  const Timeline timeline = simulate(plan, profile);
+  EXPECT_EQ(timeline.offloads[0], (Interval{200ns, 280ns}));
+  EXPECT_EQ(timeline.exchanges[0], (Interval{200ns, 327ns}));
+  EXPECT_EQ(timeline.makespan(), 427ns);
+  profile.exchanges[0].outward = profile.exchanges[0].inward = 0;
+  EXPECT_EQ(simulate(plan, profile).exchanges[0], (Interval{200ns, 300ns}));
+  EXPECT_EQ(simulate(plan, profile).offloads[0], (Interval{200ns, 240ns}));
+}
+
+}  // namespace
+}  // namespace spillway::prefetch

@@ -1,0 +1,107 @@
+// The step of one of several ranks that train together.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "nets/families/network_catalogue.h"
+#include "prefetch/gradient_exchange.h"
+#include "prefetch/interconnect.h"
+#include "src/plan/workload.h"
+#include "src/step/machine_size_model.h"
+#include "src/step/step.h"
+#include "tests/src/step_tasks.h"
+
+namespace spillway {
+namespace {
+
+using prefetch::DataId;
+using prefetch::Phase;
+using prefetch::Task;
+
+Step one_rank(const OptimizerOptions& optimizer) {
+  return make_training_step(nets::build_network("alexnet", {}), MachineSizeModel{},
+                            {.batch = 2, .optimizer = optimizer});
+}
+
+Step several_ranks(const OptimizerOptions& optimizer) {
+  Step step = one_rank(optimizer);
+  exchange_gradients(step, {});
+  return step;
+}
+
+// A launch has its task's operands, but for those that only the first run updates.
+void expect_launches_of_tasks(const Step& step) {
+  ASSERT_EQ(step.launches.size(), step.graph.tasks.size());
+  for (std::size_t t = 0; t < step.launches.size(); ++t) {
+    const Task& task = step.graph.tasks[t];
+    for (const DataId id : task.reads) {
+      EXPECT_EQ(std::ranges::count(step.launches[t].operands, id) > 0, true) << task.name;
+    }
+    for (const DataId id : task.writes) {
+      EXPECT_EQ(std::ranges::count(step.launches[t].operands, id) > 0, true) << task.name;
+    }
+  }
+}
+
+// Momentum, or a norm over all gradients before the first update.
+class ExchangedStep : public testing::TestWithParam<float> {
+ protected:
+  OptimizerOptions optimizer = SgdOptions{.momentum = 0.9F, .clip_norm = GetParam()};
+};
+
+TEST_P(ExchangedStep, HasTheSameTasksWithUpdatesLast) {
+  const Step one = one_rank(optimizer);
+  const Step several = several_ranks(optimizer);
+  expect_launches_of_tasks(several);
+  std::vector<std::string> before;
+  std::vector<std::string> after;
+  for (const Task& task : one.graph.tasks) before.push_back(task.name);
+  for (const Task& task : several.graph.tasks) after.push_back(task.name);
+  std::ranges::sort(before);
+  std::ranges::sort(after);
+  EXPECT_EQ(after, before);
+  EXPECT_TRUE(std::ranges::is_partitioned(
+      several.graph.tasks, [](const Task& task) { return task.phase != Phase::kUpdate; }));
+}
+
+// Each trained layer's, once: as many bytes as parameters.
+TEST_P(ExchangedStep, ExchangesAllGradientsOnce) {
+  const Step step = several_ranks(optimizer);
+  um::Bytes parameters;
+  for (const StateBlock& block : step.state) {
+    if (block.role != StateRole::kParameters) continue;
+    for (const DataId id : block.ids) parameters += step.graph[id].size;
+  }
+  um::Bytes exchanged;
+  for (const prefetch::GradientExchange& exchange : step.graph.exchanges) {
+    exchanged += exchanged_bytes(step.graph, exchange);
+  }
+  EXPECT_EQ(exchanged, parameters);
+}
+
+// Where state may be far, updates follow a bucket later instead; nothing is updated far.
+TEST_P(ExchangedStep, MovesItsStateLikeAnyOther) {
+  const MachineSizeModel size_model;
+  const Workload near{nets::build_network("alexnet", {}), size_model,
+                      {.batch = 2, .optimizer = optimizer}};
+  const auto several = near.with_exchanges(size_model, {});
+  const auto far = several->with_moving_state(size_model);
+  expect_launches_of_tasks(far->training());
+  EXPECT_EQ(far->training().graph.exchanges.size(), several->training().graph.exchanges.size());
+  const bool has_norm = GetParam() > 0;  // updates wait for all gradients
+  EXPECT_EQ(std::ranges::is_partitioned(
+                far->training().graph.tasks,
+                [](const Task& task) {
+                  return task.phase != Phase::kUpdate || task.name.find(".squares") != std::string::npos;
+                }),
+            has_norm);
+  EXPECT_EQ(far->with_far_updates(size_model), nullptr);
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, ExchangedStep, testing::Values(0.0F, 1.0F));
+
+}  // namespace
+}  // namespace spillway
