@@ -44,6 +44,10 @@ void InitialFlags::add_drawing_to(CLI::App& command, const char* group) {
 }
 
 void InitialFlags::expect_fitting(bool goes_on) const {
+  if (!weights.empty() && !has_new_head && rule) {
+    throw CLI::ValidationError{"--init",
+                               "is of weights that are drawn, and --weights has them all"};
+  }
   if (!has_new_head || goes_on || !weights.empty()) return;
   throw CLI::ValidationError{"--new-head", "needs --weights FILE, whose last layer it replaces"};
 }

@@ -21,7 +21,8 @@ struct InitialFlags {
 
   void add_to(CLI::App& command, const char* group);
   /// A training that `goes_on` has the head of its checkpoint, whatever is said of a new one.
-  /// Throws: CLI::ValidationError when there is no file whose head would be new.
+  /// Throws: CLI::ValidationError when there is no file whose head would be new, or nothing that a
+  /// rule would draw.
   void expect_fitting(bool goes_on) const;
   /// The rule that was given, or what suits the network of this name.
   [[nodiscard]] Initialisation rule_for(const std::string& network) const;

@@ -172,10 +172,6 @@ void TrainingFlags::complete(const CLI::App& command) {
 
 void TrainingFlags::expect_effects(const CLI::App& command) const {
   if (!confusion.empty()) expect_confusion_matrix_of(workload.network());
-  if (!weights.empty() && !has_new_head && command.count("--init") > 0) {
-    throw CLI::ValidationError{"--init",
-                               "is of weights that are drawn, and --weights has them all"};
-  }
   if (train.evaluate_every != 0) return;
   for (const char* const flag : {"--keep-best", "--early-stop", "--confusion"}) {
     if (command.count(flag) == 0) continue;
