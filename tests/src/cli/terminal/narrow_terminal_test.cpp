@@ -31,7 +31,7 @@ Lines progress_lines(const std::string& errors) {
 
 TEST(NarrowTerminal, IsNeverTooNarrowForTheProgressLine) {
   for (const unsigned short columns : std::to_array<unsigned short>({10, 20, 40, 80, 200})) {
-    Program program{"train --net lenet --batch 8 --steps 30 --eval-every 15",
+    Program program{"train --net lenet --batch 8 --steps 30 --eval-every 0 --threads 1",
                     {},
                     Program::Errors::kTerminal,
                     columns};
@@ -45,8 +45,10 @@ TEST(NarrowTerminal, IsNeverTooNarrowForTheProgressLine) {
 
 // It is what the user waited for.
 TEST(NarrowTerminal, CutsNoEvaluation) {
-  Program program{
-      "train --net lenet --batch 8 --steps 2 --eval-every 2", {}, Program::Errors::kTerminal, 20};
+  Program program{"train --net lenet --batch 8 --steps 2 --eval-every 2 --threads 1",
+                  {},
+                  Program::Errors::kTerminal,
+                  20};
   expect_parts(program.finish().errors, {"epoch 1: test loss ", " %, top-5 "});
 }
 
