@@ -64,8 +64,7 @@ Nanoseconds time_of_unaware(const RankFlags& ranks, const SubjectFlags& flags, B
   subject.choose_state(request);
   const Planned planned = plan_best(subject, budget, request);
   prefetch::Profile real = subject.profile;
-  real.exchanges =
-      prefetch::exchange_times(subject.step->graph, ranks.interconnect(), real.link);
+  real.exchanges = prefetch::exchange_times(subject.step->graph, ranks.interconnect(), real.link);
   return prefetch::simulate(subject.step->graph, planned.plan, real).makespan();
 }
 
@@ -114,8 +113,7 @@ void print_ranks(const json& ranks) {
   fmt::print("  exchange         {}, {:.1f} % of it beside tasks\n", time("exchange_seconds"),
              percent("exchange_hidden"));
   if (ranks.contains("images_per_second")) {
-    fmt::print("  all ranks        {:.1f} images/s\n",
-               ranks.at("images_per_second").get<double>());
+    fmt::print("  all ranks        {:.1f} images/s\n", ranks.at("images_per_second").get<double>());
   }
   fmt::print("  scaling          {:.1f} % of one rank's step, {}\n", percent("scaling_efficiency"),
              time("one_rank_seconds"));

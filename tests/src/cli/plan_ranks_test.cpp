@@ -30,8 +30,8 @@ class PlanRanks : public testing::Test {
   }
 
  private:
-  std::filesystem::path folder_ = std::filesystem::temp_directory_path() /
-                                  ("plan_ranks_test." + std::to_string(getpid()));
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("plan_ranks_test." + std::to_string(getpid()));
 };
 
 // 11.7 million weights of 4 bytes in buckets of 1 MiB and then 25.
@@ -58,8 +58,7 @@ TEST_F(PlanRanks, TellsWhatTheExchangeTakes) {
 TEST_F(PlanRanks, CountsTheLinkThatMovesAndExchangesShare) {
   const Arguments ranks = "--ranks 8 --interconnect 25GB/s";
   const json figures = planned_ranks({ranks, "--exchange-on link"});
-  const double sent =
-      2 * 7.0 / 8 * figures.at("ranks").at("gradient_bytes").get<double>();
+  const double sent = 2 * 7.0 / 8 * figures.at("ranks").at("gradient_bytes").get<double>();
   const double offloaded = figures.at("offloaded_bytes");
   EXPECT_GE(figures.at("makespan_seconds").get<double>(), (sent + offloaded) / 12.5e9);
   EXPECT_LE(planned_ranks({ranks, "--exchange-on own"}).at("makespan_seconds"),
