@@ -13,6 +13,7 @@
 #include "prefetch/simulate/timeline.h"
 #include "src/cli/flags/duration.h"
 #include "src/cli/plan/best_plan.h"
+#include "src/plan/budget_too_small.h"
 #include "um/nanoseconds.h"
 #include "um/text/count_of.h"
 
@@ -49,10 +50,15 @@ Bytes exchanged_bytes(const prefetch::TaskGraph& graph) {
   return size;
 }
 
+// Its gradients come and go in whole pages, which may take a few more than the budget of several.
 Nanoseconds time_of_one_rank(const SubjectFlags& flags, Bytes budget, const PlanRequest& request) {
   PlanSubject one = flags.open();
   one.choose_state(request);
-  return plan_best(one, budget, request).timeline.makespan();
+  try {
+    return plan_best(one, budget, request).timeline.makespan();
+  } catch (const BudgetTooSmall& complaint) {
+    return plan_best(one, complaint.smallest(), request).timeline.makespan();
+  }
 }
 
 // Of a plan that takes exchanges to cost nothing.
