@@ -94,6 +94,19 @@ RC_GTEST_PROP(EveryPlanner, ExchangesGradientsSoundly, ()) {
   }
 }
 
+// Who knows what exchanges take plans no worse than who takes them to cost nothing.
+RC_GTEST_PROP(OffloadingAlone, IsNoSlowerForKnowingOfExchanges, ()) {
+  const TaskGraph graph = exchanged(random_layers(false), random_buckets());
+  Profile profile = random_profile(graph);
+  profile.exchanges.assign(graph.exchanges.size(), {});
+  const Problem given = random_problem(graph, profile);
+  const char* const planner = *rc::gen::element("capacity", "fractional");
+  const Plan unaware = planned(planner, given);
+  profile.exchanges = exchange_times(graph, random_interconnect(), profile.link);
+  const Plan aware = planned(planner, given);
+  RC_ASSERT(simulate(aware, profile).makespan() <= simulate(unaware, profile).makespan());
+}
+
 // Beside the link, where nothing shares anything, a plan is no faster among more ranks.
 RC_GTEST_PROP(APlan, IsNoFasterAmongMoreRanks, ()) {
   const TaskGraph graph = exchanged(random_layers(), random_buckets());

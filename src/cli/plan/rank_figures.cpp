@@ -61,17 +61,12 @@ Nanoseconds time_of_one_rank(const SubjectFlags& flags, Bytes budget, const Plan
   }
 }
 
-// Of a plan that takes exchanges to cost nothing.
-Nanoseconds time_of_unaware(const RankFlags& ranks, const SubjectFlags& flags, Bytes budget,
-                            const PlanRequest& request) {
-  PlanSubject subject = flags.open();
-  subject.exchange(ranks.interconnect(), ranks.buckets());
-  std::ranges::fill(subject.profile.exchanges, prefetch::ExchangeTime{});
-  subject.choose_state(request);
-  const Planned planned = plan_best(subject, budget, request);
-  prefetch::Profile real = subject.profile;
-  real.exchanges = prefetch::exchange_times(subject.step->graph, ranks.interconnect(), real.link);
-  return prefetch::simulate(subject.step->graph, planned.plan, real).makespan();
+// Of a plan of the same step that takes exchanges to cost nothing.
+Nanoseconds time_of_unaware(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+  prefetch::Profile unaware = subject.profile;
+  std::ranges::fill(unaware.exchanges, prefetch::ExchangeTime{});
+  const prefetch::Plan plan = plan_step(*subject.step, unaware, budget, request);
+  return prefetch::simulate(subject.step->graph, plan, subject.profile).makespan();
 }
 
 }  // namespace
@@ -85,7 +80,7 @@ json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const Plann
   const Nanoseconds hidden = overlap(timeline.exchanges, timeline.runs);
   const double step = um::seconds(timeline.makespan());
   const double one = um::seconds(time_of_one_rank(flags, budget, request));
-  const double unaware = um::seconds(time_of_unaware(ranks, flags, budget, request));
+  const double unaware = um::seconds(time_of_unaware(subject, budget, request));
   json figures{
       {"count", interconnect.ranks},
       {"interconnect_bytes_per_second", interconnect.bandwidth.bytes_per_second()},
