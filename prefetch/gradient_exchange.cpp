@@ -58,8 +58,7 @@ std::vector<GradientExchange> fill_buckets(const TaskGraph& graph, const BucketR
     if (buckets.empty() || filled >= full) {
       full = buckets.empty() ? rule.first : rule.others;
       filled = {};
-      buckets.push_back(
-          {.name = "bucket " + std::to_string(buckets.size() + 1), .gradients = {}});
+      buckets.push_back({.name = "bucket " + std::to_string(buckets.size() + 1), .gradients = {}});
     }
     buckets.back().gradients.push_back(gradient.data);
     buckets.back().ready = gradient.complete;
@@ -137,9 +136,8 @@ class Needs {
 
 bool updates_movable_state(const TaskGraph& graph) {
   return std::ranges::any_of(graph.tasks, [&](const Task& task) {
-    return is_update(task) && std::ranges::any_of(task.writes, [&](DataId id) {
-             return graph[id].is_offloadable;
-           });
+    return is_update(task) &&
+           std::ranges::any_of(task.writes, [&](DataId id) { return graph[id].is_offloadable; });
   });
 }
 
@@ -188,7 +186,8 @@ std::vector<TaskId> update_order(const TaskGraph& graph) {
   std::vector<TaskId> order;
   std::size_t next = 0;  // of `updates`
   const auto add_up_to = [&](std::size_t end) {
-    for (; next < end; ++next) order.insert(order.end(), updates[next].begin(), updates[next].end());
+    for (; next < end; ++next)
+      order.insert(order.end(), updates[next].begin(), updates[next].end());
   };
   const bool is_early = updates_movable_state(graph);
   std::size_t ready = 0;  // exchanges

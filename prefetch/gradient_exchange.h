@@ -9,16 +9,16 @@
 
 namespace spillway::prefetch {
 
-/// How gradients are put into buckets, each of which is one exchange: in the order in which they are
-/// complete. A bucket is full when it has at least so many bytes. The defaults are those of
+/// How gradients are put into buckets, each of which is one exchange: in the order in which they
+/// are complete. A bucket is full when it has at least so many bytes. The defaults are those of
 /// PyTorch's DistributedDataParallel: a small first one, so that the exchange begins early.
 struct BucketRule {
   um::Bytes first{1ULL << 20U};
   um::Bytes others{25ULL << 20U};
 };
 
-/// The same step as one rank's of several: with TaskGraph::exchanges of all gradients. A gradient is
-/// a tensor that going backward makes, and that an update reads. It becomes state that is always
+/// The same step as one rank's of several: with TaskGraph::exchanges of all gradients. A gradient
+/// is a tensor that going backward makes, and that an update reads. It becomes state that is always
 /// near, as the buckets of DistributedDataParallel are; what makes it is not run again.
 /// Tasks stay in order: see update_order(). Throws: um::Error where there are no gradients.
 [[nodiscard]] TaskGraph with_exchanges(TaskGraph graph, const BucketRule& rule = {});

@@ -27,9 +27,9 @@ struct Progress {
 /// One execution of a task.
 struct TaskRun {
   TaskId task{};
-  std::uint32_t algorithm = 0;    ///< index into the task's algorithms
-  bool is_recomputation = false;  ///< the task ran before in this step
-  Progress after;                 ///< starts when the step has come this far
+  std::uint32_t algorithm = 0;        ///< index into the task's algorithms
+  bool is_recomputation = false;      ///< the task ran before in this step
+  Progress after;                     ///< starts when the step has come this far
   std::uint32_t after_exchanges = 0;  ///< and when so many of the plan's exchanges have ended
   friend bool operator==(const TaskRun&, const TaskRun&) = default;
 };
@@ -60,8 +60,8 @@ struct FarRun {
   friend bool operator==(const FarRun&, const FarRun&) = default;
 };
 
-/// One exchange of gradients between ranks. All of them are a queue of their own, executed in order;
-/// who waits for it says so (TaskRun::after_exchanges).
+/// One exchange of gradients between ranks. All of them are a queue of their own, executed in
+/// order; who waits for it says so (TaskRun::after_exchanges).
 struct ExchangeRun {
   std::uint32_t exchange = 0;    ///< index into TaskGraph::exchanges
   std::uint32_t after_runs = 0;  ///< starts when so many runs have ended

@@ -28,8 +28,7 @@ std::vector<Nanoseconds> times_of_users(const TaskGraph& graph,
       }
     }
     std::ranges::sort(used);
-    const auto again = std::ranges::unique(used);
-    used.erase(again.begin(), again.end());
+    used.erase(std::unique(used.begin(), used.end()), used.end());
     for (const std::uint32_t e : used) users[e] += times[t];
   }
   return users;

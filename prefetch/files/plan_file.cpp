@@ -138,9 +138,10 @@ std::vector<ExchangeRun> read_exchanges(const JsonView& entries, const TaskGraph
 // Before the fingerprint is compared, whose complaint would not say why.
 void expect_as_many_ranks(const JsonView& plan, const TaskGraph& graph) {
   if (!plan.has("exchanges") || !graph.exchanges.empty()) return;
-  throw plan.at("exchanges").error(
-      "are of gradients between several ranks, and training has one rank so far: make the plan "
-      "without --ranks");
+  throw plan.at("exchanges")
+      .error(
+          "are of gradients between several ranks, and training has one rank so far: make the plan "
+          "without --ranks");
 }
 
 Residency read_residency(const JsonView& name) {

@@ -42,6 +42,10 @@ OffloadPlanner::OffloadPlanner(const Problem& problem)
       has_offloadable_state_{std::ranges::any_of(problem.graph.data, &DataBlock::is_offloadable)},
       options_{.cover = {.chunk = problem.chunk, .whole_blocks = problem.whole_blocks, .homes = {}},
                .kept_free = {}} {
+  if (!problem.graph.exchanges.empty()) {
+    without_exchanges_ = problem.profile;
+    std::ranges::fill(without_exchanges_.exchanges, ExchangeTime{});
+  }
   choose_homes(runs_in_order(problem.graph));
 }
 
@@ -87,20 +91,26 @@ std::optional<EvaluatedPlan> OffloadPlanner::plan(std::vector<TaskRun> runs,
   const auto far_intervals = cover_state_first(live, lives, options);
   if (!far_intervals) return std::nullopt;
   const Sequence sequence{.runs = std::move(runs), .lives = lives, .live = std::move(live)};
-  EvaluatedPlan timed = in_time(sequence, *far_intervals, options.cover, order);
-  if (!has_offloadable_state_) return timed;
-  EvaluatedPlan simple = by_runs(sequence, *far_intervals, options.cover);
-  return simple.makespan < timed.makespan ? simple : timed;
+  EvaluatedPlan best = in_time(sequence, *far_intervals, options.cover, order, problem_.profile);
+  const auto consider = [&best](EvaluatedPlan other) {
+    if (other.makespan < best.makespan) best = std::move(other);
+  };
+  if (!problem_.graph.exchanges.empty()) {
+    consider(in_time(sequence, *far_intervals, options.cover, order, without_exchanges_));
+  }
+  if (has_offloadable_state_) consider(by_runs(sequence, *far_intervals, options.cover));
+  return best;
 }
 
 EvaluatedPlan OffloadPlanner::in_time(const Sequence& sequence,
                                       std::span<const FarInterval> far_intervals,
-                                      const CoverOptions& options, const MoveOrder& order) const {
+                                      const CoverOptions& options, const MoveOrder& order,
+                                      const Profile& expected) const {
   const um::Bytes pool = block_sizes_.pool(problem_.budget);
   EvaluatedPlan result{.plan = empty_plan(problem_, sequence.runs)};
   const std::vector<FarInterval> copies = copies_from_start(sequence.lives, options);
   if (copies.empty()) {
-    schedule_in_time(far_intervals, sequence.live, pool, problem_.profile, order, result.plan);
+    schedule_in_time(far_intervals, sequence.live, pool, expected, order, result.plan);
   } else {
     Room room{without(sequence.live, far_intervals)};
     std::vector<FarInterval> needed = needed_of(far_intervals, pool, room);
@@ -108,7 +118,7 @@ EvaluatedPlan OffloadPlanner::in_time(const Sequence& sequence,
       renewed.needed = renewed.next;
       needed.push_back(renewed);
     }
-    schedule_in_time(needed, sequence.live, pool, problem_.profile, order, result.plan, copies);
+    schedule_in_time(needed, sequence.live, pool, expected, order, result.plan, copies);
   }
   result.plan.far_runs = earliest_far_runs(problem_.graph, result.plan);
   result.makespan = simulate(result.plan, problem_.profile).makespan();

@@ -44,7 +44,8 @@ class OffloadPlanner {
 
   /// The plan that executes `runs` within the problem's budget by offloading alone: cover(), then
   /// schedule_in_time() and simulate(); with offloadable state also return_early() and add_moves(),
-  /// of which the faster is taken, each with its renewals(). Nothing when some run does not fit.
+  /// with exchanges also schedule_in_time() as if they took no time, of which the fastest is taken,
+  /// each with its renewals(). Nothing when some run does not fit.
   /// The `after` of `runs` is not looked at.
   [[nodiscard]] std::optional<EvaluatedPlan> plan(std::vector<TaskRun> runs) const;
   /// The same for who plans thousands of sequences, with one finder of the problem's graph for each
@@ -70,7 +71,8 @@ class OffloadPlanner {
       const OffloadOptions& options) const;
   [[nodiscard]] EvaluatedPlan in_time(const Sequence& sequence,
                                       std::span<const FarInterval> far_intervals,
-                                      const CoverOptions& options, const MoveOrder& order) const;
+                                      const CoverOptions& options, const MoveOrder& order,
+                                      const Profile& expected) const;
   [[nodiscard]] EvaluatedPlan by_runs(const Sequence& sequence,
                                       std::span<const FarInterval> far_intervals,
                                       const CoverOptions& options) const;
@@ -82,6 +84,7 @@ class OffloadPlanner {
   BlockSizes block_sizes_;
   bool has_offloadable_state_;
   OffloadOptions options_;
+  Profile without_exchanges_;  // the problem's, where ranks exchange in no time
 };
 
 /// A plan with `runs` and everything but moves, for `problem`: the frame that planners fill. Runs

@@ -17,9 +17,9 @@ struct LinkShares {
 };
 
 /// An exchange and a move in the same direction share the link fairly: what both ask for together
-/// beyond its bandwidth, each of them gets half of it, or one all that it asks for and the other the
-/// rest. An exchange sends as fast as it receives, so the slower direction counts. On a link that is
-/// not duplex its two directions and the move share one.
+/// beyond its bandwidth, each of them gets half of it, or one all that it asks for and the other
+/// the rest. An exchange sends as fast as it receives, so the slower direction counts. On a link
+/// that is not duplex its two directions and the move share one.
 [[nodiscard]] LinkShares link_shares(const ExchangeTime& exchange, bool is_duplex, bool offloads,
                                      bool prefetches);
 

@@ -101,8 +101,8 @@ class Simulation {
       if (!is_busy()) break;
       advance();
     }
-    um::expects(compute_.is_done() && offload_.is_done() && prefetch_.is_done() &&
-                    far_.is_done() && exchange_.is_done(),
+    um::expects(compute_.is_done() && offload_.is_done() && prefetch_.is_done() && far_.is_done() &&
+                    exchange_.is_done(),
                 "a plan that waits for ever was not verified");
     return std::move(timeline_);
   }

@@ -34,7 +34,10 @@ std::optional<Violation> check_queue(const TaskGraph& graph, const Plan& plan) {
 class RunCheck {
  public:
   RunCheck(const TaskGraph& graph, const Plan& plan)
-      : graph_{graph}, plan_{plan}, exchange_{exchange_of_blocks(graph)}, place_(graph.exchanges.size()) {
+      : graph_{graph},
+        plan_{plan},
+        exchange_{exchange_of_blocks(graph)},
+        place_(graph.exchanges.size()) {
     for (std::uint32_t i = 0; i < plan.exchanges.size(); ++i) {
       place_[plan.exchanges[i].exchange] = i;
       const std::uint32_t before = ready_.back();
@@ -70,10 +73,10 @@ class RunCheck {
 
   const TaskGraph& graph_;
   const Plan& plan_;
-  std::vector<std::uint32_t> exchange_;   // by block, counted from 1
-  std::vector<std::uint32_t> place_;      // by exchange: in the plan's queue
-  std::vector<std::uint32_t> ready_{0};   // by k: runs that have ended when the first k have begun
-  std::uint32_t awaited_ = 0;             // by the runs so far
+  std::vector<std::uint32_t> exchange_;  // by block, counted from 1
+  std::vector<std::uint32_t> place_;     // by exchange: in the plan's queue
+  std::vector<std::uint32_t> ready_{0};  // by k: runs that have ended when the first k have begun
+  std::uint32_t awaited_ = 0;            // by the runs so far
 };
 
 }  // namespace

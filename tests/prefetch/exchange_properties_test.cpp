@@ -67,8 +67,7 @@ void expect_no_shortcut(const Timeline& timeline) {
 }
 
 RC_GTEST_PROP(EveryPlanner, ExchangesGradientsSoundly, ()) {
-  const TaskGraph graph =
-      exchanged(random_layers(*rc::gen::arbitrary<bool>()), random_buckets());
+  const TaskGraph graph = exchanged(random_layers(*rc::gen::arbitrary<bool>()), random_buckets());
   Profile profile = random_profile(graph);
   profile.exchanges = exchange_times(graph, random_interconnect(), profile.link);
   const Problem given = random_problem(graph, profile);
@@ -89,10 +88,23 @@ RC_GTEST_PROP(EveryPlanner, ExchangesGradientsSoundly, ()) {
     const SimulateOptions noise{.noise = 0.9, .seed = *rc::gen::arbitrary<std::uint64_t>()};
     const Timeline timeline = simulate(plan, profile, noise);
     expect_no_shortcut(timeline);
-    const std::string wrong = check_trace(graph, plan, timeline, profile.link) +
-                              broken_exchange(graph, plan, timeline);
+    const std::string wrong =
+        check_trace(graph, plan, timeline, profile.link) + broken_exchange(graph, plan, timeline);
     if (!wrong.empty()) RC_FAIL(std::string{planner->name()} + ": " + wrong);
   }
+}
+
+// Who knows what exchanges take plans no worse than who takes them to cost nothing.
+RC_GTEST_PROP(OffloadingAlone, IsNoSlowerForKnowingOfExchanges, ()) {
+  const TaskGraph graph = exchanged(random_layers(false), random_buckets());
+  Profile profile = random_profile(graph);
+  profile.exchanges.assign(graph.exchanges.size(), {});
+  const Problem given = random_problem(graph, profile);
+  const char* const planner = *rc::gen::element("capacity", "fractional");
+  const Plan unaware = planned(planner, given);
+  profile.exchanges = exchange_times(graph, random_interconnect(), profile.link);
+  const Plan aware = planned(planner, given);
+  RC_ASSERT(simulate(aware, profile).makespan() <= simulate(unaware, profile).makespan());
 }
 
 // Beside the link, where nothing shares anything, a plan is no faster among more ranks.

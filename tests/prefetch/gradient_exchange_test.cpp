@@ -74,7 +74,8 @@ TEST(GradientExchange, KeepsGradientsNearAndMakesThemOnce) {
   TaskGraph near = three_layers();
   near.tasks[1].is_recomputable = near.tasks[0].is_recomputable = true;
   const TaskGraph graph = exchanged(near, kBucketEach);
-  for (const char* name : {"g1", "g2", "g3"}) EXPECT_FALSE(graph[find_block(graph, name)].may_leave());
+  for (const char* name : {"g1", "g2", "g3"})
+    EXPECT_FALSE(graph[find_block(graph, name)].may_leave());
   EXPECT_TRUE(graph[find_block(graph, "t")].may_leave());
   EXPECT_TRUE(graph.tasks[0].is_recomputable);
   EXPECT_FALSE(graph.tasks[1].is_recomputable);
@@ -261,8 +262,7 @@ TEST_F(ThreeExchanges, AreNothingForPageFaultsAlone) {
 // From 200 on both share the link. The exchange, which takes 100 ns and three quarters of the link
 // alone, goes at 2/3, and the 40 ns of the offload at 1/2, until 280. Then 46.67 are left of it.
 TEST(ExchangeOnTheLink, SlowsAMoveAndIsSlowedByIt) {
-  TaskGraph graph = toy_graph("w:1 y:4 g:1 z:1",
-                              "y = f(w); g = b(w); z = c(); w = u(w, g)");
+  TaskGraph graph = toy_graph("w:1 y:4 g:1 z:1", "y = f(w); g = b(w); z = c(); w = u(w, g)");
   graph.tasks[1].phase = Phase::kBackward;
   graph.tasks[3].phase = Phase::kUpdate;
   graph = with_exchanges(graph, kBucketEach);
@@ -270,8 +270,7 @@ TEST(ExchangeOnTheLink, SlowsAMoveAndIsSlowedByIt) {
   profile.exchanges = {{.alone = 100ns, .outward = 0.75, .inward = 0.75}};
   Plan plan = plain_plan_with_pool(graph, pages(8));
   add_exchanges(graph, plan);
-  plan.offloads = {
-      {.data = find_block(graph, "y"), .size = pages(4), .after = {.runs = 2}}};
+  plan.offloads = {{.data = find_block(graph, "y"), .size = pages(4), .after = {.runs = 2}}};
   const Timeline timeline = simulate(plan, profile);
   EXPECT_EQ(timeline.offloads[0], (Interval{200ns, 280ns}));
   EXPECT_EQ(timeline.exchanges[0], (Interval{200ns, 327ns}));

@@ -10,14 +10,12 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "prefetch/files/json.h"
 #include "prefetch/files/plan_file.h"
 #include "prefetch/simulate/chrome_trace.h"
 #include "prefetch/simulate/simulate.h"
-#include "prefetch/verify/verify.h"
 #include "src/cli/flags/memory_flags.h"
 #include "src/cli/flags/output_path.h"
 #include "src/cli/flags/plan_flags.h"
@@ -32,19 +30,17 @@
 #include "src/cli/terminal/arena_report.h"
 #include "src/cli/terminal/tell.h"
 #include "src/plan/arena_use.h"
-#include "src/plan/best_state.h"
 #include "src/plan/budget.h"
+#include "src/plan/budget_too_small.h"
 #include "src/plan/sub_batch_plans.h"
 #include "src/step/sub_step.h"
-#include "src/sweep/soundness.h"
-#include "um/nanoseconds.h"
+#include "um/error.h"
 
 namespace spillway::cli {
 namespace {
 
 using nlohmann::json;
 using um::Bytes;
-using um::Nanoseconds;
 
 struct PlanCommandFlags {
   SubjectFlags subject;

@@ -77,8 +77,8 @@ void PlanSubject::exchange(const prefetch::Interconnect& interconnect,
                            const prefetch::BucketRule& buckets) {
   if (workload) {
     auto exchanged = workload->with_exchanges(*size_model, buckets);
-    profile = profile_for(exchanged->training().graph, workload->training().graph,
-                          std::move(profile));
+    profile =
+        profile_for(exchanged->training().graph, workload->training().graph, std::move(profile));
     workload = std::move(exchanged);
     step.emplace(workload->training_to_plan());
   } else {

@@ -7,9 +7,9 @@
 
 #include "nets/network.h"
 #include "prefetch/files/machine.h"
+#include "prefetch/files/trace.h"
 #include "prefetch/gradient_exchange.h"
 #include "prefetch/interconnect.h"
-#include "prefetch/files/trace.h"
 #include "prefetch/profile.h"
 #include "src/cli/flags/cli11.h"
 #include "src/cli/flags/device_flags.h"
@@ -37,9 +37,9 @@ struct PlanSubject {
   std::unique_ptr<const prefetch::Trace> trace;  ///< null where it is a network
   std::optional<StepToPlan> step;                ///< always there
   prefetch::Profile profile;
-  um::Bytes available;                                   ///< near memory there is
-  std::string title;                                     ///< for people: "vgg16 at batch 256"
-  nlohmann::json identity;                               ///< the same for programs
+  um::Bytes available;      ///< near memory there is
+  std::string title;        ///< for people: "vgg16 at batch 256"
+  nlohmann::json identity;  ///< the same for programs
   /// Of `trace`, with far updates or with exchanges.
   std::unique_ptr<const prefetch::TaskGraph> other_trace;
   std::optional<prefetch::Profile> times;  ///< as given, where `profile` is of another graph

@@ -13,6 +13,7 @@
 #include "prefetch/simulate/timeline.h"
 #include "src/cli/flags/duration.h"
 #include "src/cli/plan/best_plan.h"
+#include "src/plan/budget_too_small.h"
 #include "um/nanoseconds.h"
 #include "um/text/count_of.h"
 
@@ -49,24 +50,23 @@ Bytes exchanged_bytes(const prefetch::TaskGraph& graph) {
   return size;
 }
 
+// Its gradients come and go in whole pages, which may take a few more than the budget of several.
 Nanoseconds time_of_one_rank(const SubjectFlags& flags, Bytes budget, const PlanRequest& request) {
   PlanSubject one = flags.open();
   one.choose_state(request);
-  return plan_best(one, budget, request).timeline.makespan();
+  try {
+    return plan_best(one, budget, request).timeline.makespan();
+  } catch (const BudgetTooSmall& complaint) {
+    return plan_best(one, complaint.smallest(), request).timeline.makespan();
+  }
 }
 
-// Of a plan that takes exchanges to cost nothing.
-Nanoseconds time_of_unaware(const RankFlags& ranks, const SubjectFlags& flags, Bytes budget,
-                            const PlanRequest& request) {
-  PlanSubject subject = flags.open();
-  subject.exchange(ranks.interconnect(), ranks.buckets());
-  std::ranges::fill(subject.profile.exchanges, prefetch::ExchangeTime{});
-  subject.choose_state(request);
-  const Planned planned = plan_best(subject, budget, request);
-  prefetch::Profile real = subject.profile;
-  real.exchanges =
-      prefetch::exchange_times(subject.step->graph, ranks.interconnect(), real.link);
-  return prefetch::simulate(subject.step->graph, planned.plan, real).makespan();
+// Of a plan of the same step that takes exchanges to cost nothing.
+Nanoseconds time_of_unaware(const PlanSubject& subject, Bytes budget, const PlanRequest& request) {
+  prefetch::Profile unaware = subject.profile;
+  std::ranges::fill(unaware.exchanges, prefetch::ExchangeTime{});
+  const prefetch::Plan plan = plan_step(*subject.step, unaware, budget, request);
+  return prefetch::simulate(subject.step->graph, plan, subject.profile).makespan();
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ json rank_figures(const RankFlags& ranks, const SubjectFlags& flags, const Plann
   const Nanoseconds hidden = overlap(timeline.exchanges, timeline.runs);
   const double step = um::seconds(timeline.makespan());
   const double one = um::seconds(time_of_one_rank(flags, budget, request));
-  const double unaware = um::seconds(time_of_unaware(ranks, flags, budget, request));
+  const double unaware = um::seconds(time_of_unaware(subject, budget, request));
   json figures{
       {"count", interconnect.ranks},
       {"interconnect_bytes_per_second", interconnect.bandwidth.bytes_per_second()},
@@ -114,8 +114,7 @@ void print_ranks(const json& ranks) {
   fmt::print("  exchange         {}, {:.1f} % of it beside tasks\n", time("exchange_seconds"),
              percent("exchange_hidden"));
   if (ranks.contains("images_per_second")) {
-    fmt::print("  all ranks        {:.1f} images/s\n",
-               ranks.at("images_per_second").get<double>());
+    fmt::print("  all ranks        {:.1f} images/s\n", ranks.at("images_per_second").get<double>());
   }
   fmt::print("  scaling          {:.1f} % of one rank's step, {}\n", percent("scaling_efficiency"),
              time("one_rank_seconds"));

@@ -14,8 +14,9 @@ namespace spillway::cli {
 /// What is said about the ranks of a plan, beside what is said about one of them: the member
 /// "ranks" of the figures.
 ///
-/// Two other steps within `budget` are planned for it, those of `flags`: that of one rank, and that
-/// of as many ranks by who takes exchanges to cost nothing, which is then simulated with them.
+/// Two more plans are made for it within `budget`: of one rank's step, made of `flags` (or within
+/// the smallest budget that it can keep), and of the step of `subject` by who takes exchanges to
+/// cost nothing, which is then simulated with them.
 /// `samples` are those of a rank's batch; 0 where nobody knows, of a trace.
 [[nodiscard]] nlohmann::json rank_figures(const RankFlags& ranks, const SubjectFlags& flags,
                                           const Planned& planned, const PlanSubject& subject,

@@ -85,18 +85,18 @@ TEST_P(ExchangedStep, ExchangesAllGradientsOnce) {
 // Where state may be far, updates follow a bucket later instead; nothing is updated far.
 TEST_P(ExchangedStep, MovesItsStateLikeAnyOther) {
   const MachineSizeModel size_model;
-  const Workload near{nets::build_network("alexnet", {}), size_model,
-                      {.batch = 2, .optimizer = optimizer}};
+  const Workload near{
+      nets::build_network("alexnet", {}), size_model, {.batch = 2, .optimizer = optimizer}};
   const auto several = near.with_exchanges(size_model, {});
   const auto far = several->with_moving_state(size_model);
   expect_launches_of_tasks(far->training());
   EXPECT_EQ(far->training().graph.exchanges.size(), several->training().graph.exchanges.size());
   const bool has_norm = GetParam() > 0;  // updates wait for all gradients
-  EXPECT_EQ(std::ranges::is_partitioned(
-                far->training().graph.tasks,
-                [](const Task& task) {
-                  return task.phase != Phase::kUpdate || task.name.find(".squares") != std::string::npos;
-                }),
+  EXPECT_EQ(std::ranges::is_partitioned(far->training().graph.tasks,
+                                        [](const Task& task) {
+                                          return task.phase != Phase::kUpdate ||
+                                                 task.name.find(".squares") != std::string::npos;
+                                        }),
             has_norm);
   EXPECT_EQ(far->with_far_updates(size_model), nullptr);
 }
