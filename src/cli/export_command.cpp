@@ -101,17 +101,18 @@ void write_weights(const ExportFlags& flags) {
   for (const std::string& problem : chosen.passed_over) tell("warning: {}\n", problem);
   const CheckpointManifest& manifest = chosen.manifest;
   const SafetensorsReader tensors{fs::path{flags.folder} / manifest.tensors.name};
-  WrittenFile written{.network = network_of(manifest),
-                      .step = manifest.checkpoint.step,
-                      .is_average = !flags.wants_weights && has_averages(tensors),
-                      .content = {},
-                      .place = place_for(flags)};
-  written.content = export_weights(
-      tensors, written.network,
-      {.source = kSources.at(flags.to),
-       .state = written.is_average ? ExportedState::kAverages : ExportedState::kWeights},
-      written.place);
-  report(flags, written);
+  const bool is_average = !flags.wants_weights && has_averages(tensors);
+  const fs::path place = place_for(flags);
+  ExportedWeights content =
+      export_weights(tensors, network_of(manifest),
+                     {.source = kSources.at(flags.to),
+                      .state = is_average ? ExportedState::kAverages : ExportedState::kWeights},
+                     place);
+  report(flags, {.network = network_of(manifest),
+                 .step = manifest.checkpoint.step,
+                 .is_average = is_average,
+                 .content = std::move(content),
+                 .place = place});
 }
 
 void write_network(const ExportFlags& flags) {
@@ -119,18 +120,18 @@ void write_network(const ExportFlags& flags) {
   trained.uses_weights = flags.wants_weights;
   for (const std::string& problem : trained.checkpoint.passed_over) tell("warning: {}\n", problem);
   const Checkpoint& checkpoint = trained.checkpoint.manifest.checkpoint;
-  WrittenFile written{.network = trained.network.name,
-                      .step = checkpoint.step,
-                      .is_average = checkpoint.settings.average_decay > 0 && !flags.wants_weights,
-                      .content = {.title = "an ONNX network"},
-                      .place = place_for(flags)};
+  const fs::path place = place_for(flags);
   OnnxModel model = export_onnx(trained.network, weights_of(trained));
   if (!checkpoint.class_names.empty()) {
     model.metadata["class_names"] = nlohmann::json(checkpoint.class_names).dump();
   }
-  written.content.tensors = model.tensors.size();
-  write_onnx(std::move(model), written.place);
-  report(flags, written);
+  const std::size_t tensors = model.tensors.size();
+  write_onnx(std::move(model), place);
+  report(flags, {.network = trained.network.name,
+                 .step = checkpoint.step,
+                 .is_average = checkpoint.settings.average_decay > 0 && !flags.wants_weights,
+                 .content = {.title = "an ONNX network", .tensors = tensors},
+                 .place = place});
 }
 
 void write_file(const ExportFlags& flags) {
