@@ -25,8 +25,7 @@ void InitialFlags::add_to(CLI::App& command, const char* group) {
 void InitialFlags::add_drawing_to(CLI::App& command, const char* group) {
   command
       .add_option_function<std::string>(
-          "--init",
-          [this](const std::string& name) { rule = find_initialisation(name).value(); },
+          "--init", [this](const std::string& name) { rule = find_initialisation(name).value(); },
           "Rule that weights are drawn by: torchvision (convolutions He by fan-out, linear layers "
           "with deviation 0.01, as its VGG), torchvision-resnet (linear layers uniform), "
           "torchvision-densenet (convolutions He by fan-in, linear layers uniform), pytorch "
