@@ -123,7 +123,9 @@ void write_network(const ExportFlags& flags) {
   const fs::path place = place_for(flags);
   OnnxModel model = export_onnx(trained.network, weights_of(trained));
   if (!checkpoint.class_names.empty()) {
-    model.metadata["class_names"] = nlohmann::json(checkpoint.class_names).dump();
+    model.metadata["class_names"] =
+        nlohmann::json(checkpoint.class_names)
+            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
   const std::size_t tensors = model.tensors.size();
   write_onnx(std::move(model), place);

@@ -31,7 +31,7 @@ struct AdamOptions {
   double beta2 = 0.999;  ///< likewise
   float epsilon = 1e-8F;
   float weight_decay = 0;
-  bool decoupled = false;  ///< AdamW
+  bool decoupled = false;   ///< AdamW
   float clip_norm = 0;      ///< as of SgdOptions
   bool decays_all = false;  ///< likewise
   friend bool operator==(const AdamOptions&, const AdamOptions&) = default;

@@ -46,7 +46,7 @@ struct JudgedSample {
 /// follows, and then where they are asked for all logits, (N, C) floats.
 struct SoftmaxCrossEntropyEvaluate {
   TensorShape x;
-  bool gives_logits = false;
+  bool gives_logits = false;  ///< Requires: samples of one position
 
   [[nodiscard]] std::size_t judged_samples() const {
     return x.image.height * x.image.width == 1 ? x.batch : 0;
@@ -56,9 +56,7 @@ struct SoftmaxCrossEntropyEvaluate {
     return judged_samples() * sizeof(JudgedSample) / sizeof(float);
   }
   /// Logits that follow these.
-  [[nodiscard]] std::size_t given_logits() const {
-    return gives_logits ? judged_samples() * x.image.channels : 0;
-  }
+  [[nodiscard]] std::size_t given_logits() const { return gives_logits ? x.elements() : 0; }
 
   static constexpr OperationRow kRow{.is_recomputable = false, .workspace = Workspace::kBoth};
   template <class T>

@@ -21,7 +21,8 @@ struct ChosenCheckpoint {
 [[nodiscard]] ChosenCheckpoint choose_checkpoint(const std::filesystem::path& folder);
 
 /// The checkpoint in `folder` of the best evaluation, where it verifies. Throws: as
-/// choose_checkpoint() does; um::Error when there was no evaluation, or its checkpoint was not kept.
+/// choose_checkpoint() does; um::Error when there was no evaluation, or its checkpoint was not
+/// kept.
 [[nodiscard]] ChosenCheckpoint choose_best_checkpoint(const std::filesystem::path& folder);
 
 /// Throws: um::Error that says in what the checkpoint's training differs from that of `key`.

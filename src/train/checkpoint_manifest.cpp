@@ -193,7 +193,7 @@ KeptSettings read_kept_settings(const JsonView& root) {
           .dropout = read_dropout(root),
           .images = read_kept_images(root),
           .evaluations = root.has("evaluations") ? read_evaluation_rule(root.at("evaluations"))
-                                                  : EvaluationRule{},
+                                                 : EvaluationRule{},
           .train_samples = root.has("train_samples") ? root.at("train_samples").integer() : 0};
 }
 

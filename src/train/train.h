@@ -16,7 +16,7 @@ namespace spillway {
 /// How long and how fast to train. Steps and epochs count from the very beginning of the training,
 /// also when it goes on from a checkpoint.
 struct TrainOptions {
-  std::uint64_t first_step = 0;         ///< steps done before
+  std::uint64_t first_step = 0;  ///< steps done before
   /// The evaluation that was due after these is still to be made: it was stopped.
   bool evaluates_first = false;
   std::optional<std::uint64_t> steps;   ///< stop after so many

@@ -234,9 +234,8 @@ void Trainer::save(std::uint64_t step) {
        .network_file = text_model_ ? std::string{} : nets::to_text(options_.network),
        .text_model = text_model_,
        .class_names = data_.class_names,
-       .lacks_evaluation =
-           step > 0 && step != evaluated_ &&
-           is_evaluation_due(options_.training, data_, options_.step.batch, step)},
+       .lacks_evaluation = step > 0 && step != evaluated_ &&
+                           is_evaluation_due(options_.training, data_, options_.step.batch, step)},
       session_->state());
 }
 

@@ -16,9 +16,8 @@ namespace {
 
 std::vector<StoredTensor> weights_of(const SafetensorsReader& checkpoint) {
   std::vector<StoredTensor> weights = checkpoint.tensors();
-  std::erase_if(weights, [&](const StoredTensor& tensor) {
-    return is_kept_beside(tensor.name, checkpoint);
-  });
+  std::erase_if(
+      weights, [&](const StoredTensor& tensor) { return is_kept_beside(tensor.name, checkpoint); });
   return weights;
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kAverage = ".average";
 
 // What the name of a block that is kept beside parameters adds to theirs (Step's StateBlock).
-constexpr std::array<std::string_view, 6> kKept{".momentum",        ".exp_avg", ".exp_avg_sq",
+constexpr std::array<std::string_view, 6> kKept{".momentum",   ".exp_avg",         ".exp_avg_sq",
                                                 ".square_avg", ".momentum_buffer", kAverage};
 
 // "conv1" and ".weight" of "conv1.weight".
@@ -33,8 +33,7 @@ bool is_kept_beside(const std::string& name, const SafetensorsReader& checkpoint
   const ArrayName parts{name};
   return std::ranges::any_of(kKept, [&](std::string_view kept) {
     return parts.block.ends_with(kept) &&
-           checkpoint
-               .find(parts.block.substr(0, parts.block.size() - kept.size()) + parts.suffix)
+           checkpoint.find(parts.block.substr(0, parts.block.size() - kept.size()) + parts.suffix)
                .has_value();
   });
 }

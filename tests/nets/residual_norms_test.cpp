@@ -16,10 +16,10 @@ std::vector<std::string> norms_of(const std::string& network) {
 }
 
 TEST(ResidualNorms, AreTheLastOnesOfBlocksNotThoseOfShortcuts) {
-  EXPECT_EQ(norms_of("resnet18"),
-            (std::vector<std::string>{"layer1.0.bn2", "layer1.1.bn2", "layer2.0.bn2",
-                                      "layer2.1.bn2", "layer3.0.bn2", "layer3.1.bn2",
-                                      "layer4.0.bn2", "layer4.1.bn2"}));
+  EXPECT_EQ(
+      norms_of("resnet18"),
+      (std::vector<std::string>{"layer1.0.bn2", "layer1.1.bn2", "layer2.0.bn2", "layer2.1.bn2",
+                                "layer3.0.bn2", "layer3.1.bn2", "layer4.0.bn2", "layer4.1.bn2"}));
   const std::vector<std::string> of_bottlenecks = norms_of("resnet50");
   EXPECT_EQ(of_bottlenecks.size(), 16U);
   EXPECT_EQ(of_bottlenecks.front(), "layer1.0.bn3");

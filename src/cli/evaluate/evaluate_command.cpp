@@ -29,17 +29,17 @@ struct EvaluateCommandFlags {
 
 json to_json(const Evaluator& evaluator, const Dataset& data, const Evaluation& evaluation) {
   const Checkpoint& checkpoint = evaluator.trained().checkpoint.manifest.checkpoint;
-  json result{{"network", evaluator.trained().network.name},
-              {"step", checkpoint.step},
-              {"averaged",
-               checkpoint.settings.average_decay > 0 && !evaluator.trained().uses_weights},
-              {"data", data.name()},
-              {"samples", data.size()},
-              {"loss", evaluation.loss},
-              {"accuracy", evaluation.accuracy},
-              {"budget_bytes", evaluator.plans().budget.count()},
-              {"near_peak_bytes", evaluator.session().near_peak().count()},
-              {"backend", evaluator.context().backend->description()}};
+  json result{
+      {"network", evaluator.trained().network.name},
+      {"step", checkpoint.step},
+      {"averaged", checkpoint.settings.average_decay > 0 && !evaluator.trained().uses_weights},
+      {"data", data.name()},
+      {"samples", data.size()},
+      {"loss", evaluation.loss},
+      {"accuracy", evaluation.accuracy},
+      {"budget_bytes", evaluator.plans().budget.count()},
+      {"near_peak_bytes", evaluator.session().near_peak().count()},
+      {"backend", evaluator.context().backend->description()}};
   if (evaluation.top5) result["top5"] = *evaluation.top5;
   if (evaluator.trained().network.reads_text()) result["perplexity"] = perplexity_of(evaluation);
   return result;

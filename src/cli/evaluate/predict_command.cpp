@@ -69,9 +69,8 @@ class Predicting {
       : flags_{flags}, interrupt_{interrupt}, evaluator_{flags.common.open(progress_, token())} {
     expect_classes_of_images(evaluator_->trained().network);
     const Checkpoint& checkpoint = evaluator_->trained().checkpoint.manifest.checkpoint;
-    options_ = {.top = flags.top,
-                .has_logits = flags.has_logits,
-                .class_names = checkpoint.class_names};
+    options_ = {
+        .top = flags.top, .has_logits = flags.has_logits, .class_names = checkpoint.class_names};
   }
 
   void run() {

@@ -19,13 +19,13 @@ std::vector<ClassProbability> likeliest_classes(std::span<const float> logits, s
   std::vector<ClassProbability> classes;
   if (order.empty()) return classes;
   const auto largest = static_cast<double>(logits[order.front()]);
-  const double sum = std::accumulate(
-      logits.begin(), logits.end(), 0.0, [&](double before, float logit) {
+  const double sum =
+      std::accumulate(logits.begin(), logits.end(), 0.0, [&](double before, float logit) {
         return before + std::exp(static_cast<double>(logit) - largest);
       });
   order.resize(std::min(count, order.size()));
   for (const std::size_t number : order) {
-    const double logit = static_cast<double>(logits[number]);
+    const auto logit = static_cast<double>(logits[number]);
     classes.push_back({.number = number, .probability = std::exp(logit - largest) / sum});
   }
   return classes;

@@ -11,8 +11,9 @@ Backward forward(const nets::SoftmaxCrossEntropy& layer, const Place& place, Ste
   const nets::NodeId input = place.inputs[0];
   const Value logits = step.value(input);
   const bool accumulates = step.result().has_value();
-  const SoftmaxCrossEntropyEvaluate evaluation{.x = logits.shape,
-                                               .gives_logits = step.gives_logits()};
+  const nets::Shape& image = logits.shape.image;
+  const SoftmaxCrossEntropyEvaluate evaluation{
+      .x = logits.shape, .gives_logits = step.gives_logits() && image.height * image.width == 1};
   const std::size_t judged =
       step.is_training() ? 0 : evaluation.judged_floats() + evaluation.given_logits();
   if (!accumulates) step.set_result(step.new_bytes("result", float_bytes(2 + judged)));

@@ -42,8 +42,7 @@ class FineTuning : public testing::Test {
 
 TEST_F(FineTuning, DrawsAHeadOfAnotherSizeAnewAndKeepsTheRest) {
   const Arguments other = "--classes 3 --steps 0 --seed 5";
-  expect_refused(kFailure, training({other, golden_weights_}),
-                 {"fc.weight", "give --classes 5"});
+  expect_refused(kFailure, training({other, golden_weights_}), {"fc.weight", "give --classes 5"});
   const Outcome tuned =
       succeed(training({other, golden_weights_, "--new-head --checkpoint", file("tuned")}));
   expect_parts(tuned.errors, {"layer fc is drawn anew: the file has none for 3 classes"});
@@ -75,8 +74,8 @@ TEST_F(FineTuning, ExportsWhatItEvaluates) {
     const json written = json_of(
         {"export", file("run"), "--to torchvision --json -", more, file(name + ".safetensors")});
     EXPECT_EQ(written.at("averaged"), more.empty());
-    succeed(training({"--steps 0 --checkpoint", file(name), "--weights",
-                      file(name + ".safetensors")}));
+    succeed(
+        training({"--steps 0 --checkpoint", file(name), "--weights", file(name + ".safetensors")}));
     return evaluation(file(name));
   };
   EXPECT_EQ(exported("averages", {}), averages);
@@ -91,8 +90,7 @@ TEST_F(FineTuning, ExportsTrainingsOfAnyOptimizerAndTheBestOne) {
                       Arguments{flags.c_str()}, "--checkpoint", folder}));
     const Arguments to_file{"export", folder, "--to torchvision --json -", file("w.safetensors")};
     EXPECT_EQ(json_of(to_file).at("step"), 2);
-    EXPECT_EQ(json_of({to_file, "--best"}).at("step"),
-              manifest(folder).at("best").at("step"));
+    EXPECT_EQ(json_of({to_file, "--best"}).at("step"), manifest(folder).at("best").at("step"));
   }
 }
 
@@ -123,9 +121,8 @@ TEST_F(FineTuning, GoesOnByTheRecipeThatItBeganWith) {
 // Weights that are numbers still, but make none of any image.
 TEST_F(FineTuning, SaysThatAnEvaluationDiverged) {
   const std::string sentence = "warning: the loss of the evaluation is not a number";
-  const Outcome outcome = run_spillway(
-      training({"--steps 1 --eval-every 1 --lr 1e20 --keep-best --json - --checkpoint",
-                file("run")}));
+  const Outcome outcome = run_spillway(training(
+      {"--steps 1 --eval-every 1 --lr 1e20 --keep-best --json - --checkpoint", file("run")}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   expect_parts(outcome.errors, {sentence, "try a smaller --lr"});
   EXPECT_TRUE(summary_of(outcome).at("test_loss").is_null());

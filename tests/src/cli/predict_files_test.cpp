@@ -113,8 +113,7 @@ TEST_F(PredictedFiles, AreNotJudgedByOtherClasses) {
   other.add("train/bird/1.jpg", golden_image("usual.jpg"));
   other.remove("train/cat");
   other.remove("val/cat");
-  expect_refused(kFailure,
-                 {"evaluate", checkpoint(), "--data", "images:" + other.path().string()},
+  expect_refused(kFailure, {"evaluate", checkpoint(), "--data", "images:" + other.path().string()},
                  {"classes of images:" + other.path().string() + ", bird, dog,",
                   "not those of the training, cat, dog"});
   expect_refused(kFailure, predict({"--data", "images:" + other.path().string()}),

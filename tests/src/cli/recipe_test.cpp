@@ -59,9 +59,9 @@ TEST_F(Recipes, RefuseWhatTrainHasNot) {
 
 // A recipe that comes with the program; its epochs are cut short.
 TEST_F(Recipes, ComeWithTheProgram) {
-  const json summary = summary_of(run_spillway(
-      {"train --recipe fashion-mnist --net lenet --batch 8 --steps 1 --warmup-steps 0 "
-       "--zero-gamma=false --json -"}));
+  const json summary = summary_of(
+      run_spillway({"train --recipe fashion-mnist --net lenet --batch 8 --steps 1 --warmup-steps 0 "
+                    "--zero-gamma=false --json -"}));
   EXPECT_EQ(summary.value("schedule", json{}).value("name", ""), "cosine");
 }
 

@@ -90,9 +90,8 @@ std::string export_refusal(const std::vector<StoredTensor>& tensors, WeightSourc
   }
   writer.commit();
   const SafetensorsReader checkpoint{folder.file("checkpoint")};
-  std::string sentence = refusal([&] {
-    return export_weights(checkpoint, "mine", {.source = source}, folder.file("out"));
-  });
+  std::string sentence = refusal(
+      [&] { return export_weights(checkpoint, "mine", {.source = source}, folder.file("out")); });
   EXPECT_FALSE(std::filesystem::exists(folder.file("out")));
   return sentence;
 }

@@ -43,8 +43,7 @@ struct UpdateRange {
   }
   template <class Op>
   static UpdateRange of(const ParameterLayout& layout, const Op& op, const Operands<Op>& operands) {
-    return of(layout, op.parameters, op.part, operands.out.parameters,
-              op.options.decays_all);
+    return of(layout, op.parameters, op.part, operands.out.parameters, op.options.decays_all);
   }
 
   /// Pack number `i` of the updated parameters.

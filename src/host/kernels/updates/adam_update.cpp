@@ -7,7 +7,8 @@ namespace spillway::host {
 // Over the whole part: what is padding in parameters, moments and gradient stays zero, as 0 /
 // epsilon is.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const AdamUpdate& op) {
-  const UpdateRange range = UpdateRange::of(machine.layout, op.parameters, op.part, op.options.decays_all);
+  const UpdateRange range =
+      UpdateRange::of(machine.layout, op.parameters, op.part, op.options.decays_all);
   const auto update = [range, op](const auto& operands, const auto& arguments) {
     const AdamElement element{.rates = adam_rates(op.options, *arguments.context),
                               .decayed = range.decayed,

@@ -7,7 +7,8 @@ namespace spillway::host {
 // Over the whole part: what is padding in parameters, averages and gradient stays zero, as 0 /
 // epsilon is. Without a momentum the operands of the velocity are null.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const RmspropUpdate& op) {
-  const UpdateRange range = UpdateRange::of(machine.layout, op.parameters, op.part, op.options.decays_all);
+  const UpdateRange range =
+      UpdateRange::of(machine.layout, op.parameters, op.part, op.options.decays_all);
   const auto update = [range, op](const auto& operands, const auto& arguments) {
     const RmspropElement element{.rates = rmsprop_rates(op.options, *arguments.context),
                                  .decayed = range.decayed,

@@ -6,7 +6,8 @@ namespace spillway::host {
 
 // Over the whole part: what is padding in parameters, momentum and gradient stays zero.
 std::unique_ptr<Kernel> make_kernel(const Machine& machine, const SgdUpdate& op) {
-  const UpdateRange range = UpdateRange::of(machine.layout, op.parameters, op.part, op.options.decays_all);
+  const UpdateRange range =
+      UpdateRange::of(machine.layout, op.parameters, op.part, op.options.decays_all);
   const auto update = [range, op](const auto& operands, const auto& arguments) {
     const SgdElement element{.options = op.options,
                              .rate = arguments.context->learning_rate,

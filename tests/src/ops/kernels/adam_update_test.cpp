@@ -45,12 +45,11 @@ TEST_P(AdamUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
   Block w = parameters(spec, start);
   Block m = parameters(spec, Values(start.size(), 0.0));
   Block v = parameters(spec, Values(start.size(), 0.0));
-  const AdamUpdate update{
-      .parameters = spec,
-      .options = {.epsilon = 0.01F,
-                  .weight_decay = 0.1F,
-                  .decoupled = decoupled,
-                  .decays_all = decays_all}};
+  const AdamUpdate update{.parameters = spec,
+                          .options = {.epsilon = 0.01F,
+                                      .weight_decay = 0.1F,
+                                      .decoupled = decoupled,
+                                      .decays_all = decays_all}};
   for (int t = 1; t <= 3; ++t) {
     const Values dw = random_values(start.size(), static_cast<unsigned>(1 + t));
     Block dw_block = parameters(spec, dw);

@@ -104,8 +104,8 @@ class CrossEntropyRunner : public KernelRunner {
     expect_logits(shape, values_of_logits, labels, result);
   }
   // Behind what is there without them, as they were given.
-  void expect_logits(const TensorShape& shape, const Values& values_of_logits,
-                     const Labels& labels, Block& without) {
+  void expect_logits(const TensorShape& shape, const Values& values_of_logits, const Labels& labels,
+                     Block& without) {
     const SoftmaxCrossEntropyEvaluate op{.x = shape, .gives_logits = true};
     Block logits = tensor(shape, values_of_logits);
     Block label = numbers(labels);

@@ -6,9 +6,9 @@
 namespace spillway::test {
 namespace {
 
-class RmspropUpdates : public KernelRunner,
-                       public ::testing::WithParamInterface<std::tuple<ParameterSpec, float, bool>> {
-};
+class RmspropUpdates
+    : public KernelRunner,
+      public ::testing::WithParamInterface<std::tuple<ParameterSpec, float, bool>> {};
 
 // Weight decay applies to the first numbers of the canonical order: not to biases, gamma and beta.
 std::size_t decayed_by_rmsprop(const ParameterSpec& spec) {
@@ -29,13 +29,12 @@ TEST_P(RmspropUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
   Block w_block = parameters(spec, w);
   Block s_block = parameters(spec, s);
   Block v_block = parameters(spec, v);
-  const RmspropUpdate update{
-      .parameters = spec,
-      .options = {.alpha = 0.9,
-                  .epsilon = 0.01F,
-                  .momentum = momentum,
-                  .weight_decay = 0.1F,
-                  .decays_all = decays_all}};
+  const RmspropUpdate update{.parameters = spec,
+                             .options = {.alpha = 0.9,
+                                         .epsilon = 0.01F,
+                                         .momentum = momentum,
+                                         .weight_decay = 0.1F,
+                                         .decays_all = decays_all}};
   for (unsigned step = 0; step < 3; ++step) {
     const Values dw = random_values(w.size(), 2 + step);
     Block dw_block = parameters(spec, dw);

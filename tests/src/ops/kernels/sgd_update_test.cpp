@@ -28,11 +28,10 @@ TEST_P(SgdUpdates, FollowTheRuleInPlaceAndLeavePaddingZero) {
   Block w_block = parameters(spec, w);
   Block v_block = parameters(spec, v);
   Block dw_block = parameters(spec, dw);
-  const SgdUpdate update{.parameters = spec,
-                         .options = {.momentum = 0.5F,
-                                     .weight_decay = 0.1F,
-                                     .nesterov = nesterov,
-                                     .decays_all = decays_all}};
+  const SgdUpdate update{
+      .parameters = spec,
+      .options = {
+          .momentum = 0.5F, .weight_decay = 0.1F, .nesterov = nesterov, .decays_all = decays_all}};
   for (int step = 0; step < 2; ++step) {
     run(update, {&w_block, &v_block, &dw_block, &w_block, &v_block}, {.learning_rate = 0.25F});
     for (std::size_t i = 0; i < w.size(); ++i) {
